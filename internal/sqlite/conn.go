@@ -1,0 +1,196 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// conn is one connection of SQLite, used by one goroutine at a time. It drives
+// database/sql/driver's interfaces itself: who uses which connection is decided by
+// this package's pool and writer, so the pool of database/sql would only add its cost.
+type conn struct {
+	raw       driver.Conn
+	stmts     stmtCache
+	interrupt func() // stops what runs, from any goroutine; nil if the driver cannot
+	release   func() // frees what interrupt uses
+	args      []driver.NamedValue
+	argBytes  int // size of the strings and blobs bound so far
+}
+
+// background is the only context that drivers see: a cancellable one would make them interrupt,
+// and an interrupted write rolls the other callers' work back with it.
+var background = context.Background()
+
+// connect opens one connection and sets it up. It writes nothing to the file.
+func connect(dsn string, settings []string) (*conn, error) {
+	raw, err := openDriver(dsn)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{raw: raw}
+	c.stmts.closeStmt = func(s *stmt) { _ = s.ds.Close() }
+	c.interrupt, c.release = interrupter(raw)
+	if len(settings) > 0 {
+		if err := c.script(pragmaScript(settings)); err != nil {
+			_ = c.close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *conn) close() error {
+	c.stmts.clear()
+	c.release()
+	return c.raw.Close()
+}
+
+// script runs any number of statements, without arguments and without the cache.
+func (c *conn) script(sql string) error {
+	_, err := c.raw.(driver.ExecerContext).ExecContext(background, sql, nil)
+	return err
+}
+
+// Result tells what a statement did.
+type Result struct {
+	RowsAffected int64
+	LastInsertID int64
+}
+
+func (c *conn) exec(query string, args []any) (Result, error) {
+	s, err := c.prepare(query)
+	if err != nil {
+		return Result{}, err
+	}
+	defer c.stmts.release(s)
+	defer c.unbind()
+	named, err := c.bind(s, args)
+	if err != nil {
+		return Result{}, err
+	}
+	if s.rows {
+		return c.execDrain(s, named)
+	}
+	r, err := s.ds.(driver.StmtExecContext).ExecContext(background, named)
+	if err != nil {
+		return Result{}, err
+	}
+	affected, _ := r.RowsAffected() // neither driver fails here
+	id, _ := r.LastInsertId()
+	return Result{affected, id}, nil
+}
+
+// execDrain runs a statement that gives rows to its end and throws the rows away.
+func (c *conn) execDrain(s *stmt, args []driver.NamedValue) (Result, error) {
+	rows, err := s.ds.(driver.StmtQueryContext).QueryContext(background, args)
+	if err != nil {
+		return Result{}, err
+	}
+	row := make([]driver.Value, len(rows.Columns()))
+	for err == nil {
+		err = rows.Next(row)
+	}
+	closed := rows.Close()
+	if !errors.Is(err, io.EOF) {
+		return Result{}, err
+	}
+	if closed != nil {
+		return Result{}, closed
+	}
+	var r Result
+	err = c.one("SELECT changes(), last_insert_rowid()", &r.RowsAffected, &r.LastInsertID)
+	return r, err
+}
+
+// query starts a query and fetches its first row, so that both drivers report the errors of
+// the first step (a lock, a full-text syntax error) here.
+func (c *conn) query(query string, args []any) (*Rows, error) {
+	s, err := c.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	defer c.unbind()
+	named, err := c.bind(s, args)
+	if err != nil {
+		c.stmts.release(s)
+		return nil, err
+	}
+	raw, err := s.ds.(driver.StmtQueryContext).QueryContext(background, named)
+	if err != nil {
+		c.stmts.release(s)
+		return nil, err
+	}
+	r := &Rows{conn: c, stmt: s, raw: raw, row: make([]driver.Value, len(raw.Columns()))}
+	if err := r.fetch(); err != nil {
+		_ = r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// one scans the single row of an internal query.
+func (c *conn) one(query string, dest ...any) error {
+	r, err := c.query(query, nil)
+	if err != nil {
+		return err
+	}
+	return (&Row{rows: r}).Scan(dest...)
+}
+
+// inTransaction tells whether a transaction is open. It is asked after failures only: some errors
+// make SQLite roll everything back by itself, and what followed would commit on its own.
+func (c *conn) inTransaction() bool {
+	if _, err := c.exec("BEGIN", nil); err != nil {
+		return true // a BEGIN inside a transaction is an error
+	}
+	_, _ = c.exec("ROLLBACK", nil)
+	return false
+}
+
+var errManyStatements = errors.New("sqlite: more than one statement; use ExecScript for scripts")
+
+func (c *conn) prepare(query string) (*stmt, error) {
+	if s := c.stmts.take(query); s != nil {
+		return s, nil
+	}
+	// One of the drivers would silently run only the first statement.
+	if i := strings.IndexByte(query, ';'); i >= 0 && strings.TrimSpace(query[i+1:]) != "" {
+		return nil, errManyStatements
+	}
+	ds, err := c.raw.(driver.ConnPrepareContext).PrepareContext(background, query)
+	if err != nil {
+		return nil, err
+	}
+	s := &stmt{query: query, ds: ds, params: ds.NumInput(), rows: execReturnsRows(ds)}
+	c.stmts.add(s)
+	return s, nil
+}
+
+// bind converts arguments into the few types that both drivers bind alike.
+func (c *conn) bind(s *stmt, args []any) ([]driver.NamedValue, error) {
+	if s.params >= 0 && len(args) != s.params {
+		return nil, fmt.Errorf("sqlite: %d arguments for %d parameters", len(args), s.params)
+	}
+	c.args = c.args[:0]
+	for i, a := range args {
+		v, size, err := toValue(a)
+		if err != nil {
+			return nil, fmt.Errorf("sqlite: argument %d: %w", i+1, err)
+		}
+		c.argBytes += size
+		c.args = append(c.args, driver.NamedValue{Ordinal: i + 1, Value: v})
+	}
+	return c.args, nil
+}
+
+// unbind lets go of the caller's strings and blobs.
+func (c *conn) unbind() { clear(c.args) }
+
+// setBusyTimeout makes SQLite itself wait so many milliseconds for locks.
+func (c *conn) setBusyTimeout(ms int) error {
+	return c.script(fmt.Sprintf("PRAGMA busy_timeout = %d", ms))
+}

@@ -1,0 +1,208 @@
+// Package sqlite opens SQLite files and is the only importer of the driver: a pool of reading
+// connections, one writing connection whose commits concurrent callers share, migrations,
+// and error classes. It knows nothing of what the tables mean.
+//
+// Two drivers stand behind it: modernc.org/sqlite, pure Go, by default, and mattn/go-sqlite3
+// under the build tags "souvenir_cgo sqlite_fts5". Both behave alike; tables should be STRICT,
+// since mattn/go-sqlite3 converts columns declared as DATE, DATETIME, TIMESTAMP or BOOLEAN.
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Config says what to open and how.
+type Config struct {
+	// Path is a file path, taken literally, or ":memory:" for a database of this DB alone.
+	Path string
+
+	// ReadOnly opens an existing file without ever writing to it. A file that cannot be written
+	// is opened so in any case.
+	ReadOnly bool
+
+	// Readers is the most reads that run at once; 0 means the larger of 4 and GOMAXPROCS.
+	Readers int
+
+	// ApplicationID marks the files of this program (PRAGMA application_id). It is written when
+	// a file is created; a file with another one is refused. It must not be 0.
+	ApplicationID int32
+
+	// Migrations holds files named NNNN_name.sql, numbered from 0001 without gaps. Open runs those
+	// that the file has not seen, in one transaction; PRAGMA user_version holds the last.
+	Migrations fs.FS
+
+	// LockTimeout is how long a write waits for another process's lock when its context
+	// ends no earlier; 0 means 30 seconds.
+	LockTimeout time.Duration
+
+	// Logger receives what no caller is told, such as a checkpoint that failed; nil is silent.
+	Logger *slog.Logger
+}
+
+// DB is an open database, safe for concurrent use.
+type DB struct {
+	path        string // absolute, or ":memory:"
+	log         *slog.Logger
+	lockTimeout time.Duration
+	logPath     string // of the write-ahead log
+	openReader  func(context.Context) (*conn, error)
+	readers     *readers
+	writer      *writer // nil: read-only
+	memory      bool    // one connection for everything, the writer's
+
+	closing chan struct{} // closed when Close begins
+
+	mu     sync.Mutex
+	active int           // calls and background work that use connections
+	closed bool          // no more may begin
+	idle   chan struct{} // closed when closed and active is 0
+	gone   chan struct{} // closed when everything is
+}
+
+// Open opens or creates the database that c describes, and brings its schema up to date. A refused
+// file gives a [FileError] and is left byte for byte as it was.
+func Open(ctx context.Context, c Config) (*DB, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if c.ApplicationID == 0 {
+		return nil, fmt.Errorf("sqlite: open: ApplicationID is 0, which is every file's; choose another number")
+	}
+	if c.Readers <= 0 {
+		c.Readers = max(4, runtime.GOMAXPROCS(0))
+	}
+	if c.LockTimeout <= 0 {
+		c.LockTimeout = 30 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	steps, err := loadMigrations(c.Migrations)
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{
+		path: c.Path, log: c.Logger, lockTimeout: c.LockTimeout,
+		readers: newReaders(c.Readers),
+		closing: make(chan struct{}), idle: make(chan struct{}), gone: make(chan struct{}),
+	}
+	if err := db.open(ctx, c, steps); err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+// Path is the absolute path of the file, or ":memory:".
+func (db *DB) Path() string { return db.path }
+
+// ReadOnly tells whether every Write gives ErrReadOnly.
+func (db *DB) ReadOnly() bool { return db.writer == nil }
+
+// Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of
+// them. It never waits for writers. When ctx ends, a running statement is interrupted and
+// ctx's error returned. fn must not call Write, Close, or Read (with all readers so
+// occupied they would wait for each other; that ends with ErrNested).
+func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
+	if err := db.begin(ctx); err != nil {
+		return err
+	}
+	defer db.end()
+	if db.memory {
+		return db.readMemory(ctx, fn)
+	}
+	c, err := db.readers.get(ctx, db.openReader)
+	if err != nil {
+		return err
+	}
+	clean := false
+	defer func() { db.readers.put(c, clean) }()
+	clean, err = c.snapshot(ctx, db.patience(), fn)
+	return err
+}
+
+// Write runs fn in a write transaction and returns nil only after its work is committed and on
+// disk. Concurrent calls share transactions and commits, but an error or panic of one fn undoes
+// only its own work.
+//
+// fn runs in the calling goroutine, one fn at a time; the others wait, so it should be short. It must be
+// safe to run again: if the shared commit fails because of somebody else's work, each member's work is repeated in a
+// transaction of its own. It must not begin or end transactions itself (savepoints are fine), nor
+// call Read, Write or Close on the same DB; a nested Write ends with ErrNested.
+//
+// A call whose ctx ends while it waits, for its turn or for another process's lock, returns ctx's
+// error at once and fn is not run. A running statement is never interrupted, since that would
+// undo the others' work too: ctx is looked at between statements.
+//
+// Without a deadline a lock of another process is waited for as long as Config.LockTimeout
+// says, then the error is ErrBusy.
+func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	if err := db.begin(ctx); err != nil {
+		return err
+	}
+	defer db.end()
+	if db.writer == nil {
+		return fmt.Errorf("sqlite: write: %s: %w", db.path, ErrReadOnly)
+	}
+	return db.writer.write(ctx, fn)
+}
+
+// begin counts a call that uses connections.
+func (db *DB) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.closed {
+		return fmt.Errorf("sqlite: %s: %w", db.path, ErrClosed)
+	}
+	db.active++
+	return nil
+}
+
+func (db *DB) end() {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.active--
+	if db.closed && db.active == 0 {
+		close(db.idle)
+	}
+}
+
+// Close waits for the calls that are running, including writes that are queued, and closes the file;
+// whoever waits for another process's lock gets ErrClosed. Later calls give ErrClosed; closing
+// again is no error. The -wal and -shm files vanish with the last process that closes.
+func (db *DB) Close() error {
+	db.mu.Lock()
+	if db.closed {
+		db.mu.Unlock()
+		<-db.gone
+		return nil
+	}
+	db.closed = true
+	if db.active == 0 {
+		close(db.idle)
+	}
+	db.mu.Unlock()
+	close(db.closing)
+	<-db.idle
+	defer close(db.gone)
+
+	db.readers.close()
+	if db.writer == nil {
+		return nil
+	}
+	if !db.memory {
+		db.writer.lastCheckpoint()
+	}
+	if err := db.writer.conn.close(); err != nil {
+		return classify("close "+db.path, err)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+//go:build souvenir_cgo
+
+// Build with -tags "souvenir_cgo sqlite_fts5" and a C compiler. The vector extension is
+// compiled against the sqlite3.h of the system (Debian: libsqlite3-dev; macOS has it in its
+// SDK); only the header is used, SQLite itself comes with the driver. Where there is none, a copy of
+// the driver's sqlite3-binding.h under that name does, in a folder named by CGO_CFLAGS=-I.
+
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"sync"
+
+	vec "github.com/asg017/sqlite-vec-go-bindings/cgo"
+	"github.com/mattn/go-sqlite3"
+)
+
+// driverModule is the driver that this build uses.
+const driverModule = "github.com/mattn/go-sqlite3"
+
+// registerVec makes SQLite load the vector functions into every connection opened later.
+var registerVec = sync.OnceFunc(vec.Auto)
+
+func openDriver(dsn string) (driver.Conn, error) {
+	registerVec()
+	return new(sqlite3.SQLiteDriver).Open(dsn)
+}
+
+// resultCode is SQLite's extended result code in a driver's error.
+func resultCode(err error) (int, bool) {
+	var e sqlite3.Error
+	if !errors.As(err, &e) {
+		return 0, false
+	}
+	if e.ExtendedCode != 0 {
+		return int(e.ExtendedCode), true
+	}
+	return int(e.Code), true
+}
+
+// interrupter gives a function that stops what runs on the connection, callable from any
+// goroutine. The driver interrupts for the context of a statement only, and for that starts a
+// goroutine per row. One statement of our own, run under a context that is already over,
+// does the same for a whole transaction: it waits behind the running statement for
+// the connection's mutex, and the driver interrupts both. It returns no row, so it
+// never stays active, which would keep the interrupt pending. release must be called
+// before the connection is closed.
+func interrupter(raw driver.Conn) (interrupt, release func()) {
+	c, ok := raw.(*sqlite3.SQLiteConn)
+	if !ok {
+		return nil, func() {}
+	}
+	s, err := c.Prepare("SELECT 1 WHERE 0")
+	if err != nil {
+		return nil, func() {}
+	}
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	interrupt = func() { _, _ = s.(*sqlite3.SQLiteStmt).ExecContext(over, nil) }
+	return interrupt, func() { _ = s.Close() }
+}
+
+// execReturnsRows tells whether the statement gives rows (PRAGMA, INSERT ... RETURNING). This
+// driver's Exec would leave such a statement active after its first row. Its Query
+// runs nothing by itself, so asking costs no work.
+func execReturnsRows(s driver.Stmt) bool {
+	rows, err := s.(*sqlite3.SQLiteStmt).QueryContext(context.Background(), nil)
+	if err != nil {
+		return false
+	}
+	defer rows.Close()
+	return len(rows.Columns()) > 0
+}

@@ -1,0 +1,56 @@
+//go:build !souvenir_cgo
+
+package sqlite
+
+import (
+	"database/sql/driver"
+	"errors"
+	"reflect"
+
+	"modernc.org/libc"
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+	_ "modernc.org/sqlite/vec" // vec_distance_cosine and its like, on every connection
+)
+
+// driverModule is the driver that this build uses.
+const driverModule = "modernc.org/sqlite"
+
+func openDriver(dsn string) (driver.Conn, error) { return new(sqlite.Driver).Open(dsn) }
+
+// resultCode is SQLite's extended result code in a driver's error.
+func resultCode(err error) (int, bool) {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code(), true
+	}
+	return 0, false
+}
+
+// interrupter gives a function that stops what runs on the connection, callable from any
+// goroutine. The driver itself watches a context only until the first row and starts a
+// goroutine per statement for it; the handle lets one watcher serve a whole transaction. The
+// handle is an unexported field: if a later version renames it, a cancelled read ends at
+// its next row instead of at once. release must be called before the connection is closed.
+func interrupter(raw driver.Conn) (interrupt, release func()) {
+	release = func() {}
+	v := reflect.ValueOf(raw)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return nil, release
+	}
+	f := v.Elem().FieldByName("db")
+	if !f.IsValid() || f.Kind() != reflect.Uintptr {
+		return nil, release
+	}
+	db := uintptr(f.Uint())
+	interrupt = func() {
+		// A libc.TLS belongs to one goroutine, so the connection's own may not be used here.
+		tls := libc.NewTLS()
+		lib.Xsqlite3_interrupt(tls, db)
+		tls.Close()
+	}
+	return interrupt, release
+}
+
+// execReturnsRows is false: this driver's Exec runs a statement to its end by itself.
+func execReturnsRows(driver.Stmt) bool { return false }

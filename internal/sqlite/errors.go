@@ -1,0 +1,146 @@
+package sqlite
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// The classes of error that callers tell apart with errors.Is. Errors that SQLite
+// reports are classified by its result code, which both drivers carry, never by text.
+var (
+	ErrBusy       = errors.New("locked by another process")
+	ErrFull       = errors.New("disk full")
+	ErrReadOnly   = errors.New("read-only")
+	ErrIO         = errors.New("input/output error")
+	ErrCorrupt    = errors.New("damaged database")
+	ErrNoMemory   = errors.New("out of memory")
+	ErrTooBig     = errors.New("value or statement too big")
+	ErrConstraint = errors.New("constraint violated")
+
+	// ErrUnique and ErrForeignKey are kinds of ErrConstraint: errors.Is holds for both.
+	ErrUnique     = fmt.Errorf("%w: not unique", ErrConstraint)
+	ErrForeignKey = fmt.Errorf("%w: foreign key", ErrConstraint)
+
+	ErrClosed  = errors.New("closed")
+	ErrForeign = errors.New("not a database of this program")
+	ErrNewer   = errors.New("schema is newer than this program")
+	ErrOlder   = errors.New("schema is older than this program and cannot be upgraded read-only")
+
+	// ErrNested is the answer to a Read or Write that was called from within the function
+	// of another one and would wait for itself. See [DB.Write].
+	ErrNested = errors.New("transaction requested from within a transaction of the same goroutine")
+
+	// ErrTxDone is the answer to a Tx that is used after its function has returned.
+	ErrTxDone = errors.New("transaction is over")
+
+	// ErrNoRows is what Row.Scan returns when the query found nothing.
+	ErrNoRows = sql.ErrNoRows
+)
+
+// Error is a failure that SQLite reported.
+type Error struct {
+	Op   string // what was being done: "exec", "query", "commit", "open PATH" ...
+	Code int    // SQLite's extended result code
+	kind error  // one of the classes above; nil for plain SQL errors
+	err  error  // the driver's error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("sqlite: %s: %v", e.Op, e.err) }
+
+// Unwrap gives the class and the driver's error.
+func (e *Error) Unwrap() []error {
+	if e.kind == nil {
+		return []error{e.err}
+	}
+	return []error{e.kind, e.err}
+}
+
+// FileError says why a file was refused: it is of kind ErrForeign, ErrNewer, ErrOlder or
+// ErrCorrupt. The file was left as it was.
+type FileError struct {
+	Path  string
+	Found string // what is there, and what was expected
+	kind  error
+}
+
+func (e *FileError) Error() string { return fmt.Sprintf("sqlite: %s: %v: %s", e.Path, e.kind, e.Found) }
+func (e *FileError) Unwrap() error { return e.kind }
+
+// SQLite's primary result codes, https://www.sqlite.org/rescode.html.
+const (
+	codeBusy       = 5
+	codeLocked     = 6
+	codeNoMem      = 7
+	codeReadOnly   = 8
+	codeInterrupt  = 9
+	codeIOErr      = 10
+	codeCorrupt    = 11
+	codeFull       = 13
+	codeCantOpen   = 14
+	codeProtocol   = 15
+	codeTooBig     = 18
+	codeConstraint = 19
+	codeNotADB     = 26
+
+	codeIOErrNoMem           = codeIOErr | 12<<8
+	codeIOErrShmSize         = codeIOErr | 19<<8
+	codeConstraintForeignKey = codeConstraint | 3<<8
+	codeConstraintPrimaryKey = codeConstraint | 6<<8
+	codeConstraintUnique     = codeConstraint | 8<<8
+	codeConstraintRowID      = codeConstraint | 10<<8
+)
+
+// classify wraps a driver's error. Errors that are not SQLite's pass unchanged.
+func classify(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	code, ok := resultCode(err)
+	if !ok {
+		return err
+	}
+	return &Error{Op: op, Code: code, kind: kindOf(code), err: err}
+}
+
+func kindOf(code int) error {
+	switch code {
+	case codeIOErrNoMem:
+		return ErrNoMemory
+	case codeIOErrShmSize: // growing the -shm file fails for one reason in practice
+		return ErrFull
+	case codeConstraintUnique, codeConstraintPrimaryKey, codeConstraintRowID:
+		return ErrUnique
+	case codeConstraintForeignKey:
+		return ErrForeignKey
+	}
+	switch code & 0xff {
+	case codeBusy, codeLocked, codeProtocol:
+		return ErrBusy
+	case codeNoMem:
+		return ErrNoMemory
+	case codeReadOnly:
+		return ErrReadOnly
+	case codeIOErr, codeCantOpen:
+		return ErrIO
+	case codeCorrupt, codeNotADB:
+		return ErrCorrupt
+	case codeFull:
+		return ErrFull
+	case codeTooBig:
+		return ErrTooBig
+	case codeConstraint:
+		return ErrConstraint
+	}
+	return nil
+}
+
+// primaryCode is SQLite's result code of err without its extension, 0 if err is not SQLite's.
+func primaryCode(err error) int {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code & 0xff
+	}
+	code, _ := resultCode(err)
+	return code & 0xff
+}

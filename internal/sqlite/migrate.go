@@ -1,0 +1,110 @@
+package sqlite
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strconv"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migrations is the schema of the program, for Config.Migrations.
+func Migrations() fs.FS {
+	sub, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		panic(err) // the name above is not a valid path: impossible
+	}
+	return sub
+}
+
+// migration brings the schema from version number-1 to number.
+type migration struct {
+	number int
+	name   string
+	sql    string
+}
+
+var migrationName = regexp.MustCompile(`^(\d{4})_\w+\.sql$`)
+
+// loadMigrations reads NNNN_name.sql files. Other files are not looked at, but a .sql file with a
+// wrong name or number is an error: it would be forgotten in silence.
+func loadMigrations(fsys fs.FS) ([]migration, error) {
+	if fsys == nil {
+		return nil, nil
+	}
+	names, err := fs.Glob(fsys, "*.sql") // sorted
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: migrations: %w", err)
+	}
+	var steps []migration
+	for i, name := range names {
+		m := migrationName.FindStringSubmatch(name)
+		if m == nil {
+			return nil, fmt.Errorf("sqlite: migration %q is not named NNNN_name.sql", name)
+		}
+		if n, _ := strconv.Atoi(m[1]); n != i+1 {
+			return nil, fmt.Errorf("sqlite: migration %q should have number %04d: numbers start at 0001 and leave no gap", name, i+1)
+		}
+		sql, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return nil, fmt.Errorf("sqlite: migration %q: %w", name, err)
+		}
+		steps = append(steps, migration{number: i + 1, name: name, sql: string(sql)})
+	}
+	return steps, nil
+}
+
+// migrate brings the schema up to date: all steps in one transaction, so a file is never half-way. The
+// version is read again under the lock: another process may have been faster.
+func (db *DB) migrate(ctx context.Context, c *conn, steps []migration) (err error) {
+	version, err := db.version(ctx, c)
+	if err != nil || version == len(steps) {
+		return err
+	}
+	if version > len(steps) {
+		return db.newer(version, len(steps))
+	}
+	if err := db.locked(ctx, c, "BEGIN IMMEDIATE"); err != nil {
+		return classify("migrate "+db.path, err)
+	}
+	defer func() {
+		if err != nil {
+			_, _ = c.exec("ROLLBACK", nil)
+		}
+	}()
+	if err := c.one("PRAGMA user_version", &version); err != nil {
+		return classify("migrate "+db.path, err)
+	}
+	if version > len(steps) {
+		return db.newer(version, len(steps))
+	}
+	for _, m := range steps[version:] {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.script(m.sql); err != nil {
+			return classify(fmt.Sprintf("migrate %s: %s", db.path, m.name), err)
+		}
+		db.log.Info("schema migrated", "path", db.path, "migration", m.name)
+	}
+	if err := c.script(fmt.Sprintf("PRAGMA user_version = %d", len(steps))); err != nil {
+		return classify("migrate "+db.path, err)
+	}
+	_, err = c.exec("COMMIT", nil)
+	return classify("migrate "+db.path, err)
+}
+
+// version is the number of the last migration that the file has seen.
+func (db *DB) version(ctx context.Context, c *conn) (version int, err error) {
+	err = db.patience().retry(ctx, func() error { return c.one("PRAGMA user_version", &version) })
+	return version, classify("open "+db.path, err)
+}
+
+func (db *DB) newer(version, known int) error {
+	return &FileError{Path: db.path, kind: ErrNewer,
+		Found: fmt.Sprintf("the file has schema version %d, this program knows up to %d; use a newer program", version, known)}
+}

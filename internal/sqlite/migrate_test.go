@@ -1,0 +1,89 @@
+package sqlite
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// migrationsAnd is testMigrations and one more.
+func migrationsAnd(t *testing.T, name, sql string) fstest.MapFS {
+	t.Helper()
+	all := maps.Clone(testMigrations)
+	all[name] = &fstest.MapFile{Data: []byte(sql)}
+	return all
+}
+
+func TestMigrationsThatAreNewAreRun(t *testing.T) {
+	path := newFile(t)
+	c := testConfig(path)
+	db := openTest(t, c)
+	must(t, db.Write(t.Context(), insert("kept")))
+	must(t, db.Close())
+
+	c.Migrations = migrationsAnd(t, "0003_more.sql", "ALTER TABLE item ADD COLUMN more TEXT; UPDATE item SET more = 'new'")
+	db = openTest(t, c)
+	must(t, db.Read(t.Context(), func(tx *Tx) error {
+		var name, more string
+		var version int
+		must(t, tx.QueryRow("SELECT name, more FROM item").Scan(&name, &more))
+		must(t, tx.QueryRow("PRAGMA user_version").Scan(&version))
+		if name != "kept" || more != "new" || version != 3 {
+			t.Errorf("name %q, more %q, version %d", name, more, version)
+		}
+		return nil
+	}))
+}
+
+func TestFailedMigrationChangesNothing(t *testing.T) {
+	path := newFile(t)
+	c := testConfig(path)
+	must(t, openTest(t, c).Close())
+	before := fileBytes(t, path)
+
+	c.Migrations = migrationsAnd(t, "0003_bad.sql", "CREATE TABLE half (id INTEGER PRIMARY KEY); CREATE TABLE item (id)")
+	if _, err := Open(t.Context(), c); err == nil || !strings.Contains(err.Error(), "0003_bad.sql") {
+		t.Errorf("error is %v, want one that names the migration", err)
+	}
+	if fileBytes(t, path) != before {
+		t.Error("the file was changed")
+	}
+	openTest(t, testConfig(path)) // still at its old version
+}
+
+func TestMigrationsWithWrongNamesOrGapsAreRefused(t *testing.T) {
+	for _, names := range [][]string{
+		{"0002_first.sql"},
+		{"0001_a.sql", "0003_b.sql"},
+		{"0001_a.sql", "0001_b.sql"},
+		{"1_a.sql"},
+		{"0001.sql"},
+		{"0001_a.sql", "extra.sql"},
+	} {
+		fsys := fstest.MapFS{}
+		for _, n := range names {
+			fsys[n] = &fstest.MapFile{}
+		}
+		if steps, err := loadMigrations(fsys); err == nil {
+			t.Errorf("%q is accepted as %v", names, steps)
+		}
+	}
+	steps, err := loadMigrations(fstest.MapFS{"0001_a.sql": {}, "0002_b.sql": {}, "README.md": {}})
+	must(t, err)
+	if len(steps) != 2 {
+		t.Errorf("%d steps, want 2", len(steps))
+	}
+}
+
+func TestTheProgramsOwnSchemaCanBeCreated(t *testing.T) {
+	for _, path := range []string{newFile(t), ":memory:"} {
+		c := testConfig(path)
+		c.Migrations = Migrations()
+		db := openTest(t, c)
+		must(t, db.Read(t.Context(), func(tx *Tx) error {
+			var violations int
+			return tx.QueryRow("SELECT count(*) FROM pragma_foreign_key_check").Scan(&violations)
+		}))
+	}
+}

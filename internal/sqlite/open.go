@@ -1,0 +1,381 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// settings are given to every connection. None of them writes to the file.
+var settings = []string{
+	"foreign_keys = ON",
+	"synchronous = FULL", // a commit is on disk when it returns
+	"temp_store = MEMORY",
+	"cache_size = -4096", // KiB for each connection; more measured no faster
+	"trusted_schema = OFF",
+	"cell_size_check = ON",
+}
+
+var (
+	writerSettings = append(slices.Clone(settings),
+		fmt.Sprintf("wal_autocheckpoint = %d", autoCheckpoint),
+		fmt.Sprintf("journal_size_limit = %d", walLimit))
+	readerSettings = append(slices.Clone(settings), "query_only = ON")
+)
+
+func (db *DB) open(ctx context.Context, c Config, steps []migration) error {
+	if c.Path == memoryPath {
+		return db.openMemory(ctx, c, steps)
+	}
+	path, err := absolute(c.Path)
+	if err != nil {
+		return err
+	}
+	db.path = path
+	db.resolveLog()
+	before := db.sideFiles()
+	err = db.openFile(ctx, c, steps)
+	if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrForeign) {
+		db.sweep(before)
+	}
+	return err
+}
+
+func (db *DB) openFile(ctx context.Context, c Config, steps []migration) error {
+	fresh, err := db.inspect(ctx, c.ApplicationID, len(steps))
+	if err != nil {
+		return err
+	}
+	if !c.ReadOnly {
+		err := db.openWritable(ctx, c, steps, fresh)
+		if fresh || !db.cannotWrite(err) {
+			return err
+		}
+		db.log.Warn("file cannot be written, opened read-only", "path", db.path, "reason", err)
+	}
+	return db.openReadOnly(ctx, len(steps), fresh)
+}
+
+// cannotWrite tells whether err means that the file or its folder may not be written, rather than
+// that something else (too many open files, say) was in the way.
+func (db *DB) cannotWrite(err error) bool {
+	switch primaryCode(err) {
+	case codeReadOnly:
+		return true
+	case codeCantOpen: // the log could not be created
+		probe, err := os.CreateTemp(filepath.Dir(db.logPath), ".writable-*")
+		if err != nil {
+			return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+		}
+		_ = probe.Close()
+		_ = os.Remove(probe.Name())
+	}
+	return false
+}
+
+func (db *DB) openWritable(ctx context.Context, c Config, steps []migration, fresh bool) (err error) {
+	mode := modeReadWrite
+	if fresh {
+		mode = modeCreate
+	}
+	w, err := db.connect(ctx, mode, writerSettings)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = w.close()
+		}
+	}()
+	if fresh {
+		err = db.create(ctx, w, c.ApplicationID)
+	} else {
+		err = db.checkWritable(w)
+	}
+	if err != nil {
+		return err
+	}
+	var journal string
+	err = db.patience().retry(ctx, func() error { return w.one("PRAGMA journal_mode = WAL", &journal) })
+	if err != nil {
+		return classify("open "+db.path, err)
+	}
+	if journal != "wal" {
+		return fmt.Errorf("sqlite: open %s: %w: write-ahead log not possible on this file system (journal mode stays %q)", db.path, ErrIO, journal)
+	}
+	if err := db.migrate(ctx, w, steps); err != nil {
+		return err
+	}
+	db.resolveLog()
+	db.writer = &writer{db: db, conn: w, group: maxGroup}
+	db.openReader = func(ctx context.Context) (*conn, error) { return db.connect(ctx, modeReadWrite, readerSettings) }
+	return nil
+}
+
+// create marks a new file as ours, under a lock: several processes may be doing so. It happens before the
+// switch to the write-ahead log, so the mark is in the file itself from its first page on.
+func (db *DB) create(ctx context.Context, c *conn, id int32) error {
+	if err := db.locked(ctx, c, "BEGIN EXCLUSIVE"); err != nil {
+		return classify("create "+db.path, err)
+	}
+	found, err := c.header()
+	switch {
+	case err != nil:
+	case found.application == id: // another process was faster
+		_, err = c.exec("ROLLBACK", nil)
+	case found.application != 0 || !found.empty:
+		_, _ = c.exec("ROLLBACK", nil)
+		return db.foreign(found, id)
+	default:
+		// One page is written, in one piece, over nothing: a journal on disk would only cost syncs.
+		err = c.script(fmt.Sprintf("PRAGMA journal_mode = MEMORY; PRAGMA application_id = %d; COMMIT", id))
+	}
+	if err != nil {
+		_, _ = c.exec("ROLLBACK", nil)
+		return classify("create "+db.path, err)
+	}
+	return nil
+}
+
+// checkWritable fails with SQLite's read-only or cannot-open code if writing is impossible. That another
+// process is writing just now is no obstacle.
+func (db *DB) checkWritable(c *conn) error {
+	_, err := c.exec("BEGIN IMMEDIATE", nil)
+	if err == nil {
+		_, err = c.exec("ROLLBACK", nil)
+	}
+	if primaryCode(err) == codeBusy {
+		return nil
+	}
+	return classify("open "+db.path, err)
+}
+
+func (db *DB) openReadOnly(ctx context.Context, known int, fresh bool) error {
+	if fresh {
+		if _, err := os.Stat(db.path); err != nil {
+			return fmt.Errorf("sqlite: open %s read-only: %w", db.path, err)
+		}
+		return &FileError{Path: db.path, kind: ErrOlder, Found: "there is no schema in it yet"}
+	}
+	db.resolveLog()
+	mode := modeReadOnly
+	c, err := db.connect(ctx, mode, readerSettings)
+	if db.cannotWrite(err) && walSize(db.logPath) == 0 {
+		// The log's index can neither be found nor made. With nothing in the log it is not needed.
+		mode = modeImmutable
+		c, err = db.connect(ctx, mode, readerSettings)
+	}
+	if err != nil {
+		return err
+	}
+	version, err := db.version(ctx, c)
+	switch {
+	case err != nil:
+	case version > known:
+		err = db.newer(version, known)
+	case version < known:
+		err = &FileError{Path: db.path, kind: ErrOlder,
+			Found: fmt.Sprintf("the file has schema version %d, this program needs %d; open it for writing once", version, known)}
+	}
+	if err != nil {
+		_ = c.close()
+		return err
+	}
+	db.readers.idle = append(db.readers.idle, c)
+	db.openReader = func(ctx context.Context) (*conn, error) { return db.connect(ctx, mode, readerSettings) }
+	return nil
+}
+
+// openMemory uses one connection for reads and writes, one after the other: in memory a second
+// connection would have a database of its own.
+func (db *DB) openMemory(ctx context.Context, c Config, steps []migration) error {
+	if c.ReadOnly {
+		return fmt.Errorf("sqlite: open %s: a new database in memory cannot be read-only", memoryPath)
+	}
+	w, err := connect(memoryPath, append(slices.Clone(settings), fmt.Sprintf("application_id = %d", c.ApplicationID)))
+	if err != nil {
+		return classify("open "+memoryPath, err)
+	}
+	db.memory = true
+	db.writer = &writer{db: db, conn: w, group: 1}
+	if err := db.migrate(ctx, w, steps); err != nil {
+		_ = w.close()
+		return err
+	}
+	return nil
+}
+
+// connect opens a connection to the file, and waits while another process has it locked.
+func (db *DB) connect(ctx context.Context, mode string, settings []string) (c *conn, err error) {
+	err = db.patience().retry(ctx, func() error {
+		c, err = connect(fileDSN(db.path, mode), settings)
+		if err == nil && mode != modeCreate {
+			// Some failures show only when the file is first read.
+			var version int
+			if err = c.one("PRAGMA user_version", &version); err != nil {
+				_ = c.close()
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, classify("open "+db.path, err)
+	}
+	return c, nil
+}
+
+func (db *DB) patience() patience {
+	return patience{until: time.Now().Add(db.lockTimeout), closed: db.closing}
+}
+
+// locked begins a transaction, waiting for the lock.
+func (db *DB) locked(ctx context.Context, c *conn, begin string) error {
+	return db.patience().retry(ctx, func() error {
+		_, err := c.exec(begin, nil)
+		return err
+	})
+}
+
+// resolveLog finds the write-ahead log, which lies beside the file itself even if the path is a link.
+func (db *DB) resolveLog() {
+	real, err := filepath.EvalSymlinks(db.path)
+	if err != nil {
+		real = db.path
+	}
+	db.logPath = real + "-wal"
+}
+
+// sideFiles returns which of the files that SQLite keeps beside a database are there.
+func (db *DB) sideFiles() map[string]bool {
+	there := map[string]bool{}
+	for _, path := range []string{db.logPath, strings.TrimSuffix(db.logPath, "-wal") + "-shm"} {
+		_, err := os.Lstat(path)
+		there[path] = err == nil
+	}
+	return there
+}
+
+// sweep removes the side files that looking at a refused file has made, unless there is something in the log.
+func (db *DB) sweep(before map[string]bool) {
+	if walSize(db.logPath) > 0 {
+		return
+	}
+	for path, was := range before {
+		if !was {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+// headerSize is the length of a SQLite file's header; no database is shorter.
+const headerSize = 100
+
+// header is what the first page says about whose file it is.
+type header struct {
+	application int32
+	version     int
+	empty       bool // no tables; only known when application is 0
+}
+
+func (c *conn) header() (h header, err error) {
+	if err := c.one("PRAGMA application_id", &h.application); err != nil {
+		return h, err
+	}
+	if err := c.one("PRAGMA user_version", &h.version); err != nil {
+		return h, err
+	}
+	if h.application == 0 {
+		err = c.one("SELECT count(*) = 0 FROM sqlite_schema", &h.empty)
+	}
+	return h, err
+}
+
+// inspect looks at the file without leaving a trace, and refuses it if it is not ours or too new.
+// fresh means that there is nothing yet.
+//
+// Only SQLite itself may read the file: if this process has it open elsewhere, closing a
+// second descriptor of it would drop all its locks (SQLite, "How To Corrupt", 2.2).
+func (db *DB) inspect(ctx context.Context, id int32, known int) (fresh bool, err error) {
+	info, err := os.Stat(db.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		dir := filepath.Dir(db.path)
+		if _, err := os.Stat(dir); err != nil {
+			return false, fmt.Errorf("sqlite: open %s: its folder: %w", db.path, err)
+		}
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("sqlite: open: %w", err)
+	case info.IsDir():
+		return false, &FileError{Path: db.path, kind: ErrForeign, Found: "it is a folder"}
+	case !info.Mode().IsRegular():
+		return false, &FileError{Path: db.path, kind: ErrForeign, Found: "it is not a regular file"}
+	case info.Size() == 0:
+		return true, nil
+	case info.Size() < headerSize: // SQLite takes a file of one byte for an empty one
+		return false, &FileError{Path: db.path, kind: ErrForeign, Found: fmt.Sprintf("it is not a SQLite file: it has %d bytes", info.Size())}
+	}
+	found, err := db.look(ctx)
+	switch code := primaryCode(err); {
+	case code == codeNotADB:
+		return false, &FileError{Path: db.path, kind: ErrForeign, Found: "it is not a SQLite file"}
+	case code == codeCorrupt:
+		return false, &FileError{Path: db.path, kind: ErrCorrupt, Found: err.Error()}
+	case err != nil:
+		return false, classify("open "+db.path, err)
+	case found.application == 0 && found.empty:
+		return true, nil
+	case found.application != id:
+		return false, db.foreign(found, id)
+	case found.version > known:
+		return false, db.newer(found.version, known)
+	}
+	return false, nil
+}
+
+// look reads the header. Without a write-ahead log it takes no lock and makes no file; then a
+// checkpoint by another process at this very moment can make the file look damaged, so
+// the second look is a regular one.
+func (db *DB) look(ctx context.Context) (h header, err error) {
+	db.resolveLog()
+	if walSize(db.logPath) == 0 {
+		h, err = lookOnce(db.path, modeImmutable)
+		if code := primaryCode(err); err == nil || code != codeCorrupt {
+			return h, err
+		}
+	}
+	err = db.patience().retry(ctx, func() error {
+		h, err = lookOnce(db.path, modeReadOnly)
+		return err
+	})
+	return h, err
+}
+
+func lookOnce(path, mode string) (header, error) {
+	c, err := connect(fileDSN(path, mode), nil)
+	if err != nil {
+		return header{}, err
+	}
+	defer c.close()
+	return c.header()
+}
+
+func (db *DB) foreign(found header, id int32) error {
+	what := fmt.Sprintf("it is a SQLite file of another program (application id %#x, ours is %#x)", uint32(found.application), uint32(id))
+	if found.application == 0 {
+		what = fmt.Sprintf("it is a SQLite file with tables of another program (no application id, ours is %#x)", uint32(id))
+	}
+	return &FileError{Path: db.path, kind: ErrForeign, Found: what}
+}
+
+// pragmaScript joins settings into one script.
+func pragmaScript(settings []string) string {
+	return "PRAGMA " + strings.Join(settings, "; PRAGMA ")
+}

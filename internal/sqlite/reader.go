@@ -1,0 +1,96 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+)
+
+// readers is the pool of connections that only read. They are opened when needed; the one used
+// last, whose page cache is warm, is used first.
+type readers struct {
+	free chan struct{} // holds a token for each connection that may still be taken
+
+	mu   sync.Mutex
+	idle []*conn
+}
+
+func newReaders(size int) *readers {
+	p := &readers{free: make(chan struct{}, size)}
+	for range size {
+		p.free <- struct{}{}
+	}
+	return p
+}
+
+func (p *readers) get(ctx context.Context, open func(context.Context) (*conn, error)) (*conn, error) {
+	select {
+	case <-p.free:
+	default:
+		if err := await(ctx, p.free); err != nil {
+			return nil, err
+		}
+	}
+	p.mu.Lock()
+	if n := len(p.idle); n > 0 {
+		c := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		p.mu.Unlock()
+		return c, nil
+	}
+	p.mu.Unlock()
+	c, err := open(ctx)
+	if err != nil {
+		p.free <- struct{}{}
+	}
+	return c, err
+}
+
+// put takes a connection back. One that did not end its transaction cleanly is closed.
+func (p *readers) put(c *conn, clean bool) {
+	if clean {
+		p.mu.Lock()
+		p.idle = append(p.idle, c)
+		p.mu.Unlock()
+	} else {
+		_ = c.close()
+	}
+	p.free <- struct{}{}
+}
+
+func (p *readers) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.idle {
+		_ = c.close()
+	}
+	p.idle = nil
+}
+
+// snapshot runs fn in one read transaction. If clean is false the connection must not be used again.
+func (c *conn) snapshot(ctx context.Context, p patience, fn func(*Tx) error) (clean bool, err error) {
+	if _, err := c.exec("BEGIN", nil); err != nil {
+		return false, classify("begin", err)
+	}
+	tx := &Tx{conn: c, ctx: ctx, patience: p}
+	unwatch := c.watch(ctx)
+	defer func() { // also when fn panics
+		unwatch()
+		tx.end()
+		_, end := c.exec("ROLLBACK", nil)
+		clean = end == nil
+	}()
+	return false, fn(tx)
+}
+
+// readMemory uses the only connection there is, for reading only.
+func (db *DB) readMemory(ctx context.Context, fn func(*Tx) error) error {
+	c := db.writer.conn
+	return db.writer.exclusive(ctx, func() error {
+		if err := c.script("PRAGMA query_only = ON"); err != nil {
+			return classify("begin", err)
+		}
+		defer func() { _ = c.script("PRAGMA query_only = OFF") }()
+		_, err := c.snapshot(ctx, db.patience(), fn)
+		return err
+	})
+}

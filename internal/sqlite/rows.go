@@ -1,0 +1,124 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Rows iterates over the result of a query. It belongs to its transaction: what is still open
+// when the transaction's function returns is closed then.
+type Rows struct {
+	conn    *conn
+	tx      *Tx // nil inside the package
+	stmt    *stmt
+	raw     driver.Rows
+	row     []driver.Value
+	fetched bool // row already holds the next row
+	done    bool // there are no more rows
+	err     error
+}
+
+// Next moves to the next row. It is false at the end and on an error, which Err tells apart.
+func (r *Rows) Next() bool {
+	if r.fetched {
+		r.fetched = false
+		return true
+	}
+	if r.done {
+		return false
+	}
+	if r.tx != nil {
+		if r.err = r.tx.usable(); r.err != nil {
+			r.finish()
+			return false
+		}
+	}
+	if err := r.fetch(); err != nil {
+		if r.tx != nil {
+			err = r.tx.failed("query", err)
+		}
+		r.err = err
+		r.finish()
+		return false
+	}
+	r.fetched = false
+	if r.done {
+		r.finish()
+		return false
+	}
+	return true
+}
+
+// fetch reads the next row from the driver, or sets done at the end.
+func (r *Rows) fetch() error {
+	err := r.raw.Next(r.row)
+	if errors.Is(err, io.EOF) {
+		r.done = true
+		return nil
+	}
+	r.fetched = err == nil
+	return err
+}
+
+// Scan copies the columns of the current row into dest: pointers to integers, floats, strings,
+// byte slices, booleans, any, types of those kinds, sql.Scanner, or pointers to
+// pointers, which become nil for NULL. Blobs are copies, the caller's to keep.
+func (r *Rows) Scan(dest ...any) error {
+	if len(dest) != len(r.row) {
+		return fmt.Errorf("sqlite: scan: %d destinations for %d columns", len(dest), len(r.row))
+	}
+	for i, d := range dest {
+		if err := scanValue(r.row[i], d); err != nil {
+			return fmt.Errorf("sqlite: scan: column %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// Err is the error that ended the iteration, nil at a regular end.
+func (r *Rows) Err() error { return r.err }
+
+// Close ends the iteration early. It may be called again, and need not be after
+// Next has returned false.
+func (r *Rows) Close() error {
+	r.finish()
+	return nil
+}
+
+// finish frees the statement for its next use.
+func (r *Rows) finish() {
+	r.done, r.fetched = true, false
+	if r.raw == nil {
+		return
+	}
+	// The driver repeats the error of the last step here; it has been reported already.
+	_ = r.raw.Close()
+	r.raw = nil
+	r.conn.stmts.release(r.stmt)
+	if r.tx != nil {
+		r.tx.forget(r)
+	}
+}
+
+// Row is the first row of a query.
+type Row struct {
+	rows *Rows
+	err  error
+}
+
+// Scan copies the row's columns like [Rows.Scan]. Without a row it returns ErrNoRows.
+func (r *Row) Scan(dest ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	defer r.rows.finish()
+	if !r.rows.Next() {
+		if r.rows.err != nil {
+			return r.rows.err
+		}
+		return ErrNoRows
+	}
+	return r.rows.Scan(dest...)
+}

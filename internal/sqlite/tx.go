@@ -1,0 +1,158 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Tx is a transaction, valid until the function that it was given to returns. It is for one
+// goroutine at a time. Statements are prepared once per connection and kept.
+type Tx struct {
+	conn     *conn
+	ctx      context.Context
+	writable bool
+	over     bool
+	used     bool    // a statement has succeeded: the snapshot is taken
+	lost     error   // SQLite rolled the transaction back by itself; the reason
+	open     []*Rows // to be closed at the end
+	patience patience
+}
+
+// Context is the context of the Read or Write that the transaction belongs to.
+func (tx *Tx) Context() context.Context { return tx.ctx }
+
+// Exec runs one statement. Arguments are positional (?, ?1).
+func (tx *Tx) Exec(query string, args ...any) (Result, error) {
+	if err := tx.usable(); err != nil {
+		return Result{}, err
+	}
+	var r Result
+	err := tx.patiently("exec", func() (err error) {
+		r, err = tx.conn.exec(query, args)
+		return err
+	})
+	return r, err
+}
+
+// ExecScript runs several statements, separated by semicolons, without arguments.
+func (tx *Tx) ExecScript(script string) error {
+	if err := tx.usable(); err != nil {
+		return err
+	}
+	if err := tx.conn.script(script); err != nil {
+		return tx.failed("script", err)
+	}
+	tx.used = true
+	return nil
+}
+
+// Query runs one statement that gives rows.
+func (tx *Tx) Query(query string, args ...any) (*Rows, error) {
+	if err := tx.usable(); err != nil {
+		return nil, err
+	}
+	var r *Rows
+	err := tx.patiently("query", func() (err error) {
+		r, err = tx.conn.query(query, args)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if r.done {
+		r.finish() // no rows: the statement is free again at once
+		return r, nil
+	}
+	r.tx = tx
+	tx.open = append(tx.open, r)
+	return r, nil
+}
+
+// QueryRow runs one statement for its first row.
+func (tx *Tx) QueryRow(query string, args ...any) *Row {
+	rows, err := tx.Query(query, args...)
+	return &Row{rows: rows, err: err}
+}
+
+// patiently runs the first statement of a read again while a lock is in its way: a reader takes its
+// snapshot there, and meets a lock only while another process recovers or closes the file.
+func (tx *Tx) patiently(op string, f func() error) error {
+	err := f()
+	if err != nil && !tx.writable && !tx.used && primaryCode(err) == codeBusy {
+		err = tx.patience.retry(tx.ctx, f)
+	}
+	if err != nil {
+		return tx.failed(op, err)
+	}
+	tx.used = true
+	return nil
+}
+
+// usable is checked before each statement. The context is looked at here, between statements,
+// because inside a write nothing may be interrupted.
+func (tx *Tx) usable() error {
+	if tx.over {
+		return ErrTxDone
+	}
+	if tx.lost != nil {
+		return tx.lost
+	}
+	return tx.ctx.Err()
+}
+
+// failed classifies the error of a statement, and notices when SQLite has rolled back the
+// whole transaction because of it: later statements would each commit on their own.
+func (tx *Tx) failed(op string, err error) error {
+	if cerr := tx.ctx.Err(); cerr != nil && primaryCode(err) == codeInterrupt {
+		return cerr
+	}
+	if primaryCode(err) == 0 {
+		return err // not SQLite's: a context that ended, an argument that does not fit
+	}
+	err = classify(op, err)
+	if tx.writable && !tx.conn.inTransaction() {
+		tx.lost = err
+	}
+	return err
+}
+
+func (tx *Tx) forget(r *Rows) {
+	if i := slices.Index(tx.open, r); i >= 0 {
+		tx.open = slices.Delete(tx.open, i, i+1)
+	}
+}
+
+// end closes what the function left open.
+func (tx *Tx) end() {
+	for len(tx.open) > 0 {
+		tx.open[len(tx.open)-1].finish()
+	}
+	tx.over = true
+}
+
+// watch interrupts the connection when the context ends, until stop is called. It repeats itself:
+// an interrupt that falls between two statements is lost.
+func (c *conn) watch(ctx context.Context) (stop func()) {
+	if ctx.Done() == nil || c.interrupt == nil {
+		return func() {}
+	}
+	over, ended := make(chan struct{}), make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		for {
+			c.interrupt()
+			select {
+			case <-over:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	})
+	return func() {
+		if !cancel() { // it runs: after this it must not touch the connection any more
+			close(over)
+			<-ended
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// The bounds of a group: a commit is shared by at most so many callers, and nobody joins a
+// transaction that is already this old or this big.
+const (
+	maxGroup      = 512
+	maxGroupAge   = 20 * time.Millisecond
+	maxGroupBytes = 8 << 20
+)
+
+// writer owns the only connection that writes, and shares commits among concurrent callers.
+//
+// There is no writer goroutine. The right to use the connection, the turn, passes from
+// caller to caller together with the open transaction: each runs its function in its
+// own goroutine, inside a savepoint of its own, and hands the turn on; whoever finds nobody waiting
+// commits and answers the whole group. So a panic, a runtime.Goexit or a stack trace belongs
+// to the caller that caused it, and a lone writer pays for no goroutine switch.
+type writer struct {
+	db    *DB
+	conn  *conn
+	group int // the most callers that may share a commit
+
+	mu    sync.Mutex
+	queue []*member // waiting for the turn, in order
+	held  bool      // somebody has the turn
+
+	// The rest belongs to whoever has the turn.
+	open    bool      // a transaction is open
+	began   time.Time // since when
+	alone   bool      // nobody may join it
+	members []*member // those whose work is done and waits for the commit
+	shared  bool      // the last commit was shared
+	wal     walWatch
+}
+
+// member is one caller of Write.
+type member struct {
+	turn  chan struct{} // receives the turn
+	done  chan error    // receives the outcome, once the function's work is part of a commit
+	alone bool          // wants a transaction of its own
+}
+
+// errAgain tells a member that its work was undone through no fault of its own.
+var errAgain = errors.New("sqlite: to be run again")
+
+func (w *writer) write(ctx context.Context, fn func(*Tx) error) error {
+	m := &member{turn: make(chan struct{}, 1), done: make(chan error, 1), alone: w.group == 1}
+	deadline := time.Now().Add(w.db.lockTimeout)
+	for {
+		if err := w.wait(ctx, m); err != nil {
+			return err
+		}
+		err := w.perform(ctx, m, deadline, fn)
+		if !errors.Is(err, errAgain) {
+			return err
+		}
+		m.alone = true
+	}
+}
+
+// wait returns nil once the caller has the turn.
+func (w *writer) wait(ctx context.Context, m *member) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	if !w.held {
+		w.held = true
+		w.mu.Unlock()
+		return nil
+	}
+	w.queue = append(w.queue, m)
+	w.mu.Unlock()
+
+	err := await(ctx, m.turn)
+	if err == nil || w.leave(m) {
+		return err
+	}
+	<-m.turn // it came at the same moment
+	w.next()
+	return err
+}
+
+// leave takes a caller out of the queue, unless it has been given the turn already.
+func (w *writer) leave(m *member) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, q := range w.queue {
+		if q == m {
+			w.queue = append(w.queue[:i], w.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// next hands the turn on: with the open transaction if the next caller may join it, else after
+// the commit. Every path of a caller that has the turn ends here.
+func (w *writer) next() {
+	for yielded := false; ; {
+		w.mu.Lock()
+		if len(w.queue) > 0 {
+			if m := w.queue[0]; !w.open || w.mayJoin(m) {
+				w.queue[0] = nil
+				w.queue = w.queue[1:]
+				w.mu.Unlock()
+				m.turn <- struct{}{}
+				return
+			}
+		} else if !w.open {
+			w.held = false
+			w.mu.Unlock()
+			return
+		} else if !yielded && (w.shared || len(w.members) > 1) {
+			// The callers of the last commit have been answered but may not have run yet. Letting them
+			// come with their next write makes groups half as big again (measured with 8).
+			yielded = true
+			w.mu.Unlock()
+			runtime.Gosched()
+			continue
+		}
+		w.mu.Unlock()
+		w.commit()
+		if w.startCheckpoint() {
+			return // it hands the turn on
+		}
+	}
+}
+
+func (w *writer) mayJoin(m *member) bool {
+	return !w.alone && !m.alone && len(w.members) < w.group &&
+		w.conn.argBytes < maxGroupBytes && time.Since(w.began) < maxGroupAge
+}
+
+// perform runs one caller's function within its turn, hands the turn on, and waits for the commit.
+func (w *writer) perform(ctx context.Context, m *member, deadline time.Time, fn func(*Tx) error) error {
+	first := !w.open
+	if err := w.enter(ctx, m, deadline); err != nil {
+		w.next()
+		return err
+	}
+	tx := &Tx{conn: w.conn, ctx: ctx, writable: true}
+	returned := false
+	defer func() {
+		if !returned { // fn panicked, or ended its goroutine
+			w.undo(tx, first)
+			w.next()
+		}
+	}()
+	err := fn(tx)
+	returned = true
+
+	if err != nil {
+		w.undo(tx, first)
+	} else {
+		err = w.keep(tx, m, first)
+	}
+	w.next()
+	if err != nil {
+		return err
+	}
+	return <-m.done
+}
+
+// enter begins a transaction, or a savepoint in the open one. The first caller needs no savepoint:
+// undoing its work undoes the transaction.
+func (w *writer) enter(ctx context.Context, m *member, deadline time.Time) error {
+	if w.open {
+		_, err := w.conn.exec("SAVEPOINT member", nil)
+		if err != nil {
+			w.abandon()
+		}
+		return classify("savepoint", err)
+	}
+	p := patience{until: deadline, closed: w.db.closing}
+	err := p.retry(ctx, func() error {
+		_, err := w.conn.exec("BEGIN IMMEDIATE", nil)
+		return err
+	})
+	if err != nil {
+		return classify("begin", err)
+	}
+	w.open, w.began, w.alone, w.conn.argBytes = true, time.Now(), m.alone, 0
+	return nil
+}
+
+// keep makes a caller's work part of the coming commit.
+func (w *writer) keep(tx *Tx, m *member, first bool) error {
+	tx.end()
+	if tx.lost == nil && !first {
+		if _, err := w.conn.exec("RELEASE member", nil); err != nil {
+			tx.lost = classify("release", err)
+		}
+	}
+	if tx.lost != nil { // the function has swallowed the error
+		w.abandon()
+		return tx.lost
+	}
+	w.members = append(w.members, m)
+	return nil
+}
+
+// undo takes a caller's work back and leaves the others' as it is.
+func (w *writer) undo(tx *Tx, first bool) {
+	tx.end()
+	if tx.lost == nil && !first {
+		_, err := w.conn.exec("ROLLBACK TO member", nil)
+		if err == nil {
+			_, err = w.conn.exec("RELEASE member", nil)
+		}
+		if err == nil {
+			return
+		}
+	}
+	w.abandon()
+}
+
+// abandon ends the transaction without a commit. Those whose work goes with it run again.
+func (w *writer) abandon() {
+	_, _ = w.conn.exec("ROLLBACK", nil) // fails if SQLite has done it by itself
+	w.answer(errAgain)
+}
+
+// commit ends the transaction and answers everyone whose work is in it.
+func (w *writer) commit() {
+	w.shared = len(w.members) > 1
+	_, err := w.conn.exec("COMMIT", nil)
+	if err == nil {
+		w.answer(nil)
+		return
+	}
+	_, _ = w.conn.exec("ROLLBACK", nil)
+	// After a failed sync nobody knows what the disk holds, and trying again may pretend success.
+	// Otherwise one caller's work may be what does not fit (a deferred foreign key, a disk
+	// with little room): each for itself, only that one gets the error.
+	if len(w.members) > 1 && primaryCode(err) != codeIOErr {
+		w.answer(errAgain)
+		return
+	}
+	w.answer(classify("commit", err))
+}
+
+func (w *writer) answer(outcome error) {
+	for i, m := range w.members {
+		w.members[i] = nil
+		m.done <- outcome
+	}
+	w.members, w.open = w.members[:0], false
+}
+
+// exclusive runs f with the turn and without an open transaction.
+func (w *writer) exclusive(ctx context.Context, f func() error) error {
+	m := &member{turn: make(chan struct{}, 1), alone: true}
+	if err := w.wait(ctx, m); err != nil {
+		return err
+	}
+	defer w.next()
+	return f()
+}

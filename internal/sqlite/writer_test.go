@@ -1,0 +1,369 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// group holds the writer's turn until all of fns are queued, so that they share one transaction,
+// and gives their errors.
+func group(t *testing.T, db *DB, fns ...func(*Tx) error) []error {
+	t.Helper()
+	errs := make([]error, len(fns))
+	begun, release := make(chan struct{}), make(chan struct{})
+	begin := sync.OnceFunc(func() { close(begun) }) // the first function runs again like any other
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := db.Write(t.Context(), func(*Tx) error { begin(); <-release; return nil }); err != nil {
+			t.Error(err)
+		}
+	})
+	<-begun
+	for i, fn := range fns {
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					errs[i] = fmt.Errorf("panic: %v", p)
+				}
+			}()
+			errs[i] = db.Write(t.Context(), fn)
+		})
+		queued(t, db, i+1) // so the order is known
+	}
+	close(release)
+	wg.Wait()
+	return errs
+}
+
+func TestFailedMembersOfAGroupUndoOnlyTheirOwnWork(t *testing.T) {
+	bothKinds(t, func(t *testing.T, db *DB) {
+		own := errors.New("the function's own")
+		errs := group(t, db,
+			insert("a"),
+			func(tx *Tx) error { must(t, insert("undone by error")(tx)); return own },
+			insert("b"),
+			func(tx *Tx) error { must(t, insert("undone by panic")(tx)); panic("on purpose") },
+			insert("a"), // taken
+			func(tx *Tx) error { must(t, insert("undone by exit")(tx)); runtime.Goexit(); return nil },
+			func(tx *Tx) error {
+				if err := insert("a")(tx); err == nil {
+					t.Error("second a was stored")
+				}
+				return insert("c")(tx) // one failed statement does not spoil the rest
+			},
+		)
+		mustBe(t, errs[1], own)
+		if errs[3] == nil || errs[3].Error() != "panic: on purpose" {
+			t.Errorf("panic arrived as %v", errs[3])
+		}
+		mustBe(t, errs[4], ErrUnique)
+		mustBe(t, errs[4], ErrConstraint)
+		for _, i := range []int{0, 2, 6} {
+			must(t, errs[i])
+		}
+		if got := names(t, db); !slices.Equal(got, []string{"a", "b", "c"}) {
+			t.Errorf("stored: %q", got)
+		}
+		must(t, db.Write(t.Context(), insert("the writer lives")))
+	})
+}
+
+func TestFirstMemberOfAGroupFailsAlone(t *testing.T) {
+	db := openTest(t, testConfig(newFile(t)))
+	begun, release := make(chan struct{}), make(chan struct{})
+	own := errors.New("the function's own")
+	first := make(chan error)
+	go func() {
+		first <- db.Write(t.Context(), func(tx *Tx) error {
+			close(begun)
+			<-release
+			if err := insert("undone")(tx); err != nil {
+				return err
+			}
+			return own
+		})
+	}()
+	<-begun
+	second := make(chan error)
+	go func() { second <- db.Write(t.Context(), insert("kept")) }()
+	queued(t, db, 1)
+	close(release)
+	mustBe(t, <-first, own)
+	must(t, <-second)
+	if got := names(t, db); !slices.Equal(got, []string{"kept"}) {
+		t.Errorf("stored: %q", got)
+	}
+}
+
+func TestConcurrentWritesShareCommits(t *testing.T) {
+	db := openTest(t, testConfig(newFile(t)))
+	frames := func() (n int) {
+		must(t, db.Read(t.Context(), func(tx *Tx) error {
+			var busy, copied int
+			return db.writer.exclusive(t.Context(), func() error {
+				return db.writer.conn.one("PRAGMA wal_checkpoint(PASSIVE)", &busy, &n, &copied)
+			})
+		}))
+		return n
+	}
+	before := frames()
+	var fns []func(*Tx) error
+	for i := range 40 {
+		fns = append(fns, insert(fmt.Sprint(i)))
+	}
+	for _, err := range group(t, db, fns...) {
+		must(t, err)
+	}
+	// Each commit writes at least the page of the table and that of its index.
+	if n := frames() - before; n >= 40 {
+		t.Errorf("40 writes wrote %d pages to the log, so they did not share a commit", n)
+	}
+}
+
+func TestWhenTheCommitFailsOnlyTheCulpritGetsTheError(t *testing.T) {
+	db := openTest(t, testConfig(newFile(t)))
+	var runs atomic.Int32
+	counted := func(name string) func(*Tx) error {
+		return func(tx *Tx) error { runs.Add(1); return insert(name)(tx) }
+	}
+	errs := group(t, db,
+		counted("a"),
+		func(tx *Tx) error { // noticed by COMMIT only: the key is deferred
+			_, err := tx.Exec("INSERT INTO child (item_id) VALUES (4711)")
+			return err
+		},
+		counted("b"),
+	)
+	must(t, errs[0])
+	mustBe(t, errs[1], ErrForeignKey)
+	must(t, errs[2])
+	got := names(t, db)
+	slices.Sort(got) // run again, the order among them is open
+	if !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("stored: %q", got)
+	}
+	if n := runs.Load(); n != 4 {
+		t.Errorf("innocent functions ran %d times, want 4: once shared, once alone", n)
+	}
+}
+
+func TestWhenSQLiteRollsBackTheOthersRunAgain(t *testing.T) {
+	db := openTest(t, testConfig(newFile(t)))
+	must(t, db.Write(t.Context(), insert("taken")))
+	var after error
+	errs := group(t, db,
+		insert("a"),
+		func(tx *Tx) error {
+			must(t, insert("undone")(tx))
+			_, err := tx.Exec("INSERT OR ROLLBACK INTO item (name) VALUES ('taken')") // ends the whole transaction
+			_, after = tx.Exec("INSERT INTO item (name) VALUES ('outside any transaction')")
+			return err
+		},
+		insert("b"),
+		func(tx *Tx) error { // swallows the error
+			_, _ = tx.Exec("INSERT OR ROLLBACK INTO item (name) VALUES ('taken')")
+			return nil
+		},
+		insert("c"),
+	)
+	must(t, errs[0])
+	mustBe(t, errs[1], ErrUnique)
+	mustBe(t, after, ErrUnique) // nothing runs after the rollback, it would commit by itself
+	must(t, errs[2])
+	mustBe(t, errs[3], ErrUnique)
+	must(t, errs[4])
+	got := names(t, db)
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"a", "b", "c", "taken"}) {
+		t.Errorf("stored: %q", got)
+	}
+}
+
+func TestFullDatabaseIsATypedErrorAndWritingGoesOnAfterwards(t *testing.T) {
+	db := openTest(t, testConfig(newFile(t)))
+	limit := func(pages int) {
+		must(t, db.writer.exclusive(t.Context(), func() error {
+			return db.writer.conn.script(fmt.Sprintf("PRAGMA max_page_count = %d", pages))
+		}))
+	}
+	limit(40)
+	big := func(tx *Tx) error {
+		_, err := tx.Exec("INSERT INTO item (name, data) VALUES ('too big', ?)", make([]byte, 1<<20))
+		return err
+	}
+	mustBe(t, db.Write(t.Context(), big), ErrFull)
+	errs := group(t, db, insert("a"), big, insert("b"))
+	must(t, errs[0])
+	mustBe(t, errs[1], ErrFull)
+	must(t, errs[2])
+	limit(1 << 30)
+	must(t, db.Write(t.Context(), big))
+	got := names(t, db)
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"a", "b", "too big"}) {
+		t.Errorf("stored: %q", got)
+	}
+}
+
+func TestWriteWhoseContextEndsInTheQueueNeverRuns(t *testing.T) {
+	bothKinds(t, func(t *testing.T, db *DB) {
+		begun, release := make(chan struct{}), make(chan struct{})
+		first := make(chan error)
+		go func() {
+			first <- db.Write(t.Context(), func(tx *Tx) error { close(begun); <-release; return insert("first")(tx) })
+		}()
+		<-begun
+		ctx, cancel := context.WithCancel(t.Context())
+		second := make(chan error)
+		go func() {
+			second <- db.Write(ctx, func(*Tx) error { t.Error("a cancelled write ran"); return nil })
+		}()
+		queued(t, db, 1)
+		cancel()
+		mustBe(t, <-second, context.Canceled) // while the first still runs
+		close(release)
+		must(t, <-first)
+		must(t, db.Write(t.Context(), insert("later")))
+	})
+}
+
+func TestContextIsLookedAtBetweenStatementsAndNeverInterruptsAWrite(t *testing.T) {
+	bothKinds(t, func(t *testing.T, db *DB) {
+		ctx, cancel := context.WithCancel(t.Context())
+		must(t, db.Write(t.Context(), insert("a")))
+		err := db.Write(ctx, func(tx *Tx) error {
+			time.AfterFunc(time.Millisecond, cancel)
+			// Without the look at the context, which may have ended already on a busy machine.
+			_, err := tx.conn.exec(`INSERT INTO item (name) SELECT 'n' || value FROM
+				(WITH RECURSIVE n (value) AS (VALUES (1) UNION ALL SELECT value + 1 FROM n WHERE value < 20000) SELECT value FROM n)`, nil)
+			if err != nil {
+				t.Errorf("the running statement failed: %v", err)
+			}
+			<-ctx.Done()
+			return insert("b")(tx)
+		})
+		mustBe(t, err, context.Canceled)
+		if got := names(t, db); !slices.Equal(got, []string{"a"}) {
+			t.Errorf("stored: %d names, want only a", len(got))
+		}
+	})
+}
+
+func TestNestedTransactionsEndWithAnError(t *testing.T) {
+	t.Parallel() // each waits for nestedAfter
+	t.Run("write in write", func(t *testing.T) {
+		bothKinds(t, func(t *testing.T, db *DB) {
+			must(t, db.Write(t.Context(), func(tx *Tx) error {
+				mustBe(t, db.Write(t.Context(), insert("inner")), ErrNested)
+				return insert("outer")(tx)
+			}))
+			if got := names(t, db); !slices.Equal(got, []string{"outer"}) {
+				t.Errorf("stored: %q", got)
+			}
+		})
+	})
+	t.Run("read in memory", func(t *testing.T) {
+		db := openTest(t, testConfig(":memory:"))
+		must(t, db.Read(t.Context(), func(*Tx) error {
+			mustBe(t, db.Read(t.Context(), func(*Tx) error { return nil }), ErrNested)
+			return nil
+		}))
+	})
+	t.Run("read with all readers out", func(t *testing.T) {
+		c := testConfig(newFile(t))
+		c.Readers = 1
+		db := openTest(t, c)
+		must(t, db.Read(t.Context(), func(*Tx) error {
+			mustBe(t, db.Read(t.Context(), func(*Tx) error { return nil }), ErrNested)
+			return nil
+		}))
+	})
+}
+
+func TestTransactionIsOverWhenItsFunctionReturns(t *testing.T) {
+	bothKinds(t, func(t *testing.T, db *DB) {
+		var kept *Tx
+		var rows *Rows
+		must(t, db.Write(t.Context(), func(tx *Tx) (err error) {
+			kept = tx
+			must(t, insert("a")(tx))
+			must(t, insert("b")(tx))
+			rows, err = tx.Query("SELECT name FROM item") // left open
+			rows.Next()
+			return err
+		}))
+		_, err := kept.Exec("INSERT INTO item (name) VALUES ('late')")
+		mustBe(t, err, ErrTxDone)
+		_, err = kept.Query("SELECT 1")
+		mustBe(t, err, ErrTxDone)
+		mustBe(t, kept.ExecScript("SELECT 1"), ErrTxDone)
+		if len(kept.open) != 0 || kept.conn.stmts.byQuery["SELECT name FROM item"].busy {
+			t.Error("the open rows still hold their statement, and with it an old snapshot")
+		}
+		if rows.Next() {
+			t.Error("rows outlived their transaction")
+		}
+		must(t, db.Write(t.Context(), insert("c"))) // the open rows were no obstacle to the commit
+		if got := names(t, db); len(got) != 3 {
+			t.Errorf("stored: %q", got)
+		}
+	})
+}
+
+func TestManyWritersUnderFailuresAndCancellations(t *testing.T) {
+	bothKinds(t, func(t *testing.T, db *DB) {
+		var stored sync.Map
+		var wg sync.WaitGroup
+		for g := range 16 {
+			wg.Go(func() {
+				for i := range 40 {
+					name := fmt.Sprintf("%d/%d", g, i)
+					ctx, cancel := context.WithCancel(t.Context())
+					if i%5 == 0 {
+						time.AfterFunc(time.Duration(i*20)*time.Microsecond, cancel)
+					}
+					err := db.Write(ctx, func(tx *Tx) error {
+						if err := insert(name)(tx); err != nil {
+							return err
+						}
+						switch i % 4 {
+						case 1:
+							return errors.New("on purpose")
+						case 2:
+							if g%4 == 0 {
+								_, err := tx.Exec("INSERT OR ROLLBACK INTO item (name) VALUES (?)", name)
+								return err
+							}
+						}
+						return nil
+					})
+					cancel()
+					if err == nil {
+						stored.Store(name, true)
+					} else if !errors.Is(err, context.Canceled) && !errors.Is(err, ErrUnique) && !strings.Contains(err.Error(), "on purpose") {
+						t.Errorf("%s: %v", name, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		got := names(t, db)
+		for _, name := range got {
+			if _, ok := stored.LoadAndDelete(name); !ok {
+				t.Errorf("%s is stored, but its write failed", name)
+			}
+		}
+		stored.Range(func(name, _ any) bool { t.Errorf("%v was answered, but is not stored", name); return true })
+		if len(got) < 100 {
+			t.Errorf("only %d writes succeeded", len(got))
+		}
+	})
+}
