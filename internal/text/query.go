@@ -1,0 +1,105 @@
+package text
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxQueryTerms bounds the distinct terms of one search. A longer search text, such as a whole document, is
+// represented by its first ones.
+const MaxQueryTerms = 256
+
+// Term is one term of a search.
+type Term struct {
+	Text   string
+	Weight float32 // how much it counts beside the others; 1 is a plain word
+}
+
+// partWeight is the weight of the parts of an identifier, of which the whole counts 1: they say less each than
+// a word that stands alone.
+const partWeight = 0.75
+
+// QueryTerms returns the distinct terms to search for when the search text is s, in order of their first
+// appearance. They are what Terms makes of the same words. Function words of English and some other languages
+// are left out, unless s has nothing else, or writes them in capitals that the rest does not have (US, WHO).
+// Left out, too, are the single characters of a run that its pairs already cover.
+func QueryTerms(s string) []Term {
+	if strings.ToUpper(s) == s {
+		s = strings.ToLower(s)
+	}
+	a := analyzers.Get().(*analyzer)
+	defer a.release()
+	a.query = true
+	a.analyze(s)
+	a.query = false
+	terms := a.queryTerms(false)
+	if len(terms) == 0 {
+		terms = a.queryTerms(true)
+	}
+	return terms
+}
+
+// queryTerms turns the tokens into terms, with the stop words or without.
+func (a *analyzer) queryTerms(stops bool) []Term {
+	text := string(a.out)
+	var terms []Term
+	at := make(map[string]int)
+	start := 0
+	for _, t := range a.tokens {
+		term := text[start:t.end]
+		start = t.end
+		if t.role == roleLetter || t.stop && !stops {
+			continue
+		}
+		weight := float32(1)
+		if t.role == rolePart {
+			weight = partWeight
+		}
+		if i, ok := at[term]; ok {
+			terms[i].Weight = max(terms[i].Weight, weight)
+			continue
+		}
+		if len(terms) == MaxQueryTerms {
+			break
+		}
+		at[term] = len(terms)
+		terms = append(terms, Term{term, weight})
+	}
+	return terms
+}
+
+// Match returns the FTS5 query (sqlite.org/fts5.html, section 3) for rows that have any of the terms in the
+// column, or in any column when column is "". Whatever the terms hold, it is no syntax error: what could not
+// be a term is left out. It is "" when no term is left, which FTS5 would refuse: there is nothing to find.
+func Match(terms []Term, column string) string {
+	var b strings.Builder
+	for _, t := range terms {
+		if !IsTerm(t.Text) {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(" OR ")
+		} else if column != "" {
+			b.WriteString(`"` + strings.ReplaceAll(column, `"`, `""`) + `" : (`)
+		} else {
+			b.WriteByte('(')
+		}
+		b.WriteString(`"` + t.Text + `"`)
+	}
+	if b.Len() > 0 {
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
+// IsTerm reports whether s could be one of Terms: valid UTF-8 of bounded length that FTS5's ascii tokenizer,
+// which splits at every ASCII character but letters and digits and folds case, gives back as one token.
+func IsTerm(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if !isDigit(c) && (c < 'a' || c > 'z') && c < utf8.RuneSelf {
+			return false
+		}
+	}
+	return s != "" && len(s) <= MaxTermBytes && utf8.ValidString(s)
+}

@@ -1,0 +1,169 @@
+package text
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	_ "modernc.org/sqlite"
+)
+
+func TestQueryTerms(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"empty", "", ""},
+		{"function words go", "What did Hannah's sister buy in the market?", "hannah 1, sister 1, buy 1, market 1"},
+		{"unless there is nothing else", "Who was it?", "who 1, was 1, it 1"},
+		{"each term once", "cat, cats and more Cats", "cat 1, more 1"},
+		{"parts weigh less than the whole", "where is getUserByID", "get 0.75, user 0.75, id 0.75, getuserbyid 1"},
+		{"a part that is also a word weighs as one", "user getUser", "user 1, get 0.75, getus 1"},
+		{"acronyms are no function words", "the IT of the US and WHO", "it 1, us 1, who 1"},
+		{"shouting is no acronym", "WHAT DID SHE BUY?", "buy 1"},
+		{"the month stays", "in May", "may 1"},
+		{"pairs cover their characters", "我喜欢猫", "我喜 1, 喜欢 1, 欢猫 1"},
+		{"one character is searched for", "猫?", "猫 1"},
+		{"German question", "Wann wurde Müller geboren?", "muller 1, geboren 1"},
+		{"Russian question", "Когда она была в Омске", "омске 1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, term := range QueryTerms(tt.text) {
+				got = append(got, fmt.Sprint(term.Text, " ", term.Weight))
+			}
+			if s := strings.Join(got, ", "); s != tt.want {
+				t.Errorf("%q: got %s, want %s", tt.text, s, tt.want)
+			}
+		})
+	}
+}
+
+func TestQueryTermsAreBounded(t *testing.T) {
+	var b strings.Builder
+	for i := range 10 * MaxQueryTerms {
+		fmt.Fprintf(&b, "%d ", i)
+	}
+	if got := len(QueryTerms(b.String())); got != MaxQueryTerms {
+		t.Errorf("%d terms, want %d", got, MaxQueryTerms)
+	}
+}
+
+func TestMatch(t *testing.T) {
+	for _, tt := range []struct {
+		name, column string
+		terms        []Term
+		want         string
+	}{
+		{"nothing", "content", nil, ""},
+		{"terms", "content", []Term{{"cat", 1}, {"猫", 1}}, `"content" : ("cat" OR "猫")`},
+		{"no column", "", []Term{{"cat", 1}}, `("cat")`},
+		{"odd column", `a"b`, []Term{{"cat", 1}}, `"a""b" : ("cat")`},
+		{"what is no term is left out", "content", []Term{{`x" OR "y`, 1}, {"", 1}, {"a\x00b", 1}, {"Cat", 1}, {"\xff", 1}, {"ok", 1}}, `"content" : ("ok")`},
+		{"only such", "content", []Term{{`"`, 1}}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Match(tt.terms, tt.column); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// fullText is a real FTS5 table with one row.
+type fullText struct{ db *sql.DB }
+
+func openFullText(t testing.TB) fullText {
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	db.SetMaxOpenConns(1) // each connection would have a memory of its own
+	for _, stmt := range []string{
+		`CREATE VIRTUAL TABLE passage USING fts5(content, tokenize = 'ascii')`,
+		`CREATE VIRTUAL TABLE term USING fts5vocab(passage, instance)`,
+	} {
+		if _, err := db.Exec(stmt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fullText{db}
+}
+
+// store replaces the row and returns the tokens that FTS5 found in it.
+func (f fullText) store(t *testing.T, s string) (tokens []string) {
+	t.Helper()
+	if _, err := f.db.Exec(`DELETE FROM passage`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.db.Exec(`INSERT INTO passage(content) VALUES (?)`, Indexed(s)); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := f.db.Query(`SELECT term FROM term ORDER BY offset`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var token string
+		if err := rows.Scan(&token); err != nil {
+			t.Fatal(err)
+		}
+		tokens = append(tokens, token)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return tokens
+}
+
+// finds reports whether the search text finds the row.
+func (f fullText) finds(t *testing.T, query string) bool {
+	t.Helper()
+	match := Match(QueryTerms(query), "content")
+	if match == "" {
+		return false
+	}
+	var n int
+	if err := f.db.QueryRow(`SELECT count(*) FROM passage WHERE passage MATCH ?`, match).Scan(&n); err != nil {
+		t.Fatalf("search text %q, query %s: %v", query, match, err)
+	}
+	return n > 0
+}
+
+func (f fullText) check(t *testing.T, stored, query string) {
+	t.Helper()
+	terms := Terms(stored)
+	if tokens := f.store(t, stored); !slices.Equal(tokens, terms) {
+		t.Errorf("FTS5 sees %q in the terms of %q, which are %q", tokens, stored, terms)
+	}
+	want := slices.ContainsFunc(QueryTerms(query), func(q Term) bool { return slices.Contains(terms, q.Text) })
+	if got := f.finds(t, query); got != want {
+		t.Errorf("%q finds %q: %v, want %v", query, stored, got, want)
+	}
+	if len(QueryTerms(stored)) > 0 && !f.finds(t, stored) {
+		t.Errorf("%q does not find itself", stored)
+	}
+}
+
+func FuzzQuery(f *testing.F) {
+	for i, s := range seedTexts {
+		f.Add(s, seedTexts[len(seedTexts)-1-i])
+		f.Add(s, s)
+	}
+	for _, s := range []string{`"`, `""`, "a AND", "NEAR(a b, 2)", "content:", "^a*", "NOT", "(", "a\x00b", "-a", "{a b}:c", "a + b"} {
+		f.Add("a b c content near not and", s)
+	}
+	db := openFullText(f)
+	f.Fuzz(func(t *testing.T, stored, query string) { db.check(t, stored, query) })
+}
+
+// TestLongestQuery sees that FTS5's limits on an expression are further away than ours.
+func TestLongestQuery(t *testing.T) {
+	var b strings.Builder
+	for i := range 4 * MaxQueryTerms {
+		fmt.Fprintf(&b, "%s%d ", strings.Repeat("長", 20), i)
+		fmt.Fprintf(&b, "term%dterm ", i)
+	}
+	openFullText(t).check(t, b.String(), b.String())
+}

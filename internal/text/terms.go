@@ -1,0 +1,214 @@
+// Package text turns text into what is indexed: terms for full-text search, and passages for embedding.
+//
+// Terms is the one truth of what a text's words are. A stored text and a search text go through the same
+// code, so that they meet whatever their case, accents, inflection or punctuation. Split cuts long content
+// into passages.
+package text
+
+import (
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// TermsVersion is raised by every change in what Terms returns for characters that were assigned before:
+// full text that was indexed under another version must be indexed again.
+const TermsVersion = 1
+
+// MaxTermBytes bounds one term. A longer word is cut there, at a character; a longer identifier is found by
+// its parts.
+const MaxTermBytes = 64
+
+// Terms returns the terms of s in order, with repetitions. Each is made of a-z, 0-9 and characters past ASCII
+// only, so it is exactly one token to FTS5's ascii tokenizer. Invalid UTF-8 separates words.
+//
+//   - Words are runs of letters and digits, folded as fold.go says; English ones are stemmed ("cities": citi).
+//   - Identifiers give their parts and the whole: "getUserByID" is get, user, by, id, getuserbyid; "wi-fi" is
+//     wi, fi, wifi; "foo.bar/baz.go" is foo, bar, foobar, baz, go, bazgo. Of "v1.60.1" the whole keeps its dots,
+//     as 1·60·1, so that it is not 1601.
+//   - English clitics are no terms: "Hannah's" is Hannah, "we'll" is we; "don't" is dont.
+//   - Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese runs give each character and each pair of
+//     neighbours, so that every substring of two characters or more is found by its pairs, and one by itself.
+func Terms(s string) []string { return AppendTerms(nil, s) }
+
+// AppendTerms appends the terms of s to dst. All of them share one allocation, which lives as long as any.
+func AppendTerms(dst []string, s string) []string {
+	a := analyzers.Get().(*analyzer)
+	defer a.release()
+	a.analyze(s)
+	text := string(a.out)
+	start := 0
+	for _, t := range a.tokens {
+		dst = append(dst, text[start:t.end])
+		start = t.end
+	}
+	return dst
+}
+
+// Indexed returns the terms of s joined by single spaces: the text to store in a full-text table.
+func Indexed(s string) string {
+	a := analyzers.Get().(*analyzer)
+	defer a.release()
+	a.analyze(s)
+	var b strings.Builder
+	b.Grow(len(a.out) + len(a.tokens))
+	start := 0
+	for i, t := range a.tokens {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.Write(a.out[start:t.end])
+		start = t.end
+	}
+	return b.String()
+}
+
+// role says how a term came out of the text.
+type role uint8
+
+const (
+	roleWord   role = iota // a word by itself
+	rolePart               // a part of an identifier
+	roleWhole              // an identifier, joined
+	roleLetter             // one character of a run without spaces
+	rolePair               // two neighbours of such a run
+)
+
+// token is one term: it ends at end in analyzer.out, and begins where the one before it ends.
+type token struct {
+	end  int
+	role role
+	stop bool // in a search text: one of the function words
+}
+
+// analyzer holds the buffers of one analysis; they are used again.
+type analyzer struct {
+	out    []byte // terms, one after another
+	tokens []token
+	query  bool // look for stop words, too
+
+	// the identifier being read, see identifier.go
+	folded []byte
+	words  []word
+	parts  []int
+}
+
+var analyzers = sync.Pool{New: func() any { return new(analyzer) }}
+
+// release gives the buffers back, unless one huge text has blown them up.
+func (a *analyzer) release() {
+	if cap(a.out)+cap(a.folded) > 1<<20 {
+		return
+	}
+	analyzers.Put(a)
+}
+
+func (a *analyzer) analyze(s string) {
+	a.out, a.tokens = a.out[:0], a.tokens[:0]
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, " ")
+	}
+	if !norm.NFKC.IsNormalString(s) {
+		s = norm.NFKC.String(s)
+	}
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			switch k := classOf(r); {
+			case k == classContinuous:
+				i = a.continuous(s, i)
+			case k.inWord():
+				i = a.identifier(s, i)
+			default:
+				i += size
+			}
+			continue
+		}
+		if !asciiClass[c].inWord() {
+			i++
+			continue
+		}
+		if end := plainWord(s, i); end > i {
+			a.plain(s[i:end])
+			i = end
+		} else {
+			i = a.identifier(s, i)
+		}
+	}
+}
+
+// plainWord returns the end of the word at s[i:] when it is what nearly all English words are: small letters
+// after at most one capital, with nothing behind them that could join them to more. Otherwise it returns i.
+func plainWord(s string, i int) int {
+	j := i + 1
+	if asciiClass[s[i]] == classDigit {
+		return i
+	}
+	for j < len(s) && 'a' <= s[j] && s[j] <= 'z' {
+		j++
+	}
+	if j == len(s) {
+		return j
+	}
+	switch c := s[j]; {
+	case c >= utf8.RuneSelf, c == '+', c == '#', asciiClass[c].inWord():
+		return i
+	case asciiClass[c] == classConnector && j+1 < len(s) && (s[j+1] >= utf8.RuneSelf || asciiClass[s[j+1]].inWord()):
+		return i
+	}
+	return j
+}
+
+// plain emits a word of ASCII letters.
+func (a *analyzer) plain(w string) {
+	start := len(a.out)
+	a.out = append(a.out, w...)
+	a.out[start] |= 0x20 // the only one that may be a capital
+	a.finish(start, roleWord)
+}
+
+// emit adds w as a term.
+func (a *analyzer) emit(w []byte, k role) {
+	start := len(a.out)
+	a.out = append(a.out, w...)
+	a.finish(start, k)
+}
+
+// finish turns what was appended to out since start into a term: bounded, and stemmed when it is English
+// by its looks. Folded words are stemmed, too, so that café and cafe stay one.
+func (a *analyzer) finish(start int, k role) {
+	w := a.out[start:]
+	if len(w) > MaxTermBytes {
+		n := MaxTermBytes
+		for !utf8.RuneStart(w[n]) {
+			n--
+		}
+		w = w[:n]
+	}
+	if len(w) == 0 {
+		return
+	}
+	t := token{role: k}
+	if a.query {
+		t.stop = stopWords[string(w)]
+	}
+	if isLatin(w) {
+		w = stem(w)
+	}
+	a.out = append(a.out[:start], w...) // mostly itself; the stem of led is longer
+	t.end = len(a.out)
+	a.tokens = append(a.tokens, t)
+}
+
+// isLatin reports whether w is all a-z.
+func isLatin(w []byte) bool {
+	for _, c := range w {
+		if c < 'a' || c > 'z' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,32 @@
+package text
+
+import (
+	"fmt"
+	"hash/fnv"
+	"testing"
+)
+
+// The versions stand for behaviour that stored data depends on. When one of these tests fails and the change
+// is meant, raise the version and record the new sum.
+
+func TestTermsVersion(t *testing.T) {
+	h := fnv.New64a()
+	for _, s := range append([]string{longText, irregularForms}, seedTexts...) {
+		fmt.Fprintf(h, "%q %v\n", Terms(s), QueryTerms(s))
+	}
+	if got, want := fmt.Sprintf("%d %x", TermsVersion, h.Sum64()), "1 7f59fb02ea0afd55"; got != want {
+		t.Errorf("version and sum are %s, recorded is %s", got, want)
+	}
+}
+
+func TestSplitterVersion(t *testing.T) {
+	h := fnv.New64a()
+	for _, s := range append([]string{longText}, seedTexts...) {
+		for max := 4; max < 400; max++ {
+			fmt.Fprintln(h, Split(s, max))
+		}
+	}
+	if got, want := fmt.Sprintf("%d %x", SplitterVersion, h.Sum64()), "1 fce8a9842fcd7d95"; got != want {
+		t.Errorf("version and sum are %s, recorded is %s", got, want)
+	}
+}
