@@ -1,0 +1,136 @@
+package index
+
+import "sync"
+
+// Memory is what the index is told about a memory. All its passages lie in one partition.
+type Memory struct {
+	Row       int64  // identifies the memory in Put, Delete and hits
+	ID        string // orders memories of equal score; kept, not copied
+	Partition int64
+	Entries   []Entry // its passages; none = the memory is not held at all
+}
+
+// Entry is one passage of a memory. The index copies what it needs of it.
+type Entry struct {
+	Passage int64     // unique in the index; the lower one wins between equal scores
+	Vector  []float32 // of unit length; nil, or holding NaN or an infinity = no vector
+	Terms   []string  // its analysed words in the order of the text, with repetitions
+}
+
+// Index is a set of memories to search. It is safe for concurrent use: searches run side by side,
+// and each call that changes the index is seen by a search wholly or not at all.
+type Index struct {
+	dot     dotFunc
+	scratch sync.Pool // of *scratch
+
+	mu         sync.RWMutex
+	memories   map[int64]*memory // by row
+	partitions map[int64]*partition
+	words      dictionary
+	passages   int
+	size       int // sum of counted over all partitions
+	peak       int // the most entries that memories has held, see thin
+}
+
+// New returns an empty index.
+func New() *Index {
+	ix := &Index{dot: fastestDot()}
+	ix.scratch.New = func() any { return new(scratch) }
+	ix.clear()
+	return ix
+}
+
+// Put adds memories, each in place of all that the index holds of the same row, in whichever
+// partition. Of several with one row the last counts. Searches wait until the call is done, so
+// loading much is best done in calls of some hundred memories.
+func (ix *Index) Put(memories ...Memory) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for i := range memories {
+		ix.remove(memories[i].Row)
+		if len(memories[i].Entries) > 0 {
+			ix.add(&memories[i])
+		}
+	}
+}
+
+// Delete removes memories. Rows that are not held are ignored.
+func (ix *Index) Delete(rows ...int64) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for _, row := range rows {
+		ix.remove(row)
+	}
+}
+
+// Reset removes everything and frees its memory.
+func (ix *Index) Reset() {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.clear()
+}
+
+// Len is the number of memories and of passages held.
+func (ix *Index) Len() (memories, passages int) {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	return len(ix.memories), ix.passages
+}
+
+// Bytes estimates the memory that the index holds, removed passages that still wait for compaction
+// included, and the scratch space of searches left out (some 10 bytes per passage of the
+// searched partitions and running search).
+func (ix *Index) Bytes() int64 {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	return int64(ix.size + ix.words.bytes() + mapBytes(ix.peak, 16) + mapBytes(len(ix.partitions), 16))
+}
+
+func (ix *Index) clear() {
+	ix.memories = make(map[int64]*memory)
+	ix.partitions = make(map[int64]*partition)
+	ix.words = dictionary{}
+	ix.passages, ix.size, ix.peak = 0, 0, 0
+}
+
+func (ix *Index) add(m *Memory) {
+	p := ix.partitions[m.Partition]
+	if p == nil {
+		p = &partition{id: m.Partition, lists: make(map[uint32]uint32)}
+		ix.partitions[m.Partition] = p
+	}
+	held := &memory{row: m.Row, id: m.ID}
+	p.add(held, m.Entries, &ix.words, ix.dot)
+	ix.memories[m.Row] = held
+	ix.peak = max(ix.peak, len(ix.memories))
+	ix.passages += len(m.Entries)
+	ix.account(p)
+}
+
+func (ix *Index) remove(row int64) {
+	m := ix.memories[row]
+	if m == nil {
+		return
+	}
+	delete(ix.memories, row)
+	ix.memories = thin(ix.memories, &ix.peak)
+	ix.passages -= int(m.count)
+	p := m.partition
+	p.remove(m)
+	if p.wasteful() {
+		p.compact(&ix.words)
+	}
+	if len(p.owners) == 0 {
+		delete(ix.partitions, p.id)
+		ix.size -= p.counted
+		return
+	}
+	ix.account(p)
+}
+
+// account brings the index's sum of sizes up to date with one partition.
+func (ix *Index) account(p *partition) {
+	n := p.bytes()
+	ix.size += n - p.counted
+	p.counted = n
+}

@@ -1,0 +1,95 @@
+package index
+
+import (
+	"cmp"
+	"errors"
+	"math"
+)
+
+// Query asks for the best memories of some partitions. Its functions run while the index is locked
+// for reading: they must not call methods of the index.
+type Query struct {
+	// Vector is compared with the stored vectors of its size. It has unit length; nil, or holding
+	// NaN or an infinity = rank by words alone.
+	Vector []float32
+
+	// Terms are the distinct analysed words of the query.
+	Terms []Term
+
+	// Partitions are searched; no other partition has any influence on hits, scores or statistics.
+	// Unknown ones are empty.
+	Partitions []int64
+
+	// Compare says in which partitions Vector is compared; nil = in all. Vectors of the same size may be
+	// of different models, which have nothing in common.
+	Compare func(partition int64) bool
+
+	// Keep chooses the memories to rank by their row; nil = all. Those it refuses still count in
+	// all statistics, so that a memory's score does not depend on what else was filtered. It is
+	// called once per candidate memory.
+	Keep func(row int64) bool
+
+	BM25 BM25
+
+	// Fuse is called once, when the statistics of this query are known, and returns the function
+	// that scores one passage. A score of NaN ranks last. It must not be nil.
+	Fuse func(Stats) func(Parts) float32
+
+	// Limit is how many memories to return; 0 or less = none, only their number is counted.
+	Limit int
+}
+
+// Term is one word of a query.
+type Term struct {
+	Text   string
+	Weight float32 // factor of the term's part of BM25; a term whose weight is not above 0 and finite is ignored
+}
+
+// Stats describes all living passages of the searched partitions, in relation to one query.
+type Stats struct {
+	Passages int
+
+	Matches   int     // passages that contain a term of the query
+	MaxBM25   float32 // the highest BM25 among them; 0 without matches
+	IdealBM25 float32 // what no passage can exceed: the sum of weight * idf * (K1 + 1) over all terms, also those that no passage contains
+
+	Vectors                          int     // passages whose vector has the size of the query's
+	MaxCosine, MeanCosine, StdCosine float32 // over these; 0 without any
+}
+
+// Parts are what a passage's score is made of.
+type Parts struct {
+	Cosine    float32 // inner product with the query vector; 0 when HasVector is false
+	HasVector bool    // whether the passage has a vector of the size of the query's
+	BM25      float32 // 0 when the passage contains no term of the query
+}
+
+// Hit is a memory that was found, with its best passage.
+type Hit struct {
+	Row     int64
+	ID      string
+	Passage int64
+	Parts
+	Score float32
+}
+
+// CompareHits orders hits from best to worst: by score, then by id. The row decides last, so that
+// the order is total even if ids should repeat. Scores must not be NaN.
+func CompareHits(a, b *Hit) int {
+	if c := cmp.Compare(b.Score, a.Score); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.ID, b.ID); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.Row, b.Row)
+}
+
+func (q *Query) check() error {
+	if q.Fuse == nil {
+		return errors.New("index: query without a Fuse function")
+	}
+	return q.BM25.check()
+}
+
+func (t Term) usable() bool { return t.Weight > 0 && t.Weight <= math.MaxFloat32 }

@@ -1,0 +1,31 @@
+package index
+
+// scratch is the working space of one search, reused by later ones. The searched partitions lie one
+// after the other, each from a multiple of 64 on, so that no word of candidates spans two.
+type scratch struct {
+	bm25       []float32 // score by slot; all 0 between searches
+	cosines    []float32 // by slot; left as they are between searches
+	candidates []uint64  // one bit per slot that is to be ranked; all 0 between searches
+}
+
+// resize makes room for slots, a multiple of 64.
+func (s *scratch) resize(slots int, vectors bool) {
+	room := roundUp(slots+slots/4, 64) // a growing index must not need new space for each search
+	if cap(s.bm25) < slots {
+		s.bm25 = make([]float32, room)
+		s.candidates = make([]uint64, room/64)
+	}
+	s.bm25, s.candidates = s.bm25[:slots], s.candidates[:slots/64]
+	if vectors && cap(s.cosines) < slots {
+		s.cosines = make([]float32, room)
+	}
+	if vectors {
+		s.cosines = s.cosines[:slots]
+	}
+}
+
+// clear restores what holds between searches, after one that did not visit all its candidates.
+func (s *scratch) clear() {
+	clear(s.bm25)
+	clear(s.candidates)
+}

@@ -1,0 +1,41 @@
+package index
+
+import (
+	"maps"
+	"slices"
+)
+
+// What the parts of an index weigh, in bytes. The figures are those of 64-bit machines, estimated
+// where the runtime decides; a test compares their sum with the heap.
+const (
+	partitionBytes = 256
+	matrixBytes    = 96
+	memoryBytes    = 48
+	postingBytes   = 8
+)
+
+// mapBytes estimates a map that has held up to n entries of the given size: Go's tables are between
+// 7/16 and 7/8 full and hold one control byte an entry.
+func mapBytes(n, entry int) int { return n * (entry + 1) * 3 / 2 }
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+// shrink returns s, moved to an array of its own length if half of the present one is unused.
+func shrink[T any](s []T) []T {
+	if cap(s) >= 2*len(s)+8 {
+		return slices.Clip(slices.Clone(s))
+	}
+	return s
+}
+
+// thin returns m in a smaller map if it has held four times as many entries, peak, as now: deleting
+// from a map frees nothing of it.
+func thin[K comparable, V any](m map[K]V, peak *int) map[K]V {
+	if *peak < 64 || 4*len(m) > *peak {
+		return m
+	}
+	*peak = len(m)
+	smaller := make(map[K]V, len(m))
+	maps.Copy(smaller, m)
+	return smaller
+}
