@@ -1,0 +1,291 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// NewMemory describes a memory to store. Only Content is needed.
+type NewMemory struct {
+	// Collection is the name of one of the caller's own collections. Empty means DefaultCollection, which is made when
+	// first needed; any other must exist.
+	Collection string
+
+	Content string // 1 byte to 1 MiB of valid UTF-8
+
+	// The known keys; empty means not set. The same keys inside Metadata count where the field is empty.
+	EventType      string // 1 to 64 characters
+	State          string // 1 to 64 characters
+	ProjectID      string // the project it belongs to; an unknown one is made
+	ProjectName    string // the same by name
+	Importance     Importance
+	Classification Classification
+	RuleType       RuleType // with EventProjectRule only
+	Tags           []string // at most 64 of at most 128 characters
+	Related        []string // ids of visible memories to link to; at most 256
+
+	// Metadata is anything that JSON can hold, at most 64 KiB of it.
+	Metadata map[string]any
+
+	// Embedding is a vector of the caller's own, for a collection with OwnVectors.
+	Embedding []float32
+
+	// Similar asks for hints at memories that say nearly the same: how many at most, 0 to 20. Zero asks for none,
+	// which is quicker.
+	Similar int
+}
+
+// Stored is a memory as it was stored or changed.
+type Stored struct {
+	Memory
+	Indexed  bool      // found by meaning from now on; false: by its words only, until its vector has been made
+	Similar  []Similar // near duplicates that were there before, the most similar first
+	Warnings []string  // what a caller should know though the memory is stored
+}
+
+// MarshalJSON gives the memory's form with indexed, similar and warnings.
+func (s Stored) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		memoryJSON
+		Indexed  bool      `json:"indexed"`
+		Similar  []Similar `json:"similar,omitempty"`
+		Warnings []string  `json:"warnings,omitempty"`
+	}{s.Memory.json(), s.Indexed, s.Similar, s.Warnings})
+}
+
+// Similar is a hint at a memory that says nearly the same.
+type Similar struct {
+	ID         string  `json:"id"`
+	Score      float64 `json:"score"` // cosine similarity, 0.9 to 1
+	Content    string  `json:"content"`
+	Collection string  `json:"collection_name"`
+}
+
+// AddMemory stores a memory and returns it as stored. When it returns, the memory is durable and every search finds
+// it. If the embedder fails, the memory is stored all the same, is found by its words, and is embedded later.
+func (s *Store) AddMemory(ctx context.Context, m NewMemory) (Stored, error) {
+	added, err := s.AddMemories(ctx, []NewMemory{m}, nil)
+	if err != nil {
+		return Stored{}, err
+	}
+	return added[0], nil
+}
+
+// Progress hears how far a long piece of work has come: stage names what is being done, done of total are finished.
+// It is called from the goroutine that does the work and should return quickly.
+type Progress func(stage string, done, total int)
+
+// AddMemoriesOptions change how [Store.AddMemories] works. Nil means the zero value.
+type AddMemoriesOptions struct {
+	// Progress hears of the stages "embed" (counted in passages) and "store" (in memories). Nil means nobody does.
+	Progress Progress
+}
+
+// AddMemories stores many memories in one commit: either all of them or, after an error, none. The error names the
+// position of the memory at fault.
+func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *AddMemoriesOptions) ([]Stored, error) {
+	var o AddMemoriesOptions
+	if options != nil {
+		o = *options
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, int, int) {}
+	}
+	drafts := make([]draft, len(memories))
+	for i, m := range memories {
+		var err error
+		if drafts[i], err = newDraft(m); err != nil {
+			return nil, atPosition(err, i, len(memories))
+		}
+	}
+	if err := s.checkPlaces(ctx, drafts); err != nil {
+		return nil, err
+	}
+	warnings, err := s.embedDrafts(ctx, drafts, o.Progress)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	similar, err := s.similarTo(ctx, drafts)
+	if err != nil {
+		return nil, err
+	}
+	var added []Stored
+	err = s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		added = make([]Stored, 0, len(drafts))
+		w, err := s.newWriter(tx, sc)
+		if err != nil {
+			return err
+		}
+		for i := range drafts {
+			a, err := w.add(&drafts[i])
+			if err != nil {
+				return atPosition(err, i, len(drafts))
+			}
+			a.Similar = similar[i]
+			if !a.Indexed && !drafts[i].wordsOnly {
+				a.Warnings = append(a.Warnings, warnings...)
+			}
+			added = append(added, a)
+			if (i+1)%1000 == 0 {
+				o.Progress("store", i+1, len(drafts))
+			}
+		}
+		return w.flush()
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.Progress("store", len(drafts), len(drafts))
+	if slices.ContainsFunc(added, func(a Stored) bool { return !a.Indexed }) {
+		s.worker.wake()
+	}
+	return added, nil
+}
+
+// atPosition says which of several memories an error is about.
+func atPosition(err error, i, n int) error {
+	var known *Error
+	if n > 1 && errors.As(err, &known) {
+		located := *known
+		located.Message = fmt.Sprintf("memories[%d]: %s", i, known.Message)
+		return &located
+	}
+	return err
+}
+
+// draft is a memory that is valid, split and embedded: all that can be done before the transaction.
+type draft struct {
+	attributes
+	collection string
+	content    string
+	vector     []float32 // the one that the caller brings, of unit length; else nil
+	similar    int
+	wordsOnly  bool // the collection takes own vectors, and none came along
+	passages   []passage
+}
+
+func newDraft(m NewMemory) (draft, error) {
+	d := draft{collection: cmp.Or(m.Collection, DefaultCollection), content: m.Content, similar: m.Similar}
+	if err := checkName("collection_name", d.collection); err != nil {
+		return d, err
+	}
+	if err := checkContent(m.Content); err != nil {
+		return d, err
+	}
+	if m.Similar < 0 || m.Similar > 20 {
+		return d, invalid("Similar", "Similar is %d; 0 to 20 are allowed", m.Similar)
+	}
+	metadata, err := canonical("metadata", m.Metadata)
+	if err != nil {
+		return d, err
+	}
+	if d.attributes, err = attributesOf(metadata); err != nil {
+		return d, err
+	}
+	d.eventType = cmp.Or(m.EventType, d.eventType)
+	d.state = cmp.Or(m.State, d.state)
+	if m.ProjectID != "" || m.ProjectName != "" {
+		d.projectID, d.projectName = m.ProjectID, m.ProjectName
+	}
+	d.importance = cmp.Or(m.Importance, d.importance)
+	d.classification = cmp.Or(m.Classification, d.classification)
+	d.ruleType = cmp.Or(m.RuleType, d.ruleType)
+	if len(m.Tags) > 0 {
+		d.tags = m.Tags
+	}
+	if len(m.Related) > 0 {
+		d.related = m.Related
+	}
+	if err := d.check(); err != nil {
+		return d, err
+	}
+	if m.Embedding != nil {
+		if d.vector, err = unitVector(m.Embedding, len(m.Embedding)); err != nil {
+			return d, invalid("embedding", "embedding: %v", err)
+		}
+	}
+	return d, nil
+}
+
+// checkPlaces looks, before anything is embedded, whether the collections exist and which of them embed no texts.
+func (s *Store) checkPlaces(ctx context.Context, drafts []draft) error {
+	if err := s.checkWritable(); err != nil {
+		return err
+	}
+	return s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		ownVectors := map[string]bool{}
+		for i := range drafts {
+			d := &drafts[i]
+			if _, known := ownVectors[d.collection]; !known {
+				_, profile, found, err := ownCollection(tx, sc, d.collection)
+				if err != nil {
+					return err
+				}
+				if !found && d.collection != DefaultCollection {
+					return atPosition(s.unknownCollection(tx, sc, d.collection), i, len(drafts))
+				}
+				ownVectors[d.collection] = profile != 0
+			}
+			d.wordsOnly = ownVectors[d.collection] && d.vector == nil
+		}
+		return nil
+	})
+}
+
+// add inserts one memory and everything that hangs on it.
+func (w *memoryWriter) add(d *draft) (Stored, error) {
+	place, err := w.place(d.collection, d.projectID, d.projectName)
+	if err != nil {
+		return Stored{}, err
+	}
+	now := w.store.now()
+	m := Memory{
+		ID: w.store.newID(), Collection: d.collection, Owner: w.store.access.User, Content: d.content,
+		EventType: d.eventType, State: d.state, ProjectID: place.projectID, ProjectName: place.projectName,
+		Importance: d.importance, Classification: d.classification, RuleType: d.ruleType,
+		Tags: d.tags, Related: d.related, Metadata: orEmpty(d.own),
+		Revision: 1, CreatedAt: toTime(now), UpdatedAt: toTime(now),
+	}
+	metadata, err := json.Marshal(m.Metadata)
+	if err != nil {
+		return Stored{}, err
+	}
+	result, err := w.tx.Exec(`INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
+			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)`,
+		m.ID, place.partition, m.Content, null(m.EventType), null(m.State), null(string(m.Importance)), null(string(m.Classification)),
+		null(string(m.RuleType)), string(metadata), now, now)
+	if err != nil {
+		return Stored{}, err
+	}
+	row := result.LastInsertID
+	if err := w.addTags(row, m.Tags); err != nil {
+		return Stored{}, err
+	}
+	if err := w.addLinks(row, m.Related); err != nil {
+		return Stored{}, err
+	}
+	indexed, warnings, err := w.addPassages(row, place, d.passages, d.vector, m.Tags)
+	return Stored{Memory: m, Indexed: indexed, Warnings: warnings}, err
+}
+
+// null stores an empty value as NULL.
+func null(value string) any {
+	if value == "" {
+		return nil
+	}
+	return value
+}
+
+// orEmpty gives metadata that is an object even if it is empty.
+func orEmpty(metadata map[string]any) map[string]any {
+	if metadata == nil {
+		return map[string]any{}
+	}
+	return metadata
+}

@@ -1,0 +1,149 @@
+package souvenir_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// The benchmarks behind docs/benchmarks.md: go test -run '^$' -bench . -benchtime 3s
+
+// sentences makes n different memories of some 20 words each, with the frequencies of words falling as in real text.
+func sentences(n int) []souvenir.NewMemory {
+	random := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(random, 1.1, 4, 20_000)
+	all := make([]souvenir.NewMemory, n)
+	for i := range all {
+		words := make([]string, 12+random.IntN(16))
+		for j := range words {
+			words[j] = word(zipf.Uint64())
+		}
+		all[i] = souvenir.NewMemory{Content: strings.Join(words, " "), EventType: "decision", Tags: []string{fmt.Sprint("tag", i%50)}}
+	}
+	return all
+}
+
+// word spells a number in syllables.
+func word(n uint64) string {
+	syllables := []string{"ka", "lo", "mi", "ren", "tu", "sha", "del", "por", "vin", "ge"}
+	spelled := syllables[n%10]
+	for n /= 10; n > 0; n /= 10 {
+		spelled += syllables[n%10]
+	}
+	return spelled
+}
+
+func openBench(b *testing.B, memories int) *souvenir.Store {
+	b.Helper()
+	store, err := souvenir.Open(context.Background(), filepath.Join(b.TempDir(), "bench.db"), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { store.Close() })
+	if _, err := store.AddMemories(context.Background(), sentences(memories), nil); err != nil {
+		b.Fatal(err)
+	}
+	return store
+}
+
+// reportMedian adds the median of single durations: the mean of a shared machine says little.
+func reportMedian(b *testing.B, took []time.Duration) {
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-median")
+	b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "ms-p95")
+}
+
+func BenchmarkOpenEmpty(b *testing.B) {
+	dir := b.TempDir()
+	var took []time.Duration
+	for i := 0; b.Loop(); i++ {
+		start := time.Now()
+		store, err := souvenir.Open(context.Background(), filepath.Join(dir, fmt.Sprint(i, ".db")), nil)
+		took = append(took, time.Since(start))
+		if err != nil {
+			b.Fatal(err)
+		}
+		store.Close()
+	}
+	reportMedian(b, took)
+}
+
+func BenchmarkAddMemory(b *testing.B) {
+	for _, goroutines := range []int{1, 8} {
+		b.Run(fmt.Sprint(goroutines, "goroutines"), func(b *testing.B) {
+			store := openBench(b, 1)
+			memories := sentences(10_000)
+			work := make(chan int)
+			var group sync.WaitGroup
+			for range goroutines {
+				group.Go(func() {
+					for i := range work {
+						if _, err := store.AddMemory(context.Background(), memories[i%len(memories)]); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			start := time.Now()
+			n := 0
+			for ; b.Loop(); n++ {
+				work <- n
+			}
+			close(work)
+			group.Wait()
+			b.ReportMetric(float64(n)/time.Since(start).Seconds(), "memories/s")
+		})
+	}
+}
+
+func BenchmarkAddMemories(b *testing.B) {
+	memories := sentences(10_000)
+	var took []time.Duration
+	for b.Loop() {
+		store := openBench(b, 1)
+		start := time.Now()
+		if _, err := store.AddMemories(context.Background(), memories, nil); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(start))
+		store.Close()
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(len(memories))/took[len(took)/2].Seconds(), "memories/s")
+}
+
+func BenchmarkSearch(b *testing.B) {
+	store := openBench(b, 10_000)
+	queries := sentences(500)
+	for _, c := range []struct {
+		name  string
+		query souvenir.Query
+	}{
+		{"hybrid", souvenir.Query{}},
+		{"tags", souvenir.Query{Tags: []string{"tag7", "tag8"}}},
+		{"filter", souvenir.Query{Filter: souvenir.Filter{"event_type": "decision"}}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var took []time.Duration
+			for i := 0; b.Loop(); i++ {
+				q := c.query
+				q.Text = strings.Join(strings.Fields(queries[i%len(queries)].Content)[:8], " ")
+				start := time.Now()
+				results, err := store.Search(context.Background(), q)
+				took = append(took, time.Since(start))
+				if err != nil || len(results.Hits) == 0 {
+					b.Fatal(results, err)
+				}
+			}
+			reportMedian(b, took)
+		})
+	}
+}

@@ -1,0 +1,301 @@
+package souvenir
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// DefaultCollection is the collection that memories are stored in when none is named. It is made when first needed.
+const DefaultCollection = "default"
+
+// Collection is a named set of memories of one owner.
+type Collection struct {
+	Name        string    `json:"collection_name"`
+	Description string    `json:"description"`
+	Owner       string    `json:"owner"`        // user id
+	VectorSize  int       `json:"vector_size"`  // dimensions of its vectors
+	Embedder    string    `json:"embedder"`     // the model that makes its vectors; "own" when callers bring them
+	MemoryCount int       `json:"memory_count"` // of the memories visible through this view
+	CreatedAt   time.Time `json:"created_at"`
+	UpdatedAt   time.Time `json:"updated_at"`
+}
+
+// OwnVectors is the Embedder of a [Collection] whose vectors the callers bring along.
+const OwnVectors = "own"
+
+// NewCollection describes a collection to add.
+type NewCollection struct {
+	Name        string // 1 to 128 characters, unique among the owner's collections
+	Description string // for people and models; at most 4,096 characters
+
+	// VectorSize is the number of dimensions; zero means the embedder's. Another size than the embedder's is an error
+	// unless OwnVectors is set.
+	VectorSize int
+
+	// OwnVectors makes a collection in which no text is embedded: each [NewMemory] may bring its Embedding, of exactly
+	// VectorSize dimensions, and searches bring theirs as [Query].Vector. Words are found as everywhere.
+	OwnVectors bool
+}
+
+const maxDescription = 4096
+
+func (c NewCollection) check(embedder Embedder) error {
+	if err := checkName("collection_name", c.Name); err != nil {
+		return err
+	}
+	if err := checkDescription(c.Description); err != nil {
+		return err
+	}
+	size := embedder.Dimensions()
+	switch {
+	case c.VectorSize < 0 || c.VectorSize > maxVector:
+		return invalid("vector_size", "vector_size is %d; 1 to %d are allowed, or 0 for the embedder's %d", c.VectorSize, maxVector, size)
+	case c.OwnVectors && c.VectorSize == 0:
+		return invalid("vector_size", "vector_size is missing; a collection of own vectors needs their number of dimensions")
+	case !c.OwnVectors && c.VectorSize != 0 && c.VectorSize != size:
+		return invalid("vector_size", "vector_size is %d, but the embedder %s makes vectors of %d dimensions; leave vector_size out, or set OwnVectors to bring vectors of your own",
+			c.VectorSize, show(embedder.Model()), size)
+	}
+	return nil
+}
+
+func checkDescription(description string) error {
+	if n := utf8.RuneCountInString(description); n > maxDescription {
+		return newError(KindTooLarge, "description", "description is %d characters long; at most %d are allowed", n, maxDescription)
+	}
+	return checkUTF8("description", description)
+}
+
+// AddCollection adds a collection. A name that the owner has already is ErrConflict.
+func (s *Store) AddCollection(ctx context.Context, c NewCollection) (Collection, error) {
+	if err := c.check(s.embedder); err != nil {
+		return Collection{}, err
+	}
+	if s.access.Projects != nil {
+		return Collection{}, newError(KindForbidden, "collection_name",
+			"a view limited to projects adds no collections; store into %s or into a collection that exists", show(DefaultCollection))
+	}
+	var added Collection
+	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		if _, err := s.addCollection(tx, sc, c); err != nil {
+			return err
+		}
+		var err error
+		added, err = s.collection(tx, sc, c.Name)
+		return err
+	})
+	return added, err
+}
+
+func (s *Store) addCollection(tx *sqlite.Tx, sc scope, c NewCollection) (int64, error) {
+	var profile any
+	if c.OwnVectors {
+		row, err := s.profileRow(tx, ownProfile(c.VectorSize))
+		if err != nil {
+			return 0, err
+		}
+		profile = row
+	}
+	now := s.now()
+	result, err := tx.Exec(`INSERT INTO collection (owner_id, name, description, own_profile, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, sc.user, c.Name, c.Description, profile, now, now)
+	if err == nil && result.RowsAffected == 0 {
+		return 0, newError(KindConflict, "collection_name", "collection_name %s exists already; choose another name or store into it", show(c.Name))
+	}
+	return result.LastInsertID, err
+}
+
+// GetCollection returns a collection by name: the caller's own, or else one that holds memories shared with the
+// caller. An unknown one is ErrNotFound.
+func (s *Store) GetCollection(ctx context.Context, name string) (Collection, error) {
+	var found Collection
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+		found, err = s.collection(tx, sc, name)
+		return err
+	})
+	return found, err
+}
+
+// Collections returns the collections visible through this view, by name: the caller's own, and those in which
+// memories shared with the caller lie. A view limited to projects sees those that hold memories of these projects.
+func (s *Store) Collections(ctx context.Context) ([]Collection, error) {
+	var all []Collection
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+		all, err = s.listCollections(tx, sc, "")
+		return err
+	})
+	return all, err
+}
+
+func (s *Store) collection(tx *sqlite.Tx, sc scope, name string) (Collection, error) {
+	if err := checkName("collection_name", name); err != nil {
+		return Collection{}, err
+	}
+	found, err := s.listCollections(tx, sc, name)
+	if err != nil {
+		return Collection{}, err
+	}
+	for _, c := range found {
+		if c.Owner == s.access.User {
+			return c, nil
+		}
+	}
+	if len(found) == 0 {
+		return Collection{}, s.unknownCollection(tx, sc, name)
+	}
+	return found[0], nil
+}
+
+// listCollections lists the visible collections, or those of one name if it is not empty.
+func (s *Store) listCollections(tx *sqlite.Tx, sc scope, name string) ([]Collection, error) {
+	visible, visibleArgs := sc.visible()
+	args := slices.Clone(visibleArgs)
+	condition := `EXISTS (SELECT 1 FROM partition p WHERE p.collection_id = c.id AND p.memories > 0 AND ` + visible + `)`
+	if !sc.limited {
+		condition = `(c.owner_id = ? OR ` + condition + `)`
+		args = append(args, sc.user)
+	}
+	args = append(args, visibleArgs...)
+	if name != "" {
+		condition += ` AND c.name = ?`
+		args = append(args, name)
+	}
+	all := []Collection{}
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var c Collection
+		var created, updated int64
+		var own *int64
+		if err := row.Scan(&c.Name, &c.Description, &c.Owner, &own, &c.MemoryCount, &created, &updated); err != nil {
+			return err
+		}
+		c.Embedder, c.VectorSize = s.embedder.Model(), s.embedder.Dimensions()
+		if own != nil {
+			c.Embedder, c.VectorSize = OwnVectors, int(*own)
+		}
+		if c.Owner != s.access.User {
+			c.Description = "" // what an owner notes about a collection is not shared with a project
+		}
+		c.CreatedAt, c.UpdatedAt = toTime(created), toTime(updated)
+		all = append(all, c)
+		return nil
+	}, `SELECT c.name, c.description, u.uid, f.dimensions,
+			(SELECT ifnull(sum(p.memories), 0) FROM partition p WHERE p.collection_id = c.id AND `+visible+`), c.created_at, c.updated_at
+		FROM collection c JOIN user u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
+		WHERE `+condition+` ORDER BY c.name, c.id`, args...)
+	return all, err
+}
+
+// ownCollection returns the row of the caller's own collection, and the profile of its own vectors (0: none).
+func ownCollection(tx *sqlite.Tx, sc scope, name string) (row, profile int64, found bool, err error) {
+	err = tx.Each(func(r *sqlite.Rows) error {
+		found = true
+		return r.Scan(&row, &profile)
+	}, `SELECT id, ifnull(own_profile, 0) FROM collection WHERE owner_id = ? AND name = ?`, sc.user, name)
+	return row, profile, found, err
+}
+
+// unknownCollection is the error for a name that fits no visible collection; it names the nearest one.
+func (s *Store) unknownCollection(tx *sqlite.Tx, sc scope, name string) error {
+	all, err := s.listCollections(tx, sc, "")
+	if err != nil {
+		return err
+	}
+	hint, best := "", 1+utf8.RuneCountInString(name)/2
+	for _, c := range all {
+		if d := distance(strings.ToLower(name), strings.ToLower(c.Name)); d < best {
+			hint, best = fmt.Sprintf("; did you mean %s?", show(c.Name)), d
+		}
+	}
+	return newError(KindNotFound, "collection_name", "collection_name %s does not exist%s (create_collection makes a new one)", show(name), hint)
+}
+
+// distance is the Levenshtein distance of two short strings, in characters.
+func distance(a, b string) int {
+	as, bs := []rune(a), []rune(b)
+	row := make([]int, len(bs)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, ra := range as {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, rb := range bs {
+			cost := diagonal
+			if ra != rb {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(bs)]
+}
+
+// UpdateCollection replaces the description of one of the caller's own collections.
+func (s *Store) UpdateCollection(ctx context.Context, name, description string) (Collection, error) {
+	if err := checkDescription(description); err != nil {
+		return Collection{}, err
+	}
+	var updated Collection
+	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		row, err := s.writableCollection(tx, sc, name)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`UPDATE collection SET description = ?, updated_at = ? WHERE id = ?`, description, s.now(), row); err != nil {
+			return err
+		}
+		updated, err = s.collection(tx, sc, name)
+		return err
+	})
+	return updated, err
+}
+
+// DeleteCollection describes the deletion of a collection.
+type DeleteCollection struct {
+	Name string
+
+	// WithMemories deletes the memories in it, too. Without it a collection that is not empty is ErrConflict.
+	WithMemories bool
+}
+
+// DeleteCollection deletes one of the caller's own collections.
+func (s *Store) DeleteCollection(ctx context.Context, d DeleteCollection) error {
+	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		row, err := s.writableCollection(tx, sc, d.Name)
+		if err != nil {
+			return err
+		}
+		counts, err := sqlite.Column[int64](tx, `SELECT ifnull(sum(memories), 0) FROM partition WHERE collection_id = ?`, row)
+		if err != nil {
+			return err
+		}
+		if counts[0] > 0 && !d.WithMemories {
+			return newError(KindConflict, "collection_name", "collection_name %s holds %d memories; move or delete them first, or set WithMemories to delete them all",
+				show(d.Name), counts[0])
+		}
+		_, err = tx.Exec(`DELETE FROM collection WHERE id = ?`, row)
+		return err
+	})
+}
+
+// writableCollection returns the row of a collection that the caller may change: an own one, through a view that is
+// not limited to projects.
+func (s *Store) writableCollection(tx *sqlite.Tx, sc scope, name string) (int64, error) {
+	visible, err := s.collection(tx, sc, name)
+	if err != nil {
+		return 0, err
+	}
+	if sc.limited || visible.Owner != s.access.User {
+		return 0, newError(KindForbidden, "collection_name", "collection_name %s belongs to %s; only its owner, through a view that is not limited to projects, may change it",
+			show(name), show(visible.Owner))
+	}
+	row, _, _, err := ownCollection(tx, sc, name)
+	return row, err
+}

@@ -1,0 +1,82 @@
+package souvenir_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/storetest"
+)
+
+// TestConformance holds every way to open a store to the same promises.
+func TestConformance(t *testing.T) {
+	for _, backend := range []struct {
+		name string
+		run  func(*testing.T, func(*testing.T, *souvenir.Options) *souvenir.Store)
+		open func(t *testing.T) func(*testing.T, *souvenir.Options) *souvenir.Store
+	}{
+		{"file", storetest.Run, openFile},
+		{"memory", storetest.Run, openMemory},
+		{"on disk", storetest.Run, openOnDisk},
+		{"two handles", storetest.RunTwoHandles, openFile},
+	} {
+		t.Run(backend.name, func(t *testing.T) { backend.run(t, backend.open(t)) })
+	}
+}
+
+// openFile gives each test a file of its own.
+func openFile(t *testing.T) func(*testing.T, *souvenir.Options) *souvenir.Store {
+	dir := t.TempDir()
+	return func(t *testing.T, options *souvenir.Options) *souvenir.Store {
+		name := t.Name()[strings.Index(t.Name(), "/")+1:]
+		return openStore(t, filepath.Join(dir, fileName(name)), options)
+	}
+}
+
+// openOnDisk does the same without an index in memory: every search runs on disk.
+func openOnDisk(t *testing.T) func(*testing.T, *souvenir.Options) *souvenir.Store {
+	open := openFile(t)
+	return func(t *testing.T, options *souvenir.Options) *souvenir.Store {
+		onDisk := *options
+		onDisk.IndexMemory = -1
+		return open(t, &onDisk)
+	}
+}
+
+// openMemory gives each test one store in memory, which cannot be opened again.
+func openMemory(*testing.T) func(*testing.T, *souvenir.Options) *souvenir.Store {
+	var opened sync.Map
+	return func(t *testing.T, options *souvenir.Options) *souvenir.Store {
+		if _, again := opened.LoadOrStore(t.Name(), true); again {
+			t.Skip("a store in memory cannot be opened twice")
+		}
+		return openStore(t, ":memory:", options)
+	}
+}
+
+func openStore(t *testing.T, path string, options *souvenir.Options) *souvenir.Store {
+	t.Helper()
+	store, err := souvenir.Open(context.Background(), path, options)
+	if err != nil {
+		t.Fatalf("Open %s: %v", path, err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return store
+}
+
+// fileName makes the name of a file of the name of a test.
+func fileName(test string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, r) {
+			return '-'
+		}
+		return r
+	}, test) + ".db"
+}

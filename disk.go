@@ -1,0 +1,185 @@
+package souvenir
+
+import (
+	"math"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// rankOnDisk answers a query as [index.Index.Search] does, from the file alone: full text finds the passages that share
+// words, sqlite-vec computes every cosine similarity, and the same formulas score them. It serves stores that are too
+// large for memory, and those whose index is still loading.
+func rankOnDisk(tx *sqlite.Tx, q index.Query) ([]index.Hit, int, error) {
+	d := diskRanking{tx: tx, q: q, candidates: map[int64]*candidate{}}
+	for _, step := range []func() error{d.measure, d.matchWords, d.compareVectors} {
+		if err := step(); err != nil {
+			return nil, 0, err
+		}
+	}
+	hits := d.best()
+	return hits[:min(q.Limit, len(hits))], len(hits), nil
+}
+
+// maxMatches bounds the passages of one partition that are scored by words; those that FTS5's own ranking puts behind
+// them are left out. In memory there is no such bound.
+const maxMatches = 5000
+
+type diskRanking struct {
+	tx         *sqlite.Tx
+	q          index.Query
+	stats      index.Stats
+	candidates map[int64]*candidate // by passage
+}
+
+type candidate struct {
+	memory  int64
+	id      string
+	passage int64
+	index.Parts
+}
+
+// measure counts the passages.
+func (d *diskRanking) measure() error {
+	return d.tx.QueryRow(`SELECT ifnull(sum(passages), 0) FROM partition WHERE id IN (SELECT value FROM json_each(?))`,
+		jsonList(d.q.Partitions)).Scan(&d.stats.Passages)
+}
+
+// passageRange returns the first and the last id that a passage of the partition can have.
+func passageRange(partition int64) (first, last int64) {
+	return partition << passageBits, (partition+1)<<passageBits - 1
+}
+
+func (d *diskRanking) matchWords() error {
+	terms := make([]text.Term, len(d.q.Terms))
+	idf := map[string]float32{}
+	for i, t := range d.q.Terms {
+		terms[i] = text.Term{Text: t.Text, Weight: t.Weight}
+		containing := 0
+		match := text.Match(terms[i:i+1], "")
+		for _, p := range d.q.Partitions {
+			first, last := passageRange(p)
+			var n int
+			if err := d.tx.QueryRow(`SELECT count(*) FROM passage_text WHERE passage_text MATCH ? AND rowid BETWEEN ? AND ?`, match, first, last).Scan(&n); err != nil {
+				return err
+			}
+			containing += n
+		}
+		idf[t.Text] = t.Weight * index.IDF(d.stats.Passages, containing)
+		d.stats.IdealBM25 += idf[t.Text] * d.q.BM25.Bound()
+	}
+	match := text.Match(terms, "")
+	if match == "" {
+		return nil
+	}
+	saturation := d.q.BM25.Saturation()
+	for _, p := range d.q.Partitions {
+		first, last := passageRange(p)
+		found, err := sqlite.Column[int64](d.tx, `SELECT rowid FROM passage_text WHERE passage_text MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?`,
+			match, first, last, maxMatches)
+		if err != nil {
+			return err
+		}
+		for batch := range slices.Chunk(found, batchRows) {
+			if err := d.scoreWords(batch, idf, saturation); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// scoreWords computes BM25 for some passages, from the words of their memories.
+func (d *diskRanking) scoreWords(passages []int64, idf map[string]float32, saturation index.Saturation) error {
+	memories, err := sqlite.Column[int64](d.tx, `SELECT DISTINCT memory_id FROM passage WHERE id IN (SELECT value FROM json_each(?))`, jsonList(passages))
+	if err != nil {
+		return err
+	}
+	loaded, err := entries(d.tx, 0, memories)
+	if err != nil {
+		return err
+	}
+	for _, m := range loaded {
+		if d.q.Keep != nil && !d.q.Keep(m.Row) {
+			continue
+		}
+		for _, e := range m.Entries {
+			frequency := map[string]uint32{}
+			for _, t := range e.Terms {
+				if _, sought := idf[t]; sought {
+					frequency[t]++
+				}
+			}
+			var score float32
+			for _, t := range d.q.Terms { // in this order, as in memory, so that sums round alike
+				if n := frequency[t.Text]; n > 0 {
+					score += idf[t.Text] * saturation.Of(n, uint32(len(e.Terms)))
+				}
+			}
+			if score > 0 {
+				d.stats.MaxBM25 = max(d.stats.MaxBM25, score)
+				d.candidates[e.Passage] = &candidate{memory: m.Row, id: m.ID, passage: e.Passage, Parts: index.Parts{BM25: score}}
+			}
+		}
+	}
+	return nil
+}
+
+func (d *diskRanking) compareVectors() error {
+	if d.q.Vector == nil {
+		return nil
+	}
+	blob := encodeVector(d.q.Vector)
+	for _, p := range d.q.Partitions {
+		if !d.q.Compare(p) {
+			continue
+		}
+		first, last := passageRange(p)
+		err := d.tx.Each(func(row *sqlite.Rows) error {
+			var c candidate
+			var distance *float64
+			if err := row.Scan(&c.passage, &c.memory, &c.id, &distance); err != nil {
+				return err
+			}
+			if d.q.Keep != nil && !d.q.Keep(c.memory) {
+				return nil
+			}
+			known, ok := d.candidates[c.passage]
+			if !ok {
+				known = &c
+				d.candidates[c.passage] = known
+			}
+			known.HasVector = true
+			if distance != nil && !math.IsNaN(*distance) { // a vector of zeros has no direction
+				known.Cosine = float32(max(-1, min(1, 1-*distance)))
+			}
+			return nil
+		}, `SELECT p.id, p.memory_id, m.uid, vec_distance_cosine(p.vector, ?) FROM passage p JOIN memory m ON m.id = p.memory_id
+			WHERE p.id BETWEEN ? AND ? AND length(p.vector) = ?`, blob, first, last, len(blob))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// best fuses the parts of every candidate and returns the best passage of each memory, best memory first.
+func (d *diskRanking) best() []index.Hit {
+	score := d.q.Fuse(d.stats)
+	hits := map[int64]index.Hit{}
+	for _, c := range d.candidates {
+		h := index.Hit{Row: c.memory, ID: c.id, Passage: c.passage, Parts: c.Parts, Score: score(c.Parts)}
+		old, ok := hits[c.memory]
+		if !ok || h.Score > old.Score || h.Score == old.Score && h.Passage < old.Passage {
+			hits[c.memory] = h
+		}
+	}
+	all := make([]index.Hit, 0, len(hits))
+	for _, h := range hits {
+		all = append(all, h)
+	}
+	slices.SortFunc(all, func(a, b index.Hit) int { return index.CompareHits(&a, &b) })
+	return all
+}

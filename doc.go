@@ -1,0 +1,42 @@
+// Package souvenir is a memory for AI agents: a Go package over one SQLite file. It stores memories (text, metadata,
+// vectors) in named collections and finds them again by meaning and by word, offline, with no key, no C compiler and
+// no download: a small embedding model is part of the package.
+//
+// # Quick start
+//
+//	store, err := souvenir.Open(ctx, "agent.db", nil)
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	defer store.Close()
+//
+//	for _, text := range []string{
+//		"We deploy on Thursdays, never on Fridays.",
+//		"Anna is allergic to peanuts.",
+//		"The staging database is restored from production every night at 3.",
+//	} {
+//		if _, err := store.AddMemory(ctx, souvenir.NewMemory{Content: text}); err != nil {
+//			log.Fatal(err)
+//		}
+//	}
+//	found, err := store.Search(ctx, souvenir.Query{Text: "What food must we avoid for Anna?", Limit: 1})
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	fmt.Println(found.Hits[0].Content)
+//
+// # What is where
+//
+// A [Store] is opened with [Open] and is safe for concurrent use; several processes may have the same file open. Memories
+// lie in collections ([Store.AddCollection]) and belong, if wished, to projects. [Store.AddMemory], [Store.AddMemories],
+// [Store.GetMemory], [Store.UpdateMemory], [Store.DeleteMemory] and [Store.Memories] do what their names say;
+// [Store.Search] finds; [Store.Revisions] is the history of a memory; [Store.RelatedMemories] walks over links.
+// [Store.As] gives a view of the store for one user, limited if wished to some projects or to reading.
+//
+// # Promises
+//
+// A write that was answered survives a crash and a loss of power, and every later search, in any process, finds it.
+// Errors are of type [*Error] and say which argument is wrong and what would be right; match them with errors.Is and
+// ErrInvalid, ErrNotFound and the other Err values. Methods honour their context, also while they wait for a lock.
+// Nothing leaves the process unless an [Embedder] of your own does so.
+package souvenir

@@ -1,0 +1,180 @@
+package souvenir
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+
+	"github.com/souvenir-ai/souvenir/internal/static"
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// Purpose says what a text is embedded for; some models treat questions and what answers them differently.
+type Purpose int
+
+// The values of [Purpose].
+const (
+	ForDocument Purpose = iota // a text that is stored
+	ForQuery                   // a text that is searched for
+)
+
+// Embedder turns texts into vectors that are near each other when the texts mean the same.
+type Embedder interface {
+	// Model is the identity of the model, with its version and whatever else changes the vectors, such as prompts.
+	// Vectors of different models are never compared, even if they have the same size.
+	Model() string
+
+	// Dimensions is the length of every vector: 1 to 16,384.
+	Dimensions() int
+
+	// Embed returns one vector for each text, in order. It is called with 1 to [EmbedBatch] texts, from several
+	// goroutines at once. The vectors need not have unit length; the store normalises copies of them. It must honour its
+	// context: Close waits for it.
+	Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error)
+}
+
+// InputLimiter is an [Embedder] that says how long its texts may be. Longer memories are split into passages.
+type InputLimiter interface {
+	MaxInput() int // bytes of a text; at least 200
+}
+
+// EmbedBatch is the largest number of texts passed to one call of [Embedder.Embed].
+const EmbedBatch = 128
+
+// defaultMaxInput is the passage size, in bytes, for embedders that do not say: some 250 words, which is what small
+// models embed well.
+const defaultMaxInput = 1600
+
+// EmbedderFunc makes an [Embedder] of a function. Model and dimensions are as in the interface.
+func EmbedderFunc(model string, dimensions int, embed func(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error)) Embedder {
+	return embedderFunc{model, dimensions, embed}
+}
+
+type embedderFunc struct {
+	model      string
+	dimensions int
+	embed      func(context.Context, Purpose, []string) ([][]float32, error)
+}
+
+func (e embedderFunc) Model() string   { return e.model }
+func (e embedderFunc) Dimensions() int { return e.dimensions }
+func (e embedderFunc) Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
+	return e.embed(ctx, purpose, texts)
+}
+
+// Builtin returns the embedder that is part of this package: a static model (a table of token vectors, averaged), held
+// in the binary. It needs no network and no key, and embeds tens of thousands of short texts a second.
+// See internal/static/MODEL_CARD.md for how it was made.
+func Builtin() Embedder { return builtin{static.Default()} }
+
+type builtin struct{ model *static.Model }
+
+func (b builtin) Model() string   { return b.model.Name() }
+func (b builtin) Dimensions() int { return b.model.Dimensions() }
+func (b builtin) Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
+	size := b.Dimensions()
+	vectors, room := make([][]float32, len(texts)), make([]float32, len(texts)*size)
+	for i, t := range texts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		vectors[i] = b.model.Embed(room[i*size:i*size:(i+1)*size], t, purpose == ForQuery)
+	}
+	return vectors, nil
+}
+
+func checkEmbedder(e Embedder) error {
+	if e.Model() == "" || e.Model() == OwnVectors {
+		return invalid("Embedder", "the Embedder's Model is %q; an identity of its own is needed", e.Model())
+	}
+	if n := e.Dimensions(); n < 1 || n > maxVector {
+		return invalid("Embedder", "the Embedder %s has %d dimensions; 1 to %d are allowed", show(e.Model()), n, maxVector)
+	}
+	if n := maxInput(e); n < 200 {
+		return invalid("Embedder", "the Embedder %s takes texts of %d bytes at most; at least 200 are needed", show(e.Model()), n)
+	}
+	return nil
+}
+
+func maxInput(e Embedder) int {
+	if limiter, ok := e.(InputLimiter); ok {
+		return limiter.MaxInput()
+	}
+	return defaultMaxInput
+}
+
+// profile identifies how vectors, and the terms beside them, came about. Only vectors of one profile are compared; a
+// file of another one is embedded and indexed anew.
+type profile struct {
+	model      string
+	dimensions int
+	key        string
+}
+
+func profileOf(e Embedder) profile {
+	p := profile{model: e.Model(), dimensions: e.Dimensions()}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%d\x00%d", p.model, p.dimensions, maxInput(e), text.SplitterVersion, text.TermsVersion))
+	p.key = hex.EncodeToString(sum[:])
+	return p
+}
+
+// ownProfile is the profile of vectors that callers bring. Their model is the callers' concern.
+func ownProfile(dimensions int) profile {
+	return profile{model: OwnVectors, dimensions: dimensions, key: fmt.Sprintf("%s:%d", OwnVectors, dimensions)}
+}
+
+// embed embeds texts in batches and returns unit vectors, or an error that says what is wrong with the embedder's
+// answer. Progress may be nil.
+func (s *shared) embed(ctx context.Context, purpose Purpose, texts []string, progress func(done int)) ([][]float32, error) {
+	vectors := make([][]float32, 0, len(texts))
+	for len(texts) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		batch := texts[:min(len(texts), EmbedBatch)]
+		got, err := s.embedder.Embed(ctx, purpose, batch)
+		if err != nil {
+			return nil, fmt.Errorf("embedder %s: %w", s.embedder.Model(), err)
+		}
+		if len(got) != len(batch) {
+			return nil, fmt.Errorf("embedder %s returned %d vectors for %d texts", s.embedder.Model(), len(got), len(batch))
+		}
+		for _, v := range got {
+			unit, err := unitVector(v, s.embedder.Dimensions())
+			if err != nil {
+				return nil, fmt.Errorf("embedder %s: %w", s.embedder.Model(), err)
+			}
+			vectors = append(vectors, unit)
+		}
+		texts = texts[len(batch):]
+		if progress != nil {
+			progress(len(vectors))
+		}
+	}
+	return vectors, nil
+}
+
+// unitVector returns a copy of v of length one. A vector of zeros, which means nothing, stays as it is.
+func unitVector(v []float32, size int) ([]float32, error) {
+	if len(v) != size {
+		return nil, fmt.Errorf("the vector has %d dimensions; %d are expected", len(v), size)
+	}
+	var sum float64
+	for i, x := range v {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			return nil, fmt.Errorf("the vector's element %d is %v; finite numbers are expected", i, x)
+		}
+		sum += float64(x) * float64(x)
+	}
+	unit := make([]float32, size)
+	if sum == 0 {
+		return unit, nil
+	}
+	scale := 1 / math.Sqrt(sum)
+	for i, x := range v {
+		unit[i] = float32(float64(x) * scale)
+	}
+	return unit, nil
+}

@@ -1,0 +1,271 @@
+package souvenir_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// The quick start of the package's documentation.
+func Example_quickstart() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "souvenir")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	store, err := souvenir.Open(ctx, filepath.Join(dir, "agent.db"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+
+	for _, text := range []string{
+		"We deploy on Thursdays, never on Fridays.",
+		"Anna is allergic to peanuts.",
+		"The staging database is restored from production every night at 3.",
+	} {
+		if _, err := store.AddMemory(ctx, souvenir.NewMemory{Content: text}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	found, err := store.Search(ctx, souvenir.Query{Text: "What food must we avoid for Anna?", Limit: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(found.Hits[0].Content)
+	// Output: Anna is allergic to peanuts.
+}
+
+// open gives an example a store of its own that ends with it.
+func open() *souvenir.Store {
+	store, err := souvenir.Open(context.Background(), ":memory:", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return store
+}
+
+func add(store *souvenir.Store, memories ...souvenir.NewMemory) []souvenir.Stored {
+	stored, err := store.AddMemories(context.Background(), memories, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return stored
+}
+
+func ExampleStore_AddCollection() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+
+	if _, err := store.AddCollection(ctx, souvenir.NewCollection{Name: "kitchen", Description: "what we cook"}); err != nil {
+		log.Fatal(err)
+	}
+	add(store, souvenir.NewMemory{Collection: "kitchen", Content: "Pancakes need buttermilk."})
+
+	_, err := store.AddMemory(ctx, souvenir.NewMemory{Collection: "kitchne", Content: "Salt the water."})
+	fmt.Println(err)
+
+	collections, err := store.Collections(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, c := range collections {
+		fmt.Println(c.Name, c.MemoryCount)
+	}
+	// Output:
+	// collection_name "kitchne" does not exist; did you mean "kitchen"? (create_collection makes a new one)
+	// kitchen 1
+}
+
+func ExampleNewCollection_ownVectors() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+
+	if _, err := store.AddCollection(ctx, souvenir.NewCollection{Name: "places", VectorSize: 2, OwnVectors: true}); err != nil {
+		log.Fatal(err)
+	}
+	add(store,
+		souvenir.NewMemory{Collection: "places", Content: "Lisbon", Embedding: []float32{38.7, -9.1}},
+		souvenir.NewMemory{Collection: "places", Content: "Tokyo", Embedding: []float32{35.7, 139.7}})
+
+	found, err := store.Search(ctx, souvenir.Query{Vector: []float32{40.4, -3.7}, Limit: 1}) // Madrid
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(found.Hits[0].Content)
+	// Output: Lisbon
+}
+
+func ExampleQuery() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	add(store,
+		souvenir.NewMemory{Content: "We chose PostgreSQL for the billing service.", EventType: "decision", ProjectName: "billing", Tags: []string{"database"}},
+		souvenir.NewMemory{Content: "The billing service logs to standard output.", EventType: "note", ProjectName: "billing"},
+		souvenir.NewMemory{Content: "We chose SQLite for the agent.", EventType: "decision", ProjectName: "agent", Tags: []string{"database"}})
+
+	found, err := store.Search(ctx, souvenir.Query{
+		Text:        "which database did we pick?",
+		ProjectName: "billing",
+		Filter:      souvenir.Filter{"event_type": "decision", "created_at": souvenir.Condition{AtLeast: "2020-01-01"}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, hit := range found.Hits {
+		fmt.Println(hit.Rank, hit.Content)
+	}
+	fmt.Println(found.Total, "in all, by", found.Sort)
+	// Output:
+	// 1 We chose PostgreSQL for the billing service.
+	// 1 in all, by relevance
+}
+
+func ExampleStore_UpdateMemory() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	memory := add(store, souvenir.NewMemory{
+		Content:  "The release is planned for May.",
+		State:    "active",
+		Metadata: map[string]any{"risk": "low", "owner": "Anna"},
+	})[0]
+
+	content := "The release has moved to June."
+	updated, err := store.UpdateMemory(ctx, memory.ID, souvenir.UpdateMemory{
+		Content:          &content,
+		Metadata:         map[string]any{"risk": "high", "owner": nil},
+		ExpectedRevision: 1,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(updated.Revision, updated.Metadata)
+
+	_, err = store.UpdateMemory(ctx, memory.ID, souvenir.UpdateMemory{Content: &content, ExpectedRevision: 1})
+	fmt.Println(errors.Is(err, souvenir.ErrConflict))
+
+	revisions, err := store.Revisions(ctx, memory.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range revisions {
+		fmt.Println(r.Number, r.Content)
+	}
+	// Output:
+	// 2 map[risk:high]
+	// true
+	// 2 The release has moved to June.
+	// 1 The release is planned for May.
+}
+
+func ExampleStore_Memories() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	add(store,
+		souvenir.NewMemory{Content: "Buy oats", State: "active"},
+		souvenir.NewMemory{Content: "Call the dentist", State: "completed"},
+		souvenir.NewMemory{Content: "Water the ferns", State: "active"})
+
+	for memory, err := range store.Memories(ctx, souvenir.List{Filter: souvenir.Filter{"state": "active"}}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(memory.Content)
+	}
+	// Output:
+	// Buy oats
+	// Water the ferns
+}
+
+func ExampleStore_RelatedMemories() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	cause := add(store, souvenir.NewMemory{Content: "The disk of node 3 was full."})[0]
+	incident := add(store, souvenir.NewMemory{Content: "Orders failed for an hour.", Related: []string{cause.ID}})[0]
+	add(store, souvenir.NewMemory{Content: "We alert at 80 % disk use now.", Related: []string{incident.ID}})
+
+	related, err := store.RelatedMemories(ctx, cause.ID, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range related {
+		fmt.Println(r.Depth, r.Direction, r.Content)
+	}
+	// Output:
+	// 1 incoming Orders failed for an hour.
+	// 2 incoming We alert at 80 % disk use now.
+}
+
+func ExampleStore_As() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	anna := store.As(souvenir.Access{User: "anna"})
+	ben := store.As(souvenir.Access{User: "ben"})
+	memory := add(anna, souvenir.NewMemory{Content: "The surprise party is on Saturday."})[0]
+
+	_, err := ben.GetMemory(ctx, memory.ID)
+	fmt.Println(errors.Is(err, souvenir.ErrNotFound))
+
+	_, err = anna.As(souvenir.Access{User: "anna", ReadOnly: true}).AddMemory(ctx, souvenir.NewMemory{Content: "Bring cake."})
+	fmt.Println(err)
+	// Output:
+	// true
+	// this view of the store is for reading only
+}
+
+func ExampleEmbedderFunc() {
+	ctx := context.Background()
+	// A model of three dimensions that knows three words.
+	words := []string{"coffee", "train", "music"}
+	embedder := souvenir.EmbedderFunc("three-words-v1", len(words), func(_ context.Context, _ souvenir.Purpose, texts []string) ([][]float32, error) {
+		vectors := make([][]float32, len(texts))
+		for i, text := range texts {
+			vectors[i] = make([]float32, len(words))
+			for j, word := range words {
+				vectors[i][j] = float32(strings.Count(text, word))
+			}
+		}
+		return vectors, nil
+	})
+	store, err := souvenir.Open(ctx, ":memory:", &souvenir.Options{Embedder: embedder})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	state, err := store.Embedding(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(state.Model, state.Dimensions)
+	// Output: three-words-v1 3
+}
+
+func ExampleError() {
+	store := open()
+	defer store.Close()
+
+	_, err := store.AddMemory(context.Background(), souvenir.NewMemory{Content: "Tea at four.", Importance: "urgent"})
+	var problem *souvenir.Error
+	if errors.As(err, &problem) {
+		fmt.Println(problem.Kind, problem.Argument)
+		fmt.Println(problem.Message)
+	}
+	// Output:
+	// invalid importance
+	// importance is "urgent"; allowed are "low", "medium", "high" or "critical"
+}

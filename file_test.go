@@ -1,0 +1,823 @@
+package souvenir
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// What a store does with files, disks, contexts and Close when they do not behave.
+
+// storeFile makes a store's file with some memories in it and returns its bytes.
+func storeFile(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "store.db")
+	s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := make([]NewMemory, 200)
+	for i := range many {
+		many[i] = NewMemory{Content: fmt.Sprintf("memory %d tells of w%d and of much else besides", i, i), Tags: []string{fmt.Sprint("t", i%5)}}
+	}
+	if _, err := s.AddMemories(t.Context(), many, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return readFile(t, path)
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func writeFile(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// changed returns a copy of a file with a number written at an offset, big-endian as SQLite's header has it.
+func changed(file []byte, at int, number uint32) []byte {
+	file = bytes.Clone(file)
+	binary.BigEndian.PutUint32(file[at:], number)
+	return file
+}
+
+func TestOpenRefusesWhatIsNoStoreAndLeavesItAsItIs(t *testing.T) {
+	const userVersion, application = 60, 68 // offsets in SQLite's header
+	store := storeFile(t)
+	garbled := bytes.Clone(store)
+	for i := range 100 {
+		garbled[i] ^= 0x55
+	}
+	badPageSize := bytes.Clone(store)
+	badPageSize[16], badPageSize[17] = 0x01, 0x03
+	schema := bytes.Clone(store)
+	for i := 100; i < 600; i++ {
+		schema[i] ^= 0xff
+	}
+	for _, c := range []struct {
+		name    string
+		content []byte
+		kinds   []error
+		says    string
+	}{
+		{"text", []byte(strings.Repeat("Dear diary, nothing happened.\n", 50)), []error{ErrForeign}, "not a SQLite file"},
+		{"one byte", []byte("x"), []error{ErrForeign}, ""},
+		{"zeros", make([]byte, 8192), []error{ErrForeign, ErrCorrupt}, ""},
+		{"another program's file", changed(store, application, 0x12345678), []error{ErrForeign}, "0x12345678"},
+		{"a file of no program", changed(store, application, 0), []error{ErrForeign}, "no application id"},
+		{"a newer version", changed(store, userVersion, 9999), []error{ErrNewer}, "9999"},
+		{"a garbled header", garbled, []error{ErrForeign, ErrCorrupt}, ""},
+		{"a page size that is none", badPageSize, []error{ErrForeign, ErrCorrupt}, ""},
+		{"a garbled schema", schema, []error{ErrCorrupt}, ""},
+		{"half a header", store[:50], []error{ErrForeign, ErrCorrupt}, ""},
+		{"a header alone", store[:100], []error{ErrForeign, ErrCorrupt}, ""},
+		{"half a page", store[:2048], []error{ErrForeign, ErrCorrupt}, ""},
+	} {
+		for _, readOnly := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, read-only %v", c.name, readOnly), func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "it.db")
+				writeFile(t, path, c.content)
+				s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1"), ReadOnly: readOnly})
+				if err == nil {
+					s.Close()
+					t.Fatal("it was opened")
+				}
+				if !isAny(err, c.kinds...) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
+					t.Errorf("error is %v; want kind %v, the path, and %q", err, c.kinds, c.says)
+				}
+				if !bytes.Equal(readFile(t, path), c.content) {
+					t.Error("the refused file was changed")
+				}
+				onlyFile(t, path)
+			})
+		}
+	}
+}
+
+func isAny(err error, kinds ...error) bool {
+	for _, kind := range kinds {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyFile sees that nothing was left beside a file.
+func onlyFile(t *testing.T, path string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != filepath.Base(path) {
+			t.Errorf("%s was left beside the file", e.Name())
+		}
+	}
+}
+
+func TestOpenOfWhatIsNoFile(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "file")
+	writeFile(t, file, []byte("text"))
+	for _, c := range []struct {
+		name, path string
+		kinds      []error
+	}{
+		{"a folder", folder, []error{ErrForeign}},
+		{"a missing folder", filepath.Join(folder, "none", "store.db"), []error{ErrNotFound, ErrInvalid}},
+		{"a file as a folder", filepath.Join(file, "store.db"), []error{ErrNotFound, ErrInvalid}},
+		{"a long name", filepath.Join(folder, strings.Repeat("x", 300)), []error{ErrNotFound, ErrInvalid}},
+	} {
+		for _, readOnly := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, read-only %v", c.name, readOnly), func(t *testing.T) {
+				s, err := Open(t.Context(), c.path, &Options{Embedder: wordEmbedder("words-1"), ReadOnly: readOnly})
+				if err == nil {
+					s.Close()
+					t.Fatal("it was opened")
+				}
+				if !isAny(err, c.kinds...) || !strings.Contains(err.Error(), c.path) {
+					t.Errorf("error is %v; want kind %v and the path", err, c.kinds)
+				}
+				onlyFile(t, file)
+			})
+		}
+	}
+	t.Run("nothing there, read-only", func(t *testing.T) {
+		path := filepath.Join(folder, "absent.db")
+		s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1"), ReadOnly: true})
+		if err == nil {
+			s.Close()
+			t.Fatal("it was opened")
+		}
+		if !isAny(err, ErrNotFound, ErrReadOnly, ErrForeign) {
+			t.Errorf("error is %v; want a kind that says so", err)
+		}
+		onlyFile(t, file)
+	})
+}
+
+func TestEmptyFileBecomesAStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "empty.db")
+	writeFile(t, path, nil)
+	s := openWords(t, path, Options{})
+	mustAdd(t, s, NewMemory{Content: "first"})
+	checkConsistency(t, s)
+}
+
+func TestOddPathsAreTakenLiterally(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"a b.db", "a?mode=memory.db", "a#b.db", "100%41.db", "a&b=c;d.db", "Gedächtnis-記憶-🐘.db", "file:x.db", "'q\"uote'.db", "%00.db", " .db", "a\nb.db", ":memory:.db"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(folder, "dir ?#% ü", name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			s := openWords(t, path, Options{})
+			id := mustAdd(t, s, NewMemory{Content: "kept"}).ID
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Fatal("the file has another name:", err)
+			}
+			again := openWords(t, path, Options{ReadOnly: true})
+			if m, err := again.GetMemory(t.Context(), id); err != nil || m.Content != "kept" {
+				t.Errorf("after opening it again: %v, %v", m, err)
+			}
+		})
+	}
+}
+
+func TestDamagedFilesGiveErrorsAndNeverPanics(t *testing.T) {
+	store := storeFile(t)
+	step := 3
+	if testing.Short() {
+		step = 8
+	}
+	damaged := map[string][]byte{}
+	const page = 4096
+	for n := step; n < len(store)/page; n += step { // the first page is a matter of refusal at the opening
+		flipped := bytes.Clone(store)
+		for i := n*page + n%7; i < (n+1)*page; i += 61 {
+			flipped[i] ^= 0xa5
+		}
+		damaged[fmt.Sprint("bytes flipped in page ", n)] = flipped
+		zeroed := bytes.Clone(store)
+		clear(zeroed[n*page : (n+1)*page])
+		damaged[fmt.Sprint("page zeroed: ", n)] = zeroed
+		if n%8 == 0 {
+			damaged[fmt.Sprint("cut off at page ", n)] = store[:n*page]
+			damaged[fmt.Sprint("cut off within page ", n)] = store[:n*page+1000]
+		}
+	}
+	refused := 0
+	for name, content := range damaged {
+		path := filepath.Join(t.TempDir(), "damaged.db")
+		writeFile(t, path, content)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		for _, memory := range []int64{0, -1} {
+			refused += useDamaged(ctx, t, name, path, memory)
+		}
+		cancel()
+	}
+	if refused == 0 {
+		t.Error("no damage was noticed: the test does not test")
+	}
+}
+
+// useDamaged calls methods on a damaged file and returns how many found the damage. The damage may lie where a method does not
+// look, so it may well give an answer.
+func useDamaged(ctx context.Context, t *testing.T, name, path string, indexMemory int64) (refused int) {
+	t.Helper()
+	step := "open"
+	defer func() {
+		if r := recover(); r != nil {
+			t.Errorf("%s: %s panics: %v", name, step, r)
+		}
+	}()
+	note := func(err error) {
+		if err == nil {
+			return
+		}
+		refused++
+		if constraint := strings.Contains(err.Error(), "constraint"); !constraint && !isAny(err, ErrCorrupt, ErrNotFound) {
+			t.Errorf("%s: %s gives %v; want ErrCorrupt", name, step, err)
+		}
+	}
+	s, err := Open(ctx, path, &Options{Embedder: wordEmbedder("words-1"), IndexMemory: indexMemory})
+	note(err)
+	if err != nil {
+		return refused
+	}
+	defer s.Close()
+	step = "search by metadata"
+	if r, err := s.Search(ctx, Query{Filter: Filter{"k": "v"}}); err == nil && len(r.Hits) > 0 {
+		step = "restore"
+		_, err = s.RestoreRevision(ctx, r.Hits[0].ID, 1)
+		note(err)
+		step = "revisions of what was found"
+		_, err = s.Revisions(ctx, r.Hits[0].ID)
+		note(err)
+	}
+	step = "search"
+	_, err = s.Search(ctx, Query{Text: "memory w17 besides"})
+	note(err)
+	step = "filtered search"
+	_, err = s.Search(ctx, Query{Tags: []string{"t3"}, Filter: Filter{"kind": "x"}})
+	note(err)
+	step = "listing"
+	id := ""
+	for m, err := range s.Memories(ctx, List{}) {
+		note(err)
+		id = m.ID
+	}
+	step = "tags"
+	_, err = s.Tags(ctx)
+	note(err)
+	step = "revisions"
+	_, err = s.Revisions(ctx, id)
+	note(err)
+	step = "collections"
+	_, err = s.Collections(ctx)
+	note(err)
+	step = "add"
+	_, err = s.AddMemory(ctx, NewMemory{Content: "one more", Tags: []string{"t3"}})
+	note(err)
+	step = "update"
+	_, err = s.UpdateMemory(ctx, id, UpdateMemory{Content: content("changed")})
+	note(err)
+	step = "delete"
+	note(s.DeleteMemory(ctx, id))
+	return refused
+}
+
+// Damage that SQLite cannot see, because the file is sound and only what stands in it is not.
+func TestDamagedRowsGiveErrorsAndNeverPanics(t *testing.T) {
+	for _, damage := range []string{
+		`UPDATE memory SET metadata = '{'`,
+		`UPDATE memory SET metadata = '[]'`,
+		`UPDATE memory SET metadata = 'null'`,
+		`UPDATE passage SET start = 1000000`,
+		`UPDATE passage SET start = -5`,
+		`UPDATE passage SET length = 1000000`,
+		`UPDATE passage SET length = -1`,
+		`UPDATE passage SET start = 1, length = 2`, // within a character
+		`UPDATE memory SET content = CAST(x'ff' AS TEXT)`,
+		`UPDATE memory_revision SET attributes = 'x'`,
+		`UPDATE memory_revision SET attributes = '{"related_memory_ids":[7]}'`,
+		`DELETE FROM setting`,
+		`DELETE FROM change`,
+		`DELETE FROM passage_text`,
+		`UPDATE partition SET passages = -3, memories = -7`,
+		`UPDATE partition SET next_passage = 0`,
+	} {
+		t.Run(damage, func(t *testing.T) {
+			for _, indexMemory := range []int64{0, -1} {
+				path := filepath.Join(t.TempDir(), "rows.db")
+				s := openWords(t, path, Options{})
+				first := mustAdd(t, s, NewMemory{Content: "ä memory w17 besides", Tags: []string{"t3"}})
+				mustAdd(t, s, NewMemory{Content: "ö memory besides", Related: []string{first.ID}})
+				if _, err := s.UpdateMemory(t.Context(), first.ID, UpdateMemory{Metadata: map[string]any{"k": "v"}}); err != nil {
+					t.Fatal(err)
+				}
+				err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error { _, err := tx.Exec(damage); return err })
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				useDamaged(t.Context(), t, damage, path, indexMemory)
+			}
+		})
+	}
+}
+
+func TestReadOnlyFilesAreReadAndNeverWritten(t *testing.T) {
+	store := storeFile(t)
+	for _, c := range []struct {
+		name    string
+		options Options
+		prepare func(t *testing.T, path string)
+	}{
+		{"by option", Options{ReadOnly: true}, func(*testing.T, string) {}},
+		{"by option, with another model", Options{ReadOnly: true, Embedder: wordEmbedder("words-2")}, func(*testing.T, string) {}},
+		{"by the file's permissions", Options{}, func(t *testing.T, path string) { forbidWriting(t, path, 0o400) }},
+		{"by the folder's permissions", Options{}, func(t *testing.T, path string) {
+			forbidWriting(t, path, 0o400)
+			forbidWriting(t, filepath.Dir(path), 0o500)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "folder", "read.db")
+			if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, path, store)
+			c.prepare(t, path)
+			s := openWords(t, path, c.options)
+			found, err := s.Search(t.Context(), Query{Text: "memory w17", Limit: 1})
+			if err != nil || len(found.Hits) != 1 || !strings.Contains(found.Hits[0].Content, "w17") {
+				t.Fatalf("found %v, %v", found.Hits, err)
+			}
+			if c.options.Embedder != nil && len(found.Warnings) == 0 {
+				t.Error("a search by words only does not say so")
+			}
+			id := found.Hits[0].ID
+			for method, call := range map[string]func() error{
+				"AddMemory":     func() error { _, err := s.AddMemory(t.Context(), NewMemory{Content: "more"}); return err },
+				"AddMemories":   func() error { _, err := s.AddMemories(t.Context(), []NewMemory{{Content: "more"}}, nil); return err },
+				"AddCollection": func() error { _, err := s.AddCollection(t.Context(), NewCollection{Name: "c"}); return err },
+				"UpdateMemory": func() error {
+					_, err := s.UpdateMemory(t.Context(), id, UpdateMemory{Content: content("x")})
+					return err
+				},
+				"DeleteMemory":     func() error { return s.DeleteMemory(t.Context(), id) },
+				"UpdateCollection": func() error { _, err := s.UpdateCollection(t.Context(), "default", "x"); return err },
+				"DeleteCollection": func() error {
+					return s.DeleteCollection(t.Context(), DeleteCollection{Name: "default", WithMemories: true})
+				},
+			} {
+				if err := call(); !errors.Is(err, ErrReadOnly) {
+					t.Errorf("%s gives %v, want ErrReadOnly", method, err)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if !bytes.Equal(readFile(t, path), store) {
+				t.Error("the file was changed")
+			}
+		})
+	}
+}
+
+// forbidWriting takes permissions away, and skips the test for users whom permissions do not stop.
+func forbidWriting(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(path, 0o700) })
+	if os.Geteuid() == 0 {
+		t.Skip("permissions do not stop root")
+	}
+}
+
+func TestFullDiskRefusesWholeWritesAndLeavesTheStoreUsable(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) (s *Store, more func()){
+		"no more pages": openWithFewPages,
+		"small disk":    openOnSmallDisk,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, more := open(t)
+			long := strings.Repeat("Of this much is to be said. ", 100)
+			stored := map[string]bool{}
+			var full error
+			for i := 0; full == nil && i < 10_000; i++ {
+				m, err := s.AddMemory(t.Context(), NewMemory{Content: fmt.Sprint("number ", i, ". ", long), Tags: []string{fmt.Sprint("t", i)}})
+				if full = err; err == nil {
+					stored[m.ID] = true
+				}
+			}
+			if !errors.Is(full, ErrFull) {
+				t.Fatalf("error is %v, want ErrFull", full)
+			}
+			before := rowsOf(t, s)
+			many := make([]NewMemory, 300)
+			for i := range many {
+				many[i] = NewMemory{Content: fmt.Sprint("many ", i, ". ", long)}
+			}
+			if _, err := s.AddMemories(t.Context(), many, nil); !errors.Is(err, ErrFull) {
+				t.Errorf("many at once: %v, want ErrFull", err)
+			}
+			var group sync.WaitGroup // a shared commit that fails must not take others' answers with it
+			var answered atomic.Int64
+			for i := range 8 {
+				group.Go(func() {
+					_, err := s.AddMemory(t.Context(), NewMemory{Content: fmt.Sprint("side by side ", i, ". ", strings.Repeat(long, 50))})
+					if err == nil {
+						answered.Add(1)
+					} else if !errors.Is(err, ErrFull) {
+						t.Errorf("side by side: %v, want ErrFull", err)
+					}
+				})
+			}
+			group.Wait()
+			if answered.Load() == 0 && rowsOf(t, s) != before {
+				t.Error("refused writes left something behind")
+			}
+			found, err := s.Search(t.Context(), Query{Text: "number 0", Limit: 1})
+			if err != nil || len(found.Hits) != 1 {
+				t.Errorf("a search while the disk is full: %v, %v", found.Hits, err)
+			}
+
+			more()
+			id := mustAdd(t, s, NewMemory{Content: "there is room again"}).ID
+			got := idsOf(t, s)
+			for id := range stored {
+				if got[id] == "" {
+					t.Errorf("memory %s was answered and is not there", id)
+				}
+			}
+			if want := len(stored) + int(answered.Load()) + 1; len(got) != want || got[id] == "" {
+				t.Errorf("%d memories are stored, %d were answered", len(got), want)
+			}
+			checkConsistency(t, s)
+		})
+	}
+}
+
+// openWithFewPages lets SQLite itself refuse to let the file grow.
+func openWithFewPages(t *testing.T) (*Store, func()) {
+	s := openWords(t, filepath.Join(t.TempDir(), "full.db"), Options{})
+	pages := func(n int) {
+		err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+			var set int
+			return tx.QueryRow(fmt.Sprintf(`PRAGMA max_page_count = %d`, n)).Scan(&set)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	pages(100)
+	return s, func() { pages(1 << 30) }
+}
+
+// openOnSmallDisk opens a store on a file system of its own, where the test's user may make one.
+func openOnSmallDisk(t *testing.T) (*Store, func()) {
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("no small disk can be made here: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	})
+	ballast := filepath.Join(dir, "ballast")
+	writeFile(t, ballast, make([]byte, 1<<20))
+	s := openWords(t, filepath.Join(dir, "full.db"), Options{})
+	return s, func() {
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// blocked is an embedder that waits for its context, for texts that ask for it, and tells when it does.
+func blocked(waiting chan<- struct{}) Embedder {
+	words := wordEmbedder("words-1")
+	return EmbedderFunc("words-1", wordSize, func(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
+		if strings.Contains(texts[0], "block") {
+			waiting <- struct{}{}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return words.Embed(ctx, purpose, texts)
+	})
+}
+
+func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cancel.db")
+	waiting := make(chan struct{}, 1)
+	s := openWords(t, path, Options{Embedder: blocked(waiting), IndexMemory: -1})
+	other := openWords(t, path, Options{})
+	many := make([]NewMemory, 1500)
+	for i := range many {
+		many[i] = NewMemory{Content: fmt.Sprintf("stored %d before: apple pear plum w%d", i, i)}
+	}
+	if _, err := s.AddMemories(t.Context(), many, nil); err != nil {
+		t.Fatal(err)
+	}
+	id := mustAdd(t, s, NewMemory{Content: "to be changed"}).ID
+	before := rowsOf(t, s)
+
+	// locked runs a call while another process, so far as SQLite can tell, is in the midst of writing.
+	locked := func(t *testing.T, call func() error) error {
+		var result error
+		over := errors.New("undone")
+		err := other.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+			if _, err := tx.Exec(`UPDATE setting SET value = value`); err != nil {
+				return err
+			}
+			result = call()
+			return over
+		})
+		if !errors.Is(err, over) {
+			t.Fatal(err)
+		}
+		return result
+	}
+	soon := func() (context.Context, context.CancelFunc) {
+		return context.WithTimeout(context.Background(), 30*time.Millisecond)
+	}
+	for _, c := range []struct {
+		name string
+		call func(t *testing.T) error
+		want error
+	}{
+		{"add behind another's lock", func(t *testing.T) error {
+			ctx, cancel := soon()
+			defer cancel()
+			return locked(t, func() error { _, err := s.AddMemory(ctx, NewMemory{Content: "x"}); return err })
+		}, context.DeadlineExceeded},
+		{"update behind another's lock", func(t *testing.T) error {
+			ctx, cancel := soon()
+			defer cancel()
+			return locked(t, func() error { _, err := s.UpdateMemory(ctx, id, UpdateMemory{Content: content("x")}); return err })
+		}, context.DeadlineExceeded},
+		{"delete behind another's lock", func(t *testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			time.AfterFunc(20*time.Millisecond, cancel)
+			return locked(t, func() error { return s.DeleteMemory(ctx, id) })
+		}, context.Canceled},
+		{"open behind another's lock", func(t *testing.T) error {
+			ctx, cancel := soon()
+			defer cancel()
+			return locked(t, func() error { // with another model there is something to write
+				opened, err := Open(ctx, path, &Options{Embedder: wordEmbedder("words-2")})
+				if err == nil {
+					opened.Close()
+				}
+				return err
+			})
+		}, context.DeadlineExceeded},
+		{"a long AddMemories, embedding", func(*testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			_, err := s.AddMemories(ctx, many, &AddMemoriesOptions{Progress: func(stage string, done, _ int) {
+				if stage == "embed" && done > 500 {
+					cancel()
+				}
+			}})
+			return err
+		}, context.Canceled},
+		{"a long AddMemories, storing", func(*testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			_, err := s.AddMemories(ctx, many, &AddMemoriesOptions{Progress: func(stage string, done, _ int) {
+				if stage == "store" && done < len(many) {
+					cancel()
+				}
+			}})
+			return err
+		}, context.Canceled},
+		{"a search whose text is being embedded", func(*testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			go func() { <-waiting; cancel() }()
+			_, err := s.Search(ctx, Query{Text: "block this"})
+			return err
+		}, context.Canceled},
+		{"an add whose content is being embedded", func(*testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			go func() { <-waiting; cancel() }()
+			_, err := s.AddMemory(ctx, NewMemory{Content: "block this"})
+			return err
+		}, context.Canceled},
+		{"an update whose content is being embedded", func(*testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			go func() { <-waiting; cancel() }()
+			_, err := s.UpdateMemory(ctx, id, UpdateMemory{Content: content("block this")})
+			return err
+		}, context.Canceled},
+		{"a listing between two pages", func(*testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			for _, err := range s.Memories(ctx, List{}) {
+				if err != nil {
+					return err
+				}
+				cancel()
+			}
+			return nil
+		}, context.Canceled},
+		{"searches on disk, one after the other", func(*testing.T) error {
+			ctx, cancel := soon()
+			defer cancel()
+			for {
+				if _, err := s.Search(ctx, Query{Text: "apple pear plum stored before"}); err != nil {
+					return err
+				}
+			}
+		}, context.DeadlineExceeded},
+		{"everything, before it begins", func(t *testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			for method, call := range callsOf(s, id) {
+				if err := call(ctx); !errors.Is(err, context.Canceled) {
+					t.Errorf("%s gives %v", method, err)
+				}
+			}
+			return ctx.Err()
+		}, context.Canceled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			began := time.Now()
+			if err := c.call(t); !errors.Is(err, c.want) {
+				t.Errorf("error is %v, want %v", err, c.want)
+			}
+			if took := time.Since(began); took > 15*time.Second { // it should be at once; waiting for the lock would be twice that
+				t.Errorf("it took %v", took)
+			}
+			if rowsOf(t, s) != before {
+				t.Error("a cancelled call left something behind")
+			}
+		})
+	}
+	mustAdd(t, s, NewMemory{Content: "after all of it"})
+	checkConsistency(t, s)
+}
+
+// callsOf are calls of every method that works on the file, with arguments that are right.
+func callsOf(s *Store, id string) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"AddCollection": func(ctx context.Context) error { _, err := s.AddCollection(ctx, NewCollection{Name: "c"}); return err },
+		"AddMemories": func(ctx context.Context) error {
+			_, err := s.AddMemories(ctx, []NewMemory{{Content: "x"}}, nil)
+			return err
+		},
+		"AddMemory": func(ctx context.Context) error {
+			_, err := s.AddMemory(ctx, NewMemory{Content: "x", Similar: 2})
+			return err
+		},
+		"Collections":     func(ctx context.Context) error { _, err := s.Collections(ctx); return err },
+		"DeleteMemory":    func(ctx context.Context) error { return s.DeleteMemory(ctx, id) },
+		"Embedding":       func(ctx context.Context) error { _, err := s.Embedding(ctx); return err },
+		"GetCollection":   func(ctx context.Context) error { _, err := s.GetCollection(ctx, DefaultCollection); return err },
+		"GetMemory":       func(ctx context.Context) error { _, err := s.GetMemory(ctx, id); return err },
+		"RelatedMemories": func(ctx context.Context) error { _, err := s.RelatedMemories(ctx, id, 1); return err },
+		"Revisions":       func(ctx context.Context) error { _, err := s.Revisions(ctx, id); return err },
+		"RestoreRevision": func(ctx context.Context) error { _, err := s.RestoreRevision(ctx, id, 1); return err },
+		"Search":          func(ctx context.Context) error { _, err := s.Search(ctx, Query{Text: "apple"}); return err },
+		"Search by time":  func(ctx context.Context) error { _, err := s.Search(ctx, Query{}); return err },
+		"Tags":            func(ctx context.Context) error { _, err := s.Tags(ctx); return err },
+		"UpdateMemory": func(ctx context.Context) error {
+			_, err := s.UpdateMemory(ctx, id, UpdateMemory{Metadata: map[string]any{"k": "v"}})
+			return err
+		},
+		"UpdateCollection": func(ctx context.Context) error { _, err := s.UpdateCollection(ctx, DefaultCollection, "d"); return err },
+		"DeleteCollection": func(ctx context.Context) error {
+			return s.DeleteCollection(ctx, DeleteCollection{Name: DefaultCollection, WithMemories: true})
+		},
+		"WaitEmbedded": func(ctx context.Context) error { return s.WaitEmbedded(ctx) },
+		"Memories": func(ctx context.Context) error {
+			for _, err := range s.Memories(ctx, List{}) {
+				return err
+			}
+			return nil
+		},
+	}
+}
+
+func TestCloseWhileOthersWork(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for _, path := range []string{filepath.Join(t.TempDir(), "close.db"), ":memory:"} {
+		s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stored sync.Map
+		var group sync.WaitGroup
+		started := make(chan struct{}, 16)
+		for g := range 16 {
+			group.Go(func() {
+				defer func() {
+					if r := recover(); r != nil {
+						t.Errorf("panic: %v", r)
+					}
+				}()
+				for i := 0; ; i++ {
+					m, err := s.AddMemory(context.Background(), NewMemory{Content: fmt.Sprint("writer ", g, " number ", i)})
+					if err == nil {
+						stored.Store(m.ID, true)
+						_, err = s.Search(context.Background(), Query{Text: "number writer"})
+					}
+					if err == nil && i%4 == 0 {
+						for _, err = range s.Memories(context.Background(), List{}) {
+							break
+						}
+					}
+					if err != nil {
+						if !errors.Is(err, ErrClosed) {
+							t.Errorf("error is %v, want ErrClosed", err)
+						}
+						return
+					}
+					if i == 2 {
+						started <- struct{}{}
+					}
+				}
+			})
+		}
+		for range 16 {
+			<-started
+		}
+		var closers sync.WaitGroup
+		for range 3 { // closing at once is closing once
+			closers.Go(func() {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		closers.Wait()
+		group.Wait()
+		for method, call := range callsOf(s.As(Access{User: "somebody"}), "id") {
+			if err := call(context.Background()); !errors.Is(err, ErrClosed) {
+				t.Errorf("%s of a closed store gives %v", method, err)
+			}
+		}
+		if path == ":memory:" {
+			continue
+		}
+		again := openWords(t, path, Options{})
+		got := idsOf(t, again)
+		stored.Range(func(id, _ any) bool {
+			if got[id.(string)] == "" {
+				t.Errorf("memory %s was answered and is not there", id)
+			}
+			return true
+		})
+		checkConsistency(t, again)
+		if err := again.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			stacks := make([]byte, 1<<16)
+			t.Fatalf("%d goroutines before, %d after:\n%s", before, runtime.NumGoroutine(), stacks[:runtime.Stack(stacks, true)])
+		}
+	}
+}

@@ -1,0 +1,390 @@
+package souvenir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Filter limits a search or a listing to memories whose fields fit. The keys are the known keys of a memory
+// (event_type, state, importance, classification, rule_type, tags, related_memory_ids, project_id, project_name,
+// collection_name, id, created_at, updated_at) or any key of its own metadata; all of them must fit. A value is
+//
+//   - a string, number or bool: equal to it (for lists, such as tags: contains it);
+//   - nil: the key is not set;
+//   - a slice of these: equal to any of its elements, as [In];
+//   - a [Condition], or a map in its JSON form: {"in": [...]}, {"ne": x}, {"gte": x, "lt": y}, {"all": [...]}.
+//
+// Times are compared as time.Time, RFC 3339 ("2026-03-01T09:00:00Z") or a date ("2026-03-01", UTC).
+type Filter map[string]any
+
+// Condition is what a [Filter] demands of one key. All of its fields that are set must hold.
+type Condition struct {
+	In  []any // equal to any of these, at most 1,000
+	Not any   // not equal to it, or not set; a slice: to none of them
+	All []any // for lists: contains all of these, at most 64
+	// Bounds, of one type: numbers, strings, or times.
+	AtLeast, MoreThan, AtMost, LessThan any
+
+	equal *any // {"eq": ...} of the JSON form
+}
+
+// In fits what equals any of the values.
+func In[T any](values ...T) Condition { return Condition{In: anys(values)} }
+
+// Not fits what does not equal the value, and what is not set.
+func Not(value any) Condition { return Condition{Not: value} }
+
+// All fits lists that contain all of the values.
+func All[T any](values ...T) Condition { return Condition{All: anys(values)} }
+
+// Between fits what is at least low and at most high.
+func Between(low, high any) Condition { return Condition{AtLeast: low, AtMost: high} }
+
+func anys[T any](values []T) []any {
+	list := make([]any, len(values))
+	for i, v := range values {
+		list[i] = v
+	}
+	return list
+}
+
+const (
+	maxConditions   = 32
+	maxAlternatives = 1000
+	maxAll          = 64
+)
+
+// field is how one key is compared in SQL.
+type field struct {
+	value func(v any) (any, error) // turns a value into what is bound, or says what would be right
+
+	// anyOf is the condition that the field, or one of its elements, is among the values bound as one JSON list.
+	anyOf func(list string) (sql string, args []any)
+	// compare is the condition that the field, or one of its elements, is beyond a bound.
+	compare func(operator string, bound any) (sql string, args []any)
+	isSet   func() (sql string, args []any)
+}
+
+// knownFields are the keys that are columns. Everything else is a key of the caller's own metadata.
+var knownFields = map[string]field{
+	"event_type":         column("m.event_type", textValue),
+	"state":              column("m.state", textValue),
+	"importance":         column("m.importance", textValue),
+	"classification":     column("m.classification", textValue),
+	"rule_type":          column("m.rule_type", textValue),
+	"project_id":         column("(SELECT j.uid FROM project j WHERE j.id = p.project_id)", textValue),
+	"project_name":       column("(SELECT j.name FROM project j WHERE j.id = p.project_id)", textValue),
+	"collection_name":    column("c.name", textValue),
+	"id":                 column("m.uid", textValue),
+	"created_at":         column("m.created_at", timeValue),
+	"updated_at":         column("m.updated_at", timeValue),
+	"tags":               list(`SELECT t.memory_id FROM memory_tag t`, `t.tag`),
+	"related_memory_ids": list(`SELECT l.memory_id FROM memory_link l JOIN memory r ON r.id = l.related_id`, `r.uid`),
+}
+
+const amongBound = ` IN (SELECT value FROM json_each(?))`
+
+func column(expression string, value func(any) (any, error)) field {
+	return field{
+		value:   value,
+		anyOf:   func(list string) (string, []any) { return expression + amongBound, []any{list} },
+		compare: func(operator string, bound any) (string, []any) { return expression + operator + ` ?`, []any{bound} },
+		isSet:   func() (string, []any) { return expression + ` IS NOT NULL`, nil },
+	}
+}
+
+// list compares the rows of another table, selected as the memories they belong to: one that fits is enough.
+func list(memories, expression string) field {
+	return field{
+		value: textValue,
+		anyOf: func(list string) (string, []any) {
+			return `m.id IN (` + memories + ` WHERE ` + expression + amongBound + `)`, []any{list}
+		},
+		compare: func(operator string, bound any) (string, []any) {
+			return `m.id IN (` + memories + ` WHERE ` + expression + operator + ` ?)`, []any{bound}
+		},
+		isSet: func() (string, []any) { return `m.id IN (` + memories + `)`, nil },
+	}
+}
+
+// metadataField compares a key of the caller's own metadata: text with text, numbers and booleans (as 1 and 0) with
+// each other; of a list, one element that fits is enough.
+func metadataField(key string) field {
+	// A damaged row is no error here: it fits nothing, and whoever reads it is told.
+	const metadata = `json_each(iif(json_valid(m.metadata), m.metadata, '{}')) k`
+	const elements = `EXISTS (SELECT 1 FROM ` + metadata + `, json_each(iif(k.type = 'array', k.value, json_array(k.value))) e
+		WHERE k.key = ? AND `
+	return field{
+		value: scalarValue,
+		anyOf: func(list string) (string, []any) { return elements + `e.value` + amongBound + `)`, []any{key, list} },
+		compare: func(operator string, bound any) (string, []any) {
+			types := `e.type IN ('integer', 'real', 'true', 'false')`
+			if _, isText := bound.(string); isText {
+				types = `e.type = 'text'`
+			}
+			return elements + types + ` AND e.value` + operator + ` ?)`, []any{key, bound}
+		},
+		isSet: func() (string, []any) {
+			return `EXISTS (SELECT 1 FROM ` + metadata + ` WHERE k.key = ? AND k.type <> 'null')`, []any{key}
+		},
+	}
+}
+
+// compile turns the filter into one SQL condition on m, p and c, and its arguments. An empty filter gives "".
+func (f Filter) compile() (string, []any, error) {
+	if len(f) > maxConditions {
+		return "", nil, newError(KindTooLarge, "filter", "filter has %d keys; at most %d are allowed", len(f), maxConditions)
+	}
+	var parts []string
+	var args []any
+	for _, key := range slices.Sorted(maps.Keys(f)) {
+		if err := checkUTF8("filter", key); err != nil {
+			return "", nil, err
+		}
+		c, err := toCondition(f[key])
+		if err != nil {
+			return "", nil, invalid("filter", "filter.%s%v", clip(key), err)
+		}
+		b := conditionBuilder{field: metadataField(key)}
+		if known, ok := knownFields[key]; ok {
+			b.field = known
+		}
+		if err := b.build(c); err != nil {
+			kind := KindInvalid
+			if errors.Is(err, errTooMany) {
+				kind = KindTooLarge
+			}
+			return "", nil, newError(kind, "filter", "filter.%s%v", clip(key), err)
+		}
+		parts, args = append(parts, b.parts...), append(args, b.args...)
+	}
+	return strings.Join(parts, ` AND `), args, nil
+}
+
+const allowedOperators = `"eq", "in", "ne", "gte", "gt", "lte", "lt" and "all"`
+
+// toCondition brings every form of a filter's value to a Condition. Like those of conditionBuilder, its errors go on
+// where the name of the key ends.
+func toCondition(value any) (Condition, error) {
+	switch v := value.(type) {
+	case Condition:
+		return v, nil
+	case map[string]any:
+		return conditionFromJSON(v)
+	}
+	if values, ok := elements(value); ok {
+		return Condition{In: values}, nil
+	}
+	return Condition{In: []any{value}}, nil
+}
+
+// elements returns the elements of a slice of any type.
+func elements(value any) ([]any, bool) {
+	v := reflect.ValueOf(value)
+	if v.Kind() != reflect.Slice || v.Type().Elem().Kind() == reflect.Uint8 {
+		return nil, false
+	}
+	values := make([]any, v.Len())
+	for i := range values {
+		values[i] = v.Index(i).Interface()
+	}
+	return values, true
+}
+
+func conditionFromJSON(object map[string]any) (Condition, error) {
+	var c Condition
+	if len(object) == 0 {
+		return c, fmt.Errorf(" is an empty object; allowed are %s", allowedOperators)
+	}
+	for _, operator := range slices.Sorted(maps.Keys(object)) {
+		value := object[operator]
+		values, isList := elements(value)
+		bounds := map[string]*any{"gte": &c.AtLeast, "gt": &c.MoreThan, "lte": &c.AtMost, "lt": &c.LessThan}
+		switch bound := bounds[operator]; {
+		case bound != nil && value == nil:
+			return c, fmt.Errorf(".%s is null; a value is expected", operator)
+		case bound != nil:
+			*bound = value
+		case operator == "eq":
+			c.equal = &value
+		case operator == "ne":
+			c.Not = value
+			if value == nil {
+				c.Not = []any{nil}
+			}
+		case (operator == "in" || operator == "all") && !isList:
+			return c, fmt.Errorf(".%s is %s; a list is expected", operator, showJSON(value))
+		case operator == "in":
+			c.In = values
+		case operator == "all":
+			c.All = values
+		default:
+			return c, fmt.Errorf(" has the operator %s; allowed are %s", show(operator), allowedOperators)
+		}
+	}
+	return c, nil
+}
+
+// conditionBuilder turns the condition on one key into SQL. All parts must hold.
+type conditionBuilder struct {
+	field field
+	parts []string
+	args  []any
+}
+
+var errTooMany = errors.New("")
+
+func (b *conditionBuilder) build(c Condition) error {
+	if c.equal != nil {
+		if err := b.anyOf([]any{*c.equal}, false); err != nil {
+			return err
+		}
+	}
+	if c.In != nil {
+		if err := b.anyOf(c.In, false); err != nil {
+			return err
+		}
+	}
+	if c.Not != nil {
+		values, isList := elements(c.Not)
+		if !isList {
+			values = []any{c.Not}
+		}
+		if err := b.anyOf(values, true); err != nil {
+			return err
+		}
+	}
+	if len(c.All) > maxAll {
+		return fmt.Errorf(".all has %d values; at most %d are allowed%w", len(c.All), maxAll, errTooMany)
+	}
+	for _, value := range c.All {
+		if err := b.anyOf([]any{value}, false); err != nil {
+			return err
+		}
+	}
+	for _, bound := range []struct {
+		operator string
+		value    any
+	}{{` >=`, c.AtLeast}, {` >`, c.MoreThan}, {` <=`, c.AtMost}, {` <`, c.LessThan}} {
+		if bound.value == nil {
+			continue
+		}
+		value, err := b.field.value(bound.value)
+		if err != nil {
+			return err
+		}
+		b.add(b.field.compare(bound.operator, value))
+	}
+	if len(b.parts) == 0 {
+		return fmt.Errorf(" demands nothing; give a value, a list, or one of %s", allowedOperators)
+	}
+	return nil
+}
+
+func (b *conditionBuilder) add(sql string, args []any) {
+	b.parts, b.args = append(b.parts, sql), append(b.args, args...)
+}
+
+// anyOf adds "equals any of the values", of which nil stands for "is not set"; or its contrary, which what is not set
+// fits, too.
+func (b *conditionBuilder) anyOf(values []any, negate bool) error {
+	if len(values) > maxAlternatives {
+		return fmt.Errorf(" has %d values; at most %d are allowed%w", len(values), maxAlternatives, errTooMany)
+	}
+	bound, orUnset := []any{}, false
+	for _, v := range values {
+		if v == nil {
+			orUnset = true
+			continue
+		}
+		value, err := b.field.value(v)
+		if err != nil {
+			return err
+		}
+		bound = append(bound, value)
+	}
+	list, err := json.Marshal(bound)
+	if err != nil {
+		return fmt.Errorf(": %w", err)
+	}
+	sql, args := b.field.anyOf(string(list))
+	if orUnset {
+		isSet, setArgs := b.field.isSet()
+		sql, args = `(`+sql+` OR NOT `+isSet+`)`, append(args, setArgs...)
+	}
+	if negate {
+		sql = `NOT ifnull(` + sql + `, 0)`
+	}
+	b.add(sql, args)
+	return nil
+}
+
+func textValue(v any) (any, error) {
+	if r := reflect.ValueOf(v); r.Kind() == reflect.String {
+		return r.String(), checkUTF8("", r.String())
+	}
+	return nil, fmt.Errorf(" is %s; a string is expected", showJSON(v))
+}
+
+func timeValue(v any) (any, error) {
+	switch v := v.(type) {
+	case time.Time:
+		return v.UnixMicro(), nil
+	case string:
+		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
+			if t, err := time.Parse(layout, v); err == nil {
+				return t.UnixMicro(), nil
+			}
+		}
+	}
+	return nil, fmt.Errorf(` is %s; a time is expected, such as "2026-03-01T09:00:00Z" or "2026-03-01"`, showJSON(v))
+}
+
+// scalarValue brings a value to the form in which JSON holds it.
+func scalarValue(v any) (any, error) {
+	if t, ok := v.(time.Time); ok {
+		return t.Format(time.RFC3339Nano), nil // as encoding/json stores it
+	}
+	if number, ok := v.(json.Number); ok {
+		if i, err := number.Int64(); err == nil {
+			return i, nil
+		}
+		if f, err := number.Float64(); err == nil {
+			return f, nil
+		}
+	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.String:
+		return textValue(v)
+	case reflect.Bool:
+		if r.Bool() {
+			return int64(1), nil
+		}
+		return int64(0), nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return r.Int(), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		if r.Uint() > math.MaxInt64 {
+			return float64(r.Uint()), nil
+		}
+		return int64(r.Uint()), nil
+	case reflect.Float32: // 0.1 is stored as 0.1
+		f, err := strconv.ParseFloat(strconv.FormatFloat(r.Float(), 'g', -1, 32), 64)
+		if err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			return f, nil
+		}
+	case reflect.Float64:
+		if f := r.Float(); !math.IsInf(f, 0) && !math.IsNaN(f) {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf(" is %s; a string, a finite number, true, false, null or a list of these is expected", showJSON(v))
+}

@@ -1,0 +1,146 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// Words is an embedder for tests: a text's vector counts its words, and words of the same meaning are one. Texts that
+// share no meaning have the similarity 0, and what a test asserts about meaning can be read off its words.
+type Words struct {
+	// Version tells models apart. Vectors of different versions have nothing in common, whatever the texts.
+	// Empty means "1".
+	Version string
+}
+
+const wordDimensions = 512
+
+// meanings lists words that mean the same, and have no stem in common by which full text would find them.
+var meanings = [][]string{
+	{"car", "automobile", "vehicle"},
+	{"dog", "hound", "puppy"},
+	{"doctor", "physician"},
+	{"house", "dwelling"},
+	{"purchase", "acquisition"},
+	{"ocean", "sea"},
+	{"coffee", "espresso"},
+}
+
+// Model returns the identity of the model.
+func (w Words) Model() string { return "words-" + cmp.Or(w.Version, "1") }
+
+// Dimensions returns the size of the vectors, which is the same in all versions.
+func (Words) Dimensions() int { return wordDimensions }
+
+// Embed returns the vectors of texts, whatever the purpose.
+func (w Words) Embed(ctx context.Context, _ souvenir.Purpose, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	for i, text := range texts {
+		vectors[i] = w.Vector(text)
+	}
+	return vectors, ctx.Err()
+}
+
+// Vector returns the vector of a text; that of a text without words is zero.
+func (w Words) Vector(text string) []float32 {
+	vector := make([]float32, wordDimensions)
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		for _, same := range meanings {
+			if slices.Contains(same, word) {
+				word = same[0]
+			}
+		}
+		h := fnv.New32a()
+		h.Write([]byte(w.Version + " " + word))
+		vector[h.Sum32()%wordDimensions]++
+	}
+	return vector
+}
+
+// Switch is an embedder that can be made to fail, to wait, and to tell how much it was asked.
+type Switch struct {
+	souvenir.Embedder
+
+	mu      sync.Mutex
+	broken  error
+	allowed int // texts that are still embedded before it breaks; negative: no bound
+	texts   []string
+	held    *hold
+}
+
+// hold is a call that waits.
+type hold struct{ reached, release chan struct{} }
+
+// NewSwitch returns a switch that passes everything on to an embedder.
+func NewSwitch(e souvenir.Embedder) *Switch { return &Switch{Embedder: e, allowed: -1} }
+
+// Break makes it fail from now on.
+func (s *Switch) Break(err error) { s.set(err, 0) }
+
+// BreakAfter makes it fail once it has embedded some more texts.
+func (s *Switch) BreakAfter(texts int, err error) { s.set(err, texts) }
+
+// Mend makes it work again.
+func (s *Switch) Mend() { s.set(nil, -1) }
+
+func (s *Switch) set(broken error, allowed int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken, s.allowed = broken, allowed
+}
+
+// Hold makes the next call wait, and succeed even if the embedder is broken. It returns a channel that is closed when
+// the call waits, and a function that lets it go on.
+func (s *Switch) Hold() (reached <-chan struct{}, release func()) {
+	h := &hold{make(chan struct{}), make(chan struct{})}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = h
+	return h.reached, sync.OnceFunc(func() { close(h.release) })
+}
+
+// Texts returns what was embedded with success so far, documents and queries.
+func (s *Switch) Texts() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.texts)
+}
+
+// Embed passes the call on, unless it is to fail or to wait.
+func (s *Switch) Embed(ctx context.Context, purpose souvenir.Purpose, texts []string) ([][]float32, error) {
+	held, err := s.admit(texts)
+	if held != nil {
+		close(held.reached)
+		select {
+		case <-held.release:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.Embedder.Embed(ctx, purpose, texts)
+}
+
+func (s *Switch) admit(texts []string) (*hold, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := s.held
+	s.held = nil
+	if held == nil && s.broken != nil {
+		if s.allowed < len(texts) {
+			return nil, s.broken
+		}
+		s.allowed -= len(texts)
+	}
+	s.texts = append(s.texts, texts...)
+	return held, nil
+}

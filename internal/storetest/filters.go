@@ -1,0 +1,274 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func filters() concept {
+	return concept{"Filters", []promise{
+		{"choose what fits, with every operator", filterTable},
+		{"take every kind of Go value", filterGoValues},
+		{"compare times as time, RFC 3339 or date", filterTimes},
+		{"choose the same in searches and listings", filterEverywhere},
+		{"that make no sense are errors which say why", filterErrors},
+		{"leave scores alone", filterScores},
+	}}
+}
+
+// zoo stores memories named by their content, with something for every filter to choose.
+func zoo(f *fixture) {
+	f.Helper()
+	f.addCollection(souvenir.NewCollection{Name: "notes"})
+	id := map[string]string{}
+	for _, m := range []souvenir.NewMemory{
+		{Content: "ant", EventType: "decision", State: "active", Importance: "low", Tags: []string{"x", "y"}, Metadata: object(`{"n":1,"s":"blue","b":true,"list":["a","b"]}`)},
+		{Content: "bee", EventType: "decision", State: "archived", Importance: "high", Tags: []string{"y", "z"}, Metadata: object(`{"n":2.5,"s":"Blue","b":false,"list":[1,2]}`)},
+		{Content: "cat", EventType: "Decision", Classification: "todo", Tags: []string{"x"}, Metadata: object(`{"n":-10,"s":"","odd.key":1,"list":[]}`), ProjectID: "p", ProjectName: "Project P"},
+		{Content: "doe", Collection: "notes", Metadata: object(`{"n":"2","s":"green","nested":{"n":1}}`), ProjectID: "p"},
+		{Content: "elk", Collection: "notes", EventType: souvenir.EventProjectRule, RuleType: "do", Metadata: object(`{"n":9007199254740992,"list":"a","'q\"":"quoted"}`)},
+		{Content: "fox"},
+	} {
+		if m.Content == "fox" {
+			m.Related = []string{id["ant"], id["bee"]}
+		}
+		id[m.Content] = f.add(m).ID
+		f.clock.Pass(24 * time.Hour)
+	}
+	f.patch(id["bee"], map[string]any{"touched": true}) // at day 6
+}
+
+func filterTable(f *fixture) {
+	zoo(f)
+	ant := f.list(souvenir.List{Filter: souvenir.Filter{"s": "blue"}})[0].ID
+	for _, c := range []struct{ filter, want string }{
+		{`{}`, "ant bee cat doe elk fox"},
+		{`{"event_type":"decision"}`, "ant bee"},
+		{`{"event_type":{"eq":"decision"}}`, "ant bee"},
+		{`{"event_type":null}`, "doe fox"},
+		{`{"event_type":{"ne":null}}`, "ant bee cat elk"},
+		{`{"event_type":{"ne":"decision"}}`, "cat doe elk fox"},
+		{`{"event_type":["decision","Decision"]}`, "ant bee cat"},
+		{`{"event_type":{"in":["Decision",null]}}`, "cat doe fox"},
+		{`{"event_type":{"in":[]}}`, ""},
+		{`{"event_type":{"ne":["decision","Decision"]}}`, "doe elk fox"},
+		{`{"event_type":{"gte":"a","lt":"p"}}`, "ant bee"},
+		{`{"state":"active"}`, "ant"},
+		{`{"importance":{"in":["low","high"]}}`, "ant bee"},
+		{`{"importance":{"in":["low","high"],"ne":"low"}}`, "bee"},
+		{`{"classification":"todo"}`, "cat"},
+		{`{"rule_type":"do"}`, "elk"},
+		{`{"project_id":"p"}`, "cat doe"},
+		{`{"project_name":"Project P"}`, "cat doe"},
+		{`{"project_id":null}`, "ant bee elk fox"},
+		{`{"project_id":{"ne":"p"}}`, "ant bee elk fox"},
+		{`{"collection_name":"notes"}`, "doe elk"},
+		{`{"collection_name":{"ne":"notes"}}`, "ant bee cat fox"},
+		{`{"tags":"x"}`, "ant cat"},
+		{`{"tags":["x","z"]}`, "ant bee cat"},
+		{`{"tags":{"in":["z","nothing"]}}`, "bee"},
+		{`{"tags":{"all":["x","y"]}}`, "ant"},
+		{`{"tags":{"all":["x","y"],"ne":"x"}}`, ""},
+		{`{"tags":{"ne":"x"}}`, "bee doe elk fox"},
+		{`{"tags":{"ne":["x","z"]}}`, "doe elk fox"},
+		{`{"tags":null}`, "doe elk fox"},
+		{`{"tags":{"ne":null}}`, "ant bee cat"},
+		{`{"tags":"X"}`, ""},
+		{`{"related_memory_ids":"` + ant + `"}`, "fox"},
+		{`{"related_memory_ids":null}`, "ant bee cat doe elk"},
+		{`{"id":"` + ant + `"}`, "ant"},
+		{`{"n":1}`, "ant"},
+		{`{"n":2.5}`, "bee"},
+		{`{"n":"2"}`, "doe"},
+		{`{"n":2}`, ""},
+		{`{"n":{"gt":-10,"lte":2.5}}`, "ant bee"},
+		{`{"n":{"gte":-10,"lt":2.5}}`, "ant cat"},
+		{`{"n":{"gte":"0"}}`, "doe"},
+		{`{"n":{"ne":1}}`, "bee cat doe elk fox"},
+		{`{"n":null}`, "fox"},
+		{`{"n":[1,"2",2.5]}`, "ant bee doe"},
+		{`{"s":"blue"}`, "ant"},
+		{`{"s":""}`, "cat"},
+		{`{"s":{"ne":null}}`, "ant bee cat doe"},
+		{`{"b":true}`, "ant"},
+		{`{"b":false}`, "bee"},
+		{`{"b":{"ne":true}}`, "bee cat doe elk fox"},
+		{`{"list":"a"}`, "ant elk"},
+		{`{"list":{"all":["a","b"]}}`, "ant"},
+		{`{"list":{"gte":2}}`, "bee"},
+		{`{"list":{"ne":"a"}}`, "bee cat doe fox"},
+		{`{"odd.key":1}`, "cat"},
+		{`{"'q\"":"quoted"}`, "elk"},
+		{`{"missing":"x"}`, ""},
+		{`{"missing":null}`, "ant bee cat doe elk fox"},
+		{`{"nested":{"ne":null}}`, "doe"},
+		{`{"event_type":"decision","tags":"z"}`, "bee"},
+		{`{"event_type":"decision","tags":"z","n":1}`, ""},
+	} {
+		got := texts(f.list(souvenir.List{Filter: object(c.filter)}))
+		slices.Sort(got)
+		f.equal(c.filter, strings.Join(got, " "), c.want)
+	}
+}
+
+func filterGoValues(f *fixture) {
+	zoo(f)
+	for _, c := range []struct {
+		filter souvenir.Filter
+		want   string
+	}{
+		{nil, "ant bee cat doe elk fox"},
+		{souvenir.Filter{"state": nil}, "cat doe elk fox"},
+		{souvenir.Filter{"importance": souvenir.ImportanceHigh}, "bee"},
+		{souvenir.Filter{"classification": souvenir.ClassTodo}, "cat"},
+		{souvenir.Filter{"rule_type": souvenir.RuleDo}, "elk"},
+		{souvenir.Filter{"importance": souvenir.In(souvenir.ImportanceHigh, souvenir.ImportanceLow)}, "ant bee"},
+		{souvenir.Filter{"importance": []souvenir.Importance{"high", "low"}}, "ant bee"},
+		{souvenir.Filter{"importance": souvenir.Not(souvenir.ImportanceHigh)}, "ant cat doe elk fox"},
+		{souvenir.Filter{"importance": souvenir.Not([]string{"high", "low"})}, "cat doe elk fox"},
+		{souvenir.Filter{"tags": souvenir.All("x", "y")}, "ant"},
+		{souvenir.Filter{"tags": souvenir.In[string]()}, ""},
+		{souvenir.Filter{"tags": []string{"x"}}, "ant cat"},
+		{souvenir.Filter{"tags": []any{"z"}}, "bee"},
+		{souvenir.Filter{"n": 1}, "ant"},
+		{souvenir.Filter{"n": int64(1)}, "ant"},
+		{souvenir.Filter{"n": int32(1)}, "ant"},
+		{souvenir.Filter{"n": uint8(1)}, "ant"},
+		{souvenir.Filter{"n": float32(2.5)}, "bee"},
+		{souvenir.Filter{"n": json.Number("2.5")}, "bee"},
+		{souvenir.Filter{"n": json.Number("9007199254740992")}, "elk"},
+		{souvenir.Filter{"n": []int{1, -10}}, "ant cat"},
+		{souvenir.Filter{"n": []float64{1, 2.5}}, "ant bee"},
+		{souvenir.Filter{"n": souvenir.In(1, -10)}, "ant cat"},
+		{souvenir.Filter{"n": souvenir.Between(-10, 2.5)}, "ant bee cat"},
+		{souvenir.Filter{"n": souvenir.Condition{MoreThan: -10, LessThan: 2.5}}, "ant"},
+		{souvenir.Filter{"n": souvenir.Condition{AtLeast: 1, Not: 2.5}}, "ant elk"},
+		{souvenir.Filter{"b": true}, "ant"},
+		{souvenir.Filter{"s": map[string]any{"in": []string{"blue", "green"}}}, "ant doe"},
+	} {
+		found := []string{}
+		for m, err := range f.reader.Memories(f.ctx, souvenir.List{Filter: c.filter}) {
+			if err != nil {
+				f.Errorf("filter %#v: %v", c.filter, err)
+				found = nil
+				break
+			}
+			found = append(found, m.Content)
+		}
+		if found != nil {
+			slices.Sort(found)
+			f.equal(fmt.Sprintf("filter %#v", c.filter), strings.Join(found, " "), c.want)
+		}
+	}
+}
+
+func filterTimes(f *fixture) {
+	zoo(f) // one a day, from 2026-03-01 09:00 on; bee was updated on 2026-03-07
+	day := func(n int) time.Time { return start.AddDate(0, 0, n) }
+	for _, c := range []struct {
+		filter souvenir.Filter
+		want   string
+	}{
+		{souvenir.Filter{"created_at": start}, "ant"},
+		{souvenir.Filter{"created_at": start.In(time.FixedZone("east", 3600))}, "ant"},
+		{souvenir.Filter{"created_at": "2026-03-01T09:00:00Z"}, "ant"},
+		{souvenir.Filter{"created_at": "2026-03-01T10:00:00+01:00"}, "ant"},
+		{souvenir.Filter{"created_at": "2026-03-01T09:00:00.000Z"}, "ant"},
+		{souvenir.Filter{"created_at": souvenir.Between(day(1), day(2))}, "bee cat"},
+		{souvenir.Filter{"created_at": souvenir.Between("2026-03-02", "2026-03-04")}, "bee cat"},
+		{souvenir.Filter{"created_at": map[string]any{"gt": day(1), "lte": "2026-03-04T09:00:00Z"}}, "cat doe"},
+		{souvenir.Filter{"created_at": map[string]any{"lt": "2026-03-02"}}, "ant"},
+		{souvenir.Filter{"created_at": souvenir.In(day(0), day(4))}, "ant elk"},
+		{souvenir.Filter{"created_at": []time.Time{day(0), day(4)}}, "ant elk"},
+		{souvenir.Filter{"created_at": souvenir.Not(day(0))}, "bee cat doe elk fox"},
+		{souvenir.Filter{"created_at": nil}, ""},
+		{souvenir.Filter{"updated_at": map[string]any{"gte": "2026-03-06"}}, "bee fox"},
+		{souvenir.Filter{"updated_at": map[string]any{"gte": "2026-03-06"}, "created_at": map[string]any{"lt": "2026-03-06"}}, "bee"},
+	} {
+		found := []string{}
+		for m, err := range f.reader.Memories(f.ctx, souvenir.List{Filter: c.filter}) {
+			if err != nil {
+				f.Errorf("filter %#v: %v", c.filter, err)
+				found = nil
+				break
+			}
+			found = append(found, m.Content)
+		}
+		if found != nil {
+			f.equal(fmt.Sprintf("filter %#v", c.filter), strings.Join(found, " "), c.want)
+		}
+	}
+}
+
+func filterEverywhere(f *fixture) {
+	zoo(f)
+	filter := souvenir.Filter{"n": souvenir.Condition{AtMost: 2.5}, "tags": "x"}
+	want := []string{"ant", "cat"}
+	for name, got := range map[string][]string{
+		"listing":         texts(f.list(souvenir.List{Filter: filter})),
+		"search by time":  contents(f.search(souvenir.Query{Filter: filter, Sort: souvenir.SortCreatedAsc})),
+		"search by word":  contents(f.search(souvenir.Query{Filter: filter, Text: "ant cat bee"})),
+		"search, ordered": contents(f.search(souvenir.Query{Filter: filter, Text: "***", Sort: souvenir.SortCreatedAsc})),
+	} {
+		slices.Sort(got)
+		f.equal(name, got, want)
+	}
+}
+
+func filterErrors(f *fixture) {
+	zoo(f)
+	manyKeys := souvenir.Filter{}
+	for i := range 33 {
+		manyKeys[fmt.Sprint("k", i)] = i
+	}
+	for _, c := range []struct {
+		filter souvenir.Filter
+		kind   *souvenir.Error
+		says   string
+	}{
+		{souvenir.Filter{"n": map[string]any{"like": "x"}}, souvenir.ErrInvalid, `filter.n has the operator "like"; allowed are "eq", "in"`},
+		{souvenir.Filter{"n": map[string]any{"$gt": 1}}, souvenir.ErrInvalid, `"$gt"`},
+		{souvenir.Filter{"n": map[string]any{}}, souvenir.ErrInvalid, "filter.n"},
+		{souvenir.Filter{"n": souvenir.Condition{}}, souvenir.ErrInvalid, "filter.n"},
+		{souvenir.Filter{"n": map[string]any{"in": "x"}}, souvenir.ErrInvalid, "filter.n.in"},
+		{souvenir.Filter{"n": map[string]any{"all": 1}}, souvenir.ErrInvalid, "filter.n.all"},
+		{souvenir.Filter{"n": struct{}{}}, souvenir.ErrInvalid, "filter.n"},
+		{souvenir.Filter{"n": []any{map[string]any{}}}, souvenir.ErrInvalid, "filter.n"},
+		{souvenir.Filter{"n": func() {}}, souvenir.ErrInvalid, "filter.n"},
+		{souvenir.Filter{"state": 7}, souvenir.ErrInvalid, "filter.state is 7; a string"},
+		{souvenir.Filter{"tags": []any{1}}, souvenir.ErrInvalid, "filter.tags is 1; a string"},
+		{souvenir.Filter{"created_at": "yesterday"}, souvenir.ErrInvalid, `filter.created_at is "yesterday"; a time`},
+		{souvenir.Filter{"created_at": 5}, souvenir.ErrInvalid, "filter.created_at is 5"},
+		{souvenir.Filter{"state": "\xff"}, souvenir.ErrInvalid, "UTF-8"},
+		{souvenir.Filter{"\xff": 1}, souvenir.ErrInvalid, "UTF-8"},
+		{souvenir.Filter{"n": make([]any, 1001)}, souvenir.ErrTooLarge, "1001 values; at most 1000"},
+		{manyKeys, souvenir.ErrTooLarge, "33 keys; at most 32"},
+	} {
+		for _, text := range []string{"", "ant"} {
+			_, err := f.reader.Search(f.ctx, souvenir.Query{Text: text, Filter: c.filter})
+			f.failsAt(fmt.Sprintf("Search with filter %s", brief(c.filter)), err, c.kind, "filter", c.says)
+		}
+	}
+	var names []any
+	for i := range 1000 {
+		names = append(names, fmt.Sprint("t", i))
+	}
+	f.equal("a thousand alternatives", f.search(souvenir.Query{Filter: souvenir.Filter{"tags": append(names[:999], "x")}}).Total, 2)
+}
+
+func filterScores(f *fixture) {
+	zoo(f)
+	whole := f.search(souvenir.Query{Text: "ant bee"})
+	for _, h := range f.search(souvenir.Query{Text: "ant bee", Filter: souvenir.Filter{"state": "archived"}}).Hits {
+		for _, w := range whole.Hits {
+			if w.ID == h.ID {
+				f.equal("score of "+h.Content, []any{h.Score, h.Parts}, []any{w.Score, w.Parts})
+			}
+		}
+	}
+}

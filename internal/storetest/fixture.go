@@ -1,0 +1,355 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// fixture is a store under test, with everything that a test can turn. Its methods fail the test on any error, and say
+// what was asked; tests of errors call the store itself.
+type fixture struct {
+	*testing.T
+	ctx    context.Context
+	store  *souvenir.Store // writes go through this one
+	reader *souvenir.Store // reads go through this one: the same, or another handle on the same store
+
+	clock    *Clock
+	ids      *IDs
+	embedder *Switch
+	open     Open
+}
+
+func newFixture(t *testing.T, open Open, twoHandles bool) *fixture {
+	f := &fixture{T: t, ctx: t.Context(), clock: &Clock{}, ids: &IDs{}, embedder: NewSwitch(Words{}), open: open}
+	f.store = f.handle(f.embedder)
+	f.reader = f.store
+	if twoHandles {
+		f.reader = f.handle(f.embedder)
+	}
+	return f
+}
+
+// handle opens the test's store, with an embedder.
+func (f *fixture) handle(e souvenir.Embedder) *souvenir.Store {
+	f.Helper()
+	return f.open(f.T, f.options(e))
+}
+
+func (f *fixture) options(e souvenir.Embedder) *souvenir.Options {
+	return &souvenir.Options{Embedder: e, Now: f.clock.Now, NewID: f.ids.Next}
+}
+
+// reopen closes all handles and opens the store again, with another embedder.
+func (f *fixture) reopen(e souvenir.Embedder) {
+	f.Helper()
+	twoHandles := f.reader != f.store
+	f.close()
+	f.store = f.handle(e)
+	f.reader = f.store
+	if twoHandles {
+		f.reader = f.handle(e)
+	}
+}
+
+func (f *fixture) close() {
+	f.Helper()
+	f.check("Close", f.store.Close())
+	f.check("Close", f.reader.Close())
+}
+
+// as returns the same fixture through a view.
+func (f *fixture) as(access souvenir.Access) *fixture {
+	view := *f
+	view.store, view.reader = f.store.As(access), f.reader.As(access)
+	return &view
+}
+
+// check fails the test when a call that must succeed did not.
+func (f *fixture) check(what string, err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatalf("%s: %v", what, err)
+	}
+}
+
+// add stores a memory.
+func (f *fixture) add(m souvenir.NewMemory) souvenir.Stored {
+	f.Helper()
+	stored, err := f.store.AddMemory(f.ctx, m)
+	f.check("AddMemory "+brief(m.Content), err)
+	return stored
+}
+
+// addTexts stores memories of contents alone and returns their ids.
+func (f *fixture) addTexts(contents ...string) []string {
+	f.Helper()
+	var ids []string
+	for _, content := range contents {
+		ids = append(ids, f.add(souvenir.NewMemory{Content: content}).ID)
+	}
+	return ids
+}
+
+func (f *fixture) addCollection(c souvenir.NewCollection) souvenir.Collection {
+	f.Helper()
+	added, err := f.store.AddCollection(f.ctx, c)
+	f.check("AddCollection "+c.Name, err)
+	return added
+}
+
+func (f *fixture) collection(name string) souvenir.Collection {
+	f.Helper()
+	c, err := f.reader.GetCollection(f.ctx, name)
+	f.check("GetCollection "+name, err)
+	return c
+}
+
+func (f *fixture) get(id string) souvenir.Memory {
+	f.Helper()
+	m, err := f.reader.GetMemory(f.ctx, id)
+	f.check("GetMemory "+id, err)
+	return m
+}
+
+func (f *fixture) update(id string, u souvenir.UpdateMemory) souvenir.Stored {
+	f.Helper()
+	stored, err := f.store.UpdateMemory(f.ctx, id, u)
+	f.check(fmt.Sprintf("UpdateMemory %s %s", id, toJSON(u.Metadata)), err)
+	return stored
+}
+
+func (f *fixture) patch(id string, metadata map[string]any) souvenir.Stored {
+	f.Helper()
+	return f.update(id, souvenir.UpdateMemory{Metadata: metadata})
+}
+
+func (f *fixture) rewrite(id, content string) souvenir.Stored {
+	f.Helper()
+	return f.update(id, souvenir.UpdateMemory{Content: &content})
+}
+
+func (f *fixture) delete(id string) {
+	f.Helper()
+	f.check("DeleteMemory "+id, f.store.DeleteMemory(f.ctx, id))
+}
+
+func (f *fixture) revisions(id string) []souvenir.Revision {
+	f.Helper()
+	all, err := f.reader.Revisions(f.ctx, id)
+	f.check("Revisions "+id, err)
+	return all
+}
+
+func (f *fixture) search(q souvenir.Query) souvenir.Results {
+	f.Helper()
+	results, err := f.reader.Search(f.ctx, q)
+	f.check(fmt.Sprintf("Search %+v", brief(q)), err)
+	return results
+}
+
+// find searches for a text and returns the contents of what shares words or meaning with it, best first.
+func (f *fixture) find(text string) []string {
+	f.Helper()
+	return fitting(f.search(souvenir.Query{Text: text, Limit: souvenir.MaxLimit}))
+}
+
+// byWord searches for a text and returns the contents of what shares words with it, best first.
+func (f *fixture) byWord(text string) []string {
+	f.Helper()
+	var found []string
+	for _, h := range f.search(souvenir.Query{Text: text, Limit: souvenir.MaxLimit}).Hits {
+		if h.Parts.Text > 0 {
+			found = append(found, h.Content)
+		}
+	}
+	return found
+}
+
+// list goes through a listing.
+func (f *fixture) list(l souvenir.List) []souvenir.Memory {
+	f.Helper()
+	var all []souvenir.Memory
+	for m, err := range f.reader.Memories(f.ctx, l) {
+		f.check(fmt.Sprintf("Memories %+v", l), err)
+		all = append(all, m)
+	}
+	return all
+}
+
+func (f *fixture) state() souvenir.Embedding {
+	f.Helper()
+	e, err := f.reader.Embedding(f.ctx)
+	f.check("Embedding", err)
+	return e
+}
+
+// patience is much longer than any background work in a test can take.
+const patience = 30 * time.Second
+
+// waitEmbedded waits for the background work of one handle.
+func (f *fixture) waitEmbedded(s *souvenir.Store) {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.ctx, patience)
+	defer cancel()
+	f.check("WaitEmbedded", s.WaitEmbedded(ctx))
+}
+
+// until waits for something that background work brings about.
+func (f *fixture) until(what string, reached func() bool) {
+	f.Helper()
+	for deadline := time.Now().Add(patience); !reached(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			f.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// equal compares what was got with what is wanted, and prints both as JSON where that shows the difference.
+func (f *fixture) equal(what string, got, want any) {
+	f.Helper()
+	if reflect.DeepEqual(got, want) {
+		return
+	}
+	g, w := toJSON(got), toJSON(want)
+	if g == w {
+		g, w = fmt.Sprintf("%#v", got), fmt.Sprintf("%#v", want)
+	}
+	f.Errorf("%s\n got %s\nwant %s", what, g, w)
+}
+
+// sameJSON compares what callers see once it is JSON.
+func (f *fixture) sameJSON(what string, got, want any) {
+	f.Helper()
+	if g, w := toJSON(got), toJSON(want); g != w {
+		f.Errorf("%s\n got %s\nwant %s", what, g, w)
+	}
+}
+
+// same compares found contents, in order.
+func (f *fixture) same(what string, got []string, want ...string) {
+	f.Helper()
+	same(f, what, got, want)
+}
+
+// same compares lists, in order; an empty one and nil are the same.
+func same[T any](f *fixture, what string, got, want []T) {
+	f.Helper()
+	if len(got) != 0 || len(want) != 0 {
+		f.equal(what, got, want)
+	}
+}
+
+// fails checks that a call failed with a kind of error, and that the message says what it must.
+func (f *fixture) fails(what string, err error, kind *souvenir.Error, says ...string) {
+	f.Helper()
+	if !errors.Is(err, kind) {
+		f.Errorf("%s: got error %v, want kind %q", what, described(err), kind.Kind)
+		return
+	}
+	for _, part := range says {
+		if !strings.Contains(err.Error(), part) {
+			f.Errorf("%s: the error says %q, want it to say %q", what, err, part)
+		}
+	}
+}
+
+// failsAt is fails for an error that names an argument.
+func (f *fixture) failsAt(what string, err error, kind *souvenir.Error, argument string, says ...string) {
+	f.Helper()
+	f.fails(what, err, kind, says...)
+	var known *souvenir.Error
+	if errors.As(err, &known) && known.Argument != argument {
+		f.Errorf("%s: the error is about argument %q, want %q", what, known.Argument, argument)
+	}
+}
+
+func described(err error) string {
+	var known *souvenir.Error
+	if errors.As(err, &known) {
+		return fmt.Sprintf("%q of kind %q", err, known.Kind)
+	}
+	return fmt.Sprint(err)
+}
+
+func fitting(r souvenir.Results) []string {
+	var found []string
+	for _, h := range r.Hits {
+		if h.Score > 0 {
+			found = append(found, h.Content)
+		}
+	}
+	return found
+}
+
+func contents(r souvenir.Results) []string {
+	var all []string
+	for _, h := range r.Hits {
+		all = append(all, h.Content)
+	}
+	return all
+}
+
+func texts(memories []souvenir.Memory) []string {
+	var all []string
+	for _, m := range memories {
+		all = append(all, m.Content)
+	}
+	return all
+}
+
+func ids[M interface {
+	souvenir.Stored | souvenir.Memory | souvenir.Hit
+}](memories []M) []string {
+	var all []string
+	for _, m := range memories {
+		switch m := any(m).(type) {
+		case souvenir.Stored:
+			all = append(all, m.ID)
+		case souvenir.Memory:
+			all = append(all, m.ID)
+		case souvenir.Hit:
+			all = append(all, m.ID)
+		}
+	}
+	return all
+}
+
+func toJSON(v any) string {
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprintf("%+v", v)
+	}
+	return string(encoded)
+}
+
+// brief shortens a value for a message.
+func brief(v any) string {
+	s := fmt.Sprintf("%+v", v)
+	if len(s) > 300 {
+		return s[:300] + "…"
+	}
+	return s
+}
+
+// object reads metadata from JSON, for tables.
+func object(encoded string) map[string]any {
+	var m map[string]any
+	if err := json.Unmarshal([]byte(encoded), &m); err != nil {
+		panic("storetest: " + encoded + ": " + err.Error())
+	}
+	return m
+}
+
+// contains reports whether one of some texts contains a part.
+func contains(texts []string, part string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, part) })
+}

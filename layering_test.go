@@ -1,0 +1,316 @@
+package souvenir_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const modulePath = "github.com/souvenir-ai/souvenir"
+
+// reach says how far a layering rule looks.
+type reach string
+
+const (
+	direct   reach = "direct imports"     // the packages named in import statements
+	anyDepth reach = "imports, any depth" // those, and whatever they import in turn
+)
+
+// layer is one rule: no package of From imports a package of Never.
+//
+// Patterns are import paths. A pattern that begins with "./" is relative to this module; one that
+// ends in "/..." also covers everything below it.
+type layer struct {
+	From   []string
+	Except []string // packages of From that the rule leaves alone
+	Never  []string
+	Reach  reach
+	Why    string
+}
+
+var layers = []layer{
+	{
+		From:  []string{"./", "./internal/..."},
+		Never: []string{"net/http", "html/template", "github.com/modelcontextprotocol/..."},
+		Reach: anyDepth,
+		Why:   "the library is a memory, not a server: whoever imports it gets no HTTP, templates or MCP",
+	},
+	{
+		From:  []string{"./", "./internal/..."},
+		Never: []string{"./server/...", "./tools/...", "./cmd/...", "./embedders/..."},
+		Reach: anyDepth,
+		Why:   "imports point one way: cmd -> server -> tools -> root -> internal",
+	},
+	{
+		From:  []string{"./tools/..."},
+		Never: []string{"./server/...", "./cmd/...", "net/http", "github.com/modelcontextprotocol/..."},
+		Reach: direct,
+		Why:   "the tools know neither HTTP nor MCP: the server carries them",
+	},
+	{
+		From:  []string{"./server/..."},
+		Never: []string{"./cmd/..."},
+		Reach: anyDepth,
+		Why:   "imports point one way: cmd -> server -> tools -> root -> internal",
+	},
+	{
+		From:   []string{"./..."},
+		Except: []string{"./internal/sqlite/..."},
+		Never: []string{
+			"modernc.org/...",
+			"github.com/mattn/go-sqlite3/...",
+			"github.com/asg017/sqlite-vec-go-bindings/...",
+		},
+		Reach: direct,
+		Why:   "internal/sqlite alone knows which driver is built in",
+	},
+	{
+		From:  []string{"./server/...", "./tools/...", "./embedders/...", "./cmd/..."},
+		Never: []string{"database/sql/...", "./internal/sqlite/..."},
+		Reach: direct,
+		Why:   "only the root package and what is below it speak SQL",
+	},
+}
+
+// allowedModules are the modules that a program gets by importing the root package. It is a list and
+// not a number so that a new dependency is a decision that somebody takes.
+var allowedModules = []string{
+	// SQLite in pure Go, and what it needs.
+	"modernc.org/sqlite", "modernc.org/libc", "modernc.org/mathutil", "modernc.org/memory",
+	"github.com/dustin/go-humanize", "github.com/mattn/go-isatty", "github.com/ncruces/go-strftime",
+	"github.com/remyoudompheng/bigfft", "golang.org/x/sys",
+	// SQLite in C, with the build tag souvenir_cgo.
+	"github.com/mattn/go-sqlite3", "github.com/asg017/sqlite-vec-go-bindings",
+	// Ids.
+	"github.com/google/uuid",
+	// SIMD for the vector index, and what it needs.
+	"github.com/viterin/vek", "github.com/viterin/partial", "github.com/chewxy/math32", "golang.org/x/exp",
+	// Unicode: normalisation for the tokenizer and full text.
+	"golang.org/x/text",
+}
+
+// builds are the variants that the rules are checked under, as environment and flags of go list.
+var builds = []struct {
+	Name string
+	Env  string
+	Args []string
+}{
+	{"pure Go", "CGO_ENABLED=0", nil},
+	{"cgo", "CGO_ENABLED=1", []string{"-tags=souvenir_cgo,sqlite_fts5"}},
+}
+
+// listed is what go list tells about one package.
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+	DepOnly    bool // not of this module's ./..., only imported by it
+	Module     *struct{ Path string }
+	Error      *struct{ Err string }
+}
+
+// graph holds packages by import path.
+type graph map[string]listed
+
+func TestImportsPointOneWay(t *testing.T) {
+	for _, build := range builds {
+		t.Run(build.Name, func(t *testing.T) {
+			g := listPackages(t, build.Env, build.Args)
+			for _, rule := range layers {
+				found, unchecked := rule.check(g)
+				for _, pattern := range unchecked {
+					t.Logf("nothing to check yet for %s: it may not import %s", pattern, strings.Join(rule.Never, ", "))
+				}
+				for _, chain := range found {
+					t.Errorf("%s\n\twhy not: %s", chain, rule.Why)
+				}
+			}
+		})
+	}
+}
+
+func TestRootPackageHasOnlyAllowedModules(t *testing.T) {
+	used := map[string]bool{}
+	for _, build := range builds {
+		t.Run(build.Name, func(t *testing.T) {
+			g := listPackages(t, build.Env, build.Args)
+			if _, ok := g[modulePath]; !ok {
+				t.Fatalf("go list does not know the root package %s", modulePath)
+			}
+			chains := g.chains(modulePath)
+			reported := map[string]bool{}
+			for _, path := range sortedKeys(chains) {
+				p := g[path]
+				if p.Standard || p.Module == nil || p.Module.Path == modulePath {
+					continue
+				}
+				module := p.Module.Path
+				used[module] = true
+				if !slices.Contains(allowedModules, module) && !reported[module] {
+					reported[module] = true
+					t.Errorf("the root package now needs the module %s, which is not in allowedModules\n\tby %s",
+						module, strings.Join(chains[path], " -> "))
+				}
+			}
+		})
+	}
+	for _, module := range allowedModules {
+		if !used[module] {
+			t.Logf("allowed, but not used: %s", module)
+		}
+	}
+}
+
+// TestLayersCatchViolations breaks every rule once, in an invented module, and expects to be told.
+func TestLayersCatchViolations(t *testing.T) {
+	pkg := func(path string, imports ...string) listed {
+		return listed{ImportPath: strings.Replace(path, "./", modulePath+"/", 1), Imports: imports}
+	}
+	own := func(path string) string { return modulePath + "/" + path }
+	for _, test := range []struct {
+		name     string
+		packages []listed
+		want     string // "" = allowed
+	}{
+		{"root, two steps from net/http", []listed{pkg(modulePath, own("internal/a")), pkg("./internal/a", "net/http")},
+			modulePath + " -> " + own("internal/a") + " -> net/http"},
+		{"internal imports MCP", []listed{pkg("./internal/a", "github.com/modelcontextprotocol/go-sdk/mcp")},
+			own("internal/a") + " -> github.com/modelcontextprotocol/go-sdk/mcp"},
+		{"root imports a provider", []listed{pkg(modulePath, own("embedders/openai")), pkg("./embedders/openai")},
+			modulePath + " -> " + own("embedders/openai")},
+		{"tools import the server", []listed{pkg("./tools", own("server")), pkg("./server")},
+			own("tools") + " -> " + own("server")},
+		{"server imports a command", []listed{pkg("./server", own("cmd/souvenir")), pkg("./cmd/souvenir")},
+			own("server") + " -> " + own("cmd/souvenir")},
+		{"root imports a driver", []listed{pkg(modulePath, "modernc.org/sqlite")},
+			modulePath + " -> modernc.org/sqlite"},
+		{"server speaks SQL", []listed{pkg("./server", "database/sql")},
+			own("server") + " -> database/sql"},
+		{"a subpackage of tools reaches into internal/sqlite", []listed{pkg("./tools/x", own("internal/sqlite")), pkg("./internal/sqlite")},
+			own("tools/x") + " -> " + own("internal/sqlite")},
+		{"internal/sqlite imports a driver", []listed{pkg("./internal/sqlite", "modernc.org/sqlite", "modernc.org/sqlite/vec")}, ""},
+		{"server reaches SQL through root", []listed{pkg("./server", modulePath, "net/http"), pkg(modulePath, "database/sql")}, ""},
+		{"a name that only begins alike", []listed{pkg(modulePath, own("serverless")), pkg("./serverless", "net/httptrace")}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := graph{}
+			for _, p := range test.packages {
+				g[p.ImportPath] = p
+			}
+			var found []string
+			for _, rule := range layers {
+				chains, _ := rule.check(g)
+				found = append(found, chains...)
+			}
+			if test.want == "" && len(found) > 0 {
+				t.Errorf("allowed, but reported: %q", found)
+			}
+			if test.want != "" && !slices.ContainsFunc(found, func(s string) bool { return strings.HasPrefix(s, test.want+" ") }) {
+				t.Errorf("want %q to be reported; got %q", test.want, found)
+			}
+		})
+	}
+}
+
+// check returns one line per forbidden import, and the patterns of From that match no package.
+func (l layer) check(g graph) (found, unchecked []string) {
+	for _, pattern := range l.From {
+		matched := false
+		for _, from := range sortedKeys(g) {
+			if g[from].DepOnly || !match(pattern, from) {
+				continue
+			}
+			matched = true
+			if matchAny(l.Except, from) {
+				continue
+			}
+			chains := g.chains(from)
+			for _, to := range sortedKeys(chains) {
+				chain := chains[to]
+				if len(chain) == 1 || l.Reach == direct && len(chain) > 2 || !matchAny(l.Never, to) {
+					continue
+				}
+				found = append(found, fmt.Sprintf("%s (%s)", strings.Join(chain, " -> "), l.Reach))
+			}
+		}
+		if !matched {
+			unchecked = append(unchecked, pattern)
+		}
+	}
+	return found, unchecked
+}
+
+// chains returns the shortest import chain from one package to each package that it needs, itself included.
+func (g graph) chains(from string) map[string][]string {
+	chains := map[string][]string{from: {from}}
+	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		for _, next := range g[at].Imports {
+			if _, seen := chains[next]; !seen {
+				chains[next] = append(slices.Clip(chains[at]), next)
+				queue = append(queue, next)
+			}
+		}
+	}
+	return chains
+}
+
+func matchAny(patterns []string, path string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return match(p, path) })
+}
+
+func match(pattern, path string) bool {
+	if rest, ok := strings.CutPrefix(pattern, "./"); ok {
+		pattern = strings.TrimSuffix(modulePath+"/"+rest, "/")
+	}
+	if base, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return path == base || strings.HasPrefix(path, base+"/")
+	}
+	return path == pattern
+}
+
+// listPackages asks the go tool for this module's packages and all that they need, without their tests.
+func listPackages(t *testing.T, env string, args []string) graph {
+	t.Helper()
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skipf("the go tool is not installed here: %v", err)
+	}
+	args = append([]string{"list", "-e", "-deps", "-json=ImportPath,Imports,Standard,DepOnly,Module,Error"}, args...)
+	cmd := exec.CommandContext(t.Context(), tool, append(args, "./...")...)
+	cmd.Env = append(os.Environ(), env)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, stderr.String())
+	}
+	g := graph{}
+	for dec := json.NewDecoder(&stdout); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return g
+		} else if err != nil {
+			t.Fatalf("reading what go list printed: %v", err)
+		}
+		if p.Error != nil && !p.DepOnly {
+			t.Errorf("go list: %s: %s", p.ImportPath, p.Error.Err)
+		}
+		g[p.ImportPath] = p
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,167 @@
+package souvenir
+
+import (
+	"context"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// How a store and its embedding model come together.
+//
+// The file says, in two settings, which profile new vectors must have (the target) and which profile all vectors have
+// (ready). They are the same but for the time in which the store changes to another model: then vectors are not
+// compared at all, search goes by words, and a worker embeds memory by memory anew, in any process that has the target's
+// embedder, until ready is the target. Stopping and starting again goes on where it stopped.
+
+const (
+	settingTarget = "embedding_target"
+	settingReady  = "embedding_ready"
+)
+
+// setting returns a number from the settings, 0 if it is not there.
+func setting(tx *sqlite.Tx, key string) (int64, error) {
+	values, err := sqlite.Column[int64](tx, `SELECT value FROM setting WHERE key = ?`, key)
+	if err != nil || len(values) == 0 {
+		return 0, err
+	}
+	return values[0], nil
+}
+
+func setSetting(tx *sqlite.Tx, key string, value int64) error {
+	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value`, key, value)
+	return err
+}
+
+// profileRow returns the row of a profile and makes it when it is missing.
+func (s *shared) profileRow(tx *sqlite.Tx, p profile) (int64, error) {
+	rows, err := sqlite.Column[int64](tx, `SELECT id FROM profile WHERE key = ?`, p.key)
+	if err != nil {
+		return 0, err
+	}
+	if len(rows) > 0 {
+		return rows[0], nil
+	}
+	result, err := tx.Exec(`INSERT INTO profile (key, model, dimensions, created_at) VALUES (?, ?, ?, ?)`, p.key, p.model, p.dimensions, s.now())
+	return result.LastInsertID, err
+}
+
+// startEmbedding makes the embedder's profile the file's target and starts the worker. A read-only file stays as it is.
+func (s *shared) startEmbedding(ctx context.Context) error {
+	p := profileOf(s.embedder)
+	s.worker = newWorker(s)
+	var target, ready int64
+	err := s.db.Read(ctx, func(tx *sqlite.Tx) error {
+		rows, err := sqlite.Column[int64](tx, `SELECT id FROM profile WHERE key = ?`, p.key)
+		if err != nil {
+			return err
+		}
+		if len(rows) > 0 {
+			s.profile = rows[0]
+		}
+		if target, err = setting(tx, settingTarget); err != nil {
+			return err
+		}
+		ready, err = setting(tx, settingReady)
+		return err
+	})
+	if err != nil || s.db.ReadOnly() {
+		return err
+	}
+	if s.profile == 0 || target != s.profile {
+		err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
+			var err error
+			if s.profile, err = s.profileRow(tx, p); err != nil {
+				return err
+			}
+			if err := setSetting(tx, settingTarget, s.profile); err != nil {
+				return err
+			}
+			ready = s.profile
+			outdated, err := outdatedMemories(tx, s.profile, 0, 1)
+			if len(outdated) > 0 {
+				ready = 0
+			}
+			if err != nil {
+				return err
+			}
+			return setSetting(tx, settingReady, ready)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.worker.start()
+	return nil
+}
+
+// embeddingReady reports whether the file's vectors are those of this store's embedder.
+func (s *shared) embeddingReady(tx *sqlite.Tx) (bool, error) {
+	ready, err := setting(tx, settingReady)
+	return ready == s.profile && ready != 0, err
+}
+
+// Embedding tells how far a store's vectors have come.
+type Embedding struct {
+	Model      string `json:"model"`
+	Dimensions int    `json:"dimensions"`
+	Passages   int    `json:"passages"` // of the memories visible through the view
+	Pending    int    `json:"pending"`  // those of them that wait to be embedded
+	Changing   bool   `json:"changing"` // the store is changing to this model; searches go by words until it is done
+
+	// LastError is why embedding in the background failed last; empty since it works. Only the local user is told: an
+	// embedder's error may repeat a text.
+	LastError string `json:"last_error,omitempty"`
+}
+
+// Embedding reports the state of the vectors, as far as they are visible through this view.
+func (s *Store) Embedding(ctx context.Context) (Embedding, error) {
+	e := Embedding{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions()}
+	if s.access.User == LocalUser && s.access.Projects == nil {
+		e.LastError = s.worker.lastError()
+	}
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		sel, err := s.selection(tx, sc, Query{})
+		if err != nil {
+			return err
+		}
+		partitions := sel.partitionList()
+		if err := tx.QueryRow(`SELECT ifnull(sum(passages), 0) FROM partition WHERE id IN (SELECT value FROM json_each(?))`, partitions).Scan(&e.Passages); err != nil {
+			return err
+		}
+		if e.Pending, err = pendingPassages(tx, partitions, -1); err != nil {
+			return err
+		}
+		ready, err := s.embeddingReady(tx)
+		e.Changing = !ready
+		return err
+	})
+	return e, err
+}
+
+// pendingPassages counts the passages of some partitions that wait to be embedded, up to a limit (negative: none).
+func pendingPassages(tx *sqlite.Tx, partitions string, limit int) (n int, err error) {
+	err = tx.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL
+		AND id >> 32 IN (SELECT value FROM json_each(?)) LIMIT ?)`, partitions, limit).Scan(&n)
+	return n, err
+}
+
+// WaitEmbedded waits until every passage visible through this view has its vector, and the store has changed to its
+// embedder's model. It returns the context's error if that comes first, and ErrReadOnly if it will never come.
+func (s *Store) WaitEmbedded(ctx context.Context) error {
+	s.worker.wake()
+	for {
+		e, err := s.Embedding(ctx)
+		if err != nil || e.Pending == 0 && !e.Changing {
+			return err
+		}
+		if s.db.ReadOnly() {
+			return newError(KindReadOnly, "", "the store is opened for reading only: %d passages have no vector of the model %s, and will get none", e.Pending, show(e.Model))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

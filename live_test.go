@@ -1,0 +1,130 @@
+package souvenir
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// openLive opens a store of 300 memories, of which every tenth is about a ferry.
+func openLive(t *testing.T, path string, options *Options) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), path, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	if e, err := s.Embedding(t.Context()); err != nil || e.Passages > 0 {
+		return s
+	}
+	memories := make([]NewMemory, 300)
+	for i := range memories {
+		memories[i].Content = fmt.Sprintf("Note %d is about the garden.", i)
+		if i%10 == 0 {
+			memories[i].Content = fmt.Sprintf("Note %d says when the ferry leaves.", i)
+		}
+	}
+	if _, err := s.AddMemories(t.Context(), memories, nil); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// ferries are the ids of what a search finds, in order, and how many it finds in all.
+func ferries(t *testing.T, s *Store) ([]string, int) {
+	t.Helper()
+	results, err := s.Search(t.Context(), Query{Text: "departure of the ferry", Limit: 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]string, len(results.Hits))
+	for i, h := range results.Hits {
+		ids[i] = h.ID
+	}
+	return ids, results.Total
+}
+
+// inMemory reports whether searches use the index in memory now.
+func inMemory(t *testing.T, s *Store) (used bool) {
+	t.Helper()
+	err := s.read(t.Context(), func(tx *sqlite.Tx, _ scope) error {
+		ix, err := s.index.current(tx, s.shared)
+		used = ix != nil
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return used
+}
+
+func mustFindAlike(t *testing.T, what string, got []string, total int, want []string, wantTotal int) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) || total != wantTotal {
+		t.Errorf("%s: found %d: %v; want %d: %v", what, total, got, wantTotal, want)
+	}
+}
+
+func TestLargeIndexIsLoadedInTheBackgroundWhileSearchesGoToDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "live.db")
+	want, wantTotal := ferries(t, openLive(t, path, nil))
+
+	s := openLive(t, path, nil)
+	s.index.atOnce = 10
+	got, total := ferries(t, s)
+	mustFindAlike(t, "while it loads", got, total, want, wantTotal)
+	for wait := time.Now(); !inMemory(t, s); time.Sleep(time.Millisecond) {
+		if time.Since(wait) > time.Minute {
+			t.Fatal("the index is not loaded after a minute")
+		}
+	}
+	got, total = ferries(t, s)
+	mustFindAlike(t, "loaded", got, total, want, wantTotal)
+
+	added, err := s.AddMemory(t.Context(), NewMemory{Content: "The departure of the ferry."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := ferries(t, s); got[0] != added.ID {
+		t.Errorf("what was added after the load is not found first: %v", got)
+	}
+}
+
+func TestIndexPastItsMemoryIsGivenUp(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "live.db")
+	want, wantTotal := ferries(t, openLive(t, path, nil))
+	for _, atOnce := range []int64{loadAtOnce, 10} {
+		s := openLive(t, path, &Options{IndexMemory: 100_000})
+		s.index.atOnce = atOnce
+		for range 3 {
+			got, total := ferries(t, s)
+			mustFindAlike(t, "on disk", got, total, want, wantTotal)
+		}
+		s.index.done.Wait()
+		if inMemory(t, s) {
+			t.Errorf("300 memories are held in 100,000 bytes (at once: %d)", atOnce)
+		}
+	}
+}
+
+func TestIndexThatFellBehindTheChangeLogIsLoadedAgain(t *testing.T) {
+	s := openLive(t, filepath.Join(t.TempDir(), "live.db"), nil)
+	want, wantTotal := ferries(t, s)
+	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		// As if 65,536 changes had come since: the log no longer reaches back to what the index knows.
+		_, err := tx.Exec(`UPDATE change SET seq = seq + 1000000`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := s.index.ix
+	got, total := ferries(t, s)
+	mustFindAlike(t, "loaded again", got, total, want, wantTotal)
+	if s.index.ix == before {
+		t.Error("the index was not loaded again")
+	}
+}

@@ -1,0 +1,263 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// Memory is a text that is remembered, with what is known about it.
+type Memory struct {
+	ID         string
+	Collection string // name of the collection it lies in
+	Owner      string // user id of who stored it
+	Content    string
+
+	// The known keys; empty means not set.
+	EventType      string // such as project-main, conversation, decision
+	State          string // such as active, archived, completed
+	ProjectID      string
+	ProjectName    string
+	Importance     Importance
+	Classification Classification
+	RuleType       RuleType // of project rules only
+	Tags           []string // in the order given
+	Related        []string // ids of the memories that this one links to, as far as they are visible through this view
+
+	// Metadata holds the caller's own keys only; ShownMetadata adds the known ones.
+	Metadata map[string]any
+
+	Revision  int // 1 when stored, one more with each update
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// ShownMetadata returns metadata as the interface shows it: the caller's own keys and the known keys that are set.
+func (m Memory) ShownMetadata() map[string]any { return m.attributes().shown() }
+
+func (m Memory) attributes() attributes {
+	return attributes{
+		eventType: m.EventType, state: m.State, projectID: m.ProjectID, projectName: m.ProjectName,
+		importance: m.Importance, classification: m.Classification, ruleType: m.RuleType,
+		tags: m.Tags, related: m.Related, own: m.Metadata,
+	}
+}
+
+// memoryJSON is a memory in the form of the interface.
+type memoryJSON struct {
+	ID         string         `json:"id"`
+	Content    string         `json:"content"`
+	Collection string         `json:"collection_name"`
+	Owner      string         `json:"owner"`
+	Metadata   map[string]any `json:"metadata"`
+	Revision   int            `json:"revision"`
+	CreatedAt  time.Time      `json:"created_at"`
+	UpdatedAt  time.Time      `json:"updated_at"`
+}
+
+func (m Memory) json() memoryJSON {
+	return memoryJSON{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt}
+}
+
+// MarshalJSON gives the form of the interface: id, content, collection_name, owner, metadata with the known keys inside,
+// revision, created_at and updated_at (RFC 3339, UTC).
+func (m Memory) MarshalJSON() ([]byte, error) { return json.Marshal(m.json()) }
+
+// GetMemory returns a memory by id. One that does not exist, or that this view may not see, is ErrNotFound.
+func (s *Store) GetMemory(ctx context.Context, id string) (Memory, error) {
+	var m Memory
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		found, err := s.memory(tx, sc, id)
+		m = found.Memory
+		return err
+	})
+	return m, err
+}
+
+// DeleteMemory deletes a memory, its history, and the links from and to it.
+func (s *Store) DeleteMemory(ctx context.Context, id string) error {
+	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		found, err := s.memoryForWriting(tx, sc, id)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(`DELETE FROM memory WHERE id = ?`, found.row)
+		return err
+	})
+}
+
+// List says which memories [Store.Memories] goes through, and in which order.
+type List struct {
+	Collections []string // names; none means all
+	ProjectID   string   // only memories of this project; empty means no such limit
+	ProjectName string   // the same by name
+	Tags        []string // memories with any of these tags
+	Filter      Filter
+
+	// Sort is one of the four orders by time; empty means SortCreatedAsc.
+	Sort SortOrder
+}
+
+// Memories goes through all visible memories that fit when it begins. It holds no lock and no transaction while the
+// caller works, so other methods may be called in the loop: a memory is shown as it is when its turn comes, and one that
+// is gone by then is left out. The sequence ends after the first error.
+func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
+	const page = 256
+	return func(yield func(Memory, error) bool) {
+		rows, err := s.listRows(ctx, l)
+		if err != nil {
+			yield(Memory{}, err)
+			return
+		}
+		for batch := range slices.Chunk(rows, page) {
+			var found []storedMemory
+			err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+				found, err = s.loadRows(tx, sc, batch)
+				return err
+			})
+			if err != nil {
+				yield(Memory{}, err)
+				return
+			}
+			for _, m := range found {
+				if !yield(m.Memory, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// listRows returns the rows of the memories that a listing goes through, in its order.
+func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) {
+	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc)}
+	if !slices.Contains(sortOrders[1:], q.Sort) {
+		return nil, invalid("sort_order", "sort_order is %s; a listing goes by time: allowed are %s", show(string(q.Sort)), oneOf(sortOrders[1:]))
+	}
+	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		selection, err := s.selection(tx, sc, q)
+		if err == nil {
+			rows, err = selection.page(tx, q.Sort, -1, 0)
+		}
+		return err
+	})
+	return rows, err
+}
+
+// storedMemory is a memory with its rows.
+type storedMemory struct {
+	Memory
+	row, partition, collection int64
+	project                    int64 // 0 for none
+	ownVectors                 bool  // its collection takes vectors from callers
+	writable                   bool  // the caller may change it
+}
+
+// memory returns a visible memory by id.
+func (s *Store) memory(tx *sqlite.Tx, sc scope, id string) (storedMemory, error) {
+	found, err := s.loadMemories(tx, sc, `m.uid = ?`, id)
+	if err != nil {
+		return storedMemory{}, err
+	}
+	if len(found) == 0 {
+		return storedMemory{}, newError(KindNotFound, "id", "id %s is no memory that can be seen here", show(id))
+	}
+	return found[0], nil
+}
+
+// memoryForWriting returns a memory that the caller may change: invisible is not found, visible only is forbidden.
+func (s *Store) memoryForWriting(tx *sqlite.Tx, sc scope, id string) (storedMemory, error) {
+	m, err := s.memory(tx, sc, id)
+	if err == nil && !m.writable {
+		err = newError(KindForbidden, "id", "memory %s belongs to %s, who shares it for reading only", show(id), show(m.Owner))
+	}
+	return m, err
+}
+
+// loadMemories reads the visible memories for which a condition on m, p, c or j holds (and what follows WHERE: an
+// order, a limit).
+func (s *Store) loadMemories(tx *sqlite.Tx, sc scope, condition string, args ...any) ([]storedMemory, error) {
+	visible, visibleArgs := sc.visible()
+	writable, writableArgs := sc.writable()
+	var found []storedMemory
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var m storedMemory
+		var metadata, tags, related string
+		var created, updated int64
+		err := row.Scan(&m.row, &m.partition, &m.collection, &m.project, &m.ownVectors, &m.ID, &m.Collection, &m.Owner, &m.Content,
+			&m.EventType, &m.State, &m.Importance, &m.Classification, &m.RuleType, &m.ProjectID, &m.ProjectName,
+			&metadata, &tags, &related, &m.Revision, &created, &updated, &m.writable)
+		if err != nil {
+			return err
+		}
+		m.CreatedAt, m.UpdatedAt = toTime(created), toTime(updated)
+		if m.Metadata, err = decodeObject([]byte(metadata)); err != nil {
+			return damaged(err, "the metadata of memory %s", m.ID)
+		}
+		if m.Tags, err = decodeStrings(tags); err != nil {
+			return err
+		}
+		if m.Related, err = decodeStrings(related); err != nil {
+			return err
+		}
+		found = append(found, m)
+		return nil
+	}, `SELECT m.id, p.id, c.id, ifnull(j.id, 0), c.own_profile IS NOT NULL, m.uid, c.name, u.uid, m.content,
+			ifnull(m.event_type, ''), ifnull(m.state, ''), ifnull(m.importance, ''), ifnull(m.classification, ''), ifnull(m.rule_type, ''),
+			ifnull(j.uid, ''), ifnull(j.name, ''), m.metadata,
+			(SELECT json_group_array(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id),
+			(SELECT json_group_array(r.uid ORDER BY l.position) FROM memory_link l JOIN memory r ON r.id = l.related_id
+				WHERE l.memory_id = m.id AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = r.partition_id AND `+visible+`)),
+			m.revision, m.created_at, m.updated_at, `+writable+`
+		`+fromMemory+` JOIN user u ON u.id = c.owner_id
+		LEFT JOIN project j ON j.id = p.project_id
+		WHERE `+visible+` AND `+condition, slices.Concat(visibleArgs, writableArgs, visibleArgs, args)...)
+	return found, err
+}
+
+// fromMemory joins what the conditions of visibility speak of.
+const fromMemory = `FROM memory m JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id`
+
+// loadRows reads the visible ones of some memories, in the order of the rows given.
+func (s *Store) loadRows(tx *sqlite.Tx, sc scope, rows []int64) ([]storedMemory, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	found, err := s.loadMemories(tx, sc, `m.id IN (SELECT value FROM json_each(?))`, jsonList(rows))
+	if err != nil {
+		return nil, err
+	}
+	place := make(map[int64]int, len(rows))
+	for i, row := range rows {
+		place[row] = i
+	}
+	slices.SortFunc(found, func(a, b storedMemory) int { return place[a.row] - place[b.row] })
+	return found, nil
+}
+
+// jsonList passes a list of row ids to json_each as one argument, so that the statement stays the same for any number.
+func jsonList(rows []int64) string {
+	list := []byte{'['}
+	for i, row := range rows {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = strconv.AppendInt(list, row, 10)
+	}
+	return string(append(list, ']'))
+}
+
+func decodeStrings(encoded string) ([]string, error) {
+	if encoded == "[]" {
+		return nil, nil
+	}
+	var list []string
+	err := json.Unmarshal([]byte(encoded), &list)
+	return list, err
+}

@@ -1,0 +1,183 @@
+package souvenir
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+)
+
+func stringList(argument string, value any) ([]string, error) {
+	if value == nil {
+		return nil, nil
+	}
+	values, ok := value.([]any)
+	if !ok {
+		return nil, invalid(argument, "%s is %s; a list of strings is expected", argument, showJSON(value))
+	}
+	list := make([]string, len(values))
+	for i, v := range values {
+		if list[i], ok = v.(string); !ok {
+			return nil, invalid(argument, "%s[%d] is %s; a string is expected", argument, i, showJSON(v))
+		}
+	}
+	return list, nil
+}
+
+func showJSON(value any) string {
+	if f, ok := value.(float64); ok {
+		return fmt.Sprint(f) // JSON has no NaN
+	}
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprintf("a %T", value)
+	}
+	const most = 60
+	if len(encoded) > most {
+		return strings.ToValidUTF8(string(encoded[:most]), "") + "…"
+	}
+	return string(encoded)
+}
+
+// canonical brings a caller's map to what JSON makes of it, so that nothing is shared with the caller and only JSON's
+// own types are left. Numbers are float64 where that loses nothing, else json.Number.
+func canonical(argument string, object map[string]any) (map[string]any, error) {
+	if object == nil {
+		return nil, nil
+	}
+	if err := checkTexts(argument, object, 0); err != nil {
+		return nil, err
+	}
+	encoded, err := json.Marshal(object)
+	if err != nil {
+		return nil, invalid(argument, "%s is not JSON: %v", argument, err)
+	}
+	if len(encoded) > 2*MaxMetadata {
+		return nil, newError(KindTooLarge, argument, "%s is %d bytes as JSON; at most %d are allowed", argument, len(encoded), MaxMetadata)
+	}
+	decoded, err := decodeObject(encoded)
+	if err != nil {
+		return nil, invalid(argument, "%s is not a JSON object: %v", argument, err)
+	}
+	if depth(decoded) > maxDepth {
+		return nil, newError(KindTooLarge, argument, "%s is nested more than %d deep", argument, maxDepth)
+	}
+	return decoded, nil
+}
+
+// checkTexts refuses strings that are not UTF-8, which encoding/json would change in silence.
+func checkTexts(argument string, value any, level int) error {
+	if level > maxDepth {
+		return nil // canonical says so
+	}
+	switch v := value.(type) {
+	case string:
+		return checkUTF8(argument, v)
+	case []string:
+		for _, item := range v {
+			if err := checkUTF8(argument, item); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if err := checkTexts(argument, item, level+1); err != nil {
+				return err
+			}
+		}
+	case map[string]string:
+		for key, item := range v {
+			if err := cmp.Or(checkUTF8(argument, key), checkUTF8(argument, item)); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for key, item := range v {
+			if err := cmp.Or(checkUTF8(argument, key), checkTexts(argument, item, level+1)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// decodeObject reads one JSON object without loss.
+func decodeObject(encoded []byte) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	var object map[string]any
+	if err := decoder.Decode(&object); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the object")
+	}
+	for key, value := range object {
+		object[key] = plainNumbers(value)
+	}
+	return object, nil
+}
+
+func plainNumbers(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		f, err := v.Float64()
+		if err != nil {
+			return v
+		}
+		if same, err := json.Marshal(f); err != nil || string(same) != v.String() {
+			return v
+		}
+		return f
+	case []any:
+		for i := range v {
+			v[i] = plainNumbers(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = plainNumbers(v[key])
+		}
+	}
+	return value
+}
+
+func depth(value any) int {
+	deepest := 0
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			deepest = max(deepest, depth(item))
+		}
+	case map[string]any:
+		for _, item := range v {
+			deepest = max(deepest, depth(item))
+		}
+	default:
+		return 0
+	}
+	return deepest + 1
+}
+
+// mergePatch is the algorithm of RFC 7396, section 2. It shares nothing with target that it changes.
+func mergePatch(target, patch any) any {
+	object, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	merged := map[string]any{}
+	if old, ok := target.(map[string]any); ok {
+		maps.Copy(merged, old)
+	}
+	for key, value := range object {
+		if value == nil {
+			delete(merged, key)
+		} else {
+			merged[key] = mergePatch(merged[key], value)
+		}
+	}
+	return merged
+}

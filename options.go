@@ -1,0 +1,68 @@
+package souvenir
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Options change how [Open] works. The zero value of each field, and a nil *Options, mean the default named there.
+type Options struct {
+	// Embedder turns texts into vectors. Nil means [Builtin]: offline, no key, no download.
+	Embedder Embedder
+
+	// ReadOnly opens the file without ever writing to it; every write gives ErrReadOnly. False means read and write,
+	// or read-only if the file's permissions allow no more.
+	ReadOnly bool
+
+	// Readers is the number of searches and reads that may run at the same moment; more wait their turn.
+	// Zero means the number of processors, at least 4. At most 1,000.
+	Readers int
+
+	// IndexMemory bounds the memory, in bytes, of the search index that is held beside the file. Past it, and while a
+	// large index is still loading, search runs on disk: the same results, more slowly. Zero means 1 GiB (about
+	// 500,000 short memories of the built-in model); a negative value means no index in memory at all.
+	IndexMemory int64
+
+	// Logger hears about background work and what it could not do. Nil means silence.
+	Logger *slog.Logger
+
+	// Now tells the time. Nil means time.Now. Tests set it to have the same times in each run.
+	Now func() time.Time
+
+	// NewID makes the id of a new memory or project. Nil means UUIDv7 (RFC 9562), whose order is the order of creation.
+	NewID func() string
+}
+
+const defaultIndexMemory = 1 << 30
+
+// withDefaults returns a copy in which no field is zero, or says which field is wrong.
+func (o *Options) withDefaults() (Options, error) {
+	var full Options
+	if o != nil {
+		full = *o
+	}
+	if full.Readers < 0 || full.Readers > 1000 {
+		return full, invalid("Readers", "Readers is %d; 0 (the default) to 1000 are allowed", full.Readers)
+	}
+	if full.Embedder == nil {
+		full.Embedder = Builtin()
+	}
+	if err := checkEmbedder(full.Embedder); err != nil {
+		return full, err
+	}
+	if full.IndexMemory == 0 {
+		full.IndexMemory = defaultIndexMemory
+	}
+	if full.Logger == nil {
+		full.Logger = slog.New(slog.DiscardHandler)
+	}
+	if full.Now == nil {
+		full.Now = time.Now
+	}
+	if full.NewID == nil {
+		full.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	return full, nil
+}

@@ -1,0 +1,176 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// passage is a piece of a memory's content: what is embedded and searched. Short content is one passage.
+type passage struct {
+	start, length int
+	indexed       string    // the terms, as full text stores them
+	vector        []float32 // of unit length; nil while it waits to be embedded
+	blank         bool      // white space only: nothing to embed
+	profile       int64     // row of the vector's profile; 0: just made by this store's embedder
+}
+
+// passageBits is how many bits of a passage's id count passages; the bits above are its partition.
+const passageBits = 32
+
+func split(content string, size int) []passage {
+	spans := text.Split(content, size)
+	if len(spans) == 0 {
+		return []passage{{length: len(content), blank: true}}
+	}
+	passages := make([]passage, len(spans))
+	for i, span := range spans {
+		p := passage{start: span.Start, length: span.End - span.Start}
+		p.indexed = text.Indexed(content[span.Start:span.End])
+		passages[i] = p
+	}
+	return passages
+}
+
+// embedDrafts splits and embeds drafts. A failing embedder is no error: the passages stay without vectors, and the
+// warnings say so. The caller's context is.
+func (s *Store) embedDrafts(ctx context.Context, drafts []draft, progress Progress) (warnings []string, err error) {
+	var texts []string
+	var into []*passage
+	for i := range drafts {
+		d := &drafts[i]
+		if d.vector != nil {
+			// One vector stands for the whole memory, so the memory is one passage, however long.
+			d.passages = []passage{{length: len(d.content), indexed: text.Indexed(d.content)}}
+			continue
+		}
+		d.passages = split(d.content, maxInput(s.embedder))
+		if d.wordsOnly {
+			continue
+		}
+		for j := range d.passages {
+			p := &d.passages[j]
+			if p.blank {
+				continue
+			}
+			texts, into = append(texts, d.content[p.start:p.start+p.length]), append(into, p)
+		}
+	}
+	vectors, err := s.embed(ctx, ForDocument, texts, func(done int) { progress("embed", done, len(texts)) })
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		s.log.Warn("texts could not be embedded; they are found by words until they are", "texts", len(texts), "error", err)
+		return []string{fmt.Sprintf("stored and found by its words; finding it by meaning has to wait, because the %v", err)}, nil
+	}
+	for i, v := range vectors {
+		into[i].vector = v
+	}
+	return nil, nil
+}
+
+// addPassages inserts the passages of a memory. own is the vector that the caller brings, nil for none.
+func (w *memoryWriter) addPassages(memory int64, at *place, passages []passage, own []float32, tags []string) (indexed bool, warnings []string, err error) {
+	if err := checkOwnVector(at, w.store.embedder, own); err != nil {
+		return false, nil, err
+	}
+	tagTerms := text.Indexed(strings.Join(tags, "\n"))
+	indexed = true
+	for _, p := range passages {
+		vector, profile := p.vector, any(w.target)
+		switch {
+		case at.ownProfile != 0 && own != nil:
+			vector, profile = own, any(at.ownProfile)
+		case at.ownProfile != 0 || p.blank:
+			vector, profile = nil, nil
+		case cmp.Or(p.profile, w.store.profile) != w.target:
+			vector = nil // the store is changing to another model, or another process has changed it: embedded later
+		}
+		if vector == nil && !p.blank {
+			indexed = false
+		}
+		id := at.partition<<passageBits | at.next
+		at.next++
+		if _, err := w.tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			id, memory, p.start, p.length, p.blank, profile, encodeVector(vector)); err != nil {
+			return false, nil, err
+		}
+		if _, err := w.tx.Exec(`INSERT INTO passage_text (rowid, content, tags) VALUES (?, ?, ?)`, id, p.indexed, tagTerms); err != nil {
+			return false, nil, err
+		}
+		tagTerms = "" // tags are found through the first passage
+	}
+	if at.ownProfile != 0 && own == nil {
+		warnings = append(warnings, fmt.Sprintf("collection %s holds own vectors, and none came with this memory: it is found by its words only", show(at.collection)))
+	}
+	return indexed, warnings, nil
+}
+
+func checkOwnVector(at *place, embedder Embedder, own []float32) error {
+	switch {
+	case own == nil:
+		return nil
+	case at.ownProfile == 0:
+		return invalid("embedding", "embedding is not for collection %s, whose vectors %s makes; only a collection with OwnVectors takes vectors of your own", show(at.collection), show(embedder.Model()))
+	case len(own) != at.ownSize:
+		return invalid("embedding", "embedding has %d dimensions, but the vectors of collection %s have %d", len(own), show(at.collection), at.ownSize)
+	}
+	return nil
+}
+
+// storedPassages reads the passages of a memory, to be written elsewhere.
+func (w *memoryWriter) storedPassages(m storedMemory) ([]passage, error) {
+	var passages []passage
+	err := w.tx.Each(func(row *sqlite.Rows) error {
+		var p passage
+		var blob []byte
+		if err := row.Scan(&p.start, &p.length, &p.blank, &p.profile, &blob); err != nil {
+			return err
+		}
+		var err error
+		if p.start < 0 || p.length < 0 || p.start+p.length > len(m.Content) {
+			return damaged(errOutside, "the passages of memory %s", m.ID)
+		}
+		p.indexed = text.Indexed(m.Content[p.start : p.start+p.length])
+		p.vector, err = decodeVector(blob)
+		passages = append(passages, p)
+		return err
+	}, `SELECT start, length, blank, ifnull(profile_id, 0), vector FROM passage WHERE memory_id = ? ORDER BY id`, m.row)
+	return passages, err
+}
+
+var errOutside = errors.New("they lie outside its content")
+
+// encodeVector gives the form at rest: float32, little endian, which is also what sqlite-vec reads. Nil gives NULL.
+func encodeVector(v []float32) []byte {
+	if v == nil {
+		return nil
+	}
+	blob := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		blob = binary.LittleEndian.AppendUint32(blob, math.Float32bits(x))
+	}
+	return blob
+}
+
+func decodeVector(blob []byte) ([]float32, error) {
+	if blob == nil {
+		return nil, nil
+	}
+	if len(blob)%4 != 0 {
+		return nil, damaged(errors.New("its length is no multiple of 4 bytes"), "a vector")
+	}
+	v := make([]float32, len(blob)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(blob[4*i:]))
+	}
+	return v, nil
+}

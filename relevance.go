@@ -1,0 +1,208 @@
+package souvenir
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// The hybrid ranking. Both parts of a score lie between 0 and 1, so that a score means the same in every query: the
+// cosine similarity, and BM25 as a part of the best that the query's words could reach. The constants were fitted on the
+// development part of LoCoMo and on Cranfield (docs/benchmarks.md).
+const vectorWeight = 0.35
+
+var bm25 = index.BM25{K1: 0.9, B: 0.75, Pivot: 80}
+
+// fuse builds the function that scores a passage.
+func fuse(hasText, hasVector bool) func(index.Stats) func(index.Parts) float32 {
+	return func(stats index.Stats) func(index.Parts) float32 {
+		return func(p index.Parts) float32 {
+			var words, meaning float32
+			if stats.IdealBM25 > 0 {
+				words = p.BM25 / stats.IdealBM25
+			}
+			meaning = max(0, p.Cosine)
+			switch {
+			case !hasVector:
+				return words
+			case !hasText:
+				return meaning
+			}
+			return (1-vectorWeight)*words + vectorWeight*meaning
+		}
+	}
+}
+
+// ranking is what the index in memory and the search on disk are asked alike, and answer alike.
+type ranking struct {
+	index.Query
+	ideal float32 // set when the query has run: the best possible BM25
+}
+
+// searchByRelevance fills in the page of a query that has a text or a vector.
+func (s *Store) searchByRelevance(tx *sqlite.Tx, sc scope, q Query, w want, sel selection, results *Results) error {
+	r, err := s.ranking(tx, w, sel, results)
+	if err != nil {
+		return err
+	}
+	r.Limit = q.Offset + q.Limit
+	if q.Sort != SortRelevance {
+		r.Limit = maxRanked
+	}
+	hits, total, err := s.rank(tx, r)
+	if err != nil {
+		return err
+	}
+	if q.Sort != SortRelevance {
+		if hits, total, err = orderByTime(tx, hits, q); err != nil {
+			return err
+		}
+	} else {
+		hits = hits[min(q.Offset, len(hits)):]
+	}
+	results.Total = total
+	return s.showHits(tx, sc, hits, r.ideal, results)
+}
+
+// maxRanked bounds how many relevant memories an order by time goes through.
+const maxRanked = 10_000
+
+// ranking says what is to be ranked and how.
+func (s *Store) ranking(tx *sqlite.Tx, w want, sel selection, results *Results) (*ranking, error) {
+	r := &ranking{}
+	r.BM25 = bm25
+	for _, t := range w.terms {
+		r.Terms = append(r.Terms, index.Term{Text: t.Text, Weight: t.Weight})
+	}
+	ready, err := s.embeddingReady(tx)
+	if err != nil {
+		return nil, err
+	}
+	compare := map[int64]bool{}
+	var sizes []int
+	for _, p := range sel.partitions {
+		size, ours := p.ownSize, p.ownSize == 0
+		if ours {
+			size = s.embedder.Dimensions()
+		}
+		r.Partitions, sizes = append(r.Partitions, p.id), append(sizes, size)
+		if len(w.vector) == size && (ours && ready || !ours && w.own) {
+			compare[p.id], r.Vector = true, w.vector
+		}
+	}
+	if w.own && len(sizes) > 0 && !slices.Contains(sizes, len(w.vector)) {
+		return nil, invalid("query_embedding", "query_embedding has %d dimensions, but the vectors of what is searched have %d", len(w.vector), sizes[0])
+	}
+	r.Compare = func(partition int64) bool { return compare[partition] }
+	if err := s.warnOfMissingVectors(tx, ready, w, sel, results); err != nil {
+		return nil, err
+	}
+	if sel.condition != "" {
+		condition, args := sel.where()
+		rows, err := sqlite.Column[int64](tx, `SELECT m.id `+fromMemory+` WHERE `+condition, args...)
+		if err != nil {
+			return nil, err
+		}
+		keep := make(map[int64]bool, len(rows))
+		for _, row := range rows {
+			keep[row] = true
+		}
+		r.Keep = func(row int64) bool { return keep[row] }
+	}
+	fused := fuse(len(r.Terms) > 0, r.Vector != nil)
+	r.Fuse = func(stats index.Stats) func(index.Parts) float32 {
+		r.ideal = stats.IdealBM25
+		return fused(stats)
+	}
+	return r, nil
+}
+
+func (s *Store) warnOfMissingVectors(tx *sqlite.Tx, ready bool, w want, sel selection, results *Results) error {
+	if w.vector == nil {
+		return nil
+	}
+	if !ready {
+		warning := fmt.Sprintf("the store is changing to the embedding model %s; until that is done it is searched by words only", s.embedder.Model())
+		if s.db.ReadOnly() {
+			warning = fmt.Sprintf("the store has no vectors of the embedding model %s and is opened for reading only, so it is searched by words only", s.embedder.Model())
+		}
+		results.Warnings = append(results.Warnings, warning)
+		return nil
+	}
+	const enough = 1000
+	waiting, err := pendingPassages(tx, sel.partitionList(), enough)
+	switch {
+	case waiting == enough:
+		results.Warnings = append(results.Warnings, fmt.Sprintf("%d passages or more wait to be embedded; they are found by words only", waiting))
+	case waiting > 0:
+		results.Warnings = append(results.Warnings, fmt.Sprintf("%d passages wait to be embedded; they are found by words only", waiting))
+	}
+	return err
+}
+
+// rank finds the best memories: in memory if the index is there, else on disk.
+func (s *Store) rank(tx *sqlite.Tx, r *ranking) ([]index.Hit, int, error) {
+	ix, err := s.index.current(tx, s.shared)
+	if err != nil {
+		return nil, 0, err
+	}
+	if ix == nil {
+		return rankOnDisk(tx, r.Query)
+	}
+	return ix.Search(tx.Context(), r.Query)
+}
+
+// orderByTime takes those hits that are at least half as relevant as the best one, and returns a page of them by time.
+func orderByTime(tx *sqlite.Tx, hits []index.Hit, q Query) (page []index.Hit, total int, err error) {
+	byRow := map[int64]index.Hit{}
+	var rows []int64
+	for _, h := range hits {
+		if h.Score < hits[0].Score/2 {
+			break
+		}
+		byRow[h.Row] = h
+		rows = append(rows, h.Row)
+	}
+	ordered, err := sqlite.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY `+timeOrder(q.Sort)+` LIMIT ? OFFSET ?`,
+		jsonList(rows), q.Limit, q.Offset)
+	for _, row := range ordered {
+		page = append(page, byRow[row])
+	}
+	return page, len(rows), err
+}
+
+// showHits reads the memories of a page.
+func (s *Store) showHits(tx *sqlite.Tx, sc scope, hits []index.Hit, ideal float32, results *Results) error {
+	rows, passages := make([]int64, len(hits)), make([]int64, len(hits))
+	byRow := make(map[int64]index.Hit, len(hits))
+	for i, h := range hits {
+		rows[i], passages[i] = h.Row, h.Passage
+		byRow[h.Row] = h
+	}
+	type span struct{ start, length int }
+	spans := map[int64]span{}
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var id int64
+		var sp span
+		err := row.Scan(&id, &sp.start, &sp.length)
+		spans[id] = sp
+		return err
+	}, `SELECT id, start, length FROM passage WHERE id IN (SELECT value FROM json_each(?))`, jsonList(passages))
+	if err != nil {
+		return err
+	}
+	found, err := s.loadRows(tx, sc, rows)
+	for _, m := range found {
+		h := byRow[m.row]
+		hit := Hit{Memory: m.Memory, Rank: results.Offset + len(results.Hits) + 1, Score: float64(h.Score), Parts: Parts{Vector: float64(h.Cosine)}}
+		if ideal > 0 {
+			hit.Parts.Text = float64(h.BM25 / ideal)
+		}
+		sp := spans[h.Passage]
+		hit.Start, hit.End = sp.start, sp.start+sp.length
+		results.Hits = append(results.Hits, hit)
+	}
+	return err
+}

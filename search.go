@@ -1,0 +1,384 @@
+package souvenir
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// SortOrder is the order of search results and listings.
+type SortOrder string
+
+// The values of [SortOrder]. Among equals the id decides, so that pages neither repeat nor skip.
+const (
+	SortRelevance   SortOrder = "relevance" // best first
+	SortUpdatedAsc  SortOrder = "updated_at_asc"
+	SortUpdatedDesc SortOrder = "updated_at_desc"
+	SortCreatedAsc  SortOrder = "created_at_asc"
+	SortCreatedDesc SortOrder = "created_at_desc"
+)
+
+var sortOrders = []SortOrder{SortRelevance, SortUpdatedAsc, SortUpdatedDesc, SortCreatedAsc, SortCreatedDesc}
+
+// Limits of a search.
+const (
+	DefaultLimit = 7
+	MaxLimit     = 100
+	MaxQuery     = 64 << 10 // bytes of search text
+)
+
+// Query says what to search for. Everything that is set must fit.
+type Query struct {
+	// Text is searched for by meaning and by word, in plain language: no character of it has a special sense.
+	Text string
+
+	// Vector is searched for instead of the text's own vector: of the embedder's model, or for collections with
+	// OwnVectors. With Text, words count as well.
+	Vector []float32
+
+	Collections    []string // names; none means all
+	ProjectID      string   // only memories of this project; an unknown one has none
+	ProjectName    string   // the same by name
+	Classification Classification
+	Tags           []string // memories with any of these tags
+	Filter         Filter
+
+	// Sort is the order. Empty means SortRelevance if there is a text or a vector, else SortUpdatedDesc. An order by time
+	// with a text or a vector goes through those memories only that are at least half as relevant as the best one.
+	Sort SortOrder
+
+	Limit  int // results to return, 1 to 100; zero means 7
+	Offset int // results to skip before them
+}
+
+// Results are a page of what a search found.
+type Results struct {
+	Hits     []Hit
+	Total    int // of the memories found, over all pages
+	Offset   int
+	Limit    int
+	Sort     SortOrder // the order that was used
+	Warnings []string  // what a caller should know, for example that a part of the store is found by words only for now
+}
+
+// HasMore reports whether there are results after this page.
+func (r Results) HasMore() bool { return r.Offset+len(r.Hits) < r.Total }
+
+// Hit is a memory that was found.
+type Hit struct {
+	Memory
+	Rank  int     // place in the whole result, from 1
+	Score float64 // relevance, 0 to 1; 0 when nothing was searched for
+	Parts Parts   // what the score is made of
+
+	// Start and End are byte offsets into Content: the passage that fits best.
+	Start, End int
+}
+
+// MarshalJSON gives the memory's form with rank, score, parts, start and end.
+func (h Hit) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		memoryJSON
+		Rank  int     `json:"rank"`
+		Score float64 `json:"score"`
+		Parts Parts   `json:"parts"`
+		Start int     `json:"start"`
+		End   int     `json:"end"`
+	}{h.Memory.json(), h.Rank, h.Score, h.Parts, h.Start, h.End})
+}
+
+// Parts are what a relevance is made of.
+type Parts struct {
+	Vector float64 `json:"vector"` // cosine similarity of the best passage to the query, -1 to 1; 0 when there is no vector
+	Text   float64 `json:"text"`   // how well the words fit, as a part of the best possible BM25 score: 0 to 1
+}
+
+// Group is the part of a page that lies in one collection.
+type Group struct {
+	Collection string
+	Hits       []Hit
+}
+
+// Groups returns the page's hits by collection, in the order of each collection's best one.
+func (r Results) Groups() []Group {
+	var groups []Group
+	place := map[string]int{}
+	for _, h := range r.Hits {
+		i, known := place[h.Collection]
+		if !known {
+			i = len(groups)
+			place[h.Collection] = i
+			groups = append(groups, Group{Collection: h.Collection})
+		}
+		groups[i].Hits = append(groups[i].Hits, h)
+	}
+	return groups
+}
+
+// check validates the query and fills in the defaults.
+func (q *Query) check() error {
+	if len(q.Text) > MaxQuery {
+		return newError(KindTooLarge, "query", "query is %d bytes; at most %d are allowed", len(q.Text), MaxQuery)
+	}
+	if err := checkUTF8("query", q.Text); err != nil {
+		return err
+	}
+	if q.Limit == 0 {
+		q.Limit = DefaultLimit
+	}
+	if q.Limit < 1 || q.Limit > MaxLimit {
+		return invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxLimit)
+	}
+	if q.Offset < 0 || q.Offset > maxOffset {
+		return invalid("offset", "offset is %d; 0 to %d are allowed", q.Offset, maxOffset)
+	}
+	if q.Sort == "" {
+		q.Sort = SortUpdatedDesc
+		if q.sought() {
+			q.Sort = SortRelevance
+		}
+	}
+	if err := checkEnum("sort_order", q.Sort, sortOrders); err != nil {
+		return err
+	}
+	if q.Sort == SortRelevance && !q.sought() {
+		q.Sort = SortUpdatedDesc // nothing to be relevant to; Results.Sort says so
+	}
+	if q.Vector != nil {
+		unit, err := unitVector(q.Vector, len(q.Vector))
+		if err != nil {
+			return invalid("query_embedding", "query_embedding: %v", err)
+		}
+		q.Vector = unit
+	}
+	return nil
+}
+
+const maxOffset = 1 << 30
+
+// sought reports whether there is something to be relevant to.
+func (q *Query) sought() bool { return strings.TrimSpace(q.Text) != "" || len(q.Vector) > 0 }
+
+// Search finds memories.
+func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
+	if err := q.check(); err != nil {
+		return Results{}, err
+	}
+	results := Results{Offset: q.Offset, Limit: q.Limit, Sort: q.Sort}
+	want, err := s.want(ctx, q)
+	if err != nil {
+		return Results{}, err
+	}
+	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		results.Hits, results.Total, results.Warnings = nil, 0, slices.Clone(want.warnings)
+		selection, err := s.selection(tx, sc, q)
+		if err != nil {
+			return err
+		}
+		results.Warnings = append(results.Warnings, selection.warnings...)
+		if !q.sought() {
+			return s.searchByTime(tx, sc, q, selection, &results)
+		}
+		return s.searchByRelevance(tx, sc, q, want, selection, &results)
+	})
+	if err != nil {
+		return Results{}, err
+	}
+	return results, nil
+}
+
+// want is what a search looks for, once its text is analysed and embedded.
+type want struct {
+	terms    []text.Term
+	vector   []float32 // of unit length; nil: words only
+	own      bool      // the caller brought the vector, which may be compared with own vectors, too
+	warnings []string
+}
+
+func (s *Store) want(ctx context.Context, q Query) (want, error) {
+	w := want{terms: text.QueryTerms(q.Text), vector: q.Vector, own: q.Vector != nil}
+	if w.own || strings.TrimSpace(q.Text) == "" {
+		return w, nil
+	}
+	vectors, err := s.embed(ctx, ForQuery, []string{q.Text}, nil)
+	if ctx.Err() != nil {
+		return w, ctx.Err()
+	}
+	if err != nil {
+		s.log.Warn("a search text could not be embedded; searching by words only", "error", err)
+		w.warnings = append(w.warnings, fmt.Sprintf("searched by words only, because the %v", err))
+		return w, nil
+	}
+	w.vector = vectors[0]
+	return w, nil
+}
+
+// selection is the part of the store that a query is about.
+type selection struct {
+	partitions []selectedPartition
+	condition  string // further condition on m, p and c; "" for none
+	args       []any
+	warnings   []string
+}
+
+type selectedPartition struct {
+	id       int64
+	memories int
+	ownSize  int // dimensions of the collection's own vectors; 0: the embedder makes them
+}
+
+// partitionList is the ids for json_each.
+func (sel selection) partitionList() string {
+	ids := make([]int64, len(sel.partitions))
+	for i, p := range sel.partitions {
+		ids[i] = p.id
+	}
+	return jsonList(ids)
+}
+
+// selection resolves the collections, the project and the filters of a query.
+func (s *Store) selection(tx *sqlite.Tx, sc scope, q Query) (selection, error) {
+	var sel selection
+	if err := sel.addFilters(q); err != nil {
+		return sel, err
+	}
+	condition, args := sc.visible()
+	collections := distinct(q.Collections)
+	if len(collections) > maxCollections {
+		return sel, newError(KindTooLarge, "collection_name", "collection_name lists %d collections; at most %d are allowed", len(collections), maxCollections)
+	}
+	for _, name := range collections {
+		if _, err := s.collection(tx, sc, name); err != nil {
+			return sel, err
+		}
+	}
+	if len(collections) > 0 {
+		condition += ` AND c.name IN (` + placeholders(len(collections)) + `)`
+		args = append(args, anys(collections)...)
+	}
+	if q.ProjectID != "" || q.ProjectName != "" {
+		if err := checkProject(q.ProjectID, q.ProjectName); err != nil {
+			return sel, err
+		}
+		project, err := sc.project(tx, q.ProjectID, q.ProjectName)
+		if err != nil {
+			return sel, err
+		}
+		if project == nil {
+			sel.warnings = append(sel.warnings, fmt.Sprintf("no project %s can be seen here, so nothing is found in it", show(q.ProjectID+q.ProjectName)))
+			return sel, nil
+		}
+		condition += ` AND p.project_id = ?`
+		args = append(args, project.row)
+	}
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var p selectedPartition
+		err := row.Scan(&p.id, &p.memories, &p.ownSize)
+		sel.partitions = append(sel.partitions, p)
+		return err
+	}, `SELECT p.id, p.memories, ifnull(f.dimensions, 0) FROM partition p JOIN collection c ON c.id = p.collection_id
+		LEFT JOIN profile f ON f.id = c.own_profile WHERE p.memories > 0 AND `+condition, args...)
+	return sel, err
+}
+
+// maxCollections bounds how many collections one search may name.
+const maxCollections = 100
+
+func (sel *selection) addFilters(q Query) error {
+	var parts []string
+	add := func(f Filter) error {
+		condition, args, err := f.compile()
+		if err == nil && condition != "" {
+			parts, sel.args = append(parts, condition), append(sel.args, args...)
+		}
+		return err
+	}
+	if err := checkEnum("classification", q.Classification, classifications); err != nil {
+		return err
+	}
+	if q.Classification != "" {
+		if err := add(Filter{"classification": q.Classification}); err != nil {
+			return err
+		}
+	}
+	if len(q.Tags) > 0 {
+		tags, err := checkTags(q.Tags, maxAlternatives)
+		if err != nil {
+			return err
+		}
+		if err := add(Filter{"tags": tags}); err != nil {
+			return err
+		}
+	}
+	if err := add(q.Filter); err != nil {
+		return err
+	}
+	sel.condition = strings.Join(parts, ` AND `)
+	return nil
+}
+
+// where is the selection as a condition on m, p and c.
+func (sel selection) where() (condition string, args []any) {
+	condition, args = `m.partition_id IN (SELECT value FROM json_each(?))`, []any{sel.partitionList()}
+	if sel.condition != "" {
+		condition += ` AND ` + sel.condition
+		args = append(args, sel.args...)
+	}
+	return condition, args
+}
+
+// count returns how many memories are selected.
+func (sel selection) count(tx *sqlite.Tx) (int, error) {
+	if sel.condition == "" {
+		n := 0
+		for _, p := range sel.partitions {
+			n += p.memories
+		}
+		return n, nil
+	}
+	condition, args := sel.where()
+	var n int
+	err := tx.QueryRow(`SELECT count(*) `+fromMemory+` WHERE `+condition, args...).Scan(&n)
+	return n, err
+}
+
+// page returns rows of the selection in an order by time, limit of them (negative: all) after skipping offset.
+func (sel selection) page(tx *sqlite.Tx, order SortOrder, limit, offset int) ([]int64, error) {
+	condition, args := sel.where()
+	return sqlite.Column[int64](tx, `SELECT m.id `+fromMemory+` WHERE `+condition+` ORDER BY `+timeOrder(order)+` LIMIT ? OFFSET ?`,
+		append(args, limit, offset)...)
+}
+
+// timeOrder is an order by time in SQL.
+func timeOrder(order SortOrder) string {
+	switch order {
+	case SortCreatedAsc:
+		return `m.created_at, m.uid`
+	case SortCreatedDesc:
+		return `m.created_at DESC, m.uid`
+	case SortUpdatedAsc:
+		return `m.updated_at, m.uid`
+	}
+	return `m.updated_at DESC, m.uid`
+}
+
+func (s *Store) searchByTime(tx *sqlite.Tx, sc scope, q Query, sel selection, results *Results) error {
+	var err error
+	if results.Total, err = sel.count(tx); err != nil {
+		return err
+	}
+	rows, err := sel.page(tx, q.Sort, q.Limit, q.Offset)
+	if err != nil {
+		return err
+	}
+	found, err := s.loadRows(tx, sc, rows)
+	for i, m := range found {
+		results.Hits = append(results.Hits, Hit{Memory: m.Memory, Rank: q.Offset + i + 1, End: len(m.Content)})
+	}
+	return err
+}

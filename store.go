@@ -1,0 +1,160 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// Store is a memory in one SQLite file. It is safe for concurrent use, and several processes may have the same file
+// open. Make one with [Open]; [Store.As] makes further views of it for other users.
+type Store struct {
+	*shared
+	access Access
+}
+
+// shared is what all views of a store have in common.
+type shared struct {
+	db       *sqlite.DB
+	embedder Embedder
+	profile  int64 // row of the embedder's profile; 0 when a read-only file does not know it
+	index    *liveIndex
+	worker   *worker
+	users    sync.Map // user id -> row; users are never deleted
+	log      *slog.Logger
+	clock    func() time.Time
+	newID    func() string
+	closing  sync.Once
+	closed   error
+}
+
+// applicationID marks a Souvenir file in the header of SQLite's file format: "Suvn".
+const applicationID = 0x5375766e
+
+// Open opens the store in a file and makes the file if it does not exist; its folder must exist. ":memory:" makes a
+// store that lives until Close and is private to it. Nil options mean the defaults.
+//
+// A file that is not a Souvenir store is ErrForeign, one of a newer version ErrNewer, a damaged one ErrCorrupt; none
+// of them is touched. A file that may only be read is opened read-only.
+func Open(ctx context.Context, path string, options *Options) (*Store, error) {
+	o, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case path == "":
+		return nil, invalid("path", `path is empty; give the path of a file, or ":memory:"`)
+	case strings.ContainsRune(path, 0):
+		return nil, invalid("path", "path %q contains a zero byte; no file can be named so", path)
+	case path == ":memory:" && o.ReadOnly:
+		return nil, invalid("ReadOnly", "ReadOnly is set with the path :memory:, a new store that has nothing to read; leave it out")
+	}
+	db, err := sqlite.Open(ctx, sqlite.Config{
+		Path:          path,
+		ReadOnly:      o.ReadOnly,
+		Readers:       o.Readers,
+		ApplicationID: applicationID,
+		Migrations:    sqlite.Migrations(),
+		Logger:        o.Logger,
+	})
+	if err != nil {
+		return nil, openError(path, err)
+	}
+	s := &Store{
+		shared: &shared{
+			db: db, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
+			index: newLiveIndex(o.IndexMemory, o.Logger),
+		},
+		access: Access{User: LocalUser},
+	}
+	if err := s.startEmbedding(ctx); err != nil {
+		_ = db.Close() // what went wrong first is what counts
+		return nil, wrap(err)
+	}
+	return s, nil
+}
+
+// openError adds to what wrap knows the errors of a path.
+func openError(path string, err error) error {
+	var cause *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &Error{Kind: KindNotFound, Argument: "path", Message: fmt.Sprintf("path %q cannot be opened: %v", path, err), Err: err}
+	case errors.As(err, &cause):
+		return &Error{Kind: KindInvalid, Argument: "path", Message: fmt.Sprintf("path %q cannot be opened: %v", path, err), Err: err}
+	}
+	return wrap(err)
+}
+
+// Close ends background work, waits for calls that are running, and closes the file. It closes all views of the store.
+// Calls after the first do nothing and return what the first did. Methods of a closed store return ErrClosed.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		s.worker.stop()
+		s.index.stop()
+		s.closed = wrap(s.db.Close())
+	})
+	return s.closed
+}
+
+// As returns a view of the store for the given access. It is cheap; make one for each request. Views share everything
+// but what they may see.
+func (s *Store) As(access Access) *Store {
+	if access.User == "" {
+		access.User = LocalUser
+	}
+	view := &Store{shared: s.shared, access: access}
+	view.access = view.Access()
+	return view
+}
+
+// read runs fn on one snapshot of the file.
+func (s *Store) read(ctx context.Context, fn func(*sqlite.Tx, scope) error) error {
+	return wrap(s.db.Read(ctx, func(tx *sqlite.Tx) error {
+		sc, err := s.scope(tx)
+		if err != nil {
+			return err
+		}
+		return fn(tx, sc)
+	}))
+}
+
+// write runs fn in a transaction of its own: all of it is durable when write returns nil, none of it when it returns
+// an error. fn may run more than once and must set its results anew each time.
+func (s *Store) write(ctx context.Context, fn func(*sqlite.Tx, scope) error) error {
+	if err := s.checkWritable(); err != nil {
+		return err
+	}
+	return wrap(s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		sc, err := s.scope(tx)
+		if err != nil {
+			return err
+		}
+		if sc.user == 0 {
+			if sc.user, err = s.addUser(tx); err != nil {
+				return err
+			}
+		}
+		return fn(tx, sc)
+	}))
+}
+
+// checkWritable refuses what would write through a view for reading, or for a user who cannot be.
+func (s *Store) checkWritable() error {
+	if s.access.ReadOnly {
+		return newError(KindReadOnly, "", "this view of the store is for reading only")
+	}
+	return checkName("user", s.access.User)
+}
+
+// now is the time in the form in which it is stored: microseconds since 1970 UTC.
+func (s *shared) now() int64 { return s.clock().UnixMicro() }
+
+func toTime(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

@@ -1,0 +1,33 @@
+package souvenir
+
+import (
+	"context"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// Tag is a tag that visible memories have.
+type Tag struct {
+	Name  string `json:"tag"`
+	Count int    `json:"count"` // memories that have it
+}
+
+// Tags returns the tags of the visible memories in some collections (none named: in all), the most frequent first.
+func (s *Store) Tags(ctx context.Context, collections ...string) ([]Tag, error) {
+	all := []Tag{}
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		selection, err := s.selection(tx, sc, Query{Collections: collections})
+		if err != nil {
+			return err
+		}
+		all = all[:0]
+		return tx.Each(func(row *sqlite.Rows) error {
+			var t Tag
+			err := row.Scan(&t.Name, &t.Count)
+			all = append(all, t)
+			return err
+		}, `SELECT t.tag, count(*) FROM memory_tag t JOIN memory m ON m.id = t.memory_id
+			WHERE m.partition_id IN (SELECT value FROM json_each(?)) GROUP BY t.tag ORDER BY count(*) DESC, t.tag`, selection.partitionList())
+	})
+	return all, err
+}

@@ -1,0 +1,250 @@
+package souvenir
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// UpdateMemory describes a change of a memory. Fields that are not set change nothing.
+type UpdateMemory struct {
+	Content *string // the new content; nil keeps it
+
+	// Metadata is a JSON merge patch (RFC 7396) of the memory's metadata as shown: keys replace, null removes, objects
+	// merge. The known keys (event_type, state, project_id, project_name, importance, classification, rule_type, tags,
+	// related_memory_ids) are patched in the same way. Another project moves the memory there.
+	Metadata map[string]any
+
+	// Embedding is the new content's vector, in a collection with OwnVectors.
+	Embedding []float32
+
+	// ExpectedRevision makes the update fail with ErrConflict when the memory has another revision: somebody else
+	// changed it since it was read. Zero means any.
+	ExpectedRevision int
+}
+
+// UpdateMemory changes a memory and keeps the state before as a revision. New content is embedded in the same commit.
+// An update that changes nothing makes no revision.
+func (s *Store) UpdateMemory(ctx context.Context, id string, u UpdateMemory) (Stored, error) {
+	if u.ExpectedRevision < 0 {
+		return Stored{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any", u.ExpectedRevision)
+	}
+	patch, err := canonical("metadata", u.Metadata)
+	if err != nil {
+		return Stored{}, err
+	}
+	var c *draft
+	switch {
+	case u.Content != nil:
+		if c, err = newContent(*u.Content, u.Embedding); err != nil {
+			return Stored{}, err
+		}
+	case u.Embedding != nil:
+		return Stored{}, invalid("embedding", "embedding comes without content; a vector belongs to the content it is of")
+	}
+	return s.change(ctx, id, u.ExpectedRevision, c, func(_ *memoryWriter, before attributes) (attributes, error) {
+		return before.patch(patch)
+	})
+}
+
+// newContent checks new content and the vector that comes with it, if any.
+func newContent(content string, vector []float32) (*draft, error) {
+	if err := checkContent(content); err != nil {
+		return nil, err
+	}
+	d := draft{content: content}
+	var err error
+	if vector != nil {
+		if d.vector, err = unitVector(vector, len(vector)); err != nil {
+			return nil, invalid("embedding", "embedding: %v", err)
+		}
+	}
+	return &d, nil
+}
+
+// change is what updates and restorations have in common: content (nil: stays as it is) is embedded, and then, in one
+// transaction, the memory gets it and the attributes that patch makes of those it has.
+func (s *Store) change(ctx context.Context, id string, expected int, content *draft, patch func(*memoryWriter, attributes) (attributes, error)) (Stored, error) {
+	if err := s.checkWritable(); err != nil {
+		return Stored{}, err
+	}
+	var warnings []string
+	if content != nil {
+		var err error
+		if content, warnings, err = s.embedChange(ctx, id, expected, content); err != nil {
+			return Stored{}, wrap(err)
+		}
+	}
+	var changed Stored
+	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		before, err := s.memoryForWriting(tx, sc, id)
+		if err != nil {
+			return err
+		}
+		if err := before.expect(expected); err != nil {
+			return err
+		}
+		w, err := s.newWriter(tx, sc)
+		if err != nil {
+			return err
+		}
+		after := before
+		if content != nil {
+			after.Content = content.content
+		}
+		a, err := patch(w, before.attributes())
+		if err == nil {
+			err = a.check()
+		}
+		if err != nil {
+			return err
+		}
+		after.setAttributes(a)
+		if changed, err = w.update(before, after, content); err != nil {
+			return err
+		}
+		if !changed.Indexed {
+			changed.Warnings = append(changed.Warnings, warnings...)
+		}
+		return w.flush()
+	})
+	if err == nil && !changed.Indexed {
+		s.worker.wake()
+	}
+	return changed, err
+}
+
+// embedChange embeds new content, unless the change cannot be made or the collection embeds no texts.
+func (s *Store) embedChange(ctx context.Context, id string, expected int, content *draft) (*draft, []string, error) {
+	drafts := []draft{*content}
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		m, err := s.memoryForWriting(tx, sc, id)
+		if err == nil {
+			err = m.expect(expected)
+		}
+		if err != nil {
+			return err
+		}
+		drafts[0].wordsOnly = m.ownVectors && content.vector == nil
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	warnings, err := s.embedDrafts(ctx, drafts, func(string, int, int) {})
+	return &drafts[0], warnings, err
+}
+
+// expect compares the revision with the one that a caller expects, 0 for any.
+func (m storedMemory) expect(revision int) error {
+	if revision == 0 || revision == m.Revision {
+		return nil
+	}
+	return newError(KindConflict, "expected_revision", "expected_revision is %d, but memory %s has revision %d; read it again and apply the change to that",
+		revision, show(m.ID), m.Revision)
+}
+
+func (m *Memory) setAttributes(a attributes) {
+	m.EventType, m.State, m.ProjectID, m.ProjectName = a.eventType, a.state, a.projectID, a.projectName
+	m.Importance, m.Classification, m.RuleType = a.importance, a.classification, a.ruleType
+	m.Tags, m.Related, m.Metadata = a.tags, a.related, a.own
+}
+
+// update writes a memory's new state over the one before. content holds the passages of new content; nil when the content
+// stays as it is.
+func (w *memoryWriter) update(before, after storedMemory, content *draft) (Stored, error) {
+	at, err := w.placeOf(before, after)
+	if err != nil {
+		return Stored{}, err
+	}
+	after.ProjectID, after.ProjectName = at.projectID, at.projectName
+	recontent := content != nil && (after.Content != before.Content || content.vector != nil)
+	if !recontent && reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) {
+		indexed, err := w.indexed(before.row)
+		return Stored{Memory: before.Memory, Indexed: indexed}, err
+	}
+	if err := w.keepRevision(before); err != nil {
+		return Stored{}, err
+	}
+	metadata, err := json.Marshal(orEmpty(after.Metadata))
+	if err != nil {
+		return Stored{}, err
+	}
+	now := max(w.store.now(), before.UpdatedAt.UnixMicro())
+	if _, err := w.tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?, classification = ?,
+			rule_type = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
+		at.partition, after.Content, null(after.EventType), null(after.State), null(string(after.Importance)), null(string(after.Classification)),
+		null(string(after.RuleType)), string(metadata), now, before.row); err != nil {
+		return Stored{}, err
+	}
+	retagged := !slices.Equal(after.Tags, before.Tags)
+	if retagged {
+		if err := w.replaceTags(before.row, after.Tags); err != nil {
+			return Stored{}, err
+		}
+	}
+	if !slices.Equal(after.Related, before.Related) {
+		if err := w.replaceLinks(before.row, after.Related); err != nil {
+			return Stored{}, err
+		}
+	}
+	var result Stored
+	if at.partition != before.partition || recontent || retagged {
+		if _, result.Warnings, err = w.rewritePassages(before, after, at, recontent, content); err != nil {
+			return Stored{}, err
+		}
+	}
+	if result.Indexed, err = w.indexed(before.row); err != nil {
+		return Stored{}, err
+	}
+	stored, err := w.store.memory(w.tx, w.sc, before.ID)
+	result.Memory = stored.Memory
+	return result, err
+}
+
+// indexed reports whether a memory is found by meaning: no passage with words in it lacks a vector.
+func (w *memoryWriter) indexed(memory int64) (bool, error) {
+	var indexed bool
+	err := w.tx.QueryRow(`SELECT NOT EXISTS (SELECT 1 FROM passage WHERE memory_id = ? AND vector IS NULL AND NOT blank)`, memory).Scan(&indexed)
+	return indexed, err
+}
+
+// placeOf returns where the memory goes: where it is, or into its collection's partition of another project.
+func (w *memoryWriter) placeOf(before, after storedMemory) (*place, error) {
+	project := before.project
+	if after.ProjectID != before.ProjectID || after.ProjectName != before.ProjectName {
+		if before.Owner != w.store.access.User {
+			return nil, newError(KindForbidden, "project_id", "memory %s belongs to %s; only its owner can move it to another project", show(before.ID), show(before.Owner))
+		}
+		var err error
+		if project, err = w.store.projectForWriting(w.tx, w.sc, after.ProjectID, after.ProjectName); err != nil {
+			return nil, err
+		}
+	}
+	return w.partition(before.collection, project)
+}
+
+// rewritePassages writes the passages anew: for new content, another place, or other tags. Where the content stays, so
+// do the vectors.
+func (w *memoryWriter) rewritePassages(before, after storedMemory, at *place, recontent bool, content *draft) (bool, []string, error) {
+	var passages []passage
+	var own []float32
+	if recontent {
+		passages, own = content.passages, content.vector
+	} else {
+		var err error
+		if passages, err = w.storedPassages(before); err != nil {
+			return false, nil, err
+		}
+		if at.ownProfile != 0 && len(passages) > 0 {
+			own = passages[0].vector
+		}
+	}
+	if _, err := w.tx.Exec(`DELETE FROM passage WHERE memory_id = ?`, before.row); err != nil {
+		return false, nil, err
+	}
+	return w.addPassages(before.row, at, passages, own, after.Tags)
+}

@@ -1,0 +1,166 @@
+package souvenir
+
+import (
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// memoryWriter writes memories within one transaction. It remembers where things go, so that storing many costs no
+// more look-ups than it must.
+type memoryWriter struct {
+	store      *Store
+	tx         *sqlite.Tx
+	sc         scope
+	target     int64 // profile that new vectors must have; another process may have set another one than ours
+	places     map[placeName]*place
+	partitions map[int64]*place
+}
+
+// placeName is where callers say that a memory goes; place is where that is.
+type placeName struct{ collection, projectID, projectName string }
+
+type place struct {
+	partition              int64
+	collection             string
+	projectID, projectName string
+	ownProfile             int64 // profile of the collection's own vectors; 0 for none
+	ownSize                int   // their dimensions
+	first, next            int64 // number of the partition's next passage: in the file, and now
+}
+
+func (s *Store) newWriter(tx *sqlite.Tx, sc scope) (*memoryWriter, error) {
+	target, err := setting(tx, settingTarget)
+	return &memoryWriter{store: s, tx: tx, sc: sc, target: target, places: map[placeName]*place{}, partitions: map[int64]*place{}}, err
+}
+
+// flush writes what was counted in memory. It must be called before the transaction ends.
+func (w *memoryWriter) flush() error {
+	for _, p := range w.partitions {
+		if p.next == p.first {
+			continue
+		}
+		if _, err := w.tx.Exec(`UPDATE partition SET next_passage = ? WHERE id = ?`, p.next, p.partition); err != nil {
+			return err
+		}
+		p.first = p.next
+	}
+	return nil
+}
+
+// place finds the partition for one of the caller's collections and a project, and makes what is missing of it.
+func (w *memoryWriter) place(collection, projectID, projectName string) (*place, error) {
+	name := placeName{collection, projectID, projectName}
+	if p, ok := w.places[name]; ok {
+		return p, nil
+	}
+	row, _, found, err := ownCollection(w.tx, w.sc, collection)
+	if err != nil {
+		return nil, err
+	}
+	if !found && collection == DefaultCollection {
+		row, err = w.store.addCollection(w.tx, w.sc, NewCollection{Name: DefaultCollection})
+	} else if !found {
+		err = w.store.unknownCollection(w.tx, w.sc, collection)
+	}
+	if err != nil {
+		return nil, err
+	}
+	project, err := w.store.projectForWriting(w.tx, w.sc, projectID, projectName)
+	if err != nil {
+		return nil, err
+	}
+	if w.sc.limited && !slices.Contains(w.sc.projects, project) {
+		w.sc.projects = append(w.sc.projects, project) // the view is for this project, and it has just been made
+	}
+	p, err := w.partition(row, project)
+	if err == nil {
+		w.places[name] = p
+	}
+	return p, err
+}
+
+// partition returns the place of a collection and a project (0: none), by row.
+func (w *memoryWriter) partition(collection, project int64) (*place, error) {
+	var projectArg any
+	if project != 0 {
+		projectArg = project
+	}
+	if _, err := w.tx.Exec(`INSERT INTO partition (collection_id, project_id) SELECT ?, ?
+		WHERE NOT EXISTS (SELECT 1 FROM partition WHERE collection_id = ? AND ifnull(project_id, 0) = ?)`,
+		collection, projectArg, collection, project); err != nil {
+		return nil, err
+	}
+	rows, err := sqlite.Column[int64](w.tx, `SELECT id FROM partition WHERE collection_id = ? AND ifnull(project_id, 0) = ?`, collection, project)
+	if err != nil {
+		return nil, err
+	}
+	return w.placeByRow(rows[0])
+}
+
+// placeByRow returns the place of a partition.
+func (w *memoryWriter) placeByRow(partition int64) (*place, error) {
+	if known, ok := w.partitions[partition]; ok {
+		return known, nil
+	}
+	var p place
+	err := w.tx.QueryRow(`SELECT p.id, p.next_passage, c.name, ifnull(c.own_profile, 0), ifnull(f.dimensions, 0), ifnull(j.uid, ''), ifnull(j.name, '')
+		FROM partition p JOIN collection c ON c.id = p.collection_id
+		LEFT JOIN profile f ON f.id = c.own_profile LEFT JOIN project j ON j.id = p.project_id
+		WHERE p.id = ?`, partition).
+		Scan(&p.partition, &p.first, &p.collection, &p.ownProfile, &p.ownSize, &p.projectID, &p.projectName)
+	if err != nil {
+		return nil, err
+	}
+	p.next = p.first
+	w.partitions[partition] = &p
+	return &p, nil
+}
+
+func (w *memoryWriter) addTags(memory int64, tags []string) error {
+	for i, tag := range tags {
+		if _, err := w.tx.Exec(`INSERT INTO memory_tag (memory_id, tag, position) VALUES (?, ?, ?)`, memory, tag, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *memoryWriter) replaceTags(memory int64, tags []string) error {
+	if _, err := w.tx.Exec(`DELETE FROM memory_tag WHERE memory_id = ?`, memory); err != nil {
+		return err
+	}
+	return w.addTags(memory, tags)
+}
+
+// addLinks links a memory to others, which must be visible to the caller.
+func (w *memoryWriter) addLinks(memory int64, related []string) error {
+	condition, args := w.sc.visible()
+	for i, id := range related {
+		targets, err := sqlite.Column[int64](w.tx, `SELECT m.id `+fromMemory+` WHERE m.uid = ? AND `+condition, append([]any{id}, args...)...)
+		if err != nil {
+			return err
+		}
+		switch {
+		case len(targets) == 0:
+			return newError(KindNotFound, "related_memory_ids", "related_memory_ids[%d] is %s, which is no memory that can be seen here", i, show(id))
+		case targets[0] == memory:
+			return invalid("related_memory_ids", "related_memory_ids[%d] is the memory itself (%s); a memory is related to others", i, show(id))
+		}
+		if _, err := w.tx.Exec(`INSERT INTO memory_link (memory_id, related_id, position) VALUES (?, ?, ?)
+			ON CONFLICT DO UPDATE SET position = excluded.position`, memory, targets[0], i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replaceLinks replaces the links that the caller can see and leaves the others alone.
+func (w *memoryWriter) replaceLinks(memory int64, related []string) error {
+	condition, args := w.sc.visible()
+	if _, err := w.tx.Exec(`DELETE FROM memory_link WHERE memory_id = ? AND related_id IN (SELECT m.id `+fromMemory+` WHERE `+condition+`)`,
+		append([]any{memory}, args...)...); err != nil {
+		return err
+	}
+	return w.addLinks(memory, related)
+}
