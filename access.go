@@ -110,10 +110,10 @@ func (sc scope) limit(condition string, args ...any) (string, []any) {
 	for _, row := range sc.projects {
 		args = append(args, row)
 	}
-	return condition + ` AND p.project_id IN (` + placeholders(len(sc.projects)) + `)`, args
+	return condition + ` AND p.project_id IN (` + questionMarks(len(sc.projects)) + `)`, args
 }
 
-// placeholders returns n question marks: "?, ?, ?".
-func placeholders(n int) string {
+// questionMarks returns n question marks: "?, ?, ?".
+func questionMarks(n int) string {
 	return strings.TrimSuffix(strings.Repeat("?, ", n), ", ")
 }

@@ -258,7 +258,7 @@ func (s *Store) selection(tx *sqlite.Tx, sc scope, q Query) (selection, error) {
 		}
 	}
 	if len(collections) > 0 {
-		condition += ` AND c.name IN (` + placeholders(len(collections)) + `)`
+		condition += ` AND c.name IN (` + questionMarks(len(collections)) + `)`
 		args = append(args, anys(collections)...)
 	}
 	if q.ProjectID != "" || q.ProjectName != "" {
