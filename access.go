@@ -48,7 +48,7 @@ func (s *Store) scope(tx *sqlite.Tx) (scope, error) {
 		return sc, err
 	}
 	for _, id := range s.access.Projects {
-		p, err := findProject(tx, sc.user, id, "")
+		p, err := findProject(tx, scope{user: sc.user}, id, "")
 		if errors.Is(err, ErrInvalid) {
 			continue // two projects are shared under this id, and the limit does not say which: neither
 		}

@@ -663,3 +663,78 @@ func TestScoresTellNothingOfOthersMemories(t *testing.T) {
 		})
 	}
 }
+
+// A reader of a project must not find out, by filters, that a memory there links to one outside it.
+func TestFiltersByLinksTellNothingOfInvisibleMemories(t *testing.T) {
+	s, err := Open(t.Context(), ":memory:", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	anna, ben := s.As(Access{User: "anna"}), s.As(Access{User: "ben"})
+	private, err := anna.AddMemory(t.Context(), NewMemory{Content: "private"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := anna.AddMemory(t.Context(), NewMemory{Content: "shared", ProjectID: "p", Related: []string{private.ID}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ben.AddMemory(t.Context(), NewMemory{Content: "mine"}); err != nil {
+		t.Fatal(err)
+	}
+	err = s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at)
+			SELECT j.id, u.id, 'reader', 0 FROM project j, user u WHERE j.uid = 'p' AND u.uid = 'ben'`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		filter    Filter
+		anna, ben int
+	}{
+		{Filter{"related_memory_ids": private.ID}, 1, 0},
+		{Filter{"related_memory_ids": Condition{AtLeast: "0"}}, 1, 0},
+		{Filter{"related_memory_ids": nil, "project_id": "p"}, 0, 1},
+		{Filter{"related_memory_ids": Not(private.ID), "project_id": "p"}, 0, 1},
+	} {
+		for _, view := range []struct {
+			*Store
+			want int
+		}{{anna, c.anna}, {ben, c.ben}} {
+			results, err := view.Search(t.Context(), Query{Filter: c.filter})
+			if err != nil || results.Total != view.want {
+				t.Errorf("%s finds %d with %v (%v), want %d", view.access.User, results.Total, c.filter, err, view.want)
+			}
+		}
+	}
+}
+
+// A view that is limited to one project must not learn the name of another from an error.
+func TestLimitedViewsLearnNothingFromErrorsAboutProjects(t *testing.T) {
+	s, err := Open(t.Context(), ":memory:", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	for id, name := range map[string]string{"p1": "open", "p2": "secret merger"} {
+		if _, err := s.AddMemory(t.Context(), NewMemory{Content: "x", ProjectID: id, ProjectName: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limited := s.As(Access{Projects: []string{"p1"}})
+	for _, q := range []Query{{ProjectID: "p2", ProjectName: "zz"}, {ProjectID: "zz", ProjectName: "secret merger"}} {
+		results, err := limited.Search(t.Context(), q)
+		if err != nil || results.Total != 0 {
+			t.Errorf("%+v answers %d, %v", q, results.Total, err)
+		}
+		_, err = limited.AddMemory(t.Context(), NewMemory{Content: "x", ProjectID: q.ProjectID, ProjectName: q.ProjectName})
+		if !errors.Is(err, ErrForbidden) || strings.Contains(strings.ReplaceAll(err.Error(), q.ProjectID+q.ProjectName, ""), "secret") {
+			t.Errorf("storing with %+v: %v", q, err)
+		}
+	}
+	if _, err := s.As(Access{Projects: []string{""}}).AddMemory(t.Context(), NewMemory{Content: "x", ProjectName: "any"}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a limit without a name stores: %v", err)
+	}
+}

@@ -11,9 +11,10 @@ import (
 
 // rankOnDisk answers a query as [index.Index.Search] does, from the file alone: full text finds the passages that share
 // words, sqlite-vec computes every cosine similarity, and the same formulas score them. It serves stores that are too
-// large for memory, and those whose index is still loading.
-func rankOnDisk(tx *sqlite.Tx, q index.Query) ([]index.Hit, int, error) {
-	d := diskRanking{tx: tx, q: q, candidates: map[int64]*candidate{}}
+// large for memory, and those whose index is still loading. Where more than maxMatches passages of a partition share words
+// with the query, only the best of them by FTS5's ranking are scored by words.
+func rankOnDisk(tx *sqlite.Tx, profile int64, q index.Query) ([]index.Hit, int, error) {
+	d := diskRanking{tx: tx, profile: profile, q: q, candidates: map[int64]*candidate{}}
 	for _, step := range []func() error{d.measure, d.matchWords, d.compareVectors} {
 		if err := step(); err != nil {
 			return nil, 0, err
@@ -29,6 +30,7 @@ const maxMatches = 5000
 
 type diskRanking struct {
 	tx         *sqlite.Tx
+	profile    int64 // of the vectors that may be compared, besides callers' own
 	q          index.Query
 	stats      index.Stats
 	candidates map[int64]*candidate // by passage
@@ -157,7 +159,8 @@ func (d *diskRanking) compareVectors() error {
 			}
 			return nil
 		}, `SELECT p.id, p.memory_id, m.uid, vec_distance_cosine(p.vector, ?) FROM passage p JOIN memory m ON m.id = p.memory_id
-			WHERE p.id BETWEEN ? AND ? AND length(p.vector) = ?`, blob, first, last, len(blob))
+			WHERE p.id BETWEEN ? AND ? AND length(p.vector) = ? AND (p.profile_id = ? OR p.profile_id IN (SELECT id FROM profile WHERE model = ?))`,
+			blob, first, last, len(blob), d.profile, OwnVectors)
 		if err != nil {
 			return err
 		}

@@ -75,19 +75,18 @@ type field struct {
 
 // knownFields are the keys that are columns. Everything else is a key of the caller's own metadata.
 var knownFields = map[string]field{
-	"event_type":         column("m.event_type", textValue),
-	"state":              column("m.state", textValue),
-	"importance":         column("m.importance", textValue),
-	"classification":     column("m.classification", textValue),
-	"rule_type":          column("m.rule_type", textValue),
-	"project_id":         column("(SELECT j.uid FROM project j WHERE j.id = p.project_id)", textValue),
-	"project_name":       column("(SELECT j.name FROM project j WHERE j.id = p.project_id)", textValue),
-	"collection_name":    column("c.name", textValue),
-	"id":                 column("m.uid", textValue),
-	"created_at":         column("m.created_at", timeValue),
-	"updated_at":         column("m.updated_at", timeValue),
-	"tags":               list(`SELECT t.memory_id FROM memory_tag t`, `t.tag`),
-	"related_memory_ids": list(`SELECT l.memory_id FROM memory_link l JOIN memory r ON r.id = l.related_id`, `r.uid`),
+	"event_type":      column("m.event_type", textValue),
+	"state":           column("m.state", textValue),
+	"importance":      column("m.importance", textValue),
+	"classification":  column("m.classification", textValue),
+	"rule_type":       column("m.rule_type", textValue),
+	"project_id":      column("(SELECT j.uid FROM project j WHERE j.id = p.project_id)", textValue),
+	"project_name":    column("(SELECT j.name FROM project j WHERE j.id = p.project_id)", textValue),
+	"collection_name": column("c.name", textValue),
+	"id":              column("m.uid", textValue),
+	"created_at":      column("m.created_at", timeValue),
+	"updated_at":      column("m.updated_at", timeValue),
+	"tags":            list(`SELECT t.memory_id FROM memory_tag t WHERE true`, `t.tag`),
 }
 
 const amongBound = ` IN (SELECT value FROM json_each(?))`
@@ -101,18 +100,26 @@ func column(expression string, value func(any) (any, error)) field {
 	}
 }
 
-// list compares the rows of another table, selected as the memories they belong to: one that fits is enough.
-func list(memories, expression string) field {
+// list compares the rows of another table, selected as the memories they belong to: one that fits is enough. The
+// selection ends in a condition, for which args are bound.
+func list(memories, expression string, args ...any) field {
 	return field{
 		value: textValue,
 		anyOf: func(list string) (string, []any) {
-			return `m.id IN (` + memories + ` WHERE ` + expression + amongBound + `)`, []any{list}
+			return `m.id IN (` + memories + ` AND ` + expression + amongBound + `)`, append(slices.Clone(args), list)
 		},
 		compare: func(operator string, bound any) (string, []any) {
-			return `m.id IN (` + memories + ` WHERE ` + expression + operator + ` ?)`, []any{bound}
+			return `m.id IN (` + memories + ` AND ` + expression + operator + ` ?)`, append(slices.Clone(args), bound)
 		},
-		isSet: func() (string, []any) { return `m.id IN (` + memories + `)`, nil },
+		isSet: func() (string, []any) { return `m.id IN (` + memories + `)`, args },
 	}
+}
+
+// links compares the ids of related memories, of those only that the caller can see.
+func (sc scope) links() field {
+	visible, args := sc.visible()
+	return list(`SELECT l.memory_id FROM memory_link l JOIN memory r ON r.id = l.related_id JOIN partition p ON p.id = r.partition_id
+		JOIN collection c ON c.id = p.collection_id WHERE `+visible, `r.uid`, args...)
 }
 
 // metadataField compares a key of the caller's own metadata: text with text, numbers and booleans (as 1 and 0) with
@@ -139,7 +146,7 @@ func metadataField(key string) field {
 }
 
 // compile turns the filter into one SQL condition on m, p and c, and its arguments. An empty filter gives "".
-func (f Filter) compile() (string, []any, error) {
+func (f Filter) compile(sc scope) (string, []any, error) {
 	if len(f) > maxConditions {
 		return "", nil, newError(KindTooLarge, "filter", "filter has %d keys; at most %d are allowed", len(f), maxConditions)
 	}
@@ -156,6 +163,8 @@ func (f Filter) compile() (string, []any, error) {
 		b := conditionBuilder{field: metadataField(key)}
 		if known, ok := knownFields[key]; ok {
 			b.field = known
+		} else if key == "related_memory_ids" {
+			b.field = sc.links()
 		}
 		if err := b.build(c); err != nil {
 			kind := KindInvalid

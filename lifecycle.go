@@ -146,13 +146,30 @@ func pendingPassages(tx *sqlite.Tx, partitions string, limit int) (n int, err er
 	return n, err
 }
 
+// superseded reports whether another process has changed the store to another model since this one opened it.
+func (s *Store) superseded(ctx context.Context) (superseded bool, err error) {
+	err = s.read(ctx, func(tx *sqlite.Tx, _ scope) error {
+		target, err := setting(tx, settingTarget)
+		superseded = target != s.profile && !s.db.ReadOnly()
+		return err
+	})
+	return superseded, err
+}
+
 // WaitEmbedded waits until every passage visible through this view has its vector, and the store has changed to its
-// embedder's model. It returns the context's error if that comes first, and ErrReadOnly if it will never come.
+// embedder's model. It returns the context's error if that comes first, ErrReadOnly or ErrConflict
+// if it will never come. A failing embedder is waited for.
 func (s *Store) WaitEmbedded(ctx context.Context) error {
 	s.worker.wake()
 	for {
 		e, err := s.Embedding(ctx)
 		if err != nil || e.Pending == 0 && !e.Changing {
+			return err
+		}
+		if superseded, err := s.superseded(ctx); err != nil || superseded {
+			if err == nil {
+				err = newError(KindConflict, "", "another process has changed the store to another embedding model than %s; close and open the store to change it back", show(e.Model))
+			}
 			return err
 		}
 		if s.db.ReadOnly() {

@@ -19,7 +19,7 @@ type liveIndex struct {
 	atOnce int64 // passages; see loadAtOnce
 	log    *slog.Logger
 
-	mu      sync.Mutex // held while the index is brought up to date
+	turn    chan struct{} // holds one token: whoever has it brings the index up to date
 	ix      *index.Index
 	seq     int64 // the newest change that ix knows
 	tooBig  bool
@@ -30,12 +30,13 @@ type liveIndex struct {
 	done       sync.WaitGroup
 }
 
-// loadAtOnce is how many passages a search loads itself; for more it searches on disk while they are loaded in the
-// background. Loading that many takes about as long as searching them on disk.
-const loadAtOnce = 20_000
+// loadAtOnce is how many passages, or changes, a search loads itself; for more it searches on disk while they are loaded
+// in the background.
+const loadAtOnce = 2_000
 
 func newLiveIndex(limit int64, log *slog.Logger) *liveIndex {
-	l := &liveIndex{limit: limit, atOnce: loadAtOnce, log: log, seq: -1}
+	l := &liveIndex{limit: limit, atOnce: loadAtOnce, log: log, seq: -1, turn: make(chan struct{}, 1)}
+	l.turn <- struct{}{}
 	l.background, l.cancel = context.WithCancel(context.Background())
 	return l
 }
@@ -43,9 +44,8 @@ func newLiveIndex(limit int64, log *slog.Logger) *liveIndex {
 // stop ends a load that is under way and waits for it.
 func (l *liveIndex) stop() {
 	l.cancel()
-	l.mu.Lock()
-	l.loading = true // none begins any more
-	l.mu.Unlock()
+	<-l.turn // whoever has it next sees the context's end, and begins no load any more
+	l.turn <- struct{}{}
 	l.done.Wait()
 }
 
@@ -59,8 +59,12 @@ func (l *liveIndex) current(tx *sqlite.Tx, s *shared) (*index.Index, error) {
 	if err := tx.QueryRow(`SELECT ifnull((SELECT min(seq) FROM change), 0), ifnull((SELECT max(seq) FROM change), 0)`).Scan(&first, &last); err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	select {
+	case <-l.turn:
+		defer func() { l.turn <- struct{}{} }()
+	case <-tx.Context().Done():
+		return nil, tx.Context().Err()
+	}
 	switch {
 	case l.tooBig:
 		return nil, nil
@@ -78,6 +82,10 @@ func (l *liveIndex) catchUp(tx *sqlite.Tx, s *shared, last int64) (*index.Index,
 	if err != nil {
 		return nil, err
 	}
+	if int64(len(rows)) > l.atOnce {
+		l.loadInBackground(s)
+		return nil, nil
+	}
 	if err := fill(tx, s, l.ix, rows); err != nil {
 		return nil, err
 	}
@@ -87,17 +95,12 @@ func (l *liveIndex) catchUp(tx *sqlite.Tx, s *shared, last int64) (*index.Index,
 
 // loadAll builds the index anew: now if it is small, else in the background.
 func (l *liveIndex) loadAll(tx *sqlite.Tx, s *shared, last int64) (*index.Index, error) {
-	if l.loading {
-		return nil, nil
-	}
 	var passages int64
 	if err := tx.QueryRow(`SELECT ifnull(sum(passages), 0) FROM partition`).Scan(&passages); err != nil {
 		return nil, err
 	}
 	if passages > l.atOnce {
-		l.loading = true
-		l.done.Add(1)
-		go l.loadInBackground(s)
+		l.loadInBackground(s)
 		return nil, nil
 	}
 	ix := index.New()
@@ -108,9 +111,19 @@ func (l *liveIndex) loadAll(tx *sqlite.Tx, s *shared, last int64) (*index.Index,
 	return l.fitting(ix), nil
 }
 
-// loadInBackground reads the file in steps, each a transaction of its own, so that no long snapshot keeps the log of
-// changes from being folded into the file. What changes meanwhile is read again by catchUp.
+// loadInBackground begins a load of everything, unless one is under way. The caller has the turn.
 func (l *liveIndex) loadInBackground(s *shared) {
+	if l.loading || l.background.Err() != nil {
+		return
+	}
+	l.loading = true
+	l.done.Add(1)
+	go l.load(s)
+}
+
+// load reads the file in steps, each a transaction of its own, so that no long snapshot keeps the log of
+// changes from being folded into the file. What changes meanwhile is read again by catchUp.
+func (l *liveIndex) load(s *shared) {
 	defer l.done.Done()
 	ix := index.New()
 	var seq, after int64
@@ -128,8 +141,8 @@ func (l *liveIndex) loadInBackground(s *shared) {
 			return fill(tx, s, ix, rows)
 		})
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	<-l.turn
+	defer func() { l.turn <- struct{}{} }()
 	l.loading = false
 	switch {
 	case errors.Is(err, context.Canceled) || errors.Is(err, sqlite.ErrClosed):

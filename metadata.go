@@ -57,7 +57,7 @@ func canonical(argument string, object map[string]any) (map[string]any, error) {
 		return nil, invalid(argument, "%s is not JSON: %v", argument, err)
 	}
 	if len(encoded) > 2*MaxMetadata {
-		return nil, newError(KindTooLarge, argument, "%s is %d bytes as JSON; at most %d are allowed", argument, len(encoded), MaxMetadata)
+		return nil, newError(KindTooLarge, argument, "%s is %d bytes as JSON; at most %d are allowed, tags and links aside", argument, len(encoded), MaxMetadata)
 	}
 	decoded, err := decodeObject(encoded)
 	if err != nil {

@@ -21,7 +21,7 @@ type Options struct {
 	Readers int
 
 	// IndexMemory bounds the memory, in bytes, of the search index that is held beside the file. Past it, and while a
-	// large index is still loading, search runs on disk: the same results, more slowly. Zero means 1 GiB (about
+	// large index is still loading, search runs on disk: the same ranking, more slowly. Zero means 1 GiB (about
 	// 500,000 short memories of the built-in model); a negative value means no index in memory at all.
 	IndexMemory int64
 

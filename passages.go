@@ -1,7 +1,6 @@
 package souvenir
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -91,8 +90,13 @@ func (w *memoryWriter) addPassages(memory int64, at *place, passages []passage, 
 			vector, profile = own, any(at.ownProfile)
 		case at.ownProfile != 0 || p.blank:
 			vector, profile = nil, nil
-		case cmp.Or(p.profile, w.store.profile) != w.target:
-			vector = nil // the store is changing to another model, or another process has changed it: embedded later
+		case w.target != w.store.profile:
+			// Another process has changed the model. This one's splitting and vectors are not the new model's: the
+			// passages stay this model's, and the other process is told to go through the memories once more.
+			profile, w.outdated, indexed = any(w.store.profile), true, false
+			if p.profile != 0 && p.profile != w.store.profile {
+				vector = nil
+			}
 		}
 		if vector == nil && !p.blank {
 			indexed = false

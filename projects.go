@@ -26,7 +26,8 @@ func (p projectRow) ref() string {
 // findProject looks a project up as callers name it, among those that the user owns or is member of: by id (own first,
 // then shared; OWNER/ID decides between two shared ones), else by name. Nil means unknown. Id and name that disagree,
 // and a name or id that two projects share, are errors.
-func findProject(tx *sqlite.Tx, user int64, id, name string) (*projectRow, error) {
+// A limited view knows of its own projects only, also in errors.
+func findProject(tx *sqlite.Tx, sc scope, id, name string) (*projectRow, error) {
 	argument, value := "project_id", id
 	condition, args := `(j.uid = ? OR u.uid || '/' || j.uid = ?)`, []any{id, id}
 	if id == "" {
@@ -40,9 +41,12 @@ func findProject(tx *sqlite.Tx, user int64, id, name string) (*projectRow, error
 		candidates = append(candidates, p)
 		return err
 	}, `SELECT j.id, j.uid, j.name, u.uid, j.owner_id = ? FROM project j JOIN user u ON u.id = j.owner_id
-		WHERE j.id IN (`+sharedWith+`) AND `+condition+` ORDER BY j.id`, append([]any{user, user, user}, args...)...)
+		WHERE j.id IN (`+sharedWith+`) AND `+condition+` ORDER BY j.id`, append([]any{sc.user, sc.user, sc.user}, args...)...)
 	if err != nil {
 		return nil, err
+	}
+	if sc.limited {
+		candidates = slices.DeleteFunc(candidates, func(p projectRow) bool { return !slices.Contains(sc.projects, p.row) })
 	}
 	if slices.ContainsFunc(candidates, func(p projectRow) bool { return p.own }) {
 		candidates = slices.DeleteFunc(candidates, func(p projectRow) bool { return !p.own })
@@ -61,7 +65,7 @@ func findProject(tx *sqlite.Tx, user int64, id, name string) (*projectRow, error
 	case len(candidates) == 1:
 		return &candidates[0], nil
 	case id != "" && name != "":
-		named, err := findProject(tx, user, "", name)
+		named, err := findProject(tx, sc, "", name)
 		if err != nil || named == nil {
 			return nil, err
 		}
@@ -69,15 +73,6 @@ func findProject(tx *sqlite.Tx, user int64, id, name string) (*projectRow, error
 			show(name), show(id), show(named.ref()))
 	}
 	return nil, nil
-}
-
-// project finds the project that a read names, within the limits of the view. Nil means that nothing is to be seen.
-func (sc scope) project(tx *sqlite.Tx, id, name string) (*projectRow, error) {
-	p, err := findProject(tx, sc.user, id, name)
-	if err != nil || p == nil || sc.limited && !slices.Contains(sc.projects, p.row) {
-		return nil, err
-	}
-	return p, nil
 }
 
 // projectForWriting finds the project that a write names and makes an unknown one for the caller: an unknown id becomes
@@ -93,15 +88,18 @@ func (s *Store) projectForWriting(tx *sqlite.Tx, sc scope, id, name string) (int
 			return 0, newError(KindForbidden, "project_id", "this view is limited to the projects %s; name one of them", oneOf(s.access.Projects))
 		}
 	}
-	p, err := findProject(tx, sc.user, id, name)
+	p, err := findProject(tx, sc, id, name)
 	if err != nil {
 		return 0, err
 	}
-	if sc.limited && (p != nil && !slices.Contains(sc.projects, p.row) || p == nil && !slices.Contains(s.access.Projects, id)) {
+	if sc.limited && p == nil && (id == "" || !slices.Contains(s.access.Projects, id)) {
 		return 0, newError(KindForbidden, "project_id", "this view is limited to the projects %s; %s is none of them",
 			oneOf(s.access.Projects), show(id+name))
 	}
 	if p == nil {
+		if _, err := findProject(tx, scope{user: sc.user}, id, name); sc.limited && err != nil {
+			return 0, err // two projects have the id that the view is limited to
+		}
 		return s.addProject(tx, sc, id, name)
 	}
 	writable, err := sqlite.Column[int64](tx, `SELECT 1 WHERE ? IN (`+writableBy+`)`, p.row, sc.user, sc.user)

@@ -83,15 +83,18 @@ func (w *worker) embedAnew(memories []outdated) error {
 		m.passages = split(m.content, maxInput(w.s.embedder))
 		for j := range m.passages {
 			p := &m.passages[j]
+			if p.blank {
+				continue
+			}
 			texts, into = append(texts, m.content[p.start:p.start+p.length]), append(into, p)
 		}
 	}
-	vectors, err := w.s.embed(w.ctx, ForDocument, texts, nil)
-	if err != nil {
+	vectors, err := w.embedEach(texts)
+	if vectors == nil && err != nil {
 		return err
 	}
 	for i, v := range vectors {
-		into[i].vector = v
+		into[i].vector = v // nil for a refused text: it waits under the new profile, and keeps nothing else from changing
 	}
 	return w.s.db.Write(w.ctx, func(tx *sqlite.Tx) error {
 		writer, err := (&Store{shared: w.s}).newWriter(tx, scope{})

@@ -149,7 +149,7 @@ func (s *Store) rank(tx *sqlite.Tx, r *ranking) ([]index.Hit, int, error) {
 		return nil, 0, err
 	}
 	if ix == nil {
-		return rankOnDisk(tx, r.Query)
+		return rankOnDisk(tx, s.profile, r.Query)
 	}
 	return ix.Search(tx.Context(), r.Query)
 }

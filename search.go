@@ -244,7 +244,7 @@ func (sel selection) partitionList() string {
 // selection resolves the collections, the project and the filters of a query.
 func (s *Store) selection(tx *sqlite.Tx, sc scope, q Query) (selection, error) {
 	var sel selection
-	if err := sel.addFilters(q); err != nil {
+	if err := sel.addFilters(sc, q); err != nil {
 		return sel, err
 	}
 	condition, args := sc.visible()
@@ -265,7 +265,7 @@ func (s *Store) selection(tx *sqlite.Tx, sc scope, q Query) (selection, error) {
 		if err := checkProject(q.ProjectID, q.ProjectName); err != nil {
 			return sel, err
 		}
-		project, err := sc.project(tx, q.ProjectID, q.ProjectName)
+		project, err := findProject(tx, sc, q.ProjectID, q.ProjectName)
 		if err != nil {
 			return sel, err
 		}
@@ -289,10 +289,10 @@ func (s *Store) selection(tx *sqlite.Tx, sc scope, q Query) (selection, error) {
 // maxCollections bounds how many collections one search may name.
 const maxCollections = 100
 
-func (sel *selection) addFilters(q Query) error {
+func (sel *selection) addFilters(sc scope, q Query) error {
 	var parts []string
 	add := func(f Filter) error {
-		condition, args, err := f.compile()
+		condition, args, err := f.compile(sc)
 		if err == nil && condition != "" {
 			parts, sel.args = append(parts, condition), append(sel.args, args...)
 		}

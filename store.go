@@ -151,6 +151,11 @@ func (s *Store) checkWritable() error {
 	if s.access.ReadOnly {
 		return newError(KindReadOnly, "", "this view of the store is for reading only")
 	}
+	for _, id := range s.access.Projects {
+		if err := checkName("project_id", id); err != nil {
+			return err
+		}
+	}
 	return checkName("user", s.access.User)
 }
 

@@ -205,10 +205,12 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 	return result, err
 }
 
-// indexed reports whether a memory is found by meaning: no passage with words in it lacks a vector.
+// indexed reports whether a memory is found by meaning: no passage with words in it lacks a vector of
+// the model that the store has or changes to.
 func (w *memoryWriter) indexed(memory int64) (bool, error) {
 	var indexed bool
-	err := w.tx.QueryRow(`SELECT NOT EXISTS (SELECT 1 FROM passage WHERE memory_id = ? AND vector IS NULL AND NOT blank)`, memory).Scan(&indexed)
+	err := w.tx.QueryRow(`SELECT NOT EXISTS (SELECT 1 FROM passage WHERE memory_id = ? AND NOT blank AND (vector IS NULL
+		OR profile_id <> ? AND profile_id NOT IN (SELECT id FROM profile WHERE model = ?)))`, memory, w.target, OwnVectors).Scan(&indexed)
 	return indexed, err
 }
 
@@ -239,8 +241,12 @@ func (w *memoryWriter) rewritePassages(before, after storedMemory, at *place, re
 		if passages, err = w.storedPassages(before); err != nil {
 			return false, nil, err
 		}
-		if at.ownProfile != 0 && len(passages) > 0 {
+		switch {
+		case len(passages) == 0:
+		case at.ownProfile != 0:
 			own = passages[0].vector
+		case passages[0].profile != w.target && w.target == w.store.profile:
+			passages = split(after.Content, maxInput(w.store.embedder)) // cut for another model
 		}
 	}
 	if _, err := w.tx.Exec(`DELETE FROM passage WHERE memory_id = ?`, before.row); err != nil {

@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -85,18 +86,43 @@ func (w *worker) run() {
 	}
 }
 
-// work does all there is to do.
+// work does all there is to do. What the embedder refuses does not keep it from the rest.
 func (w *worker) work() error {
+	after, first := int64(0), error(nil)
 	for {
-		worked, err := w.embedPending()
-		if err != nil {
-			return err
+		last, err := w.embedPending(after)
+		if w.ctx.Err() != nil {
+			return w.ctx.Err()
 		}
-		if !worked {
+		first = cmp.Or(first, err)
+		if last == 0 {
 			break
 		}
+		after = last
 	}
-	return w.changeModel()
+	return cmp.Or(w.changeModel(), first)
+}
+
+// embedEach embeds texts; if that fails, one by one, so that a text which the embedder refuses costs no other its
+// vector. It returns nil for those refused, and an error when something failed; vectors are nil when all did.
+func (w *worker) embedEach(texts []string) ([][]float32, error) {
+	vectors, err := w.s.embed(w.ctx, ForDocument, texts, nil)
+	if err == nil || len(texts) == 1 || w.ctx.Err() != nil {
+		return vectors, err
+	}
+	vectors, some := make([][]float32, len(texts)), false
+	for i := range texts {
+		if one, err := w.s.embed(w.ctx, ForDocument, texts[i:i+1], nil); err == nil {
+			vectors[i], some = one[0], true
+		}
+		if i == 2 && !some || w.ctx.Err() != nil {
+			break // it refuses everything: it is out of order, and need not be asked a hundred times
+		}
+	}
+	if !some {
+		return nil, err
+	}
+	return vectors, err
 }
 
 // pendingPassage is a passage without its vector.
@@ -105,10 +131,10 @@ type pendingPassage struct {
 	text string
 }
 
-// embedPending embeds one batch of waiting passages and reports whether there were any.
-func (w *worker) embedPending() (bool, error) {
+// embedPending embeds one batch of the waiting passages after one, and returns the last of them; 0 if there are none.
+func (w *worker) embedPending(after int64) (last int64, err error) {
 	var pending []pendingPassage
-	err := w.s.db.Read(w.ctx, func(tx *sqlite.Tx) error {
+	err = w.s.db.Read(w.ctx, func(tx *sqlite.Tx) error {
 		pending = pending[:0]
 		return tx.Each(func(row *sqlite.Rows) error {
 			var p pendingPassage
@@ -118,21 +144,24 @@ func (w *worker) embedPending() (bool, error) {
 			pending = append(pending, p)
 			return err
 		}, `SELECT p.id, substr(CAST(m.content AS BLOB), p.start + 1, p.length) FROM passage p JOIN memory m ON m.id = p.memory_id
-			WHERE p.vector IS NULL AND p.profile_id = ? ORDER BY p.id LIMIT ?`, w.s.profile, EmbedBatch)
+			WHERE p.vector IS NULL AND p.profile_id = ? AND p.id > ? ORDER BY p.id LIMIT ?`, w.s.profile, after, EmbedBatch)
 	})
 	if err != nil || len(pending) == 0 {
-		return false, err
+		return 0, err
 	}
 	texts := make([]string, len(pending))
 	for i, p := range pending {
 		texts[i] = p.text
 	}
-	vectors, err := w.s.embed(w.ctx, ForDocument, texts, nil)
-	if err != nil {
-		return false, err
+	vectors, refused := w.embedEach(texts)
+	if vectors == nil {
+		return 0, refused
 	}
-	return true, w.s.db.Write(w.ctx, func(tx *sqlite.Tx) error {
+	err = w.s.db.Write(w.ctx, func(tx *sqlite.Tx) error {
 		for i, p := range pending {
+			if vectors[i] == nil {
+				continue
+			}
 			// Ids of passages are never used again: if the content has changed since, there is no such passage any more.
 			if _, err := tx.Exec(`UPDATE passage SET vector = ? WHERE id = ? AND vector IS NULL`, encodeVector(vectors[i]), p.id); err != nil {
 				return err
@@ -140,4 +169,8 @@ func (w *worker) embedPending() (bool, error) {
 		}
 		return nil
 	})
+	if err != nil {
+		return 0, err
+	}
+	return pending[len(pending)-1].id, refused
 }

@@ -13,6 +13,7 @@ type memoryWriter struct {
 	tx         *sqlite.Tx
 	sc         scope
 	target     int64 // profile that new vectors must have; another process may have set another one than ours
+	outdated   bool  // something was written that is not of the target
 	places     map[placeName]*place
 	partitions map[int64]*place
 }
@@ -36,6 +37,11 @@ func (s *Store) newWriter(tx *sqlite.Tx, sc scope) (*memoryWriter, error) {
 
 // flush writes what was counted in memory. It must be called before the transaction ends.
 func (w *memoryWriter) flush() error {
+	if w.outdated {
+		if err := setSetting(w.tx, settingReady, 0); err != nil {
+			return err
+		}
+	}
 	for _, p := range w.partitions {
 		if p.next == p.first {
 			continue

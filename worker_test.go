@@ -1,0 +1,66 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// picky embeds everything but texts about the forbidden; while off, nothing.
+func picky(model string, off *atomic.Bool) Embedder {
+	return EmbedderFunc(model, 2, func(_ context.Context, _ Purpose, texts []string) ([][]float32, error) {
+		if off.Load() || slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, "forbidden") }) {
+			return nil, errors.New("refused")
+		}
+		return slices.Repeat([][]float32{{1, 0}}, len(texts)), nil
+	})
+}
+
+func TestTextThatTheEmbedderRefusesHoldsUpNothingElse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "picky.db")
+	var off atomic.Bool
+	off.Store(true)
+	pendingIs := func(s *Store, want int) {
+		t.Helper()
+		for start := time.Now(); ; time.Sleep(time.Millisecond) {
+			e, err := s.Embedding(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Pending == want && !e.Changing {
+				return
+			}
+			if time.Since(start) > time.Minute {
+				t.Fatalf("after a minute the state is %+v, want %d pending", e, want)
+			}
+			s.worker.wake()
+		}
+	}
+	for _, model := range []string{"first", "second"} { // the second time for all, since the model has changed
+		s, err := Open(t.Context(), path, &Options{Embedder: picky(model, &off)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if model == "first" {
+			for _, content := range []string{"forbidden fruit", "an apple", "a pear"} {
+				if _, err := s.AddMemory(t.Context(), NewMemory{Content: content}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		off.Store(false)
+		pendingIs(s, 1)
+		results, err := s.Search(t.Context(), Query{Text: "fruit"})
+		if err != nil || results.Total != 3 || len(results.Warnings) != 1 {
+			t.Errorf("%s: found %+v, %v", model, results, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
