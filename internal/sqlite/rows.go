@@ -43,6 +43,12 @@ func (r *Rows) Next() bool {
 		r.finish()
 		return false
 	}
+	if r.tx != nil {
+		if r.err = r.tx.interrupted(); r.err != nil {
+			r.finish()
+			return false
+		}
+	}
 	r.fetched = false
 	if r.done {
 		r.finish()

@@ -60,6 +60,10 @@ func (tx *Tx) Query(query string, args ...any) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := tx.interrupted(); err != nil {
+		r.finish()
+		return nil, err
+	}
 	if r.done {
 		r.finish() // no rows: the statement is free again at once
 		return r, nil
@@ -101,10 +105,19 @@ func (tx *Tx) usable() error {
 	return tx.ctx.Err()
 }
 
+// interrupted is the context's error in a read. A step that was interrupted may look as if it had given an empty row or
+// the end of the rows: one driver asks for the error code in a second call, and by then the code may be another's.
+func (tx *Tx) interrupted() error {
+	if tx.writable {
+		return nil // never interrupted
+	}
+	return tx.ctx.Err()
+}
+
 // failed classifies the error of a statement, and notices when SQLite has rolled back the
 // whole transaction because of it: later statements would each commit on their own.
 func (tx *Tx) failed(op string, err error) error {
-	if cerr := tx.ctx.Err(); cerr != nil && primaryCode(err) == codeInterrupt {
+	if cerr := tx.ctx.Err(); cerr != nil && (!tx.writable || primaryCode(err) == codeInterrupt) {
 		return cerr
 	}
 	if primaryCode(err) == 0 {
