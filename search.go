@@ -205,7 +205,12 @@ func (s *Store) want(ctx context.Context, q Query) (want, error) {
 	if w.own || strings.TrimSpace(q.Text) == "" {
 		return w, nil
 	}
-	vectors, err := s.embed(ctx, ForQuery, []string{q.Text}, nil)
+	sought := q.Text
+	if most := maxInput(s.embedder); len(sought) > most { // its beginning stands for it; all of its words count
+		first := text.Split(sought, most)[0]
+		sought = sought[first.Start:first.End]
+	}
+	vectors, err := s.embed(ctx, ForQuery, []string{sought}, nil)
 	if ctx.Err() != nil {
 		return w, ctx.Err()
 	}

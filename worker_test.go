@@ -64,3 +64,34 @@ func TestTextThatTheEmbedderRefusesHoldsUpNothingElse(t *testing.T) {
 		}
 	}
 }
+
+// narrow refuses texts of more than 200 bytes, and says so.
+type narrow struct{ Embedder }
+
+func (narrow) MaxInput() int { return 200 }
+
+func TestEmbedderNeverGetsMoreThanItTakes(t *testing.T) {
+	longest := 0
+	embedder := narrow{EmbedderFunc("narrow", 2, func(_ context.Context, _ Purpose, texts []string) ([][]float32, error) {
+		for _, text := range texts {
+			longest = max(longest, len(text))
+		}
+		return slices.Repeat([][]float32{{1, 0}}, len(texts)), nil
+	})}
+	s, err := Open(t.Context(), ":memory:", &Options{Embedder: embedder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	long := strings.Repeat("The pear tree in the garden blossoms early. ", 100)
+	if _, err := s.AddMemory(t.Context(), NewMemory{Content: long}); err != nil {
+		t.Fatal(err)
+	}
+	results, err := s.Search(t.Context(), Query{Text: long})
+	if err != nil || results.Total != 1 || len(results.Warnings) > 0 {
+		t.Errorf("found %d, warned %v, %v", results.Total, results.Warnings, err)
+	}
+	if longest == 0 || longest > 200 {
+		t.Errorf("the longest text has %d bytes, 200 are allowed", longest)
+	}
+}
