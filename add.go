@@ -78,7 +78,8 @@ func (s *Store) AddMemory(ctx context.Context, m NewMemory) (Stored, error) {
 }
 
 // Progress hears how far a long piece of work has come: stage names what is being done, done of total are finished.
-// It is called from the goroutine that does the work and should return quickly.
+// It is called from the goroutine that does the work, in the midst of it: it should return quickly and must not call the
+// store.
 type Progress func(stage string, done, total int)
 
 // AddMemoriesOptions change how [Store.AddMemories] works. Nil means the zero value.

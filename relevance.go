@@ -43,6 +43,9 @@ type ranking struct {
 
 // searchByRelevance fills in the page of a query that has a text or a vector.
 func (s *Store) searchByRelevance(tx *sqlite.Tx, sc scope, q Query, w want, sel selection, results *Results) error {
+	if w.own && len(sel.partitions) == 0 {
+		return s.checkVectorSize(tx, sc, q)
+	}
 	r, err := s.ranking(tx, w, sel, results)
 	if err != nil {
 		return err
@@ -68,6 +71,27 @@ func (s *Store) searchByRelevance(tx *sqlite.Tx, sc scope, q Query, w want, sel 
 
 // maxRanked bounds how many relevant memories an order by time goes through.
 const maxRanked = 10_000
+
+// checkVectorSize checks the vector of a query for which nothing is stored yet.
+func (s *Store) checkVectorSize(tx *sqlite.Tx, sc scope, q Query) error {
+	all, err := s.listCollections(tx, sc, "")
+	if err != nil {
+		return err
+	}
+	size := s.embedder.Dimensions()
+	for _, c := range all {
+		if len(q.Collections) > 0 && !slices.Contains(q.Collections, c.Name) {
+			continue
+		}
+		if size = c.VectorSize; size == len(q.Vector) {
+			return nil
+		}
+	}
+	if size == len(q.Vector) {
+		return nil
+	}
+	return invalid("query_embedding", "query_embedding has %d dimensions, but the vectors of what is searched have %d", len(q.Vector), size)
+}
 
 // ranking says what is to be ranked and how.
 func (s *Store) ranking(tx *sqlite.Tx, w want, sel selection, results *Results) (*ranking, error) {

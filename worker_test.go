@@ -95,3 +95,24 @@ func TestEmbedderNeverGetsMoreThanItTakes(t *testing.T) {
 		t.Errorf("the longest text has %d bytes, 200 are allowed", longest)
 	}
 }
+
+func TestVectorOfAWrongSizeIsRefusedBeforeAnythingIsStored(t *testing.T) {
+	var off atomic.Bool
+	s, err := Open(t.Context(), ":memory:", &Options{Embedder: picky("two", &off)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	for range 2 {
+		_, err := s.Search(t.Context(), Query{Vector: []float32{1, 2, 3}})
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "3 dimensions") || !strings.Contains(err.Error(), "have 2") {
+			t.Errorf("the error is %v", err)
+		}
+		if _, err := s.Search(t.Context(), Query{Vector: []float32{1, 2}}); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.AddMemory(t.Context(), NewMemory{Content: "x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
