@@ -58,14 +58,13 @@ func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Sto
 	if former[0].Content == current.Content {
 		content = nil
 	}
-	restored, err := s.change(ctx, id, current.Revision, content, func(w *memoryWriter, _ attributes) (attributes, error) {
+	return s.change(ctx, id, current.Revision, content, func(w *memoryWriter, _ attributes) (attributes, error) {
 		metadata, err := canonical("metadata", former[0].Metadata)
 		if err != nil {
 			return attributes{}, err
 		}
 		return attributesOf(metadata)
 	})
-	return restored, err
 }
 
 // keepRevision records the state that a memory is in before it changes. All links are kept, also those that this

@@ -1,0 +1,292 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cancel.db")
+	waiting := make(chan struct{}, 1)
+	s := openWords(t, path, Options{Embedder: blocked(waiting), IndexMemory: -1})
+	other := openWords(t, path, Options{})
+	many := make([]NewMemory, 1500)
+	for i := range many {
+		many[i] = NewMemory{Content: fmt.Sprintf("stored %d before: apple pear plum w%d", i, i)}
+	}
+	if _, err := s.AddMemories(t.Context(), many, nil); err != nil {
+		t.Fatal(err)
+	}
+	id := mustAdd(t, s, NewMemory{Content: "to be changed"}).ID
+	before := rowsOf(t, s)
+
+	// locked runs a call while another process, so far as SQLite can tell, is in the midst of writing.
+	locked := func(t *testing.T, call func() error) error {
+		var result error
+		over := errors.New("undone")
+		err := other.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+			if _, err := tx.Exec(`UPDATE setting SET value = value`); err != nil {
+				return err
+			}
+			result = call()
+			return over
+		})
+		if !errors.Is(err, over) {
+			t.Fatal(err)
+		}
+		return result
+	}
+	soon := func() (context.Context, context.CancelFunc) {
+		return context.WithTimeout(context.Background(), 30*time.Millisecond)
+	}
+	for _, c := range []struct {
+		name string
+		call func(t *testing.T) error
+		want error
+	}{
+		{"add behind another's lock", func(t *testing.T) error {
+			ctx, cancel := soon()
+			defer cancel()
+			return locked(t, func() error { _, err := s.AddMemory(ctx, NewMemory{Content: "x"}); return err })
+		}, context.DeadlineExceeded},
+		{"update behind another's lock", func(t *testing.T) error {
+			ctx, cancel := soon()
+			defer cancel()
+			return locked(t, func() error { _, err := s.UpdateMemory(ctx, id, UpdateMemory{Content: content("x")}); return err })
+		}, context.DeadlineExceeded},
+		{"delete behind another's lock", func(t *testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			time.AfterFunc(20*time.Millisecond, cancel)
+			return locked(t, func() error { return s.DeleteMemory(ctx, id) })
+		}, context.Canceled},
+		{"open behind another's lock", func(t *testing.T) error {
+			ctx, cancel := soon()
+			defer cancel()
+			return locked(t, func() error { // with another model there is something to write
+				opened, err := Open(ctx, path, &Options{Embedder: wordEmbedder("words-2")})
+				if err == nil {
+					opened.Close()
+				}
+				return err
+			})
+		}, context.DeadlineExceeded},
+		{"a long AddMemories, embedding", func(*testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			_, err := s.AddMemories(ctx, many, &AddMemoriesOptions{Progress: func(stage string, done, _ int) {
+				if stage == "embed" && done > 500 {
+					cancel()
+				}
+			}})
+			return err
+		}, context.Canceled},
+		{"a long AddMemories, storing", func(*testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			_, err := s.AddMemories(ctx, many, &AddMemoriesOptions{Progress: func(stage string, done, _ int) {
+				if stage == "store" && done < len(many) {
+					cancel()
+				}
+			}})
+			return err
+		}, context.Canceled},
+		{"a search whose text is being embedded", func(*testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			go func() { <-waiting; cancel() }()
+			_, err := s.Search(ctx, Query{Text: "block this"})
+			return err
+		}, context.Canceled},
+		{"an add whose content is being embedded", func(*testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			go func() { <-waiting; cancel() }()
+			_, err := s.AddMemory(ctx, NewMemory{Content: "block this"})
+			return err
+		}, context.Canceled},
+		{"an update whose content is being embedded", func(*testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			go func() { <-waiting; cancel() }()
+			_, err := s.UpdateMemory(ctx, id, UpdateMemory{Content: content("block this")})
+			return err
+		}, context.Canceled},
+		{"a listing between two pages", func(*testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			for _, err := range s.Memories(ctx, List{}) {
+				if err != nil {
+					return err
+				}
+				cancel()
+			}
+			return nil
+		}, context.Canceled},
+		{"searches on disk, one after the other", func(*testing.T) error {
+			ctx, cancel := soon()
+			defer cancel()
+			for {
+				if _, err := s.Search(ctx, Query{Text: "apple pear plum stored before"}); err != nil {
+					return err
+				}
+			}
+		}, context.DeadlineExceeded},
+		{"everything, before it begins", func(t *testing.T) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			for method, call := range callsOf(s, id) {
+				if err := call(ctx); !errors.Is(err, context.Canceled) {
+					t.Errorf("%s gives %v", method, err)
+				}
+			}
+			return ctx.Err()
+		}, context.Canceled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			began := time.Now()
+			if err := c.call(t); !errors.Is(err, c.want) {
+				t.Errorf("error is %v, want %v", err, c.want)
+			}
+			if took := time.Since(began); took > 15*time.Second { // it should be at once; waiting for the lock would be twice that
+				t.Errorf("it took %v", took)
+			}
+			if rowsOf(t, s) != before {
+				t.Error("a cancelled call left something behind")
+			}
+		})
+	}
+	mustAdd(t, s, NewMemory{Content: "after all of it"})
+	checkConsistency(t, s)
+}
+
+// callsOf are calls of every method that works on the file, with arguments that are right.
+func callsOf(s *Store, id string) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"AddCollection": func(ctx context.Context) error { _, err := s.AddCollection(ctx, NewCollection{Name: "c"}); return err },
+		"AddMemories": func(ctx context.Context) error {
+			_, err := s.AddMemories(ctx, []NewMemory{{Content: "x"}}, nil)
+			return err
+		},
+		"AddMemory": func(ctx context.Context) error {
+			_, err := s.AddMemory(ctx, NewMemory{Content: "x", Similar: 2})
+			return err
+		},
+		"Collections":     func(ctx context.Context) error { _, err := s.Collections(ctx); return err },
+		"DeleteMemory":    func(ctx context.Context) error { return s.DeleteMemory(ctx, id) },
+		"Embedding":       func(ctx context.Context) error { _, err := s.Embedding(ctx); return err },
+		"GetCollection":   func(ctx context.Context) error { _, err := s.GetCollection(ctx, DefaultCollection); return err },
+		"GetMemory":       func(ctx context.Context) error { _, err := s.GetMemory(ctx, id); return err },
+		"RelatedMemories": func(ctx context.Context) error { _, err := s.RelatedMemories(ctx, id, 1); return err },
+		"Revisions":       func(ctx context.Context) error { _, err := s.Revisions(ctx, id); return err },
+		"RestoreRevision": func(ctx context.Context) error { _, err := s.RestoreRevision(ctx, id, 1); return err },
+		"Search":          func(ctx context.Context) error { _, err := s.Search(ctx, Query{Text: "apple"}); return err },
+		"Search by time":  func(ctx context.Context) error { _, err := s.Search(ctx, Query{}); return err },
+		"Tags":            func(ctx context.Context) error { _, err := s.Tags(ctx); return err },
+		"UpdateMemory": func(ctx context.Context) error {
+			_, err := s.UpdateMemory(ctx, id, UpdateMemory{Metadata: map[string]any{"k": "v"}})
+			return err
+		},
+		"UpdateCollection": func(ctx context.Context) error { _, err := s.UpdateCollection(ctx, DefaultCollection, "d"); return err },
+		"DeleteCollection": func(ctx context.Context) error {
+			return s.DeleteCollection(ctx, DeleteCollection{Name: DefaultCollection, WithMemories: true})
+		},
+		"WaitEmbedded": func(ctx context.Context) error { return s.WaitEmbedded(ctx) },
+		"Memories": func(ctx context.Context) error {
+			for _, err := range s.Memories(ctx, List{}) {
+				return err
+			}
+			return nil
+		},
+	}
+}
+
+func TestCloseWhileOthersWork(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for _, path := range []string{filepath.Join(t.TempDir(), "close.db"), ":memory:"} {
+		s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stored sync.Map
+		var group sync.WaitGroup
+		started := make(chan struct{}, 16)
+		for g := range 16 {
+			group.Go(func() {
+				defer func() {
+					if r := recover(); r != nil {
+						t.Errorf("panic: %v", r)
+					}
+				}()
+				for i := 0; ; i++ {
+					m, err := s.AddMemory(context.Background(), NewMemory{Content: fmt.Sprint("writer ", g, " number ", i)})
+					if err == nil {
+						stored.Store(m.ID, true)
+						_, err = s.Search(context.Background(), Query{Text: "number writer"})
+					}
+					if err == nil && i%4 == 0 {
+						for _, err = range s.Memories(context.Background(), List{}) {
+							break
+						}
+					}
+					if err != nil {
+						if !errors.Is(err, ErrClosed) {
+							t.Errorf("error is %v, want ErrClosed", err)
+						}
+						return
+					}
+					if i == 2 {
+						started <- struct{}{}
+					}
+				}
+			})
+		}
+		for range 16 {
+			<-started
+		}
+		var closers sync.WaitGroup
+		for range 3 { // closing at once is closing once
+			closers.Go(func() {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		closers.Wait()
+		group.Wait()
+		for method, call := range callsOf(s.As(Access{User: "somebody"}), "id") {
+			if err := call(context.Background()); !errors.Is(err, ErrClosed) {
+				t.Errorf("%s of a closed store gives %v", method, err)
+			}
+		}
+		if path == ":memory:" {
+			continue
+		}
+		again := openWords(t, path, Options{})
+		got := idsOf(t, again)
+		stored.Range(func(id, _ any) bool {
+			if got[id.(string)] == "" {
+				t.Errorf("memory %s was answered and is not there", id)
+			}
+			return true
+		})
+		checkConsistency(t, again)
+		if err := again.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			stacks := make([]byte, 1<<16)
+			t.Fatalf("%d goroutines before, %d after:\n%s", before, runtime.NumGoroutine(), stacks[:runtime.Stack(stacks, true)])
+		}
+	}
+}
