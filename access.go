@@ -14,8 +14,8 @@ type Access struct {
 	// User is the id of the user: whose collections they are, and who owns what is stored. Empty means the local user.
 	User string
 
-	// Projects limits the view to these projects: ids, or OWNER/ID for a project that somebody else shares under an id
-	// that is not unique. Nothing outside them is visible, memories without a project included. Nil means no limit; an
+	// Projects limits the view to these projects: ids, or OWNER/ID (the owner's user id or account name) for a project
+	// that somebody else shares under an id that is not unique. Nothing outside them is visible, memories without a project included. Nil means no limit; an
 	// empty slice that is not nil means nothing at all.
 	Projects []string
 
@@ -31,6 +31,22 @@ func (s *Store) Access() Access {
 	a := s.access
 	a.Projects = slices.Clone(a.Projects)
 	return a
+}
+
+// checkOperator refuses what is for the whole store through a view of one user.
+func (s *Store) checkOperator(what string) error {
+	if s.operator {
+		return nil
+	}
+	return newError(KindForbidden, "", "%s is for the whole store; call it on the Store that Open returned, not on a view of a user", what)
+}
+
+// checkAccount refuses what is about a user's account through a view that is limited to projects.
+func (s *Store) checkAccount(what string) error {
+	if s.access.Projects == nil {
+		return nil
+	}
+	return newError(KindForbidden, "", "%s needs a view of all that the user has; this one is limited to the projects %s", what, oneOf(s.access.Projects))
 }
 
 // scope is an Access in terms of rows, found at the beginning of each transaction.
@@ -111,6 +127,51 @@ func (sc scope) limit(condition string, args ...any) (string, []any) {
 		args = append(args, row)
 	}
 	return condition + ` AND p.project_id IN (` + questionMarks(len(sc.projects)) + `)`, args
+}
+
+// visibleProject is the condition for seeing a project j and the list of its people.
+func (sc scope) visibleProject() (condition string, args []any) {
+	condition, args = `j.id IN (`+sharedWith+`)`, []any{sc.user, sc.user}
+	if !sc.limited {
+		return condition, args
+	}
+	for _, row := range sc.projects {
+		args = append(args, row)
+	}
+	return condition + ` AND j.id IN (` + questionMarks(len(sc.projects)) + `)`, args
+}
+
+// projectRole is what the caller is in a project j that is visible: the owner of record is an owner, too.
+func (sc scope) projectRole() (expression string, args []any) {
+	return `iif(j.owner_id = ?, 'owner', (SELECT role FROM project_member WHERE project_id = j.id AND user_id = ?))`, []any{sc.user, sc.user}
+}
+
+// The conditions for files speak of a row of file f, left-joined with the partition p and the collection c of the memory
+// that it is linked to (fromFile). Whoever sees the memory sees the file; one without a memory is seen by its owner and
+// by the people of the project that it lies in. Its owner sees it wherever it is linked.
+
+// fromFile joins what the conditions about files speak of.
+const fromFile = `FROM file f LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id LEFT JOIN collection c ON c.id = p.collection_id`
+
+// projectOfFile is the row of the project that a file lies in, NULL for none.
+const projectOfFile = `iif(f.memory_id IS NULL, f.project_id, p.project_id)`
+
+// visibleFile is the condition for seeing a file.
+func (sc scope) visibleFile() (condition string, args []any) { return sc.file(sharedWith) }
+
+// writableFile is the condition for changing or deleting a file.
+func (sc scope) writableFile() (condition string, args []any) { return sc.file(writableBy) }
+
+func (sc scope) file(projects string) (condition string, args []any) {
+	condition = `f.state = 'stored' AND (f.owner_id = ? OR c.owner_id = ? OR ` + projectOfFile + ` IN (` + projects + `))`
+	args = []any{sc.user, sc.user, sc.user, sc.user}
+	if !sc.limited {
+		return condition, args
+	}
+	for _, row := range sc.projects {
+		args = append(args, row)
+	}
+	return condition + ` AND ` + projectOfFile + ` IN (` + questionMarks(len(sc.projects)) + `)`, args
 }
 
 // questionMarks returns n question marks: "?, ?, ?".

@@ -237,9 +237,28 @@ func distance(a, b string) int {
 	return row[len(bs)]
 }
 
-// UpdateCollection replaces the description of one of the caller's own collections.
-func (s *Store) UpdateCollection(ctx context.Context, name, description string) (Collection, error) {
-	if err := checkDescription(description); err != nil {
+// UpdateCollection describes a change of a collection. Fields that are nil change nothing.
+type UpdateCollection struct {
+	Name        *string // 1 to 128 characters, unique among the owner's collections; DefaultCollection keeps its name
+	Description *string // at most 4,096 characters
+}
+
+func (u UpdateCollection) check() error {
+	if u.Name != nil {
+		if err := checkName("name", *u.Name); err != nil {
+			return err
+		}
+	}
+	if u.Description != nil {
+		return checkDescription(*u.Description)
+	}
+	return nil
+}
+
+// UpdateCollection renames one of the caller's own collections, or replaces its description. A name that the owner has
+// already is ErrConflict.
+func (s *Store) UpdateCollection(ctx context.Context, name string, u UpdateCollection) (Collection, error) {
+	if err := u.check(); err != nil {
 		return Collection{}, err
 	}
 	var updated Collection
@@ -248,13 +267,45 @@ func (s *Store) UpdateCollection(ctx context.Context, name, description string) 
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`UPDATE collection SET description = ?, updated_at = ? WHERE id = ?`, description, s.now(), row); err != nil {
-			return err
+		now := name
+		if u.Name != nil {
+			now = *u.Name
+			if err := renameCollection(tx, sc, row, name, now); err != nil {
+				return err
+			}
 		}
-		updated, err = s.collection(tx, sc, name)
+		if u.Description != nil {
+			if _, err := tx.Exec(`UPDATE collection SET description = ? WHERE id = ?`, *u.Description, row); err != nil {
+				return err
+			}
+		}
+		if u != (UpdateCollection{}) {
+			if _, err := tx.Exec(`UPDATE collection SET updated_at = ? WHERE id = ?`, s.now(), row); err != nil {
+				return err
+			}
+		}
+		updated, err = s.collection(tx, sc, now)
 		return err
 	})
 	return updated, err
+}
+
+func renameCollection(tx *sqlite.Tx, sc scope, row int64, before, after string) error {
+	if before == after {
+		return nil
+	}
+	if before == DefaultCollection {
+		return invalid("name", "collection_name %s cannot be renamed to %s: what is stored without a collection_name goes there", show(before), show(after))
+	}
+	_, _, taken, err := ownCollection(tx, sc, after)
+	if err != nil {
+		return err
+	}
+	if taken {
+		return newError(KindConflict, "name", "collection_name %s exists already; choose another name than that for %s", show(after), show(before))
+	}
+	_, err = tx.Exec(`UPDATE collection SET name = ? WHERE id = ?`, after, row)
+	return err
 }
 
 // DeleteCollection describes the deletion of a collection.
@@ -265,24 +316,51 @@ type DeleteCollection struct {
 	WithMemories bool
 }
 
-// DeleteCollection deletes one of the caller's own collections.
+// DeleteCollection deletes one of the caller's own collections. Memories go by the thousand, so that other writers get
+// their turn; after an error some of them may be gone, and a second call deletes the rest.
 func (s *Store) DeleteCollection(ctx context.Context, d DeleteCollection) error {
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
-		row, err := s.writableCollection(tx, sc, d.Name)
+	for done := false; !done; {
+		err := s.write(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+			done, err = s.deleteCollection(tx, sc, d)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		counts, err := sqlite.Column[int64](tx, `SELECT ifnull(sum(memories), 0) FROM partition WHERE collection_id = ?`, row)
-		if err != nil {
-			return err
-		}
-		if counts[0] > 0 && !d.WithMemories {
-			return newError(KindConflict, "collection_name", "collection_name %s holds %d memories; move or delete them first, or set WithMemories to delete them all",
-				show(d.Name), counts[0])
-		}
-		_, err = tx.Exec(`DELETE FROM collection WHERE id = ?`, row)
-		return err
-	})
+	}
+	return nil
+}
+
+// deleteCollection deletes as much as one transaction should, and reports whether that was all.
+func (s *Store) deleteCollection(tx *sqlite.Tx, sc scope, d DeleteCollection) (done bool, err error) {
+	row, err := s.writableCollection(tx, sc, d.Name)
+	if err != nil {
+		return false, err
+	}
+	counts, err := sqlite.Column[int64](tx, `SELECT ifnull(sum(memories), 0) FROM partition WHERE collection_id = ?`, row)
+	if err != nil {
+		return false, err
+	}
+	if counts[0] > 0 && !d.WithMemories {
+		return false, newError(KindConflict, "collection_name", "collection_name %s holds %d memories; move or delete them first, or set WithMemories to delete them all",
+			show(d.Name), counts[0])
+	}
+	if done, err = deleteMemories(tx, `p.collection_id = ?`, row); err != nil || !done {
+		return false, err
+	}
+	_, err = tx.Exec(`DELETE FROM collection WHERE id = ?`, row)
+	return true, err
+}
+
+// deletedAtOnce is how many memories one transaction deletes.
+const deletedAtOnce = 1000
+
+// deleteMemories deletes memories of the partitions p for which a condition holds, as many as one transaction should,
+// and reports whether these were all. Who calls it has seen to it that the caller may delete them.
+func deleteMemories(tx *sqlite.Tx, condition string, arg int64) (done bool, err error) {
+	result, err := tx.Exec(`DELETE FROM memory WHERE id IN (SELECT m.id FROM partition p JOIN memory m ON m.partition_id = p.id
+		WHERE `+condition+` LIMIT ?)`, arg, deletedAtOnce)
+	return result.RowsAffected < deletedAtOnce, err
 }
 
 // writableCollection returns the row of a collection that the caller may change: an own one, through a view that is

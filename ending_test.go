@@ -182,7 +182,7 @@ func callsOf(s *Store, id string) map[string]func(context.Context) error {
 		},
 		"Collections":     func(ctx context.Context) error { _, err := s.Collections(ctx); return err },
 		"DeleteMemory":    func(ctx context.Context) error { return s.DeleteMemory(ctx, id) },
-		"Embedding":       func(ctx context.Context) error { _, err := s.Embedding(ctx); return err },
+		"EmbeddingStatus": func(ctx context.Context) error { _, err := s.EmbeddingStatus(ctx); return err },
 		"GetCollection":   func(ctx context.Context) error { _, err := s.GetCollection(ctx, DefaultCollection); return err },
 		"GetMemory":       func(ctx context.Context) error { _, err := s.GetMemory(ctx, id); return err },
 		"RelatedMemories": func(ctx context.Context) error { _, err := s.RelatedMemories(ctx, id, 1); return err },
@@ -195,7 +195,10 @@ func callsOf(s *Store, id string) map[string]func(context.Context) error {
 			_, err := s.UpdateMemory(ctx, id, UpdateMemory{Metadata: map[string]any{"k": "v"}})
 			return err
 		},
-		"UpdateCollection": func(ctx context.Context) error { _, err := s.UpdateCollection(ctx, DefaultCollection, "d"); return err },
+		"UpdateCollection": func(ctx context.Context) error {
+			_, err := s.UpdateCollection(ctx, DefaultCollection, UpdateCollection{Description: content("d")})
+			return err
+		},
 		"DeleteCollection": func(ctx context.Context) error {
 			return s.DeleteCollection(ctx, DeleteCollection{Name: DefaultCollection, WithMemories: true})
 		},

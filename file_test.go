@@ -397,8 +397,11 @@ func TestReadOnlyFilesAreReadAndNeverWritten(t *testing.T) {
 					_, err := s.UpdateMemory(t.Context(), id, UpdateMemory{Content: content("x")})
 					return err
 				},
-				"DeleteMemory":     func() error { return s.DeleteMemory(t.Context(), id) },
-				"UpdateCollection": func() error { _, err := s.UpdateCollection(t.Context(), "default", "x"); return err },
+				"DeleteMemory": func() error { return s.DeleteMemory(t.Context(), id) },
+				"UpdateCollection": func() error {
+					_, err := s.UpdateCollection(t.Context(), "default", UpdateCollection{Description: content("x")})
+					return err
+				},
 				"DeleteCollection": func() error {
 					return s.DeleteCollection(t.Context(), DeleteCollection{Name: "default", WithMemories: true})
 				},

@@ -101,8 +101,8 @@ func (s *shared) embeddingReady(tx *sqlite.Tx) (bool, error) {
 	return ready == s.profile && ready != 0, err
 }
 
-// Embedding tells how far a store's vectors have come.
-type Embedding struct {
+// EmbeddingStatus tells how far a store's vectors have come.
+type EmbeddingStatus struct {
 	Model      string `json:"model"`
 	Dimensions int    `json:"dimensions"`
 	Passages   int    `json:"passages"` // of the memories visible through the view
@@ -114,9 +114,9 @@ type Embedding struct {
 	LastError string `json:"last_error,omitempty"`
 }
 
-// Embedding reports the state of the vectors, as far as they are visible through this view.
-func (s *Store) Embedding(ctx context.Context) (Embedding, error) {
-	e := Embedding{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions()}
+// EmbeddingStatus reports the state of the vectors, as far as they are visible through this view.
+func (s *Store) EmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
+	e := EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions()}
 	if s.access.User == LocalUser && s.access.Projects == nil {
 		e.LastError = s.worker.lastError()
 	}
@@ -162,7 +162,7 @@ func (s *Store) superseded(ctx context.Context) (superseded bool, err error) {
 func (s *Store) WaitEmbedded(ctx context.Context) error {
 	s.worker.wake()
 	for {
-		e, err := s.Embedding(ctx)
+		e, err := s.EmbeddingStatus(ctx)
 		if err != nil || e.Pending == 0 && !e.Changing {
 			return err
 		}

@@ -58,6 +58,14 @@ func checkWord(argument, value string) error { return orNil(checkLine(argument, 
 // checkName checks the name of a collection, a project or a user, or an id.
 func checkName(argument, value string) error { return orNil(checkLine(argument, value, maxName)) }
 
+// checkProjectID checks an id, or OWNER/ID, in the place of a project's id.
+func checkProjectID(id string) error {
+	if strings.Contains(id, "/") {
+		return orNil(checkLine("project_id", id, 2*maxName+1))
+	}
+	return checkName("project_id", id)
+}
+
 // orNil keeps a nil *Error from becoming an error that is not nil.
 func orNil(err *Error) error {
 	if err == nil {
@@ -69,7 +77,7 @@ func orNil(err *Error) error {
 // checkProject checks how a project is named; either may be empty.
 func checkProject(id, name string) error {
 	if id != "" {
-		if err := checkName("project_id", id); err != nil {
+		if err := checkProjectID(id); err != nil {
 			return err
 		}
 	}

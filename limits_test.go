@@ -269,7 +269,7 @@ func attacks() []attack {
 		for method, do := range map[string]func(context.Context, attacked) error{
 			"GetCollection": func(ctx context.Context, a attacked) error { _, err := a.GetCollection(ctx, name.value); return err },
 			"UpdateCollection": func(ctx context.Context, a attacked) error {
-				_, err := a.UpdateCollection(ctx, name.value, "described")
+				_, err := a.UpdateCollection(ctx, name.value, UpdateCollection{Description: content("described")})
 				return err
 			},
 			"DeleteCollection": func(ctx context.Context, a attacked) error {
@@ -304,11 +304,11 @@ func attacks() []attack {
 	add("AddCollection: another size", ErrInvalid, "vector_size", addingCollection(NewCollection{Name: "n", VectorSize: 31}), "31", "32", "words-1")
 	add("AddCollection: own vectors of no size", ErrInvalid, "vector_size", addingCollection(NewCollection{Name: "n", OwnVectors: true}), "missing")
 	add("UpdateCollection: description too long", ErrTooLarge, "description", func(ctx context.Context, a attacked) error {
-		_, err := a.UpdateCollection(ctx, "notes", long(4097))
+		_, err := a.UpdateCollection(ctx, "notes", UpdateCollection{Description: content(long(4097))})
 		return err
 	}, "4097", "4096")
 	add("UpdateCollection: description not UTF-8", ErrInvalid, "description", func(ctx context.Context, a attacked) error {
-		_, err := a.UpdateCollection(ctx, "notes", badUTF8)
+		_, err := a.UpdateCollection(ctx, "notes", UpdateCollection{Description: content(badUTF8)})
 		return err
 	}, badUTF8Says...)
 	add("DeleteCollection: not empty", ErrConflict, "collection_name", func(ctx context.Context, a attacked) error {
@@ -320,7 +320,7 @@ func attacks() []attack {
 			return err
 		},
 		"UpdateCollection": func(ctx context.Context, a attacked, name string) error {
-			_, err := a.UpdateCollection(ctx, name, "")
+			_, err := a.UpdateCollection(ctx, name, UpdateCollection{})
 			return err
 		},
 		"DeleteCollection": func(ctx context.Context, a attacked, name string) error {

@@ -17,7 +17,7 @@ func openLive(t *testing.T, path string, options *Options) *Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	if e, err := s.Embedding(t.Context()); err != nil || e.Passages > 0 {
+	if e, err := s.EmbeddingStatus(t.Context()); err != nil || e.Passages > 0 {
 		return s
 	}
 	memories := make([]NewMemory, 300)

@@ -25,17 +25,26 @@ type Options struct {
 	// 500,000 short memories of the built-in model); a negative value means no index in memory at all.
 	IndexMemory int64
 
+	// MaxFile is the most bytes that a file may have. Zero means 100 MiB, a negative value no limit.
+	MaxFile int64
+
+	// FileQuota is the most bytes that all files of one owner may have together. Zero means no quota.
+	FileQuota int64
+
 	// Logger hears about background work and what it could not do. Nil means silence.
 	Logger *slog.Logger
 
 	// Now tells the time. Nil means time.Now. Tests set it to have the same times in each run.
 	Now func() time.Time
 
-	// NewID makes the id of a new memory or project. Nil means UUIDv7 (RFC 9562), whose order is the order of creation.
+	// NewID makes the id of a new memory, project or file. Nil means UUIDv7 (RFC 9562), whose order is the order of creation.
 	NewID func() string
 }
 
-const defaultIndexMemory = 1 << 30
+const (
+	defaultIndexMemory = 1 << 30
+	defaultMaxFile     = 100 << 20
+)
 
 // withDefaults returns a copy in which no field is zero, or says which field is wrong.
 func (o *Options) withDefaults() (Options, error) {
@@ -54,6 +63,15 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if full.IndexMemory == 0 {
 		full.IndexMemory = defaultIndexMemory
+	}
+	if full.FileQuota < 0 {
+		return full, invalid("FileQuota", "FileQuota is %d; a number of bytes is expected, or 0 for no quota", full.FileQuota)
+	}
+	if full.MaxFile == 0 {
+		full.MaxFile = defaultMaxFile
+	}
+	if full.MaxFile < 0 || full.MaxFile > largestFile {
+		full.MaxFile = largestFile
 	}
 	if full.Logger == nil {
 		full.Logger = slog.New(slog.DiscardHandler)

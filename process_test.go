@@ -60,6 +60,8 @@ func runJob(encoded string) error {
 		err = addInBatches(ctx, s, j)
 	case "on demand":
 		err = addOnDemand(ctx, s)
+	case "store a file without end":
+		err = storeWithoutEnd(ctx, s)
 	default:
 		err = fmt.Errorf("unknown work %q", j.Work)
 	}

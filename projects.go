@@ -1,11 +1,336 @@
 package souvenir
 
 import (
+	"cmp"
+	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
+
+// Project is something that memories are about, and what people share with each other. It comes into being with
+// [Store.AddProject], or with the first memory that is stored into it.
+type Project struct {
+	ID          string     `json:"project_id"` // unique among the owner's projects only
+	Name        string     `json:"project_name"`
+	Owner       string     `json:"owner"`                // user id
+	OwnerName   string     `json:"owner_name,omitempty"` // of the owner's account, if there is one
+	Role        MemberRole `json:"role"`                 // the caller's
+	Members     int        `json:"member_count"`         // its people, the owner among them
+	MemoryCount int        `json:"memory_count"`         // of the memories visible through this view
+	CreatedAt   time.Time  `json:"created_at"`
+	UpdatedAt   time.Time  `json:"updated_at"` // when it was renamed
+
+	own bool // the caller is the owner of record
+}
+
+// Ref is how the caller names the project without doubt: its ID for an own one, else OWNER/ID.
+func (p Project) Ref() string { return projectRef(p.own, p.Owner, p.ID) }
+
+func projectRef(own bool, owner, id string) string {
+	if own {
+		return id
+	}
+	return owner + "/" + id
+}
+
+// ProjectRef names a project: by ID (or OWNER/ID for one that somebody else shares under an id that is not unique, where
+// OWNER is the owner's user id or account name), by Name, or by both, which must then agree. The zero value names none.
+type ProjectRef struct {
+	ID   string
+	Name string
+}
+
+// NewProject describes a project to add. One of the two is enough.
+type NewProject struct {
+	ID   string // 1 to 128 characters without a slash, unique among the owner's projects; empty means a new id
+	Name string // 1 to 128 characters; empty means the ID
+}
+
+// AddProject adds a project of the caller's. An id or a name that one of the caller's projects has already is
+// ErrConflict. A view limited to projects may add those that it is limited to.
+func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
+	if err := checkNamed(ProjectRef(n)); err != nil {
+		return Project{}, err
+	}
+	var added Project
+	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		if err := s.checkNewProject(tx, sc, n); err != nil {
+			return err
+		}
+		row, err := s.addProject(tx, sc, n.ID, n.Name)
+		if err != nil {
+			return err
+		}
+		sc.projects = append(sc.projects, row)
+		added, err = loadProject(tx, sc, row)
+		return err
+	})
+	return added, err
+}
+
+// checkNewProject refuses what is taken, and what a limited view may not add.
+func (s *Store) checkNewProject(tx *sqlite.Tx, sc scope, n NewProject) error {
+	if sc.limited {
+		beyond := !slices.Contains(s.access.Projects, n.ID)
+		if !beyond {
+			known, err := findProject(tx, scope{user: sc.user}, n.ID, "")
+			if err != nil {
+				return err // two projects have the id that the view is limited to
+			}
+			beyond = known != nil && !known.own
+		}
+		if beyond {
+			return newError(KindForbidden, "project_id", "this view is limited to the projects %s and adds no others", oneOf(s.access.Projects))
+		}
+	}
+	taken, err := sqlite.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ? AND uid = ?`, sc.user, n.ID)
+	if err != nil {
+		return err
+	}
+	if len(taken) > 0 {
+		return newError(KindConflict, "project_id", "project_id %s exists already; choose another one or store into it", show(n.ID))
+	}
+	if sc.limited {
+		return nil // which names the projects outside its limit have is not for it to know
+	}
+	return checkFreeName(tx, sc, "project_name", cmp.Or(n.Name, n.ID))
+}
+
+// checkFreeName refuses a name that one of the caller's projects has: it would name two.
+func checkFreeName(tx *sqlite.Tx, sc scope, argument, name string) error {
+	taken, err := sqlite.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ? AND name = ? LIMIT 1`, sc.user, name)
+	if err == nil && len(taken) > 0 {
+		err = newError(KindConflict, argument, "project_name %s is taken by the project with project_id %s; choose another name", show(name), show(taken[0]))
+	}
+	return err
+}
+
+// GetProject returns a project. One that does not exist, or cannot be seen through this view, is ErrNotFound.
+func (s *Store) GetProject(ctx context.Context, ref ProjectRef) (Project, error) {
+	if err := checkNamed(ref); err != nil {
+		return Project{}, err
+	}
+	var found Project
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		p, err := knownProject(tx, sc, ref)
+		if err != nil {
+			return err
+		}
+		found, err = loadProject(tx, sc, p.row)
+		return err
+	})
+	return found, err
+}
+
+// Projects returns the projects visible through this view: the caller's own first, then those that others share with
+// the caller, each by name.
+func (s *Store) Projects(ctx context.Context) ([]Project, error) {
+	var all []Project
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+		all, err = loadProjects(tx, sc, `true`)
+		return err
+	})
+	return all, err
+}
+
+// UpdateProject describes a change of a project. Fields that are nil change nothing.
+type UpdateProject struct {
+	Name *string // 1 to 128 characters
+}
+
+// UpdateProject renames a project: all memories in it show the new name at once, and are found by it. Only its owners
+// may, through a view that is not limited to projects; to others it is ErrForbidden. A name that another project of the
+// caller's has is ErrConflict.
+func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u UpdateProject) (Project, error) {
+	if err := checkNamed(ref); err != nil {
+		return Project{}, err
+	}
+	if u.Name != nil {
+		if err := checkName("name", *u.Name); err != nil {
+			return Project{}, err
+		}
+	}
+	var updated Project
+	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		p, err := managedProject(tx, sc, ref)
+		if err != nil {
+			return err
+		}
+		if u.Name != nil && *u.Name != p.name {
+			if p.own { // which names the other projects of its owner have is nobody else's business
+				if err := checkFreeName(tx, sc, "name", *u.Name); err != nil {
+					return err
+				}
+			}
+			if _, err := tx.Exec(`UPDATE project SET name = ?, updated_at = ? WHERE id = ?`, *u.Name, s.now(), p.row); err != nil {
+				return err
+			}
+		}
+		updated, err = loadProject(tx, sc, p.row)
+		return err
+	})
+	return updated, err
+}
+
+// DeleteProject describes the deletion of a project.
+type DeleteProject struct {
+	Project ProjectRef
+
+	// WithMemories deletes the memories in it, too, whoever stored them; files stay with their owners, outside of any
+	// project. Without it a project that holds memories or files is ErrConflict.
+	WithMemories bool
+}
+
+// DeleteProject deletes a project of the caller's; members lose it at once. Only the owner of record may, through a view
+// that is not limited to projects. Memories go by the thousand, so that other writers get their turn; after an error
+// some of them may be gone, and a second call deletes the rest.
+func (s *Store) DeleteProject(ctx context.Context, d DeleteProject) error {
+	if err := checkNamed(d.Project); err != nil {
+		return err
+	}
+	for done := false; !done; {
+		err := s.write(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+			done, err = deleteProject(tx, sc, d)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteProject deletes as much as one transaction should, and reports whether that was all.
+func deleteProject(tx *sqlite.Tx, sc scope, d DeleteProject) (done bool, err error) {
+	p, err := managedProject(tx, sc, d.Project)
+	if err != nil {
+		return false, err
+	}
+	if !p.own {
+		return false, newError(KindForbidden, p.argument, "project %s belongs to %s, who alone may delete it", show(p.ref()), show(p.owner))
+	}
+	var memories, files int64
+	err = tx.QueryRow(`SELECT (SELECT ifnull(sum(memories), 0) FROM partition WHERE project_id = ?),
+		(SELECT count(*) FROM file WHERE project_id = ? AND memory_id IS NULL AND state = 'stored')`, p.row, p.row).Scan(&memories, &files)
+	if err != nil {
+		return false, err
+	}
+	if memories+files > 0 && !d.WithMemories {
+		return false, newError(KindConflict, p.argument, "project %s holds %d memories and %d files; move or delete them first, or set WithMemories to delete the memories and leave the files to their owners",
+			show(p.ref()), memories, files)
+	}
+	if done, err = deleteMemories(tx, `p.project_id = ?`, p.row); err != nil || !done {
+		return false, err
+	}
+	// What memories elsewhere were while they lay in the project remains, for the owners of their collections.
+	for _, statement := range []string{
+		`UPDATE file SET project_id = NULL WHERE project_id = ?`,
+		`INSERT INTO partition (collection_id) SELECT DISTINCT p.collection_id FROM partition p JOIN memory_revision r ON r.partition_id = p.id
+			WHERE p.project_id = ? AND NOT EXISTS (SELECT 1 FROM partition o WHERE o.collection_id = p.collection_id AND o.project_id IS NULL)`,
+		`UPDATE memory_revision SET partition_id = (SELECT o.id FROM partition p JOIN partition o ON o.collection_id = p.collection_id
+			WHERE p.id = memory_revision.partition_id AND o.project_id IS NULL)
+			WHERE partition_id IN (SELECT id FROM partition WHERE project_id = ?)`,
+		`DELETE FROM partition WHERE project_id = ?`,
+		`DELETE FROM project WHERE id = ?`,
+	} {
+		if _, err := tx.Exec(statement, p.row); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// Owner is somebody whose projects the caller can see.
+type Owner struct {
+	ID       string    `json:"owner_id"`       // user id
+	Name     string    `json:"name,omitempty"` // of the account, if there is one
+	Projects []Project `json:"projects"`       // those that the caller can see, with the caller's role in each
+}
+
+// Owners returns the owners of the projects visible through this view: the caller first, even without any, then the
+// others by name.
+func (s *Store) Owners(ctx context.Context) ([]Owner, error) {
+	var owners []Owner
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		names, err := sqlite.Column[string](tx, `SELECT ifnull(name, '') FROM user WHERE id = ?`, sc.user)
+		if err != nil {
+			return err
+		}
+		owners = []Owner{{ID: s.access.User, Name: strings.Join(names, ""), Projects: []Project{}}}
+		all, err := loadProjects(tx, sc, `true`)
+		if err != nil {
+			return err
+		}
+		for _, p := range all {
+			i := slices.IndexFunc(owners, func(o Owner) bool { return o.ID == p.Owner })
+			if i < 0 {
+				i = len(owners)
+				owners = append(owners, Owner{ID: p.Owner, Name: p.OwnerName})
+			}
+			owners[i].Projects = append(owners[i].Projects, p)
+		}
+		slices.SortFunc(owners[1:], func(a, b Owner) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+		return nil
+	})
+	return owners, err
+}
+
+// loadProjects reads the visible projects for which a condition on project j holds.
+func loadProjects(tx *sqlite.Tx, sc scope, condition string, args ...any) ([]Project, error) {
+	visible, visibleArgs := sc.visibleProject()
+	role, roleArgs := sc.projectRole()
+	memories, memoriesArgs := sc.visible()
+	all := []Project{}
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var p Project
+		var created, updated int64
+		err := row.Scan(&p.ID, &p.Name, &p.Owner, &p.OwnerName, &p.own, &p.Role, &p.Members, &p.MemoryCount, &created, &updated)
+		p.CreatedAt, p.UpdatedAt = toTime(created), toTime(updated)
+		all = append(all, p)
+		return err
+	}, `SELECT j.uid, j.name, u.uid, ifnull(u.name, ''), j.owner_id = ?, `+role+`,
+			1 + (SELECT count(*) FROM project_member WHERE project_id = j.id),
+			(SELECT ifnull(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.project_id = j.id AND `+memories+`),
+			j.created_at, j.updated_at
+		FROM project j JOIN user u ON u.id = j.owner_id WHERE `+visible+` AND `+condition+`
+		ORDER BY j.owner_id = ? DESC, j.name, j.uid, u.uid`,
+		slices.Concat([]any{sc.user}, roleArgs, memoriesArgs, visibleArgs, args, []any{sc.user})...)
+	return all, err
+}
+
+// loadProject reads a project that the caller can see.
+func loadProject(tx *sqlite.Tx, sc scope, row int64) (Project, error) {
+	found, err := loadProjects(tx, sc, `j.id = ?`, row)
+	if err != nil || len(found) == 0 {
+		return Project{}, err
+	}
+	return found[0], nil
+}
+
+// canonicalProjects brings a list of references, for the Projects of an Access that will be used later, to a form that
+// keeps its meaning whatever projects come into being. Each must be visible. Nil stays nil: no limit.
+func canonicalProjects(tx *sqlite.Tx, sc scope, argument string, refs []string) ([]string, error) {
+	if refs == nil {
+		return nil, nil
+	}
+	canonical := []string{}
+	for i, ref := range refs {
+		p, err := findProject(tx, sc, ref, "")
+		if err != nil {
+			return nil, err
+		}
+		if ref == "" || p == nil {
+			return nil, newError(KindNotFound, argument, "%s[%d] is %s, which is no project that can be seen here", argument, i, show(ref))
+		}
+		if !slices.Contains(canonical, p.ref()) {
+			canonical = append(canonical, p.ref())
+		}
+	}
+	return canonical, nil
+}
 
 // projectRow is a project as one of its people sees it.
 type projectRow struct {
@@ -13,43 +338,77 @@ type projectRow struct {
 	uid, name string
 	owner     string // the owner's user id
 	own       bool   // the caller owns it
+	role      MemberRole
+	argument  string // by which it was named
 }
 
 // ref is how the caller can name the project without doubt.
-func (p projectRow) ref() string {
-	if p.own {
-		return p.uid
+func (p projectRow) ref() string { return projectRef(p.own, p.owner, p.uid) }
+
+// checkNamed checks a reference that must name a project.
+func checkNamed(ref ProjectRef) error {
+	if ref == (ProjectRef{}) {
+		return invalid("project_id", "project_id and project_name are missing; give one of them")
 	}
-	return p.owner + "/" + p.uid
+	return checkProject(ref.ID, ref.Name)
 }
 
-// findProject looks a project up as callers name it, among those that the user owns or is member of: by id (own first,
-// then shared; OWNER/ID decides between two shared ones), else by name. Nil means unknown. Id and name that disagree,
-// and a name or id that two projects share, are errors.
+// knownProject returns the project that a reference names; one that cannot be seen is not found.
+func knownProject(tx *sqlite.Tx, sc scope, ref ProjectRef) (projectRow, error) {
+	p, err := findProject(tx, sc, ref.ID, ref.Name)
+	switch {
+	case err != nil:
+		return projectRow{}, err
+	case p != nil:
+		return *p, nil
+	case ref.ID == "":
+		return projectRow{}, newError(KindNotFound, "project_name", "project_name %s is no project that can be seen here", show(ref.Name))
+	}
+	return projectRow{}, newError(KindNotFound, "project_id", "project_id %s is no project that can be seen here", show(ref.ID))
+}
+
+// managedProject returns a project whose name and people the caller may change.
+func managedProject(tx *sqlite.Tx, sc scope, ref ProjectRef) (projectRow, error) {
+	p, err := knownProject(tx, sc, ref)
+	switch {
+	case err != nil:
+		return p, err
+	case sc.limited:
+		return p, newError(KindForbidden, p.argument, "a view limited to projects works with what lies in them; project %s itself is changed through a view without a limit", show(p.ref()))
+	case p.role != MemberOwner:
+		return p, newError(KindForbidden, p.argument, "project %s belongs to %s, who shares it with the role %s; only its owners may change it", show(p.ref()), show(p.owner), p.role)
+	}
+	return p, nil
+}
+
+// findProject looks a project up as callers name it, among those that the caller can see: by id (own first, then
+// shared; OWNER/ID decides between two shared ones), else by name. Nil means unknown. Id and name that disagree, and a
+// name or id that two projects share, are errors.
 // A limited view knows of its own projects only, also in errors.
 func findProject(tx *sqlite.Tx, sc scope, id, name string) (*projectRow, error) {
 	argument, value := "project_id", id
-	condition, args := `(j.uid = ? OR u.uid || '/' || j.uid = ?)`, []any{id, id}
+	condition, args := `j.uid = ?`, []any{id}
+	owner, ofOwner := "", false
+	if slash := strings.LastIndexByte(id, '/'); slash >= 0 { // ids have none, user ids may
+		owner, ofOwner = id[:slash], true
+		condition, args = `j.uid = ? AND (u.uid = ? OR u.name_key = ?)`, []any{id[slash+1:], owner, foldName(owner)}
+	}
 	if id == "" {
 		argument, value = "project_name", name
 		condition, args = `j.name = ?`, []any{name}
 	}
-	var candidates []projectRow
-	err := tx.Each(func(row *sqlite.Rows) error {
-		var p projectRow
-		err := row.Scan(&p.row, &p.uid, &p.name, &p.owner, &p.own)
-		candidates = append(candidates, p)
-		return err
-	}, `SELECT j.id, j.uid, j.name, u.uid, j.owner_id = ? FROM project j JOIN user u ON u.id = j.owner_id
-		WHERE j.id IN (`+sharedWith+`) AND `+condition+` ORDER BY j.id`, append([]any{sc.user, sc.user, sc.user}, args...)...)
+	candidates, err := findProjects(tx, sc, condition, args...)
 	if err != nil {
 		return nil, err
 	}
-	if sc.limited {
-		candidates = slices.DeleteFunc(candidates, func(p projectRow) bool { return !slices.Contains(sc.projects, p.row) })
-	}
-	if slices.ContainsFunc(candidates, func(p projectRow) bool { return p.own }) {
-		candidates = slices.DeleteFunc(candidates, func(p projectRow) bool { return !p.own })
+	// A user id is never somebody's else, a name may be chosen to look like one.
+	for _, first := range []func(p projectRow) bool{
+		func(p projectRow) bool { return ofOwner && p.owner == owner },
+		func(p projectRow) bool { return p.own },
+	} {
+		if slices.ContainsFunc(candidates, first) {
+			candidates = slices.DeleteFunc(candidates, func(p projectRow) bool { return !first(p) })
+		}
 	}
 	switch {
 	case len(candidates) > 1:
@@ -63,6 +422,7 @@ func findProject(tx *sqlite.Tx, sc scope, id, name string) (*projectRow, error) 
 		return nil, invalid("project_name", "project_name %s and project_id %s disagree: that project is named %s; give one of the two",
 			show(name), show(id), show(candidates[0].name))
 	case len(candidates) == 1:
+		candidates[0].argument = argument
 		return &candidates[0], nil
 	case id != "" && name != "":
 		named, err := findProject(tx, sc, "", name)
@@ -73,6 +433,21 @@ func findProject(tx *sqlite.Tx, sc scope, id, name string) (*projectRow, error) 
 			show(name), show(id), show(named.ref()))
 	}
 	return nil, nil
+}
+
+// findProjects returns the visible projects for which a condition on project j and its owner u holds.
+func findProjects(tx *sqlite.Tx, sc scope, condition string, args ...any) ([]projectRow, error) {
+	visible, visibleArgs := sc.visibleProject()
+	role, roleArgs := sc.projectRole()
+	var found []projectRow
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var p projectRow
+		err := row.Scan(&p.row, &p.uid, &p.name, &p.owner, &p.own, &p.role)
+		found = append(found, p)
+		return err
+	}, `SELECT j.id, j.uid, j.name, u.uid, j.owner_id = ?, `+role+` FROM project j JOIN user u ON u.id = j.owner_id
+		WHERE `+visible+` AND (`+condition+`) ORDER BY j.id`, slices.Concat([]any{sc.user}, roleArgs, visibleArgs, args)...)
+	return found, err
 }
 
 // projectForWriting finds the project that a write names and makes an unknown one for the caller: an unknown id becomes
@@ -97,7 +472,7 @@ func (s *Store) projectForWriting(tx *sqlite.Tx, sc scope, id, name string) (int
 			oneOf(s.access.Projects), show(id+name))
 	}
 	if p == nil {
-		if _, err := findProject(tx, scope{user: sc.user}, id, name); sc.limited && err != nil {
+		if _, err := findProject(tx, scope{user: sc.user}, id, ""); sc.limited && err != nil {
 			return 0, err // two projects have the id that the view is limited to
 		}
 		return s.addProject(tx, sc, id, name)

@@ -58,13 +58,35 @@ func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Sto
 	if former[0].Content == current.Content {
 		content = nil
 	}
-	return s.change(ctx, id, current.Revision, content, func(w *memoryWriter, _ attributes) (attributes, error) {
+	return s.change(ctx, id, current.Revision, content, func(w *memoryWriter, before attributes) (attributes, error) {
 		metadata, err := canonical("metadata", former[0].Metadata)
 		if err != nil {
 			return attributes{}, err
 		}
-		return attributesOf(metadata)
+		a, err := attributesOf(metadata)
+		if err != nil {
+			return attributes{}, err
+		}
+		return w.renamed(a, before)
 	})
+}
+
+// renamed gives the attributes of a former state the name that their project has now.
+func (w *memoryWriter) renamed(a, now attributes) (attributes, error) {
+	switch a.projectID {
+	case "":
+	case now.projectID:
+		a.projectName = now.projectName
+	default:
+		p, err := findProject(w.tx, w.sc, a.projectID, "")
+		if err != nil {
+			return a, err
+		}
+		if p != nil {
+			a.projectName = p.name
+		}
+	}
+	return a, nil
 }
 
 // keepRevision records the state that a memory is in before it changes. All links are kept, also those that this

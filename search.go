@@ -54,6 +54,8 @@ type Query struct {
 
 	Limit  int // results to return, 1 to 100; zero means 7
 	Offset int // results to skip before them
+
+	IncludeFiles bool // summaries of each hit's files; without it they are only counted
 }
 
 // Results are a page of what a search found.
@@ -78,18 +80,27 @@ type Hit struct {
 
 	// Start and End are byte offsets into Content: the passage that fits best.
 	Start, End int
+
+	FileCount int           // files linked to the memory
+	Files     []FileSummary // the newest first; with Query.IncludeFiles only
 }
 
-// MarshalJSON gives the memory's form with rank, score, parts, start and end.
+// MarshalJSON gives the memory's form with rank, score, parts, start, end, file_count and files (never null).
 func (h Hit) MarshalJSON() ([]byte, error) {
+	files := h.Files
+	if files == nil {
+		files = []FileSummary{}
+	}
 	return json.Marshal(struct {
 		memoryJSON
-		Rank  int     `json:"rank"`
-		Score float64 `json:"score"`
-		Parts Parts   `json:"parts"`
-		Start int     `json:"start"`
-		End   int     `json:"end"`
-	}{h.Memory.json(), h.Rank, h.Score, h.Parts, h.Start, h.End})
+		Rank      int           `json:"rank"`
+		Score     float64       `json:"score"`
+		Parts     Parts         `json:"parts"`
+		Start     int           `json:"start"`
+		End       int           `json:"end"`
+		FileCount int           `json:"file_count"`
+		Files     []FileSummary `json:"files"`
+	}{h.Memory.json(), h.Rank, h.Score, h.Parts, h.Start, h.End, h.FileCount, files})
 }
 
 // Parts are what a relevance is made of.
@@ -101,19 +112,22 @@ type Parts struct {
 // Group is the part of a page that lies in one collection.
 type Group struct {
 	Collection string
+	Owner      string // user id of the collection's owner: collections of different owners may have one name
 	Hits       []Hit
 }
 
 // Groups returns the page's hits by collection, in the order of each collection's best one.
 func (r Results) Groups() []Group {
 	var groups []Group
-	place := map[string]int{}
+	type collection struct{ owner, name string }
+	place := map[collection]int{}
 	for _, h := range r.Hits {
-		i, known := place[h.Collection]
+		of := collection{h.Owner, h.Collection}
+		i, known := place[of]
 		if !known {
 			i = len(groups)
-			place[h.Collection] = i
-			groups = append(groups, Group{Collection: h.Collection})
+			place[of] = i
+			groups = append(groups, Group{Collection: h.Collection, Owner: h.Owner})
 		}
 		groups[i].Hits = append(groups[i].Hits, h)
 	}
@@ -181,10 +195,15 @@ func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
 			return err
 		}
 		results.Warnings = append(results.Warnings, selection.warnings...)
-		if !q.sought() {
-			return s.searchByTime(tx, sc, q, selection, &results)
+		if q.sought() {
+			err = s.searchByRelevance(tx, sc, q, want, selection, &results)
+		} else {
+			err = s.searchByTime(tx, sc, q, selection, &results)
 		}
-		return s.searchByRelevance(tx, sc, q, want, selection, &results)
+		if err != nil {
+			return err
+		}
+		return addFiles(tx, sc, results.Hits, q.IncludeFiles)
 	})
 	if err != nil {
 		return Results{}, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -15,9 +16,14 @@ import (
 
 // Store is a memory in one SQLite file. It is safe for concurrent use, and several processes may have the same file
 // open. Make one with [Open]; [Store.As] makes further views of it for other users.
+//
+// The Store that Open returns is the operator's: besides the local user's memories it has the methods for the whole
+// store (users, OAuth state, backup, export, checks). Views that As makes belong to a user, and these methods give
+// ErrForbidden there.
 type Store struct {
 	*shared
-	access Access
+	access   Access
+	operator bool // it is what Open returned
 }
 
 // shared is what all views of a store have in common.
@@ -27,10 +33,14 @@ type shared struct {
 	profile  int64 // row of the embedder's profile; 0 when a read-only file does not know it
 	index    *liveIndex
 	worker   *worker
-	users    sync.Map // user id -> row; users are never deleted
+	users    sync.Map      // user id -> row; a deleted user's row stays
+	uses     sync.Map      // row of an MCP token -> when this handle last noted its use
+	hashing  chan struct{} // passwords being hashed
 	log      *slog.Logger
 	clock    func() time.Time
 	newID    func() string
+	maxFile  int64 // bytes
+	quota    int64 // bytes of all files of an owner; 0: none
 	closing  sync.Once
 	closed   error
 }
@@ -70,9 +80,10 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	s := &Store{
 		shared: &shared{
 			db: db, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
-			index: newLiveIndex(o.IndexMemory, o.Logger),
+			index: newLiveIndex(o.IndexMemory, o.Logger), maxFile: o.MaxFile, quota: o.FileQuota,
+			hashing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		},
-		access: Access{User: LocalUser},
+		access: Access{User: LocalUser}, operator: true,
 	}
 	if err := s.startEmbedding(ctx); err != nil {
 		_ = db.Close() // what went wrong first is what counts
@@ -152,7 +163,7 @@ func (s *Store) checkWritable() error {
 		return newError(KindReadOnly, "", "this view of the store is for reading only")
 	}
 	for _, id := range s.access.Projects {
-		if err := checkName("project_id", id); err != nil {
+		if err := checkProjectID(id); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // worker embeds in the background what could not be embedded when it was stored, and everything anew when the store
-// changes to another model.
+// changes to another model. It also removes what crashes left of files.
 type worker struct {
 	s       *shared
 	ctx     context.Context
@@ -63,6 +63,9 @@ func (w *worker) run() {
 	defer w.done.Done()
 	retry := firstRetry
 	for {
+		if _, err := w.s.purgeFiles(w.ctx, w.s.clock()); err != nil && w.ctx.Err() == nil {
+			w.s.log.Warn("what was left of unfinished files could not be removed", "error", err)
+		}
 		err := w.work()
 		if w.ctx.Err() != nil || errors.Is(err, sqlite.ErrClosed) {
 			return

@@ -64,7 +64,7 @@ func (f *fixture) calls(id, collection string) []call {
 		}},
 		{"RestoreRevision", true, func(s *souvenir.Store) error { _, err := s.RestoreRevision(f.ctx, id, 1); return err }},
 		{"UpdateCollection", true, func(s *souvenir.Store) error {
-			_, err := s.UpdateCollection(f.ctx, collection, "changed")
+			_, err := s.UpdateCollection(f.ctx, collection, souvenir.UpdateCollection{Description: &content})
 			return err
 		}},
 		{"DeleteCollection", true, func(s *souvenir.Store) error {
@@ -103,6 +103,12 @@ func seesNothing(f *fixture, who string) {
 	all, err := f.reader.Collections(f.ctx)
 	f.check("Collections", err)
 	same(f, who+"'s collections", all, nil)
+	projects, err := f.reader.Projects(f.ctx)
+	f.check("Projects", err)
+	same(f, who+"'s projects", projects, nil)
+	owners, err := f.reader.Owners(f.ctx)
+	f.check("Owners", err)
+	f.equal(who+"'s owners", owners, []souvenir.Owner{{ID: f.reader.Access().User, Projects: []souvenir.Project{}}})
 }
 
 func accessStranger(f *fixture) {
@@ -180,7 +186,7 @@ func accessLimitedWrites(f *fixture) {
 	f.equal("moving out of all projects stays within the view", apollo.patch(m.ID, map[string]any{"project_id": nil}).ProjectID, "apollo")
 	_, err = apollo.store.AddCollection(f.ctx, souvenir.NewCollection{Name: "more"})
 	f.failsAt("AddCollection", err, souvenir.ErrForbidden, "collection_name")
-	_, err = apollo.store.UpdateCollection(f.ctx, "vault", "changed")
+	_, err = apollo.store.UpdateCollection(f.ctx, "vault", souvenir.UpdateCollection{Description: new(string)})
 	f.failsAt("UpdateCollection", err, souvenir.ErrForbidden, "collection_name", `"vault"`)
 	f.failsAt("DeleteCollection", apollo.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: "vault", WithMemories: true}), souvenir.ErrForbidden, "collection_name", `"vault"`)
 	two := f.as(souvenir.Access{Projects: []string{"apollo", "fresh"}})

@@ -105,10 +105,10 @@ func changeResumes(f *fixture) {
 	first.BreakAfter(n/2, errOffline)
 	f.reopen(first)
 	f.until("half of the work is done", func() bool {
-		a, err := f.store.Embedding(f.ctx)
-		f.check("Embedding", err)
-		b, err := f.reader.Embedding(f.ctx)
-		f.check("Embedding", err)
+		a, err := f.store.EmbeddingStatus(f.ctx)
+		f.check("EmbeddingStatus", err)
+		b, err := f.reader.EmbeddingStatus(f.ctx)
+		f.check("EmbeddingStatus", err)
 		return a.LastError != "" || b.LastError != ""
 	})
 	f.equal("changing", f.state().Changing, true)

@@ -18,6 +18,7 @@ func collections() concept {
 		{"the list is by name and counts memories", collectionList},
 		{"default is made when first needed, others never", collectionDefault},
 		{"a description can be replaced", collectionUpdate},
+		{"one can be renamed, with all that is in it", collectionRename},
 		{"a full one is deleted only with its memories", collectionDelete},
 		{"what was in a deleted one never comes back", collectionDeleteForgets},
 		{"another vector size than the embedder's names both", collectionVectorSize},
@@ -101,8 +102,11 @@ func collectionHint(f *fixture) {
 			}
 			return nil
 		},
-		"Tags":             func(name string) error { _, err := f.reader.Tags(f.ctx, name); return err },
-		"UpdateCollection": func(name string) error { _, err := f.store.UpdateCollection(f.ctx, name, ""); return err },
+		"Tags": func(name string) error { _, err := f.reader.Tags(f.ctx, name); return err },
+		"UpdateCollection": func(name string) error {
+			_, err := f.store.UpdateCollection(f.ctx, name, souvenir.UpdateCollection{Description: new("")})
+			return err
+		},
 		"DeleteCollection": func(name string) error {
 			return f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: name, WithMemories: true})
 		},
@@ -161,14 +165,54 @@ func collectionDefault(f *fixture) {
 func collectionUpdate(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "notes", Description: "before"})
 	f.clock.Pass(time.Hour)
-	updated, err := f.store.UpdateCollection(f.ctx, "notes", "after")
+	updated, err := f.store.UpdateCollection(f.ctx, "notes", souvenir.UpdateCollection{Description: new("after")})
 	f.check("UpdateCollection", err)
 	f.equal("description", updated.Description, "after")
 	f.equal("times", []time.Time{updated.CreatedAt, updated.UpdatedAt}, []time.Time{start, start.Add(time.Hour)})
 	f.equal("found", f.collection("notes"), updated)
-	_, err = f.store.UpdateCollection(f.ctx, "notes", strings.Repeat("x", 4097))
+	_, err = f.store.UpdateCollection(f.ctx, "notes", souvenir.UpdateCollection{Description: new(strings.Repeat("x", 4097))})
 	f.failsAt("UpdateCollection with a long description", err, souvenir.ErrTooLarge, "description", "4097", "4096")
 	f.equal("description after that", f.collection("notes").Description, "after")
+}
+
+func collectionRename(f *fixture) {
+	f.addCollection(souvenir.NewCollection{Name: "notes", Description: "kept"})
+	f.addCollection(souvenir.NewCollection{Name: "taken"})
+	m := f.add(souvenir.NewMemory{Collection: "notes", Content: "a walrus"})
+	f.addTexts("elsewhere")
+	f.clock.Pass(time.Hour)
+	renamed, err := f.store.UpdateCollection(f.ctx, "notes", souvenir.UpdateCollection{Name: new("papers")})
+	f.check("UpdateCollection", err)
+	f.equal("renamed", []any{renamed.Name, renamed.Description, renamed.MemoryCount, renamed.UpdatedAt}, []any{"papers", "kept", 1, start.Add(time.Hour)})
+	f.equal("found", f.collection("papers"), renamed)
+	_, err = f.reader.GetCollection(f.ctx, "notes")
+	f.fails("GetCollection of the former name", err, souvenir.ErrNotFound)
+	f.equal("the memory in it", f.get(m.ID).Collection, "papers")
+	f.same("searched by the new name", contents(f.search(souvenir.Query{Text: "walrus", Collections: []string{"papers"}})), "a walrus")
+	f.same("filtered by the new name", contents(f.search(souvenir.Query{Filter: souvenir.Filter{"collection_name": "papers"}})), "a walrus")
+	f.addCollection(souvenir.NewCollection{Name: "notes"}) // the former name is free
+	f.as(souvenir.Access{User: "ann"}).addCollection(souvenir.NewCollection{Name: "papers"})
+
+	same, err := f.store.UpdateCollection(f.ctx, "papers", souvenir.UpdateCollection{})
+	f.check("UpdateCollection of nothing", err)
+	f.equal("after a change of nothing", same, renamed)
+	for _, c := range []struct {
+		from, to string
+		kind     *souvenir.Error
+		says     string
+	}{
+		{"papers", "taken", souvenir.ErrConflict, `"taken"`},
+		{souvenir.DefaultCollection, "main", souvenir.ErrInvalid, `"default"`},
+		{"papers", souvenir.DefaultCollection, souvenir.ErrConflict, `"default"`},
+		{"papers", " ", souvenir.ErrInvalid, "1 to 128"},
+		{"papers", strings.Repeat("x", 129), souvenir.ErrTooLarge, "128"},
+	} {
+		_, err := f.store.UpdateCollection(f.ctx, c.from, souvenir.UpdateCollection{Name: &c.to, Description: new("changed")})
+		f.failsAt("renaming "+c.from+" to "+brief(c.to), err, c.kind, "name", c.says)
+	}
+	f.equal("after refused changes", f.collection("papers"), renamed)
+	_, err = f.store.UpdateCollection(f.ctx, souvenir.DefaultCollection, souvenir.UpdateCollection{Name: new("default")})
+	f.check("UpdateCollection to the same name", err)
 }
 
 func collectionDelete(f *fixture) {
@@ -233,7 +277,7 @@ func collectionEmptyName(f *fixture) {
 	}
 	_, err := f.reader.GetCollection(f.ctx, "")
 	refused("GetCollection", err)
-	_, err = f.store.UpdateCollection(f.ctx, "", "changed")
+	_, err = f.store.UpdateCollection(f.ctx, "", souvenir.UpdateCollection{Description: new("changed")})
 	refused("UpdateCollection", err)
 	refused("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{WithMemories: true}))
 	f.equal("description", f.collection("notes").Description, "kept")

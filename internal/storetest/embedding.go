@@ -233,14 +233,14 @@ func embeddingCancelled(f *fixture) {
 }
 
 func embeddingState(f *fixture) {
-	f.equal("of an empty store", f.state(), souvenir.Embedding{Model: "words-1", Dimensions: wordDimensions})
+	f.equal("of an empty store", f.state(), souvenir.EmbeddingStatus{Model: "words-1", Dimensions: wordDimensions})
 	f.addTexts("a car")
 	f.embedder.Break(errOffline)
 	f.addTexts("a dog")
 	f.wake()
 	f.until("the worker's error is told", func() bool {
-		e, err := f.store.Embedding(f.ctx)
-		f.check("Embedding", err)
+		e, err := f.store.EmbeddingStatus(f.ctx)
+		f.check("EmbeddingStatus", err)
 		return strings.Contains(e.LastError, errOffline.Error())
 	})
 	e := f.state()
@@ -248,8 +248,8 @@ func embeddingState(f *fixture) {
 	f.embedder.Mend()
 	f.waitEmbedded(f.store)
 	f.until("the worker's error is forgotten", func() bool {
-		e, err := f.store.Embedding(f.ctx)
-		f.check("Embedding", err)
+		e, err := f.store.EmbeddingStatus(f.ctx)
+		f.check("EmbeddingStatus", err)
 		return e.LastError == ""
 	})
 }

@@ -185,10 +185,10 @@ func (f *fixture) list(l souvenir.List) []souvenir.Memory {
 	return all
 }
 
-func (f *fixture) state() souvenir.Embedding {
+func (f *fixture) state() souvenir.EmbeddingStatus {
 	f.Helper()
-	e, err := f.reader.Embedding(f.ctx)
-	f.check("Embedding", err)
+	e, err := f.reader.EmbeddingStatus(f.ctx)
+	f.check("EmbeddingStatus", err)
 	return e
 }
 

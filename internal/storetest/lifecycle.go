@@ -32,7 +32,7 @@ func lifecycleClosed(f *fixture) {
 			_, err := s.AddCollection(f.ctx, souvenir.NewCollection{Name: "more"})
 			return err
 		}},
-		call{"Embedding", false, func(s *souvenir.Store) error { _, err := s.Embedding(f.ctx); return err }},
+		call{"EmbeddingStatus", false, func(s *souvenir.Store) error { _, err := s.EmbeddingStatus(f.ctx); return err }},
 		call{"WaitEmbedded", false, func(s *souvenir.Store) error { return s.WaitEmbedded(f.ctx) }},
 		call{"Search by time", false, func(s *souvenir.Store) error { _, err := s.Search(f.ctx, souvenir.Query{}); return err }},
 		call{"a listing made before", false, func(*souvenir.Store) error {
@@ -144,7 +144,7 @@ func lifecycleCancelled(f *fixture) {
 			_, err := s.AddMemories(ended, []souvenir.NewMemory{{Content: "x"}, {Content: "y"}}, nil)
 			return err
 		}},
-		call{"Embedding", false, func(s *souvenir.Store) error { _, err := s.Embedding(ended); return err }},
+		call{"EmbeddingStatus", false, func(s *souvenir.Store) error { _, err := s.EmbeddingStatus(ended); return err }},
 		call{"WaitEmbedded", false, func(s *souvenir.Store) error { return s.WaitEmbedded(ended) }},
 	) {
 		if err := c.do(f.store); !errors.Is(err, context.Canceled) {

@@ -1,6 +1,10 @@
 package storetest
 
 import (
+	"fmt"
+	"strings"
+	"time"
+
 	"github.com/souvenir-ai/souvenir"
 )
 
@@ -13,6 +17,14 @@ func projects() concept {
 		{"a memory moves to another project and back out", projectMove},
 		{"searches and listings stay within one", projectScope},
 		{"an unknown one is empty, with a warning", projectUnknown},
+		{"one can be added before anything lies in it", projectAdd},
+		{"bad arguments are named, with what is allowed", projectArguments},
+		{"the list has the own ones by name, with their counts", projectList},
+		{"another name is seen in its memories, their filters and searches at once", projectRename},
+		{"a former state comes back into a project that has another name now", projectRenameRestore},
+		{"a full one is deleted only with its memories", projectDelete},
+		{"the history of what has left a deleted one remains", projectDeleteHistory},
+		{"one of thousands of memories is deleted whole", projectDeleteLarge},
 	}}
 }
 
@@ -126,4 +138,270 @@ func projectUnknown(f *fixture) {
 		}
 	}
 	same(f, "listed", f.list(souvenir.List{ProjectID: "nowhere"}), nil)
+}
+
+func (f *fixture) addProject(n souvenir.NewProject) souvenir.Project {
+	f.Helper()
+	added, err := f.store.AddProject(f.ctx, n)
+	f.check(fmt.Sprintf("AddProject %+v", n), err)
+	return added
+}
+
+func (f *fixture) project(ref string) souvenir.Project {
+	f.Helper()
+	p, err := f.reader.GetProject(f.ctx, souvenir.ProjectRef{ID: ref})
+	f.check("GetProject "+ref, err)
+	return p
+}
+
+// projects returns the visible projects as OWNER/ID.
+func (f *fixture) projects() []string {
+	f.Helper()
+	all, err := f.reader.Projects(f.ctx)
+	f.check("Projects", err)
+	var refs []string
+	for _, p := range all {
+		refs = append(refs, p.Owner+"/"+p.ID)
+	}
+	return refs
+}
+
+func (f *fixture) deleteProject(d souvenir.DeleteProject) {
+	f.Helper()
+	f.check("DeleteProject "+d.Project.ID, f.store.DeleteProject(f.ctx, d))
+}
+
+func projectAdd(f *fixture) {
+	added := f.addProject(souvenir.NewProject{ID: "g7", Name: "Gemini 7"})
+	f.equal("added", toJSON(added), `{"project_id":"g7","project_name":"Gemini 7","owner":"local","role":"owner","member_count":1,"memory_count":0,`+
+		`"created_at":"2026-03-01T09:00:00Z","updated_at":"2026-03-01T09:00:00Z"}`)
+	f.equal("named without doubt", added.Ref(), "g7")
+	f.equal("found by id", f.project("g7"), added)
+	f.equal("found with its owner", f.project("local/g7"), added)
+	named, err := f.reader.GetProject(f.ctx, souvenir.ProjectRef{Name: "Gemini 7"})
+	f.check("GetProject", err)
+	f.equal("found by name", named, added)
+	f.equal("named by its id", f.addProject(souvenir.NewProject{ID: "apollo"}).Name, "apollo")
+	if id := f.addProject(souvenir.NewProject{Name: "Mercury"}).ID; id == "" || id == "Mercury" {
+		f.Errorf("a project added by name has the id %q; want one of its own", id)
+	}
+	f.equal("stored into", f.add(souvenir.NewMemory{Content: "x", ProjectName: "Gemini 7"}).ProjectID, "g7")
+	f.equal("memories", f.project("g7").MemoryCount, 1)
+
+	for _, c := range []struct {
+		add      souvenir.NewProject
+		argument string
+		says     string
+	}{
+		{souvenir.NewProject{ID: "g7"}, "project_id", `"g7"`},
+		{souvenir.NewProject{ID: "g7", Name: "other"}, "project_id", `"g7"`},
+		{souvenir.NewProject{ID: "g8", Name: "Gemini 7"}, "project_name", `"g7"`},
+		{souvenir.NewProject{Name: "Gemini 7"}, "project_name", `"g7"`},
+		{souvenir.NewProject{ID: "Gemini 7"}, "project_name", `"g7"`},
+	} {
+		_, err := f.store.AddProject(f.ctx, c.add)
+		f.failsAt(fmt.Sprintf("AddProject %+v", c.add), err, souvenir.ErrConflict, c.argument, c.says)
+	}
+	ann := f.as(souvenir.Access{User: "ann"})
+	f.equal("the same for another user", ann.addProject(souvenir.NewProject{ID: "g7", Name: "Gemini 7"}).Owner, "ann")
+
+	limited := f.as(souvenir.Access{Projects: []string{"fresh", "g7"}})
+	f.equal("added through a view for it", limited.addProject(souvenir.NewProject{ID: "fresh", Name: "Mercury"}).Name, "Mercury")
+	_, err = limited.store.AddProject(f.ctx, souvenir.NewProject{ID: "more"})
+	f.failsAt("AddProject beyond a limit", err, souvenir.ErrForbidden, "project_id", `"fresh" or "g7"`)
+	_, err = limited.store.AddProject(f.ctx, souvenir.NewProject{Name: "more"})
+	f.fails("AddProject of a name, through a limited view", err, souvenir.ErrForbidden)
+}
+
+func projectArguments(f *fixture) {
+	f.addProject(souvenir.NewProject{ID: "p", Name: "P"})
+	unknown := souvenir.ProjectRef{ID: "nowhere"}
+	for _, c := range []struct {
+		name     string
+		ref      souvenir.ProjectRef
+		kind     *souvenir.Error
+		argument string
+		says     string
+	}{
+		{"nothing", souvenir.ProjectRef{}, souvenir.ErrInvalid, "project_id", "missing"},
+		{"a blank id", souvenir.ProjectRef{ID: " "}, souvenir.ErrInvalid, "project_id", "1 to 128"},
+		{"a long id", souvenir.ProjectRef{ID: strings.Repeat("é", 129)}, souvenir.ErrTooLarge, "project_id", "129"},
+		{"a long owner", souvenir.ProjectRef{ID: strings.Repeat("é", 257) + "/p"}, souvenir.ErrTooLarge, "project_id", "259"},
+		{"a name that is not UTF-8", souvenir.ProjectRef{Name: "a\xff"}, souvenir.ErrInvalid, "project_name", "UTF-8"},
+		{"id and name that disagree", souvenir.ProjectRef{ID: "p", Name: "Q"}, souvenir.ErrInvalid, "project_name", "disagree"},
+		{"an unknown id", unknown, souvenir.ErrNotFound, "project_id", `"nowhere"`},
+		{"an unknown name", souvenir.ProjectRef{Name: "nowhere"}, souvenir.ErrNotFound, "project_name", `"nowhere"`},
+		{"an unknown owner", souvenir.ProjectRef{ID: "ann/p"}, souvenir.ErrNotFound, "project_id", `"ann/p"`},
+	} {
+		for _, call := range f.projectCalls(c.ref) {
+			f.failsAt(call.name+" of "+c.name, call.do(f.store), c.kind, c.argument, c.says)
+		}
+	}
+	_, err := f.store.AddProject(f.ctx, souvenir.NewProject{})
+	f.failsAt("AddProject of nothing", err, souvenir.ErrInvalid, "project_id", "missing")
+	_, err = f.store.AddProject(f.ctx, souvenir.NewProject{ID: "a/b"})
+	f.failsAt("AddProject of an id with a slash", err, souvenir.ErrInvalid, "project_id", `"a/b"`)
+	_, err = f.store.AddProject(f.ctx, souvenir.NewProject{Name: strings.Repeat("x", 129)})
+	f.failsAt("AddProject of a long name", err, souvenir.ErrTooLarge, "project_name", "128")
+	_, err = f.store.UpdateProject(f.ctx, souvenir.ProjectRef{ID: "p"}, souvenir.UpdateProject{Name: new(" ")})
+	f.failsAt("UpdateProject to a blank name", err, souvenir.ErrInvalid, "name", "1 to 128")
+	f.same("projects", f.projects(), "local/p")
+}
+
+// projectCalls are all methods that name a project that exists.
+func (f *fixture) projectCalls(ref souvenir.ProjectRef) []call {
+	return []call{
+		{"GetProject", false, func(s *souvenir.Store) error { _, err := s.GetProject(f.ctx, ref); return err }},
+		{"Members", false, func(s *souvenir.Store) error { _, err := s.Members(f.ctx, ref); return err }},
+		{"UpdateProject", true, func(s *souvenir.Store) error {
+			_, err := s.UpdateProject(f.ctx, ref, souvenir.UpdateProject{Name: new("changed")})
+			return err
+		}},
+		{"AddMember", true, func(s *souvenir.Store) error {
+			_, err := s.AddMember(f.ctx, souvenir.NewMember{Project: ref, User: "zoe", Role: souvenir.MemberReader})
+			return err
+		}},
+		{"UpdateMember", true, func(s *souvenir.Store) error {
+			_, err := s.UpdateMember(f.ctx, souvenir.UpdateMember{Project: ref, User: "zoe", Role: souvenir.MemberWriter})
+			return err
+		}},
+		{"DeleteMember", true, func(s *souvenir.Store) error {
+			return s.DeleteMember(f.ctx, souvenir.DeleteMember{Project: ref, User: "zoe"})
+		}},
+		{"DeleteProject", true, func(s *souvenir.Store) error {
+			return s.DeleteProject(f.ctx, souvenir.DeleteProject{Project: ref, WithMemories: true})
+		}},
+	}
+}
+
+func projectList(f *fixture) {
+	f.add(souvenir.NewMemory{Content: "one", ProjectID: "z", ProjectName: "B"})
+	f.add(souvenir.NewMemory{Content: "two", ProjectID: "z"})
+	f.add(souvenir.NewMemory{Content: "three", ProjectID: "y", ProjectName: "A"})
+	gone := f.add(souvenir.NewMemory{Content: "four", ProjectID: "y"})
+	f.delete(gone.ID)
+	f.addProject(souvenir.NewProject{ID: "x", Name: "C"})
+	f.addTexts("elsewhere")
+	f.same("all", f.projects(), "local/y", "local/z", "local/x")
+	all, err := f.reader.Projects(f.ctx)
+	f.check("Projects", err)
+	f.equal("memories", []int{all[0].MemoryCount, all[1].MemoryCount, all[2].MemoryCount}, []int{1, 2, 0})
+	f.same("through a limited view", f.as(souvenir.Access{Projects: []string{"z", "unknown"}}).projects(), "local/z")
+	owners, err := f.reader.Owners(f.ctx)
+	f.check("Owners", err)
+	f.equal("owners", owners, []souvenir.Owner{{ID: "local", Projects: all}})
+}
+
+func projectRename(f *fixture) {
+	m := f.add(souvenir.NewMemory{Content: "a car", ProjectID: "p", ProjectName: "before"})
+	f.add(souvenir.NewMemory{Content: "other", ProjectID: "q", ProjectName: "taken"})
+	f.clock.Pass(time.Hour)
+	ref := souvenir.ProjectRef{ID: "p"}
+	renamed, err := f.store.UpdateProject(f.ctx, ref, souvenir.UpdateProject{Name: new("after")})
+	f.check("UpdateProject", err)
+	f.equal("renamed", []any{renamed.ID, renamed.Name, renamed.MemoryCount, renamed.CreatedAt, renamed.UpdatedAt}, []any{"p", "after", 1, start, start.Add(time.Hour)})
+	f.equal("found", f.project("p"), renamed)
+	f.equal("the memory", []any{f.get(m.ID).ProjectName, f.get(m.ID).Revision, f.get(m.ID).ShownMetadata()["project_name"]}, []any{"after", 1, "after"})
+	for name, want := range map[string][]string{"before": nil, "after": {"a car"}} {
+		f.same("searched by "+name, contents(f.search(souvenir.Query{Text: "car", ProjectName: name})), want...)
+		f.same("filtered by "+name, contents(f.search(souvenir.Query{Filter: souvenir.Filter{"project_name": name}})), want...)
+		f.same("listed by "+name, texts(f.list(souvenir.List{ProjectName: name})), want...)
+	}
+	f.equal("stored by the new name", f.add(souvenir.NewMemory{Content: "y", ProjectName: "after"}).ProjectID, "p")
+	_, err = f.store.UpdateProject(f.ctx, ref, souvenir.UpdateProject{Name: new("taken")})
+	f.failsAt("UpdateProject to a name that is taken", err, souvenir.ErrConflict, "name", `"taken"`, `"q"`)
+	f.clock.Pass(time.Hour)
+	for _, u := range []souvenir.UpdateProject{{}, {Name: new("after")}} {
+		same, err := f.store.UpdateProject(f.ctx, ref, u)
+		f.check("UpdateProject of nothing", err)
+		f.equal("after a change of nothing", []any{same.Name, same.UpdatedAt}, []any{"after", start.Add(time.Hour)})
+	}
+	_, err = f.as(souvenir.Access{Projects: []string{"p"}}).store.UpdateProject(f.ctx, ref, souvenir.UpdateProject{Name: new("x")})
+	f.failsAt("UpdateProject through a limited view", err, souvenir.ErrForbidden, "project_id", `"p"`)
+}
+
+func projectRenameRestore(f *fixture) {
+	rename := func(id, name string) {
+		f.Helper()
+		_, err := f.store.UpdateProject(f.ctx, souvenir.ProjectRef{ID: id}, souvenir.UpdateProject{Name: &name})
+		f.check("UpdateProject", err)
+	}
+	restore := func(id string, revision int) souvenir.Stored {
+		f.Helper()
+		restored, err := f.store.RestoreRevision(f.ctx, id, revision)
+		f.check("RestoreRevision", err)
+		return restored
+	}
+	m := f.add(souvenir.NewMemory{Content: "draft", ProjectID: "p", ProjectName: "before"})
+	f.rewrite(m.ID, "final")
+	rename("p", "after")
+	f.equal("within the project", []string{restore(m.ID, 1).Content, f.get(m.ID).ProjectName}, []string{"draft", "after"})
+	f.patch(m.ID, map[string]any{"project_id": nil, "project_name": nil})
+	rename("p", "later")
+	back := restore(m.ID, 1)
+	f.equal("back into the project", []string{back.ProjectID, back.ProjectName}, []string{"p", "later"})
+}
+
+func projectDelete(f *fixture) {
+	f.addCollection(souvenir.NewCollection{Name: "notes"})
+	p := souvenir.ProjectRef{ID: "p"}
+	inside := f.add(souvenir.NewMemory{Content: "a walrus", ProjectID: "p", Tags: []string{"arctic"}})
+	also := f.add(souvenir.NewMemory{Collection: "notes", Content: "a seal", ProjectID: "p", ProjectName: "p"})
+	outside := f.add(souvenir.NewMemory{Content: "a penguin", Related: []string{inside.ID}})
+	f.failsAt("DeleteProject of a full one", f.store.DeleteProject(f.ctx, souvenir.DeleteProject{Project: p}), souvenir.ErrConflict, "project_id", `"p"`, "2 memories", "WithMemories")
+	f.equal("after the refusal", f.project("p").MemoryCount, 2)
+	limited := f.as(souvenir.Access{Projects: []string{"p"}})
+	f.fails("DeleteProject through a limited view", limited.store.DeleteProject(f.ctx, souvenir.DeleteProject{Project: p, WithMemories: true}), souvenir.ErrForbidden)
+	f.deleteProject(souvenir.DeleteProject{Project: p, WithMemories: true})
+	for _, id := range []string{inside.ID, also.ID} {
+		_, err := f.reader.GetMemory(f.ctx, id)
+		f.fails("GetMemory", err, souvenir.ErrNotFound)
+	}
+	for _, text := range []string{"walrus", "seal", "arctic"} {
+		f.same("found by "+text, f.find(text))
+	}
+	same(f, "links to it", f.get(outside.ID).Related, nil)
+	same(f, "projects", f.projects(), nil)
+	f.fails("DeleteProject again", f.store.DeleteProject(f.ctx, souvenir.DeleteProject{Project: p}), souvenir.ErrNotFound)
+	f.equal("a new one of that id", f.add(souvenir.NewMemory{Content: "a kiwi", ProjectID: "p"}).ProjectID, "p")
+	f.same("all of it", texts(f.list(souvenir.List{ProjectID: "p"})), "a kiwi")
+
+	f.addProject(souvenir.NewProject{ID: "empty"})
+	f.deleteProject(souvenir.DeleteProject{Project: souvenir.ProjectRef{Name: "empty"}})
+	f.same("projects", f.projects(), "local/p")
+}
+
+func projectDeleteHistory(f *fixture) {
+	m := f.add(souvenir.NewMemory{Content: "draft", ProjectID: "p"})
+	f.rewrite(m.ID, "second")
+	f.patch(m.ID, map[string]any{"project_id": "q", "project_name": nil})
+	before := f.revisions(m.ID)
+	f.deleteProject(souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: "p"}})
+	f.equal("history", f.revisions(m.ID), before)
+	limited := f.as(souvenir.Access{Projects: []string{"q"}})
+	f.equal("states for those who see project q only", len(limited.revisions(m.ID)), 1)
+	back, err := f.store.RestoreRevision(f.ctx, m.ID, 1)
+	f.check("RestoreRevision", err)
+	f.equal("back in a new project", []string{back.Content, back.ProjectID, back.ProjectName}, []string{"draft", "p", "p"})
+}
+
+func projectDeleteLarge(f *fixture) {
+	many := make([]souvenir.NewMemory, 2500)
+	for i := range many {
+		many[i] = souvenir.NewMemory{Content: fmt.Sprint("w", i), ProjectID: "p", Collection: "notes"}
+	}
+	f.addCollection(souvenir.NewCollection{Name: "notes"})
+	add := func() {
+		f.Helper()
+		_, err := f.store.AddMemories(f.ctx, many, nil)
+		f.check("AddMemories", err)
+	}
+	add()
+	f.deleteProject(souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: "p"}, WithMemories: true})
+	f.equal("memories", f.search(souvenir.Query{}).Total, 0)
+	same(f, "projects", f.projects(), nil)
+	add()
+	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: "notes", WithMemories: true}))
+	f.equal("memories", f.search(souvenir.Query{}).Total, 0)
+	f.equal("in the project", f.project("p").MemoryCount, 0)
 }

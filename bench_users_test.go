@@ -1,0 +1,52 @@
+package souvenir_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// BenchmarkCheckToken is what each request that carries an MCP token pays for it.
+func BenchmarkCheckToken(b *testing.B) {
+	store := openBench(b, 100)
+	if _, err := store.AddUser(b.Context(), souvenir.NewUser{ID: "ann", Name: "ann"}); err != nil {
+		b.Fatal(err)
+	}
+	var value string
+	for range 100 {
+		added, err := store.AddToken(b.Context(), souvenir.NewToken{Name: "x", User: "ann"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		value = added.Value
+	}
+	var took []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		_, err := store.CheckToken(b.Context(), value)
+		took = append(took, time.Since(start))
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	reportMedian(b, took)
+}
+
+// BenchmarkCheckPassword is what a sign-in costs, on purpose.
+func BenchmarkCheckPassword(b *testing.B) {
+	store := openBench(b, 1)
+	if _, err := store.AddUser(b.Context(), souvenir.NewUser{Name: "ann", Password: "right password"}); err != nil {
+		b.Fatal(err)
+	}
+	var took []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		_, err := store.CheckPassword(b.Context(), souvenir.Credentials{Name: "ann", Password: "right password"})
+		took = append(took, time.Since(start))
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	reportMedian(b, took)
+}

@@ -1,0 +1,408 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"hash"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// How the bytes of a file come into the store and leave it. They lie in chunks, several of which are written in one
+// transaction, so that a large file neither needs memory nor keeps others from writing. A file that needs more
+// than one transaction is in the state "arriving" until the last; one that is deleted is "leaving" until its last
+// chunk is gone. Nobody sees files of these states, and purgeFiles removes those that a crash left.
+
+const (
+	chunkSize   = 256 << 10
+	batchSize   = 16 * chunkSize // bytes of one transaction
+	chunkBits   = 24             // file_chunk.id is file.id << chunkBits | n
+	largestFile = chunkSize << chunkBits
+	deleteBatch = 64             // chunks deleted in one transaction
+	abandoned   = 24 * time.Hour // without progress, an arriving file counts as given up
+)
+
+// NewFile describes a file to store. Nothing in it is needed.
+type NewFile struct {
+	Filename    string // kept as CleanFilename leaves it; empty: "file", with the extension of the type
+	MIMEType    string // empty, or application/octet-stream: found out from the content and the name
+	Description string // at most 4,096 characters
+	Category    string // at most 64 characters
+	Tags        []string
+
+	// MemoryID links the file to a memory, in whose project it then lies. The memory must be one that the caller may change.
+	MemoryID string
+
+	// ProjectID or ProjectName say in which project a file without a memory lies; an unknown one is made. A view that is
+	// limited to one project stores there when none is named.
+	ProjectID   string
+	ProjectName string
+
+	// Size is how many bytes the content has, to be sure that all of them are stored. Zero means unknown.
+	Size int64
+
+	// Progress hears how many bytes are stored ("store"), of how many: Size. Nil means nobody does.
+	Progress Progress
+}
+
+// AddFile stores what content gives until its end, a few MiB at a time, and returns the file. When it returns, the file is
+// durable and visible; after an error nothing of it is. Content that is longer than Options.MaxFile, or for which
+// Options.FileQuota has no room, is ErrTooLarge; one that is not of Size bytes, ErrInvalid; and so is one that
+// contradicts a declared type of image, sound, film or PDF. An error of content itself is ErrInvalid, too, and wrapped.
+//
+// No transaction is open while content is read. The context is looked at between reads: content that blocks must end its
+// read by itself.
+func (s *Store) AddFile(ctx context.Context, f NewFile, content io.Reader) (File, error) {
+	u, err := s.newUpload(f, content)
+	if err != nil {
+		return File{}, err
+	}
+	if err := u.checkPlace(ctx); err != nil {
+		return File{}, err
+	}
+	defer u.giveUp(ctx)
+	size := int64(batchSize)
+	if f.Size > 0 {
+		size = min(size, f.Size+1) // one more, to meet the end
+	}
+	for buffer := make([]byte, size); ; {
+		n, err := readFull(ctx, content, buffer)
+		last := errors.Is(err, io.EOF)
+		if err != nil && !last {
+			return File{}, u.unreadable(int64(n), err)
+		}
+		if err := u.take(buffer[:n], last); err != nil {
+			return File{}, err
+		}
+		added, err := u.store(ctx, buffer[:n], last)
+		if err != nil {
+			return File{}, err
+		}
+		if f.Progress != nil {
+			f.Progress("store", int(u.size), int(f.Size))
+		}
+		if last {
+			return added, nil
+		}
+	}
+}
+
+// upload is a file on its way into the store.
+type upload struct {
+	NewFile
+	s        *Store
+	id       string
+	declared string    // its type; MIMEType is what was found out
+	whole    hash.Hash // of all that was read
+	size     int64     // bytes read
+	row      int64     // 0: nothing of it is stored yet
+	chunks   int64     // stored
+	complete bool
+}
+
+// newUpload checks what a new file is said to be.
+func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
+	u := &upload{NewFile: f, s: s, id: s.newID(), whole: sha256.New()}
+	if content == nil {
+		return nil, invalid("content", "content is nil; a reader of the file's bytes is needed")
+	}
+	if f.Size < 0 {
+		return nil, invalid("size", "size is %d; a number of bytes is expected, or 0 when it is not known", f.Size)
+	}
+	if err := s.checkFileSize(f.Size); err != nil {
+		return nil, err
+	}
+	if err := checkDescription(f.Description); err != nil {
+		return nil, err
+	}
+	if err := checkCategory(f.Category); err != nil {
+		return nil, err
+	}
+	var err error
+	if u.Tags, err = checkTags(f.Tags, MaxTags); err != nil {
+		return nil, err
+	}
+	if err := checkProject(f.ProjectID, f.ProjectName); err != nil {
+		return nil, err
+	}
+	if f.MemoryID != "" && f.ProjectID+f.ProjectName != "" {
+		return nil, linkedAndPlaced()
+	}
+	u.Filename = cleanFilename(f.Filename)
+	u.declared, err = checkType(f.MIMEType)
+	return u, err
+}
+
+// checkFileSize refuses what is larger than files may be.
+func (s *Store) checkFileSize(size int64) error {
+	if size > s.maxFile {
+		return newError(KindTooLarge, "size", "the file has %d bytes or more; at most %d are allowed", size, s.maxFile)
+	}
+	return nil
+}
+
+// errUndone ends a transaction that is only tried.
+var errUndone = errors.New("only tried")
+
+// checkPlace finds out, before anything is read, whether the file may be stored where it shall be.
+func (u *upload) checkPlace(ctx context.Context) error {
+	err := u.s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		if _, _, err := u.place(tx, &sc); err != nil {
+			return err
+		}
+		return errUndone // a project that it would make is made with the file
+	})
+	if errors.Is(err, errUndone) {
+		return nil
+	}
+	return err
+}
+
+// place finds the rows of the memory and of the project for the file; 0 for none. The scope then sees that project.
+func (u *upload) place(tx *sqlite.Tx, sc *scope) (memory, project int64, err error) {
+	if u.MemoryID != "" {
+		m, err := u.s.memoryToLink(tx, *sc, u.MemoryID)
+		return m.row, 0, err
+	}
+	project, err = u.s.projectForFile(tx, sc, u.ProjectID, u.ProjectName)
+	return 0, project, err
+}
+
+// readFull fills the buffer; at the end of content it returns io.EOF with the rest. It looks at the context between two
+// reads and trusts no reader.
+func readFull(ctx context.Context, content io.Reader, buffer []byte) (n int, err error) {
+	for idle := 0; n < len(buffer) && err == nil; {
+		if err := ctx.Err(); err != nil {
+			return n, err
+		}
+		var more int
+		more, err = content.Read(buffer[n:])
+		if more < 0 || more > len(buffer)-n {
+			return n, errors.New("its Read returned an impossible count")
+		}
+		n += more
+		if idle++; more > 0 {
+			idle = 0
+		} else if idle == 100 && err == nil {
+			err = io.ErrNoProgress
+		}
+	}
+	return n, err
+}
+
+// unreadable is the error for content that failed. What ends a call ends it as everywhere.
+func (u *upload) unreadable(n int64, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	e := invalid("content", "content could not be read past byte %d: %v", u.size+n, err)
+	e.Err = err
+	return e
+}
+
+// take notes what was read, before it is stored.
+func (u *upload) take(data []byte, last bool) error {
+	first := u.size == 0
+	u.size += int64(len(data))
+	u.whole.Write(data) // never fails
+	if err := u.s.checkFileSize(u.size); err != nil {
+		return err
+	}
+	switch {
+	case u.Size > 0 && u.size > u.Size:
+		return invalid("size", "size is %d, but the content has more bytes; give the right size, or none", u.Size)
+	case u.Size > 0 && u.size < u.Size && last:
+		return invalid("size", "size is %d, but the content ends after %d bytes; give the right size, or none", u.Size, u.size)
+	}
+	if !first {
+		return nil
+	}
+	var err error
+	if u.MIMEType, err = fileType(u.declared, u.Filename, data); err != nil {
+		return err
+	}
+	u.Filename = cmp.Or(u.Filename, noFilename+extensionOf(u.MIMEType))
+	return nil
+}
+
+// store writes one batch of chunks. With the last one the file is there.
+func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error) {
+	pieces := slices.Collect(slices.Chunk(data, chunkSize))
+	sums := make([][32]byte, len(pieces))
+	for i, piece := range pieces {
+		sums[i] = sha256.Sum256(piece)
+	}
+	row := u.row
+	var added File
+	err := u.s.write(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+		if row, err = u.storeRow(tx, sc); err != nil {
+			return err
+		}
+		for i, piece := range pieces {
+			if _, err := tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`, row<<chunkBits|(u.chunks+int64(i)), sums[i][:], piece); err != nil {
+				return err
+			}
+		}
+		if last {
+			added, err = u.finish(tx, sc, row)
+		}
+		return err
+	})
+	if err != nil {
+		return File{}, err
+	}
+	u.row, u.complete = row, last
+	u.chunks += int64(len(pieces))
+	return added, nil
+}
+
+// storeRow makes or touches the row of an arriving file, and sees that its owner has room for it.
+func (u *upload) storeRow(tx *sqlite.Tx, sc scope) (row int64, err error) {
+	now, size, row := u.s.now(), max(u.size, u.Size), u.row
+	var result sqlite.Result
+	if row == 0 {
+		result, err = tx.Exec(`INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
+			VALUES (?, ?, 'arriving', ?, ?, ?, x'', ?, ?, ?, ?)`, u.id, sc.user, u.Filename, u.MIMEType, size, u.Description, u.Category, now, now)
+		row = result.LastInsertID
+	} else {
+		result, err = tx.Exec(`UPDATE file SET size = ?, updated_at = ? WHERE id = ? AND state = 'arriving'`, size, now, row)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if result.RowsAffected == 0 {
+		return 0, newError(KindConflict, "content", "the file was given up, because nothing of it had come for %v; store it again", abandoned)
+	}
+	if u.s.quota == 0 {
+		return row, nil
+	}
+	var all int64
+	if err := tx.QueryRow(`SELECT sum(size) FROM file WHERE owner_id = ? AND state IN ('arriving', 'stored')`, sc.user).Scan(&all); err != nil {
+		return 0, err
+	}
+	if all > u.s.quota {
+		return 0, newError(KindTooLarge, "size", "with this file of %d bytes, the files of %s would have %d bytes; at most %d are allowed",
+			size, show(u.s.access.User), all, u.s.quota)
+	}
+	return row, nil
+}
+
+// finish makes an arriving file one that is stored.
+func (u *upload) finish(tx *sqlite.Tx, sc scope, row int64) (File, error) {
+	memory, project, err := u.place(tx, &sc)
+	if err != nil {
+		return File{}, err
+	}
+	now := u.s.now()
+	if _, err := tx.Exec(`UPDATE file SET state = 'stored', memory_id = ?, project_id = ?, size = ?, sha256 = ?, created_at = ?, updated_at = ? WHERE id = ?`,
+		rowOrNull(memory), rowOrNull(project), u.size, u.whole.Sum(nil), now, now, row); err != nil {
+		return File{}, err
+	}
+	if err := replaceFileTags(tx, row, u.Tags); err != nil {
+		return File{}, err
+	}
+	added, err := u.s.file(tx, sc, u.id)
+	return added.File, err
+}
+
+// giveUp removes what has been stored of a file that is not complete, also when the context has ended.
+func (u *upload) giveUp(ctx context.Context) {
+	if u.complete || u.row == 0 {
+		return
+	}
+	if err := u.s.removeFile(context.WithoutCancel(ctx), u.row); err != nil {
+		u.s.log.Warn("what was stored of an unfinished file could not be removed; it will be, once it counts as abandoned", "file", u.id, "error", err)
+	}
+}
+
+// DeleteFile deletes a file. Nobody sees it once DeleteFile has returned; the bytes of a large one are removed in several
+// transactions, so that others can write in between.
+func (s *Store) DeleteFile(ctx context.Context, id string) error {
+	var f storedFile
+	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+		if f, err = s.fileForWriting(tx, sc, id); err != nil {
+			return err
+		}
+		if _, err = tx.Exec(`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE id = ?`, f.row); err != nil {
+			return err
+		}
+		_, err = removeChunks(tx, f.row)
+		return err
+	})
+	if err != nil || f.Size <= (deleteBatch-1)*chunkSize {
+		return err
+	}
+	if err := s.removeFile(context.WithoutCancel(ctx), f.row); err != nil {
+		s.log.Warn("the bytes of a deleted file could not be removed yet", "file", id, "error", err)
+	}
+	return nil
+}
+
+// removeFile removes a file that nobody sees, in several transactions.
+func (s *shared) removeFile(ctx context.Context, row int64) error {
+	for more := true; more; {
+		err := s.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+			if _, err = tx.Exec(`UPDATE file SET state = 'leaving' WHERE id = ? AND state = 'arriving'`, row); err != nil {
+				return err
+			}
+			more, err = removeChunks(tx, row)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeChunks removes some chunks of a leaving file, and the file with the last of them; then there is no more.
+func removeChunks(tx *sqlite.Tx, row int64) (more bool, err error) {
+	result, err := tx.Exec(`DELETE FROM file_chunk WHERE id IN (SELECT id FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT ?)`,
+		row<<chunkBits, (row+1)<<chunkBits, deleteBatch)
+	if err != nil || result.RowsAffected == deleteBatch {
+		return true, err
+	}
+	_, err = tx.Exec(`DELETE FROM file WHERE id = ? AND state = 'leaving'`, row)
+	return false, err
+}
+
+// purgeFiles removes what crashes left: files that were being deleted, and those that were being stored and of which
+// nothing has come since a time, which counts as 24 hours ago if it is later: another process may be storing them right now.
+// It returns how many they were.
+func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, error) {
+	before := min(olderThan.UnixMicro(), s.now()-abandoned.Microseconds())
+	var rows []int64
+	err := s.db.Read(ctx, func(tx *sqlite.Tx) (err error) {
+		rows, err = sqlite.Column[int64](tx, `SELECT id FROM file WHERE state <> 'stored' AND (state = 'leaving' OR updated_at < ?)`, before)
+		return err
+	})
+	if err != nil {
+		return 0, wrap(err)
+	}
+	for i, row := range rows {
+		if err := s.removeAbandoned(ctx, row, before); err != nil {
+			return i, wrap(err)
+		}
+	}
+	return len(rows), nil
+}
+
+// removeAbandoned removes a file that is leaving, or arriving and still without progress.
+func (s *shared) removeAbandoned(ctx context.Context, row, before int64) error {
+	var leaving bool
+	err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		if _, err := tx.Exec(`UPDATE file SET state = 'leaving' WHERE id = ? AND state = 'arriving' AND updated_at < ?`, row, before); err != nil {
+			return err
+		}
+		return tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file WHERE id = ? AND state = 'leaving')`, row).Scan(&leaving)
+	})
+	if err != nil || !leaving {
+		return err
+	}
+	return s.removeFile(ctx, row)
+}

@@ -1,0 +1,82 @@
+package souvenir
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	maxFilename  = 255 // bytes: what file systems take
+	maxExtension = 32  // bytes of what is kept as an extension when a name is cut, with its dot
+	noFilename   = "file"
+)
+
+// reservedNames are names of devices on Windows, with any extension:
+// https://learn.microsoft.com/windows/win32/fileio/naming-a-file.
+var reservedNames = []string{
+	"con", "prn", "aux", "nul", "com0", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9",
+	"lpt0", "lpt1", "lpt2", "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9", "conin$", "conout$",
+}
+
+// CleanFilename returns a name under which a file can be stored on any system: without folders (of both separators),
+// control characters, characters that change the direction of writing, and what Windows reserves; in Unicode's
+// normalization form C; at most 255 bytes, of which the extension is kept. A name of which nothing is left becomes
+// "file". Cleaning a clean name changes nothing.
+func CleanFilename(name string) string { return cmp.Or(cleanFilename(name), noFilename) }
+
+// cleanFilename is CleanFilename that returns "" when nothing is left.
+func cleanFilename(name string) string {
+	name = name[strings.LastIndexAny(name, `/\`)+1:]
+	name = norm.NFC.String(strings.Map(keptRune, strings.ToValidUTF8(name, "_")))
+	name = strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`<>:"|?*`, r) {
+			return '_'
+		}
+		return r
+	}, name)
+	name = trimFilename(name)
+	stem, _, _ := strings.Cut(name, ".")
+	if slices.Contains(reservedNames, strings.ToLower(strings.TrimSpace(stem))) {
+		name = "_" + name
+	}
+	return cutFilename(name)
+}
+
+// keptRune drops what is not seen, or makes other characters seem to stand where they do not.
+func keptRune(r rune) rune {
+	switch {
+	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), unicode.Is(unicode.Noncharacter_Code_Point, r),
+		strings.ContainsRune("\u00ad\u180e\u200b\u2028\u2029\u2060\ufeff", r):
+		return -1
+	case unicode.IsSpace(r):
+		return ' '
+	}
+	return r
+}
+
+// trimFilename drops spaces at both ends and dots at the end, which Windows does not keep.
+func trimFilename(name string) string {
+	return strings.TrimLeft(strings.TrimRight(name, " ."), " ")
+}
+
+// cutFilename shortens a name to what file systems take; the extension stays.
+func cutFilename(name string) string {
+	if len(name) <= maxFilename {
+		return name
+	}
+	extension := path.Ext(name)
+	if len(extension) > maxExtension {
+		extension = ""
+	}
+	stem := name[:maxFilename-len(extension)]
+	for !utf8.ValidString(stem) {
+		stem = stem[:len(stem)-1]
+	}
+	return trimFilename(trimFilename(stem) + extension)
+}

@@ -1,0 +1,489 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"iter"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// File is a document that is kept beside the memories: its bytes lie in the store, too, and [Store.OpenFile] reads them.
+// Whoever sees the memory that a file is linked to sees the file; one that is linked to none is seen by its owner and by
+// the people of its project.
+type File struct {
+	ID          string // UUID
+	MemoryID    string // the memory that it is linked to; empty: none, or none that is visible through this view
+	Filename    string // as CleanFilename leaves it
+	MIMEType    string // RFC 2045, such as "text/plain; charset=utf-8"
+	Size        int64  // bytes
+	SHA256      string // of the bytes, as 64 hexadecimal digits
+	Description string
+	Tags        []string // in the order given
+	Category    string
+	Owner       string // user id of who stored it
+	ProjectID   string // the project it lies in: its memory's, or its own while it is linked to none; empty: none
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+// FileSummary is what search results tell of a file.
+type FileSummary struct {
+	ID       string `json:"id"`
+	Filename string `json:"filename"`
+	MIMEType string `json:"mime_type"`
+	Size     int64  `json:"size"` // bytes
+}
+
+// Summary returns what search results tell of the file.
+func (f File) Summary() FileSummary { return FileSummary{f.ID, f.Filename, f.MIMEType, f.Size} }
+
+// MarshalJSON gives the form of the interface: id, memory_id (null without one), filename, mime_type, size, description,
+// tags, category, created_at (RFC 3339, UTC); and besides sha256, owner, project_id (left out without one) and updated_at.
+func (f File) MarshalJSON() ([]byte, error) {
+	var memory *string
+	if f.MemoryID != "" {
+		memory = &f.MemoryID
+	}
+	tags := f.Tags
+	if tags == nil {
+		tags = []string{}
+	}
+	return json.Marshal(struct {
+		ID          string    `json:"id"`
+		MemoryID    *string   `json:"memory_id"`
+		Filename    string    `json:"filename"`
+		MIMEType    string    `json:"mime_type"`
+		Size        int64     `json:"size"`
+		Description string    `json:"description"`
+		Tags        []string  `json:"tags"`
+		Category    string    `json:"category"`
+		SHA256      string    `json:"sha256"`
+		Owner       string    `json:"owner"`
+		ProjectID   string    `json:"project_id,omitempty"`
+		CreatedAt   time.Time `json:"created_at"`
+		UpdatedAt   time.Time `json:"updated_at"`
+	}{f.ID, memory, f.Filename, f.MIMEType, f.Size, f.Description, tags, f.Category, f.SHA256, f.Owner, f.ProjectID, f.CreatedAt, f.UpdatedAt})
+}
+
+// GetFile returns what is known about a file. One that does not exist, or that this view may not see, is ErrNotFound.
+func (s *Store) GetFile(ctx context.Context, id string) (File, error) {
+	var f storedFile
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+		f, err = s.file(tx, sc, id)
+		return err
+	})
+	return f.File, err
+}
+
+// FileList says which files [Store.Files] goes through, and in which order. Everything that is set must fit; what is
+// named and cannot be seen has no files.
+type FileList struct {
+	MemoryID    string   // only files linked to this memory
+	ProjectID   string   // only files that lie in this project
+	ProjectName string   // the same by name
+	Category    string   // only files of this category
+	Tags        []string // files with any of these tags
+
+	// Sort is one of the four orders by time; empty means SortCreatedDesc, the newest first.
+	Sort SortOrder
+}
+
+// Files goes through all visible files that fit when it begins. It holds no lock and no transaction while the caller
+// works, so other methods may be called in the loop: a file is shown as it is when its turn comes, and one that is gone by
+// then is left out. The sequence ends after the first error.
+func (s *Store) Files(ctx context.Context, l FileList) iter.Seq2[File, error] {
+	const page = 256
+	return func(yield func(File, error) bool) {
+		rows, err := s.fileRows(ctx, l)
+		if err != nil {
+			yield(File{}, err)
+			return
+		}
+		for batch := range slices.Chunk(rows, page) {
+			var found []storedFile
+			err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+				found, err = loadFiles(tx, sc, `f.id IN (SELECT value FROM json_each(?))`, jsonList(batch))
+				return err
+			})
+			if err != nil {
+				yield(File{}, err)
+				return
+			}
+			place := make(map[int64]int, len(batch))
+			for i, row := range batch {
+				place[row] = i
+			}
+			slices.SortFunc(found, func(a, b storedFile) int { return place[a.row] - place[b.row] })
+			for _, f := range found {
+				if !yield(f.File, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// fileRows returns the rows of the files that a listing goes through, in its order.
+func (s *Store) fileRows(ctx context.Context, l FileList) (rows []int64, err error) {
+	order, err := fileOrder(cmp.Or(l.Sort, SortCreatedDesc))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkProject(l.ProjectID, l.ProjectName); err != nil {
+		return nil, err
+	}
+	if err := checkCategory(l.Category); err != nil {
+		return nil, err
+	}
+	tags, err := checkTags(l.Tags, maxAlternatives)
+	if err != nil {
+		return nil, err
+	}
+	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		rows = nil
+		condition, args := sc.visibleFile()
+		if l.MemoryID != "" {
+			memory, memoryArgs := sc.visible()
+			condition += ` AND m.uid = ? AND ` + memory
+			args = append(append(args, l.MemoryID), memoryArgs...)
+		}
+		if l.ProjectID != "" || l.ProjectName != "" {
+			project, err := findProject(tx, sc, l.ProjectID, l.ProjectName)
+			if err != nil || project == nil {
+				return err
+			}
+			condition += ` AND ` + projectOfFile + ` = ?`
+			args = append(args, project.row)
+		}
+		if l.Category != "" {
+			condition += ` AND f.category = ?`
+			args = append(args, l.Category)
+		}
+		if len(tags) > 0 {
+			condition += ` AND f.id IN (SELECT file_id FROM file_tag WHERE tag IN (` + questionMarks(len(tags)) + `))`
+			args = append(args, anys(tags)...)
+		}
+		rows, err = sqlite.Column[int64](tx, `SELECT f.id `+fromFile+` WHERE `+condition+` ORDER BY `+order, args...)
+		return err
+	})
+	return rows, err
+}
+
+// fileOrder is an order by time in SQL.
+func fileOrder(order SortOrder) (string, error) {
+	switch order {
+	case SortCreatedAsc:
+		return `f.created_at, f.uid`, nil
+	case SortCreatedDesc:
+		return `f.created_at DESC, f.uid`, nil
+	case SortUpdatedAsc:
+		return `f.updated_at, f.uid`, nil
+	case SortUpdatedDesc:
+		return `f.updated_at DESC, f.uid`, nil
+	}
+	return "", invalid("sort_order", "sort_order is %s; a listing goes by time: allowed are %s", show(string(order)), oneOf(sortOrders[1:]))
+}
+
+// UpdateFile describes a change of what is known about a file. Fields that are not set change nothing.
+type UpdateFile struct {
+	Filename    *string  // the new name, kept as CleanFilename leaves it
+	Description *string  // the new description
+	Category    *string  // the new category
+	Tags        []string // the new tags; nil keeps those there are, an empty slice that is not nil removes them
+
+	// MemoryID links the file to this memory, in whose project it then lies, instead of the one before. Empty unlinks it: it
+	// stays in that project. Nil keeps what there is.
+	MemoryID *string
+
+	// Project moves a file that is linked to no memory, or is being unlinked, to a project; the zero value, out of its
+	// project. An unknown project is made. Nil keeps what there is.
+	Project *ProjectRef
+}
+
+// UpdateFile changes what is known about a file and returns it. Only its owner can move it to another project, be it by a link.
+func (s *Store) UpdateFile(ctx context.Context, id string, u UpdateFile) (File, error) {
+	if err := u.check(); err != nil {
+		return File{}, err
+	}
+	var changed storedFile
+	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		before, err := s.fileForWriting(tx, sc, id)
+		if err != nil {
+			return err
+		}
+		after := before
+		u.describe(&after.File)
+		if err := s.relink(tx, &sc, u, before, &after); err != nil {
+			return err
+		}
+		if changed = before; reflect.DeepEqual(after, before) {
+			return nil
+		}
+		project := after.project
+		if after.memory != 0 {
+			project = 0 // its memory's
+		}
+		now := max(s.now(), before.UpdatedAt.UnixMicro())
+		if _, err := tx.Exec(`UPDATE file SET filename = ?, description = ?, category = ?, memory_id = ?, project_id = ?, updated_at = ? WHERE id = ?`,
+			after.Filename, after.Description, after.Category, rowOrNull(after.memory), rowOrNull(project), now, before.row); err != nil {
+			return err
+		}
+		if !slices.Equal(after.Tags, before.Tags) {
+			if err := replaceFileTags(tx, before.row, after.Tags); err != nil {
+				return err
+			}
+		}
+		changed, err = s.file(tx, sc, id)
+		return err
+	})
+	return changed.File, err
+}
+
+// check validates the change and brings the tags to their stored form.
+func (u *UpdateFile) check() error {
+	if u.Description != nil {
+		if err := checkDescription(*u.Description); err != nil {
+			return err
+		}
+	}
+	if u.Category != nil {
+		if err := checkCategory(*u.Category); err != nil {
+			return err
+		}
+	}
+	if u.Project != nil {
+		if u.MemoryID != nil && *u.MemoryID != "" {
+			return linkedAndPlaced()
+		}
+		if err := checkProject(u.Project.ID, u.Project.Name); err != nil {
+			return err
+		}
+	}
+	if u.Tags == nil {
+		return nil
+	}
+	tags, err := checkTags(u.Tags, MaxTags)
+	u.Tags = append([]string{}, tags...)
+	return err
+}
+
+// linkedAndPlaced refuses a file that shall be linked to a memory and lie in a project.
+func linkedAndPlaced() error {
+	return invalid("project_id", "memory_id and a project are both given; a file that is linked to a memory lies in the memory's project, so name one of the two")
+}
+
+// describe applies what needs no look at anything else.
+func (u UpdateFile) describe(f *File) {
+	if u.Filename != nil {
+		f.Filename = CleanFilename(*u.Filename)
+	}
+	if u.Description != nil {
+		f.Description = *u.Description
+	}
+	if u.Category != nil {
+		f.Category = *u.Category
+	}
+	if u.Tags != nil && !slices.Equal(u.Tags, f.Tags) {
+		f.Tags = u.Tags
+	}
+}
+
+// relink applies the part of a change that is about where the file lies.
+func (s *Store) relink(tx *sqlite.Tx, sc *scope, u UpdateFile, before storedFile, after *storedFile) error {
+	switch {
+	case u.MemoryID != nil && *u.MemoryID != "":
+		m, err := s.memoryToLink(tx, *sc, *u.MemoryID)
+		if err != nil {
+			return err
+		}
+		after.memory, after.project = m.row, m.project
+	case u.MemoryID != nil:
+		after.memory = 0
+	}
+	if u.Project != nil {
+		if after.memory != 0 {
+			return invalid("project_id", "file %s is linked to a memory and lies in its project; move the memory, or unlink the file", show(before.ID))
+		}
+		var err error
+		if after.project, err = s.projectForFile(tx, sc, u.Project.ID, u.Project.Name); err != nil {
+			return err
+		}
+	}
+	if after.project != before.project && before.Owner != s.access.User {
+		return newError(KindForbidden, "file_id", "file %s belongs to %s; only its owner can move it to another project", show(before.ID), show(before.Owner))
+	}
+	return nil
+}
+
+// memoryToLink returns the memory that a file shall be linked to: one that the caller may change.
+func (s *Store) memoryToLink(tx *sqlite.Tx, sc scope, id string) (storedMemory, error) {
+	m, err := s.memory(tx, sc, id)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return m, newError(KindNotFound, "memory_id", "memory_id %s is no memory that can be seen here", show(id))
+	case err == nil && !m.writable:
+		return m, newError(KindForbidden, "memory_id", "memory %s belongs to %s, who shares it for reading only", show(id), show(m.Owner))
+	}
+	return m, err
+}
+
+// projectForFile is projectForWriting, after which a limited view sees the project that has just been made for it.
+func (s *Store) projectForFile(tx *sqlite.Tx, sc *scope, id, name string) (int64, error) {
+	project, err := s.projectForWriting(tx, *sc, id, name)
+	if err == nil && sc.limited && !slices.Contains(sc.projects, project) {
+		sc.projects = append(sc.projects, project)
+	}
+	return project, err
+}
+
+// checkCategory checks a category; empty is none.
+func checkCategory(category string) error {
+	if category == "" {
+		return nil
+	}
+	return checkWord("category", category)
+}
+
+func replaceFileTags(tx *sqlite.Tx, file int64, tags []string) error {
+	if _, err := tx.Exec(`DELETE FROM file_tag WHERE file_id = ?`, file); err != nil {
+		return err
+	}
+	for i, tag := range tags {
+		if _, err := tx.Exec(`INSERT INTO file_tag (file_id, tag, position) VALUES (?, ?, ?)`, file, tag, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowOrNull stores a missing row as NULL.
+func rowOrNull(row int64) any {
+	if row == 0 {
+		return nil
+	}
+	return row
+}
+
+// storedFile is a file with its rows.
+type storedFile struct {
+	File
+	row      int64
+	memory   int64 // 0 for none
+	project  int64 // that it lies in; 0 for none
+	writable bool  // the caller may change it
+}
+
+// file returns a visible file by id.
+func (s *Store) file(tx *sqlite.Tx, sc scope, id string) (storedFile, error) {
+	found, err := loadFiles(tx, sc, `f.uid = ?`, id)
+	if err != nil {
+		return storedFile{}, err
+	}
+	if len(found) == 0 {
+		return storedFile{}, newError(KindNotFound, "file_id", "file_id %s is no file that can be seen here", show(id))
+	}
+	return found[0], nil
+}
+
+// fileForWriting returns a file that the caller may change: invisible is not found, visible only is forbidden.
+func (s *Store) fileForWriting(tx *sqlite.Tx, sc scope, id string) (storedFile, error) {
+	f, err := s.file(tx, sc, id)
+	if err == nil && !f.writable {
+		err = newError(KindForbidden, "file_id", "file %s belongs to %s, who shares it for reading only", show(id), show(f.Owner))
+	}
+	return f, err
+}
+
+// filesOf returns the files of some memories (rows), the newest of each first. Memories without a visible file are left out.
+func (s *Store) filesOf(tx *sqlite.Tx, sc scope, memories []int64) (map[int64][]File, error) {
+	if len(memories) == 0 {
+		return nil, nil
+	}
+	found, err := loadFiles(tx, sc, `f.memory_id IN (SELECT value FROM json_each(?)) ORDER BY f.created_at DESC, f.uid`, jsonList(memories))
+	if err != nil {
+		return nil, err
+	}
+	files := map[int64][]File{}
+	for _, f := range found {
+		files[f.memory] = append(files[f.memory], f.File)
+	}
+	return files, nil
+}
+
+// addFiles counts the files of each hit, and with summaries tells what they are.
+func addFiles(tx *sqlite.Tx, sc scope, hits []Hit, summaries bool) error {
+	var some bool
+	if err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file)`).Scan(&some); err != nil || !some || len(hits) == 0 {
+		return err
+	}
+	ids := make([]string, len(hits))
+	place := make(map[string]*Hit, len(hits))
+	for i := range hits {
+		ids[i], place[hits[i].ID] = hits[i].ID, &hits[i]
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	visible, args := sc.visibleFile()
+	from := fromFile + ` WHERE f.memory_id IN (SELECT id FROM memory WHERE uid IN (SELECT value FROM json_each(?))) AND ` + visible
+	args = append([]any{string(list)}, args...)
+	var memory string
+	if !summaries {
+		return tx.Each(func(row *sqlite.Rows) error {
+			var files int
+			if err := row.Scan(&memory, &files); err != nil {
+				return err
+			}
+			place[memory].FileCount = files
+			return nil
+		}, `SELECT m.uid, count(*) `+from+` GROUP BY m.uid`, args...)
+	}
+	return tx.Each(func(row *sqlite.Rows) error {
+		var f FileSummary
+		if err := row.Scan(&memory, &f.ID, &f.Filename, &f.MIMEType, &f.Size); err != nil {
+			return err
+		}
+		h := place[memory]
+		h.FileCount++
+		h.Files = append(h.Files, f)
+		return nil
+	}, `SELECT m.uid, f.uid, f.filename, f.mime_type, f.size `+from+` ORDER BY f.created_at DESC, f.uid`, args...)
+}
+
+// loadFiles reads the visible files for which a condition on f, m, p or c holds (and what follows WHERE: an order).
+func loadFiles(tx *sqlite.Tx, sc scope, condition string, args ...any) ([]storedFile, error) {
+	memory, memoryArgs := sc.visible()
+	writable, writableArgs := sc.writableFile()
+	visible, visibleArgs := sc.visibleFile()
+	var found []storedFile
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var f storedFile
+		var sum []byte
+		var tags string
+		var created, updated int64
+		err := row.Scan(&f.row, &f.memory, &f.project, &f.ID, &f.MemoryID, &f.Filename, &f.MIMEType, &f.Size, &sum, &f.Description,
+			&f.Category, &f.Owner, &f.ProjectID, &tags, &created, &updated, &f.writable)
+		if err != nil {
+			return err
+		}
+		f.SHA256, f.CreatedAt, f.UpdatedAt = hex.EncodeToString(sum), toTime(created), toTime(updated)
+		f.Tags, err = decodeStrings(tags)
+		found = append(found, f)
+		return err
+	}, `SELECT f.id, ifnull(m.id, 0), ifnull(`+projectOfFile+`, 0), f.uid, iif(`+memory+`, m.uid, ''), f.filename, f.mime_type, f.size, f.sha256,
+			f.description, f.category, u.uid, ifnull(j.uid, ''),
+			(SELECT json_group_array(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id), f.created_at, f.updated_at, ifnull(`+writable+`, 0)
+		`+fromFile+` JOIN user u ON u.id = f.owner_id
+		LEFT JOIN project j ON j.id = `+projectOfFile+` AND j.id IN (`+sharedWith+`)
+		WHERE `+visible+` AND `+condition,
+		slices.Concat(memoryArgs, writableArgs, []any{sc.user, sc.user}, visibleArgs, args)...)
+	return found, err
+}

@@ -1,0 +1,424 @@
+package souvenir
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// What the bytes of files do to the store, and what damage and crashes do to them.
+
+// zeros is content of so many bytes.
+func zeros(n int64) io.Reader { return io.LimitReader(zeroReader{}, n) }
+
+type zeroReader struct{}
+
+func (zeroReader) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// hook is a reader of nothing that calls a function once.
+type hook func()
+
+func (h hook) Read([]byte) (int, error) { h(); return 0, io.EOF }
+
+func mustAddFile(tb testing.TB, s *Store, f NewFile, content string) File {
+	tb.Helper()
+	added, err := s.AddFile(context.Background(), f, strings.NewReader(content))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return added
+}
+
+// fileNames returns the names of all visible files, in order of the alphabet.
+func fileNames(tb testing.TB, s *Store, l FileList) []string {
+	tb.Helper()
+	var names []string
+	for f, err := range s.Files(context.Background(), l) {
+		if err != nil {
+			tb.Fatal(err)
+		}
+		names = append(names, f.Filename)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// filesHeld counts the rows of files, of their chunks, and of their tags.
+func filesHeld(tb testing.TB, s *Store) [3]int {
+	tb.Helper()
+	var n [3]int
+	err := s.db.Read(context.Background(), func(tx *sqlite.Tx) error {
+		return tx.QueryRow(`SELECT (SELECT count(*) FROM file), (SELECT count(*) FROM file_chunk), (SELECT count(*) FROM file_tag)`).Scan(&n[0], &n[1], &n[2])
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}
+
+// alter changes the file behind the store's back.
+func alter(tb testing.TB, s *Store, statement string, args ...any) {
+	tb.Helper()
+	err := s.db.Write(context.Background(), func(tx *sqlite.Tx) error { _, err := tx.Exec(statement, args...); return err })
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func TestUnfinishedFilesAreNotSeenAndKeepNobodyFromWriting(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
+	looked := 0
+	look := hook(func() { // in the midst of the content: its beginning is stored
+		looked++
+		if names := fileNames(t, s, FileList{}); len(names) != 0 {
+			t.Errorf("unfinished files are listed: %v", names)
+		}
+		if held := filesHeld(t, s); held[0] != 1 || held[1] == 0 {
+			t.Errorf("the store holds %v", held)
+		}
+		mustAdd(t, s, NewMemory{Content: "written meanwhile"}) // a transaction that was left open would be in its way
+		mustAddFile(t, s, NewFile{Filename: "another"}, "stored meanwhile")
+		for f := range s.Files(t.Context(), FileList{}) {
+			if err := s.DeleteFile(t.Context(), f.ID); err != nil {
+				t.Error(err)
+			}
+		}
+		if n, err := s.purgeFiles(t.Context(), time.Now().Add(time.Hour)); n != 0 || err != nil {
+			t.Errorf("a file that is arriving is purged: %d, %v", n, err)
+		}
+	})
+	f, err := s.AddFile(t.Context(), NewFile{Filename: "large"}, io.MultiReader(zeros(5<<20), look, zeros(5<<20)))
+	if err != nil || looked != 1 || f.Size != 10<<20 {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	if held := filesHeld(t, s); held != [3]int{1, 40, 0} {
+		t.Errorf("the store holds %v", held)
+	}
+}
+
+func TestNothingOfAFailedFileRemains(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{MaxFile: 30 << 20})
+	ctx, cancel := context.WithCancel(t.Context())
+	for _, c := range []struct {
+		what     string
+		mimeType string
+		content  io.Reader
+	}{
+		{"that fails", "", io.MultiReader(zeros(9<<20), iotest.ErrReader(errors.New("broken")))},
+		{"that is too large", "", zeros(31 << 20)},
+		{"of another type", "image/png", io.MultiReader(strings.NewReader("<html><script>"), zeros(9<<20))},
+		{"whose context ends", "", io.MultiReader(zeros(25<<20), hook(cancel), zeros(1<<20))},
+	} {
+		if _, err := s.AddFile(ctx, NewFile{MIMEType: c.mimeType, ProjectName: "fresh", Tags: []string{"a"}}, c.content); err == nil {
+			t.Errorf("content %s is stored", c.what)
+		}
+		if held := filesHeld(t, s); held != [3]int{} {
+			t.Errorf("of content %s remains %v", c.what, held)
+		}
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the content did not panic")
+			}
+		}()
+		_, _ = s.AddFile(t.Context(), NewFile{}, io.MultiReader(zeros(9<<20), hook(func() { panic("a reader out of order") })))
+	}()
+	if held := filesHeld(t, s); held != [3]int{} {
+		t.Errorf("of content that panics remains %v", held)
+	}
+	if strings.Contains(rowsOf(t, s), "fresh") {
+		t.Error("the project was made")
+	}
+}
+
+func TestMaxFile(t *testing.T) {
+	for _, c := range []struct {
+		most     int64
+		size     int64
+		refused  bool
+		announce bool
+	}{
+		{0, 100 << 20, false, true}, {0, 100<<20 + 1, true, true}, {1000, 1000, false, false}, {1000, 1001, true, false},
+		{5 << 20, 5 << 20, false, false}, {5 << 20, 5<<20 + 1, true, false}, {-1, 101 << 20, false, true},
+	} {
+		s := openWords(t, ":memory:", Options{MaxFile: c.most})
+		f := NewFile{}
+		content := zeros(c.size)
+		if c.announce {
+			f.Size, content = c.size, strings.NewReader("short") // what is announced is looked at before it is read
+		}
+		_, err := s.AddFile(t.Context(), f, content)
+		switch {
+		case c.refused && (!errors.Is(err, ErrTooLarge) || c.most > 0 && !strings.Contains(err.Error(), fmt.Sprint(c.most))):
+			t.Errorf("%d bytes of %d: %v", c.size, c.most, err)
+		case !c.refused && errors.Is(err, ErrTooLarge), !c.refused && !c.announce && err != nil:
+			t.Errorf("%d bytes of %d: %v", c.size, c.most, err)
+		}
+	}
+	if _, err := Open(t.Context(), ":memory:", &Options{FileQuota: -1}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a negative quota: %v", err)
+	}
+}
+
+func TestFileQuota(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{FileQuota: 1000})
+	ann := s.As(Access{User: "ann"})
+	one := mustAddFile(t, s, NewFile{}, strings.Repeat("x", 600))
+	mustAddFile(t, ann, NewFile{}, strings.Repeat("x", 1000)) // hers do not count here
+	_, err := s.AddFile(t.Context(), NewFile{}, zeros(401))
+	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "1001") || !strings.Contains(err.Error(), "1000") {
+		t.Errorf("past the quota: %v", err)
+	}
+	mustAddFile(t, s, NewFile{}, strings.Repeat("x", 400))
+	if err := s.DeleteFile(t.Context(), one.ID); err != nil {
+		t.Fatal(err)
+	}
+	mustAddFile(t, s, NewFile{}, strings.Repeat("x", 600))
+}
+
+func TestFileQuotaHoldsHoweverManyAreStoredAtOnce(t *testing.T) {
+	const quota = 10 << 20
+	path := filepath.Join(t.TempDir(), "files.db")
+	stores := []*Store{openWords(t, path, Options{FileQuota: quota}), openWords(t, path, Options{FileQuota: quota})}
+	var all sync.WaitGroup
+	var stored atomic.Int64
+	for i := range 8 {
+		all.Go(func() {
+			_, err := stores[i%2].AddFile(t.Context(), NewFile{Filename: fmt.Sprint(i), Size: int64(i%3) * (9 << 19)}, zeros(9<<19))
+			switch {
+			case err == nil:
+				stored.Add(9 << 19)
+			case !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrInvalid): // a size that differs
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := stored.Load(); n == 0 || n > quota {
+		t.Errorf("%d bytes are stored, of %d", n, quota)
+	}
+	for _, s := range stores {
+		if held := filesHeld(t, s); int64(held[1])*chunkSize != stored.Load() {
+			t.Errorf("%d bytes were answered, the store holds %v", stored.Load(), held)
+		}
+	}
+}
+
+func TestAbandonedFilesAreRemoved(t *testing.T) {
+	var passed atomic.Int64
+	clock := func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }
+	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{Now: clock})
+	_, err := s.AddFile(t.Context(), NewFile{}, io.MultiReader(zeros(5<<20), hook(func() {
+		passed.Store(int64(23 * time.Hour))
+		if n, err := s.purgeFiles(t.Context(), clock()); n != 0 || err != nil {
+			t.Errorf("after 23 hours: %d, %v", n, err)
+		}
+		passed.Store(int64(25 * time.Hour))
+		if n, err := s.purgeFiles(t.Context(), clock().Add(-48*time.Hour)); n != 0 || err != nil {
+			t.Errorf("after 25 hours, those of two days: %d, %v", n, err)
+		}
+		if n, err := s.purgeFiles(t.Context(), clock()); n != 1 || err != nil {
+			t.Errorf("after 25 hours: %d, %v", n, err)
+		}
+	}), zeros(5<<20)))
+	if !errors.Is(err, ErrConflict) {
+		t.Errorf("storing goes on: %v", err)
+	}
+	if held := filesHeld(t, s); held != [3]int{} {
+		t.Errorf("the store holds %v", held)
+	}
+
+	f := mustAddFile(t, s, NewFile{Tags: []string{"a"}}, "stored")
+	gone, err := s.AddFile(t.Context(), NewFile{Tags: []string{"a"}}, zeros(20<<20)) // more than one deletion's worth
+	if err != nil {
+		t.Fatal(err)
+	}
+	alter(t, s, `UPDATE file SET state = 'leaving' WHERE uid = ?`, gone.ID)
+	if n, err := s.purgeFiles(t.Context(), time.Time{}); n != 1 || err != nil {
+		t.Errorf("one that is leaving: %d, %v", n, err)
+	}
+	if held := filesHeld(t, s); held != [3]int{1, 1, 1} {
+		t.Errorf("the store holds %v", held)
+	}
+	if _, err := s.GetFile(t.Context(), f.ID); err != nil {
+		t.Errorf("a stored file: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.purgeFiles(ctx, clock()); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: %v", err)
+	}
+}
+
+func TestLargeFilesAreDeletedWhole(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
+	for _, size := range []int64{0, deleteBatch*chunkSize - chunkSize, deleteBatch * chunkSize, deleteBatch*chunkSize + 1, 3 * deleteBatch * chunkSize} {
+		f, err := s.AddFile(t.Context(), NewFile{Tags: []string{"a"}}, zeros(size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.DeleteFile(t.Context(), f.ID); err != nil {
+			t.Fatal(err)
+		}
+		if held := filesHeld(t, s); held != [3]int{} {
+			t.Errorf("of %d bytes remains %v", size, held)
+		}
+	}
+}
+
+func TestDamagedFilesAreNotReadAsIfTheyWereWhole(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
+	f := mustAddFile(t, s, NewFile{Filename: "precious"}, strings.Repeat("x", 3*chunkSize+5))
+	corrupt := func(what string, err error, says ...string) {
+		t.Helper()
+		for _, part := range append(says, f.ID, "precious") {
+			if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), part) {
+				t.Errorf("%s gives %v, which does not say %q", what, err, part)
+			}
+		}
+	}
+	chunk := func(n int64) int64 { return 1<<chunkBits | n }
+	r, err := s.OpenFile(t.Context(), f.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alter(t, s, `UPDATE file_chunk SET data = CAST(replace(data, 'xxxxxxxx', 'xxxyxxxx') AS BLOB) WHERE id = ?`, chunk(2))
+	var b bytes.Buffer
+	n, err := r.WriteTo(&b)
+	corrupt("another byte", err, "chunk 3 of 4")
+	if n != 2*chunkSize || b.Len() != 2*chunkSize {
+		t.Errorf("%d bytes are read; those of two chunks are what was stored", n)
+	}
+	if _, err := r.ReadAt(make([]byte, 5), 3*chunkSize); err != nil {
+		t.Errorf("the chunk after it: %v", err)
+	}
+	alter(t, s, `UPDATE file_chunk SET data = x'00' WHERE id = ?`, chunk(3))
+	_, err = s.OpenFile(t.Context(), f.ID)
+	corrupt("a shorter chunk", err)
+	alter(t, s, `DELETE FROM file_chunk WHERE id = ?`, chunk(1))
+	_, err = r.ReadAt(make([]byte, 5), 2*chunkSize-1)
+	corrupt("a missing chunk", err, "chunk 2 of 4", "0 bytes")
+	_, err = s.OpenFile(t.Context(), f.ID)
+	corrupt("fewer chunks", err, "3 chunks", "of "+fmt.Sprint(f.Size)+" in 4")
+	if err := s.DeleteFile(t.Context(), f.ID); err != nil || filesHeld(t, s) != [3]int{} {
+		t.Errorf("a damaged file cannot be deleted: %v", err)
+	}
+}
+
+func TestFilesAreReadByManyAtOnce(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
+	data := make([]byte, 5*chunkSize+77)
+	for i := range data {
+		data[i] = byte(i * 31 >> 8)
+	}
+	f := mustAddFile(t, s, NewFile{}, string(data))
+	r, err := s.OpenFile(t.Context(), f.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var all sync.WaitGroup
+	for i := range 6 {
+		all.Go(func() {
+			p := make([]byte, chunkSize)
+			for k := range 10 {
+				at := int64((i*7 + k*3) % 5 * 200_000)
+				if n, err := r.ReadAt(p, at); err != nil || !bytes.Equal(p[:n], data[at:at+int64(n)]) {
+					t.Errorf("at %d: %d bytes, %v", at, n, err)
+				}
+			}
+		})
+	}
+	all.Go(func() {
+		if whole, err := io.ReadAll(r); err != nil || !bytes.Equal(whole, data) {
+			t.Errorf("Read: %d bytes, %v", len(whole), err)
+		}
+	})
+	all.Wait()
+}
+
+// The write-ahead log is started over between the transactions of a file, and does not grow with it.
+func TestWriteAheadLogStaysSmallWhileFilesAreStored(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "files.db")
+	s := openWords(t, path, Options{})
+	var most int64
+	look := func() {
+		info, err := os.Stat(path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, info.Size())
+	}
+	f, err := s.AddFile(t.Context(), NewFile{Progress: func(string, int, int) { look() }}, zeros(96<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteFile(t.Context(), f.ID); err != nil {
+		t.Fatal(err)
+	}
+	look()
+	if most == 0 || most > 40<<20 {
+		t.Errorf("the log has grown to %d bytes", most)
+	}
+}
+
+// A file arrives in a process that is killed in the midst of it.
+func TestKilledProcessLeavesNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "killed.db")
+	p := startProcess(t, job{Path: path, Work: "store a file without end"})
+	for range 3 {
+		p.line() // one for each transaction
+	}
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.rest(); err == nil {
+		t.Fatal("the process ended by itself")
+	}
+	s := openWords(t, path, Options{})
+	checkConsistency(t, s)
+	if names := fileNames(t, s, FileList{}); len(names) != 0 {
+		t.Errorf("these files are there: %v", names)
+	}
+	if n, err := s.purgeFiles(t.Context(), time.Now()); n != 0 || err != nil {
+		t.Errorf("the file might still be arriving, and is purged: %d, %v", n, err)
+	}
+	if held := filesHeld(t, s); held[0] != 1 || held[1] < 3*16 {
+		t.Errorf("the store holds %v", held)
+	}
+	mustAddFile(t, s, NewFile{Filename: "next"}, "stored after the kill")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	later := openWords(t, path, Options{Now: func() time.Time { return time.Now().Add(25 * time.Hour) }})
+	for deadline := time.Now().Add(30 * time.Second); filesHeld(t, later) != [3]int{1, 1, 0}; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the next day the store still holds %v", filesHeld(t, later))
+		}
+	}
+	if names := fileNames(t, later, FileList{}); !slices.Equal(names, []string{"next"}) {
+		t.Errorf("these files are there: %v", names)
+	}
+	checkConsistency(t, later)
+}
+
+// storeWithoutEnd prints a line for each transaction.
+func storeWithoutEnd(ctx context.Context, s *Store) error {
+	_, err := s.AddFile(ctx, NewFile{Progress: func(_ string, done, _ int) { fmt.Println(done) }}, zeroReader{})
+	return err
+}

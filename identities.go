@@ -1,0 +1,178 @@
+package souvenir
+
+import (
+	"context"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// Identity is who a user is at an external identity provider.
+type Identity struct {
+	Issuer    string    `json:"issuer"`  // OpenID Connect Core 1.0, section 2: iss
+	Subject   string    `json:"subject"` // sub, which only the issuer can tell apart from others
+	Email     string    `json:"email,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// NewIdentity describes an identity to link to a user.
+type NewIdentity struct {
+	User    string // id or name; empty: the view's user. Only the operator's store may name another
+	Issuer  string // 1 to 512 characters, compared byte by byte
+	Subject string // 1 to 255 characters, compared byte by byte
+	Email   string // for people; empty: none
+}
+
+// UnlinkIdentity says which identity to unlink.
+type UnlinkIdentity struct {
+	User    string // as in NewIdentity
+	Issuer  string
+	Subject string
+}
+
+const (
+	maxIssuer     = 512
+	maxSubject    = 255 // OpenID Connect Core 1.0, section 2
+	maxIdentities = 32
+)
+
+// LinkIdentity lets a user sign in as who they are at an identity provider. The caller must have seen the provider say
+// so. An identity that belongs to another user is ErrConflict; linking one's own again renews its email address. A view
+// that is limited to projects may not, nor may a user without an account.
+func (s *Store) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, error) {
+	if err := s.checkAccount("LinkIdentity"); err != nil {
+		return Identity{}, err
+	}
+	if err := checkIdentity(n.Issuer, n.Subject); err != nil {
+		return Identity{}, err
+	}
+	if err := checkEmail(n.Email); err != nil {
+		return Identity{}, err
+	}
+	var linked Identity
+	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		u, err := s.account(tx, sc, n.User)
+		if err != nil {
+			return err
+		}
+		if err := u.checkHasAccount(); err != nil {
+			return err
+		}
+		linked, err = s.linkIdentity(tx, u, n)
+		return err
+	})
+	return linked, err
+}
+
+func (s *Store) linkIdentity(tx *sqlite.Tx, u storedUser, n NewIdentity) (Identity, error) {
+	if _, err := tx.Exec(`INSERT INTO external_identity (issuer, subject, user_id, email, created_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET email = excluded.email WHERE user_id = excluded.user_id`, n.Issuer, n.Subject, u.row, n.Email, s.now()); err != nil {
+		return Identity{}, err
+	}
+	all, err := identities(tx, u.row)
+	if err != nil {
+		return Identity{}, err
+	}
+	if len(all) > maxIdentities {
+		return Identity{}, newError(KindTooLarge, "user", "user %s has %d identities; at most %d are allowed", show(u.ID), len(all)-1, maxIdentities)
+	}
+	for _, i := range all {
+		if i.Issuer == n.Issuer && i.Subject == n.Subject {
+			return i, nil
+		}
+	}
+	return Identity{}, newError(KindConflict, "subject", "subject %s of the issuer %s is linked to another user", show(n.Subject), show(n.Issuer))
+}
+
+func checkIdentity(issuer, subject string) error {
+	if err := checkLine("issuer", issuer, maxIssuer); err != nil {
+		return err
+	}
+	return orNil(checkLine("subject", subject, maxSubject))
+}
+
+// identities reads the identities of a user (a row), the oldest first.
+func identities(tx *sqlite.Tx, user int64) ([]Identity, error) {
+	all := []Identity{}
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var i Identity
+		var created int64
+		err := row.Scan(&i.Issuer, &i.Subject, &i.Email, &created)
+		i.CreatedAt = toTime(created)
+		all = append(all, i)
+		return err
+	}, `SELECT issuer, subject, email, created_at FROM external_identity WHERE user_id = ? ORDER BY created_at, issuer, subject`, user)
+	return all, err
+}
+
+// Identities returns the identities linked to a user (id or name; empty: the view's user), the oldest first. Only the
+// operator's store may name another user; a view that is limited to projects may not ask.
+func (s *Store) Identities(ctx context.Context, user string) ([]Identity, error) {
+	if err := s.checkAccount("Identities"); err != nil {
+		return nil, err
+	}
+	var all []Identity
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		u, err := s.account(tx, sc, user)
+		if err != nil {
+			return err
+		}
+		all, err = identities(tx, u.row)
+		return err
+	})
+	return all, err
+}
+
+// UnlinkIdentity ends that a user can sign in by an identity; one that is not linked to the user is ErrNotFound. Through
+// the user's own view, the only way to sign in that the user has is ErrConflict.
+func (s *Store) UnlinkIdentity(ctx context.Context, i UnlinkIdentity) error {
+	if err := s.checkAccount("UnlinkIdentity"); err != nil {
+		return err
+	}
+	if err := checkIdentity(i.Issuer, i.Subject); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		u, err := s.account(tx, sc, i.User)
+		if err != nil {
+			return err
+		}
+		result, err := tx.Exec(`DELETE FROM external_identity WHERE issuer = ? AND subject = ? AND user_id = ?`, i.Issuer, i.Subject, u.row)
+		if err != nil {
+			return err
+		}
+		if result.RowsAffected == 0 {
+			return newError(KindNotFound, "subject", "subject %s of the issuer %s is not linked to this user", show(i.Subject), show(i.Issuer))
+		}
+		left, err := identities(tx, u.row)
+		if err == nil && len(left) == 0 && !u.HasPassword && !s.operator {
+			return newError(KindConflict, "subject", "subject %s of the issuer %s is the only way to sign in; set a password or link another identity first", show(i.Subject), show(i.Issuer))
+		}
+		return err
+	})
+}
+
+// UserByIdentity returns the user to whom an identity is linked, to be signed in. ErrNotFound means that it is linked to
+// nobody, ErrUnauthenticated that the user is disabled. Only for the operator's store.
+func (s *Store) UserByIdentity(ctx context.Context, issuer, subject string) (User, error) {
+	if err := s.checkOperator("UserByIdentity"); err != nil {
+		return User{}, err
+	}
+	if err := checkIdentity(issuer, subject); err != nil {
+		return User{}, err
+	}
+	var found []storedUser
+	err := s.read(ctx, func(tx *sqlite.Tx, _ scope) (err error) {
+		found, err = loadUsers(tx, `u.id = (SELECT user_id FROM external_identity WHERE issuer = ? AND subject = ?)`, issuer, subject)
+		return err
+	})
+	switch {
+	case err != nil:
+		return User{}, err
+	case len(found) == 0:
+		return User{}, newError(KindNotFound, "subject", "subject %s of the issuer %s is linked to no user", show(subject), show(issuer))
+	case found[0].Disabled:
+		return User{}, newError(KindUnauthenticated, "", "this user is disabled")
+	}
+	return found[0].User, nil
+}

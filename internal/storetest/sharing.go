@@ -1,0 +1,491 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func sharing() concept {
+	return concept{"Sharing", []promise{
+		{"a member is added by id and listed", sharingMembers},
+		{"bad arguments are named, with what is allowed", sharingArguments},
+		{"members find a project's memories in whichever collection of whichever owner", sharingVisibility},
+		{"members see nothing else of each other", sharingNothingElse},
+		{"readers read, writers write, owners manage", sharingRoles},
+		{"a writer stores into, changes and deletes in the project", sharingWriter},
+		{"another role counts from the next call on", sharingUpdate},
+		{"a removed member loses the project at once and keeps their own memories", sharingRemoval},
+		{"every member may leave, the owner of record may not", sharingLeave},
+		{"the owner of record can be neither changed nor removed", sharingOwnerOfRecord},
+		{"a project in two parts is named by its owner and id", sharingNames},
+		{"a limited view reads the members of its projects and manages none", sharingLimited},
+		{"deleting a project takes it from its members", sharingDelete},
+		{"owners lists whose projects can be seen", sharingOwners},
+		{"one unknown name stored to at once makes one project", sharingRace},
+	}}
+}
+
+// user returns the fixture as one of its users, whom the store knows from then on.
+func (f *fixture) user(id string) *fixture {
+	f.Helper()
+	view := f.as(souvenir.Access{User: id})
+	_, err := view.store.AddMemories(f.ctx, nil, nil)
+	f.check("AddMemories of nothing", err)
+	return view
+}
+
+// people are a project's owner and three members.
+type people struct{ owner, reader, writer, coOwner, stranger *fixture }
+
+// apollo is how all of them can name their project.
+var apollo = souvenir.ProjectRef{ID: "olga/apollo"}
+
+// share makes a project of somebody's, with a memory in it, and its members.
+func share(f *fixture) people {
+	f.Helper()
+	p := people{f.user("olga"), f.user("rita"), f.user("will"), f.user("cora"), f.user("sam")}
+	p.owner.addCollection(souvenir.NewCollection{Name: "plans", Description: "private notes"})
+	p.owner.add(souvenir.NewMemory{Collection: "plans", Content: "the rocket", ProjectID: "apollo", ProjectName: "Apollo 11", Tags: []string{"space"}})
+	p.owner.addMember("rita", souvenir.MemberReader)
+	p.owner.addMember("will", souvenir.MemberWriter)
+	p.owner.addMember("cora", souvenir.MemberOwner)
+	return p
+}
+
+func (p people) members() []*fixture { return []*fixture{p.reader, p.writer, p.coOwner} }
+
+func (f *fixture) addMember(user string, role souvenir.MemberRole) souvenir.Member {
+	f.Helper()
+	added, err := f.store.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: user, Role: role})
+	f.check("AddMember "+user, err)
+	return added
+}
+
+func (f *fixture) updateMember(user string, role souvenir.MemberRole) {
+	f.Helper()
+	updated, err := f.store.UpdateMember(f.ctx, souvenir.UpdateMember{Project: apollo, User: user, Role: role})
+	f.check("UpdateMember "+user, err)
+	f.equal("updated", []any{updated.User, updated.Role}, []any{user, role})
+}
+
+func (f *fixture) deleteMember(user string) {
+	f.Helper()
+	f.check("DeleteMember "+user, f.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: user}))
+}
+
+// members returns a project's people as "user role".
+func (f *fixture) members() []string {
+	f.Helper()
+	all, err := f.reader.Members(f.ctx, apollo)
+	f.check("Members", err)
+	var list []string
+	for _, m := range all {
+		list = append(list, m.User+" "+string(m.Role))
+	}
+	return list
+}
+
+func (f *fixture) name() string { return f.store.Access().User }
+
+func sharingMembers(f *fixture) {
+	owner := f.user("olga")
+	f.user("rita")
+	f.user("ann/bea")
+	owner.addProject(souvenir.NewProject{ID: "apollo"})
+	f.clock.Pass(time.Hour)
+	added := owner.addMember("rita", souvenir.MemberReader)
+	f.equal("added", toJSON(added), `{"user":"rita","role":"reader","created_at":"2026-03-01T10:00:00Z"}`)
+	f.clock.Pass(time.Hour)
+	owner.addMember("ann/bea", souvenir.MemberWriter)
+	all, err := owner.reader.Members(f.ctx, souvenir.ProjectRef{ID: "apollo"})
+	f.check("Members", err)
+	f.equal("members", all, []souvenir.Member{
+		{User: "olga", Role: souvenir.MemberOwner, CreatedAt: start},
+		{User: "rita", Role: souvenir.MemberReader, CreatedAt: start.Add(time.Hour)},
+		{User: "ann/bea", Role: souvenir.MemberWriter, CreatedAt: start.Add(2 * time.Hour)},
+	})
+	f.equal("counted", owner.project("apollo").Members, 3)
+
+	for user, says := range map[string]string{"rita": "reader", "olga": "owns", "ann/bea": "writer"} {
+		_, err := owner.store.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: user, Role: souvenir.MemberWriter})
+		f.failsAt("AddMember again", err, souvenir.ErrConflict, "user", `"`+user+`"`, says)
+	}
+	_, err = owner.store.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: "nobody", Role: souvenir.MemberReader})
+	f.failsAt("AddMember of an unknown user", err, souvenir.ErrNotFound, "user", `"nobody"`)
+	_, err = owner.store.UpdateMember(f.ctx, souvenir.UpdateMember{Project: apollo, User: "local", Role: souvenir.MemberReader})
+	f.failsAt("UpdateMember of no member", err, souvenir.ErrNotFound, "user", `"local"`)
+	f.failsAt("DeleteMember of no member", owner.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: "local"}), souvenir.ErrNotFound, "user", `"local"`)
+}
+
+func sharingArguments(f *fixture) {
+	owner := f.user("olga")
+	f.user("rita")
+	owner.addProject(souvenir.NewProject{ID: "apollo"})
+	for _, c := range []struct {
+		name     string
+		user     string
+		role     souvenir.MemberRole
+		kind     *souvenir.Error
+		argument string
+		says     string
+	}{
+		{"no user", "", souvenir.MemberReader, souvenir.ErrInvalid, "user", "1 to 128"},
+		{"a long user", strings.Repeat("x", 129), souvenir.MemberReader, souvenir.ErrTooLarge, "user", "128"},
+		{"a user that is not UTF-8", "\xff", souvenir.MemberReader, souvenir.ErrInvalid, "user", "UTF-8"},
+		{"no role", "rita", "", souvenir.ErrInvalid, "role", `"reader", "writer" or "owner"`},
+		{"an unknown role", "rita", "admin", souvenir.ErrInvalid, "role", `"admin"`},
+	} {
+		_, err := owner.store.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: c.user, Role: c.role})
+		f.failsAt("AddMember with "+c.name, err, c.kind, c.argument, c.says)
+		_, err = owner.store.UpdateMember(f.ctx, souvenir.UpdateMember{Project: apollo, User: c.user, Role: c.role})
+		f.failsAt("UpdateMember with "+c.name, err, c.kind, c.argument, c.says)
+		if c.argument == "user" {
+			err = owner.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: c.user})
+			f.failsAt("DeleteMember with "+c.name, err, c.kind, c.argument, c.says)
+		}
+	}
+	f.same("members", owner.members(), "olga owner")
+}
+
+func sharingVisibility(f *fixture) {
+	p := share(f)
+	p.writer.addCollection(souvenir.NewCollection{Name: "drafts"})
+	f.clock.Pass(time.Second)
+	p.writer.add(souvenir.NewMemory{Collection: "drafts", Content: "the rocket engine", ProjectID: apollo.ID, Tags: []string{"space"}})
+	f.clock.Pass(time.Second)
+	p.coOwner.add(souvenir.NewMemory{Content: "the rocket crew", ProjectID: "apollo"}) // the only visible project of that id
+	want := []string{"the rocket", "the rocket engine", "the rocket crew"}
+	for _, m := range append(p.members(), p.owner) {
+		who := m.name()
+		f.same(who+" lists", texts(m.list(souvenir.List{})), want...)
+		f.equal(who+" finds by words", len(m.byWord("rocket")), 3)
+		f.equal(who+" finds by meaning", m.search(souvenir.Query{Vector: Words{}.Vector("rocket"), ProjectID: apollo.ID}).Total, 3)
+		f.equal(who+" finds in the project by name", m.search(souvenir.Query{ProjectName: "Apollo 11"}).Total, 3)
+		f.equal(who+" finds by tag", m.search(souvenir.Query{Tags: []string{"space"}}).Total, 2)
+		f.equal(who+" finds in a collection of another", m.search(souvenir.Query{Collections: []string{"drafts"}}).Total, 1)
+		f.equal(who+"'s tags", m.tags(), []souvenir.Tag{{Name: "space", Count: 2}})
+		f.equal(who+"'s count", m.project(apollo.ID).MemoryCount, 3)
+		f.equal(who+" reads where it lies", m.collection("plans").MemoryCount, 1)
+		groups := m.search(souvenir.Query{Collections: []string{"plans", "drafts"}}).Groups()
+		f.equal(who+"'s groups", len(groups), 2)
+	}
+	seesNothing(p.stranger, "a stranger")
+}
+
+func sharingNothingElse(f *fixture) {
+	p := share(f)
+	outside := p.owner.add(souvenir.NewMemory{Collection: "plans", Content: "the rocket diary", Tags: []string{"private"}})
+	other := p.owner.add(souvenir.NewMemory{Collection: "plans", Content: "the rocket merger", ProjectID: "secret"})
+	inside := p.owner.add(souvenir.NewMemory{Content: "links", ProjectID: "apollo", Related: []string{outside.ID, other.ID}})
+	p.writer.add(souvenir.NewMemory{Content: "a rocket of my own"})
+	for _, m := range []*fixture{p.reader, p.coOwner} {
+		who := m.name()
+		f.same(who+" finds", m.byWord("rocket"), "the rocket")
+		f.same(who+"'s projects", m.projects(), "olga/apollo")
+		f.equal(who+"'s count of the collection", m.collection("plans").MemoryCount, 1)
+		f.equal(who+" is shown the description", m.collection("plans").Description, "")
+		same(f, who+"'s links", m.get(inside.ID).Related, nil)
+		f.equal(who+"'s tags", m.tags(), []souvenir.Tag{{Name: "space", Count: 1}})
+		for _, c := range m.calls(outside.ID, "nowhere") {
+			f.fails(c.name+" by "+who, c.do(m.store), souvenir.ErrNotFound)
+		}
+		for _, c := range m.projectCalls(souvenir.ProjectRef{ID: "olga/secret"}) {
+			f.failsAt(c.name+" by "+who, c.do(m.store), souvenir.ErrNotFound, "project_id", `"olga/secret"`)
+		}
+	}
+	f.equal("the owner's links", len(p.owner.get(inside.ID).Related), 2)
+	for _, c := range p.stranger.projectCalls(apollo) {
+		f.failsAt(c.name+" by a stranger", c.do(p.stranger.store), souvenir.ErrNotFound, "project_id", `"olga/apollo"`)
+	}
+	if w := p.stranger.search(souvenir.Query{ProjectName: "Apollo 11"}).Warnings; len(w) != 1 {
+		f.Errorf("a stranger's search in the project warns %q; want one warning, that it is unknown", w)
+	}
+}
+
+func sharingRoles(f *fixture) {
+	f.user("zoe")
+	p := share(f)
+	people := []string{"olga owner", "cora owner", "rita reader", "will writer"} // of one time, so by id
+	for _, m := range append(p.members(), p.owner) {
+		f.same(m.name()+" sees the members", m.members(), people...)
+		role := map[string]souvenir.MemberRole{"rita": souvenir.MemberReader, "will": souvenir.MemberWriter}[m.name()]
+		if role == "" {
+			role = souvenir.MemberOwner
+		}
+		got := m.project(apollo.ID)
+		f.equal(m.name()+"'s role", []any{got.Role, got.Members, got.Owner, got.Name}, []any{role, 4, "olga", "Apollo 11"})
+	}
+	f.equal("named by its owner", p.owner.project("apollo").Ref(), "apollo")
+	f.equal("named by a member", p.coOwner.project("apollo").Ref(), "olga/apollo")
+	for _, m := range []*fixture{p.reader, p.writer} {
+		for _, c := range m.projectCalls(apollo) {
+			if c.writes {
+				f.failsAt(c.name+" by "+m.name(), c.do(m.store), souvenir.ErrForbidden, "project_id", `"olga/apollo"`)
+			} else {
+				f.check(c.name+" by "+m.name(), c.do(m.reader))
+			}
+		}
+	}
+	for _, c := range p.coOwner.projectCalls(apollo) {
+		err := c.do(p.coOwner.store)
+		if c.name == "DeleteProject" {
+			f.failsAt(c.name+" by a member who is an owner", err, souvenir.ErrForbidden, "project_id", `"olga/apollo"`, `"olga"`)
+			continue
+		}
+		f.check(c.name+" by a member who is an owner", err)
+	}
+	f.equal("the name that a member gave it", p.reader.project(apollo.ID).Name, "changed")
+	p.owner.add(souvenir.NewMemory{Content: "x", ProjectID: "secret"})
+	_, err := p.coOwner.store.UpdateProject(f.ctx, apollo, souvenir.UpdateProject{Name: new("secret")})
+	f.check("a member learns nothing of the owner's other names", err)
+}
+
+func sharingWriter(f *fixture) {
+	p := share(f)
+	theirs := p.owner.list(souvenir.List{})[0]
+	p.writer.addCollection(souvenir.NewCollection{Name: "drafts"})
+	mine := p.writer.add(souvenir.NewMemory{Collection: "drafts", Content: "engine", ProjectName: "Apollo 11"})
+	f.equal("stored", []string{mine.Owner, mine.ProjectID, mine.ProjectName, mine.Collection}, []string{"will", "apollo", "Apollo 11", "drafts"})
+	same(f, "the writer's projects", p.writer.projects(), []string{"olga/apollo"})
+	f.equal("changed by the writer", p.writer.rewrite(theirs.ID, "the big rocket").Owner, "olga")
+	f.equal("read by the owner", p.owner.get(theirs.ID).Content, "the big rocket")
+	f.equal("changed by the owner", p.owner.rewrite(mine.ID, "the engine").Owner, "will")
+	f.equal("history for a reader", len(p.reader.revisions(mine.ID)), 2)
+	for _, c := range p.writer.calls(theirs.ID, "plans") {
+		if c.name == "UpdateCollection" || c.name == "DeleteCollection" {
+			f.fails(c.name+" of the owner's collection by a writer", c.do(p.writer.store), souvenir.ErrForbidden)
+		}
+	}
+	_, err := p.writer.store.AddMemory(f.ctx, souvenir.NewMemory{Collection: "plans", Content: "x", ProjectID: apollo.ID})
+	f.fails("storing into the owner's collection", err, souvenir.ErrNotFound)
+	_, err = p.writer.store.UpdateMemory(f.ctx, theirs.ID, souvenir.UpdateMemory{Metadata: map[string]any{"project_id": nil}})
+	f.failsAt("taking another's memory out of the project", err, souvenir.ErrForbidden, "project_id")
+	p.owner.delete(mine.ID)
+	p.writer.delete(theirs.ID)
+	f.equal("left", p.reader.project(apollo.ID).MemoryCount, 0)
+
+	kept := p.owner.add(souvenir.NewMemory{Content: "kept", ProjectID: "apollo"})
+	for _, c := range p.reader.calls(kept.ID, "plans") {
+		if c.writes && strings.Contains(c.name, "Memory") && !strings.Contains(c.name, "Add") || c.name == "RestoreRevision" {
+			f.fails(c.name+" by a reader", c.do(p.reader.store), souvenir.ErrForbidden)
+		}
+	}
+	_, err = p.reader.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", ProjectID: apollo.ID})
+	f.failsAt("AddMemory by a reader", err, souvenir.ErrForbidden, "project_id", "reading only")
+}
+
+func sharingUpdate(f *fixture) {
+	p := share(f)
+	m := p.owner.list(souvenir.List{})[0]
+	before, err := p.owner.reader.Members(f.ctx, apollo)
+	f.check("Members", err)
+	f.clock.Pass(time.Hour)
+	p.owner.updateMember("rita", souvenir.MemberWriter)
+	p.reader.rewrite(m.ID, "changed by rita")
+	p.coOwner.updateMember("rita", souvenir.MemberReader)
+	content := "again"
+	_, err = p.reader.store.UpdateMemory(f.ctx, m.ID, souvenir.UpdateMemory{Content: &content})
+	f.fails("UpdateMemory by a reader", err, souvenir.ErrForbidden)
+	p.coOwner.updateMember("rita", souvenir.MemberOwner)
+	p.reader.updateMember("cora", souvenir.MemberReader)
+	_, err = p.coOwner.store.UpdateMember(f.ctx, souvenir.UpdateMember{Project: apollo, User: "cora", Role: souvenir.MemberOwner})
+	f.fails("taking a role back", err, souvenir.ErrForbidden)
+	after, err := p.owner.reader.Members(f.ctx, apollo)
+	f.check("Members", err)
+	for i := range before {
+		f.equal("since when", after[i].CreatedAt, before[i].CreatedAt)
+	}
+	f.same("members", p.owner.members(), "olga owner", "cora reader", "rita owner", "will writer")
+}
+
+func sharingRemoval(f *fixture) {
+	p := share(f)
+	rocket := p.owner.list(souvenir.List{})[0]
+	mine := p.writer.add(souvenir.NewMemory{Content: "the rocket engine", ProjectID: apollo.ID, Related: []string{rocket.ID}})
+	limited := f.as(souvenir.Access{User: "will", Projects: []string{"olga/apollo"}})
+	f.equal("before", []int{p.writer.search(souvenir.Query{}).Total, limited.search(souvenir.Query{}).Total}, []int{2, 2})
+	listing := p.writer.reader.Memories(f.ctx, souvenir.List{})
+	p.owner.deleteMember("will")
+
+	f.same("found", p.writer.byWord("rocket"), "the rocket engine")
+	for m, err := range listing {
+		f.check("Memories", err)
+		f.equal("a listing made before", m.ID, mine.ID)
+	}
+	_, err := p.writer.reader.GetMemory(f.ctx, rocket.ID)
+	f.fails("GetMemory", err, souvenir.ErrNotFound)
+	for _, c := range p.writer.projectCalls(apollo) {
+		f.fails(c.name+" by a former member", c.do(p.writer.store), souvenir.ErrNotFound)
+	}
+	same(f, "projects", p.writer.projects(), nil)
+	_, err = p.writer.reader.GetCollection(f.ctx, "plans")
+	f.fails("GetCollection", err, souvenir.ErrNotFound)
+	_, err = p.writer.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", ProjectID: apollo.ID})
+	f.fails("AddMemory into it", err, souvenir.ErrInvalid)
+	f.equal("through a limited view", limited.search(souvenir.Query{}).Total, 0)
+
+	f.equal("their own memory", []any{p.writer.get(mine.ID).Content, len(p.writer.get(mine.ID).Related)}, []any{"the rocket engine", 0})
+	f.equal("for the others", p.reader.get(mine.ID).Content, "the rocket engine")
+	f.equal("taken out", p.writer.patch(mine.ID, map[string]any{"project_id": nil, "project_name": nil}).ProjectID, "")
+	_, err = p.reader.reader.GetMemory(f.ctx, mine.ID)
+	f.fails("GetMemory of what was taken out", err, souvenir.ErrNotFound)
+	p.owner.addMember("will", souvenir.MemberReader)
+	f.equal("a member again", p.writer.project(apollo.ID).Role, souvenir.MemberReader)
+}
+
+func sharingLeave(f *fixture) {
+	p := share(f)
+	for _, m := range p.members() {
+		m.deleteMember(m.name())
+		_, err := m.reader.GetProject(f.ctx, apollo)
+		f.fails("GetProject after leaving", err, souvenir.ErrNotFound)
+	}
+	f.failsAt("the owner of record leaving", p.owner.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: "olga"}), souvenir.ErrForbidden, "user", `"olga"`)
+	f.same("members", p.owner.members(), "olga owner")
+}
+
+func sharingOwnerOfRecord(f *fixture) {
+	p := share(f)
+	for _, m := range []*fixture{p.owner, p.coOwner} {
+		f.failsAt("DeleteMember by "+m.name(), m.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: "olga"}), souvenir.ErrForbidden, "user", `"olga"`)
+		_, err := m.store.UpdateMember(f.ctx, souvenir.UpdateMember{Project: apollo, User: "olga", Role: souvenir.MemberReader})
+		f.failsAt("UpdateMember by "+m.name(), err, souvenir.ErrForbidden, "user", `"olga"`)
+	}
+	p.coOwner.deleteMember("rita")
+	p.coOwner.addMember("sam", souvenir.MemberOwner)
+	p.stranger.deleteMember("cora")
+	f.same("members", p.owner.members(), "olga owner", "sam owner", "will writer")
+}
+
+func sharingNames(f *fixture) {
+	rita, olga, ben := f.user("rita"), f.user("olga"), f.user("ben")
+	for _, owner := range []*fixture{olga, ben} {
+		owner.add(souvenir.NewMemory{Content: "of " + owner.name(), ProjectID: "apollo", ProjectName: "Apollo"})
+		_, err := owner.store.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "apollo"}, User: "rita", Role: souvenir.MemberWriter})
+		f.check("AddMember", err)
+	}
+	for _, ref := range []souvenir.ProjectRef{{ID: "apollo"}, {Name: "Apollo"}, {ID: "apollo", Name: "Apollo"}} {
+		argument := "project_id"
+		if ref.ID == "" {
+			argument = "project_name"
+		}
+		for _, c := range rita.projectCalls(ref) {
+			f.failsAt(c.name, c.do(rita.store), souvenir.ErrInvalid, argument, `"ben/apollo"`, `"olga/apollo"`)
+		}
+		_, err := rita.reader.Search(f.ctx, souvenir.Query{ProjectID: ref.ID, ProjectName: ref.Name})
+		f.failsAt("Search", err, souvenir.ErrInvalid, argument, `"ben/apollo"`, `"olga/apollo"`)
+		_, err = rita.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", ProjectID: ref.ID, ProjectName: ref.Name})
+		f.failsAt("AddMemory", err, souvenir.ErrInvalid, argument, `"ben/apollo"`, `"olga/apollo"`)
+	}
+	f.same("one of the two", contents(rita.search(souvenir.Query{ProjectID: "ben/apollo"})), "of ben")
+	f.equal("by owner, id and name", rita.search(souvenir.Query{ProjectID: "ben/apollo", ProjectName: "Apollo"}).Total, 1)
+	rita.add(souvenir.NewMemory{Content: "for olga", ProjectID: "olga/apollo"})
+	f.equal("stored there", olga.search(souvenir.Query{ProjectID: "apollo"}).Total, 2)
+	f.same("projects", rita.projects(), "ben/apollo", "olga/apollo")
+
+	rita.addProject(souvenir.NewProject{ID: "apollo", Name: "Apollo"})
+	rita.add(souvenir.NewMemory{Content: "of rita", ProjectName: "Apollo"})
+	f.same("her own comes first", contents(rita.search(souvenir.Query{ProjectID: "apollo"})), "of rita")
+	f.same("her own comes first in the list, too", rita.projects(), "rita/apollo", "ben/apollo", "olga/apollo")
+	f.equal("another's, still", rita.project("olga/apollo").Owner, "olga")
+}
+
+func sharingLimited(f *fixture) {
+	p := share(f)
+	p.owner.add(souvenir.NewMemory{Content: "x", ProjectID: "secret"})
+	for _, access := range []souvenir.Access{
+		{User: "olga", Projects: []string{"apollo"}}, {User: "cora", Projects: []string{"olga/apollo"}}, {User: "rita", Projects: []string{"olga/apollo"}},
+	} {
+		view := f.as(access)
+		f.equal(access.User+" reads the members", len(view.members()), 4)
+		f.same(access.User+"'s projects", view.projects(), "olga/apollo")
+		for _, c := range view.projectCalls(apollo) {
+			if c.writes {
+				f.failsAt(c.name+" through a limited view of "+access.User, c.do(view.store), souvenir.ErrForbidden, "project_id")
+			}
+		}
+		err := view.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: access.User})
+		f.fails("leaving through a limited view", err, souvenir.ErrForbidden)
+		_, err = view.reader.Members(f.ctx, souvenir.ProjectRef{ID: "secret"})
+		f.fails("Members of another project", err, souvenir.ErrNotFound)
+	}
+	readOnly := f.as(souvenir.Access{User: "olga", ReadOnly: true})
+	for _, c := range readOnly.projectCalls(apollo) {
+		if c.writes {
+			f.fails(c.name+" for reading only", c.do(readOnly.store), souvenir.ErrReadOnly)
+		} else {
+			f.check(c.name+" for reading only", c.do(readOnly.reader))
+		}
+	}
+	_, err := readOnly.store.AddProject(f.ctx, souvenir.NewProject{ID: "more"})
+	f.fails("AddProject for reading only", err, souvenir.ErrReadOnly)
+	f.equal("members", len(p.owner.members()), 4)
+}
+
+func sharingDelete(f *fixture) {
+	p := share(f)
+	theirs := p.writer.add(souvenir.NewMemory{Content: "engine", ProjectID: apollo.ID})
+	apart := p.writer.add(souvenir.NewMemory{Content: "apart"})
+	p.owner.deleteProject(souvenir.DeleteProject{Project: apollo, WithMemories: true})
+	for _, m := range append(p.members(), p.owner) {
+		same(f, m.name()+"'s projects", m.projects(), nil)
+		_, err := m.reader.GetMemory(f.ctx, theirs.ID)
+		f.fails("GetMemory", err, souvenir.ErrNotFound)
+	}
+	f.same("what lay elsewhere", texts(p.writer.list(souvenir.List{})), apart.Content)
+	p.owner.addProject(souvenir.NewProject{ID: "apollo"})
+	f.same("members of a new one of that id", p.owner.members(), "olga owner")
+}
+
+func sharingOwners(f *fixture) {
+	p := share(f)
+	ann := f.user("ann")
+	ann.addProject(souvenir.NewProject{ID: "hers"})
+	_, err := ann.store.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "hers"}, User: "will", Role: souvenir.MemberReader})
+	f.check("AddMember", err)
+	p.writer.addProject(souvenir.NewProject{ID: "mine"})
+	describe := func(view *fixture) []string {
+		all, err := view.reader.Owners(f.ctx)
+		f.check("Owners", err)
+		var list []string
+		for _, o := range all {
+			line := o.ID
+			for _, p := range o.Projects {
+				line += fmt.Sprintf(" %s:%s", p.Ref(), p.Role)
+			}
+			list = append(list, line)
+		}
+		return list
+	}
+	f.same("a writer's", describe(p.writer), "will mine:owner", "ann ann/hers:reader", "olga olga/apollo:writer")
+	f.same("the owner's", describe(p.owner), "olga apollo:owner")
+	f.same("a stranger's", describe(p.stranger), "sam")
+	f.same("through a limited view", describe(f.as(souvenir.Access{User: "will", Projects: []string{"ann/hers"}})), "will", "ann ann/hers:reader")
+}
+
+func sharingRace(f *fixture) {
+	var group sync.WaitGroup
+	stored := make([]souvenir.Stored, 16)
+	for i := range stored {
+		s := f.store
+		if i%2 == 1 {
+			s = f.reader // another handle, where there are two
+		}
+		group.Go(func() {
+			var err error
+			if stored[i], err = s.AddMemory(f.ctx, souvenir.NewMemory{Content: fmt.Sprint("memory ", i), ProjectName: "Apollo"}); err != nil {
+				f.Errorf("AddMemory: %v", err)
+			}
+		})
+	}
+	group.Wait()
+	f.equal("projects", len(f.projects()), 1)
+	for _, m := range stored {
+		f.equal("project", m.ProjectID, stored[0].ProjectID)
+	}
+	f.equal("memories in it", f.search(souvenir.Query{ProjectName: "Apollo"}).Total, len(stored))
+}

@@ -1,0 +1,247 @@
+package souvenir
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// neighbourhood is a store of several users, some of whose projects are shared:
+//
+//	alice   owns shared (bob and frank read, carol writes, dave owns it, too) and secretplan
+//	carol   has a project of her own whose id is shared, too
+//	eve     owns a project whose id is shared; frank reads this one and alice's
+//
+// All of them have accounts.
+type neighbourhood struct {
+	*Store
+	ids      map[string]string // name of a memory -> id
+	contents map[string]string
+	file     []byte
+}
+
+// neighbours are the memories there, in the order in which they are stored. The name is a word of the content, the tag and the
+// metadata, so that whoever may not see a memory must not find its name in any answer.
+var neighbours = []struct {
+	name       string
+	user       string
+	collection string
+	project    string
+	related    []string
+}{
+	{name: "carolown", user: "carol", collection: "umbrella", project: "shared"},
+	{name: "alicebench", user: "alice", collection: "garden"},
+	{name: "alicesafe", user: "alice", collection: "garden", project: "secretplan"},
+	{name: "aliceplan", user: "alice", collection: "ledgerroom", project: "secretplan", related: []string{"alicesafe"}},
+	{name: "aliceopen", user: "alice", collection: "garden", project: "shared", related: []string{"alicesafe", "alicebench"}},
+	{name: "alicemoved", user: "alice", collection: "garden", project: "secretplan"}, // into shared, later
+	{name: "bobdiary", user: "bob", collection: "skiff", related: []string{"aliceopen"}},
+	{name: "carolreply", user: "carol", collection: "umbrella", project: "alice/shared", related: []string{"aliceopen"}},
+	{name: "eveopen", user: "eve", collection: "pickaxe", project: "shared"},
+	{name: "evediary", user: "eve", collection: "pickaxe"},
+	{name: "frankdiary", user: "frank", collection: "moonlight"},
+}
+
+// accounts are the names of the neighbours' accounts by user id: words that whoever has no project in common with
+// somebody must not find in any answer.
+var accounts = map[string]string{"alice": "Atherton", "bob": "Bellweather", "carol": "Carraway", "dave": "Dunmore", "eve": "Eastlake", "frank": "Fairfax"}
+
+// neighbourProject is a project there. Whoever sees its memories sees it, and its people.
+type neighbourProject struct {
+	owner, id string
+	memory    string   // a memory in it
+	people    []string // "user role", in order
+}
+
+func (p neighbourProject) ref() string { return p.owner + "/" + p.id }
+
+// role is what a user is in the project, empty for a stranger.
+func (p neighbourProject) role(user string) MemberRole {
+	for _, line := range p.people {
+		if name, role, _ := strings.Cut(line, " "); name == user {
+			return MemberRole(role)
+		}
+	}
+	return ""
+}
+
+var neighbourProjects = []neighbourProject{
+	{"alice", "shared", "aliceopen", []string{"alice owner", "bob reader", "carol writer", "dave owner", "frank reader"}},
+	{"alice", "secretplan", "alicesafe", []string{"alice owner"}},
+	{"carol", "shared", "carolown", []string{"carol owner"}},
+	{"eve", "shared", "eveopen", []string{"eve owner", "frank reader"}},
+}
+
+// openNeighbourhood opens a fresh copy of the neighbourhood.
+func openNeighbourhood(t *testing.T, like neighbourhood, indexMemory int64) neighbourhood {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "neighbourhood.db")
+	writeFile(t, path, like.file)
+	like.Store = openWords(t, path, Options{IndexMemory: indexMemory})
+	return like
+}
+
+// buildNeighbourhood stores everything; its Store is closed.
+func buildNeighbourhood(t *testing.T) neighbourhood {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "neighbourhood.db")
+	n := neighbourhood{Store: openWords(t, path, Options{}), ids: map[string]string{}, contents: map[string]string{}}
+	for user, name := range accounts {
+		addAccount(t, n.Store, user, name)
+	}
+	for _, m := range neighbours {
+		view := n.As(Access{User: m.user})
+		if _, err := view.GetCollection(t.Context(), m.collection); errors.Is(err, ErrNotFound) {
+			mustAddCollection(t, view, NewCollection{Name: m.collection, Description: "describes" + m.collection})
+		}
+		var related []string
+		for _, r := range m.related {
+			related = append(related, n.ids[r])
+		}
+		n.contents[m.name] = m.name + " tells of the common kettle"
+		added := mustAdd(t, view, NewMemory{
+			Collection: m.collection, Content: "draft of " + n.contents[m.name], ProjectID: m.project, Tags: []string{"tag" + m.name, "everybody"},
+			Related: related, Metadata: map[string]any{"key": "value" + m.name},
+		})
+		n.ids[m.name] = added.ID
+		patch := map[string]any{}
+		if m.name == "alicemoved" {
+			patch["project_id"] = "shared"
+		}
+		final := n.contents[m.name]
+		if _, err := view.UpdateMemory(t.Context(), added.ID, UpdateMemory{Content: &final, Metadata: patch}); err != nil {
+			t.Fatal(err)
+		}
+		switch m.name {
+		case "aliceopen":
+			share(t, view, "shared", "bob", MemberReader)
+			share(t, view, "shared", "carol", MemberWriter)
+			share(t, view, "shared", "dave", MemberOwner)
+			share(t, view, "shared", "frank", MemberReader)
+		case "eveopen":
+			share(t, view, "shared", "frank", MemberReader)
+		}
+	}
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n.file = readFile(t, path)
+	return n
+}
+
+// addAccount makes a user with an account, or without one if the name is empty.
+func addAccount(t *testing.T, s *Store, user, name string) {
+	t.Helper()
+	if _, err := s.As(Access{User: user}).AddMemories(t.Context(), nil, nil); err != nil { // a user exists from the first write on
+		t.Fatal(err)
+	}
+	if name == "" {
+		return
+	}
+	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		_, err := tx.Exec(`UPDATE user SET name = ?, name_key = ? WHERE uid = ?`, name, foldName(name), user)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// share makes somebody a member of a project of the view's user.
+func share(t *testing.T, owner *Store, project, user string, role MemberRole) {
+	t.Helper()
+	if _, err := owner.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: project}, User: user, Role: role}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// visitor is a view of the neighbourhood and what it may do there.
+type visitor struct {
+	name        string
+	access      Access
+	sees        []string // memories
+	changes     []string // those of them that it may change
+	collections []string // by name
+	described   []string // collections whose description it may see
+	adds        error    // what storing a memory without a project gives
+	knows       []string // further words that it may see
+}
+
+var (
+	aliceAll  = []string{"alicebench", "alicemoved", "aliceopen", "aliceplan", "alicesafe", "carolreply"}
+	sharedAll = []string{"alicemoved", "aliceopen", "carolreply"}
+)
+
+var visitors = []visitor{
+	{name: "the owner", access: Access{User: "alice"}, sees: aliceAll, changes: aliceAll,
+		collections: []string{"garden", "ledgerroom", "umbrella"}, described: []string{"garden", "ledgerroom"}, knows: []string{"secretplan"}},
+	{name: "a stranger", access: Access{User: "eve"}, sees: []string{"evediary", "eveopen"}, changes: []string{"evediary", "eveopen"},
+		collections: []string{"pickaxe"}, described: []string{"pickaxe"}},
+	{name: "somebody new", access: Access{User: "nobody"}},
+	{name: "a reader", access: Access{User: "bob"}, sees: []string{"alicemoved", "aliceopen", "bobdiary", "carolreply"}, changes: []string{"bobdiary"},
+		collections: []string{"garden", "skiff", "umbrella"}, described: []string{"skiff"}},
+	{name: "a writer", access: Access{User: "carol"}, sees: []string{"alicemoved", "aliceopen", "carolown", "carolreply"},
+		changes: []string{"alicemoved", "aliceopen", "carolown", "carolreply"}, collections: []string{"garden", "umbrella"}, described: []string{"umbrella"}},
+	{name: "another owner", access: Access{User: "dave"}, sees: sharedAll, changes: sharedAll, collections: []string{"garden", "umbrella"}},
+	{name: "a reader of two projects of one id", access: Access{User: "frank"}, sees: []string{"alicemoved", "aliceopen", "carolreply", "eveopen", "frankdiary"},
+		changes: []string{"frankdiary"}, collections: []string{"garden", "umbrella", "pickaxe", "moonlight"}, described: []string{"moonlight"}},
+
+	{name: "the owner, for a project", access: Access{User: "alice", Projects: []string{"shared"}}, sees: sharedAll, changes: sharedAll,
+		collections: []string{"garden", "umbrella"}, described: []string{"garden"}},
+	{name: "the owner, for another project", access: Access{User: "alice", Projects: []string{"secretplan"}}, sees: []string{"aliceplan", "alicesafe"},
+		changes: []string{"aliceplan", "alicesafe"}, collections: []string{"garden", "ledgerroom"}, described: []string{"garden", "ledgerroom"}, knows: []string{"secretplan"}},
+	{name: "the owner, for no project", access: Access{User: "alice", Projects: []string{}}, adds: ErrForbidden},
+	{name: "the owner, for an unknown project", access: Access{User: "alice", Projects: []string{"nothing"}}},
+	{name: "a reader, for a project", access: Access{User: "bob", Projects: []string{"alice/shared"}}, sees: sharedAll,
+		collections: []string{"garden", "umbrella"}, adds: ErrForbidden},
+	{name: "a reader, for a project that is not shared", access: Access{User: "bob", Projects: []string{"alice/secretplan", "secretplan"}}, adds: ErrForbidden, knows: []string{"secretplan"}},
+	{name: "a writer, for her own of two", access: Access{User: "carol", Projects: []string{"shared"}}, sees: []string{"carolown"}, changes: []string{"carolown"},
+		collections: []string{"umbrella"}, described: []string{"umbrella"}},
+	{name: "a writer, for the other one", access: Access{User: "carol", Projects: []string{"alice/shared"}}, sees: sharedAll, changes: sharedAll,
+		collections: []string{"garden", "umbrella"}, described: []string{"umbrella"}},
+	{name: "an id that fits two", access: Access{User: "frank", Projects: []string{"shared"}}, adds: ErrInvalid},
+	{name: "an id that says which", access: Access{User: "frank", Projects: []string{"eve/shared"}}, sees: []string{"eveopen"}, collections: []string{"pickaxe"}, adds: ErrForbidden},
+
+	{name: "the owner, read-only", access: Access{User: "alice", ReadOnly: true}, sees: aliceAll,
+		collections: []string{"garden", "ledgerroom", "umbrella"}, described: []string{"garden", "ledgerroom"}, adds: ErrReadOnly, knows: []string{"secretplan"}},
+	{name: "a writer, read-only and for a project", access: Access{User: "carol", Projects: []string{"alice/shared"}, ReadOnly: true}, sees: sharedAll,
+		collections: []string{"garden", "umbrella"}, described: []string{"umbrella"}, adds: ErrReadOnly},
+}
+
+// hidden are the words that must not appear in any answer.
+func (v visitor) hidden(n neighbourhood) []string {
+	var words []string
+	for _, m := range neighbours {
+		if slices.Contains(v.sees, m.name) {
+			continue
+		}
+		// A former revision begins with the same content, so the name is enough; the id is what an answer could betray, too.
+		words = append(words, m.name, n.ids[m.name])
+	}
+	for _, c := range []string{"garden", "ledgerroom", "skiff", "umbrella", "pickaxe", "moonlight"} {
+		if !slices.Contains(v.collections, c) {
+			words = append(words, c)
+		}
+		if !slices.Contains(v.described, c) {
+			words = append(words, "describes"+c)
+		}
+	}
+	if !slices.Contains(v.knows, "secretplan") {
+		words = append(words, "secretplan")
+	}
+	for user, name := range accounts {
+		if user != v.access.User && !slices.ContainsFunc(neighbourProjects, func(p neighbourProject) bool { return v.seesProject(p) && p.role(user) != "" }) {
+			words = append(words, name)
+		}
+	}
+	return words
+}
+
+// seesProject reports whether a project, and who its people are, is visible to the visitor.
+func (v visitor) seesProject(p neighbourProject) bool {
+	return slices.Contains(v.sees, p.memory) && p.role(v.access.User) != ""
+}

@@ -1,0 +1,262 @@
+package souvenir
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// Credentials are what somebody signs in with.
+type Credentials struct {
+	Name     string // case, width and ways of writing a character make no difference
+	Password string
+}
+
+// ChangePassword describes a change of one's own password.
+type ChangePassword struct {
+	Old string // the present one; empty if there is none
+
+	// New is at least 8 characters and at most 1,024 bytes long, without control characters, and not the user's name.
+	// Different ways of writing the same characters are the same password (RFC 8265, OpaqueString).
+	New string
+}
+
+const (
+	minPassword = 8    // characters (NIST SP 800-63B, section 5.1.1.2)
+	maxPassword = 1024 // bytes
+)
+
+// CheckPassword returns the user who has this name and password. Anything else is ErrUnauthenticated, in the same words and
+// after the same work, whether there is no such user, the password is wrong or missing, or the user is disabled.
+// How often may be tried is for the caller to limit. Only for the operator's store; it works read-only, too.
+func (s *Store) CheckPassword(ctx context.Context, c Credentials) (User, error) {
+	if err := s.checkOperator("CheckPassword"); err != nil {
+		return User{}, err
+	}
+	var u storedUser
+	if len(c.Name) <= maxFolded {
+		err := s.read(ctx, func(tx *sqlite.Tx, _ scope) error {
+			found, err := loadUsers(tx, `u.name_key = ?`, foldName(c.Name))
+			if len(found) > 0 {
+				u = found[0]
+			}
+			return err
+		})
+		if err != nil {
+			return User{}, err
+		}
+	}
+	right, err := s.isPassword(ctx, u.password, c.Password)
+	if err != nil {
+		return User{}, err
+	}
+	if !right || u.Disabled {
+		return User{}, newError(KindUnauthenticated, "", "name or password is wrong")
+	}
+	s.renewHash(ctx, u, c.Password)
+	return u.User, nil
+}
+
+// ChangePassword sets the password of this view's user. A wrong old one is ErrUnauthenticated, with the argument old_password;
+// a user without an account is ErrConflict. A view that is limited to projects may not.
+func (s *Store) ChangePassword(ctx context.Context, c ChangePassword) error {
+	if err := s.checkAccount("ChangePassword"); err != nil {
+		return err
+	}
+	if err := s.checkWritable(); err != nil {
+		return err
+	}
+	var u storedUser
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+		u, err = s.account(tx, sc, "")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := u.checkHasAccount(); err != nil {
+		return err
+	}
+	if u.HasPassword {
+		right, err := s.isPassword(ctx, u.password, c.Old)
+		if err != nil {
+			return err
+		}
+		if !right {
+			return newError(KindUnauthenticated, "old_password", "old_password is not the present password")
+		}
+	}
+	hash, err := s.newPassword(ctx, "new_password", c.New, u.Name)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *sqlite.Tx, _ scope) error {
+		return s.replaceHash(tx, u, hash)
+	})
+}
+
+// replaceHash writes a new hash unless the user has got another one since u was read.
+func (s *Store) replaceHash(tx *sqlite.Tx, u storedUser, hash string) error {
+	result, err := tx.Exec(`UPDATE user SET password = ?, updated_at = ? WHERE id = ? AND ifnull(password, '') = ?`, hash, s.now(), u.row, u.password)
+	if err == nil && result.RowsAffected == 0 {
+		return newError(KindConflict, "old_password", "the password has been changed in the meantime; try again with that one")
+	}
+	return err
+}
+
+// newPassword checks a password and returns its hash. It takes its time and memory on purpose.
+func (s *Store) newPassword(ctx context.Context, argument, password, name string) (string, error) {
+	prepared, ok := preparePassword(password)
+	switch { // the password itself is in none of the messages
+	case len(password) > maxPassword || len(prepared) > maxPassword:
+		return "", newError(KindTooLarge, argument, "%s is longer than %d bytes, which are the most allowed", argument, maxPassword)
+	case !ok:
+		return "", invalid(argument, "%s is not valid UTF-8 or contains a control character; any other characters are allowed", argument)
+	case utf8.RuneCountInString(prepared) < minPassword:
+		return "", invalid(argument, "%s is shorter than %d characters, which are the least allowed", argument, minPassword)
+	case foldName(prepared) == foldName(name):
+		return "", invalid(argument, "%s is the user's name; choose another", argument)
+	}
+	salt := make([]byte, saltSize)
+	rand.Read(salt) // never fails
+	made := passwordHash{hashCost: presentCost, salt: salt, key: make([]byte, keySize)}
+	var err error
+	made.key, err = s.derive(ctx, prepared, made)
+	return made.String(), err
+}
+
+// preparePassword brings a password to the form in which it is hashed, by the profile OpaqueString of RFC 8265: every
+// space is a plain one, and the characters are in Unicode's form NFC.
+func preparePassword(password string) (prepared string, ok bool) {
+	if len(password) > maxPassword || !utf8.ValidString(password) || strings.ContainsFunc(password, unicode.IsControl) {
+		return "", false
+	}
+	return norm.NFC.String(strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Zs, r) {
+			return ' '
+		}
+		return r
+	}, password)), true
+}
+
+// isPassword compares a password with a stored hash. Without a hash, or with what can be no password, it does the same
+// work and says no: how long it takes tells nothing.
+func (s *Store) isPassword(ctx context.Context, stored, password string) (bool, error) {
+	prepared, ok := preparePassword(password)
+	h := passwordHash{hashCost: presentCost, salt: make([]byte, saltSize), key: make([]byte, keySize)}
+	if stored == "" {
+		ok = false
+	} else {
+		var err error
+		if h, err = parseHash(stored); err != nil {
+			return false, damaged(err, "a password's hash cannot be read")
+		}
+	}
+	key, err := s.derive(ctx, prepared, h)
+	if err != nil {
+		return false, err
+	}
+	return subtle.ConstantTimeCompare(key, h.key) == 1 && ok, nil
+}
+
+// renewHash replaces a hash that was made with less work than new ones are. It is no reason to refuse anybody.
+func (s *Store) renewHash(ctx context.Context, u storedUser, password string) {
+	h, err := parseHash(u.password)
+	if err != nil || !h.weakerThan(presentCost) || s.db.ReadOnly() {
+		return
+	}
+	hash, err := s.newPassword(ctx, "password", password, "")
+	if err == nil {
+		err = s.write(ctx, func(tx *sqlite.Tx, _ scope) error { return s.replaceHash(tx, u, hash) })
+	}
+	if err != nil {
+		s.log.DebugContext(ctx, "a password's hash was not renewed", "user", u.ID, "error", err)
+	}
+}
+
+// hashCost is how much work a hash takes.
+type hashCost struct {
+	memory  uint32 // KiB
+	time    uint32 // passes
+	threads uint8
+}
+
+// presentCost is what new hashes take: the OWASP Password Storage Cheat Sheet's choice with the least memory that it
+// still counts as equally strong to the larger ones, since a small machine may hash for several people at once.
+var presentCost = hashCost{memory: 19 << 10, time: 2, threads: 1}
+
+const (
+	saltSize = 16
+	keySize  = 32
+
+	// What a hash in a file may ask for, so that a damaged or planted one exhausts nothing.
+	maxHashMemory  = 1 << 20 // KiB
+	maxHashTime    = 64
+	maxHashThreads = 64
+)
+
+func (c hashCost) weakerThan(d hashCost) bool { return c.memory < d.memory || c.time < d.time }
+
+// passwordHash is an argon2id hash (RFC 9106).
+type passwordHash struct {
+	hashCost
+	salt, key []byte
+}
+
+// String gives the PHC string format: $argon2id$v=19$m=19456,t=2,p=1$SALT$KEY, in base64 without padding.
+func (h passwordHash) String() string {
+	b64 := base64.RawStdEncoding
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.memory, h.time, h.threads, b64.EncodeToString(h.salt), b64.EncodeToString(h.key))
+}
+
+func parseHash(encoded string) (passwordHash, error) {
+	var h passwordHash
+	parts := strings.Split(encoded, "$")
+	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
+		return h, fmt.Errorf("not an argon2id hash of version %d in PHC string format", argon2.Version)
+	}
+	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &h.memory, &h.time, &h.threads); err != nil {
+		return h, fmt.Errorf("its parameters: %w", err)
+	}
+	var err error
+	if h.salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err != nil {
+		return h, fmt.Errorf("its salt: %w", err)
+	}
+	if h.key, err = base64.RawStdEncoding.DecodeString(parts[5]); err != nil {
+		return h, fmt.Errorf("its key: %w", err)
+	}
+	if h.memory < 8 || h.memory > maxHashMemory || h.time < 1 || h.time > maxHashTime || h.threads < 1 || h.threads > maxHashThreads ||
+		len(h.salt) < 8 || len(h.salt) > 64 || len(h.key) < 16 || len(h.key) > 64 {
+		return h, fmt.Errorf("its parameters are out of bounds: %s", parts[3])
+	}
+	if h.String() != encoded {
+		return h, errors.New("something in it is not as it would be written")
+	}
+	return h, nil
+}
+
+// derive computes the key that a password has with the salt, the cost and the length of key of h. So many as there are processors may do so
+// at once: each takes its megabytes, and whoever sends many sign-ins must not take all memory.
+func (s *Store) derive(ctx context.Context, prepared string, h passwordHash) ([]byte, error) {
+	select {
+	case s.hashing <- struct{}{}:
+		defer func() { <-s.hashing }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return argon2.IDKey([]byte(prepared), h.salt, h.time, h.memory, h.threads, uint32(len(h.key))), nil
+}

@@ -1,0 +1,172 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// setHash plants a hash, as a file from elsewhere may have it.
+func setHash(t *testing.T, s *Store, user, hash string) {
+	t.Helper()
+	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		_, err := tx.Exec(`UPDATE user SET password = ? WHERE uid = ?`, hash, user)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func hashOf(t *testing.T, s *Store, user string) string {
+	t.Helper()
+	var found []storedUser
+	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) (err error) {
+		found, err = loadUsers(tx, `u.uid = ?`, user)
+		return err
+	})
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	return found[0].password
+}
+
+func mustAddUser(t *testing.T, s *Store, n NewUser) User {
+	t.Helper()
+	u, err := s.AddUser(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestPasswordsAreHashedWithArgon2idAsOWASPSays(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "p.db"), Options{})
+	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann", Password: "the same password"})
+	mustAddUser(t, s, NewUser{ID: "ben", Name: "ben", Password: "the same password"})
+	a, b := hashOf(t, s, "ann"), hashOf(t, s, "ben")
+	for _, hash := range []string{a, b} {
+		h, err := parseHash(hash)
+		if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") || len(h.salt) != 16 || len(h.key) != 32 || h.String() != hash {
+			t.Errorf("hash is %q (%v)", hash, err)
+		}
+	}
+	if a == b {
+		t.Error("two users of one password have one hash: there is no salt")
+	}
+}
+
+// The hashes are those of the reference implementation's own tests (phc-winner-argon2, src/test.c).
+func TestHashesOfOthersAreUnderstoodAndWeakOnesRenewed(t *testing.T) {
+	const (
+		strong = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
+		weak   = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"
+	)
+	path := filepath.Join(t.TempDir(), "p.db")
+	s := openWords(t, path, Options{})
+	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann"})
+	signIn := func(s *Store, password string) error {
+		_, err := s.CheckPassword(t.Context(), Credentials{Name: "ann", Password: password})
+		return err
+	}
+	setHash(t, s, "ann", strong)
+	if err := signIn(s, "password"); err != nil || hashOf(t, s, "ann") != strong {
+		t.Errorf("a strong one: %v, then %s", err, hashOf(t, s, "ann"))
+	}
+	setHash(t, s, "ann", weak)
+	if err := signIn(s, "passwort"); !errors.Is(err, ErrUnauthenticated) || hashOf(t, s, "ann") != weak {
+		t.Errorf("a wrong password: %v, then %s", err, hashOf(t, s, "ann"))
+	}
+	if err := signIn(openWords(t, path, Options{ReadOnly: true}), "password"); err != nil || hashOf(t, s, "ann") != weak {
+		t.Errorf("for reading only: %v, then %s", err, hashOf(t, s, "ann"))
+	}
+	if err := signIn(s, "password"); err != nil || !strings.Contains(hashOf(t, s, "ann"), "m=19456,t=2") {
+		t.Errorf("a weak one: %v, then %s", err, hashOf(t, s, "ann"))
+	}
+	if err := signIn(s, "password"); err != nil {
+		t.Errorf("with the renewed one: %v", err)
+	}
+}
+
+func TestDamagedHashesAreErrorsAndExhaustNothing(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "p.db"), Options{})
+	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann"})
+	const tail = "$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
+	if _, err := parseHash("$argon2id$v=19$m=65536,t=2,p=1" + tail); err != nil {
+		t.Fatal("the undamaged one:", err)
+	}
+	for _, hash := range []string{
+		"x", "$", "$$$$$", "password", "$argon2i$v=19$m=65536,t=2,p=1" + tail, "$argon2id$v=16$m=65536,t=2,p=1" + tail, "$argon2id$v=19$m=65536,t=2" + tail,
+		"$argon2id$v=19$m=4294967295,t=2,p=1" + tail, "$argon2id$v=19$m=65536,t=4294967295,p=1" + tail, "$argon2id$v=19$m=65536,t=2,p=256" + tail,
+		"$argon2id$v=19$m=65536,t=0,p=1" + tail, "$argon2id$v=19$m=65536,t=2,p=0" + tail, "$argon2id$v=19$m=0,t=2,p=1" + tail, "$argon2id$v=19$m=-1,t=2,p=1" + tail,
+		"$argon2id$v=19$m=65536,t=2,p=1 " + tail, "$argon2id$v=19$m=65536,t=2,p=1$$", "$argon2id$v=19$m=65536,t=2,p=1$!$!", "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$!",
+		"$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$", "$argon2id$v=19$m=65536,t=2,p=1" + tail + tail, "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$" + strings.Repeat("A", 1000),
+	} {
+		setHash(t, s, "ann", hash)
+		_, err := s.CheckPassword(t.Context(), Credentials{Name: "ann", Password: "password"})
+		if !errors.Is(err, ErrCorrupt) || strings.Contains(err.Error(), "CTFhFd") {
+			t.Errorf("%s gives %v", hash, err)
+		}
+	}
+}
+
+// Whoever measures how long a sign-in takes must not learn who has an account: each way to fail does the work of a hash.
+func TestEverySignInThatFailsDoesTheSameWork(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "p.db"), Options{})
+	mustAddUser(t, s, NewUser{Name: "ann", Password: "right password"})
+	mustAddUser(t, s, NewUser{Name: "nopassword"})
+	mustAddUser(t, s, NewUser{Name: "off", Password: "right password"})
+	off := true
+	if _, err := s.UpdateUser(t.Context(), "off", UpdateUser{Disabled: &off}); err != nil {
+		t.Fatal(err)
+	}
+	for range cap(s.hashing) { // all are busy hashing, so whoever hashes waits
+		s.hashing <- struct{}{}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	for _, c := range []Credentials{
+		{"ann", "wrong password"}, {"ann", ""}, {"ann", "\xff"}, {"ann", strings.Repeat("x", 1<<20)}, {"nobody", "right password"}, {"", ""},
+		{"nopassword", "right password"}, {"off", "right password"}, {strings.Repeat("x", 1<<20), "right password"}, {"ann", "right password"},
+	} {
+		if _, err := s.CheckPassword(ctx, c); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%.20q with %.20q is answered without hashing: %v", c.Name, c.Password, err)
+		}
+	}
+	<-s.hashing
+	if _, err := s.CheckPassword(t.Context(), Credentials{"ann", "right password"}); err != nil {
+		t.Errorf("with room for one: %v", err)
+	}
+	for range cap(s.hashing) - 1 {
+		<-s.hashing
+	}
+}
+
+func TestPasswordThatChangesWhileItIsBeingChangedIsAConflict(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "p.db"), Options{})
+	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann", Password: "right password"})
+	view := s.As(Access{User: "ann"})
+	outcomes := make(chan error)
+	for range 4 {
+		go func() {
+			outcomes <- view.ChangePassword(t.Context(), ChangePassword{Old: "right password", New: "another password"})
+		}()
+	}
+	changed := 0
+	for range 4 {
+		switch err := <-outcomes; {
+		case err == nil:
+			changed++
+		case !isAny(err, ErrConflict, ErrUnauthenticated):
+			t.Error(err)
+		}
+	}
+	if changed != 1 {
+		t.Errorf("%d of 4 who knew the old password have changed it; one should", changed)
+	}
+}

@@ -1,0 +1,65 @@
+package souvenir
+
+import "slices"
+
+// Scope is a right that an MCP token or an OAuth grant carries.
+type Scope string
+
+// The values of [Scope].
+const (
+	ScopeMemoryRead  Scope = "memory:read"
+	ScopeMemoryWrite Scope = "memory:write" // memory:read is in it
+	ScopeFilesRead   Scope = "files:read"
+	ScopeFilesWrite  Scope = "files:write" // files:read is in it
+	ScopeAdmin       Scope = "admin"       // users, clients and the store as a whole; counts only while the user is an admin
+)
+
+// Scopes returns all scopes there are, in the order of their constants.
+func Scopes() []Scope {
+	return []Scope{ScopeMemoryRead, ScopeMemoryWrite, ScopeFilesRead, ScopeFilesWrite, ScopeAdmin}
+}
+
+// Principal is who a credential speaks for, and how far: what [Store.CheckToken] and [Store.CheckAccessToken] find out.
+//
+// Access makes the view of the store that the credential reaches: the user, the credential's projects, and read-only for a
+// credential that carries neither memory:write nor files:write. A view knows no scopes: which of memories and files a
+// credential may read and write, and whether it may manage anything, is asked of Allows before each call.
+type Principal struct {
+	User     User
+	Scopes   []Scope
+	Access   Access // for As: see there
+	TokenID  string // of an MCP token; empty for OAuth
+	ClientID string // of an OAuth client; empty for an MCP token
+	GrantID  string // of an OAuth grant; empty for an MCP token
+}
+
+// accessOf is what the view of a credential is made with.
+func accessOf(user string, scopes []Scope, projects []string) Access {
+	writes := slices.Contains(scopes, ScopeMemoryWrite) || slices.Contains(scopes, ScopeFilesWrite)
+	return Access{User: user, Projects: projects, ReadOnly: !writes}
+}
+
+// Allows reports whether the credential carries a scope; a write scope carries the read scope beside it. The admin scope
+// counts only for a user who is an admin.
+func (p Principal) Allows(scope Scope) bool {
+	switch scope {
+	case ScopeMemoryRead:
+		return slices.Contains(p.Scopes, ScopeMemoryRead) || slices.Contains(p.Scopes, ScopeMemoryWrite)
+	case ScopeFilesRead:
+		return slices.Contains(p.Scopes, ScopeFilesRead) || slices.Contains(p.Scopes, ScopeFilesWrite)
+	case ScopeAdmin:
+		return slices.Contains(p.Scopes, ScopeAdmin) && p.User.Role == RoleAdmin
+	}
+	return slices.Contains(p.Scopes, scope)
+}
+
+// checkScopes validates a list of scopes, orders it as Scopes does, and drops repetitions.
+func checkScopes(argument string, scopes []Scope) ([]Scope, error) {
+	all := Scopes()
+	for _, s := range scopes {
+		if !slices.Contains(all, s) {
+			return nil, invalid(argument, "%s has %s; allowed are %s", argument, show(string(s)), oneOf(all))
+		}
+	}
+	return slices.DeleteFunc(all, func(s Scope) bool { return !slices.Contains(scopes, s) }), nil
+}

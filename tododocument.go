@@ -1,0 +1,406 @@
+package souvenir
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Section names one of the five parts of a todo document.
+type Section string
+
+// The values of [Section], in the order of a todo document.
+const (
+	SectionConstitution Section = "constitution"
+	SectionSpec         Section = "spec"
+	SectionPlan         Section = "plan"
+	SectionTasks        Section = "tasks"
+	SectionGaps         Section = "gaps"
+)
+
+var todoSections = []Section{SectionConstitution, SectionSpec, SectionPlan, SectionTasks, SectionGaps}
+
+// Heading is the line that begins the section: "## Tasks". An empty section has none.
+func (s Section) Heading() string {
+	if s == "" {
+		return ""
+	}
+	return "## " + strings.ToUpper(string(s[:1])) + string(s[1:])
+}
+
+// TodoDocument is a todo document taken apart.
+type TodoDocument struct {
+	Sections []TodoSection `json:"sections"` // the five, in order
+	Tasks    []Task        `json:"tasks"`    // of the section Tasks, in order
+
+	unnamed []int // lines of the section Tasks with a checkbox and no task id
+}
+
+// TodoSection is one part of a todo document.
+type TodoSection struct {
+	Section Section `json:"section"`
+	Body    string  `json:"body"`  // what follows the heading's line, up to the next section's heading
+	Start   int     `json:"start"` // byte offsets of the body in the document
+	End     int     `json:"end"`
+	Line    int     `json:"line"` // of the heading, from 1
+
+	heading int // byte offset of the heading's line
+}
+
+// Task is a line with a checkbox and a task id: "- [ ] T12 write the migration".
+type Task struct {
+	ID   string `json:"id"` // T and digits, as written
+	Text string `json:"text"`
+	Done bool   `json:"done"`
+	Line int    `json:"line"` // from 1
+
+	box int // byte offset of what stands between the brackets
+}
+
+// Progress counts the tasks: how many are done, of how many.
+func (d TodoDocument) Progress() (done, total int) {
+	for _, t := range d.Tasks {
+		if t.Done {
+			done++
+		}
+	}
+	return done, len(d.Tasks)
+}
+
+// ParseTodo takes a todo document apart: Markdown with the headings ## Constitution, ## Spec, ## Plan, ## Tasks and
+// ## Gaps, once each, in this order, and no other heading of that level. What stands before the first one belongs to no
+// section. Headings and fenced code are recognised as by CommonMark 0.31.2 (sections 4.2 and 4.5); fenced code holds neither
+// headings nor tasks.
+//
+// A task is a list item (-, * or +, however far indented) of the section Tasks with a checkbox and an id, which is T
+// and digits. Two tasks of one id are an error.
+//
+// An error is ErrInvalid and says what is wrong, on which lines, and what would be right.
+func ParseTodo(content string) (TodoDocument, error) {
+	d, problems := parseTodo(content)
+	if len(problems) == 0 {
+		return d, nil
+	}
+	const most = 8
+	if left := len(problems) - most; left > 0 {
+		problems = append(problems[:most:most], fmt.Sprintf("and %d more", left))
+	}
+	return TodoDocument{}, invalid("content", "content is no todo document: %s. It needs the headings %s, once each and in this order",
+		strings.Join(problems, "; "), headingList(todoSections))
+}
+
+func headingList(sections []Section) string {
+	headings := make([]string, len(sections))
+	for i, s := range sections {
+		headings[i] = s.Heading()
+	}
+	return strings.Join(headings, ", ")
+}
+
+// parseTodo returns the document as far as it is one, and what is wrong with it.
+func parseTodo(content string) (d TodoDocument, problems []string) {
+	d.Tasks = []Task{}
+	strays := map[Section]string{} // lines that may be meant as headings that are missing
+	section := Section("")
+	tasks := map[string]int{} // by folded id: line
+	scan := newTodoScanner(content)
+	for scan.next() {
+		if scan.code {
+			if h, ok := scan.heading(); ok && strays[sectionLike(h.text)] == "" {
+				strays[sectionLike(h.text)] = fmt.Sprintf("line %d lies in the fenced code that line %d begins", scan.number, scan.opened)
+			}
+			continue
+		}
+		h, ok := scan.heading()
+		if ok && h.level == 2 {
+			s, problem := d.place(h, scan.number, scan.line())
+			if problem != "" {
+				problems = append(problems, problem)
+			}
+			if s != "" {
+				d.end(scan.start)
+				d.Sections = append(d.Sections, TodoSection{Section: s, Start: scan.at, End: len(content), Line: scan.number, heading: scan.start})
+				section = s
+			}
+			continue
+		}
+		if like, stray := scan.stray(h, ok); strays[like] == "" {
+			strays[like] = stray
+		}
+		if section != SectionTasks {
+			continue
+		}
+		t, ok := scan.task()
+		switch {
+		case !ok:
+		case t.ID == "":
+			d.unnamed = append(d.unnamed, t.Line)
+		case tasks[strings.ToUpper(t.ID)] != 0:
+			problems = append(problems, fmt.Sprintf("lines %d and %d are both the task %s; every task needs an id of its own", tasks[strings.ToUpper(t.ID)], t.Line, t.ID))
+		default:
+			tasks[strings.ToUpper(t.ID)] = t.Line
+			d.Tasks = append(d.Tasks, t)
+		}
+	}
+	d.end(len(content))
+	for i := range d.Sections {
+		d.Sections[i].Body = content[d.Sections[i].Start:d.Sections[i].End]
+	}
+	return d, append(problems, d.missing(strays)...)
+}
+
+// end closes the section that is open, if any.
+func (d *TodoDocument) end(at int) {
+	if n := len(d.Sections); n > 0 {
+		d.Sections[n-1].End = at
+	}
+}
+
+// place says which section a heading of the second level begins, and what is wrong with that.
+func (d *TodoDocument) place(h heading, line int, written string) (s Section, problem string) {
+	for _, known := range todoSections {
+		if known.Heading() == "## "+h.text {
+			s = known
+		}
+	}
+	if s == "" {
+		if like := sectionLike(h.text); like != "" {
+			return "", fmt.Sprintf("line %d is %s, which must read %s", line, show(written), show(like.Heading()))
+		}
+		return "", fmt.Sprintf("line %d is %s, which is none of the five sections; a heading inside a section has three # or more", line, show(written))
+	}
+	for _, other := range d.Sections {
+		switch {
+		case other.Section == s:
+			return "", fmt.Sprintf("%s stands on line %d and again on line %d", show(s.Heading()), other.Line, line)
+		case slices.Index(todoSections, other.Section) > slices.Index(todoSections, s):
+			return s, fmt.Sprintf("%s on line %d must come before %s on line %d", show(s.Heading()), line, show(other.Section.Heading()), other.Line)
+		}
+	}
+	return s, ""
+}
+
+// missing lists the sections that are not there, and what may have been meant.
+func (d *TodoDocument) missing(strays map[Section]string) []string {
+	var missing []string
+	for _, s := range todoSections {
+		if d.Section(s).Section != "" {
+			continue
+		}
+		name := show(s.Heading())
+		if strays[s] != "" {
+			name += " (" + strays[s] + ")"
+		}
+		missing = append(missing, name)
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return []string{"missing: " + strings.Join(missing, ", ")}
+}
+
+// Section returns one section of the document; the zero value when there is none of that name.
+func (d TodoDocument) Section(s Section) TodoSection {
+	for _, section := range d.Sections {
+		if section.Section == s {
+			return section
+		}
+	}
+	return TodoSection{}
+}
+
+// sectionLike returns the section that a heading's text means, whatever its case and punctuation; "" for none.
+func sectionLike(text string) Section {
+	name := strings.ToLower(strings.Trim(text, " \t*_`:.#"))
+	for _, s := range todoSections {
+		if string(s) == name {
+			return s
+		}
+	}
+	return ""
+}
+
+// todoScanner goes through the lines of a Markdown text and knows which of them are fenced code. It keeps no more than
+// one line, so a text is read in a time proportional to its length.
+type todoScanner struct {
+	text       string
+	at         int // where the next line begins
+	start, end int // the present line, without its ending
+	number     int // of the present line, from 1
+	code       bool
+	opened     int   // line of the fence that is open, or was open last
+	fence      fence // the one that is open; the zero value for none
+	inner      fence // one that is indented too far to be seen from outside a list item; it hides tasks only
+	before     string
+}
+
+// fence is what opened fenced code: so many of a character, after so many columns.
+type fence struct {
+	character byte
+	length    int
+	indent    int
+}
+
+func newTodoScanner(text string) *todoScanner {
+	s := &todoScanner{text: text}
+	if strings.HasPrefix(text, "\ufeff") { // a byte order mark is no part of the first line
+		s.at = len("\ufeff")
+	}
+	return s
+}
+
+func (s *todoScanner) line() string { return s.text[s.start:s.end] }
+
+// next goes on to the next line. Lines end with LF, CR LF or CR.
+func (s *todoScanner) next() bool {
+	if s.at >= len(s.text) {
+		return false
+	}
+	s.before = s.line()
+	s.start = s.at
+	s.number++
+	length := strings.IndexAny(s.text[s.at:], "\r\n")
+	switch {
+	case length < 0:
+		s.end, s.at = len(s.text), len(s.text)
+	case strings.HasPrefix(s.text[s.at+length:], "\r\n"):
+		s.end, s.at = s.at+length, s.at+length+2
+	default:
+		s.end, s.at = s.at+length, s.at+length+1
+	}
+	s.follow()
+	return true
+}
+
+// follow sees whether the present line is fenced code.
+func (s *todoScanner) follow() {
+	columns, rest := indentation(s.line())
+	f, info := fenceOf(rest)
+	f.indent = columns
+	closes := func(open fence) bool {
+		return f.character == open.character && f.length >= open.length && strings.Trim(info, " \t") == ""
+	}
+	switch {
+	case s.fence.length > 0:
+		s.code = true
+		if closes(s.fence) && columns <= 3 {
+			s.fence = fence{}
+		}
+		return
+	case s.inner.length > 0 && closes(s.inner) && columns >= s.inner.indent-3:
+		s.inner, s.code = fence{}, false
+		return
+	case f.length > 0 && columns <= 3:
+		s.fence, s.inner, s.opened, s.code = f, fence{}, s.number, true
+		return
+	}
+	s.code = false
+	switch {
+	case s.inner.length > 0 && rest != "" && columns < s.inner.indent-3:
+		s.inner = fence{}
+	case s.inner.length == 0 && f.length > 0:
+		s.inner = f
+	}
+}
+
+// indentation counts the columns of white space before a line's text; a tab goes on to the next multiple of four.
+func indentation(line string) (columns int, rest string) {
+	for i := range len(line) {
+		switch line[i] {
+		case ' ':
+			columns++
+		case '\t':
+			columns += 4 - columns%4
+		default:
+			return columns, line[i:]
+		}
+	}
+	return columns, ""
+}
+
+// fenceOf returns the code fence that a line's text begins with, and its info string.
+func fenceOf(text string) (f fence, info string) {
+	if text == "" || text[0] != '`' && text[0] != '~' {
+		return fence{}, ""
+	}
+	info = strings.TrimLeft(text, text[:1])
+	f = fence{character: text[0], length: len(text) - len(info)}
+	if f.length < 3 || f.character == '`' && strings.Contains(info, "`") {
+		return fence{}, ""
+	}
+	return f, info
+}
+
+type heading struct {
+	level int
+	text  string
+}
+
+// heading takes the present line as an ATX heading, if it is one.
+func (s *todoScanner) heading() (heading, bool) {
+	columns, rest := indentation(s.line())
+	text := strings.TrimLeft(rest, "#")
+	level := len(rest) - len(text)
+	if columns > 3 || level < 1 || level > 6 || text != "" && text[0] != ' ' && text[0] != '\t' {
+		return heading{}, false
+	}
+	text = strings.Trim(text, " \t")
+	if open := strings.TrimRight(text, "#"); open == "" || strings.HasSuffix(open, " ") || strings.HasSuffix(open, "\t") {
+		text = strings.TrimRight(open, " \t") // a closing sequence
+	}
+	return heading{level, text}, true
+}
+
+// stray describes the present line if it looks as if it were meant as a section's heading and is none.
+func (s *todoScanner) stray(h heading, isHeading bool) (like Section, stray string) {
+	columns, rest := indentation(s.line())
+	written, number := s.line(), s.number
+	switch {
+	case isHeading:
+		like = sectionLike(h.text)
+	case strings.HasPrefix(rest, "##"):
+		like = sectionLike(rest)
+	case rest != "" && columns <= 3 && (strings.Trim(rest, "- \t") == "" || strings.Trim(rest, "= \t") == ""): // an underline
+		like, written, number = sectionLike(s.before), s.before, s.number-1
+	}
+	if like == "" {
+		return "", ""
+	}
+	return like, fmt.Sprintf("line %d is %s, which must read %s", number, show(written), show(like.Heading()))
+}
+
+// task takes the present line as a list item with a checkbox, if it is one. Its ID is empty when it has none.
+func (s *todoScanner) task() (Task, bool) {
+	_, item := indentation(s.line())
+	if s.inner.length > 0 || len(item) < 5 || !strings.ContainsRune("-*+", rune(item[0])) {
+		return Task{}, false
+	}
+	_, box := indentation(item[1:])
+	if len(box) == len(item)-1 || len(box) < 3 || box[0] != '[' || box[2] != ']' || !strings.ContainsRune(" xX", rune(box[1])) {
+		return Task{}, false
+	}
+	_, text := indentation(box[3:])
+	if text == box[3:] && text != "" {
+		return Task{}, false // "[x](link)"
+	}
+	t := Task{Text: strings.TrimRight(text, " \t"), Done: box[1] != ' ', Line: s.number, box: s.end - len(box) + 1}
+	t.ID, t.Text = taskID(t.Text)
+	return t, true
+}
+
+// taskID takes a task's text apart into its id and what follows. The id may be emphasised or in brackets and followed by
+// punctuation: "T1 text", "**T1**: text", "[T1] text". T1a and T1.2 are none.
+func taskID(text string) (id, rest string) {
+	const emphasis = "*_`["
+	named := strings.TrimLeft(text, emphasis)
+	if named == "" || named[0] != 'T' && named[0] != 't' {
+		return "", text
+	}
+	digits := strings.TrimLeft(named[1:], "0123456789")
+	id = named[:len(named)-len(digits)]
+	rest = strings.TrimLeft(digits, "*_`]):.,;")
+	if len(id) < 2 || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
+		return "", text
+	}
+	return id, strings.TrimLeft(rest, " \t")
+}

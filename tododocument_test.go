@@ -1,0 +1,191 @@
+package souvenir
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const goodTodo = `# Apollo
+
+Notes before the sections.
+
+## Constitution
+
+Never ship on friday.
+
+## Spec
+
+What it does.
+
+` + "```md\n## Tasks\n- [ ] T9 in code\n```" + `
+
+## Plan
+
+1. think
+2. build
+
+## Tasks
+
+- [ ] T1 write the parser
+  - [x] T2 read CommonMark
+* [X] **T3**: choose names
++ [ ] [T12] test it
+- [ ] no id here
+- T4 no box
+
+    ` + "```\n    - [ ] T5 in inner code\n    ```" + `
+
+## Gaps
+
+None yet.
+`
+
+func TestATodoDocumentIsTakenApart(t *testing.T) {
+	d, err := ParseTodo(goodTodo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(goodTodo, "\n")
+	for i, s := range d.Sections {
+		if s.Section != todoSections[i] || lines[s.Line-1] != s.Section.Heading() || goodTodo[s.Start:s.End] != s.Body {
+			t.Errorf("section %d is %+v", i, s)
+		}
+	}
+	if got := d.Section(SectionPlan).Body; got != "\n1. think\n2. build\n\n" {
+		t.Errorf("the plan is %q", got)
+	}
+	if (d.Section("notes") != TodoSection{}) || Section("").Heading() != "" {
+		t.Error("an unknown section is something")
+	}
+	var got []string
+	for _, task := range d.Tasks {
+		if !strings.Contains(lines[task.Line-1], task.ID) {
+			t.Errorf("task %s is not on line %d", task.ID, task.Line)
+		}
+		done := " open "
+		if task.Done {
+			done = " done "
+		}
+		got = append(got, task.ID+done+task.Text)
+	}
+	want := []string{"T1 open write the parser", "T2 done read CommonMark", "T3 done choose names", "T12 open test it"}
+	if !slices.Equal(got, want) {
+		t.Errorf("tasks are %q, want %q", got, want)
+	}
+	if done, total := d.Progress(); done != 2 || total != 4 {
+		t.Errorf("progress is %d of %d", done, total)
+	}
+	if len(d.unnamed) != 1 || !strings.Contains(lines[d.unnamed[0]-1], "no id here") {
+		t.Errorf("checkboxes without an id are on lines %v", d.unnamed)
+	}
+}
+
+// five are the five headings alone, with something in the place of one of them.
+func five(instead map[Section]string) string {
+	var b strings.Builder
+	for _, s := range todoSections {
+		heading, replaced := instead[s]
+		if !replaced {
+			heading = s.Heading()
+		}
+		b.WriteString(heading + "\n")
+	}
+	return b.String()
+}
+
+func TestHeadingsOfATodoAreThoseOfCommonMark(t *testing.T) {
+	for name, content := range map[string]string{
+		"plain":               five(nil),
+		"no last line ending": strings.TrimSuffix(five(nil), "\n"),
+		"CR LF":               strings.ReplaceAll(five(nil), "\n", "\r\n"),
+		"CR":                  strings.ReplaceAll(five(nil), "\n", "\r"),
+		"byte order mark":     "\ufeff" + five(nil),
+		"indented":            five(map[Section]string{SectionPlan: "   ## Plan"}),
+		"spaces":              five(map[Section]string{SectionPlan: "##\t Plan  "}),
+		"closed":              five(map[Section]string{SectionPlan: "## Plan ####  "}),
+		"in a fence":          five(map[Section]string{SectionPlan: "```\n## Plan\n```\n## Plan"}),
+		"in tildes":           five(map[Section]string{SectionPlan: "~~~ md `x`\n```\n## Plan\n~~\n ~~~~  \n## Plan"}),
+		"in a longer fence":   five(map[Section]string{SectionPlan: "  `````go\n```\n## Plan\n````\n``````\n## Plan"}),
+		"a fence's info":      five(map[Section]string{SectionPlan: "```\n``` no closing\n## Plan\n```\n## Plan"}),
+		"no fence":            five(map[Section]string{SectionPlan: "``` `x\n## Plan"}),
+		"too far indented":    five(map[Section]string{SectionPlan: "    ## Plan\n\t## Plan\n## Plan"}),
+		"indented code fence": five(map[Section]string{SectionPlan: "    ```\n## Plan"}),
+		"other levels":        five(map[Section]string{SectionPlan: "# Spec\n### Plan\n####### Plan\n##Plan\n#hash\n\\## Plan\n## Plan"}),
+		"fence at the end":    five(map[Section]string{SectionGaps: "## Gaps\n```\n## Gaps"}),
+	} {
+		if _, err := ParseTodo(content); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWhatIsNoTodoIsRefusedInWordsThatHelp(t *testing.T) {
+	for _, c := range []struct {
+		name, content string
+		says          []string
+	}{
+		{"nothing", "", []string{`missing: "## Constitution", "## Spec", "## Plan", "## Tasks", "## Gaps"`, "in this order"}},
+		{"all that is missing", "## Spec\n## Tasks\n", []string{`missing: "## Constitution", "## Plan", "## Gaps"`}},
+		{"another case", five(map[Section]string{SectionTasks: "## tasks"}), []string{`line 4 is "## tasks", which must read "## Tasks"`}},
+		{"punctuation", five(map[Section]string{SectionTasks: "## **Tasks:**"}), []string{`line 4 is "## **Tasks:**", which must read "## Tasks"`}},
+		{"another level", five(map[Section]string{SectionTasks: "### Tasks"}), []string{`missing: "## Tasks" (line 4 is "### Tasks", which must read "## Tasks")`}},
+		{"no space", five(map[Section]string{SectionTasks: "##Tasks"}), []string{`"## Tasks" (line 4 is "##Tasks", which`}},
+		{"underlined", five(map[Section]string{SectionTasks: "Tasks\n-----"}), []string{`"## Tasks" (line 4 is "Tasks", which must`}},
+		{"twice", five(map[Section]string{SectionTasks: "## Tasks\n## Tasks"}), []string{`"## Tasks" stands on line 4 and again on line 5`}},
+		{"order", five(map[Section]string{SectionSpec: "## Plan", SectionPlan: "## Spec"}), []string{`"## Spec" on line 3 must come before "## Plan" on line 2`}},
+		{"a section of its own", five(map[Section]string{SectionGaps: "## Notes\n## Gaps"}), []string{`line 5 is "## Notes"`, "none of the five", "three #"}},
+		{"before all", "## Intro\n" + five(nil), []string{`line 1 is "## Intro"`}},
+		{"no text", "##\n" + five(nil), []string{`line 1 is "##"`}},
+		{"swallowed by a fence", five(map[Section]string{SectionTasks: "text\n```sh\n## Tasks"}), []string{`"## Tasks" (line 6 lies in the fenced code that line 5 begins)`, `"## Gaps" (line 7 lies`}},
+		{"the same task twice", five(map[Section]string{SectionTasks: "## Tasks\n- [ ] T7 a\n- [x] T17 b\n * [x] t7: c"}), []string{"lines 5 and 7 are both the task t7"}},
+		{"many mistakes", strings.Repeat("## x\n", 50), []string{"and 43 more"}},
+	} {
+		_, err := ParseTodo(c.content)
+		var known *Error
+		if !errors.Is(err, ErrInvalid) || !errors.As(err, &known) || known.Argument != "content" {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		for _, part := range c.says {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: the error says %q, want %q", c.name, err, part)
+			}
+		}
+	}
+}
+
+func TestOnlyWholeIDsAreTasks(t *testing.T) {
+	for line, want := range map[string]string{
+		"- [ ] T1 a": "T1", "-   [x]\tT001": "T001", "\t\t- [ ] t5 deep": "t5", "* [X] T2: b": "T2", "+ [ ] **T3.** c": "T3", "- [ ] `T4`) d": "T4", "- [ ] [T5] e": "T5",
+		"- [ ] T1.2 a": "", "- [ ] T1a": "", "- [ ] T-1": "", "- [ ] T": "", "- [ ] 1": "", "- [ ] Task T1": "", "- [ ] T1-b": "", "- [ ] Tür": "",
+		"- [ ]T1 a": "no task", "-[ ] T1": "no task", "- [] T1": "no task", "- [y] T1": "no task", "T1": "no task", "- T1": "no task", "1. [ ] T1": "no task", "- [x](T1) a": "no task", "- [ü] T1": "no task", "-     ": "no task",
+		"- [ ]": "", "- [ ]  ": "",
+	} {
+		d, problems := parseTodo("## Tasks\n" + line)
+		got := "no task"
+		switch {
+		case len(d.Tasks) == 1:
+			got = d.Tasks[0].ID
+		case len(d.unnamed) == 1:
+			got = ""
+		}
+		if got != want {
+			t.Errorf("%q is the task %q, want %q (%v)", line, got, want, problems)
+		}
+	}
+}
+
+func TestFencesInListItemsHideTasks(t *testing.T) {
+	for text, want := range map[string]int{
+		"- [ ] T1 a\n\n    ```\n    - [ ] T2 b\n    ```\n- [ ] T3 c":  2,
+		"- [ ] T1 a\n\n    ```\n    - [ ] T2 b\n  ```\n- [ ] T3 c":    2,
+		"- [ ] T1 a\n\n     ~~~\n     - [ ] T2 b\n\n- [ ] T3 c":       2, // the item ends, and its code with it
+		"- [ ] T1 a\n\n    ```\n    - [ ] T2 b\n```\n- [ ] T3 c\n```": 1, // a new fence
+	} {
+		if d, _ := parseTodo("## Tasks\n" + text); len(d.Tasks) != want {
+			t.Errorf("%q has the tasks %+v, want %d", text, d.Tasks, want)
+		}
+	}
+}

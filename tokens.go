@@ -1,0 +1,325 @@
+package souvenir
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"math/big"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// Token is an MCP token as its user sees it: everything but the token itself.
+type Token struct {
+	ID         string    `json:"id"`
+	Name       string    `json:"name"`
+	Prefix     string    `json:"prefix"` // the first 8 characters of the token, to tell it from others
+	Scopes     []Scope   `json:"scopes"`
+	Projects   []string  `json:"projects"` // as in Access.Projects; nil: all
+	CreatedAt  time.Time `json:"created_at"`
+	LastUsedAt time.Time `json:"last_used_at,omitzero"` // to the minute; zero: never
+	ExpiresAt  time.Time `json:"expires_at,omitzero"`   // zero: never
+}
+
+// NewToken describes an MCP token to add.
+type NewToken struct {
+	Name     string   // 1 to 128 characters, to know it by; need not be unique
+	User     string   // id or name of the user it is for; empty: the view's user. Only the operator's store may name another
+	Scopes   []Scope  // nil: all but ScopeAdmin, which only an admin's token may carry
+	Projects []string // limits the token to these projects, named as in Access.Projects; nil: no limit. At most 100
+
+	// ExpiresAt or ExpiresIn ends the token; both zero means never.
+	ExpiresAt time.Time
+	ExpiresIn time.Duration
+}
+
+// AddedToken is a new token with its value, which can never be seen again.
+type AddedToken struct {
+	Token
+	Value string `json:"token"` // mcp_ and 43 letters and digits
+}
+
+const (
+	tokenStart       = "mcp_"
+	tokenDigits      = 43 // 62^43 > 2^256
+	maxTokens        = 1000
+	maxTokenProjects = 100
+	keepDeadTokens   = 30 * 24 * time.Hour
+)
+
+// AddToken adds an MCP token: a credential for programs that act for the user. Its value is in the answer and nowhere
+// else; the store keeps a hash. At most 1,000 tokens of a user may be valid at once. A view that is limited to projects may not.
+//
+// The view does not know with which scopes its caller has come: who lets one credential make another sees to it that
+// the new one has no more.
+func (s *Store) AddToken(ctx context.Context, n NewToken) (AddedToken, error) {
+	if err := s.checkAccount("AddToken"); err != nil {
+		return AddedToken{}, err
+	}
+	if err := checkName("name", n.Name); err != nil {
+		return AddedToken{}, err
+	}
+	if n.Scopes == nil {
+		n.Scopes = Scopes()[:len(Scopes())-1] // admin is the last
+	}
+	scopes, err := checkScopes("scopes", n.Scopes)
+	if err != nil {
+		return AddedToken{}, err
+	}
+	switch {
+	case len(scopes) == 0:
+		return AddedToken{}, invalid("scopes", "scopes is empty; give some of %s, or leave it out for all but the last", oneOf(Scopes()))
+	case n.Projects != nil && len(n.Projects) == 0:
+		return AddedToken{}, invalid("projects", "projects is empty; name the projects that the token may see, or leave it out for all")
+	case len(n.Projects) > maxTokenProjects:
+		return AddedToken{}, newError(KindTooLarge, "projects", "projects names %d projects; at most %d are allowed", len(n.Projects), maxTokenProjects)
+	}
+	n.Scopes = scopes
+	if n.ExpiresAt, err = s.expiry(n); err != nil {
+		return AddedToken{}, err
+	}
+	value := newTokenValue()
+	var added AddedToken
+	err = s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		u, err := s.account(tx, sc, n.User)
+		if err != nil {
+			return err
+		}
+		token, err := s.addToken(tx, u, n, value)
+		added = AddedToken{token, value}
+		return err
+	})
+	if err != nil {
+		return AddedToken{}, err
+	}
+	return added, nil
+}
+
+// expiry is when a new token ends; zero: never.
+func (s *Store) expiry(n NewToken) (time.Time, error) {
+	now := toTime(s.now())
+	switch {
+	case n.ExpiresIn == 0 && n.ExpiresAt.IsZero():
+		return time.Time{}, nil
+	case n.ExpiresIn != 0 && !n.ExpiresAt.IsZero():
+		return time.Time{}, invalid("expires_at", "expires_at comes beside a time after which the token expires; give one of the two")
+	case n.ExpiresIn < 0:
+		return time.Time{}, invalid("expires_in", "expires_in is %s; a token expires after some time, or never with 0", n.ExpiresIn)
+	case n.ExpiresIn > 0:
+		return now.Add(n.ExpiresIn), nil
+	case !n.ExpiresAt.After(now):
+		return time.Time{}, invalid("expires_at", "expires_at is %s, which has passed; it is %s now", n.ExpiresAt.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
+	case n.ExpiresAt.Year() > 9999: // RFC 3339 ends there
+		return time.Time{}, invalid("expires_at", "expires_at is in the year %d; years to 9999 are allowed, and none at all means never", n.ExpiresAt.Year())
+	}
+	return n.ExpiresAt.UTC().Truncate(time.Microsecond), nil
+}
+
+// newTokenValue makes a token of 256 random bits, spelt in letters and digits: no program that handles it, shell, URL
+// or form, has to quote anything, and a double click marks all of it.
+func newTokenValue() string {
+	secret := make([]byte, 32)
+	rand.Read(secret) // never fails
+	digits := new(big.Int).SetBytes(secret).Text(62)
+	return tokenStart + strings.Repeat("0", tokenDigits-len(digits)) + digits
+}
+
+func (s *Store) addToken(tx *sqlite.Tx, u storedUser, n NewToken, value string) (Token, error) {
+	now := s.now()
+	if u.Disabled {
+		return Token{}, newError(KindForbidden, "user", "user %s is disabled and gets no tokens", show(u.ID))
+	}
+	for _, scope := range n.Scopes {
+		if scope == ScopeAdmin && u.Role != RoleAdmin {
+			return Token{}, newError(KindForbidden, "scopes", "scopes has %s, which only a token of an admin may carry", show(string(scope)))
+		}
+	}
+	live, err := sqlite.Column[int](tx, `SELECT count(*) FROM token WHERE user_id = ? AND revoked_at IS NULL AND ifnull(expires_at, ?) >= ?`, u.row, now+1, now+1)
+	if err != nil {
+		return Token{}, err
+	}
+	if live[0] >= maxTokens {
+		return Token{}, newError(KindTooLarge, "", "this user has %d tokens, and at most %d are allowed; delete some", live[0], maxTokens)
+	}
+	added := Token{ID: s.newID(), Name: n.Name, Prefix: value[:8], Scopes: n.Scopes, CreatedAt: toTime(now), ExpiresAt: n.ExpiresAt}
+	if added.Projects, err = canonicalProjects(tx, scope{user: u.row}, "projects", n.Projects); err != nil {
+		return Token{}, err
+	}
+	scopes, err := json.Marshal(added.Scopes)
+	if err != nil {
+		return Token{}, err
+	}
+	var projects, expires any
+	if added.Projects != nil {
+		encoded, err := json.Marshal(added.Projects)
+		if err != nil {
+			return Token{}, err
+		}
+		projects = string(encoded)
+	}
+	if !n.ExpiresAt.IsZero() {
+		expires = n.ExpiresAt.UnixMicro()
+	}
+	hash := sha256.Sum256([]byte(value))
+	_, err = tx.Exec(`INSERT INTO token (uid, user_id, name, hash, prefix, scopes, projects, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		added.ID, u.row, added.Name, hash[:], added.Prefix, string(scopes), projects, now, expires)
+	return added, err
+}
+
+// storedToken is a token with what stays inside the store.
+type storedToken struct {
+	Token
+	row, user           int64
+	used                *int64
+	expired, wasRevoked bool
+}
+
+// loadTokens reads the tokens for which a condition on t holds, as they are at a time.
+func loadTokens(tx *sqlite.Tx, now int64, condition string, args ...any) ([]storedToken, error) {
+	var found []storedToken
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var t storedToken
+		var scopes string
+		var projects *string
+		var created int64
+		var expires *int64
+		if err := row.Scan(&t.row, &t.user, &t.ID, &t.Name, &t.Prefix, &scopes, &projects, &created, &t.used, &expires, &t.wasRevoked); err != nil {
+			return err
+		}
+		t.CreatedAt = toTime(created)
+		if t.used != nil {
+			t.LastUsedAt = toTime(*t.used)
+		}
+		if expires != nil {
+			t.ExpiresAt, t.expired = toTime(*expires), *expires <= now
+		}
+		if err := json.Unmarshal([]byte(scopes), &t.Scopes); err != nil {
+			return damaged(err, "the scopes of token %s cannot be read", t.ID)
+		}
+		if projects != nil {
+			if err := json.Unmarshal([]byte(*projects), &t.Projects); err != nil {
+				return damaged(err, "the projects of token %s cannot be read", t.ID)
+			}
+			if t.Projects == nil { // nil would mean all
+				return damaged(errors.New("null where there is a list"), "the projects of token %s cannot be read", t.ID)
+			}
+		}
+		found = append(found, t)
+		return nil
+	}, `SELECT t.id, t.user_id, t.uid, t.name, t.prefix, t.scopes, t.projects, t.created_at, t.last_used_at, t.expires_at, t.revoked_at IS NOT NULL
+		FROM token t WHERE `+condition, args...)
+	return found, err
+}
+
+// Tokens returns the user's tokens, the newest first: those that have expired as well, but not those that have been
+// deleted. A view that is limited to projects may not ask.
+func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
+	if err := s.checkAccount("Tokens"); err != nil {
+		return nil, err
+	}
+	all := []Token{}
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		found, err := loadTokens(tx, s.now(), `t.user_id = ? AND t.revoked_at IS NULL ORDER BY t.created_at DESC, t.id DESC`, sc.user)
+		for _, t := range found {
+			all = append(all, t.Token)
+		}
+		return err
+	})
+	return all, err
+}
+
+// DeleteToken ends one of the user's tokens at once. One that is unknown, or has been deleted, is ErrNotFound. A view
+// that is limited to projects may not.
+func (s *Store) DeleteToken(ctx context.Context, id string) error {
+	if err := s.checkAccount("DeleteToken"); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		result, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL`, s.now(), id, sc.user)
+		if err == nil && result.RowsAffected == 0 {
+			return newError(KindNotFound, "id", "id %s is no token of this user", show(id))
+		}
+		return err
+	})
+}
+
+// CheckToken returns whom an MCP token speaks for and how far. One that is unknown, deleted or expired, or whose user is
+// disabled, is ErrUnauthenticated, in the same words. Only for the operator's store; it works read-only, too.
+//
+// The token is looked up by its hash. How long that takes depends on how many bytes of the hash agree with those of a
+// stored one, and whoever sends tokens can neither choose these nor learn from them which token has such a hash: the
+// look-up needs no comparison in constant time.
+func (s *Store) CheckToken(ctx context.Context, value string) (Principal, error) {
+	if err := s.checkOperator("CheckToken"); err != nil {
+		return Principal{}, err
+	}
+	if !strings.HasPrefix(value, tokenStart) || len(value) != len(tokenStart)+tokenDigits {
+		return Principal{}, badToken()
+	}
+	hash := sha256.Sum256([]byte(value))
+	now := s.now()
+	var t storedToken
+	var u storedUser
+	err := wrap(s.db.Read(ctx, func(tx *sqlite.Tx) error {
+		tokens, err := loadTokens(tx, now, `t.hash = ?`, hash[:])
+		if err != nil || len(tokens) == 0 {
+			return err
+		}
+		users, err := loadUsers(tx, `u.id = ?`, tokens[0].user)
+		if err != nil || len(users) == 0 {
+			return err
+		}
+		t, u = tokens[0], users[0]
+		return nil
+	}))
+	if err != nil {
+		return Principal{}, err
+	}
+	if t.row == 0 || t.wasRevoked || t.expired || u.Disabled {
+		s.log.DebugContext(ctx, "a token was refused", "id", t.ID, "unknown", t.row == 0, "deleted", t.wasRevoked, "expired", t.expired, "user disabled", u.Disabled)
+		return Principal{}, badToken()
+	}
+	s.noteUse(ctx, t, now)
+	return Principal{User: u.User, Scopes: t.Scopes, Access: accessOf(u.ID, t.Scopes, t.Projects), TokenID: t.ID}, nil
+}
+
+func badToken() error {
+	return newError(KindUnauthenticated, "", "the token is not valid; it may have expired or been deleted")
+}
+
+// noteUse remembers that a token was used: once a minute, and never so that the caller has to wait for it much or fails
+// because of it.
+func (s *Store) noteUse(ctx context.Context, t storedToken, now int64) {
+	const (
+		every    = int64(time.Minute / time.Microsecond)
+		patience = 250 * time.Millisecond
+	)
+	if t.used != nil && now-*t.used < every || s.db.ReadOnly() {
+		return
+	}
+	// One caller tries; while another process holds the file, not every call shall wait.
+	tried, again := s.uses.LoadOrStore(t.row, now)
+	if again && (now-tried.(int64) < every || !s.uses.CompareAndSwap(t.row, tried, now)) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		_, err := tx.Exec(`UPDATE token SET last_used_at = ? WHERE id = ?`, now, t.row)
+		return err
+	})
+	if err != nil {
+		s.log.DebugContext(ctx, "the use of a token was not noted", "id", t.ID, "error", err)
+	}
+}
+
+// purgeTokens deletes what is left of tokens that were deleted or expired more than 30 days ago, and counts them.
+func (s *Store) purgeTokens(tx *sqlite.Tx, now int64) (int64, error) {
+	before := now - keepDeadTokens.Microseconds()
+	result, err := tx.Exec(`DELETE FROM token WHERE revoked_at < ?1 OR expires_at < ?1`, before)
+	return result.RowsAffected, err
+}

@@ -1,0 +1,206 @@
+package souvenir
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+func mustAddToken(t *testing.T, s *Store, n NewToken) AddedToken {
+	t.Helper()
+	added, err := s.AddToken(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return added
+}
+
+func mustExec(t *testing.T, s *Store, statement string, args ...any) {
+	t.Helper()
+	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		_, err := tx.Exec(statement, args...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
+	dir := t.TempDir()
+	var log bytes.Buffer
+	s := openWords(t, filepath.Join(dir, "t.db"), Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann", Password: "highly confidential"})
+	view := s.As(Access{User: "ann"})
+	added := mustAddToken(t, view, NewToken{Name: "laptop"})
+	if _, err := s.CheckToken(t.Context(), added.Value); err != nil {
+		t.Fatal(err)
+	}
+	if err := view.DeleteToken(t.Context(), added.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CheckToken(t.Context(), added.Value); !errors.Is(err, ErrUnauthenticated) || strings.Contains(err.Error(), added.Value[4:]) {
+		t.Errorf("a deleted one: %v", err)
+	}
+	if !strings.Contains(log.String(), "deleted=true") {
+		t.Errorf("the log does not say why: %s", log.String())
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	all := map[string][]byte{"log": log.Bytes()}
+	for _, file := range files {
+		if all[file], err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, data := range all {
+		for _, secret := range []string{added.Value, added.Value[8:], "highly confidential"} {
+			if bytes.Contains(data, []byte(secret)) {
+				t.Errorf("%s contains %q", name, secret)
+			}
+		}
+	}
+}
+
+// A limit that cannot be read must not become no limit.
+func TestDamagedTokensGiveErrorsAndNoAccess(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "t.db"), Options{})
+	mustAdd(t, s, NewMemory{Content: "x", ProjectID: "p"})
+	for column, values := range map[string][]string{
+		"projects": {"null", "", "{}", `"p"`, "[1]", `["p"`}, "scopes": {"", "{}", `["memory:read"`},
+	} {
+		for _, value := range values {
+			added := mustAddToken(t, s, NewToken{Name: "x", Projects: []string{"p"}})
+			mustExec(t, s, `UPDATE token SET `+column+` = ? WHERE uid = ?`, value, added.ID)
+			p, err := s.CheckToken(t.Context(), added.Value)
+			if !errors.Is(err, ErrCorrupt) || p.User.ID != "" || p.Access.User != "" {
+				t.Errorf("%s = %q gives %+v, %v", column, value, p, err)
+			}
+			if _, err := s.Tokens(t.Context()); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("listing with %s = %q gives %v", column, value, err)
+			}
+			mustExec(t, s, `DELETE FROM token`)
+		}
+	}
+	added := mustAddToken(t, s, NewToken{Name: "x"})
+	mustExec(t, s, `UPDATE token SET scopes = 'null'`)
+	if p, err := s.CheckToken(t.Context(), added.Value); err != nil || p.Allows(ScopeMemoryRead) || !p.Access.ReadOnly {
+		t.Errorf("no scopes give %+v, %v", p, err)
+	}
+}
+
+func TestCheckingATokenNeverWaitsForAnotherProcessesWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.db")
+	s, other := openWords(t, path, Options{}), openWords(t, path, Options{})
+	added := mustAddToken(t, s, NewToken{Name: "x"})
+	holding, release, released := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		released <- other.db.Write(context.WithoutCancel(t.Context()), func(tx *sqlite.Tx) error {
+			_, err := tx.Exec(`UPDATE setting SET value = value`)
+			close(holding)
+			<-release
+			return err
+		})
+	}()
+	<-holding
+	for range 100 { // if each of them waited, even for a quarter of a second, the deadline would pass
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if _, err := s.CheckToken(ctx, added.Value); err != nil {
+			t.Fatalf("while another writes: %v", err)
+		}
+	}
+	close(release)
+	if err := <-released; err != nil {
+		t.Fatal(err)
+	}
+	if all, err := s.Tokens(t.Context()); err != nil || !all[0].LastUsedAt.IsZero() {
+		t.Errorf("noted in spite of it: %+v, %v", all, err)
+	}
+}
+
+func TestPurgeDeletesTokensThatEndedLongAgo(t *testing.T) {
+	clock := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	s := openWords(t, filepath.Join(t.TempDir(), "t.db"), Options{Now: func() time.Time { return clock }})
+	live := mustAddToken(t, s, NewToken{Name: "live"})
+	mustAddToken(t, s, NewToken{Name: "expiring", ExpiresIn: time.Hour})
+	deleted := mustAddToken(t, s, NewToken{Name: "deleted"})
+	if err := s.DeleteToken(t.Context(), deleted.ID); err != nil {
+		t.Fatal(err)
+	}
+	purge := func() (n int64) {
+		err := s.db.Write(t.Context(), func(tx *sqlite.Tx) (err error) {
+			n, err = s.purgeTokens(tx, s.now())
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for i, step := range []struct {
+		passes time.Duration
+		want   int64
+	}{{0, 0}, {30 * 24 * time.Hour, 0}, {time.Microsecond, 1}, {time.Hour, 1}, {10 * 365 * 24 * time.Hour, 0}} {
+		clock = clock.Add(step.passes)
+		if got := purge(); got != step.want {
+			t.Errorf("step %d purges %d, want %d", i, got, step.want)
+		}
+	}
+	if all, err := s.Tokens(t.Context()); err != nil || len(all) != 1 || all[0].ID != live.ID {
+		t.Errorf("left: %+v, %v", all, err)
+	}
+}
+
+func TestTokenValuesAreSpreadOverAllDigits(t *testing.T) {
+	seen, digits := map[string]bool{}, map[rune]int{}
+	for range 2000 {
+		value := newTokenValue()
+		if len(value) != 47 || seen[value] {
+			t.Fatalf("%q", value)
+		}
+		seen[value] = true
+		for _, digit := range value[10:] { // the first digit of a number of 256 bits is not spread evenly
+			digits[digit]++
+		}
+	}
+	for _, digit := range "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" {
+		if n, mean := digits[digit], 2000*37/62; n < mean*3/4 || n > mean*5/4 {
+			t.Errorf("%c appears %d times; about %d are to be expected", digit, n, mean)
+		}
+	}
+}
+
+func TestTokensAreCheckedTogether(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "t.db"), Options{})
+	added := mustAddToken(t, s, NewToken{Name: "x"})
+	outcomes := make(chan error)
+	for range 32 {
+		go func() {
+			p, err := s.CheckToken(t.Context(), added.Value)
+			if err == nil && p.TokenID != added.ID {
+				err = fmt.Errorf("another token's: %+v", p)
+			}
+			outcomes <- err
+		}()
+	}
+	for range 32 {
+		if err := <-outcomes; err != nil {
+			t.Error(err)
+		}
+	}
+	if all, err := s.Tokens(t.Context()); err != nil || all[0].LastUsedAt.IsZero() {
+		t.Errorf("the use is not noted: %+v, %v", all, err)
+	}
+}

@@ -1,0 +1,64 @@
+package souvenir
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxUserName is the number of characters that a user's name may have.
+const maxUserName = 64
+
+// checkUserName checks a name to sign in with and returns it as it is kept: in Unicode's form NFC, and without spaces
+// that nobody sees. What people could mistake for another name is refused: characters that cannot be seen, and words
+// that mix alphabets that look alike (a Cyrillic а in a Latin name; after UTS #39, section 5). Nothing is done about
+// words that are wholly of another alphabet: they are names.
+func checkUserName(name string) (string, error) {
+	if err := checkLine("name", name, maxUserName); err != nil {
+		return "", err
+	}
+	name = norm.NFC.String(strings.Join(strings.Fields(name), " "))
+	for _, r := range name {
+		switch {
+		case r == '/':
+			return "", invalid("name", "name is %s; a name contains no slash", show(name))
+		case unseen(r):
+			return "", invalid("name", "name is %s, which contains the character %U, which cannot be seen; none is allowed", show(name), r)
+		}
+	}
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		var alphabets []string
+		for _, script := range []string{"Latin", "Cyrillic", "Greek"} {
+			if strings.ContainsFunc(word, func(r rune) bool { return unicode.Is(unicode.Scripts[script], r) }) {
+				alphabets = append(alphabets, script)
+			}
+		}
+		if len(alphabets) > 1 {
+			return "", invalid("name", "name is %s, where %s mixes %s letters, which look alike; use one alphabet in a word",
+				show(name), show(word), strings.Join(alphabets, " and "))
+		}
+	}
+	if foldName(name) == "" {
+		return "", invalid("name", "name is %s; 1 to %d characters that can be seen are needed", show(name), maxUserName)
+	}
+	return name, nil
+}
+
+// foldName brings a user's name to the form in which two names are the same: without regard to case, width, spaces and
+// ways of writing one character (Unicode's NFKC_Casefold: UAX #44, D147 of the core specification).
+func foldName(name string) string {
+	folded := strings.Map(func(r rune) rune {
+		if unseen(r) {
+			return -1
+		}
+		return r
+	}, cases.Fold().String(norm.NFKC.String(name)))
+	return strings.Join(strings.Fields(norm.NFKC.String(folded)), " ")
+}
+
+// unseen reports whether a character is normally not shown: joiners, directions, variation selectors, tags.
+func unseen(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}

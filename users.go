@@ -1,0 +1,533 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// User is somebody for whom the store works.
+type User struct {
+	ID          string    `json:"id"`   // as in Access.User
+	Name        string    `json:"name"` // to sign in with; empty: no account, only memories
+	Email       string    `json:"email,omitempty"`
+	Role        Role      `json:"role"`
+	Disabled    bool      `json:"disabled"` // whose credentials are all refused
+	HasPassword bool      `json:"has_password"`
+	CreatedAt   time.Time `json:"created_at"`
+}
+
+// Role is what a user may do besides having memories.
+type Role string
+
+// The values of [Role].
+const (
+	RoleUser  Role = "user"
+	RoleAdmin Role = "admin" // manages users, clients and the store as a whole
+)
+
+// NewUser describes an account to add.
+type NewUser struct {
+	// ID is the user's id for good. Empty means a new UUIDv7. The id of a user who has memories and no account, such as
+	// [LocalUser], gives that user the account.
+	ID string
+
+	// Name is what the user signs in with: 1 to 64 characters, no slash, none that cannot be seen. Names that differ in
+	// case, width or ways of writing a character only are the same name; the id of another user is nobody's name.
+	Name string
+
+	Email    string // for people; empty: none. At most 254 characters, and not checked to be the user's
+	Role     Role   // empty means RoleUser
+	Password string // see [ChangePassword].New; empty: none, the user signs in by an external identity
+}
+
+// UpdateUser describes a change of an account. Fields that are nil change nothing.
+type UpdateUser struct {
+	Name     *string
+	Email    *string // "" removes it
+	Role     *Role
+	Disabled *bool   // true ends the user's MCP tokens and OAuth grants for good; false lets the user sign in again
+	Password *string // "" removes it: the user signs in by an external identity
+}
+
+// storedUser is a user with what stays inside the store.
+type storedUser struct {
+	User
+	row      int64
+	password string // argon2id in PHC string format; empty: none
+}
+
+// loadUsers reads the users for which a condition on u holds.
+func loadUsers(tx *sqlite.Tx, condition string, args ...any) ([]storedUser, error) {
+	var found []storedUser
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var u storedUser
+		var created int64
+		err := row.Scan(&u.row, &u.ID, &u.Name, &u.Email, &u.Role, &u.Disabled, &u.password, &created)
+		u.HasPassword = u.password != ""
+		u.CreatedAt = toTime(created)
+		found = append(found, u)
+		return err
+	}, `SELECT u.id, u.uid, ifnull(u.name, ''), ifnull(u.email, ''), u.role, u.disabled_at IS NOT NULL, ifnull(u.password, ''), u.created_at
+		FROM user u WHERE `+condition, args...)
+	return found, err
+}
+
+// notDeleted is the condition for a row of user that is not merely what a deleted user leaves behind.
+const notDeleted = `(u.name IS NOT NULL OR u.disabled_at IS NULL)`
+
+// listed is the condition for a user whom a list shows: with an account, or with anything in the store. A call that stored
+// nothing leaves a row, too.
+const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE owner_id = u.id) OR EXISTS (SELECT 1 FROM project WHERE owner_id = u.id)
+	OR EXISTS (SELECT 1 FROM project_member WHERE user_id = u.id) OR EXISTS (SELECT 1 FROM file WHERE owner_id = u.id AND state = 'stored'))`
+
+// findUser looks a user up by id, or else by name.
+func findUser(tx *sqlite.Tx, idOrName string) (storedUser, error) {
+	found, err := loadUsers(tx, `u.uid = ? AND `+notDeleted, idOrName)
+	if err == nil && len(found) == 0 && len(idOrName) <= maxFolded {
+		found, err = loadUsers(tx, `u.name_key = ?`, foldName(idOrName))
+	}
+	if err != nil {
+		return storedUser{}, err
+	}
+	if len(found) == 0 {
+		return storedUser{}, newError(KindNotFound, "user", "user %s is not known to this store; give the id of a user or the name of an account", show(idOrName))
+	}
+	return found[0], nil
+}
+
+// maxFolded bounds, in bytes, what is folded to be looked up as a name: no name is longer.
+const maxFolded = 4 * 4 * maxUserName
+
+// account finds the user whom a call is about: the view's own when none is named. Only the operator may name another.
+func (s *Store) account(tx *sqlite.Tx, sc scope, idOrName string) (storedUser, error) {
+	own := storedUser{User: User{ID: s.access.User, Role: RoleUser}}
+	if sc.user != 0 {
+		found, err := loadUsers(tx, `u.id = ?`, sc.user)
+		if err != nil {
+			return own, err
+		}
+		own = found[0]
+	}
+	switch {
+	case idOrName == "" || idOrName == own.ID:
+		return own, nil
+	case s.operator:
+		return findUser(tx, idOrName)
+	case own.Name != "" && len(idOrName) <= maxFolded && foldName(idOrName) == foldName(own.Name):
+		return own, nil
+	}
+	return own, newError(KindForbidden, "user", "user is %s; a view of a user is for that user alone", show(idOrName))
+}
+
+// checkHasAccount refuses what needs an account.
+func (u storedUser) checkHasAccount() error {
+	if u.Name != "" {
+		return nil
+	}
+	return newError(KindConflict, "user", "user %s has no account; add one with this id first", show(u.ID))
+}
+
+// AddUser adds an account. A name or an id that has one already is ErrConflict. Only for the operator's store.
+func (s *Store) AddUser(ctx context.Context, n NewUser) (User, error) {
+	if err := s.checkOperator("AddUser"); err != nil {
+		return User{}, err
+	}
+	if n.ID != "" {
+		if err := checkName("id", n.ID); err != nil {
+			return User{}, err
+		}
+	}
+	name, err := checkUserName(n.Name)
+	if err != nil {
+		return User{}, err
+	}
+	n.Name, n.Role = name, cmp.Or(n.Role, RoleUser)
+	if err := checkUserDetails(n.Email, n.Role); err != nil {
+		return User{}, err
+	}
+	var hash string
+	if n.Password != "" {
+		if hash, err = s.newPassword(ctx, "password", n.Password, n.Name); err != nil {
+			return User{}, err
+		}
+	}
+	var added storedUser
+	err = s.write(ctx, func(tx *sqlite.Tx, _ scope) error {
+		id := cmp.Or(n.ID, s.newID())
+		row, err := s.userRowOf(tx, id)
+		if err != nil {
+			return err
+		}
+		if err := checkIDFree(tx, id); err != nil {
+			return err
+		}
+		if err := checkNameFree(tx, id, n.Name); err != nil {
+			return err
+		}
+		account := storedUser{User: User{Name: n.Name, Email: n.Email, Role: n.Role}, row: row, password: hash}
+		if err := s.setAccount(tx, account); err != nil {
+			return err
+		}
+		if err := disable(tx, row, false, s.now()); err != nil { // a deleted user was left disabled
+			return err
+		}
+		added, err = findUser(tx, id)
+		return err
+	})
+	return added.User, err
+}
+
+// userRowOf returns the row of a user who has no account yet, and makes it if there is none.
+func (s *Store) userRowOf(tx *sqlite.Tx, id string) (int64, error) {
+	users, err := loadUsers(tx, `u.uid = ?`, id)
+	switch {
+	case err != nil:
+		return 0, err
+	case len(users) == 0:
+		return (&Store{shared: s.shared, access: Access{User: id}}).addUser(tx)
+	case users[0].Name != "":
+		return 0, newError(KindConflict, "id", "id %s has an account already, of the name %s", show(id), show(users[0].Name))
+	}
+	return users[0].row, nil
+}
+
+// checkIDFree sees that the id of a new account is nobody else's name.
+func checkIDFree(tx *sqlite.Tx, id string) error {
+	taken, err := sqlite.Column[int64](tx, `SELECT 1 FROM user WHERE name_key = ? AND uid <> ?`, foldName(id), id)
+	if err == nil && len(taken) > 0 {
+		return newError(KindConflict, "id", "id %s is the name of another user; choose another id", show(id))
+	}
+	return err
+}
+
+// checkNameFree sees that nobody but the user of this id has the name, be it as a name or as an id. All ids are folded
+// to be compared: so many as there are users, and this is rare.
+func checkNameFree(tx *sqlite.Tx, id, name string) error {
+	key := foldName(name)
+	taken, err := sqlite.Column[string](tx, `SELECT name FROM user WHERE name_key = ? AND uid <> ?`, key, id)
+	if err != nil {
+		return err
+	}
+	if len(taken) > 0 {
+		return newError(KindConflict, "name", "name %s is taken by the user %s; choose another name", show(name), show(taken[0]))
+	}
+	ids, err := sqlite.Column[string](tx, `SELECT uid FROM user WHERE uid <> ?`, id)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(ids, func(other string) bool { return foldName(other) == key }); i >= 0 {
+		return newError(KindConflict, "name", "name %s is the id of another user; choose another name, or give the id %s, too, if the account is for that user", show(name), show(ids[i]))
+	}
+	return nil
+}
+
+// checkUserDetails checks what is no credential.
+func checkUserDetails(email string, role Role) error {
+	if err := checkEmail(email); err != nil {
+		return err
+	}
+	if role == "" {
+		return invalid("role", `role is ""; allowed are %s`, oneOf([]Role{RoleUser, RoleAdmin}))
+	}
+	return checkEnum("role", role, []Role{RoleUser, RoleAdmin})
+}
+
+// checkEmail refuses what is certainly no address. Whether mail arrives there, only sending it tells.
+func checkEmail(email string) error {
+	const most = 254 // RFC 5321, section 4.5.3.1.3, within angle brackets
+	if email == "" {
+		return nil
+	}
+	if err := checkLine("email", email, most); err != nil {
+		return err
+	}
+	if local, domain, ok := strings.Cut(email, "@"); !ok || local == "" || domain == "" || strings.ContainsAny(email, " <>,;") {
+		return invalid("email", `email is %s; an address such as "ann@example.com" is needed`, show(email))
+	}
+	return nil
+}
+
+// orNull is what is stored for a text that may be missing.
+func orNull(value string) any {
+	if value == "" {
+		return nil
+	}
+	return value
+}
+
+// Users returns everybody who has an account or anything in the store, by name; those without an account come last, by
+// id. Only for the operator's store.
+func (s *Store) Users(ctx context.Context) ([]User, error) {
+	if err := s.checkOperator("Users"); err != nil {
+		return nil, err
+	}
+	all := []User{}
+	err := s.read(ctx, func(tx *sqlite.Tx, _ scope) error {
+		users, err := loadUsers(tx, listed+` ORDER BY u.name_key IS NULL, u.name_key, u.uid`)
+		for _, u := range users {
+			all = append(all, u.User)
+		}
+		return err
+	})
+	return all, err
+}
+
+// GetUser returns a user by id or, if that is nobody's, by name. An unknown one is ErrNotFound. Only for the operator's
+// store; a user's own view has [Store.Me].
+func (s *Store) GetUser(ctx context.Context, idOrName string) (User, error) {
+	if err := s.checkOperator("GetUser"); err != nil {
+		return User{}, err
+	}
+	var found storedUser
+	err := s.read(ctx, func(tx *sqlite.Tx, _ scope) (err error) {
+		found, err = findUser(tx, idOrName)
+		return err
+	})
+	return found.User, err
+}
+
+// Me returns the user of this view. Somebody who has no account, or has stored nothing yet, is a User with an id and
+// [RoleUser]. A view that is limited to projects is not told the email address.
+func (s *Store) Me(ctx context.Context) (User, error) {
+	var me storedUser
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+		me, err = s.account(tx, sc, "")
+		return err
+	})
+	if s.access.Projects != nil {
+		me.Email = ""
+	}
+	return me.User, err
+}
+
+// UpdateUser changes an account, found by id or name. The last admin who is not disabled stays one: anything else is
+// ErrConflict, and so are a name that is taken and a user without an account. Only for the operator's store.
+func (s *Store) UpdateUser(ctx context.Context, idOrName string, u UpdateUser) (User, error) {
+	if err := s.checkOperator("UpdateUser"); err != nil {
+		return User{}, err
+	}
+	u, hash, err := s.checkUpdate(ctx, idOrName, u)
+	if err != nil {
+		return User{}, err
+	}
+	var updated storedUser
+	err = s.write(ctx, func(tx *sqlite.Tx, _ scope) error {
+		before, err := findUser(tx, idOrName)
+		if err != nil {
+			return err
+		}
+		if err := before.checkHasAccount(); err != nil {
+			return err
+		}
+		if err := s.updateUser(tx, before, u, hash); err != nil {
+			return err
+		}
+		updated, err = findUser(tx, before.ID)
+		return err
+	})
+	return updated.User, err
+}
+
+// checkUpdate checks a change by itself and hashes the password.
+func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UpdateUser) (UpdateUser, string, error) {
+	if u.Name != nil {
+		name, err := checkUserName(*u.Name)
+		if err != nil {
+			return u, "", err
+		}
+		u.Name = &name
+	}
+	email, role := "", RoleUser
+	if u.Email != nil {
+		email = *u.Email
+	}
+	if u.Role != nil {
+		role = *u.Role
+	}
+	if err := checkUserDetails(email, role); err != nil {
+		return u, "", err
+	}
+	if u.Password == nil || *u.Password == "" {
+		return u, "", nil
+	}
+	before, err := s.GetUser(ctx, idOrName) // before the work is done, and for the name
+	if err != nil {
+		return u, "", err
+	}
+	name := before.Name
+	if u.Name != nil {
+		name = *u.Name
+	}
+	hash, err := s.newPassword(ctx, "password", *u.Password, name)
+	return u, hash, err
+}
+
+// updateUser writes a change that has been checked; hash is that of a new password.
+func (s *Store) updateUser(tx *sqlite.Tx, before storedUser, u UpdateUser, hash string) error {
+	after := before
+	if u.Name != nil {
+		if err := checkNameFree(tx, before.ID, *u.Name); err != nil {
+			return err
+		}
+		after.Name = *u.Name
+	}
+	if u.Email != nil {
+		after.Email = *u.Email
+	}
+	if u.Role != nil {
+		after.Role = *u.Role
+	}
+	if u.Password != nil {
+		after.password = hash
+	}
+	if err := s.setAccount(tx, after); err != nil {
+		return err
+	}
+	if u.Disabled != nil && *u.Disabled != before.Disabled {
+		if err := disable(tx, before.row, *u.Disabled, s.now()); err != nil {
+			return err
+		}
+	}
+	return checkAdminLeft(tx, before)
+}
+
+// setAccount writes what makes up an account.
+func (s *Store) setAccount(tx *sqlite.Tx, u storedUser) error {
+	_, err := tx.Exec(`UPDATE user SET name = ?, name_key = ?, email = ?, role = ?, password = ?, updated_at = ? WHERE id = ?`,
+		u.Name, foldName(u.Name), orNull(u.Email), u.Role, orNull(u.password), s.now(), u.row)
+	return err
+}
+
+// disable shuts a user out, with every program that acts for them, or lets the user in again.
+func disable(tx *sqlite.Tx, row int64, disabled bool, now int64) error {
+	if !disabled {
+		_, err := tx.Exec(`UPDATE user SET disabled_at = NULL, updated_at = ? WHERE id = ?`, now, row)
+		return err
+	}
+	if _, err := tx.Exec(`UPDATE user SET disabled_at = ?1, updated_at = ?1 WHERE id = ?2`, now, row); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now, row); err != nil {
+		return err
+	}
+	_, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now, row)
+	return err
+}
+
+// checkAdminLeft refuses a change, which has been made in tx, that leaves no admin where there was one. before is the
+// user as it was.
+func checkAdminLeft(tx *sqlite.Tx, before storedUser) error {
+	if before.Role != RoleAdmin || before.Disabled {
+		return nil
+	}
+	left, err := sqlite.Column[int64](tx, `SELECT count(*) FROM user WHERE role = 'admin' AND disabled_at IS NULL`)
+	if err == nil && left[0] == 0 {
+		return newError(KindConflict, "user", "user %s is the last admin who can sign in; make another user an admin first", show(before.Name))
+	}
+	return err
+}
+
+// DeleteUser describes the deletion of a user.
+type DeleteUser struct {
+	User string // id or name
+
+	// WithMemories deletes the user's collections, projects and files, too, with all memories in them: also what others
+	// have stored in these projects. Without it a user who has any of it is ErrConflict.
+	WithMemories bool
+}
+
+// DeleteUser deletes a user's account with its tokens, OAuth grants and clients, preferences and memberships. The last
+// admin who is not disabled is ErrConflict. The id stays known to the store: an account that is added with it later,
+// or a view made with it, begins with nothing. Memories go by the thousand, so that other writers get their turn; after
+// an error the user may be disabled and some memories gone, and a second call deletes the rest. Only for the operator's store.
+func (s *Store) DeleteUser(ctx context.Context, d DeleteUser) error {
+	if err := s.checkOperator("DeleteUser"); err != nil {
+		return err
+	}
+	for done := false; !done; {
+		err := s.write(ctx, func(tx *sqlite.Tx, _ scope) (err error) {
+			done, err = s.deleteUser(tx, d)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteUser deletes as much as one transaction should, and reports whether that was all.
+func (s *Store) deleteUser(tx *sqlite.Tx, d DeleteUser) (done bool, err error) {
+	u, err := findUser(tx, d.User)
+	if err != nil {
+		return false, err
+	}
+	if !d.WithMemories {
+		if err := checkOwnsNothing(tx, u); err != nil {
+			return false, err
+		}
+	}
+	if u.Name != "" { // who has no account is gone once disabled, so that comes last
+		if err := disable(tx, u.row, true, s.now()); err != nil {
+			return false, err
+		}
+		if err := checkAdminLeft(tx, u); err != nil {
+			return false, err
+		}
+	}
+	done, err = deleteMemories(tx, `(p.collection_id IN (SELECT id FROM collection WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
+	if err != nil || !done {
+		return false, err
+	}
+	if _, err := tx.Exec(`DELETE FROM collection WHERE owner_id = ?`, u.row); err != nil {
+		return false, err
+	}
+	projects, err := sqlite.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?`, u.row)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range projects {
+		if done, err = deleteProject(tx, scope{user: u.row}, DeleteProject{Project: ProjectRef{ID: id}, WithMemories: true}); err != nil || !done {
+			return false, err
+		}
+	}
+	for _, statement := range emptyUser {
+		if _, err := tx.Exec(statement, u.row); err != nil {
+			return false, err
+		}
+	}
+	// A call that began as this user and comes later must not leave a token behind that works.
+	return true, disable(tx, u.row, true, s.now())
+}
+
+// checkOwnsNothing refuses a user who has something that others may miss, too. Empty collections are nothing.
+func checkOwnsNothing(tx *sqlite.Tx, u storedUser) error {
+	var memories, projects, files int64
+	err := tx.QueryRow(`SELECT
+		(SELECT ifnull(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id WHERE c.owner_id = ?1),
+		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1 AND state = 'stored')`, u.row).
+		Scan(&memories, &projects, &files)
+	if err == nil && memories+projects+files > 0 {
+		return newError(KindConflict, "user", "user %s has %d memories, %d projects and %d files; delete them first, or set WithMemories to delete them all, with what others have stored in these projects",
+			show(cmp.Or(u.Name, u.ID)), memories, projects, files)
+	}
+	return err
+}
+
+// emptyUser takes from a user (?1) what is left besides memories and projects. The row itself stays: views remember it,
+// and files leave after it.
+var emptyUser = []string{
+	`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE owner_id = ?1`,
+	`DELETE FROM project_member WHERE user_id = ?1`,
+	`DELETE FROM external_identity WHERE user_id = ?1`,
+	`DELETE FROM preference WHERE user_id = ?1`,
+	`DELETE FROM token WHERE user_id = ?1`,
+	`DELETE FROM oauth_grant WHERE user_id = ?1`,
+	`DELETE FROM oauth_client WHERE owner_id = ?1`,
+	`UPDATE user SET name = NULL, name_key = NULL, email = NULL, role = 'user', password = NULL WHERE id = ?1`,
+}

@@ -1,0 +1,182 @@
+package souvenir
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+func count(t *testing.T, s *Store, query string) (n int64) {
+	t.Helper()
+	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error { return tx.QueryRow(query).Scan(&n) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// peopleStore has two users, ann and ben, who share ann's project p, with files and OAuth grants of both.
+func peopleStore(t *testing.T) *Store {
+	t.Helper()
+	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
+	for i, user := range []string{"ann", "ben"} {
+		mustAddUser(t, s, NewUser{ID: user, Name: user})
+		view := s.As(Access{User: user})
+		mustAdd(t, view, NewMemory{Content: "own", ProjectID: "q"})
+		mustAdd(t, view, NewMemory{Content: "own"})
+		row := i + 1
+		mustExec(t, s, `INSERT INTO oauth_client (id, client_id, kind, owner_id, name, auth_method, redirect_uris, metadata, created_at, updated_at)
+			SELECT ?1, ?2, 'admin', id, 'c', 'none', '[]', '{}', 0, 0 FROM user WHERE uid = ?2`, row, user)
+		mustExec(t, s, `INSERT INTO oauth_grant (id, uid, client_id, user_id, scopes, resource, created_at)
+			SELECT ?1, ?2, 1, id, '[]', '', 0 FROM user WHERE uid = ?2`, row, user)
+	}
+	mustAdd(t, s.As(Access{User: "ann"}), NewMemory{Content: "ann's in the project", ProjectID: "p"})
+	mustExec(t, s, `INSERT INTO project_member (project_id, user_id, role, created_at)
+		SELECT j.id, u.id, 'writer', 0 FROM project j, user u WHERE j.uid = 'p' AND u.uid = 'ben'`)
+	id := mustAdd(t, s.As(Access{User: "ben"}), NewMemory{Content: "ben's in the project", ProjectID: "ann/p"}).ID
+	for _, user := range []string{"ann", "ben"} {
+		mustExec(t, s, `INSERT INTO file (uid, owner_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
+			SELECT ?1, u.id, j.id, 'stored', 'f', 'text/plain', 0, x'', '', '', 0, 0 FROM user u, project j WHERE u.uid = ?1 AND j.uid = 'p'`, user)
+	}
+	mustExec(t, s, `UPDATE file SET memory_id = (SELECT id FROM memory WHERE uid = ?), project_id = NULL WHERE uid = 'ben'`, id)
+	return s
+}
+
+func TestDisablingAUserEndsOAuthGrantsOfTheirs(t *testing.T) {
+	s := peopleStore(t)
+	yes, no := true, false
+	for _, disabled := range []*bool{&yes, &no, &yes} {
+		if _, err := s.UpdateUser(t.Context(), "ann", UpdateUser{Disabled: disabled}); err != nil {
+			t.Fatal(err)
+		}
+		revoked := count(t, s, `SELECT count(*) FROM oauth_grant g JOIN user u ON u.id = g.user_id WHERE g.revoked_at IS NOT NULL AND u.uid = 'ann'`)
+		others := count(t, s, `SELECT count(*) FROM oauth_grant g JOIN user u ON u.id = g.user_id WHERE g.revoked_at IS NOT NULL AND u.uid = 'ben'`)
+		if revoked != 1 || others != 0 {
+			t.Errorf("disabled %v: %d of ann's and %d of ben's grants are revoked", *disabled, revoked, others)
+		}
+	}
+}
+
+func TestDeletingAUserLeavesNothingOfTheirsAndNothingBroken(t *testing.T) {
+	s := peopleStore(t)
+	if err := s.DeleteUser(t.Context(), DeleteUser{User: "ann"}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "3 memories, 2 projects and 1 files") {
+		t.Errorf("without WithMemories: %v", err)
+	}
+	if err := s.DeleteUser(t.Context(), DeleteUser{User: "ann", WithMemories: true}); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]int64{
+		`SELECT count(*) FROM pragma_foreign_key_check`: 0,
+		`SELECT count(*) FROM memory`:                   2, // ben's own two
+		`SELECT count(*) FROM project`:                  1,
+		`SELECT count(*) FROM project_member`:           0,
+		`SELECT count(*) FROM oauth_client`:             1,
+		`SELECT count(*) FROM oauth_grant`:              0, // ben's was for ann's client
+		`SELECT count(*) FROM file WHERE uid = 'ben' AND state = 'stored' AND memory_id IS NULL`:                     1,
+		`SELECT count(*) FROM file WHERE project_id IS NOT NULL`:                                                     0,
+		`SELECT count(*) FROM file WHERE uid = 'ann' AND state = 'leaving'`:                                          1,
+		`SELECT count(*) FROM user WHERE uid = 'ann' AND name IS NULL AND name_key IS NULL`:                          1,
+		`SELECT count(*) FROM user WHERE uid = 'ann' AND (email IS NOT NULL OR password IS NOT NULL)`:                0,
+		`SELECT count(*) FROM collection c JOIN user u ON u.id = c.owner_id WHERE u.uid = 'ann'`:                     0,
+		`SELECT count(*) FROM partition WHERE project_id IS NOT NULL AND project_id NOT IN (SELECT id FROM project)`: 0,
+	} {
+		if got := count(t, s, query); got != want {
+			t.Errorf("%s gives %d, want %d", query, got, want)
+		}
+	}
+	checkConsistency(t, s)
+	if found, err := s.As(Access{User: "ben"}).Search(t.Context(), Query{Text: "project"}); err != nil || found.Total != 2 {
+		t.Errorf("ben finds %d, %v", found.Total, err)
+	}
+}
+
+func TestDeletingAUserDeletesMoreThanOneTransactionShould(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
+	many := make([]NewMemory, deletedAtOnce+1)
+	for i := range many {
+		many[i] = NewMemory{Content: "x"}
+	}
+	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann"})
+	for _, user := range []string{"ann", "without an account"} {
+		if _, err := s.As(Access{User: user}).AddMemories(t.Context(), many, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.DeleteUser(t.Context(), DeleteUser{User: user, WithMemories: true}); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(t, s, `SELECT count(*) FROM memory`); n != 0 {
+			t.Errorf("%d memories of %s are left", n, user)
+		}
+		if _, err := s.GetUser(t.Context(), user); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s: %v", user, err)
+		}
+	}
+	checkConsistency(t, s)
+}
+
+// What others' memories were while they lay in a deleted user's project stays with them.
+func TestDeletingAUserKeepsTheHistoryOfOthersMemories(t *testing.T) {
+	s := peopleStore(t)
+	ben := s.As(Access{User: "ben"})
+	id := mustAdd(t, ben, NewMemory{Content: "before", ProjectID: "ann/p"}).ID
+	if _, err := ben.UpdateMemory(t.Context(), id, UpdateMemory{Metadata: map[string]any{"project_id": "q"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteUser(t.Context(), DeleteUser{User: "ann", WithMemories: true}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := ben.Revisions(t.Context(), id); err != nil || len(all) != 2 {
+		t.Errorf("%d revisions, %v", len(all), err)
+	}
+	checkConsistency(t, s)
+}
+
+// A user's row is remembered for as long as the store is open; it must be right after a deletion and a return, too.
+func TestDeletedUsersReturnToTheSameRow(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
+	view := s.As(Access{User: "ann"})
+	for range 3 {
+		mustAddUser(t, s, NewUser{ID: "ann", Name: "ann"})
+		mustAdd(t, view, NewMemory{Content: "x"})
+		if found, err := view.Search(t.Context(), Query{}); err != nil || found.Total != 1 {
+			t.Fatalf("found %d, %v", found.Total, err)
+		}
+		if err := s.DeleteUser(t.Context(), DeleteUser{User: "ann", WithMemories: true}); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := view.Search(t.Context(), Query{}); err != nil || found.Total != 0 {
+			t.Fatalf("found %d after the deletion, %v", found.Total, err)
+		}
+	}
+	if n := count(t, s, `SELECT count(*) FROM user WHERE uid = 'ann'`); n != 1 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+func TestFoldedNamesFoldToThemselves(t *testing.T) {
+	for _, name := range []string{"Straße", "ŒUVRE", "İstanbul", "ﬁne", "Ω Ohm", "ＡＢＣ", "ǅ", "ͅ", "a\u0345", "ᾳ", "𝔄𝔫𝔫", "Å", "á̖", "\u1e9b\u0323", "ΣΊΣΥΦΟΣ", "  a  b "} {
+		once := foldName(name)
+		if twice := foldName(once); twice != once {
+			t.Errorf("%q folds to %q, and that to %q", name, once, twice)
+		}
+	}
+}
+
+func TestDamagedPreferencesAreErrors(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
+	if _, err := s.SetPreferences(t.Context(), map[string]any{"a": "b"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{"", "null", "[]", "{", `{"a":1}x`} {
+		mustExec(t, s, `UPDATE preference SET value = ?`, value)
+		if _, err := s.Preferences(t.Context()); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%q gives %v", value, err)
+		}
+		if _, err := s.UpdatePreferences(t.Context(), map[string]any{"c": "d"}); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("patching %q gives %v", value, err)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package souvenir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What each visitor of the neighbourhood can do with files. A file is linked to each memory there, so that who sees and
+// changes the memories sees and changes the files.
+
+var fileVisits = map[string]func(v visit){
+	"GetFile": func(v visit) {
+		v.onEachFile("GetFile", false, func(s *Store, id string) (any, error) { return s.GetFile(v.Context(), id) })
+	},
+	"OpenFile": func(v visit) {
+		v.onEachFile("OpenFile", false, func(s *Store, id string) (any, error) {
+			r, err := s.OpenFile(v.Context(), id)
+			if err != nil {
+				return nil, err
+			}
+			data, err := io.ReadAll(r)
+			return string(data), err
+		})
+	},
+	"UpdateFile": func(v visit) {
+		v.onEachFile("UpdateFile", true, func(s *Store, id string) (any, error) {
+			return s.UpdateFile(v.Context(), id, UpdateFile{Description: content("changed"), Tags: []string{"changed"}})
+		})
+	},
+	"DeleteFile": func(v visit) {
+		v.onEachFile("DeleteFile", true, func(s *Store, id string) (any, error) { return nil, s.DeleteFile(v.Context(), id) })
+	},
+	"Files": func(v visit) {
+		for _, m := range neighbours {
+			v.attach(m.name)
+		}
+		for _, l := range []FileList{{}, {Tags: []string{"everybody"}}, {Category: "common"}, {Sort: SortUpdatedAsc}} {
+			if names := fileNames(v, v.view, l); !slices.Equal(names, v.sees) {
+				v.Errorf("Files(%+v) gives %v, want %v", l, names, v.sees)
+			}
+		}
+		for _, m := range neighbours {
+			var want []string
+			if slices.Contains(v.sees, m.name) {
+				want = []string{m.name}
+			}
+			if names := fileNames(v, v.view, FileList{MemoryID: v.n.ids[m.name]}); !slices.Equal(names, want) {
+				v.Errorf("the files of %s are %v, want %v", m.name, names, want)
+			}
+		}
+		results, err := v.view.Search(v.Context(), Query{IncludeFiles: true, Limit: MaxLimit})
+		v.check("Search", results, err)
+		for _, h := range results.Hits {
+			if name, _, _ := strings.Cut(h.Content, " "); h.FileCount != 1 || len(h.Files) != 1 || h.Files[0].Filename != name {
+				v.Errorf("%s is found with %d files: %v", name, h.FileCount, h.Files)
+			}
+		}
+	},
+	"AddFile": func(v visit) { v.addsFiles() },
+}
+
+// attach links a new file to a memory, through its owner's view.
+func (v visit) attach(name string) File {
+	v.Helper()
+	for _, m := range neighbours {
+		if m.name == name {
+			return mustAddFile(v, v.n.As(Access{User: m.user}), NewFile{
+				Filename: name, Description: "of " + name, Category: "common", Tags: []string{"tag" + name, "everybody"}, MemoryID: v.n.ids[name],
+			}, "content of "+name)
+		}
+	}
+	v.Fatalf("there is no memory %s", name)
+	return File{}
+}
+
+// onEachFile calls a method that reads or changes a file on one of every memory there is.
+func (v visit) onEachFile(what string, changes bool, call func(s *Store, id string) (any, error)) {
+	v.Helper()
+	for _, name := range slices.Sorted(maps.Keys(v.n.ids)) {
+		f := v.attach(name)
+		before := rowsOf(v.T, v.n.Store)
+		answer, err := call(v.view, f.ID)
+		v.check(what+" of the file of "+name, answer, err, f.ID)
+		changed := rowsOf(v.T, v.n.Store) != before
+		var want error
+		switch {
+		case !slices.Contains(v.sees, name):
+			v.denied(what, f.ID, err, func(id string) error { _, err := call(v.view, id); return err })
+			want = err
+		case changes && v.access.ReadOnly:
+			want = ErrReadOnly
+		case changes && !slices.Contains(v.changes, name):
+			want = ErrForbidden
+		}
+		if !errors.Is(err, want) || changed != (changes && err == nil) {
+			v.Errorf("%s of the file of %s gives %v, want %v; something changes: %v", what, name, err, want, changed)
+		}
+	}
+}
+
+// addsFiles stores files with memories, with projects, and with neither.
+func (v visit) addsFiles() {
+	v.Helper()
+	add := func(f NewFile) (File, error) {
+		content := strings.NewReader("the content")
+		added, err := v.view.AddFile(v.Context(), f, content)
+		if err != nil && content.Len() != len("the content") {
+			v.Errorf("AddFile(%+v) reads the content, and then gives %v", f, err)
+		}
+		return added, err
+	}
+	for _, m := range neighbours {
+		id := v.n.ids[m.name]
+		added, err := add(NewFile{MemoryID: id})
+		v.check("AddFile with "+m.name, added, err, id)
+		var want error
+		switch {
+		case !slices.Contains(v.sees, m.name):
+			v.denied("AddFile", id, err, func(id string) error { _, err := add(NewFile{MemoryID: id}); return err })
+			want = err
+		case v.access.ReadOnly:
+			want = ErrReadOnly
+		case !slices.Contains(v.changes, m.name):
+			want = ErrForbidden
+		}
+		if !errors.Is(err, want) || err == nil && (added.MemoryID != id || added.Owner != v.access.User) {
+			v.Errorf("AddFile with %s gives %+v, %v, want %v", m.name, added, err, want)
+		}
+	}
+	added, err := add(NewFile{})
+	v.check("AddFile", added, err)
+	if !errors.Is(err, v.visitor.adds) {
+		v.Errorf("AddFile gives %v, want %v", err, v.visitor.adds)
+	}
+	added, err = add(NewFile{ProjectID: "alice/shared"})
+	v.check("AddFile into a project", added, err)
+	want := map[string]error{"bob": ErrForbidden, "frank": ErrForbidden, "eve": ErrInvalid, "nobody": ErrInvalid}[v.access.User]
+	switch {
+	case v.access.ReadOnly:
+		want = ErrReadOnly
+	case v.access.Projects != nil && !slices.Contains(v.sees, "aliceopen"):
+		want = ErrForbidden
+	}
+	if !errors.Is(err, want) {
+		v.Errorf("AddFile into alice/shared gives %v, want %v", err, want)
+	}
+}
+
+// A file that is linked to no memory is for its owner and for the people of its project.
+func TestFilesOfASharedProject(t *testing.T) {
+	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
+	view := func(user string) *Store { return n.As(Access{User: user}) }
+	f := mustAddFile(t, view("carol"), NewFile{Filename: "plan", ProjectID: "alice/shared"}, "the plan")
+	for user, c := range map[string]struct{ sees, changes error }{
+		"alice": {nil, nil}, "carol": {nil, nil}, "dave": {nil, nil}, "bob": {nil, ErrForbidden}, "frank": {nil, ErrForbidden},
+		"eve": {ErrNotFound, ErrNotFound}, "nobody": {ErrNotFound, ErrNotFound},
+	} {
+		if _, err := view(user).GetFile(t.Context(), f.ID); !errors.Is(err, c.sees) {
+			t.Errorf("%s sees it: %v, want %v", user, err, c.sees)
+		}
+		if _, err := view(user).UpdateFile(t.Context(), f.ID, UpdateFile{Description: content("by " + user)}); !errors.Is(err, c.changes) {
+			t.Errorf("%s changes it: %v, want %v", user, err, c.changes)
+		}
+		if user != "carol" { // only its owner can take it away
+			for what, u := range map[string]UpdateFile{"out": {Project: &ProjectRef{}}, "into a project": {Project: &ProjectRef{ID: "mine"}}} {
+				if _, err := view(user).UpdateFile(t.Context(), f.ID, u); !isAny(err, ErrForbidden, ErrNotFound) {
+					t.Errorf("%s takes it %s: %v", user, what, err)
+				}
+			}
+		}
+	}
+	private := n.ids["alicesafe"]
+	if _, err := view("alice").UpdateFile(t.Context(), f.ID, UpdateFile{MemoryID: &private}); !errors.Is(err, ErrForbidden) {
+		t.Errorf("alice takes it to a memory in another project: %v", err)
+	}
+	open := n.ids["aliceopen"]
+	linked, err := view("dave").UpdateFile(t.Context(), f.ID, UpdateFile{MemoryID: &open})
+	if err != nil || linked.MemoryID != open || linked.ProjectID != "shared" {
+		t.Errorf("dave links it within the project: %+v, %v", linked, err)
+	}
+
+	// Its owner keeps it when the memory goes where she cannot see it, and is not told where that is.
+	if _, err := view("alice").UpdateMemory(t.Context(), open, UpdateMemory{Metadata: map[string]any{"project_id": "secretplan"}}); err != nil {
+		t.Fatal(err)
+	}
+	hers, err := view("carol").GetFile(t.Context(), f.ID)
+	if err != nil || hers.MemoryID != "" || hers.ProjectID != "" {
+		t.Errorf("carol's file: %+v, %v", hers, err)
+	}
+	if names := fileNames(t, view("carol"), FileList{MemoryID: open}); len(names) != 0 {
+		t.Errorf("carol finds by the memory: %v", names)
+	}
+	if _, err := view("bob").GetFile(t.Context(), f.ID); !errors.Is(err, ErrNotFound) {
+		t.Errorf("bob: %v", err)
+	}
+	if his, err := view("alice").GetFile(t.Context(), f.ID); err != nil || his.MemoryID != open || his.ProjectID != "secretplan" {
+		t.Errorf("alice: %+v, %v", his, err)
+	}
+	back := ""
+	if hers, err = view("carol").UpdateFile(t.Context(), f.ID, UpdateFile{MemoryID: &back, Project: &ProjectRef{}}); err != nil || hers.ProjectID != "" {
+		t.Errorf("carol takes it back: %+v, %v", hers, err)
+	}
+	if _, err := view("alice").GetFile(t.Context(), f.ID); !errors.Is(err, ErrNotFound) {
+		t.Errorf("alice: %v", err)
+	}
+}
+
+// A reader loses a file, in the midst of it, with the project.
+func TestReadingEndsWithTheMembership(t *testing.T) {
+	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
+	f := mustAddFile(t, n.As(Access{User: "alice"}), NewFile{ProjectID: "shared"}, strings.Repeat("x", 2*chunkSize))
+	r, err := n.As(Access{User: "bob"}).OpenFile(t.Context(), f.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Read(make([]byte, 10)); err != nil {
+		t.Error(err)
+	}
+	alter(t, n.Store, `DELETE FROM project_member WHERE user_id = (SELECT id FROM user WHERE uid = 'bob')`)
+	if _, err := r.ReadAt(make([]byte, 10), chunkSize); !errors.Is(err, ErrNotFound) || !strings.Contains(fmt.Sprint(err), f.ID) {
+		t.Errorf("reading goes on: %v", err)
+	}
+}

@@ -1,0 +1,312 @@
+package souvenir
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// userVisits are the visits to what is about people, tokens and preferences.
+var userVisits = map[string]func(v visit){
+	"AddUser": func(v visit) {
+		v.operators("AddUser", func(s *Store, user string) (any, error) {
+			return s.AddUser(v.Context(), NewUser{ID: user, Name: "newcomer"})
+		})
+	},
+	"Users": func(v visit) {
+		v.operators("Users", func(s *Store, _ string) (any, error) { return s.Users(v.Context()) })
+	},
+	"GetUser": func(v visit) {
+		v.operators("GetUser", func(s *Store, user string) (any, error) { return s.GetUser(v.Context(), user) })
+	},
+	"UpdateUser": func(v visit) {
+		admin := RoleAdmin
+		v.operators("UpdateUser", func(s *Store, user string) (any, error) {
+			return s.UpdateUser(v.Context(), user, UpdateUser{Role: &admin})
+		})
+	},
+	"DeleteUser": func(v visit) {
+		v.operators("DeleteUser", func(s *Store, user string) (any, error) {
+			return nil, s.DeleteUser(v.Context(), DeleteUser{User: user, WithMemories: true})
+		})
+	},
+	"CheckPassword": func(v visit) {
+		v.operators("CheckPassword", func(s *Store, user string) (any, error) {
+			return s.CheckPassword(v.Context(), Credentials{Name: user, Password: "guesswork"})
+		})
+	},
+	"UserByIdentity": func(v visit) {
+		v.operators("UserByIdentity", func(s *Store, user string) (any, error) {
+			return s.UserByIdentity(v.Context(), "https://id.example", user)
+		})
+	},
+	"CheckToken": func(v visit) {
+		added := v.give(v.access.User)
+		v.operators("CheckToken", func(s *Store, _ string) (any, error) { return s.CheckToken(v.Context(), added.Value) })
+	},
+	"Me": func(v visit) {
+		v.haveAccounts()
+		me, err := v.view.Me(v.Context())
+		v.check("Me", me, err)
+		want := "mail" + v.access.User + "@example.com"
+		if v.access.Projects != nil || v.access.User == "nobody" {
+			want = ""
+		}
+		if err != nil || me.ID != v.access.User || me.Email != want {
+			v.Errorf("Me gives %+v, %v", me, err)
+		}
+	},
+	"ChangePassword": func(v visit) {
+		v.haveAccounts()
+		_, err := v.self("ChangePassword", true, func(s *Store, _ string) (any, error) {
+			return nil, s.ChangePassword(v.Context(), ChangePassword{New: "long enough"})
+		})
+		if v.access.User == "nobody" && !errors.Is(err, ErrConflict) {
+			v.Errorf("ChangePassword without an account gives %v", err)
+		}
+	},
+	"LinkIdentity": func(v visit) {
+		v.haveAccounts()
+		v.others("LinkIdentity", true, func(s *Store, user string) (any, error) {
+			return s.LinkIdentity(v.Context(), NewIdentity{User: user, Issuer: "https://id.example", Subject: "another"})
+		})
+	},
+	"Identities": func(v visit) {
+		v.haveAccounts()
+		v.others("Identities", false, func(s *Store, user string) (any, error) { return s.Identities(v.Context(), user) })
+	},
+	"UnlinkIdentity": func(v visit) {
+		v.haveAccounts()
+		v.others("UnlinkIdentity", true, func(s *Store, user string) (any, error) {
+			subject := user
+			if user == "" {
+				subject = v.access.User
+			}
+			err := s.UnlinkIdentity(v.Context(), UnlinkIdentity{User: user, Issuer: "https://id.example", Subject: subject})
+			if errors.Is(err, ErrConflict) && (user == "" || user == v.access.User) || errors.Is(err, ErrNotFound) && v.access.User == "nobody" {
+				return nil, nil // the only way to sign in, and none at all
+			}
+			return nil, err
+		})
+	},
+	"AddToken": func(v visit) {
+		v.haveAccounts()
+		v.others("AddToken", true, func(s *Store, user string) (any, error) {
+			added, err := s.AddToken(v.Context(), NewToken{Name: "mine", User: user})
+			return added.Scopes, err
+		})
+		if v.access.Projects == nil && !v.access.ReadOnly {
+			if _, err := v.view.AddToken(v.Context(), NewToken{Name: "rising", Scopes: Scopes()}); !errors.Is(err, ErrForbidden) {
+				v.Errorf("a token of the scope admin for one who is no admin: %v", err)
+			}
+			if _, err := v.view.AddToken(v.Context(), NewToken{Name: "reaching", Projects: []string{"secretplan"}}); (err == nil) != (v.access.User == "alice") {
+				v.Errorf("a token for a project: %v", err)
+			}
+		}
+	},
+	"Tokens": func(v visit) {
+		for _, m := range neighbours {
+			v.give(m.user)
+		}
+		mine := v.give(v.access.User)
+		answer, err := v.self("Tokens", false, func(s *Store, _ string) (any, error) { return s.Tokens(v.Context()) })
+		if tokens, ok := answer.([]Token); ok && err == nil {
+			for _, token := range tokens {
+				if token.Name != "of "+v.access.User {
+					v.Errorf("Tokens shows the token %s", token.Name)
+				}
+			}
+			if tokens[0].ID != mine.ID {
+				v.Errorf("Tokens does not show %s: %+v", mine.ID, tokens)
+			}
+		}
+	},
+	"DeleteToken": func(v visit) {
+		for _, m := range neighbours {
+			if m.user == v.access.User {
+				continue
+			}
+			token := v.give(m.user)
+			err := v.view.DeleteToken(v.Context(), token.ID)
+			v.check("DeleteToken", nil, err)
+			if !isAny(err, ErrNotFound, ErrForbidden, ErrReadOnly) {
+				v.Errorf("DeleteToken of %s's gives %v", m.user, err)
+			}
+			if errors.Is(err, ErrNotFound) {
+				v.denied("DeleteToken", token.ID, err, func(id string) error { return v.view.DeleteToken(v.Context(), id) })
+			}
+			if _, err := v.n.CheckToken(v.Context(), token.Value); err != nil {
+				v.Errorf("%s's token does not work any more: %v", m.user, err)
+			}
+		}
+		token := v.give(v.access.User)
+		_, _ = v.self("DeleteToken", true, func(s *Store, _ string) (any, error) { return nil, s.DeleteToken(v.Context(), token.ID) })
+	},
+	"Preferences": func(v visit) {
+		v.havePreferences()
+		_, _ = v.self("Preferences", false, func(s *Store, _ string) (any, error) { return s.Preferences(v.Context()) })
+	},
+	"SetPreferences": func(v visit) {
+		v.havePreferences()
+		_, _ = v.self("SetPreferences", true, func(s *Store, _ string) (any, error) {
+			return s.SetPreferences(v.Context(), map[string]any{"key": "mine"})
+		})
+		v.keepPreferences()
+	},
+	"UpdatePreferences": func(v visit) {
+		v.havePreferences()
+		_, _ = v.self("UpdatePreferences", true, func(s *Store, _ string) (any, error) {
+			return s.UpdatePreferences(v.Context(), map[string]any{"key": "mine"})
+		})
+		v.keepPreferences()
+	},
+}
+
+// operators calls a method of the operator's, about everybody: a view of a user gets nothing of it, in words that do not
+// depend on whom it asks about, and changes nothing. The operator's own store is let through.
+func (v visit) operators(what string, call func(s *Store, user string) (any, error)) {
+	v.Helper()
+	before := rowsOf(v.T, v.n.Store)
+	_, want := call(v.view, "somebody")
+	for _, user := range []string{"alice", "bob", "carol", v.access.User, ""} {
+		answer, err := call(v.view, user)
+		v.check(what, answer, err)
+		if !errors.Is(err, ErrForbidden) || err.Error() != want.Error() || !strings.Contains(err.Error(), what) {
+			v.Errorf("%s of %q gives %v, want ErrForbidden", what, user, err)
+		}
+	}
+	if rowsOf(v.T, v.n.Store) != before {
+		v.Errorf("%s was refused and changed something", what)
+	}
+	if _, err := call(v.n.Store, "alice"); errors.Is(err, ErrForbidden) {
+		v.Errorf("%s is forbidden to the operator: %v", what, err)
+	}
+}
+
+// self calls a method that is about the visitor's own account: limited views are refused it, and read-only views are
+// refused to change anything.
+func (v visit) self(what string, changes bool, call func(s *Store, user string) (any, error)) (any, error) {
+	v.Helper()
+	before := rowsOf(v.T, v.n.Store)
+	answer, err := call(v.view, "")
+	v.check(what, answer, err)
+	switch {
+	case v.access.Projects != nil:
+		if !errors.Is(err, ErrForbidden) {
+			v.Errorf("%s through a limited view gives %v", what, err)
+		}
+	case v.access.ReadOnly && changes:
+		if !errors.Is(err, ErrReadOnly) {
+			v.Errorf("%s through a read-only view gives %v", what, err)
+		}
+	default:
+		if err != nil && v.access.User != "nobody" {
+			v.Errorf("%s: %v", what, err)
+		}
+		return answer, err
+	}
+	if rowsOf(v.T, v.n.Store) != before {
+		v.Errorf("%s was refused and changed something", what)
+	}
+	return answer, err
+}
+
+// others calls a method in which a user may be named: it is for the visitor alone.
+func (v visit) others(what string, changes bool, call func(s *Store, user string) (any, error)) {
+	v.Helper()
+	before := rowsOf(v.T, v.n.Store)
+	for _, user := range []string{"alice", "bob", "carol", "eve", "no such user"} {
+		if user == v.access.User {
+			continue
+		}
+		answer, err := call(v.view, user)
+		v.check(what+" for "+user, answer, err)
+		if !errors.Is(err, ErrForbidden) && (!v.access.ReadOnly || !errors.Is(err, ErrReadOnly)) {
+			v.Errorf("%s for %s gives %v, want ErrForbidden", what, user, err)
+		}
+	}
+	if rowsOf(v.T, v.n.Store) != before && v.access.User != "nobody" {
+		v.Errorf("%s was refused and changed something", what)
+	}
+	if v.access.User == "nobody" && what == "LinkIdentity" {
+		return // has no account
+	}
+	_, _ = v.self(what, changes, call)
+}
+
+// haveAccounts gives everybody in the neighbourhood an account and an identity.
+func (v visit) haveAccounts() {
+	v.Helper()
+	for _, user := range []string{"alice", "bob", "carol", "dave", "eve", "frank"} {
+		email := "mail" + user + "@example.com"
+		_, err := v.n.AddUser(v.Context(), NewUser{ID: user, Name: "Name " + user, Email: email})
+		if errors.Is(err, ErrConflict) { // some have an account already
+			_, err = v.n.UpdateUser(v.Context(), user, UpdateUser{Email: &email})
+		}
+		if err != nil {
+			v.Fatal(err)
+		}
+		if _, err := v.n.LinkIdentity(v.Context(), NewIdentity{User: user, Issuer: "https://id.example", Subject: user}); err != nil {
+			v.Fatal(err)
+		}
+	}
+}
+
+// give adds a token for somebody.
+func (v visit) give(user string) AddedToken {
+	v.Helper()
+	added, err := v.n.As(Access{User: user}).AddToken(v.Context(), NewToken{Name: "of " + user, ExpiresIn: time.Hour})
+	if err != nil {
+		v.Fatal(err)
+	}
+	return added
+}
+
+// havePreferences sets everybody's preferences to the names of their memories, which are hidden from strangers.
+func (v visit) havePreferences() {
+	v.Helper()
+	for _, m := range neighbours {
+		if _, err := v.n.As(Access{User: m.user}).SetPreferences(v.Context(), map[string]any{"key": m.name}); err != nil {
+			v.Fatal(err)
+		}
+	}
+}
+
+func (v visit) keepPreferences() {
+	v.Helper()
+	for _, m := range neighbours {
+		if m.user == v.access.User {
+			continue
+		}
+		if kept, err := v.n.As(Access{User: m.user}).Preferences(v.Context()); err != nil || kept["key"] == "mine" {
+			v.Errorf("%s's preferences are %v, %v", m.user, kept, err)
+		}
+	}
+}
+
+// A reader who is told who a token speaks for gets a view that reaches no further than the token.
+func TestViewOfATokenReachesNoFurtherThanTheToken(t *testing.T) {
+	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
+	added, err := n.AddToken(t.Context(), NewToken{User: "bob", Name: "x", Projects: []string{"alice/shared"}, Scopes: []Scope{ScopeMemoryRead}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := n.CheckToken(t.Context(), added.Value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := n.As(p.Access)
+	for _, m := range neighbours {
+		_, err := view.GetMemory(t.Context(), n.ids[m.name])
+		if seen := m.name == "aliceopen" || m.name == "alicemoved" || m.name == "carolreply"; (err == nil) != seen {
+			t.Errorf("%s: %v", m.name, err)
+		}
+	}
+	if err := view.DeleteMemory(t.Context(), n.ids["aliceopen"]); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("writing gives %v", err)
+	}
+	if _, err := view.AddToken(t.Context(), NewToken{Name: "more"}); !errors.Is(err, ErrForbidden) {
+		t.Errorf("a token that makes a wider one: %v", err)
+	}
+}
