@@ -146,6 +146,12 @@ func (sc scope) projectRole() (expression string, args []any) {
 	return `iif(j.owner_id = ?, 'owner', (SELECT role FROM project_member WHERE project_id = j.id AND user_id = ?))`, []any{sc.user, sc.user}
 }
 
+// projectName is the name of a project j as the caller may know it: whoever stored something in a project and has no
+// part in it any more still sees its id there, and learns no new names.
+func (sc scope) projectName() (expression string, args []any) {
+	return `iif(j.id IN (` + sharedWith + `), j.name, j.uid)`, []any{sc.user, sc.user}
+}
+
 // The conditions for files speak of a row of file f, left-joined with the partition p and the collection c of the memory
 // that it is linked to (fromFile). Whoever sees the memory sees the file; one without a memory is seen by its owner and
 // by the people of the project that it lies in. Its owner sees it wherever it is linked.

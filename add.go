@@ -69,6 +69,9 @@ type Similar struct {
 
 // AddMemory stores a memory and returns it as stored. When it returns, the memory is durable and every search finds
 // it. If the embedder fails, the memory is stored all the same, is found by its words, and is embedded later.
+//
+// A project has one rule of each type: storing another one of event type project-rule changes the rule that there is. It
+// keeps its id, its collection, and what is not given.
 func (s *Store) AddMemory(ctx context.Context, m NewMemory) (Stored, error) {
 	added, err := s.AddMemories(ctx, []NewMemory{m}, nil)
 	if err != nil {
@@ -128,7 +131,7 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 			if err != nil {
 				return atPosition(err, i, len(drafts))
 			}
-			a.Similar = similar[i]
+			a.Similar = slices.DeleteFunc(slices.Clone(similar[i]), func(s Similar) bool { return s.ID == a.ID }) // a rule that was there
 			if !a.Indexed && !drafts[i].wordsOnly {
 				a.Warnings = append(a.Warnings, warnings...)
 			}
@@ -206,6 +209,11 @@ func newDraft(m NewMemory) (draft, error) {
 	if err := d.check(); err != nil {
 		return d, err
 	}
+	if d.ruleType == RuleTodo {
+		if _, err := ParseTodo(d.content); err != nil {
+			return d, err
+		}
+	}
 	if m.Embedding != nil {
 		if d.vector, err = unitVector(m.Embedding, len(m.Embedding)); err != nil {
 			return d, invalid("embedding", "embedding: %v", err)
@@ -239,8 +247,16 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []draft) error {
 	})
 }
 
-// add inserts one memory and everything that hangs on it.
+// add stores one memory.
 func (w *memoryWriter) add(d *draft) (Stored, error) {
+	if d.ruleType != "" {
+		return w.addRule(d)
+	}
+	return w.insert(d)
+}
+
+// insert makes a new memory and everything that hangs on it.
+func (w *memoryWriter) insert(d *draft) (Stored, error) {
 	place, err := w.place(d.collection, d.projectID, d.projectName)
 	if err != nil {
 		return Stored{}, err

@@ -162,6 +162,9 @@ func (a *attributes) check() error {
 		return invalid("rule_type", "rule_type is %q on a memory of event_type %q; only a memory of event_type %q has a rule_type",
 			a.ruleType, a.eventType, EventProjectRule)
 	}
+	if a.ruleType == "" && a.eventType == EventProjectRule {
+		return invalid("rule_type", "rule_type is missing; a memory of event_type %q has one: allowed are %s", a.eventType, oneOf(ruleTypes))
+	}
 	var err error
 	if a.tags, err = checkTags(a.tags, MaxTags); err != nil {
 		return err

@@ -203,6 +203,9 @@ func callsOf(s *Store, id string) map[string]func(context.Context) error {
 			return s.DeleteCollection(ctx, DeleteCollection{Name: DefaultCollection, WithMemories: true})
 		},
 		"WaitEmbedded": func(ctx context.Context) error { return s.WaitEmbedded(ctx) },
+		"Projects":     func(ctx context.Context) error { _, err := s.Projects(ctx); return err },
+		"Owners":       func(ctx context.Context) error { _, err := s.Owners(ctx); return err },
+		"AddProject":   func(ctx context.Context) error { _, err := s.AddProject(ctx, NewProject{ID: "new"}); return err },
 		"Memories": func(ctx context.Context) error {
 			for _, err := range s.Memories(ctx, List{}) {
 				return err

@@ -81,7 +81,6 @@ var knownFields = map[string]field{
 	"classification":  column("m.classification", textValue),
 	"rule_type":       column("m.rule_type", textValue),
 	"project_id":      column("(SELECT j.uid FROM project j WHERE j.id = p.project_id)", textValue),
-	"project_name":    column("(SELECT j.name FROM project j WHERE j.id = p.project_id)", textValue),
 	"collection_name": column("c.name", textValue),
 	"id":              column("m.uid", textValue),
 	"created_at":      column("m.created_at", timeValue),
@@ -91,12 +90,14 @@ var knownFields = map[string]field{
 
 const amongBound = ` IN (SELECT value FROM json_each(?))`
 
-func column(expression string, value func(any) (any, error)) field {
+func column(expression string, value func(any) (any, error), args ...any) field {
 	return field{
-		value:   value,
-		anyOf:   func(list string) (string, []any) { return expression + amongBound, []any{list} },
-		compare: func(operator string, bound any) (string, []any) { return expression + operator + ` ?`, []any{bound} },
-		isSet:   func() (string, []any) { return expression + ` IS NOT NULL`, nil },
+		value: value,
+		anyOf: func(list string) (string, []any) { return expression + amongBound, append(slices.Clone(args), list) },
+		compare: func(operator string, bound any) (string, []any) {
+			return expression + operator + ` ?`, append(slices.Clone(args), bound)
+		},
+		isSet: func() (string, []any) { return expression + ` IS NOT NULL`, args },
 	}
 }
 
@@ -113,6 +114,12 @@ func list(memories, expression string, args ...any) field {
 		},
 		isSet: func() (string, []any) { return `m.id IN (` + memories + `)`, args },
 	}
+}
+
+// names compares the name of the project, as far as the caller may know it.
+func (sc scope) names() field {
+	name, args := sc.projectName()
+	return column(`(SELECT `+name+` FROM project j WHERE j.id = p.project_id)`, textValue, args...)
 }
 
 // links compares the ids of related memories, of those only that the caller can see.
@@ -145,6 +152,20 @@ func metadataField(key string) field {
 	}
 }
 
+// fieldOf returns how a key is compared for the caller.
+func (sc scope) fieldOf(key string) field {
+	switch key {
+	case "project_name":
+		return sc.names()
+	case "related_memory_ids":
+		return sc.links()
+	}
+	if known, ok := knownFields[key]; ok {
+		return known
+	}
+	return metadataField(key)
+}
+
 // compile turns the filter into one SQL condition on m, p and c, and its arguments. An empty filter gives "".
 func (f Filter) compile(sc scope) (string, []any, error) {
 	if len(f) > maxConditions {
@@ -160,12 +181,7 @@ func (f Filter) compile(sc scope) (string, []any, error) {
 		if err != nil {
 			return "", nil, invalid("filter", "filter.%s%v", clip(key), err)
 		}
-		b := conditionBuilder{field: metadataField(key)}
-		if known, ok := knownFields[key]; ok {
-			b.field = known
-		} else if key == "related_memory_ids" {
-			b.field = sc.links()
-		}
+		b := conditionBuilder{field: sc.fieldOf(key)}
 		if err := b.build(c); err != nil {
 			kind := KindInvalid
 			if errors.Is(err, errTooMany) {

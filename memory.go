@@ -185,6 +185,7 @@ func (s *Store) memoryForWriting(tx *sqlite.Tx, sc scope, id string) (storedMemo
 func (s *Store) loadMemories(tx *sqlite.Tx, sc scope, condition string, args ...any) ([]storedMemory, error) {
 	visible, visibleArgs := sc.visible()
 	writable, writableArgs := sc.writable()
+	projectName, nameArgs := sc.projectName()
 	var found []storedMemory
 	err := tx.Each(func(row *sqlite.Rows) error {
 		var m storedMemory
@@ -210,14 +211,14 @@ func (s *Store) loadMemories(tx *sqlite.Tx, sc scope, condition string, args ...
 		return nil
 	}, `SELECT m.id, p.id, c.id, ifnull(j.id, 0), c.own_profile IS NOT NULL, m.uid, c.name, u.uid, m.content,
 			ifnull(m.event_type, ''), ifnull(m.state, ''), ifnull(m.importance, ''), ifnull(m.classification, ''), ifnull(m.rule_type, ''),
-			ifnull(j.uid, ''), ifnull(j.name, ''), m.metadata,
+			ifnull(j.uid, ''), ifnull(`+projectName+`, ''), m.metadata,
 			(SELECT json_group_array(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id),
 			(SELECT json_group_array(r.uid ORDER BY l.position) FROM memory_link l JOIN memory r ON r.id = l.related_id
 				WHERE l.memory_id = m.id AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = r.partition_id AND `+visible+`)),
 			m.revision, m.created_at, m.updated_at, `+writable+`
 		`+fromMemory+` JOIN user u ON u.id = c.owner_id
 		LEFT JOIN project j ON j.id = p.project_id
-		WHERE `+visible+` AND `+condition, slices.Concat(visibleArgs, writableArgs, visibleArgs, args)...)
+		WHERE `+visible+` AND `+condition, slices.Concat(nameArgs, visibleArgs, writableArgs, visibleArgs, args)...)
 	return found, err
 }
 

@@ -62,18 +62,25 @@ func (s *Store) embedDrafts(ctx context.Context, drafts []draft, progress Progre
 			texts, into = append(texts, d.content[p.start:p.start+p.length]), append(into, p)
 		}
 	}
-	vectors, err := s.embed(ctx, ForDocument, texts, func(done int) { progress("embed", done, len(texts)) })
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil {
-		s.log.Warn("texts could not be embedded; they are found by words until they are", "texts", len(texts), "error", err)
-		return []string{fmt.Sprintf("stored and found by its words; finding it by meaning has to wait, because the %v", err)}, nil
-	}
+	vectors, warnings, err := s.embedTexts(ctx, texts, progress)
 	for i, v := range vectors {
 		into[i].vector = v
 	}
-	return nil, nil
+	return warnings, err
+}
+
+// embedTexts embeds pieces of documents. A failing embedder is no error: there are no vectors then, and the warnings
+// say so. The caller's context is.
+func (s *Store) embedTexts(ctx context.Context, texts []string, progress Progress) (vectors [][]float32, warnings []string, err error) {
+	vectors, err = s.embed(ctx, ForDocument, texts, func(done int) { progress("embed", done, len(texts)) })
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	if err != nil {
+		s.log.Warn("texts could not be embedded; they are found by words until they are", "texts", len(texts), "error", err)
+		return nil, []string{fmt.Sprintf("stored and found by its words; finding it by meaning has to wait, because the %v", err)}, nil
+	}
+	return vectors, nil, nil
 }
 
 // addPassages inserts the passages of a memory. own is the vector that the caller brings, nil for none.

@@ -77,16 +77,31 @@ func (d TodoDocument) Progress() (done, total int) {
 //
 // An error is ErrInvalid and says what is wrong, on which lines, and what would be right.
 func ParseTodo(content string) (TodoDocument, error) {
-	d, problems := parseTodo(content)
-	if len(problems) == 0 {
+	d, wrong := parseTodo(content)
+	if wrong.count == 0 {
 		return d, nil
 	}
-	const most = 8
-	if left := len(problems) - most; left > 0 {
-		problems = append(problems[:most:most], fmt.Sprintf("and %d more", left))
-	}
 	return TodoDocument{}, invalid("content", "content is no todo document: %s. It needs the headings %s, once each and in this order",
-		strings.Join(problems, "; "), headingList(todoSections))
+		wrong, headingList(todoSections))
+}
+
+// problems are what is wrong with a text; the first few are told.
+type problems struct {
+	told  []string
+	count int
+}
+
+func (p *problems) add(format string, args ...any) {
+	if p.count++; p.count <= 8 {
+		p.told = append(p.told, fmt.Sprintf(format, args...))
+	}
+}
+
+func (p problems) String() string {
+	if left := p.count - len(p.told); left > 0 {
+		return strings.Join(p.told, "; ") + fmt.Sprintf("; and %d more", left)
+	}
+	return strings.Join(p.told, "; ")
 }
 
 func headingList(sections []Section) string {
@@ -98,12 +113,15 @@ func headingList(sections []Section) string {
 }
 
 // parseTodo returns the document as far as it is one, and what is wrong with it.
-func parseTodo(content string) (d TodoDocument, problems []string) {
+func parseTodo(content string) (d TodoDocument, wrong problems) {
 	d.Tasks = []Task{}
 	strays := map[Section]string{} // lines that may be meant as headings that are missing
 	section := Section("")
-	tasks := map[string]int{} // by folded id: line
+	tasks := taskLines{}
 	scan := newTodoScanner(content)
+	if strings.HasPrefix(content, byteOrderMark) {
+		scan.at = len(byteOrderMark)
+	}
 	for scan.next() {
 		if scan.code {
 			if h, ok := scan.heading(); ok && strays[sectionLike(h.text)] == "" {
@@ -111,42 +129,49 @@ func parseTodo(content string) (d TodoDocument, problems []string) {
 			}
 			continue
 		}
-		h, ok := scan.heading()
-		if ok && h.level == 2 {
-			s, problem := d.place(h, scan.number, scan.line())
-			if problem != "" {
-				problems = append(problems, problem)
-			}
-			if s != "" {
+		h, isHeading := scan.heading()
+		if isHeading && h.level == 2 {
+			scan.inner = fence{} // no list item goes on behind it
+			if s := d.place(h, scan.number, scan.line(), &wrong); s != "" {
 				d.end(scan.start)
 				d.Sections = append(d.Sections, TodoSection{Section: s, Start: scan.at, End: len(content), Line: scan.number, heading: scan.start})
 				section = s
 			}
 			continue
 		}
-		if like, stray := scan.stray(h, ok); strays[like] == "" {
+		if like, stray := scan.stray(h, isHeading); strays[like] == "" {
 			strays[like] = stray
-		}
-		if section != SectionTasks {
-			continue
 		}
 		t, ok := scan.task()
 		switch {
-		case !ok:
+		case section != SectionTasks || !ok:
 		case t.ID == "":
 			d.unnamed = append(d.unnamed, t.Line)
-		case tasks[strings.ToUpper(t.ID)] != 0:
-			problems = append(problems, fmt.Sprintf("lines %d and %d are both the task %s; every task needs an id of its own", tasks[strings.ToUpper(t.ID)], t.Line, t.ID))
-		default:
-			tasks[strings.ToUpper(t.ID)] = t.Line
+		case tasks.add(t, &wrong):
 			d.Tasks = append(d.Tasks, t)
 		}
 	}
-	d.end(len(content))
 	for i := range d.Sections {
 		d.Sections[i].Body = content[d.Sections[i].Start:d.Sections[i].End]
 	}
-	return d, append(problems, d.missing(strays)...)
+	d.missing(strays, &wrong)
+	return d, wrong
+}
+
+const byteOrderMark = "\ufeff" // no part of the first line
+
+// taskLines are the lines of tasks, by folded id.
+type taskLines map[string]int
+
+// add notes a task's line, and reports whether its id is new.
+func (l taskLines) add(t Task, wrong *problems) bool {
+	id := strings.ToUpper(t.ID)
+	if first := l[id]; first != 0 {
+		wrong.add("lines %d and %d are both the task %s; every task needs an id of its own", first, t.Line, t.ID)
+		return false
+	}
+	l[id] = t.Line
+	return true
 }
 
 // end closes the section that is open, if any.
@@ -156,32 +181,33 @@ func (d *TodoDocument) end(at int) {
 	}
 }
 
-// place says which section a heading of the second level begins, and what is wrong with that.
-func (d *TodoDocument) place(h heading, line int, written string) (s Section, problem string) {
-	for _, known := range todoSections {
-		if known.Heading() == "## "+h.text {
-			s = known
-		}
-	}
-	if s == "" {
+// place says which section a heading of the second level begins, if it is at its place.
+func (d *TodoDocument) place(h heading, line int, written string, wrong *problems) Section {
+	i := slices.IndexFunc(todoSections, func(s Section) bool { return s.Heading() == "## "+h.text })
+	if i < 0 {
 		if like := sectionLike(h.text); like != "" {
-			return "", fmt.Sprintf("line %d is %s, which must read %s", line, show(written), show(like.Heading()))
+			wrong.add("line %d is %s, which must read %s", line, show(written), show(like.Heading()))
+		} else {
+			wrong.add("line %d is %s, which is none of the five sections; a heading inside a section has three # or more", line, show(written))
 		}
-		return "", fmt.Sprintf("line %d is %s, which is none of the five sections; a heading inside a section has three # or more", line, show(written))
+		return ""
 	}
+	s := todoSections[i]
 	for _, other := range d.Sections {
 		switch {
 		case other.Section == s:
-			return "", fmt.Sprintf("%s stands on line %d and again on line %d", show(s.Heading()), other.Line, line)
-		case slices.Index(todoSections, other.Section) > slices.Index(todoSections, s):
-			return s, fmt.Sprintf("%s on line %d must come before %s on line %d", show(s.Heading()), line, show(other.Section.Heading()), other.Line)
+			wrong.add("%s stands on line %d and again on line %d", show(s.Heading()), other.Line, line)
+			return ""
+		case slices.Index(todoSections, other.Section) > i:
+			wrong.add("%s on line %d must come before %s on line %d", show(s.Heading()), line, show(other.Section.Heading()), other.Line)
+			return s
 		}
 	}
-	return s, ""
+	return s
 }
 
-// missing lists the sections that are not there, and what may have been meant.
-func (d *TodoDocument) missing(strays map[Section]string) []string {
+// missing tells of the sections that are not there, and what may have been meant.
+func (d *TodoDocument) missing(strays map[Section]string, wrong *problems) {
 	var missing []string
 	for _, s := range todoSections {
 		if d.Section(s).Section != "" {
@@ -193,10 +219,9 @@ func (d *TodoDocument) missing(strays map[Section]string) []string {
 		}
 		missing = append(missing, name)
 	}
-	if len(missing) == 0 {
-		return nil
+	if len(missing) > 0 {
+		wrong.add("missing: %s", strings.Join(missing, ", "))
 	}
-	return []string{"missing: " + strings.Join(missing, ", ")}
 }
 
 // Section returns one section of the document; the zero value when there is none of that name.
@@ -241,13 +266,7 @@ type fence struct {
 	indent    int
 }
 
-func newTodoScanner(text string) *todoScanner {
-	s := &todoScanner{text: text}
-	if strings.HasPrefix(text, "\ufeff") { // a byte order mark is no part of the first line
-		s.at = len("\ufeff")
-	}
-	return s
-}
+func newTodoScanner(text string) *todoScanner { return &todoScanner{text: text} }
 
 func (s *todoScanner) line() string { return s.text[s.start:s.end] }
 

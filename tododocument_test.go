@@ -163,7 +163,7 @@ func TestOnlyWholeIDsAreTasks(t *testing.T) {
 		"- [ ]T1 a": "no task", "-[ ] T1": "no task", "- [] T1": "no task", "- [y] T1": "no task", "T1": "no task", "- T1": "no task", "1. [ ] T1": "no task", "- [x](T1) a": "no task", "- [ü] T1": "no task", "-     ": "no task",
 		"- [ ]": "", "- [ ]  ": "",
 	} {
-		d, problems := parseTodo("## Tasks\n" + line)
+		d, wrong := parseTodo("## Tasks\n" + line)
 		got := "no task"
 		switch {
 		case len(d.Tasks) == 1:
@@ -172,7 +172,7 @@ func TestOnlyWholeIDsAreTasks(t *testing.T) {
 			got = ""
 		}
 		if got != want {
-			t.Errorf("%q is the task %q, want %q (%v)", line, got, want, problems)
+			t.Errorf("%q is the task %q, want %q (%v)", line, got, want, wrong)
 		}
 	}
 }

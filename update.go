@@ -161,6 +161,12 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 		return Stored{}, err
 	}
 	after.ProjectID, after.ProjectName = at.projectID, at.projectName
+	if at.partition == before.partition {
+		after.ProjectID, after.ProjectName = before.ProjectID, before.ProjectName // as the caller may know it
+	}
+	if err := w.checkRule(before, after, at); err != nil {
+		return Stored{}, err
+	}
 	recontent := content != nil && (after.Content != before.Content || content.vector != nil)
 	if !recontent && reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) {
 		indexed, err := w.indexed(before.row)

@@ -22,7 +22,7 @@ type memoryWriter struct {
 type placeName struct{ collection, projectID, projectName string }
 
 type place struct {
-	partition              int64
+	partition, project     int64 // rows; project 0: none
 	collection             string
 	projectID, projectName string
 	ownProfile             int64 // profile of the collection's own vectors; 0 for none
@@ -72,18 +72,24 @@ func (w *memoryWriter) place(collection, projectID, projectName string) (*place,
 	if err != nil {
 		return nil, err
 	}
-	project, err := w.store.projectForWriting(w.tx, w.sc, projectID, projectName)
+	project, err := w.project(projectID, projectName)
 	if err != nil {
 		return nil, err
-	}
-	if w.sc.limited && !slices.Contains(w.sc.projects, project) {
-		w.sc.projects = append(w.sc.projects, project) // the view is for this project, and it has just been made
 	}
 	p, err := w.partition(row, project)
 	if err == nil {
 		w.places[name] = p
 	}
 	return p, err
+}
+
+// project returns the row of the project that a write names, 0 for none, and makes an unknown one.
+func (w *memoryWriter) project(id, name string) (int64, error) {
+	project, err := w.store.projectForWriting(w.tx, w.sc, id, name)
+	if err == nil && w.sc.limited && !slices.Contains(w.sc.projects, project) {
+		w.sc.projects = append(w.sc.projects, project) // the view is for this project, and it has just been made
+	}
+	return project, err
 }
 
 // partition returns the place of a collection and a project (0: none), by row.
@@ -110,11 +116,11 @@ func (w *memoryWriter) placeByRow(partition int64) (*place, error) {
 		return known, nil
 	}
 	var p place
-	err := w.tx.QueryRow(`SELECT p.id, p.next_passage, c.name, ifnull(c.own_profile, 0), ifnull(f.dimensions, 0), ifnull(j.uid, ''), ifnull(j.name, '')
+	err := w.tx.QueryRow(`SELECT p.id, ifnull(p.project_id, 0), p.next_passage, c.name, ifnull(c.own_profile, 0), ifnull(f.dimensions, 0), ifnull(j.uid, ''), ifnull(j.name, '')
 		FROM partition p JOIN collection c ON c.id = p.collection_id
 		LEFT JOIN profile f ON f.id = c.own_profile LEFT JOIN project j ON j.id = p.project_id
 		WHERE p.id = ?`, partition).
-		Scan(&p.partition, &p.first, &p.collection, &p.ownProfile, &p.ownSize, &p.projectID, &p.projectName)
+		Scan(&p.partition, &p.project, &p.first, &p.collection, &p.ownProfile, &p.ownSize, &p.projectID, &p.projectName)
 	if err != nil {
 		return nil, err
 	}

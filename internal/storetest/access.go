@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -233,7 +234,7 @@ func accessReadOnlyHandle(f *fixture) {
 // readOnly checks that a view of the whole store reads all and writes nothing.
 func readOnly(f *fixture, m souvenir.Memory, view *fixture) {
 	f.Helper()
-	for _, c := range f.calls(m.ID, "vault") {
+	for _, c := range slices.Concat(f.calls(m.ID, "vault"), f.projectCalls(souvenir.ProjectRef{ID: "apollo"}), f.projectLists()) {
 		switch err := c.do(view.store); {
 		case c.writes:
 			f.fails(c.name+" for reading only", err, souvenir.ErrReadOnly)

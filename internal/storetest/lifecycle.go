@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/souvenir-ai/souvenir"
@@ -26,7 +27,7 @@ func lifecycleClosed(f *fixture) {
 	view := f.store.As(souvenir.Access{User: "ann"})
 	listing := f.store.Memories(f.ctx, souvenir.List{})
 	f.close()
-	calls := append(f.calls(m.ID, "vault"),
+	calls := append(slices.Concat(f.calls(m.ID, "vault"), f.projectCalls(souvenir.ProjectRef{ID: "apollo"}), f.projectLists()),
 		call{"Collections", false, func(s *souvenir.Store) error { _, err := s.Collections(f.ctx); return err }},
 		call{"AddCollection", true, func(s *souvenir.Store) error {
 			_, err := s.AddCollection(f.ctx, souvenir.NewCollection{Name: "more"})
@@ -134,7 +135,7 @@ func lifecycleCancelled(f *fixture) {
 	cancel()
 	view := *f
 	view.ctx = ended
-	for _, c := range append(view.calls(m.ID, "vault"),
+	for _, c := range append(slices.Concat(view.calls(m.ID, "vault"), view.projectCalls(souvenir.ProjectRef{ID: "apollo"}), view.projectLists()),
 		call{"Collections", false, func(s *souvenir.Store) error { _, err := s.Collections(ended); return err }},
 		call{"AddCollection", true, func(s *souvenir.Store) error {
 			_, err := s.AddCollection(ended, souvenir.NewCollection{Name: "more"})

@@ -274,6 +274,18 @@ func (f *fixture) projectCalls(ref souvenir.ProjectRef) []call {
 	}
 }
 
+// projectLists are the methods about projects that name none.
+func (f *fixture) projectLists() []call {
+	return []call{
+		{"Projects", false, func(s *souvenir.Store) error { _, err := s.Projects(f.ctx); return err }},
+		{"Owners", false, func(s *souvenir.Store) error { _, err := s.Owners(f.ctx); return err }},
+		{"AddProject", true, func(s *souvenir.Store) error {
+			_, err := s.AddProject(f.ctx, souvenir.NewProject{ID: "more"})
+			return err
+		}},
+	}
+}
+
 func projectList(f *fixture) {
 	f.add(souvenir.NewMemory{Content: "one", ProjectID: "z", ProjectName: "B"})
 	f.add(souvenir.NewMemory{Content: "two", ProjectID: "z"})

@@ -67,6 +67,8 @@ func concepts() []concept {
 		revisions(),
 		tags(),
 		related(),
+		rules(),
+		todo(),
 		listing(),
 		search(),
 		paging(),

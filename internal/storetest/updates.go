@@ -70,7 +70,7 @@ func updateKnownKeys(f *fixture) {
 		{`{"event_type":"decision","rule_type":null}`, `{"event_type":"decision","rule_type":null}`},
 		{`{"importance":"low","classification":"notes"}`, `{"importance":"low","classification":"notes"}`},
 		{`{"importance":null,"classification":null}`, `{"importance":null,"classification":null}`},
-		{`{"rule_type":"todo"}`, `{"rule_type":"todo"}`},
+		{`{"rule_type":"do"}`, `{"rule_type":"do"}`},
 		{`{"tags":["b","a"," b "]}`, `{"tags":["b","a"]}`},
 		{`{"tags":[]}`, `{"tags":null}`},
 		{`{"tags":null}`, `{"tags":null}`},
@@ -92,6 +92,7 @@ func updateKnownKeys(f *fixture) {
 		}
 		f.sameJSON("patched with "+c.patch, patched.ShownMetadata(), want)
 		f.equal("read after "+c.patch, f.get(m.ID), patched.Memory)
+		f.delete(m.ID) // a project has one such rule
 	}
 }
 

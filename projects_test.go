@@ -1,0 +1,338 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// openPeople opens a store whose users have accounts; an empty name means none.
+func openPeople(t *testing.T, names map[string]string) *Store {
+	t.Helper()
+	s := openWords(t, filepath.Join(t.TempDir(), "people.db"), Options{})
+	for user, name := range names {
+		addAccount(t, s, user, name)
+	}
+	return s
+}
+
+func mustAddProject(t *testing.T, s *Store, n NewProject) Project {
+	t.Helper()
+	p, err := s.AddProject(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestMembersAreNamedByIDOrAccount(t *testing.T) {
+	s := openPeople(t, map[string]string{"u1": "Olga", "u2": "Renée", "u3": "STRASSE", "u4": "", "Olga2": "x"})
+	olga := s.As(Access{User: "u1"})
+	mustAddProject(t, olga, NewProject{ID: "p"})
+	ref := ProjectRef{ID: "p"}
+	for given, want := range map[string]Member{
+		"rene\u0301e": {User: "u2", Name: "Renée"}, // decomposed, and in another case
+		"Straße":      {User: "u3", Name: "STRASSE"},
+		"u4":          {User: "u4"},
+	} {
+		m, err := olga.AddMember(t.Context(), NewMember{Project: ref, User: given, Role: MemberReader})
+		if err != nil || m.User != want.User || m.Name != want.Name || m.Role != MemberReader {
+			t.Errorf("adding %q gives %+v, %v", given, m, err)
+		}
+		if m, err := olga.UpdateMember(t.Context(), UpdateMember{Project: ref, User: strings.ToUpper(given), Role: MemberWriter}); err == nil && m.User != want.User || err != nil && want.Name != "" {
+			t.Errorf("updating %q gives %+v, %v", strings.ToUpper(given), m, err)
+		}
+		if err := olga.DeleteMember(t.Context(), DeleteMember{Project: ref, User: given}); err != nil {
+			t.Errorf("deleting %q: %v", given, err)
+		}
+	}
+	for _, given := range []string{"U4", "Ren", "u2 ", "%", "x/p"} {
+		if _, err := olga.AddMember(t.Context(), NewMember{Project: ref, User: given, Role: MemberReader}); !errors.Is(err, ErrNotFound) {
+			t.Errorf("adding %q gives %v", given, err)
+		}
+	}
+	if _, err := olga.AddMember(t.Context(), NewMember{Project: ref, User: "OLGA", Role: MemberReader}); !errors.Is(err, ErrConflict) {
+		t.Errorf("adding the owner by name gives %v", err)
+	}
+	members, err := olga.Members(t.Context(), ref)
+	if err != nil || len(members) != 1 || members[0].Name != "Olga" {
+		t.Errorf("members are %+v, %v", members, err)
+	}
+}
+
+// A user id is never another user's, but the name of an account may be chosen to look like one.
+func TestIDsOfUsersComeBeforeNamesOfAccounts(t *testing.T) {
+	s := openPeople(t, map[string]string{"olga": "", "impostor": "Olga", "rita": "", "will": "rita"})
+	for _, user := range []string{"olga", "impostor"} {
+		owner := s.As(Access{User: user})
+		mustAddProject(t, owner, NewProject{ID: "p"})
+		share(t, owner, "p", "rita", MemberReader)
+	}
+	rita := s.As(Access{User: "rita"})
+	for given, want := range map[string]string{"olga/p": "olga", "Olga/p": "impostor", "OLGA/p": "impostor", "impostor/p": "impostor"} {
+		if p, err := rita.GetProject(t.Context(), ProjectRef{ID: given}); err != nil || p.Owner != want {
+			t.Errorf("%s is %+v, %v", given, p, err)
+		}
+	}
+	if members, err := rita.Members(t.Context(), ProjectRef{ID: "olga/p"}); err != nil || len(members) != 2 || members[1].User != "rita" {
+		t.Errorf("members are %+v, %v", members, err)
+	}
+	if _, err := rita.GetProject(t.Context(), ProjectRef{ID: "rita/p"}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("an own project that does not exist: %v", err)
+	}
+}
+
+func TestProjectsAreNamedByTheirOwnersAccount(t *testing.T) {
+	s := openPeople(t, map[string]string{"u1": "Ölga", "u2": "Rita", "a/b": "a/c"})
+	owner, member := s.As(Access{User: "u1"}), s.As(Access{User: "u2"})
+	mustAdd(t, owner, NewMemory{Content: "a tea pot", ProjectID: "p"})
+	share(t, owner, "p", "rita", MemberWriter)
+	slashed := s.As(Access{User: "a/b"})
+	mustAdd(t, slashed, NewMemory{Content: "a tea pot", ProjectID: "p"})
+	share(t, slashed, "p", "rita", MemberWriter)
+	for _, ref := range []string{"u1/p", "Ölga/p", "ÖLGA/p", "o\u0308lga/p"} {
+		if p, err := member.GetProject(t.Context(), ProjectRef{ID: ref}); err != nil || p.Owner != "u1" || p.OwnerName != "Ölga" || p.Ref() != "u1/p" {
+			t.Errorf("%s is %+v, %v", ref, p, err)
+		}
+		if found, err := member.Search(t.Context(), Query{Text: "tea", ProjectID: ref}); err != nil || found.Total != 1 {
+			t.Errorf("in %s are %d, %v", ref, found.Total, err)
+		}
+		if m, err := member.AddMemory(t.Context(), NewMemory{Content: "more", ProjectID: ref}); err != nil || m.ProjectID != "p" {
+			t.Errorf("stored into %s: %+v, %v", ref, m, err)
+		} else if err := member.DeleteMemory(t.Context(), m.ID); err != nil {
+			t.Error(err)
+		}
+		limited := s.As(Access{User: "u2", Projects: []string{ref}})
+		if found, err := limited.Search(t.Context(), Query{}); err != nil || found.Total != 1 {
+			t.Errorf("a view of %s finds %d, %v", ref, found.Total, err)
+		}
+	}
+	for _, ref := range []string{"a/b/p", "A/C/p"} {
+		if p, err := member.GetProject(t.Context(), ProjectRef{ID: ref}); err != nil || p.Owner != "a/b" {
+			t.Errorf("%s is %+v, %v", ref, p, err)
+		}
+	}
+	for _, ref := range []string{"Olga/p", "/p", "u1/", "u1//p", "u1/p/", "Rita/p"} {
+		if p, err := member.GetProject(t.Context(), ProjectRef{ID: ref}); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s is %+v, %v", ref, p, err)
+		}
+	}
+}
+
+// Names and ids as long as they may be can be combined.
+func TestLongOwnersAndIDsNameProjects(t *testing.T) {
+	long := strings.Repeat("é", maxName)
+	s := openPeople(t, map[string]string{long: "", "rita": ""})
+	owner := s.As(Access{User: long})
+	mustAddProject(t, owner, NewProject{ID: long})
+	share(t, owner, long, "rita", MemberWriter)
+	ref := long + "/" + long
+	limited := s.As(Access{User: "rita", Projects: []string{ref}})
+	if m, err := limited.AddMemory(t.Context(), NewMemory{Content: "a tea pot", ProjectID: ref}); err != nil || m.ProjectID != long {
+		t.Errorf("stored %+v, %v", m, err)
+	}
+	if found, err := limited.Search(t.Context(), Query{ProjectID: ref}); err != nil || found.Total != 1 {
+		t.Errorf("found %d, %v", found.Total, err)
+	}
+}
+
+func TestFoldName(t *testing.T) {
+	for _, same := range [][]string{{"Anna", "anna", "ANNA"}, {"Å", "å", "A\u030a", "\u212b"}, {"ΣΑΣ", "σας"}, {"ß", "SS"}} {
+		for _, name := range same {
+			if foldName(name) != foldName(same[0]) {
+				t.Errorf("%q and %q are different names", name, same[0])
+			}
+			if foldName(foldName(name)) != foldName(name) {
+				t.Errorf("%q folded twice is another name", name)
+			}
+		}
+	}
+	if foldName("anna") == foldName("ana") || foldName("a b") == foldName("ab") {
+		t.Error("different names are the same")
+	}
+}
+
+// addFile puts a file of a user's into a project, or into a memory.
+func addFile(t *testing.T, s *Store, user, project, memory string) (id int64) {
+	t.Helper()
+	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		result, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
+			VALUES (?, (SELECT id FROM user WHERE uid = ?), (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project WHERE uid = ?), 'stored', 'f', 'text/plain', 0, x'00', '', '', 0, 0)`,
+			fmt.Sprint(user, project, memory), user, memory, project)
+		id = result.LastInsertID
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestFilesOfADeletedProjectStayWithTheirOwners(t *testing.T) {
+	s := openPeople(t, map[string]string{"olga": "", "will": ""})
+	olga, will := s.As(Access{User: "olga"}), s.As(Access{User: "will"})
+	mustAddProject(t, olga, NewProject{ID: "p"})
+	share(t, olga, "p", "will", MemberWriter)
+	m := mustAdd(t, will, NewMemory{Content: "a tea pot", ProjectID: "olga/p"})
+	linked, loose := addFile(t, s, "will", "", m.ID), addFile(t, s, "will", "p", "")
+	seen := func(user string) []int64 {
+		t.Helper()
+		view := s.As(Access{User: user})
+		var rows []int64
+		err := view.read(t.Context(), func(tx *sqlite.Tx, sc scope) (err error) {
+			condition, args := sc.visibleFile()
+			rows, err = sqlite.Column[int64](tx, `SELECT f.id `+fromFile+` WHERE `+condition+` ORDER BY f.id`, args...)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	if got := seen("olga"); !slices.Equal(got, []int64{linked, loose}) {
+		t.Fatalf("before, the project's owner sees the files %v", got)
+	}
+	d := DeleteProject{Project: ProjectRef{ID: "p"}}
+	if err := olga.DeleteProject(t.Context(), d); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "1 memories and 1 files") {
+		t.Errorf("deleting a full project gives %v", err)
+	}
+	if err := will.DeleteMemory(t.Context(), m.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := olga.DeleteProject(t.Context(), d); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "0 memories and 2 files") {
+		t.Errorf("deleting a project with files gives %v", err)
+	}
+	d.WithMemories = true
+	if err := olga.DeleteProject(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if got := seen("will"); !slices.Equal(got, []int64{linked, loose}) {
+		t.Errorf("after, their owner sees the files %v", got)
+	}
+	if got := seen("olga"); len(got) != 0 {
+		t.Errorf("after, the project's former owner sees the files %v", got)
+	}
+	checkConsistency(t, s)
+}
+
+// The file of a memory that goes with its collection stays in the memory's project.
+func TestFilesOfADeletedCollectionStayInTheProject(t *testing.T) {
+	s := openPeople(t, map[string]string{"olga": "", "will": ""})
+	olga, will := s.As(Access{User: "olga"}), s.As(Access{User: "will"})
+	mustAddProject(t, olga, NewProject{ID: "p"})
+	share(t, olga, "p", "will", MemberWriter)
+	file := addFile(t, s, "will", "", mustAdd(t, will, NewMemory{Content: "a tea pot", ProjectID: "olga/p"}).ID)
+	if err := will.DeleteCollection(t.Context(), DeleteCollection{Name: DefaultCollection, WithMemories: true}); err != nil {
+		t.Fatal(err)
+	}
+	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
+		projects, err := sqlite.Column[string](tx, `SELECT ifnull((SELECT uid FROM project WHERE id = f.project_id), '') FROM file f WHERE id = ?`, file)
+		if err == nil && !slices.Equal(projects, []string{"p"}) {
+			t.Errorf("the file lies in %q, want p", projects)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkConsistency(t, s)
+}
+
+// What is stored into a project while it is deleted is either deleted with it, or makes a new one.
+func TestStoringWhileAProjectIsDeleted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "deleted.db")
+	first, second := openWords(t, path, Options{}), openWords(t, path, Options{})
+	many := make([]NewMemory, 3*deletedAtOnce)
+	for i := range many {
+		many[i] = NewMemory{Content: "x", ProjectID: "p"}
+	}
+	if _, err := first.AddMemories(t.Context(), many, nil); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	for _, s := range []*Store{first, second} {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := s.AddMemory(ctx, NewMemory{Content: "meanwhile", ProjectID: "p"}); err != nil && !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	if err := first.DeleteProject(t.Context(), DeleteProject{Project: ProjectRef{ID: "p"}, WithMemories: true}); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	group.Wait()
+	all, err := second.Search(t.Context(), Query{Filter: Filter{"project_id": "p"}, Limit: MaxLimit})
+	if err != nil || slices.ContainsFunc(all.Hits, func(h Hit) bool { return h.Content == "x" }) {
+		t.Errorf("left are %d memories, %v", all.Total, err)
+	}
+	if projects, err := second.Projects(t.Context()); err != nil || len(projects) > 1 || len(projects) == 1 && projects[0].MemoryCount != all.Total {
+		t.Errorf("projects are %+v with %d memories, %v", projects, all.Total, err)
+	}
+	checkConsistency(t, second)
+}
+
+func TestAddingOneProjectAtOnceAddsOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "race.db")
+	stores := []*Store{openWords(t, path, Options{}), openWords(t, path, Options{})}
+	var group sync.WaitGroup
+	added, refused := 0, 0
+	var mu sync.Mutex
+	for i := range 12 {
+		group.Go(func() {
+			_, err := stores[i%2].AddProject(t.Context(), NewProject{Name: "Apollo"})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				added++
+			case errors.Is(err, ErrConflict):
+				refused++
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if all, err := stores[0].Projects(t.Context()); added != 1 || refused != 11 || len(all) != 1 || err != nil {
+		t.Errorf("%d added, %d refused; projects are %+v, %v", added, refused, all, err)
+	}
+}
+
+func TestGroupsKeepOwnersApart(t *testing.T) {
+	s := openPeople(t, map[string]string{"olga": "", "will": ""})
+	olga, will := s.As(Access{User: "olga"}), s.As(Access{User: "will"})
+	mustAdd(t, olga, NewMemory{Content: "a tea pot", ProjectID: "p"})
+	share(t, olga, "p", "will", MemberWriter)
+	mustAdd(t, will, NewMemory{Content: "a tea cup"})
+	mustAdd(t, will, NewMemory{Content: "a tea leaf", ProjectID: "p"})
+	found, err := will.Search(t.Context(), Query{Text: "tea"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits := map[string]int{}
+	for _, g := range found.Groups() {
+		if g.Collection != DefaultCollection || hits[g.Owner] > 0 {
+			t.Errorf("group %s of %s", g.Collection, g.Owner)
+		}
+		hits[g.Owner] = len(g.Hits)
+		for _, h := range g.Hits {
+			if h.Owner != g.Owner {
+				t.Errorf("a memory of %s is in the group of %s", h.Owner, g.Owner)
+			}
+		}
+	}
+	if hits["olga"] != 1 || hits["will"] != 2 {
+		t.Errorf("groups have %v", hits)
+	}
+}

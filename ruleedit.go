@@ -1,0 +1,257 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// ruleEdit is a change of the one rule of a type that a project has. Its next state may depend on the present one: it
+// is made in the write transaction, so that no edit of others in between is lost.
+type ruleEdit struct {
+	project  ProjectRef
+	ruleType RuleType
+	expected int // revision; 0: any
+
+	// next gives the new state of the rule from the present one, nil when there is none yet. It is called more than once.
+	next func(present *ruleState) (ruleState, error)
+}
+
+// ruleState is what an edit of a rule may change.
+type ruleState struct {
+	content       string
+	tags, related []string
+}
+
+// newRuleState validates what a caller wants a rule to be.
+func newRuleState(content string, tags, related []string) (ruleState, error) {
+	if err := checkContent(content); err != nil {
+		return ruleState{}, err
+	}
+	a := attributes{tags: tags, related: related}
+	if err := a.check(); err != nil {
+		return ruleState{}, err
+	}
+	r := ruleState{content: content, tags: tags, related: related}
+	if tags != nil {
+		r.tags = append([]string{}, a.tags...)
+	}
+	if related != nil {
+		r.related = append([]string{}, a.related...)
+	}
+	return r, nil
+}
+
+// over is the state when r is stored over the present one: nil lists leave what is there.
+func (r ruleState) over(present *ruleState) (ruleState, error) {
+	if present != nil && r.tags == nil {
+		r.tags = present.tags
+	}
+	if present != nil && r.related == nil {
+		r.related = present.related
+	}
+	return r, nil
+}
+
+// after is the rule's state after the edit, given those that are present.
+func (e ruleEdit) after(present []storedMemory) (ruleState, error) {
+	var before *ruleState
+	revision := 0
+	if len(present) > 0 {
+		m := present[0]
+		if err := m.expect(e.expected); err != nil {
+			return ruleState{}, err
+		}
+		before, revision = &ruleState{content: m.Content, tags: m.Tags, related: m.Related}, m.Revision
+	}
+	next, err := e.next(before)
+	if err != nil {
+		return ruleState{}, err
+	}
+	if e.expected > 0 && revision == 0 {
+		return ruleState{}, newError(KindConflict, "expected_revision", "expected_revision is %d, but there is no such rule any more, or not yet; 0 means any", e.expected)
+	}
+	return next, checkContent(next.content)
+}
+
+// editRule makes the change. The text that it leads to is split and embedded before the transaction; if others have
+// edited the rule meanwhile, this is done again for what is new in it. An edit that lost twice is stored nevertheless, and
+// its new passages are embedded in the background.
+func (s *Store) editRule(ctx context.Context, e ruleEdit) (StoredRule, error) {
+	if e.expected < 0 {
+		return StoredRule{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any", e.expected)
+	}
+	if err := s.checkWritable(); err != nil {
+		return StoredRule{}, err
+	}
+	if err := checkProject(e.project.ID, e.project.Name); err != nil {
+		return StoredRule{}, err
+	}
+	const tries = 3
+	ready := map[string]passage{}
+	for try := 1; ; try++ {
+		warnings, err := s.prepareRule(ctx, e, ready)
+		if err != nil {
+			return StoredRule{}, err
+		}
+		var stored StoredRule
+		err = s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+			stored, err = s.storeRule(tx, sc, e, ready, try == tries)
+			return err
+		})
+		if errors.Is(err, errUnprepared) {
+			continue
+		}
+		if err == nil && !stored.Indexed {
+			stored.Warnings = append(stored.Warnings, warnings...)
+			s.worker.wake()
+		}
+		return stored, err
+	}
+}
+
+var errUnprepared = errors.New("the rule was changed while its text was embedded")
+
+// prepareRule makes the passages that the edit leads to now and that are not ready yet. What the memory has a vector of
+// already is not embedded again.
+func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready map[string]passage) (warnings []string, err error) {
+	var content string
+	var ownVectors bool
+	known := map[string][]float32{}
+	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		present, err := s.presentRules(tx, sc, e.project, e.ruleType)
+		if err != nil {
+			return err
+		}
+		if len(present) > 0 && !present[0].writable {
+			return forbiddenRule(present[0])
+		}
+		next, err := e.after(present)
+		if err != nil {
+			return err
+		}
+		content = next.content
+		if len(present) == 0 {
+			_, profile, _, err := ownCollection(tx, sc, DefaultCollection)
+			ownVectors = profile != 0
+			return err
+		}
+		ownVectors = present[0].ownVectors
+		if content == present[0].Content {
+			content = "" // nothing to do
+		}
+		return s.passageVectors(tx, present[0], known)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var wanted []string
+	for _, span := range text.Split(content, maxInput(s.embedder)) {
+		t := content[span.Start:span.End]
+		if _, done := ready[t]; done {
+			continue
+		}
+		ready[t] = passage{indexed: text.Indexed(t), vector: known[t]}
+		if known[t] == nil && !ownVectors {
+			wanted = append(wanted, t)
+		}
+	}
+	vectors, warnings, err := s.embedTexts(ctx, wanted, func(string, int, int) {})
+	for i, v := range vectors {
+		p := ready[wanted[i]]
+		p.vector = v
+		ready[wanted[i]] = p
+	}
+	return warnings, err
+}
+
+// passageVectors adds the vectors of this store's model that a memory's passages have, by text.
+func (s *Store) passageVectors(tx *sqlite.Tx, m storedMemory, known map[string][]float32) error {
+	return tx.Each(func(row *sqlite.Rows) error {
+		var start, length int
+		var blob []byte
+		if err := row.Scan(&start, &length, &blob); err != nil {
+			return err
+		}
+		if start < 0 || length < 0 || start+length > len(m.Content) {
+			return damaged(errOutside, "the passages of memory %s", m.ID)
+		}
+		vector, err := decodeVector(blob)
+		known[m.Content[start:start+length]] = vector
+		return err
+	}, `SELECT start, length, vector FROM passage WHERE memory_id = ? AND profile_id = ? AND vector IS NOT NULL`, m.row, s.profile)
+}
+
+// storeRule makes the change in the transaction. Passages that are not ready end it with errUnprepared, unless it is
+// the last try: then they are stored without vectors.
+func (s *Store) storeRule(tx *sqlite.Tx, sc scope, e ruleEdit, ready map[string]passage, last bool) (StoredRule, error) {
+	w, err := s.newWriter(tx, sc)
+	if err != nil {
+		return StoredRule{}, err
+	}
+	project, err := w.project(e.project.ID, e.project.Name)
+	if err != nil {
+		return StoredRule{}, err
+	}
+	if project == 0 && e.ruleType == RuleTodo {
+		return StoredRule{}, todoNeedsProject()
+	}
+	present, err := s.rulesAt(tx, w.sc, project, e.ruleType)
+	if err != nil {
+		return StoredRule{}, err
+	}
+	next, err := e.after(present)
+	if err != nil {
+		return StoredRule{}, err
+	}
+	d := draft{content: next.content, collection: DefaultCollection, attributes: attributes{
+		eventType: EventProjectRule, ruleType: e.ruleType, projectID: e.project.ID, projectName: e.project.Name,
+		tags: distinct(next.tags), related: distinct(next.related),
+	}}
+	changed := len(present) == 0 || present[0].Content != next.content
+	if changed {
+		complete := false
+		if d.passages, complete = assemble(next.content, maxInput(s.embedder), ready); !complete && !last {
+			return StoredRule{}, errUnprepared
+		}
+	}
+	stored := StoredRule{Created: len(present) == 0}
+	if stored.Created {
+		stored.Stored, err = w.insert(&d)
+	} else {
+		after := present[0]
+		after.Content, after.Tags, after.Related = next.content, next.tags, next.related
+		content := &d
+		if !changed {
+			content = nil
+		}
+		stored.Stored, err = w.update(present[0], after, content)
+	}
+	if err != nil {
+		return StoredRule{}, err
+	}
+	stored.Warnings = slices.Concat(stored.Warnings, superfluous(present))
+	return stored, w.flush()
+}
+
+// assemble cuts content into passages and takes their terms and vectors from those that are ready. It reports whether
+// all of them were.
+func assemble(content string, size int, ready map[string]passage) (passages []passage, complete bool) {
+	complete = true
+	for _, span := range text.Split(content, size) {
+		t := content[span.Start:span.End]
+		p, ok := ready[t]
+		if !ok {
+			p.indexed, complete = text.Indexed(t), false
+		}
+		p.start, p.length = span.Start, span.End-span.Start
+		passages = append(passages, p)
+	}
+	if len(passages) == 0 {
+		passages = []passage{{length: len(content), blank: true}}
+	}
+	return passages, complete
+}

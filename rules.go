@@ -1,0 +1,316 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// A rule is a memory of event type project-rule. A project has at most one of each RuleType, in whoever's collection it
+// lies; outside all projects each user has at most one general do and dont. Storing again changes that memory in place,
+// and its history tells how it came about. Whatever makes a memory a rule, or moves one, looks for another one in
+// its write transaction.
+
+// NewRule describes the rule that a project, or its user, shall have.
+type NewRule struct {
+	ProjectID   string   // the project; an unknown one is made. With neither, the rule is one for all of the user's work.
+	ProjectName string   // the same by name
+	Type        RuleType // RuleDo or RuleDont; SetTodo stores the todo
+	Content     string   // Markdown, 1 byte to 1 MiB
+
+	Tags    []string // nil keeps those that the rule has; an empty list removes them
+	Related []string // ids of visible memories to link to; nil and empty as with Tags
+
+	// ExpectedRevision makes the call fail with ErrConflict when the rule has another revision. Zero means any.
+	ExpectedRevision int
+}
+
+// StoredRule is a rule as it was stored.
+type StoredRule struct {
+	Stored
+	Created bool // there was none before
+}
+
+// MarshalJSON gives the memory's form with indexed, created and warnings.
+func (r StoredRule) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		memoryJSON
+		Indexed  bool     `json:"indexed"`
+		Created  bool     `json:"created"`
+		Warnings []string `json:"warnings,omitempty"`
+	}{r.Memory.json(), r.Indexed, r.Created, r.Warnings})
+}
+
+// Rules are the rules of a project, or the general ones of a user. Nil means that there is none.
+type Rules struct {
+	Do       *Memory  `json:"do"`
+	Dont     *Memory  `json:"dont"`
+	Todo     *Memory  `json:"todo"` // of projects only
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// SetRule stores a rule in place of the one of its type that the project, or without a project the user, has. The
+// memory keeps its id and gets a new revision. A new one goes into the collection default. The same content again makes
+// no revision.
+func (s *Store) SetRule(ctx context.Context, r NewRule) (StoredRule, error) {
+	if r.Type == RuleTodo {
+		return StoredRule{}, invalid("rule_type", "rule_type is %q, which SetTodo stores; SetRule takes %s", r.Type, oneOf(ruleTypes[:2]))
+	}
+	if err := checkRuleType(r.Type); err != nil {
+		return StoredRule{}, err
+	}
+	state, err := newRuleState(r.Content, r.Tags, r.Related)
+	if err != nil {
+		return StoredRule{}, err
+	}
+	return s.editRule(ctx, ruleEdit{
+		project: ProjectRef{ID: r.ProjectID, Name: r.ProjectName}, ruleType: r.Type, expected: r.ExpectedRevision, next: state.over,
+	})
+}
+
+func checkRuleType(t RuleType) error {
+	if t == "" {
+		return invalid("rule_type", "rule_type is empty; allowed are %s", oneOf(ruleTypes))
+	}
+	return checkEnum("rule_type", t, ruleTypes)
+}
+
+// GetRule returns the rule of a type that a project has, or for the zero ProjectRef the user's general one. ErrNotFound
+// means that there is none, or that the project cannot be seen.
+func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleType) (Memory, error) {
+	if err := cmp.Or(checkRuleType(ruleType), checkProject(project.ID, project.Name)); err != nil {
+		return Memory{}, err
+	}
+	var m Memory
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		present, err := s.presentRules(tx, sc, project, ruleType)
+		if err == nil && len(present) == 0 {
+			err = s.noRule(project, ruleType)
+		}
+		if err == nil {
+			m = present[0].Memory
+		}
+		return err
+	})
+	return m, err
+}
+
+// Rules returns the rules of a project, or for the zero ProjectRef the user's general ones, whatever their state. An
+// unknown project has none, which is no error.
+func (s *Store) Rules(ctx context.Context, project ProjectRef) (Rules, error) {
+	if err := checkProject(project.ID, project.Name); err != nil {
+		return Rules{}, err
+	}
+	var r Rules
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+		r, err = s.rules(tx, sc, project)
+		return err
+	})
+	return r, err
+}
+
+func (s *Store) rules(tx *sqlite.Tx, sc scope, project ProjectRef) (Rules, error) {
+	var r Rules
+	for _, rule := range []struct {
+		ruleType RuleType
+		into     **Memory
+	}{{RuleDo, &r.Do}, {RuleDont, &r.Dont}, {RuleTodo, &r.Todo}} {
+		present, err := s.presentRules(tx, sc, project, rule.ruleType)
+		if err != nil {
+			return Rules{}, err
+		}
+		if len(present) > 0 {
+			*rule.into = &present[0].Memory
+		}
+		r.Warnings = append(r.Warnings, superfluous(present)...)
+	}
+	return r, nil
+}
+
+// DeleteRule deletes the rule of a type that a project has, or for the zero ProjectRef the user's general one, and its
+// history. ErrNotFound means that there is none.
+func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType RuleType) error {
+	if err := cmp.Or(checkRuleType(ruleType), checkProject(project.ID, project.Name)); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		present, err := s.presentRules(tx, sc, project, ruleType)
+		if err == nil && len(present) == 0 {
+			err = s.noRule(project, ruleType)
+		}
+		if err != nil {
+			return err
+		}
+		for _, m := range present { // superfluous ones, too: they would come up in its place
+			if !m.writable {
+				return forbiddenRule(m)
+			}
+			if _, err := tx.Exec(`DELETE FROM memory WHERE id = ?`, m.row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func forbiddenRule(m storedMemory) error {
+	return newError(KindForbidden, "project_id", "project %s is shared with this user for reading only", show(cmp.Or(m.ProjectName, m.ProjectID)))
+}
+
+// presentRules returns the rule of a type that a project has, for reading: the one that counts first, then superfluous
+// ones. Without a project it is the general one, or in a view limited to a single project that project's.
+func (s *Store) presentRules(tx *sqlite.Tx, sc scope, project ProjectRef, ruleType RuleType) ([]storedMemory, error) {
+	if project == (ProjectRef{}) && len(s.access.Projects) == 1 {
+		project.ID = s.access.Projects[0]
+	}
+	var row int64
+	if project != (ProjectRef{}) {
+		p, err := findProject(tx, sc, project.ID, project.Name)
+		if err != nil || p == nil {
+			return nil, err
+		}
+		row = p.row
+	}
+	return s.rulesAt(tx, sc, row, ruleType)
+}
+
+// rulesAt returns the rules of a type in a project (0: general ones), the newest change first. There is more than one
+// only in files from before rules were unique.
+func (s *Store) rulesAt(tx *sqlite.Tx, sc scope, project int64, ruleType RuleType) ([]storedMemory, error) {
+	condition, where := `p.project_id = ?`, project
+	if project == 0 {
+		condition, where = `p.project_id IS NULL AND c.owner_id = ?`, sc.user
+	}
+	return s.loadMemories(tx, sc, `m.event_type = ? AND m.rule_type = ? AND `+condition+` ORDER BY m.updated_at DESC, m.id DESC`,
+		EventProjectRule, string(ruleType), where)
+}
+
+// superfluous says which of several rules of one type do not count.
+func superfluous(present []storedMemory) []string {
+	if len(present) < 2 {
+		return nil
+	}
+	var ids []string
+	for _, m := range present[1:] {
+		ids = append(ids, show(m.ID))
+	}
+	return []string{fmt.Sprintf("there are %d memories of rule_type %q here where there should be one; the newest, %s, counts; delete %s",
+		len(present), present[0].RuleType, show(present[0].ID), strings.Join(ids, ", "))}
+}
+
+// noRule says that there is no such rule, in the same words whether the project is unknown, invisible or has none.
+func (s *Store) noRule(project ProjectRef, ruleType RuleType) error {
+	if project == (ProjectRef{}) && len(s.access.Projects) == 1 {
+		project.ID = s.access.Projects[0]
+	}
+	what := fmt.Sprintf("no rule of rule_type %q", ruleType)
+	if ruleType == RuleTodo {
+		what = "no todo; store one with its five sections first"
+	}
+	switch {
+	case project.ID != "":
+		return newError(KindNotFound, "project_id", "project_id %s has %s", show(project.ID), what)
+	case project.Name != "":
+		return newError(KindNotFound, "project_name", "project_name %s has %s", show(project.Name), what)
+	}
+	return newError(KindNotFound, "rule_type", "there is no general rule of rule_type %q", ruleType)
+}
+
+// todoNeedsProject says so.
+func todoNeedsProject() error {
+	return invalid("project_id", "project_id and project_name are both empty; a todo belongs to a project, so one of the two is needed")
+}
+
+// addRule stores a draft that is a rule: as a new memory, or over the rule that there is. What the draft does not say
+// stays as it is.
+func (w *memoryWriter) addRule(d *draft) (Stored, error) {
+	project, err := w.project(d.projectID, d.projectName)
+	if err != nil {
+		return Stored{}, err
+	}
+	if project == 0 && d.ruleType == RuleTodo {
+		return Stored{}, todoNeedsProject()
+	}
+	present, err := w.store.rulesAt(w.tx, w.sc, project, d.ruleType)
+	if err != nil {
+		return Stored{}, err
+	}
+	if len(present) == 0 {
+		return w.insert(d)
+	}
+	before := present[0]
+	after := before
+	after.Content = d.content
+	a := before.attributes().overlaid(d.attributes)
+	if err := a.check(); err != nil {
+		return Stored{}, err
+	}
+	after.setAttributes(a)
+	stored, err := w.update(before, after, d)
+	stored.Warnings = append(stored.Warnings, superfluous(present)...)
+	if d.collection != before.Collection && d.collection != DefaultCollection {
+		stored.Warnings = append(stored.Warnings, fmt.Sprintf("this rule lies in collection %s and stays there", show(before.Collection)))
+	}
+	return stored, err
+}
+
+// overlaid returns the attributes with those of others that are set in the place of theirs. The project stays.
+func (a attributes) overlaid(others attributes) attributes {
+	a.state = cmp.Or(others.state, a.state)
+	a.importance = cmp.Or(others.importance, a.importance)
+	a.classification = cmp.Or(others.classification, a.classification)
+	if len(others.tags) > 0 {
+		a.tags = others.tags
+	}
+	if len(others.related) > 0 {
+		a.related = others.related
+	}
+	a.own = orEmpty(maps.Clone(a.own))
+	maps.Copy(a.own, others.own)
+	return a
+}
+
+// checkRule sees that a memory's new state keeps to what rules are: in one of a project's few places for rules only if
+// that is free and the caller may write there, and in that of the todo only a todo document.
+func (w *memoryWriter) checkRule(before, after storedMemory, at *place) error {
+	if after.RuleType == "" {
+		return nil
+	}
+	if after.RuleType == RuleTodo {
+		if at.project == 0 {
+			return todoNeedsProject()
+		}
+		if before.RuleType != RuleTodo || before.Content != after.Content {
+			if _, err := ParseTodo(after.Content); err != nil {
+				return err
+			}
+		}
+	}
+	if before.RuleType == after.RuleType && before.project == at.project {
+		return nil
+	}
+	if at.project != 0 { // whose people all see its rules; who has left it sees none, and makes none
+		writable, err := sqlite.Column[int64](w.tx, `SELECT 1 WHERE ? IN (`+writableBy+`)`, at.project, w.sc.user, w.sc.user)
+		if err != nil {
+			return err
+		}
+		if len(writable) == 0 {
+			return newError(KindForbidden, "rule_type", "memory %s lies in a project in which this user may not write, so it cannot become a rule there", show(before.ID))
+		}
+	}
+	present, err := w.store.rulesAt(w.tx, w.sc, at.project, after.RuleType)
+	if err != nil {
+		return err
+	}
+	present = slices.DeleteFunc(present, func(m storedMemory) bool { return m.row == before.row })
+	if len(present) == 0 {
+		return nil
+	}
+	return newError(KindConflict, "rule_type", "memory %s is the rule of rule_type %q there already; update that one, or delete it first", show(present[0].ID), after.RuleType)
+}

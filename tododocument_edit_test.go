@@ -1,0 +1,226 @@
+package souvenir
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func mustParse(t *testing.T, content string) TodoDocument {
+	t.Helper()
+	d, err := ParseTodo(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestReplacingASectionKeepsTheStyleOfTheDocument(t *testing.T) {
+	const airy, tight = "## Constitution\n\nold\n\n## Spec\n\n## Plan\n\n## Tasks\n\n## Gaps\n\nold\n", "## Constitution\nold\n## Spec\n## Plan\n## Tasks\n## Gaps"
+	windows := strings.ReplaceAll(airy, "\n", "\r\n")
+	for _, c := range []struct {
+		name, content string
+		section       Section
+		body, want    string // want: from the section's heading up to the next one
+	}{
+		{"a blank line after the heading", airy, SectionConstitution, "new", "## Constitution\n\nnew\n\n"},
+		{"blank lines around", airy, SectionConstitution, " \n\nnew\n\n\n", "## Constitution\n\nnew\n\n"},
+		{"indentation", airy, SectionConstitution, "\n    code\n\n- x", "## Constitution\n\n    code\n\n- x\n\n"},
+		{"an empty section", airy, SectionPlan, "new", "## Plan\n\nnew\n\n"},
+		{"emptied", airy, SectionConstitution, "", "## Constitution\n\n"},
+		{"the last one", airy, SectionGaps, "new", "## Gaps\n\nnew\n"},
+		{"the last one emptied", airy, SectionGaps, " ", "## Gaps\n"},
+		{"no blank line after the heading", tight, SectionConstitution, "new", "## Constitution\nnew\n\n"},
+		{"a section without any line", tight, SectionSpec, "new", "## Spec\nnew\n\n"},
+		{"the end of the document", tight, SectionGaps, "new", "## Gaps\nnew\n"},
+		{"the end of the document, nothing", tight, SectionGaps, "\n", "## Gaps"},
+		{"CR LF", windows, SectionConstitution, "new\nlines\r\nmixed", "## Constitution\r\n\r\nnew\r\nlines\r\nmixed\r\n\r\n"},
+		{"CR LF into LF", airy, SectionConstitution, "new\r\nlines\r\n", "## Constitution\n\nnew\nlines\n\n"},
+		{"CR", strings.ReplaceAll(airy, "\n", "\r"), SectionConstitution, "new\nlines", "## Constitution\r\rnew\rlines\r\r"},
+		{"its own heading", airy, SectionConstitution, "\n## constitution ##\n\nnew", "## Constitution\n\nnew\n\n"},
+		{"code", airy, SectionConstitution, "```\n## Plan\n```", "## Constitution\n\n```\n## Plan\n```\n\n"},
+		{"code that goes on to the end", airy, SectionGaps, "```\n## Plan", "## Gaps\n\n```\n## Plan\n"},
+		{"lower headings", airy, SectionConstitution, "### Plan\n#### x\n# y", "## Constitution\n\n### Plan\n#### x\n# y\n\n"},
+	} {
+		before := mustParse(t, c.content)
+		changed, warnings, err := before.replace(c.content, c.section, c.body)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		s := before.Section(c.section)
+		if want := c.content[:s.heading] + c.want + c.content[s.End:]; changed != want {
+			t.Errorf("%s: the document is %q, want %q", c.name, changed, want)
+		}
+		if (c.name == "its own heading") != (len(warnings) == 1) {
+			t.Errorf("%s: warnings %q", c.name, warnings)
+		}
+		again, _, err := mustParse(t, changed).replace(changed, c.section, c.body)
+		if err != nil || again != changed {
+			t.Errorf("%s: the same body again makes %q of %q (%v)", c.name, again, changed, err)
+		}
+	}
+}
+
+func TestABodyThatWouldBreakTheDocumentIsRefused(t *testing.T) {
+	for body, says := range map[string]string{
+		"text\n## Plan\nmore":              `line 2 is "## Plan"`,
+		"## Notes":                         `line 1 is "## Notes"`,
+		"x\n## Tasks":                      `line 2 is "## Tasks"`,
+		"## Tasks\n## Tasks":               `line 2 is "## Tasks"`,
+		"## tasks\n\n- [ ] T1\n- [x] T1 b": "lines 3 and 4 are both the task T1",
+		"a\n\n   ```sh\n## x\n``":          "line 3 begins fenced code that nothing ends",
+		"~~~\n```":                         "line 1 begins fenced code",
+	} {
+		_, _, err := mustParse(t, goodTodo).replace(goodTodo, SectionTasks, body)
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), `section "tasks"`) {
+			t.Errorf("%q gives %v, want %q", body, err, says)
+		}
+	}
+}
+
+func TestCompletingATaskChangesOneByte(t *testing.T) {
+	for id, want := range map[string]string{"T1": "- [x] T1 write", "t12": "+ [x] [T12] test", " T1 ": "- [x] T1 write", "**T12**:": "+ [x] [T12] test"} {
+		changed, task, err := mustParse(t, goodTodo).complete(goodTodo, id)
+		if err != nil || !task.Done || !strings.Contains(changed, want) || differing(goodTodo, changed) != 1 {
+			t.Errorf("completing %q gives %+v, %v", id, task, err)
+		}
+		if again, _, err := mustParse(t, changed).complete(changed, id); err != nil || again != changed {
+			t.Errorf("completing %q again: %v", id, err)
+		}
+	}
+	for _, id := range []string{"T2", "T3"} {
+		if changed, task, err := mustParse(t, goodTodo).complete(goodTodo, id); err != nil || changed != goodTodo || !task.Done {
+			t.Errorf("completing %s, which is done: %+v, %v", id, task, err)
+		}
+	}
+}
+
+// differing counts the bytes in which two texts of one length differ; -1 for another length.
+func differing(a, b string) int {
+	if len(a) != len(b) {
+		return -1
+	}
+	n := 0
+	for i := range len(a) {
+		if a[i] != b[i] {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAnUnknownTaskIsToldWhichThereAre(t *testing.T) {
+	var many strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&many, "- [ ] T%d a\n", i)
+	}
+	long := five(map[Section]string{SectionTasks: "## Tasks\n" + many.String()})
+	for _, c := range []struct{ content, id, says string }{
+		{goodTodo, "T13", "there are T12, T3, T2, T1"},
+		{goodTodo, "T", "there are T1, T2, T3, T12"},
+		{goodTodo, "T5", `task_id "T5"`}, // in code
+		{goodTodo, "T9", `task_id "T9"`}, // in another section
+		{goodTodo, "parser", "there are T1"},
+		{long, "T100", "there are T29, T28, T27, T26, T25, T24, T23, T22, T21, T20 and 20 more"},
+		{long, strings.Repeat("9", 40), "20 more"},
+		{five(nil), "T1", "there are none"},
+	} {
+		_, _, err := mustParse(t, c.content).complete(c.content, c.id)
+		var known *Error
+		if !errors.Is(err, ErrNotFound) || !errors.As(err, &known) || known.Argument != "task_id" || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("completing %q gives %v, want %q", c.id, err, c.says)
+		}
+	}
+}
+
+// FuzzTodo edits whatever parses, and sees that nothing but what was asked for changes.
+func FuzzTodo(f *testing.F) {
+	for _, seed := range []string{
+		goodTodo, strings.ReplaceAll(goodTodo, "\n", "\r\n"), five(nil), strings.TrimSpace(five(nil)), "\ufeff" + five(nil),
+		five(map[Section]string{SectionTasks: "## Tasks\r- [ ] T1\r\n~~~~\n## Gaps\n~~~~\n\t+ [X] T2", SectionGaps: "## Gaps\n```\n## Gaps"}),
+		"## Constitution\n    ```\n   ## Spec\n## Plan\n\u00a0\n## Tasks\n     ~~~\n   - [ ] T1\n  ~~~\n## Gaps",
+	} {
+		f.Add(seed, "new\n```\n## x\n```")
+		f.Add(seed, "\n\n## Tasks ##\n- [ ] T3 x\r\n\t- [x] T4\n    ```")
+	}
+	f.Fuzz(func(t *testing.T, content, body string) {
+		d, err := ParseTodo(content)
+		if err != nil {
+			if !errors.Is(err, ErrInvalid) {
+				t.Fatal(err)
+			}
+			return
+		}
+		at := d.Sections[0].heading
+		for i, s := range d.Sections {
+			if s.Section != todoSections[i] || s.heading != at || s.Start <= s.heading || s.Body != content[s.Start:s.End] ||
+				!strings.Contains(content[s.heading:s.Start], string(s.Section[1:])) {
+				t.Fatalf("section %d of %q is %+v; the one before ends at %d", i, content, s, at)
+			}
+			at = s.End
+		}
+		if at != len(content) {
+			t.Fatalf("the sections of %q end at %d", content, at)
+		}
+		for _, task := range d.Tasks {
+			checkCompletion(t, content, d, task)
+		}
+		for _, s := range d.Sections {
+			same, _, err := d.replace(content, s.Section, s.Body)
+			if err != nil || same != content {
+				t.Fatalf("the body of %s makes %q of %q: %v", s.Section, same, content, err)
+			}
+			checkReplacement(t, content, d, s, body)
+		}
+	})
+}
+
+func checkCompletion(t *testing.T, content string, d TodoDocument, task Task) {
+	t.Helper()
+	changed, done, err := d.complete(content, task.ID)
+	if err != nil || !done.Done || done.ID != task.ID {
+		t.Fatalf("completing %s of %q: %+v, %v", task.ID, content, done, err)
+	}
+	n := differing(content, changed)
+	if n != 1 && (!task.Done || n != 0) {
+		t.Fatalf("completing %s makes %q of %q", task.ID, changed, content)
+	}
+	before, total := d.Progress()
+	after, totalAfter := mustParse(t, changed).Progress()
+	if total != totalAfter || after != before+n {
+		t.Fatalf("completing %s in %q: %d of %d, then %d of %d", task.ID, content, before, total, after, totalAfter)
+	}
+}
+
+// checkReplacement sees that a section gets a body, and that all else stays byte for byte.
+func checkReplacement(t *testing.T, content string, d TodoDocument, s TodoSection, body string) {
+	t.Helper()
+	changed, _, err := d.replace(content, s.Section, body)
+	if err != nil {
+		if !errors.Is(err, ErrInvalid) {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := ParseTodo(changed)
+	if err != nil {
+		t.Fatalf("%s with the body %q makes %q of %q: %v", s.Section, body, changed, content, err)
+	}
+	for i, other := range got.Sections {
+		if was := d.Sections[i]; other.Section != s.Section && (other.Body != was.Body || content[was.heading:was.Start] != changed[other.heading:other.Start]) {
+			t.Fatalf("%s with the body %q makes %q of %q", s.Section, body, changed, content)
+		}
+	}
+	if !strings.HasPrefix(changed, content[:s.Start]) || !strings.HasSuffix(changed, content[s.End:]) {
+		t.Fatalf("%s with the body %q makes %q of %q", s.Section, body, changed, content)
+	}
+	if len(got.Tasks) != len(d.Tasks) && s.Section != SectionTasks {
+		t.Fatalf("%s with the body %q changes the tasks of %q", s.Section, body, content)
+	}
+	again, _, err := got.replace(changed, s.Section, body)
+	if err != nil || again != changed {
+		t.Fatalf("%s with the body %q makes %q of %q, and then %q (%v)", s.Section, body, changed, content, again, err)
+	}
+}
