@@ -402,7 +402,7 @@ func (v visit) adds(what string, add func(*Store, NewMemory) (Stored, error)) {
 func allVisits(t *testing.T) map[string]func(v visit) {
 	all := maps.Clone(visits)
 	for _, more := range []map[string]func(v visit){
-		projectVisits, userVisits, fileVisits, rulesVisits,
+		projectVisits, userVisits, fileVisits, rulesVisits, oauthVisits,
 	} {
 		for method, perform := range more {
 			if all[method] != nil {

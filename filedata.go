@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -315,8 +316,8 @@ func (u *upload) giveUp(ctx context.Context) {
 	if u.complete || u.row == 0 {
 		return
 	}
-	if err := u.s.removeFile(context.WithoutCancel(ctx), u.row); err != nil {
-		u.s.log.Warn("what was stored of an unfinished file could not be removed; it will be, once it counts as abandoned", "file", u.id, "error", err)
+	if err := u.s.removeAbandoned(context.WithoutCancel(ctx), u.row, math.MaxInt64); err != nil {
+		u.s.log.Warn("what was stored of an unfinished file could not be removed yet", "file", u.id, "error", err)
 	}
 }
 
@@ -343,13 +344,10 @@ func (s *Store) DeleteFile(ctx context.Context, id string) error {
 	return nil
 }
 
-// removeFile removes a file that nobody sees, in several transactions.
+// removeFile removes a leaving file, in several transactions.
 func (s *shared) removeFile(ctx context.Context, row int64) error {
 	for more := true; more; {
 		err := s.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
-			if _, err = tx.Exec(`UPDATE file SET state = 'leaving' WHERE id = ? AND state = 'arriving'`, row); err != nil {
-				return err
-			}
 			more, err = removeChunks(tx, row)
 			return err
 		})
@@ -392,7 +390,8 @@ func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, erro
 	return len(rows), nil
 }
 
-// removeAbandoned removes a file that is leaving, or arriving and still without progress.
+// removeAbandoned removes a file that is leaving, or arriving and without progress since a time. It is leaving first, so that
+// whatever keeps it from being removed now, it will be.
 func (s *shared) removeAbandoned(ctx context.Context, row, before int64) error {
 	var leaving bool
 	err := s.db.Write(ctx, func(tx *sqlite.Tx) error {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -69,15 +70,6 @@ func filesHeld(tb testing.TB, s *Store) [3]int {
 	return n
 }
 
-// alter changes the file behind the store's back.
-func alter(tb testing.TB, s *Store, statement string, args ...any) {
-	tb.Helper()
-	err := s.db.Write(context.Background(), func(tx *sqlite.Tx) error { _, err := tx.Exec(statement, args...); return err })
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
 func TestUnfinishedFilesAreNotSeenAndKeepNobodyFromWriting(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
 	looked := 0
@@ -91,8 +83,8 @@ func TestUnfinishedFilesAreNotSeenAndKeepNobodyFromWriting(t *testing.T) {
 		}
 		mustAdd(t, s, NewMemory{Content: "written meanwhile"}) // a transaction that was left open would be in its way
 		mustAddFile(t, s, NewFile{Filename: "another"}, "stored meanwhile")
-		for f := range s.Files(t.Context(), FileList{}) {
-			if err := s.DeleteFile(t.Context(), f.ID); err != nil {
+		for f, err := range s.Files(t.Context(), FileList{}) {
+			if err := errors.Join(err, s.DeleteFile(t.Context(), f.ID)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -247,7 +239,7 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alter(t, s, `UPDATE file SET state = 'leaving' WHERE uid = ?`, gone.ID)
+	mustExec(t, s, `UPDATE file SET state = 'leaving' WHERE uid = ?`, gone.ID)
 	if n, err := s.purgeFiles(t.Context(), time.Time{}); n != 1 || err != nil {
 		t.Errorf("one that is leaving: %d, %v", n, err)
 	}
@@ -296,7 +288,7 @@ func TestDamagedFilesAreNotReadAsIfTheyWereWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alter(t, s, `UPDATE file_chunk SET data = CAST(replace(data, 'xxxxxxxx', 'xxxyxxxx') AS BLOB) WHERE id = ?`, chunk(2))
+	mustExec(t, s, `UPDATE file_chunk SET data = CAST(replace(data, 'xxxxxxxx', 'xxxyxxxx') AS BLOB) WHERE id = ?`, chunk(2))
 	var b bytes.Buffer
 	n, err := r.WriteTo(&b)
 	corrupt("another byte", err, "chunk 3 of 4")
@@ -306,10 +298,10 @@ func TestDamagedFilesAreNotReadAsIfTheyWereWhole(t *testing.T) {
 	if _, err := r.ReadAt(make([]byte, 5), 3*chunkSize); err != nil {
 		t.Errorf("the chunk after it: %v", err)
 	}
-	alter(t, s, `UPDATE file_chunk SET data = x'00' WHERE id = ?`, chunk(3))
+	mustExec(t, s, `UPDATE file_chunk SET data = x'00' WHERE id = ?`, chunk(3))
 	_, err = s.OpenFile(t.Context(), f.ID)
 	corrupt("a shorter chunk", err)
-	alter(t, s, `DELETE FROM file_chunk WHERE id = ?`, chunk(1))
+	mustExec(t, s, `DELETE FROM file_chunk WHERE id = ?`, chunk(1))
 	_, err = r.ReadAt(make([]byte, 5), 2*chunkSize-1)
 	corrupt("a missing chunk", err, "chunk 2 of 4", "0 bytes")
 	_, err = s.OpenFile(t.Context(), f.ID)
@@ -421,4 +413,49 @@ func TestKilledProcessLeavesNoFile(t *testing.T) {
 func storeWithoutEnd(ctx context.Context, s *Store) error {
 	_, err := s.AddFile(ctx, NewFile{Progress: func(_ string, done, _ int) { fmt.Println(done) }}, zeroReader{})
 	return err
+}
+
+func TestFilesOfMemories(t *testing.T) {
+	now := time.Now()
+	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{Now: func() time.Time { now = now.Add(time.Second); return now }})
+	one, two, three := mustAdd(t, s, NewMemory{Content: "one"}), mustAdd(t, s, NewMemory{Content: "two"}), mustAdd(t, s, NewMemory{Content: "three"})
+	older := mustAddFile(t, s, NewFile{MemoryID: one.ID}, "older")
+	newer := mustAddFile(t, s, NewFile{MemoryID: one.ID}, "newer")
+	other := mustAddFile(t, s, NewFile{MemoryID: three.ID}, "other")
+	mustAddFile(t, s, NewFile{}, "of none")
+	filesOf := func(s *Store, memories ...Stored) (files map[string][]File) {
+		err := s.read(t.Context(), func(tx *sqlite.Tx, sc scope) error {
+			ids := map[int64]string{}
+			var rows []int64
+			for _, m := range memories {
+				row, err := sqlite.Column[int64](tx, `SELECT id FROM memory WHERE uid = ?`, m.ID)
+				if err != nil {
+					return err
+				}
+				ids[row[0]], rows = m.ID, append(rows, row[0])
+			}
+			found, err := s.filesOf(tx, sc, rows)
+			files = map[string][]File{}
+			for row, list := range found {
+				files[ids[row]] = list
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	if got, want := filesOf(s, one, two), map[string][]File{one.ID: {newer, older}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("of two memories: %+v", got)
+	}
+	if got, want := filesOf(s, two, three), map[string][]File{three.ID: {other}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("of two others: %+v", got)
+	}
+	if got := filesOf(s); len(got) != 0 {
+		t.Errorf("of none: %+v", got)
+	}
+	if got := filesOf(s.As(Access{User: "ann"}), one, two, three); len(got) != 0 {
+		t.Errorf("for a stranger: %+v", got)
+	}
 }

@@ -310,8 +310,8 @@ func loadProject(tx *sqlite.Tx, sc scope, row int64) (Project, error) {
 	return found[0], nil
 }
 
-// canonicalProjects brings a list of references, for the Projects of an Access that will be used later, to a form that
-// keeps its meaning whatever projects come into being. Each must be visible. Nil stays nil: no limit.
+// canonicalProjects brings a list of references, for the Projects of an Access that will be used later, to the form
+// OWNER/ID, which keeps its meaning whatever projects come and go. Each must be visible. Nil stays nil: no limit.
 func canonicalProjects(tx *sqlite.Tx, sc scope, argument string, refs []string) ([]string, error) {
 	if refs == nil {
 		return nil, nil
@@ -325,9 +325,10 @@ func canonicalProjects(tx *sqlite.Tx, sc scope, argument string, refs []string) 
 		if ref == "" || p == nil {
 			return nil, newError(KindNotFound, argument, "%s[%d] is %s, which is no project that can be seen here", argument, i, show(ref))
 		}
-		if !slices.Contains(canonical, p.ref()) {
-			canonical = append(canonical, p.ref())
-		}
+		canonical = append(canonical, p.owner+"/"+p.uid)
+	}
+	if len(refs) > 0 {
+		canonical = distinct(canonical)
 	}
 	return canonical, nil
 }

@@ -36,6 +36,7 @@ type shared struct {
 	users    sync.Map      // user id -> row; a deleted user's row stays
 	uses     sync.Map      // row of an MCP token -> when this handle last noted its use
 	hashing  chan struct{} // passwords being hashed
+	oauth    oauthState
 	log      *slog.Logger
 	clock    func() time.Time
 	newID    func() string

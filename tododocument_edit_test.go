@@ -3,6 +3,7 @@ package souvenir
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -175,6 +176,46 @@ func FuzzTodo(f *testing.F) {
 			checkReplacement(t, content, d, s, body)
 		}
 	})
+}
+
+func TestRandomTodosChangeOnlyWhereTheyAreEdited(t *testing.T) {
+	pieces := []string{"text", "- [ ] T%d open", "  - [x] T%d done", "```", "~~~~", "    ```", "  ```sh", "# one", "### three", "## Tasks", "    ## Plan", "", " ", "\t- [X] t%d", "---", "\u00a0", "- [ ] none"}
+	random := rand.New(rand.NewPCG(7, 8))
+	next := 0
+	some := func() string {
+		ending := []string{"\n", "\n", "\r\n", "\r"}[random.IntN(4)]
+		var b strings.Builder
+		for range random.IntN(7) {
+			piece := pieces[random.IntN(len(pieces))]
+			if strings.Contains(piece, "%d") {
+				next++
+				piece = fmt.Sprintf(piece, next)
+			}
+			b.WriteString(piece + ending)
+		}
+		return b.String()
+	}
+	valid := 0
+	for range 30_000 {
+		content := some()
+		for _, s := range todoSections {
+			content += strings.Repeat(" ", random.IntN(4)) + s.Heading() + "\n" + some()
+		}
+		d, err := ParseTodo(content)
+		if err != nil {
+			continue
+		}
+		valid++
+		for _, task := range d.Tasks {
+			checkCompletion(t, content, d, task)
+		}
+		for _, s := range d.Sections {
+			checkReplacement(t, content, d, s, some())
+		}
+	}
+	if valid < 1000 {
+		t.Errorf("only %d of the documents are any", valid)
+	}
 }
 
 func checkCompletion(t *testing.T, content string, d TodoDocument, task Task) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ func mustAddToken(t *testing.T, s *Store, n NewToken) AddedToken {
 	return added
 }
 
-func mustExec(t *testing.T, s *Store, statement string, args ...any) {
+func mustExec(t testing.TB, s *Store, statement string, args ...any) {
 	t.Helper()
 	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
 		_, err := tx.Exec(statement, args...)
@@ -104,7 +105,7 @@ func TestCheckingATokenNeverWaitsForAnotherProcessesWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	s, other := openWords(t, path, Options{}), openWords(t, path, Options{})
 	added := mustAddToken(t, s, NewToken{Name: "x"})
-	holding, release, released := make(chan struct{}), make(chan struct{}), make(chan error)
+	holding, release, released := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		released <- other.db.Write(context.WithoutCancel(t.Context()), func(tx *sqlite.Tx) error {
 			_, err := tx.Exec(`UPDATE setting SET value = value`)
@@ -114,14 +115,16 @@ func TestCheckingATokenNeverWaitsForAnotherProcessesWrite(t *testing.T) {
 		})
 	}()
 	<-holding
+	letGo := sync.OnceFunc(func() { close(release) })
+	defer letGo()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
 	for range 100 { // if each of them waited, even for a quarter of a second, the deadline would pass
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
 		if _, err := s.CheckToken(ctx, added.Value); err != nil {
 			t.Fatalf("while another writes: %v", err)
 		}
 	}
-	close(release)
+	letGo()
 	if err := <-released; err != nil {
 		t.Fatal(err)
 	}

@@ -168,7 +168,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 		return Stored{}, err
 	}
 	recontent := content != nil && (after.Content != before.Content || content.vector != nil)
-	if !recontent && reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) {
+	if !recontent && at.partition == before.partition && reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) {
 		indexed, err := w.indexed(before.row)
 		return Stored{Memory: before.Memory, Indexed: indexed}, err
 	}
@@ -223,7 +223,10 @@ func (w *memoryWriter) indexed(memory int64) (bool, error) {
 // placeOf returns where the memory goes: where it is, or into its collection's partition of another project.
 func (w *memoryWriter) placeOf(before, after storedMemory) (*place, error) {
 	project := before.project
-	if after.ProjectID != before.ProjectID || after.ProjectName != before.ProjectName {
+	// What the memory shows of its project, given back in whole or in part, is no move: another project may be named alike.
+	sameID := after.ProjectID == before.ProjectID || after.ProjectID == "" && after.ProjectName != ""
+	sameName := after.ProjectName == before.ProjectName || after.ProjectName == "" && after.ProjectID != ""
+	if !sameID || !sameName {
 		if before.Owner != w.store.access.User {
 			return nil, newError(KindForbidden, "project_id", "memory %s belongs to %s; only its owner can move it to another project", show(before.ID), show(before.Owner))
 		}

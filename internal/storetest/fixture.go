@@ -22,6 +22,8 @@ type fixture struct {
 	store  *souvenir.Store // writes go through this one
 	reader *souvenir.Store // reads go through this one: the same, or another handle on the same store
 
+	operator *souvenir.Store // the first handle, which stays itself when the fixture is another view
+
 	clock    *Clock
 	ids      *IDs
 	embedder *Switch
@@ -31,7 +33,7 @@ type fixture struct {
 func newFixture(t *testing.T, open Open, twoHandles bool) *fixture {
 	f := &fixture{T: t, ctx: t.Context(), clock: &Clock{}, ids: &IDs{}, embedder: NewSwitch(Words{}), open: open}
 	f.store = f.handle(f.embedder)
-	f.reader = f.store
+	f.reader, f.operator = f.store, f.store
 	if twoHandles {
 		f.reader = f.handle(f.embedder)
 	}
@@ -54,7 +56,7 @@ func (f *fixture) reopen(e souvenir.Embedder) {
 	twoHandles := f.reader != f.store
 	f.close()
 	f.store = f.handle(e)
-	f.reader = f.store
+	f.reader, f.operator = f.store, f.store
 	if twoHandles {
 		f.reader = f.handle(e)
 	}

@@ -119,33 +119,33 @@ func (f *fixture) identities(user string) []souvenir.Identity {
 	return all
 }
 
-const issuer = "https://id.example"
+const provider = "https://id.example"
 
 func identitiesLinked(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
 	same(f, "none", f.identities("ann"), nil)
-	linked := f.link(souvenir.NewIdentity{User: "Ann", Issuer: issuer, Subject: "248289761001", Email: "ann@id.example"})
-	f.equal("linked", linked, souvenir.Identity{Issuer: issuer, Subject: "248289761001", Email: "ann@id.example", CreatedAt: f.clock.Now()})
-	u, err := f.reader.UserByIdentity(f.ctx, issuer, "248289761001")
+	linked := f.link(souvenir.NewIdentity{User: "Ann", Issuer: provider, Subject: "248289761001", Email: "ann@id.example"})
+	f.equal("linked", linked, souvenir.Identity{Issuer: provider, Subject: "248289761001", Email: "ann@id.example", CreatedAt: f.clock.Now()})
+	u, err := f.reader.UserByIdentity(f.ctx, provider, "248289761001")
 	f.check("UserByIdentity", err)
 	f.equal("the user", u, ann)
 	linked.Email = "new@id.example"
-	f.equal("linked again", f.link(souvenir.NewIdentity{User: ann.ID, Issuer: issuer, Subject: "248289761001", Email: "new@id.example"}), linked)
+	f.equal("linked again", f.link(souvenir.NewIdentity{User: ann.ID, Issuer: provider, Subject: "248289761001", Email: "new@id.example"}), linked)
 	f.equal("listed", f.identities("ann"), []souvenir.Identity{linked})
-	for _, i := range [][2]string{{issuer, "248289761002"}, {issuer + "/", "248289761001"}, {"HTTPS://id.example", "248289761001"}, {issuer, "%"}} {
+	for _, i := range [][2]string{{provider, "248289761002"}, {provider + "/", "248289761001"}, {"HTTPS://id.example", "248289761001"}, {provider, "%"}} {
 		_, err := f.reader.UserByIdentity(f.ctx, i[0], i[1])
 		f.failsAt("UserByIdentity of another", err, souvenir.ErrNotFound, "subject")
 	}
-	f.check("UnlinkIdentity", f.store.UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: "ann", Issuer: issuer, Subject: "248289761001"}))
-	_, err = f.reader.UserByIdentity(f.ctx, issuer, "248289761001")
+	f.check("UnlinkIdentity", f.store.UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: "ann", Issuer: provider, Subject: "248289761001"}))
+	_, err = f.reader.UserByIdentity(f.ctx, provider, "248289761001")
 	f.fails("UserByIdentity after it", err, souvenir.ErrNotFound)
 }
 
 func identitiesTaken(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "annabel"})
 	ben := f.addUser(souvenir.NewUser{Name: "ben"})
-	f.link(souvenir.NewIdentity{User: "annabel", Issuer: issuer, Subject: "1"})
-	_, err := f.store.As(souvenir.Access{User: ben.ID}).LinkIdentity(f.ctx, souvenir.NewIdentity{Issuer: issuer, Subject: "1", Email: "ben@id.example"})
+	f.link(souvenir.NewIdentity{User: "annabel", Issuer: provider, Subject: "1"})
+	_, err := f.store.As(souvenir.Access{User: ben.ID}).LinkIdentity(f.ctx, souvenir.NewIdentity{Issuer: provider, Subject: "1", Email: "ben@id.example"})
 	f.failsAt("LinkIdentity of another's", err, souvenir.ErrConflict, "subject")
 	if err != nil && strings.Contains(err.Error(), "annabel") {
 		f.Errorf("the error names whose it is: %v", err)
@@ -156,23 +156,23 @@ func identitiesTaken(f *fixture) {
 
 func identitiesOwn(f *fixture) {
 	ann, ben := f.addUser(souvenir.NewUser{Name: "Ann"}), f.addUser(souvenir.NewUser{Name: "ben"})
-	f.link(souvenir.NewIdentity{User: "ben", Issuer: issuer, Subject: "ben"})
+	f.link(souvenir.NewIdentity{User: "ben", Issuer: provider, Subject: "ben"})
 	hers := f.store.As(souvenir.Access{User: ann.ID})
 	for i, user := range []string{"", ann.ID, "ann"} {
-		_, err := hers.LinkIdentity(f.ctx, souvenir.NewIdentity{User: user, Issuer: issuer, Subject: strings.Repeat("s", i+1)})
+		_, err := hers.LinkIdentity(f.ctx, souvenir.NewIdentity{User: user, Issuer: provider, Subject: strings.Repeat("s", i+1)})
 		f.check("LinkIdentity of oneself", err)
 		all, err := hers.Identities(f.ctx, user)
 		f.check("Identities of oneself", err)
 		f.equal("identities", len(all), i+1)
 	}
 	for _, user := range []string{"ben", ben.ID, "nobody"} {
-		_, err := hers.LinkIdentity(f.ctx, souvenir.NewIdentity{User: user, Issuer: issuer, Subject: "x"})
+		_, err := hers.LinkIdentity(f.ctx, souvenir.NewIdentity{User: user, Issuer: provider, Subject: "x"})
 		f.failsAt("LinkIdentity for another", err, souvenir.ErrForbidden, "user")
 		_, err = hers.Identities(f.ctx, user)
 		f.failsAt("Identities of another", err, souvenir.ErrForbidden, "user")
-		f.failsAt("UnlinkIdentity of another", hers.UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: user, Issuer: issuer, Subject: "ben"}), souvenir.ErrForbidden, "user")
+		f.failsAt("UnlinkIdentity of another", hers.UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: user, Issuer: provider, Subject: "ben"}), souvenir.ErrForbidden, "user")
 	}
-	f.failsAt("UnlinkIdentity of another's", hers.UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{Issuer: issuer, Subject: "ben"}), souvenir.ErrNotFound, "subject")
+	f.failsAt("UnlinkIdentity of another's", hers.UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{Issuer: provider, Subject: "ben"}), souvenir.ErrNotFound, "subject")
 	f.equal("his", len(f.identities("ben")), 1)
 }
 
@@ -180,10 +180,10 @@ func identitiesLast(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
 	hers := f.store.As(souvenir.Access{User: ann.ID})
 	for _, subject := range []string{"1", "2"} {
-		f.link(souvenir.NewIdentity{User: "ann", Issuer: issuer, Subject: subject})
+		f.link(souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: subject})
 	}
 	unlink := func(s *souvenir.Store, subject string) error {
-		return s.UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: "ann", Issuer: issuer, Subject: subject})
+		return s.UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: "ann", Issuer: provider, Subject: subject})
 	}
 	f.check("the first of two", unlink(hers, "1"))
 	f.failsAt("the last one", unlink(hers, "2"), souvenir.ErrConflict, "subject", "only way")
@@ -191,7 +191,7 @@ func identitiesLast(f *fixture) {
 	f.check("ChangePassword", hers.ChangePassword(f.ctx, souvenir.ChangePassword{New: password}))
 	f.check("the last one beside a password", unlink(hers, "2"))
 	f.updateUser("ann", souvenir.UpdateUser{Password: pointer("")})
-	f.link(souvenir.NewIdentity{User: "ann", Issuer: issuer, Subject: "3"})
+	f.link(souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: "3"})
 	f.check("the last one, by the operator", unlink(f.store, "3"))
 }
 
@@ -203,22 +203,22 @@ func identitiesRefused(f *fixture) {
 		argument string
 	}{
 		{souvenir.NewIdentity{User: "ann", Subject: "1"}, souvenir.ErrInvalid, "issuer"},
-		{souvenir.NewIdentity{User: "ann", Issuer: issuer}, souvenir.ErrInvalid, "subject"},
+		{souvenir.NewIdentity{User: "ann", Issuer: provider}, souvenir.ErrInvalid, "subject"},
 		{souvenir.NewIdentity{User: "ann", Issuer: strings.Repeat("x", 513), Subject: "1"}, souvenir.ErrTooLarge, "issuer"},
-		{souvenir.NewIdentity{User: "ann", Issuer: issuer, Subject: strings.Repeat("x", 256)}, souvenir.ErrTooLarge, "subject"},
-		{souvenir.NewIdentity{User: "ann", Issuer: issuer, Subject: "a\x00"}, souvenir.ErrInvalid, "subject"},
-		{souvenir.NewIdentity{User: "ann", Issuer: issuer, Subject: "1", Email: "x"}, souvenir.ErrInvalid, "email"},
-		{souvenir.NewIdentity{User: "nobody", Issuer: issuer, Subject: "1"}, souvenir.ErrNotFound, "user"},
-		{souvenir.NewIdentity{Issuer: issuer, Subject: "1"}, souvenir.ErrConflict, "user"}, // the local user has no account
+		{souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: strings.Repeat("x", 256)}, souvenir.ErrTooLarge, "subject"},
+		{souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: "a\x00"}, souvenir.ErrInvalid, "subject"},
+		{souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: "1", Email: "x"}, souvenir.ErrInvalid, "email"},
+		{souvenir.NewIdentity{User: "nobody", Issuer: provider, Subject: "1"}, souvenir.ErrNotFound, "user"},
+		{souvenir.NewIdentity{Issuer: provider, Subject: "1"}, souvenir.ErrConflict, "user"}, // the local user has no account
 	} {
 		_, err := f.store.LinkIdentity(f.ctx, c.identity)
 		f.failsAt("LinkIdentity "+brief(c.identity), err, c.kind, c.argument)
 	}
 	_, err := f.reader.UserByIdentity(f.ctx, "", "1")
 	f.failsAt("UserByIdentity", err, souvenir.ErrInvalid, "issuer")
-	f.failsAt("UnlinkIdentity", f.store.UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: "ann", Issuer: issuer}), souvenir.ErrInvalid, "subject")
+	f.failsAt("UnlinkIdentity", f.store.UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: "ann", Issuer: provider}), souvenir.ErrInvalid, "subject")
 	for i := range 33 {
-		_, err := f.store.LinkIdentity(f.ctx, souvenir.NewIdentity{User: "ann", Issuer: issuer, Subject: strings.Repeat("s", i+1)})
+		_, err := f.store.LinkIdentity(f.ctx, souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: strings.Repeat("s", i+1)})
 		if i == 32 {
 			f.failsAt("one identity too many", err, souvenir.ErrTooLarge, "user", "32")
 		} else {

@@ -240,8 +240,11 @@ func sharingRoles(f *fixture) {
 	}
 	f.equal("the name that a member gave it", p.reader.project(apollo.ID).Name, "changed")
 	p.owner.add(souvenir.NewMemory{Content: "x", ProjectID: "secret"})
-	_, err := p.coOwner.store.UpdateProject(f.ctx, apollo, souvenir.UpdateProject{Name: new("secret")})
-	f.check("a member learns nothing of the owner's other names", err)
+	p.coOwner.addProject(souvenir.NewProject{ID: "mine"})
+	for _, name := range []string{"secret", "mine"} {
+		_, err := p.coOwner.store.UpdateProject(f.ctx, apollo, souvenir.UpdateProject{Name: &name})
+		f.check("a member gives it a name that another project of an owner has", err)
+	}
 }
 
 func sharingWriter(f *fixture) {
@@ -337,6 +340,7 @@ func sharingRemoval(f *fixture) {
 	f.equal("guessed at", p.writer.search(souvenir.Query{Filter: souvenir.Filter{"project_name": souvenir.Condition{AtLeast: "b"}}}).Total, 0)
 	f.equal("found by what is known", p.writer.search(souvenir.Query{Filter: souvenir.Filter{"project_name": "apollo"}}).Total, 1)
 	f.equal("changed in nothing", p.writer.patch(mine.ID, map[string]any{"project_id": "apollo"}).Revision, 1)
+	same(f, "projects after that", p.writer.projects(), nil)
 	f.equal("changed", p.writer.patch(mine.ID, map[string]any{"state": "done"}).ProjectName, "apollo")
 	f.equal("what the others see of it", p.reader.get(mine.ID).ProjectName, "merger")
 	f.equal("taken out", p.writer.patch(mine.ID, map[string]any{"project_id": nil, "project_name": nil}).ProjectID, "")
@@ -401,6 +405,15 @@ func sharingNames(f *fixture) {
 	f.same("her own comes first", contents(rita.search(souvenir.Query{ProjectID: "apollo"})), "of rita")
 	f.same("her own comes first in the list, too", rita.projects(), "rita/apollo", "ben/apollo", "olga/apollo")
 	f.equal("another's, still", rita.project("olga/apollo").Owner, "olga")
+
+	m := rita.add(souvenir.NewMemory{Content: "between the two", ProjectID: "olga/apollo"})
+	for _, as := range []map[string]any{{"project_id": "apollo"}, {"project_name": "Apollo"}, {"project_id": "apollo", "project_name": "Apollo"}} {
+		f.equal("given as it is shown: "+toJSON(as), rita.patch(m.ID, as).Revision, 1)
+	}
+	f.equal("moved to one that is named alike", rita.patch(m.ID, map[string]any{"project_id": "rita/apollo"}).Revision, 2)
+	_, err := olga.reader.GetMemory(f.ctx, m.ID)
+	f.fails("GetMemory of what has left", err, souvenir.ErrNotFound)
+	f.equal("in its new project", rita.search(souvenir.Query{ProjectID: "apollo"}).Total, 2)
 }
 
 func sharingLimited(f *fixture) {

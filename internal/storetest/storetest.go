@@ -84,6 +84,10 @@ func concepts() []concept {
 		identities(),
 		tokens(),
 		preferences(),
+		oauthClients(),
+		oauthCodes(),
+		oauthRefresh(),
+		accessTokens(),
 		concurrency(),
 		lifecycle(),
 	}

@@ -13,9 +13,11 @@ CREATE TABLE oauth_client (
 	created_at    INTEGER NOT NULL,
 	updated_at    INTEGER NOT NULL,
 	expires_at    INTEGER,       -- of kind document: when it is to be fetched again
-	disabled_at   INTEGER
+	used_at       INTEGER,       -- when a user first consented to it; NULL: nobody has yet
+	disabled_at   INTEGER        -- for good
 ) STRICT;
 CREATE INDEX oauth_client_owner ON oauth_client (owner_id);
+CREATE INDEX oauth_client_kind ON oauth_client (kind, updated_at);
 
 -- What a user allowed a client. Each consent is a grant of its own; its codes and tokens live and end with it.
 CREATE TABLE oauth_grant (
@@ -27,7 +29,7 @@ CREATE TABLE oauth_grant (
 	projects     TEXT,          -- JSON list of references; NULL: all
 	resource     TEXT NOT NULL, -- RFC 8707, canonical; '': none was named
 	created_at   INTEGER NOT NULL,
-	last_used_at INTEGER,
+	last_used_at INTEGER,       -- when tokens were last given out; NULL: its code has not come back yet
 	revoked_at   INTEGER
 ) STRICT;
 CREATE INDEX oauth_grant_user ON oauth_grant (user_id);
@@ -43,6 +45,7 @@ CREATE TABLE oauth_code (
 	used_at      INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX oauth_code_grant ON oauth_code (grant_id);
+CREATE INDEX oauth_code_expires ON oauth_code (expires_at);
 
 -- Refresh tokens. Access tokens are JWTs and not stored; they are checked against their grant.
 CREATE TABLE oauth_token (
@@ -53,12 +56,14 @@ CREATE TABLE oauth_token (
 	rotated_at INTEGER -- when another one took its place
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX oauth_token_grant ON oauth_token (grant_id);
+CREATE INDEX oauth_token_expires ON oauth_token (expires_at);
 
 CREATE TABLE signing_key (
 	id          INTEGER PRIMARY KEY,
 	kid         TEXT NOT NULL UNIQUE,
 	algorithm   TEXT NOT NULL,
-	private_key BLOB NOT NULL,
+	private_key BLOB NOT NULL, -- of Ed25519: the seed
 	created_at  INTEGER NOT NULL,
 	retired_at  INTEGER -- signs no more, and is kept until what it signed has expired
 ) STRICT;
+CREATE UNIQUE INDEX signing_key_current ON signing_key (algorithm) WHERE retired_at IS NULL;

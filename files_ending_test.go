@@ -1,0 +1,176 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// How calls about files end before they are through.
+
+// fileCalls are calls of every method that works on files, with arguments that are right.
+func fileCalls(s *Store, id string) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"AddFile": func(ctx context.Context) error {
+			_, err := s.AddFile(ctx, NewFile{}, strings.NewReader("content"))
+			return err
+		},
+		"DeleteFile": func(ctx context.Context) error { return s.DeleteFile(ctx, id) },
+		"Files": func(ctx context.Context) error {
+			for _, err := range s.Files(ctx, FileList{}) {
+				return err
+			}
+			return nil
+		},
+		"GetFile":  func(ctx context.Context) error { _, err := s.GetFile(ctx, id); return err },
+		"OpenFile": func(ctx context.Context) error { _, err := s.OpenFile(ctx, id); return err },
+		"UpdateFile": func(ctx context.Context) error {
+			_, err := s.UpdateFile(ctx, id, UpdateFile{Description: content("changed")})
+			return err
+		},
+	}
+}
+
+func TestFileCallsEndWithTheirContext(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
+	f := mustAddFile(t, s, NewFile{}, "content")
+	before := rowsOf(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, call := range fileCalls(s, f.ID) {
+		if err := call(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s gives %v", name, err)
+		}
+	}
+	if rowsOf(t, s) != before {
+		t.Error("a cancelled call left something behind")
+	}
+}
+
+func TestFileCallsOfAClosedStore(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
+	f := mustAddFile(t, s, NewFile{}, "content")
+	r, err := s.OpenFile(t.Context(), f.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.AddFile(t.Context(), NewFile{}, io.MultiReader(zeros(5<<20), hook(func() { s.Close() }), zeros(5<<20)))
+	if !errors.Is(err, ErrClosed) {
+		t.Errorf("a file that arrives while the store is closed: %v", err)
+	}
+	for name, call := range fileCalls(s, f.ID) {
+		if err := call(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("%s gives %v", name, err)
+		}
+	}
+	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, ErrClosed) {
+		t.Errorf("reading gives %v", err)
+	}
+	if _, err := s.purgeFiles(t.Context(), s.clock()); !errors.Is(err, ErrClosed) {
+		t.Errorf("purging gives %v", err)
+	}
+}
+
+func TestFileCallsOfAReadOnlyStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "files.db")
+	f := mustAddFile(t, openWords(t, path, Options{}), NewFile{}, "content")
+	s := openWords(t, path, Options{ReadOnly: true})
+	writes := map[string]bool{"AddFile": true, "DeleteFile": true, "UpdateFile": true}
+	for name, call := range fileCalls(s, f.ID) {
+		if err := call(t.Context()); writes[name] && !errors.Is(err, ErrReadOnly) || !writes[name] && err != nil {
+			t.Errorf("%s gives %v", name, err)
+		}
+	}
+}
+
+func TestFilesOnAFullDisk(t *testing.T) {
+	s, room := openWithFewPages(t)
+	_, err := s.AddFile(t.Context(), NewFile{}, zeros(9<<20))
+	if !errors.Is(err, ErrFull) || filesHeld(t, s) != [3]int{} {
+		t.Errorf("on a full disk: %v; there is %v", err, filesHeld(t, s))
+	}
+	room()
+	mustAddFile(t, s, NewFile{}, strings.Repeat("x", 9<<20))
+}
+
+// A memory may go, or become another's, while a file for it arrives.
+func TestMemoryThatIsDeletedWhileItsFileArrives(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
+	for _, size := range []int64{10, 9 << 20} {
+		m := mustAdd(t, s, NewMemory{Content: "soon gone"})
+		remove := hook(func() {
+			if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+				t.Error(err)
+			}
+		})
+		_, err := s.AddFile(t.Context(), NewFile{MemoryID: m.ID}, io.MultiReader(zeros(size), remove))
+		if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), m.ID) || filesHeld(t, s) != [3]int{} {
+			t.Errorf("with %d bytes: %v; there is %v", size, err, filesHeld(t, s))
+		}
+	}
+}
+
+// What cannot be removed at once is said, and left to purgeFiles.
+func TestRowsOfFilesThatAreDamaged(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
+	m := mustAdd(t, s, NewMemory{Content: "x"})
+	f := mustAddFile(t, s, NewFile{MemoryID: m.ID}, "content")
+	mustExec(t, s, `ALTER TABLE file_chunk RENAME TO elsewhere`)
+	for _, name := range []string{"AddFile", "DeleteFile", "OpenFile"} {
+		if err := fileCalls(s, f.ID)[name](t.Context()); !errors.Is(err, ErrInternal) {
+			t.Errorf("without chunks, %s gives %v", name, err)
+		}
+	}
+	mustExec(t, s, `ALTER TABLE elsewhere RENAME TO file_chunk`)
+	mustExec(t, s, `ALTER TABLE file_tag RENAME TO elsewhere`)
+	for _, name := range []string{"AddFile", "UpdateFile", "GetFile"} {
+		if err := fileCalls(s, f.ID)[name](t.Context()); !errors.Is(err, ErrInternal) {
+			t.Errorf("without tags, %s gives %v", name, err)
+		}
+	}
+	mustExec(t, s, `ALTER TABLE elsewhere RENAME TO file_tag`)
+	if f, err := s.GetFile(t.Context(), f.ID); err != nil || f.MemoryID != m.ID || filesHeld(t, s) != [3]int{1, 1, 0} {
+		t.Errorf("after all of it: %+v, %v; there is %v", f, err, filesHeld(t, s))
+	}
+}
+
+// When the bytes cannot be removed, the file is gone all the same, and they are removed later.
+func TestBytesThatCannotBeRemovedAreLeftToPurge(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
+	f := mustAddFile(t, s, NewFile{}, strings.Repeat("x", (deleteBatch+3)*chunkSize))
+	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		return tx.ExecScript(fmt.Sprintf(`CREATE TRIGGER stuck BEFORE DELETE ON file_chunk WHEN OLD.id & 0xffffff >= %d OR OLD.id >> %d > 1
+			BEGIN SELECT raise(ABORT, 'stuck'); END;`, deleteBatch, chunkBits))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteFile(t.Context(), f.ID); err != nil {
+		t.Error(err)
+	}
+	if names := fileNames(t, s, FileList{}); len(names) != 0 {
+		t.Errorf("still there: %v", names)
+	}
+	if _, err := s.AddFile(t.Context(), NewFile{Size: 6 << 20}, zeros(5<<20)); !errors.Is(err, ErrInvalid) {
+		t.Errorf("too short a file: %v", err)
+	}
+	if n, err := s.purgeFiles(t.Context(), s.clock()); n != 0 || err == nil {
+		t.Errorf("%d purged, %v", n, err)
+	}
+	if held := filesHeld(t, s); held != [3]int{2, 3 + 16, 0} {
+		t.Errorf("the store holds %v", held)
+	}
+	mustExec(t, s, `DROP TRIGGER stuck`)
+	if n, err := s.purgeFiles(t.Context(), s.clock()); n != 2 || err != nil {
+		t.Errorf("%d purged, %v", n, err)
+	}
+	if held := filesHeld(t, s); held != [3]int{} {
+		t.Errorf("the store holds %v", held)
+	}
+}

@@ -1,0 +1,520 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// Client is an OAuth client: a program that may ask users to let it in.
+type Client struct {
+	ID       string // client_id
+	Kind     ClientKind
+	Owner    string // user id of who made it; empty unless it is of kind ClientAdmin
+	Metadata ClientRegistration
+	Active   bool // false: deactivated, for good
+
+	CreatedAt time.Time
+	UpdatedAt time.Time
+	ExpiresAt time.Time // of kind ClientDocument: when its document is to be fetched again; else zero
+}
+
+// ClientKind says how a client came to be known.
+type ClientKind string
+
+// The values of [ClientKind].
+const (
+	ClientAdmin      ClientKind = "admin"      // a user made it, with AddClient
+	ClientRegistered ClientKind = "registered" // it registered itself (RFC 7591)
+	ClientDocument   ClientKind = "document"   // its client_id is the URL of a client id metadata document
+)
+
+// MarshalJSON gives client_id, name, redirect_uris, token_endpoint_auth_method, kind, owner, active, created_at and updated_at.
+func (c Client) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		ID           string     `json:"client_id"`
+		Name         string     `json:"name"`
+		RedirectURIs []string   `json:"redirect_uris"`
+		AuthMethod   string     `json:"token_endpoint_auth_method"`
+		Kind         ClientKind `json:"kind"`
+		Owner        string     `json:"owner,omitempty"`
+		Active       bool       `json:"active"`
+		CreatedAt    time.Time  `json:"created_at"`
+		UpdatedAt    time.Time  `json:"updated_at"`
+	}{c.ID, c.Metadata.ClientName, c.Metadata.RedirectURIs, c.Metadata.TokenEndpointAuthMethod, c.Kind, c.Owner, c.Active, c.CreatedAt, c.UpdatedAt})
+}
+
+// RegisteredClient is a client with its secret, which is told this once and kept as a hash only.
+type RegisteredClient struct {
+	Client
+	Secret string // empty with AuthNone
+}
+
+// MarshalJSON gives the response of RFC 7591, section 3.2.1: all metadata, client_id, client_id_issued_at, and, with a
+// secret, client_secret and client_secret_expires_at, which is 0: it does not expire. A client that a user made has its
+// name as name, too.
+func (c RegisteredClient) MarshalJSON() ([]byte, error) {
+	object := c.Metadata.object()
+	object["client_id"] = c.ID
+	object["client_id_issued_at"] = c.CreatedAt.Unix()
+	if c.Secret != "" {
+		object["client_secret"] = c.Secret
+		object["client_secret_expires_at"] = 0
+	}
+	if c.Kind == ClientAdmin {
+		object["name"] = c.Metadata.ClientName
+		object["active"] = c.Active
+	}
+	return json.Marshal(object)
+}
+
+// maxClients is how many clients may have made themselves known, by registration or document.
+const maxClients = 100_000
+
+// RegisterClient registers a client that nobody has to know beforehand (RFC 7591). Metadata that cannot be stored is ErrInvalid
+// or ErrTooLarge with the code invalid_client_metadata or invalid_redirect_uri. A client to which nobody consents within
+// a day is forgotten. Only for the operator's store.
+func (s *Store) RegisterClient(ctx context.Context, r ClientRegistration) (RegisteredClient, error) {
+	if err := s.checkOperator("RegisterClient"); err != nil {
+		return RegisteredClient{}, err
+	}
+	r, err := r.checked(ClientRegistered)
+	if err != nil {
+		return RegisteredClient{}, err
+	}
+	c := storedClient{Client: Client{ID: newIdentifier(), Kind: ClientRegistered, Metadata: r}}
+	secret := newSecret()
+	if r.TokenEndpointAuthMethod == AuthNone {
+		secret = ""
+	}
+	err = s.operate(ctx, func(tx *sqlite.Tx) error {
+		if err := s.purgeNowAndThen(tx); err != nil {
+			return err
+		}
+		if err := s.checkRoomForClient(tx); err != nil {
+			return err
+		}
+		return s.insertClient(tx, &c, secret)
+	})
+	if err != nil {
+		return RegisteredClient{}, err
+	}
+	return RegisteredClient{Client: c.Client, Secret: secret}, nil
+}
+
+// checkRoomForClient keeps strangers from filling the file.
+func (s *Store) checkRoomForClient(tx *sqlite.Tx) error {
+	count := func() (n int, err error) {
+		err = tx.QueryRow(`SELECT count(*) FROM oauth_client WHERE kind IN ('registered', 'document')`).Scan(&n)
+		return n, err
+	}
+	n, err := count()
+	if err == nil && n >= maxClients {
+		if err = purgeOAuth(tx, s.now()); err == nil {
+			n, err = count()
+		}
+	}
+	if err == nil && n >= maxClients {
+		return oauthError(KindTooLarge, OAuthUnavailable, "", "%d clients have registered themselves, and more are not allowed; unused ones are forgotten after a day", n)
+	}
+	return err
+}
+
+// NewClient describes a client that a user makes. Only RedirectURIs are needed.
+type NewClient struct {
+	ID           string   // client_id: 1 to 128 characters of printable ASCII without spaces, unique; empty: a random one
+	Secret       string   // 1 to 256 such characters; empty: a random one
+	Name         string   // what people are shown, at most 200 characters; empty: the ID
+	RedirectURIs []string // 1 to 20 that CheckRedirectURI allows
+	AuthMethod   string   // empty means AuthSecretBasic
+}
+
+// AddClient makes a client of the view's user. An ID that is taken is ErrConflict.
+func (s *Store) AddClient(ctx context.Context, n NewClient) (RegisteredClient, error) {
+	if err := s.checkAccount("AddClient"); err != nil {
+		return RegisteredClient{}, err
+	}
+	n.ID = cmp.Or(n.ID, newIdentifier())
+	if err := n.check(); err != nil {
+		return RegisteredClient{}, err
+	}
+	r, err := ClientRegistration{RedirectURIs: n.RedirectURIs, ClientName: cmp.Or(n.Name, n.ID), TokenEndpointAuthMethod: n.AuthMethod}.checked(ClientAdmin)
+	if err != nil {
+		return RegisteredClient{}, err
+	}
+	secret := cmp.Or(n.Secret, newSecret())
+	if r.TokenEndpointAuthMethod == AuthNone {
+		secret = ""
+	}
+	var c storedClient
+	err = s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		c = storedClient{Client: Client{ID: n.ID, Kind: ClientAdmin, Owner: s.access.User, Metadata: r}, owner: &sc.user}
+		return s.insertClient(tx, &c, secret)
+	})
+	if err != nil {
+		return RegisteredClient{}, err
+	}
+	return RegisteredClient{Client: c.Client, Secret: secret}, nil
+}
+
+func (n NewClient) check() error {
+	if err := checkVisibleASCII("client_id", n.ID, maxName); err != nil {
+		return err
+	}
+	if scheme, _, found := strings.Cut(strings.ToLower(n.ID), ":"); found && (scheme == "https" || scheme == "http") {
+		return invalid("client_id", "client_id is %s; a URL stands for the client whose document lies there, so choose another one", show(n.ID))
+	}
+	switch {
+	case n.Secret == "":
+		return nil
+	case n.AuthMethod == AuthNone:
+		return invalid("client_secret", "client_secret is given for a client that authenticates itself with none; leave one of the two out")
+	}
+	return checkVisibleASCII("client_secret", n.Secret, 256)
+}
+
+// checkVisibleASCII checks what goes through forms, headers and paths. The value of a secret is not repeated.
+func checkVisibleASCII(argument, value string, most int) error {
+	if len(value) > most {
+		return newError(KindTooLarge, argument, "%s is %d characters long; at most %d are allowed", argument, len(value), most)
+	}
+	for i := range len(value) {
+		if value[i] <= ' ' || value[i] > '~' {
+			return invalid(argument, "%s has the byte 0x%02x at offset %d; letters, digits and signs of ASCII without spaces are allowed", argument, value[i], i)
+		}
+	}
+	return nil
+}
+
+// DocumentClient is a client whose id is the URL of its client id metadata document. Who fetches the document sees to it that
+// its client_id is the URL that it was fetched from.
+type DocumentClient struct {
+	URL          string // client_id: https, with a path, without fragment, user, query or dot segments
+	Registration ClientRegistration
+	ExpiresAt    time.Time // when it is to be fetched again; zero: at the next use
+}
+
+// SetDocumentClient notes or renews what a client's document says. One that has been deactivated is ErrUnauthenticated
+// with invalid_client. Only for the operator's store.
+func (s *Store) SetDocumentClient(ctx context.Context, d DocumentClient) (Client, error) {
+	if err := s.checkOperator("SetDocumentClient"); err != nil {
+		return Client{}, err
+	}
+	if err := checkDocumentURL(d.URL); err != nil {
+		return Client{}, err
+	}
+	if id, ok := d.Registration.Extra["client_id"]; ok && id != d.URL {
+		return Client{}, invalidMetadata("client_id", "client_id in the document is %s, but the document is that of %s", showJSON(id), show(d.URL))
+	}
+	if d.Registration.ClientName == "" {
+		return Client{}, invalidMetadata("client_name", "client_name is missing in the document of %s; people must be shown a name", show(d.URL))
+	}
+	r, err := d.Registration.checked(ClientDocument)
+	if err != nil {
+		return Client{}, err
+	}
+	var set Client
+	err = s.operate(ctx, func(tx *sqlite.Tx) error {
+		c, found, err := loadClient(tx, d.URL)
+		switch {
+		case err != nil:
+			return err
+		case found && !c.Active:
+			return invalidClient(d.URL)
+		case found:
+			c.Metadata, c.ExpiresAt = r, d.ExpiresAt
+			err = s.updateClient(tx, &c)
+		default:
+			if err = s.purgeNowAndThen(tx); err == nil {
+				err = s.checkRoomForClient(tx)
+			}
+			if err == nil {
+				c = storedClient{Client: Client{ID: d.URL, Kind: ClientDocument, Metadata: r, ExpiresAt: d.ExpiresAt}}
+				err = s.insertClient(tx, &c, "")
+			}
+		}
+		set = c.Client
+		return err
+	})
+	return set, err
+}
+
+func checkDocumentURL(id string) error {
+	u, err := url.Parse(id)
+	if err != nil || len(id) > maxURI || u.Scheme != "https" || !isHostAndPort(u.Host) || u.Path == "" || u.Path == "/" ||
+		u.User != nil || u.RawQuery != "" || strings.ContainsAny(id, "#?\\") || u.String() != id || u.JoinPath().Path != u.Path {
+		return oauthError(KindInvalid, OAuthInvalidClient, "client_id",
+			"Invalid client: client_id is %s; an https URL with a path, without user, query, fragment and dot segments is needed", show(id))
+	}
+	return nil
+}
+
+// GetClient returns a client, deactivated or not. An unknown one is ErrNotFound with invalid_client. Only for the operator's store.
+func (s *Store) GetClient(ctx context.Context, clientID string) (Client, error) {
+	if err := s.checkOperator("GetClient"); err != nil {
+		return Client{}, err
+	}
+	var c storedClient
+	err := s.inspect(ctx, func(tx *sqlite.Tx) error {
+		var found bool
+		var err error
+		if c, found, err = loadClient(tx, clientID); err == nil && !found {
+			return oauthError(KindNotFound, OAuthInvalidClient, "client_id", "Invalid client: client_id %s is unknown", show(clientID))
+		}
+		return err
+	})
+	if err != nil {
+		return Client{}, err
+	}
+	return c.Client, nil
+}
+
+// Clients returns the clients that the view's user made, deactivated ones included, by name. The operator's store returns
+// all clients of all kinds.
+func (s *Store) Clients(ctx context.Context) ([]Client, error) {
+	if err := s.checkAccount("Clients"); err != nil {
+		return nil, err
+	}
+	all := []Client{}
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		condition, args := s.ownClients(sc)
+		found, err := loadClients(tx, condition+` ORDER BY c.name, c.id`, args...)
+		for _, c := range found {
+			all = append(all, c.Client)
+		}
+		return err
+	})
+	return all, err
+}
+
+// ownClients is the condition for the clients that a view may see and change.
+func (s *Store) ownClients(sc scope) (condition string, args []any) {
+	if s.operator {
+		return `TRUE`, nil
+	}
+	return `c.owner_id = ?`, []any{sc.user}
+}
+
+// ownClient returns one of the clients that the view may change.
+func (s *Store) ownClient(tx *sqlite.Tx, sc scope, clientID string) (storedClient, error) {
+	condition, args := s.ownClients(sc)
+	found, err := loadClients(tx, condition+` AND c.client_id = ?`, append(args, clientID)...)
+	if err != nil {
+		return storedClient{}, err
+	}
+	if len(found) == 0 {
+		return storedClient{}, newError(KindNotFound, "client_id", "client_id %s is no OAuth client of this user", show(clientID))
+	}
+	return found[0], nil
+}
+
+// RegenerateClientSecret gives a client a new secret; the old one is refused from then on. Tokens stay what they are. The
+// operator may do so for any client, others for their own. A client without a secret or a deactivated one is ErrInvalid.
+func (s *Store) RegenerateClientSecret(ctx context.Context, clientID string) (RegisteredClient, error) {
+	if err := s.checkAccount("RegenerateClientSecret"); err != nil {
+		return RegisteredClient{}, err
+	}
+	secret := newSecret()
+	var c storedClient
+	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		var err error
+		if c, err = s.ownClient(tx, sc, clientID); err != nil {
+			return err
+		}
+		switch {
+		case !c.Active:
+			return invalid("client_id", "client %s is deactivated, for good; add another one", show(clientID))
+		case c.Metadata.TokenEndpointAuthMethod == AuthNone:
+			return invalid("client_id", "client %s authenticates itself with none and has no secret", show(clientID))
+		}
+		c.secret = digest(secret)
+		return s.updateClient(tx, &c)
+	})
+	if err != nil {
+		return RegisteredClient{}, err
+	}
+	return RegisteredClient{Client: c.Client, Secret: secret}, nil
+}
+
+// DeactivateClient deactivates a client for good: its grants, codes and tokens end at once. Doing so again changes nothing. The
+// operator may do so with any client, others with their own.
+func (s *Store) DeactivateClient(ctx context.Context, clientID string) error {
+	if err := s.checkAccount("DeactivateClient"); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		c, err := s.ownClient(tx, sc, clientID)
+		if err != nil {
+			return err
+		}
+		now := s.now()
+		if _, err := tx.Exec(`UPDATE oauth_client SET disabled_at = ?, updated_at = ? WHERE id = ? AND disabled_at IS NULL`, now, now, c.row); err != nil {
+			return err
+		}
+		_, err = tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL`, now, c.row)
+		return err
+	})
+}
+
+// ClientCredentials are what a client says who it is, from the Authorization header or from the form.
+type ClientCredentials struct {
+	ID     string
+	Secret string // not needed, and not looked at, for a client with AuthNone
+}
+
+// CheckClient returns the active client that credentials are of. An unknown or deactivated client, and a wrong or missing secret, are
+// ErrUnauthenticated with the code invalid_client. Only for the operator's store.
+func (s *Store) CheckClient(ctx context.Context, c ClientCredentials) (Client, error) {
+	if err := s.checkOperator("CheckClient"); err != nil {
+		return Client{}, err
+	}
+	var checked storedClient
+	err := s.inspect(ctx, func(tx *sqlite.Tx) (err error) {
+		checked, err = checkClient(tx, c)
+		return err
+	})
+	return checked.Client, err
+}
+
+func checkClient(tx *sqlite.Tx, c ClientCredentials) (storedClient, error) {
+	client, found, err := loadClient(tx, c.ID)
+	if err != nil {
+		return storedClient{}, err
+	}
+	right := client.Metadata.TokenEndpointAuthMethod == AuthNone
+	if !right {
+		right = subtle.ConstantTimeCompare(client.secret, digest(c.Secret)) == 1 // of an unknown client there is nothing to be equal to
+	}
+	if !found || !client.Active || !right {
+		return storedClient{}, invalidClient(c.ID)
+	}
+	return client, nil
+}
+
+// activeClient returns a client that users may be asked about.
+func activeClient(tx *sqlite.Tx, clientID string) (storedClient, error) {
+	c, found, err := loadClient(tx, clientID)
+	if err == nil && (!found || !c.Active) {
+		err = invalidClient(clientID)
+	}
+	return c, err
+}
+
+// invalidClient is one error for all that may be wrong with a client, so that nobody learns by trying.
+func invalidClient(clientID string) error {
+	return oauthError(KindUnauthenticated, OAuthInvalidClient, "client_id", "Invalid client: client_id %s is unknown or deactivated, or client_secret is wrong", show(clientID))
+}
+
+// storedClient is a client with what stays inside the store.
+type storedClient struct {
+	Client
+	row    int64
+	owner  *int64 // row of the user, nil for none
+	secret []byte // SHA-256; nil for none
+}
+
+// uses reports whether a client has registered for a grant type.
+func (c storedClient) uses(grantType string) bool {
+	return slices.Contains(c.Metadata.GrantTypes, grantType)
+}
+
+func loadClient(tx *sqlite.Tx, clientID string) (c storedClient, found bool, err error) {
+	clients, err := loadClients(tx, `c.client_id = ?`, clientID)
+	if err != nil || len(clients) == 0 {
+		return storedClient{}, false, err
+	}
+	return clients[0], true, nil
+}
+
+// loadClients reads the clients for which a condition on c holds (and what follows WHERE).
+func loadClients(tx *sqlite.Tx, condition string, args ...any) ([]storedClient, error) {
+	var found []storedClient
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var c storedClient
+		var name, method string
+		var uris, metadata []byte
+		var created, updated int64
+		var expires *int64
+		if err := row.Scan(&c.row, &c.ID, &c.Kind, &c.owner, &c.Owner, &name, &method, &c.secret, &uris, &metadata, &created, &updated, &expires, &c.Active); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(metadata, &c.Metadata); err != nil {
+			return damaged(err, "the metadata of the OAuth client %s", show(c.ID))
+		}
+		if err := json.Unmarshal(uris, &c.Metadata.RedirectURIs); err != nil {
+			return damaged(err, "the redirect URIs of the OAuth client %s", show(c.ID))
+		}
+		c.Metadata.ClientName, c.Metadata.TokenEndpointAuthMethod = name, method
+		c.CreatedAt, c.UpdatedAt = toTime(created), toTime(updated)
+		if expires != nil && *expires != 0 {
+			c.ExpiresAt = toTime(*expires)
+		}
+		found = append(found, c)
+		return nil
+	}, `SELECT c.id, c.client_id, c.kind, c.owner_id, ifnull(u.uid, ''), c.name, c.auth_method, c.secret_hash, c.redirect_uris, c.metadata,
+			c.created_at, c.updated_at, c.expires_at, c.disabled_at IS NULL
+		FROM oauth_client c LEFT JOIN user u ON u.id = c.owner_id WHERE `+condition, args...)
+	return found, err
+}
+
+func (s *Store) insertClient(tx *sqlite.Tx, c *storedClient, secret string) error {
+	now := s.now()
+	c.Active, c.CreatedAt, c.UpdatedAt, c.secret = true, toTime(now), toTime(now), nil
+	if secret != "" {
+		c.secret = digest(secret)
+	}
+	uris, metadata, err := c.encoded()
+	if err != nil {
+		return err
+	}
+	result, err := tx.Exec(`INSERT INTO oauth_client (client_id, kind, owner_id, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		c.ID, c.Kind, c.owner, c.Metadata.ClientName, c.Metadata.TokenEndpointAuthMethod, c.secret, uris, metadata, now, now, c.expires())
+	if err == nil && result.RowsAffected == 0 {
+		return newError(KindConflict, "client_id", "client_id %s is taken; choose another one, or leave it out to get a random one", show(c.ID))
+	}
+	c.row = result.LastInsertID
+	return err
+}
+
+func (s *Store) updateClient(tx *sqlite.Tx, c *storedClient) error {
+	now := s.now()
+	c.UpdatedAt = toTime(now)
+	uris, metadata, err := c.encoded()
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`UPDATE oauth_client SET name = ?, secret_hash = ?, redirect_uris = ?, metadata = ?, updated_at = ?, expires_at = ? WHERE id = ?`,
+		c.Metadata.ClientName, c.secret, uris, metadata, now, c.expires(), c.row)
+	return err
+}
+
+// encoded returns what of a client's metadata is stored as JSON. What has a column of its own is not repeated.
+func (c storedClient) encoded() (uris, rest string, err error) {
+	list, err := json.Marshal(c.Metadata.RedirectURIs)
+	if err != nil {
+		return "", "", err
+	}
+	other := c.Metadata
+	other.RedirectURIs, other.ClientName, other.TokenEndpointAuthMethod = nil, "", ""
+	object, err := json.Marshal(other)
+	return string(list), string(object), err
+}
+
+// expires is when a document is to be fetched again, as it is stored.
+func (c storedClient) expires() any {
+	if c.Kind != ClientDocument {
+		return nil
+	}
+	if c.ExpiresAt.IsZero() {
+		return int64(0)
+	}
+	return c.ExpiresAt.UnixMicro()
+}

@@ -1,0 +1,296 @@
+package souvenir
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// Authorization is what a client asks for at the authorization endpoint, and what the user allows of it.
+type Authorization struct {
+	ClientID    string
+	RedirectURI string // one that the client has registered, see MatchRedirectURI
+
+	// Scopes is what is allowed: at least one. ScopeAdmin counts only while the user is an admin.
+	Scopes []Scope
+
+	// Projects limits the client to these projects, named as in Access.Projects; each must be visible. Nil means no limit;
+	// 1 to 100 are allowed.
+	Projects []string
+
+	// CodeChallenge is the SHA-256 of the client's code verifier in base64url (RFC 7636). A client with AuthNone must send
+	// one. CodeChallengeMethod is S256; without it, and with plain, a challenge is refused.
+	CodeChallenge       string
+	CodeChallengeMethod string
+
+	// Resource is where the tokens will be used (RFC 8707). Whoever knows what there is has checked it; here it is compared,
+	// with or without a slash at its end. Empty means the audience that is given when tokens are issued.
+	Resource string
+}
+
+// AuthorizationCode is what the client gets to exchange for tokens.
+type AuthorizationCode struct {
+	Code      string
+	GrantID   string
+	ExpiresAt time.Time // five minutes after it was made
+}
+
+// CheckAuthorization sees whether what a client asks for could be granted by a user, before the user is asked. It looks at
+// Projects and an empty Scopes leniently: these are the user's. Errors about client_id and redirect_uri (the Argument of
+// the Error) must be shown to the user; with any other, the client may be told by redirect. Only for the operator's store.
+func (s *Store) CheckAuthorization(ctx context.Context, a Authorization) (Client, error) {
+	if err := s.checkOperator("CheckAuthorization"); err != nil {
+		return Client{}, err
+	}
+	if len(a.Scopes) == 0 {
+		a.Scopes = Scopes()
+	}
+	var client storedClient
+	err := s.inspect(ctx, func(tx *sqlite.Tx) (err error) {
+		client, _, err = a.checked(tx)
+		return err
+	})
+	if err != nil {
+		return Client{}, err
+	}
+	return client.Client, nil
+}
+
+// Authorize notes that the view's user lets a client in, and returns the code for the client. An unknown or deactivated client is
+// ErrUnauthenticated with invalid_client; what else is wrong is ErrInvalid with invalid_request, invalid_scope or
+// invalid_target; an unknown project is ErrNotFound.
+func (s *Store) Authorize(ctx context.Context, a Authorization) (AuthorizationCode, error) {
+	if err := s.checkAccount("Authorize"); err != nil {
+		return AuthorizationCode{}, err
+	}
+	switch {
+	case a.Projects != nil && len(a.Projects) == 0:
+		return AuthorizationCode{}, invalid("projects", "projects is empty; name the projects that the client may see, or leave it out for all")
+	case len(a.Projects) > maxTokenProjects:
+		return AuthorizationCode{}, newError(KindTooLarge, "projects", "projects names %d projects; at most %d are allowed", len(a.Projects), maxTokenProjects)
+	}
+	var code AuthorizationCode
+	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		client, a, err := a.checked(tx)
+		if err != nil {
+			return err
+		}
+		if err := checkMayAuthorize(tx, sc); err != nil {
+			return err
+		}
+		projects, err := canonicalProjects(tx, sc, "projects", a.Projects)
+		if err != nil {
+			return err
+		}
+		if code, err = s.addGrant(tx, sc, client, a, projects); err != nil {
+			return err
+		}
+		return s.purgeNowAndThen(tx) // now that the client is one that is used
+	})
+	if err != nil {
+		return AuthorizationCode{}, err
+	}
+	return code, nil
+}
+
+// checked returns the client that an authorization is about, and the authorization in the form in which it is stored.
+func (a Authorization) checked(tx *sqlite.Tx) (storedClient, Authorization, error) {
+	client, err := activeClient(tx, a.ClientID)
+	if err != nil {
+		return client, a, err
+	}
+	if !slices.ContainsFunc(client.Metadata.RedirectURIs, func(uri string) bool { return MatchRedirectURI(uri, a.RedirectURI) }) {
+		return client, a, oauthError(KindInvalid, OAuthInvalidRequest, "redirect_uri",
+			"Invalid redirect_uri: %s is none of those that client %s has registered", show(a.RedirectURI), show(a.ClientID))
+	}
+	if err := a.checkChallenge(client); err != nil {
+		return client, a, err
+	}
+	if a.Scopes, err = checkScopes("scope", a.Scopes); err != nil {
+		return client, a, asOAuth(err, OAuthInvalidScope)
+	}
+	if len(a.Scopes) == 0 {
+		return client, a, oauthError(KindInvalid, OAuthInvalidScope, "scope", "scope is empty; at least one of %s is needed", oneOf(Scopes()))
+	}
+	a.Resource, err = canonicalResource(a.Resource)
+	return client, a, err
+}
+
+// checkChallenge sees that a code will be protected as well as its client can.
+func (a Authorization) checkChallenge(client storedClient) error {
+	refuse := func(argument, format string, args ...any) error {
+		return oauthError(KindInvalid, OAuthInvalidRequest, argument, format, args...)
+	}
+	if a.CodeChallenge == "" {
+		switch {
+		case a.CodeChallengeMethod != "":
+			return refuse("code_challenge", "code_challenge is missing, but code_challenge_method is %s", show(a.CodeChallengeMethod))
+		case client.Metadata.TokenEndpointAuthMethod == AuthNone:
+			return refuse("code_challenge", "code_challenge is missing; a client without a secret must send one, with the method S256 (RFC 7636)")
+		}
+		return nil
+	}
+	if a.CodeChallengeMethod != "S256" {
+		return refuse("code_challenge_method", "code_challenge_method is %s; S256 is needed (without it, plain is meant, which is not supported)", show(a.CodeChallengeMethod))
+	}
+	sum, err := base64.RawURLEncoding.Strict().DecodeString(a.CodeChallenge)
+	if err != nil || len(sum) != sha256.Size || len(a.CodeChallenge) != base64.RawURLEncoding.EncodedLen(sha256.Size) {
+		return refuse("code_challenge", "code_challenge is %s; the 43 characters of a SHA-256 in base64url are needed (RFC 7636, 4.2)", show(a.CodeChallenge))
+	}
+	return nil
+}
+
+// verifies reports whether a verifier is the one that a challenge was made of. Without a challenge there must be none: else
+// somebody may have taken the challenge out of the request (RFC 9700, 4.8.2).
+func verifies(verifier, challenge string) bool {
+	if challenge == "" {
+		return verifier == ""
+	}
+	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(digest(verifier))), []byte(challenge)) == 1
+}
+
+// checkMayAuthorize refuses consents of users who have been disabled since they signed in.
+func checkMayAuthorize(tx *sqlite.Tx, sc scope) error {
+	disabled, err := sqlite.Column[bool](tx, `SELECT disabled_at IS NOT NULL FROM user WHERE id = ?`, sc.user)
+	if err == nil && slices.Contains(disabled, true) {
+		err = oauthError(KindForbidden, OAuthAccessDenied, "", "this user is disabled and can let nobody in")
+	}
+	return err
+}
+
+func (s *Store) addGrant(tx *sqlite.Tx, sc scope, client storedClient, a Authorization, projects []string) (AuthorizationCode, error) {
+	now := s.now()
+	expires := now + codeLifetime.Microseconds()
+	code := AuthorizationCode{Code: newSecret(), GrantID: s.newID(), ExpiresAt: toTime(expires)}
+	scopes, err := json.Marshal(a.Scopes)
+	if err != nil {
+		return code, err
+	}
+	var limit any
+	if projects != nil {
+		encoded, err := json.Marshal(projects)
+		if err != nil {
+			return code, err
+		}
+		limit = string(encoded)
+	}
+	grant, err := tx.Exec(`INSERT INTO oauth_grant (uid, client_id, user_id, scopes, projects, resource, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		code.GrantID, client.row, sc.user, string(scopes), limit, a.Resource, now)
+	if err != nil {
+		return code, err
+	}
+	if _, err := tx.Exec(`INSERT INTO oauth_code (hash, grant_id, redirect_uri, challenge, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		digest(code.Code), grant.LastInsertID, a.RedirectURI, a.CodeChallenge, now, expires); err != nil {
+		return code, err
+	}
+	_, err = tx.Exec(`UPDATE oauth_client SET used_at = ? WHERE id = ? AND used_at IS NULL`, now, client.row)
+	return code, err
+}
+
+// Grant is what a user has allowed a client that has come for its tokens: a connected application.
+type Grant struct {
+	ID         string    `json:"id"`
+	ClientID   string    `json:"client_id"`
+	ClientName string    `json:"client_name"`
+	Hosts      []string  `json:"redirect_hosts"` // where the client's redirect URIs lead: a host, or "scheme:"
+	Scopes     []Scope   `json:"scopes"`
+	Projects   []string  `json:"projects"` // null: all
+	Resource   string    `json:"resource,omitempty"`
+	CreatedAt  time.Time `json:"created_at"`
+	LastUsedAt time.Time `json:"last_used_at"` // when the client last got tokens, which it does every hour of use
+}
+
+// Grants returns what the view's user has allowed and not taken back, the newest first.
+func (s *Store) Grants(ctx context.Context) ([]Grant, error) {
+	if err := s.checkAccount("Grants"); err != nil {
+		return nil, err
+	}
+	all := []Grant{}
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		found, err := loadGrants(tx, `g.user_id = ? AND g.revoked_at IS NULL AND g.last_used_at IS NOT NULL ORDER BY g.created_at DESC, g.id DESC`, sc.user)
+		for _, g := range found {
+			all = append(all, g.Grant)
+		}
+		return err
+	})
+	return all, err
+}
+
+// RevokeGrant takes back what the view's user has allowed: the client's code and all its tokens end at once. Doing so again changes
+// nothing; an unknown grant is ErrNotFound.
+func (s *Store) RevokeGrant(ctx context.Context, id string) error {
+	if err := s.checkAccount("RevokeGrant"); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		rows, err := sqlite.Column[int64](tx, `SELECT id FROM oauth_grant WHERE uid = ? AND user_id = ?`, id, sc.user)
+		if err == nil && len(rows) == 0 {
+			err = newError(KindNotFound, "id", "id %s is no OAuth grant of this user", show(id))
+		}
+		if err != nil {
+			return err
+		}
+		return s.endGrant(tx, rows[0])
+	})
+}
+
+// endGrant ends a grant with all that hangs on it.
+func (s *shared) endGrant(tx *sqlite.Tx, grant int64) error {
+	_, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, s.now(), grant)
+	return err
+}
+
+// storedGrant is a grant with its rows.
+type storedGrant struct {
+	Grant
+	row, client int64
+	user        string // user id
+	ended       bool   // revoked, or its user is disabled
+}
+
+// loadGrants reads the grants for which a condition on g, c and u holds (and what follows WHERE).
+func loadGrants(tx *sqlite.Tx, condition string, args ...any) ([]storedGrant, error) {
+	var found []storedGrant
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var g storedGrant
+		var scopes, uris string
+		var projects *string
+		var created, used int64
+		if err := row.Scan(&g.row, &g.client, &g.user, &g.ended, &g.ID, &g.ClientID, &g.ClientName, &uris,
+			&scopes, &projects, &g.Resource, &created, &used); err != nil {
+			return err
+		}
+		g.CreatedAt = toTime(created)
+		if used != 0 {
+			g.LastUsedAt = toTime(used)
+		}
+		if err := json.Unmarshal([]byte(scopes), &g.Scopes); err != nil {
+			return damaged(err, "the scopes of the OAuth grant %s", g.ID)
+		}
+		if projects != nil {
+			g.Projects = []string{} // which is not nil: no project at all
+			if err := json.Unmarshal([]byte(*projects), &g.Projects); err != nil {
+				return damaged(err, "the projects of the OAuth grant %s", g.ID)
+			}
+		}
+		hosts, err := decodeStrings(uris)
+		if err != nil {
+			return damaged(err, "the redirect URIs of the OAuth client %s", show(g.ClientID))
+		}
+		for i, uri := range hosts {
+			hosts[i] = redirectHost(uri)
+		}
+		g.Hosts = distinct(hosts)
+		found = append(found, g)
+		return nil
+	}, `SELECT g.id, g.client_id, u.uid, g.revoked_at IS NOT NULL OR u.disabled_at IS NOT NULL, g.uid, c.client_id, c.name,
+			c.redirect_uris, g.scopes, g.projects, g.resource, g.created_at, ifnull(g.last_used_at, 0)
+		FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id JOIN user u ON u.id = g.user_id WHERE `+condition, args...)
+	return found, err
+}

@@ -1,0 +1,332 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// The token endpoint: codes and refresh tokens in, tokens out. What ends a grant here is committed although the caller gets an
+// error: functions return that error beside the transaction's own.
+
+// TokenSet is the answer of the token endpoint (RFC 6749, 5.1).
+type TokenSet struct {
+	AccessToken  string `json:"access_token"`            // a JWT
+	TokenType    string `json:"token_type"`              // Bearer
+	ExpiresIn    int    `json:"expires_in"`              // seconds
+	RefreshToken string `json:"refresh_token,omitempty"` // empty for a client that has not registered for refresh_token
+	Scope        string `json:"scope"`                   // separated by spaces
+}
+
+// CodeExchange is a token request with an authorization code.
+type CodeExchange struct {
+	Client      ClientCredentials
+	Code        string
+	RedirectURI string // the one of the authorization; it may be left out (OAuth 2.1) where a code challenge protects the code
+	Verifier    string // of the code challenge, if there was one
+	Resource    string // empty, or that of the authorization
+
+	Issuer   string // the issuer identifier of the authorization server
+	Audience string // who the access token is for when no resource was named
+}
+
+// ExchangeCode exchanges a code for tokens, once. The client is checked first, and with wrong credentials nothing happens to the
+// code: ErrUnauthenticated, invalid_client. A code that is unknown, expired, of another client, or of a user or grant that is no more, and
+// one that comes with another redirect URI, is ErrInvalid with invalid_grant. A code that was used before, or that comes
+// with a wrong verifier, ends its grant with all tokens. Another resource is invalid_target. Only for the operator's store.
+func (s *Store) ExchangeCode(ctx context.Context, x CodeExchange) (TokenSet, error) {
+	if err := s.checkOperator("ExchangeCode"); err != nil {
+		return TokenSet{}, err
+	}
+	if err := checkIssuer(x.Issuer, x.Audience); err != nil {
+		return TokenSet{}, err
+	}
+	return s.issue(ctx, func(tx *sqlite.Tx) (t issued, refused, err error) {
+		client, err := checkClient(tx, x.Client)
+		if err != nil {
+			return t, nil, err
+		}
+		code, found, err := loadCode(tx, x.Code)
+		if err != nil {
+			return t, nil, err
+		}
+		if !found || code.client != client.row {
+			return t, invalidCode("it is unknown"), nil
+		}
+		t.audience, refused = code.audience(x.Resource, x.Audience)
+		switch {
+		case code.used:
+			return t, invalidCode("it has been used before, so that what it gave has ended"), s.endGrant(tx, code.row)
+		case code.ended || s.now() >= code.expires:
+			return t, invalidCode("it has expired or was revoked"), nil
+		case x.RedirectURI != code.redirectURI && (x.RedirectURI != "" || code.challenge == ""):
+			return t, oauthError(KindInvalid, OAuthInvalidGrant, "redirect_uri", "Invalid redirect_uri: %s is not the one of the authorization", show(x.RedirectURI)), nil
+		case refused != nil:
+			return t, refused, nil
+		case !verifies(x.Verifier, code.challenge):
+			if err := s.useCode(tx, x.Code); err != nil {
+				return t, nil, err
+			}
+			return t, invalidCode("code_verifier does not fit its code_challenge"), s.endGrant(tx, code.row)
+		}
+		if err := s.useCode(tx, x.Code); err != nil {
+			return t, nil, err
+		}
+		t.issuer, t.scopes = x.Issuer, code.Scopes
+		err = s.grantTokens(tx, &t, client, code.storedGrant)
+		return t, nil, err
+	})
+}
+
+// Refresh is a token request with a refresh token.
+type Refresh struct {
+	Client       ClientCredentials
+	RefreshToken string
+	Scopes       []Scope // fewer scopes for this access token; nil means all that were granted
+	Resource     string  // empty, or that of the authorization
+
+	Issuer   string // as in CodeExchange
+	Audience string // as in CodeExchange
+}
+
+// RefreshTokens exchanges a refresh token for new tokens. The old one may be used again by the same client for a minute; after
+// that its use ends the grant with all tokens. A refresh token ends 30 days after it was given out. Errors are those of ExchangeCode;
+// more scopes than were granted are invalid_scope. Only for the operator's store.
+func (s *Store) RefreshTokens(ctx context.Context, r Refresh) (TokenSet, error) {
+	if err := s.checkOperator("RefreshTokens"); err != nil {
+		return TokenSet{}, err
+	}
+	if err := checkIssuer(r.Issuer, r.Audience); err != nil {
+		return TokenSet{}, err
+	}
+	scopes, err := checkScopes("scope", r.Scopes)
+	if err != nil {
+		return TokenSet{}, asOAuth(err, OAuthInvalidScope)
+	}
+	return s.issue(ctx, func(tx *sqlite.Tx) (t issued, refused, err error) {
+		client, err := checkClient(tx, r.Client)
+		if err != nil {
+			return t, nil, err
+		}
+		token, found, err := loadRefreshToken(tx, r.RefreshToken)
+		if err != nil {
+			return t, nil, err
+		}
+		now := s.now()
+		switch {
+		case !found || token.client != client.row:
+			return t, invalidRefresh("it is unknown"), nil
+		case token.rotated != 0 && now > token.rotated+refreshGrace.Microseconds():
+			return t, invalidRefresh("it has been used before, so that its grant has ended"), s.endGrant(tx, token.row)
+		case token.ended || now >= token.expires:
+			return t, invalidRefresh("it has expired or was revoked"), nil
+		case !client.uses(grantRefresh):
+			return t, oauthError(KindInvalid, OAuthUnauthorizedClient, "grant_type", "client %s is not registered for refresh_token", show(client.ID)), nil
+		}
+		if t.scopes, refused = token.narrowed(scopes); refused != nil {
+			return t, refused, nil
+		}
+		if t.audience, refused = token.audience(r.Resource, r.Audience); refused != nil {
+			return t, refused, nil
+		}
+		if _, err := tx.Exec(`UPDATE oauth_token SET rotated_at = ? WHERE hash = ? AND rotated_at IS NULL`, now, digest(r.RefreshToken)); err != nil {
+			return t, nil, err
+		}
+		t.issuer = r.Issuer
+		err = s.grantTokens(tx, &t, client, token.storedGrant)
+		return t, nil, err
+	})
+}
+
+// issue runs fn in a transaction and makes tokens of what it gives, unless it refuses: then the transaction is committed all
+// the same.
+func (s *Store) issue(ctx context.Context, fn func(tx *sqlite.Tx) (t issued, refused, err error)) (TokenSet, error) {
+	var t issued
+	var refused error
+	err := s.operate(ctx, func(tx *sqlite.Tx) (err error) {
+		t, refused, err = fn(tx)
+		return err
+	})
+	if err == nil {
+		err = refused
+	}
+	if err != nil {
+		return TokenSet{}, err
+	}
+	access, err := s.signAccessToken(t)
+	if err != nil {
+		return TokenSet{}, wrap(err)
+	}
+	return TokenSet{AccessToken: access, TokenType: "Bearer", ExpiresIn: int(accessLifetime.Seconds()), RefreshToken: t.refresh, Scope: joinScopes(t.scopes)}, nil
+}
+
+// issued is what an access token is made of, and the refresh token beside it.
+type issued struct {
+	key                          signingKey
+	issuer, audience             string
+	user, client, grant, tokenID string
+	scopes                       []Scope
+	at                           time.Time
+	refresh                      string
+}
+
+// grantTokens notes that a client gets tokens.
+func (s *Store) grantTokens(tx *sqlite.Tx, t *issued, client storedClient, g storedGrant) error {
+	now := s.now()
+	t.user, t.client, t.grant, t.tokenID, t.at = g.user, client.ID, g.ID, s.newID(), toTime(now)
+	if client.uses(grantRefresh) {
+		t.refresh = newSecret()
+		if _, err := tx.Exec(`INSERT INTO oauth_token (hash, grant_id, created_at, expires_at) VALUES (?, ?, ?, ?)`,
+			digest(t.refresh), g.row, now, now+refreshLifetime.Microseconds()); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.Exec(`UPDATE oauth_grant SET last_used_at = ? WHERE id = ?`, now, g.row); err != nil {
+		return err
+	}
+	var err error
+	t.key, err = s.currentKey(tx)
+	return err
+}
+
+// checkIssuer sees to what the server must say about itself.
+func checkIssuer(issuer, audience string) error {
+	switch {
+	case issuer == "":
+		return invalid("issuer", "Issuer is empty; the issuer identifier of the authorization server is needed")
+	case audience == "":
+		return invalid("audience", "Audience is empty; the canonical URI of the resource is needed")
+	}
+	return nil
+}
+
+// audience is who a token will be for: the resource that was granted, or else the one that there is. The request may name it
+// again.
+func (g storedGrant) audience(requested, otherwise string) (string, error) {
+	granted, err := canonicalResource(cmp.Or(g.Resource, otherwise))
+	if err != nil {
+		return "", err
+	}
+	requested, err = canonicalResource(requested)
+	if err == nil && requested != "" && requested != granted {
+		err = oauthError(KindInvalid, OAuthInvalidTarget, "resource", "resource is %s, which is not the one of the authorization", show(requested))
+	}
+	return granted, err
+}
+
+// narrowed returns the scopes of a new access token: those that are wanted, if they were granted.
+func (g storedGrant) narrowed(wanted []Scope) ([]Scope, error) {
+	if len(wanted) == 0 {
+		return g.Scopes, nil
+	}
+	granted := Principal{User: User{Role: RoleAdmin}, Scopes: g.Scopes}
+	for _, scope := range wanted {
+		if !granted.Allows(scope) {
+			return nil, oauthError(KindInvalid, OAuthInvalidScope, "scope", "scope has %s, which was not granted; granted are %s", show(string(scope)), oneOf(g.Scopes))
+		}
+	}
+	return wanted, nil
+}
+
+func invalidCode(why string) error {
+	return oauthError(KindInvalid, OAuthInvalidGrant, "code", "Invalid authorization code: %s", why)
+}
+
+func invalidRefresh(why string) error {
+	return oauthError(KindInvalid, OAuthInvalidGrant, "refresh_token", "Invalid refresh_token: %s", why)
+}
+
+// storedCode is an authorization code with its grant.
+type storedCode struct {
+	storedGrant
+	redirectURI, challenge string
+	expires                int64
+	used                   bool
+}
+
+func loadCode(tx *sqlite.Tx, code string) (c storedCode, found bool, err error) {
+	var grant int64
+	err = tx.Each(func(row *sqlite.Rows) error {
+		found = true
+		return row.Scan(&grant, &c.redirectURI, &c.challenge, &c.expires, &c.used)
+	}, `SELECT grant_id, redirect_uri, challenge, expires_at, used_at IS NOT NULL FROM oauth_code WHERE hash = ?`, digest(code))
+	if err != nil || !found {
+		return c, false, err
+	}
+	c.storedGrant, err = loadGrant(tx, grant)
+	return c, true, err
+}
+
+// useCode marks a code as used. In a transaction that has seen it unused nobody else can have used it.
+func (s *Store) useCode(tx *sqlite.Tx, code string) error {
+	_, err := tx.Exec(`UPDATE oauth_code SET used_at = ? WHERE hash = ? AND used_at IS NULL`, s.now(), digest(code))
+	return err
+}
+
+// storedRefreshToken is a refresh token with its grant.
+type storedRefreshToken struct {
+	storedGrant
+	expires int64
+	rotated int64 // when another one took its place; 0: it is the newest
+}
+
+func loadRefreshToken(tx *sqlite.Tx, token string) (t storedRefreshToken, found bool, err error) {
+	var grant int64
+	err = tx.Each(func(row *sqlite.Rows) error {
+		found = true
+		return row.Scan(&grant, &t.expires, &t.rotated)
+	}, `SELECT grant_id, expires_at, ifnull(rotated_at, 0) FROM oauth_token WHERE hash = ?`, digest(token))
+	if err != nil || !found {
+		return t, false, err
+	}
+	t.storedGrant, err = loadGrant(tx, grant)
+	return t, true, err
+}
+
+// loadGrant reads a grant that must be there.
+func loadGrant(tx *sqlite.Tx, row int64) (storedGrant, error) {
+	found, err := loadGrants(tx, `g.id = ?`, row)
+	if err != nil {
+		return storedGrant{}, err
+	}
+	if len(found) == 0 {
+		return storedGrant{}, damaged(sqlite.ErrNoRows, "the OAuth grant of a token")
+	}
+	return found[0], nil
+}
+
+// Revocation is a request to the revocation endpoint.
+type Revocation struct {
+	Client ClientCredentials
+	Token  string // an access token or a refresh token
+}
+
+// RevokeToken ends the grant of a token, and with it all its tokens (RFC 7009). A token that is unknown, or that another
+// client has got, is no error and changes nothing. Wrong credentials are ErrUnauthenticated with invalid_client, and a missing
+// token is ErrInvalid with invalid_request. Only for the operator's store.
+func (s *Store) RevokeToken(ctx context.Context, r Revocation) error {
+	if err := s.checkOperator("RevokeToken"); err != nil {
+		return err
+	}
+	claims, _, err := s.readAccessToken(ctx, r.Token) // whether it has expired does not matter
+	if err != nil && !isBadAccessToken(err) {
+		return err
+	}
+	return s.operate(ctx, func(tx *sqlite.Tx) error {
+		client, err := checkClient(tx, r.Client)
+		if err != nil {
+			return err
+		}
+		if r.Token == "" {
+			return oauthError(KindInvalid, OAuthInvalidRequest, "token", "token is missing; an access token or a refresh token is needed")
+		}
+		grants, err := sqlite.Column[int64](tx, `SELECT id FROM oauth_grant WHERE client_id = ?1
+			AND (uid = ?2 OR id = (SELECT grant_id FROM oauth_token WHERE hash = ?3))`, client.row, claims.GrantID, digest(r.Token))
+		if err != nil || len(grants) == 0 {
+			return err
+		}
+		return s.endGrant(tx, grants[0])
+	})
+}

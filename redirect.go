@@ -1,0 +1,178 @@
+package souvenir
+
+import (
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Redirect URIs: where a browser carries an authorization code. Whoever can bend one gets the code, so they are compared
+// byte by byte, and none is registered that two parsers could read in different ways.
+
+// loopbackHosts are the names of the own machine that an application may listen on, as written in a URI (RFC 8252, 7.3 and
+// 8.3: localhost is discouraged there, and widely used).
+var loopbackHosts = []string{"127.0.0.1", "[::1]", "localhost"}
+
+// forbiddenSchemes run code, read files or lead nowhere.
+var forbiddenSchemes = []string{
+	"about", "blob", "chrome", "data", "file", "filesystem", "ftp", "ftps", "intent", "jar", "javascript", "livescript",
+	"mailto", "mhtml", "ms-its", "resource", "sms", "tel", "urn", "vbscript", "view-source", "ws", "wss",
+}
+
+// MatchRedirectURI reports whether a redirect URI that a client names is one that it has registered: the same string, byte
+// by byte. An http URI on a loopback address may differ in its port, which an application learns when it starts (RFC 8252,
+// 7.3); host, path and query must be the same. What [CheckRedirectURI] refuses matches nothing.
+func MatchRedirectURI(registered, given string) bool {
+	if whyNoRedirectURI(registered) != "" || whyNoRedirectURI(given) != "" {
+		return false
+	}
+	if registered == given {
+		return true
+	}
+	host, rest, ok := loopback(registered)
+	givenHost, givenRest, givenOK := loopback(given)
+	return ok && givenOK && host == givenHost && rest == givenRest
+}
+
+// CheckRedirectURI says whether a client may register a redirect URI: https anywhere, http on a loopback address
+// (127.0.0.1, [::1] or localhost), or an application's own scheme, such as cursor://host/path or com.example.app:/path;
+// in printable ASCII, without fragment, user or wildcard. The error carries invalid_redirect_uri (RFC 7591).
+func CheckRedirectURI(uri string) error {
+	if why := whyNoRedirectURI(uri); why != "" {
+		return oauthError(KindInvalid, OAuthInvalidRedirectURI, "redirect_uris", "Invalid redirect_uri: %s %s", show(uri), why)
+	}
+	return nil
+}
+
+// whyNoRedirectURI says what is wrong with a redirect URI; nothing if it may be registered.
+func whyNoRedirectURI(uri string) string {
+	if uri == "" {
+		return "is empty; an absolute URI is needed"
+	}
+	if len(uri) > maxURI {
+		return "is longer than " + strconv.Itoa(maxURI) + " bytes"
+	}
+	if why := whyNoCharacters(uri); why != "" {
+		return why
+	}
+	scheme, rest, found := strings.Cut(uri, ":")
+	if !found || !isScheme(scheme) {
+		return "is not absolute; it needs a scheme in lower case, such as https://"
+	}
+	if slices.Contains(forbiddenSchemes, scheme) {
+		return "has the scheme " + scheme + ", which is not allowed; use https, http on a loopback address, or a scheme of your application"
+	}
+	afterSlashes, hasAuthority := strings.CutPrefix(rest, "//")
+	authority, _ := cutAuthority(afterSlashes)
+	switch {
+	case !hasAuthority && (scheme == "http" || scheme == "https" || !strings.HasPrefix(rest, "/")):
+		return "has no path after its scheme; write scheme://host/path, or scheme:/path for a scheme of your application"
+	case hasAuthority && strings.ContainsAny(authority, "@*%"):
+		return "has a user, a wildcard or a percent sign in its host; name one host"
+	case scheme == "https" && !isHostAndPort(authority):
+		return "names no host, or no port from 1 to 65535 after it"
+	case scheme == "http":
+		if _, _, ok := loopback(uri); !ok {
+			return "has http and a host that is none of 127.0.0.1, [::1] and localhost; use https"
+		}
+	}
+	if _, err := url.Parse(uri); err != nil {
+		return "cannot be read as a URI"
+	}
+	return ""
+}
+
+// whyNoCharacters refuses what one reader drops, another replaces and a third takes for a delimiter.
+func whyNoCharacters(uri string) string {
+	for i := range len(uri) {
+		switch c := uri[i]; {
+		case c == '#':
+			return "has a fragment; leave it out"
+		case c <= ' ' || c > '~' || strings.IndexByte("\"<>\\^`{|}", c) >= 0:
+			return "has a character that URIs do not have (RFC 3986); percent-encode it"
+		case c == '%':
+			code, err := strconv.ParseUint(uri[i+1:min(i+3, len(uri))], 16, 8)
+			if err != nil || len(uri) < i+3 || code < ' ' || code == 0x7f {
+				return "has a percent sign that begins no character, or a control character"
+			}
+		}
+	}
+	return ""
+}
+
+// isScheme holds for schemes as RFC 3986 has them, in lower case.
+func isScheme(scheme string) bool {
+	for i, r := range scheme {
+		letter := r >= 'a' && r <= 'z'
+		if !letter && (i == 0 || !(r >= '0' && r <= '9') && r != '+' && r != '-' && r != '.') {
+			return false
+		}
+	}
+	return scheme != ""
+}
+
+// cutAuthority splits what follows the two slashes of a URI: host and port, and the path and query after them.
+func cutAuthority(s string) (authority, rest string) {
+	end := strings.IndexAny(s, "/?")
+	if end < 0 {
+		end = len(s)
+	}
+	return s[:end], s[end:]
+}
+
+func isHostAndPort(authority string) bool {
+	host, end := authority, strings.LastIndexByte(authority, ':')
+	if end > strings.LastIndexByte(authority, ']') {
+		if !isPort(authority[end+1:]) {
+			return false
+		}
+		host = authority[:end]
+	}
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		inner, ok = strings.CutSuffix(inner, "]")
+		address, err := netip.ParseAddr(inner)
+		return ok && err == nil && address.Is6() && address.Zone() == ""
+	}
+	for _, r := range host {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '_') {
+			return false
+		}
+	}
+	return strings.Trim(host, ".") != ""
+}
+
+func isPort(s string) bool {
+	port, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && port > 0 && s[0] != '0'
+}
+
+// loopback takes an http URI on a loopback address apart: its host as written, and all that follows the port.
+func loopback(uri string) (host, rest string, ok bool) {
+	uri, ok = strings.CutPrefix(uri, "http://")
+	if !ok {
+		return "", "", false
+	}
+	authority, rest := cutAuthority(uri)
+	for _, host := range loopbackHosts {
+		port, ok := strings.CutPrefix(authority, host)
+		if ok && (port == "" || port[0] == ':' && isPort(port[1:])) {
+			return host, rest, true
+		}
+	}
+	return "", "", false
+}
+
+// redirectHost is what a user is shown of a redirect URI: where the answer goes.
+func redirectHost(uri string) string {
+	scheme, rest, _ := strings.Cut(uri, ":")
+	if scheme != "https" && scheme != "http" {
+		return scheme + ":"
+	}
+	if host, _, ok := loopback(uri); ok {
+		return host
+	}
+	authority, _ := cutAuthority(strings.TrimPrefix(rest, "//"))
+	return authority
+}

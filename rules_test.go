@@ -1,0 +1,257 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+func mustSetRule(t *testing.T, s *Store, r NewRule) StoredRule {
+	t.Helper()
+	stored, err := s.SetRule(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored
+}
+
+func TestARuleOfASharedProjectIsOneForAllItsPeople(t *testing.T) {
+	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
+	alice, carol, dave, bob := n.As(Access{User: "alice"}), n.As(Access{User: "carol"}), n.As(Access{User: "dave"}), n.As(Access{User: "bob"})
+	first := mustSetRule(t, alice, NewRule{ProjectID: "shared", Type: RuleDo, Content: "by alice"})
+	second := mustSetRule(t, carol, NewRule{ProjectID: "alice/shared", Type: RuleDo, Content: "by carol"})
+	third := mustAdd(t, dave, NewMemory{ProjectID: "shared", EventType: EventProjectRule, RuleType: RuleDo, Content: "by dave"})
+	if second.ID != first.ID || third.ID != first.ID || third.Owner != "alice" || third.Revision != 3 || second.Created {
+		t.Errorf("the rule is %s, %s and %s of %s at revision %d", first.ID, second.ID, third.ID, third.Owner, third.Revision)
+	}
+	collections, err := dave.Collections(t.Context())
+	if err != nil || slices.ContainsFunc(collections, func(c Collection) bool { return c.Owner == "dave" }) {
+		t.Errorf("a rule stored in place makes a collection: %+v, %v", collections, err)
+	}
+	made := mustSetRule(t, carol, NewRule{ProjectID: "alice/shared", Type: RuleDont, Content: "by carol"})
+	if made.Owner != "carol" || made.Collection != DefaultCollection || !made.Created {
+		t.Errorf("a writer's new rule is %+v", made)
+	}
+	if r := mustSetRule(t, alice, NewRule{ProjectID: "shared", Type: RuleDont, Content: "by alice"}); r.ID != made.ID || r.Owner != "carol" {
+		t.Errorf("the owner's rule is %+v", r)
+	}
+	if _, err := bob.SetRule(t.Context(), NewRule{ProjectID: "shared", Type: RuleDo, Content: "by bob"}); !errors.Is(err, ErrForbidden) {
+		t.Errorf("a reader's rule gives %v", err)
+	}
+	if _, err := bob.SetTodo(t.Context(), NewTodo{ProjectID: "shared", Content: five(nil)}); !errors.Is(err, ErrForbidden) {
+		t.Errorf("a reader's todo gives %v", err)
+	}
+	if r, err := bob.Rules(t.Context(), ProjectRef{ID: "shared"}); err != nil || r.Do.Content != "by dave" || r.Dont.Content != "by alice" {
+		t.Errorf("a reader reads %+v, %v", r, err)
+	}
+	own := mustSetRule(t, carol, NewRule{ProjectID: "shared", Type: RuleDo, Content: "of carol's own project of that id"})
+	if !own.Created {
+		t.Errorf("another project of the id has the rule %+v", own)
+	}
+	if _, err := carol.UpdateMemory(t.Context(), own.ID, UpdateMemory{Metadata: map[string]any{"project_id": "alice/shared"}}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), first.ID) {
+		t.Errorf("moving a rule to where there is one gives %v", err)
+	}
+	if err := n.As(Access{User: "alice", Projects: []string{"shared"}}).DeleteRule(t.Context(), ProjectRef{}, RuleDont); err != nil {
+		t.Errorf("deleting the rule of the view's only project: %v", err)
+	}
+	if _, err := n.GetMemory(t.Context(), made.ID); !errors.Is(err, ErrNotFound) {
+		t.Errorf("the deleted rule: %v", err)
+	}
+}
+
+// Whoever has left a project keeps what they stored there, but it cannot become a rule that the others follow.
+func TestWhoHasLeftAProjectMakesNoRulesThere(t *testing.T) {
+	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
+	carol := n.As(Access{User: "carol"})
+	mustExec(t, n.Store, `DELETE FROM project_member WHERE user_id = (SELECT id FROM user WHERE uid = 'carol')`)
+	_, err := carol.UpdateMemory(t.Context(), n.ids["carolreply"], UpdateMemory{Metadata: map[string]any{"event_type": EventProjectRule, "rule_type": "do"}})
+	if !errors.Is(err, ErrForbidden) {
+		t.Errorf("it gives %v", err)
+	}
+	if r, err := n.As(Access{User: "alice"}).Rules(t.Context(), ProjectRef{ID: "shared"}); err != nil || r.Do != nil {
+		t.Errorf("the project has the rule %+v, %v", r.Do, err)
+	}
+}
+
+func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {
+	at := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	s := openWords(t, ":memory:", Options{Now: func() time.Time { at = at.Add(time.Hour); return at }})
+	var ids []string
+	for i := range 3 {
+		ids = append(ids, mustAdd(t, s, NewMemory{ProjectID: "p", Content: fmt.Sprint("rule ", i)}).ID)
+	}
+	if _, err := s.UpdateMemory(t.Context(), ids[1], UpdateMemory{Content: content("the newest")}); err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, s, `UPDATE memory SET event_type = 'project-rule', rule_type = 'do'`)
+	told := func(warnings []string) bool {
+		return len(warnings) == 1 && strings.Contains(warnings[0], ids[1]+`", counts`) && strings.Contains(warnings[0], ids[0]) && strings.Contains(warnings[0], ids[2])
+	}
+	r, err := s.Rules(t.Context(), ProjectRef{ID: "p"})
+	if err != nil || r.Do == nil || r.Do.ID != ids[1] || !told(r.Warnings) {
+		t.Errorf("rules are %+v, %v", r, err)
+	}
+	if m, err := s.GetRule(t.Context(), ProjectRef{Name: "p"}, RuleDo); err != nil || m.ID != ids[1] {
+		t.Errorf("the rule is %+v, %v", m, err)
+	}
+	if stored := mustSetRule(t, s, NewRule{ProjectID: "p", Type: RuleDo, Content: "set"}); stored.ID != ids[1] || !told(stored.Warnings) {
+		t.Errorf("stored %+v", stored)
+	}
+	if stored := mustAdd(t, s, NewMemory{ProjectID: "p", EventType: EventProjectRule, RuleType: RuleDo, Content: "added"}); stored.ID != ids[1] || !told(stored.Warnings) {
+		t.Errorf("added %+v", stored)
+	}
+	if _, err := s.UpdateMemory(t.Context(), ids[0], UpdateMemory{Content: content("still editable")}); err != nil {
+		t.Errorf("a superfluous one cannot be updated: %v", err)
+	}
+	if err := s.DeleteRule(t.Context(), ProjectRef{ID: "p"}, RuleDo); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Rules(t.Context(), ProjectRef{ID: "p"}); err != nil || r.Do != nil || r.Warnings != nil {
+		t.Errorf("after the deletion: %+v, %v", r, err)
+	}
+}
+
+func TestATodoOfAnOldFileThatIsNoneIsReadAndNotEdited(t *testing.T) {
+	s := openWords(t, ":memory:", Options{})
+	id := mustAdd(t, s, NewMemory{ProjectID: "p", Content: "## Tasks\n- [ ] T1 a"}).ID
+	mustExec(t, s, `UPDATE memory SET event_type = 'project-rule', rule_type = 'todo'`)
+	got, err := s.GetTodo(t.Context(), ProjectRef{ID: "p"})
+	if err != nil || got.ID != id || len(got.Document.Sections) != 0 || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], `missing: "## Constitution"`) {
+		t.Errorf("the todo is %+v, %v", got, err)
+	}
+	_, sectionErr := s.UpdateTodoSection(t.Context(), UpdateTodoSection{ProjectID: "p", Section: SectionTasks})
+	_, taskErr := s.CompleteTask(t.Context(), CompleteTask{ProjectID: "p", TaskID: "T1"})
+	for _, err := range []error{sectionErr, taskErr} {
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "store it anew") || !strings.Contains(err.Error(), `missing: "## Constitution"`) {
+			t.Errorf("editing it gives %v", err)
+		}
+	}
+	if _, err := s.UpdateMemory(t.Context(), id, UpdateMemory{Metadata: map[string]any{"tags": []string{"old"}}}); err != nil {
+		t.Errorf("its metadata cannot be changed: %v", err)
+	}
+	if stored, err := s.SetTodo(t.Context(), NewTodo{ProjectID: "p", Content: five(nil)}); err != nil || stored.ID != id {
+		t.Errorf("stored anew it is %+v, %v", stored, err)
+	}
+}
+
+func TestRulesLieInACollectionOfOwnVectors(t *testing.T) {
+	s := openWords(t, ":memory:", Options{})
+	mustAddCollection(t, s, NewCollection{Name: DefaultCollection, OwnVectors: true, VectorSize: 2})
+	for i, text := range []string{"one", "two"} {
+		stored := mustSetRule(t, s, NewRule{Type: RuleDo, Content: text})
+		if stored.Indexed || stored.Revision != i+1 || len(stored.Warnings) != 1 || !strings.Contains(stored.Warnings[0], "own vectors") {
+			t.Errorf("stored %+v", stored)
+		}
+	}
+	if added, err := s.AddMemory(t.Context(), NewMemory{EventType: EventProjectRule, RuleType: RuleDo, Content: "three", Embedding: []float32{0, 1}}); err != nil || !added.Indexed || added.Revision != 3 {
+		t.Errorf("added %+v, %v", added, err)
+	}
+	if found, err := s.Search(t.Context(), Query{Vector: []float32{0, 1}}); err != nil || found.Total != 1 || found.Hits[0].Content != "three" {
+		t.Errorf("found %+v, %v", found, err)
+	}
+}
+
+func TestARuleThatOverlaysAnotherStaysWithinTheLimits(t *testing.T) {
+	s := openWords(t, ":memory:", Options{})
+	rule := NewMemory{EventType: EventProjectRule, RuleType: RuleDo, Content: "one", Metadata: map[string]any{"a": strings.Repeat("x", MaxMetadata/2)}}
+	mustAdd(t, s, rule)
+	rule.Metadata = map[string]any{"b": strings.Repeat("x", MaxMetadata/2)}
+	if _, err := s.AddMemory(t.Context(), rule); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("both together give %v", err)
+	}
+}
+
+// Even a slow embedder and two handles on a file lose no edit of a todo.
+func TestATodoEditedAtOnceThroughASlowEmbedderLosesNothing(t *testing.T) {
+	words := wordEmbedder("words-1")
+	slow := EmbedderFunc("words-1", wordSize, func(ctx context.Context, p Purpose, texts []string) ([][]float32, error) {
+		time.Sleep(5 * time.Millisecond)
+		return words.Embed(ctx, p, texts)
+	})
+	path := filepath.Join(t.TempDir(), "todo.db")
+	handles := []*Store{openWords(t, path, Options{Embedder: slow}), openWords(t, path, Options{Embedder: slow})}
+	const n = 32
+	var tasks strings.Builder
+	for i := range n {
+		fmt.Fprintf(&tasks, "- [ ] T%d task\n", i)
+	}
+	if _, err := handles[0].SetTodo(t.Context(), NewTodo{ProjectID: "p", Content: five(map[Section]string{SectionTasks: "## Tasks\n" + tasks.String()})}); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for i := range n {
+		group.Go(func() {
+			c, err := handles[i%2].CompleteTask(t.Context(), CompleteTask{ProjectID: "p", TaskID: fmt.Sprint("T", i)})
+			if err != nil || c.AlreadyCompleted || !c.Task.Done {
+				t.Errorf("task %d: %+v, %v", i, c, err)
+			}
+		})
+	}
+	group.Wait()
+	got, err := handles[1].GetTodo(t.Context(), ProjectRef{ID: "p"})
+	if done, _ := got.Document.Progress(); err != nil || done != n || got.Revision != n+1 {
+		t.Fatalf("%d are done at revision %d, %v", done, got.Revision, err)
+	}
+	for _, s := range handles {
+		if err := s.WaitEmbedded(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkConsistency(t, handles[0])
+}
+
+func TestAnEditOfATodoEndsWithItsContext(t *testing.T) {
+	waiting := make(chan struct{}, 1)
+	s := openWords(t, ":memory:", Options{Embedder: blocked(waiting)})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		<-waiting
+		cancel()
+	}()
+	if _, err := s.SetTodo(ctx, NewTodo{ProjectID: "p", Content: "block\n" + five(nil)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("it gives %v", err)
+	}
+	if _, err := s.GetTodo(t.Context(), ProjectRef{ID: "p"}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("the todo: %v", err)
+	}
+}
+
+func TestRulesAreFoundByIndexes(t *testing.T) {
+	s := openWords(t, ":memory:", Options{})
+	for i := range 20 {
+		mustSetRule(t, s, NewRule{ProjectID: fmt.Sprint("p", i), Type: RuleDo, Content: "x"})
+	}
+	err := s.read(t.Context(), func(tx *sqlite.Tx, sc scope) error {
+		for _, project := range []string{`p.project_id = 3`, `p.project_id IS NULL AND c.owner_id = 1`} {
+			visible, args := sc.visible()
+			var plan []string
+			err := tx.Each(func(row *sqlite.Rows) error {
+				var id, parent, unused int64
+				var detail string
+				err := row.Scan(&id, &parent, &unused, &detail)
+				plan = append(plan, detail)
+				return err
+			}, `EXPLAIN QUERY PLAN SELECT m.id `+fromMemory+` JOIN user u ON u.id = c.owner_id WHERE `+visible+
+				` AND m.event_type = ? AND m.rule_type = ? AND `+project+` ORDER BY m.updated_at DESC, m.id DESC`, append(args, EventProjectRule, "do")...)
+			if err != nil {
+				return err
+			}
+			if all := strings.Join(plan, "\n"); strings.Contains(all, "SCAN m") || strings.Contains(all, "SCAN p") || strings.Contains(all, "SCAN c") {
+				t.Errorf("rules with %s are sought so:\n%s", project, all)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

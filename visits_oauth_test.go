@@ -1,0 +1,244 @@
+package souvenir
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// oauthVisits says who may do what with OAuth: the operator decides about the store, users decide about their own clients and
+// grants, and a view that is limited to projects decides about neither.
+var oauthVisits = map[string]func(v visit){
+	"RegisterClient": func(v visit) {
+		v.operatorOnly(func(s *Store) error {
+			_, err := s.RegisterClient(v.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})
+			return err
+		})
+	},
+	"SetDocumentClient": func(v visit) {
+		v.operatorOnly(func(s *Store) error {
+			_, err := s.SetDocumentClient(v.Context(), DocumentClient{URL: "https://app.example/x", Registration: ClientRegistration{ClientName: "x", RedirectURIs: []string{testCallback}}})
+			return err
+		})
+	},
+	"GetClient": func(v visit) {
+		apps := v.connect()
+		v.operatorOnly(func(s *Store) error { _, err := s.GetClient(v.Context(), apps["alice"].client.ID); return err })
+	},
+	"CheckClient": func(v visit) {
+		apps := v.connect()
+		v.operatorOnly(func(s *Store) error {
+			_, err := s.CheckClient(v.Context(), ClientCredentials{apps["alice"].client.ID, apps["alice"].client.Secret})
+			return err
+		})
+	},
+	"CheckAuthorization": func(v visit) {
+		apps := v.connect()
+		v.operatorOnly(func(s *Store) error { _, err := s.CheckAuthorization(v.Context(), apps["alice"].asks()); return err })
+	},
+	"ExchangeCode": func(v visit) {
+		x := mustAuthorize(v.T, v.n.As(Access{User: "alice"}), v.connect()["alice"].client)
+		v.operatorOnly(func(s *Store) error { _, err := s.ExchangeCode(v.Context(), x); return err })
+	},
+	"RefreshTokens": func(v visit) {
+		apps := v.connect()
+		v.operatorOnly(func(s *Store) error { _, err := s.RefreshTokens(v.Context(), apps["alice"].refresh); return err })
+	},
+	"RevokeToken": func(v visit) {
+		apps := v.connect()
+		v.operatorOnly(func(s *Store) error {
+			return s.RevokeToken(v.Context(), Revocation{Client: apps["alice"].refresh.Client, Token: apps["alice"].refresh.RefreshToken})
+		})
+	},
+	"CheckAccessToken": func(v visit) {
+		apps := v.connect()
+		v.operatorOnly(func(s *Store) error {
+			_, err := s.CheckAccessToken(v.Context(), checkOf(apps["alice"].tokens.AccessToken))
+			return err
+		})
+	},
+	"SigningKeys": func(v visit) {
+		v.operatorOnly(func(s *Store) error { _, err := s.SigningKeys(v.Context()); return err })
+	},
+	"RotateSigningKey": func(v visit) {
+		v.operatorOnly(func(s *Store) error { _, err := s.RotateSigningKey(v.Context()); return err })
+	},
+	"AddClient": func(v visit) {
+		apps := v.connect()
+		before := rowsOf(v.T, v.n.Store)
+		added, err := v.view.AddClient(v.Context(), NewClient{RedirectURIs: []string{testCallback}})
+		if v.mayNot("AddClient", err, before) {
+			return
+		}
+		if err != nil || added.Owner != v.access.User {
+			v.Errorf("AddClient gives %+v, %v", added, err)
+		}
+		_, err = v.view.AddClient(v.Context(), NewClient{ID: apps["alice"].client.ID, RedirectURIs: []string{testCallback}})
+		if !errors.Is(err, ErrConflict) || strings.Contains(strings.ReplaceAll(err.Error(), apps["alice"].client.ID, ""), "alice") {
+			v.Errorf("AddClient with the id of another gives %v", err)
+		}
+	},
+	"Clients": func(v visit) {
+		apps := v.connect("carol", "eve")
+		all, err := v.view.Clients(v.Context())
+		if v.access.Projects != nil {
+			if !errors.Is(err, ErrForbidden) {
+				v.Errorf("Clients through a limited view gives %v", err)
+			}
+			return
+		}
+		var ids []string
+		for _, c := range all {
+			ids = append(ids, c.ID)
+		}
+		if app, has := apps[v.access.User]; err != nil || has && !slices.Equal(ids, []string{app.client.ID}) || !has && len(ids) > 0 {
+			v.Errorf("Clients gives %v, %v", ids, err)
+		}
+	},
+	"RegenerateClientSecret": func(v visit) {
+		v.onEachApp("RegenerateClientSecret", "client-nobodys", func(app connected) string { return app.client.ID }, func(s *Store, id string) error {
+			_, err := s.RegenerateClientSecret(v.Context(), id)
+			return err
+		})
+	},
+	"DeactivateClient": func(v visit) {
+		v.onEachApp("DeactivateClient", "client-nobodys", func(app connected) string { return app.client.ID }, func(s *Store, id string) error {
+			return s.DeactivateClient(v.Context(), id)
+		})
+	},
+	"RevokeGrant": func(v visit) {
+		v.onEachApp("RevokeGrant", "grant-nobodys", func(app connected) string { return app.grant }, func(s *Store, id string) error {
+			return s.RevokeGrant(v.Context(), id)
+		})
+	},
+	"Grants": func(v visit) {
+		apps := v.connect("carol", "eve")
+		all, err := v.view.Grants(v.Context())
+		if v.access.Projects != nil {
+			if !errors.Is(err, ErrForbidden) {
+				v.Errorf("Grants through a limited view gives %v", err)
+			}
+			return
+		}
+		app, has := apps[v.access.User]
+		if err != nil || has && (len(all) != 1 || all[0].ID != app.grant) || !has && len(all) > 0 {
+			v.Errorf("Grants gives %+v, %v", all, err)
+		}
+		v.check("Grants", all, err)
+	},
+	"Authorize": func(v visit) { // for whichever client, but for own projects only
+		apps := v.connect()
+		before := rowsOf(v.T, v.n.Store)
+		_, err := v.view.Authorize(v.Context(), apps["alice"].asks())
+		if v.mayNot("Authorize", err, before) {
+			return
+		}
+		if err != nil {
+			v.Errorf("Authorize: %v", err)
+		}
+		a := apps["alice"].asks()
+		a.Projects = []string{"secretplan"}
+		_, err = v.view.Authorize(v.Context(), a)
+		if alice := v.access.User == "alice"; alice != (err == nil) || !alice && !errors.Is(err, ErrNotFound) {
+			v.Errorf("Authorize for the project of alice gives %v", err)
+		}
+		v.check("Authorize", nil, err, "secretplan")
+	},
+}
+
+// connected is an application that somebody made, and let in.
+type connected struct {
+	client  RegisteredClient
+	grant   string
+	tokens  TokenSet
+	refresh Refresh
+}
+
+func (c connected) asks() Authorization {
+	return Authorization{ClientID: c.client.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryWrite}}
+}
+
+// connect has alice, and some more of the neighbours, make an application each.
+func (v visit) connect(more ...string) map[string]connected {
+	v.Helper()
+	apps := map[string]connected{}
+	for _, user := range append(more, "alice") {
+		view := v.n.As(Access{User: user})
+		var app connected
+		var err error
+		if app.client, err = view.AddClient(v.Context(), NewClient{ID: "client-" + user, Name: "app of " + user, RedirectURIs: []string{testCallback}}); err != nil {
+			v.Fatal(err)
+		}
+		app.tokens, app.refresh = mustLetIn(v.T, v.n.Store, view, app.client)
+		grants, err := view.Grants(v.Context())
+		if err != nil || len(grants) != 1 {
+			v.Fatal(grants, err)
+		}
+		app.grant = grants[0].ID
+		apps[user] = app
+	}
+	return apps
+}
+
+// operatorOnly sees that a view may not call a method, and that the operator may.
+func (v visit) operatorOnly(call func(*Store) error) {
+	v.Helper()
+	before := rowsOf(v.T, v.n.Store)
+	if err := call(v.view); !errors.Is(err, ErrForbidden) {
+		v.Errorf("a view gets %v, want ErrForbidden", err)
+	}
+	if rowsOf(v.T, v.n.Store) != before {
+		v.Error("it was refused and changed something")
+	}
+	if err := call(v.n.Store); err != nil {
+		v.Errorf("the operator gets %v", err)
+	}
+}
+
+// mayNot sees that limited and read-only views are refused, and reports whether this is one.
+func (v visit) mayNot(what string, err error, before string) bool {
+	v.Helper()
+	switch {
+	case v.access.Projects != nil:
+		if !errors.Is(err, ErrForbidden) {
+			v.Errorf("%s through a limited view gives %v", what, err)
+		}
+	case v.access.ReadOnly:
+		if !errors.Is(err, ErrReadOnly) {
+			v.Errorf("%s through a read-only view gives %v", what, err)
+		}
+	default:
+		return false
+	}
+	if rowsOf(v.T, v.n.Store) != before {
+		v.Errorf("%s was refused and changed something", what)
+	}
+	return true
+}
+
+// onEachApp changes what everybody has, which succeeds with what is the visitor's own, and else is denied in the words for what does
+// not exist.
+func (v visit) onEachApp(what, nobodys string, idOf func(connected) string, call func(s *Store, id string) error) {
+	v.Helper()
+	for user, app := range v.connect("carol", "eve") {
+		before, id := rowsOf(v.T, v.n.Store), idOf(app)
+		err := call(v.view, id)
+		v.check(what, nil, err)
+		if v.mayNot(what, err, before) {
+			continue
+		}
+		if user == v.access.User {
+			if err != nil {
+				v.Errorf("%s of what is one's own: %v", what, err)
+			}
+			continue
+		}
+		unknown := call(v.view, nobodys)
+		if !errors.Is(err, ErrNotFound) || strings.ReplaceAll(err.Error(), id, nobodys) != unknown.Error() {
+			v.Errorf("%s of another's gives %v; of what does not exist, %v", what, err, unknown)
+		}
+		if rowsOf(v.T, v.n.Store) != before {
+			v.Errorf("%s of another's was refused and changed something", what)
+		}
+	}
+}
