@@ -402,7 +402,7 @@ func (v visit) adds(what string, add func(*Store, NewMemory) (Stored, error)) {
 func allVisits(t *testing.T) map[string]func(v visit) {
 	all := maps.Clone(visits)
 	for _, more := range []map[string]func(v visit){
-		projectVisits, userVisits, fileVisits, rulesVisits, oauthVisits,
+		projectVisits, userVisits, fileVisits, rulesVisits, oauthVisits, contextVisits, maintainVisits,
 	} {
 		for method, perform := range more {
 			if all[method] != nil {
@@ -452,7 +452,8 @@ func TestEveryMethodKeepsToItsView(t *testing.T) {
 
 // openers are the functions of the package that work on a store's file without a view, each with who is meant to call it.
 var openers = map[string]string{
-	"Open": "whoever may read the file: what it returns is the operator's",
+	"Open":    "whoever may read the file: what it returns is the operator's",
+	"Restore": "whoever may write where the copy goes: it makes a new file of a copy",
 }
 
 // What is no method of Store has no view to keep to, so it must be known by name.

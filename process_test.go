@@ -62,10 +62,21 @@ func runJob(encoded string) error {
 		err = addOnDemand(ctx, s)
 	case "store a file without end":
 		err = storeWithoutEnd(ctx, s)
+	case "backup": // both wait after the first step
+		err = s.Backup(ctx, j.Name, &BackupOptions{Progress: waitForEver})
+	case "restore":
+		err = Restore(ctx, Restoration{From: j.Model, To: j.Name, Progress: waitForEver})
 	default:
 		err = fmt.Errorf("unknown work %q", j.Work)
 	}
 	return errors.Join(err, s.Close())
+}
+
+func waitForEver(stage string, done, total int) {
+	if stage == "copy" && done < total {
+		fmt.Println(stage)
+		select {}
+	}
 }
 
 func addOneByOne(ctx context.Context, s *Store, j job) error {

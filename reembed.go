@@ -1,6 +1,8 @@
 package souvenir
 
 import (
+	"context"
+
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -10,7 +12,6 @@ type outdated struct {
 	revision       int
 	content        string
 	tags           []string
-	passages       []passage
 }
 
 // changeModel splits and embeds anew, memory by memory, what has vectors of another profile, if the file's target is
@@ -74,34 +75,48 @@ func outdatedMemories(tx *sqlite.Tx, target, after int64, limit int) ([]outdated
 	return all, err
 }
 
-// embedAnew gives memories new passages with vectors of this process's embedder.
-func (w *worker) embedAnew(memories []outdated) error {
+// splitAndEmbed makes passages of contents, with vectors of this process's embedder. A text that it refuses gets none and
+// waits for it under the embedder's profile; it is an error when it refuses all of them.
+func (s *shared) splitAndEmbed(ctx context.Context, contents []string) ([][]passage, error) {
 	var texts []string
 	var into []*passage
-	for i := range memories {
-		m := &memories[i]
-		m.passages = split(m.content, maxInput(w.s.embedder))
-		for j := range m.passages {
-			p := &m.passages[j]
+	all := make([][]passage, len(contents))
+	for i, content := range contents {
+		all[i] = split(content, maxInput(s.embedder))
+		for j := range all[i] {
+			p := &all[i][j]
 			if p.blank {
 				continue
 			}
-			texts, into = append(texts, m.content[p.start:p.start+p.length]), append(into, p)
+			texts, into = append(texts, content[p.start:p.start+p.length]), append(into, p)
 		}
 	}
-	vectors, err := w.embedEach(texts)
+	vectors, err := s.embedEach(ctx, texts)
 	if vectors == nil && err != nil {
-		return err
+		return nil, err
 	}
 	for i, v := range vectors {
-		into[i].vector = v // nil for a refused text: it waits under the new profile, and keeps nothing else from changing
+		into[i].vector = v
+	}
+	return all, ctx.Err()
+}
+
+// embedAnew gives memories new passages with vectors of this process's embedder.
+func (w *worker) embedAnew(memories []outdated) error {
+	contents := make([]string, len(memories))
+	for i, m := range memories {
+		contents[i] = m.content
+	}
+	passages, err := w.s.splitAndEmbed(w.ctx, contents)
+	if err != nil {
+		return err
 	}
 	return w.s.db.Write(w.ctx, func(tx *sqlite.Tx) error {
 		writer, err := (&Store{shared: w.s}).newWriter(tx, scope{})
 		if err != nil {
 			return err
 		}
-		for _, m := range memories {
+		for i, m := range memories {
 			same, err := sqlite.Column[int64](tx, `SELECT id FROM memory WHERE id = ? AND revision = ? AND partition_id = ?`, m.row, m.revision, m.partition)
 			if err != nil {
 				return err
@@ -109,7 +124,7 @@ func (w *worker) embedAnew(memories []outdated) error {
 			if len(same) == 0 {
 				continue // changed since: what changed it has embedded it, or will be found in the next round
 			}
-			if err := writer.replacePassages(m.row, m.partition, m.passages, m.tags); err != nil {
+			if err := writer.replacePassages(m.row, m.partition, passages[i], nil, m.tags); err != nil {
 				return err
 			}
 		}
@@ -118,7 +133,7 @@ func (w *worker) embedAnew(memories []outdated) error {
 }
 
 // replacePassages writes the passages of a memory anew, without any change of the memory itself.
-func (w *memoryWriter) replacePassages(memory, partition int64, passages []passage, tags []string) error {
+func (w *memoryWriter) replacePassages(memory, partition int64, passages []passage, own []float32, tags []string) error {
 	at, err := w.placeByRow(partition)
 	if err != nil {
 		return err
@@ -126,7 +141,7 @@ func (w *memoryWriter) replacePassages(memory, partition int64, passages []passa
 	if _, err := w.tx.Exec(`DELETE FROM passage WHERE memory_id = ?`, memory); err != nil {
 		return err
 	}
-	if _, _, err := w.addPassages(memory, at, passages, nil, tags); err != nil {
+	if _, _, err := w.addPassages(memory, at, passages, own, tags); err != nil {
 		return err
 	}
 	_, err = w.tx.Exec(`INSERT INTO change (memory_id) VALUES (?)`, memory)
@@ -134,16 +149,16 @@ func (w *memoryWriter) replacePassages(memory, partition int64, passages []passa
 }
 
 // finishChange lets vectors be compared again, unless something outdated has turned up since.
-func (w *worker) finishChange() error {
-	return w.s.db.Write(w.ctx, func(tx *sqlite.Tx) error {
-		due, err := w.changeIsDue(tx)
-		if err != nil || !due {
-			return err
-		}
-		left, err := outdatedMemories(tx, w.s.profile, 0, 1)
-		if err != nil || len(left) > 0 {
-			return err
-		}
-		return setSetting(tx, settingReady, w.s.profile)
-	})
+func (w *worker) finishChange() error { return w.s.db.Write(w.ctx, w.endChange) }
+
+func (w *worker) endChange(tx *sqlite.Tx) error {
+	due, err := w.changeIsDue(tx)
+	if err != nil || !due {
+		return err
+	}
+	left, err := outdatedMemories(tx, w.s.profile, 0, 1)
+	if err != nil || len(left) > 0 {
+		return err
+	}
+	return setSetting(tx, settingReady, w.s.profile)
 }

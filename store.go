@@ -62,10 +62,11 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	switch {
 	case path == "":
 		return nil, invalid("path", `path is empty; give the path of a file, or ":memory:"`)
-	case strings.ContainsRune(path, 0):
-		return nil, invalid("path", "path %q contains a zero byte; no file can be named so", path)
 	case path == ":memory:" && o.ReadOnly:
 		return nil, invalid("ReadOnly", "ReadOnly is set with the path :memory:, a new store that has nothing to read; leave it out")
+	}
+	if err := checkPath("path", path); err != nil {
+		return nil, err
 	}
 	db, err := sqlite.Open(ctx, sqlite.Config{
 		Path:          path,
@@ -76,7 +77,7 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 		Logger:        o.Logger,
 	})
 	if err != nil {
-		return nil, openError(path, err)
+		return nil, openError("path", path, err)
 	}
 	s := &Store{
 		shared: &shared{
@@ -93,14 +94,23 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	return s, nil
 }
 
+// checkPath refuses what cannot be the name of a file.
+func checkPath(argument, path string) error {
+	if strings.ContainsRune(path, 0) {
+		return invalid(argument, "%s %q contains a zero byte; no file can be named so", argument, path)
+	}
+	return nil
+}
+
 // openError adds to what wrap knows the errors of a path.
-func openError(path string, err error) error {
+func openError(argument, path string, err error) error {
 	var cause *fs.PathError
 	switch {
+	case errors.Is(err, sqlite.ErrFull):
 	case errors.Is(err, fs.ErrNotExist):
-		return &Error{Kind: KindNotFound, Argument: "path", Message: fmt.Sprintf("path %q cannot be opened: %v", path, err), Err: err}
+		return &Error{Kind: KindNotFound, Argument: argument, Message: fmt.Sprintf("%s %q cannot be opened: %v", argument, path, err), Err: err}
 	case errors.As(err, &cause):
-		return &Error{Kind: KindInvalid, Argument: "path", Message: fmt.Sprintf("path %q cannot be opened: %v", path, err), Err: err}
+		return &Error{Kind: KindInvalid, Argument: argument, Message: fmt.Sprintf("%s %q cannot be opened: %v", argument, path, err), Err: err}
 	}
 	return wrap(err)
 }

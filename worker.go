@@ -108,17 +108,17 @@ func (w *worker) work() error {
 
 // embedEach embeds texts; if that fails, one by one, so that a text which the embedder refuses costs no other its
 // vector. It returns nil for those refused, and an error when something failed; vectors are nil when all did.
-func (w *worker) embedEach(texts []string) ([][]float32, error) {
-	vectors, err := w.s.embed(w.ctx, ForDocument, texts, nil)
-	if err == nil || len(texts) == 1 || w.ctx.Err() != nil {
+func (s *shared) embedEach(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors, err := s.embed(ctx, ForDocument, texts, nil)
+	if err == nil || len(texts) == 1 || ctx.Err() != nil {
 		return vectors, err
 	}
 	vectors, some := make([][]float32, len(texts)), false
 	for i := range texts {
-		if one, err := w.s.embed(w.ctx, ForDocument, texts[i:i+1], nil); err == nil {
+		if one, err := s.embed(ctx, ForDocument, texts[i:i+1], nil); err == nil {
 			vectors[i], some = one[0], true
 		}
-		if i == 2 && !some || w.ctx.Err() != nil {
+		if i == 2 && !some || ctx.Err() != nil {
 			break // it refuses everything: it is out of order, and need not be asked a hundred times
 		}
 	}
@@ -156,7 +156,7 @@ func (w *worker) embedPending(after int64) (last int64, err error) {
 	for i, p := range pending {
 		texts[i] = p.text
 	}
-	vectors, refused := w.embedEach(texts)
+	vectors, refused := w.s.embedEach(w.ctx, texts)
 	if vectors == nil {
 		return 0, refused
 	}

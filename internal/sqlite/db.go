@@ -26,6 +26,9 @@ type Config struct {
 	// is opened so in any case.
 	ReadOnly bool
 
+	// AnyVersion lets a file with an older schema be opened, with ReadOnly: for those who need not understand it.
+	AnyVersion bool
+
 	// Readers is the most reads that run at once; 0 means the larger of 4 and GOMAXPROCS.
 	Readers int
 
@@ -50,8 +53,9 @@ type DB struct {
 	path        string // absolute, or ":memory:"
 	log         *slog.Logger
 	lockTimeout time.Duration
-	logPath     string // of the write-ahead log
-	openReader  func(context.Context) (*conn, error)
+	logPath     string          // of the write-ahead log
+	readMode    string          // how reading connections open the file
+	sidesBefore map[string]bool // which side files were there before a read-only opening
 	readers     *readers
 	writer      *writer // nil: read-only
 	memory      bool    // one connection for everything, the writer's
@@ -147,9 +151,13 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	}
 	defer db.end()
 	if db.writer == nil {
-		return fmt.Errorf("sqlite: write: %s: %w", db.path, ErrReadOnly)
+		return readOnlyError(db.path)
 	}
 	return db.writer.write(ctx, fn)
+}
+
+func readOnlyError(path string) error {
+	return fmt.Errorf("sqlite: write: %s: %w", path, ErrReadOnly)
 }
 
 // begin counts a call that uses connections.
@@ -196,6 +204,7 @@ func (db *DB) Close() error {
 
 	db.readers.close()
 	if db.writer == nil {
+		db.leaveNoTrace()
 		return nil
 	}
 	if !db.memory {

@@ -73,3 +73,35 @@ func execReturnsRows(s driver.Stmt) bool {
 	defer rows.Close()
 	return len(rows.Columns()) > 0
 }
+
+// copyPages begins to copy the database of a connection into the file at a path.
+func copyPages(from driver.Conn, path string) (pageCopy, error) {
+	into, err := connect(fileDSN(path, modeReadWrite), []string{"journal_mode = OFF", "synchronous = OFF"}) // synced when it is whole
+	if err != nil {
+		return nil, err
+	}
+	b, err := into.raw.(*sqlite3.SQLiteConn).Backup("main", from.(*sqlite3.SQLiteConn), "main")
+	if err != nil {
+		_ = into.close()
+		return nil, err
+	}
+	return copying{b, into}, nil
+}
+
+type copying struct {
+	*sqlite3.SQLiteBackup
+	into *conn
+}
+
+func (c copying) step(pages int) (bool, error) {
+	done, err := c.Step(pages)
+	return !done, err
+}
+
+func (c copying) progress() (left, total int) { return c.Remaining(), c.PageCount() }
+
+func (c copying) finish() error {
+	err := c.Finish()
+	_ = c.into.close() // everything is in the file, and syncing it tells what went wrong
+	return err
+}

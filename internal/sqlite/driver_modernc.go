@@ -54,3 +54,21 @@ func interrupter(raw driver.Conn) (interrupt, release func()) {
 
 // execReturnsRows is false: this driver's Exec runs a statement to its end by itself.
 func execReturnsRows(driver.Stmt) bool { return false }
+
+// copyPages begins to copy the database of a connection into the file at a path.
+func copyPages(from driver.Conn, path string) (pageCopy, error) {
+	// The file has no name that counts yet, and is synced when it is whole.
+	b, err := from.(interface {
+		NewBackup(dsn string) (*sqlite.Backup, error)
+	}).NewBackup(fileDSN(path, modeReadWrite) + "&_pragma=journal_mode(off)&_pragma=synchronous(off)")
+	if err != nil {
+		return nil, err
+	}
+	return copying{b}, nil
+}
+
+type copying struct{ *sqlite.Backup }
+
+func (c copying) step(pages int) (bool, error) { return c.Step(int32(pages)) }
+func (c copying) progress() (left, total int)  { return c.Remaining(), c.PageCount() }
+func (c copying) finish() error                { return c.Finish() }

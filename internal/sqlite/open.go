@@ -60,7 +60,11 @@ func (db *DB) openFile(ctx context.Context, c Config, steps []migration) error {
 		}
 		db.log.Warn("file cannot be written, opened read-only", "path", db.path, "reason", err)
 	}
-	return db.openReadOnly(ctx, len(steps), fresh)
+	return db.openReadOnly(ctx, len(steps), fresh, c.AnyVersion)
+}
+
+func (db *DB) openReader(ctx context.Context) (*conn, error) {
+	return db.connect(ctx, db.readMode, readerSettings)
 }
 
 // cannotWrite tells whether err means that the file or its folder may not be written, rather than
@@ -115,7 +119,7 @@ func (db *DB) openWritable(ctx context.Context, c Config, steps []migration, fre
 	}
 	db.resolveLog()
 	db.writer = &writer{db: db, conn: w, group: maxGroup}
-	db.openReader = func(ctx context.Context) (*conn, error) { return db.connect(ctx, modeReadWrite, readerSettings) }
+	db.readMode = modeReadWrite
 	return nil
 }
 
@@ -157,7 +161,7 @@ func (db *DB) checkWritable(c *conn) error {
 	return classify("open "+db.path, err)
 }
 
-func (db *DB) openReadOnly(ctx context.Context, known int, fresh bool) error {
+func (db *DB) openReadOnly(ctx context.Context, known int, fresh, anyVersion bool) error {
 	if fresh {
 		if _, err := os.Stat(db.path); err != nil {
 			return fmt.Errorf("sqlite: open %s read-only: %w", db.path, err)
@@ -165,6 +169,7 @@ func (db *DB) openReadOnly(ctx context.Context, known int, fresh bool) error {
 		return &FileError{Path: db.path, kind: ErrOlder, Found: "there is no schema in it yet"}
 	}
 	db.resolveLog()
+	before := db.sideFiles()
 	mode := modeReadOnly
 	c, err := db.connect(ctx, mode, readerSettings)
 	if db.cannotWrite(err) && walSize(db.logPath) == 0 {
@@ -180,7 +185,7 @@ func (db *DB) openReadOnly(ctx context.Context, known int, fresh bool) error {
 	case err != nil:
 	case version > known:
 		err = db.newer(version, known)
-	case version < known:
+	case version < known && !anyVersion:
 		err = &FileError{Path: db.path, kind: ErrOlder,
 			Found: fmt.Sprintf("the file has schema version %d, this program needs %d; open it for writing once", version, known)}
 	}
@@ -189,7 +194,10 @@ func (db *DB) openReadOnly(ctx context.Context, known int, fresh bool) error {
 		return err
 	}
 	db.readers.idle = append(db.readers.idle, c)
-	db.openReader = func(ctx context.Context) (*conn, error) { return db.connect(ctx, mode, readerSettings) }
+	db.readMode = mode
+	if mode == modeReadOnly {
+		db.sidesBefore = before
+	}
 	return nil
 }
 
@@ -271,6 +279,24 @@ func (db *DB) sweep(before map[string]bool) {
 		if !was {
 			_ = os.Remove(path)
 		}
+	}
+}
+
+// leaveNoTrace has SQLite remove the side files that reading has made: a connection that may not write leaves them behind.
+// It writes nothing to the file itself, since there is nothing in the log.
+func (db *DB) leaveNoTrace() {
+	for path, was := range db.sidesBefore {
+		if _, err := os.Lstat(path); was || err != nil || walSize(db.logPath) > 0 {
+			return
+		}
+	}
+	if len(db.sidesBefore) == 0 {
+		return
+	}
+	if c, err := connect(fileDSN(db.path, modeReadWrite), nil); err == nil {
+		var version int
+		_ = c.one("PRAGMA user_version", &version)
+		_ = c.close()
 	}
 }
 

@@ -36,7 +36,9 @@ func run(t *testing.T, open Open, twoHandles bool) {
 							t.Errorf("panic: %v\n%s", p, debug.Stack())
 						}
 					}()
-					promise.test(newFixture(t, open, twoHandles))
+					f := newFixture(t, open, twoHandles)
+					promise.test(f)
+					f.sound()
 				})
 			}
 		})
@@ -71,6 +73,10 @@ func concepts() []concept {
 		todo(),
 		listing(),
 		search(),
+		contexts(),
+		identityMemories(),
+		mainMemories(),
+		modules(),
 		paging(),
 		filters(),
 		ownVectors(),
@@ -81,7 +87,7 @@ func concepts() []concept {
 		access(),
 		users(),
 		passwords(),
-		identities(),
+		identityMemories(),
 		tokens(),
 		preferences(),
 		oauthClients(),
@@ -90,5 +96,6 @@ func concepts() []concept {
 		accessTokens(),
 		concurrency(),
 		lifecycle(),
+		maintenance(),
 	}
 }

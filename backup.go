@@ -1,0 +1,160 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// BackupOptions change how [Store.Backup] and [Store.BackupTo] work. Nil means the zero value.
+type BackupOptions struct {
+	// Progress hears of the stage "copy", counted in pages of the file. Nil means nobody does.
+	Progress Progress
+}
+
+// copied is the progress in the form of the storage layer, nil for none.
+func copied(progress Progress) func(done, total int) {
+	if progress == nil {
+		return nil
+	}
+	return func(done, total int) { progress("copy", done, total) }
+}
+
+// Backup writes a copy of the whole store, as it is at one moment, to a new file, while others read and write. The copy is
+// a store itself: [Open] opens it, and [Restore] makes another of it. It appears under its name only once it is whole and
+// durable; after an error or the context's end nothing is left of it. It has the permissions of the store's file.
+//
+// The path must not exist, nor a file of its name with -wal, -shm or -journal behind it: ErrConflict. A disk without room
+// is ErrFull, a folder that does not exist ErrNotFound, one that cannot be written ErrInvalid. A store in memory can be
+// backed up, too; its other calls wait meanwhile.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (s *Store) Backup(ctx context.Context, path string, options *BackupOptions) error {
+	if err := s.checkOperator("Backup"); err != nil {
+		return err
+	}
+	if err := checkNewPath("path", path); err != nil {
+		return err
+	}
+	if options == nil {
+		options = &BackupOptions{}
+	}
+	return newFileError("path", path, s.db.Backup(ctx, path, copied(options.Progress)))
+}
+
+// BackupTo writes what [Store.Backup] would write to a file to w, and returns the number of bytes. An error of w ends it and
+// is the error's cause. The copy is first made beside the store's file (or in the system's folder for temporary files, where
+// that cannot be written), so that a slow w does not hold a moment of the store open; that needs as much room again.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (s *Store) BackupTo(ctx context.Context, w io.Writer, options *BackupOptions) (int64, error) {
+	if err := s.checkOperator("BackupTo"); err != nil {
+		return 0, err
+	}
+	if w == nil {
+		return 0, invalid("w", "w is nil; give a writer")
+	}
+	if options == nil {
+		options = &BackupOptions{}
+	}
+	snapshot, err := s.db.Snapshot(ctx, copied(options.Progress))
+	if err != nil {
+		return 0, newFileError("path", s.db.Path(), err)
+	}
+	n, err := io.Copy(w, untilDone{ctx, snapshot})
+	if closed := snapshot.Close(); err == nil {
+		err = closed
+	}
+	return n, wrap(err)
+}
+
+// untilDone is a reader that ends with a context.
+type untilDone struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r untilDone) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+// Restoration says what [Restore] does.
+type Restoration struct {
+	From string // a store's file: a backup, or any other that may be read
+	To   string // the file to make; it must not exist
+
+	// Progress hears of the stages "check" and "copy" (counted in pages of the file). Nil means nobody does.
+	Progress Progress
+}
+
+// Restore makes a new store of a backup. The backup is checked before anything is written: a file that is no store is
+// ErrForeign, a damaged one ErrCorrupt, one of a newer version ErrNewer. It stays as it is, and an older version is
+// brought up to date when the new store is opened. As with [Store.Backup], the new file appears once it is whole, and a
+// path that is taken is ErrConflict. To replace a store, close it and move its file away first.
+func Restore(ctx context.Context, r Restoration) error {
+	if r.From == "" || r.From == ":memory:" {
+		return invalid("From", "From is %s; give the path of a backup", show(r.From))
+	}
+	if err := checkPath("From", r.From); err != nil {
+		return err
+	}
+	if err := checkNewPath("To", r.To); err != nil {
+		return err
+	}
+	db, err := sqlite.Open(ctx, sqlite.Config{
+		Path: r.From, ReadOnly: true, AnyVersion: true, ApplicationID: applicationID, Migrations: sqlite.Migrations(),
+	})
+	if errors.Is(err, sqlite.ErrOlder) {
+		return invalid("From", "From is %s, an empty file, which is no backup", show(r.From))
+	}
+	if err != nil {
+		return openError("From", r.From, err)
+	}
+	defer db.Close()
+	if r.Progress != nil {
+		r.Progress("check", 0, 1)
+	}
+	if err := db.Read(ctx, soundFile); err != nil {
+		return wrap(err)
+	}
+	if r.Progress != nil {
+		r.Progress("check", 1, 1)
+	}
+	return newFileError("To", r.To, db.Backup(ctx, r.To, copied(r.Progress)))
+}
+
+// soundFile looks whether SQLite finds damage in the file.
+func soundFile(tx *sqlite.Tx) error {
+	found, err := sqlite.Column[string](tx, `PRAGMA quick_check(1)`)
+	if err != nil {
+		return err
+	}
+	if len(found) == 1 && found[0] == "ok" {
+		return nil
+	}
+	return damaged(fmt.Errorf("%q", found), "SQLite's check finds")
+}
+
+// checkNewPath checks the path of a file that is to be made.
+func checkNewPath(argument, path string) error {
+	if path == "" || path == ":memory:" {
+		return invalid(argument, "%s is %s; give the path of a file that does not exist yet", argument, show(path))
+	}
+	return checkPath(argument, path)
+}
+
+// newFileError adds to what wrap knows the errors of making a file.
+func newFileError(argument, path string, err error) error {
+	var cause *fs.PathError
+	if errors.As(err, &cause) && errors.Is(err, fs.ErrExist) {
+		return &Error{Kind: KindConflict, Argument: argument, Message: fmt.Sprintf("%s %q cannot be written: %q exists already, and nothing is overwritten", argument, path, cause.Path), Err: err}
+	}
+	return openError(argument, path, err)
+}

@@ -1,0 +1,474 @@
+package souvenir
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// filesIn lists what lies in a folder.
+func filesIn(tb testing.TB, folder string) (all []string) {
+	tb.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+func TestBackupIsAStoreOfTheSameMemories(t *testing.T) {
+	folder := t.TempDir()
+	file := openWords(t, filepath.Join(folder, "store.db"), Options{})
+	memory := openWords(t, ":memory:", Options{})
+	for name, s := range map[string]*Store{"a file": file, "memory": memory} {
+		varied(t, s)
+		want, rows := idsOf(t, s), rowsOf(t, s)
+		path := filepath.Join(t.TempDir(), "backup ü?#%.db")
+		last, total := 0, 0
+		if err := s.Backup(t.Context(), path, &BackupOptions{Progress: func(stage string, done, of int) {
+			if stage != "copy" || done < last || done > of {
+				t.Errorf("progress of %s: %s %d of %d after %d", name, stage, done, of, last)
+			}
+			last, total = done, of
+		}}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if last == 0 || last != total {
+			t.Errorf("%s: the progress ends at %d of %d", name, last, total)
+		}
+		onlyFile(t, path)
+		copied := openWords(t, path, Options{ReadOnly: true})
+		if got := rowsOf(t, copied); got != rows {
+			t.Errorf("the backup of %s has other rows", name)
+		}
+		if report := mustCheck(t, copied, nil); !report.OK {
+			t.Errorf("the backup of %s: %+v", name, report)
+		}
+		if err := copied.Close(); err != nil {
+			t.Error(err)
+		}
+		onlyFile(t, path)
+		writable := openWords(t, path, Options{})
+		mustAdd(t, writable, NewMemory{Content: "stored in the copy"})
+		if got := idsOf(t, s); !maps.Equal(got, want) {
+			t.Errorf("what is stored in the backup of %s is in the store", name)
+		}
+	}
+	readOnly := openWords(t, filepath.Join(folder, "store.db"), Options{ReadOnly: true})
+	if err := readOnly.Backup(t.Context(), filepath.Join(folder, "of read-only.db"), nil); err != nil {
+		t.Errorf("of a read-only store: %v", err)
+	}
+}
+
+func TestBackupHasThePermissionsOfTheStore(t *testing.T) {
+	folder := t.TempDir()
+	s := openWords(t, filepath.Join(folder, "store.db"), Options{})
+	for _, mode := range []fs.FileMode{0o600, 0o644} {
+		if err := os.Chmod(filepath.Join(folder, "store.db"), mode); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(folder, fmt.Sprint(mode))
+		if err := s.Backup(t.Context(), path, nil); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%v, %v; want %v", info.Mode(), err, mode)
+		}
+	}
+}
+
+func TestBackupOverwritesNothingAndLeavesNothing(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	varied(t, s)
+	folder := t.TempDir()
+	taken := filepath.Join(folder, "taken.db")
+	writeFile(t, taken, []byte("of value"))
+	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
+		writeFile(t, filepath.Join(folder, "free"+suffix+".db"+suffix), []byte("of another file"))
+	}
+	if err := os.Symlink(filepath.Join(folder, "nowhere"), filepath.Join(folder, "link.db")); err != nil {
+		t.Fatal(err)
+	}
+	before := fmt.Sprint(filesIn(t, folder))
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	if err := s.Backup(t.Context(), backup, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path string
+		kind error
+		says string
+	}{
+		{taken, ErrConflict, "taken.db"},
+		{folder, ErrConflict, "exists"},
+		{s.db.Path(), ErrConflict, "exists"},
+		{filepath.Join(folder, "link.db"), ErrConflict, "link.db"},
+		{filepath.Join(folder, "free-wal.db"), ErrConflict, "free-wal.db-wal"},
+		{filepath.Join(folder, "free-shm.db"), ErrConflict, "free-shm.db-shm"},
+		{filepath.Join(folder, "free-journal.db"), ErrConflict, "free-journal.db-journal"},
+		{filepath.Join(folder, "none", "x.db"), ErrNotFound, "none"},
+		{filepath.Join(taken, "x.db"), ErrInvalid, "taken.db"},
+		{filepath.Join(folder, strings.Repeat("x", 300)), ErrInvalid, "xxx"},
+		{"", ErrInvalid, "path"},
+		{":memory:", ErrInvalid, "path"},
+		{"a\x00b", ErrInvalid, "zero byte"},
+	} {
+		for what, call := range map[string]func() error{
+			"Backup":  func() error { return s.Backup(t.Context(), c.path, nil) },
+			"Restore": func() error { return Restore(t.Context(), Restoration{From: backup, To: c.path}) },
+		} {
+			err := call()
+			if !errors.Is(err, c.kind) || what == "Backup" && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s to %q gives %v; want %v and %q", what, c.path, err, c.kind, c.says)
+			}
+			var known *Error
+			if errors.As(err, &known) && known.Argument != map[string]string{"Backup": "path", "Restore": "To"}[what] {
+				t.Errorf("%s to %q blames %q", what, c.path, known.Argument)
+			}
+		}
+	}
+	if string(readFile(t, taken)) != "of value" {
+		t.Error("a file was overwritten")
+	}
+	if after := fmt.Sprint(filesIn(t, folder)); after != before {
+		t.Errorf("the folder had %s and has %s", before, after)
+	}
+}
+
+func TestCancelledBackupLeavesNothing(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	varied(t, s)
+	damage(t, s, `INSERT INTO file_chunk (id, sha256, data) VALUES (9 << 24, x'', zeroblob(4000000))`)
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	if err := s.Backup(t.Context(), backup, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, calls := range []int{0, 1, 2} {
+		ctx, cancel := context.WithCancel(t.Context())
+		heard := 0
+		progress := func(stage string, done, total int) {
+			if heard++; heard == calls {
+				cancel()
+			}
+		}
+		if calls == 0 {
+			cancel()
+		}
+		if err := s.Backup(ctx, filepath.Join(folder, "x.db"), &BackupOptions{Progress: progress}); !errors.Is(err, context.Canceled) {
+			t.Errorf("Backup cancelled at step %d: %v", calls, err)
+		}
+		heard = 0
+		ctx, cancel = context.WithCancel(t.Context())
+		if calls == 0 {
+			cancel()
+		}
+		if err := Restore(ctx, Restoration{From: backup, To: filepath.Join(folder, "x.db"), Progress: progress}); !errors.Is(err, context.Canceled) {
+			t.Errorf("Restore cancelled at step %d: %v", calls, err)
+		}
+		heard = 0
+		ctx, cancel = context.WithCancel(t.Context())
+		if calls == 0 {
+			cancel()
+		}
+		if _, err := s.BackupTo(ctx, io.Discard, &BackupOptions{Progress: progress}); !errors.Is(err, context.Canceled) {
+			t.Errorf("BackupTo cancelled at step %d: %v", calls, err)
+		}
+		cancel()
+	}
+	if left := filesIn(t, folder); len(left) > 0 {
+		t.Errorf("%v were left", left)
+	}
+	for _, name := range filesIn(t, filepath.Dir(s.db.Path())) {
+		if !strings.HasPrefix(name, "store.db") {
+			t.Errorf("%s was left beside the store", name)
+		}
+	}
+}
+
+// dropping is a writer that fails after some bytes.
+type dropping struct {
+	left int
+	err  error
+}
+
+func (d *dropping) Write(p []byte) (int, error) {
+	if len(p) > d.left {
+		return d.left, d.err
+	}
+	d.left -= len(p)
+	return len(p), nil
+}
+
+func TestBackupToStreamsTheSameStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	for name, s := range map[string]*Store{"a file": openWords(t, path, Options{}), "memory": openWords(t, ":memory:", Options{})} {
+		varied(t, s)
+		var b bytes.Buffer
+		n, err := s.BackupTo(t.Context(), &b, nil)
+		if err != nil || n != int64(b.Len()) || n == 0 {
+			t.Fatalf("%s: %d bytes, %v", name, n, err)
+		}
+		copied := filepath.Join(t.TempDir(), "copy.db")
+		writeFile(t, copied, b.Bytes())
+		if again := openWords(t, copied, Options{ReadOnly: true}); rowsOf(t, again) != rowsOf(t, s) || !mustCheck(t, again, nil).OK {
+			t.Errorf("the stream of %s is another store", name)
+		}
+		broken := errors.New("the line went dead")
+		n, err = s.BackupTo(t.Context(), &dropping{left: 40_000, err: broken}, nil)
+		if !errors.Is(err, broken) || n != 40_000 {
+			t.Errorf("%s to a writer that fails: %d, %v", name, n, err)
+		}
+		if _, err = s.BackupTo(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s to no writer: %v", name, err)
+		}
+	}
+	for _, name := range filesIn(t, filepath.Dir(path)) {
+		if !strings.HasPrefix(name, "store.db") {
+			t.Errorf("%s was left beside the store", name)
+		}
+	}
+}
+
+func TestBackupWhileOthersWriteIsOneMoment(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "busy.db")
+	s := openWords(t, path, Options{})
+	many := make([]NewMemory, 800)
+	for i := range many {
+		many[i] = NewMemory{Content: fmt.Sprintf("before everything n%d. %s", i, strings.Repeat("so it goes ", 20))}
+	}
+	if _, err := s.AddMemories(t.Context(), many, nil); err != nil {
+		t.Fatal(err)
+	}
+	other := startProcess(t, job{Path: path, Work: "in batches", Count: 1_000_000})
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() {
+		for ctx.Err() == nil {
+			if _, err := s.AddMemories(ctx, many[:40], nil); err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	for round := range 3 {
+		other.line()
+		backup := filepath.Join(t.TempDir(), fmt.Sprint(round, ".db"))
+		steps := 0
+		err := s.Backup(t.Context(), backup, &BackupOptions{Progress: func(_ string, _, _ int) {
+			if steps++; steps == 2 && round == 0 {
+				other.line() // a write of the other process is answered in the midst of the copy
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := openWords(t, backup, Options{ReadOnly: true})
+		if report := mustCheck(t, copied, nil); !report.OK {
+			t.Errorf("%+v", report)
+		}
+		if n := len(idsOfRows(t, copied)); n < 800 || n%40 != 0 {
+			t.Errorf("%d memories: a batch is there in part", n)
+		}
+	}
+	cancel()
+	group.Wait()
+	_ = other.cmd.Process.Kill()
+	_, _ = other.rest()
+}
+
+func TestRestoreChecksTheBackupFirst(t *testing.T) {
+	folder := t.TempDir()
+	store := storeFile(t)
+	sound := filepath.Join(folder, "sound.db")
+	writeFile(t, sound, store)
+	torn := bytes.Clone(store)
+	for i := range 3000 {
+		torn[10*4096+i] ^= 0x5a
+	}
+	for _, c := range []struct {
+		name    string
+		content []byte
+		kinds   []error
+	}{
+		{"text", []byte(strings.Repeat("Dear diary, nothing happened.\n", 50)), []error{ErrForeign}},
+		{"another program's", changed(store, 68, 0x12345678), []error{ErrForeign}},
+		{"newer", changed(store, 60, 9999), []error{ErrNewer}},
+		{"torn", torn, []error{ErrCorrupt}},
+		{"cut off", store[:len(store)/2/4096*4096], []error{ErrCorrupt}},
+		{"empty", nil, []error{ErrInvalid}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			from, to := filepath.Join(t.TempDir(), "from.db"), filepath.Join(t.TempDir(), "to.db")
+			writeFile(t, from, c.content)
+			err := Restore(t.Context(), Restoration{From: from, To: to})
+			if !isAny(err, c.kinds...) {
+				t.Errorf("error is %v, want %v", err, c.kinds)
+			}
+			if left := filesIn(t, filepath.Dir(to)); len(left) > 0 || !bytes.Equal(readFile(t, from), c.content) {
+				t.Errorf("%v were left, or the backup was changed", left)
+			}
+			onlyFile(t, from)
+		})
+	}
+	for _, from := range []string{"", ":memory:", "a\x00b"} {
+		if err := Restore(t.Context(), Restoration{From: from, To: filepath.Join(folder, "to.db")}); !errors.Is(err, ErrInvalid) {
+			t.Errorf("from %q: %v", from, err)
+		}
+	}
+	if err := Restore(t.Context(), Restoration{From: filepath.Join(folder, "none.db"), To: filepath.Join(folder, "to.db")}); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "none.db") {
+		t.Errorf("from what does not exist: %v", err)
+	}
+	if err := Restore(t.Context(), Restoration{From: sound, To: sound}); !errors.Is(err, ErrConflict) {
+		t.Errorf("onto itself: %v", err)
+	}
+	var stages []string
+	to := filepath.Join(folder, "to.db")
+	if err := os.Chmod(sound, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	err := Restore(t.Context(), Restoration{From: sound, To: to, Progress: func(stage string, done, total int) { stages = append(stages, stage) }})
+	if err != nil || len(stages) < 3 || stages[0] != "check" || stages[len(stages)-1] != "copy" {
+		t.Fatalf("%v, stages %v", err, stages)
+	}
+	if info, err := os.Stat(to); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the restored store has the permissions %v, %v", info.Mode(), err)
+	}
+	s := openWords(t, to, Options{})
+	if len(idsOf(t, s)) != 200 {
+		t.Error("the restored store has other memories")
+	}
+	mustAdd(t, s, NewMemory{Content: "it goes on"})
+	checkConsistency(t, s)
+}
+
+// A backup of a version before this one is restored as it is, and brought up to date by Open.
+func TestRestoreOfAnOlderVersion(t *testing.T) {
+	from, to := filepath.Join(t.TempDir(), "old.db"), filepath.Join(t.TempDir(), "new.db")
+	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: from, ApplicationID: applicationID, Migrations: onlyFirst{sqlite.Migrations()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Restore(t.Context(), Restoration{From: from, To: to}); err != nil {
+		t.Fatal(err)
+	}
+	s := openWords(t, to, Options{})
+	mustAdd(t, s, NewMemory{Content: "in a new table"})
+	if report := mustCheck(t, s, nil); !report.OK {
+		t.Errorf("%+v", report)
+	}
+}
+
+// onlyFirst has the first migration only.
+type onlyFirst struct{ fs.FS }
+
+func (f onlyFirst) Glob(string) ([]string, error) { return []string{"0001_core.sql"}, nil }
+
+func TestFullDiskRefusesABackupAndLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("no small disk can be made here: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	})
+	s := openWords(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	varied(t, s)
+	damage(t, s, `INSERT INTO file_chunk (id, sha256, data) VALUES (9 << 24, x'', zeroblob(2000000))`)
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	if err := s.Backup(t.Context(), backup, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Backup(t.Context(), filepath.Join(dir, "x.db"), nil); !errors.Is(err, ErrFull) {
+		t.Errorf("Backup gives %v, want ErrFull", err)
+	}
+	if err := Restore(t.Context(), Restoration{From: backup, To: filepath.Join(dir, "x.db")}); !errors.Is(err, ErrFull) {
+		t.Errorf("Restore gives %v, want ErrFull", err)
+	}
+	memory := openWords(t, ":memory:", Options{})
+	damage(t, memory, `INSERT INTO file_chunk (id, sha256, data) VALUES (9 << 24, x'', zeroblob(2000000))`)
+	t.Setenv("TMPDIR", dir)
+	if _, err := memory.BackupTo(t.Context(), io.Discard, nil); !errors.Is(err, ErrFull) {
+		t.Errorf("BackupTo gives %v, want ErrFull", err)
+	}
+	if left := filesIn(t, dir); len(left) > 0 {
+		t.Errorf("%v were left", left)
+	}
+}
+
+func TestBackupIsForTheOperatorOfAnOpenStore(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	path := filepath.Join(t.TempDir(), "backup.db")
+	view := s.As(Access{})
+	if err := view.Backup(t.Context(), path, nil); !errors.Is(err, ErrForbidden) {
+		t.Errorf("Backup through a view: %v", err)
+	}
+	if _, err := view.BackupTo(t.Context(), io.Discard, nil); !errors.Is(err, ErrForbidden) {
+		t.Errorf("BackupTo through a view: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Backup(t.Context(), path, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("Backup of a closed store: %v", err)
+	}
+	if _, err := s.BackupTo(t.Context(), io.Discard, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("BackupTo of a closed store: %v", err)
+	}
+	if left := filesIn(t, filepath.Dir(path)); len(left) > 0 {
+		t.Errorf("%v were left", left)
+	}
+}
+
+func TestKilledBackupLeavesNoHalfFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	s := openWords(t, path, Options{})
+	varied(t, s)
+	damage(t, s, `INSERT INTO file_chunk (id, sha256, data) VALUES (9 << 24, x'', zeroblob(30000000))`, `DELETE FROM file_chunk WHERE id = 9 << 24`)
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	if err := s.Backup(t.Context(), backup, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, work := range []string{"backup", "restore"} {
+		folder := t.TempDir()
+		to := filepath.Join(folder, "to.db")
+		p := startProcess(t, job{Path: path, Work: work, Name: to, Model: backup})
+		p.line() // a step is done, and it waits
+		if err := p.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.rest(); err == nil {
+			t.Error("the process ended by itself")
+		}
+		for _, name := range filesIn(t, folder) {
+			if !strings.Contains(name, ".part-") {
+				t.Errorf("%s: %s was left", work, name)
+			}
+		}
+		if err := s.Backup(t.Context(), to, nil); err != nil {
+			t.Errorf("after a killed %s: %v", work, err)
+		}
+	}
+}

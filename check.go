@@ -1,0 +1,345 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// CheckOptions change how [Store.Check] works. Nil means the zero value: it looks, and changes nothing.
+type CheckOptions struct {
+	// Repair mends what can be made again from what is sound: counts, full text, passages, vectors, indexes of the file; and
+	// it deletes rows that belong to nothing. It deletes no memory and no file.
+	Repair bool
+
+	// Progress hears of the stages "file", "references", "memories", "full text", "files" and, with Repair, "repair" and then
+	// the others once more. Nil means nobody does.
+	Progress Progress
+}
+
+// maxFindings is the most findings that a report lists.
+const maxFindings = 1000
+
+// CheckReport is what [Store.Check] found.
+type CheckReport struct {
+	OK       bool           `json:"ok"`       // nothing is wrong, or nothing any more: all that was found is repaired
+	Findings []Finding      `json:"findings"` // the first 1,000; never nil
+	Total    int            `json:"total"`    // how many there are
+	Repaired int            `json:"repaired"` // how many of them have been repaired
+	Checked  map[string]int `json:"checked"`  // what was looked at: table -> rows
+}
+
+// Finding is something that is wrong in the file.
+type Finding struct {
+	Table      string `json:"table"`        // where; "file" for what SQLite says of the file as a whole
+	ID         string `json:"id,omitempty"` // of the memory, file or collection that it is about, as callers know it
+	Problem    string `json:"problem"`
+	Repairable bool   `json:"repairable"` // a repair can mend it without losing anything that was stored
+	Repaired   bool   `json:"repaired"`
+}
+
+// Check looks at everything in the store, as it is at one moment: whether SQLite finds the file sound, references lead
+// somewhere, contents and metadata can be read, passages, vectors and full text are those of the contents, counts are right, and
+// files have the bytes that were stored. What is wrong is in the report and no error; an error means that the check could not
+// be finished. A store opened with ReadOnly is checked without a change of its file.
+//
+// With Repair it mends what it can, in short transactions between those of others, and looks again. Vectors that were
+// damaged are made again in the background; [Store.WaitEmbedded] waits for them. Those of a collection with vectors of the
+// caller's own cannot be made again: its memories are then found by their words. On a store that is read-only that is
+// ErrReadOnly.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (s *Store) Check(ctx context.Context, options *CheckOptions) (CheckReport, error) {
+	if err := s.checkOperator("Check"); err != nil {
+		return CheckReport{}, err
+	}
+	if options == nil {
+		options = &CheckOptions{}
+	}
+	progress := options.Progress
+	if progress == nil {
+		progress = func(string, int, int) {}
+	}
+	if options.Repair && s.db.ReadOnly() {
+		return CheckReport{}, newError(KindReadOnly, "Repair", "the store is opened for reading only, so nothing in it can be repaired; check it without Repair")
+	}
+	before, err := s.inspectAll(ctx, progress)
+	if err != nil {
+		return CheckReport{}, wrap(err)
+	}
+	report := before.report
+	if options.Repair && report.Total > 0 {
+		if err := s.repair(ctx, &before.repairs, progress); err != nil {
+			return report, wrap(err)
+		}
+		after, err := s.inspectAll(ctx, progress)
+		if err != nil {
+			return report, wrap(err)
+		}
+		report = compareReports(before, after)
+	}
+	report.OK = report.Total == report.Repaired
+	return report, nil
+}
+
+// compareReports says what a repair has mended: what was found before and not after it.
+func compareReports(before, after *inspection) CheckReport {
+	report := before.report
+	report.Checked = after.report.Checked
+	for i, f := range report.Findings {
+		report.Findings[i].Repaired = !after.found[f.key()]
+	}
+	for key := range before.found {
+		if !after.found[key] {
+			report.Repaired++
+		}
+	}
+	for _, f := range after.report.Findings { // what came to light, or went wrong, since
+		if before.found[f.key()] {
+			continue
+		}
+		if report.Total++; len(report.Findings) < maxFindings {
+			report.Findings = append(report.Findings, f)
+		}
+	}
+	return report
+}
+
+// key tells findings apart.
+func (f Finding) key() string { return f.Table + "\x00" + f.ID + "\x00" + f.Problem }
+
+// inspection is one look at everything, in one snapshot.
+type inspection struct {
+	s        *Store
+	tx       *sqlite.Tx
+	progress Progress
+	report   CheckReport
+	found    map[string]bool // keys of all findings, also of those past the report's limit
+	repairs  repairs
+
+	profiles map[int64]profile
+	current  int64            // the profile that all vectors have; 0 while the store changes to another one
+	terms    map[int64]uint64 // passage -> sum of what full text should hold of it; 0 for none
+}
+
+// inspectAll looks at everything and notes what is wrong and how it can be mended.
+func (s *Store) inspectAll(ctx context.Context, progress Progress) (*inspection, error) {
+	in := &inspection{
+		s: s, progress: progress, report: CheckReport{Findings: []Finding{}, Checked: map[string]int{}},
+		found: map[string]bool{}, terms: map[int64]uint64{},
+	}
+	err := s.db.Scratch(ctx, func(tx *sqlite.Tx) error {
+		in.tx = tx
+		for _, step := range []struct {
+			table string
+			look  func() error
+		}{
+			{"file", in.checkFile},
+			{"references", in.checkReferences},
+			{"profile", in.readProfiles},
+			{"partition", in.checkPartitions},
+			{"memory", in.checkMemories},
+			{"passage_text", in.checkFullText},
+			{"memory_revision", in.checkRevisions},
+			{"file", in.checkFiles},
+		} {
+			err := step.look()
+			if aboutContent(err) {
+				// What lies behind the damage cannot be read; the rest can.
+				text := step.table == "passage_text"
+				in.find(Finding{Table: step.table, Problem: "cannot be read to the end: " + err.Error(), Repairable: text})
+				in.repairs.fullText = in.repairs.fullText || text
+				err = nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return in, err
+}
+
+// aboutContent reports whether an error says that what is in the file is damaged: SQLite and full text have many words for
+// that, so it is everything that is not about something else.
+func aboutContent(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, other := range []error{
+		context.Canceled, context.DeadlineExceeded, sqlite.ErrClosed, sqlite.ErrBusy, sqlite.ErrFull, sqlite.ErrIO, sqlite.ErrReadOnly, sqlite.ErrNoMemory,
+	} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return true
+}
+
+// find notes something that is wrong.
+func (in *inspection) find(f Finding) {
+	if in.found[f.key()] {
+		return
+	}
+	in.found[f.key()] = true
+	in.report.Total++
+	if len(in.report.Findings) < maxFindings {
+		in.report.Findings = append(in.report.Findings, f)
+	}
+}
+
+// checkFile has SQLite look at the structure of the file, its indexes and full text.
+func (in *inspection) checkFile() error {
+	in.progress("file", 0, 1)
+	lines, err := sqlite.Column[string](in.tx, fmt.Sprintf(`PRAGMA integrity_check(%d)`, maxFindings))
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		if line == "ok" {
+			continue
+		}
+		f := Finding{Table: "file", Problem: line}
+		switch {
+		case strings.Contains(line, "FTS5"):
+			f.Repairable, in.repairs.fullText = true, true
+		case strings.Contains(line, "from index ") || strings.Contains(line, "in index "):
+			f.Repairable, in.repairs.indexes = true, true
+		}
+		in.find(f)
+	}
+	in.progress("file", 1, 1)
+	return nil
+}
+
+// orphans are the rows of a table whose reference leads nowhere.
+type orphans struct{ table, column, parent, key string }
+
+func (o orphans) condition() string {
+	return fmt.Sprintf(`"%s" IS NOT NULL AND "%s" NOT IN (SELECT "%s" FROM "%s")`, o.column, o.column, o.key, o.parent)
+}
+
+// kept are the tables whose rows no repair deletes: what people have stored, and all that would take such rows with it.
+var kept = []string{"memory", "file", "partition", "collection", "project", "user"}
+
+// checkReferences looks for references that lead nowhere.
+func (in *inspection) checkReferences() error {
+	in.progress("references", 0, 1)
+	type broken struct {
+		orphans
+		onDelete string
+		count    int
+	}
+	var all []broken
+	err := in.tx.Each(func(row *sqlite.Rows) error {
+		var b broken
+		err := row.Scan(&b.table, &b.column, &b.parent, &b.key, &b.onDelete, &b.count)
+		all = append(all, b)
+		return err
+	}, `SELECT v."table", l."from", l."table", ifnull(l."to", 'id'), l.on_delete, count(*)
+		FROM pragma_foreign_key_check v JOIN pragma_foreign_key_list(v."table") l ON l.id = v.fkid GROUP BY 1, 2, 3, 4, 5`)
+	if err != nil {
+		return err
+	}
+	for _, b := range all {
+		f := Finding{Table: b.table, Problem: fmt.Sprintf("%d rows refer by %s to a %s that does not exist", b.count, b.column, b.parent)}
+		switch {
+		case b.table == "passage" && b.column == "profile_id": // found with its memory
+			continue
+		case b.onDelete == "SET NULL":
+			f.Repairable = true
+			in.repairs.unlink = append(in.repairs.unlink, b.orphans)
+		case b.onDelete == "CASCADE" && !slices.Contains(kept, b.table):
+			f.Repairable = true
+			in.repairs.orphans = append(in.repairs.orphans, b.orphans)
+		}
+		in.find(f)
+	}
+	in.progress("references", 1, 1)
+	return nil
+}
+
+// readProfiles reads which vectors there may be.
+func (in *inspection) readProfiles() error {
+	in.profiles = map[int64]profile{}
+	err := in.tx.Each(func(row *sqlite.Rows) error {
+		var id int64
+		var p profile
+		err := row.Scan(&id, &p.key, &p.model, &p.dimensions)
+		in.profiles[id] = p
+		return err
+	}, `SELECT id, key, model, dimensions FROM profile`)
+	if err != nil {
+		return err
+	}
+	target, err := setting(in.tx, settingTarget)
+	if err != nil {
+		return err
+	}
+	ready, err := setting(in.tx, settingReady)
+	if ready == target {
+		in.current = ready
+	}
+	return err
+}
+
+// checkPartitions compares the counts with what is counted.
+func (in *inspection) checkPartitions() error {
+	return in.tx.Each(func(row *sqlite.Rows) error {
+		var id, next, following int64
+		var collection string
+		var memories, passages, counted, countedPassages int
+		if err := row.Scan(&id, &collection, &next, &memories, &passages, &counted, &countedPassages, &following); err != nil {
+			return err
+		}
+		in.report.Checked["partition"]++
+		wrong := func(format string, args ...any) {
+			in.find(Finding{Table: "partition", ID: collection, Problem: fmt.Sprintf("partition %d ", id) + fmt.Sprintf(format, args...), Repairable: true})
+			in.repairs.counts = append(in.repairs.counts, id)
+		}
+		if memories != counted {
+			wrong("counts %d memories and has %d", memories, counted)
+		}
+		if passages != countedPassages {
+			wrong("counts %d passages and has %d", passages, countedPassages)
+		}
+		if next < following {
+			wrong("would number its next passage %d, and has passages up to %d", next, following-1)
+		}
+		return nil
+	}, `SELECT p.id, ifnull(c.name, ''), p.next_passage, p.memories, p.passages, (SELECT count(*) FROM memory m WHERE m.partition_id = p.id),
+			(SELECT count(*) FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1),
+			ifnull((SELECT max(a.id) & 0xffffffff FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1), -1) + 1
+		FROM partition p LEFT JOIN collection c ON c.id = p.collection_id ORDER BY p.id`)
+}
+
+// checkRevisions looks whether the former states of memories can be read.
+func (in *inspection) checkRevisions() error {
+	return in.tx.Each(func(row *sqlite.Rows) error {
+		var memory, content, attributes string
+		var number, current int
+		if err := row.Scan(&memory, &number, &current, &content, &attributes); err != nil {
+			return err
+		}
+		in.report.Checked["memory_revision"]++
+		wrong := func(problem string) {
+			in.find(Finding{Table: "memory_revision", ID: memory, Problem: fmt.Sprintf("revision %d %s", number, problem)})
+		}
+		if checkUTF8("content", content) != nil {
+			wrong("has content that is not valid UTF-8")
+		}
+		if object, err := decodeObject([]byte(attributes)); err != nil || object == nil {
+			wrong("has metadata that is no JSON object")
+		} else if _, err := attributesOf(object); err != nil {
+			wrong("has metadata that cannot be: " + err.Error())
+		}
+		if number < 1 || number >= current {
+			wrong(fmt.Sprintf("is not from before the present one, %d", current))
+		}
+		return nil
+	}, `SELECT m.uid, r.revision, m.revision, r.content, r.attributes FROM memory_revision r JOIN memory m ON m.id = r.memory_id ORDER BY r.memory_id, r.revision`)
+}

@@ -1,0 +1,81 @@
+package souvenir
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// checkedFile is a file and what its row says of its bytes.
+type checkedFile struct {
+	row    int64
+	id     string
+	size   int64
+	sha256 []byte
+}
+
+// checkFiles reads all bytes of all files and compares them with their hashes.
+func (in *inspection) checkFiles() error {
+	var files []checkedFile
+	err := in.tx.Each(func(row *sqlite.Rows) error {
+		var f checkedFile
+		err := row.Scan(&f.row, &f.id, &f.size, &f.sha256)
+		files = append(files, f)
+		return err
+	}, `SELECT id, uid, size, sha256 FROM file WHERE state = 'stored' ORDER BY id`)
+	if err != nil {
+		return err
+	}
+	for i, f := range files {
+		if err := in.checkChunks(f); err != nil {
+			return err
+		}
+		in.progress("files", i+1, len(files))
+	}
+	in.report.Checked["file"] = len(files)
+	var strays int
+	if err := in.tx.QueryRow(`SELECT count(*) FROM file_chunk WHERE id >> ? NOT IN (SELECT id FROM file)`, chunkBits).Scan(&strays); err != nil {
+		return err
+	}
+	if strays > 0 {
+		in.find(Finding{Table: "file_chunk", Problem: fmt.Sprintf("%d pieces belong to no file", strays), Repairable: true})
+		in.repairs.chunks = true
+	}
+	return nil
+}
+
+func (in *inspection) checkChunks(f checkedFile) error {
+	wrong := func(table, format string, args ...any) {
+		in.find(Finding{Table: table, ID: f.id, Problem: fmt.Sprintf(format, args...)})
+	}
+	whole, size, next := sha256.New(), int64(0), int64(0)
+	err := in.tx.Each(func(row *sqlite.Rows) error {
+		var id int64
+		var sum, data []byte
+		if err := row.Scan(&id, &sum, &data); err != nil {
+			return err
+		}
+		in.report.Checked["file_chunk"]++
+		n := id & (1<<chunkBits - 1)
+		if n != next {
+			wrong("file_chunk", "piece %d is missing", next)
+		}
+		if got := sha256.Sum256(data); !bytes.Equal(got[:], sum) {
+			wrong("file_chunk", "piece %d is not what was stored: its SHA-256 is another", n)
+		}
+		whole.Write(data)
+		size, next = size+int64(len(data)), n+1
+		return nil
+	}, `SELECT id, sha256, data FROM file_chunk WHERE id BETWEEN ? AND ? ORDER BY id`, f.row<<chunkBits, (f.row+1)<<chunkBits-1)
+	if err != nil {
+		return err
+	}
+	if size != f.size {
+		wrong("file", "has %d bytes, %d were stored", size, f.size)
+	} else if !bytes.Equal(whole.Sum(nil), f.sha256) {
+		wrong("file", "is not what was stored: its SHA-256 is another")
+	}
+	return nil
+}

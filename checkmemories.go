@@ -1,0 +1,318 @@
+package souvenir
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// checkedMemory is a memory with what hangs on it, as it stands in the file.
+type checkedMemory struct {
+	row, partition int64
+	ownProfile     int64 // of the collection's own vectors, 0 for none
+	id, content    string
+	metadata, tags string
+	importance     Importance
+	classification Classification
+	ruleType       RuleType
+	revision       int
+	passages       []checkedPassage
+}
+
+type checkedPassage struct {
+	id            int64
+	start, length int
+	blank         bool
+	profile       int64
+	vector        []byte
+}
+
+// checkMemories goes through all memories and their passages.
+func (in *inspection) checkMemories() error {
+	var total, done int
+	if err := in.tx.QueryRow(`SELECT count(*) FROM memory`).Scan(&total); err != nil {
+		return err
+	}
+	err := eachBatch(in.tx, math.MinInt64, func(rows []int64) error {
+		memories, err := in.readMemories(rows)
+		if err != nil {
+			return err
+		}
+		for i := range memories {
+			in.checkMemory(&memories[i])
+		}
+		done += len(memories)
+		in.progress("memories", done, total)
+		return nil
+	})
+	in.report.Checked["memory"] = done
+	return err
+}
+
+func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
+	list := jsonList(rows)
+	var memories []checkedMemory
+	place := map[int64]int{}
+	err := in.tx.Each(func(row *sqlite.Rows) error {
+		var m checkedMemory
+		err := row.Scan(&m.row, &m.partition, &m.ownProfile, &m.id, &m.content, &m.metadata, &m.importance, &m.classification, &m.ruleType, &m.revision, &m.tags)
+		place[m.row] = len(memories)
+		memories = append(memories, m)
+		return err
+	}, `SELECT m.id, m.partition_id, ifnull(c.own_profile, 0), m.uid, m.content, m.metadata, ifnull(m.importance, ''), ifnull(m.classification, ''),
+			ifnull(m.rule_type, ''), m.revision, ifnull((SELECT group_concat(tag, char(10) ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
+		FROM memory m LEFT JOIN partition p ON p.id = m.partition_id LEFT JOIN collection c ON c.id = p.collection_id
+		WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id`, list)
+	if err != nil {
+		return nil, err
+	}
+	err = in.tx.Each(func(row *sqlite.Rows) error {
+		var p checkedPassage
+		var memory int64
+		err := row.Scan(&p.id, &memory, &p.start, &p.length, &p.blank, &p.profile, &p.vector)
+		if i, ok := place[memory]; ok {
+			memories[i].passages = append(memories[i].passages, p)
+		}
+		return err
+	}, `SELECT id, memory_id, start, length, blank <> 0, ifnull(profile_id, 0), vector FROM passage WHERE memory_id IN (SELECT value FROM json_each(?)) ORDER BY id`, list)
+	return memories, err
+}
+
+// checkMemory looks at one memory. Nothing of what is stored of it can be made again; all that finds it can.
+func (in *inspection) checkMemory(m *checkedMemory) {
+	in.report.Checked["passage"] += len(m.passages)
+	wrong := func(format string, args ...any) {
+		in.find(Finding{Table: "memory", ID: m.id, Problem: fmt.Sprintf(format, args...)})
+	}
+	if m.content == "" {
+		wrong("has no content")
+	}
+	if !utf8.ValidString(m.content) {
+		wrong("has content that is not valid UTF-8")
+	}
+	if object, err := decodeObject([]byte(m.metadata)); err != nil || object == nil {
+		wrong("has metadata that is no JSON object")
+	}
+	for _, err := range []error{
+		checkEnum("importance", m.importance, importances),
+		checkEnum("classification", m.classification, classifications),
+		checkEnum("rule_type", m.ruleType, ruleTypes),
+	} {
+		if err != nil {
+			wrong("%v", err)
+		}
+	}
+	if m.revision < 1 {
+		wrong("has the revision %d", m.revision)
+	}
+	if !utf8.ValidString(m.tags) {
+		wrong("has a tag that is not valid UTF-8")
+	}
+	if problem := in.wrongPassages(m); problem != "" {
+		in.find(Finding{Table: "passage", ID: m.id, Problem: problem, Repairable: true})
+		in.repairs.memories = append(in.repairs.memories, m.row)
+		return
+	}
+	tags := m.tags
+	for _, p := range m.passages {
+		if problem := in.wrongVector(p); problem != "" {
+			in.find(Finding{Table: "passage", ID: m.id, Problem: problem, Repairable: true})
+			if m.ownProfile != 0 {
+				in.repairs.memories = append(in.repairs.memories, m.row)
+				return
+			}
+			in.repairs.vectors = append(in.repairs.vectors, p.id)
+		}
+		in.terms[p.id] = sumOfTerms("content", text.Indexed(m.content[p.start:p.start+p.length])) + sumOfTerms("tags", text.Indexed(tags))
+		tags = "" // they stand with the first passage only
+	}
+}
+
+// wrongPassages says what is wrong with a memory's passages so that they have to be made again; nothing if they are right.
+func (in *inspection) wrongPassages(m *checkedMemory) string {
+	if len(m.passages) == 0 {
+		return "the memory has no passages, so nothing finds it"
+	}
+	end, space := 0, func(from, to int) bool { return strings.TrimFunc(m.content[from:to], unicode.IsSpace) == "" }
+	for _, p := range m.passages {
+		switch {
+		case p.id>>passageBits != m.partition:
+			return fmt.Sprintf("passage %d lies in partition %d, its memory in %d", p.id, p.id>>passageBits, m.partition)
+		case p.start < end || p.length < 0 || p.length > len(m.content)-p.start:
+			return fmt.Sprintf("passage %d is bytes %d to %d of a content of %d, after one that ends at %d", p.id, p.start, p.start+p.length, len(m.content), end)
+		case !space(end, p.start):
+			return fmt.Sprintf("bytes %d to %d of the content are in no passage", end, p.start)
+		case p.blank != space(p.start, p.start+p.length) && (m.ownProfile == 0 || p.vector == nil):
+			return fmt.Sprintf("passage %d is wrong about whether there is anything but white space in it", p.id)
+		case utf8.ValidString(m.content) && !utf8.ValidString(m.content[p.start:p.start+p.length]):
+			return fmt.Sprintf("passage %d begins or ends within a character", p.id)
+		}
+		if problem := in.wrongProfile(m, p); problem != "" {
+			return problem
+		}
+		end = p.start + p.length
+	}
+	if !space(end, len(m.content)) {
+		return fmt.Sprintf("bytes %d to %d of the content are in no passage", end, len(m.content))
+	}
+	return ""
+}
+
+// wrongProfile says why nothing would ever make a passage's vector what it should be.
+func (in *inspection) wrongProfile(m *checkedMemory, p checkedPassage) string {
+	profile, known := in.profiles[p.profile]
+	switch {
+	case p.profile != 0 && !known:
+		return fmt.Sprintf("passage %d has a vector of the unknown profile %d", p.id, p.profile)
+	case p.profile == 0 && p.vector != nil:
+		return fmt.Sprintf("passage %d has a vector of no profile", p.id)
+	case p.profile == 0 && !p.blank && m.ownProfile == 0:
+		return fmt.Sprintf("passage %d is not marked to be embedded", p.id)
+	case p.profile != 0 && p.vector == nil && (p.blank || m.ownProfile != 0):
+		return fmt.Sprintf("passage %d waits for a vector that nothing makes", p.id)
+	case m.ownProfile != 0 && p.profile != 0 && p.profile != m.ownProfile:
+		return fmt.Sprintf("passage %d is of the profile %d, the vectors of its collection are of %d", p.id, p.profile, m.ownProfile)
+	case m.ownProfile == 0 && profile.model == OwnVectors:
+		return fmt.Sprintf("passage %d has a vector of the caller's own, its collection has none of these", p.id)
+	case m.ownProfile == 0 && p.profile != 0 && in.current != 0 && p.profile != in.current:
+		return fmt.Sprintf("passage %d is of the model %s, the store of %s", p.id, show(profile.model), show(in.profiles[in.current].model))
+	}
+	return ""
+}
+
+// wrongVector says what is wrong with a passage's vector.
+func (in *inspection) wrongVector(p checkedPassage) string {
+	if p.vector == nil {
+		return ""
+	}
+	dimensions := in.profiles[p.profile].dimensions
+	vector, err := decodeVector(p.vector)
+	if err != nil || len(vector) != dimensions {
+		return fmt.Sprintf("the vector of passage %d has %d bytes; %d dimensions have %d", p.id, len(p.vector), dimensions, 4*dimensions)
+	}
+	unit, err := unitVector(vector, dimensions)
+	if err != nil {
+		return fmt.Sprintf("the vector of passage %d: %v", p.id, err)
+	}
+	for i := range unit {
+		if math.Abs(float64(unit[i]-vector[i])) > 1e-4 {
+			return fmt.Sprintf("the vector of passage %d is not of length 1", p.id)
+		}
+	}
+	return ""
+}
+
+// sumOfTerms is a number that tells apart which terms stand in which order in a column of full text. It is a sum over
+// the terms, so that it can be made in whatever order they come.
+func sumOfTerms(column, terms string) (sum uint64) {
+	for i := 0; terms != ""; i++ {
+		var term string
+		term, terms, _ = strings.Cut(terms, " ")
+		sum += sumOfTerm(column, i, term)
+	}
+	return sum
+}
+
+// sumOfTerm is FNV-1a of a term, its place and its column, stirred.
+func sumOfTerm(column string, offset int, term string) uint64 {
+	const prime = 1099511628211
+	h := uint64(14695981039346656037)
+	h = (h ^ uint64(column[0])) * prime
+	for ; offset > 0; offset >>= 8 {
+		h = (h ^ uint64(offset&0xff)) * prime
+	}
+	for i := range len(term) {
+		h = (h ^ uint64(term[i])) * prime
+	}
+	h = (h ^ h>>32) * 0x9e3779b97f4a7c15
+	return h ^ h>>29
+}
+
+// checkFullText compares what full text holds with the terms of the passages.
+func (in *inspection) checkFullText() error {
+	rows := map[int64]uint64{} // passage -> sum of what full text holds
+	if err := in.tx.Each(func(row *sqlite.Rows) error {
+		var id int64
+		err := row.Scan(&id)
+		rows[id] = 0
+		return err
+	}, `SELECT rowid FROM passage_text`); err != nil {
+		return err
+	}
+	in.report.Checked["passage_text"] = len(rows)
+	in.progress("full text", 0, len(rows))
+	if _, err := in.tx.Exec(`CREATE VIRTUAL TABLE temp.held USING fts5vocab('main', 'passage_text', 'instance')`); err != nil {
+		return err
+	}
+	strays := false
+	err := in.tx.Each(func(row *sqlite.Rows) error {
+		var term, column string
+		var passage int64
+		var offset int
+		if err := row.Scan(&term, &passage, &column, &offset); err != nil {
+			return err
+		}
+		if _, ok := rows[passage]; !ok {
+			strays = true
+			return nil
+		}
+		rows[passage] += sumOfTerm(column, offset, term)
+		return nil
+	}, `SELECT term, doc, col, offset FROM temp.held`)
+	if err != nil {
+		return err
+	}
+	if strays {
+		in.find(Finding{Table: "passage_text", Problem: "full text has terms of rows that it does not have", Repairable: true})
+		in.repairs.fullText = true
+	}
+	in.compareFullText(rows)
+	in.progress("full text", len(rows), len(rows))
+	return nil
+}
+
+func (in *inspection) compareFullText(rows map[int64]uint64) {
+	remade := make(map[int64]bool, len(in.repairs.memories)) // whose full text is written anew with the passages
+	for _, id := range in.passagesOf(in.repairs.memories) {
+		remade[id] = true
+	}
+	// Under another profile, another version of this package may have made other terms.
+	sameTerms := in.current != 0 && in.current == in.s.profile
+	var wrong []int64
+	for id, want := range in.terms {
+		if got, ok := rows[id]; !ok || got != want && sameTerms {
+			wrong = append(wrong, id)
+		}
+	}
+	slices.Sort(wrong)
+	for _, id := range wrong {
+		in.find(Finding{Table: "passage_text", Problem: fmt.Sprintf("passage %d is not in full text with the words that it has", id), Repairable: true})
+	}
+	in.repairs.texts = append(in.repairs.texts, wrong...)
+	var strays []int64
+	for id := range rows {
+		if _, ok := in.terms[id]; !ok && !remade[id] {
+			strays = append(strays, id)
+		}
+	}
+	slices.Sort(strays)
+	for _, id := range strays {
+		in.find(Finding{Table: "passage_text", Problem: fmt.Sprintf("full text has the passage %d, which is no memory's", id), Repairable: true})
+	}
+	in.repairs.texts = append(in.repairs.texts, strays...)
+}
+
+// passagesOf returns the passages of some memories.
+func (in *inspection) passagesOf(memories []int64) []int64 {
+	ids, err := sqlite.Column[int64](in.tx, `SELECT id FROM passage WHERE memory_id IN (SELECT value FROM json_each(?))`, jsonList(memories))
+	if err != nil {
+		return nil // then they are reported; writing them anew mends them, too
+	}
+	return ids
+}

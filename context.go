@@ -1,0 +1,272 @@
+package souvenir
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ContextQuery says what an interaction is about. The zero value asks for what holds everywhere.
+type ContextQuery struct {
+	// Query is what the interaction is about, in plain language: the related memories and the conversation are those that
+	// fit it best. Empty means the newest ones.
+	Query string
+
+	ProjectID   string // the project that is worked on; an unknown one is empty
+	ProjectName string // the same by name
+
+	// DetectedIdentity is what the caller knows of who it is and whom it talks to. As long as no identity is stored it widens
+	// the query and comes back as a suggestion to store it. At most 16 KiB as JSON.
+	DetectedIdentity map[string]any
+
+	Related int // related memories to return, 1 to 50; zero means 7
+	Preview int // characters to show of each related memory, 50 to 100,000; zero means 600
+
+	// TokenBudget bounds the answer, in tokens: a token is taken for 4 bytes of the answer's JSON. At least 500; zero means
+	// no bound. See [Store.GetContext] for what gives way.
+	TokenBudget int
+}
+
+// Limits of a context.
+const (
+	MaxContextRelated = 50
+	MinTokenBudget    = 500
+
+	defaultPreview  = 600
+	minPreview      = 50
+	maxPreview      = 100_000
+	maxDetected     = 16 << 10 // bytes of a detected identity, as JSON
+	maxWidening     = 2000     // bytes of it that widen a query
+	maxDoDont       = 50       // memories in each list of dos and don'ts
+	maxOwnInPreview = 1 << 10  // bytes of own metadata, as JSON, that a preview still shows
+)
+
+// Context is what an agent should know when an interaction begins.
+type Context struct {
+	// Identity is the newest active memory of event type IDENTITY in the caller's own collections; nil if there is none.
+	Identity *ContextMemory
+
+	// IdentitySuggestion is the call that would store the detected identity. Nil unless one was given, none is stored, and
+	// this view may write.
+	IdentitySuggestion *ToolCall
+
+	// ConversationID is the id of the active memory of event type conversation or case that fits the query best, or, without a
+	// query, of the newest one: in the project if one is given, and only one that the caller may update. Empty if there is none.
+	ConversationID string
+
+	Related []ContextMemory // previews of related memories: the project's first, then others; each once
+	Guide   []string        // how to work with the memory, for a model
+
+	// GeneralDoDont holds the caller's general rules and dos and don'ts: those that lie in no project.
+	GeneralDoDont []ContextMemory
+
+	// ProjectDoDont holds the project's short dos and don'ts; nil when no project is given. ProjectRules took their place.
+	ProjectDoDont []ContextMemory
+
+	ProjectRules *ContextRules // nil when no project is given
+	Warnings     []string      // what a caller should know, for example what was left out
+	Tokens       int           // size of this answer: a quarter of the bytes of its JSON, rounded up
+}
+
+// ContextRules are the rules of a project; nil for what it has not.
+type ContextRules struct {
+	Do   *ContextMemory `json:"do"`
+	Dont *ContextMemory `json:"dont"`
+	Todo *ContextMemory `json:"todo"`
+}
+
+// ContextMemory is a memory as a context shows it.
+type ContextMemory struct {
+	Memory
+	Score     float64 // relevance to the query, 0 to 1; 0 when nothing was searched for
+	Truncated bool    // only a part is shown: Content ends early, or long metadata is left out. GetMemory gives the whole
+}
+
+// ToolCall is a call of one of the tools.
+type ToolCall struct {
+	Tool      string         `json:"tool"`
+	Arguments map[string]any `json:"arguments"`
+}
+
+// MarshalJSON gives the memory's form with score and truncated where they say something.
+func (m ContextMemory) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		ID         string         `json:"id"`
+		Content    string         `json:"content"`
+		Collection string         `json:"collection_name,omitempty"`
+		Owner      string         `json:"owner,omitempty"`
+		Metadata   map[string]any `json:"metadata"`
+		Revision   int            `json:"revision,omitempty"`
+		CreatedAt  time.Time      `json:"created_at,omitzero"`
+		UpdatedAt  time.Time      `json:"updated_at,omitzero"`
+		Score      float64        `json:"score,omitempty"`
+		Truncated  bool           `json:"truncated,omitempty"`
+	}{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt, m.Score, m.Truncated})
+}
+
+// MarshalJSON gives the form of the interface: identity and conversation_memory_id are null when there is none,
+// project_do_dont is null and project_rules absent when no project was given.
+func (c Context) MarshalJSON() ([]byte, error) {
+	form := struct {
+		Identity       *ContextMemory  `json:"identity"`
+		Suggestion     *ToolCall       `json:"identity_suggestion,omitempty"`
+		ConversationID *string         `json:"conversation_memory_id"`
+		Related        []ContextMemory `json:"related_memories"`
+		Guide          []string        `json:"get_context_do_dont"`
+		GeneralDoDont  []ContextMemory `json:"general_do_dont"`
+		ProjectDoDont  []ContextMemory `json:"project_do_dont"`
+		ProjectRules   *ContextRules   `json:"project_rules,omitempty"`
+		Warnings       []string        `json:"warnings,omitempty"`
+		Tokens         int             `json:"tokens"`
+	}{
+		Identity: c.Identity, Suggestion: c.IdentitySuggestion, Related: emptyList(c.Related), Guide: emptyList(c.Guide),
+		GeneralDoDont: emptyList(c.GeneralDoDont), ProjectDoDont: c.ProjectDoDont, ProjectRules: c.ProjectRules, Warnings: c.Warnings, Tokens: c.Tokens,
+	}
+	if c.ConversationID != "" {
+		form.ConversationID = &c.ConversationID
+	}
+	return json.Marshal(form)
+}
+
+// emptyList gives a list that JSON shows as [] even if it is nil.
+func emptyList[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// guide is what every context says of how to work with the memory.
+func guide() []string {
+	return []string{
+		"Call get_context first, with a query and the project that you work on.",
+		"Name the project in every call that is about it: project_id or project_name.",
+		"Follow project_rules and general_do_dont; they are the user's own rules.",
+		"Search before you store; update the memory that already says it instead of storing it again.",
+		"Keep the present conversation or case up to date: update conversation_memory_id, or store one if it is null.",
+		"Pass expected_revision when you update what others may change, too.",
+		"Where truncated is true, retrieve the memory by its id before you rely on it.",
+		"Complete each task of the todo as soon as it is done.",
+	}
+}
+
+// check validates the query and fills in the defaults.
+func (q *ContextQuery) check() error {
+	text := Query{Text: q.Query}
+	if err := text.check(); err != nil {
+		return err
+	}
+	if err := checkProject(q.ProjectID, q.ProjectName); err != nil {
+		return err
+	}
+	var err error
+	if q.DetectedIdentity, err = canonical("detected_identity", q.DetectedIdentity); err != nil {
+		return err
+	}
+	if size := jsonSize(q.DetectedIdentity); size > maxDetected {
+		return newError(KindTooLarge, "detected_identity", "detected_identity is %d bytes as JSON; at most %d are allowed", size, maxDetected)
+	}
+	for _, n := range []struct {
+		argument            string
+		value               *int
+		preset, least, most int
+		orZero              bool
+	}{
+		{"related", &q.Related, DefaultLimit, 1, MaxContextRelated, false},
+		{"preview", &q.Preview, defaultPreview, minPreview, maxPreview, false},
+		{"token_budget", &q.TokenBudget, 0, MinTokenBudget, 1 << 30, true},
+	} {
+		if *n.value == 0 {
+			*n.value = n.preset
+			continue
+		}
+		if *n.value < n.least || *n.value > n.most {
+			return invalid(n.argument, "%s is %d; %d to %d are allowed", n.argument, *n.value, n.least, n.most)
+		}
+	}
+	return nil
+}
+
+// GetContext gathers what an agent should know when an interaction begins: who it is, the rules that it has to follow, the
+// conversation to go on with, and the memories that are related to what it is asked. All of it is of one moment.
+//
+// Where an answer would not fit into the token budget, it is filled in this order: the identity and the project's rules and todo
+// (if they do not all fit, the longest ones are shortened), the suggested identity, general and project dos and don'ts,
+// related memories. Whatever is shortened is marked as truncated, and a warning says what was left out.
+func (s *Store) GetContext(ctx context.Context, q ContextQuery) (Context, error) {
+	if err := q.check(); err != nil {
+		return Context{}, err
+	}
+	sought, err := s.contextText(ctx, q)
+	if err != nil {
+		return Context{}, err
+	}
+	want, err := s.want(ctx, Query{Text: sought})
+	if err != nil {
+		return Context{}, err
+	}
+	c, err := s.gatherContext(ctx, q, sought, want)
+	if err != nil {
+		return Context{}, err
+	}
+	c.fit(q.TokenBudget)
+	c.Tokens = c.tokens()
+	return c, nil
+}
+
+// contextText is the text that related memories are searched for by: the query, and, as long as no identity is stored, what the
+// caller knows of it.
+func (s *Store) contextText(ctx context.Context, q ContextQuery) (string, error) {
+	if len(q.DetectedIdentity) == 0 {
+		return q.Query, nil
+	}
+	known, err := s.hasIdentity(ctx)
+	if err != nil || known {
+		return q.Query, err
+	}
+	widening := cutBytes(strings.Join(leaves(nil, q.DetectedIdentity), "\n"), min(maxWidening, MaxQuery-len(q.Query)-1))
+	return strings.TrimSpace(q.Query + "\n" + widening), nil
+}
+
+// leaves appends the texts and numbers in a JSON value, in the order of their keys.
+func leaves(texts []string, value any) []string {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			texts = leaves(texts, v[key])
+		}
+	case []any:
+		for _, item := range v {
+			texts = leaves(texts, item)
+		}
+	case nil, bool:
+	default:
+		texts = append(texts, fmt.Sprint(v))
+	}
+	return texts
+}
+
+// suggestIdentity is the call that stores a detected identity.
+func suggestIdentity(detected map[string]any) *ToolCall {
+	metadata := map[string]any{}
+	var lines []string
+	for _, key := range slices.Sorted(maps.Keys(detected)) {
+		texts := leaves(nil, detected[key])
+		if len(texts) > 0 {
+			lines = append(lines, key+": "+strings.Join(texts, ", "))
+		}
+		if !slices.Contains(knownKeys, key) {
+			metadata[key] = detected[key]
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return &ToolCall{Tool: "memory", Arguments: map[string]any{
+		"action": "store", "event_type": EventIdentity, "state": StateActive, "content": strings.Join(lines, "\n"), "metadata": metadata,
+	}}
+}

@@ -1,0 +1,240 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// Contexts are asked for at the beginning of every interaction: what they gather must not be looked for among everything.
+func TestContextsUseTheirIndexes(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "plans.db"), Options{})
+	for _, c := range []struct {
+		query, index string
+		args         []any
+	}{
+		{`SELECT m.id FROM memory m WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND ` + active + ` ORDER BY m.updated_at DESC, m.id DESC LIMIT 1`,
+			`COVERING INDEX memory_active (partition_id=? AND event_type=?)`, []any{"[1]", `["identity"]`}},
+		{`SELECT m.id ` + fromMemory + ` WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND ` + active,
+			`memory_active (partition_id=? AND event_type=?)`, []any{"[1]", `["case"]`}},
+		{doDontQuery, `memory_do_dont (partition_id=?)`, []any{"[1]"}},
+		{ruleQuery, `memory_event (partition_id=? AND event_type=?)`, []any{"[1]"}},
+		{newestQuery, `memory_updated (partition_id=?)`, []any{"[1]", 7}},
+		{moduleQuery, `memory_module (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
+		{moduleQuery, `memory_tag_name (tag=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
+	} {
+		var plan strings.Builder
+		err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
+			return tx.Each(func(row *sqlite.Rows) error {
+				var id, parent, unused int64
+				var detail string
+				err := row.Scan(&id, &parent, &unused, &detail)
+				plan.WriteString(detail + "\n")
+				return err
+			}, `EXPLAIN QUERY PLAN `+c.query, c.args...)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(plan.String(), c.index) {
+			t.Errorf("%s\ndoes not use %s:\n%s", c.query, c.index, plan.String())
+		}
+	}
+}
+
+func TestPreviewsEndWhereWordsDo(t *testing.T) {
+	for _, c := range []struct {
+		content    string
+		characters int
+		want       string
+	}{
+		{"", 5, ""},
+		{"short", 5, "short"},
+		{"two words", 5, "two"},
+		{"two words", 3, "two"},
+		{"two  words", 4, "two"},
+		{"two words", 8, "two"},
+		{"two words", 9, "two words"},
+		{"日本語の文章です", 5, "日本語の文"},
+		{"日本語", 3, "日本語"},
+		{"a " + strings.Repeat("x", 100), 60, "a " + strings.Repeat("x", 58)}, // a long word is not given up
+		{"      after spaces", 4, ""},
+	} {
+		if got := cutText(c.content, c.characters); got != c.want {
+			t.Errorf("%d characters of %q are %q, want %q", c.characters, c.content, got, c.want)
+		}
+	}
+}
+
+func TestBytesAreCutBetweenCharacters(t *testing.T) {
+	for most, want := range map[int]string{-1: "", 0: "", 1: "a", 2: "a", 3: "aä", 4: "aä", 6: "aä語", 7: "aä語"} {
+		if got := cutBytes("aä語", most); got != want {
+			t.Errorf("%d bytes are %q, want %q", most, got, want)
+		}
+	}
+}
+
+func TestShortenedMemoriesFitAndKeepTheirID(t *testing.T) {
+	for name, m := range map[string]Memory{
+		"text":          {Content: strings.Repeat("plain words ", 500)},
+		"escapes":       {Content: strings.Repeat("<\"\n\u2028", 500)},
+		"Japanese":      {Content: strings.Repeat("日本語。", 500)},
+		"long metadata": {Content: strings.Repeat("plain words ", 500), Metadata: map[string]any{"k": strings.Repeat("v", 5000)}},
+		"long names":    {Content: "short", Collection: strings.Repeat("c", 128), Owner: strings.Repeat("o", 128), ProjectName: strings.Repeat("<", 128)},
+	} {
+		m.ID, m.EventType, m.RuleType = "0190a5f2-0000-7000-8000-000000000000", EventProjectRule, RuleDo
+		whole := ContextMemory{Memory: m}
+		for _, most := range []int{150, 200, 400, 1000, 3000, 1 << 20} {
+			c := whole
+			c.within(most)
+			if size := jsonSize(c); size > most || c.ID != m.ID || c.RuleType != RuleDo || !strings.HasPrefix(m.Content, c.Content) || !utf8.ValidString(c.Content) {
+				t.Errorf("%s within %d bytes takes %d: %s", name, most, size, asJSON(t, c))
+			}
+			if c.Truncated != (jsonSize(whole) > most) {
+				t.Errorf("%s within %d bytes: truncated is %v", name, most, c.Truncated)
+			}
+			if most >= 400 && len(c.Content) < min(len(m.Content), minShown/2) {
+				t.Errorf("%s within %d bytes: of the content is left %q", name, most, c.Content)
+			}
+		}
+	}
+}
+
+// What may not be left out may be more than a budget; then the answer says how much it is.
+func TestBudgetsThatCannotBeKeptAreAWarning(t *testing.T) {
+	c := Context{Identity: &ContextMemory{Memory: Memory{ID: "i", Content: strings.Repeat("x", 5000)}}, Warnings: []string{strings.Repeat("w", 4000)}}
+	c.fit(500)
+	if last := c.Warnings[len(c.Warnings)-1]; !strings.Contains(last, "token_budget 500 is too small") || c.Identity.ID != "i" || !c.Identity.Truncated {
+		t.Errorf("the identity is %+v, the last warning %q", c.Identity, last)
+	}
+}
+
+func TestTasksNameModulesByWholeWords(t *testing.T) {
+	for text, want := range map[string]bool{
+		"auth": true, "fix Auth now": true, "(AUTH)": true, "auth/login": true, "auth-tests": true, "author": false, "oauth": false,
+		"oauth and auth": true, "auth2": false, "my_auth": false, "": false, "日auth": false,
+	} {
+		if got := names(text, "auth"); got != want {
+			t.Errorf("%q names auth: %v, want %v", text, got, want)
+		}
+	}
+	if !names("the user login page", "User Login") || names("user", "") {
+		t.Error("names of several words, or none, are not found as they should be")
+	}
+}
+
+// addFileRow puts a file of no bytes into the store.
+func addFileRow(t *testing.T, s *Store, id, user, memory, project, tag string) {
+	t.Helper()
+	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		r, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
+			SELECT ?, u.id, (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project WHERE uid = ?), 'stored', 'f', 'text/plain', 0, x'', '', '', 0, 0
+			FROM user u WHERE u.uid = ?`, id, memory, project, user)
+		if err == nil && tag != "" {
+			_, err = tx.Exec(`INSERT INTO file_tag (file_id, tag, position) VALUES (?, ?, 0)`, r.LastInsertID, tag)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fileIDs(files []File) string {
+	var ids []string
+	for _, f := range files {
+		ids = append(ids, f.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+func TestMainMemoriesAndModulesBringTheirFiles(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
+	main := mustAdd(t, s, NewMemory{Content: "main", EventType: EventProjectMain, ProjectID: "p", Tags: []string{"engine"}})
+	other := mustAdd(t, s, NewMemory{Content: "other", ProjectID: "q", Related: []string{main.ID}, Tags: []string{"engine"}})
+	mustAdd(t, s.As(Access{User: "eve"}), NewMemory{Content: "hers", Tags: []string{"engine"}})
+	addFileRow(t, s, "a", LocalUser, main.ID, "", "Engine")
+	addFileRow(t, s, "b", LocalUser, other.ID, "", "")
+	addFileRow(t, s, "c", LocalUser, "", "p", "ENGINE")
+	addFileRow(t, s, "d", LocalUser, "", "", "module:engine")
+	addFileRow(t, s, "e", "eve", "", "", "engine")
+	addFileRow(t, s, "f", LocalUser, "", "", "engines")
+
+	m, err := s.MainMemory(t.Context(), ProjectRef{ID: "p"})
+	if err != nil || fileIDs(m.Files) != "a" {
+		t.Errorf("the main memory brings %q, %v", fileIDs(m.Files), err)
+	}
+	for _, c := range []struct{ project, want string }{{"", "b a c d"}, {"p", "a c"}, {"q", "b"}, {"nowhere", ""}} {
+		state, err := s.ModuleState(t.Context(), ModuleQuery{Module: "engine", ProjectID: c.project, Limit: 1})
+		if err != nil || fileIDs(state.Files) != c.want {
+			t.Errorf("in project %q the module brings %q, %v; want %q", c.project, fileIDs(state.Files), err, c.want)
+		}
+	}
+}
+
+func TestTodosThatCannotBeReadAreAWarning(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "todo.db"), Options{})
+	m := mustAdd(t, s, NewMemory{Content: "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n- [ ] T1 engine\n\n## Gaps\n", EventType: EventProjectRule, RuleType: RuleTodo, ProjectID: "p"})
+	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		_, err := tx.Exec(`UPDATE memory SET content = replace(content, '## Gaps', 'no gaps') WHERE uid = ?`, m.ID)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := s.ModuleState(t.Context(), ModuleQuery{Module: "engine", ProjectID: "p"})
+	if err != nil || len(state.Summary.OpenTasks) != 0 || !strings.Contains(strings.Join(state.Warnings, "\n"), m.ID) {
+		t.Errorf("a todo that cannot be read gives %v, %q, %v", state.Summary.OpenTasks, state.Warnings, err)
+	}
+}
+
+// Older files may hold several rules of one type; the newest one counts.
+func TestOfSeveralRulesTheNewestCounts(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "rules.db"), Options{})
+	old := mustAdd(t, s, NewMemory{Content: "old", ProjectID: "p"})
+	mustAdd(t, s, NewMemory{Content: "new", ProjectID: "p"})
+	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		_, err := tx.Exec(`UPDATE memory SET event_type = 'project-rule', rule_type = 'do'`)
+		if err == nil {
+			_, err = tx.Exec(`UPDATE memory SET updated_at = updated_at + 1 WHERE uid = ?`, old.ID)
+		}
+		if err == nil {
+			_, err = tx.Exec(`UPDATE memory SET updated_at = updated_at - 1000000 WHERE uid <> ?`, old.ID)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.GetContext(t.Context(), ContextQuery{ProjectID: "p"})
+	if err != nil || c.ProjectRules.Do == nil || c.ProjectRules.Do.Content != "old" {
+		t.Errorf("the rule is %+v, %v", c.ProjectRules.Do, err)
+	}
+}
+
+func TestContextsEndWithTheirContext(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "ended.db"), Options{})
+	mustAdd(t, s, NewMemory{Content: "x", ProjectID: "p"})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, call := range map[string]func() error{
+		"GetContext": func() error { _, err := s.GetContext(ctx, ContextQuery{Query: "x"}); return err },
+		"with an identity": func() error {
+			_, err := s.GetContext(ctx, ContextQuery{DetectedIdentity: map[string]any{"a": "b"}})
+			return err
+		},
+		"ModuleState":       func() error { _, err := s.ModuleState(ctx, ModuleQuery{Module: "x"}); return err },
+		"MainMemory":        func() error { _, err := s.MainMemory(ctx, ProjectRef{ID: "p"}); return err },
+		"GetIdentityMemory": func() error { _, err := s.GetIdentityMemory(ctx); return err },
+		"SetIdentityMemory": func() error { _, err := s.SetIdentityMemory(ctx, IdentityMemory{Content: "x"}); return err },
+	} {
+		if err := call(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

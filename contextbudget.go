@@ -1,0 +1,226 @@
+package souvenir
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// How a context is brought within a token budget.
+
+// bytesPerToken is what a token is taken for: the usual rule of thumb for English text.
+const bytesPerToken = 4
+
+// minShown is how many bytes of a memory's content are worth showing; below that a memory loses what is around its content
+// first.
+const minShown = 120
+
+// jsonSize is the length of a value as JSON.
+func jsonSize(v any) int {
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		return 0
+	}
+	return len(encoded)
+}
+
+// tokens is the size of the context with its own size in it.
+func (c Context) tokens() int {
+	c.Tokens = 0
+	size := jsonSize(c) - 1 // without the digit of tokens
+	tokens := 0
+	for {
+		n := (size + len(strconv.Itoa(tokens)) + bytesPerToken - 1) / bytesPerToken
+		if n <= tokens {
+			return tokens
+		}
+		tokens = n
+	}
+}
+
+// shorten cuts the content after so many characters, and leaves out own metadata that is too long for a preview.
+func (m *ContextMemory) shorten(characters int) {
+	if cut := cutText(m.Content, characters); cut != m.Content {
+		m.Content, m.Truncated = cut, true
+	}
+	if jsonSize(m.Metadata) > maxOwnInPreview {
+		m.Metadata, m.Truncated = nil, true
+	}
+}
+
+// cutText returns the beginning of a text of at most so many characters: whole words if that costs little.
+func cutText(content string, characters int) string {
+	if len(content) <= characters {
+		return content
+	}
+	end, space, n := len(content), 0, 0
+	for i, r := range content {
+		if n == characters {
+			end = i
+			break
+		}
+		if unicode.IsSpace(r) {
+			space = i
+		}
+		n++
+	}
+	if end == len(content) {
+		return content
+	}
+	const most = 40 // bytes of a word that are given up
+	if next, _ := utf8.DecodeRuneInString(content[end:]); !unicode.IsSpace(next) && space > 0 && end-space <= most {
+		end = space
+	}
+	return strings.TrimRightFunc(content[:end], unicode.IsSpace)
+}
+
+// cutBytes returns the beginning of a text of at most so many bytes, whole characters.
+func cutBytes(content string, most int) string {
+	if len(content) <= most {
+		return content
+	}
+	most = max(most, 0)
+	for most > 0 && !utf8.RuneStart(content[most]) {
+		most--
+	}
+	return content[:most]
+}
+
+// within shortens the memory until its JSON has at most so many bytes: its content, and if little of that would be left
+// everything around it. What is needed to know which memory it is stays, so it may be larger nevertheless.
+func (m *ContextMemory) within(most int) {
+	if jsonSize(m) <= most {
+		return
+	}
+	whole := m.Content
+	m.Truncated, m.Content = true, ""
+	if most-jsonSize(m) < min(minShown, len(whole)) {
+		m.Memory = Memory{ID: m.ID, EventType: m.EventType, RuleType: m.RuleType}
+	}
+	room := most - jsonSize(m)
+	for characters := room; characters > 0; {
+		m.Content = cutText(whole, characters)
+		size := jsonSize(m.Content) - len(`""`)
+		if size <= room {
+			return
+		}
+		characters = min(characters-1, characters*room/size) // some bytes are longer in JSON
+	}
+	m.Content = ""
+}
+
+// part is a memory of a context that must be there, if only in short.
+type part struct {
+	name   string
+	memory *ContextMemory
+}
+
+// mandatory lists the parts of a context that are never left out.
+func (c *Context) mandatory() []part {
+	parts := []part{{"identity", c.Identity}}
+	if rules := c.ProjectRules; rules != nil {
+		parts = append(parts, part{"project_rules.do", rules.Do}, part{"project_rules.dont", rules.Dont}, part{"project_rules.todo", rules.Todo})
+	}
+	return slices.DeleteFunc(parts, func(p part) bool { return p.memory == nil })
+}
+
+// fit brings the context within a token budget, 0 for none.
+func (c *Context) fit(budget int) {
+	if budget == 0 || c.tokens() <= budget {
+		return
+	}
+	parts := c.mandatory()
+	suggestion, general, project, related := c.IdentitySuggestion, c.GeneralDoDont, c.ProjectDoDont, c.Related
+	rest := *c
+	rest.clear()
+	rest.Warnings = append(slices.Clone(c.Warnings), shortenedWarning(budget, parts), leftOutWarning(budget, 1, len(general), len(project), len(related)))
+	room := bytesPerToken*budget - bytesPerToken*rest.tokens() // with the longest warnings that can come
+
+	// The parts share the room: what a short one does not need is for the longer ones.
+	var shortened []part
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(jsonSize(a.memory), jsonSize(b.memory)) })
+	for i, p := range parts {
+		if share := room / (len(parts) - i); jsonSize(p.memory) > share {
+			p.memory.within(share)
+			shortened = append(shortened, p)
+		}
+		room -= jsonSize(p.memory)
+	}
+	left := [4]int{}
+	c.IdentitySuggestion = nil
+	if suggestion != nil {
+		if size := len(`"identity_suggestion":,`) + jsonSize(suggestion); size <= room {
+			c.IdentitySuggestion, room = suggestion, room-size
+		} else {
+			left[0] = 1
+		}
+	}
+	c.GeneralDoDont, left[1], room = fitList(general, room)
+	if project != nil {
+		c.ProjectDoDont, left[2], room = fitList(project, room)
+	}
+	c.Related, left[3], _ = fitList(related, room)
+	if len(shortened) > 0 {
+		c.Warnings = append(c.Warnings, shortenedWarning(budget, shortened))
+	}
+	if left != [4]int{} {
+		c.Warnings = append(c.Warnings, leftOutWarning(budget, left[0], left[1], left[2], left[3]))
+	}
+	if needed := c.tokens(); needed > budget {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("token_budget %d is too small: what may not be left out takes %d tokens", budget, needed))
+	}
+}
+
+// clear takes everything out of the context that a budget is shared by.
+func (c *Context) clear() {
+	c.Identity, c.IdentitySuggestion, c.GeneralDoDont, c.Related = nil, nil, nil, nil
+	if c.ProjectRules != nil {
+		c.ProjectRules, c.ProjectDoDont = &ContextRules{}, []ContextMemory{}
+	}
+}
+
+// fitList takes memories of a list as long as there is room, and shortens the one that is too long for what is left of it.
+func fitList(list []ContextMemory, room int) (kept []ContextMemory, left, roomLeft int) {
+	kept = []ContextMemory{}
+	for i, m := range list {
+		room-- // for the comma
+		if jsonSize(m) > room {
+			bare := m
+			bare.Content, bare.Truncated = "", true
+			if room-jsonSize(bare) < minShown {
+				return kept, len(list) - i, 0
+			}
+			m.within(room)
+		}
+		room -= jsonSize(m)
+		kept = append(kept, m)
+	}
+	return kept, 0, room
+}
+
+func shortenedWarning(budget int, parts []part) string {
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		names[i] = p.name + " (" + p.memory.ID + ")"
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("token_budget %d: shortened are %s; retrieve them by id to read the whole", budget, strings.Join(names, ", "))
+}
+
+func leftOutWarning(budget, suggestion, general, project, related int) string {
+	var lists []string
+	for _, l := range []struct {
+		name string
+		left int
+	}{{"identity_suggestion", suggestion}, {"general_do_dont", general}, {"project_do_dont", project}, {"related_memories", related}} {
+		if l.left > 0 {
+			lists = append(lists, fmt.Sprintf("%d of %s", l.left, l.name))
+		}
+	}
+	return fmt.Sprintf("token_budget %d: left out are %s; give a larger one, or search for them", budget, strings.Join(lists, ", "))
+}

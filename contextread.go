@@ -1,0 +1,353 @@
+package souvenir
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// The event types that mean something to the store, besides [EventProjectRule]. They are compared without regard to case.
+const (
+	EventIdentity     = "IDENTITY"     // who the agent is, and how it addresses the user
+	EventConversation = "conversation" // a conversation that goes on
+	EventCase         = "case"         // the same for a case that is worked on
+	EventProjectMain  = "project-main" // what a project is about
+)
+
+// The states that mean something to the store. They are compared without regard to case; no state means active.
+const (
+	StateActive    = "active"
+	StateCompleted = "completed"
+	StateArchived  = "archived"
+)
+
+// active is the condition that a memory of some event types is active; one argument, a JSON list of the types. It is written
+// so that the index memory_active serves it.
+const active = `ifnull(m.state, 'active') = 'active' COLLATE NOCASE AND length(m.event_type) > 0
+	AND m.event_type COLLATE NOCASE IN (SELECT value FROM json_each(?))`
+
+// wordList passes words to json_each as one argument.
+func wordList(words ...string) string {
+	list, err := json.Marshal(words)
+	if err != nil {
+		return "[]" // strings are always JSON
+	}
+	return string(list)
+}
+
+// visiblePlace is a visible partition, with what decides about its part in a context.
+type visiblePlace struct {
+	selectedPartition
+	project  int64 // 0: none
+	own      bool  // it lies in a collection of the caller
+	writable bool  // the caller may change what lies in it
+}
+
+// visiblePlaces lists the visible partitions that hold memories.
+func visiblePlaces(tx *sqlite.Tx, sc scope) ([]visiblePlace, error) {
+	visible, visibleArgs := sc.visible()
+	writable, writableArgs := sc.writable()
+	var places []visiblePlace
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var p visiblePlace
+		err := row.Scan(&p.id, &p.memories, &p.ownSize, &p.project, &p.own, &p.writable)
+		places = append(places, p)
+		return err
+	}, `SELECT p.id, p.memories, ifnull(f.dimensions, 0), ifnull(p.project_id, 0), c.owner_id = ?, `+writable+`
+		FROM partition p JOIN collection c ON c.id = p.collection_id LEFT JOIN profile f ON f.id = c.own_profile
+		WHERE p.memories > 0 AND `+visible, slices.Concat([]any{sc.user}, writableArgs, visibleArgs)...)
+	return places, err
+}
+
+// selectPlaces makes a selection of those places that fit.
+func selectPlaces(places []visiblePlace, fits func(visiblePlace) bool) selection {
+	var sel selection
+	for _, p := range places {
+		if fits(p) {
+			sel.partitions = append(sel.partitions, p.selectedPartition)
+		}
+	}
+	return sel
+}
+
+func ownPlace(p visiblePlace) bool     { return p.own }
+func generalPlace(p visiblePlace) bool { return p.own && p.project == 0 }
+
+// newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
+func newestActive(tx *sqlite.Tx, sel selection, types ...string) (int64, error) {
+	rows, err := sqlite.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND `+active+`
+		ORDER BY m.updated_at DESC, m.id DESC LIMIT 1`, sel.partitionList(), wordList(types...))
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	return rows[0], nil
+}
+
+// contextReader gathers a context from one snapshot.
+type contextReader struct {
+	*Store
+	tx     *sqlite.Tx
+	sc     scope
+	query  ContextQuery
+	sought bool // there is a text to be relevant to
+	want   want
+
+	places  []visiblePlace
+	project *projectRow    // nil: none given, or unknown
+	shown   map[int64]bool // memories that the context has already
+	found   Results        // collects the warnings of searches
+}
+
+func (s *Store) gatherContext(ctx context.Context, q ContextQuery, sought string, w want) (Context, error) {
+	var c Context
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		r := contextReader{Store: s, tx: tx, sc: sc, query: q, want: w, shown: map[int64]bool{}}
+		r.sought = (&Query{Text: sought}).sought()
+		r.found.Warnings = slices.Clone(w.warnings)
+		var err error
+		c, err = r.gather()
+		return err
+	})
+	return c, err
+}
+
+func (r *contextReader) gather() (c Context, err error) {
+	if r.places, err = visiblePlaces(r.tx, r.sc); err != nil {
+		return c, err
+	}
+	if r.named() {
+		if r.project, err = findProject(r.tx, r.sc, r.query.ProjectID, r.query.ProjectName); err != nil {
+			return c, err
+		}
+		if r.project == nil {
+			r.warn("no project %s can be seen here, so nothing is found in it", show(r.query.ProjectID+r.query.ProjectName))
+		}
+	}
+	c.Guide = guide()
+	if err := r.direct(&c); err != nil {
+		return c, err
+	}
+	if c.Identity == nil && len(r.query.DetectedIdentity) > 0 && !r.access.ReadOnly && !r.db.ReadOnly() {
+		c.IdentitySuggestion = suggestIdentity(r.query.DetectedIdentity)
+	}
+	if c.ConversationID, err = r.conversation(); err != nil {
+		return c, err
+	}
+	if c.Related, err = r.related(); err != nil {
+		return c, err
+	}
+	c.Warnings = distinct(r.found.Warnings)
+	return c, nil
+}
+
+// named reports whether the query names a project.
+func (r *contextReader) named() bool { return r.query.ProjectID != "" || r.query.ProjectName != "" }
+
+func (r *contextReader) warn(format string, args ...any) {
+	r.found.Warnings = append(r.found.Warnings, fmt.Sprintf(format, args...))
+}
+
+// inProject reports whether a place lies in the query's project.
+func (r *contextReader) inProject(p visiblePlace) bool {
+	return r.project != nil && p.project == r.project.row
+}
+
+// direct fills in what is found by filters alone, whatever the query is.
+func (r *contextReader) direct(c *Context) error {
+	identity, err := newestActive(r.tx, selectPlaces(r.places, ownPlace), EventIdentity)
+	if err != nil {
+		return err
+	}
+	rules, err := ruleRows(r.tx, selectPlaces(r.places, r.inProject))
+	if err != nil {
+		return err
+	}
+	general := selectPlaces(r.places, generalPlace)
+	generalRules, err := ruleRows(r.tx, general)
+	if err != nil {
+		return err
+	}
+	generalRows, err := r.doDont("general_do_dont", general, generalRules[RuleDo], generalRules[RuleDont])
+	if err != nil {
+		return err
+	}
+	projectRows, err := r.doDont("project_do_dont", selectPlaces(r.places, r.inProject))
+	if err != nil {
+		return err
+	}
+	found, err := r.load(slices.Concat([]int64{identity, rules[RuleDo], rules[RuleDont], rules[RuleTodo]}, generalRows, projectRows))
+	if err != nil {
+		return err
+	}
+	one := func(row int64) *ContextMemory {
+		if m, ok := found[row]; ok {
+			return &ContextMemory{Memory: m}
+		}
+		return nil
+	}
+	all := func(rows []int64) []ContextMemory {
+		list := []ContextMemory{}
+		for _, row := range rows {
+			if m := one(row); m != nil {
+				list = append(list, *m)
+			}
+		}
+		return list
+	}
+	c.Identity, c.GeneralDoDont = one(identity), all(generalRows)
+	if r.named() {
+		c.ProjectDoDont = all(projectRows)
+		c.ProjectRules = &ContextRules{Do: one(rules[RuleDo]), Dont: one(rules[RuleDont]), Todo: one(rules[RuleTodo])}
+	}
+	return nil
+}
+
+// load reads memories by row and notes that the context shows them. 0 is none.
+func (r *contextReader) load(rows []int64) (map[int64]Memory, error) {
+	rows = slices.DeleteFunc(rows, func(row int64) bool { return row == 0 })
+	stored, err := r.loadRows(r.tx, r.sc, rows)
+	found := make(map[int64]Memory, len(stored))
+	for _, m := range stored {
+		found[m.row], r.shown[m.row] = m.Memory, true
+	}
+	return found, err
+}
+
+const ruleQuery = `SELECT m.id, m.rule_type FROM memory m WHERE m.partition_id IN (SELECT value FROM json_each(?))
+	AND m.event_type = '` + EventProjectRule + `' AND m.rule_type IS NOT NULL ORDER BY m.updated_at DESC, m.id DESC`
+
+// ruleRows returns the rows of the rules in a selection by their type. Where an older file holds several of one type, the newest
+// counts.
+func ruleRows(tx *sqlite.Tx, sel selection) (map[RuleType]int64, error) {
+	rules := map[RuleType]int64{}
+	if len(sel.partitions) == 0 {
+		return rules, nil
+	}
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var id int64
+		var t RuleType
+		err := row.Scan(&id, &t)
+		if rules[t] == 0 {
+			rules[t] = id
+		}
+		return err
+	}, ruleQuery, sel.partitionList())
+	return rules, err
+}
+
+const doDontQuery = `SELECT m.id FROM memory m WHERE m.partition_id IN (SELECT value FROM json_each(?))
+	AND m.classification IN ('do', 'dont') AND ifnull(m.event_type, '') <> '` + EventProjectRule + `'
+	AND ifnull(m.state, '') <> '` + StateArchived + `' COLLATE NOCASE
+	ORDER BY CASE m.importance WHEN 'critical' THEN 0 WHEN 'high' THEN 1 WHEN 'low' THEN 3 ELSE 2 END, m.updated_at DESC, m.id DESC`
+
+// doDont returns the rows of the dos and don'ts in a selection that are no rules and not archived, behind some others: the most
+// important ones first, of equally important ones the newest. One that says nothing of its importance counts as medium.
+func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int64, error) {
+	first = slices.DeleteFunc(first, func(row int64) bool { return row == 0 })
+	if len(sel.partitions) == 0 {
+		return first, nil
+	}
+	rows, err := sqlite.Column[int64](r.tx, doDontQuery, sel.partitionList())
+	rows = append(first, rows...)
+	if len(rows) > maxDoDont {
+		r.warn("%s shows %d of %d memories, the most important and newest ones; the others are found by search with classification do and dont",
+			key, maxDoDont, len(rows))
+		rows = rows[:maxDoDont]
+	}
+	return rows, err
+}
+
+// conversation returns the id of the conversation or case to go on with, "" for none.
+func (r *contextReader) conversation() (string, error) {
+	sel := selectPlaces(r.places, func(p visiblePlace) bool { return p.writable && (!r.named() || r.inProject(p)) })
+	row, err := newestActive(r.tx, sel, EventConversation, EventCase)
+	if err != nil || row == 0 {
+		return "", err
+	}
+	if r.sought {
+		sel.condition, sel.args = active, []any{wordList(EventConversation, EventCase)}
+		hits, _, err := r.search(sel, 1)
+		if err != nil {
+			return "", err
+		}
+		if len(hits) > 0 && hits[0].Score > 0 {
+			row = hits[0].Row
+		}
+	}
+	var id string
+	err = r.tx.QueryRow(`SELECT uid FROM memory WHERE id = ?`, row).Scan(&id)
+	return id, err
+}
+
+// search ranks a selection by what the context is sought for.
+func (r *contextReader) search(sel selection, limit int) (hits []index.Hit, ideal float32, err error) {
+	ranking, err := r.ranking(r.tx, r.want, sel, &r.found)
+	if err != nil {
+		return nil, 0, err
+	}
+	ranking.Limit = limit
+	hits, _, err = r.rank(r.tx, ranking)
+	return hits, ranking.ideal, err
+}
+
+// related returns previews of the memories that fit the query best, or of the newest ones: of the project first, then of
+// everything else, without those that the context shows already.
+func (r *contextReader) related() ([]ContextMemory, error) {
+	var list []ContextMemory
+	for _, sel := range []selection{
+		selectPlaces(r.places, r.inProject),
+		selectPlaces(r.places, func(p visiblePlace) bool { return !r.inProject(p) }),
+	} {
+		if len(sel.partitions) == 0 || len(list) == r.query.Related {
+			continue
+		}
+		hits, err := r.hits(sel, r.query.Related-len(list))
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range hits {
+			m := ContextMemory{Memory: h.Memory, Score: h.Score}
+			m.shorten(r.query.Preview)
+			list = append(list, m)
+		}
+	}
+	return list, nil
+}
+
+func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
+	if !r.sought {
+		rows, err := newestRows(r.tx, sel, limit+len(r.shown))
+		if err != nil {
+			return nil, err
+		}
+		rows = slices.DeleteFunc(rows, func(row int64) bool { return r.shown[row] })
+		found, err := r.loadRows(r.tx, r.sc, rows[:min(limit, len(rows))])
+		hits := make([]Hit, len(found))
+		for i, m := range found {
+			hits[i].Memory = m.Memory
+		}
+		return hits, err
+	}
+	hits, ideal, err := r.search(sel, limit+len(r.shown))
+	if err != nil {
+		return nil, err
+	}
+	hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return r.shown[h.Row] || h.Score <= 0 })
+	var page Results
+	err = r.showHits(r.tx, r.sc, hits[:min(limit, len(hits))], ideal, &page)
+	return page.Hits, err
+}
+
+// newestQuery takes the newest memories of each partition from its index: nothing goes through all of them.
+const newestQuery = `SELECT m.id FROM json_each(?1) e JOIN memory m ON m.id IN (
+		SELECT n.id FROM memory n WHERE n.partition_id = e.value ORDER BY n.updated_at DESC LIMIT ?2)
+	ORDER BY m.updated_at DESC, m.id DESC LIMIT ?2`
+
+// newestRows returns the rows of the memories of a selection that were updated last.
+func newestRows(tx *sqlite.Tx, sel selection, limit int) ([]int64, error) {
+	return sqlite.Column[int64](tx, newestQuery, sel.partitionList(), limit)
+}

@@ -1,0 +1,205 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// stepPages is how many pages are copied between two looks at the context: 1 MiB.
+const stepPages = 256
+
+// pageCopy is a copy of a database that is under way, page by page (https://www.sqlite.org/c3ref/backup_finish.html).
+type pageCopy interface {
+	step(pages int) (more bool, err error)
+	progress() (left, total int) // pages
+	finish() error
+}
+
+// Backup writes the database, as it is at one moment, to a new file, while others read and write. It shows under its
+// name only when it is whole and on disk; after an error nothing is left of it. A path that exists, or beside which a log
+// lies that SQLite would take for the new file's, gives an error that is fs.ErrExist. Progress, which may be nil, hears of
+// pages. The log of a file that is written meanwhile grows until the copy is done.
+func (db *DB) Backup(ctx context.Context, path string, progress func(done, total int)) error {
+	path, err := absolute(path)
+	if err != nil {
+		return err
+	}
+	if err := mustBeFree(path); err != nil {
+		return err
+	}
+	part, err := db.copyBeside(ctx, filepath.Dir(path), filepath.Base(path)+".part-*", progress)
+	if err != nil {
+		return err
+	}
+	defer removeCopy(part)
+	if err := mustBeFree(path); err != nil { // somebody may have been faster
+		return err
+	}
+	if err := publish(part, path); err != nil {
+		return full(err)
+	}
+	return full(syncFolder(filepath.Dir(path)))
+}
+
+// Snapshot makes a copy as Backup does and returns it open for reading. It has no name, or loses it when it is closed.
+func (db *DB) Snapshot(ctx context.Context, progress func(done, total int)) (*SnapshotFile, error) {
+	const pattern = ".souvenir-snapshot-*"
+	dir := os.TempDir()
+	if !db.memory {
+		dir = filepath.Dir(db.path) // which has room for a database, other than many folders for temporary files
+	}
+	part, err := db.copyBeside(ctx, dir, pattern, progress)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		part, err = db.copyBeside(ctx, os.TempDir(), pattern, progress)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(part)
+	if err != nil {
+		removeCopy(part)
+		return nil, err
+	}
+	_ = os.Remove(part) // where open files can be removed, not even a killed process leaves it behind
+	return &SnapshotFile{f}, nil
+}
+
+// SnapshotFile is a copy of a database. Closing it deletes it.
+type SnapshotFile struct{ *os.File }
+
+// Close deletes the copy.
+func (f *SnapshotFile) Close() error {
+	err := f.File.Close()
+	removeCopy(f.Name())
+	return err
+}
+
+// copyBeside copies the database into a new file of a folder, synced, and returns its path.
+func (db *DB) copyBeside(ctx context.Context, dir, pattern string, progress func(done, total int)) (path string, err error) {
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return "", full(err)
+	}
+	defer func() {
+		if err != nil {
+			removeCopy(f.Name())
+		}
+	}()
+	err = f.Chmod(db.copyMode())
+	if err := errors.Join(err, f.Close()); err != nil {
+		return "", full(err)
+	}
+	if err := db.copyInto(ctx, f.Name(), progress); err != nil {
+		return "", err
+	}
+	return f.Name(), full(syncFile(f.Name()))
+}
+
+// copyMode is the permissions that a copy gets: those of the file, and its owner may always read and write.
+func (db *DB) copyMode() fs.FileMode {
+	const owner = 0o600
+	if info, err := os.Stat(db.path); err == nil && !db.memory {
+		return info.Mode().Perm() | owner
+	}
+	return owner
+}
+
+// copyInto copies the database into an empty file.
+func (db *DB) copyInto(ctx context.Context, path string, progress func(done, total int)) error {
+	if progress == nil {
+		progress = func(int, int) {}
+	}
+	return db.Read(ctx, func(tx *Tx) error {
+		// The transaction keeps its snapshot through all steps; else each commit would make the copy begin again.
+		var version int
+		if err := tx.QueryRow("PRAGMA schema_version").Scan(&version); err != nil {
+			return err
+		}
+		c, err := copyPages(tx.conn.raw, path)
+		if err != nil {
+			return classify("backup to "+path, err)
+		}
+		for before, more := -1, true; more && err == nil; {
+			if more, err = c.step(stepPages); err == nil {
+				left, total := c.progress()
+				if more && left == before {
+					err = fmt.Errorf("sqlite: backup to %s: %w", path, ErrBusy)
+				}
+				before = left
+				progress(total-left, total)
+			}
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
+		}
+		if ended := c.finish(); err == nil {
+			err = ended
+		}
+		return classify("backup to "+path, err)
+	})
+}
+
+// mustBeFree refuses the path of a file that exists, and one beside which another file's log lies: SQLite would play it
+// into the new file.
+func mustBeFree(path string) error {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		if _, err := os.Lstat(path + suffix); err == nil {
+			return &fs.PathError{Op: "create", Path: path + suffix, Err: fs.ErrExist}
+		}
+	}
+	return nil
+}
+
+// publish gives a finished file its name, unless the name is taken.
+func publish(part, path string) error {
+	err := os.Link(part, path)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// The file system has no hard links. Between the look and the renaming somebody else could take the name, if
+	// two at once wanted to.
+	if err := mustBeFree(path); err != nil {
+		return err
+	}
+	return os.Rename(part, path)
+}
+
+func removeCopy(path string) {
+	_ = os.Remove(path)
+	_ = os.Remove(path + "-journal")
+}
+
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// syncFolder makes a new name in a folder durable. Systems that cannot sync folders keep names without it.
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil //nolint:nilerr // a folder that may be written but not read
+	}
+	err = f.Sync()
+	_ = f.Close()
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) {
+		return err
+	}
+	return nil
+}
+
+// full gives the errors of a full disk that the system reports their class.
+func full(err error) error {
+	if errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package sqlite
+
+import "context"
+
+// Scratch is Read on a connection of its own, whose function may make temporary tables. They go with it.
+func (db *DB) Scratch(ctx context.Context, fn func(*Tx) error) error {
+	if err := db.begin(ctx); err != nil {
+		return err
+	}
+	defer db.end()
+	if db.memory {
+		c := db.writer.conn
+		return db.writer.exclusive(ctx, func() error {
+			_, err := c.snapshot(ctx, db.patience(), fn) // which ends with a rollback, whatever fn does
+			return err
+		})
+	}
+	c, err := db.connect(ctx, db.readMode, settings)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.close() }()
+	_, err = c.snapshot(ctx, db.patience(), fn)
+	return err
+}
+
+// Compact writes the file anew without its free pages. Reads go on meanwhile; writes wait, also those of other
+// processes. It needs room for a second copy of the file, and when ctx ends everything is as it was.
+func (db *DB) Compact(ctx context.Context) error {
+	if err := db.begin(ctx); err != nil {
+		return err
+	}
+	defer db.end()
+	w := db.writer
+	if w == nil {
+		return readOnlyError(db.path)
+	}
+	return w.exclusive(ctx, func() error {
+		// The new content is built in a temporary database, which may be too large for memory.
+		if err := w.conn.script("PRAGMA temp_store = FILE"); err != nil {
+			return classify("compact", err)
+		}
+		defer func() { _ = w.conn.script("PRAGMA temp_store = MEMORY") }()
+		// Nobody else's work is in this transaction, so unlike others it may be interrupted.
+		unwatch := w.conn.watch(ctx)
+		err := db.patience().retry(ctx, func() error {
+			_, err := w.conn.exec("VACUUM", nil)
+			return err
+		})
+		unwatch()
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return classify("compact", err)
+		}
+		if !db.memory {
+			w.restartLog()
+		}
+		return nil
+	})
+}
+
+// LogSize is the size of the write-ahead log in bytes.
+func (db *DB) LogSize() int64 {
+	if db.memory {
+		return 0
+	}
+	return walSize(db.logPath)
+}

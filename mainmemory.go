@@ -1,0 +1,79 @@
+package souvenir
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// MainMemory is what to know first of a project.
+type MainMemory struct {
+	Project Project
+	Memory  Memory // the newest active memory of event type project-main in the project
+
+	Files []File // that are linked to it
+
+	// Related are the memories up to two links away from it, in both directions, nearest first; each once.
+	Related []Related
+}
+
+// mainMemoryDepth is how many links away from a main memory its related memories may be.
+const mainMemoryDepth = 2
+
+// MarshalJSON gives an object of project, memory, files and related_memories.
+func (m MainMemory) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Project Project   `json:"project"`
+		Memory  Memory    `json:"memory"`
+		Files   []File    `json:"files"`
+		Related []Related `json:"related_memories"`
+	}{m.Project, m.Memory, emptyList(m.Files), emptyList(m.Related)})
+}
+
+// MainMemory returns the main memory of a project, with its files and what it is related to. A project that is unknown, or that has
+// no active memory of event type project-main (whatever its case), is ErrNotFound.
+func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (MainMemory, error) {
+	if err := checkNamed(project); err != nil {
+		return MainMemory{}, err
+	}
+	var m MainMemory
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		p, err := knownProject(tx, sc, project)
+		if err != nil {
+			return err
+		}
+		m = MainMemory{}
+		if m.Project, err = loadProject(tx, sc, p.row); err != nil {
+			return err
+		}
+		return s.mainMemory(tx, sc, p, &m)
+	})
+	return m, err
+}
+
+func (s *Store) mainMemory(tx *sqlite.Tx, sc scope, p projectRow, m *MainMemory) error {
+	places, err := visiblePlaces(tx, sc)
+	if err != nil {
+		return err
+	}
+	row, err := newestActive(tx, selectPlaces(places, func(place visiblePlace) bool { return place.project == p.row }), EventProjectMain)
+	if err != nil {
+		return err
+	}
+	found, err := s.loadRows(tx, sc, []int64{row})
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return newError(KindNotFound, "", "project %s has no main memory; store a memory with event_type %s and state %s in it", show(p.ref()), EventProjectMain, StateActive)
+	}
+	m.Memory = found[0].Memory
+	files, err := s.filesOf(tx, sc, []int64{row})
+	if err != nil {
+		return err
+	}
+	m.Files = files[row]
+	m.Related, err = s.walk(tx, sc, found[0], mainMemoryDepth)
+	return err
+}

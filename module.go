@@ -1,0 +1,372 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// ModuleQuery names a module of a project.
+type ModuleQuery struct {
+	// Module is its name, in any case: 1 to 128 characters. A memory is the module's own if its metadata has it as module_name, or
+	// if one of its tags is the name, or module:NAME.
+	Module string
+
+	ProjectID   string // only memories of this project; an unknown one has none. Empty means all that is visible
+	ProjectName string // the same by name
+
+	Limit int // memories to return, 1 to 100; zero means 10
+}
+
+// DefaultModuleLimit is how many memories of a module are returned if a query does not say.
+const DefaultModuleLimit = 10
+
+// ModuleState is what is known of a module.
+type ModuleState struct {
+	Module   string
+	Memories []ModuleMemory // its own ones, the last updated first; behind them, those that are related to it by meaning
+	Files    []File         // linked to the module's own memories or to one of Memories, and those whose tags name the module
+	Summary  ModuleSummary
+	Warnings []string // what a caller should know
+}
+
+// ModuleMemory is a memory of a module.
+type ModuleMemory struct {
+	Memory
+	Match ModuleMatch
+	Score float64 // relevance to the module's name, 0 to 1; 0 for its own memories
+}
+
+// ModuleMatch says why a memory belongs to a module.
+type ModuleMatch string
+
+// The values of [ModuleMatch].
+const (
+	MatchModuleName ModuleMatch = "module_name" // its metadata names the module
+	MatchTag        ModuleMatch = "tag"         // one of its tags does
+	MatchMeaning    ModuleMatch = "meaning"     // it is about something like it
+)
+
+// ModuleSummary counts the module's own memories, however many of them are returned.
+type ModuleSummary struct {
+	Total      int            `json:"total"`
+	EventTypes map[string]int `json:"by_event_type"` // of those that have one
+	States     map[string]int `json:"by_state"`      // of those that have one
+	Newest     []ModuleChange `json:"newest"`        // the five that were updated last
+	OpenTasks  []ModuleTask   `json:"open_tasks"`    // of the project's todo, those that name the module
+}
+
+// ModuleChange is a memory of a module that was stored or updated lately.
+type ModuleChange struct {
+	ID        string    `json:"id"`
+	Line      string    `json:"line"` // the first line of its content, or the beginning of that
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// ModuleTask is a task that is still to be done.
+type ModuleTask struct {
+	ID   string `json:"task_id"`
+	Text string `json:"text"`
+}
+
+const (
+	moduleNewest = 5
+	moduleLine   = 120 // characters of a line
+
+	// leastCosine is how similar to a module's name a memory without any word of it must be. With the built-in model what has nothing
+	// to do with a name mostly stays below 0.15.
+	leastCosine = 0.2
+)
+
+// MarshalJSON gives the memory's form with match, and score for what was found by meaning.
+func (m ModuleMemory) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		memoryJSON
+		Match ModuleMatch `json:"match"`
+		Score float64     `json:"score,omitempty"`
+	}{m.Memory.json(), m.Match, m.Score})
+}
+
+// MarshalJSON gives an object of module_name, memories, files, summary and warnings.
+func (m ModuleState) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Module   string         `json:"module_name"`
+		Memories []ModuleMemory `json:"memories"`
+		Files    []File         `json:"files"`
+		Summary  ModuleSummary  `json:"summary"`
+		Warnings []string       `json:"warnings,omitempty"`
+	}{m.Module, emptyList(m.Memories), emptyList(m.Files), m.Summary, m.Warnings})
+}
+
+func (q *ModuleQuery) check() error {
+	q.Module = strings.TrimSpace(q.Module)
+	if err := checkName("module_name", q.Module); err != nil {
+		return err
+	}
+	if err := checkProject(q.ProjectID, q.ProjectName); err != nil {
+		return err
+	}
+	q.Limit = cmp.Or(q.Limit, DefaultModuleLimit)
+	if q.Limit < 1 || q.Limit > MaxLimit {
+		return invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxLimit)
+	}
+	return nil
+}
+
+// ModuleState returns what is known of a module: its own memories and those related to it, their files, and a summary.
+func (s *Store) ModuleState(ctx context.Context, q ModuleQuery) (ModuleState, error) {
+	if err := q.check(); err != nil {
+		return ModuleState{}, err
+	}
+	want, err := s.want(ctx, Query{Text: q.Module})
+	if err != nil {
+		return ModuleState{}, err
+	}
+	var state ModuleState
+	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		search := Query{Text: q.Module, ProjectID: q.ProjectID, ProjectName: q.ProjectName}
+		sel, err := s.selection(tx, sc, search)
+		if err != nil {
+			return err
+		}
+		r := moduleReader{Store: s, tx: tx, sc: sc, query: q, want: want, sel: sel}
+		if r.named() {
+			if r.project, err = findProject(tx, sc, q.ProjectID, q.ProjectName); err != nil {
+				return err
+			}
+		}
+		r.state = ModuleState{Module: q.Module, Warnings: slices.Concat(want.warnings, sel.warnings)}
+		err = r.gather()
+		state = r.state
+		return err
+	})
+	return state, err
+}
+
+// moduleReader gathers the state of a module from one snapshot.
+type moduleReader struct {
+	*Store
+	tx    *sqlite.Tx
+	sc    scope
+	query ModuleQuery
+	want  want
+	sel   selection
+
+	project *projectRow // nil: none named, or unknown
+
+	own   []int64 // rows of the module's own memories, the last updated first
+	match map[int64]ModuleMatch
+	state ModuleState
+}
+
+func (r *moduleReader) gather() error {
+	if err := r.count(); err != nil {
+		return err
+	}
+	found, err := r.loadRows(r.tx, r.sc, r.own[:min(max(r.query.Limit, moduleNewest), len(r.own))])
+	if err != nil {
+		return err
+	}
+	for i, m := range found {
+		if i < moduleNewest {
+			r.state.Summary.Newest = append(r.state.Summary.Newest, ModuleChange{ID: m.ID, Line: firstLine(m.Content), UpdatedAt: m.UpdatedAt})
+		}
+		if i < r.query.Limit {
+			r.state.Memories = append(r.state.Memories, ModuleMemory{Memory: m.Memory, Match: r.match[m.row]})
+		}
+	}
+	related, err := r.byMeaning()
+	if err != nil {
+		return err
+	}
+	if err := r.files(slices.Concat(r.own, related)); err != nil {
+		return err
+	}
+	if !r.named() {
+		return nil
+	}
+	return r.openTasks()
+}
+
+// spellings are the forms of a name that SQLite, which knows the case of ASCII letters only, has to look for.
+func spellings(name string) []string {
+	first, size := utf8.DecodeRuneInString(name)
+	lower := strings.ToLower(name)
+	return distinct([]string{name, lower, strings.ToUpper(name), string(unicode.ToUpper(first)) + strings.ToLower(name[size:])})
+}
+
+// tagSpellings are the tags that name a module.
+func tagSpellings(name string) []string {
+	names := spellings(name)
+	tags := slices.Clone(names)
+	for _, name := range names {
+		tags = append(tags, "module:"+name)
+	}
+	return tags
+}
+
+// moduleName is the name of a module in the metadata of a memory, as the index memory_module has it.
+const moduleName = `iif(json_valid(metadata), json_extract(metadata, '$.module_name'), NULL)`
+
+// moduleQuery selects the memories that name a module. The arguments are its spellings, the tags that name it, and the partitions.
+const moduleQuery = `SELECT m.id, min(e.match), ifnull(m.event_type, ''), ifnull(m.state, '') FROM (
+		SELECT id, '` + string(MatchModuleName) + `' AS match FROM memory WHERE ` + moduleName + ` IS NOT NULL AND ` + moduleName + ` COLLATE NOCASE IN (SELECT value FROM json_each(?))
+		UNION ALL SELECT t.memory_id, '` + string(MatchTag) + `' FROM memory_tag t WHERE t.tag COLLATE NOCASE IN (SELECT value FROM json_each(?))) e
+	JOIN memory m ON m.id = e.id WHERE m.partition_id IN (SELECT value FROM json_each(?))
+	GROUP BY m.id ORDER BY m.updated_at DESC, m.id DESC`
+
+// count finds the module's own memories and counts them.
+func (r *moduleReader) count() error {
+	names := spellings(r.query.Module)
+	summary := &r.state.Summary
+	*summary = ModuleSummary{EventTypes: map[string]int{}, States: map[string]int{}, Newest: []ModuleChange{}, OpenTasks: []ModuleTask{}}
+	r.match = map[int64]ModuleMatch{}
+	return r.tx.Each(func(row *sqlite.Rows) error {
+		var id int64
+		var match ModuleMatch
+		var eventType, state string
+		if err := row.Scan(&id, &match, &eventType, &state); err != nil {
+			return err
+		}
+		r.own, r.match[id] = append(r.own, id), match
+		summary.Total++
+		if eventType != "" {
+			summary.EventTypes[eventType]++
+		}
+		if state != "" {
+			summary.States[state]++
+		}
+		return nil
+	}, moduleQuery, wordList(names...), wordList(tagSpellings(r.query.Module)...), r.sel.partitionList())
+}
+
+// byMeaning fills the memories up with those that are related to the module's name: they share words with it, or mean something
+// like it.
+func (r *moduleReader) byMeaning() (rows []int64, err error) {
+	room := r.query.Limit - len(r.state.Memories)
+	if room <= 0 || len(r.sel.partitions) == 0 {
+		return nil, nil
+	}
+	found := Results{Warnings: r.state.Warnings}
+	ranking, err := r.ranking(r.tx, r.want, r.sel, &found)
+	if err != nil {
+		return nil, err
+	}
+	r.state.Warnings = found.Warnings
+	ranking.Limit = room + len(r.own)
+	hits, _, err := r.rank(r.tx, ranking)
+	if err != nil || len(hits) == 0 {
+		return nil, err
+	}
+	closest := slices.MaxFunc(hits, func(a, b index.Hit) int { return cmp.Compare(a.Cosine, b.Cosine) }).Cosine
+	hits = slices.DeleteFunc(hits, func(h index.Hit) bool {
+		_, own := r.match[h.Row]
+		return own || h.BM25 <= 0 && h.Cosine < max(leastCosine, closest/2)
+	})
+	hits = hits[:min(room, len(hits))]
+	for _, h := range hits {
+		rows = append(rows, h.Row)
+	}
+	if err := r.showHits(r.tx, r.sc, hits, ranking.ideal, &found); err != nil {
+		return nil, err
+	}
+	for _, h := range found.Hits {
+		r.state.Memories = append(r.state.Memories, ModuleMemory{Memory: h.Memory, Match: MatchMeaning, Score: h.Score})
+	}
+	return rows, nil
+}
+
+// files fills in the files of some memories, in their order, and then those whose tags name the module.
+func (r *moduleReader) files(memories []int64) error {
+	linked, err := r.filesOf(r.tx, r.sc, memories)
+	if err != nil {
+		return err
+	}
+	listed := map[string]bool{}
+	for _, row := range memories {
+		for _, f := range linked[row] {
+			r.state.Files, listed[f.ID] = append(r.state.Files, f), true
+		}
+	}
+	if r.named() && r.project == nil {
+		return nil
+	}
+	tagged, err := loadFiles(r.tx, r.sc, `f.id IN (SELECT t.file_id FROM file_tag t WHERE t.tag COLLATE NOCASE IN (SELECT value FROM json_each(?)))
+		ORDER BY f.created_at DESC, f.uid`, wordList(tagSpellings(r.query.Module)...))
+	for _, f := range tagged {
+		if !listed[f.ID] && (r.project == nil || f.project == r.project.row) {
+			r.state.Files = append(r.state.Files, f.File)
+		}
+	}
+	return err
+}
+
+// named reports whether the query names a project.
+func (r *moduleReader) named() bool { return r.query.ProjectID != "" || r.query.ProjectName != "" }
+
+// openTasks fills in the tasks of the project's todo that name the module.
+func (r *moduleReader) openTasks() error {
+	rules, err := ruleRows(r.tx, r.sel)
+	if err != nil || rules[RuleTodo] == 0 {
+		return err
+	}
+	var id, content string
+	if err := r.tx.QueryRow(`SELECT uid, content FROM memory WHERE id = ?`, rules[RuleTodo]).Scan(&id, &content); err != nil {
+		return err
+	}
+	todo, err := ParseTodo(content)
+	if err != nil {
+		r.state.Warnings = append(r.state.Warnings, "the todo of the project ("+id+") cannot be read, so its tasks are not shown: "+err.Error())
+		return nil //nolint:nilerr // the caller is told by a warning
+	}
+	for _, task := range todo.Tasks {
+		if !task.Done && names(task.Text, r.query.Module) {
+			r.state.Summary.OpenTasks = append(r.state.Summary.OpenTasks, ModuleTask{ID: task.ID, Text: task.Text})
+		}
+	}
+	return nil
+}
+
+// names reports whether a text names something, in any case, as words of its own.
+func names(text, name string) bool {
+	text, name = strings.ToLower(text), strings.ToLower(name)
+	if name == "" {
+		return false
+	}
+	for at := 0; ; {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			return false
+		}
+		i += at
+		before, _ := utf8.DecodeLastRuneInString(text[:i])
+		after, _ := utf8.DecodeRuneInString(text[i+len(name):])
+		if !wordRune(before) && !wordRune(after) {
+			return true
+		}
+		_, size := utf8.DecodeRuneInString(text[i:])
+		at = i + size
+	}
+}
+
+func wordRune(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
+}
+
+// firstLine returns the first line of a text that says something, at most 120 characters of it.
+func firstLine(content string) string {
+	for line := range strings.Lines(content) {
+		if line = strings.TrimSpace(line); line != "" {
+			return cutText(line, moduleLine)
+		}
+	}
+	return ""
+}

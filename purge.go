@@ -1,0 +1,123 @@
+package souvenir
+
+import (
+	"context"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// PurgeOptions say what [Store.Purge] deletes besides what counts no more. Nil means the zero value.
+type PurgeOptions struct {
+	// KeepRevisions is how many former states of each memory stay, the newest ones. Zero keeps all.
+	KeepRevisions int
+}
+
+// Purged tells what [Store.Purge] has deleted.
+type Purged struct {
+	Revisions int `json:"revisions"` // former states of memories
+	Files     int `json:"files"`     // of which only a part had arrived, or that were deleted in part
+	Tokens    int `json:"tokens"`    // revoked or expired long ago
+	OAuth     int `json:"oauth"`     // rows of expired codes, tokens, grants, clients and keys
+}
+
+// Purge deletes what is of no more use: uploads that were never finished, and tokens and OAuth state long expired; and, if
+// asked to, old revisions. It works in short transactions between those of others. Free space stays in the file, for new
+// content, until [Store.Compact].
+//
+// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+func (s *Store) Purge(ctx context.Context, options *PurgeOptions) (Purged, error) {
+	if err := s.checkOperator("Purge"); err != nil {
+		return Purged{}, err
+	}
+	var o PurgeOptions
+	if options != nil {
+		o = *options
+	}
+	if o.KeepRevisions < 0 {
+		return Purged{}, invalid("KeepRevisions", "KeepRevisions is %d; 1 or more are kept, and 0 keeps all", o.KeepRevisions)
+	}
+	var p Purged
+	if err := s.purgeExpired(ctx, &p); err != nil {
+		return p, wrap(err)
+	}
+	if o.KeepRevisions == 0 {
+		return p, nil
+	}
+	return p, wrap(s.purgeRevisions(ctx, o.KeepRevisions, &p))
+}
+
+// purgeExpired deletes what has expired, whatever the options say.
+func (s *Store) purgeExpired(ctx context.Context, p *Purged) error {
+	var err error
+	if p.Files, err = s.purgeFiles(ctx, s.clock()); err != nil {
+		return err
+	}
+	return s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		tokens, err := s.purgeTokens(tx, s.now())
+		if err != nil {
+			return err
+		}
+		p.Tokens = int(tokens)
+		before, err := changes(tx)
+		if err != nil {
+			return err
+		}
+		if err := purgeOAuth(tx, s.now()); err != nil {
+			return err
+		}
+		after, err := changes(tx)
+		p.OAuth = after - before
+		return err
+	})
+}
+
+// changes is how many rows this connection has changed, those included that were deleted with others.
+func changes(tx *sqlite.Tx) (n int, err error) {
+	err = tx.QueryRow(`SELECT total_changes()`).Scan(&n)
+	return n, err
+}
+
+// purgeRevisions deletes all but the newest former states of each memory.
+func (s *Store) purgeRevisions(ctx context.Context, keep int, p *Purged) error {
+	const batch = 100
+	for after := int64(0); ; {
+		var memories []int64
+		deleted := 0
+		err := s.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+			deleted = 0
+			if memories, err = sqlite.Column[int64](tx, `SELECT memory_id FROM memory_revision WHERE memory_id > ?
+				GROUP BY memory_id HAVING count(*) > ? ORDER BY memory_id LIMIT ?`, after, keep, batch); err != nil {
+				return err
+			}
+			for _, m := range memories {
+				r, err := tx.Exec(`DELETE FROM memory_revision WHERE memory_id = ?1 AND revision <=
+					(SELECT revision FROM memory_revision WHERE memory_id = ?1 ORDER BY revision DESC LIMIT 1 OFFSET ?2)`, m, keep)
+				if err != nil {
+					return err
+				}
+				deleted += int(r.RowsAffected)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		p.Revisions += deleted
+		if len(memories) < batch {
+			return nil
+		}
+		after = memories[len(memories)-1]
+	}
+}
+
+// Compact gives the free pages of the file back to the system, by writing it anew. Searches and reads go on meanwhile;
+// writes wait, also those of other processes. It needs room for a second copy of the file. When the context ends first, or
+// the disk is full (ErrFull), everything is as it was.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+func (s *Store) Compact(ctx context.Context) error {
+	if err := s.checkOperator("Compact"); err != nil {
+		return err
+	}
+	return wrap(s.db.Compact(ctx))
+}

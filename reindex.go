@@ -1,0 +1,225 @@
+package souvenir
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// ReindexOptions change how [Store.Reindex] works. Nil means the zero value.
+type ReindexOptions struct {
+	// Progress hears of the stage "reindex", counted in memories. Nil means nobody does.
+	Progress Progress
+}
+
+// How far a reindexing has come, in settings of the file: for which profile it is, the last memory that is done, and the last
+// one there was when it began. Later ones need none.
+const (
+	settingReindexProfile = "reindex_profile"
+	settingReindexDone    = "reindex_done"
+	settingReindexLast    = "reindex_last"
+)
+
+// Reindex makes everything that finds memories again from their contents: it splits, analyses and embeds them anew with
+// the store's embedder. Vectors of the caller's own stay. Searches and writes go on meanwhile and see each memory either
+// before or after. It returns when all is done. Interrupted, by its context, an error or the end of the process, it goes on
+// where it stopped when it is called again.
+//
+// An embedder that fails is an error. A single text that it refuses is not: it is found by its words until it can be
+// embedded, as [Store.EmbeddingStatus] tells. A read-only store is ErrReadOnly; one that another process has changed to
+// another model meanwhile is ErrConflict.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (s *Store) Reindex(ctx context.Context, options *ReindexOptions) error {
+	if err := s.checkOperator("Reindex"); err != nil {
+		return err
+	}
+	progress := func(string, int, int) {}
+	if options != nil && options.Progress != nil {
+		progress = options.Progress
+	}
+	r := reindexing{s: s}
+	if err := r.begin(ctx); err != nil {
+		return wrap(err)
+	}
+	for r.after < r.last {
+		progress("reindex", r.done, r.total)
+		if err := r.step(ctx); err != nil {
+			return wrap(err)
+		}
+	}
+	if err := r.finish(ctx); err != nil {
+		return wrap(err)
+	}
+	s.worker.wake() // for texts that were refused
+	progress("reindex", r.total, r.total)
+	return nil
+}
+
+// reindexing is a Reindex under way.
+type reindexing struct {
+	s           *Store
+	after, last int64 // rows of memories: the last one that is done, and the last one to do
+	done, total int   // memories
+}
+
+// begin reads how far an earlier one came, or notes the beginning of a new one.
+func (r *reindexing) begin(ctx context.Context) error {
+	return r.s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		if err := r.s.checkTarget(tx); err != nil {
+			return err
+		}
+		begun, err := setting(tx, settingReindexProfile)
+		if err != nil {
+			return err
+		}
+		if begun == r.s.profile {
+			if r.after, err = setting(tx, settingReindexDone); err != nil {
+				return err
+			}
+			if r.last, err = setting(tx, settingReindexLast); err != nil {
+				return err
+			}
+		} else {
+			if err := tx.QueryRow(`SELECT ifnull(max(id), 0) FROM memory`).Scan(&r.last); err != nil {
+				return err
+			}
+			r.after = 0
+			for key, value := range map[string]int64{settingReindexProfile: r.s.profile, settingReindexDone: 0, settingReindexLast: r.last} {
+				if err := setSetting(tx, key, value); err != nil {
+					return err
+				}
+			}
+		}
+		return tx.QueryRow(`SELECT count(*) FILTER (WHERE id <= ?), count(*) FROM memory WHERE id <= ?`, r.after, r.last).Scan(&r.done, &r.total)
+	})
+}
+
+// checkTarget refuses to make vectors that the file does not want any more.
+func (s *shared) checkTarget(tx *sqlite.Tx) error {
+	target, err := setting(tx, settingTarget)
+	if err == nil && target != s.profile {
+		err = newError(KindConflict, "", "another process has changed the store to another embedding model than %s; close and open the store to change it back", show(s.embedder.Model()))
+	}
+	return err
+}
+
+// step does some memories. One that changes meanwhile is left for the next step, with those after it.
+func (r *reindexing) step(ctx context.Context) error {
+	const batch = 64
+	var memories []plainMemory
+	err := r.s.db.Read(ctx, func(tx *sqlite.Tx) (err error) {
+		memories, err = readPlain(tx, `m.id > ? AND m.id <= ? ORDER BY m.id LIMIT ?`, r.after, r.last, batch)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	contents := make([]string, len(memories))
+	for i, m := range memories {
+		if !m.ownVectors {
+			contents[i] = m.content
+		}
+	}
+	passages, err := r.s.splitAndEmbed(ctx, contents)
+	if err != nil {
+		return err
+	}
+	var after int64
+	err = r.s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		after, err = r.replace(tx, memories, passages)
+		if err != nil {
+			return err
+		}
+		if len(memories) < batch && (len(memories) == 0 || after == memories[len(memories)-1].row) {
+			after = r.last
+		}
+		return setSetting(tx, settingReindexDone, after)
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range memories {
+		if m.row <= after {
+			r.done++
+		}
+	}
+	r.after = after
+	return nil
+}
+
+// replace writes passages of memories and returns the last memory that is done.
+func (r *reindexing) replace(tx *sqlite.Tx, memories []plainMemory, passages [][]passage) (after int64, err error) {
+	if err := r.s.checkTarget(tx); err != nil {
+		return 0, err
+	}
+	w, err := r.s.newWriter(tx, scope{})
+	if err != nil {
+		return 0, err
+	}
+	after = r.after
+	for i, m := range memories {
+		now, err := readPlain(tx, `m.id = ?`, m.row)
+		if err != nil {
+			return 0, err
+		}
+		switch {
+		case len(now) == 0: // it is gone
+		case !now[0].same(m):
+			return after, w.flush()
+		case m.ownVectors:
+			err = r.s.remakeOwn(w, m)
+		default:
+			err = w.replacePassages(m.row, m.partition, passages[i], nil, m.tags)
+		}
+		if err != nil {
+			return 0, err
+		}
+		after = m.row
+	}
+	return after, w.flush()
+}
+
+// finish ends a reindexing, and with it a change of model that it has done on the way.
+func (r *reindexing) finish(ctx context.Context) error {
+	return r.s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		for _, key := range []string{settingReindexProfile, settingReindexDone, settingReindexLast} {
+			if _, err := tx.Exec(`DELETE FROM setting WHERE key = ?`, key); err != nil {
+				return err
+			}
+		}
+		return r.s.worker.endChange(tx)
+	})
+}
+
+// plainMemory is a memory as background work needs it.
+type plainMemory struct {
+	row, partition int64
+	ownVectors     bool // its collection takes vectors from callers
+	content        string
+	tags           []string
+}
+
+func (m plainMemory) same(other plainMemory) bool {
+	return m.partition == other.partition && m.content == other.content && slices.Equal(m.tags, other.tags)
+}
+
+// readPlain reads the memories m for which a condition holds.
+func readPlain(tx *sqlite.Tx, condition string, args ...any) ([]plainMemory, error) {
+	var all []plainMemory
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var m plainMemory
+		var tags string
+		err := row.Scan(&m.row, &m.partition, &m.ownVectors, &m.content, &tags)
+		if tags != "" {
+			m.tags = strings.Split(tags, "\n") // no tag has a line break in it
+		}
+		all = append(all, m)
+		return err
+	}, `SELECT m.id, m.partition_id, c.own_profile IS NOT NULL, m.content,
+			ifnull((SELECT group_concat(tag, char(10) ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
+		`+fromMemory+` WHERE `+condition, args...)
+	return all, err
+}

@@ -1,0 +1,224 @@
+package souvenir
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// repairs is what can be done about what an inspection found. Each of them is right whatever has happened since, so none
+// needs to look whether the damage is still there.
+type repairs struct {
+	indexes  bool      // make the file's indexes again
+	fullText bool      // make full text again, all of it
+	orphans  []orphans // rows to delete
+	unlink   []orphans // references to remove
+	chunks   bool      // delete the pieces of no file
+	counts   []int64   // partitions to count again
+	memories []int64   // memories whose passages are to be made again
+	vectors  []int64   // passages whose vectors are to be made again
+	texts    []int64   // rows of full text to be written again, or deleted
+}
+
+// repairBatch is how many rows are mended in one transaction: writers wait for no more than that.
+const repairBatch = 64
+
+// repair does what can be done. What SQLite cannot do because of damage is left; the next inspection finds it again.
+func (s *Store) repair(ctx context.Context, r *repairs, progress Progress) error {
+	steps := s.repairSteps(ctx, r)
+	for i, step := range steps {
+		progress("repair", i, len(steps))
+		if err := step(); aboutContent(err) {
+			s.log.Warn("something could not be repaired", "error", err)
+		} else if err != nil {
+			return err
+		}
+	}
+	progress("repair", len(steps), len(steps))
+	s.worker.wake()
+	return nil
+}
+
+// repairSteps puts repairs into an order in which each finds sound what it needs.
+func (s *Store) repairSteps(ctx context.Context, r *repairs) (steps []func() error) {
+	one := func(statement string, args ...any) {
+		steps = append(steps, func() error {
+			return s.db.Write(ctx, func(tx *sqlite.Tx) error {
+				_, err := tx.Exec(statement, args...)
+				return err
+			})
+		})
+	}
+	many := func(rows []int64, fn func(tx *sqlite.Tx, batch []int64) error) {
+		for batch := range slices.Chunk(distinctRows(rows), repairBatch) {
+			steps = append(steps, func() error {
+				err := s.db.Write(ctx, func(tx *sqlite.Tx) error { return fn(tx, batch) })
+				if !aboutContent(err) {
+					return err
+				}
+				for i := range batch { // one that cannot be mended keeps no other from it
+					one := s.db.Write(ctx, func(tx *sqlite.Tx) error { return fn(tx, batch[i:i+1]) })
+					if one != nil && !aboutContent(one) {
+						return one
+					}
+				}
+				return err
+			})
+		}
+	}
+	if r.indexes {
+		one(`REINDEX`)
+	}
+	if r.fullText {
+		one(`INSERT INTO passage_text (passage_text) VALUES ('delete-all')`)
+		steps = append(steps, func() error { return s.rebuildFullText(ctx) })
+	}
+	for _, o := range r.unlink {
+		one(fmt.Sprintf(`UPDATE "%s" SET "%s" = NULL WHERE %s`, o.table, o.column, o.condition()))
+	}
+	for _, o := range r.orphans {
+		one(fmt.Sprintf(`DELETE FROM "%s" WHERE %s`, o.table, o.condition()))
+	}
+	if r.chunks {
+		one(`DELETE FROM file_chunk WHERE id >> ? NOT IN (SELECT id FROM file)`, chunkBits)
+	}
+	many(r.counts, recount)
+	many(r.memories, s.remakePassages)
+	many(r.vectors, func(tx *sqlite.Tx, batch []int64) error {
+		_, err := tx.Exec(`UPDATE passage SET vector = NULL WHERE id IN (SELECT value FROM json_each(?))`, jsonList(batch))
+		return err
+	})
+	many(r.texts, rewriteFullText)
+	return steps
+}
+
+func distinctRows(rows []int64) []int64 {
+	return slices.Compact(slices.Sorted(slices.Values(rows)))
+}
+
+// recount makes the counts of partitions what is there.
+func recount(tx *sqlite.Tx, partitions []int64) error {
+	for _, p := range partitions {
+		first, last := passageRange(p)
+		_, err := tx.Exec(`UPDATE partition SET memories = (SELECT count(*) FROM memory WHERE partition_id = ?1),
+				passages = (SELECT count(*) FROM passage WHERE id BETWEEN ?2 AND ?3),
+				next_passage = max(next_passage, ifnull((SELECT max(id) & 0xffffffff FROM passage WHERE id BETWEEN ?2 AND ?3), -1) + 1)
+			WHERE id = ?1`, p, first, last)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remakePassages makes the passages of memories again, from their contents. Their vectors are made later, but for those of
+// the caller's own, which are kept if they are sound.
+func (s *Store) remakePassages(tx *sqlite.Tx, memories []int64) error {
+	w, err := s.newWriter(tx, scope{})
+	if err != nil {
+		return err
+	}
+	found, err := readPlain(tx, `m.id IN (SELECT value FROM json_each(?))`, jsonList(memories))
+	if err != nil {
+		return err
+	}
+	for _, m := range found {
+		if m.ownVectors {
+			err = s.remakeOwn(w, m)
+		} else {
+			err = w.replacePassages(m.row, m.partition, split(m.content, maxInput(s.embedder)), nil, m.tags)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.flush()
+}
+
+// remakeOwn makes the passages of a memory in a collection of the caller's own vectors again. Its vector is kept; a
+// damaged one is lost.
+func (s *shared) remakeOwn(w *memoryWriter, m plainMemory) error {
+	at, err := w.placeByRow(m.partition)
+	if err != nil {
+		return err
+	}
+	own, err := soundOwnVector(w.tx, at, m.row)
+	if err != nil {
+		return err
+	}
+	passages := split(m.content, maxInput(s.embedder))
+	if own != nil { // one vector stands for the whole memory
+		passages = []passage{{length: len(m.content), indexed: text.Indexed(m.content)}}
+	}
+	return w.replacePassages(m.row, m.partition, passages, own, m.tags)
+}
+
+// soundOwnVector returns the vector of the caller's own that a memory has; nil if it has none, or a damaged one.
+func soundOwnVector(tx *sqlite.Tx, at *place, memory int64) ([]float32, error) {
+	blobs, err := sqlite.Column[[]byte](tx, `SELECT vector FROM passage WHERE memory_id = ? AND vector IS NOT NULL ORDER BY id`, memory)
+	if err != nil {
+		return nil, err
+	}
+	for _, blob := range blobs {
+		if vector, err := decodeVector(blob); err == nil {
+			if unit, err := unitVector(vector, at.ownSize); err == nil {
+				return unit, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// rebuildFullText writes full text anew, in steps.
+func (s *Store) rebuildFullText(ctx context.Context) error {
+	for after := int64(-1); ; {
+		var batch []int64
+		err := s.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+			if batch, err = sqlite.Column[int64](tx, `SELECT id FROM passage WHERE id > ? ORDER BY id LIMIT ?`, after, batchRows); err != nil {
+				return err
+			}
+			return rewriteFullText(tx, batch)
+		})
+		if err != nil || len(batch) == 0 {
+			return err
+		}
+		after = batch[len(batch)-1]
+	}
+}
+
+// rewriteFullText writes the rows of some passages into full text, and deletes those of passages that do not exist.
+func rewriteFullText(tx *sqlite.Tx, passages []int64) error {
+	for _, id := range passages {
+		if _, err := tx.Exec(`DELETE FROM passage_text WHERE rowid = ?`, id); err != nil {
+			return err
+		}
+	}
+	type row struct {
+		id            int64
+		content, tags string
+	}
+	var rows []row
+	err := tx.Each(func(r *sqlite.Rows) error {
+		var p row
+		var piece []byte
+		err := r.Scan(&p.id, &piece, &p.tags)
+		p.content = string(piece)
+		rows = append(rows, p)
+		return err
+	}, `SELECT p.id, substr(CAST(m.content AS BLOB), p.start + 1, p.length),
+			iif(p.id = (SELECT min(id) FROM passage WHERE memory_id = m.id),
+				ifnull((SELECT group_concat(tag, char(10) ORDER BY position) FROM memory_tag WHERE memory_id = m.id), ''), '')
+		FROM passage p JOIN memory m ON m.id = p.memory_id WHERE p.id IN (SELECT value FROM json_each(?))`, jsonList(passages))
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if _, err := tx.Exec(`INSERT INTO passage_text (rowid, content, tags) VALUES (?, ?, ?)`, r.id, text.Indexed(r.content), text.Indexed(r.tags)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

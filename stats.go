@@ -1,0 +1,60 @@
+package souvenir
+
+import (
+	"context"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// Stats are numbers about a whole store.
+type Stats struct {
+	Users       int `json:"users"` // including those without an account, who only have memories
+	Collections int `json:"collections"`
+	Projects    int `json:"projects"`
+	Memories    int `json:"memories"`
+	Passages    int `json:"passages"`  // what is searched: a long memory has several
+	Revisions   int `json:"revisions"` // former states of memories
+	Files       int `json:"files"`
+
+	FileBytes     int64 `json:"file_bytes"`     // in all files that were uploaded
+	DatabaseBytes int64 `json:"database_bytes"` // the store's file
+	FreeBytes     int64 `json:"free_bytes"`     // of these, free for new content; Compact gives them back to the system
+	WALBytes      int64 `json:"wal_bytes"`      // the write-ahead log beside the file
+
+	// Embedding is the state of the vectors of all users.
+	Embedding EmbeddingStatus `json:"embedding"`
+}
+
+// Stats returns numbers about the whole store. It is for the Store that Open returned; a view gets ErrForbidden.
+func (s *Store) Stats(ctx context.Context) (Stats, error) {
+	if err := s.checkOperator("Stats"); err != nil {
+		return Stats{}, err
+	}
+	st := Stats{
+		WALBytes:  s.db.LogSize(),
+		Embedding: EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(), LastError: s.worker.lastError()},
+	}
+	err := s.read(ctx, func(tx *sqlite.Tx, _ scope) error {
+		err := tx.QueryRow(`SELECT (SELECT count(*) FROM user), (SELECT count(*) FROM collection), (SELECT count(*) FROM project),
+				(SELECT ifnull(sum(memories), 0) FROM partition), (SELECT ifnull(sum(passages), 0) FROM partition),
+				(SELECT count(*) FROM memory_revision), count(*), ifnull(sum(size), 0) FROM file WHERE state = 'stored'`).
+			Scan(&st.Users, &st.Collections, &st.Projects, &st.Memories, &st.Passages, &st.Revisions, &st.Files, &st.FileBytes)
+		if err != nil {
+			return err
+		}
+		var page, pages, free int64
+		if err := tx.QueryRow(`SELECT page_size, page_count, freelist_count FROM pragma_page_size, pragma_page_count, pragma_freelist_count`).
+			Scan(&page, &pages, &free); err != nil {
+			return err
+		}
+		st.DatabaseBytes, st.FreeBytes = page*pages, page*free
+		st.Embedding.Passages = st.Passages
+		if err := tx.QueryRow(`SELECT count(*) FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL`).Scan(&st.Embedding.Pending); err != nil {
+			return err
+		}
+		ready, err := s.embeddingReady(tx)
+		st.Embedding.Changing = !ready
+		return err
+	})
+	return st, err
+}

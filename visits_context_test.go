@@ -1,0 +1,161 @@
+package souvenir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// contextVisits are the visits of the methods that gather contexts, identities, main memories and modules.
+var contextVisits = map[string]func(v visit){
+	"GetContext": func(v visit) {
+		v.kinds("IDENTITY")
+		for _, query := range []string{"", "common kettle"} {
+			for _, project := range projectRefs {
+				c, err := v.view.GetContext(v.Context(), ContextQuery{Query: query, ProjectID: project, Related: MaxContextRelated})
+				if err != nil {
+					if !errors.Is(err, ErrInvalid) { // an id that fits two
+						v.Errorf("GetContext of %q: %v", project, err)
+					}
+					v.check("GetContext of "+project, nil, err, "secretplan")
+					continue
+				}
+				v.check("GetContext of "+project, asJSON(v.T, c), nil, "secretplan")
+				all := []Memory{}
+				if c.Identity != nil {
+					all = append(all, c.Identity.Memory)
+				}
+				for _, m := range slices.Concat(c.Related, c.GeneralDoDont, c.ProjectDoDont) {
+					all = append(all, m.Memory)
+				}
+				v.found(fmt.Sprintf("GetContext of %q by %q", project, query), all, nil)
+			}
+		}
+	},
+	"GetIdentityMemory": func(v visit) {
+		v.kinds("IDENTITY")
+		m, err := v.view.GetIdentityMemory(v.Context())
+		v.check("GetIdentityMemory", asJSON(v.T, m), err)
+		own := v.seesOwn()
+		switch {
+		case own && (err != nil || m.Owner != v.access.User):
+			v.Errorf("GetIdentityMemory gives one of %s, %v", m.Owner, err)
+		case !own && !errors.Is(err, ErrNotFound):
+			v.Errorf("GetIdentityMemory of somebody who has none gives %v", err)
+		}
+	},
+	"SetIdentityMemory": func(v visit) {
+		v.kinds("IDENTITY")
+		before := map[string]Memory{}
+		for name, id := range v.n.ids {
+			before[name] = v.n.memory(v.T, id)
+		}
+		stored, err := v.view.SetIdentityMemory(v.Context(), IdentityMemory{Content: "I am the visitor."})
+		v.check("SetIdentityMemory", asJSON(v.T, stored), err)
+		own := v.seesOwn()
+		if want := v.visitor.adds; (!own || v.access.ReadOnly) && !errors.Is(err, want) || own && !v.access.ReadOnly && err != nil {
+			v.Errorf("SetIdentityMemory gives %v, want %v", err, want)
+		}
+		for name, m := range before {
+			if after := v.n.memory(v.T, m.ID); after.Revision != m.Revision && (m.Owner != v.access.User || !slices.Contains(v.sees, name)) {
+				v.Errorf("SetIdentityMemory changes %s of %s", name, m.Owner)
+			}
+		}
+	},
+	"MainMemory": func(v visit) {
+		v.kinds("project-main")
+		for _, project := range projectRefs[1:] {
+			for _, ref := range []ProjectRef{{ID: project}, {Name: project}} {
+				m, err := v.view.MainMemory(v.Context(), ref)
+				if err != nil {
+					v.check("MainMemory of "+project, nil, err, "secretplan")
+					if !isAny(err, ErrNotFound, ErrInvalid) {
+						v.Errorf("MainMemory of %q: %v", project, err)
+					}
+					continue
+				}
+				v.check("MainMemory of "+project, asJSON(v.T, m), nil)
+			}
+		}
+		_, err := v.view.MainMemory(v.Context(), ProjectRef{ID: "alice/shared"})
+		if seen := slices.Contains(v.sees, "aliceopen"); seen && err != nil || !seen && !isAny(err, ErrNotFound, ErrInvalid) {
+			v.Errorf("MainMemory of alice/shared gives %v", err)
+		}
+	},
+	"ModuleState": func(v visit) {
+		for _, module := range []string{"everybody", "kettle"} {
+			state, err := v.view.ModuleState(v.Context(), ModuleQuery{Module: module, Limit: MaxLimit})
+			var all []Memory
+			for _, m := range state.Memories {
+				all = append(all, m.Memory)
+			}
+			v.found("ModuleState of "+module, all, err)
+			v.check("ModuleState of "+module, asJSON(v.T, state), err)
+			if module == "everybody" && state.Summary.Total != len(v.sees) {
+				v.Errorf("ModuleState counts %d memories; %d can be seen", state.Summary.Total, len(v.sees))
+			}
+		}
+		for _, m := range neighbours {
+			state, err := v.view.ModuleState(v.Context(), ModuleQuery{Module: "tag" + m.name})
+			state.Module = ""
+			v.check("ModuleState of a tag", asJSON(v.T, state), err, m.name)
+			if (state.Summary.Total == 1) != slices.Contains(v.sees, m.name) {
+				v.Errorf("ModuleState of the tag of %s counts %d", m.name, state.Summary.Total)
+			}
+			for _, project := range projectRefs {
+				state, err := v.view.ModuleState(v.Context(), ModuleQuery{Module: "everybody", ProjectID: project})
+				v.check("ModuleState in "+project, asJSON(v.T, state), err, "secretplan")
+			}
+		}
+	},
+}
+
+// projectRefs are the ways in which visitors name projects; first, none.
+var projectRefs = []string{"", "shared", "alice/shared", "eve/shared", "secretplan", "alice/secretplan"}
+
+// seesOwn reports whether the visitor sees a memory of its own.
+func (v visit) seesOwn() bool {
+	for _, m := range neighbours {
+		if m.user == v.access.User && slices.Contains(v.sees, m.name) {
+			return true
+		}
+	}
+	return false
+}
+
+// kinds gives every memory there is an event type.
+func (v visit) kinds(eventType string) {
+	v.Helper()
+	for _, m := range neighbours {
+		if _, err := v.n.As(Access{User: m.user}).UpdateMemory(v.Context(), v.n.ids[m.name], UpdateMemory{Metadata: map[string]any{"event_type": eventType}}); err != nil {
+			v.Fatal(err)
+		}
+	}
+}
+
+// memory reads a memory as its owner.
+func (n neighbourhood) memory(t *testing.T, id string) Memory {
+	t.Helper()
+	for _, m := range neighbours {
+		if n.ids[m.name] == id {
+			found, err := n.As(Access{User: m.user}).GetMemory(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+	}
+	t.Fatalf("nobody has %s", id)
+	return Memory{}
+}
+
+func asJSON(t *testing.T, answer any) string {
+	t.Helper()
+	encoded, err := json.Marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(encoded)
+}

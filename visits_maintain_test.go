@@ -1,0 +1,69 @@
+package souvenir
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+)
+
+// maintainVisits are the methods for the whole store: a view gets none of them, whatever it may see.
+var maintainVisits = map[string]func(v visit){
+	"Backup": func(v visit) {
+		path := filepath.Join(v.TempDir(), "backup.db")
+		v.refuses("Backup", func(s *Store) error { return s.Backup(v.Context(), path, nil) })
+		if left := filesIn(v.T, filepath.Dir(path)); len(left) > 0 {
+			v.Errorf("%v were left", left)
+		}
+	},
+	"BackupTo": func(v visit) {
+		v.refuses("BackupTo", func(s *Store) error {
+			n, err := s.BackupTo(v.Context(), io.Discard, nil)
+			if n != 0 {
+				v.Errorf("%d bytes of the store were written", n)
+			}
+			return err
+		})
+	},
+	"Check": func(v visit) {
+		v.refuses("Check", func(s *Store) error {
+			report, err := s.Check(v.Context(), &CheckOptions{Repair: true})
+			v.check("Check", report, nil)
+			return err
+		})
+	},
+	"Reindex": func(v visit) {
+		v.refuses("Reindex", func(s *Store) error { return s.Reindex(v.Context(), nil) })
+	},
+	"Purge": func(v visit) {
+		v.refuses("Purge", func(s *Store) error {
+			_, err := s.Purge(v.Context(), &PurgeOptions{KeepRevisions: 1})
+			return err
+		})
+	},
+	"Compact": func(v visit) {
+		v.refuses("Compact", func(s *Store) error { return s.Compact(v.Context()) })
+	},
+	"Stats": func(v visit) {
+		v.refuses("Stats", func(s *Store) error {
+			stats, err := s.Stats(v.Context())
+			if stats != (Stats{}) {
+				v.Errorf("Stats tells %+v", stats)
+			}
+			return err
+		})
+	},
+}
+
+// refuses sees that a method is refused to the visitor and changes nothing.
+func (v visit) refuses(what string, call func(s *Store) error) {
+	v.Helper()
+	before := rowsOf(v.T, v.n.Store)
+	err := call(v.view)
+	v.check(what, nil, err)
+	if !errors.Is(err, ErrForbidden) {
+		v.Errorf("%s through a view gives %v, want ErrForbidden", what, err)
+	}
+	if rowsOf(v.T, v.n.Store) != before {
+		v.Errorf("%s through a view changed something", what)
+	}
+}
