@@ -97,5 +97,6 @@ func concepts() []concept {
 		concurrency(),
 		lifecycle(),
 		maintenance(),
+		exports(),
 	}
 }

@@ -1,0 +1,356 @@
+package souvenir
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// ExportOptions change what [Store.Export] writes. Nil means the zero value: everything but credentials.
+type ExportOptions struct {
+	// Credentials adds what people and programs sign in with: hashes of passwords, MCP tokens and refresh tokens,
+	// identities at other providers, OAuth clients and grants, and the private keys that sign access tokens. Whoever has such a
+	// file can sign tokens for everybody in the store: keep it as you keep the store. One-time codes are never exported.
+	Credentials bool
+
+	// WithoutFiles leaves the files out.
+	WithoutFiles bool
+
+	// WithoutVectors leaves out the vectors that an embedder can make again from the texts. Those that callers brought are
+	// always there.
+	WithoutVectors bool
+
+	// Progress hears of the stages "memories" (counted in memories) and "files" (in bytes). Nil means nobody does.
+	Progress Progress
+}
+
+// ExportSummary says what an export holds.
+type ExportSummary struct {
+	Counts map[string]int `json:"counts"` // lines of each kind, such as "memory"
+	Bytes  int64          `json:"bytes"`
+	SHA256 string         `json:"sha256"` // hex; as in the last line: of all lines before it
+}
+
+// Export writes everything that the store holds, all users' things, as JSON Lines: one consistent state, that in which
+// the store is when it begins, however long it takes. [Store.Import] reads it; docs/export-format.md describes it. It needs little
+// memory whatever the size, and nobody waits for it; but what is written to the store meanwhile stays in the write-ahead log
+// until it is done. (A store in memory has no log: there, writers wait.)
+//
+// After an error w holds the beginning of an export, which Import recognizes as cut off. w must not call the store.
+func (s *Store) Export(ctx context.Context, w io.Writer, options *ExportOptions) (ExportSummary, error) {
+	if err := s.checkOperator("Export"); err != nil {
+		return ExportSummary{}, err
+	}
+	var o ExportOptions
+	if options != nil {
+		o = *options
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, int, int) {}
+	}
+	e := exporter{ExportOptions: o, hash: sha256.New(), counts: map[string]int{}, places: map[int64]exportPlace{}}
+	e.w = bufio.NewWriterSize(io.MultiWriter(w, e.hash, &e.size), 256<<10)
+	err := s.db.Read(ctx, func(tx *sqlite.Tx) error {
+		e.tx = tx
+		return e.all(s.clock().UTC().Format(exportTime))
+	})
+	if err != nil {
+		return ExportSummary{}, wrap(err)
+	}
+	return ExportSummary{Counts: e.counts, Bytes: int64(e.size), SHA256: e.sum}, nil
+}
+
+// exporter writes an export within one transaction.
+type exporter struct {
+	ExportOptions
+	tx     *sqlite.Tx
+	w      *bufio.Writer // into the caller's, the hash and the size
+	hash   hash.Hash
+	size   byteCount
+	sum    string
+	line   lineWriter
+	counts map[string]int
+	places map[int64]exportPlace
+}
+
+type byteCount int64
+
+func (n *byteCount) Write(p []byte) (int, error) {
+	*n += byteCount(len(p))
+	return len(p), nil
+}
+
+// all writes the lines in the order that lets an import go through them once: what is referred to comes first.
+func (e *exporter) all(now string) error {
+	if err := e.encode(exportHeader{Souvenir: exportMark, Version: exportVersion, CreatedAt: now, Sealed: true}); err != nil {
+		return err
+	}
+	for _, r := range records() {
+		if r.credential && !e.Credentials {
+			continue
+		}
+		if err := e.records(r); err != nil {
+			return err
+		}
+	}
+	for _, part := range []func() error{e.memories, e.links, e.files} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	if err := e.w.Flush(); err != nil {
+		return err
+	}
+	e.sum = hex.EncodeToString(e.hash.Sum(nil))
+	err := e.encode(struct {
+		Type string `json:"type"`
+		exportEnd
+	}{kindEnd, exportEnd{e.counts, e.sum}})
+	return cmp.Or(err, e.w.Flush())
+}
+
+func (e *exporter) encode(value any) error {
+	line, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = e.w.Write(append(line, '\n'))
+	return err
+}
+
+// write ends the line that has been put together.
+func (e *exporter) write(kind string) error {
+	line, err := e.line.end()
+	if err != nil {
+		return err
+	}
+	e.counts[kind]++
+	_, err = e.w.Write(line)
+	return err
+}
+
+// records writes the lines of one kind that are rows.
+func (e *exporter) records(r record) error {
+	values, into := r.room()
+	return e.tx.Each(func(row *sqlite.Rows) error {
+		if err := row.Scan(into...); err != nil {
+			return err
+		}
+		e.line.begin(r.kind)
+		for i, f := range r.fields {
+			if f.credential && !e.Credentials {
+				continue
+			}
+			e.line.value(f, values[i])
+		}
+		return e.write(r.kind)
+	}, r.selection+` ORDER BY `+r.ordered)
+}
+
+// room is where a row of a record is read into.
+func (r record) room() (values, into []any) {
+	values, into = make([]any, len(r.fields)), make([]any, len(r.fields))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	return values, into
+}
+
+// value writes a field; NULL is left out.
+func (l *lineWriter) value(f recordField, value any) {
+	switch v := value.(type) {
+	case string:
+		if f.form == jsonForm {
+			l.json(f.name, v)
+		} else {
+			l.text(f.name, v)
+		}
+	case []byte:
+		l.bytes(f.name, v)
+	case int64:
+		if f.form == timeForm {
+			l.time(f.name, v)
+		} else {
+			l.number(f.name, v)
+		}
+	}
+}
+
+// exportPlace is where a memory lies, in names.
+type exportPlace struct{ owner, collection, projectOwner, project string }
+
+// place returns the names of a partition.
+func (e *exporter) place(partition int64) (exportPlace, error) {
+	if p, ok := e.places[partition]; ok {
+		return p, nil
+	}
+	if len(e.places) >= 4096 {
+		clear(e.places) // memories of one place lie together more often than not
+	}
+	var p exportPlace
+	err := e.tx.QueryRow(`SELECT u.uid, c.name, ifnull(o.uid, ''), ifnull(j.uid, '') FROM partition p
+		JOIN collection c ON c.id = p.collection_id JOIN user u ON u.id = c.owner_id
+		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN user o ON o.id = j.owner_id WHERE p.id = ?`, partition).
+		Scan(&p.owner, &p.collection, &p.projectOwner, &p.project)
+	e.places[partition] = p
+	return p, err
+}
+
+// project writes the owner of a project where it is another one than the owner of what lies in it.
+func (e *exporter) project(owner string, p exportPlace) {
+	if p.project != "" && p.projectOwner != owner {
+		e.line.text("project_owner", p.projectOwner)
+	}
+}
+
+// side reads the rows that belong to memories or files beside these, in the same order.
+type side struct {
+	rows *sqlite.Rows
+	of   int64 // whose row it is that has been read; 0: none has been
+	scan func(*sqlite.Rows, *int64) error
+}
+
+func (e *exporter) side(scan func(*sqlite.Rows, *int64) error, query string) (*side, error) {
+	rows, err := e.tx.Query(query)
+	if err != nil {
+		return nil, err
+	}
+	return &side{rows: rows, scan: scan}, nil
+}
+
+// each calls fn for the rows that belong to id, after their values have been scanned.
+func (s *side) each(id int64, fn func() error) error {
+	for {
+		if s.of == 0 {
+			if !s.rows.Next() {
+				s.of = 1<<63 - 1
+				return s.rows.Err()
+			}
+			if err := s.scan(s.rows, &s.of); err != nil {
+				return err
+			}
+		}
+		if s.of > id {
+			return nil
+		}
+		if s.of == id {
+			if err := fn(); err != nil {
+				return err
+			}
+		}
+		s.of = 0
+	}
+}
+
+// files writes the files, each followed by its chunks.
+func (e *exporter) files() error {
+	if e.WithoutFiles {
+		return nil
+	}
+	var total, done int64
+	if err := e.tx.QueryRow(`SELECT ifnull(sum(size), 0) FROM file WHERE state = 'stored'`).Scan(&total); err != nil {
+		return err
+	}
+	var tag string
+	tags, err := e.side(func(row *sqlite.Rows, of *int64) error { return row.Scan(of, &tag) },
+		`SELECT file_id, tag FROM file_tag ORDER BY file_id, position`)
+	if err != nil {
+		return err
+	}
+	defer tags.rows.Close()
+	err = e.tx.Each(func(row *sqlite.Rows) error {
+		var f exportFile
+		if err := row.Scan(&f.row, &f.id, &f.owner, &f.memory, &f.memoryOwner, &f.projectOwner, &f.project, &f.filename, &f.mimeType,
+			&f.size, &f.sha256, &f.description, &f.category, &f.created, &f.updated); err != nil {
+			return err
+		}
+		if err := tags.each(f.row, func() error { f.tags = append(f.tags, tag); return nil }); err != nil {
+			return err
+		}
+		e.file(f)
+		if err := e.write(kindFile); err != nil {
+			return err
+		}
+		return e.chunks(f, func(n int) {
+			done += int64(n)
+			e.Progress("files", int(done), int(total))
+		})
+	}, `SELECT f.id, f.uid, u.uid, ifnull(m.uid, ''), ifnull(mu.uid, ''), ifnull(o.uid, ''), ifnull(j.uid, ''), f.filename, f.mime_type,
+			f.size, f.sha256, f.description, f.category, f.created_at, f.updated_at
+		FROM file f JOIN user u ON u.id = f.owner_id
+		LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id
+		LEFT JOIN collection c ON c.id = p.collection_id LEFT JOIN user mu ON mu.id = c.owner_id
+		LEFT JOIN project j ON j.id = f.project_id LEFT JOIN user o ON o.id = j.owner_id
+		WHERE f.state = 'stored' ORDER BY f.id`)
+	if err == nil {
+		e.Progress("files", int(done), int(total))
+	}
+	return err
+}
+
+type exportFile struct {
+	row                                       int64
+	id, owner, memory, memoryOwner            string
+	projectOwner, project                     string
+	filename, mimeType, description, category string
+	size, created, updated                    int64
+	sha256                                    []byte
+	tags                                      []string
+}
+
+func (e *exporter) file(f exportFile) {
+	l := &e.line
+	l.begin(kindFile)
+	l.text("id", f.id)
+	l.text("owner", f.owner)
+	l.optional("memory_id", f.memory)
+	if f.memoryOwner != f.owner {
+		l.optional("memory_owner", f.memoryOwner)
+	}
+	e.project(f.owner, exportPlace{projectOwner: f.projectOwner, project: f.project})
+	l.optional("project_id", f.project)
+	l.text("filename", f.filename)
+	l.text("mime_type", f.mimeType)
+	l.number("size", f.size)
+	l.text("sha256", hex.EncodeToString(f.sha256))
+	l.text("description", f.description)
+	l.text("category", f.category)
+	l.texts("tags", f.tags)
+	l.time("created_at", f.created)
+	l.time("updated_at", f.updated)
+}
+
+var errChunks = errors.New("its pieces are not what was stored")
+
+// chunks writes the content of a file. It is compared with its hash on the way: an export that goes through is of what was
+// stored.
+func (e *exporter) chunks(f exportFile, wrote func(n int)) error {
+	whole, n, size := sha256.New(), int64(0), int64(0)
+	err := e.tx.Each(func(row *sqlite.Rows) error {
+		var data []byte
+		if err := row.Scan(&data); err != nil {
+			return err
+		}
+		whole.Write(data)
+		e.line.begin(kindChunk)
+		e.line.text("file", f.id)
+		e.line.number("n", n)
+		e.line.bytes("data", data)
+		n, size = n+1, size+int64(len(data))
+		wrote(len(data))
+		return e.write(kindChunk)
+	}, `SELECT data FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id`, f.row<<chunkBits, (f.row+1)<<chunkBits)
+	if err == nil && (size != f.size || string(whole.Sum(nil)) != string(f.sha256)) {
+		return damaged(errChunks, "file %s (%s)", f.id, fmt.Sprintf("%d bytes of %d", size, f.size))
+	}
+	return err
+}

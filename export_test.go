@@ -1,0 +1,404 @@
+package souvenir
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// sealedClock makes exports of equal stores equal.
+func sealedClock() time.Time { return time.Date(2026, 11, 21, 8, 0, 0, 123456000, time.UTC) }
+
+// statements runs statements on a store, for what has no method of its own.
+func statements(tb testing.TB, s *Store, all ...string) {
+	tb.Helper()
+	err := s.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+		for _, statement := range all {
+			if _, err := tx.Exec(statement); err != nil {
+				return fmt.Errorf("%s: %w", statement, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// putFile stores a file row by row.
+func putFile(tb testing.TB, s *Store, id, owner, memory, project string, data []byte) {
+	tb.Helper()
+	err := s.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+		sum := sha256.Sum256(data)
+		result, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
+			SELECT ?, u.id, (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project WHERE uid = ?), 'stored', ?, 'text/plain', ?, ?, 'a "file"', '', 5, 6 FROM user u WHERE u.uid = ?`,
+			id, memory, project, "näme 東 "+id+".txt", len(data), sum[:], owner)
+		if err != nil {
+			return err
+		}
+		for n := 0; n*chunkSize < len(data); n++ {
+			piece := data[n*chunkSize : min(len(data), (n+1)*chunkSize)]
+			sum := sha256.Sum256(piece)
+			if _, err := tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`, result.LastInsertID<<chunkBits|int64(n), sum[:], piece); err != nil {
+				return err
+			}
+		}
+		for i, tag := range []string{"zebra", "apple"} {
+			if _, err := tx.Exec(`INSERT INTO file_tag (file_id, tag, position) VALUES (?, ?, ?)`, result.LastInsertID, tag, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// pattern is a file's content of some size, which never repeats itself.
+func pattern(size int) []byte {
+	data := make([]byte, size)
+	rand.NewChaCha8([32]byte{1}).Read(data)
+	return data
+}
+
+// openRich opens a store that has something of everything.
+func openRich(t *testing.T) *Store {
+	t.Helper()
+	s := openWords(t, filepath.Join(t.TempDir(), "rich.db"), Options{Now: sealedClock})
+	alice, bob := s.As(Access{User: "alice"}), s.As(Access{User: "bob"})
+	mustAddCollection(t, alice, NewCollection{Name: "garten", Description: "Über \"alles\"\n\t\u0001 東京"})
+	mustAddCollection(t, alice, NewCollection{Name: "mine", OwnVectors: true, VectorSize: 3})
+	root := mustAdd(t, alice, NewMemory{Collection: "garten", Content: "roots \\ and \"quotes\" \u2028 \u0000 zero", ProjectID: "plot", ProjectName: "The Plot",
+		EventType: "decision", State: "active", Importance: ImportanceHigh, Classification: ClassDo, Tags: []string{"zulu", "alpha", "mike"},
+		Metadata: map[string]any{
+			"int": json.Number("9007199254740993"), "large": json.Number("123456789012345678901234567890"), "float": 0.1, "exact": json.Number("1.10"),
+			"null": nil, "list": []any{1, "<b>&", nil, map[string]any{"deep": []any{}}}, "bool": true, "": "empty key", "ünï": "cødé",
+		}})
+	statements(t, s,
+		`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT j.id, u.id, 'writer', 77 FROM project j, user u WHERE j.uid = 'plot' AND u.uid = 'alice'`)
+	mustAdd(t, bob, NewMemory{Content: "bob begins"})
+	statements(t, s, `UPDATE project_member SET user_id = (SELECT id FROM user WHERE uid = 'bob')`)
+	reply := mustAdd(t, bob, NewMemory{Content: "bob replies in alice's project", ProjectID: "plot", Related: []string{root.ID}})
+	mustAdd(t, bob, NewMemory{Content: "same id, another project", ProjectID: "bobs", ProjectName: "Bob's"})
+	mustAdd(t, alice, NewMemory{Collection: "mine", Content: "with a vector of its own", Embedding: []float32{3, 0, 4}})
+	mustAdd(t, alice, NewMemory{Collection: "mine", Content: "without one"})
+	mustAdd(t, s, NewMemory{Content: strings.Repeat("A long memory has passages. ", 300) + "\n\n# End"})
+	mustAdd(t, s, NewMemory{Content: " \n\t "})
+	mustAdd(t, alice, NewMemory{Content: "always test", EventType: EventProjectRule, RuleType: RuleDo, ProjectID: "plot"})
+	if _, err := alice.UpdateMemory(t.Context(), root.ID, UpdateMemory{Content: content("roots, revised"), Metadata: map[string]any{"related_memory_ids": []string{reply.ID}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := alice.UpdateMemory(t.Context(), root.ID, UpdateMemory{Metadata: map[string]any{"project_id": "elsewhere", "int": 2}}); err != nil {
+		t.Fatal(err)
+	}
+	for i, size := range []int{0, 1, chunkSize - 1, chunkSize, chunkSize + 1, 5*chunkSize + 7} {
+		putFile(t, s, fmt.Sprint("file", i), "alice", []string{root.ID, "", reply.ID}[i%3], []string{"", "plot", ""}[i%3], pattern(size))
+	}
+	addAccounts(t, s)
+	return s
+}
+
+// somePassword is the hash of one.
+const somePassword = "$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHQ$aGFzaGhhc2hoYXNoaGFzaA"
+
+// addAccounts adds what people sign in with.
+func addAccounts(t *testing.T, s *Store) {
+	t.Helper()
+	hash := "X'" + strings.Repeat("ab", 32) + "'"
+	statements(t, s,
+		`UPDATE user SET name = 'Alice', name_key = 'alice', email = 'a@example.org', role = 'admin', password = '`+somePassword+`', updated_at = 9 WHERE uid = 'alice'`,
+		`UPDATE user SET disabled_at = 12, name = 'Bob', name_key = 'bob' WHERE uid = 'bob'`,
+		`INSERT INTO external_identity SELECT 'https://id.example', 'sub', id, 'a@example.org', 3 FROM user WHERE uid = 'alice'`,
+		`INSERT INTO preference SELECT id, '{"theme": "dark",
+			"n": 1.0}', 4 FROM user WHERE uid = 'alice'`,
+		`INSERT INTO token (uid, user_id, name, hash, prefix, scopes, projects, created_at, last_used_at) SELECT 't1', id, 'laptop', `+hash+`, 'mcp_a', '["memory:read"]', '["plot"]', 5, 6 FROM user WHERE uid = 'alice'`,
+		`INSERT INTO oauth_client (client_id, kind, owner_id, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at) SELECT 'c1', 'admin', id, 'Client', 'client_secret_basic', `+hash+`, '["https://x"]', '{}', 5, 6 FROM user WHERE uid = 'alice'`,
+		`INSERT INTO oauth_client (client_id, kind, name, auth_method, redirect_uris, metadata, created_at, updated_at, used_at) VALUES ('c2', 'registered', 'Other', 'none', '[]', '{"a":1}', 5, 6, 7)`,
+		`INSERT INTO oauth_grant (uid, client_id, user_id, scopes, resource, created_at) SELECT 'g1', c.id, u.id, '[]', '', 5 FROM oauth_client c, user u WHERE c.client_id = 'c1' AND u.uid = 'alice'`,
+		`INSERT INTO oauth_token (hash, grant_id, created_at, expires_at) SELECT `+hash+`, id, 5, 6 FROM oauth_grant`,
+		`INSERT INTO oauth_code (hash, grant_id, redirect_uri, challenge, created_at, expires_at) SELECT `+hash+`, id, 'https://x', 'one-time', 5, 6 FROM oauth_grant`,
+		`INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES ('k1', 'EdDSA', `+hash+`, 5)`,
+	)
+}
+
+func exported(tb testing.TB, s *Store, o ExportOptions) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	summary, err := s.Export(context.Background(), &out, &o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if summary.Bytes != int64(out.Len()) {
+		tb.Errorf("the summary says %d bytes, but %d were written", summary.Bytes, out.Len())
+	}
+	return out.Bytes()
+}
+
+func imported(tb testing.TB, s *Store, export []byte, o ImportOptions) ImportReport {
+	tb.Helper()
+	report, err := s.Import(context.Background(), bytes.NewReader(export), &o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return report
+}
+
+// lineDiff shows where two exports differ.
+func lineDiff(got, want []byte) string {
+	a, b := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
+	for i := range max(len(a), len(b)) {
+		var x, y string
+		if i < len(a) {
+			x = a[i]
+		}
+		if i < len(b) {
+			y = b[i]
+		}
+		if x != y {
+			return fmt.Sprintf("line %d:\n got %.600s\nwant %.600s", i+1, x, y)
+		}
+	}
+	return "equal"
+}
+
+func TestAnExportImportedAndExportedAgainIsTheSame(t *testing.T) {
+	rich := openRich(t)
+	for _, o := range []ExportOptions{{Credentials: true}, {}, {Credentials: true, WithoutFiles: true}} {
+		first := exported(t, rich, o)
+		for _, path := range []string{filepath.Join(t.TempDir(), "copy.db"), ":memory:"} {
+			empty := openWords(t, path, Options{Now: sealedClock})
+			report := imported(t, empty, first, ImportOptions{})
+			if len(report.Conflicts) > 0 || report.MissingLinks > 0 && !o.WithoutFiles || report.Ignored > 0 || len(report.Warnings) > 0 {
+				t.Errorf("%+v", report)
+			}
+			if second := exported(t, empty, o); !bytes.Equal(first, second) {
+				t.Errorf("%+v, %s: %s", o, path, lineDiff(second, first))
+			}
+			if n := pendingOf(t, empty); n != pendingOf(t, rich) {
+				t.Errorf("%d passages wait to be embedded", n)
+			}
+		}
+	}
+}
+
+func pendingOf(t *testing.T, s *Store) (n int) {
+	t.Helper()
+	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) (err error) {
+		return tx.QueryRow(`SELECT count(*) FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL AND NOT blank`).Scan(&n)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestTheSameImportAgainChangesNothing(t *testing.T) {
+	export := exported(t, openRich(t), ExportOptions{Credentials: true})
+	for name, o := range map[string]ImportOptions{"keep": {}, "replace": {OnConflict: ConflictReplace}} {
+		t.Run(name, func(t *testing.T) {
+			s := openWords(t, filepath.Join(t.TempDir(), "copy.db"), Options{})
+			first := imported(t, s, export, o)
+			before := rowsOf(t, s)
+			second := imported(t, s, export, o)
+			if after := rowsOf(t, s); after != before {
+				t.Error("rows differ:", lineDiff([]byte(after), []byte(before)))
+			}
+			if len(first.Counts) != 15 {
+				t.Errorf("only these kinds are counted: %v", first.Counts)
+			}
+			for kind, n := range first.Counts {
+				if again := second.Counts[kind]; again != (ImportCount{Unchanged: n.Added}) || n.Added == 0 {
+					t.Errorf("%s: first %+v, then %+v", kind, n, again)
+				}
+			}
+		})
+	}
+}
+
+// TestEveryColumnIsExportedOrMadeAgain fails when a table gets a column, or the file a table: say here what becomes of it in
+// an export.
+func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
+	const madeAgain = "" // from what is exported, or from the store that imports it
+	known := map[string]string{
+		"user":              "id uid created_at name name_key email role password disabled_at updated_at",
+		"external_identity": "issuer subject user_id email created_at",
+		"preference":        "user_id value updated_at",
+		"collection":        "id owner_id name description own_profile created_at updated_at",
+		"project":           "id owner_id uid name created_at updated_at",
+		"project_member":    "project_id user_id role created_at",
+		"memory":            "id uid partition_id content event_type state importance classification rule_type metadata revision created_at updated_at",
+		"memory_tag":        "memory_id tag position", "memory_link": "memory_id related_id position",
+		"memory_revision": "id memory_id revision partition_id content attributes created_at",
+		"passage":         "id memory_id start length blank profile_id vector",
+		"file":            "id uid owner_id memory_id project_id state filename mime_type size sha256 description category created_at updated_at",
+		"file_tag":        "file_id tag position", "file_chunk": "id sha256 data",
+		"token":        "id uid user_id name hash prefix scopes projects created_at expires_at last_used_at revoked_at",
+		"oauth_client": "id client_id kind owner_id name auth_method secret_hash redirect_uris metadata created_at updated_at expires_at used_at disabled_at",
+		"oauth_grant":  "id uid client_id user_id scopes projects resource created_at last_used_at revoked_at",
+		"oauth_token":  "hash grant_id created_at expires_at rotated_at",
+		"signing_key":  "id kid algorithm private_key created_at retired_at",
+		"oauth_code":   madeAgain, "setting": madeAgain, "profile": madeAgain, "partition": madeAgain, "change": madeAgain,
+	}
+	s := openCopy(t)
+	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
+		return tx.Each(func(row *sqlite.Rows) error {
+			var table, columns string
+			if err := row.Scan(&table, &columns); err != nil {
+				return err
+			}
+			if want, ok := known[table]; !ok || want != madeAgain && want != columns {
+				t.Errorf("table %s has the columns %q", table, columns)
+			}
+			return nil
+		}, `SELECT m.name, (SELECT group_concat(name, ' ' ORDER BY cid) FROM pragma_table_info(m.name)) FROM sqlite_schema m
+			WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT LIKE 'passage_text%'`)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestExportsHoldNoSecretsUnlessAskedTo(t *testing.T) {
+	rich := openRich(t)
+	plain, full := string(exported(t, rich, ExportOptions{})), string(exported(t, rich, ExportOptions{Credentials: true}))
+	for _, secret := range []string{"argon2id", `"type":"token"`, `"type":"client"`, `"type":"grant"`, `"type":"refresh_token"`, `"type":"signing_key"`, `"type":"identity"`} {
+		if strings.Contains(plain, secret) || !strings.Contains(full, secret) {
+			t.Errorf("%s is in the plain export or not in the full one", secret)
+		}
+	}
+	if strings.Contains(full, "one-time") {
+		t.Error("an authorization code is exported")
+	}
+}
+
+func TestExportEndsWithCountsAndTheHashOfWhatIsBefore(t *testing.T) {
+	export := exported(t, openRich(t), ExportOptions{})
+	lines := bytes.SplitAfter(export, []byte("\n"))
+	last := lines[len(lines)-2]
+	var end struct {
+		Type   string
+		Counts map[string]int
+		SHA256 string
+	}
+	if err := json.Unmarshal(last, &end); err != nil || end.Type != "end" {
+		t.Fatalf("%s: %v", last, err)
+	}
+	sum := sha256.Sum256(export[:len(export)-len(last)])
+	if end.SHA256 != hex.EncodeToString(sum[:]) {
+		t.Error("the hash is not that of the bytes before")
+	}
+	counts := map[string]int{}
+	for _, line := range lines[1 : len(lines)-2] {
+		if !json.Valid(line) {
+			t.Errorf("no JSON: %.200s", line)
+		}
+		kind, err := lineKind(line)
+		if err != nil {
+			t.Error(err)
+		}
+		counts[kind]++
+	}
+	if fmt.Sprint(counts) != fmt.Sprint(end.Counts) {
+		t.Errorf("counts are %v, want %v", end.Counts, counts)
+	}
+}
+
+func TestExportWithoutVectorsKeepsThoseOfCallers(t *testing.T) {
+	export := string(exported(t, openRich(t), ExportOptions{WithoutVectors: true}))
+	if n := strings.Count(export, `"type":"vectors"`); n != 1 || !strings.Contains(export, `"profile":"own:3"`) {
+		t.Errorf("%d lines of vectors", n)
+	}
+}
+
+// failingWriter fails after so many bytes.
+type failingWriter int
+
+var errNoRoom = errors.New("no room")
+
+func (w *failingWriter) Write(p []byte) (int, error) {
+	if *w -= failingWriter(len(p)); *w < 0 {
+		return 0, errNoRoom
+	}
+	return len(p), nil
+}
+
+func TestExportErrors(t *testing.T) {
+	rich := openRich(t)
+	size := len(exported(t, rich, ExportOptions{}))
+	for _, room := range []int{0, 1, 300 << 10, size - 10} {
+		w := failingWriter(room)
+		if _, err := rich.Export(t.Context(), &w, nil); !errors.Is(err, errNoRoom) {
+			t.Errorf("with room for %d bytes: %v", room, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := rich.Export(ctx, io.Discard, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	if _, err := rich.Export(ctx, io.Discard, &ExportOptions{Progress: func(stage string, _, _ int) {
+		if stage == "files" {
+			cancel()
+		}
+	}}); !errors.Is(err, context.Canceled) {
+		t.Error("cancelled in the midst:", err)
+	}
+	if _, err := rich.As(Access{}).Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrForbidden) {
+		t.Error(err)
+	}
+	statements(t, rich, `UPDATE file_chunk SET data = X'ff' WHERE id = (SELECT min(id) FROM file_chunk)`)
+	if _, err := rich.Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "file1") {
+		t.Error("a damaged file:", err)
+	}
+	if _, err := rich.Export(t.Context(), io.Discard, &ExportOptions{WithoutFiles: true}); err != nil {
+		t.Error("a damaged file that is left out:", err)
+	}
+	statements(t, rich, `UPDATE memory SET metadata = '{"a":' WHERE id = 1`)
+	if _, err := rich.Export(t.Context(), io.Discard, &ExportOptions{WithoutFiles: true}); !errors.Is(err, ErrCorrupt) {
+		t.Error("damaged metadata:", err)
+	}
+}
+
+func TestAnExportIsOneSnapshot(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{Now: sealedClock})
+	for i := range 5 {
+		mustAdd(t, s, NewMemory{Content: fmt.Sprint("number ", i)})
+	}
+	putFile(t, s, "f", "local", "", "", pattern(3*chunkSize))
+	want := exported(t, s, ExportOptions{})
+	var got bytes.Buffer
+	written := false
+	_, err := s.Export(t.Context(), writerFunc(func(p []byte) (int, error) {
+		if !written {
+			written = true
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				mustAdd(t, s, NewMemory{Content: "meanwhile"})
+			}()
+			<-done
+		}
+		return got.Write(p)
+	}), nil)
+	if err != nil || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%v: %s", err, lineDiff(got.Bytes(), want))
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -1,0 +1,67 @@
+package souvenir_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+const exportedMemories = 100_000
+
+func BenchmarkExport(b *testing.B) {
+	store := openBench(b, exportedMemories)
+	for _, c := range []struct {
+		name    string
+		options souvenir.ExportOptions
+	}{
+		{"vectors", souvenir.ExportOptions{}},
+		{"texts", souvenir.ExportOptions{WithoutVectors: true}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var took []time.Duration
+			var size int64
+			for b.Loop() {
+				start := time.Now()
+				summary, err := store.Export(context.Background(), io.Discard, &c.options)
+				took = append(took, time.Since(start))
+				if err != nil || summary.Counts["memory"] < exportedMemories {
+					b.Fatal(summary, err)
+				}
+				size = summary.Bytes
+			}
+			slices.Sort(took)
+			median := took[len(took)/2].Seconds()
+			b.ReportMetric(float64(size)/1e6/median, "MB/s-median")
+			b.ReportMetric(exportedMemories/median, "memories/s")
+		})
+	}
+}
+
+func BenchmarkImport(b *testing.B) {
+	var export bytes.Buffer
+	if _, err := openBench(b, 10_000).Export(context.Background(), &export, nil); err != nil {
+		b.Fatal(err)
+	}
+	var took []time.Duration
+	for b.Loop() {
+		store, err := souvenir.Open(context.Background(), filepath.Join(b.TempDir(), "import.db"), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		start := time.Now()
+		report, err := store.Import(context.Background(), bytes.NewReader(export.Bytes()), nil)
+		took = append(took, time.Since(start))
+		if err != nil || report.Counts["memory"].Added < 10_000 {
+			b.Fatal(report, err)
+		}
+		store.Close()
+	}
+	slices.Sort(took)
+	b.ReportMetric(10_000/took[len(took)/2].Seconds(), "memories/s")
+}

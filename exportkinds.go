@@ -1,0 +1,404 @@
+package souvenir
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// The kinds of lines of an export, in the order in which they come.
+const (
+	kindUser         = "user"
+	kindIdentity     = "identity"
+	kindPreference   = "preference"
+	kindCollection   = "collection"
+	kindProject      = "project"
+	kindMember       = "member"
+	kindMemory       = "memory"
+	kindVectors      = "vectors"
+	kindRevision     = "revision"
+	kindLink         = "link"
+	kindFile         = "file"
+	kindChunk        = "chunk"
+	kindToken        = "token"
+	kindClient       = "client"
+	kindGrant        = "grant"
+	kindRefreshToken = "refresh_token"
+	kindSigningKey   = "signing_key"
+	kindEnd          = "end"
+)
+
+// form is how a value is written in a line, and at rest.
+type form int
+
+const (
+	textForm  form = iota
+	timeForm       // RFC 3339; microseconds at rest
+	jsonForm       // any JSON value; text at rest
+	bytesForm      // base64; BLOB at rest
+	countForm      // a whole number
+)
+
+// What a field is when the line lacks it, besides a value of its own (nil for NULL).
+type absent int
+
+const (
+	required absent = iota
+	present         // the time of the import
+)
+
+// recordField is one value of a record.
+type recordField struct {
+	name       string
+	form       form
+	absent     any
+	credential bool // left out of an export without credentials
+	fixed      bool // never changes
+	passing    bool // changes with every use: no reason for a conflict
+	check      func(argument, value string) error
+}
+
+// record is a kind of line that stands for one row and follows one pattern. What hangs together (memories, files) has code of
+// its own.
+type record struct {
+	kind       string
+	credential bool // whole lines are credentials
+	kept       bool // an import never replaces one: it is about who may sign in
+	key        int  // the first fields tell one from the other
+	fields     []recordField
+
+	// selection gives the fields in their order; keyed limits it to one row by the key, ordered puts all in order.
+	selection, keyed, ordered string
+
+	// insert and update take the fields as ?1, ?2 and so on, followed by the rows that refs gives.
+	insert, update string
+	refs           func(t *importTx, values []any) ([]any, error)
+}
+
+func recordOf(kind string) *record {
+	all := records()
+	if i := slices.IndexFunc(all, func(r record) bool { return r.kind == kind }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// selected limits a check to some values.
+func selected(values ...string) func(argument, value string) error {
+	return func(argument, value string) error { return checkEnum(argument, value, values) }
+}
+
+func checkText(argument, value string) error {
+	if len(value) > MaxMetadata {
+		return newError(KindTooLarge, argument, "%s is %d bytes; at most %d are allowed", argument, len(value), MaxMetadata)
+	}
+	return nil
+}
+
+func checkObject(argument, value string) error {
+	if !strings.HasPrefix(strings.TrimSpace(value), "{") {
+		return invalid(argument, "%s is %s; a JSON object is expected", argument, show(value))
+	}
+	return checkText(argument, value)
+}
+
+func checkStrings(argument, value string) error {
+	var list []string
+	if err := json.Unmarshal([]byte(value), &list); err != nil || list == nil {
+		return invalid(argument, "%s is %s; a list of strings is expected", argument, show(value))
+	}
+	return checkText(argument, value)
+}
+
+func checkHash(argument, value string) error {
+	if len(value) != 32 {
+		return invalid(argument, "%s is %d bytes long; a SHA-256 has 32", argument, len(value))
+	}
+	return nil
+}
+
+func checkPassword(argument, value string) error {
+	if _, err := parseHash(value); err != nil {
+		return invalid(argument, "%s is no argon2id hash in PHC string format, as which alone passwords are written: %v", argument, err)
+	}
+	return nil
+}
+
+func checkKeptName(argument, value string) error {
+	kept, err := checkUserName(value)
+	if err == nil && kept != value {
+		return invalid(argument, "%s is %s; it would be kept as %s", argument, show(value), show(kept))
+	}
+	return err
+}
+
+func checkSlashless(argument, value string) error {
+	if strings.Contains(value, "/") {
+		return invalid(argument, "%s is %s; the id of a project has no slash", argument, show(value))
+	}
+	return checkName(argument, value)
+}
+
+// personRecords are about people and what they have.
+func personRecords() []record {
+	return []record{
+		{
+			kind: kindUser, kept: true, key: 1,
+			fields: []recordField{
+				{name: "id", absent: required, check: checkName},
+				{name: "name", check: checkKeptName},
+				{name: "email", check: func(_, value string) error { return checkEmail(value) }},
+				{name: "role", absent: string(RoleUser), check: selected(string(RoleUser), string(RoleAdmin))},
+				{name: "disabled_at", form: timeForm},
+				{name: "created_at", form: timeForm, absent: present, passing: true},
+				{name: "updated_at", form: timeForm, passing: true},
+				{name: "password", credential: true, check: checkPassword},
+			},
+			selection: `SELECT uid, name, email, role, disabled_at, created_at, updated_at, password FROM user`,
+			keyed:     `uid = ?`, ordered: `id`,
+			// ?9 is the name folded
+			insert: `INSERT INTO user (uid, name, email, role, disabled_at, created_at, updated_at, password, name_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			refs: func(_ *importTx, v []any) ([]any, error) {
+				if name, ok := v[1].(string); ok {
+					return []any{foldName(name)}, nil
+				}
+				return []any{nil}, nil
+			},
+		},
+		{
+			kind: kindIdentity, credential: true, kept: true, key: 2,
+			fields: []recordField{
+				{name: "issuer", absent: required, check: func(a, v string) error { return orNil(checkLine(a, v, maxIssuer)) }},
+				{name: "subject", absent: required, check: func(a, v string) error { return orNil(checkLine(a, v, maxSubject)) }},
+				{name: "user", absent: required, check: checkName},
+				{name: "email", absent: "", check: checkText},
+				{name: "created_at", form: timeForm, absent: present},
+			},
+			selection: `SELECT i.issuer, i.subject, u.uid, i.email, i.created_at FROM external_identity i JOIN user u ON u.id = i.user_id`,
+			keyed:     `i.issuer = ? AND i.subject = ?`, ordered: `i.issuer, i.subject`,
+			insert: `INSERT INTO external_identity (issuer, subject, email, created_at, user_id) VALUES (?1, ?2, ?4, ?5, ?6) ON CONFLICT DO NOTHING`,
+			refs:   func(t *importTx, v []any) ([]any, error) { return t.rows(t.person("user", v[2])) },
+		},
+		{
+			kind: kindPreference, key: 1,
+			fields: []recordField{
+				{name: "user", absent: required, check: checkName},
+				{name: "value", form: jsonForm, absent: required, check: checkObject},
+				{name: "updated_at", form: timeForm, absent: present},
+			},
+			selection: `SELECT u.uid, f.value, f.updated_at FROM preference f JOIN user u ON u.id = f.user_id`,
+			keyed:     `u.uid = ?`, ordered: `f.user_id`,
+			insert: `INSERT INTO preference (value, updated_at, user_id) VALUES (?2, ?3, ?4) ON CONFLICT DO NOTHING`,
+			update: `UPDATE preference SET value = ?2, updated_at = ?3 WHERE user_id = ?4`,
+			refs:   func(t *importTx, v []any) ([]any, error) { return t.rows(t.owner(v[0])) },
+		},
+	}
+}
+
+// placeRecords are about where memories lie.
+func placeRecords() []record {
+	return []record{
+		{
+			kind: kindCollection, key: 2,
+			fields: []recordField{
+				{name: "owner", absent: LocalUser, check: checkName},
+				{name: "collection_name", absent: required, check: checkName},
+				{name: "description", absent: "", check: func(_, value string) error { return checkDescription(value) }},
+				{name: "own_vectors", form: countForm, fixed: true}, // their dimensions
+				{name: "created_at", form: timeForm, absent: present},
+				{name: "updated_at", form: timeForm, absent: present},
+			},
+			selection: `SELECT u.uid, c.name, c.description, f.dimensions, c.created_at, c.updated_at
+				FROM collection c JOIN user u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile`,
+			keyed: `u.uid = ? AND c.name = ?`, ordered: `c.id`,
+			insert: `INSERT INTO collection (name, description, created_at, updated_at, owner_id, own_profile) VALUES (?2, ?3, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING`,
+			update: `UPDATE collection SET description = ?3, created_at = ?5, updated_at = ?6 WHERE owner_id = ?7 AND name = ?2 AND ?8 IS ?8`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				var profile any
+				if size, own := v[3].(int64); own {
+					if size < 1 || size > maxVector {
+						return nil, invalid("own_vectors", "own_vectors is %d; the dimensions of a vector are 1 to %d", size, maxVector)
+					}
+					row, err := t.s.profileRow(t.tx, ownProfile(int(size)))
+					if err != nil {
+						return nil, err
+					}
+					profile = row
+				}
+				owner, err := t.rows(t.owner(v[0]))
+				return append(owner, profile), err
+			},
+		},
+		{
+			kind: kindProject, key: 2,
+			fields: []recordField{
+				{name: "owner", absent: LocalUser, check: checkName},
+				{name: "project_id", absent: required, check: checkSlashless},
+				{name: "project_name", absent: required, check: checkName},
+				{name: "created_at", form: timeForm, absent: present},
+				{name: "updated_at", form: timeForm, absent: present},
+			},
+			selection: `SELECT u.uid, j.uid, j.name, j.created_at, j.updated_at FROM project j JOIN user u ON u.id = j.owner_id`,
+			keyed:     `u.uid = ? AND j.uid = ?`, ordered: `j.id`,
+			insert: `INSERT INTO project (uid, name, created_at, updated_at, owner_id) VALUES (?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING`,
+			update: `UPDATE project SET name = ?3, created_at = ?4, updated_at = ?5 WHERE owner_id = ?6 AND uid = ?2`,
+			refs:   func(t *importTx, v []any) ([]any, error) { return t.rows(t.owner(v[0])) },
+		},
+		{
+			kind: kindMember, key: 3,
+			fields: []recordField{
+				{name: "project_owner", absent: LocalUser, check: checkName},
+				{name: "project_id", absent: required, check: checkName},
+				{name: "user", absent: required, check: checkName},
+				{name: "role", absent: required, check: selected("reader", "writer", "owner")},
+				{name: "created_at", form: timeForm, absent: present},
+			},
+			selection: `SELECT o.uid, j.uid, u.uid, b.role, b.created_at FROM project_member b
+				JOIN project j ON j.id = b.project_id JOIN user o ON o.id = j.owner_id JOIN user u ON u.id = b.user_id`,
+			keyed: `o.uid = ? AND j.uid = ? AND u.uid = ?`, ordered: `b.project_id, b.user_id`,
+			insert: `INSERT INTO project_member (role, created_at, project_id, user_id) VALUES (?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`,
+			update: `UPDATE project_member SET role = ?4, created_at = ?5 WHERE project_id = ?6 AND user_id = ?7`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				project, err := t.rows(t.knownProject(v[0], v[1]))
+				if err != nil {
+					return nil, err
+				}
+				user, err := t.rows(t.person("user", v[2]))
+				return append(project, user...), err
+			},
+		},
+	}
+}
+
+// tokenRecords are what programs act with for a user.
+func tokenRecords() []record {
+	return []record{
+		{
+			kind: kindToken, credential: true, kept: true, key: 1,
+			fields: []recordField{
+				{name: "id", absent: required, check: checkName},
+				{name: "user", absent: required, check: checkName},
+				{name: "name", absent: "", check: checkText},
+				{name: "hash", form: bytesForm, absent: required, check: checkHash},
+				{name: "prefix", absent: "", check: checkText},
+				{name: "scopes", form: jsonForm, absent: required, check: checkStrings},
+				{name: "projects", form: jsonForm, check: checkStrings},
+				{name: "created_at", form: timeForm, absent: present},
+				{name: "expires_at", form: timeForm},
+				{name: "last_used_at", form: timeForm, passing: true},
+				{name: "revoked_at", form: timeForm},
+			},
+			selection: `SELECT k.uid, u.uid, k.name, k.hash, k.prefix, k.scopes, k.projects, k.created_at, k.expires_at, k.last_used_at, k.revoked_at
+				FROM token k JOIN user u ON u.id = k.user_id`,
+			keyed: `k.uid = ?`, ordered: `k.id`,
+			insert: `INSERT INTO token (uid, name, hash, prefix, scopes, projects, created_at, expires_at, last_used_at, revoked_at, user_id)
+				VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING`,
+			refs: func(t *importTx, v []any) ([]any, error) { return t.rows(t.person("user", v[1])) },
+		},
+	}
+}
+
+// oauthRecords are the state of the authorization server. Codes are not among them: they live for minutes.
+func oauthRecords() []record {
+	return []record{
+		{
+			kind: kindClient, credential: true, kept: true, key: 1,
+			fields: []recordField{
+				{name: "client_id", absent: required, check: checkText},
+				{name: "kind", absent: required, check: selected("admin", "registered", "document")},
+				{name: "owner", check: checkName},
+				{name: "name", absent: "", check: checkText},
+				{name: "auth_method", absent: required, check: selected("none", "client_secret_basic", "client_secret_post")},
+				{name: "secret_hash", form: bytesForm, check: checkHash},
+				{name: "redirect_uris", form: jsonForm, absent: required, check: checkStrings},
+				{name: "metadata", form: jsonForm, absent: "{}", check: checkObject},
+				{name: "created_at", form: timeForm, absent: present},
+				{name: "updated_at", form: timeForm, absent: present},
+				{name: "expires_at", form: timeForm},
+				{name: "used_at", form: timeForm, passing: true},
+				{name: "disabled_at", form: timeForm},
+			},
+			selection: `SELECT o.client_id, o.kind, u.uid, o.name, o.auth_method, o.secret_hash, o.redirect_uris, o.metadata, o.created_at, o.updated_at, o.expires_at, o.used_at, o.disabled_at
+				FROM oauth_client o LEFT JOIN user u ON u.id = o.owner_id`,
+			keyed: `o.client_id = ?`, ordered: `o.id`,
+			insert: `INSERT INTO oauth_client (client_id, kind, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at, expires_at, used_at, disabled_at, owner_id)
+				VALUES (?1, ?2, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO NOTHING`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				if v[2] == nil {
+					return []any{nil}, nil
+				}
+				return t.rows(t.person("owner", v[2]))
+			},
+		},
+		{
+			kind: kindGrant, credential: true, kept: true, key: 1,
+			fields: []recordField{
+				{name: "id", absent: required, check: checkName},
+				{name: "client_id", absent: required, check: checkText},
+				{name: "user", absent: required, check: checkName},
+				{name: "scopes", form: jsonForm, absent: required, check: checkStrings},
+				{name: "projects", form: jsonForm, check: checkStrings},
+				{name: "resource", absent: "", check: checkText},
+				{name: "created_at", form: timeForm, absent: present},
+				{name: "last_used_at", form: timeForm, passing: true},
+				{name: "revoked_at", form: timeForm},
+			},
+			selection: `SELECT g.uid, o.client_id, u.uid, g.scopes, g.projects, g.resource, g.created_at, g.last_used_at, g.revoked_at
+				FROM oauth_grant g JOIN oauth_client o ON o.id = g.client_id JOIN user u ON u.id = g.user_id`,
+			keyed: `g.uid = ?`, ordered: `g.id`,
+			insert: `INSERT INTO oauth_grant (uid, scopes, projects, resource, created_at, last_used_at, revoked_at, client_id, user_id)
+				VALUES (?1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				client, err := t.rows(t.known("client_id", `SELECT id FROM oauth_client WHERE client_id = ?`, v[1]))
+				if err != nil {
+					return nil, err
+				}
+				user, err := t.rows(t.person("user", v[2]))
+				return append(client, user...), err
+			},
+		},
+	}
+}
+
+// secretRecords are what the authorization server signs with and renews.
+func secretRecords() []record {
+	return []record{
+		{
+			kind: kindRefreshToken, credential: true, kept: true, key: 1,
+			fields: []recordField{
+				{name: "hash", form: bytesForm, absent: required, check: checkHash},
+				{name: "grant", absent: required, check: checkName},
+				{name: "created_at", form: timeForm, absent: present},
+				{name: "expires_at", form: timeForm, absent: required},
+				{name: "rotated_at", form: timeForm},
+			},
+			selection: `SELECT k.hash, g.uid, k.created_at, k.expires_at, k.rotated_at FROM oauth_token k JOIN oauth_grant g ON g.id = k.grant_id`,
+			keyed:     `k.hash = ?`, ordered: `k.hash`,
+			insert: `INSERT INTO oauth_token (hash, created_at, expires_at, rotated_at, grant_id) VALUES (?1, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				return t.rows(t.known("grant", `SELECT id FROM oauth_grant WHERE uid = ?`, v[1]))
+			},
+		},
+		{
+			kind: kindSigningKey, credential: true, kept: true, key: 1,
+			fields: []recordField{
+				{name: "kid", absent: required, check: checkText},
+				{name: "algorithm", absent: required, check: checkText},
+				{name: "private_key", form: bytesForm, absent: required, check: checkText},
+				{name: "created_at", form: timeForm, absent: present},
+				{name: "retired_at", form: timeForm},
+			},
+			selection: `SELECT kid, algorithm, private_key, created_at, retired_at FROM signing_key`,
+			keyed:     `kid = ?`, ordered: `id`,
+			// Where a key signs already, another one can only verify what it has signed.
+			insert: `INSERT INTO signing_key (kid, algorithm, private_key, created_at, retired_at) SELECT ?1, ?2, ?3, ?4,
+				iif(?5 IS NULL AND EXISTS (SELECT 1 FROM signing_key WHERE algorithm = ?2 AND retired_at IS NULL), ?6, ?5) WHERE true ON CONFLICT DO NOTHING`,
+			refs: func(t *importTx, _ []any) ([]any, error) { return []any{t.now}, nil },
+		},
+	}
+}
+
+// records are all kinds that follow one pattern, in the order in which they are exported.
+func records() []record {
+	return slices.Concat(personRecords(), placeRecords(), tokenRecords(), oauthRecords(), secretRecords())
+}

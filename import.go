@@ -1,0 +1,492 @@
+package souvenir
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// OnConflict says what an import does with something that the store has already in another state.
+type OnConflict string
+
+// The values of [OnConflict]. The empty value means ConflictKeep.
+const (
+	ConflictKeep    OnConflict = "keep"    // what the store has stays as it is
+	ConflictReplace OnConflict = "replace" // what the store has becomes what the export has
+)
+
+// ImportOptions change how [Store.Import] works. Nil means the zero value.
+type ImportOptions struct {
+	// OnConflict decides about what has the same id (or name) and owner, and another state: memories, revisions, files,
+	// collections, projects, members and preferences. Accounts and credentials are always kept, and so is what
+	// belongs to somebody else.
+	OnConflict OnConflict
+
+	// Progress hears of the stages "check" and "import", counted in lines; the total is 0 while it is not known. Nil means
+	// nobody does.
+	Progress Progress
+}
+
+// ImportCount says what became of the things of one kind.
+type ImportCount struct {
+	Added     int `json:"added"`
+	Unchanged int `json:"unchanged"` // were there already, just so
+	Replaced  int `json:"replaced"`  // were there in another state; with ConflictReplace
+	Conflicts int `json:"conflicts"` // were not imported
+}
+
+// ImportConflict is something that was not imported because of what the store has.
+type ImportConflict struct {
+	Line   int    `json:"line"`
+	Kind   string `json:"kind"` // such as "memory"
+	ID     string `json:"id"`   // or what else names it
+	Reason string `json:"reason"`
+}
+
+// ImportReport says what an import did.
+type ImportReport struct {
+	Counts    map[string]ImportCount `json:"counts"` // by kind, such as "memory"; vectors and chunks count with what they belong to
+	Conflicts []ImportConflict       `json:"conflicts,omitempty"`
+
+	// MissingLinks counts links between memories, and of files to memories, one of whose ends is not in the store.
+	MissingLinks int `json:"missing_links,omitempty"`
+
+	// Ignored counts lines of types that this version does not know, and lines that belong to a memory or file whose own
+	// line is not before them.
+	Ignored int `json:"ignored,omitempty"`
+
+	Warnings []string `json:"warnings,omitempty"` // what a caller should know though the import is done
+	Line     int      `json:"line"`               // everything up to this line is in the store
+}
+
+// maxConflicts is how many conflicts a report lists.
+const maxConflicts = 100
+
+// Import reads what [Store.Export] wrote, or a file in the same form made by hand, into this store, empty or not. Ids,
+// times, revisions and owners stay what they are, and search finds what was imported at once. What the store has already is left
+// alone, so that an import can be repeated: the second one changes nothing. Vectors are taken over when they are
+// of this store's model, otherwise texts are embedded like those of AddMemories.
+//
+// The header is checked before anything is written: what is no export is ErrForeign, one of a newer version ErrNewer. If r is an
+// io.Seeker, all of it is: that an export is complete and as it was written, that every line made by hand is valid.
+// Otherwise that is found out on the way, and what came before is kept. So it is when the import ends early for any other
+// reason: each line's thing is in the store as a whole or not at all, the report's Line says how far it came, and the same import
+// again goes on there. Errors name the line and the field.
+//
+// It is the operator's: it makes users, and with credentials in the export these can sign in. Import files of your own only.
+func (s *Store) Import(ctx context.Context, r io.Reader, options *ImportOptions) (ImportReport, error) {
+	im := importer{s: s, report: ImportReport{Counts: map[string]ImportCount{}}}
+	if err := s.checkOperator("Import"); err != nil {
+		return im.report, err
+	}
+	if options != nil {
+		im.ImportOptions = *options
+	}
+	im.OnConflict = cmp.Or(im.OnConflict, ConflictKeep)
+	if err := checkEnum("OnConflict", im.OnConflict, []OnConflict{ConflictKeep, ConflictReplace}); err != nil {
+		return im.report, err
+	}
+	if s.db.ReadOnly() {
+		return im.report, newError(KindReadOnly, "", "the store is opened for reading only; nothing can be imported")
+	}
+	if im.Progress == nil {
+		im.Progress = func(string, int, int) {}
+	}
+	if seeker, ok := r.(io.ReadSeeker); ok {
+		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil { // a pipe is a file that cannot seek
+			if err := im.check(ctx, seeker); err != nil {
+				return im.report, wrap(err)
+			}
+			if _, err := seeker.Seek(start, io.SeekStart); err != nil {
+				return im.report, wrap(fmt.Errorf("the export cannot be read again from its beginning: %w", err))
+			}
+		}
+	}
+	err := im.run(ctx, r)
+	if im.file != nil {
+		im.file.drop(ctx)
+	}
+	if im.waiting {
+		s.worker.wake()
+	}
+	return im.report, wrap(err)
+}
+
+// importer is an import under way.
+type importer struct {
+	ImportOptions
+	s      *Store
+	report ImportReport
+	total  int // lines, once they have been counted
+
+	batch   []importItem // what the next transaction writes
+	size    int          // bytes of their lines
+	last    int          // line of the last of them
+	current *memoryItem  // whose vectors and revisions come
+	late    []*linkItem  // links that lines made by hand have, which may be to memories further below
+	file    *incomingFile
+	now     int64
+
+	noEmbedder bool // it has failed: the rest is left to the worker
+	waiting    bool // something waits for the worker
+}
+
+// importItem is what a line stands for: valid, and all that can be known of it without the store.
+type importItem interface {
+	line() int
+	apply(t *importTx) error
+}
+
+// lineNumber is the line that something comes from.
+type lineNumber int
+
+func (n lineNumber) line() int { return int(n) }
+
+// An import writes so much at a time at most: each transaction is short enough for others to wait for.
+const (
+	importBatch = 500
+	importBytes = 8 << 20
+)
+
+// seal compares an export with its last line.
+type seal struct {
+	hash   hash.Hash
+	counts map[string]int
+	header exportHeader
+	closed bool
+}
+
+// open reads the first line.
+func (c *seal) open(lines *lineReader) error {
+	c.hash, c.counts = sha256.New(), map[string]int{}
+	line, err := lines.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return newError(KindForeign, "", "there is nothing to import: the export is empty")
+	case errors.Is(err, ErrTooLarge):
+		return newError(KindForeign, "", "this is no export of Souvenir: %v", err)
+	case err != nil:
+		return err
+	case bytes.HasPrefix(line, []byte("\x1f\x8b")):
+		return newError(KindForeign, "", "this is compressed with gzip; decompress it first")
+	case bytes.HasPrefix(line, []byte("SQLite format 3")):
+		return newError(KindForeign, "", "this is a SQLite file and no export; open it as a store, or restore it")
+	}
+	if decodeLine(line, &c.header) != nil || c.header.Souvenir != exportMark {
+		return newError(KindForeign, "", `this is no export of Souvenir: its first line is %s; it must be like {"souvenir":"export","version":1}`, show(string(line)))
+	}
+	switch {
+	case c.header.Version > exportVersion:
+		return newError(KindNewer, "version", "the export has version %d; this version of Souvenir reads %d", c.header.Version, exportVersion)
+	case c.header.Version < 1:
+		return newError(KindForeign, "version", "the export has version %d, which there never was", c.header.Version)
+	}
+	c.add("", line)
+	return nil
+}
+
+func (c *seal) add(kind string, line []byte) {
+	c.hash.Write(line)
+	c.hash.Write([]byte{'\n'})
+	if kind != "" {
+		c.counts[kind]++
+	}
+}
+
+// close compares with the last line.
+func (c *seal) close(line []byte) error {
+	var end exportEnd
+	if err := decodeLine(line, &end); err != nil {
+		return err
+	}
+	c.closed = true
+	if sum := hex.EncodeToString(c.hash.Sum(nil)); end.SHA256 != sum && (c.header.Sealed || end.SHA256 != "") {
+		return invalid("sha256", "the export has been changed since it was written: sha256 is %s, but that of its lines is %s", show(end.SHA256), show(sum))
+	}
+	if end.Counts != nil && !maps.Equal(end.Counts, c.counts) {
+		return invalid("counts", "the export is not complete: counts is %v, but it has %v", end.Counts, c.counts)
+	}
+	return nil
+}
+
+// scan goes through all lines after the header and calls each for those that are not the last one.
+func (c *seal) scan(ctx context.Context, lines *lineReader, each func(kind string, line []byte) error) error {
+	if err := c.open(lines); err != nil {
+		return err
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		line, err := lines.next()
+		switch {
+		case errors.Is(err, io.EOF) && c.header.Sealed && !c.closed:
+			return invalid("", "the export is cut off after line %d: its end is missing", lines.n)
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case c.closed:
+			return invalid("", "line %d: something follows the end of the export", lines.n)
+		}
+		kind, err := lineKind(line)
+		switch {
+		case err != nil:
+		case kind == kindEnd:
+			err = c.close(line)
+		default:
+			c.add(kind, line)
+			if err := each(kind, line); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return atLine(err, lines.n)
+		}
+	}
+}
+
+// atLine says in which line an error lies.
+func atLine(err error, n int) error {
+	var known *Error
+	if errors.As(err, &known) && fromInput(known) {
+		located := *known
+		located.Message = fmt.Sprintf("line %d: %s", n, known.Message)
+		return &located
+	}
+	return err
+}
+
+// fromInput reports whether an error is about what is imported, and not about the store.
+func fromInput(err *Error) bool {
+	switch err.Kind {
+	case KindInvalid, KindTooLarge, KindNotFound, KindConflict, KindForbidden:
+		return true
+	}
+	return false
+}
+
+// check goes through all of an export before anything is written. One that is sealed is as it was written if its hash is;
+// of others each line is read as if it were imported.
+func (im *importer) check(ctx context.Context, r io.Reader) error {
+	var c seal
+	lines := newLineReader(r)
+	err := c.scan(ctx, lines, func(kind string, line []byte) error {
+		if lines.n%1000 == 0 {
+			im.Progress("check", lines.n, 0)
+		}
+		if c.header.Sealed {
+			return nil
+		}
+		_, err := im.parse(kind, line, lines.n)
+		return atLine(err, lines.n)
+	})
+	im.total = lines.n
+	if err == nil {
+		im.Progress("check", lines.n, lines.n)
+	}
+	return err
+}
+
+// run imports.
+func (im *importer) run(ctx context.Context, r io.Reader) error {
+	var c seal
+	im.now = im.s.now()
+	lines := newLineReader(r)
+	err := c.scan(ctx, lines, func(kind string, line []byte) error {
+		if lines.n%1000 == 0 {
+			im.Progress("import", lines.n, im.total)
+		}
+		return im.take(ctx, kind, line, lines.n)
+	})
+	if err == nil && im.file != nil {
+		err = atLine(im.file.incomplete(), lines.n)
+	}
+	var known *Error
+	if failed := im.flush(ctx); err == nil || errors.As(failed, &known) && fromInput(known) {
+		err = failed // an earlier line's
+	}
+	if err != nil {
+		return err
+	}
+	if err := im.lateLinks(ctx); err != nil {
+		return err
+	}
+	im.report.Line = lines.n
+	im.Progress("import", lines.n, lines.n)
+	return nil
+}
+
+// parse returns what a line stands for; nil for a type that this version does not know.
+func (im *importer) parse(kind string, line []byte, n int) (importItem, error) {
+	switch kind {
+	case kindMemory:
+		return parseMemory(line, n)
+	case kindVectors:
+		return parseVectors(line, n)
+	case kindRevision:
+		return parseRevision(line, n)
+	case kindLink:
+		return parseLink(line, n)
+	case kindFile:
+		return parseFile(line, n)
+	case kindChunk:
+		return parseChunk(line, n)
+	}
+	if r := recordOf(kind); r != nil {
+		return parseRecord(r, line, n)
+	}
+	return nil, nil
+}
+
+// take brings one line into the batch, and writes the batch when it is time to.
+func (im *importer) take(ctx context.Context, kind string, line []byte, n int) error {
+	item, err := im.parse(kind, line, n)
+	if err != nil {
+		return atLine(err, n)
+	}
+	if item == nil {
+		im.report.Ignored++
+		return nil
+	}
+	if im.file != nil && kind != kindChunk {
+		return atLine(im.file.incomplete(), n)
+	}
+	switch item := item.(type) {
+	case *vectorsItem:
+		if im.current == nil || im.current.id != item.memory || !im.current.vectors(item) {
+			im.report.Ignored++
+		}
+		im.size += len(line)
+		return nil
+	case *incomingFile:
+		if err := im.flush(ctx); err != nil {
+			return err
+		}
+		return atLine(im.begin(ctx, item), n)
+	case *chunkItem:
+		return atLine(im.chunk(ctx, item), n)
+	}
+	full := len(im.batch) >= importBatch || im.size >= importBytes
+	_, memory := item.(*memoryItem)
+	if full || memory && (len(im.batch) > 0 && im.current == nil) {
+		if err := im.flush(ctx); err != nil {
+			return err
+		}
+	}
+	switch item := item.(type) {
+	case *memoryItem:
+		im.current = item
+		if len(item.draft.related) > 0 {
+			im.late = append(im.late, &linkItem{lineNumber: item.lineNumber, memory: item.id, owner: item.owner, related: item.draft.related})
+		}
+	case *revisionItem:
+		if im.current == nil || im.current.id != item.memory {
+			im.report.Ignored++
+			return nil
+		}
+		item.of = im.current
+	default:
+		im.current = nil
+	}
+	im.batch, im.size, im.last = append(im.batch, item), im.size+len(line), n
+	if len(im.late) > 10*importBatch {
+		return im.lateLinks(ctx)
+	}
+	return nil
+}
+
+// lateLinks makes the links that were found in memories themselves.
+func (im *importer) lateLinks(ctx context.Context) error {
+	if err := im.flush(ctx); err != nil {
+		return err
+	}
+	for _, l := range im.late {
+		im.batch = append(im.batch, l)
+	}
+	im.late = nil
+	return im.flush(ctx)
+}
+
+// flush writes the batch. If one of its items is at fault, those before it are written.
+func (im *importer) flush(ctx context.Context) error {
+	items, last := im.batch, im.last
+	im.batch, im.size = nil, 0
+	if err := im.prepare(ctx, items); err != nil {
+		return err
+	}
+	var fault error
+	for len(items) > 0 {
+		failed := 0
+		err := im.write(ctx, func(tx *importTx) error {
+			for i, item := range items {
+				if err := item.apply(tx); err != nil {
+					failed = i
+					return atLine(err, item.line())
+				}
+			}
+			return nil
+		})
+		if err == nil {
+			im.report.Line = max(im.report.Line, last)
+			break
+		}
+		var known *Error
+		if fault != nil || !errors.As(err, &known) || !fromInput(known) {
+			return err
+		}
+		fault, items = err, items[:failed]
+		if failed > 0 {
+			last = items[failed-1].line()
+		}
+	}
+	return fault
+}
+
+// write runs fn in a transaction and adds what it did to the report. It is no caller's: the local user is not made for it.
+func (im *importer) write(ctx context.Context, fn func(*importTx) error) error {
+	var t *importTx
+	err := im.s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		w, err := (&Store{shared: im.s.shared}).newWriter(tx, scope{})
+		if err != nil {
+			return err
+		}
+		t = &importTx{
+			s: im.s, tx: tx, w: w, replace: im.OnConflict == ConflictReplace, now: im.now, counts: map[string]ImportCount{},
+			users: map[string]int64{}, collections: map[collectionName]int64{}, projects: map[projectName]int64{}, places: map[[2]int64]*place{},
+		}
+		if err := fn(t); err != nil {
+			return err
+		}
+		return w.flush()
+	})
+	if err == nil {
+		im.merge(t)
+	}
+	return wrap(err)
+}
+
+// merge adds what a transaction did to the report, once it is durable.
+func (im *importer) merge(t *importTx) {
+	for kind, n := range t.counts {
+		sum := im.report.Counts[kind]
+		sum.Added += n.Added
+		sum.Unchanged += n.Unchanged
+		sum.Replaced += n.Replaced
+		sum.Conflicts += n.Conflicts
+		im.report.Counts[kind] = sum
+	}
+	room := maxConflicts - len(im.report.Conflicts)
+	im.report.Conflicts = append(im.report.Conflicts, t.conflicts[:min(room, len(t.conflicts))]...)
+	im.report.MissingLinks += t.missing
+	im.waiting = im.waiting || t.waiting
+}

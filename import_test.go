@@ -1,0 +1,344 @@
+package souvenir
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// openCopy opens an empty store.
+func openCopy(tb testing.TB) *Store {
+	tb.Helper()
+	return openWords(tb, filepath.Join(tb.TempDir(), "copy.db"), Options{Now: sealedClock})
+}
+
+// byHand makes an export of lines as people write them.
+func byHand(lines ...string) string {
+	return `{"souvenir":"export","version":1}` + "\n" + strings.Join(lines, "\n") + "\n"
+}
+
+func contentsOf(tb testing.TB, s *Store) []string {
+	tb.Helper()
+	var all []string
+	for m, err := range s.Memories(context.Background(), List{}) {
+		if err != nil {
+			tb.Fatal(err)
+		}
+		all = append(all, m.Content)
+	}
+	return all
+}
+
+func TestLinesByHandAreImported(t *testing.T) {
+	s := openCopy(t)
+	export := "\ufeff" + strings.ReplaceAll(byHand(
+		`{"type":"memory","content":"the kettle is blue"}`, ``,
+		`{"type":"memory","content":"tea at four","tags":["tea"],"project_name":"House","event_type":"decision","created_at":"2020-01-02T03:04:05+01:00"}`,
+		`  {"content":"in the form of the interface","type":"memory","collection_name":"books","owner":"ann","metadata":{"importance":"high","tags":["a","b"],"n":9007199254740993,"related_memory_ids":["later"]}}`,
+		`{"type":"memory","id":"later","owner":"ann","content":"linked to"}`,
+		`{"type":"collection","collection_name":"mine","own_vectors":2}`,
+		`{"type":"memory","collection_name":"mine","content":"a vector came along","embedding":[3,4]}`,
+	), "\n", "\r\n")
+	for name, r := range map[string]io.Reader{"a seeker": strings.NewReader(export), "a stream": iotest.OneByteReader(strings.NewReader(export))} {
+		report, err := s.Import(t.Context(), r, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if len(report.Conflicts) != 0 || report.MissingLinks != 0 || report.Counts[kindMemory].Added+report.Counts[kindMemory].Unchanged != 5 {
+			t.Errorf("%s: %+v", name, report)
+		}
+	}
+	if got := contentsOf(t, s); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"a vector came along", "tea at four", "the kettle is blue"}) {
+		t.Errorf("%q", got)
+	}
+	found, err := s.Search(t.Context(), Query{Text: "tea"})
+	if err != nil || len(found.Hits) == 0 || found.Hits[0].Content != "tea at four" {
+		t.Fatal(found, err)
+	}
+	tea := found.Hits[0].Memory
+	if tea.ProjectName != "House" || tea.Collection != DefaultCollection || tea.Revision != 1 || tea.CreatedAt.Format(exportTime) != "2020-01-02T02:04:05.000000Z" || !tea.UpdatedAt.Equal(tea.CreatedAt) {
+		t.Errorf("%+v", tea)
+	}
+	later, err := s.As(Access{User: "ann"}).RelatedMemories(t.Context(), "later", 10)
+	if err != nil || len(later) != 1 || later[0].Memory.Metadata["n"] != json.Number("9007199254740993") || later[0].Memory.Importance != ImportanceHigh {
+		t.Errorf("%+v, %v", later, err)
+	}
+}
+
+func TestImportEmbedsWhatHasNoVectorsOfItsModel(t *testing.T) {
+	rich := openRich(t)
+	with, without := exported(t, rich, ExportOptions{}), exported(t, rich, ExportOptions{WithoutVectors: true})
+	for name, c := range map[string]struct {
+		export   []byte
+		model    string
+		embedded bool
+	}{
+		"same model": {with, "words-1", false}, "same model, no vectors": {without, "words-1", true}, "another model": {with, "words-2", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			texts := 0
+			counting := EmbedderFunc(c.model, wordSize, func(ctx context.Context, p Purpose, batch []string) ([][]float32, error) {
+				texts += len(batch)
+				return wordEmbedder("").Embed(ctx, p, batch)
+			})
+			s := openWords(t, filepath.Join(t.TempDir(), "copy.db"), Options{Embedder: counting, Now: sealedClock})
+			imported(t, s, c.export, ImportOptions{})
+			if (texts > 0) != c.embedded || pendingOf(t, s) != 0 {
+				t.Errorf("%d texts were embedded, %d wait", texts, pendingOf(t, s))
+			}
+			if again := exported(t, s, ExportOptions{WithoutVectors: true}); !bytes.Equal(again, without) {
+				t.Error(lineDiff(again, without))
+			}
+			texts = 0
+			imported(t, s, c.export, ImportOptions{})
+			if texts > 0 {
+				t.Errorf("the second import embedded %d texts", texts)
+			}
+		})
+	}
+}
+
+func TestImportGoesOnWithoutItsEmbedder(t *testing.T) {
+	broken, calls := true, 0
+	embedder := EmbedderFunc("words-3", wordSize, func(ctx context.Context, p Purpose, batch []string) ([][]float32, error) {
+		calls++
+		if broken {
+			return nil, errors.New("out of order")
+		}
+		return wordEmbedder("").Embed(ctx, p, batch)
+	})
+	s := openWords(t, filepath.Join(t.TempDir(), "copy.db"), Options{Embedder: embedder})
+	var lines []string
+	for i := range 3*importBatch + 1 {
+		lines = append(lines, fmt.Sprintf(`{"type":"memory","content":"lamp number%d"}`, i))
+	}
+	s.worker.stop()
+	report := imported(t, s, []byte(byHand(lines...)), ImportOptions{})
+	if report.Counts[kindMemory].Added != len(lines) || len(report.Warnings) != 1 || calls != 1 {
+		t.Errorf("%d calls, %+v", calls, report)
+	}
+	if found, err := s.Search(t.Context(), Query{Text: "number7"}); err != nil || len(found.Hits) == 0 {
+		t.Errorf("by words: %+v, %v", found, err)
+	}
+	if n := pendingOf(t, s); n != len(lines) {
+		t.Errorf("%d wait to be embedded", n)
+	}
+}
+
+func TestAnotherHandleFindsWhatWasImported(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shared.db")
+	one, other := openWords(t, path, Options{}), openWords(t, path, Options{})
+	mustAdd(t, other, NewMemory{Content: "a lantern was here before"})
+	if found, err := other.Search(t.Context(), Query{Text: "lantern"}); err != nil || len(found.Hits) != 1 {
+		t.Fatal(found, err)
+	}
+	imported(t, one, []byte(byHand(`{"type":"memory","content":"a lantern from elsewhere"}`)), ImportOptions{})
+	if found, err := other.Search(t.Context(), Query{Text: "lantern elsewhere"}); err != nil || len(found.Hits) != 2 || found.Hits[0].Content != "a lantern from elsewhere" {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+func TestConflictsAreKeptOrReplacedAsAsked(t *testing.T) {
+	lines := byHand(
+		`{"type":"collection","collection_name":"box","description":"new"}`,
+		`{"type":"project","project_id":"p","project_name":"New"}`,
+		`{"type":"preference","user":"local","value":{"new":true}}`,
+		`{"type":"memory","id":"m","content":"the new kettle","revision":3,"tags":["new"],"created_at":"2024-01-01T00:00:00Z","updated_at":"2024-01-03T00:00:00Z"}`,
+		`{"type":"revision","memory":"m","revision":2,"content":"of the export","created_at":"2024-01-02T00:00:00Z"}`,
+		`{"type":"link","memory":"m","updated_at":"2024-01-03T00:00:00Z","related_memory_ids":["n"]}`,
+	)
+	for _, o := range []OnConflict{ConflictKeep, ConflictReplace} {
+		t.Run(string(o), func(t *testing.T) {
+			s := openCopy(t)
+			imported(t, s, []byte(byHand(
+				`{"type":"collection","collection_name":"box","description":"old"}`,
+				`{"type":"project","project_id":"p","project_name":"Old"}`,
+				`{"type":"preference","user":"local","value":{"old":true}}`,
+				`{"type":"memory","id":"n","content":"another"}`,
+				`{"type":"memory","id":"m","content":"the old teapot","revision":2,"tags":["old"],"metadata":{"related_memory_ids":["n"]}}`,
+				`{"type":"revision","memory":"m","revision":1,"content":"of the store","created_at":"2024-01-02T00:00:00Z"}`)), ImportOptions{})
+			before := rowsOf(t, s)
+			report := imported(t, s, []byte(lines), ImportOptions{OnConflict: o})
+			if o == ConflictKeep {
+				if rowsOf(t, s) != before || len(report.Conflicts) != 4 || report.Counts[kindRevision].Conflicts != 1 || report.Counts[kindLink].Conflicts != 1 {
+					t.Errorf("%+v", report)
+				}
+				if c := report.Conflicts[3]; c.ID != "m" || c.Kind != kindMemory || c.Line != 5 {
+					t.Errorf("%+v", c)
+				}
+				return
+			}
+			if n := report.Counts; n[kindMemory].Replaced != 1 || n[kindCollection].Replaced != 1 || n[kindProject].Replaced != 1 || n[kindPreference].Replaced != 1 || len(report.Conflicts) != 0 {
+				t.Errorf("%+v", report)
+			}
+			m, err := s.GetMemory(t.Context(), "m")
+			if err != nil || m.Content != "the new kettle" || m.Revision != 3 || !slices.Equal(m.Tags, []string{"new"}) || !slices.Equal(m.Related, []string{"n"}) {
+				t.Errorf("%+v, %v", m, err)
+			}
+			if former, err := s.Revisions(t.Context(), "m"); err != nil || len(former) != 2 || former[1].Content != "of the export" {
+				t.Errorf("%+v, %v", former, err)
+			}
+			if found, err := s.Search(t.Context(), Query{Text: "teapot"}); err != nil || slices.ContainsFunc(found.Hits, func(h Hit) bool { return h.Content != "another" && h.ID != "m" }) {
+				t.Errorf("%+v, %v", found, err)
+			}
+			again := imported(t, s, []byte(lines), ImportOptions{OnConflict: o})
+			if again.Counts[kindMemory].Unchanged != 1 || again.Counts[kindRevision].Unchanged != 1 || again.Counts[kindLink].Unchanged != 1 {
+				t.Errorf("again: %+v", again)
+			}
+		})
+	}
+}
+
+func TestWhatBelongsToSomebodyElseIsNeverReplaced(t *testing.T) {
+	s := openCopy(t)
+	mine := mustAdd(t, s.As(Access{User: "ann"}), NewMemory{Content: "ann's own"})
+	putFile(t, s, "f", "ann", mine.ID, "", []byte("ann's file"))
+	before := rowsOf(t, s)
+	_, line, _ := strings.Cut(fileLines("f", "bob", "x"), "{")
+	report := imported(t, s, []byte(byHand(
+		`{"type":"user","id":"ann","created_at":"2020-01-01T00:00:00Z"}`,
+		`{"type":"memory","id":"`+mine.ID+`","owner":"ann","content":"other words"}`,
+		strings.Replace("{"+line, `"owner":"bob"`, `"owner":"ann"`, 1),
+	)), ImportOptions{})
+	if rowsOf(t, s) != before || len(report.Conflicts) != 2 {
+		t.Errorf("%+v", report)
+	}
+	statements(t, s, `INSERT INTO user (uid, created_at) VALUES ('bob', 1)`)
+	before = rowsOf(t, s)
+	report = imported(t, s, []byte(byHand(
+		`{"type":"memory","id":"`+mine.ID+`","owner":"bob","content":"taken over"}`,
+		`{"type":"revision","memory":"`+mine.ID+`","revision":1,"content":"x","created_at":"2020-01-01T00:00:00Z"}`,
+		`{"type":"link","memory":"`+mine.ID+`","owner":"bob","related_memory_ids":["`+mine.ID+`"]}`,
+		fileLines("f", "bob", "x"),
+	)), ImportOptions{OnConflict: ConflictReplace})
+	if rowsOf(t, s) != before || len(report.Conflicts) != 2 {
+		t.Errorf("%+v", report)
+	}
+	// A file comes to a memory only of whom its line says.
+	report = imported(t, s, []byte(byHand(strings.Replace(fileLines("g", "bob", "x"), `"size"`, `"memory_id":"`+mine.ID+`","size"`, 1))), ImportOptions{})
+	if report.MissingLinks == 0 || strings.Contains(string(exported(t, s, ExportOptions{})), `"id":"g","owner":"bob","memory_id"`) {
+		t.Errorf("%+v", report)
+	}
+}
+
+func TestAccountsAreNeitherReplacedNorSharedByName(t *testing.T) {
+	s := openCopy(t)
+	imported(t, s, []byte(byHand(`{"type":"user","id":"1","name":"Ann","role":"admin","password":"`+somePassword+`"}`, `{"type":"memory","owner":"3","content":"nameless"}`)), ImportOptions{})
+	lines := byHand(
+		`{"type":"user","id":"1","name":"Mallory","role":"user","password":"`+strings.Replace(somePassword, "c2", "d2", 1)+`"}`,
+		`{"type":"user","id":"2","name":"ANN"}`, `{"type":"memory","owner":"2","content":"of the other ann"}`,
+		`{"type":"user","id":"3","name":"Cid","email":"c@example.org"}`,
+	)
+	report := imported(t, s, []byte(lines), ImportOptions{OnConflict: ConflictReplace})
+	if len(report.Conflicts) != 2 || report.Counts[kindUser] != (ImportCount{Added: 1, Conflicts: 2}) {
+		t.Errorf("%+v", report)
+	}
+	names := string(exported(t, s, ExportOptions{Credentials: true}))
+	for _, want := range []string{`"id":"1","name":"Ann","role":"admin"`, `"id":"2","role":"user"`, `"id":"3","name":"Cid","email":"c@example.org"`, somePassword, `of the other ann`} {
+		if !strings.Contains(names, want) {
+			t.Errorf("%s is missing in %s", want, names)
+		}
+	}
+	before := rowsOf(t, s)
+	imported(t, s, []byte(lines), ImportOptions{OnConflict: ConflictReplace})
+	if rowsOf(t, s) != before {
+		t.Error("again: something changed")
+	}
+}
+
+func TestThereIsOneRuleOfAKindAfterAnImport(t *testing.T) {
+	s := openCopy(t)
+	mustAdd(t, s, NewMemory{Content: "present rule", EventType: EventProjectRule, RuleType: RuleDo, ProjectID: "p"})
+	report := imported(t, s, []byte(byHand(
+		`{"type":"memory","content":"second rule","event_type":"project-rule","rule_type":"do","project_id":"p"}`,
+		`{"type":"memory","content":"other type","event_type":"project-rule","rule_type":"dont","project_id":"p"}`,
+		`{"type":"memory","content":"general","event_type":"project-rule","rule_type":"do"}`,
+		`{"type":"memory","content":"general, twice","event_type":"project-rule","rule_type":"do","collection_name":"c"}`,
+		`{"type":"memory","content":"general of ann","event_type":"project-rule","rule_type":"do","owner":"ann"}`,
+	)), ImportOptions{OnConflict: ConflictReplace})
+	if report.Counts[kindMemory] != (ImportCount{Added: 3, Conflicts: 2}) {
+		t.Errorf("%+v", report)
+	}
+}
+
+func TestCirclesOfLinksAndMissingEnds(t *testing.T) {
+	s := openCopy(t)
+	report := imported(t, s, []byte(byHand(
+		`{"type":"memory","id":"a","content":"a"}`, `{"type":"memory","id":"b","content":"b"}`, `{"type":"memory","id":"c","content":"c"}`,
+		`{"type":"link","memory":"a","related_memory_ids":["c","b","gone","a"]}`, `{"type":"link","memory":"b","related_memory_ids":["a"]}`,
+		`{"type":"link","memory":"c","related_memory_ids":["a"]}`, `{"type":"link","memory":"gone","related_memory_ids":["a"]}`,
+	)), ImportOptions{})
+	a, err := s.GetMemory(t.Context(), "a")
+	if err != nil || !slices.Equal(a.Related, []string{"c", "b"}) || report.MissingLinks != 3 {
+		t.Errorf("%v, %+v, %v", a.Related, report, err)
+	}
+}
+
+func TestProgressOfExportAndImport(t *testing.T) {
+	rich := openRich(t)
+	last := map[string][2]int{}
+	progress := func(stage string, done, total int) {
+		if before := last[stage]; done < before[0] || total > 0 && done > total {
+			t.Errorf("%s: %d of %d after %d", stage, done, total, before[0])
+		}
+		last[stage] = [2]int{done, total}
+	}
+	export := exported(t, rich, ExportOptions{Progress: progress})
+	imported(t, openCopy(t), export, ImportOptions{Progress: progress})
+	for _, stage := range []string{"memories", "files", "check", "import"} {
+		if n := last[stage]; n[0] == 0 || n[0] != n[1] {
+			t.Errorf("%s ends at %v", stage, n)
+		}
+	}
+}
+
+// fileLines are the lines of a small file.
+func fileLines(id, owner, data string) string {
+	sum := sumOf(data)
+	return fmt.Sprintf(`{"type":"file","id":%q,"owner":%q,"filename":"f.txt","mime_type":"text/plain","size":%d,"sha256":"%s","created_at":"2024-01-01T00:00:00Z","updated_at":"2024-01-01T00:00:00Z"}
+{"type":"chunk","file":%q,"n":0,"data":%q}`, id, owner, len(data), sum, id, base64Of(data))
+}
+
+// invariants are what must hold whatever has been imported.
+func invariants(tb testing.TB, s *Store) {
+	tb.Helper()
+	if report := mustCheck(tb, s, nil); !report.OK {
+		tb.Errorf("Check finds %+v", report.Findings)
+	}
+	for name, query := range map[string]string{
+		"counts of memories":  `SELECT count(*) FROM partition p WHERE memories <> (SELECT count(*) FROM memory m WHERE m.partition_id = p.id)`,
+		"counts of passages":  `SELECT count(*) FROM partition p WHERE passages <> (SELECT count(*) FROM passage a WHERE a.id >> 32 = p.id)`,
+		"full text":           `SELECT count(*) FROM passage a WHERE NOT EXISTS (SELECT 1 FROM passage_text t WHERE t.rowid = a.id)`,
+		"places of passages":  `SELECT count(*) FROM passage a JOIN memory m ON m.id = a.memory_id WHERE a.id >> 32 <> m.partition_id`,
+		"memories' passages":  `SELECT count(*) FROM memory m WHERE NOT EXISTS (SELECT 1 FROM passage a WHERE a.memory_id = m.id)`,
+		"next passages":       `SELECT count(*) FROM passage a JOIN partition p ON p.id = a.id >> 32 WHERE a.id & 4294967295 >= p.next_passage`,
+		"sizes of vectors":    `SELECT count(*) FROM passage a JOIN profile f ON f.id = a.profile_id WHERE length(a.vector) <> 4 * f.dimensions`,
+		"numbers of revision": `SELECT count(*) FROM memory m WHERE revision < 1 OR EXISTS (SELECT 1 FROM memory_revision r WHERE r.memory_id = m.id AND r.revision >= m.revision)`,
+		"links to themselves": `SELECT count(*) FROM memory_link WHERE memory_id = related_id`,
+		"rules":               `SELECT count(*) FROM (SELECT 1 FROM memory m JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id WHERE rule_type IS NOT NULL GROUP BY rule_type, project_id, iif(project_id IS NULL, owner_id, 0) HAVING count(*) > 1)`,
+		"half files":          `SELECT count(*) FROM file f WHERE state <> 'stored' OR size <> (SELECT ifnull(sum(length(data)), 0) FROM file_chunk k WHERE k.id >> 24 = f.id)`,
+		"chunks without file": `SELECT count(*) FROM file_chunk k WHERE NOT EXISTS (SELECT 1 FROM file f WHERE f.id = k.id >> 24)`,
+		"references":          `SELECT count(*) FROM pragma_foreign_key_check`,
+	} {
+		err := s.db.Read(context.Background(), func(tx *sqlite.Tx) error {
+			bad, err := sqlite.Column[int64](tx, query)
+			if err == nil && bad[0] > 0 {
+				tb.Errorf("%s: %d are wrong", name, bad[0])
+			}
+			return err
+		})
+		if err != nil {
+			tb.Errorf("%s: %v", name, err)
+		}
+	}
+}

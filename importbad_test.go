@@ -1,0 +1,335 @@
+package souvenir
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+func sumOf(data string) string {
+	sum := sha256.Sum256([]byte(data))
+	return hex.EncodeToString(sum[:])
+}
+
+func base64Of(data string) string { return base64.StdEncoding.EncodeToString([]byte(data)) }
+
+// stream hides that a reader can seek.
+func stream(data []byte) io.Reader { return io.MultiReader(bytes.NewReader(data)) }
+
+func TestForeignFilesAreRefusedBeforeAnythingIsWritten(t *testing.T) {
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	z.Write([]byte(byHand(`{"type":"memory","content":"x"}`)))
+	z.Close()
+	s := openCopy(t)
+	before := rowsOf(t, s)
+	for name, c := range map[string]struct {
+		data string
+		want *Error
+		says string
+	}{
+		"empty":           {"", ErrForeign, "empty"},
+		"blank":           {"\n \r\n\n", ErrForeign, "empty"},
+		"CSV":             {"id,content\n1,hello\n", ErrForeign, "first line"},
+		"a list":          {`[{"type":"memory","content":"x"}]`, ErrForeign, "first line"},
+		"no header":       {`{"type":"memory","content":"x"}` + "\n", ErrForeign, `souvenir`},
+		"gzip":            {zipped.String(), ErrForeign, "gzip"},
+		"a store":         {"SQLite format 3\x00" + strings.Repeat("\x00", 100), ErrForeign, "SQLite"},
+		"noise":           {"\xff\xfe\x00{", ErrForeign, "first line"},
+		"one endless":     {strings.Repeat("x", maxLine+1), ErrForeign, "longer"},
+		"a newer version": {`{"souvenir":"export","version":2}`, ErrNewer, "version 2"},
+		"version 0":       {`{"souvenir":"export"}`, ErrForeign, "version 0"},
+		"negative":        {`{"souvenir":"export","version":-1}`, ErrForeign, "version -1"},
+		"other thing":     {`{"souvenir":"backup","version":1}`, ErrForeign, "first line"},
+		"version as text": {`{"souvenir":"export","version":"1"}`, ErrForeign, "first line"},
+	} {
+		for _, r := range []io.Reader{strings.NewReader(c.data), stream([]byte(c.data))} {
+			if _, err := s.Import(t.Context(), r, nil); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if rowsOf(t, s) != before {
+		t.Error("something was written")
+	}
+}
+
+func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
+	id := strings.Repeat("x", 200)
+	for name, c := range map[string]struct{ line, argument, says string }{
+		"no JSON":          {`{"type":"memory",`, "", "no JSON"},
+		"a list":           {`["memory"]`, "", "JSON"},
+		"no type":          {`{"content":"x"}`, "type", "missing"},
+		"type of a number": {`{"type":7}`, "type", "string"},
+		"not UTF-8":        {"{\"type\":\"memory\",\"content\":\"\xff\"}", "line", "UTF-8"},
+		"no content":       {`{"type":"memory"}`, "content", "empty"},
+		"content a number": {`{"type":"memory","content":7}`, "content", "string"},
+		"long id":          {`{"type":"memory","content":"x","id":"` + id + `"}`, "id", "200"},
+		"long owner":       {`{"type":"memory","content":"x","owner":"` + id + `"}`, "owner", "200"},
+		"importance":       {`{"type":"memory","content":"x","importance":"huge"}`, "importance", "huge"},
+		"in metadata":      {`{"type":"memory","content":"x","metadata":{"importance":"huge"}}`, "importance", "huge"},
+		"metadata":         {`{"type":"memory","content":"x","metadata":[]}`, "metadata", "object"},
+		"tags":             {`{"type":"memory","content":"x","tags":"a,b"}`, "tags", "list"},
+		"rule type":        {`{"type":"memory","content":"x","rule_type":"do"}`, "rule_type", "project-rule"},
+		"time":             {`{"type":"memory","content":"x","created_at":"yesterday"}`, "created_at", "yesterday"},
+		"time 2":           {`{"type":"memory","content":"x","updated_at":"2024-02-30T00:00:00Z"}`, "updated_at", "2024-02-30"},
+		"revision 0":       {`{"type":"memory","content":"x","revision":0}`, "revision", "is 0"},
+		"revision":         {`{"type":"memory","content":"x","revision":-3}`, "revision", "-3"},
+		"revision 1.5":     {`{"type":"memory","content":"x","revision":1.5}`, "revision", "whole number"},
+		"huge revision":    {`{"type":"memory","content":"x","revision":9223372036854775807}`, "revision", "9223372036854775807"},
+		"new project":      {`{"type":"memory","content":"x","project_id":"a/b"}`, "project_id", "slash"},
+		"own vector":       {`{"type":"memory","content":"x","embedding":[1,2]}`, "embedding", "default"},
+		"embedding":        {`{"type":"memory","content":"x","embedding":"AA=="}`, "embedding", "list"},
+		"vector":           {`{"type":"vectors","memory":"m","profile":"p","passages":[{"start":0,"length":1,"vector":"AAA="}]}`, "vector", "float32"},
+		"vector of NaN":    {`{"type":"vectors","memory":"m","profile":"p","passages":[{"start":0,"length":1,"vector":"AADAfw=="}]}`, "vector", "finite"},
+		"vector, base64":   {`{"type":"vectors","memory":"m","profile":"p","passages":[{"vector":"*"}]}`, "", "base64"},
+		"no profile":       {`{"type":"vectors","memory":"m"}`, "profile", "missing"},
+		"revision number":  {`{"type":"revision","memory":"m","revision":0,"content":"x","created_at":"2024-01-01T00:00:00Z"}`, "revision", "is 0"},
+		"revision time":    {`{"type":"revision","memory":"m","revision":1,"content":"x"}`, "created_at", "RFC 3339"},
+		"revision content": {`{"type":"revision","memory":"m","revision":1}`, "content", "empty"},
+		"revision memory":  {`{"type":"revision","revision":1,"content":"x"}`, "memory", "characters"},
+		"revision data":    {`{"type":"revision","memory":"m","revision":1,"content":"x","created_at":"2024-01-01T00:00:00Z","metadata":{"tags":7}}`, "tags", "list"},
+		"link":             {`{"type":"link","related_memory_ids":["x"]}`, "memory", "characters"},
+		"link time":        {`{"type":"link","memory":"x","updated_at":"x"}`, "updated_at", "RFC"},
+		"user":             {`{"type":"user"}`, "id", "missing"},
+		"user's role":      {`{"type":"user","id":"u","role":"root"}`, "role", "root"},
+		"plain password":   {`{"type":"user","id":"u","password":"secret"}`, "password", "argon2id"},
+		"collection":       {`{"type":"collection"}`, "collection_name", "missing"},
+		"own_vectors":      {`{"type":"collection","collection_name":"c","own_vectors":-1}`, "own_vectors", "-1"},
+		"own_vectors 2":    {`{"type":"collection","collection_name":"c","own_vectors":"3"}`, "own_vectors", "whole number"},
+		"project":          {`{"type":"project","project_id":"a/b","project_name":"x"}`, "project_id", "slash"},
+		"member's project": {`{"type":"member","project_id":"nowhere","user":"u","role":"reader"}`, "project_id", "nowhere"},
+		"member's role":    {`{"type":"member","project_id":"p","user":"u","role":"king"}`, "role", "king"},
+		"preference":       {`{"type":"preference","user":"u","value":[1]}`, "value", "object"},
+		"token's user":     {`{"type":"token","id":"t","user":"nobody","hash":"` + base64Of(strings.Repeat("h", 32)) + `","scopes":[]}`, "user", "nobody"},
+		"token's hash":     {`{"type":"token","id":"t","user":"u","hash":"AAAA","scopes":[]}`, "hash", "32"},
+		"hash, base64":     {`{"type":"token","id":"t","user":"u","hash":"*","scopes":[]}`, "hash", "base64"},
+		"token's scopes":   {`{"type":"token","id":"t","user":"u","hash":"` + base64Of(strings.Repeat("h", 32)) + `","scopes":{}}`, "scopes", "list"},
+		"grant's client":   {`{"type":"grant","id":"g","client_id":"c","user":"u","scopes":[]}`, "client_id", "neither"},
+		"file's size":      {`{"type":"file","id":"f","filename":"f","mime_type":"text/plain","size":-1,"sha256":"","created_at":"","updated_at":""}`, "size", "-1"},
+		"file's name":      {`{"type":"file","id":"f","filename":"../f","mime_type":"text/plain"}`, "filename", "good on every system"},
+		"file's hash":      {`{"type":"file","id":"f","filename":"f","mime_type":"text/plain","sha256":"00"}`, "sha256", "64"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openCopy(t)
+			first := `{"type":"memory","content":"before"}`
+			export := []byte(byHand(first, c.line, `{"type":"memory","content":"after"}`))
+			for what, r := range map[string]io.Reader{"seeker": bytes.NewReader(export), "stream": stream(export)} {
+				report, err := s.Import(t.Context(), r, nil)
+				var known *Error
+				if !errors.As(err, &known) || !isAny(err, ErrInvalid, ErrTooLarge) || known.Argument != c.argument || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "line 3: ") {
+					t.Errorf("%s: %v", what, err)
+				}
+				if what == "stream" && report.Line != 2 {
+					t.Errorf("the report says that it is done up to line %d", report.Line)
+				}
+			}
+			if got := contentsOf(t, s); len(got) != 1 || got[0] != "before" {
+				t.Errorf("%q are stored", got)
+			}
+			invariants(t, s)
+		})
+	}
+}
+
+func TestAnExportCutOffAnywhereIsNoticed(t *testing.T) {
+	export := exported(t, openRich(t), ExportOptions{Credentials: true})
+	cuts := []int{}
+	for i, b := range export {
+		if b == '\n' && i+1 < len(export) {
+			cuts = append(cuts, i+1, i)
+		}
+	}
+	for range 40 {
+		cuts = append(cuts, rand.IntN(len(export)-2))
+	}
+	empty, filled := openCopy(t), openCopy(t)
+	before := rowsOf(t, empty)
+	for _, cut := range cuts {
+		if _, err := empty.Import(t.Context(), bytes.NewReader(export[:cut]), nil); !isAny(err, ErrInvalid, ErrForeign) {
+			t.Errorf("cut at %d of %d: %v", cut, len(export), err)
+		}
+	}
+	if rowsOf(t, empty) != before {
+		t.Error("something was written")
+	}
+	for i, cut := range cuts {
+		if i%5 > 0 && i < len(cuts)-1 {
+			continue
+		}
+		report, err := filled.Import(t.Context(), stream(export[:cut]), nil)
+		if !isAny(err, ErrInvalid, ErrForeign) || len(report.Conflicts) > 0 {
+			t.Errorf("a stream cut at %d: %v, %+v", cut, err, report.Conflicts)
+		}
+		invariants(t, filled)
+	}
+	imported(t, filled, export, ImportOptions{})
+	if again := exported(t, filled, ExportOptions{Credentials: true}); !bytes.Equal(again, export) {
+		t.Error("after all parts and the whole:", lineDiff(again, export))
+	}
+}
+
+func TestAChangedExportIsNoticed(t *testing.T) {
+	export := exported(t, openRich(t), ExportOptions{})
+	s := openCopy(t)
+	before := rowsOf(t, s)
+	for name, changed := range map[string][]byte{
+		"a word":          bytes.Replace(export, []byte("bob begins"), []byte("bob began."), 1),
+		"a line less":     bytes.Replace(export, export[bytes.IndexByte(export, '\n')+1:bytes.Index(export, []byte(`{"type":"collection"`))], nil, 1),
+		"a line more":     append(bytes.Clone(export), `{"type":"memory","content":"x"}`...),
+		"two ends":        append(bytes.Clone(export), export[bytes.LastIndex(export, []byte(`{"type":"end"`)):]...),
+		"no hash":         append(bytes.Clone(export[:bytes.LastIndex(export, []byte(`{"type":"end"`))]), `{"type":"end"}`...),
+		"two, one behind": append(bytes.Clone(export), export...),
+	} {
+		if _, err := s.Import(t.Context(), bytes.NewReader(changed), nil); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := openCopy(t).Import(t.Context(), stream(changed), nil); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s, as a stream: %v", name, err)
+		}
+	}
+	if rowsOf(t, s) != before {
+		t.Error("something was written")
+	}
+	// What editors and mail do to the ends of lines changes nothing.
+	for name, same := range map[string][]byte{
+		"CRLF":       bytes.ReplaceAll(export, []byte("\n"), []byte("\r\n")),
+		"BOM":        append([]byte("\ufeff"), export...),
+		"blank":      bytes.ReplaceAll(export, []byte("\n"), []byte("\n\n")),
+		"no newline": bytes.TrimSuffix(export, []byte("\n")),
+	} {
+		copied := openCopy(t)
+		if _, err := copied.Import(t.Context(), bytes.NewReader(same), nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if again := exported(t, copied, ExportOptions{}); !bytes.Equal(again, export) {
+			t.Errorf("%s: %s", name, lineDiff(again, export))
+		}
+	}
+}
+
+func TestUnknownTypesAndStrayLinesAreCounted(t *testing.T) {
+	s := openCopy(t)
+	report := imported(t, s, []byte(byHand(
+		`{"type":"hologram","id":"h"}`, `{"type":"memory","content":"x","unknown":{"field":1}}`,
+		`{"type":"vectors","memory":"else","profile":"p","passages":[]}`, `{"type":"chunk","file":"none","n":0,"data":""}`,
+		`{"type":"revision","memory":"else","revision":1,"content":"x","created_at":"2024-01-01T00:00:00Z"}`,
+	)), ImportOptions{})
+	if report.Ignored != 4 || report.Counts[kindMemory].Added != 1 || report.Line != 6 {
+		t.Errorf("%+v", report)
+	}
+}
+
+func TestBrokenFilesAreNotImported(t *testing.T) {
+	big := string(pattern(2*chunkSize + 5))
+	head, _, _ := strings.Cut(fileLines("f", "local", big), "\n")
+	chunk := func(n, from, to int) string {
+		return `{"type":"chunk","file":"f","n":` + string(rune('0'+n)) + `,"data":"` + base64Of(big[from:to]) + `"}`
+	}
+	one, two, three := chunk(0, 0, chunkSize), chunk(1, chunkSize, 2*chunkSize), chunk(2, 2*chunkSize, len(big))
+	for name, c := range map[string]struct {
+		lines []string
+		says  string
+	}{
+		"missing":         {[]string{head, one, three}, "piece 1"},
+		"none":            {[]string{head}, "not complete"},
+		"the last":        {[]string{head, one, two}, "not complete"},
+		"interrupted":     {[]string{head, one, `{"type":"memory","content":"x"}`, two, three}, "not complete"},
+		"swapped":         {[]string{head, two, one, three}, "piece 0"},
+		"swapped content": {[]string{head, chunk(0, chunkSize, 2*chunkSize), chunk(1, 0, chunkSize), three}, "sha256"},
+		"short":           {[]string{head, chunk(0, 0, 100), two, three}, "100 bytes"},
+		"another's":       {[]string{head, strings.Replace(one, `"f"`, `"g"`, 1), two, three}, `"g"`},
+		"wrong hash":      {[]string{strings.Replace(head, sumOf(big), sumOf("x"), 1), one, two, three}, "sha256"},
+	} {
+		s := openCopy(t)
+		if _, err := s.Import(t.Context(), strings.NewReader(byHand(c.lines...)), nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if strings.Contains(string(exported(t, s, ExportOptions{})), `"type":"file"`) {
+			t.Errorf("%s: the file is there", name)
+		}
+		invariants(t, s)
+	}
+}
+
+func TestAFileBrokenOffLeavesNothingAndMayComeAgain(t *testing.T) {
+	s := openCopy(t)
+	rich := openWords(t, filepath.Join(t.TempDir(), "rich.db"), Options{Now: sealedClock})
+	mustAdd(t, rich, NewMemory{Content: "x"})
+	putFile(t, rich, "f", "local", "", "", pattern(3*waitingChunks*chunkSize+9))
+	export := exported(t, rich, ExportOptions{})
+	cut := bytes.LastIndex(export, []byte(`{"type":"chunk"`))
+	if _, err := s.Import(t.Context(), io.MultiReader(bytes.NewReader(export[:cut]), iotest.ErrReader(errNoRoom)), nil); !errors.Is(err, errNoRoom) {
+		t.Error(err)
+	}
+	invariants(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := s.Import(ctx, io.MultiReader(bytes.NewReader(export[:cut]), readerFunc(func([]byte) (int, error) { cancel(); return 0, io.EOF })), nil); !isAny(err, ErrInvalid) && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	invariants(t, s)
+	imported(t, s, export, ImportOptions{})
+	if again := exported(t, s, ExportOptions{}); !bytes.Equal(again, export) {
+		t.Error(lineDiff(again, export))
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestAFileIsReplacedWhenAskedTo(t *testing.T) {
+	s := openCopy(t)
+	imported(t, s, []byte(byHand(fileLines("f", "local", "old"))), ImportOptions{})
+	if report := imported(t, s, []byte(byHand(fileLines("f", "local", "new"))), ImportOptions{}); len(report.Conflicts) != 1 {
+		t.Errorf("%+v", report)
+	}
+	report := imported(t, s, []byte(byHand(fileLines("f", "local", "new"))), ImportOptions{OnConflict: ConflictReplace})
+	if report.Counts[kindFile].Replaced != 1 || !bytes.Contains(exported(t, s, ExportOptions{}), []byte(base64Of("new"))) {
+		t.Errorf("%+v", report)
+	}
+	invariants(t, s)
+}
+
+func TestImportErrors(t *testing.T) {
+	s := openCopy(t)
+	if _, err := s.As(Access{}).Import(t.Context(), strings.NewReader(byHand()), nil); !errors.Is(err, ErrForbidden) {
+		t.Error(err)
+	}
+	if _, err := s.Import(t.Context(), strings.NewReader(byHand()), &ImportOptions{OnConflict: "merge"}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "merge") {
+		t.Error(err)
+	}
+	if _, err := s.Import(t.Context(), io.MultiReader(strings.NewReader(byHand(`{"type":"memory","content":"kept"}`)), iotest.ErrReader(errNoRoom)), nil); !errors.Is(err, errNoRoom) {
+		t.Error(err)
+	}
+	if got := contentsOf(t, s); len(got) != 1 {
+		t.Errorf("before the reader failed: %q", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Import(ctx, strings.NewReader(byHand()), nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	long := byHand(`{"type":"memory","content":"` + strings.Repeat("x", maxLine) + `"}`)
+	if _, err := s.Import(t.Context(), strings.NewReader(long), nil); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "line 2") {
+		t.Error(err)
+	}
+	path := filepath.Join(t.TempDir(), "s.db")
+	openWords(t, path, Options{}).Close()
+	if _, err := openWords(t, path, Options{ReadOnly: true}).Import(t.Context(), strings.NewReader(byHand()), nil); !errors.Is(err, ErrReadOnly) {
+		t.Error(err)
+	}
+	s.Close()
+	if _, err := s.Import(t.Context(), strings.NewReader(byHand(`{"type":"memory","content":"x"}`)), nil); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,372 @@
+package souvenir
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// incomingFile is a file whose chunks are being read. It lies in the store under an id that nobody knows, in a state in which
+// nobody sees it, until it is complete and its hash is right.
+type incomingFile struct {
+	lineNumber
+	exportFile
+	im      *importer
+	skip    bool  // it is not imported: its chunks are read over
+	stored  int64 // row of the file of this id that is replaced; 0: none
+	left    int64 // row of the file whose chunks are to be removed; 0: none
+	arrives int64 // row; 0 until something of it has been written
+	got     int64 // bytes so far
+	written int64 // chunks that are written
+	waiting []fileChunk
+	hash    hash.Hash
+}
+
+type fileChunk struct{ hash, data []byte }
+
+// waitingChunks is how many chunks are written in one transaction.
+const waitingChunks = 16
+
+func (*incomingFile) apply(*importTx) error { return nil } // files are written as they come
+
+func parseFile(line []byte, n int) (importItem, error) {
+	var given struct {
+		ID           string   `json:"id"`
+		Owner        string   `json:"owner"`
+		MemoryID     string   `json:"memory_id"`
+		MemoryOwner  string   `json:"memory_owner"`
+		ProjectOwner string   `json:"project_owner"`
+		ProjectID    string   `json:"project_id"`
+		Filename     string   `json:"filename"`
+		MIMEType     string   `json:"mime_type"`
+		Size         int64    `json:"size"`
+		SHA256       string   `json:"sha256"`
+		Description  string   `json:"description"`
+		Category     string   `json:"category"`
+		Tags         []string `json:"tags"`
+		CreatedAt    string   `json:"created_at"`
+		UpdatedAt    string   `json:"updated_at"`
+	}
+	if err := decodeLine(line, &given); err != nil {
+		return nil, err
+	}
+	f := &incomingFile{lineNumber: lineNumber(n), hash: sha256.New(), exportFile: exportFile{
+		id: given.ID, owner: cmp.Or(given.Owner, LocalUser), memory: given.MemoryID, project: given.ProjectID,
+		filename: given.Filename, mimeType: given.MIMEType, size: given.Size, description: given.Description, category: given.Category,
+	}}
+	f.memoryOwner, f.projectOwner = cmp.Or(given.MemoryOwner, f.owner), cmp.Or(given.ProjectOwner, f.owner)
+	for _, name := range []struct{ argument, value string }{
+		{"id", f.id}, {"owner", f.owner}, {"memory_owner", f.memoryOwner}, {"project_owner", f.projectOwner}, {"memory_id", cmp.Or(f.memory, "-")},
+	} {
+		if err := checkName(name.argument, name.value); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	var err error
+	if f.tags, err = checkTags(given.Tags, MaxTags); err != nil {
+		return nil, err
+	}
+	if f.sha256, err = hex.DecodeString(given.SHA256); err != nil || len(f.sha256) != sha256.Size {
+		return nil, invalid("sha256", "sha256 is %s; %d hexadecimal digits are expected", show(given.SHA256), 2*sha256.Size)
+	}
+	if f.created, err = parseTime("created_at", given.CreatedAt); err != nil {
+		return nil, err
+	}
+	f.updated, err = parseTime("updated_at", given.UpdatedAt)
+	return f, err
+}
+
+// check validates what is said about a file.
+func (f *incomingFile) check() error {
+	if err := checkProject(f.project, ""); err != nil {
+		return err
+	}
+	if clean := CleanFilename(f.filename); clean != f.filename {
+		return invalid("filename", "filename is %s; a name that is good on every system is expected, such as %s", show(f.filename), show(clean))
+	}
+	if kind, err := checkType(f.mimeType); err != nil || kind == "" {
+		return cmp.Or(err, error(invalid("mime_type", "mime_type is missing")))
+	}
+	if err := checkDescription(f.description); err != nil {
+		return err
+	}
+	if err := checkCategory(f.category); err != nil {
+		return err
+	}
+	if f.size < 0 || f.size > largestFile {
+		return invalid("size", "size is %d; 0 to %d bytes are allowed", f.size, int64(largestFile))
+	}
+	return nil
+}
+
+// chunkItem is a piece of the file before it.
+type chunkItem struct {
+	lineNumber
+	file string
+	n    int64
+	data []byte
+}
+
+func (*chunkItem) apply(*importTx) error { return nil }
+
+func parseChunk(line []byte, n int) (importItem, error) {
+	var given struct {
+		File string `json:"file"`
+		N    int64  `json:"n"`
+		Data []byte `json:"data"`
+	}
+	err := decodeLine(line, &given)
+	return &chunkItem{lineNumber(n), given.File, given.N, given.Data}, err
+}
+
+// begin decides whether a file is imported, and completes it at once if it is empty.
+func (im *importer) begin(ctx context.Context, f *incomingFile) error {
+	f.im, im.current = im, nil
+	var o outcome
+	err := im.s.db.Read(ctx, func(tx *sqlite.Tx) (err error) {
+		f.stored, o, err = f.compare(tx, im.OnConflict == ConflictReplace)
+		return err
+	})
+	if err != nil {
+		return wrap(err)
+	}
+	im.file = f
+	if f.skip = o == unchanged || o == conflicting; f.skip {
+		t := &importTx{counts: map[string]ImportCount{}}
+		if o == unchanged {
+			t.count(kindFile, unchanged)
+		} else {
+			t.conflict(f.line(), kindFile, f.id, "the store has it in another state, or of another owner, which was kept")
+		}
+		im.merge(t)
+	}
+	return im.advance(ctx, f.line())
+}
+
+// compare looks whether the store has a file of this id, and in which state.
+func (f *incomingFile) compare(tx *sqlite.Tx, replace bool) (row int64, o outcome, err error) {
+	if f.memory != "" {
+		there, err := sqlite.Column[int64](tx, memoryOf, f.memory, f.memoryOwner)
+		if err != nil {
+			return 0, added, err
+		}
+		if len(there) > 0 {
+			f.project = "" // it lies in the memory's
+		} else {
+			f.memory = "" // it is not linked, for want of the memory
+			f.im.report.MissingLinks++
+		}
+	}
+	var s exportFile
+	var tags string
+	err = tx.Each(func(r *sqlite.Rows) error {
+		return r.Scan(&s.row, &s.owner, &s.memory, &s.projectOwner, &s.project, &s.filename, &s.mimeType, &s.size, &s.sha256, &s.description, &s.category, &s.created, &s.updated, &tags)
+	}, `SELECT f.id, u.uid, ifnull(m.uid, ''), ifnull(o.uid, ''), ifnull(j.uid, ''), f.filename, f.mime_type, f.size, f.sha256, f.description, f.category, f.created_at, f.updated_at,
+			(SELECT json_group_array(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id)
+		FROM file f JOIN user u ON u.id = f.owner_id LEFT JOIN memory m ON m.id = f.memory_id
+		LEFT JOIN project j ON j.id = f.project_id LEFT JOIN user o ON o.id = j.owner_id WHERE f.uid = ?`, f.id)
+	if err != nil || s.row == 0 {
+		return 0, added, err
+	}
+	if s.tags, err = decodeStrings(tags); err != nil {
+		return 0, added, err
+	}
+	same := s.memory == f.memory && s.project == f.project && (s.project == "" || s.projectOwner == f.projectOwner) &&
+		s.filename == f.filename && s.mimeType == f.mimeType && s.size == f.size && bytes.Equal(s.sha256, f.sha256) &&
+		s.description == f.description && s.category == f.category && s.created == f.created && s.updated == f.updated && slices.Equal(s.tags, f.tags)
+	switch {
+	case s.owner == f.owner && same:
+		return s.row, unchanged, nil
+	case s.owner == f.owner && replace:
+		return s.row, replaced, nil
+	}
+	return s.row, conflicting, nil
+}
+
+// memoryOf selects a memory by id and owner.
+const memoryOf = `SELECT m.id ` + fromMemory + ` JOIN user u ON u.id = c.owner_id WHERE m.uid = ? AND u.uid = ?`
+
+// chunk takes the next piece of the file that is being read.
+func (im *importer) chunk(ctx context.Context, c *chunkItem) error {
+	f := im.file
+	if f == nil {
+		im.report.Ignored++
+		return nil
+	}
+	want := min(chunkSize, f.size-f.got)
+	switch {
+	case c.file != f.id:
+		return invalid("file", "file is %s, but the pieces of %s are not complete: %d of its %d bytes have come", show(c.file), show(f.id), f.got, f.size)
+	case c.n != f.got/chunkSize:
+		return invalid("n", "n is %d; piece %d of file %s is expected", c.n, f.got/chunkSize, show(f.id))
+	case int64(len(c.data)) != want:
+		return invalid("data", "data has %d bytes; piece %d of file %s has %d", len(c.data), c.n, show(f.id), want)
+	}
+	f.got += want
+	if !f.skip {
+		f.hash.Write(c.data)
+		sum := sha256.Sum256(c.data)
+		f.waiting = append(f.waiting, fileChunk{sum[:], c.data})
+	}
+	return im.advance(ctx, c.line())
+}
+
+// advance writes what has come of the file when it is much, or all.
+func (im *importer) advance(ctx context.Context, line int) error {
+	f := im.file
+	complete := f.got == f.size
+	switch {
+	case f.skip:
+	case complete && !bytes.Equal(f.hash.Sum(nil), f.sha256):
+		return invalid("sha256", "the content of file %s is not what its sha256 says", show(f.id))
+	case complete:
+		if err := im.write(ctx, f.finish); err != nil {
+			return err
+		}
+		f.remove(ctx, f.left)
+	case len(f.waiting) >= waitingChunks:
+		if err := im.write(ctx, f.store); err != nil {
+			return err
+		}
+		f.written, f.waiting = f.written+int64(len(f.waiting)), f.waiting[:0]
+	}
+	if complete {
+		im.file = nil
+		im.report.Line = line
+	}
+	return nil
+}
+
+// store writes the chunks that wait.
+func (f *incomingFile) store(t *importTx) error {
+	row, now := f.arrives, t.s.now()
+	if f.written == 0 {
+		owner, err := t.owner(f.owner)
+		if err != nil {
+			return err
+		}
+		result, err := t.tx.Exec(`INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
+			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?)`, t.s.newID(), owner, f.filename, f.mimeType, f.size, f.sha256, f.description, f.category, now, now)
+		if err != nil {
+			return err
+		}
+		row = result.LastInsertID
+	} else {
+		result, err := t.tx.Exec(`UPDATE file SET updated_at = ? WHERE id = ? AND state = 'arriving'`, now, row)
+		if err != nil {
+			return err
+		}
+		if result.RowsAffected == 0 {
+			return newError(KindConflict, "file", "file %s was given up, because nothing of it had come for %v; import it again", show(f.id), abandoned)
+		}
+	}
+	f.arrives = row
+	for i, c := range f.waiting {
+		if _, err := t.tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`, row<<chunkBits|(f.written+int64(i)), c.hash, c.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish makes the file visible, complete and in its place.
+func (f *incomingFile) finish(t *importTx) error {
+	if err := f.store(t); err != nil {
+		return err
+	}
+	memory, project, err := f.place(t)
+	if err != nil {
+		return err
+	}
+	f.left = 0
+	if f.stored != 0 {
+		result, err := t.tx.Exec(`UPDATE file SET state = 'leaving', uid = ?, memory_id = NULL, project_id = NULL WHERE id = ? AND uid = ?`, t.s.newID(), f.stored, f.id)
+		if err != nil {
+			return err
+		}
+		if result.RowsAffected > 0 {
+			f.left = f.stored
+		}
+	}
+	result, err := t.tx.Exec(`UPDATE file SET uid = ?, state = 'stored', memory_id = ?, project_id = ?, created_at = ?, updated_at = ?
+		WHERE id = ? AND NOT EXISTS (SELECT 1 FROM file WHERE uid = ?)`, f.id, rowOrNull(memory), rowOrNull(project), f.created, f.updated, f.arrives, f.id)
+	if err != nil {
+		return err
+	}
+	if result.RowsAffected == 0 {
+		f.left = f.arrives
+		t.conflict(f.line(), kindFile, f.id, "it came into the store from elsewhere meanwhile")
+		_, err := t.tx.Exec(`UPDATE file SET state = 'leaving' WHERE id = ?`, f.arrives)
+		return err
+	}
+	o := added
+	if f.left != 0 {
+		o = replaced
+	}
+	t.count(kindFile, o)
+	return replaceFileTags(t.tx, f.arrives, f.tags)
+}
+
+// place returns the rows of what the file is linked to and lies in, 0 for nothing.
+func (f *incomingFile) place(t *importTx) (memory, project int64, err error) {
+	if f.memory != "" {
+		rows, err := sqlite.Column[int64](t.tx, memoryOf, f.memory, f.memoryOwner)
+		if err != nil {
+			return 0, 0, err
+		}
+		if len(rows) > 0 {
+			memory = rows[0]
+		}
+	}
+	if f.project != "" {
+		owner, err := t.owner(f.projectOwner)
+		if err != nil {
+			return 0, 0, err
+		}
+		project, err = t.project(owner, f.project, "")
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+	return memory, project, nil
+}
+
+// incomplete is the error for a file whose pieces end too early.
+func (f *incomingFile) incomplete() error {
+	return invalid("data", "the pieces of file %s (line %d) are not complete: %d of its %d bytes have come", show(f.id), f.line(), f.got, f.size)
+}
+
+// drop removes what has come of a file that will not be completed.
+func (f *incomingFile) drop(ctx context.Context) {
+	if f.written > 0 { // else nothing has been committed, and the row may be another's by now
+		f.remove(ctx, f.arrives)
+	}
+}
+
+// remove removes a file that nobody sees, also when the context has ended. What it cannot remove is cleared away like an upload that was broken
+// off.
+func (f *incomingFile) remove(ctx context.Context, row int64) {
+	if row == 0 {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	err := f.im.s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		_, err := tx.Exec(`UPDATE file SET state = 'leaving' WHERE id = ? AND state = 'arriving'`, row)
+		return err
+	})
+	if err == nil {
+		err = f.im.s.removeFile(ctx, row)
+	}
+	if err != nil {
+		f.im.s.log.Warn("the bytes of a file could not be removed yet", "file", f.id, "error", err)
+	}
+}

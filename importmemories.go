@@ -1,0 +1,489 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// memoryItem is a memory to import. It may lack anything but its content.
+type memoryItem struct {
+	lineNumber
+	draft            draft
+	id, owner        string
+	projectOwner     string
+	metadata         string // the own keys, as they are stored
+	revision         *int64
+	created, updated *int64
+	profile          string // of the vectors that come along; empty: there are none
+	spans            []vectorSpan
+	brought          bool // the vectors come from lines of their own, and are left out where they do not fit
+	row              int64
+	outcome          outcome
+	ownSize          int   // dimensions of the own vectors of its collection; 0: the store's embedder makes them
+	stands           int64 // the revision that it has in the store
+}
+
+// vectorSpan is the vector of a passage.
+type vectorSpan struct {
+	start, length int
+	vector        []float32
+}
+
+// maxRevision keeps numbers of revisions where one more is a number still.
+const maxRevision = 1 << 40
+
+func parseMemory(line []byte, n int) (importItem, error) {
+	var given struct {
+		ID             string          `json:"id"`
+		Owner          string          `json:"owner"`
+		Collection     string          `json:"collection_name"`
+		ProjectOwner   string          `json:"project_owner"`
+		ProjectID      string          `json:"project_id"`
+		ProjectName    string          `json:"project_name"`
+		Content        string          `json:"content"`
+		EventType      string          `json:"event_type"`
+		State          string          `json:"state"`
+		Importance     Importance      `json:"importance"`
+		Classification Classification  `json:"classification"`
+		RuleType       RuleType        `json:"rule_type"`
+		Tags           []string        `json:"tags"`
+		Related        []string        `json:"related_memory_ids"`
+		Metadata       json.RawMessage `json:"metadata"`
+		Embedding      []float32       `json:"embedding"`
+		Revision       *int64          `json:"revision"`
+		CreatedAt      *string         `json:"created_at"`
+		UpdatedAt      *string         `json:"updated_at"`
+	}
+	if err := decodeLine(line, &given); err != nil {
+		return nil, err
+	}
+	m := NewMemory{
+		Collection: given.Collection, Content: given.Content, ProjectID: given.ProjectID, ProjectName: given.ProjectName,
+		EventType: given.EventType, State: given.State, Importance: given.Importance, Classification: given.Classification,
+		RuleType: given.RuleType, Tags: given.Tags, Related: given.Related, Embedding: given.Embedding,
+	}
+	var err error
+	if m.Metadata, err = parseMetadata(given.Metadata); err != nil {
+		return nil, err
+	}
+	item := &memoryItem{lineNumber: lineNumber(n), id: given.ID, owner: cmp.Or(given.Owner, LocalUser), revision: given.Revision}
+	item.projectOwner = cmp.Or(given.ProjectOwner, item.owner)
+	for _, name := range []struct{ argument, value string }{{"id", cmp.Or(item.id, "-")}, {"owner", item.owner}, {"project_owner", item.projectOwner}} {
+		if err := checkName(name.argument, name.value); err != nil {
+			return nil, err
+		}
+	}
+	if r := item.revision; r != nil && (*r < 1 || *r > maxRevision) {
+		return nil, invalid("revision", "revision is %d; 1 and more are allowed", *r)
+	}
+	if item.created, err = parseOptionalTime("created_at", given.CreatedAt); err != nil {
+		return nil, err
+	}
+	if item.updated, err = parseOptionalTime("updated_at", given.UpdatedAt); err != nil {
+		return nil, err
+	}
+	if item.draft, err = newDraft(m); err != nil {
+		return nil, err
+	}
+	own, err := json.Marshal(orEmpty(item.draft.own))
+	if err != nil {
+		return nil, err
+	}
+	item.metadata = string(own)
+	if item.id == "" {
+		item.id, err = item.derivedID()
+	}
+	return item, err
+}
+
+// parseMetadata reads metadata without loss.
+func parseMetadata(raw json.RawMessage) (map[string]any, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	object, err := decodeObject(raw)
+	if err != nil {
+		return nil, invalid("metadata", "metadata is %s; a JSON object is expected", show(string(raw)))
+	}
+	return object, nil
+}
+
+func parseOptionalTime(name string, value *string) (*int64, error) {
+	if value == nil {
+		return nil, nil
+	}
+	micros, err := parseTime(name, *value)
+	return &micros, err
+}
+
+// derivedID gives a memory without an id one that is made of all that is known of it, so that the same file imported
+// again changes nothing: a UUID of version 8 (RFC 9562, section 5.8).
+func (m *memoryItem) derivedID() (string, error) {
+	encoded, err := json.Marshal([]any{m.owner, m.projectOwner, m.draft.collection, m.draft.content, m.draft.shown(), m.created})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(encoded)
+	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80
+	text := hex.EncodeToString(sum[:16])
+	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:], nil
+}
+
+// vectorsItem is the vectors of the memory before it, or some of them.
+type vectorsItem struct {
+	lineNumber
+	memory, profile string
+	spans           []vectorSpan
+}
+
+func (*vectorsItem) apply(*importTx) error { return nil } // they are part of their memory
+
+func parseVectors(line []byte, n int) (importItem, error) {
+	var given struct {
+		Memory   string `json:"memory"`
+		Profile  string `json:"profile"`
+		Passages []struct {
+			Start  int    `json:"start"`
+			Length int    `json:"length"`
+			Vector []byte `json:"vector"`
+		} `json:"passages"`
+	}
+	if err := decodeLine(line, &given); err != nil {
+		return nil, err
+	}
+	if err := checkText("profile", given.Profile); err != nil || given.Profile == "" {
+		return nil, cmp.Or(err, error(invalid("profile", "profile is missing; vectors belong to a model")))
+	}
+	item := &vectorsItem{lineNumber: lineNumber(n), memory: given.Memory, profile: given.Profile}
+	for _, p := range given.Passages {
+		vector, err := decodeVector(p.Vector)
+		if err == nil {
+			vector, err = unitOrSame(vector)
+		}
+		if err != nil || len(vector) == 0 || len(vector) > maxVector {
+			return nil, invalid("vector", "vector is no list of 1 to %d finite float32 numbers", maxVector)
+		}
+		item.spans = append(item.spans, vectorSpan{p.Start, p.Length, vector})
+	}
+	return item, nil
+}
+
+// unitOrSame brings a vector to unit length. One that has it already stays as it is, bit for bit.
+func unitOrSame(v []float32) ([]float32, error) {
+	var sum float64
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	if math.Abs(sum-1) < 1e-5 {
+		return v, nil
+	}
+	return unitVector(v, len(v))
+}
+
+// vectors takes vectors that belong to the memory; false when they do not.
+func (m *memoryItem) vectors(v *vectorsItem) bool {
+	if m.draft.vector != nil && !m.brought || len(m.spans)+len(v.spans) > 1+len(m.draft.content) {
+		return false
+	}
+	if m.profile == "" {
+		m.profile = v.profile
+	}
+	if m.profile != v.profile {
+		return true // of several models: what the first does not cover is made anew
+	}
+	m.spans, m.brought = append(m.spans, v.spans...), true
+	return true
+}
+
+// settle gives the memory the vectors that came along, if they are of this store's model, or the caller's own. false: they
+// do not cover it.
+func (m *memoryItem) settle(ours string, embedder Embedder) bool {
+	spans := m.spans
+	m.spans = nil // they are large
+	switch {
+	case len(spans) == 0:
+		return false
+	case len(spans) == 1 && m.profile == ownProfile(len(spans[0].vector)).key:
+		m.draft.vector = spans[0].vector
+		return false // the text is split by embedDrafts, and not embedded
+	case m.profile != ours:
+		return false
+	}
+	m.draft.passages = split(m.draft.content, maxInput(embedder))
+	for i := range m.draft.passages {
+		p := &m.draft.passages[i]
+		if p.blank {
+			continue
+		}
+		at, found := slices.BinarySearchFunc(spans, p.start, func(s vectorSpan, start int) int { return cmp.Compare(s.start, start) })
+		if !found || spans[at].length != p.length || len(spans[at].vector) != embedder.Dimensions() {
+			m.draft.passages = nil
+			return false
+		}
+		p.vector = spans[at].vector
+	}
+	return true
+}
+
+// prepare does what takes long, before the transaction: it embeds what came without vectors, unless it is there already.
+func (im *importer) prepare(ctx context.Context, items []importItem) error {
+	var due, missing []*memoryItem
+	err := im.s.db.Read(ctx, func(tx *sqlite.Tx) error {
+		due = due[:0]
+		for _, item := range items {
+			m, ok := item.(*memoryItem)
+			if !ok {
+				continue
+			}
+			_, o, err := m.compare(tx, im.OnConflict == ConflictReplace)
+			if err != nil {
+				return err
+			}
+			if o == unchanged || o == conflicting {
+				m.spans = nil
+				continue
+			}
+			own, err := sqlite.Column[int](tx, `SELECT f.dimensions FROM collection c JOIN user u ON u.id = c.owner_id JOIN profile f ON f.id = c.own_profile
+				WHERE u.uid = ? AND c.name = ?`, m.owner, m.draft.collection)
+			if err != nil {
+				return err
+			}
+			m.ownSize = 0
+			if len(own) > 0 {
+				m.ownSize = own[0]
+			}
+			due = append(due, m)
+		}
+		return nil
+	})
+	if err != nil {
+		return wrap(err)
+	}
+	ours := profileOf(im.s.embedder).key
+	for _, m := range due {
+		if m.settle(ours, im.s.embedder) {
+			continue
+		}
+		if m.brought && len(m.draft.vector) != m.ownSize {
+			m.draft.vector = nil // the collection takes no such vectors
+		}
+		m.draft.wordsOnly = m.ownSize > 0 && m.draft.vector == nil
+		missing = append(missing, m)
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	drafts := make([]draft, len(missing))
+	for i, m := range missing {
+		drafts[i] = m.draft
+		drafts[i].wordsOnly = m.draft.wordsOnly || im.noEmbedder
+	}
+	warnings, err := im.s.embedDrafts(ctx, drafts, func(string, int, int) {})
+	if err != nil {
+		return wrap(err)
+	}
+	if len(warnings) > 0 {
+		im.noEmbedder = true
+		im.report.Warnings = append(im.report.Warnings, warnings...)
+	}
+	for i, m := range missing {
+		m.draft.passages = drafts[i].passages
+	}
+	return nil
+}
+
+// storedState is a memory as it is in the store, for comparing.
+type storedState struct {
+	exportMemory
+	projectName string
+	tagList     string
+}
+
+// compare looks whether the store has a memory of this id, and in which state. The row is 0 if it has none.
+func (m *memoryItem) compare(tx *sqlite.Tx, replace bool) (row int64, o outcome, err error) {
+	var s storedState
+	err = tx.Each(func(r *sqlite.Rows) error {
+		return r.Scan(&s.row, &s.owner, &s.collection, &s.projectOwner, &s.project, &s.projectName, &s.content, &s.eventType, &s.state,
+			&s.importance, &s.classification, &s.ruleType, &s.own, &s.revision, &s.created, &s.updated, &s.tagList)
+	}, `SELECT m.id, u.uid, c.name, ifnull(o.uid, ''), ifnull(j.uid, ''), ifnull(j.name, ''), m.content, ifnull(m.event_type, ''), ifnull(m.state, ''),
+			ifnull(m.importance, ''), ifnull(m.classification, ''), ifnull(m.rule_type, ''), m.metadata, m.revision, m.created_at, m.updated_at,
+			(SELECT json_group_array(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id)
+		`+fromMemory+` JOIN user u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN user o ON o.id = j.owner_id
+		WHERE m.uid = ?`, m.id)
+	if err != nil || s.row == 0 {
+		return 0, added, err
+	}
+	if s.tags, err = decodeStrings(s.tagList); err != nil {
+		return 0, added, err
+	}
+	m.stands = s.revision
+	switch {
+	case s.owner != m.owner:
+		return s.row, conflicting, nil
+	case m.equals(s):
+		return s.row, unchanged, nil
+	case replace:
+		return s.row, replaced, nil
+	}
+	return s.row, conflicting, nil
+}
+
+// equals reports whether the store has the memory as the line says it is, as far as it says.
+func (m *memoryItem) equals(s storedState) bool {
+	d := &m.draft
+	project := s.project == d.projectID
+	if d.projectID == "" && d.projectName != "" {
+		project = s.projectName == d.projectName
+	}
+	said := func(value *int64, stored int64) bool { return value == nil || *value == stored }
+	return s.content == d.content && s.collection == d.collection && project && (s.project == "" || s.projectOwner == m.projectOwner) &&
+		s.eventType == d.eventType && s.state == d.state && s.importance == string(d.importance) &&
+		s.classification == string(d.classification) && s.ruleType == string(d.ruleType) &&
+		s.own == m.metadata && slices.Equal(s.tags, d.tags) &&
+		said(m.revision, s.revision) && said(m.created, s.created) && said(m.updated, s.updated)
+}
+
+// apply writes the memory and everything that is made of it.
+func (m *memoryItem) apply(t *importTx) error {
+	var err error
+	if m.row, m.outcome, err = m.compare(t.tx, t.replace); err != nil {
+		return err
+	}
+	switch m.outcome {
+	case unchanged:
+		t.count(kindMemory, unchanged)
+		return nil
+	case conflicting:
+		t.conflict(m.line(), kindMemory, m.id, "the store has it in another state, or of another owner, which was kept")
+		return nil
+	}
+	at, err := t.place(m.owner, m.draft.collection, m.projectOwner, m.draft.projectID, m.draft.projectName)
+	if err != nil {
+		return err
+	}
+	rule, err := m.secondRule(t, at)
+	if err != nil {
+		return err
+	}
+	if rule != "" {
+		m.outcome = conflicting
+		t.conflict(m.line(), kindMemory, m.id, "memory "+show(rule)+" is the rule of this type here already")
+		return nil
+	}
+	if err := m.write(t, at); err != nil {
+		return err
+	}
+	t.count(kindMemory, m.outcome)
+	return nil
+}
+
+// place returns where something lies, and makes what is missing of it.
+func (t *importTx) place(owner, collection, projectOwner, projectID, projectName string) (*place, error) {
+	ownerRow, err := t.owner(owner)
+	if err != nil {
+		return nil, err
+	}
+	collectionRow, err := t.collection(ownerRow, collection)
+	if err != nil {
+		return nil, err
+	}
+	var projectRow int64
+	if projectID != "" || projectName != "" {
+		projectOwnerRow, err := t.owner(projectOwner)
+		if err != nil {
+			return nil, err
+		}
+		if projectRow, err = t.project(projectOwnerRow, projectID, projectName); err != nil {
+			return nil, err
+		}
+	}
+	key := [2]int64{collectionRow, projectRow}
+	if at, ok := t.places[key]; ok {
+		return at, nil
+	}
+	at, err := t.w.partition(collectionRow, projectRow)
+	t.places[key] = at
+	return at, err
+}
+
+// secondRule returns the rule that a project, or an owner without a project, has in the place of this one.
+func (m *memoryItem) secondRule(t *importTx, at *place) (string, error) {
+	if m.draft.ruleType == "" {
+		return "", nil
+	}
+	others, err := sqlite.Column[string](t.tx, `SELECT m.uid `+fromMemory+` JOIN partition here ON here.id = ?1
+		WHERE m.event_type = ?2 AND m.rule_type = ?3 AND m.uid <> ?4 AND p.project_id IS here.project_id
+			AND (p.project_id IS NOT NULL OR c.owner_id = (SELECT owner_id FROM collection WHERE id = here.collection_id)) LIMIT 1`,
+		at.partition, EventProjectRule, string(m.draft.ruleType), m.id)
+	if err != nil || len(others) == 0 {
+		return "", err
+	}
+	return others[0], nil
+}
+
+// write inserts the memory, or puts it in the place of the one that the store has.
+func (m *memoryItem) write(t *importTx, at *place) error {
+	d := &m.draft
+	created, revision := t.now, int64(1)
+	if m.created != nil {
+		created = *m.created
+	}
+	updated := created
+	if m.updated != nil {
+		updated = *m.updated
+	}
+	if m.revision != nil {
+		revision = *m.revision
+	}
+	m.stands = revision
+	columns := []any{
+		at.partition, d.content, null(d.eventType), null(d.state), null(string(d.importance)), null(string(d.classification)),
+		null(string(d.ruleType)), m.metadata, revision, created, updated,
+	}
+	if m.outcome == replaced {
+		for _, statement := range []string{
+			`DELETE FROM memory_tag WHERE memory_id = ?`, `DELETE FROM memory_link WHERE memory_id = ?`,
+			`DELETE FROM memory_revision WHERE memory_id = ?`, `DELETE FROM passage WHERE memory_id = ?`,
+		} {
+			if _, err := t.tx.Exec(statement, m.row); err != nil {
+				return err
+			}
+		}
+		if _, err := t.tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?, classification = ?,
+			rule_type = ?, metadata = ?, revision = ?, created_at = ?, updated_at = ? WHERE id = ?`, append(columns, m.row)...); err != nil {
+			return err
+		}
+	} else {
+		result, err := t.tx.Exec(`INSERT INTO memory (partition_id, content, event_type, state, importance, classification, rule_type,
+			metadata, revision, created_at, updated_at, uid) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, append(columns, m.id)...)
+		if err != nil {
+			return err
+		}
+		m.row = result.LastInsertID
+	}
+	if err := t.w.addTags(m.row, d.tags); err != nil {
+		return err
+	}
+	return m.writePassages(t, at)
+}
+
+// writePassages writes what is embedded and searched.
+func (m *memoryItem) writePassages(t *importTx, at *place) error {
+	passages, own := m.draft.passages, m.draft.vector
+	if m.brought && own != nil && len(own) != at.ownSize {
+		passages, own = nil, nil // the collection has been made another one meanwhile
+	}
+	if passages == nil {
+		passages = split(m.draft.content, maxInput(t.s.embedder))
+	}
+	indexed, _, err := t.w.addPassages(m.row, at, passages, own, m.draft.tags)
+	t.waiting = t.waiting || !indexed && at.ownProfile == 0
+	return err
+}

@@ -1,0 +1,225 @@
+package souvenir
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestVectorsThatDoNotFitAreMadeAnew(t *testing.T) {
+	rich := openRich(t)
+	long := strings.Repeat("A long memory has passages. ", 300) + "\n\n# End"
+	var lines []string
+	for _, line := range strings.Split(string(exported(t, rich, ExportOptions{})), "\n") {
+		if strings.Contains(line, `"type":"memory"`) && strings.Contains(line, "A long memory") || strings.Contains(line, `"type":"vectors"`) && strings.Count(line, "start") > 2 {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) != 2 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	one := lines[1][strings.Index(lines[1], `{"start"`) : strings.Index(lines[1], `}`)+1]
+	for name, vectors := range map[string]string{
+		"all":              lines[1],
+		"the first only":   lines[1][:strings.Index(lines[1], `}`)+1] + "]}",
+		"another length":   strings.Replace(lines[1], `"length":`, `"length":1`, 1),
+		"the same twice":   strings.Replace(lines[1], one, one+","+one, 1),
+		"of another size":  strings.Replace(lines[1], one, `{"start":0,"length":28,"vector":"AACAPw=="}`, 1),
+		"of another model": strings.Replace(lines[1], `"profile":"`, `"profile":"x`, 1),
+		"of two models":    lines[1] + "\n" + strings.Replace(lines[1], `"profile":"`, `"profile":"x`, 1),
+		"of a caller":      `{"type":"vectors","memory":` + lines[1][strings.Index(lines[1], `"memory":`)+9:strings.Index(lines[1], `,"profile"`)] + `,"profile":"own:1","passages":[{"start":0,"length":3,"vector":"AACAPw=="}]}`,
+	} {
+		s := openCopy(t)
+		imported(t, s, []byte(byHand(lines[0], vectors)), ImportOptions{})
+		if n := pendingOf(t, s); n != 0 && name != "of a caller" {
+			t.Errorf("%s: %d passages wait", name, n)
+		}
+		if err := s.WaitEmbedded(t.Context()); err != nil {
+			t.Error(err)
+		}
+		invariants(t, s)
+		found, err := s.Search(t.Context(), Query{Vector: wordVector("a long memory has passages.")})
+		if err != nil || len(found.Hits) != 1 || found.Hits[0].Content != long || found.Hits[0].Score < 0.3 {
+			t.Errorf("%s: %+v, %v", name, found, err)
+		}
+	}
+}
+
+func TestVectorsOfCallersGoOnlyWhereTheyFit(t *testing.T) {
+	lines := []string{
+		`{"type":"memory","id":"v","collection_name":"c","content":"with a vector"}`,
+		`{"type":"vectors","memory":"v","profile":"own:2","passages":[{"start":0,"length":13,"vector":"AACAPwAAAAA="}]}`,
+	}
+	for collection, vectors := range map[string]int{
+		`{"type":"collection","collection_name":"c","own_vectors":2}`: 1,
+		`{"type":"collection","collection_name":"c","own_vectors":3}`: 0,
+		`{"type":"collection","collection_name":"c"}`:                 0,
+	} {
+		s := openCopy(t)
+		imported(t, s, []byte(byHand(append([]string{collection}, lines...)...)), ImportOptions{})
+		if got := bytes.Count(exported(t, s, ExportOptions{WithoutVectors: true}), []byte(`"vector":"AACAPwAAAAA="`)); got != vectors {
+			t.Errorf("%s: %d vectors, want %d", collection, got, vectors)
+		}
+		invariants(t, s)
+		report := imported(t, s, []byte(byHand(strings.Replace(collection, `"c"`, `"c","own_vectors":7`, 1))), ImportOptions{OnConflict: ConflictReplace})
+		if strings.Contains(collection, "own_vectors") {
+			continue // the key is there twice
+		}
+		if len(report.Conflicts) != 1 {
+			t.Errorf("the kind of vectors was replaced: %+v", report)
+		}
+	}
+}
+
+func TestManyMemoriesWithRevisionsCrossBatches(t *testing.T) {
+	var lines []string
+	for i := range 2*importBatch + 3 {
+		id := fmt.Sprintf("m%d", i)
+		lines = append(lines, fmt.Sprintf(`{"type":"memory","id":%q,"content":"entry %d","revision":3}`, id, i))
+		for n := range 2 {
+			lines = append(lines, fmt.Sprintf(`{"type":"revision","memory":%q,"revision":%d,"content":"former %d","created_at":"2024-01-01T00:00:00Z"}`, id, n+1, i))
+		}
+	}
+	lines = append(lines, `{"type":"memory","id":"m0","content":"entry 0"}`, `{"type":"memory","id":"m1","content":"another"}`)
+	s := openCopy(t)
+	report := imported(t, s, []byte(byHand(lines...)), ImportOptions{})
+	if report.Counts[kindMemory] != (ImportCount{Added: 2*importBatch + 3, Unchanged: 1, Conflicts: 1}) || report.Counts[kindRevision].Added != 2*(2*importBatch+3) {
+		t.Errorf("%+v", report)
+	}
+	invariants(t, s)
+}
+
+func TestALineAtFaultKeepsWhatIsBeforeIt(t *testing.T) {
+	s := openCopy(t)
+	report, err := s.Import(t.Context(), strings.NewReader(byHand(
+		`{"type":"project","project_id":"1","project_name":"Twin"}`, `{"type":"project","project_id":"2","project_name":"Twin"}`,
+		`{"type":"memory","content":"before"}`, `{"type":"memory","content":"which one?","project_name":"Twin"}`, `{"type":"memory","content":"after"}`,
+	)), nil)
+	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 5: project_name") || report.Line != 4 || report.Counts[kindMemory].Added != 1 {
+		t.Errorf("%v, %+v", err, report)
+	}
+	if got := contentsOf(t, s); !slices.Equal(got, []string{"before"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWhatMustBeUniqueIsNotImportedTwice(t *testing.T) {
+	s := openCopy(t)
+	hash := base64Of(strings.Repeat("h", 32))
+	report := imported(t, s, []byte(byHand(
+		`{"type":"user","id":"u"}`,
+		`{"type":"token","id":"t1","user":"u","hash":"`+hash+`","scopes":[]}`,
+		`{"type":"token","id":"t2","user":"u","hash":"`+hash+`","scopes":[]}`,
+		`{"type":"client","client_id":"c","kind":"registered","auth_method":"none","redirect_uris":[]}`,
+		`{"type":"client","client_id":"c","kind":"admin","owner":"u","auth_method":"none","redirect_uris":[]}`,
+	)), ImportOptions{OnConflict: ConflictReplace})
+	if report.Counts[kindToken] != (ImportCount{Added: 1, Conflicts: 1}) || report.Counts[kindClient] != (ImportCount{Added: 1, Conflicts: 1}) {
+		t.Errorf("%+v", report)
+	}
+}
+
+func TestAStoreThatSignsAlreadyKeepsItsKey(t *testing.T) {
+	s := openCopy(t)
+	key := func(kid string) string {
+		return `{"type":"signing_key","kid":"` + kid + `","algorithm":"EdDSA","private_key":"` + base64Of(strings.Repeat(kid, 32)) + `"}`
+	}
+	imported(t, s, []byte(byHand(key("a"))), ImportOptions{})
+	for _, want := range []ImportCount{{Added: 1, Unchanged: 1}, {Unchanged: 2}} {
+		if report := imported(t, s, []byte(byHand(key("a"), key("b"))), ImportOptions{}); report.Counts[kindSigningKey] != want {
+			t.Errorf("%+v", report)
+		}
+	}
+	keys := exported(t, s, ExportOptions{Credentials: true})
+	if n := bytes.Count(keys, []byte(`"retired_at"`)); n != 1 || !bytes.Contains(keys, []byte(`"kid":"b","algorithm":"EdDSA","private_key":"`+base64Of(strings.Repeat("b", 32))+`","created_at":"2026-11-21T08:00:00.123456Z","retired_at"`)) {
+		t.Errorf("%s", keys)
+	}
+}
+
+func TestDeletedUsersStayDeleted(t *testing.T) {
+	s := openCopy(t)
+	line := `{"type":"user","id":"u","name":"Una"}`
+	imported(t, s, []byte(byHand(line)), ImportOptions{})
+	if err := s.DeleteUser(t.Context(), DeleteUser{User: "u"}); err != nil {
+		t.Fatal(err)
+	}
+	before := rowsOf(t, s)
+	if report := imported(t, s, []byte(byHand(line)), ImportOptions{OnConflict: ConflictReplace}); len(report.Conflicts) != 1 || rowsOf(t, s) != before {
+		t.Errorf("%+v", report)
+	}
+	// And what a deleted user left elsewhere does not disable somebody here.
+	imported(t, s, []byte(byHand(`{"type":"memory","owner":"v","content":"x"}`)), ImportOptions{})
+	before = rowsOf(t, s)
+	if report := imported(t, s, []byte(byHand(`{"type":"user","id":"v","disabled_at":"2024-01-01T00:00:00Z"}`)), ImportOptions{}); rowsOf(t, s) != before {
+		t.Errorf("%+v", report)
+	}
+}
+
+func TestATokenUsedSinceIsNoConflict(t *testing.T) {
+	rich := openRich(t)
+	export := exported(t, rich, ExportOptions{Credentials: true})
+	statements(t, rich, `UPDATE token SET last_used_at = 999`, `UPDATE oauth_grant SET last_used_at = 999`)
+	if report := imported(t, rich, export, ImportOptions{}); len(report.Conflicts) > 0 {
+		t.Errorf("%+v", report)
+	}
+}
+
+func TestReportsListSoManyConflictsAtMost(t *testing.T) {
+	var old, changed []string
+	for i := range 3 * maxConflicts {
+		old = append(old, fmt.Sprintf(`{"type":"memory","id":"m%d","content":"old"}`, i))
+		changed = append(changed, fmt.Sprintf(`{"type":"memory","id":"m%d","content":"new"}`, i))
+	}
+	s := openCopy(t)
+	imported(t, s, []byte(byHand(old...)), ImportOptions{})
+	if report := imported(t, s, []byte(byHand(changed...)), ImportOptions{}); len(report.Conflicts) != maxConflicts || report.Counts[kindMemory].Conflicts != 3*maxConflicts {
+		t.Errorf("%d listed, %+v", len(report.Conflicts), report.Counts)
+	}
+}
+
+func TestTheLargestMemoryIsNoLineTooLong(t *testing.T) {
+	s := openCopy(t)
+	large := mustAdd(t, s, NewMemory{Content: strings.Repeat("\x01", MaxContent), Metadata: map[string]any{"k": strings.Repeat("\x01", MaxMetadata/6-10)}})
+	if _, err := s.UpdateMemory(t.Context(), large.ID, UpdateMemory{Content: content(strings.Repeat("\x02", MaxContent))}); err != nil {
+		t.Fatal(err)
+	}
+	export := exported(t, s, ExportOptions{})
+	copied := openCopy(t)
+	imported(t, copied, export, ImportOptions{})
+	if again := exported(t, copied, ExportOptions{}); !bytes.Equal(again, export) {
+		t.Error(lineDiff(again, export))
+	}
+}
+
+func TestImportsAtOnceBringEverythingOnce(t *testing.T) {
+	export := exported(t, openRich(t), ExportOptions{})
+	path := filepath.Join(t.TempDir(), "shared.db")
+	var group sync.WaitGroup
+	for range 3 {
+		s := openWords(t, path, Options{Now: sealedClock})
+		group.Go(func() {
+			report, err := s.Import(t.Context(), bytes.NewReader(export), nil)
+			if err != nil || report.MissingLinks > 0 {
+				t.Errorf("%+v, %v", report, err)
+			}
+			for _, c := range report.Conflicts {
+				if c.Kind != kindFile { // of which two may be on their way at the same time
+					t.Errorf("%+v", c)
+				}
+			}
+		})
+	}
+	group.Wait()
+	s := openWords(t, path, Options{Now: sealedClock})
+	invariants(t, s)
+	report := imported(t, s, export, ImportOptions{})
+	for kind, n := range report.Counts {
+		if n.Added+n.Conflicts > 0 {
+			t.Errorf("%s: %+v", kind, n)
+		}
+	}
+}

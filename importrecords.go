@@ -1,0 +1,449 @@
+package souvenir
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// importTx is one transaction of an import.
+type importTx struct {
+	s       *Store
+	tx      *sqlite.Tx
+	w       *memoryWriter
+	replace bool
+	now     int64
+
+	counts    map[string]ImportCount
+	conflicts []ImportConflict
+	missing   int
+	waiting   bool
+
+	users       map[string]int64
+	folded      map[string]string // ids of users, folded -> as they are; nil until it is needed
+	collections map[collectionName]int64
+	projects    map[projectName]int64
+	places      map[[2]int64]*place // by collection and project
+}
+
+type collectionName struct {
+	owner int64
+	name  string
+}
+
+type projectName struct {
+	owner    int64
+	id, name string
+}
+
+// outcome is what became of something.
+type outcome int
+
+const (
+	added outcome = iota
+	unchanged
+	replaced
+	conflicting
+)
+
+func (t *importTx) count(kind string, o outcome) {
+	n := t.counts[kind]
+	switch o {
+	case added:
+		n.Added++
+	case unchanged:
+		n.Unchanged++
+	case replaced:
+		n.Replaced++
+	case conflicting:
+		n.Conflicts++
+	}
+	t.counts[kind] = n
+}
+
+func (t *importTx) conflict(line int, kind, id, reason string) {
+	t.count(kind, conflicting)
+	if len(t.conflicts) < maxConflicts {
+		t.conflicts = append(t.conflicts, ImportConflict{Line: line, Kind: kind, ID: id, Reason: reason})
+	}
+}
+
+// rows makes arguments of a row.
+func (t *importTx) rows(row int64, err error) ([]any, error) { return []any{row}, err }
+
+// known returns the row of something that must be there.
+func (t *importTx) known(argument, query string, args ...any) (int64, error) {
+	found, err := sqlite.Column[int64](t.tx, query, args...)
+	if err == nil && len(found) == 0 {
+		named := make([]string, len(args))
+		for i, a := range args {
+			named[i] = fmt.Sprint(a)
+		}
+		return 0, invalid(argument, "%s is %s, which is neither in the store nor in a line before", argument, show(strings.Join(named, "/")))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return found[0], nil
+}
+
+// person returns the row of a user who must be there.
+func (t *importTx) person(argument string, uid any) (int64, error) {
+	return t.known(argument, `SELECT id FROM user WHERE uid = ?`, uid)
+}
+
+// owner returns the row of a user and makes one who is new, as a first write does.
+func (t *importTx) owner(uid any) (int64, error) {
+	id := fmt.Sprint(uid)
+	if row, ok := t.users[id]; ok {
+		return row, nil
+	}
+	found, err := sqlite.Column[int64](t.tx, `SELECT id FROM user WHERE uid = ?`, id)
+	if err != nil {
+		return 0, err
+	}
+	if len(found) == 0 {
+		result, err := t.tx.Exec(`INSERT INTO user (uid, created_at) VALUES (?, ?)`, id, t.now)
+		if err != nil {
+			return 0, err
+		}
+		found = []int64{result.LastInsertID}
+	}
+	t.users[id] = found[0]
+	return found[0], nil
+}
+
+// collection returns the row of a collection and makes one that is new.
+func (t *importTx) collection(owner int64, name string) (int64, error) {
+	key := collectionName{owner, name}
+	if row, ok := t.collections[key]; ok {
+		return row, nil
+	}
+	row, _, found, err := ownCollection(t.tx, scope{user: owner}, name)
+	if err != nil {
+		return 0, err
+	}
+	if !found {
+		result, err := t.tx.Exec(`INSERT INTO collection (owner_id, name, description, created_at, updated_at) VALUES (?, ?, '', ?, ?)`, owner, name, t.now, t.now)
+		if err != nil {
+			return 0, err
+		}
+		row = result.LastInsertID
+		t.count(kindCollection, added)
+	}
+	t.collections[key] = row
+	return row, nil
+}
+
+// project returns the row of a project of an owner, by its id or else by its name, and makes one that is new; 0 when none is
+// named.
+func (t *importTx) project(owner int64, id, name string) (int64, error) {
+	if id == "" && name == "" {
+		return 0, nil
+	}
+	key := projectName{owner, id, name}
+	if row, ok := t.projects[key]; ok {
+		return row, nil
+	}
+	argument, condition, value := "project_id", `uid = ?`, id
+	if id == "" {
+		argument, condition, value = "project_name", `name = ?`, name
+	}
+	found, err := sqlite.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND `+condition, owner, value)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case len(found) > 1:
+		return 0, invalid(argument, "%s %s fits %d projects; give project_id", argument, show(value), len(found))
+	case len(found) == 0:
+		row, err := t.s.addProject(t.tx, scope{user: owner}, id, name)
+		if err != nil {
+			return 0, err
+		}
+		found = []int64{row}
+		t.count(kindProject, added)
+	}
+	t.projects[key] = found[0]
+	return found[0], nil
+}
+
+// knownProject returns the row of a project that must be there.
+func (t *importTx) knownProject(owner, id any) (int64, error) {
+	return t.known("project_id", `SELECT j.id FROM project j JOIN user u ON u.id = j.owner_id WHERE u.uid = ? AND j.uid = ?`, owner, id)
+}
+
+// recordItem is a line that stands for one row.
+type recordItem struct {
+	lineNumber
+	*record
+	values []any // as at rest; what is absent is absent
+}
+
+func parseRecord(r *record, line []byte, n int) (importItem, error) {
+	var given map[string]json.RawMessage
+	if err := decodeLine(line, &given); err != nil {
+		return nil, err
+	}
+	item := &recordItem{lineNumber: lineNumber(n), record: r, values: make([]any, len(r.fields))}
+	for i, f := range r.fields {
+		raw, ok := given[f.name]
+		if !ok || string(raw) == "null" {
+			if f.absent == required {
+				return nil, invalid(f.name, "%s is missing; a line of type %q needs it", f.name, r.kind)
+			}
+			item.values[i] = missingField
+			continue
+		}
+		var err error
+		if item.values[i], err = f.parse(raw); err != nil {
+			return nil, err
+		}
+	}
+	return item, nil
+}
+
+// missingField stands for what a line lacks.
+var missingField = any(absentField{})
+
+type absentField struct{}
+
+// parse reads a value and checks it.
+func (f recordField) parse(raw json.RawMessage) (any, error) {
+	var text string
+	switch f.form {
+	case jsonForm:
+		var err error
+		if text, err = compactJSON(string(raw)); err != nil {
+			return nil, invalid(f.name, "%s is not JSON: %v", f.name, err)
+		}
+	case countForm:
+		var n int64
+		if err := json.Unmarshal(raw, &n); err != nil {
+			return nil, invalid(f.name, "%s is %s; a whole number is expected", f.name, show(string(raw)))
+		}
+		return n, nil
+	default:
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return nil, invalid(f.name, "%s is %s; a string is expected", f.name, show(string(raw)))
+		}
+	}
+	if f.form == timeForm {
+		return parseTime(f.name, text)
+	}
+	if f.form == bytesForm {
+		data, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, invalid(f.name, "%s is not base64: %v", f.name, err)
+		}
+		text = string(data)
+	}
+	if f.check != nil {
+		if err := f.check(f.name, text); err != nil {
+			return nil, err
+		}
+	}
+	if f.form == bytesForm {
+		return []byte(text), nil
+	}
+	return text, nil
+}
+
+// apply writes the row.
+func (item *recordItem) apply(t *importTx) error {
+	values := slices.Clone(item.values)
+	for i, f := range item.fields {
+		if values[i] != missingField {
+			continue
+		}
+		if values[i] = f.absent; f.absent == present {
+			values[i] = t.now
+		}
+	}
+	existing, into := item.room()
+	found := false
+	err := t.tx.Each(func(row *sqlite.Rows) error {
+		found = true
+		return row.Scan(into...)
+	}, item.selection+` WHERE `+item.keyed, values[:item.key]...)
+	if err != nil {
+		return err
+	}
+	if item.kind == kindUser {
+		return item.applyUser(t, values, existing, found)
+	}
+	if !found {
+		return item.insertRow(t, values)
+	}
+	same, fixed := item.compare(values, existing)
+	switch {
+	case same:
+		t.count(item.kind, unchanged)
+	case item.kept || fixed || !t.replace:
+		t.conflict(item.line(), item.kind, item.name(), "the store has it in another state, which was kept")
+	default:
+		refs, err := item.refs(t, values)
+		if err != nil {
+			return err
+		}
+		if _, err := t.tx.Exec(item.update, append(values, refs...)...); err != nil {
+			return err
+		}
+		t.count(item.kind, replaced)
+	}
+	return nil
+}
+
+// compare reports whether a row is as the line says, and gives values what the line does not say. fixed: it differs in what never
+// changes.
+func (item *recordItem) compare(values, existing []any) (same, fixed bool) {
+	same = true
+	for i, f := range item.fields {
+		switch {
+		case item.values[i] == missingField:
+			if f.fixed && existing[i] != nil {
+				same, fixed = false, true
+			}
+			values[i] = existing[i]
+		case f.passing:
+		case f.form == jsonForm && sameButForSpace(values[i], existing[i]):
+		case !equalValues(values[i], existing[i]):
+			same, fixed = false, fixed || f.fixed
+		}
+	}
+	return same, fixed
+}
+
+// sameButForSpace reports whether a value of a line is the stored one but for white space.
+func sameButForSpace(line, stored any) bool {
+	text, ok := stored.(string)
+	if !ok {
+		return false
+	}
+	compact, err := compactJSON(text)
+	return err == nil && line == compact
+}
+
+func equalValues(a, b any) bool {
+	x, xBytes := a.([]byte)
+	y, yBytes := b.([]byte)
+	if xBytes || yBytes {
+		return xBytes && yBytes && bytes.Equal(x, y)
+	}
+	return a == b
+}
+
+func (item *recordItem) insertRow(t *importTx, values []any) error {
+	refs, err := item.refs(t, values)
+	if err != nil {
+		return err
+	}
+	result, err := t.tx.Exec(item.insert, append(values, refs...)...)
+	if err != nil {
+		return err
+	}
+	if result.RowsAffected == 0 {
+		t.conflict(item.line(), item.kind, item.name(), "something else in the store has what must be its own")
+		return nil
+	}
+	t.count(item.kind, added)
+	return nil
+}
+
+// name is what a report calls it.
+func (item *recordItem) name() string {
+	named := make([]string, item.key)
+	for i := range named {
+		named[i] = LocalUser
+		switch v := item.values[i].(type) {
+		case string:
+			named[i] = v
+		case []byte:
+			named[i] = fmt.Sprintf("%x", v)
+		}
+	}
+	return strings.Join(named, "/")
+}
+
+// The places of a user's fields.
+const (
+	userName = iota + 1
+	userEmail
+	userRole
+	userDisabled
+	userCreated
+	userUpdated
+	userPassword
+)
+
+// applyUser adds a user. Whoever is in the store without an account, because of what they stored, gets that of the line.
+// A name that somebody else has is left out: what belongs to the user comes in all the same, under the id.
+func (item *recordItem) applyUser(t *importTx, values, existing []any, found bool) error {
+	signsIn := func(v []any) bool {
+		return v[userName] != nil || v[userEmail] != nil || v[userRole] != string(RoleUser) || v[userPassword] != nil
+	}
+	switch {
+	case found && !signsIn(values): // nothing but an id, or what a deleted account leaves
+		t.count(item.kind, unchanged)
+		return nil
+	case found && (signsIn(existing) || existing[userDisabled] != nil):
+		if same, _ := item.compare(values, existing); same {
+			t.count(item.kind, unchanged)
+		} else {
+			t.conflict(item.line(), item.kind, item.name(), "the store has another account of this id, or had one, which was kept")
+		}
+		return nil
+	}
+	if name, ok := values[userName].(string); ok {
+		taken, err := t.taken(values[0].(string), name)
+		if err != nil {
+			return err
+		}
+		if taken {
+			t.conflict(item.line(), item.kind, item.name(), "another user has the name "+show(name)+" or goes by it; this one has no account here, only an id")
+			_, err := t.owner(values[0])
+			return err
+		}
+	}
+	if !found {
+		return item.insertRow(t, values)
+	}
+	refs, err := item.refs(t, values)
+	if err != nil {
+		return err
+	}
+	_, err = t.tx.Exec(`UPDATE user SET name = ?2, email = ?3, role = ?4, disabled_at = ?5, created_at = ?6, updated_at = ?7, password = ?8, name_key = ?9 WHERE uid = ?1`,
+		append(values, refs...)...)
+	if err == nil {
+		t.count(item.kind, added)
+	}
+	return err
+}
+
+// taken reports whether a name, or the id that goes with it, stands for somebody else. It is the rule of checkNameFree and
+// checkIDFree; all ids are folded only once for a transaction.
+func (t *importTx) taken(id, name string) (bool, error) {
+	key := foldName(name)
+	others, err := sqlite.Column[int64](t.tx, `SELECT 1 FROM user WHERE name_key IN (?, ?) AND uid <> ?`, key, foldName(id), id)
+	if err != nil || len(others) > 0 {
+		return true, err
+	}
+	if t.folded == nil {
+		t.folded = map[string]string{}
+		ids, err := sqlite.Column[string](t.tx, `SELECT uid FROM user`)
+		if err != nil {
+			return true, err
+		}
+		for _, other := range ids {
+			t.folded[foldName(other)] = other
+		}
+	}
+	other, found := t.folded[key]
+	t.folded[foldName(id)] = id
+	return found && other != id, nil
+}
