@@ -27,11 +27,21 @@
 //
 // # What is where
 //
-// A [Store] is opened with [Open] and is safe for concurrent use; several processes may have the same file open. Memories
-// lie in collections ([Store.AddCollection]) and belong, if wished, to projects. [Store.AddMemory], [Store.AddMemories],
-// [Store.GetMemory], [Store.UpdateMemory], [Store.DeleteMemory] and [Store.Memories] do what their names say;
-// [Store.Search] finds; [Store.Revisions] is the history of a memory; [Store.RelatedMemories] walks over links.
-// [Store.As] gives a view of the store for one user, limited if wished to some projects or to reading.
+// A [Store] is opened with [Open] and is safe for concurrent use; several processes may have the same file open.
+// [Store.As] gives a view of it for one user, limited if wished to some projects or to reading.
+//
+//   - Memories: [Store.AddMemory], [Store.AddMemories], [Store.GetMemory], [Store.UpdateMemory], [Store.DeleteMemory],
+//     [Store.Memories]; [Store.Revisions] is the history of one, [Store.RelatedMemories] walks over links. They lie in
+//     collections ([Store.AddCollection]). [Store.Search] finds them.
+//   - Projects, which can be shared: [Store.AddProject], [Store.AddMember], [Store.MainMemory], [Store.ModuleState].
+//   - What an agent begins with: [Store.GetContext], [Store.SetIdentityMemory].
+//   - Rules and the to-do document of a project: [Store.SetRule], [Store.SetTodo], [Store.UpdateTodoSection],
+//     [Store.CompleteTask], [ParseTodo].
+//   - Files: [Store.AddFile], [Store.OpenFile], [Store.Files].
+//   - People: [Store.AddUser], [Store.CheckPassword], [Store.AddToken], [Store.CheckToken], [Store.Preferences].
+//   - The state of an OAuth 2.1 server: [Store.RegisterClient], [Store.Authorize], [Store.ExchangeCode],
+//     [Store.RefreshTokens], [Store.CheckAccessToken].
+//   - Upkeep: [Store.Backup], [Restore], [Store.Check], [Store.Export], [Store.Import], [Store.Reindex], [Store.Purge].
 //
 // # Promises
 //
