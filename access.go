@@ -11,7 +11,8 @@ import (
 // Access says for whom a view of the store works, and how far it reaches. The zero value is the local user with
 // everything of theirs: what an embedding program that knows no users wants.
 type Access struct {
-	// User is the id of the user: whose collections they are, and who owns what is stored. Empty means the local user.
+	// User is the id of the user: whose collections they are, and who owns what is stored. Empty means the local user. An id
+	// that nobody has becomes that of a new user with the first write, unless it is the name of another (ErrConflict).
 	User string
 
 	// Projects limits the view to these projects: ids, or OWNER/ID (the owner's user id or account name) for a project
@@ -93,7 +94,11 @@ func (s *Store) userRow(tx *sqlite.Tx) (int64, error) {
 	return rows[0], nil
 }
 
+// addUser makes the row of a view's user, whose id must not look like somebody else's name.
 func (s *Store) addUser(tx *sqlite.Tx) (int64, error) {
+	if err := checkIDFree(tx, "user", s.access.User); err != nil {
+		return 0, err
+	}
 	result, err := tx.Exec(`INSERT INTO user (uid, created_at) VALUES (?, ?)`, s.access.User, s.now())
 	return result.LastInsertID, err
 }

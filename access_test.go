@@ -431,6 +431,7 @@ func TestEveryMethodKeepsToItsView(t *testing.T) {
 	built := buildNeighbourhood(t)
 	for method, perform := range visits {
 		t.Run(method, func(t *testing.T) {
+			t.Parallel()
 			for _, memory := range []int64{0, -1} {
 				if memory < 0 && method != "Search" {
 					continue // the index makes no difference to the others

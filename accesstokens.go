@@ -138,8 +138,8 @@ func (s *shared) checkClaims(claims accessClaims, c AccessTokenCheck) error {
 	err := jwt.NewValidator(jwt.WithTimeFunc(s.clock), jwt.WithLeeway(clockLeeway), jwt.WithExpirationRequired(), jwt.WithIssuedAt(),
 		jwt.WithIssuer(c.Issuer), jwt.WithAudience(audience...)).Validate(claims)
 	switch {
-	case err == nil && claims.IssuedAt != nil && claims.Subject == claims.UserID:
-		return nil
+	case err == nil && claims.IssuedAt != nil && claims.Subject == claims.UserID && claims.ExpiresAt.Sub(claims.IssuedAt.Time) <= accessLifetime:
+		return nil // whoever stole a key that was replaced since can date a token back, and not make it last
 	case errors.Is(err, jwt.ErrTokenExpired):
 		return badAccessToken("it has expired")
 	case errors.Is(err, jwt.ErrTokenInvalidAudience):
@@ -166,7 +166,7 @@ func principalOf(tx *sqlite.Tx, claims accessClaims, key string) (Principal, err
 		return Principal{}, err
 	}
 	words := strings.Fields(claims.Scope)
-	scopes := slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(words, string(s)) })
+	scopes := slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(words, string(s)) || !g.carries(s) })
 	return Principal{User: users[0].User, Scopes: scopes, Access: accessOf(g.user, scopes, g.Projects), ClientID: g.ClientID, GrantID: g.ID}, nil
 }
 

@@ -22,7 +22,7 @@ type NewMemory struct {
 	// The known keys; empty means not set. The same keys inside Metadata count where the field is empty.
 	EventType      string // 1 to 64 characters
 	State          string // 1 to 64 characters
-	ProjectID      string // the project it belongs to; an unknown one is made
+	ProjectID      string // the project it belongs to; an unknown one is made, unless it is the name of another (ErrConflict)
 	ProjectName    string // the same by name
 	Importance     Importance
 	Classification Classification

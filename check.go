@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -43,7 +44,7 @@ type Finding struct {
 }
 
 // Check looks at everything in the store, as it is at one moment: whether SQLite finds the file sound, references lead
-// somewhere, contents and metadata can be read, passages, vectors and full text are those of the contents, counts are right, and
+// somewhere, values are such as the store takes, passages, vectors and full text are those of the contents, counts are right, and
 // files have the bytes that were stored. What is wrong is in the report and no error; an error means that the check could not
 // be finished. A store opened with ReadOnly is checked without a change of its file.
 //
@@ -128,40 +129,53 @@ type inspection struct {
 
 // inspectAll looks at everything and notes what is wrong and how it can be mended.
 func (s *Store) inspectAll(ctx context.Context, progress Progress) (*inspection, error) {
-	in := &inspection{
+	in := newInspection(s, progress)
+	return in, s.db.Scratch(ctx, in.look)
+}
+
+func newInspection(s *Store, progress Progress) *inspection {
+	return &inspection{
 		s: s, progress: progress, report: CheckReport{Findings: []Finding{}, Checked: map[string]int{}},
 		found: map[string]bool{}, terms: map[int64]uint64{},
 	}
-	err := s.db.Scratch(ctx, func(tx *sqlite.Tx) error {
-		in.tx = tx
-		for _, step := range []struct {
-			table string
-			look  func() error
-		}{
-			{"file", in.checkFile},
-			{"references", in.checkReferences},
-			{"profile", in.readProfiles},
-			{"partition", in.checkPartitions},
-			{"memory", in.checkMemories},
-			{"passage_text", in.checkFullText},
-			{"memory_revision", in.checkRevisions},
-			{"file", in.checkFiles},
-		} {
-			err := step.look()
-			if aboutContent(err) {
-				// What lies behind the damage cannot be read; the rest can.
-				text := step.table == "passage_text"
-				in.find(Finding{Table: step.table, Problem: "cannot be read to the end: " + err.Error(), Repairable: text})
-				in.repairs.fullText = in.repairs.fullText || text
-				err = nil
-			}
-			if err != nil {
-				return err
-			}
+}
+
+// look goes through everything in one transaction.
+func (in *inspection) look(tx *sqlite.Tx) error {
+	in.tx = tx
+	type step struct {
+		table string
+		look  func() error
+	}
+	steps := []step{
+		{"file", in.checkFile},
+		{"references", in.checkReferences},
+		{"profile", in.readProfiles},
+		{"user", in.checkFoldedNames},
+	}
+	for _, r := range records() {
+		steps = append(steps, step{r.table, func() error { return in.checkRecords(r) }})
+	}
+	for _, step := range append(steps, []step{
+		{"partition", in.checkPartitions},
+		{"memory", in.checkMemories},
+		{"passage_text", in.checkFullText},
+		{"memory_revision", in.checkRevisions},
+		{"file", in.checkFiles},
+	}...) {
+		err := step.look()
+		if aboutContent(err) {
+			// What lies behind the damage cannot be read; the rest can.
+			text := step.table == "passage_text"
+			in.find(Finding{Table: step.table, Problem: "cannot be read to the end: " + err.Error(), Repairable: text})
+			in.repairs.fullText = in.repairs.fullText || text
+			err = nil
 		}
-		return nil
-	})
-	return in, err
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // aboutContent reports whether an error says that what is in the file is damaged: SQLite and full text have many words for
@@ -253,6 +267,7 @@ func (in *inspection) checkReferences() error {
 		case b.onDelete == "SET NULL":
 			f.Repairable = true
 			in.repairs.unlink = append(in.repairs.unlink, b.orphans)
+		case b.table == "memory_revision" && b.parent == "partition": // who may see the state is not known; it is somebody's all the same
 		case b.onDelete == "CASCADE" && !slices.Contains(kept, b.table):
 			f.Repairable = true
 			in.repairs.orphans = append(in.repairs.orphans, b.orphans)
@@ -271,6 +286,9 @@ func (in *inspection) readProfiles() error {
 		var p profile
 		err := row.Scan(&id, &p.key, &p.model, &p.dimensions)
 		in.profiles[id] = p
+		if p.model == OwnVectors && p.key != ownProfile(p.dimensions).key || !utf8.ValidString(p.key) || !utf8.ValidString(p.model) {
+			in.find(Finding{Table: "profile", Problem: fmt.Sprintf("profile %d has the key %s, which is not that of vectors of %d dimensions of the model %s", id, show(p.key), p.dimensions, show(p.model))})
+		}
 		return err
 	}, `SELECT id, key, model, dimensions FROM profile`)
 	if err != nil {
@@ -307,7 +325,7 @@ func (in *inspection) checkPartitions() error {
 		if passages != countedPassages {
 			wrong("counts %d passages and has %d", passages, countedPassages)
 		}
-		if next < following {
+		if next < following || next > 1<<passageBits {
 			wrong("would number its next passage %d, and has passages up to %d", next, following-1)
 		}
 		return nil
@@ -322,24 +340,27 @@ func (in *inspection) checkRevisions() error {
 	return in.tx.Each(func(row *sqlite.Rows) error {
 		var memory, content, attributes string
 		var number, current int
-		if err := row.Scan(&memory, &number, &current, &content, &attributes); err != nil {
+		var created int64
+		if err := row.Scan(&memory, &number, &current, &content, &attributes, &created); err != nil {
 			return err
 		}
 		in.report.Checked["memory_revision"]++
 		wrong := func(problem string) {
 			in.find(Finding{Table: "memory_revision", ID: memory, Problem: fmt.Sprintf("revision %d %s", number, problem)})
 		}
-		if checkUTF8("content", content) != nil {
-			wrong("has content that is not valid UTF-8")
+		for _, err := range []error{checkContent(content), checkTime("created_at", created)} {
+			if err != nil {
+				wrong("cannot be: " + err.Error())
+			}
 		}
 		if object, err := decodeObject([]byte(attributes)); err != nil || object == nil {
 			wrong("has metadata that is no JSON object")
-		} else if _, err := attributesOf(object); err != nil {
+		} else if err := checkShown(object); err != nil {
 			wrong("has metadata that cannot be: " + err.Error())
 		}
 		if number < 1 || number >= current {
 			wrong(fmt.Sprintf("is not from before the present one, %d", current))
 		}
 		return nil
-	}, `SELECT m.uid, r.revision, m.revision, r.content, r.attributes FROM memory_revision r JOIN memory m ON m.id = r.memory_id ORDER BY r.memory_id, r.revision`)
+	}, `SELECT m.uid, r.revision, m.revision, r.content, r.attributes, r.created_at FROM memory_revision r JOIN memory m ON m.id = r.memory_id ORDER BY r.memory_id, r.revision`)
 }

@@ -298,6 +298,7 @@ func TestRepairDropsRowsThatBelongToNothing(t *testing.T) {
 		{`UPDATE file SET memory_id = 77`, "file", true},
 		{`UPDATE passage SET profile_id = 77 WHERE profile_id = 1`, "passage", true},
 		{`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (77, 1, 'reader', 0)`, "project_member", true},
+		{`UPDATE memory_revision SET partition_id = 77`, "memory_revision", false},
 		{`UPDATE memory SET partition_id = 77 WHERE content LIKE 'ä%'`, "memory", false},
 		{`UPDATE partition SET collection_id = 77 WHERE id = 1`, "partition", false},
 		{`UPDATE file SET owner_id = 77`, "file", false},

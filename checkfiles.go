@@ -8,23 +8,25 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// checkedFile is a file and what its row says of its bytes.
-type checkedFile struct {
-	row    int64
-	id     string
-	size   int64
-	sha256 []byte
-}
-
 // checkFiles reads all bytes of all files and compares them with their hashes.
 func (in *inspection) checkFiles() error {
-	var files []checkedFile
+	var files []exportFile
 	err := in.tx.Each(func(row *sqlite.Rows) error {
-		var f checkedFile
-		err := row.Scan(&f.row, &f.id, &f.size, &f.sha256)
-		files = append(files, f)
+		var f exportFile
+		var tags string
+		err := row.Scan(&f.row, &f.id, &f.filename, &f.mimeType, &f.size, &f.sha256, &f.description, &f.category, &f.created, &f.updated, &tags)
+		for _, wrong := range []error{
+			checkName("id", f.id), f.check(), checkTime("created_at", f.created), checkTime("updated_at", f.updated), checkStoredTags(tags),
+		} {
+			if wrong != nil && err == nil {
+				in.find(Finding{Table: "file", ID: f.id, Problem: wrong.Error()})
+			}
+		}
+		files = append(files, exportFile{row: f.row, id: f.id, size: f.size, sha256: f.sha256})
 		return err
-	}, `SELECT id, uid, size, sha256 FROM file WHERE state = 'stored' ORDER BY id`)
+	}, `SELECT id, uid, filename, mime_type, size, sha256, description, category, created_at, updated_at,
+			ifnull((SELECT group_concat(tag || char(10), '' ORDER BY position) FROM file_tag WHERE file_id = file.id), '')
+		FROM file WHERE state = 'stored' ORDER BY id`)
 	if err != nil {
 		return err
 	}
@@ -46,7 +48,7 @@ func (in *inspection) checkFiles() error {
 	return nil
 }
 
-func (in *inspection) checkChunks(f checkedFile) error {
+func (in *inspection) checkChunks(f exportFile) error {
 	wrong := func(table, format string, args ...any) {
 		in.find(Finding{Table: table, ID: f.id, Problem: fmt.Sprintf(format, args...)})
 	}

@@ -18,10 +18,10 @@ type checkedMemory struct {
 	ownProfile     int64 // of the collection's own vectors, 0 for none
 	id, content    string
 	metadata, tags string
-	importance     Importance
-	classification Classification
-	ruleType       RuleType
-	revision       int
+	attributes     attributes
+	revision       int64
+	created        int64
+	updated        int64
 	passages       []checkedPassage
 }
 
@@ -61,12 +61,14 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 	place := map[int64]int{}
 	err := in.tx.Each(func(row *sqlite.Rows) error {
 		var m checkedMemory
-		err := row.Scan(&m.row, &m.partition, &m.ownProfile, &m.id, &m.content, &m.metadata, &m.importance, &m.classification, &m.ruleType, &m.revision, &m.tags)
+		a := &m.attributes
+		err := row.Scan(&m.row, &m.partition, &m.ownProfile, &m.id, &m.content, &m.metadata, &a.eventType, &a.state, &a.importance, &a.classification,
+			&a.ruleType, &m.revision, &m.created, &m.updated, &m.tags)
 		place[m.row] = len(memories)
 		memories = append(memories, m)
 		return err
-	}, `SELECT m.id, m.partition_id, ifnull(c.own_profile, 0), m.uid, m.content, m.metadata, ifnull(m.importance, ''), ifnull(m.classification, ''),
-			ifnull(m.rule_type, ''), m.revision, ifnull((SELECT group_concat(tag, char(10) ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
+	}, `SELECT m.id, m.partition_id, ifnull(c.own_profile, 0), m.uid, m.content, m.metadata, ifnull(m.event_type, ''), ifnull(m.state, ''),
+			ifnull(m.importance, ''), ifnull(m.classification, ''), ifnull(m.rule_type, ''), m.revision, m.created_at, m.updated_at, ifnull((SELECT group_concat(tag || char(10), '' ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
 		FROM memory m LEFT JOIN partition p ON p.id = m.partition_id LEFT JOIN collection c ON c.id = p.collection_id
 		WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id`, list)
 	if err != nil {
@@ -90,29 +92,15 @@ func (in *inspection) checkMemory(m *checkedMemory) {
 	wrong := func(format string, args ...any) {
 		in.find(Finding{Table: "memory", ID: m.id, Problem: fmt.Sprintf(format, args...)})
 	}
-	if m.content == "" {
-		wrong("has no content")
-	}
-	if !utf8.ValidString(m.content) {
-		wrong("has content that is not valid UTF-8")
-	}
-	if object, err := decodeObject([]byte(m.metadata)); err != nil || object == nil {
-		wrong("has metadata that is no JSON object")
-	}
 	for _, err := range []error{
-		checkEnum("importance", m.importance, importances),
-		checkEnum("classification", m.classification, classifications),
-		checkEnum("rule_type", m.ruleType, ruleTypes),
+		checkName("id", m.id), checkContent(m.content), m.checkAttributes(), checkTime("created_at", m.created), checkTime("updated_at", m.updated),
 	} {
 		if err != nil {
 			wrong("%v", err)
 		}
 	}
-	if m.revision < 1 {
+	if m.revision < 1 || m.revision > maxRevision {
 		wrong("has the revision %d", m.revision)
-	}
-	if !utf8.ValidString(m.tags) {
-		wrong("has a tag that is not valid UTF-8")
 	}
 	if problem := in.wrongPassages(m); problem != "" {
 		in.find(Finding{Table: "passage", ID: m.id, Problem: problem, Repairable: true})

@@ -204,8 +204,13 @@ func (r ClientRegistration) copied() (ClientRegistration, error) {
 		return r, oauthError(KindTooLarge, OAuthInvalidClientMetadata, "", "the metadata of the client is %d bytes as JSON; at most %d are allowed", len(encoded), maxClientMetadata)
 	}
 	var copied ClientRegistration
-	err = json.Unmarshal(encoded, &copied)
-	return copied, err
+	if err := json.Unmarshal(encoded, &copied); err != nil {
+		return r, err
+	}
+	if depth(copied.Extra) > maxDepth {
+		return r, oauthError(KindTooLarge, OAuthInvalidClientMetadata, "", "the metadata of the client is nested more than %d deep", maxDepth)
+	}
+	return copied, nil
 }
 
 func checkRedirectURIs(uris []string) ([]string, error) {
@@ -231,6 +236,9 @@ func checkClientName(name string) error {
 	}
 	if err := checkLine("client_name", name, maxClientName); err != nil {
 		return asOAuth(err, OAuthInvalidClientMetadata)
+	}
+	if !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsSpace(r) && !unseen(r) }) {
+		return invalidMetadata("client_name", "client_name is %s, in which nothing can be seen; people must be shown a name, or none is given", show(name))
 	}
 	for _, r := range name {
 		if unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r == utf8.RuneError {

@@ -51,11 +51,12 @@ type Context struct {
 	Identity *ContextMemory
 
 	// IdentitySuggestion is the call that would store the detected identity. Nil unless one was given, none is stored, and
-	// this view may write.
+	// this view may write and is not limited to projects.
 	IdentitySuggestion *ToolCall
 
 	// ConversationID is the id of the active memory of event type conversation or case that fits the query best, or, without a
-	// query, of the newest one: in the project if one is given, and only one that the caller may update. Empty if there is none.
+	// query, of the newest one: in the project if one is given, else in the caller's own collections, and only one that the
+	// caller may update. Empty if there is none.
 	ConversationID string
 
 	Related []ContextMemory // previews of related memories: the project's first, then others; each once

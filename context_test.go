@@ -3,6 +3,7 @@ package souvenir
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -106,6 +107,53 @@ func TestShortenedMemoriesFitAndKeepTheirID(t *testing.T) {
 }
 
 // What may not be left out may be more than a budget; then the answer says how much it is.
+// hostileText is a text of about so many bytes, many of which JSON shows as more.
+func hostileText(r *rand.Rand, size int) string {
+	pieces := []string{"<", "\x00", "\"", "\\", "é", "日本", "👩‍👩‍👧", "e\u0301", "\u2028", "word ", " ", "\n", "\u202e", "a"}
+	text := []byte("x")
+	for len(text) < size {
+		text = append(text, strings.Repeat(pieces[r.IntN(len(pieces))], 1+r.IntN(20))...)
+	}
+	return string(text)
+}
+
+func TestBudgetsBoundContextsOfAnyMemories(t *testing.T) {
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		s := openWords(t, ":memory:", Options{})
+		var all []NewMemory
+		for range 3 + r.IntN(15) {
+			m := NewMemory{Content: hostileText(r, 1<<r.IntN(16)), ProjectID: []string{"", "p"}[r.IntN(2)]}
+			switch r.IntN(4) {
+			case 0:
+				m.EventType, m.RuleType = EventProjectRule, ruleTypes[r.IntN(2)]
+			case 1:
+				m.Classification = ClassDo
+			case 2:
+				m.EventType = []string{EventIdentity, EventCase}[r.IntN(2)]
+			}
+			if r.IntN(3) == 0 {
+				m.Metadata = map[string]any{hostileText(r, 10): hostileText(r, 1<<r.IntN(12))}
+			}
+			all = append(all, m)
+		}
+		if _, err := s.AddMemories(t.Context(), all, nil); err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			q := ContextQuery{TokenBudget: MinTokenBudget + r.IntN(1<<(4+r.IntN(11))), Query: []string{"", "word"}[r.IntN(2)], ProjectID: []string{"", "p"}[r.IntN(2)],
+				DetectedIdentity: map[string]any{"name": hostileText(r, 1<<r.IntN(11))}}
+			c, err := s.GetContext(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if encoded := jsonSize(c); encoded > bytesPerToken*q.TokenBudget || (encoded+bytesPerToken-1)/bytesPerToken != c.Tokens {
+				t.Errorf("seed %d: a context of %d bytes and %d tokens, with a budget of %d; warnings %q", seed, encoded, c.Tokens, q.TokenBudget, c.Warnings)
+			}
+		}
+	}
+}
+
 func TestBudgetsThatCannotBeKeptAreAWarning(t *testing.T) {
 	c := Context{Identity: &ContextMemory{Memory: Memory{ID: "i", Content: strings.Repeat("x", 5000)}}, Warnings: []string{strings.Repeat("w", 4000)}}
 	c.fit(500)

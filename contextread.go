@@ -131,7 +131,8 @@ func (r *contextReader) gather() (c Context, err error) {
 	if err := r.direct(&c); err != nil {
 		return c, err
 	}
-	if c.Identity == nil && len(r.query.DetectedIdentity) > 0 && !r.access.ReadOnly && !r.db.ReadOnly() {
+	// A limited view does not know whether an identity lies outside its projects, and one stored in them would take its place.
+	if c.Identity == nil && len(r.query.DetectedIdentity) > 0 && !r.sc.limited && !r.access.ReadOnly && !r.db.ReadOnly() {
 		c.IdentitySuggestion = suggestIdentity(r.query.DetectedIdentity)
 	}
 	if c.ConversationID, err = r.conversation(); err != nil {
@@ -263,7 +264,12 @@ func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int
 
 // conversation returns the id of the conversation or case to go on with, "" for none.
 func (r *contextReader) conversation() (string, error) {
-	sel := selectPlaces(r.places, func(p visiblePlace) bool { return p.writable && (!r.named() || r.inProject(p)) })
+	sel := selectPlaces(r.places, func(p visiblePlace) bool {
+		if r.named() {
+			return p.writable && r.inProject(p)
+		}
+		return p.own // in one of somebody else's, what is said here would be told to people whom nobody named
+	})
 	row, err := newestActive(r.tx, sel, EventConversation, EventCase)
 	if err != nil || row == 0 {
 		return "", err

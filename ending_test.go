@@ -140,16 +140,6 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 				}
 			}
 		}, context.DeadlineExceeded},
-		{"everything, before it begins", func(t *testing.T) error {
-			ctx, cancel := context.WithCancel(context.Background())
-			cancel()
-			for method, call := range callsOf(s, id) {
-				if err := call(ctx); !errors.Is(err, context.Canceled) {
-					t.Errorf("%s gives %v", method, err)
-				}
-			}
-			return ctx.Err()
-		}, context.Canceled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			began := time.Now()
@@ -166,53 +156,6 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 	}
 	mustAdd(t, s, NewMemory{Content: "after all of it"})
 	checkConsistency(t, s)
-}
-
-// callsOf are calls of every method that works on the file, with arguments that are right.
-func callsOf(s *Store, id string) map[string]func(context.Context) error {
-	return map[string]func(context.Context) error{
-		"AddCollection": func(ctx context.Context) error { _, err := s.AddCollection(ctx, NewCollection{Name: "c"}); return err },
-		"AddMemories": func(ctx context.Context) error {
-			_, err := s.AddMemories(ctx, []NewMemory{{Content: "x"}}, nil)
-			return err
-		},
-		"AddMemory": func(ctx context.Context) error {
-			_, err := s.AddMemory(ctx, NewMemory{Content: "x", Similar: 2})
-			return err
-		},
-		"Collections":     func(ctx context.Context) error { _, err := s.Collections(ctx); return err },
-		"DeleteMemory":    func(ctx context.Context) error { return s.DeleteMemory(ctx, id) },
-		"EmbeddingStatus": func(ctx context.Context) error { _, err := s.EmbeddingStatus(ctx); return err },
-		"GetCollection":   func(ctx context.Context) error { _, err := s.GetCollection(ctx, DefaultCollection); return err },
-		"GetMemory":       func(ctx context.Context) error { _, err := s.GetMemory(ctx, id); return err },
-		"RelatedMemories": func(ctx context.Context) error { _, err := s.RelatedMemories(ctx, id, 1); return err },
-		"Revisions":       func(ctx context.Context) error { _, err := s.Revisions(ctx, id); return err },
-		"RestoreRevision": func(ctx context.Context) error { _, err := s.RestoreRevision(ctx, id, 1); return err },
-		"Search":          func(ctx context.Context) error { _, err := s.Search(ctx, Query{Text: "apple"}); return err },
-		"Search by time":  func(ctx context.Context) error { _, err := s.Search(ctx, Query{}); return err },
-		"Tags":            func(ctx context.Context) error { _, err := s.Tags(ctx); return err },
-		"UpdateMemory": func(ctx context.Context) error {
-			_, err := s.UpdateMemory(ctx, id, UpdateMemory{Metadata: map[string]any{"k": "v"}})
-			return err
-		},
-		"UpdateCollection": func(ctx context.Context) error {
-			_, err := s.UpdateCollection(ctx, DefaultCollection, UpdateCollection{Description: content("d")})
-			return err
-		},
-		"DeleteCollection": func(ctx context.Context) error {
-			return s.DeleteCollection(ctx, DeleteCollection{Name: DefaultCollection, WithMemories: true})
-		},
-		"WaitEmbedded": func(ctx context.Context) error { return s.WaitEmbedded(ctx) },
-		"Projects":     func(ctx context.Context) error { _, err := s.Projects(ctx); return err },
-		"Owners":       func(ctx context.Context) error { _, err := s.Owners(ctx); return err },
-		"AddProject":   func(ctx context.Context) error { _, err := s.AddProject(ctx, NewProject{ID: "new"}); return err },
-		"Memories": func(ctx context.Context) error {
-			for _, err := range s.Memories(ctx, List{}) {
-				return err
-			}
-			return nil
-		},
-	}
 }
 
 func TestCloseWhileOthersWork(t *testing.T) {
@@ -268,11 +211,6 @@ func TestCloseWhileOthersWork(t *testing.T) {
 		}
 		closers.Wait()
 		group.Wait()
-		for method, call := range callsOf(s.As(Access{User: "somebody"}), "id") {
-			if err := call(context.Background()); !errors.Is(err, ErrClosed) {
-				t.Errorf("%s of a closed store gives %v", method, err)
-			}
-		}
 		if path == ":memory:" {
 			continue
 		}

@@ -50,6 +50,9 @@ func (s *Store) Export(ctx context.Context, w io.Writer, options *ExportOptions)
 	if err := s.checkOperator("Export"); err != nil {
 		return ExportSummary{}, err
 	}
+	if w == nil {
+		return ExportSummary{}, invalid("w", "w is nil; give a writer")
+	}
 	var o ExportOptions
 	if options != nil {
 		o = *options
@@ -201,6 +204,9 @@ func (e *exporter) place(partition int64) (exportPlace, error) {
 		JOIN collection c ON c.id = p.collection_id JOIN user u ON u.id = c.owner_id
 		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN user o ON o.id = j.owner_id WHERE p.id = ?`, partition).
 		Scan(&p.owner, &p.collection, &p.projectOwner, &p.project)
+	if errors.Is(err, sqlite.ErrNoRows) {
+		return p, damaged(err, "a memory, or a former state of one, lies in partition %d, which does not exist", partition)
+	}
 	e.places[partition] = p
 	return p, err
 }

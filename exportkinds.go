@@ -62,9 +62,10 @@ type recordField struct {
 // its own.
 type record struct {
 	kind       string
-	credential bool // whole lines are credentials
-	kept       bool // an import never replaces one: it is about who may sign in
-	key        int  // the first fields tell one from the other
+	table      string // whose rows it stands for
+	credential bool   // whole lines are credentials
+	kept       bool   // an import never replaces one: it is about who may sign in
+	key        int    // the first fields tell one from the other
 	fields     []recordField
 
 	// selection gives the fields in their order; keyed limits it to one row by the key, ordered puts all in order.
@@ -143,7 +144,7 @@ func checkSlashless(argument, value string) error {
 func personRecords() []record {
 	return []record{
 		{
-			kind: kindUser, kept: true, key: 1,
+			kind: kindUser, table: "user", kept: true, key: 1,
 			fields: []recordField{
 				{name: "id", absent: required, check: checkName},
 				{name: "name", check: checkKeptName},
@@ -166,7 +167,7 @@ func personRecords() []record {
 			},
 		},
 		{
-			kind: kindIdentity, credential: true, kept: true, key: 2,
+			kind: kindIdentity, table: "external_identity", credential: true, kept: true, key: 2,
 			fields: []recordField{
 				{name: "issuer", absent: required, check: func(a, v string) error { return orNil(checkLine(a, v, maxIssuer)) }},
 				{name: "subject", absent: required, check: func(a, v string) error { return orNil(checkLine(a, v, maxSubject)) }},
@@ -180,7 +181,7 @@ func personRecords() []record {
 			refs:   func(t *importTx, v []any) ([]any, error) { return t.rows(t.person("user", v[2])) },
 		},
 		{
-			kind: kindPreference, key: 1,
+			kind: kindPreference, table: "preference", key: 1,
 			fields: []recordField{
 				{name: "user", absent: required, check: checkName},
 				{name: "value", form: jsonForm, absent: required, check: checkObject},
@@ -199,7 +200,7 @@ func personRecords() []record {
 func placeRecords() []record {
 	return []record{
 		{
-			kind: kindCollection, key: 2,
+			kind: kindCollection, table: "collection", key: 2,
 			fields: []recordField{
 				{name: "owner", absent: LocalUser, check: checkName},
 				{name: "collection_name", absent: required, check: checkName},
@@ -230,7 +231,7 @@ func placeRecords() []record {
 			},
 		},
 		{
-			kind: kindProject, key: 2,
+			kind: kindProject, table: "project", key: 2,
 			fields: []recordField{
 				{name: "owner", absent: LocalUser, check: checkName},
 				{name: "project_id", absent: required, check: checkSlashless},
@@ -245,7 +246,7 @@ func placeRecords() []record {
 			refs:   func(t *importTx, v []any) ([]any, error) { return t.rows(t.owner(v[0])) },
 		},
 		{
-			kind: kindMember, key: 3,
+			kind: kindMember, table: "project_member", key: 3,
 			fields: []recordField{
 				{name: "project_owner", absent: LocalUser, check: checkName},
 				{name: "project_id", absent: required, check: checkName},
@@ -274,7 +275,7 @@ func placeRecords() []record {
 func tokenRecords() []record {
 	return []record{
 		{
-			kind: kindToken, credential: true, kept: true, key: 1,
+			kind: kindToken, table: "token", credential: true, kept: true, key: 1,
 			fields: []recordField{
 				{name: "id", absent: required, check: checkName},
 				{name: "user", absent: required, check: checkName},
@@ -302,7 +303,7 @@ func tokenRecords() []record {
 func oauthRecords() []record {
 	return []record{
 		{
-			kind: kindClient, credential: true, kept: true, key: 1,
+			kind: kindClient, table: "oauth_client", credential: true, kept: true, key: 1,
 			fields: []recordField{
 				{name: "client_id", absent: required, check: checkText},
 				{name: "kind", absent: required, check: selected("admin", "registered", "document")},
@@ -331,7 +332,7 @@ func oauthRecords() []record {
 			},
 		},
 		{
-			kind: kindGrant, credential: true, kept: true, key: 1,
+			kind: kindGrant, table: "oauth_grant", credential: true, kept: true, key: 1,
 			fields: []recordField{
 				{name: "id", absent: required, check: checkName},
 				{name: "client_id", absent: required, check: checkText},
@@ -364,7 +365,7 @@ func oauthRecords() []record {
 func secretRecords() []record {
 	return []record{
 		{
-			kind: kindRefreshToken, credential: true, kept: true, key: 1,
+			kind: kindRefreshToken, table: "oauth_token", credential: true, kept: true, key: 1,
 			fields: []recordField{
 				{name: "hash", form: bytesForm, absent: required, check: checkHash},
 				{name: "grant", absent: required, check: checkName},
@@ -380,7 +381,7 @@ func secretRecords() []record {
 			},
 		},
 		{
-			kind: kindSigningKey, credential: true, kept: true, key: 1,
+			kind: kindSigningKey, table: "signing_key", credential: true, kept: true, key: 1,
 			fields: []recordField{
 				{name: "kid", absent: required, check: checkText},
 				{name: "algorithm", absent: required, check: checkText},

@@ -44,11 +44,13 @@ type exportEnd struct {
 // lineWriter puts one line together. It is several times as quick as encoding/json, which would take most of the time of
 // an export.
 type lineWriter struct {
-	buf []byte
-	err error // the first value that JSON cannot hold
+	buf  []byte
+	kind string
+	err  error // the first value that JSON cannot hold
 }
 
 func (l *lineWriter) begin(kind string) {
+	l.kind = kind
 	l.buf = append(l.buf[:0], `{"type":"`...)
 	l.buf = append(l.buf, kind...)
 	l.buf = append(l.buf, '"')
@@ -219,7 +221,7 @@ func (l *lineWriter) string(name, s string) {
 
 func (l *lineWriter) fail(name string, err error) {
 	if l.err == nil {
-		l.err = damaged(err, "a value of %s", name)
+		l.err = damaged(err, "%s of a line of type %q (Check says of which)", name, l.kind)
 	}
 }
 
@@ -238,7 +240,9 @@ type lineReader struct {
 	bytes int64
 }
 
-func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 64<<10)} }
+func newLineReader(r io.Reader) *lineReader {
+	return &lineReader{r: bufio.NewReaderSize(untrusted{r}, 64<<10)}
+}
 
 // next returns the next line without its end, valid until the next call; io.EOF after the last.
 func (l *lineReader) next() ([]byte, error) {
@@ -337,5 +341,13 @@ func parseTime(name, value string) (int64, error) {
 	if err != nil {
 		return 0, invalid(name, "%s is %s; a time like 2026-11-21T08:00:00.000000Z (RFC 3339) is expected", name, show(value))
 	}
-	return t.UnixMicro(), nil
+	return t.UnixMicro(), checkTime(name, t.UnixMicro())
+}
+
+// checkTime refuses a time that RFC 3339 cannot write, so that JSON cannot show it.
+func checkTime(name string, micros int64) error {
+	if year := toTime(micros).Year(); year < 0 || year > 9999 {
+		return invalid(name, "%s is in the year %d (UTC); times of the years 0 to 9999 are allowed", name, year)
+	}
+	return nil
 }

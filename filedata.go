@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"hash"
 	"io"
 	"math"
@@ -72,7 +73,7 @@ func (s *Store) AddFile(ctx context.Context, f NewFile, content io.Reader) (File
 		size = min(size, f.Size+1) // one more, to meet the end
 	}
 	for buffer := make([]byte, size); ; {
-		n, err := readFull(ctx, content, buffer)
+		n, err := readFull(ctx, untrusted{content}, buffer)
 		last := errors.Is(err, io.EOF)
 		if err != nil && !last {
 			return File{}, u.unreadable(int64(n), err)
@@ -174,8 +175,23 @@ func (u *upload) place(tx *sqlite.Tx, sc *scope) (memory, project int64, err err
 	return 0, project, err
 }
 
+// untrusted is a caller's reader, held to the rules of io.Reader. An impossible count is an error. The end is io.EOF itself:
+// an error that wraps it tells of something that ended too early, and what has come is not all.
+type untrusted struct{ io.Reader }
+
+func (r untrusted) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	switch {
+	case n < 0 || n > len(p):
+		return 0, errors.New("its Read returned an impossible count")
+	case err != io.EOF && errors.Is(err, io.EOF):
+		return n, fmt.Errorf("%w: %s", io.ErrUnexpectedEOF, err.Error())
+	}
+	return n, err
+}
+
 // readFull fills the buffer; at the end of content it returns io.EOF with the rest. It looks at the context between two
-// reads and trusts no reader.
+// reads.
 func readFull(ctx context.Context, content io.Reader, buffer []byte) (n int, err error) {
 	for idle := 0; n < len(buffer) && err == nil; {
 		if err := ctx.Err(); err != nil {
@@ -183,9 +199,6 @@ func readFull(ctx context.Context, content io.Reader, buffer []byte) (n int, err
 		}
 		var more int
 		more, err = content.Read(buffer[n:])
-		if more < 0 || more > len(buffer)-n {
-			return n, errors.New("its Read returned an impossible count")
-		}
 		n += more
 		if idle++; more > 0 {
 			idle = 0

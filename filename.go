@@ -22,6 +22,7 @@ const (
 var reservedNames = []string{
 	"con", "prn", "aux", "nul", "com0", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9",
 	"lpt0", "lpt1", "lpt2", "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9", "conin$", "conout$",
+	"com¹", "com²", "com³", "lpt¹", "lpt²", "lpt³",
 }
 
 // CleanFilename returns a name under which a file can be stored on any system: without folders (of both separators),

@@ -32,6 +32,7 @@ func TestCleanFilename(t *testing.T) {
 		"bad\xff\xfebytes":                  "bad_bytes",
 		"CON":                               "_CON",
 		"nul.tar.gz":                        "_nul.tar.gz",
+		"COM¹.txt":                          "_COM¹.txt",
 		"Lpt1 .txt":                         "_Lpt1 .txt",
 		"console.log":                       "console.log",
 		"日本語のファイル.pdf":                      "日本語のファイル.pdf",

@@ -13,8 +13,8 @@ import (
 
 // FileReader reads the bytes of a file in any order; it is an io.ReadSeekCloser, an io.ReaderAt and an io.WriterTo. It
 // holds no transaction between two reads. Each piece is compared with its SHA-256 before a byte of it is handed out: damage
-// is ErrCorrupt. A file that is deleted in the meantime, or is no longer visible, is ErrNotFound. Make one with
-// [Store.OpenFile].
+// is ErrCorrupt. A file that is deleted in the meantime, or is no longer visible, is ErrNotFound from the next piece (of
+// 256 KiB) on. Make one with [Store.OpenFile].
 //
 // ReadAt may be called by several goroutines at once, also while one of them reads.
 type FileReader struct {

@@ -37,8 +37,8 @@ const (
 )
 
 // LinkIdentity lets a user sign in as who they are at an identity provider. The caller must have seen the provider say
-// so. An identity that belongs to another user is ErrConflict; linking one's own again renews its email address. A view
-// that is limited to projects may not, nor may a user without an account.
+// so. An identity that belongs to another user is ErrConflict; linking one's own again renews its email address. More
+// than 32 identities of a user are ErrTooLarge. A view that is limited to projects may not, nor may a user without an account.
 func (s *Store) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, error) {
 	if err := s.checkAccount("LinkIdentity"); err != nil {
 		return Identity{}, err

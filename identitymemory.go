@@ -2,6 +2,7 @@ package souvenir
 
 import (
 	"context"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -122,6 +123,16 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 		s.worker.wake()
 	}
 	return stored, err
+}
+
+// checkIdentityMemory sees that nobody but its owner makes or changes an identity: who may write into a project could else
+// decide who the agents of its other people are, everywhere.
+func (w *memoryWriter) checkIdentityMemory(before, after storedMemory) error {
+	if before.Owner == w.store.access.User || !strings.EqualFold(after.EventType, EventIdentity) {
+		return nil
+	}
+	return newError(KindForbidden, "event_type", "memory %s belongs to %s; only its owner can make it an identity (event_type %s), or change it while it is one",
+		show(before.ID), show(before.Owner), EventIdentity)
 }
 
 // setIdentityMemory adds the identity or writes it over the one that is there.

@@ -82,11 +82,16 @@ const maxConflicts = 100
 // reason: each line's thing is in the store as a whole or not at all, the report's Line says how far it came, and the same import
 // again goes on there. Errors name the line and the field.
 //
+// Options.MaxFile and Options.FileQuota are about uploads and do not keep files of an export out.
+//
 // It is the operator's: it makes users, and with credentials in the export these can sign in. Import files of your own only.
 func (s *Store) Import(ctx context.Context, r io.Reader, options *ImportOptions) (ImportReport, error) {
 	im := importer{s: s, report: ImportReport{Counts: map[string]ImportCount{}}}
 	if err := s.checkOperator("Import"); err != nil {
 		return im.report, err
+	}
+	if r == nil {
+		return im.report, invalid("r", "r is nil; give a reader of an export")
 	}
 	if options != nil {
 		im.ImportOptions = *options
@@ -111,13 +116,15 @@ func (s *Store) Import(ctx context.Context, r io.Reader, options *ImportOptions)
 			}
 		}
 	}
+	defer func() { // also when r panics
+		if im.file != nil {
+			im.file.drop(ctx)
+		}
+		if im.waiting {
+			s.worker.wake()
+		}
+	}()
 	err := im.run(ctx, r)
-	if im.file != nil {
-		im.file.drop(ctx)
-	}
-	if im.waiting {
-		s.worker.wake()
-	}
 	return im.report, wrap(err)
 }
 
@@ -194,6 +201,9 @@ func (c *seal) open(lines *lineReader) error {
 	return nil
 }
 
+// maxKinds is how many types of lines an export may have, of this version and of later ones.
+const maxKinds = 1000
+
 func (c *seal) add(kind string, line []byte) {
 	c.hash.Write(line)
 	c.hash.Write([]byte{'\n'})
@@ -245,6 +255,9 @@ func (c *seal) scan(ctx context.Context, lines *lineReader, each func(kind strin
 			err = c.close(line)
 		default:
 			c.add(kind, line)
+			if len(c.counts) > maxKinds {
+				return atLine(invalid("type", "type is %s; an export has %d types of lines at most", show(kind), maxKinds), lines.n)
+			}
 			if err := each(kind, line); err != nil {
 				return err
 			}

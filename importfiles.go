@@ -68,7 +68,7 @@ func parseFile(line []byte, n int) (importItem, error) {
 			return nil, err
 		}
 	}
-	if err := f.check(); err != nil {
+	if err := cmp.Or(checkProject(f.project, ""), f.check()); err != nil {
 		return nil, err
 	}
 	var err error
@@ -86,10 +86,7 @@ func parseFile(line []byte, n int) (importItem, error) {
 }
 
 // check validates what is said about a file.
-func (f *incomingFile) check() error {
-	if err := checkProject(f.project, ""); err != nil {
-		return err
-	}
+func (f *exportFile) check() error {
 	if clean := CleanFilename(f.filename); clean != f.filename {
 		return invalid("filename", "filename is %s; a name that is good on every system is expected, such as %s", show(f.filename), show(clean))
 	}

@@ -285,7 +285,7 @@ func (item *recordItem) apply(t *importTx) error {
 	case same:
 		t.count(item.kind, unchanged)
 	case item.kept || fixed || !t.replace:
-		t.conflict(item.line(), item.kind, item.name(), "the store has it in another state, which was kept")
+		t.conflict(item.line(), item.kind, item.named(item.values), "the store has it in another state, which was kept")
 	default:
 		refs, err := item.refs(t, values)
 		if err != nil {
@@ -348,19 +348,19 @@ func (item *recordItem) insertRow(t *importTx, values []any) error {
 		return err
 	}
 	if result.RowsAffected == 0 {
-		t.conflict(item.line(), item.kind, item.name(), "something else in the store has what must be its own")
+		t.conflict(item.line(), item.kind, item.named(item.values), "something else in the store has what must be its own")
 		return nil
 	}
 	t.count(item.kind, added)
 	return nil
 }
 
-// name is what a report calls it.
-func (item *recordItem) name() string {
-	named := make([]string, item.key)
+// named is what a report calls a row of these values.
+func (r *record) named(values []any) string {
+	named := make([]string, r.key)
 	for i := range named {
 		named[i] = LocalUser
-		switch v := item.values[i].(type) {
+		switch v := values[i].(type) {
 		case string:
 			named[i] = v
 		case []byte:
@@ -395,7 +395,7 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 		if same, _ := item.compare(values, existing); same {
 			t.count(item.kind, unchanged)
 		} else {
-			t.conflict(item.line(), item.kind, item.name(), "the store has another account of this id, or had one, which was kept")
+			t.conflict(item.line(), item.kind, item.named(item.values), "the store has another account of this id, or had one, which was kept")
 		}
 		return nil
 	}
@@ -405,7 +405,7 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 			return err
 		}
 		if taken {
-			t.conflict(item.line(), item.kind, item.name(), "another user has the name "+show(name)+" or goes by it; this one has no account here, only an id")
+			t.conflict(item.line(), item.kind, item.named(item.values), "another user has the name "+show(name)+" or goes by it; this one has no account here, only an id")
 			_, err := t.owner(values[0])
 			return err
 		}

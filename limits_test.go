@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,32 +82,41 @@ func mustAddCollection(tb testing.TB, s *Store, c NewCollection) {
 // rowsOf reads everything that a store's file holds, as text: two equal answers mean that nothing was changed between them.
 func rowsOf(tb testing.TB, s *Store) string {
 	tb.Helper()
-	var all strings.Builder
-	err := s.db.Read(context.Background(), func(tx *sqlite.Tx) error {
-		tables, err := sqlite.Column[string](tx, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'passage_text%' ORDER BY name`)
-		if err != nil {
-			return err
-		}
-		for _, table := range tables {
-			columns, err := sqlite.Column[string](tx, `SELECT 'quote("' || name || '")' FROM pragma_table_info(?)`, table)
-			if err != nil {
-				return err
-			}
-			rows, err := sqlite.Column[string](tx, `SELECT `+strings.Join(columns, ` || ',' || `)+` FROM "`+table+`"`)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(&all, "%s\n%s\n", table, strings.Join(rows, "\n"))
-		}
-		indexed, err := sqlite.Column[int64](tx, `SELECT rowid FROM passage_text ORDER BY rowid`)
-		fmt.Fprintln(&all, "passage_text", indexed)
+	query, err := everyRow()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var rows []string
+	err = s.db.Read(context.Background(), func(tx *sqlite.Tx) error {
+		rows, err = sqlite.Column[string](tx, query)
 		return err
 	})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return all.String()
+	return strings.Join(rows, "\n")
 }
+
+// everyRow is one query of all rows of all tables, of which a connection keeps the statement.
+var everyRow = sync.OnceValues(func() (string, error) {
+	ctx := context.Background()
+	s, err := Open(ctx, ":memory:", &Options{Embedder: wordEmbedder("words-1")})
+	if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	var queries []string
+	err = s.db.Read(ctx, func(tx *sqlite.Tx) error {
+		queries, err = sqlite.Column[string](tx, `
+			SELECT 'SELECT ''' || t.name || ' '' || ' || group_concat('quote("' || c.name || '")', ' || '','' || ') || ' FROM "' || t.name || '"'
+			FROM sqlite_schema t, pragma_table_info(t.name) c
+			WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%' AND t.name NOT LIKE 'passage_text%'
+			GROUP BY t.name`)
+		return err
+	})
+	queries = append(queries, `SELECT * FROM (SELECT 'passage_text ' || rowid FROM passage_text ORDER BY rowid)`)
+	return strings.Join(queries, " UNION ALL "), err
+})
 
 // foreignWord is part of everything that another user stores here, and never of an attack.
 const foreignWord = "zqxvault"

@@ -394,7 +394,7 @@ func TestPurgeDeletesWhatHasExpired(t *testing.T) {
 	s := openWords(t, ":memory:", Options{})
 	mustAdd(t, s, NewMemory{Content: "kept"})
 	damage(t, s,
-		`INSERT INTO token (uid, user_id, name, hash, prefix, scopes, created_at, expires_at) VALUES ('old', 1, 'n', x'01', 'p', '[]', 0, 1), ('new', 1, 'n', x'02', 'p', '[]', 0, NULL)`,
+		`INSERT INTO token (uid, user_id, name, hash, prefix, scopes, created_at, expires_at) VALUES ('old', 1, 'n', zeroblob(32), 'p', '[]', 0, 1), ('new', 1, 'n', randomblob(32), 'p', '[]', 0, NULL)`,
 		`INSERT INTO signing_key (kid, algorithm, private_key, created_at, retired_at) VALUES ('old', 'ES256', x'01', 0, 1), ('new', 'ES256', x'01', 0, NULL)`,
 		fileRows("half", []byte("a"), []byte("b"))+`UPDATE file SET state = 'leaving' WHERE uid = 'half';`,
 		fileRows("begun", []byte("a"))+`UPDATE file SET state = 'arriving' WHERE uid = 'begun';`,

@@ -48,7 +48,7 @@ var neighbours = []struct {
 
 // accounts are the names of the neighbours' accounts by user id: words that whoever has no project in common with
 // somebody must not find in any answer.
-var accounts = map[string]string{"alice": "Atherton", "bob": "Bellweather", "carol": "Carraway", "dave": "Dunmore", "eve": "Eastlake", "frank": "Fairfax"}
+var accounts = map[string]string{"alice": "Atherton", "bob": "Bellamy", "carol": "Carraway", "dave": "Dunmore", "eve": "Eastlake", "frank": "Fairfax"}
 
 // neighbourProject is a project there. Whoever sees its memories sees it, and its people.
 type neighbourProject struct {

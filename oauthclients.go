@@ -80,7 +80,7 @@ const maxClients = 100_000
 
 // RegisterClient registers a client that nobody has to know beforehand (RFC 7591). Metadata that cannot be stored is ErrInvalid
 // or ErrTooLarge with the code invalid_client_metadata or invalid_redirect_uri. A client to which nobody consents within
-// a day is forgotten. Only for the operator's store.
+// a day is forgotten; when there are 100,000 clients, those that nobody lets in any more are forgotten, too. Only for the operator's store.
 func (s *Store) RegisterClient(ctx context.Context, r ClientRegistration) (RegisteredClient, error) {
 	if err := s.checkOperator("RegisterClient"); err != nil {
 		return RegisteredClient{}, err
@@ -109,16 +109,24 @@ func (s *Store) RegisterClient(ctx context.Context, r ClientRegistration) (Regis
 	return RegisteredClient{Client: c.Client, Secret: secret}, nil
 }
 
-// checkRoomForClient keeps strangers from filling the file.
+// checkRoomForClient keeps strangers from filling the file. When it is full, those go that nobody has let in any more: all
+// clients know how to register again. Deactivated documents stay, since they would come back by themselves.
 func (s *Store) checkRoomForClient(tx *sqlite.Tx) error {
 	count := func() (n int, err error) {
 		err = tx.QueryRow(`SELECT count(*) FROM oauth_client WHERE kind IN ('registered', 'document')`).Scan(&n)
 		return n, err
 	}
+	forget := func() error {
+		_, err := tx.Exec(`DELETE FROM oauth_client WHERE (kind = 'registered' OR kind = 'document' AND disabled_at IS NULL) AND updated_at < ?
+			AND NOT EXISTS (SELECT 1 FROM oauth_grant g WHERE g.client_id = oauth_client.id)`, s.now()-unusedLifetime.Microseconds())
+		return err
+	}
 	n, err := count()
-	if err == nil && n >= maxClients {
-		if err = purgeOAuth(tx, s.now()); err == nil {
-			n, err = count()
+	for _, makeRoom := range []func() error{func() error { return purgeOAuth(tx, s.now()) }, forget} {
+		if err == nil && n >= maxClients {
+			if err = makeRoom(); err == nil {
+				n, err = count()
+			}
 		}
 	}
 	if err == nil && n >= maxClients {

@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -63,8 +64,8 @@ func (s *Store) CheckAuthorization(ctx context.Context, a Authorization) (Client
 }
 
 // Authorize notes that the view's user lets a client in, and returns the code for the client. An unknown or deactivated client is
-// ErrUnauthenticated with invalid_client; what else is wrong is ErrInvalid with invalid_request, invalid_scope or
-// invalid_target; an unknown project is ErrNotFound.
+// ErrUnauthenticated with invalid_client; what else is wrong is ErrInvalid, or ErrTooLarge, with invalid_request, invalid_scope or
+// invalid_target; an unknown project is ErrNotFound; a user who is disabled is ErrForbidden with access_denied.
 func (s *Store) Authorize(ctx context.Context, a Authorization) (AuthorizationCode, error) {
 	if err := s.checkAccount("Authorize"); err != nil {
 		return AuthorizationCode{}, err
@@ -274,8 +275,11 @@ func loadGrants(tx *sqlite.Tx, condition string, args ...any) ([]storedGrant, er
 			return damaged(err, "the scopes of the OAuth grant %s", g.ID)
 		}
 		if projects != nil {
-			g.Projects = []string{} // which is not nil: no project at all
-			if err := json.Unmarshal([]byte(*projects), &g.Projects); err != nil {
+			err := json.Unmarshal([]byte(*projects), &g.Projects)
+			if err == nil && g.Projects == nil { // nil would mean all
+				err = errors.New("null where there is a list")
+			}
+			if err != nil {
 				return damaged(err, "the projects of the OAuth grant %s", g.ID)
 			}
 		}

@@ -93,7 +93,8 @@ type Refresh struct {
 
 // RefreshTokens exchanges a refresh token for new tokens. The old one may be used again by the same client for a minute; after
 // that its use ends the grant with all tokens. A refresh token ends 30 days after it was given out. Errors are those of ExchangeCode;
-// more scopes than were granted are invalid_scope. Only for the operator's store.
+// more scopes than were granted are invalid_scope, and a client that is not registered for refresh_token is
+// unauthorized_client. Only for the operator's store.
 func (s *Store) RefreshTokens(ctx context.Context, r Refresh) (TokenSet, error) {
 	if err := s.checkOperator("RefreshTokens"); err != nil {
 		return TokenSet{}, err
@@ -118,7 +119,7 @@ func (s *Store) RefreshTokens(ctx context.Context, r Refresh) (TokenSet, error) 
 		switch {
 		case !found || token.client != client.row:
 			return t, invalidRefresh("it is unknown"), nil
-		case token.rotated != 0 && now > token.rotated+refreshGrace.Microseconds():
+		case token.rotated != 0 && !withinGrace(now-token.rotated):
 			return t, invalidRefresh("it has been used before, so that its grant has ended"), s.endGrant(tx, token.row)
 		case token.ended || now >= token.expires:
 			return t, invalidRefresh("it has expired or was revoked"), nil
@@ -216,14 +217,18 @@ func (g storedGrant) audience(requested, otherwise string) (string, error) {
 	return granted, err
 }
 
+// carries reports whether a scope was granted, by itself or in another one.
+func (g storedGrant) carries(scope Scope) bool {
+	return Principal{User: User{Role: RoleAdmin}, Scopes: g.Scopes}.Allows(scope)
+}
+
 // narrowed returns the scopes of a new access token: those that are wanted, if they were granted.
 func (g storedGrant) narrowed(wanted []Scope) ([]Scope, error) {
 	if len(wanted) == 0 {
 		return g.Scopes, nil
 	}
-	granted := Principal{User: User{Role: RoleAdmin}, Scopes: g.Scopes}
 	for _, scope := range wanted {
-		if !granted.Allows(scope) {
+		if !g.carries(scope) {
 			return nil, oauthError(KindInvalid, OAuthInvalidScope, "scope", "scope has %s, which was not granted; granted are %s", show(string(scope)), oneOf(g.Scopes))
 		}
 	}
@@ -232,6 +237,12 @@ func (g storedGrant) narrowed(wanted []Scope) ([]Scope, error) {
 
 func invalidCode(why string) error {
 	return oauthError(KindInvalid, OAuthInvalidGrant, "code", "Invalid authorization code: %s", why)
+}
+
+// withinGrace reports whether a refresh token was used so recently, so many microseconds ago, that its use again is no
+// theft. A clock that was set back makes nothing recent of what was used long ago.
+func withinGrace(passed int64) bool {
+	return -refreshGrace.Microseconds() <= passed && passed <= refreshGrace.Microseconds()
 }
 
 func invalidRefresh(why string) error {

@@ -68,7 +68,7 @@ func (s *Store) CheckPassword(ctx context.Context, c Credentials) (User, error) 
 	return u.User, nil
 }
 
-// ChangePassword sets the password of this view's user. A wrong old one is ErrUnauthenticated, with the argument old_password;
+// ChangePassword sets the password of this view's user. MCP tokens and OAuth grants go on. A wrong old one is ErrUnauthenticated, with the argument old_password;
 // a user without an account is ErrConflict. A view that is limited to projects may not.
 func (s *Store) ChangePassword(ctx context.Context, c ChangePassword) error {
 	if err := s.checkAccount("ChangePassword"); err != nil {
@@ -200,10 +200,11 @@ const (
 	saltSize = 16
 	keySize  = 32
 
-	// What a hash in a file may ask for, so that a damaged or planted one exhausts nothing.
-	maxHashMemory  = 1 << 20 // KiB
-	maxHashTime    = 64
-	maxHashThreads = 64
+	// What a hash in a file may ask for, so that a damaged or planted one exhausts nothing: four times the memory of
+	// the second choice of RFC 9106, and some seconds of work.
+	maxHashMemory  = 256 << 10 // KiB
+	maxHashTime    = 8
+	maxHashThreads = 16
 )
 
 func (c hashCost) weakerThan(d hashCost) bool { return c.memory < d.memory || c.time < d.time }

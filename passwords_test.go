@@ -103,6 +103,7 @@ func TestDamagedHashesAreErrorsAndExhaustNothing(t *testing.T) {
 	for _, hash := range []string{
 		"x", "$", "$$$$$", "password", "$argon2i$v=19$m=65536,t=2,p=1" + tail, "$argon2id$v=16$m=65536,t=2,p=1" + tail, "$argon2id$v=19$m=65536,t=2" + tail,
 		"$argon2id$v=19$m=4294967295,t=2,p=1" + tail, "$argon2id$v=19$m=65536,t=4294967295,p=1" + tail, "$argon2id$v=19$m=65536,t=2,p=256" + tail,
+		"$argon2id$v=19$m=1048576,t=2,p=1" + tail, "$argon2id$v=19$m=65536,t=64,p=1" + tail, "$argon2id$v=19$m=65536,t=2,p=64" + tail,
 		"$argon2id$v=19$m=65536,t=0,p=1" + tail, "$argon2id$v=19$m=65536,t=2,p=0" + tail, "$argon2id$v=19$m=0,t=2,p=1" + tail, "$argon2id$v=19$m=-1,t=2,p=1" + tail,
 		"$argon2id$v=19$m=65536,t=2,p=1 " + tail, "$argon2id$v=19$m=65536,t=2,p=1$$", "$argon2id$v=19$m=65536,t=2,p=1$!$!", "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$!",
 		"$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$", "$argon2id$v=19$m=65536,t=2,p=1" + tail + tail, "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$" + strings.Repeat("A", 1000),

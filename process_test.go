@@ -60,8 +60,12 @@ func runJob(encoded string) error {
 		err = addInBatches(ctx, s, j)
 	case "on demand":
 		err = addOnDemand(ctx, s)
+	case "exchange codes":
+		err = exchangeOnDemand(ctx, s)
 	case "store a file without end":
 		err = storeWithoutEnd(ctx, s)
+	case "upkeep without end":
+		err = upkeepWithoutEnd(ctx, s)
 	case "backup": // both wait after the first step
 		err = s.Backup(ctx, j.Name, &BackupOptions{Progress: waitForEver})
 	case "restore":

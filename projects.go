@@ -458,6 +458,8 @@ func (s *Store) projectForWriting(tx *sqlite.Tx, sc scope, id, name string) (int
 		switch {
 		case !sc.limited:
 			return 0, nil
+		case len(s.access.Projects) == 0:
+			return 0, newError(KindForbidden, "project_id", "this view is limited to no project at all, so it stores nothing")
 		case len(s.access.Projects) == 1:
 			id = s.access.Projects[0]
 		default:
@@ -476,6 +478,9 @@ func (s *Store) projectForWriting(tx *sqlite.Tx, sc scope, id, name string) (int
 		if _, err := findProject(tx, scope{user: sc.user}, id, ""); sc.limited && err != nil {
 			return 0, err // two projects have the id that the view is limited to
 		}
+		if err := checkMeantName(tx, sc, id, name); err != nil {
+			return 0, err
+		}
 		return s.addProject(tx, sc, id, name)
 	}
 	writable, err := sqlite.Column[int64](tx, `SELECT 1 WHERE ? IN (`+writableBy+`)`, p.row, sc.user, sc.user)
@@ -486,6 +491,19 @@ func (s *Store) projectForWriting(tx *sqlite.Tx, sc scope, id, name string) (int
 		return 0, newError(KindForbidden, "project_id", "project %s is shared with this user for reading only", show(p.ref()))
 	}
 	return p.row, nil
+}
+
+// checkMeantName refuses an unknown id that is the name of one of the caller's projects: that project is meant, and a new
+// one, of the same name, could not be told from it by name.
+func checkMeantName(tx *sqlite.Tx, sc scope, id, name string) error {
+	if name != "" || sc.limited { // which names the projects outside its limit have is not for it to know
+		return nil
+	}
+	taken, err := sqlite.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ? AND name = ? LIMIT 1`, sc.user, id)
+	if err == nil && len(taken) > 0 {
+		err = newError(KindConflict, "project_id", "project_id %s is no project, but the name of the one with project_id %s; give that, or project_name %s", show(id), show(taken[0]), show(id))
+	}
+	return err
 }
 
 func (s *Store) addProject(tx *sqlite.Tx, sc scope, id, name string) (int64, error) {

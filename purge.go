@@ -20,7 +20,7 @@ type Purged struct {
 	OAuth     int `json:"oauth"`     // rows of expired codes, tokens, grants, clients and keys
 }
 
-// Purge deletes what is of no more use: uploads that were never finished, and tokens and OAuth state long expired; and, if
+// Purge deletes what is of no more use: uploads of which nothing has come for 24 hours, and tokens and OAuth state long expired; and, if
 // asked to, old revisions. It works in short transactions between those of others. Free space stays in the file, for new
 // content, until [Store.Compact].
 //
@@ -111,8 +111,9 @@ func (s *Store) purgeRevisions(ctx context.Context, keep int, p *Purged) error {
 }
 
 // Compact gives the free pages of the file back to the system, by writing it anew. Searches and reads go on meanwhile;
-// writes wait, also those of other processes. It needs room for a second copy of the file. When the context ends first, or
-// the disk is full (ErrFull), everything is as it was.
+// writes wait, also those of other processes. Until it is done it needs room for two more copies of the file: one in the
+// system's folder for temporary files, one in the log beside the file. When the context ends first, or a disk is full
+// (ErrFull), everything is as it was.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
 func (s *Store) Compact(ctx context.Context) error {

@@ -105,7 +105,7 @@ func recount(tx *sqlite.Tx, partitions []int64) error {
 		first, last := passageRange(p)
 		_, err := tx.Exec(`UPDATE partition SET memories = (SELECT count(*) FROM memory WHERE partition_id = ?1),
 				passages = (SELECT count(*) FROM passage WHERE id BETWEEN ?2 AND ?3),
-				next_passage = max(next_passage, ifnull((SELECT max(id) & 0xffffffff FROM passage WHERE id BETWEEN ?2 AND ?3), -1) + 1)
+				next_passage = max(iif(next_passage > 1 << 32, 0, next_passage), ifnull((SELECT max(id) & 0xffffffff FROM passage WHERE id BETWEEN ?2 AND ?3), -1) + 1)
 			WHERE id = ?1`, p, first, last)
 		if err != nil {
 			return err

@@ -292,17 +292,22 @@ func (w *memoryWriter) checkRule(before, after storedMemory, at *place) error {
 			}
 		}
 	}
-	if before.RuleType == after.RuleType && before.project == at.project {
+	inPlace := before.RuleType == after.RuleType && before.project == at.project
+	if inPlace && before.Content == after.Content {
 		return nil
 	}
-	if at.project != 0 { // whose people all see its rules; who has left it sees none, and makes none
+	if at.project != 0 { // whose people all follow its rules; who has left it, or reads only, makes and rewrites none
 		writable, err := sqlite.Column[int64](w.tx, `SELECT 1 WHERE ? IN (`+writableBy+`)`, at.project, w.sc.user, w.sc.user)
 		if err != nil {
 			return err
 		}
 		if len(writable) == 0 {
-			return newError(KindForbidden, "rule_type", "memory %s lies in a project in which this user may not write, so it cannot become a rule there", show(before.ID))
+			return newError(KindForbidden, "rule_type", "memory %s lies in a project in which this user may not write, so it can neither become a rule there nor be rewritten as one; "+
+				"its owner can move it out of the project, or delete it", show(before.ID))
 		}
+	}
+	if inPlace {
+		return nil
 	}
 	present, err := w.store.rulesAt(w.tx, w.sc, at.project, after.RuleType)
 	if err != nil {

@@ -67,6 +67,39 @@ func TestARuleOfASharedProjectIsOneForAllItsPeople(t *testing.T) {
 	}
 }
 
+// Whoever has left a project, or only reads it now, keeps what they stored there, but neither makes nor rewrites a rule that the
+// others follow.
+func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
+	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
+	alice, carol := n.As(Access{User: "alice"}), n.As(Access{User: "carol"})
+	ref := ProjectRef{ID: "alice/shared"}
+	rule := mustSetRule(t, carol, NewRule{ProjectID: ref.ID, Type: RuleDo, Content: "first"})
+	if _, err := carol.UpdateMemory(t.Context(), rule.ID, UpdateMemory{Content: content("second")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := alice.UpdateMember(t.Context(), UpdateMember{Project: ref, User: "carol", Role: MemberReader}); err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range []string{"reads only", "has left"} {
+		_, updateErr := carol.UpdateMemory(t.Context(), rule.ID, UpdateMemory{Content: content("third")})
+		_, restoreErr := carol.RestoreRevision(t.Context(), rule.ID, 1)
+		for _, err := range []error{updateErr, restoreErr} {
+			if !errors.Is(err, ErrForbidden) {
+				t.Errorf("who %s rewrites a rule: %v", what, err)
+			}
+		}
+		if err := alice.DeleteMember(t.Context(), DeleteMember{Project: ref, User: "carol"}); err != nil && what == "reads only" {
+			t.Fatal(err)
+		}
+	}
+	if r, err := alice.Rules(t.Context(), ref); err != nil || r.Do.Content != "second" {
+		t.Errorf("the project has the rule %+v, %v", r.Do, err)
+	}
+	if m, err := carol.UpdateMemory(t.Context(), rule.ID, UpdateMemory{Metadata: map[string]any{"project_id": nil}}); err != nil || m.ProjectID != "" {
+		t.Errorf("taken out of the project it is %+v, %v", m.Memory, err)
+	}
+}
+
 // Whoever has left a project keeps what they stored there, but it cannot become a rule that the others follow.
 func TestWhoHasLeftAProjectMakesNoRulesThere(t *testing.T) {
 	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
@@ -167,6 +200,42 @@ func TestARuleThatOverlaysAnotherStaysWithinTheLimits(t *testing.T) {
 	if _, err := s.AddMemory(t.Context(), rule); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("both together give %v", err)
 	}
+}
+
+func TestARuleStaysTheOnlyOneWhateverIsDoneAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rules.db")
+	handles := []*Store{openWords(t, path, Options{}), openWords(t, path, Options{})}
+	ref := ProjectRef{ID: "p"}
+	patches := []map[string]any{{"event_type": EventProjectRule, "rule_type": "do"}, {"event_type": nil, "rule_type": nil}}
+	var group sync.WaitGroup
+	for i := range 4 {
+		s := handles[i%2]
+		note := mustAdd(t, s, NewMemory{Content: "note", ProjectID: ref.ID}).ID
+		expect := func(what string, err error, kinds ...error) {
+			if err != nil && !isAny(err, kinds...) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		group.Go(func() {
+			for k := range 10 {
+				_, err := s.SetRule(t.Context(), NewRule{ProjectID: ref.ID, Type: RuleDo, Content: fmt.Sprint(i, k)})
+				expect("SetRule", err)
+				_, err = s.UpdateMemory(t.Context(), note, UpdateMemory{Metadata: patches[k%2]})
+				expect("UpdateMemory", err, ErrConflict, ErrNotFound)
+				_, err = s.RestoreRevision(t.Context(), note, 1+k%2)
+				expect("RestoreRevision", err, ErrConflict, ErrNotFound)
+			}
+		})
+		group.Go(func() {
+			for range 10 {
+				expect("DeleteRule", s.DeleteRule(t.Context(), ref, RuleDo), ErrNotFound)
+				if r, err := s.Rules(t.Context(), ref); err != nil || r.Warnings != nil {
+					t.Errorf("rules are %+v, %v", r, err)
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 // Even a slow embedder and two handles on a file lose no edit of a todo.

@@ -127,7 +127,7 @@ func (s *Store) Close() error {
 }
 
 // As returns a view of the store for the given access. It is cheap; make one for each request. Views share everything
-// but what they may see.
+// but what they may see. As of a view is not limited by it: hand a view to code that you trust.
 func (s *Store) As(access Access) *Store {
 	if access.User == "" {
 		access.User = LocalUser
@@ -168,10 +168,13 @@ func (s *Store) write(ctx context.Context, fn func(*sqlite.Tx, scope) error) err
 	}))
 }
 
-// checkWritable refuses what would write through a view for reading, or for a user who cannot be.
+// checkWritable refuses what would write through a view or a handle for reading, or for a user who cannot be.
 func (s *Store) checkWritable() error {
 	if s.access.ReadOnly {
 		return newError(KindReadOnly, "", "this view of the store is for reading only")
+	}
+	if s.db.ReadOnly() {
+		return newError(KindReadOnly, "", "the store is open for reading only")
 	}
 	for _, id := range s.access.Projects {
 		if err := checkProjectID(id); err != nil {

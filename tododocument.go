@@ -167,7 +167,7 @@ type taskLines map[string]int
 func (l taskLines) add(t Task, wrong *problems) bool {
 	id := strings.ToUpper(t.ID)
 	if first := l[id]; first != 0 {
-		wrong.add("lines %d and %d are both the task %s; every task needs an id of its own", first, t.Line, t.ID)
+		wrong.add("lines %d and %d are both the task %s; every task needs an id of its own", first, t.Line, clip(t.ID))
 		return false
 	}
 	l[id] = t.Line
@@ -255,7 +255,7 @@ type todoScanner struct {
 	code       bool
 	opened     int   // line of the fence that is open, or was open last
 	fence      fence // the one that is open; the zero value for none
-	inner      fence // one that is indented too far to be seen from outside a list item; it hides tasks only
+	inner      fence // one in a list item: either the item begins with it, or it is indented too far to be seen from outside and hides tasks only
 	before     string
 }
 
@@ -264,6 +264,7 @@ type fence struct {
 	character byte
 	length    int
 	indent    int
+	item      bool // a list item begins with it, so indent is certain: whatever is indented less ends it
 }
 
 func newTodoScanner(text string) *todoScanner { return &todoScanner{text: text} }
@@ -306,11 +307,25 @@ func (s *todoScanner) follow() {
 			s.fence = fence{}
 		}
 		return
+	case s.inner.item && (rest == "" || columns >= s.inner.indent):
+		s.code = true
+		if closes(s.inner) && columns <= s.inner.indent+3 {
+			s.inner = fence{}
+		}
+		return
+	case s.inner.item:
+		s.inner = fence{}
+	}
+	switch {
 	case s.inner.length > 0 && closes(s.inner) && columns >= s.inner.indent-3:
 		s.inner, s.code = fence{}, false
 		return
 	case f.length > 0 && columns <= 3:
 		s.fence, s.inner, s.opened, s.code = f, fence{}, s.number, true
+		return
+	}
+	if f := itemFence(columns, rest); f.length > 0 && s.inner.length == 0 {
+		s.inner, s.opened, s.code = f, s.number, true
 		return
 	}
 	s.code = false
@@ -348,6 +363,30 @@ func fenceOf(text string) (f fence, info string) {
 		return fence{}, ""
 	}
 	return f, info
+}
+
+// itemFence returns the code fence that a list item, whose text begins at a column, begins with: "- ```" or "1. ```".
+// Tabs behind the bullet are no such item.
+func itemFence(column int, item string) fence {
+	const fewest = len("- ```")
+	for len(item) >= fewest {
+		digits := strings.TrimLeft(item, "0123456789")
+		numbered := len(digits) < len(item)
+		if digits == "" || len(item)-len(digits) > 9 || numbered && digits[0] != '.' && digits[0] != ')' || !numbered && !strings.ContainsRune("-*+", rune(item[0])) {
+			return fence{}
+		}
+		text := strings.TrimLeft(digits[1:], " ")
+		if spaces := len(digits) - 1 - len(text); spaces < 1 || spaces > 4 { // more of them begin indented code
+			return fence{}
+		}
+		column += len(item) - len(text)
+		if f, _ := fenceOf(text); f.length > 0 {
+			f.indent, f.item = column, true
+			return f
+		}
+		item = text // an item may begin with another one
+	}
+	return fence{}
 }
 
 type heading struct {

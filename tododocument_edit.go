@@ -120,7 +120,7 @@ func (d TodoDocument) unknownTask(id string) error {
 	}
 	ids := make([]string, len(d.Tasks))
 	for i, t := range d.Tasks {
-		ids[i] = t.ID
+		ids[i] = clip(t.ID)
 	}
 	wanted := number(strings.TrimSpace(id))
 	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(abs(number(a)-wanted), abs(number(b)-wanted)) })

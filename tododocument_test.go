@@ -2,6 +2,7 @@ package souvenir
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -113,6 +114,8 @@ func TestHeadingsOfATodoAreThoseOfCommonMark(t *testing.T) {
 		"too far indented":    five(map[Section]string{SectionPlan: "    ## Plan\n\t## Plan\n## Plan"}),
 		"indented code fence": five(map[Section]string{SectionPlan: "    ```\n## Plan"}),
 		"other levels":        five(map[Section]string{SectionPlan: "# Spec\n### Plan\n####### Plan\n##Plan\n#hash\n\\## Plan\n## Plan"}),
+		"in an item's fence":  five(map[Section]string{SectionPlan: "- ```sh\n  ## Plan\n  ~~~\n\n   ```\n## Plan"}),
+		"behind that item":    five(map[Section]string{SectionPlan: "1. * ~~~\n     ## Plan\n## Plan"}),
 		"fence at the end":    five(map[Section]string{SectionGaps: "## Gaps\n```\n## Gaps"}),
 	} {
 		if _, err := ParseTodo(content); err != nil {
@@ -156,6 +159,17 @@ func TestWhatIsNoTodoIsRefusedInWordsThatHelp(t *testing.T) {
 	}
 }
 
+func TestLongTaskIDsMakeNoLongErrors(t *testing.T) {
+	task := "- [ ] T" + strings.Repeat("1", 100_000) + "\n"
+	_, twice := ParseTodo(five(map[Section]string{SectionTasks: "## Tasks\n" + task + task}))
+	_, _, unknown := mustParse(t, five(map[Section]string{SectionTasks: "## Tasks\n" + task})).complete("", "T2")
+	for _, err := range []error{twice, unknown} {
+		if err == nil || len(err.Error()) > 500 || !strings.Contains(err.Error(), "T1111") {
+			t.Errorf("an error of %d bytes", len(fmt.Sprint(err)))
+		}
+	}
+}
+
 func TestOnlyWholeIDsAreTasks(t *testing.T) {
 	for line, want := range map[string]string{
 		"- [ ] T1 a": "T1", "-   [x]\tT001": "T001", "\t\t- [ ] t5 deep": "t5", "* [X] T2: b": "T2", "+ [ ] **T3.** c": "T3", "- [ ] `T4`) d": "T4", "- [ ] [T5] e": "T5",
@@ -183,6 +197,13 @@ func TestFencesInListItemsHideTasks(t *testing.T) {
 		"- [ ] T1 a\n\n    ```\n    - [ ] T2 b\n  ```\n- [ ] T3 c":    2,
 		"- [ ] T1 a\n\n     ~~~\n     - [ ] T2 b\n\n- [ ] T3 c":       2, // the item ends, and its code with it
 		"- [ ] T1 a\n\n    ```\n    - [ ] T2 b\n```\n- [ ] T3 c\n```": 1, // a new fence
+		// the item begins with its fence
+		"- ```\n  - [ ] T1 a\n  ```\n- [ ] T2 b\n- ```\n  c\n  ```\n- [ ] T3 d": 2,
+		"12) ```\n    - [ ] T1 a\n    ```\n- [ ] T2 b":                          1,
+		"- ```\n  - [ ] T1 a\n- [ ] T2 b":                                       1, // it ends with its item
+		"-     ```\n- [ ] T1 a":                                                 1, // indented code
+		"- ``` `a`\n  - [ ] T1 a":                                               1, // no fence
+		"1234567890. ```\n            - [ ] T1 a":                               1, // no item
 	} {
 		if d, _ := parseTodo("## Tasks\n" + text); len(d.Tasks) != want {
 			t.Errorf("%q has the tasks %+v, want %d", text, d.Tasks, want)

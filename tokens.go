@@ -110,7 +110,7 @@ func (s *Store) expiry(n NewToken) (time.Time, error) {
 	case n.ExpiresIn < 0:
 		return time.Time{}, invalid("expires_in", "expires_in is %s; a token expires after some time, or never with 0", n.ExpiresIn)
 	case n.ExpiresIn > 0:
-		return now.Add(n.ExpiresIn), nil
+		return now.Add(n.ExpiresIn).Truncate(time.Microsecond), nil
 	case !n.ExpiresAt.After(now):
 		return time.Time{}, invalid("expires_at", "expires_at is %s, which has passed; it is %s now", n.ExpiresAt.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
 	case n.ExpiresAt.Year() > 9999: // RFC 3339 ends there

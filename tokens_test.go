@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -130,6 +131,17 @@ func TestCheckingATokenNeverWaitsForAnotherProcessesWrite(t *testing.T) {
 	}
 	if all, err := s.Tokens(t.Context()); err != nil || !all[0].LastUsedAt.IsZero() {
 		t.Errorf("noted in spite of it: %+v, %v", all, err)
+	}
+}
+
+func TestTokensAreListedAsTheyWereAdded(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "t.db"), Options{})
+	for _, n := range []NewToken{{Name: "never"}, {Name: "in", ExpiresIn: time.Hour + 7*time.Nanosecond}, {Name: "at", ExpiresAt: time.Now().Add(time.Hour)}} {
+		added := mustAddToken(t, s, n)
+		all, err := s.Tokens(t.Context())
+		if err != nil || !reflect.DeepEqual(all[0], added.Token) {
+			t.Errorf("added is %+v, listed %+v, %v", added.Token, all, err)
+		}
 	}
 }
 

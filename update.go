@@ -167,6 +167,9 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 	if err := w.checkRule(before, after, at); err != nil {
 		return Stored{}, err
 	}
+	if err := w.checkIdentityMemory(before, after); err != nil {
+		return Stored{}, err
+	}
 	recontent := content != nil && (after.Content != before.Content || content.vector != nil)
 	if !recontent && at.partition == before.partition && reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) {
 		indexed, err := w.indexed(before.row)

@@ -51,7 +51,7 @@ type UpdateUser struct {
 	Email    *string // "" removes it
 	Role     *Role
 	Disabled *bool   // true ends the user's MCP tokens and OAuth grants for good; false lets the user sign in again
-	Password *string // "" removes it: the user signs in by an external identity
+	Password *string // "" removes it: the user signs in by an external identity. Tokens and grants go on; Disabled ends them
 }
 
 // storedUser is a user with what stays inside the store.
@@ -77,17 +77,14 @@ func loadUsers(tx *sqlite.Tx, condition string, args ...any) ([]storedUser, erro
 	return found, err
 }
 
-// notDeleted is the condition for a row of user that is not merely what a deleted user leaves behind.
-const notDeleted = `(u.name IS NOT NULL OR u.disabled_at IS NULL)`
-
 // listed is the condition for a user whom a list shows: with an account, or with anything in the store. A call that stored
 // nothing leaves a row, too.
 const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE owner_id = u.id) OR EXISTS (SELECT 1 FROM project WHERE owner_id = u.id)
 	OR EXISTS (SELECT 1 FROM project_member WHERE user_id = u.id) OR EXISTS (SELECT 1 FROM file WHERE owner_id = u.id AND state = 'stored'))`
 
-// findUser looks a user up by id, or else by name.
+// findUser looks a user up by id, or else by name. A row that is merely what a deleted user leaves behind is none.
 func findUser(tx *sqlite.Tx, idOrName string) (storedUser, error) {
-	found, err := loadUsers(tx, `u.uid = ? AND `+notDeleted, idOrName)
+	found, err := loadUsers(tx, `u.uid = ? AND (u.disabled_at IS NULL OR `+listed+`)`, idOrName)
 	if err == nil && len(found) == 0 && len(idOrName) <= maxFolded {
 		found, err = loadUsers(tx, `u.name_key = ?`, foldName(idOrName))
 	}
@@ -159,11 +156,11 @@ func (s *Store) AddUser(ctx context.Context, n NewUser) (User, error) {
 	var added storedUser
 	err = s.write(ctx, func(tx *sqlite.Tx, _ scope) error {
 		id := cmp.Or(n.ID, s.newID())
-		row, err := s.userRowOf(tx, id)
-		if err != nil {
+		if err := checkIDFree(tx, "id", id); err != nil {
 			return err
 		}
-		if err := checkIDFree(tx, id); err != nil {
+		row, err := s.userRowOf(tx, id)
+		if err != nil {
 			return err
 		}
 		if err := checkNameFree(tx, id, n.Name); err != nil {
@@ -196,11 +193,11 @@ func (s *Store) userRowOf(tx *sqlite.Tx, id string) (int64, error) {
 	return users[0].row, nil
 }
 
-// checkIDFree sees that the id of a new account is nobody else's name.
-func checkIDFree(tx *sqlite.Tx, id string) error {
+// checkIDFree sees that the id of a new user is nobody else's name: whoever names a user shall always mean the same one.
+func checkIDFree(tx *sqlite.Tx, argument, id string) error {
 	taken, err := sqlite.Column[int64](tx, `SELECT 1 FROM user WHERE name_key = ? AND uid <> ?`, foldName(id), id)
 	if err == nil && len(taken) > 0 {
-		return newError(KindConflict, "id", "id %s is the name of another user; choose another id", show(id))
+		return newError(KindConflict, argument, "%s %s is the name of a user with another id; give that id, or choose another one", argument, show(id))
 	}
 	return err
 }
@@ -449,6 +446,11 @@ func (s *Store) DeleteUser(ctx context.Context, d DeleteUser) error {
 	if err := s.checkOperator("DeleteUser"); err != nil {
 		return err
 	}
+	u, err := s.GetUser(ctx, d.User)
+	if err != nil {
+		return err
+	}
+	d.User = u.ID // a name may be somebody else's by the time that the last memories go
 	for done := false; !done; {
 		err := s.write(ctx, func(tx *sqlite.Tx, _ scope) (err error) {
 			done, err = s.deleteUser(tx, d)

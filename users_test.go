@@ -156,6 +156,55 @@ func TestDeletedUsersReturnToTheSameRow(t *testing.T) {
 	}
 }
 
+// A view may outlive its user's deletion. What it stores then can be found, and deleted, by whoever manages users.
+func TestWhatADeletedUsersViewStoresCanBeDeleted(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
+	view := s.As(Access{User: "ann"})
+	for range 2 {
+		mustAdd(t, view, NewMemory{Content: "x"})
+		all, err := s.Users(t.Context())
+		if err != nil || len(all) != 1 || all[0].ID != "ann" {
+			t.Errorf("listed: %+v, %v", all, err)
+		}
+		if got, err := s.GetUser(t.Context(), "ann"); err != nil || got != all[0] {
+			t.Errorf("GetUser gives %+v, %v; listed is %+v", got, err, all[0])
+		}
+		if err := s.DeleteUser(t.Context(), DeleteUser{User: "ann"}); !errors.Is(err, ErrConflict) {
+			t.Errorf("without WithMemories: %v", err)
+		}
+		if err := s.DeleteUser(t.Context(), DeleteUser{User: "ann", WithMemories: true}); err != nil {
+			t.Errorf("deleting: %v", err)
+		}
+		if _, err := s.GetUser(t.Context(), "ann"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("after it: %v", err)
+		}
+	}
+	if n := count(t, s, `SELECT count(*) FROM memory`); n != 0 {
+		t.Errorf("%d memories are left", n)
+	}
+}
+
+// Whoever names a user shall mean the same one, whatever ids programs make up later.
+func TestViewsOfANameMakeNoUser(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
+	ann := mustAddUser(t, s, NewUser{Name: "Ann"})
+	for _, id := range []string{"ann", "ANN", "a\u200bnn", "ａｎｎ"} {
+		view := s.As(Access{User: id})
+		_, err := view.AddMemory(t.Context(), NewMemory{Content: "x"})
+		var known *Error
+		if !errors.As(err, &known) || !errors.Is(err, ErrConflict) || known.Argument != "user" || strings.Contains(err.Error(), ann.ID) {
+			t.Errorf("a view of %+q stores: %v", id, err)
+		}
+		if found, err := view.Search(t.Context(), Query{}); err != nil || found.Total != 0 {
+			t.Errorf("a view of %+q finds %d, %v", id, found.Total, err)
+		}
+	}
+	if got, err := s.GetUser(t.Context(), "ann"); err != nil || got.ID != ann.ID {
+		t.Errorf("the name leads to %+v, %v", got, err)
+	}
+	mustAdd(t, s.As(Access{User: ann.ID}), NewMemory{Content: "x"})
+}
+
 func TestFoldedNamesFoldToThemselves(t *testing.T) {
 	for _, name := range []string{"Straße", "ŒUVRE", "İstanbul", "ﬁne", "Ω Ohm", "ＡＢＣ", "ǅ", "ͅ", "a\u0345", "ᾳ", "𝔄𝔫𝔫", "Å", "á̖", "\u1e9b\u0323", "ΣΊΣΥΦΟΣ", "  a  b "} {
 		once := foldName(name)

@@ -85,8 +85,9 @@ func (db *DB) copyBeside(ctx context.Context, dir, pattern string, progress func
 	if err != nil {
 		return "", full(err)
 	}
+	whole := false
 	defer func() {
-		if err != nil {
+		if !whole { // also when progress panics
 			removeCopy(f.Name())
 		}
 	}()
@@ -97,7 +98,11 @@ func (db *DB) copyBeside(ctx context.Context, dir, pattern string, progress func
 	if err := db.copyInto(ctx, f.Name(), progress); err != nil {
 		return "", err
 	}
-	return f.Name(), full(syncFile(f.Name()))
+	if err := syncFile(f.Name()); err != nil {
+		return "", full(err)
+	}
+	whole = true
+	return f.Name(), nil
 }
 
 // copyMode is the permissions that a copy gets: those of the file, and its owner may always read and write.
@@ -124,6 +129,12 @@ func (db *DB) copyInto(ctx context.Context, path string, progress func(done, tot
 		if err != nil {
 			return classify("backup to "+path, err)
 		}
+		finished := false
+		defer func() {
+			if !finished { // progress has panicked
+				_ = c.finish()
+			}
+		}()
 		for before, more := -1, true; more && err == nil; {
 			if more, err = c.step(stepPages); err == nil {
 				left, total := c.progress()
@@ -137,6 +148,7 @@ func (db *DB) copyInto(ctx context.Context, path string, progress func(done, tot
 				err = ctx.Err()
 			}
 		}
+		finished = true
 		if ended := c.finish(); err == nil {
 			err = ended
 		}

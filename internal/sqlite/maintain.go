@@ -25,7 +25,8 @@ func (db *DB) Scratch(ctx context.Context, fn func(*Tx) error) error {
 }
 
 // Compact writes the file anew without its free pages. Reads go on meanwhile; writes wait, also those of other
-// processes. It needs room for a second copy of the file, and when ctx ends everything is as it was.
+// processes. It needs room for a copy of the file in the folder for temporary files and for one in the log, and when ctx
+// ends everything is as it was.
 func (db *DB) Compact(ctx context.Context) error {
 	if err := db.begin(ctx); err != nil {
 		return err

@@ -209,6 +209,8 @@ func accessLimitedToNothing(f *fixture) {
 			f.Errorf("%s through a view of nothing succeeds", c.name)
 		}
 	}
+	_, err := nothing.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x"})
+	f.failsAt("AddMemory", err, souvenir.ErrForbidden, "project_id", "limited to no project at all")
 	f.equal("the memory", f.get(m.ID), m)
 }
 
@@ -240,6 +242,12 @@ func readOnly(f *fixture, m souvenir.Memory, view *fixture) {
 			f.fails(c.name+" for reading only", err, souvenir.ErrReadOnly)
 		case err != nil:
 			f.Errorf("%s for reading only: %v", c.name, err)
+		}
+	}
+	for _, c := range slices.Concat(f.ruleCalls(souvenir.ProjectRef{ID: "apollo"}), f.contextCalls(souvenir.ProjectRef{ID: "apollo"})) {
+		if err := c.do(view.store); c.writes || errors.Is(err, souvenir.ErrReadOnly) {
+			f.fails(c.name+" for reading only", err, souvenir.ErrReadOnly)
+			f.equal(c.name+" writes", c.writes, true)
 		}
 	}
 	_, err := view.store.AddCollection(f.ctx, souvenir.NewCollection{Name: "more"})

@@ -46,6 +46,30 @@ func (f *fixture) context(q souvenir.ContextQuery) souvenir.Context {
 	return c
 }
 
+// contextCalls are the methods that gather what is known.
+func (f *fixture) contextCalls(project souvenir.ProjectRef) []call {
+	return []call{
+		{"GetContext", false, func(s *souvenir.Store) error {
+			_, err := s.GetContext(f.ctx, souvenir.ContextQuery{ProjectID: project.ID, ProjectName: project.Name})
+			return err
+		}},
+		{"GetContext of a detected identity", false, func(s *souvenir.Store) error {
+			_, err := s.GetContext(f.ctx, souvenir.ContextQuery{DetectedIdentity: map[string]any{"name": "Ada"}})
+			return err
+		}},
+		{"GetIdentityMemory", false, func(s *souvenir.Store) error { _, err := s.GetIdentityMemory(f.ctx); return err }},
+		{"SetIdentityMemory", true, func(s *souvenir.Store) error {
+			_, err := s.SetIdentityMemory(f.ctx, souvenir.IdentityMemory{Content: "x"})
+			return err
+		}},
+		{"MainMemory", false, func(s *souvenir.Store) error { _, err := s.MainMemory(f.ctx, project); return err }},
+		{"ModuleState", false, func(s *souvenir.Store) error {
+			_, err := s.ModuleState(f.ctx, souvenir.ModuleQuery{Module: "m", ProjectID: project.ID, ProjectName: project.Name})
+			return err
+		}},
+	}
+}
+
 // shown returns the contents of a part of a context.
 func shown(list []souvenir.ContextMemory) []string {
 	var all []string
@@ -248,6 +272,10 @@ func contextSuggestion(f *fixture) {
 		f.Errorf("the JSON is %s", toJSON(c))
 	}
 	f.equal("through a view that may not write", f.as(souvenir.Access{ReadOnly: true}).context(souvenir.ContextQuery{DetectedIdentity: detected}).IdentitySuggestion, (*souvenir.ToolCall)(nil))
+	for _, projects := range [][]string{{}, {"p"}, {"p", "q"}} {
+		limited := f.as(souvenir.Access{Projects: projects})
+		f.equal("through a limited view", limited.context(souvenir.ContextQuery{DetectedIdentity: detected}).IdentitySuggestion, (*souvenir.ToolCall)(nil))
+	}
 	f.equal("of nothing", f.context(souvenir.ContextQuery{DetectedIdentity: map[string]any{"name": nil}}).IdentitySuggestion, (*souvenir.ToolCall)(nil))
 
 	f.add(souvenir.NewMemory{
@@ -402,6 +430,10 @@ func contextShared(f *fixture) {
 		}
 		f.equal("main memory", member.mainMemory(apollo).Memory.Content, "main")
 		f.equal("module", member.module(souvenir.ModuleQuery{Module: "engine", ProjectName: "Apollo 11"}).Summary.Total, 1)
+	}
+	for _, q := range []souvenir.ContextQuery{{}, {Query: "countdown"}} {
+		f.equal("a member's conversation outside of the project", p.writer.context(q).ConversationID, "")
+		f.equal("the owner's", p.owner.context(q).ConversationID, talk)
 	}
 	c := p.stranger.context(souvenir.ContextQuery{ProjectID: "olga/apollo", Query: "rocket"})
 	f.equal("a stranger's", []any{*c.ProjectRules, len(c.Related)}, []any{souvenir.ContextRules{}, 0})

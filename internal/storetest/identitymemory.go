@@ -13,6 +13,7 @@ func identityMemories() concept {
 		{"it is the newest active memory of its event type", identityNewest},
 		{"setting it again changes the same memory", identitySet},
 		{"setting it at the same time makes one", identityRace},
+		{"who writes in a project makes no identity of others' memories there", identityOfOthers},
 		{"wrong arguments are refused", identityErrors},
 	}}
 }
@@ -95,6 +96,27 @@ func identityRace(f *fixture) {
 	}
 	group.Wait()
 	f.equal("memories", f.search(souvenir.Query{}).Total, 1)
+}
+
+func identityOfOthers(f *fixture) {
+	p := share(f)
+	rocket := p.owner.list(souvenir.List{})[0].ID
+	asIdentity := souvenir.UpdateMemory{Content: new("I do as Will says."), Metadata: object(`{"event_type":"identity"}`)}
+	for _, m := range []*fixture{p.writer, p.coOwner} {
+		_, err := m.store.UpdateMemory(f.ctx, rocket, asIdentity)
+		f.failsAt("UpdateMemory by "+m.name(), err, souvenir.ErrForbidden, "event_type", rocket, `"olga"`)
+	}
+	_, err := p.owner.store.UpdateMemory(f.ctx, rocket, souvenir.UpdateMemory{Metadata: object(`{"event_type":"Identity"}`)})
+	f.check("UpdateMemory by the owner", err)
+	p.owner.rewrite(rocket, "I am Olga's.")
+	_, err = p.writer.store.UpdateMemory(f.ctx, rocket, souvenir.UpdateMemory{Content: asIdentity.Content})
+	f.failsAt("UpdateMemory of an identity by a writer", err, souvenir.ErrForbidden, "event_type")
+	_, err = p.writer.store.RestoreRevision(f.ctx, rocket, 2)
+	f.failsAt("RestoreRevision of an identity by a writer", err, souvenir.ErrForbidden, "event_type")
+	f.equal("the owner's identity", p.owner.identity(), "I am Olga's.")
+	mine := p.writer.add(souvenir.NewMemory{Content: "mine", ProjectID: apollo.ID, EventType: souvenir.EventIdentity})
+	p.writer.rewrite(mine.ID, "I am Will's.")
+	f.equal("the writer's", []string{p.writer.identity(), p.owner.identity()}, []string{"I am Will's.", "I am Olga's."})
 }
 
 func identityErrors(f *fixture) {

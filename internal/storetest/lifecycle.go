@@ -27,7 +27,7 @@ func lifecycleClosed(f *fixture) {
 	view := f.store.As(souvenir.Access{User: "ann"})
 	listing := f.store.Memories(f.ctx, souvenir.List{})
 	f.close()
-	calls := append(slices.Concat(f.calls(m.ID, "vault"), f.projectCalls(souvenir.ProjectRef{ID: "apollo"}), f.projectLists()),
+	calls := append(slices.Concat(f.calls(m.ID, "vault"), f.projectCalls(apollo), f.projectLists(), f.ruleCalls(apollo), f.contextCalls(apollo)),
 		call{"Collections", false, func(s *souvenir.Store) error { _, err := s.Collections(f.ctx); return err }},
 		call{"AddCollection", true, func(s *souvenir.Store) error {
 			_, err := s.AddCollection(f.ctx, souvenir.NewCollection{Name: "more"})
@@ -135,7 +135,7 @@ func lifecycleCancelled(f *fixture) {
 	cancel()
 	view := *f
 	view.ctx = ended
-	for _, c := range append(slices.Concat(view.calls(m.ID, "vault"), view.projectCalls(souvenir.ProjectRef{ID: "apollo"}), view.projectLists()),
+	for _, c := range append(slices.Concat(view.calls(m.ID, "vault"), view.projectCalls(apollo), view.projectLists(), view.ruleCalls(apollo), view.contextCalls(apollo)),
 		call{"Collections", false, func(s *souvenir.Store) error { _, err := s.Collections(ended); return err }},
 		call{"AddCollection", true, func(s *souvenir.Store) error {
 			_, err := s.AddCollection(ended, souvenir.NewCollection{Name: "more"})

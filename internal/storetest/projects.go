@@ -13,6 +13,7 @@ func projects() concept {
 		{"an unknown id becomes a new project's id and name", projectByID},
 		{"an unknown name makes a project with an id of its own", projectByName},
 		{"id and name that disagree are refused", projectDisagreement},
+		{"a name in the place of an id makes no second project of that name", projectNameAsID},
 		{"projects of different users have nothing in common", projectPerUser},
 		{"a memory moves to another project and back out", projectMove},
 		{"searches and listings stay within one", projectScope},
@@ -59,6 +60,18 @@ func projectDisagreement(f *fixture) {
 		f.fails("AddMemory with metadata "+brief(c), err, souvenir.ErrInvalid, "disagree")
 	}
 	f.equal("memories", f.search(souvenir.Query{}).Total, 2)
+}
+
+func projectNameAsID(f *fixture) {
+	m := f.add(souvenir.NewMemory{Content: "x", ProjectName: "Apollo"})
+	_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "y", ProjectID: "Apollo"})
+	f.failsAt("AddMemory", err, souvenir.ErrConflict, "project_id", `"Apollo"`, m.ProjectID, "project_name")
+	_, err = f.store.SetRule(f.ctx, souvenir.NewRule{ProjectID: "Apollo", Type: souvenir.RuleDo, Content: "y"})
+	f.failsAt("SetRule", err, souvenir.ErrConflict, "project_id", m.ProjectID)
+	f.equal("stored by name", f.add(souvenir.NewMemory{Content: "y", ProjectName: "Apollo"}).ProjectID, m.ProjectID)
+	f.equal("as an id of another user's", f.as(souvenir.Access{User: "ann"}).add(souvenir.NewMemory{Content: "y", ProjectID: "Apollo"}).ProjectID, "Apollo")
+	limited := f.as(souvenir.Access{Projects: []string{"Apollo"}})
+	f.equal("through a view that does not know the name", limited.add(souvenir.NewMemory{Content: "z"}).ProjectID, "Apollo")
 }
 
 func projectPerUser(f *fixture) {

@@ -26,6 +26,32 @@ func rules() concept {
 	}}
 }
 
+// ruleCalls are the methods about rules and todos.
+func (f *fixture) ruleCalls(project souvenir.ProjectRef) []call {
+	return []call{
+		{"SetRule", true, func(s *souvenir.Store) error {
+			_, err := s.SetRule(f.ctx, souvenir.NewRule{ProjectID: project.ID, ProjectName: project.Name, Type: souvenir.RuleDo, Content: "x"})
+			return err
+		}},
+		{"GetRule", false, func(s *souvenir.Store) error { _, err := s.GetRule(f.ctx, project, souvenir.RuleDo); return err }},
+		{"Rules", false, func(s *souvenir.Store) error { _, err := s.Rules(f.ctx, project); return err }},
+		{"DeleteRule", true, func(s *souvenir.Store) error { return s.DeleteRule(f.ctx, project, souvenir.RuleDo) }},
+		{"SetTodo", true, func(s *souvenir.Store) error {
+			_, err := s.SetTodo(f.ctx, souvenir.NewTodo{ProjectID: project.ID, ProjectName: project.Name, Content: document()})
+			return err
+		}},
+		{"GetTodo", false, func(s *souvenir.Store) error { _, err := s.GetTodo(f.ctx, project); return err }},
+		{"UpdateTodoSection", true, func(s *souvenir.Store) error {
+			_, err := s.UpdateTodoSection(f.ctx, souvenir.UpdateTodoSection{ProjectID: project.ID, ProjectName: project.Name, Section: souvenir.SectionPlan})
+			return err
+		}},
+		{"CompleteTask", true, func(s *souvenir.Store) error {
+			_, err := s.CompleteTask(f.ctx, souvenir.CompleteTask{ProjectID: project.ID, ProjectName: project.Name, TaskID: "T1"})
+			return err
+		}},
+	}
+}
+
 func (f *fixture) setRule(r souvenir.NewRule) souvenir.StoredRule {
 	f.Helper()
 	stored, err := f.store.SetRule(f.ctx, r)

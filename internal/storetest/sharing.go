@@ -17,6 +17,7 @@ func sharing() concept {
 		{"members see nothing else of each other", sharingNothingElse},
 		{"readers read, writers write, owners manage", sharingRoles},
 		{"a writer stores into, changes and deletes in the project", sharingWriter},
+		{"who has left a project learns no new name of it, not even from the history", sharingNewNames},
 		{"another role counts from the next call on", sharingUpdate},
 		{"a removed member loses the project at once and keeps their own memories", sharingRemoval},
 		{"every member may leave, the owner of record may not", sharingLeave},
@@ -279,6 +280,23 @@ func sharingWriter(f *fixture) {
 	}
 	_, err = p.reader.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", ProjectID: apollo.ID})
 	f.failsAt("AddMemory by a reader", err, souvenir.ErrForbidden, "project_id", "reading only")
+}
+
+func sharingNewNames(f *fixture) {
+	p := share(f)
+	mine := p.writer.add(souvenir.NewMemory{Content: "engine", ProjectID: apollo.ID})
+	p.owner.deleteMember("will")
+	_, err := p.owner.store.UpdateProject(f.ctx, apollo, souvenir.UpdateProject{Name: new("Apollo, cancelled")})
+	f.check("UpdateProject", err)
+	p.owner.rewrite(mine.ID, "no engine")
+	p.owner.rewrite(mine.ID, "no engine at all")
+	for _, r := range p.writer.revisions(mine.ID) {
+		f.equal("project as who has left it sees it", []any{r.Metadata["project_id"], r.Metadata["project_name"]}, []any{"apollo", "apollo"})
+	}
+	f.equal("as its people do", p.reader.revisions(mine.ID)[1].Metadata["project_name"], "Apollo, cancelled")
+	restored, err := p.writer.store.RestoreRevision(f.ctx, mine.ID, 1)
+	f.check("RestoreRevision by who has left", err)
+	f.equal("restored where it is", []string{restored.Content, restored.ProjectID, p.owner.get(mine.ID).ProjectName}, []string{"engine", "apollo", "Apollo, cancelled"})
 }
 
 func sharingUpdate(f *fixture) {

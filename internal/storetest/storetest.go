@@ -16,17 +16,23 @@ type Open func(t *testing.T, options *souvenir.Options) *souvenir.Store
 
 // Run holds a backend to everything that a store promises.
 func Run(t *testing.T, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
-	run(t, open, false)
+	run(t, concepts(), func(t *testing.T) *fixture { return newFixture(t, open, false) }, (*fixture).sound)
 }
 
 // RunTwoHandles does the same with two handles on one store: tests write through the first and read through the second,
 // which must see every write that was answered before.
 func RunTwoHandles(t *testing.T, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
-	run(t, open, true)
+	run(t, concepts(), func(t *testing.T) *fixture { return newFixture(t, open, true) }, nil)
 }
 
-func run(t *testing.T, open Open, twoHandles bool) {
-	for _, concept := range concepts() {
+// RunSearches holds a backend that Run has gone through to what searches have a part in, when it is to search in another way.
+func RunSearches(t *testing.T, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
+	run(t, searching(), func(t *testing.T) *fixture { return newFixture(t, open, false) }, nil)
+}
+
+// run carries out concepts, each promise in a fixture of its own, which after may look at in the end.
+func run(t *testing.T, concepts []concept, fresh func(*testing.T) *fixture, after func(*fixture)) {
+	for _, concept := range concepts {
 		t.Run(concept.name, func(t *testing.T) {
 			for _, promise := range concept.promises {
 				t.Run(promise.name, func(t *testing.T) {
@@ -36,9 +42,11 @@ func run(t *testing.T, open Open, twoHandles bool) {
 							t.Errorf("panic: %v\n%s", p, debug.Stack())
 						}
 					}()
-					f := newFixture(t, open, twoHandles)
+					f := fresh(t)
 					promise.test(f)
-					f.sound()
+					if after != nil {
+						after(f)
+					}
 				})
 			}
 		})
@@ -57,43 +65,49 @@ type promise struct {
 }
 
 func concepts() []concept {
-	return []concept{
-		collections(),
-		memories(),
+	return append(searching(),
 		metadata(),
-		manyMemories(),
-		passages(),
-		projects(),
-		sharing(),
-		updates(),
-		revisions(),
 		tags(),
 		related(),
-		rules(),
 		todo(),
 		listing(),
-		search(),
-		contexts(),
-		identityMemories(),
 		mainMemories(),
-		modules(),
-		paging(),
-		filters(),
-		ownVectors(),
-		similar(),
 		files(),
-		embedding(),
-		changeOfModel(),
-		access(),
 		users(),
 		passwords(),
-		identityMemories(),
+		identities(),
 		tokens(),
 		preferences(),
 		oauthClients(),
 		oauthCodes(),
 		oauthRefresh(),
 		accessTokens(),
+	)
+}
+
+// searching are the concepts in which memories are found by words or meaning.
+func searching() []concept {
+	return []concept{
+		collections(),
+		memories(),
+		manyMemories(),
+		passages(),
+		projects(),
+		sharing(),
+		updates(),
+		revisions(),
+		rules(),
+		search(),
+		contexts(),
+		identityMemories(),
+		modules(),
+		paging(),
+		filters(),
+		ownVectors(),
+		similar(),
+		embedding(),
+		changeOfModel(),
+		access(),
 		concurrency(),
 		lifecycle(),
 		maintenance(),

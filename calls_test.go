@@ -1,0 +1,269 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Calls of every method there is, found by reflection, so that none can be forgotten.
+
+// settled is a store with one of everything in it, of the local user, who has an account.
+type settled struct {
+	*Store
+	memory, file, token, grant string // ids
+	value                      string // of the token
+	tokens                     TokenSet
+	exchange                   CodeExchange // of a code that nobody has used yet
+	refresh                    Refresh
+	dir                        string // for files to be made
+}
+
+const settledTodo = "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n- [ ] T1 first\n\n## Gaps\n"
+
+// settle fills a store.
+func settle(t *testing.T, s *Store) settled {
+	t.Helper()
+	st := settled{Store: s, dir: t.TempDir()}
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range []NewUser{{ID: LocalUser, Name: "Owner", Role: RoleAdmin, Password: "right password"}, {ID: "guest", Name: "Guest"}, {ID: "other", Name: "Other"}} {
+		must(s.AddUser(t.Context(), n))
+	}
+	st.memory = mustAdd(t, s, NewMemory{Content: "to be changed", ProjectID: "p"}).ID
+	must(s.UpdateMemory(t.Context(), st.memory, UpdateMemory{Content: content("changed once")}))
+	must(s.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: "p"}, User: "guest", Role: MemberReader}))
+	must(s.SetRule(t.Context(), NewRule{ProjectID: "p", Type: RuleDo, Content: "be kind"}))
+	must(s.SetTodo(t.Context(), NewTodo{ProjectID: "p", Content: settledTodo}))
+	must(s.SetIdentityMemory(t.Context(), IdentityMemory{Content: "Ada"}))
+	must(s.AddMemory(t.Context(), NewMemory{Content: "what it is about", ProjectID: "p", EventType: EventProjectMain}))
+	must(s.LinkIdentity(t.Context(), NewIdentity{Issuer: testIssuer, Subject: "1"}))
+	st.file = mustAddFile(t, s, NewFile{}, "content").ID
+	added := mustAddToken(t, s, NewToken{Name: "laptop"})
+	st.token, st.value = added.ID, added.Value
+	client, err := s.AddClient(t.Context(), NewClient{ID: "app", Secret: "secret", RedirectURIs: []string{testCallback}})
+	must(client, err)
+	st.tokens, st.refresh = mustLetIn(t, s, s, client)
+	st.exchange = mustAuthorize(t, s, client)
+	grants, err := s.Grants(t.Context())
+	must(grants, err)
+	st.grant = grants[0].ID
+	return st
+}
+
+// arguments are right ones for the methods to which zero values are not right, after the context.
+func (st settled) arguments() map[string][]any {
+	p := ProjectRef{ID: "p"}
+	authorization := Authorization{ClientID: "app", RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryRead}}
+	registration := ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}
+	return map[string][]any{
+		"AddClient":              {NewClient{RedirectURIs: []string{testCallback}}},
+		"AddCollection":          {NewCollection{Name: "c"}},
+		"AddFile":                {NewFile{}, io.Reader(strings.NewReader("content"))},
+		"AddMember":              {NewMember{Project: p, User: "other", Role: MemberWriter}},
+		"AddMemories":            {[]NewMemory{{Content: "x"}}},
+		"AddMemory":              {NewMemory{Content: "x", Similar: 2}},
+		"AddProject":             {NewProject{ID: "new"}},
+		"AddToken":               {NewToken{Name: "x"}},
+		"AddUser":                {NewUser{Name: "new"}},
+		"Authorize":              {authorization},
+		"Backup":                 {filepath.Join(st.dir, "backup.db")},
+		"BackupTo":               {io.Discard},
+		"ChangePassword":         {ChangePassword{Old: "right password", New: "another password"}},
+		"CheckAccessToken":       {checkOf(st.tokens.AccessToken)},
+		"CheckAuthorization":     {authorization},
+		"CheckClient":            {ClientCredentials{ID: "app", Secret: "secret"}},
+		"CheckPassword":          {Credentials{Name: "owner", Password: "right password"}},
+		"CheckToken":             {st.value},
+		"CompleteTask":           {CompleteTask{ProjectID: "p", TaskID: "T1"}},
+		"DeactivateClient":       {"app"},
+		"DeleteCollection":       {DeleteCollection{Name: DefaultCollection, WithMemories: true}},
+		"DeleteFile":             {st.file},
+		"DeleteMember":           {DeleteMember{Project: p, User: "guest"}},
+		"DeleteMemory":           {st.memory},
+		"DeleteProject":          {DeleteProject{Project: p, WithMemories: true}},
+		"DeleteRule":             {p, RuleDo},
+		"DeleteToken":            {st.token},
+		"DeleteUser":             {DeleteUser{User: "guest"}},
+		"ExchangeCode":           {st.exchange},
+		"Export":                 {io.Discard},
+		"GetClient":              {"app"},
+		"GetCollection":          {DefaultCollection},
+		"GetFile":                {st.file},
+		"GetMemory":              {st.memory},
+		"GetProject":             {p},
+		"GetRule":                {p, RuleDo},
+		"GetTodo":                {p},
+		"GetUser":                {"guest"},
+		"Import":                 {io.Reader(strings.NewReader(`{"souvenir":"export","version":1}` + "\n" + `{"type":"memory","content":"brought"}`))},
+		"LinkIdentity":           {NewIdentity{Issuer: testIssuer, Subject: "2"}},
+		"MainMemory":             {p},
+		"Members":                {p},
+		"ModuleState":            {ModuleQuery{Module: "engine"}},
+		"OpenFile":               {st.file},
+		"RefreshTokens":          {st.refresh},
+		"RegenerateClientSecret": {"app"},
+		"RegisterClient":         {registration},
+		"RelatedMemories":        {st.memory, 1},
+		"RestoreRevision":        {st.memory, 1},
+		"Revisions":              {st.memory},
+		"RevokeGrant":            {st.grant},
+		"RevokeToken":            {Revocation{Client: st.refresh.Client, Token: st.tokens.RefreshToken}},
+		"Search":                 {Query{Text: "apple"}},
+		"SetDocumentClient":      {DocumentClient{URL: "https://app.example/client", Registration: registration}},
+		"SetIdentityMemory":      {IdentityMemory{Content: "Bea"}},
+		"SetRule":                {NewRule{ProjectID: "p", Type: RuleDont, Content: "be rude"}},
+		"SetTodo":                {NewTodo{ProjectID: "p", Content: settledTodo}},
+		"UnlinkIdentity":         {UnlinkIdentity{Issuer: testIssuer, Subject: "1"}},
+		"UpdateCollection":       {DefaultCollection, UpdateCollection{Description: content("d")}},
+		"UpdateFile":             {st.file, UpdateFile{Description: content("d")}},
+		"UpdateMember":           {UpdateMember{Project: p, User: "guest", Role: MemberWriter}},
+		"UpdateMemory":           {st.memory, UpdateMemory{Metadata: map[string]any{"k": "v"}}},
+		"UpdateProject":          {p, UpdateProject{Name: content("named")}},
+		"UpdateTodoSection":      {UpdateTodoSection{ProjectID: "p", Section: SectionSpec, Content: "new"}},
+		"UpdateUser":             {"guest", UpdateUser{Email: content("guest@example.com")}},
+		"UserByIdentity":         {testIssuer, "1"},
+	}
+}
+
+// calls are calls of every method that takes a context, with arguments that are right.
+func (st settled) calls() map[string]func(context.Context) error {
+	calls := map[string]func(context.Context) error{
+		"Search by time": func(ctx context.Context) error { _, err := st.Search(ctx, Query{}); return err },
+	}
+	store := reflect.ValueOf(st.Store)
+	for i := range store.NumMethod() {
+		if name := store.Type().Method(i).Name; takesContext(store.Method(i).Type()) {
+			calls[name] = func(ctx context.Context) error { return callMethod(store.Method(i), ctx, st.arguments()[name]) }
+		}
+	}
+	return calls
+}
+
+func takesContext(method reflect.Type) bool {
+	return method.NumIn() > 0 && method.In(0) == reflect.TypeFor[context.Context]()
+}
+
+// callMethod calls a method with some arguments, and zero values for those that follow, and returns its error: what it answers last, or
+// the first of a listing.
+func callMethod(method reflect.Value, ctx context.Context, arguments []any) error {
+	in := []reflect.Value{reflect.ValueOf(ctx)}
+	for _, argument := range arguments {
+		in = append(in, reflect.ValueOf(argument))
+	}
+	kinds := method.Type()
+	for i := len(in); i < kinds.NumIn() && !(kinds.IsVariadic() && i == kinds.NumIn()-1); i++ {
+		in = append(in, reflect.Zero(kinds.In(i)))
+	}
+	out := method.Call(in)
+	last := out[len(out)-1]
+	if last.Kind() == reflect.Func {
+		for _, err := range last.Seq2() {
+			return errorOf(err)
+		}
+		return nil
+	}
+	if reader, ok := out[0].Interface().(io.Closer); ok && !out[0].IsNil() {
+		return errors.Join(errorOf(last), reader.Close())
+	}
+	return errorOf(last)
+}
+
+func errorOf(value reflect.Value) error {
+	err, _ := value.Interface().(error)
+	return err
+}
+
+// writers are the verbs of methods that change something, and so are refused where nothing may be changed.
+var writers = []string{"Add", "Authorize", "Change", "Compact", "Complete", "Deactivate", "Delete", "Exchange", "Import", "Link", "Purge", "Refresh", "Regenerate", "Register", "Reindex",
+	"Restore", "Revoke", "Rotate", "Set", "Unlink", "Update"}
+
+func writes(method string) bool {
+	return slices.ContainsFunc(writers, func(verb string) bool { return strings.HasPrefix(method, verb) })
+}
+
+func TestEveryMethodOfAFileThatIsForReadingOnlyReadsOrRefuses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "settled.db")
+	st := settle(t, openWords(t, path, Options{}))
+	before := rowsOf(t, st.Store)
+	st.Store = openWords(t, path, Options{ReadOnly: true})
+	for method, call := range st.calls() {
+		err := call(t.Context())
+		if want := writes(method); want != errors.Is(err, ErrReadOnly) || !want && err != nil {
+			t.Errorf("%s gives %v", method, err)
+		}
+	}
+	if rowsOf(t, st.Store) != before {
+		t.Error("something was changed")
+	}
+}
+
+// Where nothing is in the way, the calls of these tests work: each is refused for the one reason that a test is about.
+func TestEveryMethodWorksWithArgumentsThatAreRight(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "settled.db")
+	st := settle(t, openWords(t, path, Options{}))
+	backup := filepath.Join(t.TempDir(), "copy.db")
+	if err := st.Backup(t.Context(), backup, nil); err != nil {
+		t.Fatal(err)
+	}
+	for method := range st.calls() {
+		if !writes(method) {
+			continue // they have read a file that is for reading only
+		}
+		copied := filepath.Join(t.TempDir(), "settled.db")
+		if err := Restore(t.Context(), Restoration{From: backup, To: copied}); err != nil {
+			t.Fatal(err)
+		}
+		again := st
+		again.Store = openWords(t, copied, Options{})
+		if err := again.calls()[method](t.Context()); err != nil {
+			t.Errorf("%s gives %v", method, err)
+		}
+		if err := again.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestEveryMethodOfAClosedStoreSaysSo(t *testing.T) {
+	for _, path := range []string{filepath.Join(t.TempDir(), "settled.db"), ":memory:"} {
+		st := settle(t, openWords(t, path, Options{}))
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for method, call := range st.calls() {
+			if err := call(context.Background()); !errors.Is(err, ErrClosed) {
+				t.Errorf("%s of a closed store gives %v", method, err)
+			}
+		}
+	}
+}
+
+func TestEveryMethodEndsWithItsContext(t *testing.T) {
+	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{}))
+	before := rowsOf(t, st.Store)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, release := context.WithDeadline(t.Context(), time.Now().Add(-time.Hour))
+	defer release()
+	for want, ctx := range map[error]context.Context{context.Canceled: cancelled, context.DeadlineExceeded: late} {
+		for method, call := range st.calls() {
+			if err := call(ctx); !errors.Is(err, want) {
+				t.Errorf("%s with a context that has ended gives %v, want %v", method, err, want)
+			}
+		}
+	}
+	if rowsOf(t, st.Store) != before {
+		t.Error("a call that had ended left something behind")
+	}
+}

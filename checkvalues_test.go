@@ -1,0 +1,99 @@
+package souvenir
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// tripsOver says in which way a store that is damaged in a transaction keeps what it holds from coming back from an export.
+func tripsOver(t *testing.T, tx *sqlite.Tx) string {
+	t.Helper()
+	export := func(tx *sqlite.Tx) ([]byte, error) {
+		var out bytes.Buffer
+		e := exporter{ExportOptions: ExportOptions{Credentials: true, Progress: func(string, int, int) {}}, hash: sha256.New(), tx: tx, counts: map[string]int{}, places: map[int64]exportPlace{}}
+		e.w = bufio.NewWriter(io.MultiWriter(&out, e.hash))
+		err := e.all("2026-11-21T08:00:00Z")
+		return out.Bytes(), err
+	}
+	first, err := export(tx)
+	if err != nil {
+		return "export: " + err.Error()
+	}
+	s := openWords(t, ":memory:", Options{Now: sealedClock})
+	defer s.Close()
+	report, err := s.Import(t.Context(), bytes.NewReader(first), nil)
+	if err != nil || len(report.Conflicts) > 0 {
+		return fmt.Sprintf("import: %v, %+v", err, report.Conflicts)
+	}
+	var second []byte
+	if err := s.db.Read(t.Context(), func(tx *sqlite.Tx) (err error) { second, err = export(tx); return err }); err != nil {
+		return "export of the copy: " + err.Error()
+	}
+	if !bytes.Equal(first, second) {
+		return "the copy differs: " + lineDiff(second, first)
+	}
+	return ""
+}
+
+func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
+	s := openRich(t)
+	type column struct{ table, name, kind string }
+	var columns []column
+	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
+		return tx.Each(func(row *sqlite.Rows) error {
+			var c column
+			err := row.Scan(&c.table, &c.name, &c.kind)
+			columns = append(columns, c)
+			return err
+		}, `SELECT t.name, c.name, c.type FROM pragma_table_list t, pragma_table_info(t.name) c
+			WHERE t.schema = 'main' AND t.type = 'table' AND t.strict ORDER BY 1, c.cid`)
+	})
+	if err != nil || len(columns) < 100 {
+		t.Fatalf("%d columns, %v", len(columns), err)
+	}
+	values := map[string][]string{
+		"INTEGER": {"NULL", "-1", "9223372036854775807"},
+		"TEXT":    {"NULL", "''", "'[1]'", "CAST(x'ff' AS TEXT)"},
+		"BLOB":    {"NULL", "x'ff'"},
+	}
+	found := 0
+	for _, c := range columns {
+		for _, value := range values[c.kind] {
+			err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+				one := fmt.Sprintf(`UPDATE "%s" SET "%s" = %s WHERE "%[2]s" IS (SELECT max("%[2]s") FROM "%[1]s")`, c.table, c.name, value)
+				if r, err := tx.Exec(one); err != nil || r.RowsAffected == 0 {
+					return errUndone // the schema does not take it, or there is nothing to damage
+				}
+				in := newInspection(s, func(string, int, int) {})
+				if err := in.look(tx); err != nil {
+					return err
+				}
+				found += len(in.found)
+				if len(in.found) > 0 {
+					return errUndone
+				}
+				if harm := tripsOver(t, tx); harm != "" && !strings.HasPrefix(c.table, "oauth_code") {
+					t.Errorf("%s: nothing is found, but %s", one, harm)
+				}
+				return errUndone
+			})
+			if !errors.Is(err, errUndone) {
+				t.Errorf("%+v = %s: %v", c, value, err)
+			}
+		}
+	}
+	if found < 200 {
+		t.Errorf("%d findings; the test damages nothing", found)
+	}
+	if report := mustCheck(t, s, nil); !report.OK {
+		t.Errorf("the damage stays: %+v", report)
+	}
+}

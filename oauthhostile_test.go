@@ -1,0 +1,257 @@
+package souvenir
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// Thieves, clocks, damage and races, as they meet an authorization server.
+
+// A limit that cannot be read must not become no limit.
+func TestDamagedGrantsGiveErrorsAndNoAccess(t *testing.T) {
+	s, _ := openOAuth(t)
+	tokens, refresh := mustLetIn(t, s, s, mustRegister(t, s))
+	for _, projects := range []string{"null", "", "{}", `"p"`, "[1]", `["p"`} {
+		mustExec(t, s, `UPDATE oauth_grant SET projects = ?`, projects)
+		p, err := s.CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
+		if !errors.Is(err, ErrCorrupt) || p.User.ID != "" || p.Access.User != "" {
+			t.Errorf("projects %q give %+v, %v", projects, p, err)
+		}
+		if _, err := s.RefreshTokens(t.Context(), refresh); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("RefreshTokens with projects %q gives %v", projects, err)
+		}
+	}
+	mustExec(t, s, `UPDATE oauth_grant SET projects = '[]'`)
+	if p, err := s.CheckAccessToken(t.Context(), checkOf(tokens.AccessToken)); err != nil || p.Access.Projects == nil || len(p.Access.Projects) > 0 {
+		t.Errorf("no project at all gives %+v, %v", p, err)
+	}
+}
+
+// A thief of a key that has been replaced can date a token back to when the key signed.
+func TestATokenThatIsDatedBackDoesNotOutliveItsKey(t *testing.T) {
+	s, passed := openOAuth(t)
+	tokens, _ := mustLetIn(t, s, s, mustRegister(t, s))
+	claims, id, err := s.readAccessToken(t.Context(), tokens.AccessToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, _ := s.oauth.keys.Load(id)
+	at := s.clock()
+	passed.Add(int64(time.Minute))
+	if _, err := s.RotateSigningKey(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	claims.ExpiresAt.Time = at.AddDate(100, 0, 0)
+	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
+	token.Header["typ"], token.Header["kid"] = accessTokenType, id
+	forged, err := token.SignedString(known.(signingKey).private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wait := range []time.Duration{0, time.Hour, 24 * time.Hour} {
+		passed.Add(int64(wait))
+		_, err := s.CheckAccessToken(t.Context(), checkOf(forged))
+		wantOAuth(t, fmt.Sprint("after ", wait, " more, a token for a hundred years"), err, ErrUnauthenticated, OAuthInvalidToken)
+	}
+}
+
+// Not even who has stolen the key that signs goes past what a user has granted.
+func TestATokenThatSaysMoreThanItsGrantGivesNoMore(t *testing.T) {
+	s, _ := openOAuth(t)
+	tokens, _ := mustLetIn(t, s, s, mustRegister(t, s))
+	mustExec(t, s, `UPDATE user SET role = 'admin'`)
+	claims, id, err := s.readAccessToken(t.Context(), tokens.AccessToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, _ := s.oauth.keys.Load(id)
+	token, err := s.signAccessToken(issued{key: known.(signingKey), issuer: testIssuer, audience: testResource, user: claims.UserID, client: claims.ClientID, grant: claims.GrantID, tokenID: "x", scopes: Scopes(), at: s.clock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.CheckAccessToken(t.Context(), checkOf(token))
+	if want := []Scope{ScopeMemoryRead, ScopeMemoryWrite}; err != nil || !slices.Equal(p.Scopes, want) {
+		t.Errorf("memory:write was granted; the token gives %v, %v", p.Scopes, err)
+	}
+}
+
+// Once a refresh token was used long ago, its use again is theft, even if the clock was set back in between.
+func TestAClockThatIsSetBackDoesNotMakeAUsedRefreshTokenFresh(t *testing.T) {
+	for back, theft := range map[time.Duration]bool{30 * time.Second: false, 2 * time.Minute: true, 24 * time.Hour: true} {
+		s, passed := openOAuth(t)
+		first, refresh := mustLetIn(t, s, s, mustRegister(t, s))
+		if _, err := s.RefreshTokens(t.Context(), refresh); err != nil {
+			t.Fatal(err)
+		}
+		passed.Store(-int64(back))
+		_, err := s.RefreshTokens(t.Context(), refresh)
+		if !theft {
+			if err != nil {
+				t.Errorf("%v back: %v", back, err)
+			}
+			continue
+		}
+		wantOAuth(t, fmt.Sprint("reuse with the clock set back by ", back), err, ErrInvalid, OAuthInvalidGrant)
+		passed.Store(0)
+		_, err = s.CheckAccessToken(t.Context(), checkOf(first.AccessToken))
+		wantOAuth(t, "an access token after it", err, ErrUnauthenticated, OAuthInvalidToken)
+	}
+}
+
+func TestClientNamesThatNobodyCanSeeAreRefused(t *testing.T) {
+	s, _ := openOAuth(t)
+	for _, name := range []string{"\u200b", "\u2060\u200d", "\u3164", "\ufe0f", "\u00ad \u200b", "\U000e0041\U000e0042"} {
+		_, err := s.RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}, ClientName: name})
+		wantOAuth(t, fmt.Sprintf("the name %+q", name), err, ErrInvalid, OAuthInvalidClientMetadata)
+	}
+	for _, name := range []string{"👩\u200d🚀", "❤\ufe0f", "می\u200cخواهم", "Äpp"} { // with joiners and selectors that belong there
+		if _, err := s.RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}, ClientName: name}); err != nil {
+			t.Errorf("the name %+q: %v", name, err)
+		}
+	}
+}
+
+func TestDeepMetadataIsRefused(t *testing.T) {
+	s, _ := openOAuth(t)
+	for levels, kind := range map[int]*Error{maxDepth: nil, maxDepth + 1: ErrTooLarge, 5000: ErrTooLarge} {
+		_, err := s.RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}, Extra: deep(levels)})
+		if kind == nil {
+			if err != nil {
+				t.Errorf("%d levels: %v", levels, err)
+			}
+			continue
+		}
+		wantOAuth(t, fmt.Sprint(levels, " levels"), err, kind, OAuthInvalidClientMetadata)
+	}
+	var r ClientRegistration
+	bomb := `{"redirect_uris": ["` + testCallback + `"], "x": ` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`
+	if err := json.Unmarshal([]byte(bomb), &r); err == nil {
+		t.Error("100,000 levels are read")
+	}
+}
+
+// Clients that were let in once must not shut all others out for ever.
+func TestClientsThatNobodyLetsInAnyMoreMakeRoom(t *testing.T) {
+	s, passed := openOAuth(t)
+	inUse := mustRegister(t, s)
+	_, refresh := mustLetIn(t, s, s, inUse)
+	barred, err := s.SetDocumentClient(t.Context(), DocumentClient{URL: "https://app.example/barred", Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeactivateClient(t.Context(), barred.ID); err != nil {
+		t.Fatal(err)
+	}
+	own, err := s.AddClient(t.Context(), NewClient{ID: "own", RedirectURIs: []string{testCallback}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, s, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+		INSERT INTO oauth_client (client_id, kind, name, auth_method, redirect_uris, metadata, created_at, updated_at, used_at, disabled_at)
+		SELECT 'x' || i, 'registered', '', 'none', '[]', '{}', ?2, ?2, ?2, iif(i % 2, ?2, NULL) FROM n`, maxClients-2, s.now())
+	_, err = s.RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})
+	wantOAuth(t, "on the day on which they came, RegisterClient", err, ErrTooLarge, OAuthUnavailable)
+	passed.Store(int64(25 * time.Hour))
+	added := mustRegister(t, s)
+	all, err := s.Clients(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, c := range all {
+		left = append(left, c.ID)
+	}
+	want := []string{inUse.ID, barred.ID, own.ID, added.ID}
+	slices.Sort(left)
+	slices.Sort(want)
+	if !slices.Equal(left, want) {
+		t.Errorf("left are %.200v, want %v", left, want)
+	}
+	if _, err := s.RefreshTokens(t.Context(), refresh); err != nil {
+		t.Errorf("the client in use: %v", err)
+	}
+}
+
+// One of many processes gets tokens for a code, and then nobody has any: the code was used twice.
+func TestProcessesThatRaceForACode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "oauth.db")
+	s := openWords(t, path, Options{})
+	c := mustRegister(t, s)
+	others := make([]*process, 3)
+	for i := range others {
+		others[i] = startProcess(t, job{Path: path, Work: "exchange codes"})
+	}
+	for range 5 {
+		request := mustAuthorize(t, s, c)
+		encoded, err := json.Marshal(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range others {
+			if _, err := fmt.Fprintln(p.in, string(encoded)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var tokens []string
+		if own, err := s.ExchangeCode(t.Context(), request); err == nil {
+			tokens = append(tokens, own.AccessToken)
+		}
+		for _, p := range others {
+			switch line := p.line(); {
+			case strings.HasPrefix(line, "ey"):
+				tokens = append(tokens, line)
+			case line != OAuthInvalidGrant:
+				t.Errorf("a process answers %s", line)
+			}
+		}
+		if len(tokens) != 1 {
+			t.Fatalf("%d processes got tokens for one code", len(tokens))
+		}
+		_, err = s.CheckAccessToken(t.Context(), checkOf(tokens[0]))
+		wantOAuth(t, "the token of the code that was used twice", err, ErrUnauthenticated, OAuthInvalidToken)
+	}
+	for _, p := range others {
+		if err := p.in.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := p.rest(); err != nil {
+			t.Error(err)
+		}
+	}
+	keys, err := s.SigningKeys(t.Context())
+	if err != nil || len(keys) != 1 {
+		t.Errorf("the processes made %d keys, %v", len(keys), err)
+	}
+}
+
+// exchangeOnDemand exchanges the code of each line of its input, and prints an access token or an OAuth code.
+func exchangeOnDemand(ctx context.Context, s *Store) error {
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		var x CodeExchange
+		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
+			return err
+		}
+		tokens, err := s.ExchangeCode(ctx, x)
+		var known *OAuthError
+		switch {
+		case err == nil:
+			fmt.Println(tokens.AccessToken)
+		case errors.As(err, &known):
+			fmt.Println(known.Code)
+		default:
+			return err
+		}
+	}
+	return nil
+}

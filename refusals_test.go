@@ -1,0 +1,149 @@
+package souvenir
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A refusal of each method that can be called wrongly.
+
+// refusal is a call that must be refused: what with, and the error's kind and argument.
+type refusal struct {
+	arguments []any // after the context; those that are left out are zero
+	kind      *Error
+	argument  string
+}
+
+// brokenWriter takes nothing.
+type brokenWriter struct{ io.Writer }
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("the other end is gone") }
+
+func (st settled) refusals() map[string]refusal {
+	p, nowhere := ProjectRef{ID: "p"}, ProjectRef{ID: "nowhere"}
+	authorization := Authorization{ClientID: "app", RedirectURI: testCallback + "/other", Scopes: []Scope{ScopeMemoryRead}}
+	wrong := ClientCredentials{ID: "app", Secret: "wrong"}
+	exchange, refresh := st.exchange, st.refresh
+	exchange.Code, refresh.RefreshToken = "wrong", "wrong"
+	guest := RoleUser
+	return map[string]refusal{
+		"AddClient":              {[]any{NewClient{RedirectURIs: []string{"javascript:alert(1)"}}}, ErrInvalid, "redirect_uris"},
+		"AddCollection":          {[]any{NewCollection{}}, ErrInvalid, "collection_name"},
+		"AddFile":                {[]any{NewFile{MemoryID: "nowhere"}, io.Reader(strings.NewReader("x"))}, ErrNotFound, "memory_id"},
+		"AddMember":              {[]any{NewMember{Project: p, User: "guest", Role: "king"}}, ErrInvalid, "role"},
+		"AddMemories":            {[]any{[]NewMemory{{Content: "x"}, {}}}, ErrInvalid, "content"},
+		"AddMemory":              {[]any{NewMemory{}}, ErrInvalid, "content"},
+		"AddProject":             {[]any{NewProject{ID: "a/b"}}, ErrInvalid, "project_id"},
+		"AddToken":               {[]any{NewToken{Name: "x", Scopes: []Scope{"everything"}}}, ErrInvalid, "scopes"},
+		"AddUser":                {[]any{NewUser{Name: "owner"}}, ErrConflict, "name"},
+		"Authorize":              {[]any{authorization}, ErrInvalid, "redirect_uri"},
+		"Backup":                 {[]any{filepath.Join(st.dir, "no", "such", "folder.db")}, ErrNotFound, "path"},
+		"BackupTo":               {[]any{io.Writer(brokenWriter{})}, ErrInternal, ""},
+		"ChangePassword":         {[]any{ChangePassword{Old: "wrong password", New: "another password"}}, ErrUnauthenticated, "old_password"},
+		"CheckAccessToken":       {[]any{checkOf("x.y.z")}, ErrUnauthenticated, "token"},
+		"CheckAuthorization":     {[]any{authorization}, ErrInvalid, "redirect_uri"},
+		"CheckClient":            {[]any{wrong}, ErrUnauthenticated, "client_id"},
+		"CheckPassword":          {[]any{Credentials{Name: "owner", Password: "wrong password"}}, ErrUnauthenticated, ""},
+		"CheckToken":             {[]any{"mcp_wrong"}, ErrUnauthenticated, ""},
+		"CompleteTask":           {[]any{CompleteTask{ProjectID: "p", TaskID: "T2"}}, ErrNotFound, "task_id"},
+		"DeactivateClient":       {[]any{"nobody"}, ErrNotFound, "client_id"},
+		"DeleteCollection":       {[]any{DeleteCollection{Name: "nowhere"}}, ErrNotFound, "collection_name"},
+		"DeleteFile":             {[]any{"nowhere"}, ErrNotFound, "file_id"},
+		"DeleteMember":           {[]any{DeleteMember{Project: p, User: "nobody"}}, ErrNotFound, "user"},
+		"DeleteMemory":           {[]any{"nowhere"}, ErrNotFound, "id"},
+		"DeleteProject":          {[]any{DeleteProject{Project: p}}, ErrConflict, "project_id"},
+		"DeleteRule":             {[]any{p, RuleType("maybe")}, ErrInvalid, "rule_type"},
+		"DeleteToken":            {[]any{"nowhere"}, ErrNotFound, "id"},
+		"DeleteUser":             {[]any{DeleteUser{User: "nobody"}}, ErrNotFound, "user"},
+		"ExchangeCode":           {[]any{exchange}, ErrInvalid, "code"},
+		"Files":                  {[]any{FileList{Sort: "newest"}}, ErrInvalid, "sort_order"},
+		"Export":                 {[]any{io.Writer(brokenWriter{})}, ErrInternal, ""},
+		"GetClient":              {[]any{"nobody"}, ErrNotFound, "client_id"},
+		"GetCollection":          {[]any{"nowhere"}, ErrNotFound, "collection_name"},
+		"GetContext":             {[]any{ContextQuery{Related: 51}}, ErrInvalid, "related"},
+		"GetFile":                {[]any{"nowhere"}, ErrNotFound, "file_id"},
+		"GetMemory":              {[]any{"nowhere"}, ErrNotFound, "id"},
+		"GetProject":             {[]any{nowhere}, ErrNotFound, "project_id"},
+		"GetRule":                {[]any{p, RuleDont}, ErrNotFound, "project_id"},
+		"GetTodo":                {[]any{nowhere}, ErrNotFound, "project_id"},
+		"GetUser":                {[]any{"nobody"}, ErrNotFound, "user"},
+		"Identities":             {[]any{"nobody"}, ErrNotFound, "user"},
+		"Import":                 {[]any{io.Reader(strings.NewReader("a,b\n"))}, ErrForeign, ""},
+		"LinkIdentity":           {[]any{NewIdentity{Issuer: testIssuer}}, ErrInvalid, "subject"},
+		"MainMemory":             {[]any{nowhere}, ErrNotFound, "project_id"},
+		"Members":                {[]any{nowhere}, ErrNotFound, "project_id"},
+		"Memories":               {[]any{List{Sort: "newest"}}, ErrInvalid, "sort_order"},
+		"ModuleState":            {[]any{ModuleQuery{}}, ErrInvalid, "module_name"},
+		"OpenFile":               {[]any{"nowhere"}, ErrNotFound, "file_id"},
+		"Purge":                  {[]any{&PurgeOptions{KeepRevisions: -1}}, ErrInvalid, "KeepRevisions"},
+		"RefreshTokens":          {[]any{refresh}, ErrInvalid, "refresh_token"},
+		"RegenerateClientSecret": {[]any{"nobody"}, ErrNotFound, "client_id"},
+		"RegisterClient":         {[]any{ClientRegistration{}}, ErrInvalid, "redirect_uris"},
+		"RelatedMemories":        {[]any{st.memory, 11}, ErrInvalid, "depth"},
+		"RestoreRevision":        {[]any{st.memory, 7}, ErrNotFound, "revision"},
+		"Revisions":              {[]any{"nowhere"}, ErrNotFound, "id"},
+		"RevokeGrant":            {[]any{"nowhere"}, ErrNotFound, "id"},
+		"RevokeToken":            {[]any{Revocation{Client: wrong, Token: st.tokens.RefreshToken}}, ErrUnauthenticated, "client_id"},
+		"Rules":                  {[]any{ProjectRef{ID: "p", Name: "another"}}, ErrInvalid, "project_name"},
+		"Search":                 {[]any{Query{Limit: -1}}, ErrInvalid, "limit"},
+		"SetDocumentClient":      {[]any{DocumentClient{URL: "http://app.example/client"}}, ErrInvalid, "client_id"},
+		"SetIdentityMemory":      {[]any{IdentityMemory{}}, ErrInvalid, "content"},
+		"SetPreferences":         {[]any{map[string]any{"x": strings.Repeat("x", MaxPreferences)}}, ErrTooLarge, "preferences"},
+		"SetRule":                {[]any{NewRule{ProjectID: "p", Type: RuleDo}}, ErrInvalid, "content"},
+		"SetTodo":                {[]any{NewTodo{ProjectID: "p", Content: "## Spec"}}, ErrInvalid, "content"},
+		"Tags":                   {[]any{"nowhere"}, ErrNotFound, "collection_name"},
+		"UnlinkIdentity":         {[]any{UnlinkIdentity{Issuer: testIssuer, Subject: "2"}}, ErrNotFound, "subject"},
+		"UpdateCollection":       {[]any{"nowhere", UpdateCollection{}}, ErrNotFound, "collection_name"},
+		"UpdateFile":             {[]any{"nowhere", UpdateFile{}}, ErrNotFound, "file_id"},
+		"UpdateMember":           {[]any{UpdateMember{Project: p, User: "nobody", Role: MemberReader}}, ErrNotFound, "user"},
+		"UpdateMemory":           {[]any{st.memory, UpdateMemory{Content: content("")}}, ErrInvalid, "content"},
+		"UpdatePreferences":      {[]any{map[string]any{"x": func() {}}}, ErrInvalid, "preferences"},
+		"UpdateProject":          {[]any{nowhere, UpdateProject{}}, ErrNotFound, "project_id"},
+		"UpdateTodoSection":      {[]any{UpdateTodoSection{ProjectID: "p", Section: "wishes"}}, ErrInvalid, "section"},
+		"UpdateUser":             {[]any{"owner", UpdateUser{Role: &guest}}, ErrConflict, "user"},
+		"UserByIdentity":         {[]any{testIssuer, "2"}, ErrNotFound, "subject"},
+	}
+}
+
+// cannotBeWrong are the methods whose arguments say nothing that could be wrong, and the three that take no context.
+var cannotBeWrong = map[string]bool{"Check": true, "Reindex": true, "Access": true, "As": true, "Close": true}
+
+func TestEveryMethodThatCanBeCalledWronglySaysWhatIsWrong(t *testing.T) {
+	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{Now: func() time.Time { return time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC) }}))
+	refusals := st.refusals()
+	store := reflect.ValueOf(st.Store)
+	for i := range store.NumMethod() {
+		name, method := store.Type().Method(i).Name, store.Method(i)
+		if takesContext(method.Type()) && method.Type().NumIn() == 1 {
+			continue // with the ends of contexts, closed stores and views, in other tests
+		}
+		if refusals[name].kind == nil != cannotBeWrong[name] {
+			t.Errorf("Store.%s must be either in refusals, with a call that is refused, or in cannotBeWrong", name)
+		}
+	}
+	before := rowsOf(t, st.Store)
+	for name, r := range refusals {
+		method := store.MethodByName(name)
+		if !method.IsValid() {
+			t.Errorf("refusals has %s, which is no method of Store", name)
+			continue
+		}
+		err := callMethod(method, t.Context(), r.arguments)
+		var known *Error
+		if !errors.As(err, &known) || !errors.Is(err, r.kind) || known.Argument != r.argument {
+			t.Errorf("%s gives %#v (%v), want kind %q about %q", name, known, err, r.kind.Kind, r.argument)
+		}
+		if err == nil || len(err.Error()) < 20 || len(err.Error()) > 1000 {
+			t.Errorf("%s says %v", name, err)
+		}
+		if rowsOf(t, st.Store) != before {
+			t.Errorf("%s was refused and changed something", name)
+			before = rowsOf(t, st.Store)
+		}
+	}
+}
