@@ -59,7 +59,7 @@ func (c NewCollection) check(embedder Embedder) error {
 	case c.OwnVectors && c.VectorSize == 0:
 		return invalid("vector_size", "vector_size is missing; a collection of own vectors needs their number of dimensions")
 	case !c.OwnVectors && c.VectorSize != 0 && c.VectorSize != size:
-		return invalid("vector_size", "vector_size is %d, but the embedder %s makes vectors of %d dimensions; leave vector_size out, or set OwnVectors to bring vectors of your own",
+		return invalid("vector_size", "vector_size is %d, but the embedder %s makes vectors of %d dimensions; leave vector_size out, or set own_vectors to bring vectors of your own",
 			c.VectorSize, show(embedder.Model()), size)
 	}
 	return nil

@@ -96,7 +96,7 @@ var storeErrors = []struct {
 	message string
 }{
 	{sqlite.ErrClosed, KindClosed, "the store is closed"},
-	{sqlite.ErrReadOnly, KindReadOnly, ""},
+	{sqlite.ErrReadOnly, KindReadOnly, "the store is opened for reading only"},
 	{sqlite.ErrOlder, KindReadOnly, ""},
 	{sqlite.ErrBusy, KindBusy, ""},
 	{sqlite.ErrFull, KindFull, ""},

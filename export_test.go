@@ -70,7 +70,7 @@ func putFile(tb testing.TB, s *Store, id, owner, memory, project string, data []
 // pattern is a file's content of some size, which never repeats itself.
 func pattern(size int) []byte {
 	data := make([]byte, size)
-	rand.NewChaCha8([32]byte{1}).Read(data)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(data)
 	return data
 }
 

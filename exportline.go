@@ -194,7 +194,8 @@ func (l *lineWriter) string(name, s string) {
 		return
 	}
 	const hex = "0123456789abcdef"
-	b, start := append(l.buf, '"'), 0
+	b, start := l.buf, 0
+	b = append(b, '"')
 	for i := range len(s) {
 		c := s[i]
 		if c >= 0x20 && c != '"' && c != '\\' {
@@ -216,7 +217,8 @@ func (l *lineWriter) string(name, s string) {
 		}
 	}
 	b = append(b, s[start:]...)
-	l.buf = append(b, '"')
+	b = append(b, '"')
+	l.buf = b
 }
 
 func (l *lineWriter) fail(name string, err error) {

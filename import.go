@@ -400,7 +400,8 @@ func (im *importer) take(ctx context.Context, kind string, line []byte, n int) e
 	case *memoryItem:
 		im.current = item
 		if len(item.draft.related) > 0 {
-			im.late = append(im.late, &linkItem{lineNumber: item.lineNumber, memory: item.id, owner: item.owner, related: item.draft.related})
+			item.links = &linkItem{lineNumber: item.lineNumber, memory: item.id, owner: item.owner, related: item.draft.related}
+			im.late = append(im.late, item.links)
 		}
 	case *revisionItem:
 		if im.current == nil || im.current.id != item.memory {

@@ -271,6 +271,20 @@ func TestThereIsOneRuleOfAKindAfterAnImport(t *testing.T) {
 	}
 }
 
+func TestAMemoryThatIsKeptKeepsItsLinks(t *testing.T) {
+	s := openCopy(t)
+	imported(t, s, []byte(byHand(`{"type":"memory","id":"m1","content":"one"}`, `{"type":"memory","id":"m2","content":"two"}`,
+		`{"type":"memory","id":"r1","content":"rule","metadata":{"event_type":"project-rule","rule_type":"do"}}`)), ImportOptions{})
+	report := imported(t, s, []byte(byHand(`{"type":"memory","id":"m1","content":"other","related_memory_ids":["m2"]}`,
+		`{"type":"memory","id":"r2","content":"second","metadata":{"event_type":"project-rule","rule_type":"do","related_memory_ids":["m2"]}}`)), ImportOptions{})
+	if want := (ImportCount{Conflicts: 2}); report.Counts["memory"] != want || report.Counts["link"] != (ImportCount{}) || report.MissingLinks != 0 {
+		t.Errorf("%+v", report)
+	}
+	if m, err := s.GetMemory(t.Context(), "m1"); err != nil || len(m.Related) > 0 {
+		t.Errorf("it has links of the memory that was not imported: %+v, %v", m, err)
+	}
+}
+
 func TestCirclesOfLinksAndMissingEnds(t *testing.T) {
 	s := openCopy(t)
 	report := imported(t, s, []byte(byHand(

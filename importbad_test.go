@@ -29,7 +29,7 @@ func stream(data []byte) io.Reader { return io.MultiReader(bytes.NewReader(data)
 func TestForeignFilesAreRefusedBeforeAnythingIsWritten(t *testing.T) {
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
-	z.Write([]byte(byHand(`{"type":"memory","content":"x"}`)))
+	_, _ = z.Write([]byte(byHand(`{"type":"memory","content":"x"}`)))
 	z.Close()
 	s := openCopy(t)
 	before := rowsOf(t, s)

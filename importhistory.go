@@ -109,6 +109,7 @@ type linkItem struct {
 	memory, owner string
 	updated       *int64 // links are of the state of this time
 	related       []string
+	kept          bool // the memory's line has them, and the store has kept another memory
 }
 
 func parseLink(line []byte, n int) (importItem, error) {
@@ -133,6 +134,9 @@ func parseLink(line []byte, n int) (importItem, error) {
 // apply adds the links that are not there, unless the memory that the store has is another one. A link to what is not in
 // the store is counted.
 func (l *linkItem) apply(t *importTx) error {
+	if l.kept {
+		return nil
+	}
 	found, err := sqlite.Column[int64](t.tx, `SELECT m.id `+fromMemory+` JOIN user u ON u.id = c.owner_id WHERE m.uid = ?1 AND u.uid = ?2 AND (?3 IS NULL OR m.updated_at = ?3)`,
 		l.memory, l.owner, l.updated)
 	if err != nil {

@@ -23,7 +23,8 @@ type memoryItem struct {
 	created, updated *int64
 	profile          string // of the vectors that come along; empty: there are none
 	spans            []vectorSpan
-	brought          bool // the vectors come from lines of their own, and are left out where they do not fit
+	brought          bool      // the vectors come from lines of their own, and are left out where they do not fit
+	links            *linkItem // those that its own line has
 	row              int64
 	outcome          outcome
 	ownSize          int   // dimensions of the own vectors of its collection; 0: the store's embedder makes them
@@ -356,6 +357,11 @@ func (m *memoryItem) apply(t *importTx) error {
 	if m.row, m.outcome, err = m.compare(t.tx, t.replace); err != nil {
 		return err
 	}
+	defer func() {
+		if m.links != nil {
+			m.links.kept = m.outcome == conflicting
+		}
+	}()
 	switch m.outcome {
 	case unchanged:
 		t.count(kindMemory, unchanged)

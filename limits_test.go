@@ -462,7 +462,7 @@ func attacks() []attack {
 			add("Search: embedding of "+v.what, ErrInvalid, "query_embedding", searching(Query{Vector: v.value}), v.says...)
 		}
 	}
-	add("AddMemory: embedding where the embedder makes them", ErrInvalid, "embedding", adding(NewMemory{Embedding: make([]float32, 32)}), `"default"`, "words-1", "OwnVectors")
+	add("AddMemory: embedding where the embedder makes them", ErrInvalid, "embedding", adding(NewMemory{Embedding: make([]float32, 32)}), `"default"`, "words-1", "own_vectors")
 	add("UpdateMemory: embedding without content", ErrInvalid, "embedding", updating(UpdateMemory{Embedding: make([]float32, 32)}), "content")
 	add("Search: embedding of another size", ErrInvalid, "query_embedding", searching(Query{Collections: []string{"notes"}, Vector: []float32{1, 2, 3}}), "3 dimensions", "have 32")
 	add("Search: embedding of another size than own", ErrInvalid, "query_embedding", searching(Query{Collections: []string{"own"}, Vector: []float32{1, 2}}), "2 dimensions", "have 3")

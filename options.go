@@ -28,7 +28,8 @@ type Options struct {
 	// MaxFile is the most bytes that a file may have. Zero means 100 MiB, a negative value no limit.
 	MaxFile int64
 
-	// FileQuota is the most bytes that all files of one owner may have together. Zero means no quota.
+	// FileQuota is the most bytes that all files of one owner may have together. Zero means no quota. What is being stored
+	// counts; what a crash left unfinished does so for 24 hours.
 	FileQuota int64
 
 	// Logger hears about background work and what it could not do. Nil means silence.

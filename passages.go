@@ -130,7 +130,7 @@ func checkOwnVector(at *place, embedder Embedder, own []float32) error {
 	case own == nil:
 		return nil
 	case at.ownProfile == 0:
-		return invalid("embedding", "embedding is not for collection %s, whose vectors %s makes; only a collection with OwnVectors takes vectors of your own", show(at.collection), show(embedder.Model()))
+		return invalid("embedding", "embedding is not for collection %s, whose vectors %s makes; only a collection made with own_vectors takes vectors of your own", show(at.collection), show(embedder.Model()))
 	case len(own) != at.ownSize:
 		return invalid("embedding", "embedding has %d dimensions, but the vectors of collection %s have %d", len(own), show(at.collection), at.ownSize)
 	}

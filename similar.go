@@ -2,6 +2,7 @@ package souvenir
 
 import (
 	"context"
+	"errors"
 
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -42,6 +43,9 @@ func (s *Store) similar(tx *sqlite.Tx, sc scope, d *draft) ([]Similar, error) {
 	}
 	var ignored Results
 	r, err := s.ranking(tx, w, sel, &ignored)
+	if d.vector != nil && errors.Is(err, ErrInvalid) {
+		return nil, nil // the vector does not fit the collection, which storing it says in its own words
+	}
 	if err != nil || r.Vector == nil {
 		return nil, err
 	}

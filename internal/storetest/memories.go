@@ -174,7 +174,7 @@ func badMemories() []struct {
 		{"metadata that is nested too deep", inMetadata("k", deep), souvenir.ErrTooLarge, "metadata", "deep"},
 		{"negative Similar", souvenir.NewMemory{Content: "x", Similar: -1}, souvenir.ErrInvalid, "Similar", "0 to 20"},
 		{"Similar past the limit", souvenir.NewMemory{Content: "x", Similar: 21}, souvenir.ErrInvalid, "Similar", "0 to 20"},
-		{"a vector for an embedded collection", souvenir.NewMemory{Content: "x", Embedding: make([]float32, wordDimensions)}, souvenir.ErrInvalid, "embedding", "OwnVectors"},
+		{"a vector for an embedded collection", souvenir.NewMemory{Content: "x", Embedding: make([]float32, wordDimensions)}, souvenir.ErrInvalid, "embedding", "own_vectors"},
 	}
 }
 

@@ -59,8 +59,10 @@ func ownSizes(f *fixture) {
 		f.failsAt("AddMemory", err, souvenir.ErrInvalid, "embedding", c.says...)
 	}
 	id := f.add(souvenir.NewMemory{Collection: "own", Content: "x", Embedding: []float32{1, 2, 3}}).ID
+	_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Collection: "own", Content: "x", Embedding: []float32{1, 2}, Similar: 3})
+	f.failsAt("AddMemory that asks for similar ones", err, souvenir.ErrInvalid, "embedding", "2", "3")
 	content := "y"
-	_, err := f.store.UpdateMemory(f.ctx, id, souvenir.UpdateMemory{Content: &content, Embedding: []float32{1}})
+	_, err = f.store.UpdateMemory(f.ctx, id, souvenir.UpdateMemory{Content: &content, Embedding: []float32{1}})
 	f.failsAt("UpdateMemory", err, souvenir.ErrInvalid, "embedding", "1", "3")
 	_, err = f.reader.Search(f.ctx, souvenir.Query{Vector: []float32{1, 2}, Collections: []string{"own"}})
 	f.failsAt("Search", err, souvenir.ErrInvalid, "query_embedding", "2", "3")

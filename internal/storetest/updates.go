@@ -219,7 +219,7 @@ func updateArguments(f *fixture) {
 		{"metadata", in("k", func() {}), souvenir.ErrInvalid, "metadata", "JSON"},
 		{"large metadata", in("k", strings.Repeat("x", souvenir.MaxMetadata)), souvenir.ErrTooLarge, "metadata", "65536"},
 		{"a vector without content", souvenir.UpdateMemory{Embedding: []float32{1}}, souvenir.ErrInvalid, "embedding", "content"},
-		{"a vector for an embedded collection", souvenir.UpdateMemory{Content: content("new"), Embedding: make([]float32, wordDimensions)}, souvenir.ErrInvalid, "embedding", "OwnVectors"},
+		{"a vector for an embedded collection", souvenir.UpdateMemory{Content: content("new"), Embedding: make([]float32, wordDimensions)}, souvenir.ErrInvalid, "embedding", "own_vectors"},
 	} {
 		_, err := f.store.UpdateMemory(f.ctx, m.ID, c.u)
 		f.failsAt("UpdateMemory with "+c.name, err, c.kind, c.argument, c.says)

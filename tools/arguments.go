@@ -1,0 +1,427 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// MaxArguments is the most bytes that the arguments of a call may have, as JSON. The largest memory fits, however its
+// characters are escaped.
+const MaxArguments = 8 << 20
+
+// arguments are what a call was given, in the types of its parameters. Those that are absent have the zero value.
+type arguments struct {
+	values   map[string]any
+	warnings []string
+}
+
+// value returns an argument in the type of its kind.
+func value[T any](a *arguments, name string) T {
+	v, _ := a.values[name].(T)
+	return v
+}
+
+func (a *arguments) project() souvenir.ProjectRef {
+	return souvenir.ProjectRef{ID: a.text("project_id"), Name: a.text("project_name")}
+}
+
+func (a *arguments) has(name string) bool              { return a.values[name] != nil }
+func (a *arguments) text(name string) string           { return value[string](a, name) }
+func (a *arguments) integer(name string) int           { return value[int](a, name) }
+func (a *arguments) boolean(name string) bool          { return value[bool](a, name) }
+func (a *arguments) words(name string) []string        { return value[[]string](a, name) }
+func (a *arguments) numbers(name string) []float32     { return value[[]float32](a, name) }
+func (a *arguments) object(name string) map[string]any { return value[map[string]any](a, name) }
+func (a *arguments) warn(format string, args ...any) {
+	a.warnings = append(a.warnings, fmt.Sprintf(format, args...))
+}
+
+// parse reads the arguments of a call: a JSON object, or a JSON string that holds one.
+func parse(encoded json.RawMessage) (map[string]any, error) {
+	if len(encoded) > MaxArguments {
+		return nil, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "arguments",
+			Message: fmt.Sprintf("arguments are %d bytes as JSON; at most %d are allowed", len(encoded), MaxArguments)}
+	}
+	if !utf8.Valid(encoded) {
+		return nil, invalid("arguments", "arguments are not valid UTF-8")
+	}
+	if len(bytes.TrimSpace(encoded)) == 0 {
+		return map[string]any{}, nil
+	}
+	given, err := decodeJSON(encoded)
+	if err != nil {
+		return nil, invalid("arguments", "arguments are not JSON: %v", err)
+	}
+	if quoted, ok := given.(string); ok {
+		if strings.TrimSpace(quoted) == "" {
+			return map[string]any{}, nil
+		}
+		if inner, err := decodeJSON([]byte(quoted)); err == nil {
+			given = inner
+		}
+	}
+	switch given := given.(type) {
+	case nil:
+		return map[string]any{}, nil
+	case map[string]any:
+		return given, nil
+	}
+	return nil, invalid("arguments", "arguments are %s; a JSON object is expected", showJSON(given))
+}
+
+// decodeJSON reads one JSON value. Numbers stay as they are written.
+func decodeJSON(encoded []byte) (any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	var decoded any
+	if err := decoder.Decode(&decoded); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the first value")
+	}
+	return decoded, nil
+}
+
+// choose returns the action that a call asks for.
+func (d *definition) choose(given map[string]any) (*action, error) {
+	if !d.hasActions() {
+		return &d.actions[0], nil
+	}
+	names := d.actionNames()
+	asked := given[nameIn(given, actionName)]
+	if isAbsent(asked) {
+		return nil, invalid(actionName, "action is missing; %s needs one: allowed are %s", d.name, oneOf(names))
+	}
+	name, ok := asked.(string)
+	if !ok {
+		return nil, invalid(actionName, "action is %s; a string is expected: allowed are %s", showJSON(asked), oneOf(names))
+	}
+	i := slices.IndexFunc(names, func(n string) bool { return fold(n) == fold(name) })
+	if i < 0 {
+		return nil, invalid(actionName, "action is %s; allowed are %s", show(name), oneOf(names))
+	}
+	return &d.actions[i], nil
+}
+
+// fold makes spellings of a name equal that mean the same: getContext, get-context and GET_CONTEXT; don't and dont.
+func fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("_- '’", r) {
+			return -1
+		}
+		return r
+	}, strings.ToLower(strings.TrimSpace(name)))
+}
+
+// nameIn returns the name under which an argument is given: its own or, failing that, another spelling of it.
+func nameIn(given map[string]any, name string) string {
+	if _, ok := given[name]; ok {
+		return name
+	}
+	for _, other := range slices.Sorted(maps.Keys(given)) {
+		if fold(other) == fold(name) {
+			return other
+		}
+	}
+	return name
+}
+
+// decode brings what was given to the types of the action's parameters.
+func (d *definition) decode(act *action, given map[string]any) (*arguments, error) {
+	a := &arguments{values: map[string]any{}}
+	used := map[string]bool{}
+	if d.hasActions() {
+		used[nameIn(given, actionName)] = true
+	}
+	for i := range d.parameters {
+		p := &d.parameters[i]
+		if !act.takes(p.name) {
+			continue
+		}
+		name := nameIn(given, p.name)
+		used[name] = true
+		decoded, err := p.decode(p.name, given[name])
+		if err != nil {
+			return nil, err
+		}
+		if decoded != nil {
+			a.values[p.name] = decoded
+		} else if slices.Contains(act.required, p.name) {
+			return nil, invalid(p.name, "%s is missing; %s needs it", p.name, d.callName(act))
+		}
+	}
+	a.noteUnknown(d, act, given, used)
+	return a, nil
+}
+
+// noteUnknown warns of arguments that the call does not take. Empty ones are not worth a word: some clients send every
+// argument of a schema.
+func (a *arguments) noteUnknown(d *definition, act *action, given map[string]any, used map[string]bool) {
+	const most = 10
+	var unknown []string
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !used[name] && !isEmpty(given[name]) {
+			unknown = append(unknown, show(name))
+		}
+	}
+	if len(unknown) == 0 {
+		return
+	}
+	names, more := unknown, ""
+	if len(names) > most {
+		names, more = names[:most], fmt.Sprintf(" and %d more", len(unknown)-most)
+	}
+	taken := strings.Join(slices.Concat(act.required, act.optional), ", ")
+	if taken == "" {
+		taken = "no arguments"
+	}
+	a.warn("ignored arguments that %s does not take: %s%s; it takes %s", d.callName(act), strings.Join(names, ", "), more, taken)
+}
+
+// isAbsent reports whether a value is as good as none: null, or a text without a character to be seen.
+func isAbsent(given any) bool {
+	s, isText := given.(string)
+	return given == nil || isText && strings.TrimSpace(s) == ""
+}
+
+func isEmpty(given any) bool {
+	switch v := given.(type) {
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return isAbsent(given)
+}
+
+// decode brings one value to the parameter's type; nil means that it is absent. Messages call it label, which is its name or says
+// where it stands.
+func (p *parameter) decode(label string, given any) (any, error) {
+	if given == nil {
+		return nil, nil
+	}
+	if p.kind != text && isAbsent(given) {
+		return nil, nil
+	}
+	switch p.kind {
+	case word:
+		return p.decodeWord(label, given)
+	case text:
+		s, ok := given.(string)
+		if !ok {
+			return nil, p.mismatch(label, given, "a string")
+		}
+		if s == "" && !p.keepsEmpty {
+			return nil, nil
+		}
+		return s, nil
+	case integer:
+		return p.decodeInteger(label, given)
+	case boolean:
+		return p.decodeBoolean(label, given)
+	case words:
+		return p.decodeWords(label, given)
+	case numbers:
+		return p.decodeNumbers(label, given)
+	}
+	return p.decodeObject(label, given)
+}
+
+func (p *parameter) mismatch(label string, given any, expected string) error {
+	return invalid(p.name, "%s is %s; %s is expected", label, showJSON(given), expected)
+}
+
+func (p *parameter) decodeWord(label string, given any) (any, error) {
+	s, ok := given.(string)
+	switch {
+	case !ok && p.allowed != nil:
+		return nil, invalid(p.name, "%s is %s; allowed are %s", label, showJSON(given), oneOf(p.allowed))
+	case !ok:
+		return nil, p.mismatch(label, given, "a string")
+	case p.allowed == nil:
+		return strings.TrimSpace(s), nil
+	}
+	i := slices.IndexFunc(p.allowed, func(v string) bool { return fold(v) == fold(s) })
+	if i < 0 {
+		return nil, invalid(p.name, "%s is %s; allowed are %s", label, show(s), oneOf(p.allowed))
+	}
+	return p.allowed[i], nil
+}
+
+func (p *parameter) decodeInteger(label string, given any) (any, error) {
+	expected := "a whole number"
+	if p.most != 0 {
+		expected = fmt.Sprintf("a whole number from %d to %d", p.least, p.most)
+	}
+	number, ok := toNumber(given)
+	if !ok {
+		return nil, p.mismatch(label, given, expected)
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil { // 7.0 and 1e2 are whole, too
+		f, err := strconv.ParseFloat(number, 64)
+		const exact = 1 << 53 // beyond it not every whole number is a float64
+		if err != nil || f != float64(int64(f)) || f > exact || f < -exact {
+			return nil, p.mismatch(label, given, expected)
+		}
+		n = int64(f)
+	}
+	if tooLarge := p.most != 0 && n > int64(p.most); n < int64(p.least) || tooLarge || int64(int(n)) != n {
+		if p.most == 0 {
+			return nil, invalid(p.name, "%s is %s; at least %d is expected", label, number, p.least)
+		}
+		return nil, invalid(p.name, "%s is %s; %d to %d are allowed", label, number, p.least, p.most)
+	}
+	return int(n), nil
+}
+
+// toNumber returns the digits of a JSON number, or of a string that is one.
+func toNumber(given any) (string, bool) {
+	switch v := given.(type) {
+	case json.Number:
+		return v.String(), true
+	case string:
+		v = strings.TrimSpace(v)
+		return v, v != "" && (v[0] == '-' || v[0] >= '0' && v[0] <= '9') && json.Valid([]byte(v))
+	}
+	return "", false
+}
+
+func (p *parameter) decodeBoolean(label string, given any) (any, error) {
+	switch v := given.(type) {
+	case bool:
+		return v, nil
+	case string:
+		switch fold(v) {
+		case "true":
+			return true, nil
+		case "false":
+			return false, nil
+		}
+	}
+	return nil, p.mismatch(label, given, "true or false")
+}
+
+// toList returns the elements of an array, of a string that holds a JSON array, or of a list with commas.
+func toList(given any) ([]any, bool) {
+	switch v := given.(type) {
+	case []any:
+		return v, true
+	case string:
+		if strings.HasPrefix(strings.TrimSpace(v), "[") {
+			decoded, err := decodeJSON([]byte(v))
+			list, ok := decoded.([]any)
+			return list, ok && err == nil
+		}
+		var list []any
+		for item := range strings.SplitSeq(v, ",") {
+			list = append(list, item)
+		}
+		return list, true
+	}
+	return nil, false
+}
+
+func (p *parameter) decodeWords(label string, given any) (any, error) {
+	list, ok := toList(given)
+	if !ok {
+		return nil, p.mismatch(label, given, "a list of strings")
+	}
+	var decoded []string
+	for i, item := range list {
+		if isAbsent(item) {
+			continue
+		}
+		s, ok := item.(string)
+		if !ok {
+			return nil, p.mismatch(fmt.Sprintf("%s[%d]", label, i), item, "a string")
+		}
+		decoded = append(decoded, strings.TrimSpace(s))
+	}
+	if len(decoded) == 0 { // clients that fill in every argument send empty lists; taking tags away is said in metadata
+		return nil, nil
+	}
+	return decoded, nil
+}
+
+func (p *parameter) decodeNumbers(label string, given any) (any, error) {
+	list, ok := toList(given)
+	if !ok {
+		return nil, p.mismatch(label, given, "a list of numbers")
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	decoded := make([]float32, len(list))
+	for i, item := range list {
+		number, ok := toNumber(item)
+		f, err := strconv.ParseFloat(number, 32)
+		if !ok || err != nil {
+			return nil, p.mismatch(fmt.Sprintf("%s[%d]", label, i), item, "a number")
+		}
+		decoded[i] = float32(f)
+	}
+	return decoded, nil
+}
+
+func (p *parameter) decodeObject(label string, given any) (any, error) {
+	shown := given
+	if s, ok := given.(string); ok {
+		if decoded, err := decodeJSON([]byte(s)); err == nil {
+			given = decoded
+		}
+	}
+	decoded, ok := given.(map[string]any)
+	if !ok {
+		return nil, p.mismatch(label, shown, "a JSON object")
+	}
+	for _, key := range slices.Sorted(maps.Keys(decoded)) {
+		if number, ok := outOfRange(decoded[key]); ok {
+			return nil, invalid(p.name, "%s.%s has the number %s, which is out of range", label, clip(key, 60), clip(number, 60))
+		}
+	}
+	return decoded, nil
+}
+
+// outOfRange finds a number in a JSON value that is too large for a float64. It is JSON; but whoever was shown it would have to be
+// able to read it, and few programs can.
+func outOfRange(given any) (string, bool) {
+	switch v := given.(type) {
+	case json.Number:
+		_, err := v.Float64()
+		return v.String(), err != nil
+	case []any:
+		for _, item := range v {
+			if number, ok := outOfRange(item); ok {
+				return number, true
+			}
+		}
+	case map[string]any:
+		for _, item := range v {
+			if number, ok := outOfRange(item); ok {
+				return number, true
+			}
+		}
+	}
+	return "", false
+}
+
+// showJSON shows a value in a message, shortened.
+func showJSON(given any) string {
+	encoded, err := json.Marshal(given)
+	if err != nil {
+		return fmt.Sprintf("a %T", given)
+	}
+	return clip(string(encoded), 60)
+}

@@ -1,0 +1,57 @@
+package tools
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// MissingScope is the cause of the ErrForbidden that a call gives when its credential lacks a scope. Get it with errors.As.
+type MissingScope struct {
+	Scope souvenir.Scope // the one that the call needs
+}
+
+// Error names the scope.
+func (m *MissingScope) Error() string { return "missing scope " + string(m.Scope) }
+
+func missingScope(call string, scope souvenir.Scope) error {
+	return &souvenir.Error{
+		Kind: souvenir.KindForbidden, Err: &MissingScope{scope},
+		Message: fmt.Sprintf("%s needs the scope %s, which this credential does not carry; use one that does", call, scope),
+	}
+}
+
+func invalid(argument, format string, args ...any) error {
+	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: fmt.Sprintf(format, args...)}
+}
+
+// show quotes a value for a message and keeps it short.
+func show(value string) string { return strconv.Quote(clip(value, 60)) }
+
+// clip cuts a text to so many characters, of which the last one then says that there was more.
+func clip(value string, most int) string {
+	if utf8.RuneCountInString(value) <= most {
+		return value
+	}
+	return string([]rune(value)[:most-1]) + "…"
+}
+
+// oneOf lists allowed values: "a", "b" or "c".
+func oneOf(values []string) string {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = strconv.Quote(v)
+	}
+	if len(quoted) < 2 {
+		return strings.Join(quoted, "")
+	}
+	last := len(quoted) - 1
+	return strings.Join(quoted[:last], ", ") + " or " + quoted[last]
+}
+
+func notFound(argument, format string, args ...any) error {
+	return &souvenir.Error{Kind: souvenir.KindNotFound, Argument: argument, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,375 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/storetest"
+	"github.com/souvenir-ai/souvenir/tools"
+)
+
+// world is a store with some people in it:
+//
+//   - anna owns the project bridge (shared) and the project vault (not shared), and has memories outside of any project;
+//   - ben is a reader of bridge, carl a writer; both have nothing else to do with anna;
+//   - dora has memories of her own and no part in bridge.
+//
+// What begins with "secret" must never reach those whom it does not concern; persona.never says which.
+type world struct {
+	*testing.T
+	store *souvenir.Store
+	ids   map[string]string // what {name} in arguments stands for
+}
+
+// persona is somebody who calls tools, with what they must never be shown.
+type persona struct {
+	access souvenir.Access
+	scopes []souvenir.Scope // nil: all
+	never  []string
+}
+
+const (
+	secretDiary  = "secretdiary"  // anna's, in no project
+	secretVault  = "secretvault"  // anna's, in the project vault
+	secretRecipe = "secretrecipe" // dora's
+	granite      = "granite"      // in the project bridge
+)
+
+var personas = map[string]persona{
+	"owner":     {access: souvenir.Access{User: "anna"}, never: []string{secretRecipe}},
+	"reader":    {access: souvenir.Access{User: "ben"}, never: []string{secretDiary, secretVault, secretRecipe}},
+	"writer":    {access: souvenir.Access{User: "carl"}, never: []string{secretDiary, secretVault, secretRecipe}},
+	"stranger":  {access: souvenir.Access{User: "dora"}, never: []string{secretDiary, secretVault, granite}},
+	"limited":   {access: souvenir.Access{User: "anna", Projects: []string{"p-bridge"}}, never: []string{secretDiary, secretVault, secretRecipe}},
+	"nothing":   {access: souvenir.Access{User: "anna", Projects: []string{}}, never: []string{secretDiary, secretVault, secretRecipe, granite}},
+	"read-only": {access: souvenir.Access{User: "anna", ReadOnly: true}, never: []string{secretRecipe}},
+	"memories for reading": {
+		access: souvenir.Access{User: "anna", ReadOnly: true}, scopes: []souvenir.Scope{souvenir.ScopeMemoryRead}, never: []string{secretRecipe},
+	},
+	"files": {
+		access: souvenir.Access{User: "anna"}, scopes: []souvenir.Scope{souvenir.ScopeFilesRead, souvenir.ScopeFilesWrite},
+		never: []string{secretDiary, secretVault, secretRecipe, granite},
+	},
+}
+
+const bridgeTodo = "## Constitution\nTests first.\n\n## Spec\nA bridge of granite.\n\n## Plan\nStone by stone.\n\n## Tasks\n- [x] T1 measure the river\n- [ ] T2 order granite\n- [ ] T12 open the bridge\n\n## Gaps\nWho pays?\n"
+
+// template is the world as a file, and the ids of what is in it.
+var template = sync.OnceValues(func() (made struct {
+	bytes []byte
+	ids   map[string]string
+}, err error) {
+	folder, err := os.MkdirTemp("", "souvenir-tools")
+	if err != nil {
+		return made, err
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "template.db")
+	made.ids, err = makeTemplate(context.Background(), path)
+	if err == nil {
+		made.bytes, err = os.ReadFile(path)
+	}
+	return made, err
+})
+
+func makeTemplate(ctx context.Context, path string) (ids map[string]string, err error) {
+	store, err := souvenir.Open(ctx, path, &souvenir.Options{Embedder: storetest.Words{}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	anna, dora := store.As(souvenir.Access{User: "anna"}), store.As(souvenir.Access{User: "dora"})
+	ids = map[string]string{}
+	step := func(name string, of func() (string, error)) {
+		if err == nil {
+			ids[name], err = of()
+		}
+	}
+	add := func(name string, s *souvenir.Store, m souvenir.NewMemory) {
+		step(name, func() (string, error) {
+			stored, err := s.AddMemory(ctx, m)
+			return stored.ID, err
+		})
+	}
+	for _, c := range []string{"work", "empty"} {
+		step(c, func() (string, error) {
+			added, err := anna.AddCollection(ctx, souvenir.NewCollection{Name: c, Description: "anna's " + c})
+			return added.Name, err
+		})
+	}
+	step("bridge", func() (string, error) {
+		p, err := anna.AddProject(ctx, souvenir.NewProject{ID: "p-bridge", Name: "Bridge"})
+		return p.ID, err
+	})
+	add("diary", anna, souvenir.NewMemory{Content: secretDiary + " of anna", Metadata: map[string]any{"module_name": "pillars"}})
+	add("vault", anna, souvenir.NewMemory{Content: secretVault + " of anna", ProjectID: "p-vault", EventType: "project-main", State: "active"})
+	add("identity", anna, souvenir.NewMemory{Content: "I am Sam, " + secretDiary, EventType: "IDENTITY"})
+	add("pillars", anna, souvenir.NewMemory{
+		Content: "The pillars are of granite.", ProjectID: "p-bridge", Collection: "work", EventType: "decision", State: "active", Importance: "high",
+		Tags: []string{"pillars", "stone"}, Metadata: map[string]any{"architect": "Eva"},
+	})
+	add("main", anna, souvenir.NewMemory{
+		Content: "The bridge of granite spans the river.", ProjectID: "p-bridge", Collection: "work", EventType: "project-main", State: "active",
+		Related: []string{ids["pillars"], ids["diary"]},
+	})
+	add("case", anna, souvenir.NewMemory{Content: "Which granite to order", ProjectID: "p-bridge", EventType: "conversation", State: "active"})
+	add("short", anna, souvenir.NewMemory{Content: "Polish the granite", ProjectID: "p-bridge", Classification: "do"})
+	add("recipe", dora, souvenir.NewMemory{Content: secretRecipe + " of dora"})
+	step("rule", func() (string, error) {
+		r, err := anna.SetRule(ctx, souvenir.NewRule{ProjectID: "p-bridge", Type: "do", Content: "Use granite."})
+		return r.ID, err
+	})
+	step("general", func() (string, error) {
+		r, err := anna.SetRule(ctx, souvenir.NewRule{Type: "dont", Content: "Do not tell of the " + secretDiary})
+		return r.ID, err
+	})
+	step("todo", func() (string, error) {
+		t, err := anna.SetTodo(ctx, souvenir.NewTodo{ProjectID: "p-bridge", Content: bridgeTodo})
+		return t.ID, err
+	})
+	for name, memory := range map[string]string{"plan": "main", "letter": "diary"} {
+		step(name, func() (string, error) {
+			content := name + " for anna"
+			f, err := anna.AddFile(ctx, souvenir.NewFile{Filename: name + ".txt", MemoryID: ids[memory]}, strings.NewReader(content))
+			return f.ID, err
+		})
+	}
+	step("loose", func() (string, error) {
+		f, err := anna.AddFile(ctx, souvenir.NewFile{Filename: "loose.txt"}, strings.NewReader("pages"))
+		return f.ID, err
+	})
+	for user, role := range map[string]souvenir.MemberRole{"ben": "reader", "carl": "writer"} {
+		step(user, func() (string, error) {
+			if _, err := store.AddUser(ctx, souvenir.NewUser{ID: user, Name: user}); err != nil {
+				return "", err
+			}
+			m, err := anna.AddMember(ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "p-bridge"}, User: user, Role: role})
+			return m.User, err
+		})
+	}
+	return ids, err
+}
+
+// newWorld makes a world of the test's own.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	made, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "world.db")
+	if err := os.WriteFile(path, made.bytes, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store, err := souvenir.Open(t.Context(), path, &souvenir.Options{Embedder: storetest.Words{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &world{t, store, made.ids}
+}
+
+// set returns the tools as a persona has them.
+func (w *world) set(who string) *tools.Set {
+	w.Helper()
+	p, ok := personas[who]
+	if !ok {
+		w.Fatalf("nobody is called %q", who)
+	}
+	var options *tools.Options
+	if p.scopes != nil {
+		options = &tools.Options{Allows: souvenir.Principal{Scopes: p.scopes}.Allows}
+	}
+	return tools.New(w.store.As(p.access), options)
+}
+
+// fill puts ids in place of {name}.
+func (w *world) fill(arguments string) string {
+	for name, id := range w.ids {
+		arguments = strings.ReplaceAll(arguments, "{"+name+"}", id)
+	}
+	return arguments
+}
+
+// call calls a tool as a persona and returns the result as JSON has it. Whatever comes back is searched for what the
+// persona must never be shown.
+func (w *world) call(who, tool, arguments string) (result map[string]any, err error) {
+	w.Helper()
+	arguments = w.fill(arguments)
+	answer, err := w.set(who).Call(w.Context(), tool, json.RawMessage(arguments))
+	told := fmt.Sprint(err)
+	if err == nil {
+		encoded, err := json.Marshal(answer)
+		if err != nil {
+			w.Fatalf("%s %s: the result cannot be encoded: %v", tool, arguments, err)
+		}
+		told = string(encoded)
+		if err := json.Unmarshal(encoded, &result); err != nil || result == nil {
+			w.Fatalf("%s %s: the result is no JSON object (%v): %s", tool, arguments, err, encoded)
+		}
+	} else {
+		var known *souvenir.Error
+		if !errors.As(err, &known) || known.Kind == souvenir.KindInternal {
+			w.Errorf("%s %s as %s gives the error %v (%T), which callers can do nothing with", tool, arguments, who, err, err)
+		}
+	}
+	for _, secret := range personas[who].never {
+		if strings.Contains(told, secret) && !strings.Contains(arguments, secret) {
+			w.Errorf("%s %s tells %s of %s: %s", tool, arguments, who, secret, told)
+		}
+	}
+	return result, err
+}
+
+// must calls a tool that has to succeed.
+func (w *world) must(who, tool, arguments string) map[string]any {
+	w.Helper()
+	result, err := w.call(who, tool, arguments)
+	if err != nil {
+		w.Fatalf("%s %s as %s: %v", tool, arguments, who, err)
+	}
+	return result
+}
+
+// at returns what lies at a path in a JSON value: "results.0.memories.0.id". Nothing there is nil.
+func at(value any, path string) any {
+	for step := range strings.SplitSeq(path, ".") {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// contents are the contents of all memories in a search result, by rank.
+func contents(result map[string]any) []string {
+	type ranked struct {
+		rank    float64
+		content string
+	}
+	var all []ranked
+	groups, _ := result["results"].([]any)
+	for _, g := range groups {
+		memories, _ := at(g, "memories").([]any)
+		for _, m := range memories {
+			rank, _ := at(m, "rank").(float64)
+			content, _ := at(m, "content").(string)
+			all = append(all, ranked{rank, content})
+		}
+	}
+	slices.SortFunc(all, func(a, b ranked) int { return int(a.rank - b.rank) })
+	list := []string{}
+	for _, r := range all {
+		list = append(list, r.content)
+	}
+	return list
+}
+
+// scenario is a call and what has to come of it.
+type scenario struct {
+	name string
+	who  string // empty: owner
+	tool string
+	args string // with {name} for ids
+
+	kind     souvenir.Kind // of the error; empty: it succeeds
+	argument string        // the error's
+	says     []string      // what the error, or else the warnings, must contain
+
+	want  map[string]any // paths in the result, and what lies there: {name} is an id; nil is nothing or null
+	never []string       // what must not appear
+}
+
+func (w *world) check(s scenario) {
+	w.Helper()
+	who := s.who
+	if who == "" {
+		who = "owner"
+	}
+	result, err := w.call(who, s.tool, s.args)
+	said := fmt.Sprint(result["warnings"])
+	told, _ := json.Marshal(result)
+	if err != nil {
+		said = err.Error()
+		told = []byte(said)
+	}
+	var known *souvenir.Error
+	if errors.As(err, &known) {
+		if known.Kind != s.kind {
+			w.Errorf("the kind of the error is %q, want %q: %v", known.Kind, s.kind, err)
+		}
+		if known.Argument != s.argument {
+			w.Errorf("the argument of the error is %q, want %q: %v", known.Argument, s.argument, err)
+		}
+	} else if s.kind != "" {
+		w.Errorf("it succeeds with %s, want an error of kind %q", told, s.kind)
+	}
+	for _, part := range s.says {
+		if !strings.Contains(said, w.fill(part)) {
+			w.Errorf("it does not say %q: %s", w.fill(part), said)
+		}
+	}
+	if len(s.says) == 0 && err == nil && len(said) > len("[]") && said != "<nil>" {
+		w.Errorf("it warns: %s", said)
+	}
+	for path, want := range s.want {
+		got := at(result, path)
+		gotJSON, _ := json.Marshal(got)
+		wantJSON, _ := json.Marshal(want)
+		if string(gotJSON) != w.fill(string(wantJSON)) {
+			w.Errorf("%s is %s, want %s; the whole: %s", path, gotJSON, wantJSON, told)
+		}
+	}
+	for _, part := range s.never {
+		if strings.Contains(string(told), w.fill(part)) {
+			w.Errorf("%q appears: %s", w.fill(part), told)
+		}
+	}
+}
+
+// runScenarios runs each scenario in a world of its own.
+func runScenarios(t *testing.T, scenarios []scenario) {
+	t.Helper()
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) { newWorld(t).check(s) })
+	}
+}
+
+func encode(t *testing.T, value any) string {
+	t.Helper()
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(encoded)
+}
+
+// newCancelled returns a context that has ended.
+func newCancelled(t *testing.T) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx, cancel
+}

@@ -1,0 +1,165 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// searchResult is the result of memory search.
+type searchResult struct {
+	Results  []searchGroup      `json:"results"`
+	Total    int                `json:"total"` // over all pages
+	Offset   int                `json:"offset"`
+	Limit    int                `json:"limit"`
+	Sort     souvenir.SortOrder `json:"sort_order"` // the one that was used
+	HasMore  bool               `json:"has_more"`
+	Warnings []string           `json:"warnings"`
+}
+
+// searchGroup is the part of a page that lies in one collection. The owner tells collections of one name apart.
+type searchGroup struct {
+	Collection string        `json:"collection_name"`
+	Owner      string        `json:"owner"`
+	Memories   []foundMemory `json:"memories"`
+}
+
+type foundMemory struct {
+	ID        string                 `json:"id"`
+	Content   string                 `json:"content"`
+	Metadata  map[string]any         `json:"metadata"`
+	Score     float64                `json:"score"`
+	Rank      int                    `json:"rank"` // place in the whole result, from 1
+	Revision  int                    `json:"revision"`
+	CreatedAt time.Time              `json:"created_at"`
+	UpdatedAt time.Time              `json:"updated_at"`
+	FileCount int                    `json:"file_count"`
+	Files     []souvenir.FileSummary `json:"files"`
+}
+
+func (s *Set) searchMemories(ctx context.Context, a *arguments) (any, error) {
+	filter, project, err := a.filter()
+	if err != nil {
+		return nil, err
+	}
+	q := souvenir.Query{
+		Text: a.text("query"), Vector: a.numbers("query_embedding"), ProjectID: project.ID, ProjectName: project.Name,
+		Classification: souvenir.Classification(a.text("classification")), Tags: a.words("tags"), Filter: filter,
+		Sort: souvenir.SortOrder(a.text("sort_order")), Limit: a.integer("limit"), Offset: a.integer("offset"), IncludeFiles: a.boolean("include_files"),
+	}
+	if collection := a.text("collection_name"); collection != "" {
+		q.Collections = []string{collection}
+	}
+	found, err := s.store.Search(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	result := searchResult{
+		Results: []searchGroup{}, Total: found.Total, Offset: found.Offset, Limit: found.Limit, Sort: found.Sort, HasMore: found.HasMore(), Warnings: []string{},
+	}
+	result.Warnings = append(result.Warnings, found.Warnings...)
+	for _, g := range found.Groups() {
+		group := searchGroup{Collection: g.Collection, Owner: g.Owner}
+		for _, h := range g.Hits {
+			group.Memories = append(group.Memories, foundMemory{
+				h.ID, h.Content, h.ShownMetadata(), h.Score, h.Rank, h.Revision, h.CreatedAt, h.UpdatedAt, h.FileCount, orEmpty(h.Files),
+			})
+		}
+		result.Results = append(result.Results, group)
+	}
+	return result, nil
+}
+
+// filter returns the filter of a search, and the project it is in. Arguments that are known keys count as part of it and
+// win over what it says of them. A project that it names is found like everywhere: the caller's own first.
+func (a *arguments) filter() (souvenir.Filter, souvenir.ProjectRef, error) {
+	project := a.project()
+	filter := souvenir.Filter(maps.Clone(a.object("filter")))
+	if filter == nil {
+		filter = souvenir.Filter{}
+	}
+	named := souvenir.ProjectRef{}
+	for key, into := range map[string]*string{"project_id": &named.ID, "project_name": &named.Name} {
+		if name, ok := filter[key].(string); ok {
+			*into = strings.TrimSpace(name)
+			delete(filter, key)
+		}
+	}
+	for i := range knownKeys {
+		p := &knownKeys[i]
+		key := p.name
+		given, isThere := filter[key]
+		if !isThere {
+			continue
+		}
+		if list, ok := given.([]any); isAbsent(given) && given != nil || ok && len(list) == 0 { // null is "not set" here
+			delete(filter, key)
+			continue
+		}
+		if _, isText := given.(string); isText && p.allowed != nil {
+			decoded, err := p.decode("filter."+key, given)
+			if err != nil {
+				return nil, project, err
+			}
+			filter[key] = decoded
+		}
+	}
+	for _, key := range []string{"event_type", "state", "importance"} {
+		if a.has(key) {
+			filter[key] = a.text(key)
+		}
+	}
+	return filter, cmp.Or(project, named), nil
+}
+
+// orEmpty gives a list that JSON shows as [] even if it is nil.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// retrievedMemory is the result of memory retrieve.
+type retrievedMemory struct {
+	Result string                 `json:"result"` // the memory as a text to read
+	Memory souvenir.Memory        `json:"memory"`
+	Files  []souvenir.FileSummary `json:"files"`
+}
+
+func (s *Set) retrieveMemory(ctx context.Context, a *arguments) (any, error) {
+	m, err := s.memoryIn(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	files := []souvenir.FileSummary{}
+	for f, err := range s.store.Files(ctx, souvenir.FileList{MemoryID: m.ID}) {
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f.Summary())
+	}
+	return retrievedMemory{readable(m, files), m, files}, nil
+}
+
+// readable is a memory as a text.
+func readable(m souvenir.Memory, files []souvenir.FileSummary) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Memory %s in collection %s", m.ID, m.Collection)
+	if m.ProjectID != "" {
+		fmt.Fprintf(&b, ", project %s", cmp.Or(m.ProjectName, m.ProjectID))
+	}
+	fmt.Fprintf(&b, ", revision %d:\n\n%s", m.Revision, m.Content)
+	if len(files) > 0 {
+		b.WriteString("\n\nFiles:")
+		for _, f := range files {
+			fmt.Fprintf(&b, "\n- %s (%s, %d bytes, id %s)", f.Filename, f.MIMEType, f.Size, f.ID)
+		}
+	}
+	return b.String()
+}

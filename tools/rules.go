@@ -1,0 +1,58 @@
+package tools
+
+import (
+	"context"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+var rulesTool = definition{
+	name:  "rules",
+	title: "Rules",
+	description: `Keep the long-form rules that have to be followed: what to do and what not to do in a project, or, without a project, everywhere. ` +
+		`There is one text per rule_type; store replaces it as a whole, so begin with the present one (memory get_context: project_rules, general_do_dont). ` +
+		`Use it when the user states a lasting rule. Returns id, created or updated, revision, memory.`,
+	annotations: Annotations{Idempotent: true},
+	parameters: []parameter{
+		{name: "rule_type", kind: word, allowed: []string{"do", "dont"}},
+		{name: "content", kind: text, description: "The whole rule text, Markdown."},
+		{name: "project_name", kind: word, description: "Left out, with project_id: rules for everywhere."},
+		{name: "project_id", kind: word},
+		{name: "tags", kind: words},
+		{name: "related_memory_ids", kind: words},
+		{name: "expected_revision", kind: integer, description: "Fail if the rule was changed since you read this revision."},
+	},
+	actions: []action{{
+		name: "store", scope: souvenir.ScopeMemoryWrite,
+		required: []string{"rule_type", "content"},
+		optional: []string{"project_name", "project_id", "tags", "related_memory_ids", "expected_revision"},
+		call:     (*Set).storeRule,
+	}},
+}
+
+// storedRule is the result of rules store.
+type storedRule struct {
+	ID       string          `json:"id"`
+	Created  bool            `json:"created"` // there was none before; else it was updated
+	Updated  bool            `json:"updated"`
+	Revision int             `json:"revision"`
+	Indexed  bool            `json:"indexed"`
+	Memory   souvenir.Memory `json:"memory"`
+	Warnings []string        `json:"warnings,omitempty"`
+}
+
+func ruleResult(r souvenir.StoredRule) storedRule {
+	return storedRule{r.ID, r.Created, !r.Created, r.Revision, r.Indexed, r.Memory, r.Warnings}
+}
+
+func (s *Set) storeRule(ctx context.Context, a *arguments) (any, error) {
+	project := a.project()
+	stored, err := s.store.SetRule(ctx, souvenir.NewRule{
+		ProjectID: project.ID, ProjectName: project.Name, Type: souvenir.RuleType(a.text("rule_type")), Content: a.text("content"),
+		Tags: a.words("tags"), Related: a.words("related_memory_ids"), ExpectedRevision: a.integer("expected_revision"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ruleResult(stored), nil
+}

@@ -1,0 +1,111 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// Tool is what a client is told of a tool.
+type Tool struct {
+	Name        string          `json:"name"`
+	Title       string          `json:"title"`       // for people
+	Description string          `json:"description"` // for models: when to use it, what comes back, what to do next
+	InputSchema json.RawMessage `json:"inputSchema"` // JSON Schema of the arguments: a flat object
+	Annotations Annotations     `json:"annotations"`
+}
+
+// Annotations tell a client how careful to be with a tool, in the terms of the Model Context Protocol. All four are always
+// in the JSON, since some of the protocol's defaults are true.
+type Annotations struct {
+	ReadOnly    bool `json:"readOnlyHint"`    // it changes nothing
+	Destructive bool `json:"destructiveHint"` // it can delete; changes that keep the state before as a revision are none
+	Idempotent  bool `json:"idempotentHint"`  // the same call again changes nothing more
+	OpenWorld   bool `json:"openWorldHint"`   // it reaches beyond the store; none does
+}
+
+// Options say how a [Set] works. Nil options mean the zero value.
+type Options struct {
+	// Allows reports whether the caller's credential carries a scope. A call that needs one that is not allowed is
+	// ErrForbidden, caused by a [MissingScope]. Nil allows everything.
+	Allows func(souvenir.Scope) bool
+}
+
+// Set is the tools on one store, or on one view of it. It is safe for concurrent use.
+type Set struct {
+	store  *souvenir.Store
+	allows func(souvenir.Scope) bool
+}
+
+// New returns the tools on a store or on a view of it, which decides for whom they work and how far they reach. It is
+// cheap: make one for each request.
+func New(store *souvenir.Store, options *Options) *Set {
+	s := &Set{store: store, allows: func(souvenir.Scope) bool { return true }}
+	if options != nil && options.Allows != nil {
+		s.allows = options.Allows
+	}
+	return s
+}
+
+// List returns the definitions of the eight tools, always in the same order.
+func List() []Tool {
+	list := make([]Tool, len(registry))
+	for i, d := range registry {
+		list[i] = Tool{Name: d.name, Title: d.title, Description: d.description, InputSchema: d.schema(), Annotations: d.annotations}
+	}
+	return list
+}
+
+// registry is the tools, in the order in which a model meets them: what to begin with comes first.
+var registry = []definition{
+	memoryTool,
+	getProjectMainMemory,
+	getModuleState,
+	rulesTool,
+	todoTool,
+	uploadDocument,
+	listCollections,
+	createCollection,
+}
+
+// Call calls a tool by name. Arguments are a JSON object; none and null are as good as an empty one. The result marshals
+// to one JSON object. An unknown tool is ErrNotFound with the argument "name".
+func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) (any, error) {
+	d, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	given, err := parse(arguments)
+	if err != nil {
+		return nil, err
+	}
+	act, err := d.choose(given)
+	if err != nil {
+		return nil, err
+	}
+	if !s.allows(act.scope) {
+		return nil, missingScope(d.callName(act), act.scope)
+	}
+	a, err := d.decode(act, given)
+	if err != nil {
+		return nil, err
+	}
+	result, err := act.call(s, ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return noted(result, a.warnings), nil
+}
+
+// find returns a tool by its name.
+func find(name string) (*definition, error) {
+	names := make([]string, len(registry))
+	for i := range registry {
+		if registry[i].name == name {
+			return &registry[i], nil
+		}
+		names[i] = registry[i].name
+	}
+	return nil, notFound("name", "name %s is no tool; the tools are %s", show(name), oneOf(names))
+}
