@@ -1,0 +1,82 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// answer writes a value as JSON. What cannot be written as JSON is a mistake of this program, found before anything is sent.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, status int, value any) {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false) // nosniff and the content type keep browsers from seeing HTML in it
+	if err := encoder.Encode(value); err != nil {
+		s.log.ErrorContext(r.Context(), "an answer could not be written as JSON", "request_id", exchangeOf(r.Context()).id, "route", exchangeOf(r.Context()).route, "error", err)
+		status = http.StatusInternalServerError
+		body.Reset()
+		body.WriteString(`{"error":` + strconv.Quote(serverError) + `,"content":[{"type":"text","text":` + strconv.Quote("Error: "+serverError) + `}],"isError":true}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	w.WriteHeader(status)
+	w.Write(body.Bytes()) //nolint:errcheck // the client is gone, and the log has the count
+}
+
+// response is an [http.ResponseWriter] that counts for the log, and gives up on a client that takes nothing for too long.
+type response struct {
+	http.ResponseWriter
+	control  *http.ResponseController
+	patience time.Duration
+	status   int // 0: nothing sent yet
+	bytes    int64
+	extended time.Time // when the deadline was moved last; zero: never
+}
+
+// WriteHeader sends the header.
+func (w *response) WriteHeader(status int) {
+	if status >= http.StatusOK && w.status == 0 {
+		w.status = status
+	}
+	w.extend()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write sends a part of the body.
+func (w *response) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	w.extend()
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Flush sends what was written so far.
+func (w *response) Flush() {
+	w.extend()
+	w.control.Flush() //nolint:errcheck // a writer that cannot has sent it, or will
+}
+
+// Unwrap returns the writer underneath, for [http.ResponseController].
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// extend gives the client time to take the next piece: at most once a second, for it is a call of the network's.
+func (w *response) extend() {
+	now := time.Now()
+	if now.Sub(w.extended) < min(time.Second, w.patience/2) {
+		return
+	}
+	w.extended = now
+	w.control.SetWriteDeadline(now.Add(w.patience)) //nolint:errcheck // a writer that cannot leaves it to its server
+}
+
+// finish takes the deadline back: the connection may serve other requests, and other handlers.
+func (w *response) finish() {
+	if !w.extended.IsZero() {
+		w.control.SetWriteDeadline(time.Time{}) //nolint:errcheck // as in extend
+	}
+}

@@ -1,0 +1,149 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/tools"
+)
+
+// caller is who a request speaks for.
+type caller struct {
+	souvenir.Principal
+	store *souvenir.Store // the view that the credential reaches; nil on open routes
+}
+
+// principalKey is where the context of a request holds the [souvenir.Principal] of its caller.
+type principalKey struct{}
+
+// principalOf returns who the request of a context speaks for, if it has come with a credential.
+func principalOf(ctx context.Context) (souvenir.Principal, bool) {
+	p, ok := ctx.Value(principalKey{}).(souvenir.Principal)
+	return p, ok
+}
+
+const (
+	tokenHeader    = "X-Mcp-Token"
+	tokenCookie    = "auth_token"
+	tokenParameter = "token"
+	mcpTokenStart  = "mcp_"
+)
+
+// presented returns the credential of a request: of the places where one may be, the first that holds something decides,
+// whether it is any good or not. A cookie is one that browsers send by themselves.
+func (s *Server) presented(r *http.Request) (value string, cookie, found bool) {
+	if scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " "); strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(token), false, true
+	}
+	if token := r.Header.Get(tokenHeader); token != "" {
+		return strings.TrimSpace(token), false, true
+	}
+	if c, err := r.Cookie(tokenCookie); err == nil && c.Value != "" {
+		return c.Value, true, true
+	}
+	if s.options.NoQueryTokens {
+		return "", false, false
+	}
+	token := r.URL.Query().Get(tokenParameter)
+	return token, false, token != ""
+}
+
+// admit finds out who a request speaks for, and whether that may be here.
+func (s *Server) admit(r *http.Request, needs need) (caller, error) {
+	token, cookie, found := s.presented(r)
+	if !found {
+		return caller{}, unauthenticated("no credential was sent; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
+	}
+	p, err := s.check(r.Context(), token)
+	if err != nil {
+		if errors.Is(err, souvenir.ErrUnauthenticated) {
+			return caller{}, &badCredential{err}
+		}
+		return caller{}, err
+	}
+	if cookie {
+		// The browser may have been told to by a page of somebody else's.
+		if err := s.crossSite.Check(r); err != nil {
+			return caller{}, &souvenir.Error{Kind: souvenir.KindForbidden, Err: err,
+				Message: "a page of another origin has sent this with the cookie of a sign-in; send a token in the header Authorization instead"}
+		}
+	}
+	c := caller{p, s.store.As(p.Access)}
+	if scope := needs.scope(); scope != "" && !p.Allows(scope) {
+		return c, refuse(scope)
+	}
+	return c, nil
+}
+
+// check returns whom a credential speaks for.
+func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, error) {
+	if strings.HasPrefix(token, mcpTokenStart) {
+		return s.store.CheckToken(ctx, token)
+	}
+	if s.options.PublicURL == "" || token == "" {
+		return souvenir.Principal{}, unauthenticated("the credential is no MCP token, which begins with " + mcpTokenStart)
+	}
+	return s.store.CheckAccessToken(ctx, souvenir.AccessTokenCheck{Token: token, Issuer: s.options.PublicURL, Audience: s.audience()})
+}
+
+// audience is what access tokens that are used here must be for: the service, or its MCP endpoint.
+func (s *Server) audience() []string {
+	return []string{s.options.PublicURL, s.options.PublicURL + "/mcp"}
+}
+
+// badCredential is the error for a credential that was sent and is worth nothing.
+type badCredential struct{ err error }
+
+func (e *badCredential) Error() string { return e.err.Error() }
+func (e *badCredential) Unwrap() error { return e.err }
+
+// challenge tells a client, in WWW-Authenticate, where and for what it gets a credential (RFC 6750, section 3, and RFC
+// 9728, section 5.1). A client that has none, or a bad one, is told all scopes that it will need: few can ask for more later.
+func (s *Server) challenge(h http.Header, r *http.Request, err error) {
+	var bad *badCredential
+	var lacks *tools.MissingScope
+	var parameters []string
+	scope := defaultScopes()
+	switch {
+	case errors.As(err, &lacks):
+		parameters, scope = append(parameters, `error="insufficient_scope"`), string(lacks.Scope)
+	case errors.Is(err, souvenir.ErrForbidden) || errors.Is(err, souvenir.ErrReadOnly):
+		return // another credential of the same user would not change it
+	case errors.As(err, &bad):
+		parameters = append(parameters, `error="invalid_token"`)
+	}
+	if s.options.PublicURL != "" {
+		parameters = append(parameters, `resource_metadata="`+s.resourceMetadata(r.URL.Path)+`"`)
+	}
+	h.Set("WWW-Authenticate", "Bearer "+strings.Join(append(parameters, `scope="`+scope+`"`), ", "))
+}
+
+// defaultScopes are those of a client that does not manage the service.
+func defaultScopes() string {
+	var words []string
+	for _, scope := range souvenir.Scopes() {
+		if scope != souvenir.ScopeAdmin {
+			words = append(words, string(scope))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// resourceMetadata is where the metadata of the resource lies that a path belongs to: between host and path of its
+// identifier (RFC 9728, section 3.1). The MCP endpoint is one, all the rest another.
+func (s *Server) resourceMetadata(path string) string {
+	u, err := url.Parse(s.options.PublicURL)
+	if err != nil {
+		return "" // it was checked
+	}
+	resource := strings.TrimSuffix(u.Path, "/")
+	if path == "/mcp" {
+		resource += path
+	}
+	u.Path, u.RawPath = "/.well-known/oauth-protected-resource"+resource, ""
+	return u.String()
+}

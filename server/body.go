@@ -1,0 +1,144 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// body is the body of a request, read with patience: as long as something arrives it may take its time. What is not read
+// of it, net/http reads before it answers, under the same deadline.
+type body struct {
+	io.ReadCloser
+	control  *http.ResponseController
+	patience time.Duration
+	extended time.Time
+}
+
+// newBody makes the body of a request patient.
+func (s *Server) newBody(control *http.ResponseController, r *http.Request) io.ReadCloser {
+	if r.Body == nil || r.Body == http.NoBody {
+		return http.NoBody
+	}
+	b := &body{ReadCloser: r.Body, control: control, patience: s.options.Patience}
+	b.extend()
+	return b
+}
+
+// extend gives the client time to send the next piece: at most once a second, for it is a call of the network's.
+func (b *body) extend() {
+	if now := time.Now(); now.Sub(b.extended) >= min(time.Second, b.patience/2) {
+		b.extended = now
+		b.control.SetReadDeadline(now.Add(b.patience)) //nolint:errcheck // a server that cannot has a timeout of its own
+	}
+}
+
+// Read reads what has arrived.
+func (b *body) Read(p []byte) (int, error) {
+	b.extend()
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF { //nolint:errorlint // wrapped, it is an end that comes too early
+		// A deadline that passes later would end the request while it is being answered.
+		b.control.SetReadDeadline(time.Time{}) //nolint:errcheck // as above
+	}
+	return n, b.explain(err)
+}
+
+// explain turns what net/http says about a body into what its sender can use.
+func (b *body) explain(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return invalid("body", fmt.Sprintf("nothing of the body arrived for %s", b.patience))
+	}
+	return err
+}
+
+// readJSON reads a body that is one JSON value into v. Strict refuses members that v has no field for: where a misspelt
+// limit would otherwise mean no limit.
+func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict bool) error {
+	if given := r.Header.Get("Content-Type"); given != "" {
+		kind, _, err := mime.ParseMediaType(given)
+		if err != nil || kind != "application/json" && !(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
+			return invalid("Content-Type", "the body's Content-Type is "+quoted(given)+"; application/json is needed")
+		}
+	}
+	encoded, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.MaxBody))
+	if err != nil {
+		return unreadable(err)
+	}
+	if len(bytes.TrimSpace(encoded)) == 0 {
+		return invalid("body", "the body is empty; a JSON object is needed")
+	}
+	if !utf8.Valid(encoded) {
+		return invalid("body", "the body is not valid UTF-8, which JSON is written in")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	if strict {
+		decoder.DisallowUnknownFields()
+	}
+	if err := decoder.Decode(v); err != nil {
+		return badJSON(err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return invalid("body", fmt.Sprintf("the body goes on behind its JSON value, which ends at byte %d; one value is needed", decoder.InputOffset()))
+	}
+	return nil
+}
+
+// unreadable is the error for a body that could not be read to its end.
+func unreadable(err error) error {
+	var known *souvenir.Error
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &known), ended(err):
+		return err
+	case errors.As(err, &large):
+		return &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body", Err: err, Message: fmt.Sprintf("the body is longer than %d bytes, the most that is allowed", large.Limit)}
+	}
+	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: "body", Message: "the body ends before it should: " + err.Error(), Err: err}
+}
+
+// badJSON says what is wrong with a body, by name where it has one.
+func badJSON(err error) error {
+	var known *souvenir.Error
+	var syntax *json.SyntaxError
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.As(err, &syntax):
+		return invalid("body", fmt.Sprintf("the body is not valid JSON at byte %d: %v", syntax.Offset, syntax))
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return invalid(wrong.Field, fmt.Sprintf("%s is of the JSON type %s; %s is needed", wrong.Field, wrong.Value, jsonType(wrong.Type.Kind().String())))
+	case errors.As(err, &wrong):
+		return invalid("body", fmt.Sprintf("the body is of the JSON type %s; an object is needed", wrong.Value))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return invalid("body", "the body is not valid JSON: it ends in the midst of it")
+	}
+	return invalid("body", "the body is not as it should be: "+strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// jsonType is what JSON calls a kind of Go's.
+func jsonType(kind string) string {
+	switch kind {
+	case "slice", "array":
+		return "an array"
+	case "map", "struct":
+		return "an object"
+	case "bool":
+		return "true or false"
+	case "string":
+		return "a string"
+	}
+	return "a whole number"
+}

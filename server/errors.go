@@ -1,0 +1,107 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/tools"
+)
+
+// statuses is the one table of what an error of the store means in HTTP. What is not in it, and every error that is not
+// the store's, is 500.
+var statuses = map[souvenir.Kind]int{
+	souvenir.KindInvalid:         http.StatusBadRequest,
+	souvenir.KindConflict:        http.StatusBadRequest,
+	souvenir.KindTooLarge:        http.StatusBadRequest,
+	souvenir.KindUnauthenticated: http.StatusUnauthorized,
+	souvenir.KindForbidden:       http.StatusForbidden,
+	souvenir.KindReadOnly:        http.StatusForbidden,
+	souvenir.KindNotFound:        http.StatusNotFound,
+}
+
+// serverError is all that a caller hears of an error that is none of the caller's making.
+const serverError = "the server could not do this; its log says why, under the id that X-Request-Id of this answer has"
+
+// failure is an error of HTTP itself: one that the store knows no kind for, such as a wrong method.
+type failure struct {
+	status  int
+	message string
+}
+
+func (f *failure) Error() string { return f.message }
+
+// ErrorBody is the body of every answer that is an error.
+type ErrorBody struct {
+	Error   string      `json:"error"`
+	Content []TextBlock `json:"content"` // one: "Error: " and the error
+	IsError bool        `json:"isError"` // true
+}
+
+// TextBlock is a piece of text in the form of the Model Context Protocol.
+type TextBlock struct {
+	Type string `json:"type"` // text
+	Text string `json:"text"`
+}
+
+// told returns what a caller is told of an error: status and message.
+func told(err error) (status int, message string) {
+	var wrong *failure
+	var known *souvenir.Error
+	switch {
+	case errors.As(err, &wrong):
+		return wrong.status, wrong.message
+	case errors.As(err, &known) && statuses[known.Kind] != 0:
+		return statuses[known.Kind], known.Error()
+	}
+	return http.StatusInternalServerError, serverError
+}
+
+// fail answers with an error.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if gone := r.Context().Err(); gone != nil && errors.Is(err, gone) {
+		err = &failure{http.StatusBadRequest, "the request was given up before it was answered"} // which nobody will read
+	}
+	status, message := told(err)
+	switch status {
+	case http.StatusInternalServerError:
+		s.log.ErrorContext(r.Context(), "a request failed", "request_id", exchangeOf(r.Context()).id, "route", exchangeOf(r.Context()).route, "error", err)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		s.challenge(w.Header(), r, err)
+	}
+	if body, late := w.(*response); late && body.status != 0 {
+		panic(http.ErrAbortHandler) // the answer has begun: only breaking it off tells the client
+	}
+	s.answer(w, r, status, ErrorBody{Error: message, Content: []TextBlock{{"text", "Error: " + message}}, IsError: true})
+}
+
+// refuse says that a credential lacks a scope, as the tools do.
+func refuse(scope souvenir.Scope) error {
+	return &souvenir.Error{Kind: souvenir.KindForbidden, Err: &tools.MissingScope{Scope: scope},
+		Message: "this needs the scope " + string(scope) + ", which the credential does not carry; use one that does"}
+}
+
+func invalid(argument, message string) error {
+	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: message}
+}
+
+func unauthenticated(message string) error {
+	return &souvenir.Error{Kind: souvenir.KindUnauthenticated, Message: message}
+}
+
+// quoted shows a value in a message, kept short.
+func quoted(value string) string {
+	const most = 60
+	if utf8.RuneCountInString(value) > most {
+		value = string([]rune(value)[:most]) + "…"
+	}
+	return strconv.Quote(value)
+}
+
+// ended reports whether an error only says that the caller is gone.
+func ended(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,180 @@
+package server
+
+import (
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// FileList is the answer of GET /api/files.
+type FileList struct {
+	Files []souvenir.File `json:"files"`
+	Count int             `json:"count"`
+}
+
+// ChangedFile is the answer to an upload and to a change of what is known about a file.
+type ChangedFile struct {
+	Success bool          `json:"success"` // true
+	File    souvenir.File `json:"file"`
+	Message string        `json:"message"`
+}
+
+func (s *Server) listFiles(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	wanted, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, invalid("query", "the query cannot be read: "+err.Error())
+	}
+	list := FileList{Files: []souvenir.File{}}
+	for f, err := range c.store.Files(r.Context(), souvenir.FileList{
+		MemoryID: wanted.Get("memory_id"), Category: wanted.Get("category"), Tags: tagsOf(wanted["tags"]),
+		ProjectID: wanted.Get("project_id"), ProjectName: wanted.Get("project_name"),
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		list.Files = append(list.Files, f)
+	}
+	list.Count = len(list.Files)
+	return list, nil
+}
+
+// tagsOf takes lists of tags apart, which are separated by commas; empty ones count for nothing.
+func tagsOf(lists []string) []string {
+	var tags []string
+	for _, list := range lists {
+		for tag := range strings.SplitSeq(list, ",") {
+			if tag = strings.TrimSpace(tag); tag != "" {
+				tags = append(tags, tag)
+			}
+		}
+	}
+	return tags
+}
+
+func (s *Server) updateFile(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	var given struct {
+		Filename    *string  `json:"filename"`
+		Description *string  `json:"description"`
+		Category    *string  `json:"category"`
+		Tags        []string `json:"tags"`
+		MemoryID    *string  `json:"memory_id"`
+	}
+	if err := s.readJSON(w, r, &given, false); err != nil {
+		return nil, err
+	}
+	f, err := c.store.UpdateFile(r.Context(), r.PathValue("id"), souvenir.UpdateFile{
+		Filename: given.Filename, Description: given.Description, Category: given.Category, Tags: given.Tags, MemoryID: given.MemoryID})
+	if err != nil {
+		return nil, err
+	}
+	return ChangedFile{true, f, "what is known about the file is changed"}, nil
+}
+
+func (s *Server) deleteFile(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	if err := c.store.DeleteFile(r.Context(), r.PathValue("id")); err != nil {
+		return nil, err
+	}
+	return Done{true, "the file is deleted"}, nil
+}
+
+// downloadFile answers with the bytes of a file, or with some of them (RFC 9110, sections 13 and 14). The bytes of a file
+// never change, so that its hash is a strong validator.
+func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	content, err := c.store.OpenFile(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	f := content.File()
+	h := w.Header()
+	h.Set("Content-Type", f.MIMEType)
+	h.Set("Content-Disposition", disposition(f))
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
+	h.Set("Cache-Control", "private, no-cache") // kept by the client alone, and only with a look here before each use
+	h.Set("ETag", `"`+f.SHA256+`"`)
+	watched := &watchedContent{content: content}
+	http.ServeContent(&contentWriter{ResponseWriter: w, server: s, request: r, size: f.Size}, r, "", f.CreatedAt, watched)
+	return nil, watched.failed
+}
+
+// disposition says whether browsers may show a file, or are to save it. What can carry a script is saved, whatever else
+// keeps it from running; SVG is such an image.
+func disposition(f souvenir.File) string {
+	how := "attachment"
+	if kind, _, err := mime.ParseMediaType(f.MIMEType); err == nil {
+		major, _, _ := strings.Cut(kind, "/")
+		switch {
+		case kind == "image/svg+xml":
+		case major == "image", major == "audio", major == "video", kind == "text/plain", kind == "application/pdf":
+			how = "inline"
+		}
+	}
+	if named := mime.FormatMediaType(how, map[string]string{"filename": f.Filename}); named != "" {
+		return named
+	}
+	return how
+}
+
+// watchedContent notes why a file could not be read: [http.ServeContent] tells nobody.
+type watchedContent struct {
+	content *souvenir.FileReader
+	failed  error
+}
+
+// Read reads the next bytes.
+func (c *watchedContent) Read(p []byte) (int, error) {
+	n, err := c.content.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // the end is io.EOF itself
+		c.failed = err
+	}
+	return n, err
+}
+
+// Seek moves to another place.
+func (c *watchedContent) Seek(offset int64, whence int) (int64, error) {
+	return c.content.Seek(offset, whence)
+}
+
+// contentWriter gives the errors of [http.ServeContent] the form of all others.
+type contentWriter struct {
+	http.ResponseWriter
+	server  *Server
+	request *http.Request
+	size    int64
+	refused bool // an error has been written, and its text is not
+}
+
+// WriteHeader sends the header, or an error.
+func (w *contentWriter) WriteHeader(status int) {
+	message := serverError
+	switch status {
+	case http.StatusRequestedRangeNotSatisfiable:
+		message = "range " + quoted(w.request.Header.Get("Range")) + " is none of this file's, which has " + strconv.FormatInt(w.size, 10) + " bytes"
+	case http.StatusPreconditionFailed:
+		message = "the file is not the one that the request is about; GET it for its present ETag"
+	default:
+		if status < http.StatusBadRequest {
+			w.ResponseWriter.WriteHeader(status)
+			return
+		}
+	}
+	w.refused = true
+	for _, name := range []string{"Content-Disposition", "Last-Modified"} {
+		w.Header().Del(name)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.server.fail(w.ResponseWriter, w.request, &failure{status, message})
+}
+
+// Write sends a part of the body.
+func (w *contentWriter) Write(p []byte) (int, error) {
+	if w.refused {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
+}

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// panicking is a server with routes that panic.
+func panicking(t *testing.T) (at *httptest.Server, log *strings.Builder) {
+	t.Helper()
+	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "panic.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log = &strings.Builder{}
+	s := New(store, &Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	s.mux.HandleFunc("/before", func(http.ResponseWriter, *http.Request) { panic("before the answer") })
+	s.mux.HandleFunc("/within", func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, strings.Repeat("x", 10_000))
+		panic("within the answer")
+	})
+	s.mux.HandleFunc("/unwritable", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, http.StatusOK, func() {}) })
+	at = httptest.NewServer(s)
+	t.Cleanup(func() {
+		at.Close()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return at, log
+}
+
+func TestPanicsAreAnsweredAndLoggedOnce(t *testing.T) {
+	at, log := panicking(t)
+	for _, path := range []string{"/before", "/unwritable"} {
+		response, err := http.Get(at.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusInternalServerError || !strings.Contains(string(body), `"isError":true`) || strings.Contains(string(body), "panic") {
+			t.Errorf("%s: %d %s %v", path, response.StatusCode, body, err)
+		}
+	}
+	response, err := http.Get(at.URL + "/within")
+	if err == nil {
+		_, err = io.ReadAll(response.Body)
+		response.Body.Close()
+	}
+	if err == nil {
+		t.Error("an answer that broke off looks complete")
+	}
+	at.Close() // and with it the last request
+	for _, what := range []string{`panic="before the answer"`, `panic="within the answer"`} {
+		if n := strings.Count(log.String(), what); n != 1 {
+			t.Errorf("%d times %s in\n%s", n, what, log.String())
+		}
+	}
+	if strings.Count(log.String(), "msg=request") != 3 {
+		t.Errorf("not every request is in the log:\n%s", log.String())
+	}
+}
+
+func TestEveryKindHasAStatus(t *testing.T) {
+	for kind, want := range map[souvenir.Kind]int{
+		souvenir.KindInvalid: 400, souvenir.KindNotFound: 404, souvenir.KindUnauthenticated: 401, souvenir.KindForbidden: 403, souvenir.KindConflict: 400,
+		souvenir.KindTooLarge: 400, souvenir.KindReadOnly: 403, souvenir.KindClosed: 500, souvenir.KindBusy: 500, souvenir.KindFull: 500, souvenir.KindForeign: 500,
+		souvenir.KindNewer: 500, souvenir.KindCorrupt: 500, souvenir.KindInternal: 500,
+	} {
+		const cause = "the cause of it"
+		status, message := told(&souvenir.Error{Kind: kind, Message: cause})
+		if status != want || (message == cause) != (want != 500) {
+			t.Errorf("%s is %d %q", kind, status, message)
+		}
+	}
+	if status, message := told(errors.New("a path of this machine")); status != 500 || message != serverError {
+		t.Errorf("%d %q", status, message)
+	}
+}
+
+func TestEveryRouteIsDescribed(t *testing.T) {
+	known := operations()
+	for _, rt := range routes() {
+		name := rt.method + " " + rt.pattern
+		if known[name].summary == "" {
+			t.Errorf("%s is not described", name)
+		}
+		delete(known, name)
+	}
+	for name := range known {
+		t.Errorf("%s is described and not served", name)
+	}
+	var ids []string
+	for _, rt := range routes() {
+		ids = append(ids, operationID(rt))
+	}
+	slices.Sort(ids)
+	if len(slices.Compact(slices.Clone(ids))) != len(ids) {
+		t.Errorf("ids of operations repeat: %v", ids)
+	}
+}
+
+// Whatever a client sends as a request id or path, a line of the log stays one line and holds no token.
+func FuzzLoggedPath(f *testing.F) {
+	f.Add("/api/mcp-tokens/mcp_abc")
+	f.Add("/mcp_/mcp_x/xmcp_mcp_y")
+	f.Fuzz(func(t *testing.T, path string) {
+		logged := withoutTokens(path)
+		for rest := logged; ; {
+			_, after, found := strings.Cut(rest, mcpTokenStart)
+			if !found {
+				break
+			}
+			if !strings.HasPrefix(after, "…") {
+				t.Fatalf("%q is logged as %q", path, logged)
+			}
+			rest = after
+		}
+		if withoutTokens(logged) != logged {
+			t.Fatalf("%q", logged)
+		}
+	})
+}

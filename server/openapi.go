@@ -1,0 +1,194 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/tools"
+)
+
+// schema is a JSON Schema (2020-12, as OpenAPI 3.1 has it), or another object of the document.
+type schema map[string]any
+
+// operation is what the document says of a route beyond the table.
+type operation struct {
+	summary    string
+	parameters []parameter // of the query; those of the path are in the pattern
+	body       schema      // nil: none
+	bodyType   string      // empty: application/json
+	answer     schema      // nil: answerType is not JSON
+	answerType string      // empty: application/json
+}
+
+// parameter is a parameter of a query or a path.
+type parameter struct{ name, description string }
+
+// openAPI writes the document: the table of routes, with what operations.go says of each.
+func (s *Server) openAPI() []byte {
+	paths := map[string]map[string]any{}
+	known := operations()
+	for _, rt := range routes() {
+		if paths[rt.pattern] == nil {
+			paths[rt.pattern] = map[string]any{}
+		}
+		paths[rt.pattern][strings.ToLower(rt.method)] = known[rt.method+" "+rt.pattern].describe(rt)
+	}
+	document := schema{
+		"openapi": "3.1.0",
+		"info": schema{
+			"title": "Souvenir", "version": APIVersion,
+			"description": "A memory service for AI agents. Every operation but the open ones needs a credential: an MCP token or an OAuth access token.",
+			"license":     schema{"name": "MIT", "identifier": "MIT"},
+		},
+		"servers": []schema{{"url": cmp.Or(s.options.PublicURL, "/")}},
+		"paths":   paths,
+		"components": schema{
+			"schemas": components(),
+			"securitySchemes": schema{
+				"bearer": schema{"type": "http", "scheme": "bearer", "description": "An MCP token (mcp_...) or an OAuth access token"},
+				"header": schema{"type": "apiKey", "in": "header", "name": "x-mcp-token"},
+				"cookie": schema{"type": "apiKey", "in": "cookie", "name": tokenCookie},
+			},
+		},
+		"x-tools": tools.List(),
+	}
+	if !s.options.NoQueryTokens {
+		schemes := document["components"].(schema)["securitySchemes"].(schema)
+		schemes["query"] = schema{"type": "apiKey", "in": "query", "name": tokenParameter, "description": "Discouraged: URLs end up in logs"}
+	}
+	encoded, err := json.MarshalIndent(document, "", "  ")
+	if err != nil {
+		s.log.Error("the OpenAPI document cannot be written", "error", err)
+	}
+	return encoded
+}
+
+// placeholder is a parameter in a pattern.
+var placeholder = regexp.MustCompile(`\{(\w+)\}`)
+
+// describe is the operation in the document.
+func (o operation) describe(rt route) schema {
+	described := schema{"summary": o.summary, "operationId": operationID(rt), "responses": o.responses(rt)}
+	parameters := []schema{}
+	for _, found := range placeholder.FindAllStringSubmatch(rt.pattern, -1) {
+		parameters = append(parameters, schema{"name": found[1], "in": "path", "required": true, "schema": text("")})
+	}
+	for _, p := range o.parameters {
+		parameters = append(parameters, schema{"name": p.name, "in": "query", "description": p.description, "schema": text("")})
+	}
+	if len(parameters) > 0 {
+		described["parameters"] = parameters
+	}
+	if o.body != nil {
+		described["requestBody"] = schema{"required": true, "content": schema{cmp.Or(o.bodyType, jsonMedia): schema{"schema": o.body}}}
+	}
+	if rt.needs == nothing {
+		described["security"] = []schema{}
+	} else {
+		scopes := []string{}
+		if rt.needs.scope() != "" {
+			scopes = append(scopes, string(rt.needs.scope()))
+		}
+		described["security"] = []schema{{"bearer": scopes}, {"header": []string{}}, {"cookie": []string{}}}
+	}
+	return described
+}
+
+const jsonMedia = "application/json"
+
+// responses are the answers that there may be, by status.
+func (o operation) responses(rt route) schema {
+	answer := schema{"schema": cmpSchema(o.answer)}
+	if o.answer == nil {
+		answer = schema{}
+	}
+	all := schema{"200": schema{"description": "Success", "content": schema{cmp.Or(o.answerType, jsonMedia): answer}}}
+	wrong := map[string]string{"500": "The server failed; its log says why"}
+	if rt.needs != nothing {
+		wrong["401"], wrong["403"] = "No credential, or one that is not valid", "The credential, or its user, may not do this"
+		wrong["400"] = "Something in the request is wrong; the message says what would be right"
+	}
+	if strings.Contains(rt.pattern, "{") || o.body != nil {
+		wrong["404"] = "It does not exist, or is not visible to the caller"
+	}
+	if o.answer == nil {
+		all["206"] = schema{"description": "Some of the bytes", "content": schema{o.answerType: schema{}}}
+		all["304"] = schema{"description": "Nothing has changed"}
+		wrong["412"], wrong["416"] = "The file is another one", "The range is none of the file's"
+	}
+	for status, description := range wrong {
+		all[status] = schema{"description": description, "content": schema{jsonMedia: schema{"schema": ref("Error")}}}
+	}
+	return all
+}
+
+// operationID names an operation: get_api_files_id.
+func operationID(rt route) string {
+	words := strings.FieldsFunc(rt.method+rt.pattern, func(r rune) bool { return strings.ContainsRune("/{}-.", r) })
+	return strings.ToLower(strings.Join(words, "_"))
+}
+
+func cmpSchema(s schema) schema {
+	if s == nil {
+		return schema{}
+	}
+	return s
+}
+
+func readerOf(document []byte) io.ReadSeeker { return bytes.NewReader(document) }
+
+// The words in which schemas are written.
+
+func ref(name string) schema { return schema{"$ref": "#/components/schemas/" + name} }
+
+func text(description string) schema { return described(schema{"type": "string"}, description) }
+
+func number(description string) schema { return described(schema{"type": "integer"}, description) }
+
+func moment(description string) schema {
+	return described(schema{"type": "string", "format": "date-time"}, description)
+}
+
+func list(of schema, description string) schema {
+	return described(schema{"type": "array", "items": of}, description)
+}
+
+func word[S ~string](description string, allowed ...S) schema {
+	return described(schema{"type": "string", "enum": allowed}, description)
+}
+
+func constant(value any) schema { return schema{"const": value} }
+
+// orNull also allows null.
+func orNull(s schema) schema {
+	s = maps.Clone(s)
+	s["type"] = []any{s["type"], "null"}
+	return s
+}
+
+func described(s schema, description string) schema {
+	if description != "" {
+		s["description"] = description
+	}
+	return s
+}
+
+// object is an object with these members and no others; all but the optional ones are always there.
+func object(members schema, optional ...string) schema {
+	required := slices.DeleteFunc(slices.Sorted(maps.Keys(members)), func(name string) bool { return slices.Contains(optional, name) })
+	return schema{"type": "object", "properties": members, "required": required, "additionalProperties": false}
+}
+
+// anything is an object of whatever form.
+func anything(description string) schema { return described(schema{"type": "object"}, description) }
+
+func scopeList(description string) schema {
+	return list(word("", souvenir.Scopes()...), description)
+}

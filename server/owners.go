@@ -1,0 +1,28 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// OwnerIDs is the answer of GET /api/owner-ids/me.
+type OwnerIDs struct {
+	OwnerID  string             `json:"owner_id"` // user id of the caller
+	User     souvenir.User      `json:"user"`
+	Projects []souvenir.Project `json:"projects"` // the caller's own
+	Shared   []souvenir.Owner   `json:"shared"`   // others whose projects the caller can see, with these
+}
+
+// ownerIDs says who the caller is, and who shares projects with the caller.
+func (s *Server) ownerIDs(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	user, err := c.store.Me(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	owners, err := c.store.Owners(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return OwnerIDs{OwnerID: user.ID, User: user, Projects: owners[0].Projects, Shared: append([]souvenir.Owner{}, owners[1:]...)}, nil
+}

@@ -1,0 +1,34 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// preferences answers with the user's preferences, which are an object of nobody's form but the user's.
+func (s *Server) preferences(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	return c.store.Preferences(r.Context())
+}
+
+// setPreferences replaces them.
+func (s *Server) setPreferences(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	return s.changePreferences(w, r, c.store.SetPreferences)
+}
+
+// updatePreferences merges into them (RFC 7396).
+func (s *Server) updatePreferences(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	return s.changePreferences(w, r, c.store.UpdatePreferences)
+}
+
+func (s *Server) changePreferences(w http.ResponseWriter, r *http.Request, change func(context.Context, map[string]any) (map[string]any, error)) (any, error) {
+	var given map[string]any
+	if err := s.readJSON(w, r, &given, false); err != nil {
+		return nil, err
+	}
+	if given == nil {
+		return nil, &souvenir.Error{Kind: souvenir.KindInvalid, Argument: "preferences", Message: "preferences is null; an object is needed, {} for none"}
+	}
+	return change(r.Context(), given)
+}

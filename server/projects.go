@@ -1,0 +1,87 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// ProjectList is the answer of GET /api/projects.
+type ProjectList struct {
+	Projects []souvenir.Project `json:"projects"`
+	Count    int                `json:"count"`
+}
+
+// MemberList is the answer of GET /api/projects/:id/members.
+type MemberList struct {
+	Members []souvenir.Member `json:"members"`
+	Count   int               `json:"count"`
+}
+
+// ChangedMember is the answer to a change of a project's people.
+type ChangedMember struct {
+	Success bool            `json:"success"` // true
+	Member  souvenir.Member `json:"member"`
+	Message string          `json:"message"`
+}
+
+// Done is the answer to a deletion.
+type Done struct {
+	Success bool   `json:"success"` // true
+	Message string `json:"message"`
+}
+
+// projectOf is the project that a path names: its id, or OWNER%2FID.
+func projectOf(r *http.Request) souvenir.ProjectRef {
+	return souvenir.ProjectRef{ID: r.PathValue("id")}
+}
+
+func (s *Server) listProjects(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	all, err := c.store.Projects(r.Context())
+	return ProjectList{all, len(all)}, err
+}
+
+func (s *Server) getProject(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	return c.store.GetProject(r.Context(), projectOf(r))
+}
+
+func (s *Server) listMembers(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	all, err := c.store.Members(r.Context(), projectOf(r))
+	return MemberList{all, len(all)}, err
+}
+
+func (s *Server) addMember(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	var given struct {
+		User string              `json:"user"`
+		Role souvenir.MemberRole `json:"role"`
+	}
+	if err := s.readJSON(w, r, &given, true); err != nil {
+		return nil, err
+	}
+	m, err := c.store.AddMember(r.Context(), souvenir.NewMember{Project: projectOf(r), User: given.User, Role: given.Role})
+	if err != nil {
+		return nil, err
+	}
+	return ChangedMember{true, m, "the user is a member of the project"}, nil
+}
+
+func (s *Server) updateMember(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	var given struct {
+		Role souvenir.MemberRole `json:"role"`
+	}
+	if err := s.readJSON(w, r, &given, true); err != nil {
+		return nil, err
+	}
+	m, err := c.store.UpdateMember(r.Context(), souvenir.UpdateMember{Project: projectOf(r), User: r.PathValue("user"), Role: given.Role})
+	if err != nil {
+		return nil, err
+	}
+	return ChangedMember{true, m, "the member has the role " + string(m.Role)}, nil
+}
+
+func (s *Server) deleteMember(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	if err := c.store.DeleteMember(r.Context(), souvenir.DeleteMember{Project: projectOf(r), User: r.PathValue("user")}); err != nil {
+		return nil, err
+	}
+	return Done{true, "the user is no member of the project any more"}, nil
+}

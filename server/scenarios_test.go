@@ -1,0 +1,172 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+// endpoint is a request, and what it is for each caller.
+type endpoint struct {
+	name, method string
+	path, body   string // {memory}, {private}, {file}, {hidden}, {token}, {user} stand for ids
+	rows         map[string]int
+	has          []string // in every answer of 200
+	lacks        []string // in none
+}
+
+// everybody makes the rows of a request that every credential is good for; some callers may differ.
+func everybody(status int, others map[string]int) map[string]int {
+	rows := map[string]int{guest: 401, revoked: 401, disabled: 401, garbage: 401}
+	for _, caller := range []string{stranger, reader, writer, owner, admin, limited, readOnly, noFiles, noMemory} {
+		rows[caller] = status
+	}
+	for caller, other := range others {
+		rows[caller] = other
+	}
+	return rows
+}
+
+const (
+	searchAll   = `{"name": "memory", "arguments": {"action": "search", "query": "when does the shop open, and what is the word"}}`
+	storeInShop = `{"name": "memory", "arguments": {"action": "store", "content": "The shop closes at six.", "project_id": "shop"}}`
+)
+
+func endpoints() []endpoint {
+	return []endpoint{
+		{name: "health", method: "GET", path: "/health", has: []string{`"status":"ok"`, `"version":"1.0.1"`},
+			rows: map[string]int{guest: 200, stranger: 200, revoked: 200, garbage: 200}, lacks: []string{secret}},
+		{name: "tools", method: "GET", path: "/tools", has: []string{`"get_project_main_memory"`, `"inputSchema"`},
+			rows: map[string]int{guest: 200, stranger: 200, revoked: 200, garbage: 200}, lacks: []string{secret}},
+		{name: "openapi", method: "GET", path: "/openapi.json", has: []string{`"openapi": "3.1.0"`},
+			rows: map[string]int{guest: 200, garbage: 200}, lacks: []string{secret}},
+		{name: "nothing here", method: "GET", path: "/api/nothing", rows: map[string]int{guest: 404, owner: 404}, lacks: []string{secret}},
+
+		{name: "list collections", method: "POST", path: "/tools/call", body: `{"name": "list_collections"}`, has: []string{`"content"`},
+			rows: everybody(200, map[string]int{noMemory: 403}), lacks: []string{secret}},
+		{name: "retrieve what is shared", method: "POST", path: "/tools/call", has: []string{"opens at nine"}, lacks: []string{secret},
+			body: `{"name": "memory", "arguments": {"action": "retrieve", "id": "{memory}"}}`,
+			rows: everybody(200, map[string]int{stranger: 404, admin: 404, noMemory: 403})},
+		{name: "retrieve what is private", method: "POST", path: "/tools/call", has: []string{secret},
+			body: `{"name": "memory", "arguments": {"action": "retrieve", "id": "{private}"}}`,
+			rows: everybody(404, map[string]int{owner: 200, readOnly: 200, noFiles: 200, noMemory: 403})},
+		{name: "search", method: "POST", path: "/tools/call", body: searchAll, has: []string{`\"results\"`}, rows: everybody(200, map[string]int{noMemory: 403})},
+		{name: "store in a project", method: "POST", path: "/tools/call", body: storeInShop, has: []string{"indexed"}, lacks: []string{secret},
+			rows: everybody(200, map[string]int{reader: 403, readOnly: 403, noMemory: 403})}, // strangers make a project of their own of that id
+		{name: "delete a memory", method: "POST", path: "/tools/call", body: `{"name": "memory", "arguments": {"action": "delete", "id": "{memory}"}}`,
+			has: []string{"deleted"}, lacks: []string{secret},
+			rows: everybody(200, map[string]int{stranger: 404, admin: 404, reader: 403, readOnly: 403, noMemory: 403})},
+		{name: "an unknown tool", method: "POST", path: "/tools/call", body: `{"name": "remember", "arguments": {}}`, rows: everybody(404, nil), lacks: []string{secret}},
+
+		{name: "list files", method: "GET", path: "/api/files?tags=food,other", rows: everybody(200, map[string]int{noFiles: 403}), has: []string{`"count":`}, lacks: []string{secret}},
+		{name: "download", method: "GET", path: "/api/files/{file}", has: []string{"soup\nfish\n"}, lacks: []string{secret},
+			rows: everybody(200, map[string]int{stranger: 404, admin: 404, noFiles: 403})},
+		{name: "download what is private", method: "GET", path: "/api/files/{hidden}", has: []string{secret},
+			rows: everybody(404, map[string]int{owner: 200, readOnly: 200, noMemory: 200, noFiles: 403})},
+		{name: "describe a file", method: "PUT", path: "/api/files/{file}/metadata", body: `{"description": "of the day"}`, has: []string{"of the day", `"success":true`},
+			rows: everybody(200, map[string]int{stranger: 404, admin: 404, reader: 403, readOnly: 403, noFiles: 403}), lacks: []string{secret}},
+		{name: "delete a file", method: "DELETE", path: "/api/files/{file}", has: []string{`"success":true`}, lacks: []string{secret},
+			rows: everybody(200, map[string]int{stranger: 404, admin: 404, reader: 403, readOnly: 403, noFiles: 403})},
+
+		{name: "list projects", method: "GET", path: "/api/projects", has: []string{`"projects":`}, rows: everybody(200, map[string]int{noMemory: 403})},
+		{name: "a project", method: "GET", path: "/api/projects/shop", has: []string{`"project_name":"The shop"`}, lacks: []string{secret},
+			rows: everybody(200, map[string]int{stranger: 404, admin: 404, noMemory: 403})},
+		{name: "a private project", method: "GET", path: "/api/projects/plot", has: []string{secret},
+			rows: everybody(404, map[string]int{owner: 200, readOnly: 200, noFiles: 200, noMemory: 403})},
+		{name: "members", method: "GET", path: "/api/projects/shop/members", has: []string{"rita", "walter"}, lacks: []string{secret, "@example.com"},
+			rows: everybody(200, map[string]int{stranger: 404, admin: 404, noMemory: 403})},
+		{name: "add a member", method: "POST", path: "/api/projects/shop/members", body: `{"user": "sam", "role": "reader"}`, has: []string{`"success":true`}, lacks: []string{secret},
+			rows: everybody(403, map[string]int{stranger: 404, admin: 404, owner: 200, noFiles: 200})},
+		{name: "promote a member", method: "PATCH", path: "/api/projects/shop/members/rita", body: `{"role": "owner"}`, has: []string{`"role":"owner"`}, lacks: []string{secret},
+			rows: everybody(403, map[string]int{stranger: 404, admin: 404, owner: 200, noFiles: 200})},
+		{name: "remove a member", method: "DELETE", path: "/api/projects/shop/members/walter", has: []string{`"success":true`}, lacks: []string{secret},
+			rows: everybody(403, map[string]int{stranger: 404, admin: 404, owner: 200, noFiles: 200, writer: 200})}, // who may leave
+
+		{name: "list tokens", method: "GET", path: "/api/mcp-tokens", has: []string{`"tokens":`}, rows: everybody(200, map[string]int{limited: 403}), lacks: []string{secret, `"token":`, `"hash"`}},
+		{name: "make a token", method: "POST", path: "/api/mcp-tokens", body: `{"name": "another"}`, has: []string{`"token":"mcp_`}, lacks: []string{secret},
+			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noMemory: 403})},
+		{name: "make an admin's token", method: "POST", path: "/api/mcp-tokens", body: `{"name": "another", "scopes": ["admin"]}`, has: []string{`"admin"`},
+			rows: everybody(403, map[string]int{admin: 200}), lacks: []string{secret}},
+		{name: "end a token", method: "DELETE", path: "/api/mcp-tokens/{token}", has: []string{`"success":true`}, lacks: []string{secret},
+			rows: everybody(404, map[string]int{owner: 200, noFiles: 200, limited: 403, readOnly: 403, noMemory: 403})},
+
+		{name: "who am I", method: "GET", path: "/api/owner-ids/me", has: []string{`"owner_id":`, `"shared":`}, rows: everybody(200, map[string]int{noMemory: 403})},
+
+		{name: "preferences", method: "GET", path: "/api/user-preferences", has: []string{"{"}, rows: everybody(200, map[string]int{limited: 403, noMemory: 403})},
+		{name: "replace preferences", method: "PUT", path: "/api/user-preferences", body: `{"size": 12}`, has: []string{`"size":12`}, lacks: []string{secret},
+			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noMemory: 403})},
+		{name: "merge preferences", method: "PATCH", path: "/api/user-preferences", body: `{"theme": null, "size": 12}`, has: []string{`"size":12`}, lacks: []string{secret},
+			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noMemory: 403})},
+	}
+}
+
+// Every endpoint, for everybody who may knock: what they get, and what they must not see.
+func TestEndpoints(t *testing.T) {
+	for _, e := range endpoints() {
+		t.Run(e.name, func(t *testing.T) {
+			for _, caller := range sortedCallers(e.rows) {
+				t.Run(caller, func(t *testing.T) {
+					w := newWorld(t, server.Options{})
+					ids := strings.NewReplacer("{memory}", w.memory, "{private}", w.private, "{file}", w.file, "{hidden}", w.hidden, "{token}", w.tokenIDs[limited])
+					a := w.do(caller, e.method, ids.Replace(e.path), ids.Replace(e.body)).expect(e.rows[caller]).lacks(e.lacks...)
+					if a.status == http.StatusOK {
+						a.expect(http.StatusOK, e.has...)
+					} else {
+						a.lacks(secret, "opens at nine", "soup")
+					}
+					if mayKnow := map[string]bool{owner: true, readOnly: true, noFiles: true, noMemory: true}; !mayKnow[caller] {
+						a.lacks(secret)
+					}
+					a.lacks("SQL", "sqlite", w.tokens[owner])
+					w.checkChallenge(a, caller)
+				})
+			}
+		})
+	}
+}
+
+// checkChallenge sees that an answer tells a client how to go on.
+func (w *world) checkChallenge(a answer, caller string) {
+	w.t.Helper()
+	challenge := a.header.Get("WWW-Authenticate")
+	const metadata = `resource_metadata="` + publicAt + `/.well-known/oauth-protected-resource"`
+	all := `scope="memory:read memory:write files:read files:write"`
+	var want string
+	switch {
+	case a.status == http.StatusUnauthorized && caller == guest:
+		want = "Bearer " + metadata + ", " + all
+	case a.status == http.StatusUnauthorized:
+		want = `Bearer error="invalid_token", ` + metadata + ", " + all
+	case a.status == http.StatusForbidden && strings.Contains(a.body, "scope"):
+		if !strings.HasPrefix(challenge, `Bearer error="insufficient_scope", `+metadata+`, scope="`) {
+			w.t.Errorf("WWW-Authenticate is %q", challenge)
+		}
+		return
+	}
+	if challenge != want {
+		w.t.Errorf("WWW-Authenticate is %q, not %q", challenge, want)
+	}
+}
+
+func TestEveryRouteHasScenarios(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	tried := map[string]bool{"post /api/files/upload": true} // which has tests of its own
+	for _, e := range endpoints() {
+		path, _, _ := strings.Cut(e.path, "?")
+		if pattern, ok := w.doc.operationsAt(path); ok {
+			tried[strings.ToLower(e.method)+" "+pattern] = true
+		}
+	}
+	for pattern, operations := range w.doc.Paths {
+		for method, operation := range operations {
+			if !tried[method+" "+pattern] {
+				t.Errorf("%s %s has no scenario", method, pattern)
+			}
+			if operation.OperationID == "" {
+				t.Errorf("%s %s is not described", method, pattern)
+			}
+		}
+	}
+}

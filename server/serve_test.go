@@ -1,0 +1,199 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+func writeFile(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// served is a server that Serve runs.
+type served struct {
+	address string
+	stop    context.CancelFunc
+	ended   chan error
+}
+
+func startServe(t *testing.T, handler http.Handler, options *server.ServeOptions) served {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := served{listener.Addr().String(), stop, make(chan error, 1)}
+	go func() { s.ended <- server.Serve(ctx, listener, handler, options) }()
+	t.Cleanup(stop)
+	return s
+}
+
+func (s served) wait(t *testing.T) {
+	t.Helper()
+	select {
+	case err := <-s.ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(soon):
+		t.Fatal("Serve does not end")
+	}
+}
+
+// An upload that has begun when the server is told to end is finished; new requests are not taken.
+func TestShutdownFinishesRequests(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	handler, began := server.New(w.store, nil), make(chan struct{})
+	s := startServe(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(began)
+		handler.ServeHTTP(w, r)
+	}), nil)
+	kind, form := formOf(t, []part{{"file", "slow.txt", "", strings.Repeat("slow ", 1000)}})
+	in, out := io.Pipe()
+	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+s.address+"/api/files/upload", in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", kind)
+	r.Header.Set("Authorization", "Bearer "+w.tokens[owner])
+	type result struct {
+		status int
+		err    error
+	}
+	done := make(chan result, 1)
+	go func() {
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			done <- result{0, err}
+			return
+		}
+		response.Body.Close()
+		done <- result{response.StatusCode, nil}
+	}()
+	if _, err := out.Write(form[:100]); err != nil {
+		t.Fatal(err)
+	}
+	<-began
+	s.stop()
+	for { // until the listener is closed
+		conn, err := net.Dial("tcp", s.address)
+		if err != nil {
+			break
+		}
+		conn.Close()
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := out.Write(form[100:]); err != nil {
+		t.Fatal(err)
+	}
+	out.Close()
+	if got := <-done; got.err != nil || got.status != http.StatusOK {
+		t.Errorf("the upload ended with %d, %v", got.status, got.err)
+	}
+	s.wait(t)
+}
+
+// A request that does not end is broken off when the grace is over.
+func TestShutdownDoesNotWaitForever(t *testing.T) {
+	began, ended := make(chan struct{}), make(chan error, 1)
+	s := startServe(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(began)
+		<-r.Context().Done()
+		ended <- r.Context().Err()
+	}), &server.ServeOptions{Grace: time.Millisecond})
+	go http.Get("http://" + s.address) //nolint:errcheck // it is broken off
+	<-began
+	s.stop()
+	s.wait(t)
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestServeReportsABadListener(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	if err := server.Serve(t.Context(), listener, http.NotFoundHandler(), nil); err == nil {
+		t.Error("a closed listener is served")
+	}
+}
+
+// Clients that send a part and then nothing are given up on, and nothing of theirs stays; the slow but steady are not.
+func TestSilentClientsAreGivenUp(t *testing.T) {
+	w := newWorld(t, server.Options{Patience: 300 * time.Millisecond})
+	before := w.filesOf(owner)
+	kind, form := formOf(t, []part{{"file", "x.txt", "", "text"}})
+	for name, head := range map[string]string{
+		"a call":   "POST /tools/call HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\nAuthorization: Bearer %s\r\n\r\n{\"name\":",
+		"a upload": "POST /api/files/upload HTTP/1.1\r\nHost: x\r\nContent-Type: " + kind + "\r\nContent-Length: 10000\r\nAuthorization: Bearer %s\r\n\r\n" + string(form[:100]),
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", w.at.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, head, w.tokens[owner])
+			all, err := io.ReadAll(conn)
+			if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 400 ") || !strings.Contains(string(all), "nothing of the body arrived for 300ms") {
+				t.Errorf("%v: %s", err, all)
+			}
+		})
+	}
+	if after := w.filesOf(owner); after != before {
+		t.Errorf("%d files, before %d", after, before)
+	}
+	t.Run("slow but steady", func(t *testing.T) {
+		conn, err := net.Dial("tcp", w.at.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST /api/files/upload HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: %s\r\nContent-Length: %d\r\nAuthorization: Bearer %s\r\n\r\n", kind, len(form), w.tokens[owner])
+		for len(form) > 0 {
+			n := min(20, len(form))
+			if _, err := conn.Write(form[:n]); err != nil {
+				t.Fatal(err)
+			}
+			form = form[n:]
+			time.Sleep(50 * time.Millisecond) // more than the patience in all
+		}
+		all, err := io.ReadAll(conn)
+		if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 200 ") {
+			t.Errorf("%v: %s", err, all)
+		}
+	})
+	t.Run("one who takes nothing", func(t *testing.T) {
+		f := w.upload(owner, part{"file", "large.bin", "", strings.Repeat("\x00\x01\x02\x03", 8<<20)}).file()
+		conn, err := net.Dial("tcp", w.at.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "GET /api/files/%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", f.ID, w.tokens[owner])
+		deadline := time.Now().Add(soon)
+		for !strings.Contains(w.log.String(), "path=/api/files/"+f.ID+" status=200") {
+			if time.Now().After(deadline) {
+				t.Fatalf("the download does not end:\n%s", w.log.String())
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+}

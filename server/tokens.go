@@ -1,0 +1,107 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// TokenList is the answer of GET /api/mcp-tokens.
+type TokenList struct {
+	Tokens []souvenir.Token `json:"tokens"`
+	Count  int              `json:"count"`
+}
+
+const (
+	day = 24 * time.Hour
+
+	maxTokenDays = 36_500
+
+	// grantTokenLife is how long a token lives that was made by an application that somebody let in: as long as the
+	// application could stay away and still come back with a refresh token. The grant may end before; the user sees and
+	// deletes the token like any other.
+	grantTokenLife = 30 * day
+)
+
+func (s *Server) listTokens(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	all, err := c.store.Tokens(r.Context())
+	return TokenList{all, len(all)}, err
+}
+
+// addToken makes a token that can do no more, and lives no longer, than the credential through which it is made.
+func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	var given struct {
+		Name     string           `json:"name"`
+		Days     *int             `json:"expires_in_days"`
+		Scopes   []souvenir.Scope `json:"scopes"`
+		Projects []string         `json:"projects"`
+	}
+	if err := s.readJSON(w, r, &given, true); err != nil {
+		return nil, err
+	}
+	n := souvenir.NewToken{Name: given.Name, Scopes: given.Scopes, Projects: given.Projects}
+	var err error
+	if n.Scopes, err = scopesWithin(c, given.Scopes); err != nil {
+		return nil, err
+	}
+	if n.ExpiresAt, err = expiryWithin(r.Context(), c, given.Days, time.Now()); err != nil {
+		return nil, err
+	}
+	return c.store.AddToken(r.Context(), n)
+}
+
+// scopesWithin are the scopes of a new token: those that are wished, or for nil all of the caller's but admin.
+func scopesWithin(c caller, wished []souvenir.Scope) ([]souvenir.Scope, error) {
+	if wished == nil {
+		return slices.DeleteFunc(souvenir.Scopes(), func(scope souvenir.Scope) bool {
+			return scope == souvenir.ScopeAdmin || !c.Allows(scope)
+		}), nil
+	}
+	for _, scope := range wished {
+		if slices.Contains(souvenir.Scopes(), scope) && !c.Allows(scope) {
+			return nil, refuse(scope)
+		}
+	}
+	return wished, nil // an unknown one the store refuses
+}
+
+// expiryWithin is when a new token ends, in some days or, for nil, as late as it may; zero: never.
+func expiryWithin(ctx context.Context, c caller, days *int, now time.Time) (time.Time, error) {
+	var latest time.Time // zero: whenever
+	if c.TokenID == "" {
+		latest = now.Add(grantTokenLife)
+	} else {
+		all, err := c.store.Tokens(ctx)
+		if err != nil {
+			return time.Time{}, err
+		}
+		i := slices.IndexFunc(all, func(t souvenir.Token) bool { return t.ID == c.TokenID })
+		if i < 0 {
+			return time.Time{}, &badCredential{unauthenticated("the token has been deleted")}
+		}
+		latest = all[i].ExpiresAt
+	}
+	if days == nil {
+		return latest, nil
+	}
+	if *days < 1 || *days > maxTokenDays {
+		return time.Time{}, invalid("expires_in_days", fmt.Sprintf("expires_in_days is %d; 1 to %d are allowed, and none at all means never", *days, maxTokenDays))
+	}
+	wished := now.Add(time.Duration(*days) * day)
+	if !latest.IsZero() && wished.After(latest) {
+		return time.Time{}, &souvenir.Error{Kind: souvenir.KindForbidden, Argument: "expires_in_days", Message: fmt.Sprintf(
+			"expires_in_days is %d, but what is made with this credential must end by %s; give fewer days, or none", *days, latest.UTC().Format(time.RFC3339))}
+	}
+	return wished, nil
+}
+
+func (s *Server) deleteToken(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	if err := c.store.DeleteToken(r.Context(), r.PathValue("id")); err != nil {
+		return nil, err
+	}
+	return Done{true, "the token is not valid any more"}, nil
+}

@@ -1,0 +1,46 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/souvenir-ai/souvenir/tools"
+)
+
+// ToolList is the answer of GET /tools.
+type ToolList struct {
+	Tools []tools.Tool `json:"tools"`
+}
+
+// ToolResult is the answer of POST /tools/call.
+type ToolResult struct {
+	Content []TextBlock `json:"content"` // one: the result as JSON
+}
+
+// listTools tells what tools there are.
+func (s *Server) listTools(http.ResponseWriter, *http.Request, caller) (any, error) {
+	return ToolList{tools.List()}, nil
+}
+
+// callTool calls a tool.
+func (s *Server) callTool(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	var call struct {
+		Name      *string         `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := s.readJSON(w, r, &call, false); err != nil {
+		return nil, err
+	}
+	if call.Name == nil {
+		return nil, invalid("name", "name is missing; the name of a tool is needed, of which GET /tools lists all")
+	}
+	result, err := tools.New(c.store, &tools.Options{Allows: c.Allows}).Call(r.Context(), *call.Name, call.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(result)
+	if err != nil {
+		return nil, err
+	}
+	return ToolResult{[]TextBlock{{"text", string(text)}}}, nil
+}

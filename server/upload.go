@@ -1,0 +1,231 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+const (
+	maxField  = 64 << 10 // bytes of a field of a form
+	maxFields = 1000
+
+	// tailSize is how much of a form is kept to see that it has its last boundary: package multipart takes a form that breaks
+	// off in the header of a part for one that is complete. It reads 4 KiB ahead at most.
+	tailSize = 8 << 10
+
+	// undoing is how long the deletion of a file may take whose upload was refused in the end.
+	undoing = 10 * time.Second
+)
+
+// uploadFile stores a file from a form (RFC 7578) as it arrives: neither memory nor a temporary file ever holds it. Fields
+// may come before the file or behind it. What comes behind is applied to the stored file; if it cannot be, or the form ends
+// early, the file is deleted again.
+func (s *Server) uploadFile(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	in, err := s.openForm(r)
+	if err != nil {
+		return nil, err
+	}
+	var before fileFields
+	part, err := in.readFields(&before)
+	if err != nil {
+		return nil, err
+	}
+	if part == nil {
+		return nil, invalid("file", "file is missing; the form needs a part of that name with the file")
+	}
+	in.inFile = true
+	f, err := c.store.AddFile(r.Context(), before.newFile(part), part)
+	in.inFile = false
+	if err != nil {
+		return nil, err
+	}
+	if f, err = s.finishUpload(r.Context(), c, in, before, f); err != nil {
+		s.undo(r.Context(), c, f.ID)
+		return nil, err
+	}
+	return ChangedFile{true, f, "file " + quoted(f.Filename) + " is stored"}, nil
+}
+
+// finishUpload reads what comes behind the file and applies it. With an error the file is as it was.
+func (s *Server) finishUpload(ctx context.Context, c caller, in *form, before fileFields, f souvenir.File) (souvenir.File, error) {
+	all := before
+	second, err := in.readFields(&all)
+	switch {
+	case err != nil:
+		return f, err
+	case second != nil:
+		return f, invalid("file", "file comes twice; send one file in a request")
+	}
+	change, some := all.since(before)
+	if !some {
+		return f, nil
+	}
+	changed, err := c.store.UpdateFile(ctx, f.ID, change)
+	if err != nil {
+		return f, err
+	}
+	return changed, nil
+}
+
+// undo deletes a file whose upload failed after all, even when the caller is gone.
+func (s *Server) undo(ctx context.Context, c caller, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
+	defer cancel()
+	if err := c.store.DeleteFile(ctx, id); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+		s.log.ErrorContext(ctx, "a file whose upload failed could not be deleted", "request_id", exchangeOf(ctx).id, "file", id, "error", err)
+	}
+}
+
+// form is a multipart body that is read once, from front to back. What is not in the file is bounded.
+type form struct {
+	*multipart.Reader
+	in     io.Reader
+	end    []byte // the last boundary
+	tail   []byte // what was read last
+	left   int64  // bytes that may still come outside of the file
+	most   int64
+	inFile bool
+	fields int
+}
+
+func (s *Server) openForm(r *http.Request) (*form, error) {
+	given := r.Header.Get("Content-Type")
+	kind, parameters, err := mime.ParseMediaType(given)
+	switch {
+	case err != nil || kind != "multipart/form-data":
+		return nil, invalid("Content-Type", "the body's Content-Type is "+quoted(given)+"; multipart/form-data is needed")
+	case parameters["boundary"] == "":
+		return nil, invalid("Content-Type", "the body's Content-Type has no boundary; leave the header to what makes the form")
+	}
+	f := &form{in: r.Body, end: []byte("--" + parameters["boundary"] + "--"), left: s.options.MaxBody, most: s.options.MaxBody}
+	f.Reader = multipart.NewReader(f, parameters["boundary"])
+	return f, nil
+}
+
+// Read reads what has arrived.
+func (f *form) Read(p []byte) (int, error) {
+	n, err := f.in.Read(p)
+	if len(f.tail) > 2*tailSize {
+		f.tail = append(f.tail[:0], f.tail[len(f.tail)-tailSize:]...)
+	}
+	f.tail = append(f.tail, p[:n]...)
+	if f.inFile {
+		return n, err
+	}
+	if f.left -= int64(n); f.left < 0 {
+		return 0, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body",
+			Message: fmt.Sprintf("the form is longer than %d bytes, the most that is allowed besides its file", f.most)}
+	}
+	return n, err
+}
+
+// readFields reads fields up to the next file, which it returns, or to the end of the form.
+func (f *form) readFields(into *fileFields) (*multipart.Part, error) {
+	for {
+		part, err := f.NextPart()
+		switch {
+		case err == io.EOF && bytes.Contains(f.tail, f.end): //nolint:errorlint // wrapped, it is an end that comes too early
+			return nil, nil
+		case err != nil:
+			return nil, unreadable(err)
+		case part.FormName() == "file":
+			return part, nil
+		case part.FileName() != "":
+			return nil, invalid(part.FormName(), "the form has a file named "+quoted(part.FormName())+"; the file must be named \"file\"")
+		}
+		if f.fields++; f.fields > maxFields {
+			return nil, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body", Message: fmt.Sprintf("the form has more than %d fields, the most that is allowed", maxFields)}
+		}
+		value, err := io.ReadAll(io.LimitReader(part, maxField+1))
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		if err := into.set(part.FormName(), string(value)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// fileFields are the fields of an upload; empty means not given.
+type fileFields struct {
+	memoryID, description, category, projectID, projectName string
+	tags                                                    []string
+}
+
+// set notes a field. Unknown ones are ignored.
+func (f *fileFields) set(name, value string) error {
+	switch {
+	case len(value) > maxField:
+		return &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: name, Message: fmt.Sprintf("%s has more than %d bytes, the most that is allowed", name, maxField)}
+	case !utf8.ValidString(value):
+		return invalid(name, name+" is not valid UTF-8")
+	}
+	var field *string
+	switch name {
+	case "memory_id":
+		field = &f.memoryID
+	case "description":
+		field = &f.description
+	case "category":
+		field = &f.category
+	case "project_id":
+		field = &f.projectID
+	case "project_name":
+		field = &f.projectName
+	case "tags[]":
+		if value != "" {
+			f.tags = append(f.tags[:len(f.tags):len(f.tags)], value)
+		}
+		return nil
+	case "tags":
+		f.tags = append(f.tags[:len(f.tags):len(f.tags)], tagsOf([]string{value})...)
+		return nil
+	default:
+		return nil
+	}
+	if *field != "" && value != "" && *field != value {
+		return invalid(name, name+" comes twice, as "+quoted(*field)+" and as "+quoted(value)+"; send it once")
+	}
+	if value != "" {
+		*field = value
+	}
+	return nil
+}
+
+// newFile describes the file of a part.
+func (f fileFields) newFile(part *multipart.Part) souvenir.NewFile {
+	return souvenir.NewFile{
+		Filename: part.FileName(), MIMEType: part.Header.Get("Content-Type"), Description: f.description, Category: f.category, Tags: f.tags,
+		MemoryID: f.memoryID, ProjectID: f.projectID, ProjectName: f.projectName,
+	}
+}
+
+// since is the change that makes of a file with the fields before one with these.
+func (f fileFields) since(before fileFields) (change souvenir.UpdateFile, some bool) {
+	if f.description != before.description {
+		change.Description, some = &f.description, true
+	}
+	if f.category != before.category {
+		change.Category, some = &f.category, true
+	}
+	if len(f.tags) != len(before.tags) {
+		change.Tags, some = f.tags, true
+	}
+	if f.memoryID != before.memoryID {
+		change.MemoryID, some = &f.memoryID, true
+	}
+	if f.projectID != before.projectID || f.projectName != before.projectName {
+		change.Project, some = &souvenir.ProjectRef{ID: f.projectID, Name: f.projectName}, true
+	}
+	return change, some
+}
