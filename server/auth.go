@@ -11,19 +11,10 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// caller is who a request speaks for.
+// caller is who a request speaks for. The context of a request holds it: exchangeOf(ctx).caller.
 type caller struct {
 	souvenir.Principal
 	store *souvenir.Store // the view that the credential reaches; nil on open routes
-}
-
-// principalKey is where the context of a request holds the [souvenir.Principal] of its caller.
-type principalKey struct{}
-
-// principalOf returns who the request of a context speaks for, if it has come with a credential.
-func principalOf(ctx context.Context) (souvenir.Principal, bool) {
-	p, ok := ctx.Value(principalKey{}).(souvenir.Principal)
-	return p, ok
 }
 
 const (

@@ -74,8 +74,12 @@ func newBench(b *testing.B) *bench {
 	if _, err := view.AddMemories(ctx, memories, nil); err != nil {
 		b.Fatal(err)
 	}
-	at := httptest.NewUnstartedServer(server.New(store, &server.Options{PublicURL: publicAt}))
-	at.Start()
+	for began := time.Now(); time.Since(began) < 2*time.Second; { // until the index is in memory
+		if _, err := view.Search(ctx, souvenir.Query{Text: texts[0]}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	at := httptest.NewServer(server.New(store, &server.Options{PublicURL: publicAt}))
 	at.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = 64
 	b.Cleanup(func() { at.Close(); store.Close() })
 	return &bench{view, at, token.Value, texts}
@@ -83,7 +87,7 @@ func newBench(b *testing.B) *bench {
 
 // post calls the tool memory over HTTP.
 func (h *bench) post(b *testing.B, arguments string) {
-	r, err := http.NewRequest("POST", h.at.URL+"/tools/call", strings.NewReader(`{"name":"memory","arguments":`+arguments+`}`))
+	r, err := http.NewRequest(http.MethodPost, h.at.URL+"/tools/call", strings.NewReader(`{"name":"memory","arguments":`+arguments+`}`))
 	if err != nil {
 		b.Error(err)
 		return

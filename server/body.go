@@ -47,7 +47,7 @@ func (b *body) extend() {
 func (b *body) Read(p []byte) (int, error) {
 	b.extend()
 	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF { //nolint:errorlint // wrapped, it is an end that comes too early
+	if err == io.EOF { // wrapped, it is an end that comes too early
 		// A deadline that passes later would end the request while it is being answered.
 		b.control.SetReadDeadline(time.Time{}) //nolint:errcheck // as above
 	}

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -25,7 +27,7 @@ func panicking(t *testing.T) (at *httptest.Server, log *strings.Builder) {
 	s := New(store, &Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	s.mux.HandleFunc("/before", func(http.ResponseWriter, *http.Request) { panic("before the answer") })
 	s.mux.HandleFunc("/within", func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, strings.Repeat("x", 10_000))
+		fmt.Fprint(w, strings.Repeat("x", 10_000))
 		panic("within the answer")
 	})
 	s.mux.HandleFunc("/unwritable", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, http.StatusOK, func() {}) })
@@ -128,6 +130,42 @@ func FuzzLoggedPath(f *testing.F) {
 		}
 		if withoutTokens(logged) != logged {
 			t.Fatalf("%q", logged)
+		}
+	})
+}
+
+// Whatever a form is, reading it ends, and an error says what is wrong with the form; only one that has its last boundary is
+// taken for complete.
+func FuzzForm(f *testing.F) {
+	f.Add([]byte("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\ntext\r\n--x--\r\n"))
+	f.Add([]byte("--x\r\nContent-Disposition: form-data; name=\"tags[]\"\r\n\r\na\r\n--x\r\nContent-Disposition: form-data; name=\"category\"\r\n\r\nb\r\n--x--"))
+	f.Add([]byte("preamble\r\n--x\r\n\r\n--x\r\nContent-Dis"))
+	s := &Server{options: Options{MaxBody: 1 << 20}}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := httptest.NewRequest(http.MethodPost, "/api/files/upload", bytes.NewReader(body))
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+		in, err := s.openForm(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fields fileFields
+		for {
+			part, err := in.readFields(&fields)
+			if err != nil {
+				if status, _ := told(err); status != http.StatusBadRequest {
+					t.Fatalf("%d %v", status, err)
+				}
+				return
+			}
+			if part == nil {
+				break
+			}
+			if _, err := io.Copy(io.Discard, part); err != nil {
+				return
+			}
+		}
+		if !bytes.Contains(body, []byte("--x--")) {
+			t.Fatalf("%q is taken for a complete form", body)
 		}
 	})
 }

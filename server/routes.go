@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"net/http"
 	"path"
 	"slices"
@@ -134,7 +133,6 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 			return
 		}
 		exchangeOf(r.Context()).caller = c
-		r = r.WithContext(context.WithValue(r.Context(), principalKey{}, c.Principal))
 	}
 	answer, err := rt.handle(s, w, r, c)
 	switch {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/examples/quickstart/data"
 )
 
 // started is as near to the start of the process as Go code gets.
@@ -31,7 +32,7 @@ func main() {
 
 // answer is what was found for one question.
 type answer struct {
-	question
+	data.Question
 	hits []souvenir.Hit
 	took time.Duration
 }
@@ -46,11 +47,11 @@ func (a answer) rank() int {
 // run is the whole program. Arguments are the store's file and questions of the user's own; both may be missing.
 func run(ctx context.Context, args []string, w io.Writer) ([]answer, error) {
 	var file string
-	var questions []question
+	var questions []data.Question
 	if len(args) > 0 {
 		file = args[0]
 		for _, ask := range args[1:] {
-			questions = append(questions, question{Ask: ask})
+			questions = append(questions, data.Question{Ask: ask})
 		}
 	} else {
 		folder, err := os.MkdirTemp("", "souvenir-quickstart-")
@@ -63,7 +64,7 @@ func run(ctx context.Context, args []string, w io.Writer) ([]answer, error) {
 	own := len(questions) > 0
 	if !own {
 		var err error
-		if questions, err = readQuestions(); err != nil {
+		if questions, err = data.Questions(); err != nil {
 			return nil, err
 		}
 	}
@@ -88,7 +89,7 @@ func run(ctx context.Context, args []string, w io.Writer) ([]answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		a := answer{question: q, hits: found.Hits, took: time.Since(began)}
+		a := answer{Question: q, hits: found.Hits, took: time.Since(began)}
 		if len(answers) == 0 {
 			firstAnswer = time.Since(started)
 		}
@@ -113,7 +114,7 @@ func fill(ctx context.Context, store *souvenir.Store, w io.Writer) error {
 	}
 
 	began := time.Now()
-	memories, err := readMemories()
+	memories, err := data.Memories()
 	if err != nil {
 		return err
 	}

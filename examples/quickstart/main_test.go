@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/examples/quickstart/data"
 )
 
 func TestEveryQuestionFindsItsAnswerAmongTheFirstThree(t *testing.T) {
@@ -13,7 +15,7 @@ func TestEveryQuestionFindsItsAnswerAmongTheFirstThree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	questions, err := readQuestions()
+	questions, err := data.Questions()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,14 +42,14 @@ func TestEveryQuestionFindsItsAnswerAmongTheFirstThree(t *testing.T) {
 }
 
 func TestEveryAnswerIsInOneMemoryOnly(t *testing.T) {
-	memories, err := readMemories()
+	memories, err := data.Memories()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(memories) < 300 {
 		t.Errorf("only %d memories were read", len(memories))
 	}
-	questions, err := readQuestions()
+	questions, err := data.Questions()
 	if err != nil {
 		t.Fatal(err)
 	}

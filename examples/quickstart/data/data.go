@@ -1,4 +1,6 @@
-package main
+// Package data has what the quickstart and `souvenir demo` store and ask: the memories of an assistant that has worked for
+// some months for Mara, her team and her family. All of it is invented.
+package data
 
 import (
 	"embed"
@@ -13,26 +15,26 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// The memories of an assistant that has worked for some months for Mara, her team and her family; all invented.
-//
-//   - memories/*.jsonl has one memory a line, in the form in which Souvenir shows memories: content and metadata.
-//   - documents/PROJECT/*.md are longer; each file is one memory of the project.
-//   - questions.jsonl asks in other words than the memories use. Expect is a phrase of the memory that answers.
+// - memories/*.jsonl has one memory a line, in the form in which Souvenir shows memories: content and metadata.
+// - documents/PROJECT/*.md are longer; each file is one memory of the project.
+// - questions.jsonl asks in other words than the memories use.
 //
 //go:embed memories documents questions.jsonl
 var files embed.FS
 
-type question struct {
+// Question is something to ask, in other words than the memories use.
+type Question struct {
 	Ask    string `json:"ask"`
-	Expect string `json:"expect"`
+	Expect string `json:"expect"` // a phrase of the one memory that answers
 }
 
-func readQuestions() ([]question, error) {
-	return readLines[question]("questions.jsonl")
+// Questions reads the questions.
+func Questions() ([]Question, error) {
+	return readLines[Question]("questions.jsonl")
 }
 
-// readMemories reads all files, in the order of their names.
-func readMemories() ([]souvenir.NewMemory, error) {
+// Memories reads the memories of all files, in the order of the files' names.
+func Memories() ([]souvenir.NewMemory, error) {
 	var memories []souvenir.NewMemory
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit statuses.
+const (
+	exitOK    = 0
+	exitError = 1 // it could not be done, or a check found something
+	exitUsage = 2 // the command line, or a variable, is wrong
+)
+
+// cli is what the commands have in common: the world outside.
+type cli struct {
+	stdin          *os.File
+	stdout, stderr *os.File
+	lookup         func(name string) (string, bool) // the environment
+
+	out     output // standard output, for all that is printed there
+	running bool   // the command line is understood; what fails now is no mistake in it
+}
+
+// usageError is a mistake in the command line or in a variable.
+type usageError struct{ message string }
+
+func (e usageError) Error() string { return e.message }
+
+func misused(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
+
+// errSilent ends a command with exitError when it has said already why.
+var errSilent = errors.New("")
+
+// run carries out a command line and returns the exit status.
+func (c *cli) run(ctx context.Context, args []string) int {
+	root := c.rootCommand()
+	root.SetArgs(args)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil && c.out.err != nil {
+		c.running = true
+		err = fmt.Errorf("standard output cannot be written, and what was to be printed is lost: %w", c.out.err)
+	}
+	var wrong usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errSilent):
+		return exitError
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		fmt.Fprintln(c.stderr, "souvenir: interrupted")
+		return exitError
+	case errors.As(err, &wrong) || !c.running:
+		fmt.Fprintf(c.stderr, "souvenir: %s\nsee: %s --help\n", strings.TrimSpace(err.Error()), command.CommandPath())
+		return exitUsage
+	}
+	fmt.Fprintf(c.stderr, "souvenir: %v\n", err)
+	return exitError
+}
+
+func (c *cli) rootCommand() *cobra.Command {
+	c.out.file = c.stdout
+	root := &cobra.Command{
+		Use:     "souvenir",
+		Version: readBuild().Version,
+		Short:   "A memory for AI agents, in one file",
+		Long: `Souvenir stores memories (text, metadata, vectors) in one file and finds them again by meaning and by word. "souvenir serve"
+shows it to AI clients over HTTP; the other commands look after the file, whether or not a server is running on it.
+
+Every flag can be set by a variable as well: SOUVENIR_ and the flag's name in capitals, with _ for -. --public-url is
+SOUVENIR_PUBLIC_URL. A flag on the command line wins over a variable. What is secret can be read from a file: by --NAME-file, hence
+SOUVENIR_NAME_FILE.
+
+Exit status: 0 when done, 1 when something failed, 2 when the command line was wrong. Results go to standard output,
+everything else to standard error.`,
+		Example: `  souvenir demo                                   try it: a server full of memories that leaves nothing behind
+  souvenir user add anna --admin                  the first user
+  souvenir serve                                  the server, on http://127.0.0.1:8377
+  souvenir token add --user anna --name laptop    a credential for a client
+  souvenir client-config                          what to paste into Claude Code, Cursor, VS Code, ...
+  souvenir search "what did we decide about the database?"`,
+		Args:              cobra.ArbitraryArgs, // see group
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: func(command *cobra.Command, _ []string) error { return c.applyEnvironment(command) },
+	}
+	root.SetIn(c.stdin)
+	root.SetOut(&c.out)
+	root.SetErr(c.stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	root.SetHelpFunc(c.printHelp)
+	root.SetUsageFunc(func(command *cobra.Command) error { c.printHelp(command, nil); return nil })
+	root.AddGroup(
+		&cobra.Group{ID: groupServer, Title: "Server and clients:"},
+		&cobra.Group{ID: groupMemories, Title: "Memories:"},
+		&cobra.Group{ID: groupFile, Title: "The file:"},
+	)
+	root.AddCommand(
+		c.serveCommand(), c.demoCommand(), c.userCommand(), c.tokenCommand(), c.clientConfigCommand(),
+		c.searchCommand(), c.exportCommand(), c.importCommand(),
+		c.backupCommand(), c.restoreCommand(), c.checkCommand(), c.reindexCommand(), c.purgeCommand(), c.statsCommand(),
+		c.versionCommand(),
+	)
+	root.SetHelpCommand(helpCommand())
+	group(root)
+	root.RunE = func(command *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(command, args[0])
+		}
+		return command.Help() // whoever types the name alone wants to know what there is
+	}
+	return root
+}
+
+// The groups in which the help shows the commands.
+const (
+	groupServer   = "server"
+	groupMemories = "memories"
+	groupFile     = "file"
+)
+
+// command makes a command of its description and what it does.
+func (c *cli) command(command *cobra.Command, run func(ctx context.Context, args []string) error) *cobra.Command {
+	if command.Args == nil {
+		command.Args = cobra.NoArgs
+	}
+	command.RunE = func(command *cobra.Command, args []string) error {
+		c.running = true
+		return run(command.Context(), args)
+	}
+	return command
+}
+
+// group makes a command that only has others below it.
+func group(command *cobra.Command, children ...*cobra.Command) *cobra.Command {
+	command.AddCommand(children...)
+	command.Args = cobra.ArbitraryArgs
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(command, args[0])
+		}
+		return misused("%s needs one of its commands: %s", command.CommandPath(), strings.Join(childNames(command), ", "))
+	}
+	return command
+}
+
+func unknownCommand(command *cobra.Command, name string) error {
+	message := fmt.Sprintf("%s has no command %q", command.CommandPath(), name)
+	command.SuggestionsMinimumDistance = 2
+	if near := command.SuggestionsFor(name); len(near) > 0 {
+		return misused("%s; did you mean %s?", message, strings.Join(near, " or "))
+	}
+	return misused("%s; there are: %s", message, strings.Join(childNames(command), ", "))
+}
+
+func childNames(command *cobra.Command) []string {
+	var names []string
+	for _, child := range command.Commands() {
+		if child.IsAvailableCommand() {
+			names = append(names, child.Name())
+		}
+	}
+	return names
+}
+
+// wants checks the number of arguments and names what is missing.
+func wants(least, most int, names ...string) cobra.PositionalArgs {
+	return func(command *cobra.Command, given []string) error {
+		switch {
+		case len(given) < least:
+			return misused("%s needs %s", command.CommandPath(), strings.Join(names[len(given):least], " and "))
+		case most >= 0 && len(given) > most && most == 0:
+			return misused("%s takes no arguments, and got %q", command.CommandPath(), given[0])
+		case most >= 0 && len(given) > most:
+			return misused("%s takes %s, and got %q besides", command.CommandPath(), strings.Join(names, " and "), given[most])
+		}
+		return nil
+	}
+}

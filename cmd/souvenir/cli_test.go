@@ -1,0 +1,223 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// everyCommand visits the commands that people see, the completion of the command line aside.
+func everyCommand(visit func(*cobra.Command)) {
+	root := (&cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv}).rootCommand()
+	var walk func(*cobra.Command)
+	walk = func(command *cobra.Command) {
+		visit(command)
+		for _, child := range command.Commands() {
+			walk(child)
+		}
+	}
+	walk(root)
+}
+
+func TestEveryCommandHasAPage(t *testing.T) {
+	c := call{dir: t.TempDir()}
+	everyCommand(func(command *cobra.Command) {
+		path := command.CommandPath()
+		if command.Short == "" || strings.HasSuffix(command.Short, ".") || command.Long == "" {
+			t.Errorf("%s: Short is %q, Long is %q; both are needed, Short without a full stop", path, command.Short, command.Long)
+		}
+		if !command.HasSubCommands() && command.Example == "" {
+			t.Errorf("%s has no example", path)
+		}
+		for line := range strings.Lines(command.Long + "\n" + command.Example) {
+			if len([]rune(line)) > 140 {
+				t.Errorf("%s: a line of its page is too long: %q", path, line)
+			}
+		}
+		page := c.ok(t, append(strings.Fields(path)[1:], "--help")...)
+		for _, part := range []string{strings.Fields(command.Long)[0], "Usage:\n  " + path} {
+			if !strings.Contains(page, part) {
+				t.Errorf("%s --help does not show %q:\n%s", path, part, page)
+			}
+		}
+		command.Flags().VisitAll(func(flag *pflag.Flag) {
+			if flag.Usage == "" {
+				t.Errorf("%s: --%s does not say what it means", path, flag.Name)
+			}
+			if hasVariable(flag) && !strings.Contains(page, variable(flag.Name)) {
+				t.Errorf("%s --help does not name %s", path, variable(flag.Name))
+			}
+		})
+	})
+	if len(readFolder(t, c.dir)) > 0 {
+		t.Error("asking for help has made files")
+	}
+}
+
+func TestListsAreToldAsJSONToo(t *testing.T) {
+	c := newStore(t)
+	lists := [][]string{{"user", "list"}, {"token", "list", "--user", "anna"}, {"search", "kettle", "--user", "anna"}, {"stats"}, {"check"},
+		{"purge"}, {"version"}, {"client-config"}, {"token", "add", "--user", "anna", "--name", "x"}, {"user", "add", "zoe", "--no-password"},
+		{"export", "out.jsonl"}, {"import", "out.jsonl"}}
+	for _, args := range lists {
+		o := c.run(t, append(args, "--json")...)
+		if o.code != exitOK {
+			t.Errorf("%v: exit status %d: %s", args, o.code, o.stderr)
+		}
+		decode[any](t, o.stdout)
+	}
+	everyCommand(func(command *cobra.Command) {
+		name := strings.TrimPrefix(command.CommandPath(), "souvenir ")
+		listed := false
+		for _, args := range lists {
+			listed = listed || strings.HasPrefix(strings.Join(args, " ")+" ", name+" ")
+		}
+		if command.Flags().Lookup("json") != nil && !listed {
+			t.Errorf("nobody has looked at the JSON of souvenir %s", name)
+		}
+	})
+	empty := call{dir: t.TempDir()}
+	empty.ok(t, "user", "add", "anna", "--no-password")
+	if got := strings.TrimSpace(empty.ok(t, "token", "list", "--json")); got != "[]" {
+		t.Errorf("no tokens are %q; want []", got)
+	}
+	if got := empty.run(t, "search", "x", "--json"); !strings.Contains(got.stdout, `"results": []`) {
+		t.Errorf("no results are %q", got.stdout)
+	}
+}
+
+func TestMistakesInTheCommandLineEndWithTwo(t *testing.T) {
+	c := newStore(t)
+	before := readFolder(t, c.dir)
+	for _, test := range []struct{ args, words string }{
+		{"serv", `no command "serv"|did you mean serve`},
+		{"user", "needs one of its commands|passwd"},
+		{"user remove ben", `no command "remove"`},
+		{"user add", "needs NAME"},
+		{"user add one two", `got "two" besides`},
+		{"user add zoe", "password is missing|--password-stdin"},
+		{"user add zoe --no-password --password-stdin", "more than one way"},
+		{"user add zoe --password xyzzy-12345 --password-file x", "both --password and --password-file"},
+		{"token add --user anna", "--name is missing"},
+		{"token add --name x", "--user is missing|anna, ben"},
+		{"token add --user anna --name x --expires-in soon", `"soon"|90d`},
+		{"token add --user anna --name x --expires-in -1d", `"-1d"`},
+		{"token list", "--user is missing"},
+		{"token delete --user anna", "needs ID"},
+		{"search --limit many", `--limit is "many"|whole number`},
+		{"search --limit 0", "1 to 100"},
+		{"search --nosuchflag", "unknown flag: --nosuchflag"},
+		{"export --json", "name a file"},
+		{"export a b", `got "b" besides`},
+		{"import", "needs IN"},
+		{"import x --on-conflict perhaps", `"perhaps"|keep or replace`},
+		{"backup", "needs OUT"},
+		{"restore", "needs IN"},
+		{"check everything", `"everything"`},
+		{"purge --keep-revisions=-1", "-1"},
+		{"serve --listen nowhere", `"nowhere"|HOST:PORT`},
+		{"serve --log-level loud", `"loud"|debug, info, warn or error`},
+		{"serve --log-format xml", `"xml"|text or json`},
+		{"serve --max-file huge", `"huge"|500MiB`},
+		{"serve --public-url memory.example.com", "--public-url|memory.example.com"},
+		{"serve --admin-user anna", "--admin-user|--admin-password-file"},
+		{"serve --admin-password xyzzy-12345", "--admin-user"},
+		{"serve --grace long", `"long"|30s`},
+		{"help cook", `no command "cook"`},
+		{"help user cook", `souvenir user has no command "cook"`},
+		{"client-config netscape", `"netscape"|claude-code`},
+		{"client-config --public-url ftp://x", "ftp://x"},
+	} {
+		c.fails(t, exitUsage, test.words+"|--help", strings.Fields(test.args)...)
+	}
+	if after := readFolder(t, c.dir); fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Error("a mistake has changed something")
+	}
+}
+
+func TestFailuresEndWithOne(t *testing.T) {
+	c := newStore(t)
+	c.ok(t, "backup", "taken.db")
+	for _, test := range []struct{ args, words string }{
+		{"user add anna --no-password", "anna"},
+		{"user add zoe --password short", "password|8"},
+		{"user add zoe --password-file missing.txt", "--password-file|missing.txt"},
+		{"user disable nobody", "nobody"},
+		{"user disable anna", "last admin"},
+		{"user delete ben", "ben"},
+		{"user passwd nobody --no-password", "nobody"},
+		{"token add --user nobody --name x", "nobody"},
+		{"token add --user ben --name x --scope admin", "admin"},
+		{"token add --user ben --name x --scope cooking", "cooking"},
+		{"token delete mcp_none --user anna", "mcp_none"},
+		{"search x --user nobody", "nobody"},
+		{"search x --user anna --project nothing", "nothing"},
+		{"search x --user anna --sort sideways", "sideways"},
+		{"search x --db missing.db", "missing.db|no store"},
+		{"backup taken.db", "taken.db|exists"},
+		{"backup no/folder/x.db", "no/folder"},
+		{"restore taken.db", "souvenir.db|exists"},
+		{"restore missing.db --db new.db", "missing.db"},
+		{"export taken.db", "taken.db|exists"},
+		{"import missing.jsonl", "missing.jsonl"},
+		{"import taken.db --db new.db", ""},
+		{"serve --db no/folder/x.db", "no/folder"},
+		{"serve --listen 127.0.0.1:99999", "--listen"},
+		{"check --db missing.db", "missing.db"},
+		{"check --repair --db missing.db", "missing.db"},
+		{"stats --db missing.db", "missing.db"},
+		{"reindex --db missing.db", "missing.db"},
+		{"purge --db missing.db", "missing.db"},
+		{"user list --db missing.db", "missing.db"},
+		{"backup new.db --db missing.db", "missing.db"},
+	} {
+		c.fails(t, exitError, test.words, strings.Fields(test.args)...)
+	}
+	if _, err := os.Stat(filepath.Join(c.dir, "missing.db")); err == nil {
+		t.Error("a command that only reads has made a file")
+	}
+}
+
+func TestNamedAloneItTellsWhatThereIs(t *testing.T) {
+	c := call{dir: t.TempDir()}
+	page := c.ok(t)
+	for _, name := range []string{"serve", "user", "token", "search", "export", "import", "backup", "restore", "check", "reindex", "purge",
+		"stats", "client-config", "version", "completion", "demo"} {
+		if !strings.Contains(page, "\n  "+name+" ") {
+			t.Errorf("the page does not name %s:\n%s", name, page)
+		}
+	}
+}
+
+func TestHelpAndVersionAreFoundInEveryWay(t *testing.T) {
+	c := call{dir: t.TempDir(), env: []string{"SOUVENIR_VERSION=1.2.3", "SOUVENIR_HELP=perhaps"}}
+	page := c.ok(t, "user", "add", "--help")
+	for _, args := range [][]string{{"help", "user", "add"}, {"user", "add", "-h"}} {
+		if got := c.ok(t, args...); got != page {
+			t.Errorf("%v printed %q", args, got)
+		}
+	}
+	if got := c.ok(t, "--version"); !strings.HasPrefix(got, "souvenir ") {
+		t.Errorf("--version printed %q", got)
+	}
+	if got := c.ok(t, "version"); !strings.HasPrefix(got, "souvenir ") {
+		t.Errorf("version printed %q", got)
+	}
+}
+
+func TestCompletionScripts(t *testing.T) {
+	c := call{dir: t.TempDir()}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if script := c.ok(t, "completion", shell); !strings.Contains(script, "souvenir") {
+			t.Errorf("the script for %s is %q", shell, script)
+		}
+	}
+	if got := c.run(t, "__complete", "search", "--sort", "").stdout; !strings.Contains(got, "created_at_desc") {
+		t.Errorf("--sort is completed to %q", got)
+	}
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// The pages for users show commands and programs. These tests keep them true.
+
+const repository = "../.."
+
+// pages returns the pages for users: name -> text.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, name := range []string{"README.md", "docs/self-hosting.md", "docs/embedding.md"} {
+		content, err := os.ReadFile(filepath.Join(repository, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[name] = string(content)
+	}
+	everyCommand(func(command *cobra.Command) { found[command.CommandPath()+" --help"] = command.Example })
+	return found
+}
+
+// commandLine finds calls of the program in a shell's line or in running text; what follows a pipe, a comment or two blanks is
+// no part of them.
+var commandLine = regexp.MustCompile("(?m)(?:^|[ `(\"]|/bin/)souvenir (?:-- souvenir )?([a-z-]+(?: [^`|()#\n]*?)?)(?:  |[`|()#\n]|$| && )")
+
+func TestCommandsOfThePagesExist(t *testing.T) {
+	tried := 0
+	for name, page := range pages(t) {
+		for _, match := range commandLine.FindAllStringSubmatch(strings.ReplaceAll(page, "\\\n", ""), -1) {
+			words := strings.Fields(strings.NewReplacer(`"`, "", "'", "").Replace(match[1]))
+			if strings.HasPrefix(words[0], "-") {
+				continue // souvenir is an argument of another program
+			}
+			root := (&cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv}).rootCommand()
+			root.InitDefaultHelpCmd()
+			command, rest, err := root.Find(words)
+			if err != nil || command == root {
+				if words[0] != "mcp" { // named as what clients will start
+					t.Errorf("%s: there is no command %q", name, match[1])
+				}
+				continue
+			}
+			tried++
+			if err := command.ParseFlags(rest); err != nil {
+				t.Errorf("%s: %q: %v", name, match[1], err)
+			}
+		}
+	}
+	if tried < 40 {
+		t.Errorf("only %d commands were found", tried)
+	}
+}
+
+func TestVariablesOfThePagesExist(t *testing.T) {
+	root := (&cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv}).rootCommand()
+	for name, page := range pages(t) {
+		for _, word := range regexp.MustCompile(`\bSOUVENIR_[A-Z_]+`).FindAllString(page, -1) {
+			flag, exists := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(word, "SOUVENIR_"), "_", "-")), false
+			for _, command := range root.Commands() {
+				exists = exists || command.Flags().Lookup(flag) != nil
+			}
+			if !exists {
+				t.Errorf("%s: no flag is set by %s", name, word)
+			}
+		}
+	}
+}
+
+func TestProgramsOfThePagesBuild(t *testing.T) {
+	module, err := os.ReadFile(filepath.Join(repository, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(repository, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := filepath.Abs(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "github.com/souvenir-ai/souvenir"
+	folder := t.TempDir()
+	files := map[string]string{
+		"go.sum": string(sums),
+		"go.mod": strings.Replace(string(module), "module "+path+"\n", "module try\n", 1) +
+			"\nrequire " + path + " v0.0.0\n\nreplace " + path + " => " + here + "\n",
+	}
+	programs := 0
+	for _, page := range pages(t) {
+		for _, block := range regexp.MustCompile("(?s)```go\n(package main.*?)```").FindAllStringSubmatch(page, -1) {
+			programs++
+			files[filepath.Join("program"+string(rune('0'+programs)), "main.go")] = block[1]
+		}
+	}
+	for name, content := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	vet := exec.CommandContext(t.Context(), "go", "vet", "./...")
+	vet.Dir = folder
+	vet.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	if out, err := vet.CombinedOutput(); err != nil || programs != 4 {
+		t.Errorf("%d programs, go vet: %v\n%s", programs, err, out)
+	}
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+func TestForeignAndDamagedFilesAreLeftAsTheyAre(t *testing.T) {
+	good := newStore(t)
+	good.ok(t, "backup", "good.db")
+	content, err := os.ReadFile(filepath.Join(good.dir, "good.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := append([]byte(nil), content...)
+	for i := 4096; i < len(damaged); i += 2 {
+		damaged[i] ^= 0x55
+	}
+	for name, bad := range map[string][]byte{
+		"text":      []byte("these are my notes\n"),
+		"foreign":   foreignDatabase(content),
+		"cut off":   content[:len(content)/3],
+		"scrambled": damaged,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := call{dir: t.TempDir(), env: []string{"SOUVENIR_DB=bad.db"}}
+			if err := os.WriteFile(filepath.Join(c.dir, "bad.db"), bad, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			before := fmt.Sprint(readFolder(t, c.dir))
+			for _, args := range []string{
+				"check", "check --repair", "stats", "user list", "user add zoe --no-password", "user delete anna", "token add --user anna --name x",
+				"token list --user anna", "search kettle --user anna", "export -", "backup copy.db", "restore bad.db --db new.db", "reindex", "purge --compact",
+				"import bad.db", "serve --listen 127.0.0.1:0",
+			} {
+				o := c.run(t, strings.Fields(args)...)
+				if o.code != exitError || o.stdout != "" || !strings.HasPrefix(o.stderr, "souvenir: ") {
+					t.Errorf("souvenir %s: %+v; want exit status 1 and an error only", args, o)
+				}
+				if after := fmt.Sprint(readFolder(t, c.dir)); after != before {
+					t.Fatalf("souvenir %s has changed the file, or made another", args)
+				}
+			}
+			o := c.run(t, "check", "--json")
+			if report := decode[checkResult](t, o.stdout); o.code != exitError || report.OK || report.Error == "" || !strings.Contains(o.stderr, "bad.db") {
+				t.Errorf("check --json: %+v", o)
+			}
+		})
+	}
+}
+
+// foreignDatabase is a store's file with another program's application id (bytes 68 to 71 of SQLite's header).
+func foreignDatabase(content []byte) []byte {
+	foreign := append([]byte(nil), content...)
+	copy(foreign[68:], "Othr")
+	return foreign
+}
+
+func TestCheckFindsAndRepairs(t *testing.T) {
+	c := newStore(t)
+	if got := c.ok(t, "check"); !strings.HasPrefix(got, "ok: 2 memories") {
+		t.Errorf("check of a sound store printed %q", got)
+	}
+	// A piece of a file is damaged where SQLite does not see it: on disk, within a row.
+	store, err := souvenir.Open(t.Context(), filepath.Join(c.dir, "souvenir.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const marked = "a text that is easy to find in a file"
+	if _, err := store.AddFile(t.Context(), souvenir.NewFile{Filename: "a.txt"}, strings.NewReader(marked)); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(c.dir, "souvenir.db")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(content), marked, strings.ToUpper(marked), 1)
+	if changed == string(content) {
+		t.Fatal("the file's bytes are not found")
+	}
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := c.run(t, "check")
+	if o.code != exitError || !strings.Contains(o.stdout, "cannot be repaired") || !strings.Contains(o.stdout, "2 found, 0 repaired") || o.stderr != "" {
+		t.Errorf("check of a store with a damaged file: %+v", o)
+	}
+	o = c.run(t, "check", "--json")
+	if report := decode[souvenir.CheckReport](t, o.stdout); o.code != exitError || report.OK || report.Total != 2 || o.stderr != "" {
+		t.Errorf("check --json: %+v", o)
+	}
+	if o := c.run(t, "check", "--repair"); o.code != exitError {
+		t.Errorf("check --repair of what cannot be repaired: %+v", o)
+	}
+}
+
+func TestCheckRepairsWhatCanBeMadeAgain(t *testing.T) {
+	c := newStore(t)
+	change(t, filepath.Join(c.dir, "souvenir.db"), `UPDATE passage SET vector = x''`)
+	if o := c.run(t, "check"); o.code != exitError || !strings.Contains(o.stdout, "--repair mends it") {
+		t.Errorf("check: %+v", o)
+	}
+	if got := c.ok(t, "check", "--repair"); !strings.Contains(got, "repaired") {
+		t.Errorf("check --repair printed %q", got)
+	}
+	if got := c.ok(t, "check"); !strings.HasPrefix(got, "ok: ") {
+		t.Errorf("check after the repair printed %q", got)
+	}
+}
+
+// change runs a statement on a store's file, as no command would.
+func change(t *testing.T, path, statement string) {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, ApplicationID: 0x5375766e, Migrations: sqlite.Migrations()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		_, err := tx.Exec(statement)
+		return err
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBackupOfAnOlderVersionLeavesItOld(t *testing.T) {
+	c := newStore(t)
+	path := filepath.Join(c.dir, "souvenir.db")
+	change(t, path, `PRAGMA user_version = 1`)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.fails(t, exitError, "older version|backup", "stats")
+	c.ok(t, "backup", "copy.db")
+	after, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(after) != string(before) {
+		t.Error("the backup has changed the file")
+	}
+	c.fails(t, exitError, "older version", "stats", "--db", "copy.db")
+}
+
+func TestBackupAndRestore(t *testing.T) {
+	c := newStore(t)
+	if got := c.ok(t, "backup", "copy.db"); !strings.HasPrefix(got, "wrote copy.db (") {
+		t.Errorf("backup printed %q", got)
+	}
+	c.ok(t, "user", "delete", "ben", "--with-memories")
+	if got := c.ok(t, "restore", "copy.db", "--db", "again.db"); !strings.HasPrefix(got, "restored again.db (") {
+		t.Errorf("restore printed %q", got)
+	}
+	if got := c.ok(t, "user", "list", "--db", "again.db"); !strings.Contains(got, "ben") {
+		t.Errorf("the restored store lacks ben: %s", got)
+	}
+	if got := c.ok(t, "search", "trains", "--user", "ben", "--db", "again.db"); !strings.Contains(got, "Husum") {
+		t.Errorf("the restored store lacks a memory: %s", got)
+	}
+	c.ok(t, "check", "--db", "again.db")
+}
+
+func TestExportAndImport(t *testing.T) {
+	c := newStore(t)
+	printed := c.ok(t, "export", "--no-vectors")
+	for i, line := range strings.Split(strings.TrimSpace(printed), "\n") {
+		value := decode[map[string]any](t, line)
+		if i == 0 && value["souvenir"] != "export" {
+			t.Errorf("the first line is %s", line)
+		}
+	}
+	if c.ok(t, "export", "all.jsonl") != fmt.Sprintf("exported 2 memories and 0 files to all.jsonl (%s)\n", fileSize(t, filepath.Join(c.dir, "all.jsonl"))) {
+		t.Error("the summary of the export is not what was written")
+	}
+	if strings.Contains(printed, `"type":"token"`) {
+		t.Error("credentials are exported without --credentials")
+	}
+	c.ok(t, "import", "all.jsonl", "--db", "new.db")
+	if got := c.ok(t, "import", "all.jsonl", "--db", "new.db", "--json"); decode[souvenir.ImportReport](t, got).Counts["memory"] != (souvenir.ImportCount{Unchanged: 2}) {
+		t.Errorf("the same import again: %s", got)
+	}
+	c.stdin = `{"souvenir":"export","version":1}
+{"type":"memory","content":"Made by hand.","owner":"anna"}
+{"type":"memory","content":""}
+`
+	o := c.run(t, "import", "-", "--db", "hand.db")
+	if o.code != exitError || o.stdout != "" || !strings.Contains(o.stderr, "line 3") {
+		t.Errorf("import of a bad line: %+v", o)
+	}
+	c.stdin = printed
+	c.ok(t, "import", "-", "--db", "piped.db")
+	if got := c.ok(t, "search", "kettle", "--user", "anna", "--db", "piped.db"); !strings.Contains(got, "blue") {
+		t.Errorf("search after an import: %s", got)
+	}
+}
+
+func fileSize(t *testing.T, path string) string {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return size(info.Size())
+}
+
+func TestPurgeAndStats(t *testing.T) {
+	c := newStore(t)
+	store, err := souvenir.Open(t.Context(), filepath.Join(c.dir, "souvenir.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	added, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: "first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, content := range []string{"second", "third"} {
+		if _, err := store.UpdateMemory(t.Context(), added.ID, souvenir.UpdateMemory{Content: &content}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s := decode[souvenir.Stats](t, c.ok(t, "stats", "--json")); s.Memories != 3 || s.Revisions != 2 {
+		t.Errorf("stats: %+v", s)
+	}
+	if got := c.ok(t, "purge", "--keep-revisions", "1", "--compact"); !strings.HasPrefix(got, "deleted 1 former states") {
+		t.Errorf("purge printed %q", got)
+	}
+	if s := decode[souvenir.Stats](t, c.ok(t, "stats", "--json")); s.Revisions != 1 || s.FreeBytes != 0 {
+		t.Errorf("stats after the purge: %+v", s)
+	}
+	if got := c.ok(t, "reindex"); got != "reindexed 3 memories in 3 passages\n" {
+		t.Errorf("reindex printed %q", got)
+	}
+}

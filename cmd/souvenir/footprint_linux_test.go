@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+)
+
+const (
+	mostBinary   = 45 << 20 // bytes
+	mostResident = 40 << 10 // KiB
+)
+
+func TestTheProgramIsSmall(t *testing.T) {
+	info, err := os.Stat(builtBinary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the program has %s", size(info.Size()))
+	if info.Size() > mostBinary {
+		t.Errorf("the program has %s, more than %s", size(info.Size()), size(mostBinary))
+	}
+}
+
+func TestAnIdleServerNeedsLittleMemory(t *testing.T) {
+	c := call{dir: t.TempDir()}
+	p := c.start(t, "serve", "--listen", "127.0.0.1:0")
+	if status, body := request(t, "GET", p.url+"/health", "", nil); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	var resident int
+	if _, err := fmt.Sscan(rest, &resident); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("an idle server has %d KiB resident", resident)
+	if resident > mostResident {
+		t.Errorf("an idle server has %d KiB resident, more than %d", resident, mostResident)
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// helpCommand is "souvenir help COMMAND", as others know it from git.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND...]",
+		Short: "Show the page of a command",
+		Long:  `Shows the page of a command, as --help behind it does.`,
+		Example: `  souvenir help serve
+  souvenir help user add`,
+		RunE: func(command *cobra.Command, names []string) error {
+			found, rest, err := command.Root().Find(names)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(found, rest[0])
+			}
+			return found.Help()
+		},
+	}
+}
+
+// printHelp prints a command's page, in the order of a manual page.
+func (c *cli) printHelp(command *cobra.Command, _ []string) {
+	w := command.OutOrStdout()
+	long := command.Long
+	if long == "" {
+		long = command.Short + "."
+	}
+	fmt.Fprintf(w, "%s\n\n", strings.TrimSpace(long))
+
+	fmt.Fprintln(w, "Usage:")
+	if command.Runnable() && !command.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "  %s\n", command.UseLine())
+	}
+	if command.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "  %s COMMAND\n", command.CommandPath())
+		printChildren(w, command)
+	}
+	printFlags(w, command)
+	if command.HasExample() {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", strings.TrimRight(command.Example, "\n"))
+	}
+	if command.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "\n\"%s COMMAND --help\" tells more about a command.\n", command.CommandPath())
+	}
+}
+
+func printChildren(w io.Writer, command *cobra.Command) {
+	width := 0
+	for _, child := range command.Commands() {
+		width = max(width, len(child.Name()))
+	}
+	list := func(title, group string) {
+		printed := false
+		for _, child := range command.Commands() {
+			if !child.IsAvailableCommand() || child.GroupID != group {
+				continue
+			}
+			if !printed {
+				fmt.Fprintf(w, "\n%s\n", title)
+				printed = true
+			}
+			fmt.Fprintf(w, "  %-*s  %s\n", width, child.Name(), child.Short)
+		}
+	}
+	for _, g := range command.Groups() {
+		list(g.Title, g.ID)
+	}
+	other := "Commands:"
+	if len(command.Groups()) > 0 {
+		other = "Other:"
+	}
+	list(other, "")
+}
+
+// printFlags prints each flag over what it means: the variable's name leaves no room beside it.
+func printFlags(w io.Writer, command *cobra.Command) {
+	title := "\nFlags, and the variables that set them:\n"
+	command.Flags().VisitAll(func(flag *pflag.Flag) {
+		if flag.Hidden || !hasVariable(flag) {
+			return
+		}
+		fmt.Fprint(w, title)
+		title = ""
+		kind, usage := pflag.UnquoteUsage(flag)
+		name := "--" + flag.Name
+		if flag.Shorthand != "" {
+			name = "-" + flag.Shorthand + ", " + name
+		}
+		if kind != "" {
+			name += " " + strings.ToUpper(kind)
+		}
+		name = fmt.Sprintf("%-34s %s", name, variable(flag.Name))
+		switch flag.DefValue {
+		case "", "false", "0", "[]", "0s":
+		default:
+			usage += fmt.Sprintf(" (default %s)", flag.DefValue)
+		}
+		fmt.Fprintf(w, "  %s\n      %s\n", name, usage)
+	})
+}

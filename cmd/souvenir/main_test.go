@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// The tests run the program itself, as it is shipped: without C and without symbols.
+
+// builtBinary is the path of the program, which TestMain builds.
+var builtBinary string
+
+func TestMain(m *testing.M) {
+	os.Exit(buildAndRun(m))
+}
+
+func buildAndRun(m *testing.M) int {
+	folder, err := os.MkdirTemp("", "souvenir-cmd-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	builtBinary = filepath.Join(folder, "souvenir")
+	if runtime.GOOS == "windows" {
+		builtBinary += ".exe"
+	}
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", builtBinary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n%s", build, err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// call is a run of the program.
+type call struct {
+	dir   string   // the working directory
+	env   []string // beside the test's own, from which SOUVENIR_ variables are taken
+	stdin string
+}
+
+// outcome is what a run has left.
+type outcome struct {
+	stdout, stderr string
+	code           int
+}
+
+func (c call) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, builtBinary, args...)
+	cmd.Dir = c.dir
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "SOUVENIR_") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, c.env...)
+	cmd.Stdin = strings.NewReader(c.stdin)
+	return cmd
+}
+
+func (c call) run(t *testing.T, args ...string) outcome {
+	t.Helper()
+	cmd := c.command(t.Context(), args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// ok runs the program, which must succeed and say nothing on standard error, and returns what it printed.
+func (c call) ok(t *testing.T, args ...string) string {
+	t.Helper()
+	o := c.run(t, args...)
+	if o.code != exitOK || o.stderr != "" {
+		t.Fatalf("souvenir %s: exit status %d, standard error %q", strings.Join(args, " "), o.code, o.stderr)
+	}
+	return o.stdout
+}
+
+// fails runs the program, which must end with a status, print nothing on standard output, and say each of some words.
+func (c call) fails(t *testing.T, code int, words string, args ...string) {
+	t.Helper()
+	o := c.run(t, args...)
+	if o.code != code || o.stdout != "" || !strings.HasPrefix(o.stderr, "souvenir: ") {
+		t.Errorf("souvenir %s: exit status %d, standard output %q, standard error %q; want status %d, nothing, and an error",
+			strings.Join(args, " "), o.code, o.stdout, o.stderr, code)
+	}
+	for word := range strings.SplitSeq(words, "|") {
+		if !strings.Contains(o.stderr, word) {
+			t.Errorf("souvenir %s: standard error %q does not say %q", strings.Join(args, " "), o.stderr, word)
+		}
+	}
+}
+
+// process is a server that runs.
+type process struct {
+	cmd    *exec.Cmd
+	url    string
+	stdout *bufio.Reader
+	stderr *bytes.Buffer // to be read after wait
+}
+
+// start starts a server and waits until it says that it is ready.
+func (c call) start(t *testing.T, args ...string) *process {
+	t.Helper()
+	cmd := c.command(context.Background(), args...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{cmd: cmd, stdout: bufio.NewReader(out), stderr: &bytes.Buffer{}}
+	cmd.Stderr = p.stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	line, err := p.stdout.ReadString('\n')
+	url, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "listening on ")
+	if !ok {
+		_ = cmd.Wait()
+		t.Fatalf("the first line is %q (%v), not where it listens; standard error: %s", line, err, p.stderr)
+	}
+	p.url = url
+	return p
+}
+
+// stop tells a server to end and returns its exit status, and the rest of what it printed.
+func (p *process) stop(t *testing.T) (int, string) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	return p.wait(t)
+}
+
+func (p *process) wait(t *testing.T) (int, string) {
+	t.Helper()
+	var rest bytes.Buffer
+	if _, err := p.stdout.WriteTo(&rest); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := p.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return p.cmd.ProcessState.ExitCode(), rest.String()
+}
+
+// openStore opens a store beside the program.
+func openStore(t *testing.T, path string) *souvenir.Store {
+	t.Helper()
+	store, err := souvenir.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+// newStore makes a store with the users anna, an admin, and ben, and a memory of each, and returns its folder.
+func newStore(t *testing.T) call {
+	t.Helper()
+	c := call{dir: t.TempDir()}
+	path := filepath.Join(c.dir, "souvenir.db")
+	store, err := souvenir.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range []struct {
+		name, memory string
+		role         souvenir.Role
+	}{{"anna", "The kettle in the kitchen is blue.", souvenir.RoleAdmin}, {"ben", "Trains to Husum leave on the hour.", souvenir.RoleUser}} {
+		user, err := store.AddUser(t.Context(), souvenir.NewUser{Name: u.name, Role: u.role})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.As(souvenir.Access{User: user.ID}).AddMemory(t.Context(), souvenir.NewMemory{Content: u.memory, ProjectName: "home", Tags: []string{"everyday"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func decode[T any](t *testing.T, text string) T {
+	t.Helper()
+	var value T
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatalf("no JSON: %v\n%s", err, text)
+	}
+	return value
+}
+
+// readFolder returns what lies in a folder: name -> content.
+func readFolder(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, e := range entries {
+		content, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(content)
+	}
+	return files
+}
+
+const waitLimit = 30 * time.Second // for what must come at last; it never makes a test fail that would pass

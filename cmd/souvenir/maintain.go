@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func (c *cli) reindexCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "reindex [flags]", GroupID: groupFile,
+		Short: "Make everything that finds memories again",
+		Long: `Splits, analyses and embeds all memories anew from their contents. It is needed only when "souvenir check" says so, or to be sure.
+Searches and writes go on meanwhile. Interrupted, it goes on where it stopped when it is called again.`,
+		Example: "  souvenir reindex",
+	}
+	db := dbFlag(command)
+	return c.command(command, func(ctx context.Context, _ []string) error {
+		progress, end := c.progress()
+		defer end()
+		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
+			if err := store.Reindex(ctx, &souvenir.ReindexOptions{Progress: progress}); err != nil {
+				return err
+			}
+			stats, err := store.Stats(ctx)
+			end()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&c.out, "reindexed %d memories in %d passages\n", stats.Memories, stats.Passages)
+			return nil
+		})
+	})
+}
+
+func (c *cli) purgeCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "purge [flags]", GroupID: groupFile,
+		Short: "Delete what is of no more use",
+		Long: `Deletes uploads that were never finished, and tokens and OAuth state long expired; with --keep-revisions, old states of memories as
+well. The room becomes free within the file; --compact gives it back to the system, for which it writes the file anew: that needs room
+for a second copy, and others can read but not write meanwhile.`,
+		Example: `  souvenir purge
+  souvenir purge --keep-revisions 10 --compact`,
+	}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	keep := command.Flags().Int("keep-revisions", 0, "keep this `number` of former states of each memory, the newest; 0 keeps all")
+	compact := command.Flags().Bool("compact", false, "give free room in the file back to the system")
+	return c.command(command, func(ctx context.Context, _ []string) error {
+		if *keep < 0 {
+			return misused("--keep-revisions is %d; give 0, which keeps all, or more", *keep)
+		}
+		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
+			before, err := store.Stats(ctx)
+			if err != nil {
+				return err
+			}
+			purged, err := store.Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: *keep})
+			if err == nil && *compact {
+				err = store.Compact(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			after, err := store.Stats(ctx)
+			switch {
+			case err != nil:
+				return err
+			case *asJSON:
+				return printJSON(&c.out, struct {
+					souvenir.Purged
+					Before int64 `json:"database_bytes_before"`
+					After  int64 `json:"database_bytes"`
+				}{purged, before.DatabaseBytes, after.DatabaseBytes})
+			}
+			fmt.Fprintf(&c.out, "deleted %d former states, %d unfinished files, %d tokens, %d rows of OAuth state\n", purged.Revisions, purged.Files, purged.Tokens, purged.OAuth)
+			fmt.Fprintf(&c.out, "the file has %s, %s of it free\n", size(after.DatabaseBytes), size(after.FreeBytes))
+			return nil
+		})
+	})
+}
+
+func (c *cli) statsCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "stats [flags]", GroupID: groupFile,
+		Short:   "Show how much there is",
+		Long:    "Counts what the store holds, of all users, and says how large its file is and how far its vectors have come.",
+		Example: "  souvenir stats\n  souvenir stats --json",
+	}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	return c.command(command, func(ctx context.Context, _ []string) error {
+		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
+			s, err := store.Stats(ctx)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return printJSON(&c.out, s)
+			}
+			vectors := fmt.Sprintf("%s, %d dimensions", s.Embedding.Model, s.Embedding.Dimensions)
+			if s.Embedding.Pending > 0 {
+				vectors += fmt.Sprintf("; %d passages wait to be embedded", s.Embedding.Pending)
+			}
+			return table(&c.out, []string{"WHAT", "HOW MUCH"}, [][]string{
+				{"users", fmt.Sprint(s.Users)},
+				{"collections", fmt.Sprint(s.Collections)},
+				{"projects", fmt.Sprint(s.Projects)},
+				{"memories", fmt.Sprint(s.Memories)},
+				{"passages", fmt.Sprint(s.Passages)},
+				{"former states", fmt.Sprint(s.Revisions)},
+				{"files", fmt.Sprintf("%d, %s", s.Files, size(s.FileBytes))},
+				{"database", fmt.Sprintf("%s, %s of it free", size(s.DatabaseBytes), size(s.FreeBytes))},
+				{"log", size(s.WALBytes)},
+				{"vectors", vectors},
+			})
+		})
+	})
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"golang.org/x/term"
+	"golang.org/x/text/width"
+)
+
+// output is standard output. It keeps the first error, so that no command has to look at each of its prints.
+type output struct {
+	file *os.File
+	err  error
+}
+
+// Write writes, unless that has failed before.
+func (o *output) Write(p []byte) (n int, err error) {
+	if o.err == nil {
+		n, o.err = o.file.Write(p)
+	}
+	return n, o.err
+}
+
+// printJSON prints one value, indented: people read it as well.
+func printJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// orEmpty makes JSON of no elements [] rather than null.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// table prints rows in columns under a heading.
+func table(w io.Writer, heading []string, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, strings.Join(heading, "\t"))
+	for _, row := range rows {
+		for i := range row {
+			row[i] = plain(row[i])
+		}
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	return t.Flush()
+}
+
+// plain is a text in one line, without what a terminal would obey.
+func plain(text string) string {
+	clean := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x2028 || r == 0x2029 {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(clean), " ")
+}
+
+// shorten cuts a text to so many columns of a terminal, in which East Asian characters take two.
+func shorten(text string, columns int) string {
+	used, cut := 0, 0
+	for i, r := range text {
+		wide := runeColumns(r)
+		if used+wide > columns-1 && cut == 0 {
+			cut = i
+		}
+		if used += wide; used > columns {
+			return text[:cut] + "…"
+		}
+	}
+	return text
+}
+
+// runeColumns is how many columns of a terminal a character takes.
+func runeColumns(r rune) int {
+	if unicode.Is(unicode.Mn, r) {
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// terminalWidth is the width of a file that is a terminal; 0 of any other.
+func terminalWidth(file *os.File) int {
+	columns, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
+func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
+
+// moment shows a time to people; "-" for none.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// size shows a number of bytes.
+func size(bytes int64) string {
+	switch {
+	case bytes < 1<<10:
+		return fmt.Sprintf("%d B", bytes)
+	case bytes < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
+	case bytes < 1<<30:
+		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
+}

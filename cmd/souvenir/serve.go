@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+// settings are the flags of serve.
+type settings struct {
+	db, listen, publicURL *string
+	noQueryTokens         *bool
+	adminUser             *string
+	adminPassword         *secret
+	maxFile, fileQuota    byteSize
+	indexMemory           byteSize
+	logLevel, logFormat   *string
+	grace                 *time.Duration
+}
+
+const defaultListen = "127.0.0.1:8377"
+
+func (c *cli) serveCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "serve [flags]", GroupID: groupServer,
+		Short: "Serve the store over HTTP",
+		Long: `Serves the store to AI clients over HTTP, and makes its file if there is none. When it is ready it prints one line, "listening on
+http://HOST:PORT", to standard output; everything else goes to standard error.
+
+It listens on this machine only. To be reached from elsewhere, put a proxy with TLS before it, such as Caddy or nginx, and say
+with --public-url how clients reach it; that URL is where all addresses that it tells come from, and it must stay what it is.
+
+SIGTERM and SIGINT (Ctrl-C) end it: requests that are being answered are finished, for as long as --grace; a second signal ends it
+at once. What was answered is on disk, whatever happens.
+
+On a store without users, --admin-user with --admin-password or --admin-password-file make the first one.`,
+		Example: `  souvenir serve
+  souvenir serve --db /var/lib/souvenir/souvenir.db --listen 127.0.0.1:9000 --public-url https://memory.example.com
+  SOUVENIR_ADMIN_USER=anna SOUVENIR_ADMIN_PASSWORD_FILE=/run/secrets/admin souvenir serve`,
+	}
+	flags := command.Flags()
+	s := &settings{
+		db:            dbFlag(command),
+		listen:        flags.String("listen", defaultListen, "`host:port` to listen on; port 0 takes a free one"),
+		publicURL:     flags.String("public-url", "", "`url` where clients reach the server; otherwise http:// and the address it listens on"),
+		noQueryTokens: flags.Bool("no-query-tokens", false, "refuse tokens in URLs (?token=), where histories and logs keep them"),
+		adminUser:     flags.String("admin-user", "", "`name` of the first user, an admin; nothing is done when there are users"),
+		adminPassword: secretFlag(command, "admin-password", "the first user's password"),
+		maxFile:       100 << 20,
+		indexMemory:   1 << 30,
+		logLevel:      flags.String("log-level", "info", "`level` from which on things are logged: debug, info, warn or error"),
+		logFormat:     flags.String("log-format", "text", "`format` of the log: text or json"),
+		grace:         flags.Duration("grace", 30*time.Second, "`duration` for which requests may go on when the server is told to end"),
+	}
+	flags.Var(&s.maxFile, "max-file", "most `bytes` of an uploaded file, such as 500MiB; 0: no limit")
+	flags.Var(&s.fileQuota, "file-quota", "most `bytes` of all files of a user together; 0: no limit")
+	flags.Var(&s.indexMemory, "index-memory", "most `bytes` of memory for the search index; past it, and with 0, searches run on disk")
+	_ = command.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return c.command(command, func(ctx context.Context, _ []string) error { return c.serve(ctx, s) })
+}
+
+func (c *cli) serve(ctx context.Context, s *settings) error {
+	log, err := c.logger(*s.logLevel, *s.logFormat)
+	if err != nil {
+		return err
+	}
+	if _, _, err := net.SplitHostPort(*s.listen); err != nil {
+		return misused("--listen is %q; give HOST:PORT, such as %s: %v", *s.listen, defaultListen, err)
+	}
+	if *s.publicURL != "" {
+		if err := server.CheckPublicURL(*s.publicURL); err != nil {
+			return misused("--public-url: %v", err)
+		}
+	}
+	admin, err := s.admin()
+	if err != nil {
+		return err
+	}
+	// First, so that a server that cannot be reached makes no file. Whoever comes before it is ready waits.
+	listener, err := net.Listen("tcp", *s.listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	defer listener.Close()
+	store, err := souvenir.Open(ctx, *s.db, &souvenir.Options{
+		MaxFile: s.maxFile.limit(), FileQuota: int64(s.fileQuota), IndexMemory: s.indexMemory.limit(), Logger: log,
+	})
+	if err != nil {
+		return openError(*s.db, forMaking, err)
+	}
+	defer store.Close()
+	first, err := addFirstUser(ctx, store, admin, log)
+	if err != nil {
+		return err
+	}
+	publicURL := *s.publicURL
+	if publicURL == "" {
+		publicURL = localURL(address(*s.listen, listener))
+	}
+	warnOfPlainHTTP(log, listener.Addr(), publicURL)
+	handler := server.New(store, &server.Options{
+		PublicURL: publicURL, Version: readBuild().Version, Logger: log, NoQueryTokens: *s.noQueryTokens,
+	})
+	fmt.Fprintf(&c.out, "listening on http://%s\n", address(*s.listen, listener))
+	c.welcome(log, *s.logFormat, first, *s.db, publicURL)
+	if err := server.Serve(ctx, listener, handler, &server.ServeOptions{Grace: *s.grace, Logger: log}); err != nil {
+		return err
+	}
+	return store.Close()
+}
+
+func (c *cli) logger(level, format string) (*slog.Logger, error) {
+	var least slog.Level
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, level) || least.UnmarshalText([]byte(level)) != nil {
+		return nil, misused("--log-level is %q; give debug, info, warn or error", level)
+	}
+	options := &slog.HandlerOptions{Level: least}
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(c.stderr, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(c.stderr, options)), nil
+	}
+	return nil, misused("--log-format is %q; give text or json", format)
+}
+
+// admin is the first user that the settings describe; nil for none.
+func (s *settings) admin() (*souvenir.NewUser, error) {
+	password, err := s.adminPassword.read()
+	switch {
+	case err != nil:
+		return nil, err
+	case *s.adminUser == "" && password == "":
+		return nil, nil
+	case *s.adminUser == "":
+		return nil, misused("--admin-password comes without --admin-user; give both, or neither")
+	case password == "":
+		return nil, misused("--admin-user comes without --admin-password or --admin-password-file; give both, or neither")
+	}
+	return &souvenir.NewUser{Name: *s.adminUser, Password: password, Role: souvenir.RoleAdmin}, nil
+}
+
+// firstUser says how a store stood when the server began.
+type firstUser struct {
+	missing bool   // nobody has an account
+	added   string // name of the admin that was just made
+}
+
+// addFirstUser makes the admin on a store where nobody has an account.
+func addFirstUser(ctx context.Context, store *souvenir.Store, admin *souvenir.NewUser, log *slog.Logger) (firstUser, error) {
+	users, err := store.Users(ctx)
+	if err != nil {
+		return firstUser{}, err
+	}
+	hasAccount := slices.ContainsFunc(users, func(u souvenir.User) bool { return u.Name != "" })
+	switch {
+	case admin == nil:
+		return firstUser{missing: !hasAccount}, nil
+	case hasAccount:
+		log.Debug("there are users, so no first one is made", "admin_user", admin.Name)
+		return firstUser{}, nil
+	}
+	added, err := store.AddUser(ctx, *admin)
+	if errors.Is(err, souvenir.ErrConflict) { // another process has just done the same
+		return firstUser{}, nil
+	}
+	if err != nil {
+		return firstUser{}, fmt.Errorf("the first user cannot be made of --admin-user and --admin-password: %w", err)
+	}
+	log.Info("made the first user", "name", added.Name)
+	return firstUser{added: added.Name}, nil
+}
+
+// address is where a listener can be reached: the host as it was asked for, with the port that it became.
+func address(asked string, listener net.Listener) string {
+	host, _, err := net.SplitHostPort(asked)
+	_, port, err2 := net.SplitHostPort(listener.Addr().String())
+	if err != nil || err2 != nil || host == "" {
+		return listener.Addr().String()
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// localURL is how this machine reaches an address.
+func localURL(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		address = net.JoinHostPort("localhost", port)
+	}
+	return "http://" + address
+}
+
+func warnOfPlainHTTP(log *slog.Logger, listening net.Addr, publicURL string) {
+	if tcp, ok := listening.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && !isHTTPS(publicURL) {
+		log.Warn("other machines can reach this server, and what they send is not encrypted; put a proxy with TLS before it and set --public-url to its https URL", "listen", listening.String())
+	}
+}
+
+// welcome tells whoever has started a server on a store without users what to do next.
+func (c *cli) welcome(log *slog.Logger, format string, first firstUser, db, publicURL string) {
+	if !first.missing && first.added == "" {
+		return
+	}
+	flag := ""
+	if db != "souvenir.db" {
+		flag = " --db " + shellQuote(db)
+	}
+	name := first.added
+	if first.missing {
+		name = "NAME"
+	}
+	addUser := "souvenir user add NAME --admin" + flag
+	addToken := "souvenir token add --user " + shellQuote(name) + " --name laptop" + flag
+	connect := claudeCode.overHTTP(connection{url: publicURL + "/mcp", token: placeholder})
+	if format == "json" {
+		log.Info("nobody has a token yet", "add_user", addUser, "add_token", addToken, "connect", connect)
+		return
+	}
+	if first.missing {
+		fmt.Fprintf(c.stderr, "\nThere is no user yet. Add the first one:\n\n  %s\n", addUser)
+	}
+	fmt.Fprintf(c.stderr, "\nMake a token for a client:\n\n  %s\n\nGive it to the client, for example Claude Code (\"souvenir client-config\" has others):\n\n  %s\n\n", addToken, connect)
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func dbFlag(command *cobra.Command) *string {
+	path := command.Flags().String("db", "souvenir.db", "the store's `file`")
+	_ = command.MarkFlagFilename("db", "db") // for completion only; the flag is there
+	return path
+}
+
+func jsonFlag(command *cobra.Command) *bool {
+	return command.Flags().Bool("json", false, "print JSON, for programs")
+}
+
+// opening says for what a command opens the store.
+type opening int
+
+const (
+	forReading opening = iota // the file must exist, and is not changed
+	forWriting                // the file must exist
+	forMaking                 // a file that does not exist is made
+)
+
+// withStore opens the store, calls fn and closes it.
+func withStore(ctx context.Context, path string, how opening, fn func(*souvenir.Store) error) (err error) {
+	if how == forWriting {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return noStore(path)
+		}
+	}
+	// An index in memory would be loaded for a single question; on disk, the ranking is the same.
+	store, err := souvenir.Open(ctx, path, &souvenir.Options{ReadOnly: how == forReading, IndexMemory: -1})
+	if err != nil {
+		return openError(path, how, err)
+	}
+	defer func() {
+		if closed := store.Close(); err == nil {
+			err = closed
+		}
+	}()
+	return fn(store)
+}
+
+// openError says in the words of the command line what the library says in its own.
+func openError(path string, how opening, err error) error {
+	switch {
+	case errors.Is(err, souvenir.ErrNotFound) && how != forMaking:
+		return noStore(path)
+	case errors.Is(err, souvenir.ErrForeign):
+		return fmt.Errorf("--db: %q is no store of Souvenir, and is left as it is: %w", path, err)
+	case errors.Is(err, souvenir.ErrCorrupt):
+		return fmt.Errorf("--db: %q is damaged, and is left as it is; \"souvenir restore\" makes a store of a backup: %w", path, err)
+	case errors.Is(err, souvenir.ErrNewer):
+		return fmt.Errorf("--db: %q is of a newer version of Souvenir, and is left as it is: %w", path, err)
+	case errors.Is(err, souvenir.ErrReadOnly):
+		return fmt.Errorf("--db: %q is of an older version of Souvenir; make a backup, and then \"souvenir serve\", or any command that writes, brings it up to date: %w", path, err)
+	}
+	return renamed(err, "path", "--db")
+}
+
+// renamed calls an argument of the library by the name that it has on the command line.
+func renamed(err error, argument, name string) error {
+	var known *souvenir.Error
+	if !errors.As(err, &known) || known.Argument != argument {
+		return err
+	}
+	if rest, ok := strings.CutPrefix(err.Error(), argument+" "); ok {
+		return fmt.Errorf("%s %s", name, rest)
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+func noStore(path string) error {
+	return fmt.Errorf("--db: there is no store at %q; \"souvenir serve\" and \"souvenir user add\" make one, or name another file", path)
+}
+
+func userFlag(command *cobra.Command, what string) *string {
+	return command.Flags().String("user", "", what+", by `name` or id; needed only when the store has several users")
+}
+
+// chooseUser finds the user that a command is about: the one that is named, or else the only one that there is.
+func chooseUser(ctx context.Context, store *souvenir.Store, named string) (souvenir.User, error) {
+	if named != "" {
+		return store.GetUser(ctx, named)
+	}
+	users, err := store.Users(ctx)
+	if err != nil {
+		return souvenir.User{}, err
+	}
+	switch len(users) {
+	case 0:
+		return souvenir.User{ID: souvenir.LocalUser}, nil
+	case 1:
+		return users[0], nil
+	}
+	var names []string
+	for _, u := range users {
+		names = append(names, nameOf(u))
+	}
+	if len(names) > 10 {
+		names = append(names[:10], "...")
+	}
+	return souvenir.User{}, misused("--user is missing, and the store has %d users: %s", len(users), strings.Join(names, ", "))
+}
+
+// nameOf is how people know a user.
+func nameOf(u souvenir.User) string {
+	if u.Name != "" {
+		return u.Name
+	}
+	return u.ID
+}

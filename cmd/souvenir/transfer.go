@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// standardStream is the name that means standard input or output in the place of a file.
+const standardStream = "-"
+
+func (c *cli) exportCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "export [OUT] [flags]", GroupID: groupMemories,
+		Short: "Write everything as JSON Lines",
+		Long: `Writes everything that the store holds, all users' things, as JSON Lines: to the file OUT, which must not exist, or without it, or
+for -, to standard output. It is one consistent state; others may read and write meanwhile. "souvenir import" reads it, and so can
+any program. docs/export-format.md describes it. To copy a store as it is, "souvenir backup" is quicker.
+
+--credentials adds what people and programs sign in with, keys included: keep such a file as you keep the store.`,
+		Example: `  souvenir export memories.jsonl
+  souvenir export --no-vectors | gzip > memories.jsonl.gz
+  souvenir export --no-files --no-vectors | jq -r 'select(.type == "memory").content'`,
+		Args: wants(0, 1, "OUT"),
+	}
+	flags := command.Flags()
+	db := dbFlag(command)
+	credentials := flags.Bool("credentials", false, "also hashes of passwords and tokens, OAuth clients and grants, signing keys")
+	noFiles := flags.Bool("no-files", false, "leave the files out")
+	noVectors := flags.Bool("no-vectors", false, "leave out the vectors, which an import can make again")
+	asJSON := flags.Bool("json", false, "print a summary as JSON, for programs; only with OUT")
+	return c.command(command, func(ctx context.Context, args []string) error {
+		out := standardStream
+		if len(args) > 0 {
+			out = args[0]
+		}
+		if out == standardStream && *asJSON {
+			return misused("--json prints a summary, and the export itself goes to standard output, too; name a file for it")
+		}
+		progress, end := c.progress()
+		defer end()
+		options := &souvenir.ExportOptions{Credentials: *credentials, WithoutFiles: *noFiles, WithoutVectors: *noVectors, Progress: progress}
+		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
+			if out == standardStream {
+				options.Progress = nil // two streams on one terminal
+				_, err := store.Export(ctx, &c.out, options)
+				return err
+			}
+			var summary souvenir.ExportSummary
+			err := writeNewFile(out, func(w io.Writer) (err error) {
+				summary, err = store.Export(ctx, w, options)
+				return err
+			})
+			end()
+			switch {
+			case err != nil:
+				return err
+			case *asJSON:
+				return printJSON(&c.out, summary)
+			}
+			fmt.Fprintf(&c.out, "exported %d memories and %d files to %s (%s)\n", summary.Counts["memory"], summary.Counts["file"], out, size(summary.Bytes))
+			return nil
+		})
+	})
+}
+
+// writeNewFile makes a file that only its owner may read. After an error there is none.
+func writeNewFile(path string, write func(io.Writer) error) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%q exists already, and nothing is overwritten; name a new file", path)
+	case err != nil:
+		return fmt.Errorf("%q cannot be written: %w", path, err)
+	}
+	err = write(file)
+	if err == nil {
+		err = file.Sync()
+	}
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+func (c *cli) importCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "import IN [flags]", GroupID: groupMemories,
+		Short: "Read what export wrote, or a file made by hand",
+		Long: `Reads the file IN, or standard input for -, into the store, and makes the store's file if there is none. Ids, times and owners stay
+what they are. What the store has already is left alone, so that an import can be repeated: the same one again goes on where the
+first was interrupted, and changes nothing after that. Before anything is written, a file is checked from end to end.
+
+A file made by hand needs a header and a line for each memory:
+
+  {"souvenir":"export","version":1}
+  {"type":"memory","content":"The kettle is blue.","owner":"anna","tags":["kitchen"]}
+
+Import files of your own only: they make users, and with credentials in them these can sign in.`,
+		Example: `  souvenir import memories.jsonl
+  zcat memories.jsonl.gz | souvenir import -
+  souvenir import memories.jsonl --on-conflict replace`,
+		Args: wants(1, 1, "IN"),
+	}
+	ways := []string{string(souvenir.ConflictKeep), string(souvenir.ConflictReplace)}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	onConflict := command.Flags().String("on-conflict", ways[0], "`what` becomes of things that the store has in another state: keep (them as they are) or replace")
+	_ = command.RegisterFlagCompletionFunc("on-conflict", cobra.FixedCompletions(ways, cobra.ShellCompDirectiveNoFileComp))
+	return c.command(command, func(ctx context.Context, args []string) error {
+		if !slices.Contains(ways, *onConflict) {
+			return misused("--on-conflict is %q; give keep or replace", *onConflict)
+		}
+		in := c.stdin
+		if args[0] != standardStream {
+			file, err := os.Open(args[0])
+			if err != nil {
+				return fmt.Errorf("%q cannot be read: %w", args[0], err)
+			}
+			defer file.Close()
+			in = file
+		}
+		progress, end := c.progress()
+		defer end()
+		return withStore(ctx, *db, forMaking, func(store *souvenir.Store) error {
+			report, err := store.Import(ctx, reader(in), &souvenir.ImportOptions{OnConflict: souvenir.OnConflict(*onConflict), Progress: progress})
+			end()
+			if err != nil && report.Line > 0 {
+				return fmt.Errorf("%w\neverything up to line %d is in the store; the same import again goes on there", err, report.Line)
+			}
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return printJSON(&c.out, report)
+			}
+			return c.printImport(report)
+		})
+	})
+}
+
+// reader hides from the library that a pipe has a method Seek, which only fails.
+func reader(file *os.File) io.Reader {
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+		return file
+	}
+	return struct{ io.Reader }{file}
+}
+
+func (c *cli) printImport(report souvenir.ImportReport) error {
+	var kinds []string
+	for kind := range report.Counts {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	var rows [][]string
+	for _, kind := range kinds {
+		n := report.Counts[kind]
+		rows = append(rows, []string{kind, fmt.Sprint(n.Added), fmt.Sprint(n.Unchanged), fmt.Sprint(n.Replaced), fmt.Sprint(n.Conflicts)})
+	}
+	if err := table(&c.out, []string{"KIND", "ADDED", "UNCHANGED", "REPLACED", "CONFLICTS"}, rows); err != nil {
+		return err
+	}
+	for _, x := range report.Conflicts {
+		fmt.Fprintf(c.stderr, "souvenir: line %d: %s %q was not imported: %s\n", x.Line, x.Kind, x.ID, plain(x.Reason))
+	}
+	if report.MissingLinks > 0 {
+		fmt.Fprintf(c.stderr, "souvenir: %d links lead to memories that are not in the store\n", report.MissingLinks)
+	}
+	if report.Ignored > 0 {
+		fmt.Fprintf(c.stderr, "souvenir: %d lines were ignored\n", report.Ignored)
+	}
+	if len(report.Warnings) > 0 {
+		fmt.Fprintf(c.stderr, "souvenir: %s\n", plain(strings.Join(report.Warnings, "; ")))
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func (c *cli) userCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use: "user", GroupID: groupServer,
+		Short: "Add, list, disable and delete users",
+		Long: `The people and programs who have memories of their own in the store. Clients come with a token of one of them (see "souvenir
+token"); whatever they store is that user's. These commands work whether or not a server is running on the file.`,
+	}, c.userAdd(), c.userList(), c.userSwitch("disable", true), c.userSwitch("enable", false), c.userPassword(), c.userDelete())
+}
+
+func (c *cli) userAdd() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "add NAME [flags]",
+		Short: "Add a user",
+		Long: `Adds an account, and makes the store's file if there is none. The password has 8 characters or more; on a terminal it is
+asked for. A user without a password (--no-password) cannot sign in with one, but tokens work.
+
+The memories that a program or "souvenir search" has stored without naming a user are those of the user "local"; "--id local" gives
+that user the account.`,
+		Example: `  souvenir user add anna --admin
+  printf %s "$PASSWORD" | souvenir user add ben --db souvenir.db --password-stdin
+  souvenir user add builder --no-password
+  souvenir user add anna --id local`,
+		Args: wants(1, 1, "NAME"),
+	}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	admin := command.Flags().Bool("admin", false, "the user manages users, clients and the store as a whole")
+	email := command.Flags().String("email", "", "an `address`, for people to see")
+	id := command.Flags().String("id", "", "the user's `id` for good, for a user who has memories and no account yet; otherwise a new one is made")
+	password := newPasswordFlags(command)
+	return c.command(command, func(ctx context.Context, args []string) error {
+		secret, err := c.password(ctx, password, "Password for "+args[0])
+		if err != nil {
+			return err
+		}
+		n := souvenir.NewUser{ID: *id, Name: args[0], Email: *email, Password: secret}
+		if *admin {
+			n.Role = souvenir.RoleAdmin
+		}
+		return withStore(ctx, *db, forMaking, func(store *souvenir.Store) error {
+			user, err := store.AddUser(ctx, n)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return printJSON(&c.out, user)
+			}
+			fmt.Fprintf(&c.out, "added user %s (%s)\n", plain(user.Name), user.Role)
+			return nil
+		})
+	})
+}
+
+func (c *cli) userList() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "list [flags]",
+		Short:   "List the users",
+		Long:    `Lists everybody who has an account or anything in the store, by name; those without an account come last.`,
+		Example: "  souvenir user list\n  souvenir user list --json",
+	}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	return c.command(command, func(ctx context.Context, _ []string) error {
+		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
+			users, err := store.Users(ctx)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return printJSON(&c.out, orEmpty(users))
+			}
+			var rows [][]string
+			for _, u := range users {
+				state := "active"
+				switch {
+				case u.Disabled:
+					state = "disabled"
+				case u.Name == "":
+					state = "no account"
+				}
+				rows = append(rows, []string{dash(u.Name), string(u.Role), state, dash(u.Email), moment(u.CreatedAt), u.ID})
+			}
+			return table(&c.out, []string{"NAME", "ROLE", "STATE", "EMAIL", "ADDED", "ID"}, rows)
+		})
+	})
+}
+
+func (c *cli) userSwitch(verb string, disabled bool) *cobra.Command {
+	command := &cobra.Command{
+		Use:     verb + " NAME [flags]",
+		Short:   "Let a user sign in again",
+		Long:    `Lets a user who was disabled sign in again. The tokens that the user had stay ended; "souvenir token add" makes new ones.`,
+		Example: "  souvenir user " + verb + " ben",
+		Args:    wants(1, 1, "NAME"),
+	}
+	if disabled {
+		command.Short = "Refuse a user everything, keep the memories"
+		command.Long = `Refuses everything to a user, from the next request on, and ends the user's tokens for good. The memories stay. The last admin
+cannot be disabled.`
+	}
+	db := dbFlag(command)
+	return c.command(command, func(ctx context.Context, args []string) error {
+		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
+			user, err := store.UpdateUser(ctx, args[0], souvenir.UpdateUser{Disabled: &disabled})
+			if err == nil {
+				fmt.Fprintf(&c.out, "%sd user %s\n", verb, plain(user.Name))
+			}
+			return err
+		})
+	})
+}
+
+func (c *cli) userPassword() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "passwd NAME [flags]",
+		Short: "Set a user's password",
+		Long: `Sets a user's password without asking for the old one. On a terminal the new one is asked for. --no-password removes it: the user
+then cannot sign in with one, but tokens work. Tokens stay what they are.`,
+		Example: "  souvenir user passwd anna\n  souvenir user passwd anna --password-file new-password.txt",
+		Args:    wants(1, 1, "NAME"),
+	}
+	db, password := dbFlag(command), newPasswordFlags(command)
+	return c.command(command, func(ctx context.Context, args []string) error {
+		secret, err := c.password(ctx, password, "New password for "+args[0])
+		if err != nil {
+			return err
+		}
+		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
+			user, err := store.UpdateUser(ctx, args[0], souvenir.UpdateUser{Password: &secret})
+			if err == nil {
+				fmt.Fprintf(&c.out, "changed the password of %s\n", plain(user.Name))
+			}
+			return err
+		})
+	})
+}
+
+func (c *cli) userDelete() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "delete NAME [flags]",
+		Short: "Delete a user",
+		Long: `Deletes an account with its tokens, preferences and memberships. A user who has memories, projects or files is deleted only with
+--with-memories, which deletes these too, and what others have stored in the user's projects. That cannot be undone; "souvenir
+backup" first, or "souvenir user disable" instead.`,
+		Example: "  souvenir user delete ben\n  souvenir user delete ben --with-memories",
+		Args:    wants(1, 1, "NAME"),
+	}
+	db := dbFlag(command)
+	all := command.Flags().Bool("with-memories", false, "delete the user's collections, projects and files, too")
+	return c.command(command, func(ctx context.Context, args []string) error {
+		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
+			err := store.DeleteUser(ctx, souvenir.DeleteUser{User: args[0], WithMemories: *all})
+			if err == nil {
+				fmt.Fprintf(&c.out, "deleted user %s\n", plain(args[0]))
+			}
+			return err
+		})
+	})
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func TestUserCommands(t *testing.T) {
+	c := call{dir: t.TempDir(), stdin: "a password of anna\n"}
+	if got := c.ok(t, "user", "add", "anna", "--admin", "--email", "anna@example.com", "--password-stdin"); got != "added user anna (admin)\n" {
+		t.Errorf("user add printed %q", got)
+	}
+	c.ok(t, "user", "add", "ben", "--no-password")
+	added := decode[souvenir.User](t, c.ok(t, "user", "add", "local-anna", "--id", souvenir.LocalUser, "--no-password", "--json"))
+	if added.ID != souvenir.LocalUser {
+		t.Errorf("--id local gave the account to %q", added.ID)
+	}
+	lines := strings.Split(strings.TrimSpace(c.ok(t, "user", "list")), "\n")
+	if len(lines) != 4 || !regexp.MustCompile(`^anna +admin +active +anna@example.com `).MatchString(lines[1]) {
+		t.Errorf("the list is\n%s", strings.Join(lines, "\n"))
+	}
+	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
+	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "ben", "--name", "x"))
+	for _, step := range []struct {
+		args  []string
+		state string
+		valid bool
+	}{
+		{[]string{"user", "disable", "ben"}, "disabled", false},
+		{[]string{"user", "enable", "ben"}, "active", false}, // tokens end for good
+	} {
+		if got := c.ok(t, step.args...); got != step.args[1]+"d user ben\n" {
+			t.Errorf("%v printed %q", step.args, got)
+		}
+		if got := c.ok(t, "user", "list"); !regexp.MustCompile(`(?m)^ben +user +` + step.state).MatchString(got) {
+			t.Errorf("after %v:\n%s", step.args, got)
+		}
+		if _, err := store.CheckToken(t.Context(), token); (err == nil) != step.valid {
+			t.Errorf("after %v the token gives %v", step.args, err)
+		}
+	}
+	c.ok(t, "user", "passwd", "anna", "--no-password")
+	if _, err := store.CheckPassword(t.Context(), souvenir.Credentials{Name: "anna", Password: "a password of anna"}); !errors.Is(err, souvenir.ErrUnauthenticated) {
+		t.Errorf("the old password gives %v", err)
+	}
+	c.ok(t, "user", "delete", "ben")
+	if _, err := store.GetUser(t.Context(), "ben"); !errors.Is(err, souvenir.ErrNotFound) {
+		t.Errorf("the deleted user gives %v", err)
+	}
+}
+
+func TestTokenCommands(t *testing.T) {
+	c := newStore(t)
+	printed := c.ok(t, "token", "add", "--db", "souvenir.db", "--user", "anna", "--name", "ci", "--expires-in", "90d", "--scope", "memory:read,files:read", "--project", "home")
+	if !regexp.MustCompile(`^mcp_[0-9A-Za-z]{43}\n$`).MatchString(printed) {
+		t.Fatalf("token add printed %q; want the token alone", printed)
+	}
+	tokens := decode[[]souvenir.Token](t, c.ok(t, "token", "list", "--user", "anna", "--json"))
+	if len(tokens) != 1 || len(tokens[0].Scopes) != 2 || len(tokens[0].Projects) != 1 || tokens[0].ExpiresAt.Sub(tokens[0].CreatedAt).Round(time.Hour) != 90*24*time.Hour {
+		t.Errorf("the token is %+v", tokens)
+	}
+	if list := c.ok(t, "token", "list", "--user", "anna"); strings.Contains(list, strings.TrimSpace(printed)) || !strings.Contains(list, printed[:8]+"…") {
+		t.Errorf("the list shows too much or too little:\n%s", list)
+	}
+	c.fails(t, exitError, tokens[0].ID, "token", "delete", tokens[0].ID, "--user", "ben")
+	c.ok(t, "token", "delete", tokens[0].ID, "--user", "anna")
+	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
+	if _, err := store.CheckToken(t.Context(), strings.TrimSpace(printed)); !errors.Is(err, souvenir.ErrUnauthenticated) {
+		t.Errorf("the deleted token gives %v", err)
+	}
+}
+
+func TestSearchShowsScores(t *testing.T) {
+	c := newStore(t)
+	table := c.ok(t, "search", "what", "colour", "has", "the", "kettle?", "--user", "anna", "--project", "home", "--tag", "everyday")
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	if len(lines) != 2 || !regexp.MustCompile(`^SCORE +UPDATED +ID +MEMORY$`).MatchString(lines[0]) ||
+		!regexp.MustCompile(`^0\.\d{3}  \d{4}-\d\d-\d\d  [0-9a-f-]{36}  The kettle in the kitchen is blue\.$`).MatchString(lines[1]) {
+		t.Errorf("the table is\n%s", table)
+	}
+	if o := c.run(t, "search", "kettle", "--user", "anna", "--tag", "nothing"); o.code != exitOK || o.stdout != "" || o.stderr != "nothing found\n" {
+		t.Errorf("nothing found is %+v", o)
+	}
+	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
+	if _, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: "clear \x1b[2J\nthe screen \u202e!"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.ok(t, "search", "screen", "--user", "local"); !strings.HasSuffix(got, "clear [2J the screen !\n") {
+		t.Errorf("what a terminal would obey is printed: %q", got)
+	}
+}
+
+func TestClientConfigCanBePasted(t *testing.T) {
+	dir := t.TempDir()
+	c := call{dir: dir}
+	shown := decode[[]shownConfig](t, c.ok(t, "client-config", "--public-url", "https://memory.example.com/", "--token", "mcp_abc", "--json"))
+	if len(shown) != 6 {
+		t.Errorf("%d clients", len(shown))
+	}
+	shown = append(shown, decode[[]shownConfig](t, c.ok(t, "client-config", "--stdio", "--db", "it's mine.db", "--user", "anna", "--json"))...)
+	for i, s := range shown {
+		want := []string{"https://memory.example.com/mcp", "Bearer mcp_abc"}
+		if i >= 6 {
+			want = []string{"mcp", "--db", filepath.Join(dir, "it's mine.db"), "--user", "anna"}
+		}
+		for _, word := range want {
+			inShell := strings.ReplaceAll(word, "'", `'\''`)
+			if !strings.Contains(s.Snippet, word) && !strings.Contains(s.Snippet, inShell) {
+				t.Errorf("%s: %q is not in\n%s", s.Client, word, s.Snippet)
+			}
+		}
+		if strings.HasPrefix(s.Snippet, "{") {
+			decode[map[string]any](t, s.Snippet)
+		}
+	}
+	// A shell passes on just these words.
+	for i, want := range map[int][]string{
+		0: {"mcp", "add", "--transport", "http", "--scope", "user", "souvenir", "https://memory.example.com/mcp", "--header", "Authorization: Bearer mcp_abc"},
+		6: {"mcp", "add", "--scope", "user", "souvenir", "--", builtBinary, "mcp", "--db", filepath.Join(dir, "it's mine.db"), "--user", "anna"},
+	} {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", `claude() { printf '%s\n' "$@"; }; `+shown[i].Snippet).Output()
+		if err != nil || string(out) != strings.Join(want, "\n")+"\n" {
+			t.Errorf("%s\nis read by a shell as\n%s%v", shown[i].Snippet, out, err)
+		}
+	}
+	if o := c.run(t, "client-config", "codex"); o.code != exitOK || !strings.HasPrefix(o.stdout, "[mcp_servers.souvenir]\nurl = ") || !strings.Contains(o.stderr, placeholder) {
+		t.Errorf("without a token: %+v", o)
+	}
+}

@@ -1,0 +1,145 @@
+// Embedded-server is a web application that has users and a sign-in of its own, and gives each of them a memory: Souvenir's
+// server is mounted under /memory/ in the application's own mux, behind the application's own sign-in.
+//
+//	go run ./examples/embedded-server
+//	curl -u anna:tulip localhost:8080/
+//	curl -u anna:tulip localhost:8080/memory/tools/call -H 'Content-Type: application/json' \
+//	  -d '{"name": "memory", "arguments": {"action": "store", "content": "Tea is at four."}}'
+package main
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	listener, err := net.Listen("tcp", "127.0.0.1:8080")
+	if err == nil {
+		fmt.Printf("listening on http://%s\n", listener.Addr())
+		err = run(ctx, "application.db", listener)
+	}
+	if err != nil {
+		log.Print(err)
+	}
+}
+
+// run serves the application until the context ends.
+func run(ctx context.Context, file string, listener net.Listener) error {
+	store, err := souvenir.Open(ctx, file, nil)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if err := server.Serve(ctx, listener, newApplication(store), nil); err != nil {
+		return err
+	}
+	return store.Close()
+}
+
+// application is somebody's program, to which memories are a side matter.
+type application struct {
+	store     *souvenir.Store
+	passwords map[string]string // of its users; a real one has them elsewhere, and hashed
+
+	mu     sync.Mutex
+	passes map[string]souvenir.AddedToken // by user
+}
+
+func newApplication(store *souvenir.Store) http.Handler {
+	app := &application{
+		store:     store,
+		passwords: map[string]string{"anna": "tulip", "ben": "clover"},
+		passes:    map[string]souvenir.AddedToken{},
+	}
+	memory := server.New(store, &server.Options{NoQueryTokens: true})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", app.home)
+	mux.Handle("/memory/", app.withPass(http.StripPrefix("/memory", memory)))
+	return app.signedIn(mux)
+}
+
+// userKey is where the context of a request holds the name of the user who is signed in.
+type userKey struct{}
+
+// signedIn is the application's own sign-in. It could as well be a session, or whatever the application has.
+func (app *application) signedIn(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, password, _ := r.BasicAuth()
+		want, known := app.passwords[name]
+		if !known || subtle.ConstantTimeCompare([]byte(password), []byte(want)) == 0 {
+			w.Header().Set("WWW-Authenticate", `Basic realm="the application"`)
+			http.Error(w, "sign in first", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, name)))
+	})
+}
+
+// withPass lets the application's user into the memory server: it puts a token of the user of that name in the place of the
+// application's own credential. Callers never see the token, and cannot bring one of somebody else.
+func (app *application) withPass(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		pass, err := app.pass(r.Context(), r.Context().Value(userKey{}).(string))
+		if err != nil {
+			log.Print(err)
+			http.Error(w, "the memory cannot be reached", http.StatusInternalServerError)
+			return
+		}
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+pass) // the first place where the server looks, and hence the last
+		next.ServeHTTP(w, r)
+	})
+}
+
+// A pass is good for an hour, and is renewed a while before that.
+const (
+	passLife  = time.Hour
+	passSpare = 10 * time.Minute
+)
+
+// pass returns a token for one of the application's users, who comes into being in the store with the first one.
+func (app *application) pass(ctx context.Context, user string) (string, error) {
+	app.mu.Lock()
+	defer app.mu.Unlock()
+	if pass, ok := app.passes[user]; ok && time.Until(pass.ExpiresAt) > passSpare {
+		return pass.Value, nil
+	}
+	if _, err := app.store.AddUser(ctx, souvenir.NewUser{ID: user, Name: user}); err != nil && !errors.Is(err, souvenir.ErrConflict) {
+		return "", err
+	}
+	pass, err := app.store.AddToken(ctx, souvenir.NewToken{User: user, Name: "the application", ExpiresIn: passLife})
+	if err != nil {
+		return "", err
+	}
+	app.passes[user] = pass
+	return pass.Value, nil
+}
+
+// home is a page of the application's own. Within the program it needs no server and no token: a view of the store does.
+func (app *application) home(w http.ResponseWriter, r *http.Request) {
+	user := r.Context().Value(userKey{}).(string)
+	newest, err := app.store.As(souvenir.Access{User: user, ReadOnly: true}).Search(r.Context(), souvenir.Query{Limit: 3})
+	if err != nil {
+		log.Print(err)
+		http.Error(w, "the memory cannot be read", http.StatusInternalServerError)
+		return
+	}
+	fmt.Fprintf(w, "Hello, %s. There are %d memories of yours.\n", user, newest.Total)
+	for _, hit := range newest.Hits {
+		fmt.Fprintln(w, "-", hit.Content)
+	}
+}
