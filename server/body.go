@@ -78,6 +78,9 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 	if len(bytes.TrimSpace(encoded)) == 0 {
 		return invalid("body", "the body is empty; a JSON object is needed")
 	}
+	if bytes.Equal(bytes.TrimSpace(encoded), []byte("null")) {
+		return invalid("body", "the body is null; a JSON object is needed")
+	}
 	if !utf8.Valid(encoded) {
 		return invalid("body", "the body is not valid UTF-8, which JSON is written in")
 	}

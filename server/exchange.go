@@ -107,10 +107,10 @@ func withoutTokens(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// validRequestID accepts what is common, and nothing that could be mistaken for something else in a log.
+// validRequestID accepts what is common, and nothing that could be mistaken for something else in a log, or be a token.
 func validRequestID(id string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
-	return id != "" && len(id) <= 64 && strings.Trim(id, letters) == ""
+	return id != "" && len(id) <= 64 && strings.Trim(id, letters) == "" && !strings.Contains(id, mcpTokenStart)
 }
 
 // setHeaders sets what holds for every answer; a handler may say otherwise.

@@ -152,6 +152,11 @@ type contentWriter struct {
 // WriteHeader sends the header, or an error.
 func (w *contentWriter) WriteHeader(status int) {
 	message := serverError
+	if status == http.StatusPartialContent && w.Header().Get("Content-Length") == "0" {
+		// The last 0 bytes, which net/http takes for a part; there is none, and no Content-Range for it (RFC 9110, section 14.1.2).
+		w.Header().Set("Content-Range", "bytes */"+strconv.FormatInt(w.size, 10))
+		status = http.StatusRequestedRangeNotSatisfiable
+	}
 	switch status {
 	case http.StatusRequestedRangeNotSatisfiable:
 		message = "range " + quoted(w.request.Header.Get("Range")) + " is none of this file's, which has " + strconv.FormatInt(w.size, 10) + " bytes"

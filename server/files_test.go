@@ -281,6 +281,7 @@ func TestRangesAndConditions(t *testing.T) {
 		{"the end", map[string]string{"Range": "bytes=-9"}, 206, "00099999\n"},
 		{"past the end", map[string]string{"Range": "bytes=899991-2000000"}, 206, "00099999\n"},
 		{"behind the end", map[string]string{"Range": "bytes=900000-"}, 416, ""},
+		{"the last of nothing", map[string]string{"Range": "bytes=-0"}, 416, ""},
 		{"no range", map[string]string{"Range": "bytes=9-0"}, 416, ""},
 		{"another unit", map[string]string{"Range": "lines=1-2"}, 416, ""},
 		{"a range of this file", map[string]string{"Range": "bytes=0-1", "If-Range": etag}, 206, "00"},

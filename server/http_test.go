@@ -41,6 +41,8 @@ func TestWrongRequests(t *testing.T) {
 		{"too much", "POST", "/tools/call", "application/json", `{"name": "` + strings.Repeat("x", 1<<20) + `"}`, 400, "longer than 1048576 bytes"},
 		{"too deep", "POST", "/tools/call", "application/json", `{"name": "memory", "arguments": ` + strings.Repeat(`[`, 20_000) + strings.Repeat(`]`, 20_000) + `}`, 400, ""},
 		{"null preferences", "PUT", "/api/user-preferences", "application/json", `null`, 400, "null"},
+		{"null for what is known", "PUT", "/api/files/" + w.file + "/metadata", "application/json", ` null `, 400, "null"},
+		{"null for a call", "POST", "/tools/call", "application/json", `null`, 400, "null"},
 		{"a list of preferences", "PATCH", "/api/user-preferences", "application/json", `[1]`, 400, "array"},
 		{"large preferences", "PUT", "/api/user-preferences", "application/json", `{"a": "` + strings.Repeat("x", 65<<10) + `"}`, 400, "65536"},
 		{"a misspelt role", "POST", "/api/projects/shop/members", "application/json", `{"user": "sam", "role": "king"}`, 400, "king"},
@@ -187,7 +189,7 @@ func TestProjectsOfOthersByOwnerAndID(t *testing.T) {
 
 func TestRequestIDs(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	for given, taken := range map[string]bool{"abc-123_X.9": true, strings.Repeat("a", 64): true, strings.Repeat("a", 65): false, "a b": false, "a\"b": false, "": false, "é": false} {
+	for given, taken := range map[string]bool{"abc-123_X.9": true, strings.Repeat("a", 64): true, strings.Repeat("a", 65): false, "a b": false, "a\"b": false, "": false, "mcp_abc": false, "é": false} {
 		r := w.request(guest, "GET", "/health", nil)
 		r.Header.Set("X-Request-Id", given)
 		got := w.send(r).header.Get("X-Request-Id")

@@ -78,7 +78,7 @@ func (o operation) describe(rt route) schema {
 	described := schema{"summary": o.summary, "operationId": operationID(rt), "responses": o.responses(rt)}
 	parameters := []schema{}
 	for _, found := range placeholder.FindAllStringSubmatch(rt.pattern, -1) {
-		parameters = append(parameters, schema{"name": found[1], "in": "path", "required": true, "schema": text("")})
+		parameters = append(parameters, schema{"name": found[1], "in": "path", "required": true, "schema": line("", pathLength(rt, found[1]))})
 	}
 	for _, p := range o.parameters {
 		parameters = append(parameters, schema{"name": p.name, "in": "query", "description": p.description, "schema": text("")})
@@ -149,6 +149,23 @@ func readerOf(document []byte) io.ReadSeeker { return bytes.NewReader(document) 
 func ref(name string) schema { return schema{"$ref": "#/components/schemas/" + name} }
 
 func text(description string) schema { return described(schema{"type": "string"}, description) }
+
+// nameLength is the most characters that names and ids have.
+const nameLength = 128
+
+// pathLength is the most characters of a parameter in a path: a project's id may have its owner before it.
+func pathLength(rt route, name string) int {
+	if name == "id" && strings.HasPrefix(rt.pattern, "/api/projects/") {
+		return 2*nameLength + 1
+	}
+	return nameLength
+}
+
+// line is a text as names and ids are: not blank, and without control characters.
+func line(description string, most int) schema {
+	return described(schema{"type": "string", "minLength": 1, "maxLength": most,
+		"pattern": `^[^\u0000-\u001f\u007f-\u009f]*[^\u0000-\u001f\u007f-\u009f\s][^\u0000-\u001f\u007f-\u009f]*$`}, description)
+}
 
 func number(description string) schema { return described(schema{"type": "integer"}, description) }
 

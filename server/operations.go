@@ -42,7 +42,7 @@ func operations() map[string]operation {
 		"GET /api/projects/{id}/members": {summary: "The people of a project", answer: object(schema{"members": list(ref("Member"), ""), "count": number("")})},
 		"POST /api/projects/{id}/members": {
 			summary: "Add somebody to a project", answer: ref("ChangedMember"),
-			body: object(schema{"user": text("Name or id of a user"), "role": memberRole()}),
+			body: object(schema{"user": line("Name or id of a user", nameLength), "role": memberRole()}),
 		},
 		"PATCH /api/projects/{id}/members/{user}": {
 			summary: "Give a member another role", answer: ref("ChangedMember"), body: object(schema{"role": memberRole()}),
@@ -52,9 +52,9 @@ func operations() map[string]operation {
 		"GET /api/mcp-tokens": {summary: "The caller's MCP tokens, without their values", answer: object(schema{"tokens": list(ref("Token"), ""), "count": number("")})},
 		"POST /api/mcp-tokens": {
 			summary: "Make an MCP token; its value is told this once", answer: ref("AddedToken"),
-			body: object(schema{"name": text("To know it by"), "expires_in_days": orNull(number("None: as late as the caller's own credential allows")),
-				"scopes":   orNull(scopeList("None: those of the caller's credential but admin")),
-				"projects": orNull(list(text(""), "Project ids; none: no limit"))}, "expires_in_days", "scopes", "projects"),
+			body: object(schema{"name": line("To know it by", nameLength), "expires_in_days": orNull(days("None: as late as the caller's own credential allows")),
+				"scopes":   orNull(nonempty(scopeList("None: those of the caller's credential but admin"))),
+				"projects": orNull(nonempty(list(text(""), "Project ids; none: no limit")))}, "expires_in_days", "scopes", "projects"),
 		},
 		"DELETE /api/mcp-tokens/{id}": {summary: "End an MCP token", answer: ref("Done")},
 
@@ -74,6 +74,16 @@ func operations() map[string]operation {
 func loose(s schema) schema {
 	delete(s, "additionalProperties")
 	return s
+}
+
+func nonempty(s schema) schema {
+	s["minItems"] = 1
+	return s
+}
+
+// days is a time from now on.
+func days(description string) schema {
+	return described(schema{"type": "integer", "minimum": 1, "maximum": maxTokenDays}, description)
 }
 
 func memberRole() schema {

@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-
-	"github.com/souvenir-ai/souvenir"
 )
 
 // preferences answers with the user's preferences, which are an object of nobody's form but the user's.
@@ -26,9 +24,6 @@ func (s *Server) changePreferences(w http.ResponseWriter, r *http.Request, chang
 	var given map[string]any
 	if err := s.readJSON(w, r, &given, false); err != nil {
 		return nil, err
-	}
-	if given == nil {
-		return nil, &souvenir.Error{Kind: souvenir.KindInvalid, Argument: "preferences", Message: "preferences is null; an object is needed, {} for none"}
 	}
 	return change(r.Context(), given)
 }

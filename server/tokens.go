@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -36,7 +37,7 @@ func (s *Server) listTokens(_ http.ResponseWriter, r *http.Request, c caller) (a
 func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	var given struct {
 		Name     string           `json:"name"`
-		Days     *int             `json:"expires_in_days"`
+		Days     *float64         `json:"expires_in_days"` // whole; 30.0 is, too
 		Scopes   []souvenir.Scope `json:"scopes"`
 		Projects []string         `json:"projects"`
 	}
@@ -70,7 +71,7 @@ func scopesWithin(c caller, wished []souvenir.Scope) ([]souvenir.Scope, error) {
 }
 
 // expiryWithin is when a new token ends, in some days or, for nil, as late as it may; zero: never.
-func expiryWithin(ctx context.Context, c caller, days *int, now time.Time) (time.Time, error) {
+func expiryWithin(ctx context.Context, c caller, days *float64, now time.Time) (time.Time, error) {
 	var latest time.Time // zero: whenever
 	if c.TokenID == "" {
 		latest = now.Add(grantTokenLife)
@@ -88,13 +89,13 @@ func expiryWithin(ctx context.Context, c caller, days *int, now time.Time) (time
 	if days == nil {
 		return latest, nil
 	}
-	if *days < 1 || *days > maxTokenDays {
-		return time.Time{}, invalid("expires_in_days", fmt.Sprintf("expires_in_days is %d; 1 to %d are allowed, and none at all means never", *days, maxTokenDays))
+	if *days < 1 || *days > maxTokenDays || *days != math.Trunc(*days) {
+		return time.Time{}, invalid("expires_in_days", fmt.Sprintf("expires_in_days is %v; 1 to %d are allowed, and none at all means never", *days, maxTokenDays))
 	}
 	wished := now.Add(time.Duration(*days) * day)
 	if !latest.IsZero() && wished.After(latest) {
 		return time.Time{}, &souvenir.Error{Kind: souvenir.KindForbidden, Argument: "expires_in_days", Message: fmt.Sprintf(
-			"expires_in_days is %d, but what is made with this credential must end by %s; give fewer days, or none", *days, latest.UTC().Format(time.RFC3339))}
+			"expires_in_days is %v, but what is made with this credential must end by %s; give fewer days, or none", *days, latest.UTC().Format(time.RFC3339))}
 	}
 	return wished, nil
 }

@@ -129,6 +129,18 @@ func TestConcurrentWritesShareCommits(t *testing.T) {
 }
 
 func TestWhenTheCommitFailsOnlyTheCulpritGetsTheError(t *testing.T) {
+	// A busy machine may be too slow for all three to meet in one transaction, so this is tried more than once.
+	for range 20 {
+		if runs := commitThatFails(t); runs == 4 {
+			return // the innocent functions ran once shared and once alone
+		}
+	}
+	t.Error("the three writes never shared a transaction")
+}
+
+// commitThatFails lets two innocent functions and a culprit write at once, and returns how often the innocent ones ran.
+func commitThatFails(t *testing.T) int32 {
+	t.Helper()
 	db := openTest(t, testConfig(newFile(t)))
 	var runs atomic.Int32
 	counted := func(name string) func(*Tx) error {
@@ -150,9 +162,7 @@ func TestWhenTheCommitFailsOnlyTheCulpritGetsTheError(t *testing.T) {
 	if !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("stored: %q", got)
 	}
-	if n := runs.Load(); n != 4 {
-		t.Errorf("innocent functions ran %d times, want 4: once shared, once alone", n)
-	}
+	return runs.Load()
 }
 
 func TestWhenSQLiteRollsBackTheOthersRunAgain(t *testing.T) {

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// connection is one kept-alive connection. Requests are written as they were made beforehand, so that the client leaves
+// the processors to the server.
+type connection struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func dial(address string) (*connection, error) {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{c, bufio.NewReaderSize(c, 64<<10)}, nil
+}
+
+func (c *connection) close() { c.Close() } //nolint:errcheck // there is nothing left to send
+
+// do sends a request and reads the answer, which must be a success.
+func (c *connection) do(request []byte) (size int64, err error) {
+	if _, err := c.Write(request); err != nil {
+		return 0, err
+	}
+	r, err := http.ReadResponse(c.in, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(r.Body)
+		return 0, fmt.Errorf("status %d: %s", r.StatusCode, said)
+	}
+	return io.Copy(io.Discard, r.Body)
+}
+
+func listing(token string) []byte {
+	return fmt.Appendf(nil, "GET /api/files HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n\r\n", token)
+}
+
+func search(token, text string) []byte {
+	return call(token, map[string]any{"action": "search", "query": text})
+}
+
+func store(token, text string) []byte {
+	return call(token, map[string]any{"action": "store", "content": text})
+}
+
+// call is a call of the tool memory.
+func call(token string, arguments map[string]any) []byte {
+	body, err := json.Marshal(map[string]any{"name": "memory", "arguments": arguments})
+	if err != nil {
+		panic(err) // of strings
+	}
+	return fmt.Appendf(nil, "POST /tools/call HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		token, len(body), body)
+}
+
+// rate sends requests over several connections for some time, and returns how long each took.
+func rate(address string, requests [][]byte, connections int, during time.Duration) ([]time.Duration, error) {
+	var next atomic.Int64
+	took := make([][]time.Duration, connections)
+	failed := make([]error, connections)
+	var group sync.WaitGroup
+	end := time.Now().Add(during)
+	for i := range connections {
+		group.Go(func() {
+			c, err := dial(address)
+			if err != nil {
+				failed[i] = err
+				return
+			}
+			defer c.close()
+			for failed[i] == nil && time.Now().Before(end) {
+				began := time.Now()
+				_, failed[i] = c.do(requests[next.Add(1)%int64(len(requests))])
+				took[i] = append(took[i], time.Since(began))
+			}
+		})
+	}
+	group.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return nil, err
+	}
+	var all []time.Duration
+	for _, some := range took {
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// upload sends a large file, made on the way, and returns its id.
+func upload(address, token string, size int64) (id string, err error) {
+	out, in := io.Pipe()
+	form := multipart.NewWriter(in)
+	go func() {
+		part, err := form.CreateFormFile("file", "large.bin")
+		if err == nil {
+			_, err = io.CopyN(part, endless{}, size)
+		}
+		in.CloseWithError(errors.Join(err, form.Close()))
+	}()
+	r, err := http.NewRequest(http.MethodPost, "http://"+address+"/api/files/upload", out)
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", form.FormDataContentType())
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	var stored struct {
+		File struct {
+			ID   string `json:"id"`
+			Size int64  `json:"size"`
+		} `json:"file"`
+		Error string `json:"error"`
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&stored); err != nil {
+		return "", err
+	}
+	if stored.File.Size != size {
+		return "", fmt.Errorf("%d of %d bytes were stored: %s", stored.File.Size, size, stored.Error)
+	}
+	return stored.File.ID, nil
+}
+
+// download reads a file to its end.
+func download(address, token, id string, size int64) error {
+	c, err := dial(address)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	var request bytes.Buffer
+	fmt.Fprintf(&request, "GET /api/files/%s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n\r\n", id, token)
+	read, err := c.do(request.Bytes())
+	if err == nil && read != size {
+		err = fmt.Errorf("%d of %d bytes came", read, size)
+	}
+	return err
+}
+
+// endless is a reader of bytes that change, without end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(i * 7 >> 3)
+	}
+	return len(p), nil
+}

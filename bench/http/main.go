@@ -1,0 +1,252 @@
+// Http measures the server beside the library: how many searches and stores a second it answers over 16 connections, what
+// HTTP adds to a search, how much memory it needs with an empty store and while it moves a large file, and how large the
+// program is. Client and server share the machine. Linux only.
+//
+//	go run ./http [-memories 10000] [-seconds 5] [-rounds 3] [-mib 1024] [-dir DIR]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// settings are the flags.
+type settings struct {
+	memories, connections, rounds int
+	seconds                       time.Duration
+	large                         int64 // bytes
+	dir                           string
+}
+
+func main() {
+	log.SetFlags(0)
+	var s settings
+	flag.IntVar(&s.memories, "memories", 10_000, "memories that the store has")
+	flag.IntVar(&s.connections, "connections", 16, "connections over which requests come at once")
+	flag.IntVar(&s.rounds, "rounds", 3, "how often rates are measured; the median is shown")
+	seconds := flag.Int("seconds", 5, "seconds of each round")
+	mib := flag.Int64("mib", 1024, "MiB of the large file; 0: none")
+	flag.StringVar(&s.dir, "dir", os.TempDir(), "where the stores are made")
+	flag.Parse()
+	s.seconds, s.large = time.Duration(*seconds)*time.Second, *mib<<20
+	if err := run(s); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(s settings) (err error) {
+	s.dir, err = os.MkdirTemp(s.dir, "http")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
+	binary := filepath.Join(s.dir, "souvenir")
+	if err := build(binary); err != nil {
+		return err
+	}
+	info, err := os.Stat(binary)
+	if err != nil {
+		return err
+	}
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("load of the machine before: %s\n\n", strings.Join(strings.Fields(string(load))[:3], " "))
+	fmt.Printf("%-52s %10s  %s\n", "what", "goal", "measured")
+	line("program, stripped", "45 MB", fmt.Sprintf("%.1f MB", mb(info.Size())))
+	if err := empty(binary, s); err != nil {
+		return err
+	}
+	if err := full(binary, s); err != nil {
+		return err
+	}
+	if s.large > 0 {
+		return large(binary, s)
+	}
+	return nil
+}
+
+func line(what, goal, measured string) { fmt.Printf("%-52s %10s  %s\n", what, goal, measured) }
+
+func mb(bytes int64) float64 { return float64(bytes) / 1e6 }
+
+// empty measures a server on a store with nothing in it.
+func empty(binary string, s settings) (err error) {
+	_, token, err := makeStore(filepath.Join(s.dir, "empty.db"), 0)
+	if err != nil {
+		return err
+	}
+	p, err := start(binary, filepath.Join(s.dir, "empty.db"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	c, err := dial(p.address)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	if _, err := c.do(listing(token)); err != nil {
+		return err
+	}
+	now, _, err := p.resident()
+	if err != nil {
+		return err
+	}
+	line("resident, idle, empty store", "40 MB", fmt.Sprintf("%.1f MB", mb(now)))
+	return nil
+}
+
+// full measures rates and latency on a store of many memories.
+func full(binary string, s settings) (err error) {
+	path := filepath.Join(s.dir, "full.db")
+	user, token, err := makeStore(path, s.memories)
+	if err != nil {
+		return err
+	}
+	p, err := start(binary, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	if err := latency(p, path, user, token); err != nil {
+		return err
+	}
+	queries, memories := make([][]byte, 512), make([][]byte, 4096)
+	for i, text := range texts(len(queries), 8, 8) {
+		queries[i] = search(token, text)
+	}
+	for i, text := range texts(len(memories), 12, 27) {
+		memories[i] = store(token, text)
+	}
+	for _, kind := range []struct {
+		what     string
+		requests [][]byte
+	}{{"searches a second", queries}, {"stores a second", memories}} {
+		var rates, medians, busy []float64
+		for range s.rounds {
+			before, err := p.processorTime()
+			if err != nil {
+				return err
+			}
+			took, err := rate(p.address, kind.requests, s.connections, s.seconds)
+			if err != nil {
+				return err
+			}
+			rates = append(rates, float64(len(took))/s.seconds.Seconds())
+			medians = append(medians, milliseconds(median(took)))
+			after, err := p.processorTime()
+			if err != nil {
+				return err
+			}
+			busy = append(busy, milliseconds(after-before)/float64(len(took)))
+		}
+		line(fmt.Sprintf("%s, %d memories, %d connections", kind.what, s.memories, s.connections), "1,500",
+			fmt.Sprintf("%.0f (%.1f ms median; rounds %s; %.2f ms of the server's processor time each)", median(rates), median(medians), rounded(rates), median(busy)))
+	}
+	now, _, err := p.resident()
+	if err != nil {
+		return err
+	}
+	line("resident, after all that", "", fmt.Sprintf("%.1f MB", mb(now)))
+	return nil
+}
+
+// latency compares a search over one connection with one through the library, in turns, so that whatever else the machine
+// does weighs on both.
+func latency(p *process, path, user, token string) error {
+	ctx := context.Background()
+	whole, err := souvenir.Open(ctx, path, nil)
+	if err != nil {
+		return err
+	}
+	defer whole.Close()
+	view := whole.As(souvenir.Access{User: user})
+	c, err := dial(p.address)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	var inside, outside []time.Duration
+	for i, text := range texts(1_100, 8, 8) {
+		began := time.Now()
+		if _, err := view.Search(ctx, souvenir.Query{Text: text, Limit: 7}); err != nil {
+			return err
+		}
+		between := time.Now()
+		if _, err := c.do(search(token, text)); err != nil {
+			return err
+		}
+		if i >= 100 { // both have warmed up
+			inside, outside = append(inside, between.Sub(began)), append(outside, time.Since(between))
+		}
+	}
+	library, http := milliseconds(median(inside)), milliseconds(median(outside))
+	line("median added to a search by HTTP, one connection", "1 ms", fmt.Sprintf("%.2f ms (library %.2f, HTTP %.2f)", http-library, library, http))
+	return nil
+}
+
+// large measures the memory that a large file needs on its way in and out.
+func large(binary string, s settings) (err error) {
+	path := filepath.Join(s.dir, "large.db")
+	_, token, err := makeStore(path, 0)
+	if err != nil {
+		return err
+	}
+	p, err := start(binary, path, "--max-file", "0")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	began := time.Now()
+	id, err := upload(p.address, token, s.large)
+	if err != nil {
+		return err
+	}
+	if err := report(p, "upload", s.large, time.Since(began)); err != nil {
+		return err
+	}
+	if err := p.forgetMost(); err != nil {
+		return err
+	}
+	began = time.Now()
+	if err := download(p.address, token, id, s.large); err != nil {
+		return err
+	}
+	return report(p, "download", s.large, time.Since(began))
+}
+
+func report(p *process, what string, size int64, took time.Duration) error {
+	_, most, err := p.resident()
+	if err != nil {
+		return err
+	}
+	line(fmt.Sprintf("resident at most, %s of %d MiB", what, size>>20), "100 MB", fmt.Sprintf("%.1f MB (%.0f MB/s)", mb(most), mb(size)/took.Seconds()))
+	return nil
+}
+
+func median[T float64 | time.Duration](all []T) T {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[len(sorted)/2]
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func rounded(rates []float64) string {
+	var words []string
+	for _, r := range rates {
+		words = append(words, fmt.Sprintf("%.0f", r))
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Requests that no honest client sends: broken, slow, huge, sly. The server must answer each as it should or drop it, and go
+# on. Then it is told to end while uploads are going on; it must end in good order, its file be sound, and its log clean.
+#
+#   e2e/attack.sh
+#
+# It takes about 75 seconds, most of which is waiting for the server to lose patience. It needs Go, curl and Python 3.9 or later.
+source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
+
+need python3
+start_server --max-file 32MiB --log-level debug
+python3 "$root/e2e/attack.py" "$url" "$admin" "$member" "$limited"
+
+# What ends in the midst of an upload ends in good order: stop_server fails otherwise, and checks the file.
+upload_slowly() {
+	head -c 20000000 /dev/zero | curl --silent --output /dev/null --limit-rate 4M -H "Authorization: Bearer $admin" \
+		-F 'file=@-;filename=slow.bin' "$url/api/files/upload" || true
+}
+for _ in 1 2 3; do upload_slowly & uploads+=($!); done
+sleep 1
+stop_server
+wait "${uploads[@]}"
+if grep -E 'mcp_[A-Za-z0-9]{8,}' "$work/server.log" >&2; then
+	echo "the log has a token in it" >&2
+	exit 1
+fi
+if grep -E 'panic|level=ERROR' "$work/server.log" >&2; then
+	echo "the server failed" >&2
+	exit 1
+fi
+echo "uploads that were going on when the server was told to end, ended in good order; the file is sound, and the log clean"
