@@ -65,8 +65,11 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 		"BLOB":    {"NULL", "x'ff'"},
 	}
 	found := 0
-	for _, c := range columns {
+	for i, c := range columns {
 		for _, value := range values[c.kind] {
+			if testing.Short() && i%4 != 0 {
+				break // a part of them
+			}
 			err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
 				one := fmt.Sprintf(`UPDATE "%s" SET "%s" = %s WHERE "%[2]s" IS (SELECT max("%[2]s") FROM "%[1]s")`, c.table, c.name, value)
 				if r, err := tx.Exec(one); err != nil || r.RowsAffected == 0 {
@@ -90,7 +93,7 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 			}
 		}
 	}
-	if found < 200 {
+	if least := 200; found < least && !testing.Short() || found < least/8 {
 		t.Errorf("%d findings; the test damages nothing", found)
 	}
 	if report := mustCheck(t, s, nil); !report.OK {

@@ -422,8 +422,7 @@ func storeWithoutEnd(ctx context.Context, s *Store) error {
 }
 
 func TestFilesOfMemories(t *testing.T) {
-	now := time.Now()
-	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{Now: func() time.Time { now = now.Add(time.Second); return now }})
+	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{Now: newMovingClock(time.Now()).Tick})
 	one, two, three := mustAdd(t, s, NewMemory{Content: "one"}), mustAdd(t, s, NewMemory{Content: "two"}), mustAdd(t, s, NewMemory{Content: "three"})
 	older := mustAddFile(t, s, NewFile{MemoryID: one.ID}, "older")
 	newer := mustAddFile(t, s, NewFile{MemoryID: one.ID}, "newer")

@@ -123,8 +123,8 @@ var described = []NewMemory{
 // filterStore holds the described memories.
 func filterStore(tb testing.TB) (*Store, []Memory) {
 	tb.Helper()
-	at := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	s := openWords(tb, filepath.Join(tb.TempDir(), "filters.db"), Options{Now: func() time.Time { at = at.Add(time.Hour); return at }})
+	clock := newMovingClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
+	s := openWords(tb, filepath.Join(tb.TempDir(), "filters.db"), Options{Now: clock.Tick})
 	for _, m := range described {
 		mustAdd(tb, s, m)
 	}

@@ -35,7 +35,8 @@ type Options struct {
 	// Logger hears about background work and what it could not do. Nil means silence.
 	Logger *slog.Logger
 
-	// Now tells the time. Nil means time.Now. Tests set it to have the same times in each run.
+	// Now tells the time. Nil means time.Now. Tests set it to have the same times in each run. It is called from several
+	// goroutines at once.
 	Now func() time.Time
 
 	// NewID makes the id of a new memory, project or file. Nil means UUIDv7 (RFC 9562), whose order is the order of creation.

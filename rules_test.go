@@ -115,8 +115,7 @@ func TestWhoHasLeftAProjectMakesNoRulesThere(t *testing.T) {
 }
 
 func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {
-	at := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	s := openWords(t, ":memory:", Options{Now: func() time.Time { at = at.Add(time.Hour); return at }})
+	s := openWords(t, ":memory:", Options{Now: newMovingClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)).Tick})
 	var ids []string
 	for i := range 3 {
 		ids = append(ids, mustAdd(t, s, NewMemory{ProjectID: "p", Content: fmt.Sprint("rule ", i)}).ID)

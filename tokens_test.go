@@ -146,8 +146,8 @@ func TestTokensAreListedAsTheyWereAdded(t *testing.T) {
 }
 
 func TestPurgeDeletesTokensThatEndedLongAgo(t *testing.T) {
-	clock := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	s := openWords(t, filepath.Join(t.TempDir(), "t.db"), Options{Now: func() time.Time { return clock }})
+	clock := newMovingClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
+	s := openWords(t, filepath.Join(t.TempDir(), "t.db"), Options{Now: clock.Now})
 	live := mustAddToken(t, s, NewToken{Name: "live"})
 	mustAddToken(t, s, NewToken{Name: "expiring", ExpiresIn: time.Hour})
 	deleted := mustAddToken(t, s, NewToken{Name: "deleted"})
@@ -168,7 +168,7 @@ func TestPurgeDeletesTokensThatEndedLongAgo(t *testing.T) {
 		passes time.Duration
 		want   int64
 	}{{0, 0}, {30 * 24 * time.Hour, 0}, {time.Microsecond, 1}, {time.Hour, 1}, {10 * 365 * 24 * time.Hour, 0}} {
-		clock = clock.Add(step.passes)
+		clock.Pass(step.passes)
 		if got := purge(); got != step.want {
 			t.Errorf("step %d purges %d, want %d", i, got, step.want)
 		}
