@@ -70,14 +70,14 @@ func (s *Server) openAPI() []byte {
 	return encoded
 }
 
-// placeholder is a parameter in a pattern.
-var placeholder = regexp.MustCompile(`\{(\w+)\}`)
+// pathParameter is a parameter in a pattern.
+var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
 // describe is the operation in the document.
 func (o operation) describe(rt route) schema {
 	described := schema{"summary": o.summary, "operationId": operationID(rt), "responses": o.responses(rt)}
 	parameters := []schema{}
-	for _, found := range placeholder.FindAllStringSubmatch(rt.pattern, -1) {
+	for _, found := range pathParameter.FindAllStringSubmatch(rt.pattern, -1) {
 		parameters = append(parameters, schema{"name": found[1], "in": "path", "required": true, "schema": line("", pathLength(rt, found[1]))})
 	}
 	for _, p := range o.parameters {

@@ -21,8 +21,8 @@ type connection struct {
 	command    []string
 }
 
-// placeholder stands where a token belongs.
-const placeholder = "mcp_YOUR_TOKEN"
+// tokenStandIn stands where a token belongs.
+const tokenStandIn = "mcp_YOUR_TOKEN"
 
 // client is an AI client that can use the server.
 type client struct {
@@ -192,8 +192,8 @@ mcp" themselves, on the file, without a server and without a token; several may 
 				fmt.Fprintf(&c.out, "%s: %s\n\n%s\n\n", each.title, each.where, shown[i].Snippet)
 			}
 		}
-		if !*overStdio && to.token == placeholder {
-			fmt.Fprintf(c.stderr, "put a token in the place of %s; \"souvenir token add\" makes one\n", placeholder)
+		if !*overStdio && to.token == tokenStandIn {
+			fmt.Fprintf(c.stderr, "put a token in the place of %s; \"souvenir token add\" makes one\n", tokenStandIn)
 		}
 		return nil
 	})
@@ -226,7 +226,7 @@ func connect(publicURL string, token *secret, overStdio bool, db, user string) (
 		}
 		value, err := token.read()
 		if value == "" {
-			value = placeholder
+			value = tokenStandIn
 		}
 		return connection{url: strings.TrimSuffix(publicURL, "/") + "/mcp", token: value}, err
 	}

@@ -221,7 +221,7 @@ func (c *cli) welcome(log *slog.Logger, format string, first firstUser, db, publ
 	}
 	addUser := "souvenir user add NAME --admin" + flag
 	addToken := "souvenir token add --user " + shellQuote(name) + " --name laptop" + flag
-	connect := claudeCode.overHTTP(connection{url: publicURL + "/mcp", token: placeholder})
+	connect := claudeCode.overHTTP(connection{url: publicURL + "/mcp", token: tokenStandIn})
 	if format == "json" {
 		log.Info("nobody has a token yet", "add_user", addUser, "add_token", addToken, "connect", connect)
 		return

@@ -130,7 +130,7 @@ func TestClientConfigCanBePasted(t *testing.T) {
 			t.Errorf("%s\nis read by a shell as\n%s%v", shown[i].Snippet, out, err)
 		}
 	}
-	if o := c.run(t, "client-config", "codex"); o.code != exitOK || !strings.HasPrefix(o.stdout, "[mcp_servers.souvenir]\nurl = ") || !strings.Contains(o.stderr, placeholder) {
+	if o := c.run(t, "client-config", "codex"); o.code != exitOK || !strings.HasPrefix(o.stdout, "[mcp_servers.souvenir]\nurl = ") || !strings.Contains(o.stderr, tokenStandIn) {
 		t.Errorf("without a token: %+v", o)
 	}
 }
