@@ -403,7 +403,7 @@ func allVisits(t *testing.T) map[string]func(v visit) {
 	all := maps.Clone(visits)
 	for _, more := range []map[string]func(v visit){
 		projectVisits, userVisits, fileVisits, rulesVisits, oauthVisits, contextVisits, maintainVisits,
-		exportVisits,
+		exportVisits, activityVisits,
 	} {
 		for method, perform := range more {
 			if all[method] != nil {
@@ -457,8 +457,9 @@ func TestEveryMethodKeepsToItsView(t *testing.T) {
 
 // openers are the functions of the package that work on a store's file without a view, each with who is meant to call it.
 var openers = map[string]string{
-	"Open":    "whoever may read the file: what it returns is the operator's",
-	"Restore": "whoever may write where the copy goes: it makes a new file of a copy",
+	"CheckExport": "anybody: it reads what it is given, and no store",
+	"Open":        "whoever may read the file: what it returns is the operator's",
+	"Restore":     "whoever may write where the copy goes: it makes a new file of a copy",
 }
 
 // What is no method of Store has no view to keep to, so it must be known by name.

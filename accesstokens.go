@@ -2,9 +2,11 @@ package souvenir
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -81,6 +83,9 @@ func (s *shared) readAccessToken(ctx context.Context, token string) (claims acce
 	if len(token) > maxAccessToken || strings.Trim(token, base64URL+".") != "" {
 		return claims, "", badAccessToken("it is no JWT of this service") // a decoder skips line breaks: two texts would be one token
 	}
+	if known, ok := s.oauth.verified.get(token); ok {
+		return known.claims, known.key, nil
+	}
 	var failed error // to read the key, which says nothing about the token
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{algorithm}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
 	_, err = parser.ParseWithClaims(token, &claims, func(t *jwt.Token) (any, error) {
@@ -102,7 +107,48 @@ func (s *shared) readAccessToken(ctx context.Context, token string) (claims acce
 	if err != nil {
 		return accessClaims{}, "", badAccessToken("it is no JWT of this service")
 	}
+	s.oauth.verified.add(token, verifiedToken{claims, key})
 	return claims, key, nil
+}
+
+// verifiedTokens are the access tokens whose signature was found to be right lately, since that is most of the work of a check.
+// It says nothing of whether they are still valid: that is looked at each time. They are known by their hash.
+type verifiedTokens struct {
+	mu         sync.Mutex
+	young, old map[[sha256.Size]byte]verifiedToken // old is what young was before it was full
+}
+
+type verifiedToken struct {
+	claims accessClaims
+	key    string // id of the key that signed it
+}
+
+const maxVerified = 2_000 // in each of the two maps; a token takes half a kilobyte
+
+func (v *verifiedTokens) get(token string) (verifiedToken, bool) {
+	hash := sha256.Sum256([]byte(token))
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	known, ok := v.young[hash]
+	if !ok {
+		if known, ok = v.old[hash]; ok {
+			v.keep(hash, known)
+		}
+	}
+	return known, ok
+}
+
+func (v *verifiedTokens) add(token string, verified verifiedToken) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.keep(sha256.Sum256([]byte(token)), verified)
+}
+
+func (v *verifiedTokens) keep(hash [sha256.Size]byte, verified verifiedToken) {
+	if v.young == nil || len(v.young) >= maxVerified {
+		v.young, v.old = map[[sha256.Size]byte]verifiedToken{}, v.young
+	}
+	v.young[hash] = verified
 }
 
 // base64URL is its alphabet (RFC 4648, 5).

@@ -33,6 +33,34 @@ func BenchmarkCheckToken(b *testing.B) {
 	reportMedian(b, took)
 }
 
+// BenchmarkCheckSession is what each request of a browser that has signed in pays for it.
+func BenchmarkCheckSession(b *testing.B) {
+	store := openBench(b, 100)
+	var value string
+	for _, name := range []string{"ann", "ben", "carol"} {
+		if _, err := store.AddUser(b.Context(), souvenir.NewUser{Name: name}); err != nil {
+			b.Fatal(err)
+		}
+		for range 100 {
+			added, err := store.AddSession(b.Context(), souvenir.NewSession{User: name})
+			if err != nil {
+				b.Fatal(err)
+			}
+			value = added.Value
+		}
+	}
+	var took []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		_, err := store.CheckSession(b.Context(), value)
+		took = append(took, time.Since(start))
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	reportMedian(b, took)
+}
+
 // BenchmarkCheckPassword is what a sign-in costs, on purpose.
 func BenchmarkCheckPassword(b *testing.B) {
 	store := openBench(b, 1)

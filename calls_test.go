@@ -18,6 +18,8 @@ import (
 type settled struct {
 	*Store
 	memory, file, token, grant string // ids
+	session                    AddedSession
+	invitation                 AddedInvitation
 	value                      string // of the token
 	tokens                     TokenSet
 	exchange                   CodeExchange // of a code that nobody has used yet
@@ -58,6 +60,9 @@ func settle(t *testing.T, s *Store) settled {
 	grants, err := s.Grants(t.Context())
 	must(grants, err)
 	st.grant = grants[0].ID
+	st.session = mustAddSession(t, s, NewSession{User: LocalUser})
+	st.invitation = mustInvite(t, s, NewInvitation{})
+	recordCalls(t, s, NewActivity{Tool: "memory", Action: "search"})
 	return st
 }
 
@@ -67,13 +72,16 @@ func (st settled) arguments() map[string][]any {
 	authorization := Authorization{ClientID: "app", RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryRead}}
 	registration := ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}
 	return map[string][]any{
+		"AcceptInvitation":       {AcceptInvitation{Value: st.invitation.Value, Name: "invited", Password: "long and unusual"}},
 		"AddClient":              {NewClient{RedirectURIs: []string{testCallback}}},
 		"AddCollection":          {NewCollection{Name: "c"}},
 		"AddFile":                {NewFile{}, io.Reader(strings.NewReader("content"))},
+		"AddInvitation":          {NewInvitation{}},
 		"AddMember":              {NewMember{Project: p, User: "other", Role: MemberWriter}},
 		"AddMemories":            {[]NewMemory{{Content: "x"}}},
 		"AddMemory":              {NewMemory{Content: "x", Similar: 2}},
 		"AddProject":             {NewProject{ID: "new"}},
+		"AddSession":             {NewSession{User: "owner"}},
 		"AddToken":               {NewToken{Name: "x"}},
 		"AddUser":                {NewUser{Name: "new"}},
 		"Authorize":              {authorization},
@@ -83,18 +91,23 @@ func (st settled) arguments() map[string][]any {
 		"CheckAccessToken":       {checkOf(st.tokens.AccessToken)},
 		"CheckAuthorization":     {authorization},
 		"CheckClient":            {ClientCredentials{ID: "app", Secret: "secret"}},
+		"CheckInvitation":        {st.invitation.Value},
 		"CheckPassword":          {Credentials{Name: "owner", Password: "right password"}},
+		"CheckSession":           {st.session.Value},
 		"CheckToken":             {st.value},
 		"CompleteTask":           {CompleteTask{ProjectID: "p", TaskID: "T1"}},
 		"DeactivateClient":       {"app"},
 		"DeleteCollection":       {DeleteCollection{Name: DefaultCollection, WithMemories: true}},
 		"DeleteFile":             {st.file},
+		"DeleteInvitation":       {st.invitation.ID},
 		"DeleteMember":           {DeleteMember{Project: p, User: "guest"}},
 		"DeleteMemory":           {st.memory},
 		"DeleteProject":          {DeleteProject{Project: p, WithMemories: true}},
 		"DeleteRule":             {p, RuleDo},
+		"DeleteSession":          {st.session.ID},
 		"DeleteToken":            {st.token},
 		"DeleteUser":             {DeleteUser{User: "guest"}},
+		"EndAccess":              {EndAccess{Kinds: AccessKinds()}},
 		"ExchangeCode":           {st.exchange},
 		"Export":                 {io.Discard},
 		"GetClient":              {"app"},
@@ -111,6 +124,7 @@ func (st settled) arguments() map[string][]any {
 		"Members":                {p},
 		"ModuleState":            {ModuleQuery{Module: "engine"}},
 		"OpenFile":               {st.file},
+		"RecordActivity":         {NewActivity{Tool: "memory"}},
 		"RefreshTokens":          {st.refresh},
 		"RegenerateClientSecret": {"app"},
 		"RegisterClient":         {registration},
@@ -185,7 +199,7 @@ func errorOf(value reflect.Value) error {
 }
 
 // writers are the verbs of methods that change something, and so are refused where nothing may be changed.
-var writers = []string{"Add", "Authorize", "Change", "Compact", "Complete", "Deactivate", "Delete", "Exchange", "Import", "Link", "Purge", "Refresh", "Regenerate", "Register", "Reindex",
+var writers = []string{"Accept", "Add", "Authorize", "Change", "Compact", "Complete", "Deactivate", "Delete", "End", "Exchange", "Import", "Link", "Purge", "Record", "Refresh", "Regenerate", "Register", "Reindex",
 	"Restore", "Revoke", "Rotate", "Set", "Unlink", "Update"}
 
 func writes(method string) bool {

@@ -153,7 +153,7 @@ func (in *inspection) look(tx *sqlite.Tx) error {
 		{"profile", in.readProfiles},
 		{"user", in.checkFoldedNames},
 	}
-	for _, r := range records() {
+	for _, r := range append(records(), sessionRecord(), invitationRecord(), activityRecord()) {
 		steps = append(steps, step{r.table, func() error { return in.checkRecords(r) }})
 	}
 	for _, step := range append(steps, []step{

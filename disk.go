@@ -14,14 +14,21 @@ import (
 // large for memory, and those whose index is still loading. Where more than maxMatches passages of a partition share words
 // with the query, only the best of them by FTS5's ranking are scored by words.
 func rankOnDisk(tx *sqlite.Tx, profile int64, q index.Query) ([]index.Hit, int, error) {
-	d := diskRanking{tx: tx, profile: profile, q: q, candidates: map[int64]*candidate{}}
-	for _, step := range []func() error{d.measure, d.matchWords, d.compareVectors} {
+	d := diskRanking{tx: tx, profile: profile, q: q, words: map[int64]index.Hit{}, places: map[int64]int{}}
+	for _, step := range []func() error{d.measure, d.matchWords} {
 		if err := step(); err != nil {
 			return nil, 0, err
 		}
 	}
-	hits := d.best()
-	return hits[:min(q.Limit, len(hits))], len(hits), nil
+	d.score = q.Fuse(d.stats) // all that it depends on is known now
+	if err := d.compareVectors(); err != nil {
+		return nil, 0, err
+	}
+	for _, hit := range d.words {
+		d.offer(hit)
+	}
+	hits, err := d.best()
+	return hits, len(d.hits), err
 }
 
 // maxMatches bounds the passages of one partition that are scored by words; those that FTS5's own ranking puts behind
@@ -29,18 +36,14 @@ func rankOnDisk(tx *sqlite.Tx, profile int64, q index.Query) ([]index.Hit, int, 
 const maxMatches = 5000
 
 type diskRanking struct {
-	tx         *sqlite.Tx
-	profile    int64 // of the vectors that may be compared, besides callers' own
-	q          index.Query
-	stats      index.Stats
-	candidates map[int64]*candidate // by passage
-}
-
-type candidate struct {
-	memory  int64
-	id      string
-	passage int64
-	index.Parts
+	tx      *sqlite.Tx
+	profile int64 // of the vectors that may be compared, besides callers' own
+	q       index.Query
+	stats   index.Stats
+	words   map[int64]index.Hit // the passages that share words, by id; those whose vector has been compared are gone
+	score   func(index.Parts) float32
+	hits    []index.Hit   // the best passage of each memory so far, without the memory's id: only a page of them needs one
+	places  map[int64]int // of memories in hits
 }
 
 // measure counts the passages.
@@ -122,7 +125,7 @@ func (d *diskRanking) scoreWords(passages []int64, idf map[string]float32, satur
 			}
 			if score > 0 {
 				d.stats.MaxBM25 = max(d.stats.MaxBM25, score)
-				d.candidates[e.Passage] = &candidate{memory: m.Row, id: m.ID, passage: e.Passage, Parts: index.Parts{BM25: score}}
+				d.words[e.Passage] = index.Hit{Row: m.Row, Passage: e.Passage, Span: e.Span, Parts: index.Parts{BM25: score}}
 			}
 		}
 	}
@@ -140,25 +143,30 @@ func (d *diskRanking) compareVectors() error {
 		}
 		first, last := passageRange(p)
 		err := d.tx.Each(func(row *sqlite.Rows) error {
-			var c candidate
+			var h index.Hit
+			var start, length int
 			var distance *float64
-			if err := row.Scan(&c.passage, &c.memory, &c.id, &distance); err != nil {
+			if err := row.Scan(&h.Passage, &h.Row, &start, &length, &distance); err != nil {
 				return err
 			}
-			if d.q.Keep != nil && !d.q.Keep(c.memory) {
+			if start < 0 || length < 0 || start > MaxContent || length > MaxContent {
+				return damaged(errOutside, "the passages of memory %d", h.Row)
+			}
+			h.Span = index.Span{Start: uint32(start), End: uint32(start + length)}
+			if d.q.Keep != nil && !d.q.Keep(h.Row) {
 				return nil
 			}
-			known, ok := d.candidates[c.passage]
-			if !ok {
-				known = &c
-				d.candidates[c.passage] = known
+			if known, ok := d.words[h.Passage]; ok {
+				h = known
+				delete(d.words, h.Passage)
 			}
-			known.HasVector = true
+			h.HasVector = true
 			if distance != nil && !math.IsNaN(*distance) { // a vector of zeros has no direction
-				known.Cosine = float32(max(-1, min(1, 1-*distance)))
+				h.Cosine = float32(max(-1, min(1, 1-*distance)))
 			}
+			d.offer(h)
 			return nil
-		}, `SELECT p.id, p.memory_id, m.uid, vec_distance_cosine(p.vector, ?) FROM passage p JOIN memory m ON m.id = p.memory_id
+		}, `SELECT p.id, p.memory_id, p.start, p.length, vec_distance_cosine(p.vector, ?) FROM passage p
 			WHERE p.id BETWEEN ? AND ? AND length(p.vector) = ? AND (p.profile_id = ? OR p.profile_id IN (SELECT id FROM profile WHERE model = ?))`,
 			blob, first, last, len(blob), d.profile, OwnVectors)
 		if err != nil {
@@ -168,21 +176,48 @@ func (d *diskRanking) compareVectors() error {
 	return nil
 }
 
-// best fuses the parts of every candidate and returns the best passage of each memory, best memory first.
-func (d *diskRanking) best() []index.Hit {
-	score := d.q.Fuse(d.stats)
-	hits := map[int64]index.Hit{}
-	for _, c := range d.candidates {
-		h := index.Hit{Row: c.memory, ID: c.id, Passage: c.passage, Parts: c.Parts, Score: score(c.Parts)}
-		old, ok := hits[c.memory]
-		if !ok || h.Score > old.Score || h.Score == old.Score && h.Passage < old.Passage {
-			hits[c.memory] = h
+// offer scores a passage and keeps it if it is the best of its memory.
+func (d *diskRanking) offer(h index.Hit) {
+	h.Score = d.score(h.Parts)
+	place, ok := d.places[h.Row]
+	if !ok {
+		d.places[h.Row] = len(d.hits)
+		d.hits = append(d.hits, h)
+		return
+	}
+	if old := d.hits[place]; h.Score > old.Score || h.Score == old.Score && h.Passage < old.Passage {
+		d.hits[place] = h
+	}
+}
+
+// best returns the best memories, as many as the query wants, the best one first.
+func (d *diskRanking) best() ([]index.Hit, error) {
+	n := min(d.q.Limit, len(d.hits))
+	if n <= 0 {
+		return nil, nil
+	}
+	scores := make([]float32, len(d.hits))
+	for i := range d.hits {
+		scores[i] = d.hits[i].Score
+	}
+	slices.Sort(scores)
+	worst := scores[len(scores)-n]
+	var best []index.Hit // n, or more where scores are alike: then ids decide
+	var rows []int64
+	places := map[int64]int{}
+	for _, h := range d.hits {
+		if h.Score >= worst {
+			places[h.Row] = len(best)
+			best, rows = append(best, h), append(rows, h.Row)
 		}
 	}
-	all := make([]index.Hit, 0, len(hits))
-	for _, h := range hits {
-		all = append(all, h)
-	}
-	slices.SortFunc(all, func(a, b index.Hit) int { return index.CompareHits(&a, &b) })
-	return all
+	err := d.tx.Each(func(row *sqlite.Rows) error {
+		var memory int64
+		var id string
+		err := row.Scan(&memory, &id)
+		best[places[memory]].ID = id
+		return err
+	}, `SELECT id, uid FROM memory WHERE id IN (SELECT value FROM json_each(?))`, jsonList(rows))
+	slices.SortFunc(best, func(a, b index.Hit) int { return index.CompareHits(&a, &b) })
+	return best[:n], err
 }

@@ -127,10 +127,16 @@ func addAccounts(t *testing.T, s *Store) {
 		`INSERT INTO token (uid, user_id, name, hash, prefix, scopes, projects, created_at, last_used_at) SELECT 't1', id, 'laptop', `+hash+`, 'mcp_a', '["memory:read"]', '["plot"]', 5, 6 FROM user WHERE uid = 'alice'`,
 		`INSERT INTO oauth_client (client_id, kind, owner_id, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at) SELECT 'c1', 'admin', id, 'Client', 'client_secret_basic', `+hash+`, '["https://x"]', '{}', 5, 6 FROM user WHERE uid = 'alice'`,
 		`INSERT INTO oauth_client (client_id, kind, name, auth_method, redirect_uris, metadata, created_at, updated_at, used_at) VALUES ('c2', 'registered', 'Other', 'none', '[]', '{"a":1}', 5, 6, 7)`,
-		`INSERT INTO oauth_grant (uid, client_id, user_id, scopes, resource, created_at) SELECT 'g1', c.id, u.id, '[]', '', 5 FROM oauth_client c, user u WHERE c.client_id = 'c1' AND u.uid = 'alice'`,
+		`INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, resource, created_at) SELECT 'g1', c.id, u.id, '[]', '["admin"]', '', 5 FROM oauth_client c, user u WHERE c.client_id = 'c1' AND u.uid = 'alice'`,
 		`INSERT INTO oauth_token (hash, grant_id, created_at, expires_at) SELECT `+hash+`, id, 5, 6 FROM oauth_grant`,
+		`INSERT INTO token (uid, user_id, grant_id, name, hash, prefix, scopes, created_at) SELECT 't2', user_id, id, 'of Client', X'`+strings.Repeat("cd", 32)+`', 'mcp_b', '["memory:read"]', 5 FROM oauth_grant`,
 		`INSERT INTO oauth_code (hash, grant_id, redirect_uri, challenge, created_at, expires_at) SELECT `+hash+`, id, 'https://x', 'one-time', 5, 6 FROM oauth_grant`,
 		`INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES ('k1', 'EdDSA', `+hash+`, 5)`,
+		`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at) SELECT 'e1', id, `+hash+`, 'Browser left here', 5, 6, 7 FROM user WHERE uid = 'alice'`,
+		`INSERT INTO activity (uid, user, credential, credential_id, client, tool, action, project_id, memory, file, outcome, started_at, duration, bytes)
+			SELECT 'v1', 'alice', 'token', 't1', 'client left here', 'memory', 'search', id, 'm', 'f', 'ok', 5, 6, 7 FROM project WHERE uid = 'plot'`,
+		`INSERT INTO invitation (uid, hash, purpose, role, email, note, created_by, created_at, expires_at, used_at, used_by)
+			SELECT 'i1', `+hash+`, 'account', 'user', 'x@example.org', 'invitation left here', id, 5, 6, 7, id FROM user WHERE uid = 'alice'`,
 	)
 }
 
@@ -231,7 +237,10 @@ func TestTheSameImportAgainChangesNothing(t *testing.T) {
 // TestEveryColumnIsExportedOrMadeAgain fails when a table gets a column, or the file a table: say here what becomes of it in
 // an export.
 func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
-	const madeAgain = "" // from what is exported, or from the store that imports it
+	const (
+		madeAgain = "" // from what is exported, or from the store that imports it
+		left      = "" // on purpose: what lets people in here lets nobody in elsewhere
+	)
 	known := map[string]string{
 		"user":              "id uid created_at name name_key email role password disabled_at updated_at",
 		"external_identity": "issuer subject user_id email created_at",
@@ -245,12 +254,12 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"passage":         "id memory_id start length blank profile_id vector",
 		"file":            "id uid owner_id memory_id project_id state filename mime_type size sha256 description category created_at updated_at",
 		"file_tag":        "file_id tag position", "file_chunk": "id sha256 data",
-		"token":        "id uid user_id name hash prefix scopes projects created_at expires_at last_used_at revoked_at",
+		"token":        "id uid user_id name hash prefix scopes projects created_at expires_at last_used_at revoked_at grant_id",
 		"oauth_client": "id client_id kind owner_id name auth_method secret_hash redirect_uris metadata created_at updated_at expires_at used_at disabled_at",
-		"oauth_grant":  "id uid client_id user_id scopes projects resource created_at last_used_at revoked_at",
+		"oauth_grant":  "id uid client_id user_id scopes projects resource created_at last_used_at revoked_at refused",
 		"oauth_token":  "hash grant_id created_at expires_at rotated_at",
 		"signing_key":  "id kid algorithm private_key created_at retired_at",
-		"oauth_code":   madeAgain, "setting": madeAgain, "profile": madeAgain, "partition": madeAgain, "change": madeAgain,
+		"oauth_code":   madeAgain, "session": left, "invitation": left, "activity": left, "setting": madeAgain, "profile": madeAgain, "partition": madeAgain, "change": madeAgain,
 	}
 	s := openCopy(t)
 	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
@@ -279,8 +288,10 @@ func TestExportsHoldNoSecretsUnlessAskedTo(t *testing.T) {
 			t.Errorf("%s is in the plain export or not in the full one", secret)
 		}
 	}
-	if strings.Contains(full, "one-time") {
-		t.Error("an authorization code is exported")
+	for _, left := range []string{"one-time", "left here", `"type":"session"`, `"type":"invitation"`, `"type":"activity"`} {
+		if strings.Contains(full, left) {
+			t.Errorf("an authorization code, a session, an invitation or a call is exported: %s", left)
+		}
 	}
 }
 

@@ -20,9 +20,9 @@ const (
 	kindLink         = "link"
 	kindFile         = "file"
 	kindChunk        = "chunk"
-	kindToken        = "token"
 	kindClient       = "client"
 	kindGrant        = "grant"
+	kindToken        = "token"
 	kindRefreshToken = "refresh_token"
 	kindSigningKey   = "signing_key"
 	kindEnd          = "end"
@@ -271,34 +271,6 @@ func placeRecords() []record {
 	}
 }
 
-// tokenRecords are what programs act with for a user.
-func tokenRecords() []record {
-	return []record{
-		{
-			kind: kindToken, table: "token", credential: true, kept: true, key: 1,
-			fields: []recordField{
-				{name: "id", absent: required, check: checkName},
-				{name: "user", absent: required, check: checkName},
-				{name: "name", absent: "", check: checkText},
-				{name: "hash", form: bytesForm, absent: required, check: checkHash},
-				{name: "prefix", absent: "", check: checkText},
-				{name: "scopes", form: jsonForm, absent: required, check: checkStrings},
-				{name: "projects", form: jsonForm, check: checkStrings},
-				{name: "created_at", form: timeForm, absent: present},
-				{name: "expires_at", form: timeForm},
-				{name: "last_used_at", form: timeForm, passing: true},
-				{name: "revoked_at", form: timeForm},
-			},
-			selection: `SELECT k.uid, u.uid, k.name, k.hash, k.prefix, k.scopes, k.projects, k.created_at, k.expires_at, k.last_used_at, k.revoked_at
-				FROM token k JOIN user u ON u.id = k.user_id`,
-			keyed: `k.uid = ?`, ordered: `k.id`,
-			insert: `INSERT INTO token (uid, name, hash, prefix, scopes, projects, created_at, expires_at, last_used_at, revoked_at, user_id)
-				VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING`,
-			refs: func(t *importTx, v []any) ([]any, error) { return t.rows(t.person("user", v[1])) },
-		},
-	}
-}
-
 // oauthRecords are the state of the authorization server. Codes are not among them: they live for minutes.
 func oauthRecords() []record {
 	return []record{
@@ -343,12 +315,13 @@ func oauthRecords() []record {
 				{name: "created_at", form: timeForm, absent: present},
 				{name: "last_used_at", form: timeForm, passing: true},
 				{name: "revoked_at", form: timeForm},
+				{name: "refused", form: jsonForm, check: checkStrings},
 			},
-			selection: `SELECT g.uid, o.client_id, u.uid, g.scopes, g.projects, g.resource, g.created_at, g.last_used_at, g.revoked_at
+			selection: `SELECT g.uid, o.client_id, u.uid, g.scopes, g.projects, g.resource, g.created_at, g.last_used_at, g.revoked_at, g.refused
 				FROM oauth_grant g JOIN oauth_client o ON o.id = g.client_id JOIN user u ON u.id = g.user_id`,
 			keyed: `g.uid = ?`, ordered: `g.id`,
-			insert: `INSERT INTO oauth_grant (uid, scopes, projects, resource, created_at, last_used_at, revoked_at, client_id, user_id)
-				VALUES (?1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING`,
+			insert: `INSERT INTO oauth_grant (uid, scopes, projects, resource, created_at, last_used_at, revoked_at, refused, client_id, user_id)
+				VALUES (?1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING`,
 			refs: func(t *importTx, v []any) ([]any, error) {
 				client, err := t.rows(t.known("client_id", `SELECT id FROM oauth_client WHERE client_id = ?`, v[1]))
 				if err != nil {
@@ -356,6 +329,42 @@ func oauthRecords() []record {
 				}
 				user, err := t.rows(t.person("user", v[2]))
 				return append(client, user...), err
+			},
+		},
+	}
+}
+
+// tokenRecords are what programs act with for a user.
+func tokenRecords() []record {
+	return []record{
+		{
+			kind: kindToken, table: "token", credential: true, kept: true, key: 1,
+			fields: []recordField{
+				{name: "id", absent: required, check: checkName},
+				{name: "user", absent: required, check: checkName},
+				{name: "name", absent: "", check: checkText},
+				{name: "hash", form: bytesForm, absent: required, check: checkHash},
+				{name: "prefix", absent: "", check: checkText},
+				{name: "scopes", form: jsonForm, absent: required, check: checkStrings},
+				{name: "projects", form: jsonForm, check: checkStrings},
+				{name: "created_at", form: timeForm, absent: present},
+				{name: "expires_at", form: timeForm},
+				{name: "last_used_at", form: timeForm, passing: true},
+				{name: "revoked_at", form: timeForm},
+				{name: "grant", check: checkName},
+			},
+			selection: `SELECT k.uid, u.uid, k.name, k.hash, k.prefix, k.scopes, k.projects, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, g.uid
+				FROM token k JOIN user u ON u.id = k.user_id LEFT JOIN oauth_grant g ON g.id = k.grant_id`,
+			keyed: `k.uid = ?`, ordered: `k.id`,
+			insert: `INSERT INTO token (uid, name, hash, prefix, scopes, projects, created_at, expires_at, last_used_at, revoked_at, user_id, grant_id)
+				VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?13, ?14) ON CONFLICT DO NOTHING`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				user, err := t.rows(t.person("user", v[1]))
+				if err != nil || v[11] == nil {
+					return append(user, nil), err
+				}
+				grant, err := t.rows(t.known("grant", `SELECT id FROM oauth_grant WHERE uid = ?`, v[11]))
+				return append(user, grant...), err
 			},
 		},
 	}
@@ -401,5 +410,5 @@ func secretRecords() []record {
 
 // records are all kinds that follow one pattern, in the order in which they are exported.
 func records() []record {
-	return slices.Concat(personRecords(), placeRecords(), tokenRecords(), oauthRecords(), secretRecords())
+	return slices.Concat(personRecords(), placeRecords(), oauthRecords(), tokenRecords(), secretRecords())
 }

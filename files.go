@@ -109,18 +109,13 @@ func (s *Store) Files(ctx context.Context, l FileList) iter.Seq2[File, error] {
 		for batch := range slices.Chunk(rows, page) {
 			var found []storedFile
 			err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
-				found, err = loadFiles(tx, sc, `f.id IN (SELECT value FROM json_each(?))`, jsonList(batch))
+				found, err = loadInOrder(tx, sc, batch)
 				return err
 			})
 			if err != nil {
 				yield(File{}, err)
 				return
 			}
-			place := make(map[int64]int, len(batch))
-			for i, row := range batch {
-				place[row] = i
-			}
-			slices.SortFunc(found, func(a, b storedFile) int { return place[a.row] - place[b.row] })
 			for _, f := range found {
 				if !yield(f.File, nil) {
 					return
@@ -132,48 +127,124 @@ func (s *Store) Files(ctx context.Context, l FileList) iter.Seq2[File, error] {
 
 // fileRows returns the rows of the files that a listing goes through, in its order.
 func (s *Store) fileRows(ctx context.Context, l FileList) (rows []int64, err error) {
-	order, err := fileOrder(cmp.Or(l.Sort, SortCreatedDesc))
-	if err != nil {
-		return nil, err
-	}
-	if err := checkProject(l.ProjectID, l.ProjectName); err != nil {
-		return nil, err
-	}
-	if err := checkCategory(l.Category); err != nil {
-		return nil, err
-	}
-	tags, err := checkTags(l.Tags, maxAlternatives)
-	if err != nil {
+	if err := l.check(); err != nil {
 		return nil, err
 	}
 	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
-		rows = nil
-		condition, args := sc.visibleFile()
-		if l.MemoryID != "" {
-			memory, memoryArgs := sc.visible()
-			condition += ` AND m.uid = ? AND ` + memory
-			args = append(append(args, l.MemoryID), memoryArgs...)
-		}
-		if l.ProjectID != "" || l.ProjectName != "" {
-			project, err := findProject(tx, sc, l.ProjectID, l.ProjectName)
-			if err != nil || project == nil {
-				return err
-			}
-			condition += ` AND ` + projectOfFile + ` = ?`
-			args = append(args, project.row)
-		}
-		if l.Category != "" {
-			condition += ` AND f.category = ?`
-			args = append(args, l.Category)
-		}
-		if len(tags) > 0 {
-			condition += ` AND f.id IN (SELECT file_id FROM file_tag WHERE tag IN (` + questionMarks(len(tags)) + `))`
-			args = append(args, anys(tags)...)
-		}
-		rows, err = sqlite.Column[int64](tx, `SELECT f.id `+fromFile+` WHERE `+condition+` ORDER BY `+order, args...)
+		rows, err = l.rows(tx, sc)
 		return err
 	})
 	return rows, err
+}
+
+// check validates what is asked for and brings the tags to their stored form.
+func (l *FileList) check() error {
+	l.Sort = cmp.Or(l.Sort, SortCreatedDesc)
+	if _, err := fileOrder(l.Sort); err != nil {
+		return err
+	}
+	if err := checkProject(l.ProjectID, l.ProjectName); err != nil {
+		return err
+	}
+	if err := checkCategory(l.Category); err != nil {
+		return err
+	}
+	var err error
+	l.Tags, err = checkTags(l.Tags, maxAlternatives)
+	return err
+}
+
+// rows returns the rows of the files that fit, in order.
+func (l FileList) rows(tx *sqlite.Tx, sc scope) ([]int64, error) {
+	order, err := fileOrder(l.Sort)
+	if err != nil {
+		return nil, err
+	}
+	condition, args := sc.visibleFile()
+	if l.MemoryID != "" {
+		memory, memoryArgs := sc.visible()
+		condition += ` AND m.uid = ? AND ` + memory
+		args = append(append(args, l.MemoryID), memoryArgs...)
+	}
+	if l.ProjectID != "" || l.ProjectName != "" {
+		project, err := findProject(tx, sc, l.ProjectID, l.ProjectName)
+		if err != nil || project == nil {
+			return nil, err
+		}
+		condition += ` AND ` + projectOfFile + ` = ?`
+		args = append(args, project.row)
+	}
+	if l.Category != "" {
+		condition += ` AND f.category = ?`
+		args = append(args, l.Category)
+	}
+	if len(l.Tags) > 0 {
+		condition += ` AND f.id IN (SELECT file_id FROM file_tag WHERE tag IN (` + questionMarks(len(l.Tags)) + `))`
+		args = append(args, anys(l.Tags)...)
+	}
+	return sqlite.Column[int64](tx, `SELECT f.id `+fromFile+` WHERE `+condition+` ORDER BY `+order, args...)
+}
+
+// MaxFileLimit is the most files that [Store.FilePage] returns at once.
+const MaxFileLimit = 1000
+
+// FileQuery asks for a page of files.
+type FileQuery struct {
+	FileList     // which files, in which order
+	Limit    int // files to return, 1 to 1,000; zero means 1,000
+	Offset   int // files to leave out before the first, 0 or more; past the last there are none
+}
+
+// FilePage is a page of files.
+type FilePage struct {
+	Files  []File // never nil
+	Total  int    // how many fit, on all pages
+	Offset int    // as in the query
+	Limit  int    // as it was applied
+}
+
+// HasMore reports whether there are files behind this page.
+func (p FilePage) HasMore() bool { return p.Offset+len(p.Files) < p.Total }
+
+// FilePage returns some of the visible files that fit, and how many there are. Files that are stored or deleted between two
+// pages shift those behind them; [Store.Files] goes through all of one moment.
+func (s *Store) FilePage(ctx context.Context, q FileQuery) (FilePage, error) {
+	q.Limit = cmp.Or(q.Limit, MaxFileLimit)
+	switch {
+	case q.Limit < 1 || q.Limit > MaxFileLimit:
+		return FilePage{}, invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxFileLimit)
+	case q.Offset < 0:
+		return FilePage{}, invalid("offset", "offset is %d; 0 or more is needed", q.Offset)
+	}
+	if err := q.check(); err != nil {
+		return FilePage{}, err
+	}
+	p := FilePage{Files: []File{}, Offset: q.Offset, Limit: q.Limit}
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		rows, err := q.rows(tx, sc)
+		if err != nil {
+			return err
+		}
+		p.Total = len(rows)
+		rows = rows[min(q.Offset, len(rows)):]
+		found, err := loadInOrder(tx, sc, rows[:min(q.Limit, len(rows))])
+		for _, f := range found {
+			p.Files = append(p.Files, f.File)
+		}
+		return err
+	})
+	return p, err
+}
+
+// loadInOrder returns those of some files (rows) that are there, in the order of the rows.
+func loadInOrder(tx *sqlite.Tx, sc scope, rows []int64) ([]storedFile, error) {
+	found, err := loadFiles(tx, sc, `f.id IN (SELECT value FROM json_each(?))`, jsonList(rows))
+	place := make(map[int64]int, len(rows))
+	for i, row := range rows {
+		place[row] = i
+	}
+	slices.SortFunc(found, func(a, b storedFile) int { return place[a.row] - place[b.row] })
+	return found, err
 }
 
 // fileOrder is an order by time in SQL.

@@ -11,6 +11,7 @@ import (
 	"hash"
 	"io"
 	"maps"
+	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -126,6 +127,20 @@ func (s *Store) Import(ctx context.Context, r io.Reader, options *ImportOptions)
 	}()
 	err := im.run(ctx, r)
 	return im.report, wrap(err)
+}
+
+// CheckExport reads an export, or a file in the same form made by hand, as [Store.Import] does before it writes anything, and returns
+// the error that Import would return then. It needs no store, so that none is made for what cannot be imported. Progress hears of the
+// stage "check"; nil means nobody does.
+func CheckExport(ctx context.Context, r io.Reader, progress Progress) error {
+	if r == nil {
+		return invalid("r", "r is nil; give a reader of an export")
+	}
+	if progress == nil {
+		progress = func(string, int, int) {}
+	}
+	im := importer{ImportOptions: ImportOptions{Progress: progress}}
+	return wrap(im.check(ctx, r))
 }
 
 // importer is an import under way.
@@ -324,6 +339,9 @@ func (im *importer) run(ctx context.Context, r io.Reader) error {
 	if err == nil && im.file != nil {
 		err = atLine(im.file.incomplete(), lines.n)
 	}
+	if err != nil && c.header.Sealed {
+		im.dropIncomplete()
+	}
 	var known *Error
 	if failed := im.flush(ctx); err == nil || errors.As(failed, &known) && fromInput(known) {
 		err = failed // an earlier line's
@@ -337,6 +355,15 @@ func (im *importer) run(ctx context.Context, r io.Reader) error {
 	im.report.Line = lines.n
 	im.Progress("import", lines.n, lines.n)
 	return nil
+}
+
+// dropIncomplete leaves out the memory whose lines were being read when an export was found to be cut off: without its vectors it would
+// be stored as it never was, and the next import would find it unchanged.
+func (im *importer) dropIncomplete() {
+	i := slices.IndexFunc(im.batch, func(item importItem) bool { return im.current != nil && item == importItem(im.current) })
+	if i >= 0 {
+		im.batch, im.last = im.batch[:i], im.current.line()-1
+	}
 }
 
 // parse returns what a line stands for; nil for a type that this version does not know.

@@ -298,6 +298,27 @@ func TestCirclesOfLinksAndMissingEnds(t *testing.T) {
 	}
 }
 
+func TestExportsThatCanBeImportedPassTheCheckAlone(t *testing.T) {
+	var heard []string
+	progress := func(stage string, _, _ int) { heard = append(heard, stage) }
+	for name, export := range map[string][]byte{
+		"sealed": exported(t, openRich(t), ExportOptions{Credentials: true}), "by hand": []byte(byHand(`{"type":"memory","content":"x"}`)),
+	} {
+		if err := CheckExport(t.Context(), bytes.NewReader(export), progress); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := CheckExport(t.Context(), bytes.NewReader(export[:len(export)-5]), nil); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s, cut off: %v", name, err)
+		}
+	}
+	if len(heard) == 0 || heard[0] != "check" {
+		t.Errorf("progress hears %v", heard)
+	}
+	if err := CheckExport(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) {
+		t.Errorf("without a reader: %v", err)
+	}
+}
+
 func TestProgressOfExportAndImport(t *testing.T) {
 	rich := openRich(t)
 	last := map[string][2]int{}

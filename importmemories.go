@@ -309,6 +309,14 @@ type storedState struct {
 
 // compare looks whether the store has a memory of this id, and in which state. The row is 0 if it has none.
 func (m *memoryItem) compare(tx *sqlite.Tx, replace bool) (row int64, o outcome, err error) {
+	for _, owner := range []*string{&m.owner, &m.projectOwner} {
+		if *owner, err = idOfOwner(tx, *owner); err != nil {
+			return 0, added, err
+		}
+	}
+	if m.links != nil {
+		m.links.owner = m.owner
+	}
 	var s storedState
 	err = tx.Each(func(r *sqlite.Rows) error {
 		return r.Scan(&s.row, &s.owner, &s.collection, &s.projectOwner, &s.project, &s.projectName, &s.content, &s.eventType, &s.state,
@@ -334,6 +342,19 @@ func (m *memoryItem) compare(tx *sqlite.Tx, replace bool) (row int64, o outcome,
 		return s.row, replaced, nil
 	}
 	return s.row, conflicting, nil
+}
+
+// idOfOwner is the id of the user who is meant by an owner: who writes a file by hand knows the names of accounts, not their
+// ids. An id comes first; what is neither becomes the id of somebody new.
+func idOfOwner(tx *sqlite.Tx, owner string) (string, error) {
+	found, err := sqlite.Column[string](tx, `SELECT uid FROM user WHERE uid = ?`, owner)
+	if err == nil && len(found) == 0 && len(owner) <= maxFolded {
+		found, err = sqlite.Column[string](tx, `SELECT uid FROM user WHERE name_key = ?`, foldName(owner))
+	}
+	if err != nil || len(found) == 0 {
+		return owner, err
+	}
+	return found[0], nil
 }
 
 // equals reports whether the store has the memory as the line says it is, as far as it says.

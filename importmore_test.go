@@ -223,3 +223,42 @@ func TestImportsAtOnceBringEverythingOnce(t *testing.T) {
 		}
 	}
 }
+
+// Who writes lines by hand knows people by the names of their accounts. An id comes first, and lines of strangers make users as
+// ever.
+func TestOwnersByHandMayBeNamesOfAccounts(t *testing.T) {
+	s := openCopy(t)
+	anna, err := s.AddUser(t.Context(), NewUser{Name: "Anna"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := byHand(
+		`{"type":"memory","id":"m1","owner":"anna","project_owner":"ANNA","content":"hers","metadata":{"project_id":"p"}}`,
+		`{"type":"memory","id":"m2","owner":"`+anna.ID+`","content":"hers, too","metadata":{"related_memory_ids":["m1"]}}`,
+		`{"type":"memory","owner":"anna","content":"hers without an id","metadata":{"related_memory_ids":["m2"]}}`,
+		`{"type":"memory","owner":"ben","content":"of somebody new"}`)
+	imported(t, s, []byte(lines), ImportOptions{})
+	again := imported(t, s, []byte(lines), ImportOptions{})
+	if n := again.Counts["memory"]; n.Unchanged != 4 || len(again.Conflicts) > 0 {
+		t.Errorf("the same again: %+v", again)
+	}
+	view := s.As(Access{User: anna.ID})
+	found, err := view.Search(t.Context(), Query{})
+	if err != nil || found.Total != 3 {
+		t.Errorf("anna finds %+v, %v", found, err)
+	}
+	for _, h := range found.Hits {
+		if h.ID != "m1" && len(h.Related) != 1 {
+			t.Errorf("%s has lost its link: %v", h.Content, h.Related)
+		}
+	}
+	users, err := s.Users(t.Context())
+	var ids []string
+	for _, u := range users {
+		ids = append(ids, u.ID)
+	}
+	if slices.Sort(ids); err != nil || len(ids) != 2 || !slices.Contains(ids, "ben") {
+		t.Errorf("users are %v, %v", ids, err)
+	}
+	invariants(t, s)
+}

@@ -116,31 +116,40 @@ type EmbeddingStatus struct {
 
 // EmbeddingStatus reports the state of the vectors, as far as they are visible through this view.
 func (s *Store) EmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
-	e := EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions()}
-	if s.access.User == LocalUser && s.access.Projects == nil {
-		e.LastError = s.worker.lastError()
-	}
+	var e EmbeddingStatus
 	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
 		sel, err := s.selection(tx, sc, Query{})
 		if err != nil {
 			return err
 		}
-		partitions := sel.partitionList()
-		if err := tx.QueryRow(`SELECT ifnull(sum(passages), 0) FROM partition WHERE id IN (SELECT value FROM json_each(?))`, partitions).Scan(&e.Passages); err != nil {
-			return err
-		}
-		if e.Pending, err = pendingPassages(tx, partitions, -1); err != nil {
-			return err
-		}
-		ready, err := s.embeddingReady(tx)
-		e.Changing = !ready
-		return err
+		return s.embeddingStatus(tx, sel.partitionList(), &e)
 	})
 	return e, err
 }
 
+// embeddingStatus tells the state of the vectors of some partitions.
+func (s *Store) embeddingStatus(tx *sqlite.Tx, partitions string, e *EmbeddingStatus) (err error) {
+	*e = EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions()}
+	if s.access.User == LocalUser && s.access.Projects == nil {
+		e.LastError = s.worker.lastError()
+	}
+	if err := tx.QueryRow(`SELECT ifnull(sum(passages), 0) FROM partition WHERE id IN (SELECT value FROM json_each(?))`, partitions).Scan(&e.Passages); err != nil {
+		return err
+	}
+	if e.Pending, err = pendingPassages(tx, partitions, -1); err != nil {
+		return err
+	}
+	ready, err := s.embeddingReady(tx)
+	e.Changing = !ready
+	return err
+}
+
 // pendingPassages counts the passages of some partitions that wait to be embedded, up to a limit (negative: none).
 func pendingPassages(tx *sqlite.Tx, partitions string, limit int) (n int, err error) {
+	var some bool // hardly ever, and told sooner than for the partitions
+	if err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL)`).Scan(&some); err != nil || !some {
+		return 0, err
+	}
 	err = tx.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL
 		AND id >> 32 IN (SELECT value FROM json_each(?)) LIMIT ?)`, partitions, limit).Scan(&n)
 	return n, err

@@ -23,7 +23,8 @@ type liveIndex struct {
 	ix      *index.Index
 	seq     int64 // the newest change that ix knows
 	tooBig  bool
-	loading bool // a whole load runs in the background
+	due     bool // a search went to disk because everything has to be loaded
+	loading bool // that runs in the background
 
 	background context.Context
 	cancel     context.CancelFunc
@@ -39,6 +40,20 @@ func newLiveIndex(limit int64, log *slog.Logger) *liveIndex {
 	l.turn <- struct{}{}
 	l.background, l.cancel = context.WithCancel(context.Background())
 	return l
+}
+
+// LoadIndex begins to load what searches compare into memory, and does not wait for it: a program that answers many searches calls it
+// when it begins, so that the first of them need not go to disk. Without it, the first search does the same once it is answered. Where
+// IndexMemory allows no index, or there is one, nothing happens. Only for the operator's store.
+func (s *Store) LoadIndex(ctx context.Context) error {
+	if err := s.checkOperator("LoadIndex"); err != nil {
+		return err
+	}
+	defer s.index.loadIfDue(s.shared)
+	return s.inspect(ctx, func(tx *sqlite.Tx) error {
+		_, err := s.index.current(tx, s.shared)
+		return err
+	})
 }
 
 // stop ends a load that is under way and waits for it.
@@ -83,7 +98,7 @@ func (l *liveIndex) catchUp(tx *sqlite.Tx, s *shared, last int64) (*index.Index,
 		return nil, err
 	}
 	if int64(len(rows)) > l.atOnce {
-		l.loadInBackground(s)
+		l.due = !l.loading
 		return nil, nil
 	}
 	if err := fill(tx, s, l.ix, rows); err != nil {
@@ -100,7 +115,7 @@ func (l *liveIndex) loadAll(tx *sqlite.Tx, s *shared, last int64) (*index.Index,
 		return nil, err
 	}
 	if passages > l.atOnce {
-		l.loadInBackground(s)
+		l.due = !l.loading
 		return nil, nil
 	}
 	ix := index.New()
@@ -111,12 +126,15 @@ func (l *liveIndex) loadAll(tx *sqlite.Tx, s *shared, last int64) (*index.Index,
 	return l.fitting(ix), nil
 }
 
-// loadInBackground begins a load of everything, unless one is under way. The caller has the turn.
-func (l *liveIndex) loadInBackground(s *shared) {
-	if l.loading || l.background.Err() != nil {
+// loadIfDue begins to load everything in the background if a search has found that it has to be, and nobody does so yet. Whoever went
+// to disk calls it after that: reading all of the file would make that search take twice as long.
+func (l *liveIndex) loadIfDue(s *shared) {
+	<-l.turn
+	defer func() { l.turn <- struct{}{} }()
+	if !l.due || l.loading || l.background.Err() != nil {
 		return
 	}
-	l.loading = true
+	l.due, l.loading = false, true
 	l.done.Add(1)
 	go l.load(s)
 }
@@ -249,9 +267,10 @@ func entries(tx *sqlite.Tx, profile int64, rows []int64) ([]index.Memory, error)
 			}
 		}
 		i, ok := place[memory]
-		if !ok || start < 0 || length < 0 || start+length > len(contents[i]) {
+		if !ok || start < 0 || length < 0 || start > len(contents[i]) || length > len(contents[i])-start {
 			return damaged(errOutside, "the passages of memory %d", memory)
 		}
+		e.Span = index.Span{Start: uint32(start), End: uint32(start + length)}
 		e.Terms = text.Terms(contents[i][start : start+length])
 		if len(memories[i].Entries) == 0 {
 			e.Terms = text.AppendTerms(e.Terms, tags[i])

@@ -93,6 +93,51 @@ func TestLargeIndexIsLoadedInTheBackgroundWhileSearchesGoToDisk(t *testing.T) {
 	}
 }
 
+func TestIndexIsLoadedAheadOfTheFirstSearch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "live.db")
+	want, wantTotal := ferries(t, openLive(t, path, nil))
+	for _, atOnce := range []int64{loadAtOnce, 10} {
+		s := openLive(t, path, nil)
+		s.index.atOnce = atOnce
+		for range 2 { // the second time there is nothing to do
+			if err := s.LoadIndex(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.index.done.Wait()
+			if s.index.ix == nil || s.index.due {
+				t.Fatalf("no index is there (at once: %d)", atOnce)
+			}
+		}
+		loaded := s.index.ix
+		got, total := ferries(t, s)
+		mustFindAlike(t, "loaded ahead", got, total, want, wantTotal)
+		if s.index.ix != loaded {
+			t.Error("it was loaded again")
+		}
+	}
+	s := openLive(t, path, &Options{IndexMemory: -1})
+	if err := s.LoadIndex(t.Context()); err != nil || s.index.ix != nil {
+		t.Errorf("without memory for an index: %v, %v", s.index.ix, err)
+	}
+}
+
+func TestALoadBeginsOnlyAfterTheSearchThatWantsIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "live.db")
+	openLive(t, path, nil)
+	s := openLive(t, path, nil)
+	s.index.atOnce = 10
+	for range 2 {
+		if inMemory(t, s) || s.index.loading || !s.index.due {
+			t.Fatalf("within a search, loading is %t and due is %t", s.index.loading, s.index.due)
+		}
+	}
+	ferries(t, s)
+	s.index.done.Wait()
+	if s.index.due || !inMemory(t, s) {
+		t.Error("after the search, nothing was loaded")
+	}
+}
+
 func TestIndexPastItsMemoryIsGivenUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "live.db")
 	want, wantTotal := ferries(t, openLive(t, path, nil))

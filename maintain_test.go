@@ -355,6 +355,11 @@ func TestStatsCountEverything(t *testing.T) {
 	if err != nil || empty.Memories != 0 || empty.DatabaseBytes == 0 || empty.Embedding.Model != "words-1" || empty.Embedding.Dimensions != wordSize {
 		t.Errorf("empty: %+v, %v", empty, err)
 	}
+	addAccount(t, s, LocalUser, "") // a row without anything, as each write leaves one, is nobody
+	addAccount(t, s, "ben", "ben")
+	if st, err := s.Stats(t.Context()); err != nil || st.Users != 1 {
+		t.Errorf("with one account: %+v, %v", st, err)
+	}
 	varied(t, s)
 	mustAdd(t, s.As(Access{User: "ann"}), NewMemory{Content: "ann's"})
 	st, err := s.Stats(t.Context())
@@ -366,7 +371,7 @@ func TestStatsCountEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := st
-	want.Users, want.Collections, want.Projects, want.Memories, want.Passages, want.Revisions, want.Files, want.FileBytes = 2, 3, 2, 8, passages, 2, 1, 3
+	want.Users, want.Collections, want.Projects, want.Memories, want.Passages, want.Revisions, want.Files, want.FileBytes = 3, 3, 2, 8, passages, 2, 1, 3
 	want.Embedding.Passages, want.Embedding.Pending, want.Embedding.Changing = passages, 0, false
 	if st != want || passages < 10 || st.WALBytes == 0 {
 		t.Errorf("%+v, want %+v", st, want)

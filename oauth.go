@@ -97,6 +97,8 @@ const (
 type oauthState struct {
 	keys   sync.Map     // key id -> signingKey; what a key id stands for never changes
 	purged atomic.Int64 // when this process last purged
+
+	verified verifiedTokens
 }
 
 // operate runs fn in a transaction like write, for what belongs to the store and to no user.
@@ -132,8 +134,9 @@ func purgeOAuth(tx *sqlite.Tx, now int64) error {
 		{`DELETE FROM oauth_token WHERE expires_at <= ?`, []any{now}},
 		{`DELETE FROM oauth_grant WHERE revoked_at < ?`, []any{before(revokedLifetime)}},
 		{`DELETE FROM oauth_grant WHERE last_used_at IS NULL AND created_at < ?`, []any{before(unusedLifetime)}},
-		{`DELETE FROM oauth_grant WHERE last_used_at < ? AND NOT EXISTS (SELECT 1 FROM oauth_token t WHERE t.grant_id = oauth_grant.id)`,
-			[]any{before(refreshLifetime)}},
+		{`DELETE FROM oauth_grant WHERE last_used_at < ? AND NOT EXISTS (SELECT 1 FROM oauth_token t WHERE t.grant_id = oauth_grant.id)
+			AND NOT EXISTS (SELECT 1 FROM token t WHERE t.grant_id = oauth_grant.id AND t.revoked_at IS NULL AND ifnull(t.expires_at > ?, true))`,
+			[]any{before(refreshLifetime), now}},
 		{`DELETE FROM oauth_client WHERE kind IN ('registered', 'document') AND updated_at < ? AND used_at IS NULL AND disabled_at IS NULL
 			AND NOT EXISTS (SELECT 1 FROM oauth_grant g WHERE g.client_id = oauth_client.id)`, []any{before(unusedLifetime)}},
 		{`DELETE FROM signing_key WHERE retired_at < ?`, []any{before(accessLifetime + clockLeeway)}},

@@ -224,6 +224,7 @@ func TestDamagedOAuthRowsAreErrors(t *testing.T) {
 		"uris":     `UPDATE oauth_client SET redirect_uris = 'x'`,
 		"scopes":   `UPDATE oauth_grant SET scopes = 'x'`,
 		"projects": `UPDATE oauth_grant SET projects = '{}'`,
+		"refused":  `UPDATE oauth_grant SET refused = '{}'`,
 		"key":      `UPDATE signing_key SET private_key = x'00'`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -478,4 +479,28 @@ func BenchmarkRefresh(b *testing.B) {
 	close(work)
 	group.Wait()
 	b.ReportMetric(float64(n)/time.Since(start).Seconds(), "refreshes/s")
+}
+
+func TestWhatAUserRefusesIsRemembered(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "refused.db"), Options{})
+	c := mustRegister(t, s)
+	for _, g := range []struct{ scopes, refused, kept []Scope }{
+		{[]Scope{ScopeMemoryRead}, nil, nil},
+		{[]Scope{ScopeMemoryRead}, []Scope{ScopeMemoryRead}, nil},
+		{[]Scope{ScopeMemoryRead}, []Scope{ScopeFilesWrite, ScopeMemoryRead, ScopeMemoryWrite}, []Scope{ScopeMemoryWrite, ScopeFilesWrite}},
+	} {
+		code, err := s.Authorize(t.Context(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: g.scopes, Refused: g.refused})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.ExchangeCode(t.Context(), CodeExchange{Client: ClientCredentials{ID: c.ID, Secret: c.Secret}, Code: code.Code, RedirectURI: testCallback, Issuer: "https://x", Audience: "https://x"}); err != nil {
+			t.Fatal(err)
+		}
+		grants, err := s.Grants(t.Context())
+		if err != nil || !slices.Equal(grants[0].Refused, g.kept) || !slices.Equal(grants[0].Scopes, g.scopes) {
+			t.Errorf("of %v became %+v (%v)", g, grants[0], err)
+		}
+	}
+	_, err := s.Authorize(t.Context(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryRead}, Refused: []Scope{"everything"}})
+	wantOAuth(t, "Authorize", err, ErrInvalid, OAuthInvalidScope)
 }

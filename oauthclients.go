@@ -215,7 +215,7 @@ func (s *Store) SetDocumentClient(ctx context.Context, d DocumentClient) (Client
 	if err := s.checkOperator("SetDocumentClient"); err != nil {
 		return Client{}, err
 	}
-	if err := checkDocumentURL(d.URL); err != nil {
+	if err := CheckDocumentURL(d.URL); err != nil {
 		return Client{}, err
 	}
 	if id, ok := d.Registration.Extra["client_id"]; ok && id != d.URL {
@@ -254,7 +254,9 @@ func (s *Store) SetDocumentClient(ctx context.Context, d DocumentClient) (Client
 	return set, err
 }
 
-func checkDocumentURL(id string) error {
+// CheckDocumentURL says whether a client_id can be the URL of a client id metadata document: https, with a path, without user,
+// query, fragment and dot segments, in its shortest spelling. The error is ErrInvalid with invalid_client.
+func CheckDocumentURL(id string) error {
 	u, err := url.Parse(id)
 	if err != nil || len(id) > maxURI || u.Scheme != "https" || !isHostAndPort(u.Host) || u.Path == "" || u.Path == "/" ||
 		u.User != nil || u.RawQuery != "" || strings.ContainsAny(id, "#?\\") || u.String() != id || u.JoinPath().Path != u.Path {

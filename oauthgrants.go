@@ -21,6 +21,10 @@ type Authorization struct {
 	// Scopes is what is allowed: at least one. ScopeAdmin counts only while the user is an admin.
 	Scopes []Scope
 
+	// Refused is what the client asked for and the user does not allow, to be remembered for when it asks again. What is in Scopes,
+	// too, does not count. Nil means nothing.
+	Refused []Scope
+
 	// Projects limits the client to these projects, named as in Access.Projects; each must be visible. Nil means no limit;
 	// 1 to 100 are allowed.
 	Projects []string
@@ -119,6 +123,10 @@ func (a Authorization) checked(tx *sqlite.Tx) (storedClient, Authorization, erro
 	if len(a.Scopes) == 0 {
 		return client, a, oauthError(KindInvalid, OAuthInvalidScope, "scope", "scope is empty; at least one of %s is needed", oneOf(Scopes()))
 	}
+	if a.Refused, err = checkScopes("refused", a.Refused); err != nil {
+		return client, a, asOAuth(err, OAuthInvalidScope)
+	}
+	a.Refused = slices.DeleteFunc(a.Refused, func(scope Scope) bool { return slices.Contains(a.Scopes, scope) })
 	a.Resource, err = canonicalResource(a.Resource)
 	return client, a, err
 }
@@ -173,7 +181,7 @@ func (s *Store) addGrant(tx *sqlite.Tx, sc scope, client storedClient, a Authori
 	if err != nil {
 		return code, err
 	}
-	var limit any
+	var limit, refused any
 	if projects != nil {
 		encoded, err := json.Marshal(projects)
 		if err != nil {
@@ -181,8 +189,15 @@ func (s *Store) addGrant(tx *sqlite.Tx, sc scope, client storedClient, a Authori
 		}
 		limit = string(encoded)
 	}
-	grant, err := tx.Exec(`INSERT INTO oauth_grant (uid, client_id, user_id, scopes, projects, resource, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		code.GrantID, client.row, sc.user, string(scopes), limit, a.Resource, now)
+	if len(a.Refused) > 0 {
+		encoded, err := json.Marshal(a.Refused)
+		if err != nil {
+			return code, err
+		}
+		refused = string(encoded)
+	}
+	grant, err := tx.Exec(`INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, projects, resource, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		code.GrantID, client.row, sc.user, string(scopes), refused, limit, a.Resource, now)
 	if err != nil {
 		return code, err
 	}
@@ -201,7 +216,8 @@ type Grant struct {
 	ClientName string    `json:"client_name"`
 	Hosts      []string  `json:"redirect_hosts"` // where the client's redirect URIs lead: a host, or "scheme:"
 	Scopes     []Scope   `json:"scopes"`
-	Projects   []string  `json:"projects"` // null: all
+	Refused    []Scope   `json:"refused,omitempty"` // what it asked for besides, and was not allowed
+	Projects   []string  `json:"projects"`          // null: all
 	Resource   string    `json:"resource,omitempty"`
 	CreatedAt  time.Time `json:"created_at"`
 	LastUsedAt time.Time `json:"last_used_at"` // when the client last got tokens, which it does every hour of use
@@ -261,10 +277,10 @@ func loadGrants(tx *sqlite.Tx, condition string, args ...any) ([]storedGrant, er
 	err := tx.Each(func(row *sqlite.Rows) error {
 		var g storedGrant
 		var scopes, uris string
-		var projects *string
+		var projects, refused *string
 		var created, used int64
 		if err := row.Scan(&g.row, &g.client, &g.user, &g.ended, &g.ID, &g.ClientID, &g.ClientName, &uris,
-			&scopes, &projects, &g.Resource, &created, &used); err != nil {
+			&scopes, &refused, &projects, &g.Resource, &created, &used); err != nil {
 			return err
 		}
 		g.CreatedAt = toTime(created)
@@ -273,6 +289,11 @@ func loadGrants(tx *sqlite.Tx, condition string, args ...any) ([]storedGrant, er
 		}
 		if err := json.Unmarshal([]byte(scopes), &g.Scopes); err != nil {
 			return damaged(err, "the scopes of the OAuth grant %s", g.ID)
+		}
+		if refused != nil {
+			if err := json.Unmarshal([]byte(*refused), &g.Refused); err != nil {
+				return damaged(err, "the refused scopes of the OAuth grant %s", g.ID)
+			}
 		}
 		if projects != nil {
 			err := json.Unmarshal([]byte(*projects), &g.Projects)
@@ -294,7 +315,7 @@ func loadGrants(tx *sqlite.Tx, condition string, args ...any) ([]storedGrant, er
 		found = append(found, g)
 		return nil
 	}, `SELECT g.id, g.client_id, u.uid, g.revoked_at IS NOT NULL OR u.disabled_at IS NOT NULL, g.uid, c.client_id, c.name,
-			c.redirect_uris, g.scopes, g.projects, g.resource, g.created_at, ifnull(g.last_used_at, 0)
+			c.redirect_uris, g.scopes, g.refused, g.projects, g.resource, g.created_at, ifnull(g.last_used_at, 0)
 		FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id JOIN user u ON u.id = g.user_id WHERE `+condition, args...)
 	return found, err
 }

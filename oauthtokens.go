@@ -310,13 +310,13 @@ func loadGrant(tx *sqlite.Tx, row int64) (storedGrant, error) {
 
 // Revocation is a request to the revocation endpoint.
 type Revocation struct {
-	Client ClientCredentials
-	Token  string // an access token or a refresh token
+	Client ClientCredentials // zero: none are sent, and whoever holds the token may end it
+	Token  string            // an access token or a refresh token
 }
 
 // RevokeToken ends the grant of a token, and with it all its tokens (RFC 7009). A token that is unknown, or that another
-// client has got, is no error and changes nothing. Wrong credentials are ErrUnauthenticated with invalid_client, and a missing
-// token is ErrInvalid with invalid_request. Only for the operator's store.
+// client has got, is no error and changes nothing. Without credentials of a client, holding the token is enough. Wrong credentials
+// are ErrUnauthenticated with invalid_client, and a missing token is ErrInvalid with invalid_request. Only for the operator's store.
 func (s *Store) RevokeToken(ctx context.Context, r Revocation) error {
 	if err := s.checkOperator("RevokeToken"); err != nil {
 		return err
@@ -326,14 +326,16 @@ func (s *Store) RevokeToken(ctx context.Context, r Revocation) error {
 		return err
 	}
 	return s.operate(ctx, func(tx *sqlite.Tx) error {
-		client, err := checkClient(tx, r.Client)
-		if err != nil {
-			return err
+		var client storedClient
+		if r.Client != (ClientCredentials{}) {
+			if client, err = checkClient(tx, r.Client); err != nil {
+				return err
+			}
 		}
 		if r.Token == "" {
 			return oauthError(KindInvalid, OAuthInvalidRequest, "token", "token is missing; an access token or a refresh token is needed")
 		}
-		grants, err := sqlite.Column[int64](tx, `SELECT id FROM oauth_grant WHERE client_id = ?1
+		grants, err := sqlite.Column[int64](tx, `SELECT id FROM oauth_grant WHERE (client_id = ?1 OR ?1 = 0)
 			AND (uid = ?2 OR id = (SELECT grant_id FROM oauth_token WHERE hash = ?3))`, client.row, claims.GrantID, digest(r.Token))
 		if err != nil || len(grants) == 0 {
 			return err

@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -32,6 +33,12 @@ type Options struct {
 	// counts; what a crash left unfinished does so for 24 hours.
 	FileQuota int64
 
+	// KeepActivity is how long calls that [Store.RecordActivity] has recorded are kept. Zero means 30 days. At most 100 years.
+	KeepActivity time.Duration
+
+	// MaxActivity is how many of them are kept. Zero means 100,000.
+	MaxActivity int
+
 	// Logger hears about background work and what it could not do. Nil means silence.
 	Logger *slog.Logger
 
@@ -46,6 +53,7 @@ type Options struct {
 const (
 	defaultIndexMemory = 1 << 30
 	defaultMaxFile     = 100 << 20
+	maxKeepActivity    = 100 * 365 * 24 * time.Hour
 )
 
 // withDefaults returns a copy in which no field is zero, or says which field is wrong.
@@ -69,6 +77,14 @@ func (o *Options) withDefaults() (Options, error) {
 	if full.FileQuota < 0 {
 		return full, invalid("FileQuota", "FileQuota is %d; a number of bytes is expected, or 0 for no quota", full.FileQuota)
 	}
+	if full.KeepActivity < 0 || full.KeepActivity > maxKeepActivity {
+		return full, invalid("KeepActivity", "KeepActivity is %s; more than 0 and at most 100 years are allowed, or 0 for 30 days", full.KeepActivity)
+	}
+	if full.MaxActivity < 0 {
+		return full, invalid("MaxActivity", "MaxActivity is %d; a number of calls is expected, or 0 for 100,000", full.MaxActivity)
+	}
+	full.KeepActivity = cmp.Or(full.KeepActivity, defaultKeepActivity)
+	full.MaxActivity = cmp.Or(full.MaxActivity, defaultMaxActivity)
 	if full.MaxFile == 0 {
 		full.MaxFile = defaultMaxFile
 	}

@@ -27,9 +27,11 @@ type Credentials struct {
 type ChangePassword struct {
 	Old string // the present one; empty if there is none
 
-	// New is at least 8 characters and at most 1,024 bytes long, without control characters, and not the user's name.
-	// Different ways of writing the same characters are the same password (RFC 8265, OpaqueString).
+	// New is at least 8 characters and at most 1,024 bytes long, without control characters, and none that anybody tries first: the
+	// user's name, a common word, a row of the keyboard or a short piece repeated, with little added. Different ways of writing the same characters are the same password (RFC 8265, OpaqueString).
 	New string
+
+	KeepSession string // id of a session that does not end, such as the one in which the user does this; empty: all end
 }
 
 const (
@@ -68,8 +70,9 @@ func (s *Store) CheckPassword(ctx context.Context, c Credentials) (User, error) 
 	return u.User, nil
 }
 
-// ChangePassword sets the password of this view's user. MCP tokens and OAuth grants go on. A wrong old one is ErrUnauthenticated, with the argument old_password;
-// a user without an account is ErrConflict. A view that is limited to projects may not.
+// ChangePassword sets the password of this view's user, and ends the user's sessions but KeepSession. MCP tokens and OAuth grants go
+// on; [Store.EndAccess] ends them. A wrong old one is ErrUnauthenticated, with the argument old_password; a user without an account
+// is ErrConflict. A view that is limited to projects may not.
 func (s *Store) ChangePassword(ctx context.Context, c ChangePassword) error {
 	if err := s.checkAccount("ChangePassword"); err != nil {
 		return err
@@ -102,7 +105,10 @@ func (s *Store) ChangePassword(ctx context.Context, c ChangePassword) error {
 		return err
 	}
 	return s.write(ctx, func(tx *sqlite.Tx, _ scope) error {
-		return s.replaceHash(tx, u, hash)
+		if err := s.replaceHash(tx, u, hash); err != nil {
+			return err
+		}
+		return endSessions(tx, u.row, c.KeepSession)
 	})
 }
 
@@ -128,6 +134,14 @@ func (s *Store) newPassword(ctx context.Context, argument, password, name string
 	case foldName(prepared) == foldName(name):
 		return "", invalid(argument, "%s is the user's name; choose another", argument)
 	}
+	if why := easyPassword(prepared, name); why != "" {
+		return "", invalid(argument, "%s is %s, which is guessed soon; choose another, such as some words that do not belong together", argument, why)
+	}
+	return s.hashPassword(ctx, prepared)
+}
+
+// hashPassword returns the hash of a prepared password.
+func (s *Store) hashPassword(ctx context.Context, prepared string) (string, error) {
 	salt := make([]byte, saltSize)
 	rand.Read(salt) // never fails
 	made := passwordHash{hashCost: presentCost, salt: salt, key: make([]byte, keySize)}
@@ -176,9 +190,13 @@ func (s *Store) renewHash(ctx context.Context, u storedUser, password string) {
 	if err != nil || !h.weakerThan(presentCost) || s.db.ReadOnly() {
 		return
 	}
-	hash, err := s.newPassword(ctx, "password", password, "")
+	prepared, _ := preparePassword(password) // it was the right one
+	hash, err := s.hashPassword(ctx, prepared)
 	if err == nil {
-		err = s.write(ctx, func(tx *sqlite.Tx, _ scope) error { return s.replaceHash(tx, u, hash) })
+		err = s.operate(ctx, func(tx *sqlite.Tx) error {
+			_, err := tx.Exec(`UPDATE user SET password = ? WHERE id = ? AND password = ?`, hash, u.row, u.password) // the account stays as it is
+			return err
+		})
 	}
 	if err != nil {
 		s.log.DebugContext(ctx, "a password's hash was not renewed", "user", u.ID, "error", err)

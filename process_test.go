@@ -62,6 +62,8 @@ func runJob(encoded string) error {
 		err = addOnDemand(ctx, s)
 	case "exchange codes":
 		err = exchangeOnDemand(ctx, s)
+	case "accept invitations":
+		err = acceptOnDemand(ctx, s)
 	case "store a file without end":
 		err = storeWithoutEnd(ctx, s)
 	case "upkeep without end":

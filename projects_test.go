@@ -1,9 +1,11 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,8 +19,9 @@ import (
 func openPeople(t *testing.T, names map[string]string) *Store {
 	t.Helper()
 	s := openWords(t, filepath.Join(t.TempDir(), "people.db"), Options{})
-	for user, name := range names {
-		addAccount(t, s, user, name)
+	// Those without an account come first: afterwards their ids could be other people's names.
+	for _, user := range slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Compare(names[a]+"\x00"+a, names[b]+"\x00"+b) }) {
+		addAccount(t, s, user, names[user])
 	}
 	return s
 }

@@ -14,14 +14,17 @@ type PurgeOptions struct {
 
 // Purged tells what [Store.Purge] has deleted.
 type Purged struct {
-	Revisions int `json:"revisions"` // former states of memories
-	Files     int `json:"files"`     // of which only a part had arrived, or that were deleted in part
-	Tokens    int `json:"tokens"`    // revoked or expired long ago
-	OAuth     int `json:"oauth"`     // rows of expired codes, tokens, grants, clients and keys
+	Revisions   int `json:"revisions"`   // former states of memories
+	Files       int `json:"files"`       // of which only a part had arrived, or that were deleted in part
+	Tokens      int `json:"tokens"`      // revoked or expired long ago
+	Sessions    int `json:"sessions"`    // expired
+	Invitations int `json:"invitations"` // used or expired long ago
+	Activity    int `json:"activity"`    // recorded calls, too old or too many
+	OAuth       int `json:"oauth"`       // rows of expired codes, tokens, grants, clients and keys
 }
 
-// Purge deletes what is of no more use: uploads of which nothing has come for 24 hours, and tokens and OAuth state long expired; and, if
-// asked to, old revisions. It works in short transactions between those of others. Free space stays in the file, for new
+// Purge deletes what is of no more use: uploads of which nothing has come for 24 hours, sessions that have expired, recorded calls that are
+// too old or too many, and invitations, tokens and OAuth state long used or expired; and, if asked to, old revisions. It works in short transactions between those of others. Free space stays in the file, for new
 // content, until [Store.Compact].
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
@@ -52,12 +55,23 @@ func (s *Store) purgeExpired(ctx context.Context, p *Purged) error {
 	if p.Files, err = s.purgeFiles(ctx, s.clock()); err != nil {
 		return err
 	}
+	if p.Activity, err = s.activity.purge(ctx); err != nil {
+		return err
+	}
 	return s.db.Write(ctx, func(tx *sqlite.Tx) error {
 		tokens, err := s.purgeTokens(tx, s.now())
 		if err != nil {
 			return err
 		}
-		p.Tokens = int(tokens)
+		sessions, err := purgeSessions(tx, s.now())
+		if err != nil {
+			return err
+		}
+		invitations, err := purgeInvitations(tx, s.now())
+		if err != nil {
+			return err
+		}
+		p.Tokens, p.Sessions, p.Invitations = int(tokens), int(sessions), int(invitations)
 		before, err := changes(tx)
 		if err != nil {
 			return err

@@ -17,8 +17,9 @@ var loopbackHosts = []string{"127.0.0.1", "[::1]", "localhost"}
 
 // forbiddenSchemes run code, read files or lead nowhere.
 var forbiddenSchemes = []string{
-	"about", "blob", "chrome", "data", "file", "filesystem", "ftp", "ftps", "intent", "jar", "javascript", "livescript",
-	"mailto", "mhtml", "ms-its", "resource", "sms", "tel", "urn", "vbscript", "view-source", "ws", "wss",
+	"about", "blob", "chrome", "content", "data", "facetime", "file", "filesystem", "ftp", "ftps", "intent", "jar", "javascript",
+	"ldap", "livescript", "mailto", "mhtml", "ms-appinstaller", "ms-its", "ms-msdt", "ms-officecmd", "resource", "search",
+	"search-ms", "shell", "sms", "smb", "ssh", "tel", "telnet", "urn", "vbscript", "view-source", "ws", "wss",
 }
 
 // MatchRedirectURI reports whether a redirect URI that a client names is one that it has registered: the same string, byte

@@ -49,6 +49,7 @@ func evilURIs() []string {
 	return []string{
 		"javascript:alert(1)", "JavaScript:alert(1)", "javascript://app.example/%0aalert(1)", "java\tscript:alert(1)", " javascript:alert(1)", "data:text/html,x", "data://x/y", "vbscript:x",
 		"file:///etc/passwd", "blob:https://app.example/1", "about:blank", "filesystem:https://app.example/x", "view-source:https://app.example/", "mailto:a@b.example", "ws://app.example/", "wss://app.example/", "ftp://app.example/",
+		"ms-msdt:/id", "search-ms:/query", "ms-appinstaller://x", "smb://evil.example/share", "ldap://evil.example/", "shell:/x", "content://x", "ssh://evil.example/",
 		"https://app.example@evil.example/cb", "https://app.example:443@evil.example/cb", "https://@evil.example/", "https://evil.example/#@app.example/cb", "https://app.example/cb#", "https://app.example/cb#x",
 		"https://app.example\\@evil.example/", "https://app.example/\\..", "https:\\\\app.example/", "https://evil.example\x00.app.example/", "https://app.example/\r\nX: y", "https://app.example/%0d%0aX:%20y", "https://app.example/%00", "https://app.example/%", "https://app.example/%zz", "https://app.example/%4",
 		"https://app%2eexample/", "https://*.example/", "https://bücher.example/", "https://app.example/ü", "https://app.example\u3002evil.example/", "https://аpp.example/", "https://app.example/\u202e", "https://app.example /", "https://app.example/`", "https://app.example/{x}", "https://evil.example\t/",

@@ -32,13 +32,17 @@ func (st settled) refusals() map[string]refusal {
 	exchange.Code, refresh.RefreshToken = "wrong", "wrong"
 	guest := RoleUser
 	return map[string]refusal{
+		"AcceptInvitation":       {[]any{AcceptInvitation{Value: st.invitation.Value, Name: "owner", Password: "long and unusual"}}, ErrConflict, "name"},
+		"Activities":             {[]any{ActivityQuery{Before: "nowhere"}}, ErrNotFound, "before"},
 		"AddClient":              {[]any{NewClient{RedirectURIs: []string{"javascript:alert(1)"}}}, ErrInvalid, "redirect_uris"},
 		"AddCollection":          {[]any{NewCollection{}}, ErrInvalid, "collection_name"},
 		"AddFile":                {[]any{NewFile{MemoryID: "nowhere"}, io.Reader(strings.NewReader("x"))}, ErrNotFound, "memory_id"},
+		"AddInvitation":          {[]any{NewInvitation{Purpose: InvitationSetup}}, ErrConflict, "purpose"},
 		"AddMember":              {[]any{NewMember{Project: p, User: "guest", Role: "king"}}, ErrInvalid, "role"},
 		"AddMemories":            {[]any{[]NewMemory{{Content: "x"}, {}}}, ErrInvalid, "content"},
 		"AddMemory":              {[]any{NewMemory{}}, ErrInvalid, "content"},
 		"AddProject":             {[]any{NewProject{ID: "a/b"}}, ErrInvalid, "project_id"},
+		"AddSession":             {[]any{NewSession{User: "nobody"}}, ErrNotFound, "user"},
 		"AddToken":               {[]any{NewToken{Name: "x", Scopes: []Scope{"everything"}}}, ErrInvalid, "scopes"},
 		"AddUser":                {[]any{NewUser{Name: "owner"}}, ErrConflict, "name"},
 		"Authorize":              {[]any{authorization}, ErrInvalid, "redirect_uri"},
@@ -48,20 +52,26 @@ func (st settled) refusals() map[string]refusal {
 		"CheckAccessToken":       {[]any{checkOf("x.y.z")}, ErrUnauthenticated, "token"},
 		"CheckAuthorization":     {[]any{authorization}, ErrInvalid, "redirect_uri"},
 		"CheckClient":            {[]any{wrong}, ErrUnauthenticated, "client_id"},
+		"CheckInvitation":        {[]any{"inv_wrong"}, ErrNotFound, "invitation"},
 		"CheckPassword":          {[]any{Credentials{Name: "owner", Password: "wrong password"}}, ErrUnauthenticated, ""},
+		"CheckSession":           {[]any{"ses_wrong"}, ErrUnauthenticated, ""},
 		"CheckToken":             {[]any{"mcp_wrong"}, ErrUnauthenticated, ""},
 		"CompleteTask":           {[]any{CompleteTask{ProjectID: "p", TaskID: "T2"}}, ErrNotFound, "task_id"},
 		"DeactivateClient":       {[]any{"nobody"}, ErrNotFound, "client_id"},
 		"DeleteCollection":       {[]any{DeleteCollection{Name: "nowhere"}}, ErrNotFound, "collection_name"},
 		"DeleteFile":             {[]any{"nowhere"}, ErrNotFound, "file_id"},
+		"DeleteInvitation":       {[]any{"nowhere"}, ErrNotFound, "id"},
 		"DeleteMember":           {[]any{DeleteMember{Project: p, User: "nobody"}}, ErrNotFound, "user"},
 		"DeleteMemory":           {[]any{"nowhere"}, ErrNotFound, "id"},
 		"DeleteProject":          {[]any{DeleteProject{Project: p}}, ErrConflict, "project_id"},
 		"DeleteRule":             {[]any{p, RuleType("maybe")}, ErrInvalid, "rule_type"},
+		"DeleteSession":          {[]any{"nowhere"}, ErrNotFound, "id"},
 		"DeleteToken":            {[]any{"nowhere"}, ErrNotFound, "id"},
 		"DeleteUser":             {[]any{DeleteUser{User: "nobody"}}, ErrNotFound, "user"},
+		"EndAccess":              {[]any{EndAccess{}}, ErrInvalid, "kinds"},
 		"ExchangeCode":           {[]any{exchange}, ErrInvalid, "code"},
 		"Files":                  {[]any{FileList{Sort: "newest"}}, ErrInvalid, "sort_order"},
+		"FilePage":               {[]any{FileQuery{Offset: -1}}, ErrInvalid, "offset"},
 		"Export":                 {[]any{io.Writer(brokenWriter{})}, ErrInternal, ""},
 		"GetClient":              {[]any{"nobody"}, ErrNotFound, "client_id"},
 		"GetCollection":          {[]any{"nowhere"}, ErrNotFound, "collection_name"},
@@ -72,15 +82,19 @@ func (st settled) refusals() map[string]refusal {
 		"GetRule":                {[]any{p, RuleDont}, ErrNotFound, "project_id"},
 		"GetTodo":                {[]any{nowhere}, ErrNotFound, "project_id"},
 		"GetUser":                {[]any{"nobody"}, ErrNotFound, "user"},
+		"Graph":                  {[]any{GraphQuery{Similar: 2}}, ErrInvalid, "similar"},
 		"Identities":             {[]any{"nobody"}, ErrNotFound, "user"},
 		"Import":                 {[]any{io.Reader(strings.NewReader("a,b\n"))}, ErrForeign, ""},
 		"LinkIdentity":           {[]any{NewIdentity{Issuer: testIssuer}}, ErrInvalid, "subject"},
 		"MainMemory":             {[]any{nowhere}, ErrNotFound, "project_id"},
+		"Map":                    {[]any{MapQuery{Limit: -1}}, ErrInvalid, "limit"},
 		"Members":                {[]any{nowhere}, ErrNotFound, "project_id"},
 		"Memories":               {[]any{List{Sort: "newest"}}, ErrInvalid, "sort_order"},
 		"ModuleState":            {[]any{ModuleQuery{}}, ErrInvalid, "module_name"},
 		"OpenFile":               {[]any{"nowhere"}, ErrNotFound, "file_id"},
+		"Overview":               {[]any{OverviewQuery{Days: -1}}, ErrInvalid, "days"},
 		"Purge":                  {[]any{&PurgeOptions{KeepRevisions: -1}}, ErrInvalid, "KeepRevisions"},
+		"RecordActivity":         {[]any{NewActivity{}}, ErrInvalid, "tool"},
 		"RefreshTokens":          {[]any{refresh}, ErrInvalid, "refresh_token"},
 		"RegenerateClientSecret": {[]any{"nobody"}, ErrNotFound, "client_id"},
 		"RegisterClient":         {[]any{ClientRegistration{}}, ErrInvalid, "redirect_uris"},
@@ -111,7 +125,7 @@ func (st settled) refusals() map[string]refusal {
 }
 
 // cannotBeWrong are the methods whose arguments say nothing that could be wrong, and the three that take no context.
-var cannotBeWrong = map[string]bool{"Check": true, "Reindex": true, "Access": true, "As": true, "Close": true}
+var cannotBeWrong = map[string]bool{"Check": true, "DeleteSessions": true, "LoadIndex": true, "Reindex": true, "Access": true, "As": true, "Close": true}
 
 func TestEveryMethodThatCanBeCalledWronglySaysWhatIsWrong(t *testing.T) {
 	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{Now: func() time.Time { return time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC) }}))

@@ -3,6 +3,7 @@ package souvenir
 import (
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -104,20 +105,15 @@ func (s *Store) ranking(tx *sqlite.Tx, w want, sel selection, results *Results) 
 	if err != nil {
 		return nil, err
 	}
-	compare := map[int64]bool{}
-	var sizes []int
-	for _, p := range sel.partitions {
-		size, ours := p.ownSize, p.ownSize == 0
-		if ours {
-			size = s.embedder.Dimensions()
-		}
-		r.Partitions, sizes = append(r.Partitions, p.id), append(sizes, size)
-		if len(w.vector) == size && (ours && ready || !ours && w.own) {
-			compare[p.id], r.Vector = true, w.vector
-		}
-	}
+	compare, sizes := s.comparable(w, sel, ready)
 	if w.own && len(sizes) > 0 && !slices.Contains(sizes, len(w.vector)) {
 		return nil, invalid("query_embedding", "query_embedding has %d dimensions, but the vectors of what is searched have %d", len(w.vector), sizes[0])
+	}
+	if len(compare) > 0 {
+		r.Vector = w.vector
+	}
+	for _, p := range sel.partitions {
+		r.Partitions = append(r.Partitions, p.id)
 	}
 	r.Compare = func(partition int64) bool { return compare[partition] }
 	if err := s.warnOfMissingVectors(tx, ready, w, sel, results); err != nil {
@@ -141,6 +137,23 @@ func (s *Store) ranking(tx *sqlite.Tx, w want, sel selection, results *Results) 
 		return fused(stats)
 	}
 	return r, nil
+}
+
+// comparable returns in which partitions the vector can be compared, and the sizes of the vectors in all of them. Ready says
+// whether all vectors that the store makes are of the same model by now.
+func (s *Store) comparable(w want, sel selection, ready bool) (compare map[int64]bool, sizes []int) {
+	compare = map[int64]bool{}
+	for _, p := range sel.partitions {
+		size, ours := p.ownSize, p.ownSize == 0
+		if ours {
+			size = s.embedder.Dimensions()
+		}
+		sizes = append(sizes, size)
+		if len(w.vector) == size && (ours && ready || !ours && w.own) {
+			compare[p.id] = true
+		}
+	}
+	return compare, sizes
 }
 
 func (s *Store) warnOfMissingVectors(tx *sqlite.Tx, ready bool, w want, sel selection, results *Results) error {
@@ -173,6 +186,7 @@ func (s *Store) rank(tx *sqlite.Tx, r *ranking) ([]index.Hit, int, error) {
 		return nil, 0, err
 	}
 	if ix == nil {
+		defer s.index.loadIfDue(s.shared)
 		return rankOnDisk(tx, s.profile, r.Query)
 	}
 	return ix.Search(tx.Context(), r.Query)
@@ -199,23 +213,11 @@ func orderByTime(tx *sqlite.Tx, hits []index.Hit, q Query) (page []index.Hit, to
 
 // showHits reads the memories of a page.
 func (s *Store) showHits(tx *sqlite.Tx, sc scope, hits []index.Hit, ideal float32, results *Results) error {
-	rows, passages := make([]int64, len(hits)), make([]int64, len(hits))
-	byRow := make(map[int64]index.Hit, len(hits))
-	for i, h := range hits {
-		rows[i], passages[i] = h.Row, h.Passage
-		byRow[h.Row] = h
-	}
-	type span struct{ start, length int }
-	spans := map[int64]span{}
-	err := tx.Each(func(row *sqlite.Rows) error {
-		var id int64
-		var sp span
-		err := row.Scan(&id, &sp.start, &sp.length)
-		spans[id] = sp
-		return err
-	}, `SELECT id, start, length FROM passage WHERE id IN (SELECT value FROM json_each(?))`, jsonList(passages))
-	if err != nil {
-		return err
+	rows := make([]int64, len(hits))
+	byRow := make(map[int64]*index.Hit, len(hits))
+	for i := range hits {
+		rows[i] = hits[i].Row
+		byRow[hits[i].Row] = &hits[i]
 	}
 	found, err := s.loadRows(tx, sc, rows)
 	for _, m := range found {
@@ -224,9 +226,18 @@ func (s *Store) showHits(tx *sqlite.Tx, sc scope, hits []index.Hit, ideal float3
 		if ideal > 0 {
 			hit.Parts.Text = float64(h.BM25 / ideal)
 		}
-		sp := spans[h.Passage]
-		hit.Start, hit.End = sp.start, sp.start+sp.length
+		hit.Start, hit.End = passageOf(m.Content, h.Span)
 		results.Hits = append(results.Hits, hit)
 	}
 	return err
+}
+
+// passageOf returns where a passage lies in a content: all of it where the passage does not fit. The index may know of a
+// change that this snapshot does not, and then the passage is one of another content.
+func passageOf(content string, span index.Span) (start, end int) {
+	start, end = int(span.Start), int(span.End)
+	if start > end || end > len(content) || !utf8.ValidString(content[start:end]) {
+		return 0, len(content)
+	}
+	return start, end
 }

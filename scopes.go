@@ -19,18 +19,20 @@ func Scopes() []Scope {
 	return []Scope{ScopeMemoryRead, ScopeMemoryWrite, ScopeFilesRead, ScopeFilesWrite, ScopeAdmin}
 }
 
-// Principal is who a credential speaks for, and how far: what [Store.CheckToken] and [Store.CheckAccessToken] find out.
+// Principal is who a credential speaks for, and how far: what [Store.CheckToken], [Store.CheckAccessToken] and [Store.CheckSession]
+// find out.
 //
 // Access makes the view of the store that the credential reaches: the user, the credential's projects, and read-only for a
 // credential that carries neither memory:write nor files:write. A view knows no scopes: which of memories and files a
 // credential may read and write, and whether it may manage anything, is asked of Allows before each call.
 type Principal struct {
-	User     User
-	Scopes   []Scope
-	Access   Access // for As: see there
-	TokenID  string // of an MCP token; empty for OAuth
-	ClientID string // of an OAuth client; empty for an MCP token
-	GrantID  string // of an OAuth grant; empty for an MCP token
+	User      User
+	Scopes    []Scope
+	Access    Access // for As: see there
+	TokenID   string // of an MCP token; empty for anything else
+	ClientID  string // of an OAuth client; empty for anything else
+	GrantID   string // of an OAuth grant, also of one through which an MCP token was made; empty for anything else
+	SessionID string // of a person's session in a browser; empty for anything else
 }
 
 // accessOf is what the view of a credential is made with.

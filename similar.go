@@ -2,8 +2,10 @@ package souvenir
 
 import (
 	"context"
-	"errors"
+	"maps"
+	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -41,26 +43,15 @@ func (s *Store) similar(tx *sqlite.Tx, sc scope, d *draft) ([]Similar, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ignored Results
-	r, err := s.ranking(tx, w, sel, &ignored)
-	if d.vector != nil && errors.Is(err, ErrInvalid) {
-		return nil, nil // the vector does not fit the collection, which storing it says in its own words
-	}
-	if err != nil || r.Vector == nil {
-		return nil, err
-	}
-	r.Limit = d.similar
-	hits, _, err := s.rank(tx, r)
+	hits, err := s.near(tx, w, sel, d.similar)
 	if err != nil {
 		return nil, err
 	}
 	var rows []int64
 	scores := map[int64]float64{}
 	for _, h := range hits {
-		if h.Score >= nearDuplicate {
-			rows = append(rows, h.Row)
-			scores[h.Row] = min(1, float64(h.Score))
-		}
+		rows = append(rows, h.Row)
+		scores[h.Row] = min(1, float64(h.Score))
 	}
 	found, err := s.loadRows(tx, sc, rows)
 	var similar []Similar
@@ -68,4 +59,30 @@ func (s *Store) similar(tx *sqlite.Tx, sc scope, d *draft) ([]Similar, error) {
 		similar = append(similar, Similar{ID: m.ID, Score: scores[m.row], Content: m.Content, Collection: m.Collection})
 	}
 	return similar, err
+}
+
+// near finds the memories of a selection without filters that say nearly the same as a vector: none where there is nothing
+// to compare it with.
+func (s *Store) near(tx *sqlite.Tx, w want, sel selection, limit int) ([]index.Hit, error) {
+	ready, err := s.embeddingReady(tx)
+	if err != nil {
+		return nil, err
+	}
+	compare, _ := s.comparable(w, sel, ready)
+	if len(compare) == 0 {
+		return nil, nil
+	}
+	partitions := slices.Collect(maps.Keys(compare))
+	ix, err := s.index.current(tx, s.shared)
+	if err != nil {
+		return nil, err
+	}
+	if ix != nil {
+		return ix.Near(tx.Context(), index.Near{Vector: w.vector, Partitions: partitions, Least: nearDuplicate, Limit: limit})
+	}
+	defer s.index.loadIfDue(s.shared)
+	hits, _, err := rankOnDisk(tx, s.profile, index.Query{
+		Vector: w.vector, Partitions: partitions, Compare: func(int64) bool { return true }, Fuse: fuse(false, true), Limit: limit,
+	})
+	return slices.DeleteFunc(hits, func(h index.Hit) bool { return h.Score < nearDuplicate }), err
 }

@@ -8,7 +8,7 @@ import (
 
 // Stats are numbers about a whole store.
 type Stats struct {
-	Users       int `json:"users"` // including those without an account, who only have memories
+	Users       int `json:"users"` // as many as [Store.Users] returns: those who have an account or anything in the store
 	Collections int `json:"collections"`
 	Projects    int `json:"projects"`
 	Memories    int `json:"memories"`
@@ -21,6 +21,8 @@ type Stats struct {
 	FreeBytes     int64 `json:"free_bytes"`     // of these, free for new content; Compact gives them back to the system
 	WALBytes      int64 `json:"wal_bytes"`      // the write-ahead log beside the file
 
+	LostActivity int `json:"lost_activity"` // calls that this handle could not record; see RecordActivity
+
 	// Embedding is the state of the vectors of all users.
 	Embedding EmbeddingStatus `json:"embedding"`
 }
@@ -31,11 +33,11 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	st := Stats{
-		WALBytes:  s.db.LogSize(),
+		WALBytes: s.db.LogSize(), LostActivity: s.activity.lost(),
 		Embedding: EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(), LastError: s.worker.lastError()},
 	}
 	err := s.read(ctx, func(tx *sqlite.Tx, _ scope) error {
-		err := tx.QueryRow(`SELECT (SELECT count(*) FROM user), (SELECT count(*) FROM collection), (SELECT count(*) FROM project),
+		err := tx.QueryRow(`SELECT (SELECT count(*) FROM user u WHERE `+listed+`), (SELECT count(*) FROM collection), (SELECT count(*) FROM project),
 				(SELECT ifnull(sum(memories), 0) FROM partition), (SELECT ifnull(sum(passages), 0) FROM partition),
 				(SELECT count(*) FROM memory_revision), count(*), ifnull(sum(size), 0) FROM file WHERE state = 'stored'`).
 			Scan(&st.Users, &st.Collections, &st.Projects, &st.Memories, &st.Passages, &st.Revisions, &st.Files, &st.FileBytes)

@@ -33,8 +33,9 @@ type shared struct {
 	profile  int64 // row of the embedder's profile; 0 when a read-only file does not know it
 	index    *liveIndex
 	worker   *worker
+	activity *activityLog
 	users    sync.Map      // user id -> row; a deleted user's row stays
-	uses     sync.Map      // row of an MCP token -> when this handle last noted its use
+	uses     sync.Map      // id of an MCP token or a session -> when this handle last noted its use
 	hashing  chan struct{} // passwords being hashed
 	oauth    oauthState
 	log      *slog.Logger
@@ -87,10 +88,12 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 		},
 		access: Access{User: LocalUser}, operator: true,
 	}
+	s.activity = newActivityLog(s.shared, o.KeepActivity, o.MaxActivity)
 	if err := s.startEmbedding(ctx); err != nil {
 		_ = db.Close() // what went wrong first is what counts
 		return nil, wrap(err)
 	}
+	s.activity.start()
 	return s, nil
 }
 
@@ -121,6 +124,7 @@ func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.worker.stop()
 		s.index.stop()
+		s.activity.stop()
 		s.closed = wrap(s.db.Close())
 	})
 	return s.closed

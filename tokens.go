@@ -3,7 +3,6 @@ package souvenir
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"math/big"
@@ -23,6 +22,11 @@ type Token struct {
 	CreatedAt  time.Time `json:"created_at"`
 	LastUsedAt time.Time `json:"last_used_at,omitzero"` // to the minute; zero: never
 	ExpiresAt  time.Time `json:"expires_at,omitzero"`   // zero: never
+
+	// GrantID is the OAuth grant with which the token ends, because an application made it, and ClientName what that is called. Both
+	// are empty for a token that ends with none.
+	GrantID    string `json:"grant_id,omitempty"`
+	ClientName string `json:"client_name,omitempty"`
 }
 
 // NewToken describes an MCP token to add.
@@ -35,6 +39,10 @@ type NewToken struct {
 	// ExpiresAt or ExpiresIn ends the token; both zero means never.
 	ExpiresAt time.Time
 	ExpiresIn time.Duration
+
+	// GrantID is the id of an OAuth grant of the same user with which the token ends, too: whoever lets an application make tokens
+	// gives the GrantID of its [Principal]. It takes nothing but time from the token, so that any view may give one. Empty: none.
+	GrantID string
 }
 
 // AddedToken is a new token with its value, which can never be seen again.
@@ -45,17 +53,18 @@ type AddedToken struct {
 
 const (
 	tokenStart       = "mcp_"
-	tokenDigits      = 43 // 62^43 > 2^256
+	valueDigits      = 43 // 62^43 > 2^256
 	maxTokens        = 1000
 	maxTokenProjects = 100
 	keepDeadTokens   = 30 * 24 * time.Hour
 )
 
 // AddToken adds an MCP token: a credential for programs that act for the user. Its value is in the answer and nowhere
-// else; the store keeps a hash. At most 1,000 tokens of a user may be valid at once. A view that is limited to projects may not.
+// else; the store keeps a hash. At most 1,000 tokens of a user may be valid at once. A grant that is not the user's, or has ended, is
+// ErrNotFound. A view that is limited to projects may not.
 //
-// The view does not know with which scopes its caller has come: who lets one credential make another sees to it that
-// the new one has no more.
+// The view does not know with which credential its caller has come: who lets one credential make another sees to it that
+// the new one has no more scopes, lives no longer, and ends with the same grant.
 func (s *Store) AddToken(ctx context.Context, n NewToken) (AddedToken, error) {
 	if err := s.checkAccount("AddToken"); err != nil {
 		return AddedToken{}, err
@@ -82,7 +91,7 @@ func (s *Store) AddToken(ctx context.Context, n NewToken) (AddedToken, error) {
 	if n.ExpiresAt, err = s.expiry(n); err != nil {
 		return AddedToken{}, err
 	}
-	value := newTokenValue()
+	value := newValue(tokenStart)
 	var added AddedToken
 	err = s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
 		u, err := s.account(tx, sc, n.User)
@@ -119,13 +128,18 @@ func (s *Store) expiry(n NewToken) (time.Time, error) {
 	return n.ExpiresAt.UTC().Truncate(time.Microsecond), nil
 }
 
-// newTokenValue makes a token of 256 random bits, spelt in letters and digits: no program that handles it, shell, URL
-// or form, has to quote anything, and a double click marks all of it.
-func newTokenValue() string {
+// newValue makes a secret of 256 random bits behind a start that says what it is for, spelt in letters and digits: no program that
+// handles it, shell, URL or form, has to quote anything, and a double click marks all of it.
+func newValue(start string) string {
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails
 	digits := new(big.Int).SetBytes(secret).Text(62)
-	return tokenStart + strings.Repeat("0", tokenDigits-len(digits)) + digits
+	return start + strings.Repeat("0", valueDigits-len(digits)) + digits
+}
+
+// isValue reports whether a text looks like what newValue makes: anything else need not be looked up.
+func isValue(start, value string) bool {
+	return strings.HasPrefix(value, start) && len(value) == len(start)+valueDigits
 }
 
 func (s *Store) addToken(tx *sqlite.Tx, u storedUser, n NewToken, value string) (Token, error) {
@@ -138,7 +152,7 @@ func (s *Store) addToken(tx *sqlite.Tx, u storedUser, n NewToken, value string) 
 			return Token{}, newError(KindForbidden, "scopes", "scopes has %s, which only a token of an admin may carry", show(string(scope)))
 		}
 	}
-	live, err := sqlite.Column[int](tx, `SELECT count(*) FROM token WHERE user_id = ? AND revoked_at IS NULL AND ifnull(expires_at, ?) >= ?`, u.row, now+1, now+1)
+	live, err := sqlite.Column[int](tx, `SELECT count(*) `+fromToken+` WHERE t.user_id = ? AND NOT `+tokenEnded+` AND ifnull(t.expires_at, ?) >= ?`, u.row, now+1, now+1)
 	if err != nil {
 		return Token{}, err
 	}
@@ -146,6 +160,10 @@ func (s *Store) addToken(tx *sqlite.Tx, u storedUser, n NewToken, value string) 
 		return Token{}, newError(KindTooLarge, "", "this user has %d tokens, and at most %d are allowed; delete some", live[0], maxTokens)
 	}
 	added := Token{ID: s.newID(), Name: n.Name, Prefix: value[:8], Scopes: n.Scopes, CreatedAt: toTime(now), ExpiresAt: n.ExpiresAt}
+	grant, err := added.bind(tx, u, n.GrantID)
+	if err != nil {
+		return Token{}, err
+	}
 	if added.Projects, err = canonicalProjects(tx, scope{user: u.row}, "projects", n.Projects); err != nil {
 		return Token{}, err
 	}
@@ -164,10 +182,25 @@ func (s *Store) addToken(tx *sqlite.Tx, u storedUser, n NewToken, value string) 
 	if !n.ExpiresAt.IsZero() {
 		expires = n.ExpiresAt.UnixMicro()
 	}
-	hash := sha256.Sum256([]byte(value))
-	_, err = tx.Exec(`INSERT INTO token (uid, user_id, name, hash, prefix, scopes, projects, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		added.ID, u.row, added.Name, hash[:], added.Prefix, string(scopes), projects, now, expires)
+	_, err = tx.Exec(`INSERT INTO token (uid, user_id, grant_id, name, hash, prefix, scopes, projects, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		added.ID, u.row, grant, added.Name, digest(value), added.Prefix, string(scopes), projects, now, expires)
 	return added, err
+}
+
+// bind notes the grant with which a new token ends, and returns its row: nil for none.
+func (t *Token) bind(tx *sqlite.Tx, u storedUser, grant string) (row any, err error) {
+	if grant == "" {
+		return nil, nil
+	}
+	found, err := loadGrants(tx, `g.uid = ? AND g.user_id = ? AND g.revoked_at IS NULL AND c.disabled_at IS NULL`, grant, u.row)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, newError(KindNotFound, "grant_id", "grant_id %s is no OAuth grant of this user, or has ended", show(grant))
+	}
+	t.GrantID, t.ClientName = found[0].ID, found[0].ClientName
+	return found[0].row, nil
 }
 
 // storedToken is a token with what stays inside the store.
@@ -178,6 +211,13 @@ type storedToken struct {
 	expired, wasRevoked bool
 }
 
+// fromToken joins a token t with the grant g that it ends with, if any, and the client c of that; tokenEnded is the condition for its
+// having been ended, by itself or with these.
+const (
+	fromToken  = `FROM token t LEFT JOIN oauth_grant g ON g.id = t.grant_id LEFT JOIN oauth_client c ON c.id = g.client_id`
+	tokenEnded = `(t.revoked_at IS NOT NULL OR g.revoked_at IS NOT NULL OR c.disabled_at IS NOT NULL)`
+)
+
 // loadTokens reads the tokens for which a condition on t holds, as they are at a time.
 func loadTokens(tx *sqlite.Tx, now int64, condition string, args ...any) ([]storedToken, error) {
 	var found []storedToken
@@ -187,7 +227,7 @@ func loadTokens(tx *sqlite.Tx, now int64, condition string, args ...any) ([]stor
 		var projects *string
 		var created int64
 		var expires *int64
-		if err := row.Scan(&t.row, &t.user, &t.ID, &t.Name, &t.Prefix, &scopes, &projects, &created, &t.used, &expires, &t.wasRevoked); err != nil {
+		if err := row.Scan(&t.row, &t.user, &t.ID, &t.Name, &t.Prefix, &scopes, &projects, &created, &t.used, &expires, &t.wasRevoked, &t.GrantID, &t.ClientName); err != nil {
 			return err
 		}
 		t.CreatedAt = toTime(created)
@@ -210,20 +250,20 @@ func loadTokens(tx *sqlite.Tx, now int64, condition string, args ...any) ([]stor
 		}
 		found = append(found, t)
 		return nil
-	}, `SELECT t.id, t.user_id, t.uid, t.name, t.prefix, t.scopes, t.projects, t.created_at, t.last_used_at, t.expires_at, t.revoked_at IS NOT NULL
-		FROM token t WHERE `+condition, args...)
+	}, `SELECT t.id, t.user_id, t.uid, t.name, t.prefix, t.scopes, t.projects, t.created_at, t.last_used_at, t.expires_at, `+tokenEnded+`,
+			ifnull(g.uid, ''), ifnull(c.name, '') `+fromToken+` WHERE `+condition, args...)
 	return found, err
 }
 
 // Tokens returns the user's tokens, the newest first: those that have expired as well, but not those that have been
-// deleted. A view that is limited to projects may not ask.
+// deleted or have ended with their grant. A view that is limited to projects may not ask.
 func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 	if err := s.checkAccount("Tokens"); err != nil {
 		return nil, err
 	}
 	all := []Token{}
 	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
-		found, err := loadTokens(tx, s.now(), `t.user_id = ? AND t.revoked_at IS NULL ORDER BY t.created_at DESC, t.id DESC`, sc.user)
+		found, err := loadTokens(tx, s.now(), `t.user_id = ? AND NOT `+tokenEnded+` ORDER BY t.created_at DESC, t.id DESC`, sc.user)
 		for _, t := range found {
 			all = append(all, t.Token)
 		}
@@ -247,8 +287,8 @@ func (s *Store) DeleteToken(ctx context.Context, id string) error {
 	})
 }
 
-// CheckToken returns whom an MCP token speaks for and how far. One that is unknown, deleted or expired, or whose user is
-// disabled, is ErrUnauthenticated, in the same words. Only for the operator's store; it works read-only, too.
+// CheckToken returns whom an MCP token speaks for and how far. One that is unknown, deleted or expired, whose user is
+// disabled, or whose grant has ended or is one of a deactivated client, is ErrUnauthenticated, in the same words. Only for the operator's store; it works read-only, too.
 //
 // The token is looked up by its hash. How long that takes depends on how many bytes of the hash agree with those of a
 // stored one, and whoever sends tokens can neither choose these nor learn from them which token has such a hash: the
@@ -257,15 +297,14 @@ func (s *Store) CheckToken(ctx context.Context, value string) (Principal, error)
 	if err := s.checkOperator("CheckToken"); err != nil {
 		return Principal{}, err
 	}
-	if !strings.HasPrefix(value, tokenStart) || len(value) != len(tokenStart)+tokenDigits {
+	if !isValue(tokenStart, value) {
 		return Principal{}, badToken()
 	}
-	hash := sha256.Sum256([]byte(value))
 	now := s.now()
 	var t storedToken
 	var u storedUser
-	err := wrap(s.db.Read(ctx, func(tx *sqlite.Tx) error {
-		tokens, err := loadTokens(tx, now, `t.hash = ?`, hash[:])
+	err := s.inspect(ctx, func(tx *sqlite.Tx) error {
+		tokens, err := loadTokens(tx, now, `t.hash = ?`, digest(value))
 		if err != nil || len(tokens) == 0 {
 			return err
 		}
@@ -275,7 +314,7 @@ func (s *Store) CheckToken(ctx context.Context, value string) (Principal, error)
 		}
 		t, u = tokens[0], users[0]
 		return nil
-	}))
+	})
 	if err != nil {
 		return Principal{}, err
 	}
@@ -283,37 +322,44 @@ func (s *Store) CheckToken(ctx context.Context, value string) (Principal, error)
 		s.log.DebugContext(ctx, "a token was refused", "id", t.ID, "unknown", t.row == 0, "deleted", t.wasRevoked, "expired", t.expired, "user disabled", u.Disabled)
 		return Principal{}, badToken()
 	}
-	s.noteUse(ctx, t, now)
-	return Principal{User: u.User, Scopes: t.Scopes, Access: accessOf(u.ID, t.Scopes, t.Projects), TokenID: t.ID}, nil
+	s.noteUse(ctx, use{of: "token", id: t.ID, last: t.used, now: now}, func(tx *sqlite.Tx) error {
+		_, err := tx.Exec(`UPDATE token SET last_used_at = ? WHERE id = ?`, now, t.row)
+		return err
+	})
+	return Principal{User: u.User, Scopes: t.Scopes, Access: accessOf(u.ID, t.Scopes, t.Projects), TokenID: t.ID, GrantID: t.GrantID}, nil
 }
 
 func badToken() error {
 	return newError(KindUnauthenticated, "", "the token is not valid; it may have expired or been deleted")
 }
 
-// noteUse remembers that a token was used: once a minute, and never so that the caller has to wait for it much or fails
-// because of it.
-func (s *Store) noteUse(ctx context.Context, t storedToken, now int64) {
+// use is the use of a credential.
+type use struct {
+	of, id string
+	last   *int64 // when the file says it was used last; nil: never
+	now    int64
+}
+
+// noteUse has write remember that a credential was used: once a minute, and never so that the caller has to wait for it much or
+// fails because of it.
+func (s *Store) noteUse(ctx context.Context, u use, write func(*sqlite.Tx) error) {
 	const (
 		every    = int64(time.Minute / time.Microsecond)
 		patience = 250 * time.Millisecond
 	)
-	if t.used != nil && now-*t.used < every || s.db.ReadOnly() {
+	if u.last != nil && u.now-*u.last < every || s.db.ReadOnly() {
 		return
 	}
 	// One caller tries; while another process holds the file, not every call shall wait.
-	tried, again := s.uses.LoadOrStore(t.row, now)
-	if again && (now-tried.(int64) < every || !s.uses.CompareAndSwap(t.row, tried, now)) {
+	key := u.of + " " + u.id
+	tried, again := s.uses.LoadOrStore(key, u.now)
+	if again && (u.now-tried.(int64) < every || !s.uses.CompareAndSwap(key, tried, u.now)) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
-		_, err := tx.Exec(`UPDATE token SET last_used_at = ? WHERE id = ?`, now, t.row)
-		return err
-	})
-	if err != nil {
-		s.log.DebugContext(ctx, "the use of a token was not noted", "id", t.ID, "error", err)
+	if err := s.db.Write(ctx, write); err != nil {
+		s.log.DebugContext(ctx, "the use of a "+u.of+" was not noted", "id", u.id, "error", err)
 	}
 }
 

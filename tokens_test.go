@@ -60,6 +60,14 @@ func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
+	session := mustAddSession(t, s, NewSession{User: "ann"})
+	if _, err := s.CheckSession(t.Context(), session.Value); err != nil {
+		t.Fatal(err)
+	}
+	invitation := mustInvite(t, s, NewInvitation{})
+	if _, err := s.AcceptInvitation(t.Context(), AcceptInvitation{Value: invitation.Value, Name: "ben", Password: "highly confidential"}); err != nil {
+		t.Fatal(err)
+	}
 	all := map[string][]byte{"log": log.Bytes()}
 	for _, file := range files {
 		if all[file], err = os.ReadFile(file); err != nil {
@@ -67,7 +75,7 @@ func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
 		}
 	}
 	for name, data := range all {
-		for _, secret := range []string{added.Value, added.Value[8:], "highly confidential"} {
+		for _, secret := range []string{added.Value, added.Value[8:], session.Value[4:], invitation.Value[4:], "highly confidential"} {
 			if bytes.Contains(data, []byte(secret)) {
 				t.Errorf("%s contains %q", name, secret)
 			}
@@ -102,10 +110,14 @@ func TestDamagedTokensGiveErrorsAndNoAccess(t *testing.T) {
 	}
 }
 
-func TestCheckingATokenNeverWaitsForAnotherProcessesWrite(t *testing.T) {
+func TestCheckingATokenOrASessionNeverWaitsForAnotherProcessesWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
-	s, other := openWords(t, path, Options{}), openWords(t, path, Options{})
+	clock := newMovingClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
+	s, other := openWords(t, path, Options{Now: clock.Now}), openWords(t, path, Options{})
 	added := mustAddToken(t, s, NewToken{Name: "x"})
+	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann"})
+	session := mustAddSession(t, s, NewSession{User: "ann"})
+	clock.Pass(time.Hour)
 	holding, release, released := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		released <- other.db.Write(context.WithoutCancel(t.Context()), func(tx *sqlite.Tx) error {
@@ -124,12 +136,18 @@ func TestCheckingATokenNeverWaitsForAnotherProcessesWrite(t *testing.T) {
 		if _, err := s.CheckToken(ctx, added.Value); err != nil {
 			t.Fatalf("while another writes: %v", err)
 		}
+		if _, err := s.CheckSession(ctx, session.Value); err != nil {
+			t.Fatalf("while another writes: %v", err)
+		}
 	}
 	letGo()
 	if err := <-released; err != nil {
 		t.Fatal(err)
 	}
 	if all, err := s.Tokens(t.Context()); err != nil || !all[0].LastUsedAt.IsZero() {
+		t.Errorf("noted in spite of it: %+v, %v", all, err)
+	}
+	if all, err := s.As(Access{User: "ann"}).Sessions(t.Context()); err != nil || all[0] != session.Session {
 		t.Errorf("noted in spite of it: %+v, %v", all, err)
 	}
 }
@@ -181,7 +199,7 @@ func TestPurgeDeletesTokensThatEndedLongAgo(t *testing.T) {
 func TestTokenValuesAreSpreadOverAllDigits(t *testing.T) {
 	seen, digits := map[string]bool{}, map[rune]int{}
 	for range 2000 {
-		value := newTokenValue()
+		value := newValue(tokenStart)
 		if len(value) != 47 || seen[value] {
 			t.Fatalf("%q", value)
 		}

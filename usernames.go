@@ -58,6 +58,11 @@ func foldName(name string) string {
 	return strings.Join(strings.Fields(norm.NFKC.String(folded)), " ")
 }
 
+// UserNameKey brings what somebody gives as a user's name to the form in which two names are the same: without regard to case,
+// width, spaces, ways of writing one character, and characters that cannot be seen (Unicode's NFKC_Casefold). Whoever counts
+// tries of a name counts them under this key, whether there is such a user or not: otherwise the counts tell which names exist.
+func UserNameKey(name string) string { return foldName(name) }
+
 // unseen reports whether a character is normally not shown: joiners, directions, variation selectors, tags.
 func unseen(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)

@@ -43,6 +43,10 @@ type NewUser struct {
 	Email    string // for people; empty: none. At most 254 characters, and not checked to be the user's
 	Role     Role   // empty means RoleUser
 	Password string // see [ChangePassword].New; empty: none, the user signs in by an external identity
+
+	// Identity is who the user is at an identity provider, linked in the same commit as LinkIdentity would; its CreatedAt is not
+	// looked at. Zero: none.
+	Identity Identity
 }
 
 // UpdateUser describes a change of an account. Fields that are nil change nothing.
@@ -50,8 +54,8 @@ type UpdateUser struct {
 	Name     *string
 	Email    *string // "" removes it
 	Role     *Role
-	Disabled *bool   // true ends the user's MCP tokens and OAuth grants for good; false lets the user sign in again
-	Password *string // "" removes it: the user signs in by an external identity. Tokens and grants go on; Disabled ends them
+	Disabled *bool   // true ends the user's sessions, MCP tokens and OAuth grants for good; false lets the user sign in again
+	Password *string // "" removes it: the user signs in by an external identity. Sessions end; tokens and grants go on, Disabled ends them
 }
 
 // storedUser is a user with what stays inside the store.
@@ -129,54 +133,83 @@ func (u storedUser) checkHasAccount() error {
 	return newError(KindConflict, "user", "user %s has no account; add one with this id first", show(u.ID))
 }
 
-// AddUser adds an account. A name or an id that has one already is ErrConflict. Only for the operator's store.
+// AddUser adds an account. A name or an id that has one already, or an identity that is another user's, is ErrConflict.
+// Only for the operator's store.
 func (s *Store) AddUser(ctx context.Context, n NewUser) (User, error) {
 	if err := s.checkOperator("AddUser"); err != nil {
 		return User{}, err
 	}
+	n, hash, err := s.checkNewUser(ctx, n)
+	if err != nil {
+		return User{}, err
+	}
+	var added storedUser
+	err = s.write(ctx, func(tx *sqlite.Tx, _ scope) (err error) {
+		added, err = s.addAccount(tx, n, hash)
+		return err
+	})
+	return added.User, err
+}
+
+// checkNewUser checks a new account by itself, fills in what its zero values mean, and hashes the password.
+func (s *Store) checkNewUser(ctx context.Context, n NewUser) (NewUser, string, error) {
 	if n.ID != "" {
 		if err := checkName("id", n.ID); err != nil {
-			return User{}, err
+			return n, "", err
 		}
 	}
 	name, err := checkUserName(n.Name)
 	if err != nil {
-		return User{}, err
+		return n, "", err
 	}
 	n.Name, n.Role = name, cmp.Or(n.Role, RoleUser)
 	if err := checkUserDetails(n.Email, n.Role); err != nil {
-		return User{}, err
+		return n, "", err
 	}
-	var hash string
-	if n.Password != "" {
-		if hash, err = s.newPassword(ctx, "password", n.Password, n.Name); err != nil {
-			return User{}, err
+	if n.hasIdentity() {
+		if err := checkIdentity(n.Identity.Issuer, n.Identity.Subject); err != nil {
+			return n, "", err
+		}
+		if err := checkEmail(n.Identity.Email); err != nil {
+			return n, "", err
 		}
 	}
-	var added storedUser
-	err = s.write(ctx, func(tx *sqlite.Tx, _ scope) error {
-		id := cmp.Or(n.ID, s.newID())
-		if err := checkIDFree(tx, "id", id); err != nil {
-			return err
+	if n.Password == "" {
+		return n, "", nil
+	}
+	hash, err := s.newPassword(ctx, "password", n.Password, n.Name)
+	return n, hash, err
+}
+
+// hasIdentity reports whether the account begins with an identity.
+func (n NewUser) hasIdentity() bool { return n.Identity.Issuer != "" || n.Identity.Subject != "" }
+
+// addAccount writes a new account that has been checked; hash is that of its password.
+func (s *Store) addAccount(tx *sqlite.Tx, n NewUser, hash string) (storedUser, error) {
+	id := cmp.Or(n.ID, s.newID())
+	if err := checkIDFree(tx, "id", id); err != nil {
+		return storedUser{}, err
+	}
+	row, err := s.userRowOf(tx, id)
+	if err != nil {
+		return storedUser{}, err
+	}
+	if err := checkNameFree(tx, id, n.Name); err != nil {
+		return storedUser{}, err
+	}
+	account := storedUser{User: User{Name: n.Name, Email: n.Email, Role: n.Role}, row: row, password: hash}
+	if err := s.setAccount(tx, account); err != nil {
+		return storedUser{}, err
+	}
+	if err := disable(tx, row, false, s.now()); err != nil { // a deleted user was left disabled
+		return storedUser{}, err
+	}
+	if n.hasIdentity() {
+		if _, err := s.linkIdentity(tx, account, NewIdentity{Issuer: n.Identity.Issuer, Subject: n.Identity.Subject, Email: n.Identity.Email}); err != nil {
+			return storedUser{}, err
 		}
-		row, err := s.userRowOf(tx, id)
-		if err != nil {
-			return err
-		}
-		if err := checkNameFree(tx, id, n.Name); err != nil {
-			return err
-		}
-		account := storedUser{User: User{Name: n.Name, Email: n.Email, Role: n.Role}, row: row, password: hash}
-		if err := s.setAccount(tx, account); err != nil {
-			return err
-		}
-		if err := disable(tx, row, false, s.now()); err != nil { // a deleted user was left disabled
-			return err
-		}
-		added, err = findUser(tx, id)
-		return err
-	})
-	return added.User, err
+	}
+	return findUser(tx, id)
 }
 
 // userRowOf returns the row of a user who has no account yet, and makes it if there is none.
@@ -385,6 +418,11 @@ func (s *Store) updateUser(tx *sqlite.Tx, before storedUser, u UpdateUser, hash 
 	if err := s.setAccount(tx, after); err != nil {
 		return err
 	}
+	if u.Password != nil {
+		if err := endSessions(tx, before.row, ""); err != nil {
+			return err
+		}
+	}
 	if u.Disabled != nil && *u.Disabled != before.Disabled {
 		if err := disable(tx, before.row, *u.Disabled, s.now()); err != nil {
 			return err
@@ -409,11 +447,13 @@ func disable(tx *sqlite.Tx, row int64, disabled bool, now int64) error {
 	if _, err := tx.Exec(`UPDATE user SET disabled_at = ?1, updated_at = ?1 WHERE id = ?2`, now, row); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now, row); err != nil {
+	if err := endSessions(tx, row, ""); err != nil {
 		return err
 	}
-	_, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now, row)
-	return err
+	if err := endTokens(tx, row, now); err != nil {
+		return err
+	}
+	return endGrants(tx, row, now)
 }
 
 // checkAdminLeft refuses a change, which has been made in tx, that leaves no admin where there was one. before is the
@@ -438,7 +478,7 @@ type DeleteUser struct {
 	WithMemories bool
 }
 
-// DeleteUser deletes a user's account with its tokens, OAuth grants and clients, preferences and memberships. The last
+// DeleteUser deletes a user's account with its sessions, tokens, OAuth grants and clients, preferences and memberships. The last
 // admin who is not disabled is ErrConflict. The id stays known to the store: an account that is added with it later,
 // or a view made with it, begins with nothing. Memories go by the thousand, so that other writers get their turn; after
 // an error the user may be disabled and some memories gone, and a second call deletes the rest. Only for the operator's store.
@@ -449,6 +489,9 @@ func (s *Store) DeleteUser(ctx context.Context, d DeleteUser) error {
 	u, err := s.GetUser(ctx, d.User)
 	if err != nil {
 		return err
+	}
+	if err := s.activity.flush(ctx); err != nil { // else it would come after the rest is deleted
+		return wrap(err)
 	}
 	d.User = u.ID // a name may be somebody else's by the time that the last memories go
 	for done := false; !done; {
@@ -528,6 +571,9 @@ var emptyUser = []string{
 	`DELETE FROM project_member WHERE user_id = ?1`,
 	`DELETE FROM external_identity WHERE user_id = ?1`,
 	`DELETE FROM preference WHERE user_id = ?1`,
+	`DELETE FROM session WHERE user_id = ?1`,
+	`DELETE FROM activity WHERE user = (SELECT uid FROM user WHERE id = ?1)`,
+	`DELETE FROM invitation WHERE created_by = ?1 AND used_at IS NULL`,
 	`DELETE FROM token WHERE user_id = ?1`,
 	`DELETE FROM oauth_grant WHERE user_id = ?1`,
 	`DELETE FROM oauth_client WHERE owner_id = ?1`,

@@ -61,6 +61,27 @@ var fileVisits = map[string]func(v visit){
 			}
 		}
 	},
+	"FilePage": func(v visit) {
+		for _, m := range neighbours {
+			v.attach(m.name)
+		}
+		var names []string
+		for offset := 0; ; offset += 2 {
+			p, err := v.view.FilePage(v.Context(), FileQuery{Limit: 2, Offset: offset})
+			if v.check("FilePage", p, err); p.Total != len(v.sees) {
+				v.Errorf("FilePage says that there are %d files, not %d", p.Total, len(v.sees))
+			}
+			for _, f := range p.Files {
+				names = append(names, f.Filename)
+			}
+			if err != nil || !p.HasMore() {
+				break
+			}
+		}
+		if slices.Sort(names); !slices.Equal(names, v.sees) {
+			v.Errorf("the pages have %v, want %v", names, v.sees)
+		}
+	},
 	"AddFile": func(v visit) { v.addsFiles() },
 }
 

@@ -34,6 +34,9 @@ var maintainVisits = map[string]func(v visit){
 	"Reindex": func(v visit) {
 		v.refuses("Reindex", func(s *Store) error { return s.Reindex(v.Context(), nil) })
 	},
+	"LoadIndex": func(v visit) {
+		v.refuses("LoadIndex", func(s *Store) error { return s.LoadIndex(v.Context()) })
+	},
 	"Purge": func(v visit) {
 		v.refuses("Purge", func(s *Store) error {
 			_, err := s.Purge(v.Context(), &PurgeOptions{KeepRevisions: 1})

@@ -45,6 +45,84 @@ var userVisits = map[string]func(v visit){
 		added := v.give(v.access.User)
 		v.operators("CheckToken", func(s *Store, _ string) (any, error) { return s.CheckToken(v.Context(), added.Value) })
 	},
+	"AddSession": func(v visit) {
+		v.operators("AddSession", func(s *Store, user string) (any, error) { return s.AddSession(v.Context(), NewSession{User: user}) })
+	},
+	"CheckSession": func(v visit) {
+		v.haveAccounts()
+		value := v.signIn(v.access.User).Value
+		v.operators("CheckSession", func(s *Store, _ string) (any, error) { return s.CheckSession(v.Context(), value) })
+	},
+	"HasAccounts": func(v visit) {
+		v.operators("HasAccounts", func(s *Store, _ string) (any, error) { return s.HasAccounts(v.Context()) })
+	},
+	"AddInvitation": func(v visit) {
+		v.operators("AddInvitation", func(s *Store, user string) (any, error) {
+			return s.AddInvitation(v.Context(), NewInvitation{Note: user + "."})
+		})
+	},
+	"Invitations": func(v visit) {
+		v.operators("Invitations", func(s *Store, _ string) (any, error) { return s.Invitations(v.Context()) })
+	},
+	"DeleteInvitation": func(v visit) {
+		invited := mustInvite(v.T, v.n.Store, NewInvitation{})
+		v.operators("DeleteInvitation", func(s *Store, _ string) (any, error) { return nil, s.DeleteInvitation(v.Context(), invited.ID) })
+	},
+	"CheckInvitation": func(v visit) {
+		invited := mustInvite(v.T, v.n.Store, NewInvitation{})
+		v.operators("CheckInvitation", func(s *Store, _ string) (any, error) { return s.CheckInvitation(v.Context(), invited.Value) })
+	},
+	"AcceptInvitation": func(v visit) {
+		invited := mustInvite(v.T, v.n.Store, NewInvitation{})
+		v.operators("AcceptInvitation", func(s *Store, _ string) (any, error) {
+			return s.AcceptInvitation(v.Context(), AcceptInvitation{Value: invited.Value, Name: "newcomer", Password: "long and unusual"})
+		})
+	},
+	"Sessions": func(v visit) {
+		others, mine := v.signAllIn()
+		answer, err := v.self("Sessions", false, func(s *Store, _ string) (any, error) { return s.Sessions(v.Context()) })
+		if sessions, ok := answer.([]Session); ok && err == nil && v.access.User != "nobody" {
+			if len(sessions) != 1 || sessions[0].ID != mine.ID || len(others) < 4 {
+				v.Errorf("Sessions gives %+v, want that of %s alone", sessions, v.access.User)
+			}
+		}
+	},
+	"DeleteSession": func(v visit) {
+		others, mine := v.signAllIn()
+		for user, session := range others {
+			err := v.view.DeleteSession(v.Context(), session.ID)
+			v.check("DeleteSession", nil, err)
+			if !isAny(err, ErrNotFound, ErrForbidden, ErrReadOnly) {
+				v.Errorf("DeleteSession of %s's gives %v", user, err)
+			}
+			if errors.Is(err, ErrNotFound) {
+				v.denied("DeleteSession", session.ID, err, func(id string) error { return v.view.DeleteSession(v.Context(), id) })
+			}
+		}
+		_, _ = v.self("DeleteSession", true, func(s *Store, _ string) (any, error) { return nil, s.DeleteSession(v.Context(), mine.ID) })
+		v.keepSessions(others)
+	},
+	"DeleteSessions": func(v visit) {
+		others, _ := v.signAllIn()
+		_, _ = v.self("DeleteSessions", true, func(s *Store, _ string) (any, error) {
+			return nil, s.DeleteSessions(v.Context(), DeleteSessions{})
+		})
+		v.keepSessions(others)
+	},
+	"EndAccess": func(v visit) {
+		others, _ := v.signAllIn()
+		apps := v.connect("carol", "eve")
+		_, _ = v.self("EndAccess", true, func(s *Store, _ string) (any, error) {
+			return nil, s.EndAccess(v.Context(), EndAccess{Kinds: AccessKinds()})
+		})
+		v.keepSessions(others)
+		for user, app := range apps {
+			_, err := v.n.CheckAccessToken(v.Context(), checkOf(app.tokens.AccessToken))
+			if user != v.access.User && err != nil {
+				v.Errorf("%s's application is let in no more: %v", user, err)
+			}
+		}
+	},
 	"Me": func(v visit) {
 		v.haveAccounts()
 		me, err := v.view.Me(v.Context())
@@ -261,6 +339,39 @@ func (v visit) give(user string) AddedToken {
 		v.Fatal(err)
 	}
 	return added
+}
+
+// signIn adds a session for somebody with an account.
+func (v visit) signIn(user string) AddedSession {
+	v.Helper()
+	if user == "nobody" || user == "" {
+		user = "alice"
+	}
+	return mustAddSession(v.T, v.n.Store, NewSession{User: user})
+}
+
+// signAllIn adds a session for everybody, and returns them by user, and the visitor's own.
+func (v visit) signAllIn() (others map[string]AddedSession, mine AddedSession) {
+	v.Helper()
+	others = map[string]AddedSession{}
+	for user := range accounts {
+		if session := v.signIn(user); user == v.access.User {
+			mine = session
+		} else {
+			others[user] = session
+		}
+	}
+	return others, mine
+}
+
+// keepSessions sees that sessions still work.
+func (v visit) keepSessions(sessions map[string]AddedSession) {
+	v.Helper()
+	for user, session := range sessions {
+		if _, err := v.n.CheckSession(v.Context(), session.Value); err != nil {
+			v.Errorf("%s's session does not work any more: %v", user, err)
+		}
+	}
 }
 
 // havePreferences sets everybody's preferences to the names of their memories, which are hidden from strangers.

@@ -49,7 +49,7 @@ func TestWithoutAcceleration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "-test.run=^(TestWithoutAcceleration|TestSearchAgreesWithOracle|TestDots.*|TestNumbers.*|TestPages.*|TestVectors.*)$")
+	cmd := exec.Command(self, "-test.run=^(TestWithoutAcceleration|TestSearchAgreesWithOracle|TestDots.*|TestNumbers.*|TestPages.*|TestVectors.*|TestCoarse.*|TestBounds.*|TestNear.*|TestNothing.*)$")
 	cmd.Env = append(os.Environ(), "GODEBUG="+strings.TrimPrefix(os.Getenv("GODEBUG")+","+mark, ","))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -15,13 +15,18 @@ type Entry struct {
 	Passage int64     // unique in the index; the lower one wins between equal scores
 	Vector  []float32 // of unit length; nil, or holding NaN or an infinity = no vector
 	Terms   []string  // its analysed words in the order of the text, with repetitions
+	Span    Span      // kept for hits
 }
+
+// Span says where in its memory's content a passage lies: byte offsets.
+type Span struct{ Start, End uint32 }
 
 // Index is a set of memories to search. It is safe for concurrent use: searches run side by side,
 // and each call that changes the index is seen by a search wholly or not at all.
 type Index struct {
 	dot     dotFunc
-	scratch sync.Pool // of *scratch
+	coarse  coarseDots // nil: vectors have no coarse copies
+	scratch sync.Pool  // of *scratch
 
 	mu         sync.RWMutex
 	memories   map[int64]*memory // by row
@@ -34,7 +39,7 @@ type Index struct {
 
 // New returns an empty index.
 func New() *Index {
-	ix := &Index{dot: fastestDot()}
+	ix := &Index{dot: fastestDot(), coarse: fastestCoarse()}
 	ix.scratch.New = func() any { return new(scratch) }
 	ix.clear()
 	return ix
@@ -100,7 +105,7 @@ func (ix *Index) add(m *Memory) {
 		ix.partitions[m.Partition] = p
 	}
 	held := &memory{row: m.Row, id: m.ID}
-	p.add(held, m.Entries, &ix.words, ix.dot)
+	p.add(held, m.Entries, &ix.words, ix.dot, ix.coarse != nil)
 	ix.memories[m.Row] = held
 	ix.peak = max(ix.peak, len(ix.memories))
 	ix.passages += len(m.Entries)

@@ -280,7 +280,7 @@ func FuzzIndex(f *testing.F) {
 					clear(o.memories)
 				}
 			default:
-				o.compare(t, ix, g.query())
+				o.compare(t, ix, g.query(), 0.3)
 			}
 			ix.verify(t)
 		}

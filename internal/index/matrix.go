@@ -1,38 +1,48 @@
 package index
 
-// blockRows is how many vectors one block of a matrix holds: half a mebibyte at 256 dimensions.
-const blockRows = 512
+import "slices"
 
-// matrix holds the vectors of one size in a partition, row after row in the order of their slots.
-// It grows by blocks, so that adding a row never copies more than one block.
+// matrix holds the vectors of one size in a partition, row after row in the order of their slots, and coarse copies of
+// them, if there is a fast way to compare these.
 type matrix struct {
-	size   int         // floats per vector, at least 1
-	slots  []uint32    // the slot of each row, ascending
-	blocks [][]float32 // blockRows*size floats each; the last one is partly filled
+	size  int      // floats per vector, at least 1
+	slots []uint32 // the slot of each row, ascending
+	rows  blocks[float32]
+
+	codes  blocks[int8]
+	coarse []coarse // of each row, what its codes mean; empty without them
+
+	longest float64 // no vector is longer, nor was any that has been here
+}
+
+// newMatrix makes a matrix of vectors of one size, with coarse copies or without.
+func newMatrix(size int, codes bool) *matrix {
+	m := &matrix{size: size, rows: blocks[float32]{width: size}}
+	if codes {
+		m.codes.width = codeWidth(size)
+	}
+	return m
 }
 
 // add appends a copy of v, whose slot must be above those of all rows.
 func (m *matrix) add(slot uint32, v []float32) {
-	if len(m.slots) == len(m.blocks)*blockRows {
-		rows := blockRows
-		if len(m.blocks) == 0 {
-			rows = 1 // there may be very many partitions of a few passages
-		}
-		m.blocks = append(m.blocks, make([]float32, 0, rows*m.size))
-	}
-	last := &m.blocks[len(m.blocks)-1]
-	if len(*last) == cap(*last) {
-		rows := min(2*cap(*last)/m.size, blockRows)
-		*last = append(make([]float32, 0, rows*m.size), *last...)
-	}
-	*last = append(*last, v...)
+	m.longest = max(m.longest, length(v))
 	m.slots = append(m.slots, slot)
+	copy(m.rows.grow(), v)
+	if m.codes.width > 0 {
+		m.coarse = append(m.coarse, encode(m.codes.grow(), v))
+	}
 }
 
 // row is the vector of the i-th row.
-func (m *matrix) row(i int) []float32 {
-	from := i % blockRows * m.size
-	return m.blocks[i/blockRows][from : from+m.size : from+m.size]
+func (m *matrix) row(i int) []float32 { return m.rows.row(i) }
+
+// find returns the row of a slot.
+func (m *matrix) find(slot uint32) (row int, ok bool) {
+	if uint64(slot) < uint64(len(m.slots)) && m.slots[slot] == slot { // as wherever all passages have vectors
+		return int(slot), true
+	}
+	return slices.BinarySearch(m.slots, slot)
 }
 
 // compact drops the rows whose slot has gone and renumbers the others.
@@ -42,29 +52,81 @@ func (m *matrix) compact(moved []uint32) {
 		if moved[slot] == gone {
 			continue
 		}
-		if rows != i {
-			copy(m.row(rows), m.row(i)) // rows only move towards the front
+		if rows != i { // rows only move towards the front
+			copy(m.rows.row(rows), m.rows.row(i))
+			if m.codes.width > 0 {
+				copy(m.codes.row(rows), m.codes.row(i))
+				m.coarse[rows] = m.coarse[i]
+			}
 		}
 		m.slots[rows] = moved[slot]
 		rows++
 	}
 	m.slots = shrink(m.slots[:rows])
-	blocks := (rows + blockRows - 1) / blockRows
-	clear(m.blocks[blocks:])
-	m.blocks = m.blocks[:blocks]
-	if blocks > 0 {
-		last := &m.blocks[blocks-1]
-		*last = (*last)[:(rows-(blocks-1)*blockRows)*m.size]
-		if blocks == 1 {
-			*last = shrink(*last)
-		}
+	m.rows.cut(rows)
+	if m.codes.width > 0 {
+		m.coarse = shrink(m.coarse[:rows])
+		m.codes.cut(rows)
 	}
 }
 
 func (m *matrix) bytes() int {
-	floats := 0
-	if len(m.blocks) > 0 {
-		floats = cap(m.blocks[0]) + (len(m.blocks)-1)*blockRows*m.size
+	return matrixBytes + 4*cap(m.slots) + 4*m.rows.room() + 24*cap(m.rows.list) + m.codes.room() + 24*cap(m.codes.list) + coarseBytes*cap(m.coarse)
+}
+
+// blockRows is how many rows one block holds: half a mebibyte of vectors of 256 dimensions.
+const blockRows = 512
+
+// blocks is a list of rows of one width. It grows by blocks, so that adding a row never copies more than one block.
+type blocks[T any] struct {
+	width int   // numbers per row
+	list  [][]T // blockRows*width numbers each; the last one is partly filled
+}
+
+// grow appends a row of zeros and returns it.
+func (b *blocks[T]) grow() []T {
+	if n := len(b.list); n == 0 {
+		b.list = append(b.list, make([]T, 0, b.width)) // there may be very many partitions of a few passages
+	} else if len(b.list[n-1]) == blockRows*b.width {
+		b.list = append(b.list, make([]T, 0, blockRows*b.width))
 	}
-	return matrixBytes + 4*floats + 4*cap(m.slots) + 24*cap(m.blocks)
+	last := &b.list[len(b.list)-1]
+	if len(*last) == cap(*last) {
+		rows := min(2*cap(*last)/b.width, blockRows)
+		*last = append(make([]T, 0, rows*b.width), *last...)
+	}
+	from := len(*last)
+	*last = (*last)[:from+b.width]
+	return (*last)[from:]
+}
+
+// row is the i-th row.
+func (b *blocks[T]) row(i int) []T {
+	from := i % blockRows * b.width
+	return b.list[i/blockRows][from : from+b.width : from+b.width]
+}
+
+// cut keeps the first rows only.
+func (b *blocks[T]) cut(rows int) {
+	n := (rows + blockRows - 1) / blockRows
+	clear(b.list[n:])
+	b.list = b.list[:n]
+	if n == 0 {
+		return
+	}
+	last := &b.list[n-1]
+	kept := (rows - (n-1)*blockRows) * b.width
+	clear((*last)[kept:]) // grow counts on zeros
+	*last = (*last)[:kept]
+	if n == 1 {
+		*last = shrink(*last)
+	}
+}
+
+// room is how many numbers fit.
+func (b *blocks[T]) room() int {
+	if len(b.list) == 0 {
+		return 0
+	}
+	return cap(b.list[0]) + (len(b.list)-1)*blockRows*b.width
 }

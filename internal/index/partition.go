@@ -23,6 +23,7 @@ type partition struct {
 	id       int64
 	owners   []*memory // by slot; nil = dead
 	passages []int64   // by slot
+	spans    []Span    // by slot
 	lengths  []uint32  // by slot: number of terms, repetitions counted
 	dead     int       // dead slots
 
@@ -39,8 +40,8 @@ type partition struct {
 
 func (p *partition) living() int { return len(p.owners) - p.dead }
 
-// add gives each entry of m the next slot.
-func (p *partition) add(m *memory, entries []Entry, words *dictionary, dot dotFunc) {
+// add gives each entry of m the next slot. Vectors are kept with coarse copies or without.
+func (p *partition) add(m *memory, entries []Entry, words *dictionary, dot dotFunc, coarse bool) {
 	m.partition, m.first, m.count = p, uint32(len(p.owners)), uint32(len(entries))
 	p.memories++
 	p.idChars += len(m.id)
@@ -49,12 +50,13 @@ func (p *partition) add(m *memory, entries []Entry, words *dictionary, dot dotFu
 		slot := uint32(len(p.owners))
 		p.owners = append(p.owners, m)
 		p.passages = append(p.passages, e.Passage)
+		p.spans = append(p.spans, e.Span)
 		p.lengths = append(p.lengths, uint32(len(e.Terms)))
 		for _, term := range e.Terms {
 			p.count(words, term, slot)
 		}
 		if dot.accepts(e.Vector) {
-			p.matrix(len(e.Vector)).add(slot, e.Vector)
+			p.matrix(len(e.Vector), coarse).add(slot, e.Vector)
 		}
 	}
 }
@@ -81,11 +83,11 @@ func (p *partition) count(words *dictionary, term string, slot uint32) {
 }
 
 // matrix returns the matrix of vectors of one size, new if need be.
-func (p *partition) matrix(size int) *matrix {
+func (p *partition) matrix(size int, coarse bool) *matrix {
 	if m := p.findMatrix(size); m != nil {
 		return m
 	}
-	m := &matrix{size: size}
+	m := newMatrix(size, coarse)
 	p.matrices = append(p.matrices, m)
 	return m
 }
@@ -125,12 +127,13 @@ func (p *partition) compact(words *dictionary) {
 		if m.first == uint32(slot) {
 			m.first = next // never above slot, so the memory's later slots do not match again
 		}
-		p.owners[next], p.passages[next], p.lengths[next] = m, p.passages[slot], p.lengths[slot]
+		p.owners[next], p.passages[next], p.spans[next], p.lengths[next] = m, p.passages[slot], p.spans[slot], p.lengths[slot]
 		next++
 	}
 	clear(p.owners[next:])
 	p.owners = shrink(p.owners[:next])
 	p.passages = shrink(p.passages[:next])
+	p.spans = shrink(p.spans[:next])
 	p.lengths = shrink(p.lengths[:next])
 	p.dead = 0
 
@@ -169,7 +172,7 @@ func (p *partition) compactPostings(words *dictionary, moved []uint32) {
 }
 
 func (p *partition) bytes() int {
-	n := partitionBytes + (8+8+4)*cap(p.owners) + 8*cap(p.matrices)
+	n := partitionBytes + (8+8+8+4)*cap(p.owners) + 8*cap(p.matrices)
 	for _, m := range p.matrices {
 		n += m.bytes()
 	}

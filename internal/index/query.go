@@ -32,7 +32,9 @@ type Query struct {
 	BM25 BM25
 
 	// Fuse is called once, when the statistics of this query are known, and returns the function
-	// that scores one passage. A score of NaN ranks last. It must not be nil.
+	// that scores one passage. A score of NaN ranks last. It must not be nil. The function must not
+	// fall when BM25 or Cosine rises: passages are left out for which the highest cosine that is
+	// possible would not do.
 	Fuse func(Stats) func(Parts) float32
 
 	// Limit is how many memories to return; 0 or less = none, only their number is counted.
@@ -52,9 +54,6 @@ type Stats struct {
 	Matches   int     // passages that contain a term of the query
 	MaxBM25   float32 // the highest BM25 among them; 0 without matches
 	IdealBM25 float32 // what no passage can exceed: the sum of weight * idf * (K1 + 1) over all terms, also those that no passage contains
-
-	Vectors                          int     // passages whose vector has the size of the query's
-	MaxCosine, MeanCosine, StdCosine float32 // over these; 0 without any
 }
 
 // Parts are what a passage's score is made of.
@@ -69,6 +68,7 @@ type Hit struct {
 	Row     int64
 	ID      string
 	Passage int64
+	Span    Span // of the passage
 	Parts
 	Score float32
 }

@@ -10,9 +10,6 @@ import (
 // checkEvery is how many rows or postings a search may visit before it looks at its context.
 const checkEvery = 4096
 
-// noCosine marks slots without a comparable vector. No comparison yields NaN, see dotFunc.
-var noCosine = float32(math.NaN())
-
 // Search returns the best memories in descending order of score, ids ascending between equal
 // scores, and the number of all memories that are ranked: those kept that contain a term of the
 // query or, given a query vector, have a vector of its size. A memory's score is that of its best
@@ -30,13 +27,12 @@ func (ix *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, er
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 
-	s := search{ctx: ctx, q: &q, dot: ix.dot, words: &ix.words}
+	s := search{ctx: ctx, q: &q, words: &ix.words}
 	s.scratch = ix.scratch.Get().(*scratch)
+	s.begin(ix, q.Vector)
 	s.open(ix.partitions)
 	hits, total, err = s.run()
-	if err != nil {
-		s.scratch.clear()
-	}
+	s.scratch.clear()
 	ix.scratch.Put(s.scratch) // not deferred: should Keep or Fuse panic, it is not fit for reuse
 	return hits, total, err
 }
@@ -45,19 +41,20 @@ func (ix *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, er
 type search struct {
 	ctx   context.Context
 	q     *Query
-	dot   dotFunc
 	words *dictionary
 
 	*scratch
 	regions []region
 	stats   Stats
+	cosine  float32 // no cosine exceeds it; 0 if there are none
 }
 
 // region is the part of the scratch space that belongs to one partition.
 type region struct {
 	*partition
-	id       int64
 	from, to int
+	vectors  *matrix // those to compare with the query's; nil = none
+	complete bool    // all that is to be ranked are candidates, not only what contains a term
 }
 
 // open lays out the scratch space and counts the passages.
@@ -70,9 +67,14 @@ func (s *search) open(partitions map[int64]*partition) {
 		if p == nil {
 			continue
 		}
-		to := at + roundUp(len(p.owners), 64)
-		s.regions = append(s.regions, region{p, id, at, to})
-		at = to
+		r := region{partition: p, from: at, to: at + roundUp(len(p.owners), 64)}
+		if s.q.Vector != nil && (s.q.Compare == nil || s.q.Compare(id)) {
+			if r.vectors = p.findMatrix(len(s.q.Vector)); r.vectors != nil {
+				s.cosine = max(s.cosine, s.most(r.vectors))
+			}
+		}
+		s.regions = append(s.regions, r)
+		at = r.to
 		s.stats.Passages += p.living()
 	}
 	s.resize(at, s.q.Vector != nil)
@@ -82,12 +84,15 @@ func (s *search) run() ([]Hit, int, error) {
 	if err := s.matchTerms(); err != nil {
 		return nil, 0, err
 	}
-	if s.q.Vector != nil {
-		if err := s.compareVectors(); err != nil {
-			return nil, 0, err
-		}
+	total, err := s.count()
+	if err != nil {
+		return nil, 0, err
 	}
-	return s.rank()
+	hits, err := s.rank()
+	if err != nil {
+		return nil, 0, err
+	}
+	return hits, total, nil
 }
 
 // matchTerms adds up the BM25 score of each passage, term by term, and makes those that contain any
@@ -163,112 +168,101 @@ func (s *search) addTerm(r region, list []posting, factor float32, saturation Sa
 	return nil
 }
 
-// compareVectors fills in the cosines and makes the passages with a comparable vector candidates.
-func (s *search) compareVectors() error {
-	highest := float32(math.Inf(-1))
-	sum, squares := 0.0, 0.0
-	for _, r := range s.regions {
-		cosines, candidates := s.cosines[r.from:r.to], s.candidates[r.from/64:r.to/64]
-		for i := range cosines {
-			cosines[i] = noCosine
-		}
-		if s.q.Compare != nil && !s.q.Compare(r.id) {
+// count returns the number of memories to rank. If Keep has to be asked, or there is no other way to tell, it makes every
+// passage with a comparable vector a candidate, and those of the memories that Keep refuses none.
+func (s *search) count() (total int, err error) {
+	for i := range s.regions {
+		r := &s.regions[i]
+		if s.q.Keep == nil && r.vectors != nil && len(r.vectors.slots) == len(r.owners) {
+			total += r.memories // each passage has a vector, and each memory a passage
 			continue
 		}
-		m := r.findMatrix(len(s.q.Vector))
-		if m == nil {
-			continue
+		s.addVectors(r)
+		kept, err := s.keep(r)
+		if err != nil {
+			return 0, err
 		}
-		for row, slot := range m.slots {
-			if row%checkEvery == checkEvery-1 {
-				if err := s.ctx.Err(); err != nil {
-					return err
+		total += kept
+	}
+	return total, nil
+}
+
+// keep returns how many memories have candidates in a region, once those that Keep refuses have none any more.
+func (s *search) keep(r *region) (memories int, err error) {
+	scores, candidates := s.bm25[r.from:r.to], s.candidates[r.from/64:r.to/64]
+	var current *memory
+	kept := true
+	for w, word := range candidates {
+		if w%(checkEvery/64) == 0 {
+			if err := s.ctx.Err(); err != nil {
+				return 0, err
+			}
+		}
+		refused := uint64(0)
+		for rest := word; rest != 0; rest &= rest - 1 {
+			bit := bits.TrailingZeros64(rest)
+			slot := w*64 + bit
+			if r.owners[slot] != current {
+				current = r.owners[slot]
+				kept = s.q.Keep == nil || s.q.Keep(current.row)
+				if kept {
+					memories++
 				}
 			}
-			if r.owners[slot] == nil {
-				continue
+			if !kept {
+				refused |= 1 << bit
+				scores[slot] = 0
 			}
-			cosine := s.dot(m.row(row), s.q.Vector)
-			cosines[slot] = cosine
+		}
+		candidates[w] = word &^ refused
+	}
+	return memories, nil
+}
+
+// addVectors makes all passages with a comparable vector candidates.
+func (s *search) addVectors(r *region) {
+	if r.vectors == nil || r.complete {
+		return
+	}
+	candidates := s.candidates[r.from/64 : r.to/64]
+	for _, slot := range r.vectors.slots {
+		if r.owners[slot] != nil {
 			candidates[slot/64] |= 1 << (slot % 64)
-			highest = max(highest, cosine)
-			sum += float64(cosine)
-			squares += float64(cosine) * float64(cosine)
-			s.stats.Vectors++
 		}
 	}
-	if n := float64(s.stats.Vectors); n > 0 {
-		mean := sum / n
-		s.stats.MaxCosine = highest
-		s.stats.MeanCosine = float32(mean)
-		s.stats.StdCosine = float32(math.Sqrt(max(0, squares/n-mean*mean)))
+	r.complete = true
+}
+
+// walk visits the candidates of a region in the order of their slots, in which a memory's passages are neighbours.
+func (s *search) walk(r *region, visit func(slot int)) error {
+	for w, word := range s.candidates[r.from/64 : r.to/64] {
+		if w%(checkEvery/64) == 0 {
+			if err := s.ctx.Err(); err != nil {
+				return err
+			}
+		}
+		for ; word != 0; word &= word - 1 {
+			visit(w*64 + bits.TrailingZeros64(word))
+		}
 	}
 	return nil
 }
 
-// rank walks the candidates in the order of their slots, in which a memory's passages are
-// neighbours. It leaves the scratch space as the next search expects it.
-func (s *search) rank() ([]Hit, int, error) {
-	score := s.q.Fuse(s.stats)
-	best := newTop(s.q.Limit)
-	total := 0
-	for _, r := range s.regions {
-		var (
-			current *memory // whose passages are being visited
-			kept    bool
-			hit     Hit // its best so far
-		)
-		finish := func() {
-			if kept && !best.refuses(hit.Score) {
-				best.offer(hit)
-			}
+// walkAbove visits, in the same order, the candidates whose BM25 is above 0 and at least what least says, which may rise on
+// the way.
+func (s *search) walkAbove(r *region, least func() float32, visit func(slot int)) error {
+	scores := s.bm25[r.from:r.to]
+	for from := 0; from < len(scores); from += checkEvery {
+		if err := s.ctx.Err(); err != nil {
+			return err
 		}
-		for w := r.from / 64; w < r.to/64; w++ {
-			if w%(checkEvery/64) == 0 {
-				if err := s.ctx.Err(); err != nil {
-					return nil, 0, err
-				}
+		bound := max(least(), math.SmallestNonzeroFloat32)
+		for i, score := range scores[from:min(from+checkEvery, len(scores))] {
+			if score >= bound {
+				visit(from + i)
+				bound = max(least(), math.SmallestNonzeroFloat32)
 			}
-			word := s.candidates[w]
-			s.candidates[w] = 0
-			for ; word != 0; word &= word - 1 {
-				at := w*64 + bits.TrailingZeros64(word)
-				parts := s.parts(at)
-				s.bm25[at] = 0
-				slot := at - r.from
-				first := r.owners[slot] != current
-				if first {
-					finish()
-					current = r.owners[slot]
-					kept = s.q.Keep == nil || s.q.Keep(current.row)
-					if kept {
-						total++
-					}
-				}
-				if !kept {
-					continue
-				}
-				value := score(parts)
-				if value != value {
-					value = float32(math.Inf(-1))
-				}
-				if first || value > hit.Score || value == hit.Score && r.passages[slot] < hit.Passage {
-					hit = Hit{Row: current.row, ID: current.id, Passage: r.passages[slot], Parts: parts, Score: value}
-				}
-			}
-		}
-		finish()
-	}
-	return best.sorted(), total, nil
-}
-
-// parts are the scores at a place of the scratch space.
-func (s *search) parts(at int) Parts {
-	p := Parts{BM25: s.bm25[at]}
-	if s.q.Vector != nil {
-		if cosine := s.cosines[at]; cosine == cosine { // not noCosine
-			p.Cosine, p.HasVector = cosine, true
 		}
 	}
-	return p
+	return nil
 }

@@ -9,7 +9,8 @@ import (
 // where the runtime decides; a test compares their sum with the heap.
 const (
 	partitionBytes = 256
-	matrixBytes    = 96
+	matrixBytes    = 160
+	coarseBytes    = 8
 	memoryBytes    = 48
 	postingBytes   = 8
 )

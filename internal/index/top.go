@@ -1,6 +1,9 @@
 package index
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // top keeps the best limit hits of any number: a heap whose root is the worst of those kept.
 type top struct {
@@ -15,6 +18,14 @@ func newTop(limit int) top {
 // refuses reports, before the hit is built, that one of this score cannot be among the best.
 func (t *top) refuses(score float32) bool {
 	return t.limit <= 0 || len(t.hits) == t.limit && score < t.hits[0].Score
+}
+
+// least is the score below which a hit cannot be among the best.
+func (t *top) least() float32 {
+	if t.limit > 0 && len(t.hits) == t.limit {
+		return t.hits[0].Score
+	}
+	return float32(math.Inf(-1))
 }
 
 func (t *top) offer(h Hit) {

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"regexp"
 	"strconv"
 )
@@ -89,13 +90,22 @@ func (db *DB) migrate(ctx context.Context, c *conn, steps []migration) (err erro
 		if err := c.script(m.sql); err != nil {
 			return classify(fmt.Sprintf("migrate %s: %s", db.path, m.name), err)
 		}
-		db.log.Info("schema migrated", "path", db.path, "migration", m.name)
+		level := slog.LevelInfo
+		if version == 0 {
+			level = slog.LevelDebug // of a new file, nobody wonders how it came to be
+		}
+		db.log.Log(ctx, level, "schema migrated", "path", db.path, "migration", m.name)
 	}
 	if err := c.script(fmt.Sprintf("PRAGMA user_version = %d", len(steps))); err != nil {
 		return classify("migrate "+db.path, err)
 	}
-	_, err = c.exec("COMMIT", nil)
-	return classify("migrate "+db.path, err)
+	if _, err = c.exec("COMMIT", nil); err != nil {
+		return classify("migrate "+db.path, err)
+	}
+	if version == 0 && !db.memory {
+		db.log.Info("made a new file", "path", db.path)
+	}
+	return nil
 }
 
 // version is the number of the last migration that the file has seen.

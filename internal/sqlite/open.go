@@ -88,6 +88,7 @@ func (db *DB) openWritable(ctx context.Context, c Config, steps []migration, fre
 	mode := modeReadWrite
 	if fresh {
 		mode = modeCreate
+		db.makePrivate()
 	}
 	w, err := db.connect(ctx, mode, writerSettings)
 	if err != nil {
@@ -121,6 +122,21 @@ func (db *DB) openWritable(ctx context.Context, c Config, steps []migration, fre
 	db.writer = &writer{db: db, conn: w, group: maxGroup}
 	db.readMode = modeReadWrite
 	return nil
+}
+
+// makePrivate makes a file that is not there yet, empty, for its owner's eyes only; SQLite would leave it to the umask, which
+// commonly lets everybody read. The log beside it gets the same permissions. Where this fails, SQLite says why.
+//
+// The file gets its name when it is closed already: closing it later would end the locks of those in this process who have
+// found it in between (POSIX, fcntl).
+func (db *DB) makePrivate() {
+	f, err := os.CreateTemp(filepath.Dir(db.path), ".souvenir-*") // with 0600
+	if err != nil {
+		return
+	}
+	_ = f.Close()
+	_ = os.Link(f.Name(), db.path)
+	_ = os.Remove(f.Name())
 }
 
 // create marks a new file as ours, under a lock: several processes may be doing so. It happens before the

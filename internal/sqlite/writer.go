@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -36,7 +37,7 @@ type writer struct {
 	open    bool      // a transaction is open
 	began   time.Time // since when
 	alone   bool      // nobody may join it
-	members []*member // those whose work is done and waits for the commit
+	members []*member // those who wait for the commit: their work is done, or was refused
 	shared  bool      // the last commit was shared
 	wal     walWatch
 }
@@ -158,8 +159,12 @@ func (w *writer) perform(ctx context.Context, m *member, deadline time.Time, fn 
 	err := fn(tx)
 	returned = true
 
-	if err != nil {
+	refused := err
+	if refused != nil {
 		w.undo(tx, first)
+		if w.open { // it may be for what others in this transaction have written, which nobody can read before the commit
+			w.members, err = append(w.members, m), nil
+		}
 	} else {
 		err = w.keep(tx, m, first)
 	}
@@ -167,7 +172,7 @@ func (w *writer) perform(ctx context.Context, m *member, deadline time.Time, fn 
 	if err != nil {
 		return err
 	}
-	return <-m.done
+	return cmp.Or(<-m.done, refused)
 }
 
 // enter begins a transaction, or a savepoint in the open one. The first caller needs no savepoint:

@@ -76,6 +76,43 @@ func TestFailedMembersOfAGroupUndoOnlyTheirOwnWork(t *testing.T) {
 	})
 }
 
+// Who is refused for what another has just written finds it there.
+func TestARefusalIsTrueWhenItIsHeard(t *testing.T) {
+	bothKinds(t, func(t *testing.T, db *DB) {
+		heard := make(chan struct{})
+		refused := func() {
+			defer close(heard)
+			if err := db.Write(t.Context(), insert("a")); !errors.Is(err, ErrUnique) {
+				t.Errorf("a second time it is %v", err)
+			}
+			if got := names(t, db); !slices.Equal(got, []string{"a"}) {
+				t.Errorf("it is refused, and there is %q", got)
+			}
+		}
+		last := func(*Tx) error {
+			select { // time enough for an answer that comes too early
+			case <-heard:
+				t.Error("it was answered before the commit")
+			case <-time.After(50 * time.Millisecond):
+			}
+			return nil
+		}
+		var wg sync.WaitGroup
+		must(t, db.Write(t.Context(), func(tx *Tx) error {
+			wg.Go(refused)
+			queued(t, db, 1)
+			wg.Go(func() {
+				if err := db.Write(t.Context(), last); err != nil {
+					t.Error(err)
+				}
+			})
+			queued(t, db, 2)
+			return insert("a")(tx)
+		}))
+		wg.Wait()
+	})
+}
+
 func TestFirstMemberOfAGroupFailsAlone(t *testing.T) {
 	db := openTest(t, testConfig(newFile(t)))
 	begun, release := make(chan struct{}), make(chan struct{})

@@ -30,6 +30,7 @@ func files() concept {
 		{"are linked to a memory, to another, and to none", fileLinks},
 		{"are described anew", fileUpdates},
 		{"are listed by all that they have", fileListing},
+		{"are listed in pages that neither repeat nor skip", filePages},
 		{"may be deleted while they are listed", fileListingDeletes},
 		{"stay when their memory is deleted", fileOutlivesMemory},
 		{"move with their memory", fileMovesWithMemory},
@@ -79,17 +80,6 @@ func (f *fixture) readFile(id string) string {
 	f.check("reading "+id, err)
 	f.check("Close", r.Close())
 	return string(data)
-}
-
-// listFiles returns the names of the files that a listing goes through.
-func (f *fixture) listFiles(l souvenir.FileList) []string {
-	f.Helper()
-	var names []string
-	for file, err := range f.reader.Files(f.ctx, l) {
-		f.check(fmt.Sprintf("Files %+v", l), err)
-		names = append(names, file.Filename)
-	}
-	return names
 }
 
 func filesOfEverySize(f *fixture) {
@@ -376,72 +366,6 @@ func fileUpdates(f *fixture) {
 	f.failsAt("UpdateFile of nothing", err, souvenir.ErrNotFound, "file_id", `"nowhere"`)
 }
 
-func fileListing(f *fixture) {
-	m := f.add(souvenir.NewMemory{Content: "x", ProjectID: "apollo"})
-	add := func(n souvenir.NewFile) souvenir.File { f.clock.Pass(time.Second); return f.addFile(n, n.Filename) }
-	first := add(souvenir.NewFile{Filename: "1", MemoryID: m.ID, Category: "plan", Tags: []string{"a", "b"}})
-	add(souvenir.NewFile{Filename: "2", ProjectID: "apollo", Tags: []string{"b"}})
-	add(souvenir.NewFile{Filename: "3", Category: "plan", Tags: []string{"c"}})
-	add(souvenir.NewFile{Filename: "4", Category: "Plan"})
-	f.clock.Pass(time.Second)
-	category := "plan2"
-	f.updateFile(first.ID, souvenir.UpdateFile{Category: &category})
-	category = "plan"
-	f.updateFile(first.ID, souvenir.UpdateFile{Category: &category})
-	for _, c := range []struct {
-		list souvenir.FileList
-		want string
-	}{
-		{souvenir.FileList{}, "4321"},
-		{souvenir.FileList{Sort: souvenir.SortCreatedAsc}, "1234"},
-		{souvenir.FileList{Sort: souvenir.SortUpdatedDesc}, "1432"},
-		{souvenir.FileList{Sort: souvenir.SortUpdatedAsc}, "2341"},
-		{souvenir.FileList{MemoryID: m.ID}, "1"},
-		{souvenir.FileList{MemoryID: "nowhere"}, ""},
-		{souvenir.FileList{ProjectID: "apollo"}, "21"},
-		{souvenir.FileList{ProjectName: "apollo"}, "21"},
-		{souvenir.FileList{ProjectID: "unknown"}, ""},
-		{souvenir.FileList{Category: "plan"}, "31"},
-		{souvenir.FileList{Tags: []string{"b", "c"}}, "321"},
-		{souvenir.FileList{Tags: []string{"b"}, Category: "plan", ProjectID: "apollo", MemoryID: m.ID}, "1"},
-	} {
-		f.equal(fmt.Sprintf("Files %+v", c.list), strings.Join(f.listFiles(c.list), ""), c.want)
-	}
-	for _, c := range []struct {
-		list     souvenir.FileList
-		argument string
-	}{
-		{souvenir.FileList{Sort: souvenir.SortRelevance}, "sort_order"},
-		{souvenir.FileList{ProjectID: "\x00"}, "project_id"},
-		{souvenir.FileList{Category: "\x00"}, "category"},
-		{souvenir.FileList{Tags: []string{""}}, "tags"},
-	} {
-		for _, err := range f.reader.Files(f.ctx, c.list) {
-			f.failsAt(fmt.Sprintf("Files %+v", c.list), err, souvenir.ErrInvalid, c.argument)
-		}
-	}
-}
-
-func fileListingDeletes(f *fixture) {
-	for i := range 260 { // more than a page
-		f.addFile(souvenir.NewFile{Filename: fmt.Sprint(i)}, "x")
-	}
-	n := 0
-	for file, err := range f.store.Files(f.ctx, souvenir.FileList{}) {
-		f.check("Files", err)
-		f.check("DeleteFile", f.store.DeleteFile(f.ctx, file.ID))
-		n++
-	}
-	f.equal("files gone through", n, 260)
-	same(f, "files left", f.listFiles(souvenir.FileList{}), nil)
-	f.addFile(souvenir.NewFile{}, "x")
-	f.addFile(souvenir.NewFile{}, "x")
-	for _, err := range f.store.Files(f.ctx, souvenir.FileList{}) {
-		f.check("Files", err)
-		break // and nothing goes on
-	}
-}
-
 func fileOutlivesMemory(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "box"})
 	for i, remove := range []func(m souvenir.Stored) error{
@@ -465,102 +389,4 @@ func fileMovesWithMemory(f *fixture) {
 	f.equal("its project", f.getFile(file.ID).ProjectID, "gemini")
 	same(f, "in the one before", f.as(souvenir.Access{Projects: []string{"apollo"}}).listFiles(souvenir.FileList{}), nil)
 	f.equal("in the new one", len(f.as(souvenir.Access{Projects: []string{"gemini"}}).listFiles(souvenir.FileList{})), 1)
-}
-
-func fileSearch(f *fixture) {
-	f.equal("before there are files", toJSON(f.search(souvenir.Query{IncludeFiles: true}).Hits), "null")
-	m := f.add(souvenir.NewMemory{Content: "red apple"})
-	f.add(souvenir.NewMemory{Content: "green pear"})
-	one := f.addFile(souvenir.NewFile{Filename: "1.txt", MemoryID: m.ID}, "x")
-	f.clock.Pass(time.Second)
-	two := f.addFile(souvenir.NewFile{Filename: "2.txt", MemoryID: m.ID}, "xy")
-	f.addFile(souvenir.NewFile{Filename: "3.txt"}, "xyz")
-	for _, q := range []souvenir.Query{{}, {Text: "red apple"}, {Text: "apple", Sort: souvenir.SortCreatedAsc}} {
-		for _, include := range []bool{false, true} {
-			q.IncludeFiles = include
-			for _, h := range f.search(q).Hits {
-				count, files := 0, []souvenir.FileSummary(nil)
-				if h.ID == m.ID {
-					if count = 2; include {
-						files = []souvenir.FileSummary{two.Summary(), one.Summary()}
-					}
-				}
-				f.equal("count with "+brief(q), h.FileCount, count)
-				f.equal("files with "+brief(q), h.Files, files)
-				if !strings.Contains(toJSON(h), fmt.Sprintf(`"file_count":%d,"files":[`, count)) {
-					f.Errorf("as JSON: %s", toJSON(h))
-				}
-			}
-		}
-	}
-}
-
-func fileStranger(f *fixture) {
-	m := f.add(souvenir.NewMemory{Content: "secret", ProjectID: "apollo"})
-	file := f.addFile(souvenir.NewFile{MemoryID: m.ID, Tags: []string{"t"}, Category: "c"}, "x")
-	f.addFile(souvenir.NewFile{ProjectID: "apollo"}, "x")
-	ann := f.as(souvenir.Access{User: "ann"})
-	hers := ann.addFile(souvenir.NewFile{ProjectID: "apollo", Filename: "hers"}, "y")
-	same(f, "hers", ann.listFiles(souvenir.FileList{}), []string{"hers"})
-	for _, l := range []souvenir.FileList{{MemoryID: m.ID}, {ProjectID: "local/apollo"}, {Tags: []string{"t"}}, {Category: "c"}} {
-		same(f, "hers", ann.listFiles(l), nil)
-	}
-	for name, call := range fileCalls(f, file.ID) {
-		f.failsAt(name+" by a stranger", call(ann.store), souvenir.ErrNotFound, "file_id", file.ID)
-	}
-	_, err := ann.store.UpdateFile(f.ctx, hers.ID, souvenir.UpdateFile{MemoryID: &m.ID})
-	f.failsAt("linking to a stranger's memory", err, souvenir.ErrNotFound, "memory_id", m.ID)
-	_, err = ann.store.AddFile(f.ctx, souvenir.NewFile{MemoryID: m.ID}, strings.NewReader("x"))
-	f.failsAt("storing with a stranger's memory", err, souvenir.ErrNotFound, "memory_id", m.ID)
-	f.equal("the file", f.getFile(file.ID), file)
-}
-
-// fileCalls are all methods that name a file.
-func fileCalls(f *fixture, id string) map[string]func(*souvenir.Store) error {
-	return map[string]func(*souvenir.Store) error{
-		"GetFile":    func(s *souvenir.Store) error { _, err := s.GetFile(f.ctx, id); return err },
-		"OpenFile":   func(s *souvenir.Store) error { _, err := s.OpenFile(f.ctx, id); return err },
-		"UpdateFile": func(s *souvenir.Store) error { _, err := s.UpdateFile(f.ctx, id, souvenir.UpdateFile{}); return err },
-		"DeleteFile": func(s *souvenir.Store) error { return s.DeleteFile(f.ctx, id) },
-	}
-}
-
-func fileLimited(f *fixture) {
-	outside := f.add(souvenir.NewMemory{Content: "outside"})
-	f.addFile(souvenir.NewFile{Filename: "outside"}, "x")
-	free := f.addFile(souvenir.NewFile{Filename: "linked outside", MemoryID: outside.ID}, "x")
-	apollo := f.as(souvenir.Access{Projects: []string{"apollo"}})
-	file := apollo.addFile(souvenir.NewFile{Filename: "inside"}, "x") // and makes the project
-	f.equal("its project", f.getFile(file.ID).ProjectID, "apollo")
-	f.equal("what it sees", apollo.listFiles(souvenir.FileList{}), []string{"inside"})
-	for name, call := range fileCalls(f, free.ID) {
-		f.failsAt(name+" through a limited view", call(apollo.store), souvenir.ErrNotFound, "file_id", free.ID)
-	}
-	_, err := apollo.store.AddFile(f.ctx, souvenir.NewFile{MemoryID: outside.ID}, strings.NewReader("x"))
-	f.failsAt("linking to a memory outside", err, souvenir.ErrNotFound, "memory_id")
-	_, err = apollo.store.AddFile(f.ctx, souvenir.NewFile{ProjectID: "gemini"}, strings.NewReader("x"))
-	f.failsAt("storing outside", err, souvenir.ErrForbidden, "project_id", "gemini")
-	_, err = apollo.store.UpdateFile(f.ctx, file.ID, souvenir.UpdateFile{Project: &souvenir.ProjectRef{ID: "gemini"}})
-	f.failsAt("moving outside", err, souvenir.ErrForbidden, "project_id", "gemini")
-	f.equal("moving out of all projects stays within", apollo.updateFile(file.ID, souvenir.UpdateFile{Project: &souvenir.ProjectRef{}}).ProjectID, "apollo")
-	two := f.as(souvenir.Access{Projects: []string{"apollo", "gemini"}})
-	_, err = two.store.AddFile(f.ctx, souvenir.NewFile{}, strings.NewReader("x"))
-	f.failsAt("storing in neither of two", err, souvenir.ErrForbidden, "project_id", `"apollo" or "gemini"`)
-	f.equal("moving into a project that is not there yet", two.updateFile(file.ID, souvenir.UpdateFile{Project: &souvenir.ProjectRef{ID: "gemini"}}).ProjectID, "gemini")
-	inside := two.add(souvenir.NewMemory{Content: "inside", ProjectID: "apollo"})
-	f.equal("with a memory inside", two.addFile(souvenir.NewFile{MemoryID: inside.ID}, "x").ProjectID, "apollo")
-	same(f, "through a view of nothing", f.as(souvenir.Access{Projects: []string{}}).listFiles(souvenir.FileList{}), nil)
-}
-
-func fileReadOnly(f *fixture) {
-	file := f.addFile(souvenir.NewFile{Filename: "a"}, "a")
-	view := f.as(souvenir.Access{ReadOnly: true})
-	f.equal("read", []string{view.readFile(file.ID), view.getFile(file.ID).ID}, []string{"a", file.ID})
-	unread := readerFunc(func([]byte) (int, error) { f.Errorf("the content is read"); return 0, io.EOF })
-	_, err := view.store.AddFile(f.ctx, souvenir.NewFile{}, unread)
-	f.fails("AddFile", err, souvenir.ErrReadOnly)
-	for _, name := range []string{"UpdateFile", "DeleteFile"} {
-		f.fails(name, fileCalls(f, file.ID)[name](view.store), souvenir.ErrReadOnly)
-	}
-	f.equal("the file", f.getFile(file.ID), file)
 }

@@ -18,6 +18,7 @@ func oauthRefresh() concept {
 		{"scopes can be narrowed, never widened", refreshScopes},
 		{"revoking either token ends the grant", revocation},
 		{"only its own client revokes a token", revocationOfAnothers},
+		{"who names no client revokes what it holds", revocationByHolder},
 		{"a user sees and takes back what was granted", grantsOfUser},
 		{"what a user who is disabled or deleted has granted ends", grantsOfGoneUser},
 	}}
@@ -155,13 +156,34 @@ func revocationOfAnothers(f *fixture) {
 	for _, token := range []string{t.AccessToken, t.RefreshToken, "unknown", "a.b.c", t.AccessToken + "x"} {
 		f.check("RevokeToken of another's", f.store.RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(other), Token: token}))
 	}
-	for _, client := range []souvenir.ClientCredentials{{}, {ID: c.ID}, {ID: c.ID, Secret: "wrong"}} {
+	for _, client := range []souvenir.ClientCredentials{{ID: c.ID}, {ID: c.ID, Secret: "wrong"}, {Secret: c.Secret}} {
 		err := f.store.RevokeToken(f.ctx, souvenir.Revocation{Client: client, Token: t.RefreshToken})
 		f.refuses("RevokeToken with wrong credentials", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
 	}
 	f.refuses("RevokeToken of nothing", f.store.RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c)}), souvenir.ErrInvalid, "invalid_request", "")
 	f.works("still", t)
-	f.works("and refreshed", f.refresh(c, t))
+	t = f.refresh(c, t)
+	f.works("and refreshed", t)
+}
+
+func revocationByHolder(f *fixture) {
+	for _, method := range []string{souvenir.AuthNone, souvenir.AuthSecretBasic} {
+		c := f.register(method)
+		other := f.letIn(c)
+		for _, pick := range []func(t souvenir.TokenSet) string{
+			func(t souvenir.TokenSet) string { return t.AccessToken },
+			func(t souvenir.TokenSet) string { return t.RefreshToken },
+		} {
+			t := f.letIn(c)
+			f.check("RevokeToken without a client", f.store.RevokeToken(f.ctx, souvenir.Revocation{Token: pick(t)}))
+			f.ended("a token that its holder revokes", c, t)
+		}
+		for _, token := range []string{"unknown", "a.b.c", other.AccessToken + "x"} {
+			f.check("RevokeToken of an unknown one", f.store.RevokeToken(f.ctx, souvenir.Revocation{Token: token}))
+		}
+		f.refuses("RevokeToken of nothing", f.store.RevokeToken(f.ctx, souvenir.Revocation{}), souvenir.ErrInvalid, "invalid_request", "")
+		f.works("another grant", other)
+	}
 }
 
 func grantsOfUser(f *fixture) {

@@ -69,6 +69,7 @@ func passwordsRefused(f *fixture) {
 	}{
 		{"1234567", souvenir.ErrInvalid, "8 characters"}, {"ääääääa", souvenir.ErrInvalid, "8 characters"}, {"secretword\x00", souvenir.ErrInvalid, "control"},
 		{"secretword\n", souvenir.ErrInvalid, "control"}, {"secretword\xff", souvenir.ErrInvalid, "UTF-8"}, {"secretword name", souvenir.ErrInvalid, "the user's name"},
+		{"Secretword Name 1!", souvenir.ErrInvalid, "guessed"}, {"secretsecretsecret", souvenir.ErrInvalid, "guessed"},
 		{strings.Repeat("secretword", 103), souvenir.ErrTooLarge, "1024"}, {strings.Repeat("secretword", 1<<17), souvenir.ErrTooLarge, "1024"},
 	} {
 		_, err := f.store.AddUser(f.ctx, souvenir.NewUser{Name: "Secretword  Name", Password: c.password})
@@ -78,7 +79,7 @@ func passwordsRefused(f *fixture) {
 		}
 	}
 	same(f, "users", f.users(), nil)
-	long := strings.Repeat("x", 1024)
+	long := strings.Repeat("long ", 204) + "word"
 	f.addUser(souvenir.NewUser{Name: "ann", Password: long})
 	f.signIn("ann", long)
 }

@@ -77,7 +77,10 @@ func concepts() []concept {
 		passwords(),
 		identities(),
 		tokens(),
+		sessions(),
+		invitations(),
 		preferences(),
+		activities(),
 		oauthClients(),
 		oauthCodes(),
 		oauthRefresh(),
@@ -112,5 +115,6 @@ func searching() []concept {
 		lifecycle(),
 		maintenance(),
 		exports(),
+		overviews(),
 	}
 }

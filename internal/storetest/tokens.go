@@ -22,6 +22,8 @@ func tokens() concept {
 		{"a read-only handle checks tokens", tokensReadOnly},
 		{"what is wrong with a new token is said", tokensArguments},
 		{"a user has at most 1,000 tokens", tokensMost},
+		{"a token that an application made ends with what the application was allowed", tokensGranted},
+		{"an application stays in the list as long as a token that it made", tokensKeepGrants},
 	}}
 }
 
@@ -272,6 +274,67 @@ func tokensArguments(f *fixture) {
 		f.equal("a value beside an error", added.Value, "")
 	}
 	same(f, "tokens", f.tokens(), nil)
+}
+
+func tokensGranted(f *fixture) {
+	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann"}).ID})
+	own := ann.addToken(souvenir.NewToken{Name: "own"})
+	for what, end := range map[string]func(c souvenir.RegisteredClient, grant string) error{
+		"revoked": func(_ souvenir.RegisteredClient, grant string) error { return ann.store.RevokeGrant(f.ctx, grant) },
+		"ended with others": func(souvenir.RegisteredClient, string) error {
+			return ann.store.EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{souvenir.AccessGrants}})
+		},
+		"client deactivated": func(c souvenir.RegisteredClient, _ string) error { return f.operator.DeactivateClient(f.ctx, c.ID) },
+	} {
+		c := f.register(souvenir.AuthNone)
+		p := f.works("the application", ann.letIn(c))
+		added := ann.addToken(souvenir.NewToken{Name: what, GrantID: p.GrantID})
+		f.equal("made through", []string{added.GrantID, added.ClientName}, []string{p.GrantID, c.Metadata.ClientName})
+		checked := f.principal(added.Value)
+		f.equal("ids", []string{checked.TokenID, checked.ClientID, checked.GrantID}, []string{added.ID, "", p.GrantID})
+		used := added.Token
+		used.LastUsedAt = f.clock.Now()
+		f.clock.Pass(time.Second) // for the order of the list
+		another := ann.addToken(souvenir.NewToken{Name: "of the token", GrantID: checked.GrantID})
+		f.equal("listed", ann.tokens()[:2], []souvenir.Token{another.Token, used})
+		f.check(what, end(c, p.GrantID))
+		f.tokenFails(what, added.Value)
+		f.tokenFails("of a token, "+what, another.Value)
+		f.equal("listed when it has ended", len(ann.tokens()), 1)
+		_, err := ann.store.AddToken(f.ctx, souvenir.NewToken{Name: "late", GrantID: p.GrantID})
+		f.failsAt("AddToken, "+what, err, souvenir.ErrNotFound, "grant_id", p.GrantID)
+	}
+	f.principal(own.Value)
+	hers := f.works("the application", ann.letIn(f.register(souvenir.AuthNone)))
+	for _, grant := range []string{hers.GrantID, "unknown"} {
+		_, err := f.store.AddToken(f.ctx, souvenir.NewToken{Name: "x", GrantID: grant})
+		f.failsAt("AddToken with a grant that is not one's own", err, souvenir.ErrNotFound, "grant_id", grant)
+	}
+	forAnn := f.addToken(souvenir.NewToken{Name: "x", User: "ann", GrantID: hers.GrantID})
+	f.equal("the operator's for another", f.principal(forAnn.Value).GrantID, hers.GrantID)
+}
+
+func tokensKeepGrants(f *fixture) {
+	c := f.register(souvenir.AuthNone)
+	p := f.works("the application", f.letIn(c))
+	added := f.addToken(souvenir.NewToken{Name: "x", GrantID: p.GrantID, ExpiresIn: 100 * 24 * time.Hour})
+	left := func() (ids []string) {
+		f.Helper()
+		_, err := f.operator.Purge(f.ctx, nil)
+		f.check("Purge", err)
+		grants, err := f.store.Grants(f.ctx)
+		f.check("Grants", err)
+		for _, g := range grants {
+			ids = append(ids, g.ID)
+		}
+		return ids
+	}
+	f.clock.Pass(99 * 24 * time.Hour)
+	same(f, "while the token counts", left(), []string{p.GrantID})
+	f.principal(added.Value)
+	f.clock.Pass(24 * time.Hour)
+	same(f, "once it does not", left(), nil)
+	f.tokenFails("of an application that is gone", added.Value)
 }
 
 func tokensMost(f *fixture) {

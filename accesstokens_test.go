@@ -1,0 +1,28 @@
+package souvenir
+
+import (
+	"strconv"
+	"testing"
+)
+
+// However many tokens come, the memory that remembering them takes is bounded, and one that is used stays.
+func TestVerifiedTokensAreBounded(t *testing.T) {
+	var v verifiedTokens
+	v.add("used", verifiedToken{key: "k"})
+	for i := range 5 * maxVerified {
+		v.add(strconv.Itoa(i), verifiedToken{})
+		if i%maxVerified == 0 {
+			if known, ok := v.get("used"); !ok || known.key != "k" {
+				t.Fatalf("after %d others it is forgotten", i)
+			}
+		}
+		if n := len(v.young) + len(v.old); n > 2*maxVerified {
+			t.Fatalf("%d are kept", n)
+		}
+	}
+	for _, token := range []string{"0", "unused", ""} {
+		if _, ok := v.get(token); ok {
+			t.Errorf("%q is remembered", token)
+		}
+	}
+}

@@ -1,0 +1,370 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// Activity is a call that somebody has made: who, with what, on what, when, how long, and how it ended. It holds nothing of
+// what was stored, searched for or answered.
+type Activity struct {
+	ID         string     `json:"id"`
+	User       string     `json:"user"`                 // user id
+	UserName   string     `json:"user_name,omitempty"`  // empty: no account, or not any more
+	Credential Credential `json:"credential"`           // what was called with
+	Client     string     `json:"client"`               // what the program calls itself; empty if it does not
+	Tool       string     `json:"tool"`                 // or the method and pattern of a route, such as "GET /api/files/{id}"
+	Action     string     `json:"action"`               // of the tool; empty for those without actions
+	ProjectID  string     `json:"project_id,omitempty"` // that was named; empty: none, or none that is visible through this view
+	MemoryID   string     `json:"memory_id,omitempty"`  // that it was about; it may have been deleted since
+	FileID     string     `json:"file_id,omitempty"`    // likewise
+	Outcome    Outcome    `json:"outcome"`
+	StartedAt  time.Time  `json:"started_at"`
+	DurationMS float64    `json:"duration_ms"` // milliseconds, to the microsecond
+	Bytes      int64      `json:"bytes"`       // of the answer; 0: not known
+}
+
+// Credential is what a call was made with.
+type Credential struct {
+	Kind CredentialKind `json:"kind"`           // empty: none was needed, as in an embedding program or over standard input
+	ID   string         `json:"id,omitempty"`   // of the MCP token, the OAuth client or the session
+	Name string         `json:"name,omitempty"` // of the token or the client; empty when it is gone
+}
+
+// CredentialKind is the kind of a [Credential].
+type CredentialKind string
+
+// The values of [CredentialKind].
+const (
+	CredentialToken   CredentialKind = "token"   // an MCP token
+	CredentialClient  CredentialKind = "client"  // an OAuth client that the user has let in
+	CredentialSession CredentialKind = "session" // a person in a browser
+)
+
+// Outcome says how a call ended: OutcomeOK, or the kind of its error with underscores, such as not_found.
+type Outcome string
+
+// The values of [Outcome] besides the kinds of errors.
+const (
+	OutcomeOK        Outcome = "ok"
+	OutcomeCancelled Outcome = "cancelled" // the caller went away, or its time was over
+	OutcomeError     Outcome = "error"     // in an [ActivityQuery]: every outcome but OutcomeOK
+)
+
+// OutcomeOf returns the outcome of a call that returned an error; nil is OutcomeOK.
+func OutcomeOf(err error) Outcome {
+	var known *Error
+	switch {
+	case err == nil:
+		return OutcomeOK
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return OutcomeCancelled
+	case errors.As(err, &known):
+		return outcomeOfKind(known.Kind)
+	}
+	return outcomeOfKind(KindInternal)
+}
+
+func outcomeOfKind(kind Kind) Outcome {
+	return Outcome(strings.NewReplacer(" ", "_", "-", "_").Replace(string(kind)))
+}
+
+// Outcomes returns every outcome that a call can have.
+func Outcomes() []Outcome {
+	all := []Outcome{OutcomeOK, OutcomeCancelled}
+	for _, kind := range []Kind{KindInvalid, KindNotFound, KindUnauthenticated, KindForbidden, KindConflict, KindTooLarge, KindReadOnly, KindClosed,
+		KindBusy, KindFull, KindForeign, KindNewer, KindCorrupt, KindInternal} {
+		all = append(all, outcomeOfKind(kind))
+	}
+	return all
+}
+
+// NewActivity is a call to be recorded. What is not known is left empty.
+type NewActivity struct {
+	// Principal is whom the call was made for and with what: Access and the ids of the credential count. The zero value is the
+	// local user without a credential. Project is looked up as this one sees it.
+	Principal Principal
+
+	Client   string     // what the program calls itself: a User-Agent, or name and version. It is kept in one line of at most 100 bytes, without tokens
+	Tool     string     // needed: the name of the tool, or method and pattern of a route, never what a caller made up; at most 200 bytes
+	Action   string     // likewise
+	Project  ProjectRef // that the call named; one that the principal cannot see is left out
+	MemoryID string     // that it was about. Give one that the principal could see: it is not looked up
+	FileID   string     // likewise
+	Outcome  Outcome    // empty: OutcomeOK
+
+	StartedAt time.Time // zero: Duration ago, by the store's clock
+	Duration  time.Duration
+	Bytes     int64 // of the answer; 0: not known
+}
+
+const (
+	maxActivityClient = 100 // bytes
+	maxActivityTool   = 200 // bytes
+)
+
+// RecordActivity records a call. It costs microseconds: what was recorded is written to the file in the background, once a second
+// or when 256 calls are waiting, so that a crash loses at most what came in the last second. Close writes what is left, unless
+// another process holds the file for seconds. When the file
+// cannot be written to for long, the oldest of more than 4,096 calls that wait are lost; [Stats] counts them. Beyond
+// [Options.KeepActivity] and [Options.MaxActivity] the oldest calls are deleted.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+func (s *Store) RecordActivity(ctx context.Context, n NewActivity) error {
+	if err := s.checkOperator("RecordActivity"); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.db.ReadOnly() {
+		return newError(KindReadOnly, "", "the store is open for reading only")
+	}
+	if n.Tool == "" {
+		return invalid("tool", "tool is empty; give the name of the tool, or the method and pattern of the route")
+	}
+	if n.StartedAt.IsZero() {
+		n.StartedAt = s.clock().Add(-n.Duration)
+	}
+	if !s.activity.add(waitingActivity{NewActivity: n, id: s.newID()}) {
+		return newError(KindClosed, "", "the store is closed")
+	}
+	return nil
+}
+
+// MaxActivityLimit is the most calls that [Store.Activities] returns at once.
+const MaxActivityLimit = 1000
+
+// ActivityQuery asks for recorded calls. Everything that is set must fit.
+type ActivityQuery struct {
+	User       string         // id or name; empty: the view's user, or everybody for the operator's store
+	Credential CredentialKind // and
+	ID         string         // of the credential
+	Client     string         // exactly so
+	Tool       string
+	Action     string
+	ProjectID  string // one that is visible
+	Outcome    Outcome
+	Since      time.Time // calls that began then or later; zero: no bound
+	Until      time.Time // calls that began before; zero: no bound
+
+	Limit  int    // calls to return, 1 to 1,000; zero means 100
+	Before string // id of a call: only those recorded before it, as for the next page; empty: from the newest on
+}
+
+// ActivityPage is a page of recorded calls.
+type ActivityPage struct {
+	Activities []Activity `json:"activities"` // what was recorded last comes first; never nil
+	HasMore    bool       `json:"has_more"`   // there are more: ask again with Before set to the id of the last one
+}
+
+func (q *ActivityQuery) check() error {
+	q.Limit = cmp.Or(q.Limit, 100)
+	switch {
+	case q.Limit < 1 || q.Limit > MaxActivityLimit:
+		return invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxActivityLimit)
+	case q.Outcome != "" && q.Outcome != OutcomeError:
+		if err := checkEnum("outcome", q.Outcome, append(Outcomes(), OutcomeError)); err != nil {
+			return err
+		}
+	}
+	if err := checkEnum("credential", q.Credential, []CredentialKind{CredentialToken, CredentialClient, CredentialSession}); err != nil {
+		return err
+	}
+	for argument, value := range map[string]string{"id": q.ID, "client": q.Client, "tool": q.Tool, "action": q.Action} {
+		if err := checkUTF8(argument, value); err != nil {
+			return err
+		}
+	}
+	if q.ProjectID != "" {
+		return checkProjectID(q.ProjectID)
+	}
+	return nil
+}
+
+// Activities returns recorded calls, those of this handle up to this moment included: a user's view sees the user's own, the
+// operator's store all. A view that is limited to projects may not ask, and another user's calls are ErrForbidden through a view.
+func (s *Store) Activities(ctx context.Context, q ActivityQuery) (ActivityPage, error) {
+	if err := s.checkAccount("Activities"); err != nil {
+		return ActivityPage{}, err
+	}
+	if err := q.check(); err != nil {
+		return ActivityPage{}, err
+	}
+	if err := s.activity.flush(ctx); err != nil && ctx.Err() == nil {
+		s.log.WarnContext(ctx, "recorded calls could not be written yet", "error", err)
+	}
+	var page ActivityPage
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		page = ActivityPage{Activities: []Activity{}}
+		condition, args, err := s.activityCondition(tx, sc, q)
+		if err != nil || condition == "" {
+			return err
+		}
+		page.Activities, err = s.loadActivities(tx, sc, condition+` ORDER BY a.id DESC LIMIT ?`, append(args, q.Limit+1)...)
+		if page.HasMore = len(page.Activities) > q.Limit; page.HasMore {
+			page.Activities = page.Activities[:q.Limit]
+		}
+		return err
+	})
+	return page, err
+}
+
+// activityCondition turns a query into a condition on a; an empty one when nothing can fit.
+func (s *Store) activityCondition(tx *sqlite.Tx, sc scope, q ActivityQuery) (condition string, args []any, err error) {
+	condition = `true`
+	add := func(part string, values ...any) {
+		condition += ` AND ` + part
+		args = append(args, values...)
+	}
+	user, err := s.activityUser(tx, q.User)
+	if err != nil {
+		return "", nil, err
+	}
+	if user != "" {
+		add(`a.user = ?`, user)
+	}
+	if q.Before != "" {
+		rows, err := sqlite.Column[int64](tx, `SELECT a.id FROM activity a WHERE a.uid = ? AND `+condition, append([]any{q.Before}, args...)...)
+		if err != nil {
+			return "", nil, err
+		}
+		if len(rows) == 0 {
+			return "", nil, newError(KindNotFound, "before", "before is %s, which is no call that can be seen here; it may have been deleted, so begin anew", show(q.Before))
+		}
+		add(`a.id < ?`, rows[0])
+	}
+	for _, equal := range []struct{ column, value string }{
+		{"credential", string(q.Credential)}, {"credential_id", q.ID}, {"client", q.Client}, {"tool", q.Tool}, {"action", q.Action},
+	} {
+		if equal.value != "" {
+			add(`+a.`+equal.column+` = ?`, equal.value) // the order by id is what shall be used
+		}
+	}
+	switch q.Outcome {
+	case "":
+	case OutcomeError:
+		add(`a.outcome <> ?`, string(OutcomeOK))
+	default:
+		add(`a.outcome = ?`, string(q.Outcome))
+	}
+	if !q.Since.IsZero() {
+		add(`+a.started_at >= ?`, q.Since.UnixMicro())
+	}
+	if !q.Until.IsZero() {
+		add(`+a.started_at < ?`, q.Until.UnixMicro())
+	}
+	if q.ProjectID != "" {
+		p, err := findProject(tx, sc, q.ProjectID, "")
+		if err != nil || p == nil {
+			return "", nil, err
+		}
+		add(`a.project_id = ?`, p.row)
+	}
+	return condition, args, nil
+}
+
+// activityUser returns whose calls are asked for; empty: everybody's.
+func (s *Store) activityUser(tx *sqlite.Tx, named string) (string, error) {
+	if s.operator && named == "" {
+		return "", nil
+	}
+	if named == "" || named == s.access.User {
+		return s.access.User, nil
+	}
+	if !s.operator {
+		return "", newError(KindForbidden, "user", "user is %s, whose calls only the operator's store tells", show(named))
+	}
+	u, err := findUser(tx, named)
+	if errors.Is(err, ErrNotFound) { // somebody of whom there is nothing but calls
+		found, err2 := sqlite.Column[string](tx, `SELECT user FROM activity WHERE user = ? LIMIT 1`, named)
+		if err2 != nil || len(found) > 0 {
+			return named, err2
+		}
+	}
+	return u.ID, err
+}
+
+// loadActivities reads the calls for which a condition on a holds (and what follows WHERE).
+func (s *Store) loadActivities(tx *sqlite.Tx, sc scope, condition string, args ...any) ([]Activity, error) {
+	project, projectArgs := `j.id = a.project_id`, []any(nil)
+	if !s.operator {
+		visible, visibleArgs := sc.visibleProject()
+		project, projectArgs = project+` AND `+visible, visibleArgs
+	}
+	found := []Activity{}
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var a Activity
+		var started, duration int64
+		err := row.Scan(&a.ID, &a.User, &a.UserName, &a.Credential.Kind, &a.Credential.ID, &a.Credential.Name, &a.Client, &a.Tool, &a.Action,
+			&a.ProjectID, &a.MemoryID, &a.FileID, &a.Outcome, &started, &duration, &a.Bytes)
+		a.StartedAt, a.DurationMS = toTime(started), float64(duration)/1000
+		found = append(found, a)
+		return err
+	}, `SELECT a.uid, a.user, ifnull((SELECT u.name FROM user u WHERE u.uid = a.user), ''), a.credential, a.credential_id,
+			ifnull(CASE a.credential WHEN 'token' THEN (SELECT t.name FROM token t WHERE t.uid = a.credential_id)
+				WHEN 'client' THEN (SELECT o.name FROM oauth_client o WHERE o.client_id = a.credential_id) END, ''),
+			a.client, a.tool, a.action, ifnull((SELECT j.uid FROM project j WHERE `+project+`), ''), a.memory, a.file, a.outcome, a.started_at, a.duration, a.bytes
+		FROM activity a WHERE `+condition, append(projectArgs, args...)...)
+	return found, err
+}
+
+// cleanClient brings what a program calls itself to a short line. Nobody should put a token there, but somebody might.
+func cleanClient(client string) string {
+	client = cleanUserAgent(client)
+	words := strings.Fields(client)
+	for i, word := range words {
+		for _, start := range []string{tokenStart, sessionStart, invitationStart, "eyJ"} { // the last one begins a JWT
+			if before, _, found := strings.Cut(word, start); found {
+				words[i] = before + "…"
+				word = words[i]
+			}
+		}
+	}
+	return cutLine(strings.Join(words, " "), maxActivityClient)
+}
+
+// cutLine keeps the beginning of a text, of at most so many bytes.
+func cutLine(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return strings.TrimSpace(text[:most])
+}
+
+// activityRecord says what a row of a call must be. It is in no export: it tells what happened to this file.
+func activityRecord() record {
+	word := func(argument, value string) error {
+		if len(value) > 2*maxName {
+			return newError(KindTooLarge, argument, "%s is %d bytes; at most %d are allowed", argument, len(value), 2*maxName)
+		}
+		return nil
+	}
+	return record{
+		table: "activity", key: 1,
+		fields: []recordField{
+			{name: "id", check: checkName},
+			{name: "user", check: checkName},
+			{name: "credential_id", check: word},
+			{name: "client", check: word},
+			{name: "tool", check: checkName},
+			{name: "action", check: word},
+			{name: "memory_id", check: word},
+			{name: "file_id", check: word},
+			{name: "outcome", check: func(argument, value string) error { return checkEnum(argument, Outcome(value), Outcomes()) }},
+			{name: "started_at", form: timeForm},
+			{name: "duration", form: countForm},
+			{name: "bytes", form: countForm},
+		},
+		selection: `SELECT uid, user, credential_id, client, tool, action, memory, file, outcome, started_at, duration, bytes FROM activity`, ordered: `id`,
+	}
+}

@@ -1,0 +1,120 @@
+package souvenir
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// While another process holds the file, calls wait; of too many the oldest are lost, and counted.
+func TestRecordedCallsWaitForAFileThatIsHeld(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "held.db")
+	s, other := openWords(t, path, Options{}), openWords(t, path, Options{})
+	const calls = activityRoom + 3*activityBatch
+	over := errors.New("undone")
+	err := other.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		if _, err := tx.Exec(`UPDATE setting SET value = value`); err != nil {
+			return err
+		}
+		for i := range calls {
+			if err := s.RecordActivity(t.Context(), NewActivity{Tool: fmt.Sprint("t", i)}); err != nil {
+				return err
+			}
+		}
+		return over
+	})
+	if !errors.Is(err, over) {
+		t.Fatal(err)
+	}
+	page, err := s.Activities(t.Context(), ActivityQuery{Limit: 1})
+	if err != nil || page.Activities[0].Tool != fmt.Sprint("t", calls-1) {
+		t.Errorf("the newest call is %+v, %v", page.Activities, err)
+	}
+	stats, err := s.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := countRows(t, s, `SELECT count(*) FROM activity`)
+	if stats.LostActivity < activityBatch || kept+stats.LostActivity != calls {
+		t.Errorf("%d calls are lost and %d are kept of %d", stats.LostActivity, kept, calls)
+	}
+	if newest := countRows(t, s, fmt.Sprintf(`SELECT count(*) FROM activity WHERE CAST(substr(tool, 2) AS INTEGER) >= %d`, calls-activityRoom+activityBatch)); newest != activityRoom-activityBatch {
+		t.Errorf("of the newest calls %d are kept", newest)
+	}
+}
+
+func countRows(t *testing.T, s *Store, query string) (n int) {
+	t.Helper()
+	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error { return tx.QueryRow(query).Scan(&n) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestCheckFindsCallsThatCannotBe(t *testing.T) {
+	for _, damage := range []string{
+		`UPDATE activity SET user = ''`, `UPDATE activity SET client = CAST(x'ff' AS TEXT)`, `UPDATE activity SET tool = ''`,
+		`UPDATE activity SET outcome = 'well'`, `UPDATE activity SET started_at = 9223372036854775807`,
+	} {
+		s := openWords(t, filepath.Join(t.TempDir(), "damaged.db"), Options{})
+		recordCalls(t, s, NewActivity{Tool: "memory"})
+		if report := mustCheck(t, s, nil); !report.OK || report.Checked["activity"] != 1 {
+			t.Fatalf("before the damage: %+v", report)
+		}
+		statements(t, s, damage)
+		if report := mustCheck(t, s, nil); report.OK || report.Findings[0].Table != "activity" {
+			t.Errorf("after %s: %+v", damage, report)
+		}
+	}
+}
+
+func TestBadOptionsOfActivityAreRefused(t *testing.T) {
+	for argument, o := range map[string]Options{"KeepActivity": {KeepActivity: -1}, "MaxActivity": {MaxActivity: -1}} {
+		_, err := Open(t.Context(), ":memory:", &o)
+		var known *Error
+		if !errors.As(err, &known) || known.Kind != KindInvalid || known.Argument != argument {
+			t.Errorf("%s: %v", argument, err)
+		}
+	}
+}
+
+func BenchmarkRecordActivity(b *testing.B) {
+	s, err := Open(b.Context(), filepath.Join(b.TempDir(), "bench.db"), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	call := NewActivity{
+		Principal: Principal{Access: Access{User: "ann"}, TokenID: "0190a5f2-0000-7000-8000-000000000000"}, Client: "claude-code/2.0.14", Tool: "memory", Action: "search",
+		Project: ProjectRef{ID: "apollo"},
+	}
+	for b.Loop() {
+		if err := s.RecordActivity(b.Context(), call); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkWriteActivities is what the writer spends on a call in the background.
+func BenchmarkWriteActivities(b *testing.B) {
+	s, err := Open(b.Context(), filepath.Join(b.TempDir(), "bench.db"), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	for b.Loop() {
+		for range activityBatch {
+			if err := s.RecordActivity(b.Context(), NewActivity{Principal: Principal{TokenID: "t"}, Client: "claude-code/2.0.14", Tool: "memory", Action: "search"}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := s.activity.flush(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/activityBatch, "µs/call")
+}

@@ -1,0 +1,316 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// activityLog holds calls that wait to be written. A call must not wait for a commit of its own log entry, so they are written
+// together, in the background.
+type activityLog struct {
+	s    *shared
+	keep time.Duration // how long calls are kept
+	most int           // how many
+
+	mu      sync.Mutex
+	waiting []waitingActivity
+	dropped int  // calls that were lost because too many waited
+	warned  int  // of them, how many the log has heard of
+	closed  bool // nothing is taken any more
+
+	writing chan struct{} // holds one token: whoever has it writes
+	some    chan struct{} // something waits
+	many    chan struct{} // a batch waits
+	flushes int           // of whoever writes: how many there were
+	ctx     context.Context
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+}
+
+// waitingActivity is a call that is not in the file yet.
+type waitingActivity struct {
+	NewActivity
+	id string
+}
+
+const (
+	activityBatch    = 256 // calls that are written at once
+	activityRoom     = 4096
+	activityInterval = time.Second
+	activityPatience = 5 * time.Second // with other processes that write
+	boundEvery       = 64              // batches between two looks at how many calls there are
+	purgeBatch       = 5000            // rows that one transaction deletes
+
+	defaultKeepActivity = 30 * 24 * time.Hour
+	defaultMaxActivity  = 100_000
+)
+
+func newActivityLog(s *shared, keep time.Duration, most int) *activityLog {
+	l := &activityLog{s: s, keep: keep, most: most, writing: make(chan struct{}, 1), some: make(chan struct{}, 1), many: make(chan struct{}, 1)}
+	l.writing <- struct{}{}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	return l
+}
+
+// start begins to write in the background.
+func (l *activityLog) start() {
+	l.done.Add(1)
+	go l.run()
+}
+
+// stop ends the work in the background and writes what is left.
+func (l *activityLog) stop() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.cancel()
+	l.done.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), activityPatience)
+	defer cancel()
+	if err := l.flush(ctx); err != nil {
+		l.s.log.Warn("the last recorded calls could not be written", "error", err)
+	}
+}
+
+// add takes a call; it reports false when the store is closed.
+func (l *activityLog) add(a waitingActivity) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	if len(l.waiting) >= activityRoom { // in steps, for moving what stays takes time
+		l.dropped += activityBatch
+		l.waiting = append(l.waiting[:0], l.waiting[activityBatch:]...)
+	}
+	l.waiting = append(l.waiting, a)
+	switch len(l.waiting) {
+	case 1:
+		signal(l.some)
+	case activityBatch:
+		signal(l.many)
+	}
+	return true
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (l *activityLog) run() {
+	defer l.done.Done()
+	for {
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-l.some:
+		}
+		timer := time.NewTimer(activityInterval)
+		select {
+		case <-l.ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		case <-l.many:
+			timer.Stop()
+		}
+		ctx, cancel := context.WithTimeout(l.ctx, activityPatience)
+		err := l.flush(ctx)
+		cancel()
+		if err != nil && l.ctx.Err() == nil {
+			l.s.log.Warn("recorded calls could not be written; trying again", "error", err)
+			signal(l.some)
+		}
+	}
+}
+
+// flush writes everything that waited when it began.
+func (l *activityLog) flush(ctx context.Context) error {
+	l.mu.Lock()
+	left := len(l.waiting)
+	l.mu.Unlock()
+	if left == 0 {
+		return ctx.Err()
+	}
+	select {
+	case <-l.writing:
+		defer func() { l.writing <- struct{}{} }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for left > 0 {
+		n, err := l.writeBatch(ctx)
+		if err != nil || n == 0 {
+			return err
+		}
+		left -= n
+	}
+	l.warn()
+	return nil
+}
+
+// warn tells the log how many calls were lost since it was told last.
+func (l *activityLog) warn() {
+	l.mu.Lock()
+	lost := l.dropped - l.warned
+	l.warned = l.dropped
+	l.mu.Unlock()
+	if lost > 0 {
+		l.s.log.Warn("calls were not recorded, because the file could not be written to in time", "calls", lost)
+	}
+}
+
+// lost is how many calls were not recorded since the store was opened.
+func (l *activityLog) lost() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dropped
+}
+
+// writeBatch writes some calls and returns how many. What could not be written waits again, at the front.
+func (l *activityLog) writeBatch(ctx context.Context) (int, error) {
+	l.mu.Lock()
+	n := min(len(l.waiting), activityBatch)
+	batch := append([]waitingActivity(nil), l.waiting[:n]...)
+	l.waiting = append(l.waiting[:0], l.waiting[n:]...)
+	clear(l.waiting[len(l.waiting):cap(l.waiting)])
+	l.mu.Unlock()
+	if n == 0 {
+		return 0, nil
+	}
+	bound := l.flushes%boundEvery == 0
+	err := l.s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		projects := activityProjects{s: l.s, tx: tx, known: map[string]any{}}
+		for _, a := range batch {
+			if err := insertActivity(tx, a, &projects); err != nil {
+				return err
+			}
+		}
+		if !bound {
+			return nil
+		}
+		_, err := l.deleteOld(tx)
+		return err
+	})
+	if err == nil {
+		l.flushes++
+		return n, nil
+	}
+	if errors.Is(err, sqlite.ErrClosed) {
+		return 0, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = append(batch, l.waiting...)
+	if over := len(l.waiting) - activityRoom; over > 0 {
+		l.dropped += over
+		l.waiting = l.waiting[over:]
+	}
+	return 0, err
+}
+
+func insertActivity(tx *sqlite.Tx, a waitingActivity, projects *activityProjects) error {
+	var kind CredentialKind
+	var id string
+	switch p := a.Principal; {
+	case p.TokenID != "":
+		kind, id = CredentialToken, p.TokenID
+	case p.ClientID != "":
+		kind, id = CredentialClient, p.ClientID
+	case p.SessionID != "":
+		kind, id = CredentialSession, p.SessionID
+	}
+	user := a.Principal.Access.User
+	if user == "" {
+		user = LocalUser
+	}
+	if checkName("user", user) != nil {
+		return nil //nolint:nilerr // nobody can have such an id, so nobody could ask for it
+	}
+	project, err := projects.row(a.Principal.Access, a.Project)
+	if err != nil {
+		return err
+	}
+	outcome := a.Outcome
+	if checkEnum("outcome", outcome, Outcomes()) != nil || outcome == "" {
+		outcome = OutcomeOK
+		if a.Outcome != "" {
+			outcome = outcomeOfKind(KindInternal)
+		}
+	}
+	line := func(text string, most int) string { return cutLine(cleanUserAgent(text), most) }
+	_, err = tx.Exec(`INSERT INTO activity (uid, user, credential, credential_id, client, tool, action, project_id, memory, file, outcome, started_at, duration, bytes)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		a.id, user, string(kind), line(id, maxName), cleanClient(a.Client), line(a.Tool, maxActivityTool), line(a.Action, maxActivityTool), project,
+		line(a.MemoryID, maxName), line(a.FileID, maxName), string(outcome), a.StartedAt.UnixMicro(), max(a.Duration.Microseconds(), 0), max(a.Bytes, 0))
+	return err
+}
+
+// activityProjects finds the rows of the projects that calls named, as far as their callers see them.
+type activityProjects struct {
+	s     *shared
+	tx    *sqlite.Tx
+	known map[string]any // row, or nil for none
+}
+
+func (p *activityProjects) row(access Access, ref ProjectRef) (any, error) {
+	if ref == (ProjectRef{}) {
+		return nil, nil
+	}
+	key := fmt.Sprintf("%q %t %q %q %q", access.User, access.Projects == nil, access.Projects, ref.ID, ref.Name)
+	if row, known := p.known[key]; known {
+		return row, nil
+	}
+	p.known[key] = nil
+	if checkProject(ref.ID, ref.Name) != nil {
+		return nil, nil //nolint:nilerr // there can be no such project
+	}
+	sc, err := (&Store{shared: p.s}).As(access).scope(p.tx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := findProject(p.tx, sc, ref.ID, ref.Name)
+	switch {
+	case errors.Is(err, ErrInvalid): // it fits none, or two
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case found != nil:
+		p.known[key] = found.row
+	}
+	return p.known[key], nil
+}
+
+// deleteOld deletes a part of the calls that are too old or too many, and counts them.
+func (l *activityLog) deleteOld(tx *sqlite.Tx) (int64, error) {
+	// Of those that are too many the newest one is found from the end of the table, which the primary key knows.
+	result, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE id <= (SELECT id FROM activity ORDER BY id DESC LIMIT 1 OFFSET ?1) LIMIT ?2)`, l.most, purgeBatch)
+	if err != nil {
+		return 0, err
+	}
+	old, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE started_at < ? LIMIT ?)`, l.s.now()-l.keep.Microseconds(), purgeBatch)
+	return result.RowsAffected + old.RowsAffected, err
+}
+
+// purge deletes all calls that are too old or too many, and counts them.
+func (l *activityLog) purge(ctx context.Context) (deleted int, err error) {
+	for {
+		var some int64
+		err := l.s.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+			some, err = l.deleteOld(tx)
+			return err
+		})
+		deleted += int(some)
+		if err != nil || some == 0 {
+			return deleted, err
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package index
+
+import (
+	"context"
+	"slices"
+)
+
+// Near asks for the memories that have a passage whose vector is much like another one.
+type Near struct {
+	// Vector is compared with the stored vectors of its size. It has unit length; nil, or holding NaN or an
+	// infinity = nothing is found.
+	Vector []float32
+
+	// Partitions are searched; unknown ones are empty. Compare says in which of them Vector is compared; nil = in all.
+	Partitions []int64
+	Compare    func(partition int64) bool
+
+	Least float32 // the cosine from which on a passage is found
+	Limit int     // how many memories to return at most; 0 or less = none
+}
+
+// Near returns the memories found in descending order of cosine, ids ascending between equal ones. The score of a hit is
+// its cosine. The error is the context's.
+func (ix *Index) Near(ctx context.Context, n Near) ([]Hit, error) {
+	if !ix.dot.accepts(n.Vector) || n.Limit <= 0 {
+		return nil, ctx.Err()
+	}
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	work := ix.scratch.Get().(*scratch)
+	defer ix.scratch.Put(work)
+	work.begin(ix, n.Vector)
+	s := nearest{ctx: ctx, comparison: &work.comparison, floor: n.Least, best: newTop(n.Limit)}
+	ids := slices.Clone(n.Partitions)
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		p := ix.partitions[id]
+		if p == nil || n.Compare != nil && !n.Compare(id) {
+			continue
+		}
+		if m := p.findMatrix(len(n.Vector)); m != nil {
+			if err := s.visit(p, m); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s.best.sorted(), nil
+}
+
+// nearest is such a search under way.
+type nearest struct {
+	ctx context.Context
+	*comparison
+	floor float32 // cosines below it do not count
+	best  top
+}
+
+// visit goes through the vectors of a partition.
+func (s *nearest) visit(p *partition, m *matrix) error {
+	var hit Hit // the best passage so far of the memory that was visited last
+	var current *memory
+	finish := func() {
+		if current != nil {
+			s.best.offer(hit)
+			s.floor = max(s.floor, s.best.least())
+		}
+	}
+	exact := s.isExact(m)
+	for block := range m.rows.list {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		slots := m.slots[block*blockRows : min((block+1)*blockRows, len(m.slots))]
+		s.block(m, block, s.some[:])
+		for i, cosine := range s.some[:len(slots)] {
+			if cosine < s.floor {
+				continue
+			}
+			slot := slots[i]
+			if p.owners[slot] == nil {
+				continue
+			}
+			if !exact {
+				if cosine = s.exact(m, block*blockRows+i); cosine < s.floor {
+					continue
+				}
+			}
+			first := p.owners[slot] != current
+			if first {
+				finish()
+				current = p.owners[slot]
+			}
+			if first || cosine > hit.Score || cosine == hit.Score && p.passages[slot] < hit.Passage {
+				hit = Hit{Row: current.row, ID: current.id, Passage: p.passages[slot], Span: p.spans[slot], Parts: Parts{Cosine: cosine, HasVector: true}, Score: cosine}
+			}
+		}
+	}
+	finish()
+	return nil
+}

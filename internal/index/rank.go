@@ -1,0 +1,263 @@
+package index
+
+import (
+	"math"
+	"math/bits"
+)
+
+// rank returns the best memories. Most passages cannot be among them: what their words leave to make up for is more than
+// any vector can, or more than what is known of theirs without a closer look.
+func (s *search) rank() ([]Hit, error) {
+	score := s.q.Fuse(s.stats)
+	if s.q.Limit <= 0 {
+		return nil, nil
+	}
+	floor, err := s.floor(score)
+	if err != nil {
+		return nil, err
+	}
+	w := ranker{search: s, score: score, floor: floor, best: newTop(s.q.Limit)}
+	enough := s.enough(score, floor)
+	for i := range s.regions {
+		w.region = &s.regions[i]
+		if enough > 0 {
+			err = s.walkAbove(w.region, func() float32 { return enough }, w.consider)
+		} else {
+			err = w.rankAll()
+		}
+		if err != nil {
+			return nil, err
+		}
+		w.finish()
+	}
+	return w.best.sorted(), nil
+}
+
+// ranker visits passages, those of a memory one after the other.
+type ranker struct {
+	*search
+	score  func(Parts) float32
+	floor  float32 // what scores less is not among the best
+	best   top
+	region *region
+
+	current *memory // whose passages are being visited
+	hit     Hit     // its best so far
+}
+
+// visit ranks a passage.
+func (w *ranker) visit(slot int, parts Parts) {
+	score := w.score(parts)
+	if score != score {
+		score = float32(math.Inf(-1))
+	}
+	r := w.region
+	first := r.owners[slot] != w.current
+	if first {
+		w.finish()
+		w.current = r.owners[slot]
+	}
+	if first || score > w.hit.Score || score == w.hit.Score && r.passages[slot] < w.hit.Passage {
+		w.hit = Hit{Row: w.current.row, ID: w.current.id, Passage: r.passages[slot], Span: r.spans[slot], Parts: parts, Score: score}
+	}
+}
+
+// finish ends the visits of a memory.
+func (w *ranker) finish() {
+	if w.current != nil && !w.best.refuses(w.hit.Score) {
+		w.best.offer(w.hit)
+		w.floor = max(w.floor, w.best.least())
+	}
+	w.current = nil
+}
+
+// consider visits a passage unless a glance at its vector shows that it cannot reach the floor.
+func (w *ranker) consider(slot int) {
+	parts := Parts{BM25: w.bm25[w.region.from+slot]}
+	if m := w.region.vectors; m != nil {
+		if row, ok := m.find(uint32(slot)); ok {
+			parts.Cosine, parts.HasVector = w.rowBound(m, row), true
+			if w.score(parts) < w.floor {
+				return
+			}
+			if !w.isExact(m) {
+				parts.Cosine = w.exact(m, row)
+			}
+		}
+	}
+	w.visit(slot, parts)
+}
+
+// rankAll visits the passages of a region that may reach the floor by their words, their vector, or both.
+func (w *ranker) rankAll() error {
+	r := w.region
+	if r.vectors == nil {
+		return w.walk(r, func(slot int) { w.visit(slot, Parts{BM25: w.bm25[r.from+slot]}) })
+	}
+	scores, candidates := w.bm25[r.from:r.to], w.candidates[r.from/64:r.to/64]
+	if r.complete {
+		left := 0
+		for _, word := range candidates {
+			left += bits.OnesCount64(word)
+		}
+		if 4*left < len(r.owners) { // Keep has left few
+			return w.walk(r, w.consider)
+		}
+	}
+	cosines, err := w.bounds(r)
+	if err != nil {
+		return err
+	}
+	exact := w.isExact(r.vectors)
+	near := noCosine // which suffices without words
+	for slot, cosine := range cosines {
+		if slot%blockRows == 0 {
+			near = least(func(cosine float32) bool { return !(w.score(Parts{Cosine: cosine, HasVector: true}) < w.floor) })
+		}
+		words := scores[slot]
+		if words == 0 && !(cosine >= near) { // as with most passages; noCosine is not
+			continue
+		}
+		if r.owners[slot] == nil || r.complete && candidates[slot/64]>>(slot%64)&1 == 0 {
+			continue
+		}
+		parts := Parts{BM25: words}
+		if cosine == cosine { // not noCosine
+			parts.Cosine, parts.HasVector = cosine, true
+		}
+		if w.score(parts) < w.floor {
+			continue
+		}
+		if parts.HasVector && !exact {
+			parts = w.parts(r, slot)
+		}
+		w.visit(slot, parts)
+	}
+	return nil
+}
+
+// bounds tells, for each slot of a region that has vectors, what its cosine is at most.
+func (w *ranker) bounds(r *region) ([]float32, error) {
+	cosines := w.cosines[r.from : r.from+len(r.owners)]
+	m := r.vectors
+	whole := len(m.slots) == len(cosines) // each slot has its row
+	if !whole {
+		for i := range cosines {
+			cosines[i] = noCosine
+		}
+	}
+	for block := range m.rows.list {
+		if err := w.ctx.Err(); err != nil {
+			return nil, err
+		}
+		slots := m.slots[block*blockRows : min((block+1)*blockRows, len(m.slots))]
+		if whole {
+			w.block(m, block, cosines[slots[0]:])
+			continue
+		}
+		w.block(m, block, w.some[:])
+		for i, slot := range slots {
+			cosines[slot] = w.some[i]
+		}
+	}
+	return cosines, nil
+}
+
+// noCosine marks slots without a comparable vector. No comparison yields NaN, see dotFunc.
+var noCosine = float32(math.NaN())
+
+// maxSeeds bounds the effort of finding a floor: with so many results hardly anything could be left out.
+const maxSeeds = 1000
+
+// floor returns a score that as many memories reach as are sought: those whose words fit best. What cannot reach it need not
+// be ranked. Where too few memories contain a term, it is the lowest number there is.
+func (s *search) floor(score func(Parts) float32) (float32, error) {
+	lowest := float32(math.Inf(-1))
+	if s.stats.Matches < s.q.Limit || s.q.Limit > maxSeeds {
+		return lowest, nil
+	}
+	seeds := newTop(s.q.Limit) // their scores are BM25, their rows places in the scratch space
+	for i := range s.regions {
+		r := &s.regions[i]
+		scores := s.bm25[r.from:r.to]
+		var current *memory
+		var seed Hit // of the current memory
+		offer := func() {
+			if current != nil && !seeds.refuses(seed.Score) {
+				seeds.offer(seed)
+			}
+		}
+		err := s.walkAbove(r, seeds.least, func(slot int) {
+			first := r.owners[slot] != current
+			if first {
+				offer()
+				current = r.owners[slot]
+			}
+			if first || scores[slot] > seed.Score {
+				seed = Hit{Row: int64(r.from + slot), Score: scores[slot]}
+			}
+		})
+		if err != nil {
+			return 0, err
+		}
+		offer()
+	}
+	if len(seeds.hits) < s.q.Limit {
+		return lowest, nil
+	}
+	floor := float32(math.Inf(1))
+	for _, seed := range seeds.hits {
+		r := s.regionAt(int(seed.Row))
+		floor = min(floor, score(s.parts(r, int(seed.Row)-r.from)))
+	}
+	return floor, nil
+}
+
+// regionAt returns the region of a place in the scratch space.
+func (s *search) regionAt(at int) *region {
+	i := 0
+	for s.regions[i].to <= at {
+		i++
+	}
+	return &s.regions[i]
+}
+
+// enough returns the least BM25 with which a passage can reach the floor, whatever its vector. It is 0 where a vector alone
+// can.
+func (s *search) enough(score func(Parts) float32, floor float32) float32 {
+	return max(0, least(func(bm25 float32) bool {
+		return !(score(Parts{BM25: bm25}) < floor) || !(score(Parts{BM25: bm25, Cosine: s.cosine, HasVector: true}) < floor)
+	}))
+}
+
+// least returns the lowest number for which something holds that holds for all numbers above it as well: infinity if it
+// holds for none.
+func least(holds func(float32) bool) float32 {
+	// Bisection over numbers that ascend as the floats do whose bits they hold, see number.
+	number := func(at uint32) float32 {
+		if at>>31 == 1 {
+			return math.Float32frombits(at &^ (1 << 31))
+		}
+		return math.Float32frombits(^at)
+	}
+	low, high := ^math.Float32bits(float32(math.Inf(-1))), math.Float32bits(float32(math.Inf(1)))|1<<31
+	for low < high {
+		if middle := low + (high-low)/2; holds(number(middle)) {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return number(high)
+}
+
+// parts are the scores of a passage.
+func (s *search) parts(r *region, slot int) Parts {
+	p := Parts{BM25: s.bm25[r.from+slot]}
+	if r.vectors != nil {
+		if row, ok := r.vectors.find(uint32(slot)); ok {
+			p.Cosine, p.HasVector = s.exact(r.vectors, row), true
+		}
+	}
+	return p
+}

@@ -1,0 +1,351 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func activities() concept {
+	return concept{"Activity", []promise{
+		{"a recorded call is shown as it was", activityShown},
+		{"what was recorded last comes first, in pages that neither repeat nor skip", activityPages},
+		{"a user sees the own calls, the operator all", activityOwn},
+		{"a project is told to whom it is visible", activityProjects},
+		{"calls are found by everything that is known of them", activityFilters},
+		{"what programs call themselves is one short line without tokens", activityClients},
+		{"the outcome of a call is the kind of its error", activityOutcomes},
+		{"what was recorded is there when the store is opened again", activityReopened},
+		{"too old and too many calls are deleted", activityPurged},
+		{"too many calls are deleted without being asked", activityBounded},
+		{"the calls of a deleted user are gone", activityDeletedUser},
+		{"a read-only handle tells calls and records none", activityReadOnly},
+	}}
+}
+
+// record records calls and waits until every handle sees them.
+func (f *fixture) record(calls ...souvenir.NewActivity) {
+	f.Helper()
+	for _, n := range calls {
+		f.check("RecordActivity", f.operator.RecordActivity(f.ctx, n))
+	}
+	_, err := f.operator.Activities(f.ctx, souvenir.ActivityQuery{})
+	f.check("Activities", err)
+}
+
+func (f *fixture) activities(q souvenir.ActivityQuery) []souvenir.Activity {
+	f.Helper()
+	page, err := f.reader.Activities(f.ctx, q)
+	f.check("Activities", err)
+	return page.Activities
+}
+
+// called is the tools of some calls.
+func called(activities []souvenir.Activity) []string {
+	list := []string{}
+	for _, a := range activities {
+		list = append(list, strings.TrimSpace(a.Tool+" "+a.Action))
+	}
+	return list
+}
+
+// by is somebody who comes with an MCP token.
+func by(user string) souvenir.Principal {
+	return souvenir.Principal{Access: souvenir.Access{User: user}, TokenID: "token of " + user}
+}
+
+func activityShown(f *fixture) {
+	ann := f.addUser(souvenir.NewUser{Name: "Ann"})
+	view := f.as(souvenir.Access{User: ann.ID})
+	token, err := view.store.AddToken(f.ctx, souvenir.NewToken{Name: "laptop"})
+	f.check("AddToken", err)
+	principal, err := f.operator.CheckToken(f.ctx, token.Value)
+	f.check("CheckToken", err)
+	m := view.add(souvenir.NewMemory{Content: "x", ProjectID: "p", ProjectName: "Apollo"})
+	f.clock.Pass(time.Hour)
+	f.record(souvenir.NewActivity{
+		Principal: principal, Client: "claude-code/2.0", Tool: "memory", Action: "retrieve", Project: souvenir.ProjectRef{Name: "Apollo"},
+		MemoryID: m.ID, FileID: "f", Duration: 1500 * time.Microsecond, Bytes: 77,
+	})
+	all := view.activities(souvenir.ActivityQuery{})
+	f.equal("how many", len(all), 1)
+	id := all[0].ID
+	want := souvenir.Activity{
+		ID: id, User: ann.ID, UserName: "Ann", Credential: souvenir.Credential{Kind: souvenir.CredentialToken, ID: token.ID, Name: "laptop"},
+		Client: "claude-code/2.0", Tool: "memory", Action: "retrieve", ProjectID: "p", MemoryID: m.ID, FileID: "f",
+		Outcome: souvenir.OutcomeOK, StartedAt: f.clock.Now().Add(-1500 * time.Microsecond), DurationMS: 1.5, Bytes: 77,
+	}
+	f.equal("call", all[0], want)
+	f.equal("as JSON", object(toJSON(all[0])), object(`{"id": "`+id+`", "user": "`+ann.ID+`", "user_name": "Ann", "credential": {"kind": "token", "id": "`+token.ID+`", "name": "laptop"},
+		"client": "claude-code/2.0", "tool": "memory", "action": "retrieve", "project_id": "p", "memory_id": "`+m.ID+`", "file_id": "f", "outcome": "ok",
+		"started_at": "2026-03-01T09:59:59.9985Z", "duration_ms": 1.5, "bytes": 77}`))
+	at := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+	f.record(
+		souvenir.NewActivity{Tool: "GET /health", StartedAt: at},
+		souvenir.NewActivity{Principal: souvenir.Principal{ClientID: "nobody's", Access: souvenir.Access{User: ann.ID}}, Tool: "memory"},
+		souvenir.NewActivity{Principal: souvenir.Principal{SessionID: "s", Access: souvenir.Access{User: ann.ID}}, Tool: "memory"},
+	)
+	all = f.activities(souvenir.ActivityQuery{Limit: 3})
+	f.equal("credentials", []souvenir.Credential{all[0].Credential, all[1].Credential, all[2].Credential},
+		[]souvenir.Credential{{Kind: souvenir.CredentialSession, ID: "s"}, {Kind: souvenir.CredentialClient, ID: "nobody's"}, {}})
+	f.equal("somebody without an account", []any{all[2].User, all[2].UserName, all[2].StartedAt}, []any{souvenir.LocalUser, "", at})
+	f.check("DeleteToken", view.store.DeleteToken(f.ctx, token.ID))
+	f.equal("the name of a token that is deleted", f.activities(souvenir.ActivityQuery{Tool: "memory", Action: "retrieve"})[0].Credential.ID, token.ID)
+}
+
+func activityPages(f *fixture) {
+	f.equal("none", f.activities(souvenir.ActivityQuery{}), []souvenir.Activity{})
+	for i := range 25 {
+		f.check("RecordActivity", f.operator.RecordActivity(f.ctx, souvenir.NewActivity{Principal: by([]string{"ann", "ben"}[i%2]), Tool: fmt.Sprint("t", i)}))
+	}
+	f.record()
+	ann := f.as(souvenir.Access{User: "ann"})
+	var got []string
+	q := souvenir.ActivityQuery{Limit: 5}
+	for {
+		page, err := ann.reader.Activities(f.ctx, q)
+		f.check("Activities", err)
+		got = append(got, called(page.Activities)...)
+		f.record(souvenir.NewActivity{Principal: by("ann"), Tool: "meanwhile"})
+		if !page.HasMore {
+			break
+		}
+		q.Before = page.Activities[len(page.Activities)-1].ID
+	}
+	var want []string
+	for i := 24; i >= 0; i -= 2 {
+		want = append(want, fmt.Sprint("t", i))
+	}
+	f.same("pages", got, want...)
+	bens := f.activities(souvenir.ActivityQuery{User: "ben", Limit: 1})[0].ID
+	for _, c := range []struct {
+		q        souvenir.ActivityQuery
+		kind     *souvenir.Error
+		argument string
+	}{
+		{souvenir.ActivityQuery{Before: bens}, souvenir.ErrNotFound, "before"},
+		{souvenir.ActivityQuery{Before: "nowhere"}, souvenir.ErrNotFound, "before"},
+		{souvenir.ActivityQuery{Limit: souvenir.MaxActivityLimit + 1}, souvenir.ErrInvalid, "limit"},
+		{souvenir.ActivityQuery{Outcome: "well"}, souvenir.ErrInvalid, "outcome"},
+		{souvenir.ActivityQuery{Credential: "key"}, souvenir.ErrInvalid, "credential"},
+		{souvenir.ActivityQuery{Tool: "\xff"}, souvenir.ErrInvalid, "tool"},
+		{souvenir.ActivityQuery{ProjectID: "\xff"}, souvenir.ErrInvalid, "project_id"},
+	} {
+		_, err := ann.reader.Activities(f.ctx, c.q)
+		f.failsAt(fmt.Sprintf("%+v", c.q), err, c.kind, c.argument)
+	}
+}
+
+func activityOwn(f *fixture) {
+	f.addUser(souvenir.NewUser{Name: "Ann", ID: "ann"})
+	f.record(souvenir.NewActivity{Principal: by("ann"), Tool: "hers"}, souvenir.NewActivity{Principal: by("ben"), Tool: "his"}, souvenir.NewActivity{Tool: "local"})
+	f.same("all", called(f.activities(souvenir.ActivityQuery{})), "local", "his", "hers")
+	f.same("of one, by name", called(f.activities(souvenir.ActivityQuery{User: "ANN"})), "hers")
+	ann := f.as(souvenir.Access{User: "ann", ReadOnly: true})
+	f.same("the own", called(ann.activities(souvenir.ActivityQuery{})), "hers")
+	f.same("the own, by id", called(ann.activities(souvenir.ActivityQuery{User: "ann"})), "hers")
+	f.same("of somebody new", called(f.as(souvenir.Access{User: "ben"}).activities(souvenir.ActivityQuery{})), "his")
+	_, err := ann.reader.Activities(f.ctx, souvenir.ActivityQuery{User: "ben"})
+	f.failsAt("another's", err, souvenir.ErrForbidden, "user")
+	_, err = f.reader.As(souvenir.Access{User: "ann", Projects: []string{"p"}}).Activities(f.ctx, souvenir.ActivityQuery{})
+	f.fails("through a limited view", err, souvenir.ErrForbidden)
+	_, err = f.reader.Activities(f.ctx, souvenir.ActivityQuery{User: "nobody"})
+	f.failsAt("of nobody", err, souvenir.ErrNotFound, "user")
+	f.fails("recording through a view", ann.store.RecordActivity(f.ctx, souvenir.NewActivity{Tool: "x"}), souvenir.ErrForbidden)
+	f.failsAt("recording nothing", f.operator.RecordActivity(f.ctx, souvenir.NewActivity{}), souvenir.ErrInvalid, "tool")
+}
+
+func activityProjects(f *fixture) {
+	ann, ben := f.as(souvenir.Access{User: "ann"}), f.as(souvenir.Access{User: "ben"})
+	ann.add(souvenir.NewMemory{Content: "x", ProjectID: "open"})
+	ann.add(souvenir.NewMemory{Content: "x", ProjectID: "secret"})
+	ben.addTexts("mine")
+	_, err := ann.store.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "open"}, User: "ben", Role: souvenir.MemberReader})
+	f.check("AddMember", err)
+	limited := by("ann")
+	limited.Access.Projects = []string{"open"}
+	for _, c := range []struct {
+		by      souvenir.Principal
+		project string
+	}{{by("ann"), "secret"}, {by("ben"), "open"}, {by("ben"), "secret"}, {by("ben"), "ann/secret"}, {by("ben"), "\xff"}, {limited, "secret"}, {limited, "open"}} {
+		f.check("RecordActivity", f.operator.RecordActivity(f.ctx, souvenir.NewActivity{Principal: c.by, Tool: "t", Project: souvenir.ProjectRef{ID: c.project}}))
+	}
+	f.record()
+	told := func(f *fixture) (list []string) {
+		for _, a := range f.activities(souvenir.ActivityQuery{}) {
+			list = append(list, a.ProjectID)
+		}
+		return list
+	}
+	f.same("to the operator", told(f), "open", "", "", "", "", "open", "secret")
+	f.same("to ann", told(ann), "open", "", "secret")
+	f.same("to ben", told(ben), "", "", "", "open")
+	f.equal("by project", len(ben.activities(souvenir.ActivityQuery{ProjectID: "ann/open"})), 1)
+	f.equal("by one that ben cannot see", len(ben.activities(souvenir.ActivityQuery{ProjectID: "ann/secret"})), 0)
+	f.check("DeleteMember", ann.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: souvenir.ProjectRef{ID: "open"}, User: "ben"}))
+	f.same("to ben, who is no member any more", told(ben), "", "", "", "")
+	f.check("DeleteProject", ann.store.DeleteProject(f.ctx, souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: "secret"}, WithMemories: true}))
+	f.same("to ann, without the project", told(ann), "open", "", "")
+}
+
+func activityFilters(f *fixture) {
+	ann := by("ann")
+	session := souvenir.Principal{Access: souvenir.Access{User: "ann"}, SessionID: "s1"}
+	base := f.clock.Now()
+	f.record(
+		souvenir.NewActivity{Principal: ann, Client: "cursor", Tool: "memory", Action: "search", StartedAt: base},
+		souvenir.NewActivity{Principal: ann, Client: "claude", Tool: "memory", Action: "store", Outcome: souvenir.OutcomeOf(souvenir.ErrTooLarge), StartedAt: base.Add(time.Hour)},
+		souvenir.NewActivity{Principal: session, Client: "cursor", Tool: "rules", Outcome: souvenir.OutcomeCancelled, StartedAt: base.Add(2 * time.Hour)},
+	)
+	for _, c := range []struct {
+		q    souvenir.ActivityQuery
+		want []string
+	}{
+		{souvenir.ActivityQuery{}, []string{"rules", "memory store", "memory search"}},
+		{souvenir.ActivityQuery{Client: "cursor"}, []string{"rules", "memory search"}},
+		{souvenir.ActivityQuery{Tool: "memory"}, []string{"memory store", "memory search"}},
+		{souvenir.ActivityQuery{Tool: "memory", Action: "search"}, []string{"memory search"}},
+		{souvenir.ActivityQuery{Tool: "memor"}, nil},
+		{souvenir.ActivityQuery{Credential: souvenir.CredentialSession}, []string{"rules"}},
+		{souvenir.ActivityQuery{Credential: souvenir.CredentialToken, ID: "token of ann"}, []string{"memory store", "memory search"}},
+		{souvenir.ActivityQuery{Credential: souvenir.CredentialToken, ID: "s1"}, nil},
+		{souvenir.ActivityQuery{Outcome: souvenir.OutcomeOK}, []string{"memory search"}},
+		{souvenir.ActivityQuery{Outcome: "too_large"}, []string{"memory store"}},
+		{souvenir.ActivityQuery{Outcome: souvenir.OutcomeError}, []string{"rules", "memory store"}},
+		{souvenir.ActivityQuery{Since: base.Add(time.Hour)}, []string{"rules", "memory store"}},
+		{souvenir.ActivityQuery{Until: base.Add(time.Hour)}, []string{"memory search"}},
+		{souvenir.ActivityQuery{Since: base.Add(time.Minute), Until: base.Add(2 * time.Hour)}, []string{"memory store"}},
+		{souvenir.ActivityQuery{ProjectID: "unknown"}, nil},
+	} {
+		f.same(fmt.Sprintf("%+v", c.q), called(f.as(souvenir.Access{User: "ann"}).activities(c.q)), c.want...)
+	}
+}
+
+func activityClients(f *fixture) {
+	token := "mcp_" + strings.Repeat("a", 43)
+	for given, want := range map[string]string{
+		"": "", "  curl/8\t1\n": "curl/8 1", "a\x00\u200bb": "ab", "bad \xff utf": "bad utf",
+		"agent " + token + " x":                "agent … x",
+		"x-" + token + " ses_y inv_z":          "x-… … …",
+		"Bearer eyJhbGciOiJFZERTQSJ9.e30.c2ln": "Bearer …",
+		strings.Repeat("ö", 80):                strings.Repeat("ö", 50),
+	} {
+		f.record(souvenir.NewActivity{Client: given, Tool: "t\nt", Action: strings.Repeat("long ", 100)})
+		a := f.activities(souvenir.ActivityQuery{Limit: 1})[0]
+		f.equal(fmt.Sprintf("%q", given), []any{a.Client, a.Tool}, []any{want, "t t"})
+		if len(a.Action) > 200 {
+			f.Errorf("an action of %d bytes", len(a.Action))
+		}
+	}
+}
+
+func activityOutcomes(f *fixture) {
+	_, err := f.store.GetMemory(f.ctx, "nowhere")
+	for _, c := range []struct {
+		err  error
+		want souvenir.Outcome
+	}{
+		{nil, souvenir.OutcomeOK}, {err, "not_found"}, {souvenir.ErrReadOnly, "read_only"}, {fmt.Errorf("wrapped: %w", souvenir.ErrTooLarge), "too_large"},
+		{errors.New("broken"), "internal"}, {context.Canceled, souvenir.OutcomeCancelled}, {fmt.Errorf("late: %w", context.DeadlineExceeded), souvenir.OutcomeCancelled},
+	} {
+		got := souvenir.OutcomeOf(c.err)
+		f.equal(fmt.Sprint(c.err), got, c.want)
+		if !slices.Contains(souvenir.Outcomes(), got) {
+			f.Errorf("%s is none of the outcomes", got)
+		}
+	}
+	f.record(souvenir.NewActivity{Tool: "t", Outcome: "made up"})
+	f.equal("one that there is not", f.activities(souvenir.ActivityQuery{})[0].Outcome, souvenir.Outcome("internal"))
+}
+
+func activityReopened(f *fixture) {
+	for i := range 600 {
+		f.check("RecordActivity", f.operator.RecordActivity(f.ctx, souvenir.NewActivity{Tool: fmt.Sprint("t", i)}))
+	}
+	closed := f.operator
+	f.reopen(f.embedder)
+	f.fails("recording in a closed store", closed.RecordActivity(f.ctx, souvenir.NewActivity{Tool: "late"}), souvenir.ErrClosed)
+	all := called(f.activities(souvenir.ActivityQuery{Limit: 1000}))
+	f.equal("how many, the first and the last", []any{len(all), all[0], all[len(all)-1]}, []any{600, "t599", "t0"})
+}
+
+func activityPurged(f *fixture) {
+	purge := func(want int) {
+		f.Helper()
+		purged, err := f.operator.Purge(f.ctx, nil)
+		f.check("Purge", err)
+		f.equal("purged", purged, souvenir.Purged{Activity: want})
+	}
+	f.record(souvenir.NewActivity{Tool: "first"})
+	f.clock.Pass(30 * day)
+	purge(0)
+	f.record(souvenir.NewActivity{Tool: "second"})
+	f.clock.Pass(time.Microsecond)
+	purge(1)
+	f.same("left", called(f.activities(souvenir.ActivityQuery{})), "second")
+	f.close()
+	options := f.options(f.embedder)
+	options.KeepActivity, options.MaxActivity = time.Hour, 3
+	few := f.open(f.T, options)
+	f.store, f.reader, f.operator = few, few, few
+	f.clock.Pass(time.Hour)
+	purge(1)
+	for i := range 3 {
+		f.record(souvenir.NewActivity{Tool: fmt.Sprint("t", i)})
+	}
+	purge(0)
+	for i := range 4 {
+		f.record(souvenir.NewActivity{Tool: fmt.Sprint("u", i)})
+	}
+	purge(4)
+	f.same("the newest", called(f.activities(souvenir.ActivityQuery{})), "u3", "u2", "u1")
+}
+
+func activityBounded(f *fixture) {
+	options := f.options(f.embedder)
+	options.MaxActivity = 100
+	few := f.open(f.T, options)
+	for i := range 40_000 {
+		f.check("RecordActivity", few.RecordActivity(f.ctx, souvenir.NewActivity{Tool: fmt.Sprint("t", i)}))
+		if i%4000 == 3999 {
+			_, err := few.Activities(f.ctx, souvenir.ActivityQuery{})
+			f.check("Activities", err)
+		}
+	}
+	n, before := 0, ""
+	for more := true; more; {
+		page, err := few.Activities(f.ctx, souvenir.ActivityQuery{Limit: 1000, Before: before})
+		f.check("Activities", err)
+		n, more = n+len(page.Activities), page.HasMore
+		before = page.Activities[len(page.Activities)-1].ID
+	}
+	if n < 100 || n > 35_000 {
+		f.Errorf("%d calls are kept; 100 shall be, and up to some thousands until the next look", n)
+	}
+	f.check("Close", few.Close())
+}
+
+func activityDeletedUser(f *fixture) {
+	ann := f.addUser(souvenir.NewUser{Name: "ann"})
+	f.check("RecordActivity", f.operator.RecordActivity(f.ctx, souvenir.NewActivity{Principal: by(ann.ID), Tool: "waits"}))
+	f.check("RecordActivity", f.operator.RecordActivity(f.ctx, souvenir.NewActivity{Tool: "another's"}))
+	f.check("DeleteUser", f.operator.DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}))
+	f.record()
+	f.same("left", called(f.activities(souvenir.ActivityQuery{})), "another's")
+}
+
+func activityReadOnly(f *fixture) {
+	f.record(souvenir.NewActivity{Tool: "t"})
+	options := f.options(f.embedder)
+	options.ReadOnly = true
+	reader := f.open(f.T, options)
+	page, err := reader.Activities(f.ctx, souvenir.ActivityQuery{})
+	f.check("Activities", err)
+	f.same("calls", called(page.Activities), "t")
+	f.fails("RecordActivity", reader.RecordActivity(f.ctx, souvenir.NewActivity{Tool: "t"}), souvenir.ErrReadOnly)
+}

@@ -1,0 +1,361 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func sessions() concept {
+	return concept{"Sessions", []promise{
+		{"a session speaks for its user, who may do everything", sessionsChecked},
+		{"a session's value is shown once, and listed is the rest", sessionsListed},
+		{"whatever is wrong with a session, it is refused in the same words", sessionsRefused},
+		{"a session lasts while it is used, for 90 days", sessionsLast},
+		{"the last use is noted to the minute", sessionsUsed},
+		{"a browser's name is kept as it can be shown", sessionsBrowsers},
+		{"a user ends the own sessions, but for one", sessionsEnded},
+		{"a new password ends sessions, but for one", sessionsPassword},
+		{"disabling and deleting a user ends sessions for good", sessionsDisabled},
+		{"what speaks for a user ends by kinds", accessEnded},
+		{"who was an admin acts as one no more", sessionsAdmin},
+		{"nobody signs in with what has been changed meanwhile", sessionsSince},
+		{"of more than 100 sessions, those unused longest end", sessionsMost},
+		{"a read-only handle checks sessions", sessionsReadOnly},
+		{"sessions that have expired are purged", sessionsPurged},
+	}}
+}
+
+func (f *fixture) addSession(n souvenir.NewSession) souvenir.AddedSession {
+	f.Helper()
+	added, err := f.operator.AddSession(f.ctx, n)
+	f.check("AddSession of "+n.User, err)
+	return added
+}
+
+func (f *fixture) sessions() []souvenir.Session {
+	f.Helper()
+	all, err := f.reader.Sessions(f.ctx)
+	f.check("Sessions", err)
+	return all
+}
+
+// signedIn checks a session that must be good.
+func (f *fixture) signedIn(s souvenir.AddedSession) souvenir.Principal {
+	f.Helper()
+	p, err := f.reader.CheckSession(f.ctx, s.Value)
+	f.check("CheckSession", err)
+	f.equal("session", p.SessionID, s.ID)
+	return p
+}
+
+func (f *fixture) signedOut(what, value string) {
+	f.Helper()
+	p, err := f.reader.CheckSession(f.ctx, value)
+	f.failsAt("CheckSession "+what, err, souvenir.ErrUnauthenticated, "")
+	if err != nil && err.Error() != "the session is not valid; it may have expired or been ended, so sign in again" || p.User.ID != "" || p.Scopes != nil {
+		f.Errorf("CheckSession %s says more than it may: %+v, %v", what, p, err)
+	}
+}
+
+func sessionsChecked(f *fixture) {
+	ann, boss := f.addUser(souvenir.NewUser{Name: "ann"}), f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin})
+	for _, c := range []struct {
+		user   souvenir.User
+		by     string
+		scopes []souvenir.Scope
+	}{{ann, "Ann", souvenir.Scopes()[:4]}, {ann, ann.ID, souvenir.Scopes()[:4]}, {boss, "boss", souvenir.Scopes()}} {
+		p := f.signedIn(f.addSession(souvenir.NewSession{User: c.by}))
+		f.equal("principal", []any{p.User, p.Scopes, p.Access, p.TokenID, p.ClientID, p.GrantID}, []any{c.user, c.scopes, souvenir.Access{User: c.user.ID}, "", "", ""})
+		f.equal("may manage", p.Allows(souvenir.ScopeAdmin), c.user == boss)
+	}
+	for by, kind := range map[string]*souvenir.Error{"nobody": souvenir.ErrNotFound, "": souvenir.ErrNotFound, souvenir.LocalUser: souvenir.ErrConflict} {
+		if by == souvenir.LocalUser {
+			f.addTexts("there is such a user, without an account")
+		}
+		added, err := f.store.AddSession(f.ctx, souvenir.NewSession{User: by})
+		f.failsAt("AddSession of "+by, err, kind, "user")
+		f.equal("beside an error", added, souvenir.AddedSession{})
+	}
+}
+
+func sessionsListed(f *fixture) {
+	ann := f.addUser(souvenir.NewUser{Name: "ann"})
+	hers := f.as(souvenir.Access{User: ann.ID})
+	same(f, "none", hers.sessions(), nil)
+	first := f.addSession(souvenir.NewSession{User: "ann", UserAgent: "Browser/1"})
+	f.clock.Pass(time.Second)
+	second := f.addSession(souvenir.NewSession{User: "ann"})
+	for _, added := range []souvenir.AddedSession{first, second} {
+		if len(added.Value) != 47 || !strings.HasPrefix(added.Value, "ses_") || strings.Trim(added.Value[4:], "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+			f.Errorf("the value %q is not as it should be", added.Value)
+		}
+	}
+	f.equal("listed", hers.sessions(), []souvenir.Session{second.Session, first.Session})
+	f.equal("as JSON", toJSON(first.Session), fmt.Sprintf(`{"id":%q,"created_at":"2026-03-01T09:00:00Z","last_used_at":"2026-03-01T09:00:00Z",`+
+		`"expires_at":"2026-03-15T09:00:00Z","user_agent":"Browser/1"}`, first.ID))
+	var shown map[string]any
+	f.check("JSON", json.Unmarshal([]byte(toJSON(first)), &shown))
+	f.equal("the value in JSON", shown["session"], any(first.Value))
+	f.clock.Pass(14*24*time.Hour - time.Second)
+	f.equal("without what has expired", hers.sessions(), []souvenir.Session{second.Session})
+}
+
+func sessionsRefused(f *fixture) {
+	f.addUser(souvenir.NewUser{Name: "ann"})
+	good := f.addSession(souvenir.NewSession{User: "ann"})
+	token := f.addToken(souvenir.NewToken{User: "ann", Name: "x"})
+	v := good.Value
+	for what, value := range map[string]string{
+		"that is empty": "", "that is a start": "ses_", "with another last letter": v[:46] + string(v[46]^1), "in capitals": strings.ToUpper(v), "cut off": v[:46], "with more": v + "x",
+		"without its start": v[4:], "with a space": v + " ", "by pattern": "ses_" + strings.Repeat("_", 43), "that is SQL": "ses_' OR 1=1; --", "by id": good.ID, "with a zero byte": v[:46] + "\x00",
+		"huge": "ses_" + strings.Repeat("a", 1<<20), "that is no UTF-8": "ses_" + strings.Repeat("\xff", 43), "that is a token": token.Value, "that would be a token": "ses_" + token.Value[4:],
+	} {
+		f.signedOut(what, value)
+	}
+	f.tokenFails("that is a session", v)
+	f.tokenFails("that would be a session", "mcp_"+v[4:])
+	f.signedIn(good)
+}
+
+const day = 24 * time.Hour
+
+func sessionsLast(f *fixture) {
+	ann := f.addUser(souvenir.NewUser{Name: "ann"})
+	hers := f.as(souvenir.Access{User: ann.ID})
+	used, unused := f.addSession(souvenir.NewSession{User: "ann"}), f.addSession(souvenir.NewSession{User: "ann"})
+	began := f.clock.Now()
+	f.clock.Pass(13 * day)
+	f.signedIn(used)
+	f.equal("14 days from the use", hers.sessions()[1].ExpiresAt, began.Add(27*day))
+	f.clock.Pass(day - time.Microsecond)
+	f.signedIn(unused)
+	f.clock.Pass(14*day - time.Microsecond)
+	f.signedOut("that was not used for 14 days", used.Value) // 13 days and 14
+	f.signedIn(unused)
+	f.clock.Pass(14 * day)
+	f.signedOut("that was not used for 14 days, either", unused.Value)
+
+	long, began := f.addSession(souvenir.NewSession{User: "ann"}), f.clock.Now()
+	for range 8 {
+		f.clock.Pass(10 * day)
+		f.signedIn(long)
+	}
+	f.equal("90 days from the sign-in", hers.sessions()[0].ExpiresAt, began.Add(90*day))
+	f.clock.Pass(10*day - time.Microsecond)
+	f.signedIn(long)
+	f.clock.Pass(time.Microsecond)
+	f.signedOut("of 90 days", long.Value)
+}
+
+func sessionsUsed(f *fixture) {
+	ann := f.addUser(souvenir.NewUser{Name: "ann"})
+	hers := f.as(souvenir.Access{User: ann.ID})
+	added := f.addSession(souvenir.NewSession{User: "ann"})
+	for _, c := range []struct{ passes, noted time.Duration }{{59 * time.Second, 0}, {time.Second, time.Minute}, {30 * time.Second, time.Minute}, {time.Hour, time.Hour + 90*time.Second}} {
+		f.clock.Pass(c.passes)
+		f.signedIn(added)
+		f.equal("last used", hers.sessions()[0].LastUsedAt, added.CreatedAt.Add(c.noted))
+		f.equal("until", hers.sessions()[0].ExpiresAt, added.CreatedAt.Add(c.noted+14*day))
+	}
+	f.clock.Pass(-2 * time.Hour)
+	f.signedIn(added)
+}
+
+func sessionsBrowsers(f *fixture) {
+	f.addUser(souvenir.NewUser{Name: "ann"})
+	for given, want := range map[string]string{
+		"": "", "Mozilla/5.0 (X11; Linux)": "Mozilla/5.0 (X11; Linux)", " a\t b\r\nc ": "a b c", "a\x00\x1b[31mb": "a[31mb", "a\u202eb\u200bc": "abc", "a\xffb": "ab", "<b>": "<b>",
+		strings.Repeat("x", 300): strings.Repeat("x", 256), strings.Repeat("ä", 200): strings.Repeat("ä", 128), "x" + strings.Repeat("ä", 200): "x" + strings.Repeat("ä", 127),
+		strings.Repeat("x", 255) + " y": strings.Repeat("x", 255), strings.Repeat("y", 1<<20): strings.Repeat("y", 256),
+	} {
+		f.equal("of "+brief(given), f.addSession(souvenir.NewSession{User: "ann", UserAgent: given}).UserAgent, want)
+	}
+}
+
+func sessionsEnded(f *fixture) {
+	ann, ben := f.addUser(souvenir.NewUser{Name: "ann"}), f.addUser(souvenir.NewUser{Name: "ben"})
+	hers, his := f.as(souvenir.Access{User: ann.ID}), f.as(souvenir.Access{User: ben.ID})
+	var of [4]souvenir.AddedSession
+	for i := range of {
+		of[i] = f.addSession(souvenir.NewSession{User: "ann"})
+	}
+	bens := f.addSession(souvenir.NewSession{User: "ben"})
+	f.check("DeleteSession", hers.store.DeleteSession(f.ctx, of[0].ID))
+	f.signedOut("that has ended", of[0].Value)
+	for _, id := range []string{of[0].ID, bens.ID, "", "nothing"} {
+		f.failsAt("DeleteSession of "+id, hers.store.DeleteSession(f.ctx, id), souvenir.ErrNotFound, "id")
+	}
+	f.check("DeleteSessions", hers.store.DeleteSessions(f.ctx, souvenir.DeleteSessions{Except: of[2].ID}))
+	f.signedIn(of[2])
+	f.signedOut("that has ended with others", of[1].Value)
+	f.equal("left", hers.sessions(), []souvenir.Session{of[2].Session})
+	f.check("DeleteSessions", hers.store.DeleteSessions(f.ctx, souvenir.DeleteSessions{Except: bens.ID}))
+	same(f, "with that of another excepted", hers.sessions(), nil)
+	f.check("DeleteSessions", hers.store.DeleteSessions(f.ctx, souvenir.DeleteSessions{}))
+	f.signedIn(bens)
+	f.equal("his", len(his.sessions()), 1)
+}
+
+func sessionsPassword(f *fixture) {
+	ann := f.addUser(souvenir.NewUser{Name: "ann", Password: password})
+	hers := f.as(souvenir.Access{User: ann.ID})
+	token := hers.addToken(souvenir.NewToken{Name: "x"})
+	stays, ends := f.addSession(souvenir.NewSession{User: "ann"}), f.addSession(souvenir.NewSession{User: "ann"})
+	change := func(old, fresh, keep string) error {
+		return hers.store.ChangePassword(f.ctx, souvenir.ChangePassword{Old: old, New: fresh, KeepSession: keep})
+	}
+	f.fails("with a wrong one", change("wrong "+password, "quite another", ""), souvenir.ErrUnauthenticated)
+	f.signedIn(ends)
+	f.check("ChangePassword", change(password, "quite another", stays.ID))
+	f.signedIn(stays)
+	f.signedOut("of the old password", ends.Value)
+	f.updateUser("ann", souvenir.UpdateUser{Email: pointer("ann@example.com")})
+	f.signedIn(stays)
+	f.check("ChangePassword", change("quite another", password, ""))
+	f.signedOut("after another change", stays.Value)
+	for _, fresh := range []string{"one more word", ""} {
+		session := f.addSession(souvenir.NewSession{User: "ann"})
+		f.updateUser("ann", souvenir.UpdateUser{Password: &fresh})
+		f.signedOut("after the operator has set a password", session.Value)
+	}
+	f.principal(token.Value)
+}
+
+func sessionsDisabled(f *fixture) {
+	f.addUser(souvenir.NewUser{Name: "ann"})
+	session := f.addSession(souvenir.NewSession{User: "ann"})
+	f.updateUser("ann", souvenir.UpdateUser{Disabled: pointer(true)})
+	f.signedOut("of a disabled user", session.Value)
+	_, err := f.store.AddSession(f.ctx, souvenir.NewSession{User: "ann"})
+	f.failsAt("AddSession of a disabled user", err, souvenir.ErrUnauthenticated, "")
+	f.updateUser("ann", souvenir.UpdateUser{Disabled: pointer(false)})
+	f.signedOut("from before the user was disabled", session.Value)
+	session = f.addSession(souvenir.NewSession{User: "ann"})
+	id := f.signedIn(session).User.ID
+	f.check("DeleteUser", f.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}))
+	f.signedOut("of a deleted user", session.Value)
+	f.addUser(souvenir.NewUser{ID: id, Name: "ann"})
+	f.signedOut("of somebody who had this id", session.Value)
+}
+
+func accessEnded(f *fixture) {
+	ann := f.addUser(souvenir.NewUser{Name: "ann"})
+	hers := f.as(souvenir.Access{User: ann.ID})
+	client := f.register(souvenir.AuthNone)
+	others := f.letIn(client)
+	local := f.addToken(souvenir.NewToken{Name: "the local user's"})
+	for _, kind := range souvenir.AccessKinds() {
+		session, keeps, token, app := f.addSession(souvenir.NewSession{User: "ann"}), f.addSession(souvenir.NewSession{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}), hers.letIn(client)
+		waiting := hers.authorize(client)
+		f.check("EndAccess "+string(kind), hers.store.EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{kind}, KeepSession: keeps.ID}))
+		f.signedIn(keeps)
+		if kind == souvenir.AccessSessions {
+			f.signedOut("that was ended", session.Value)
+		} else {
+			f.signedIn(session)
+		}
+		if kind == souvenir.AccessTokens {
+			f.tokenFails("that was ended", token.Value)
+		} else {
+			f.principal(token.Value)
+		}
+		if kind == souvenir.AccessGrants {
+			f.ended("ended", client, app)
+			_, err := f.operator.ExchangeCode(f.ctx, exchanging(client, waiting))
+			f.refuses("a code that was waiting", err, souvenir.ErrInvalid, "invalid_grant", "Invalid authorization code")
+		} else {
+			f.works("not ended", app)
+			f.exchange(exchanging(client, waiting))
+		}
+		f.check("EndAccess of all", hers.store.EndAccess(f.ctx, souvenir.EndAccess{Kinds: souvenir.AccessKinds()}))
+		f.signedOut("that was kept before", keeps.Value)
+		f.tokenFails("that was ended", token.Value)
+		f.ended("ended", client, app)
+	}
+	f.works("another's application", others)
+	f.principal(local.Value)
+	f.works("let in again", hers.letIn(client))
+	for _, kinds := range [][]souvenir.AccessKind{nil, {"everything"}, {souvenir.AccessTokens, ""}} {
+		f.failsAt("EndAccess", hers.store.EndAccess(f.ctx, souvenir.EndAccess{Kinds: kinds}), souvenir.ErrInvalid, "kinds", `"sessions", "grants" or "tokens"`)
+	}
+}
+
+func sessionsAdmin(f *fixture) {
+	f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin})
+	f.addUser(souvenir.NewUser{Name: "ann", Role: souvenir.RoleAdmin})
+	session := f.addSession(souvenir.NewSession{User: "ann"})
+	f.equal("an admin's", f.signedIn(session).Allows(souvenir.ScopeAdmin), true)
+	f.updateUser("ann", souvenir.UpdateUser{Role: pointer(souvenir.RoleUser)})
+	p := f.signedIn(session)
+	f.equal("of one who was an admin", []any{p.Allows(souvenir.ScopeAdmin), p.Scopes, p.User.Role}, []any{false, souvenir.Scopes()[:4], souvenir.RoleUser})
+}
+
+func sessionsSince(f *fixture) {
+	f.addUser(souvenir.NewUser{Name: "ann", Password: password})
+	f.addSession(souvenir.NewSession{User: "ann", Since: f.clock.Now()})
+	began := f.clock.Now()
+	f.signIn("ann", password)
+	f.clock.Pass(time.Second)
+	f.updateUser("ann", souvenir.UpdateUser{Password: pointer("quite another")})
+	_, err := f.store.AddSession(f.ctx, souvenir.NewSession{User: "ann", Since: began})
+	f.failsAt("AddSession with the old password", err, souvenir.ErrUnauthenticated, "", "changed")
+	f.addSession(souvenir.NewSession{User: "ann", Since: f.clock.Now()})
+	f.addSession(souvenir.NewSession{User: "ann"})
+}
+
+func sessionsMost(f *fixture) {
+	ann := f.addUser(souvenir.NewUser{Name: "ann"})
+	f.addUser(souvenir.NewUser{Name: "ben"})
+	bens := f.addSession(souvenir.NewSession{User: "ben"})
+	var first, second souvenir.AddedSession
+	for i := range 100 {
+		session := f.addSession(souvenir.NewSession{User: "ann"})
+		switch i {
+		case 0:
+			first = session
+		case 1:
+			second = session
+		}
+		f.clock.Pass(time.Minute)
+	}
+	f.signedIn(first)
+	last := f.addSession(souvenir.NewSession{User: "ann"})
+	f.equal("sessions", len(f.as(souvenir.Access{User: ann.ID}).sessions()), 100)
+	f.signedOut("that was unused longest", second.Value)
+	for _, session := range []souvenir.AddedSession{first, last, bens} {
+		f.signedIn(session)
+	}
+}
+
+func sessionsReadOnly(f *fixture) {
+	ann := f.addUser(souvenir.NewUser{Name: "ann"})
+	session := f.addSession(souvenir.NewSession{User: "ann"})
+	options := f.options(f.embedder)
+	options.ReadOnly = true
+	view := *f
+	view.reader = f.open(f.T, options)
+	f.clock.Pass(time.Hour)
+	view.signedIn(session)
+	f.equal("noted", f.as(souvenir.Access{User: ann.ID}).sessions(), []souvenir.Session{session.Session})
+	_, err := view.reader.AddSession(f.ctx, souvenir.NewSession{User: "ann"})
+	f.fails("AddSession", err, souvenir.ErrReadOnly)
+}
+
+func sessionsPurged(f *fixture) {
+	f.addUser(souvenir.NewUser{Name: "ann"})
+	f.addSession(souvenir.NewSession{User: "ann"})
+	kept := f.addSession(souvenir.NewSession{User: "ann"})
+	f.clock.Pass(10 * day)
+	f.signedIn(kept)
+	for passes, want := range []int{0, 1, 0} {
+		purged, err := f.store.Purge(f.ctx, nil)
+		f.check("Purge", err)
+		f.equal(fmt.Sprintf("purge %d", passes), purged, souvenir.Purged{Sessions: want})
+		f.clock.Pass(4 * day)
+		f.signedIn(kept)
+	}
+}

@@ -1,0 +1,377 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// InvitationPurpose is what an invitation is for.
+type InvitationPurpose string
+
+// The values of [InvitationPurpose].
+const (
+	InvitationAccount InvitationPurpose = "account" // a further account
+	InvitationSetup   InvitationPurpose = "setup"   // the first account of a store, which is an admin's
+)
+
+// Invitation lets somebody make an account, once.
+type Invitation struct {
+	ID        string            `json:"id"`
+	Purpose   InvitationPurpose `json:"purpose"`
+	Role      Role              `json:"role"` // of the account
+	Email     string            `json:"email,omitempty"`
+	Note      string            `json:"note,omitempty"`
+	CreatedBy string            `json:"created_by,omitempty"` // id of the admin who made it; empty: the operator
+	CreatedAt time.Time         `json:"created_at"`
+	ExpiresAt time.Time         `json:"expires_at"`
+	UsedAt    time.Time         `json:"used_at,omitzero"`  // zero: not yet
+	UsedBy    string            `json:"used_by,omitempty"` // id of the user who came by it
+}
+
+// NewInvitation describes an invitation to add.
+type NewInvitation struct {
+	Purpose InvitationPurpose // empty means InvitationAccount
+	Role    Role              // empty means RoleUser, and RoleAdmin with InvitationSetup, which allows no other
+	Email   string            // whom it is for: becomes the account's address unless another is given; empty: none
+	Note    string            // for those who manage invitations: at most 200 characters, in one line
+
+	// CreatedBy is the id or name of the admin who makes it. The invitation counts only as long as this user is an admin who is
+	// not disabled. Empty means the operator.
+	CreatedBy string
+
+	// ExpiresAt ends the invitation, at most a year from now. Zero means in 7 days, and in 24 hours with InvitationSetup.
+	ExpiresAt time.Time
+}
+
+// AddedInvitation is a new invitation with its value, which can never be seen again.
+type AddedInvitation struct {
+	Invitation
+	Value string `json:"invitation"` // inv_ and 43 letters and digits, for a link
+}
+
+// AcceptInvitation describes an account to make by an invitation.
+type AcceptInvitation struct {
+	Value    string
+	Name     string // as in NewUser
+	Password string // as in NewUser, and needed unless there is an identity
+	Email    string // as in NewUser; empty: that of the invitation
+
+	// Identity is who the user is at an identity provider, which the caller has seen the provider say; CreatedAt does not count.
+	// The zero value means that there is none.
+	Identity Identity
+}
+
+const (
+	invitationStart     = "inv_"
+	invitationLifetime  = 7 * 24 * time.Hour
+	setupLifetime       = 24 * time.Hour
+	invitationLongest   = 366 * 24 * time.Hour
+	keepDeadInvitations = 30 * 24 * time.Hour
+	maxInvitations      = 1000 // that could be used at once
+	maxNote             = 200  // characters
+)
+
+// HasAccounts reports whether anybody has an account, disabled or not. While nobody has, an invitation for [InvitationSetup] can make
+// the first one. It is cheap. Only for the operator's store.
+func (s *Store) HasAccounts(ctx context.Context) (bool, error) {
+	if err := s.checkOperator("HasAccounts"); err != nil {
+		return false, err
+	}
+	var has bool
+	err := s.inspect(ctx, func(tx *sqlite.Tx) (err error) {
+		has, err = hasAccounts(tx)
+		return err
+	})
+	return has, err
+}
+
+func hasAccounts(tx *sqlite.Tx) (has bool, err error) {
+	err = tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM user WHERE name_key IS NOT NULL)`).Scan(&has)
+	return has, err
+}
+
+// AddInvitation adds an invitation. Its value is in the answer and nowhere else; the store keeps a hash. One for [InvitationSetup] takes
+// the place of an earlier one, and is ErrConflict once somebody has an account. At most 1,000 invitations may wait to be used
+// (ErrTooLarge). A CreatedBy who is no admin is ErrForbidden, an unknown one ErrNotFound. Only for the operator's store.
+func (s *Store) AddInvitation(ctx context.Context, n NewInvitation) (AddedInvitation, error) {
+	if err := s.checkOperator("AddInvitation"); err != nil {
+		return AddedInvitation{}, err
+	}
+	n, err := s.checkInvitation(n)
+	if err != nil {
+		return AddedInvitation{}, err
+	}
+	added := AddedInvitation{Value: newValue(invitationStart)}
+	err = s.operate(ctx, func(tx *sqlite.Tx) (err error) {
+		added.Invitation, err = s.addInvitation(tx, n, added.Value)
+		return err
+	})
+	if err != nil {
+		return AddedInvitation{}, err
+	}
+	return added, nil
+}
+
+// checkInvitation checks a new invitation by itself and fills in what its zero values mean.
+func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
+	role, lifetime := RoleUser, invitationLifetime
+	n.Purpose = cmp.Or(n.Purpose, InvitationAccount)
+	if err := checkEnum("purpose", n.Purpose, []InvitationPurpose{InvitationAccount, InvitationSetup}); err != nil {
+		return n, err
+	}
+	if n.Purpose == InvitationSetup {
+		role, lifetime = RoleAdmin, setupLifetime
+	}
+	n.Role = cmp.Or(n.Role, role)
+	if err := checkUserDetails(n.Email, n.Role); err != nil {
+		return n, err
+	}
+	if n.Purpose == InvitationSetup && n.Role != RoleAdmin {
+		return n, invalid("role", "role is %s; who sets a store up is an admin", show(string(n.Role)))
+	}
+	if n.Note != "" {
+		if err := checkLine("note", n.Note, maxNote); err != nil {
+			return n, err
+		}
+	}
+	now := toTime(s.now())
+	switch {
+	case n.ExpiresAt.IsZero():
+		n.ExpiresAt = now.Add(lifetime)
+	case !n.ExpiresAt.After(now):
+		return n, invalid("expires_at", "expires_at is %s, which has passed; it is %s now", n.ExpiresAt.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
+	case n.ExpiresAt.After(now.Add(invitationLongest)):
+		return n, invalid("expires_at", "expires_at is %s; an invitation is valid for a year at most", n.ExpiresAt.UTC().Format(time.RFC3339))
+	}
+	n.ExpiresAt = n.ExpiresAt.UTC().Truncate(time.Microsecond)
+	return n, nil
+}
+
+func (s *Store) addInvitation(tx *sqlite.Tx, n NewInvitation, value string) (Invitation, error) {
+	now := s.now()
+	added := Invitation{ID: s.newID(), Purpose: n.Purpose, Role: n.Role, Email: n.Email, Note: n.Note, CreatedAt: toTime(now), ExpiresAt: n.ExpiresAt}
+	var by any
+	if n.CreatedBy != "" {
+		u, err := findUser(tx, n.CreatedBy)
+		if err != nil {
+			return added, err
+		}
+		if u.Role != RoleAdmin || u.Disabled {
+			return added, newError(KindForbidden, "user", "user %s is no admin, or disabled, and can invite nobody", show(n.CreatedBy))
+		}
+		by, added.CreatedBy = u.row, u.ID
+	}
+	if n.Purpose == InvitationSetup {
+		switch has, err := hasAccounts(tx); {
+		case err != nil:
+			return added, err
+		case has:
+			return added, newError(KindConflict, "purpose", "this store has accounts already; an admin invites further people")
+		}
+		if _, err := tx.Exec(`DELETE FROM invitation WHERE purpose = 'setup'`); err != nil {
+			return added, err
+		}
+	}
+	if _, err := purgeInvitations(tx, now); err != nil {
+		return added, err
+	}
+	waiting, err := sqlite.Column[int](tx, `SELECT count(*) FROM invitation WHERE used_at IS NULL AND expires_at > ?`, now)
+	if err != nil {
+		return added, err
+	}
+	if waiting[0] >= maxInvitations {
+		return added, newError(KindTooLarge, "", "%d invitations wait to be used, and at most %d are allowed; delete some", waiting[0], maxInvitations)
+	}
+	_, err = tx.Exec(`INSERT INTO invitation (uid, hash, purpose, role, email, note, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		added.ID, digest(value), added.Purpose, added.Role, added.Email, added.Note, by, now, added.ExpiresAt.UnixMicro())
+	return added, err
+}
+
+// storedInvitation is an invitation with what stays inside the store.
+type storedInvitation struct {
+	Invitation
+	row       int64
+	withdrawn bool // who made it is no admin any more
+}
+
+// loadInvitations reads the invitations for which a condition on i holds (and what follows WHERE).
+func loadInvitations(tx *sqlite.Tx, condition string, args ...any) ([]storedInvitation, error) {
+	var found []storedInvitation
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var i storedInvitation
+		var created, expires int64
+		var used *int64
+		err := row.Scan(&i.row, &i.ID, &i.Purpose, &i.Role, &i.Email, &i.Note, &i.CreatedBy, &i.withdrawn, &created, &expires, &used, &i.UsedBy)
+		i.CreatedAt, i.ExpiresAt = toTime(created), toTime(expires)
+		if used != nil {
+			i.UsedAt = toTime(*used)
+		}
+		found = append(found, i)
+		return err
+	}, `SELECT i.id, i.uid, i.purpose, i.role, i.email, i.note, ifnull(b.uid, ''), i.created_by IS NOT NULL AND (b.role IS NOT 'admin' OR b.disabled_at IS NOT NULL),
+			i.created_at, i.expires_at, i.used_at, ifnull(u.uid, '')
+		FROM invitation i LEFT JOIN user b ON b.id = i.created_by LEFT JOIN user u ON u.id = i.used_by WHERE `+condition, args...)
+	return found, err
+}
+
+// Invitations returns the invitations, the newest first: those that were used or have expired as well, for 30 days. Only for the
+// operator's store.
+func (s *Store) Invitations(ctx context.Context) ([]Invitation, error) {
+	if err := s.checkOperator("Invitations"); err != nil {
+		return nil, err
+	}
+	all := []Invitation{}
+	err := s.inspect(ctx, func(tx *sqlite.Tx) error {
+		found, err := loadInvitations(tx, `ifnull(i.used_at, i.expires_at) >= ? ORDER BY i.created_at DESC, i.id DESC`, s.now()-keepDeadInvitations.Microseconds())
+		for _, i := range found {
+			all = append(all, i.Invitation)
+		}
+		return err
+	})
+	return all, err
+}
+
+// DeleteInvitation takes an invitation back. The account of one that has been used stays. An unknown one is ErrNotFound. Only for the
+// operator's store.
+func (s *Store) DeleteInvitation(ctx context.Context, id string) error {
+	if err := s.checkOperator("DeleteInvitation"); err != nil {
+		return err
+	}
+	return s.operate(ctx, func(tx *sqlite.Tx) error {
+		result, err := tx.Exec(`DELETE FROM invitation WHERE uid = ?`, id)
+		if err == nil && result.RowsAffected == 0 {
+			return newError(KindNotFound, "id", "id %s is no invitation of this store", show(id))
+		}
+		return err
+	})
+}
+
+// CheckInvitation returns the invitation of a value, if an account can be made by it now. Anything else is ErrNotFound, with the
+// argument invitation, in words for who holds the link: it is not known, has been used, or has expired. Only for the operator's
+// store; it works read-only, too.
+func (s *Store) CheckInvitation(ctx context.Context, value string) (Invitation, error) {
+	if err := s.checkOperator("CheckInvitation"); err != nil {
+		return Invitation{}, err
+	}
+	var found storedInvitation
+	err := s.inspect(ctx, func(tx *sqlite.Tx) (err error) {
+		found, err = usableInvitation(tx, value, s.now())
+		return err
+	})
+	if err != nil {
+		return Invitation{}, err
+	}
+	return found.Invitation, nil
+}
+
+// usableInvitation finds an invitation that counts. It is looked up by its hash, so nobody can learn a value by trying.
+func usableInvitation(tx *sqlite.Tx, value string, now int64) (storedInvitation, error) {
+	refuse := func(format string, args ...any) (storedInvitation, error) {
+		return storedInvitation{}, newError(KindNotFound, "invitation", format, args...)
+	}
+	const unknown = "this invitation is not known; it may have been taken back or replaced, or the link is not complete"
+	if !isValue(invitationStart, value) {
+		return refuse(unknown)
+	}
+	found, err := loadInvitations(tx, `i.hash = ?`, digest(value))
+	if err != nil {
+		return storedInvitation{}, err
+	}
+	has, err := hasAccounts(tx)
+	switch {
+	case err != nil:
+		return storedInvitation{}, err
+	case len(found) == 0 || found[0].withdrawn:
+		return refuse(unknown)
+	case !found[0].UsedAt.IsZero():
+		return refuse("this invitation has been used; sign in with the account that was made by it")
+	case found[0].Purpose == InvitationSetup && has:
+		return refuse("this service has been set up; sign in, or ask an admin for an invitation")
+	case found[0].ExpiresAt.UnixMicro() <= now && found[0].Purpose == InvitationSetup:
+		return refuse("this link has expired; start the service again for another one")
+	case found[0].ExpiresAt.UnixMicro() <= now:
+		return refuse("this invitation has expired; ask for another one")
+	}
+	return found[0], nil
+}
+
+// AcceptInvitation makes an account by an invitation, which is used up with it: of several who try at once, in whichever process, one
+// succeeds. An invitation that does not count is refused as by [Store.CheckInvitation]; what is wrong with the account as by
+// [Store.AddUser], and with the identity as by [Store.LinkIdentity]: then the invitation is still good. Only for the operator's store.
+func (s *Store) AcceptInvitation(ctx context.Context, a AcceptInvitation) (User, error) {
+	if err := s.checkOperator("AcceptInvitation"); err != nil {
+		return User{}, err
+	}
+	if err := s.checkWritable(); err != nil {
+		return User{}, err
+	}
+	// First of all: who holds no invitation has no password hashed, and learns nothing about names.
+	i, err := s.CheckInvitation(ctx, a.Value)
+	if err != nil {
+		return User{}, err
+	}
+	linked := a.Identity.Issuer != "" || a.Identity.Subject != ""
+	if linked {
+		if err := checkIdentity(a.Identity.Issuer, a.Identity.Subject); err != nil {
+			return User{}, err
+		}
+		if err := checkEmail(a.Identity.Email); err != nil {
+			return User{}, err
+		}
+	} else if a.Password == "" {
+		return User{}, invalid("password", "password is empty; at least %d characters are needed", minPassword)
+	}
+	n, hash, err := s.checkNewUser(ctx, NewUser{Name: a.Name, Email: cmp.Or(a.Email, i.Email), Role: i.Role, Password: a.Password})
+	if err != nil {
+		return User{}, err
+	}
+	var made storedUser
+	err = s.operate(ctx, func(tx *sqlite.Tx) error {
+		i, err := usableInvitation(tx, a.Value, s.now()) // it may have been used since
+		if err != nil {
+			return err
+		}
+		if made, err = s.addAccount(tx, n, hash); err != nil {
+			return err
+		}
+		if linked {
+			if _, err := s.linkIdentity(tx, made, NewIdentity{Issuer: a.Identity.Issuer, Subject: a.Identity.Subject, Email: a.Identity.Email}); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Exec(`UPDATE invitation SET used_at = ?, used_by = ? WHERE id = ?`, s.now(), made.row, i.row)
+		return err
+	})
+	if err != nil {
+		return User{}, err
+	}
+	return made.User, nil
+}
+
+// purgeInvitations deletes the invitations that were used or expired more than 30 days ago, and counts them.
+func purgeInvitations(tx *sqlite.Tx, now int64) (int64, error) {
+	before := now - keepDeadInvitations.Microseconds()
+	result, err := tx.Exec(`DELETE FROM invitation WHERE ifnull(used_at, expires_at) < ?`, before)
+	return result.RowsAffected, err
+}
+
+// invitationRecord says what a row of an invitation must be. It is in no export: what admits people to one store admits nobody to
+// another.
+func invitationRecord() record {
+	return record{
+		table: "invitation", key: 1,
+		fields: []recordField{
+			{name: "id", check: checkName},
+			{name: "hash", form: bytesForm, check: checkHash},
+			{name: "email", check: func(_, value string) error { return checkEmail(value) }},
+			{name: "note", check: checkText},
+			{name: "created_at", form: timeForm},
+			{name: "expires_at", form: timeForm},
+			{name: "used_at", form: timeForm},
+		},
+		selection: `SELECT uid, hash, email, note, created_at, expires_at, used_at FROM invitation`, ordered: `id`,
+	}
+}

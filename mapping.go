@@ -1,0 +1,361 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// Node is a memory as a picture of many shows it.
+type Node struct {
+	ID             string         `json:"id"`
+	Label          string         `json:"label"` // the first line of its content, or the beginning of that
+	Collection     string         `json:"collection_name"`
+	Owner          string         `json:"owner"`                // user id of the collection's owner
+	ProjectID      string         `json:"project_id,omitempty"` // empty: none
+	EventType      string         `json:"event_type,omitempty"`
+	State          string         `json:"state,omitempty"`
+	Importance     Importance     `json:"importance,omitempty"`
+	Classification Classification `json:"classification,omitempty"`
+	CreatedAt      time.Time      `json:"created_at"`
+	UpdatedAt      time.Time      `json:"updated_at"`
+
+	row, partition int64
+}
+
+// MaxNodes is the most memories that [Store.Graph] and [Store.Map] show at once.
+const MaxNodes = 5000
+
+// GraphQuery says which memories a graph shows, and which of them it connects.
+type GraphQuery struct {
+	List // of more memories than Limit, the first in its order; an empty Sort means SortUpdatedDesc
+
+	Limit int // nodes, 1 to 5,000; zero means 1,000
+
+	// Neighbours is with how many others each memory is connected because they are like it: 1 to 10; zero means 3, a negative
+	// number none.
+	Neighbours int
+
+	// Similar is the cosine similarity from which on memories are like each other: up to 1; zero means 0.6.
+	Similar float64
+}
+
+// Graph is memories and how they hang together.
+type Graph struct {
+	Nodes    []Node   `json:"nodes"`              // never nil
+	Edges    []Edge   `json:"edges"`              // never nil
+	Total    int      `json:"total"`              // memories that fit; those past the limit are not shown
+	Warnings []string `json:"warnings,omitempty"` // what a caller should know
+}
+
+// Edge connects two nodes of a graph.
+type Edge struct {
+	From  int      `json:"from"` // place in Nodes; of EdgeSimilar the lower one
+	To    int      `json:"to"`
+	Kind  EdgeKind `json:"kind"`
+	Score float64  `json:"score,omitempty"` // cosine similarity, for EdgeSimilar
+}
+
+// EdgeKind is the reason why two memories are connected.
+type EdgeKind string
+
+// The values of [EdgeKind].
+const (
+	EdgeRelated EdgeKind = "related" // From links to To
+	EdgeSimilar EdgeKind = "similar" // they say similar things
+)
+
+const (
+	defaultNodes      = 1000
+	defaultNeighbours = 3
+	maxNeighbours     = 10
+	defaultSimilar    = 0.6
+)
+
+func (q *GraphQuery) check() error {
+	q.Limit, q.Neighbours, q.Similar = cmp.Or(q.Limit, defaultNodes), cmp.Or(q.Neighbours, defaultNeighbours), cmp.Or(q.Similar, defaultSimilar)
+	switch {
+	case q.Limit < 1 || q.Limit > MaxNodes:
+		return invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxNodes)
+	case q.Neighbours > maxNeighbours:
+		return invalid("neighbours", "neighbours is %d; at most %d are allowed, and a negative number for none", q.Neighbours, maxNeighbours)
+	case !(q.Similar >= -1 && q.Similar <= 1):
+		return invalid("similar", "similar is %v; a cosine similarity up to 1 is expected", q.Similar)
+	}
+	return nil
+}
+
+// Graph returns memories with the links between them, and with which others each is most similar, of those that are shown. A memory of
+// several passages is compared by what these have in common. Memories with vectors of callers' own are connected by links only.
+func (s *Store) Graph(ctx context.Context, q GraphQuery) (Graph, error) {
+	if err := q.check(); err != nil {
+		return Graph{}, err
+	}
+	var g Graph
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		p, err := s.picture(tx, sc, q.List, q.Limit)
+		if err != nil {
+			return err
+		}
+		g = Graph{Nodes: p.nodes, Edges: []Edge{}, Total: p.total, Warnings: p.warnings}
+		if g.Edges, err = p.links(tx); err != nil || q.Neighbours < 0 {
+			return err
+		}
+		means, places, err := p.means(tx)
+		if err != nil {
+			return err
+		}
+		pairs, err := index.Pairs(tx.Context(), means, s.embedder.Dimensions(), q.Neighbours, float32(q.Similar))
+		for _, pair := range pairs {
+			g.Edges = append(g.Edges, Edge{From: places[pair.A], To: places[pair.B], Kind: EdgeSimilar, Score: float64(pair.Cosine)})
+		}
+		g.Warnings = p.warnings
+		return err
+	})
+	return g, err
+}
+
+// MapQuery says which memories a map shows.
+type MapQuery struct {
+	List // of more memories than Limit, the first in its order; an empty Sort means SortUpdatedDesc
+
+	Limit int // points, 1 to 5,000; zero means 5,000
+}
+
+// Map is memories laid out by meaning: those that say similar things lie close together.
+type Map struct {
+	Points []Point `json:"points"` // never nil
+	Total  int     `json:"total"`  // memories that fit; those past the limit are not shown
+
+	// Unplaced is how many of those within the limit have no place: they wait to be embedded, or have vectors of callers' own.
+	Unplaced int `json:"unplaced"`
+
+	// Explained is how much of the memories' variety the directions x and y show: 0 to 1.
+	Explained [2]float64 `json:"explained"`
+
+	Warnings []string `json:"warnings,omitempty"` // what a caller should know
+}
+
+// Point is a memory on a map.
+type Point struct {
+	Node
+	X float64 `json:"x"` // -1 to 1, in the same unit as Y
+	Y float64 `json:"y"`
+}
+
+// Map lays memories out by the first two principal components of their vectors. The same memories always get the same places.
+func (s *Store) Map(ctx context.Context, q MapQuery) (Map, error) {
+	q.Limit = cmp.Or(q.Limit, MaxNodes)
+	if q.Limit < 1 || q.Limit > MaxNodes {
+		return Map{}, invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxNodes)
+	}
+	var m Map
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		p, err := s.picture(tx, sc, q.List, q.Limit)
+		if err != nil {
+			return err
+		}
+		means, places, err := p.means(tx)
+		if err != nil {
+			return err
+		}
+		m = Map{Points: []Point{}, Total: p.total, Unplaced: len(p.nodes) - len(places), Warnings: p.warnings}
+		flat, explained, err := index.Plane(tx.Context(), means, s.embedder.Dimensions())
+		if err != nil {
+			return err
+		}
+		most := float32(0)
+		for _, x := range flat {
+			most = max(most, x, -x)
+		}
+		most = cmp.Or(most, 1)
+		for i, place := range places {
+			m.Points = append(m.Points, Point{p.nodes[place], float64(flat[2*i] / most), float64(flat[2*i+1] / most)})
+		}
+		m.Explained = explained
+		return nil
+	})
+	return m, err
+}
+
+// picture is memories that shall be shown together.
+type picture struct {
+	s        *Store
+	nodes    []Node
+	total    int
+	ours     map[int64]bool // partitions whose vectors the store makes
+	warnings []string
+}
+
+// picture selects the memories of a listing, up to a limit.
+func (s *Store) picture(tx *sqlite.Tx, sc scope, l List, limit int) (*picture, error) {
+	order := cmp.Or(l.Sort, SortUpdatedDesc)
+	if !slices.Contains(sortOrders[1:], order) {
+		return nil, invalid("sort_order", "sort_order is %s; a listing goes by time: allowed are %s", show(string(order)), oneOf(sortOrders[1:]))
+	}
+	sel, err := s.selection(tx, sc, Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter})
+	if err != nil {
+		return nil, err
+	}
+	p := &picture{s: s, ours: map[int64]bool{}, warnings: sel.warnings}
+	for _, each := range sel.partitions {
+		p.ours[each.id] = each.ownSize == 0
+	}
+	if p.total, err = sel.count(tx); err != nil {
+		return nil, err
+	}
+	rows, err := sel.first(tx, order, limit)
+	if err != nil {
+		return nil, err
+	}
+	p.nodes, err = loadNodes(tx, rows)
+	return p, err
+}
+
+// first returns the first rows of the selection in an order by time. Without filters the newest of each partition are known from
+// an index, so that not everything has to be sorted.
+func (sel selection) first(tx *sqlite.Tx, order SortOrder, limit int) ([]int64, error) {
+	if sel.condition != "" {
+		return sel.page(tx, order, limit, 0)
+	}
+	column, direction := `updated_at`, ``
+	if order == SortCreatedAsc || order == SortCreatedDesc {
+		column = `created_at`
+	}
+	descending := order == SortCreatedDesc || order == SortUpdatedDesc
+	if descending {
+		direction = ` DESC`
+	}
+	type timed struct{ at, row int64 }
+	var all []timed
+	for _, p := range sel.partitions { // among equal times the row decides, as it does in the index
+		err := tx.Each(func(row *sqlite.Rows) error {
+			var t timed
+			err := row.Scan(&t.at, &t.row)
+			all = append(all, t)
+			return err
+		}, `SELECT `+column+`, id FROM memory WHERE partition_id = ? ORDER BY `+column+direction+`, id`+direction+` LIMIT ?`, p.id, limit)
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(all, func(a, b timed) int {
+		c := cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.row, b.row))
+		if descending {
+			return -c
+		}
+		return c
+	})
+	rows := make([]int64, min(limit, len(all)))
+	for i := range rows {
+		rows[i] = all[i].row
+	}
+	return rows, nil
+}
+
+// loadNodes reads memories that the caller may see, in the order of the rows.
+func loadNodes(tx *sqlite.Tx, rows []int64) ([]Node, error) {
+	const labelled = 600 // characters in which the first line is looked for
+	nodes := make([]Node, 0, len(rows))
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var n Node
+		var content string
+		var created, updated int64
+		err := row.Scan(&n.row, &n.partition, &n.ID, &content, &n.Collection, &n.Owner, &n.ProjectID, &n.EventType, &n.State, &n.Importance, &n.Classification, &created, &updated)
+		n.Label, n.CreatedAt, n.UpdatedAt = firstLine(content), toTime(created), toTime(updated)
+		nodes = append(nodes, n)
+		return err
+	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, ifnull(j.uid, ''), ifnull(m.event_type, ''), ifnull(m.state, ''),
+			ifnull(m.importance, ''), ifnull(m.classification, ''), m.created_at, m.updated_at
+		FROM json_each(?) r CROSS JOIN memory m ON m.id = r.value JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id
+		JOIN user u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id ORDER BY r.key`, labelled, jsonList(rows))
+	return nodes, err
+}
+
+func (p *picture) rows() []int64 {
+	rows := make([]int64, len(p.nodes))
+	for i, n := range p.nodes {
+		rows[i] = n.row
+	}
+	return rows
+}
+
+// links are the links between the nodes, in the order of the nodes.
+func (p *picture) links(tx *sqlite.Tx) ([]Edge, error) {
+	rows := p.rows()
+	place := make(map[int64]int, len(rows))
+	for i, row := range rows {
+		place[row] = i
+	}
+	edges := []Edge{}
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var from, to int64
+		err := row.Scan(&from, &to)
+		if at, shown := place[to]; shown {
+			edges = append(edges, Edge{From: place[from], To: at, Kind: EdgeRelated})
+		}
+		return err
+	}, `SELECT memory_id, related_id FROM json_each(?) r CROSS JOIN memory_link ON memory_id = r.value ORDER BY r.key, position, related_id`, jsonList(rows))
+	return edges, err
+}
+
+// means returns the directions of the nodes that have one, one behind the other, and the places of these nodes.
+func (p *picture) means(tx *sqlite.Tx) (means []float32, places []int, err error) {
+	ready, err := p.s.embeddingReady(tx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !ready {
+		p.warnings = append(p.warnings, "the store is changing to another embedding model; until that is done memories cannot be compared")
+		return nil, nil, nil
+	}
+	ix, err := p.s.index.current(tx, p.s.shared)
+	if err != nil {
+		return nil, nil, err
+	}
+	size := p.s.embedder.Dimensions()
+	all := make([]float32, len(p.nodes)*size)
+	var found []bool
+	if ix != nil {
+		found = ix.Means(p.rows(), size, func(partition int64) bool { return p.ours[partition] }, all)
+	} else {
+		defer p.s.index.loadIfDue(p.s.shared)
+		if found, err = p.readMeans(tx, size, all); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i := range found {
+		if found[i] {
+			copy(all[len(places)*size:(len(places)+1)*size], all[i*size:(i+1)*size])
+			places = append(places, i)
+		}
+	}
+	return all[:len(places)*size], places, nil
+}
+
+// readMeans does what [index.Index.Means] does from the file.
+func (p *picture) readMeans(tx *sqlite.Tx, size int, means []float32) ([]bool, error) {
+	found := make([]bool, len(p.nodes))
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var at int
+		var blob []byte
+		if err := row.Scan(&at, &blob); err != nil {
+			return err
+		}
+		v, err := decodeVector(blob)
+		if err == nil && len(v) == size && p.ours[p.nodes[at].partition] {
+			index.AddTo(means[at*size:(at+1)*size], v)
+			found[at] = true
+		}
+		return err
+	}, `SELECT r.key, v.vector FROM json_each(?) r CROSS JOIN passage v ON v.memory_id = r.value
+		WHERE v.profile_id = ? AND v.vector IS NOT NULL ORDER BY r.key, v.id`, jsonList(p.rows()), p.s.profile)
+	for i := range found {
+		found[i] = found[i] && index.Unit(means[i*size:(i+1)*size])
+	}
+	return found, err
+}

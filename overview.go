@@ -1,0 +1,263 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// OverviewQuery says how far back an overview looks.
+type OverviewQuery struct {
+	// Days is for how many days, today included, it is told how many memories were stored: 1 to 366; zero means 30.
+	Days int
+
+	// Location is where days begin and end. Nil means UTC.
+	Location *time.Location
+}
+
+// Overview is how much there is for a view to see, and of what.
+type Overview struct {
+	Memories int `json:"memories"`
+	Files    int `json:"files"`
+
+	// The memories by project (without one: an empty ID), by collection and by event type (without one: an empty Name), of each the
+	// 100 that have the most.
+	Projects    []ProjectCount    `json:"projects"`
+	Collections []CollectionCount `json:"collections"`
+	EventTypes  []EventTypeCount  `json:"event_types"`
+
+	// Clients are the programs whose calls were recorded for the user, the 100 with the most. A view that is limited to projects is told none.
+	Clients []ClientCount `json:"clients"`
+
+	// Days are how many of the memories were stored on each day, the oldest first; the last one is today.
+	Days []DayCount `json:"days"`
+
+	Embedding EmbeddingStatus `json:"embedding"`
+	Index     IndexState      `json:"index"`
+}
+
+// ProjectCount is how many memories lie in a project.
+type ProjectCount struct {
+	ID       string `json:"project_id"`
+	Name     string `json:"project_name"`
+	Owner    string `json:"owner"` // user id
+	Memories int    `json:"memories"`
+}
+
+// CollectionCount is how many memories lie in a collection.
+type CollectionCount struct {
+	Name     string `json:"collection_name"`
+	Owner    string `json:"owner"` // user id
+	Memories int    `json:"memories"`
+}
+
+// EventTypeCount is how many memories have an event type.
+type EventTypeCount struct {
+	Name     string `json:"event_type"`
+	Memories int    `json:"memories"`
+}
+
+// ClientCount is how often a program has called.
+type ClientCount struct {
+	Name     string    `json:"client"` // what it calls itself; empty if it does not
+	Calls    int       `json:"calls"`
+	LastCall time.Time `json:"last_call"` // when the call that began last began
+}
+
+// DayCount is how many memories were stored on a day.
+type DayCount struct {
+	Day      string `json:"day"` // 2026-03-01
+	Memories int    `json:"memories"`
+}
+
+// IndexState says where searches are made.
+type IndexState string
+
+// The values of [IndexState].
+const (
+	IndexInMemory IndexState = "memory"  // in the index beside the file
+	IndexLoading  IndexState = "loading" // on disk, while the index is loaded, or before the first search begins to
+	IndexOnDisk   IndexState = "disk"    // on disk: there is no index, or it does not fit into Options.IndexMemory
+)
+
+const (
+	defaultOverviewDays = 30
+	maxOverviewDays     = 366
+	maxCounts           = 100
+)
+
+// Overview tells how much is visible through this view, and of what.
+func (s *Store) Overview(ctx context.Context, q OverviewQuery) (Overview, error) {
+	q.Days = cmp.Or(q.Days, defaultOverviewDays)
+	if q.Days < 1 || q.Days > maxOverviewDays {
+		return Overview{}, invalid("days", "days is %d; 1 to %d are allowed", q.Days, maxOverviewDays)
+	}
+	if q.Location == nil {
+		q.Location = time.UTC
+	}
+	if s.access.Projects == nil {
+		if err := s.activity.flush(ctx); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "recorded calls could not be written yet", "error", err)
+		}
+	}
+	var o Overview
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		o = Overview{Index: s.index.state()}
+		sel, err := s.selection(tx, sc, Query{})
+		if err != nil {
+			return err
+		}
+		if o.Memories, err = sel.count(tx); err != nil {
+			return err
+		}
+		partitions := sel.partitionList()
+		visible, args := sc.visibleFile()
+		for _, step := range []func() error{
+			func() error {
+				return tx.QueryRow(`SELECT count(*) `+fromFile+` WHERE `+visible, args...).Scan(&o.Files)
+			},
+			func() error { return o.countProjects(tx, sc, partitions) },
+			func() error { return o.countCollections(tx, partitions) },
+			func() error { return o.countEventTypes(tx, partitions) },
+			func() error { return o.countClients(tx, s.access) },
+			func() error { return o.countDays(tx, partitions, daysUntil(s.clock().In(q.Location), q.Days)) },
+			func() error { return s.embeddingStatus(tx, partitions, &o.Embedding) },
+		} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return o, err
+}
+
+func (o *Overview) countProjects(tx *sqlite.Tx, sc scope, partitions string) error {
+	o.Projects = []ProjectCount{}
+	name, args := sc.projectName()
+	return tx.Each(func(row *sqlite.Rows) error {
+		var c ProjectCount
+		err := row.Scan(&c.ID, &c.Name, &c.Owner, &c.Memories)
+		o.Projects = append(o.Projects, c)
+		return err
+	}, `SELECT ifnull(j.uid, ''), ifnull(`+name+`, ''), ifnull(u.uid, ''), sum(p.memories) FROM partition p LEFT JOIN project j ON j.id = p.project_id LEFT JOIN user u ON u.id = j.owner_id
+		WHERE p.id IN (SELECT value FROM json_each(?)) GROUP BY p.project_id ORDER BY 4 DESC, 1, 3 LIMIT ?`, append(args, partitions, maxCounts)...)
+}
+
+func (o *Overview) countCollections(tx *sqlite.Tx, partitions string) error {
+	o.Collections = []CollectionCount{}
+	return tx.Each(func(row *sqlite.Rows) error {
+		var c CollectionCount
+		err := row.Scan(&c.Name, &c.Owner, &c.Memories)
+		o.Collections = append(o.Collections, c)
+		return err
+	}, `SELECT c.name, u.uid, sum(p.memories) FROM partition p JOIN collection c ON c.id = p.collection_id JOIN user u ON u.id = c.owner_id
+		WHERE p.id IN (SELECT value FROM json_each(?)) GROUP BY c.id ORDER BY 3 DESC, 1, 2 LIMIT ?`, partitions, maxCounts)
+}
+
+// countEventTypes counts along an index, partition by partition, so that nothing has to be sorted.
+func (o *Overview) countEventTypes(tx *sqlite.Tx, partitions string) error {
+	counts, rest := map[string]int{}, o.Memories
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var name string
+		var n int
+		err := row.Scan(&name, &n)
+		counts[name] += n
+		rest -= n
+		return err
+	}, `SELECT event_type, count(*) FROM memory INDEXED BY memory_event WHERE event_type IS NOT NULL AND partition_id IN (SELECT value FROM json_each(?))
+		GROUP BY partition_id, event_type`, partitions)
+	if rest > 0 {
+		counts[""] += rest
+	}
+	o.EventTypes = []EventTypeCount{}
+	for name, n := range counts {
+		o.EventTypes = append(o.EventTypes, EventTypeCount{name, n})
+	}
+	slices.SortFunc(o.EventTypes, func(a, b EventTypeCount) int {
+		return cmp.Or(b.Memories-a.Memories, cmp.Compare(a.Name, b.Name))
+	})
+	o.EventTypes = o.EventTypes[:min(len(o.EventTypes), maxCounts)]
+	return err
+}
+
+func (o *Overview) countClients(tx *sqlite.Tx, access Access) error {
+	o.Clients = []ClientCount{}
+	if access.Projects != nil {
+		return nil
+	}
+	return tx.Each(func(row *sqlite.Rows) error {
+		var c ClientCount
+		var last int64
+		err := row.Scan(&c.Name, &c.Calls, &last)
+		c.LastCall = toTime(last)
+		o.Clients = append(o.Clients, c)
+		return err
+	}, `SELECT client, count(*), max(started_at) FROM activity INDEXED BY activity_client WHERE user = ? GROUP BY client ORDER BY 2 DESC, 1 LIMIT ?`, access.User, maxCounts)
+}
+
+// day is a day and the microseconds at which it begins and ends.
+type day struct {
+	name       string
+	begin, end int64
+}
+
+// daysUntil are the last days up to now, the oldest first. A day has 23 or 25 hours where the clocks change.
+func daysUntil(now time.Time, n int) []day {
+	days := make([]day, n)
+	midnight := func(back int) time.Time {
+		return time.Date(now.Year(), now.Month(), now.Day()-back, 0, 0, 0, 0, now.Location())
+	}
+	for i := range days {
+		begin := midnight(n - 1 - i)
+		// By noon the name of the day is certain, even where there is no midnight.
+		days[i] = day{time.Date(now.Year(), now.Month(), now.Day()-(n-1-i), 12, 0, 0, 0, time.UTC).Format(time.DateOnly), begin.UnixMicro(), midnight(n - 2 - i).UnixMicro()}
+	}
+	return days
+}
+
+// countDays counts ranges of an index. Partitions in which nothing was stored in all that time are passed over first.
+func (o *Overview) countDays(tx *sqlite.Tx, partitions string, days []day) error {
+	o.Days = make([]DayCount, len(days))
+	spans := make([][2]int64, len(days))
+	for i, d := range days {
+		o.Days[i].Day, spans[i] = d.name, [2]int64{d.begin, d.end}
+	}
+	encoded, err := json.Marshal(spans)
+	if err != nil {
+		return err
+	}
+	return tx.Each(func(row *sqlite.Rows) error {
+		var at, n int
+		err := row.Scan(&at, &n)
+		o.Days[at].Memories = n
+		return err
+	}, `WITH live (id) AS MATERIALIZED (SELECT value FROM json_each(?1) WHERE (SELECT max(created_at) FROM memory WHERE partition_id = value) >= ?2),
+			span (at, first, past) AS MATERIALIZED (SELECT key, value ->> 0, value ->> 1 FROM json_each(?3))
+		SELECT at, (SELECT ifnull(sum((SELECT count(*) FROM memory WHERE partition_id = live.id AND created_at >= first AND created_at < past)), 0) FROM live) FROM span`,
+		partitions, days[0].begin, string(encoded))
+}
+
+// state says where searches are made now.
+func (l *liveIndex) state() IndexState {
+	if l.limit < 0 {
+		return IndexOnDisk
+	}
+	select {
+	case <-l.turn:
+		defer func() { l.turn <- struct{}{} }()
+	default: // somebody brings it up to date
+		return IndexLoading
+	}
+	switch {
+	case l.tooBig:
+		return IndexOnDisk
+	case l.ix != nil:
+		return IndexInMemory
+	}
+	return IndexLoading
+}

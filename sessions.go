@@ -1,0 +1,333 @@
+package souvenir
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// Session is a sign-in of a person in a browser.
+type Session struct {
+	ID         string    `json:"id"`
+	CreatedAt  time.Time `json:"created_at"`
+	LastUsedAt time.Time `json:"last_used_at"` // to the minute
+	ExpiresAt  time.Time `json:"expires_at"`   // 14 days after the last use, and at most 90 days after the sign-in
+	UserAgent  string    `json:"user_agent"`   // what the browser called itself; empty if it did not
+}
+
+// NewSession describes the sign-in of somebody whose credentials have been checked.
+type NewSession struct {
+	User string // id or name of a user with an account
+
+	// UserAgent is the browser's User-Agent header, for people to tell their sessions apart. It is kept without characters that
+	// cannot be seen, up to 256 bytes.
+	UserAgent string
+
+	// Since is when checking the credentials began, by the store's clock. If the account has been changed after that, as by a new
+	// password, the sign-in is refused: what was checked may count no more. Zero means that nothing is compared.
+	Since time.Time
+}
+
+// AddedSession is a new session with its value, which can never be seen again.
+type AddedSession struct {
+	Session
+	Value string `json:"session"` // ses_ and 43 letters and digits, for a cookie
+}
+
+// AccessKind is a way in which something speaks for a user.
+type AccessKind string
+
+// The values of [AccessKind].
+const (
+	AccessSessions AccessKind = "sessions" // browsers in which the user has signed in
+	AccessGrants   AccessKind = "grants"   // applications that the user has let in by OAuth, with codes and tokens
+	AccessTokens   AccessKind = "tokens"   // MCP tokens
+)
+
+// AccessKinds returns all kinds there are.
+func AccessKinds() []AccessKind { return []AccessKind{AccessSessions, AccessGrants, AccessTokens} }
+
+// EndAccess says what shall speak for a user no more.
+type EndAccess struct {
+	Kinds       []AccessKind // at least one
+	KeepSession string       // id of a session that stays, such as the one in which the user asks for this; empty: none
+}
+
+// DeleteSessions says which sessions to end.
+type DeleteSessions struct {
+	Except string // id of a session that stays; empty: none
+}
+
+const (
+	sessionStart    = "ses_"
+	sessionIdle     = 14 * 24 * time.Hour
+	sessionLifetime = 90 * 24 * time.Hour
+	maxSessions     = 100 // of a user
+	maxUserAgent    = 256 // bytes
+)
+
+// AddSession notes that a user has signed in in a browser. Its value is in the answer and nowhere else; the store keeps a hash. Of
+// more than 100 sessions of a user, the one that was unused longest ends. An unknown user is ErrNotFound, one without an account
+// ErrConflict; one who is disabled, or has been changed after Since, is ErrUnauthenticated. Only for the operator's store.
+func (s *Store) AddSession(ctx context.Context, n NewSession) (AddedSession, error) {
+	if err := s.checkOperator("AddSession"); err != nil {
+		return AddedSession{}, err
+	}
+	added := AddedSession{Value: newValue(sessionStart)}
+	err := s.write(ctx, func(tx *sqlite.Tx, _ scope) error {
+		u, err := findUser(tx, n.User)
+		if err != nil {
+			return err
+		}
+		if err := u.checkHasAccount(); err != nil {
+			return err
+		}
+		if err := u.checkMaySignIn(tx, n.Since); err != nil {
+			return err
+		}
+		added.Session, err = s.addSession(tx, u, n.UserAgent, added.Value)
+		return err
+	})
+	if err != nil {
+		return AddedSession{}, err
+	}
+	return added, nil
+}
+
+// checkMaySignIn refuses who is disabled, and who has been changed since a time.
+func (u storedUser) checkMaySignIn(tx *sqlite.Tx, since time.Time) error {
+	if u.Disabled {
+		return newError(KindUnauthenticated, "", "this user is disabled")
+	}
+	if since.IsZero() {
+		return nil
+	}
+	changed, err := sqlite.Column[int64](tx, `SELECT 1 FROM user WHERE id = ? AND updated_at > ?`, u.row, since.UnixMicro())
+	if err == nil && len(changed) > 0 {
+		return newError(KindUnauthenticated, "", "this account was changed during the sign-in; sign in again")
+	}
+	return err
+}
+
+func (s *Store) addSession(tx *sqlite.Tx, u storedUser, userAgent, value string) (Session, error) {
+	now := s.now()
+	added := Session{
+		ID: s.newID(), CreatedAt: toTime(now), LastUsedAt: toTime(now), ExpiresAt: toTime(now + sessionIdle.Microseconds()), UserAgent: cleanUserAgent(userAgent),
+	}
+	if _, err := tx.Exec(`DELETE FROM session WHERE user_id = ?1 AND (expires_at <= ?2 OR id IN
+		(SELECT id FROM session WHERE user_id = ?1 AND expires_at > ?2 ORDER BY last_used_at DESC, id DESC LIMIT -1 OFFSET ?3))`, u.row, now, maxSessions-1); err != nil {
+		return Session{}, err
+	}
+	_, err := tx.Exec(`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		added.ID, u.row, digest(value), added.UserAgent, now, now, added.ExpiresAt.UnixMicro())
+	return added, err
+}
+
+// cleanUserAgent brings what a browser calls itself to a form that can be shown in one line.
+func cleanUserAgent(userAgent string) string {
+	const enough = 4 * maxUserAgent // headers may be long, and all past this is cut off anyway
+	userAgent = strings.ToValidUTF8(userAgent[:min(len(userAgent), enough)], "")
+	userAgent = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r) || unseen(r):
+			return -1
+		}
+		return r
+	}, userAgent)), " ")
+	if len(userAgent) <= maxUserAgent {
+		return userAgent
+	}
+	end := maxUserAgent
+	for !utf8.RuneStart(userAgent[end]) {
+		end--
+	}
+	return strings.TrimSpace(userAgent[:end])
+}
+
+// storedSession is a session with its rows.
+type storedSession struct {
+	Session
+	row, user int64
+}
+
+// loadSessions reads the sessions for which a condition on e holds (and what follows WHERE).
+func loadSessions(tx *sqlite.Tx, condition string, args ...any) ([]storedSession, error) {
+	var found []storedSession
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var e storedSession
+		var created, used, expires int64
+		err := row.Scan(&e.row, &e.user, &e.ID, &e.UserAgent, &created, &used, &expires)
+		e.CreatedAt, e.LastUsedAt, e.ExpiresAt = toTime(created), toTime(used), toTime(expires)
+		found = append(found, e)
+		return err
+	}, `SELECT e.id, e.user_id, e.uid, e.user_agent, e.created_at, e.last_used_at, e.expires_at FROM session e WHERE `+condition, args...)
+	return found, err
+}
+
+// CheckSession returns whom a session speaks for: the user, with all scopes that a person has, which is admin for admins only.
+// One that is unknown, ended or expired, or whose user is disabled, is ErrUnauthenticated, in the same words. Being used, a session
+// lasts for 14 days more, up to 90 days after the sign-in. Only for the operator's store; it works read-only, too, and
+// then a session does not last longer for it.
+//
+// It is looked up by its hash: see [Store.CheckToken].
+func (s *Store) CheckSession(ctx context.Context, value string) (Principal, error) {
+	if err := s.checkOperator("CheckSession"); err != nil {
+		return Principal{}, err
+	}
+	refused := newError(KindUnauthenticated, "", "the session is not valid; it may have expired or been ended, so sign in again")
+	if !isValue(sessionStart, value) {
+		return Principal{}, refused
+	}
+	now := s.now()
+	var sessions []storedSession
+	var users []storedUser
+	err := s.inspect(ctx, func(tx *sqlite.Tx) (err error) {
+		if sessions, err = loadSessions(tx, `e.hash = ? AND e.expires_at > ?`, digest(value), now); err != nil || len(sessions) == 0 {
+			return err
+		}
+		users, err = loadUsers(tx, `u.id = ?`, sessions[0].user)
+		return err
+	})
+	switch {
+	case err != nil:
+		return Principal{}, err
+	case len(users) == 0 || users[0].Disabled:
+		return Principal{}, refused
+	}
+	s.noteSession(ctx, sessions[0], now)
+	scopes := Scopes()
+	if users[0].Role != RoleAdmin {
+		scopes = slices.DeleteFunc(scopes, func(scope Scope) bool { return scope == ScopeAdmin })
+	}
+	return Principal{User: users[0].User, Scopes: scopes, Access: Access{User: users[0].ID}, SessionID: sessions[0].ID}, nil
+}
+
+// noteSession remembers that a session was used, and lets it last longer.
+func (s *Store) noteSession(ctx context.Context, e storedSession, now int64) {
+	used := e.LastUsedAt.UnixMicro()
+	expires := min(now+sessionIdle.Microseconds(), e.CreatedAt.Add(sessionLifetime).UnixMicro())
+	s.noteUse(ctx, use{of: "session", id: e.ID, last: &used, now: now}, func(tx *sqlite.Tx) error {
+		_, err := tx.Exec(`UPDATE session SET last_used_at = ?, expires_at = ? WHERE id = ? AND uid = ? AND last_used_at < ?1`, now, expires, e.row, e.ID)
+		return err
+	})
+}
+
+// Sessions returns the user's sessions, the newest first; those that have expired are not among them. A view that is limited to
+// projects may not ask.
+func (s *Store) Sessions(ctx context.Context) ([]Session, error) {
+	if err := s.checkAccount("Sessions"); err != nil {
+		return nil, err
+	}
+	all := []Session{}
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		found, err := loadSessions(tx, `e.user_id = ? AND e.expires_at > ? ORDER BY e.created_at DESC, e.id DESC`, sc.user, s.now())
+		for _, e := range found {
+			all = append(all, e.Session)
+		}
+		return err
+	})
+	return all, err
+}
+
+// DeleteSession ends one of the user's sessions at once: signs out. One that is unknown, or has ended, is ErrNotFound. A view that
+// is limited to projects may not.
+func (s *Store) DeleteSession(ctx context.Context, id string) error {
+	if err := s.checkAccount("DeleteSession"); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		result, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, id, sc.user)
+		if err == nil && result.RowsAffected == 0 {
+			return newError(KindNotFound, "id", "id %s is no session of this user", show(id))
+		}
+		return err
+	})
+}
+
+// DeleteSessions ends the user's sessions at once: signs out everywhere. A view that is limited to projects may not.
+func (s *Store) DeleteSessions(ctx context.Context, d DeleteSessions) error {
+	if err := s.checkAccount("DeleteSessions"); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error { return endSessions(tx, sc.user, d.Except) })
+}
+
+// EndAccess ends at once what speaks for the user: browsers, applications, MCP tokens, or all of them. Applications that the user
+// lets in again, and new tokens, work. A view that is limited to projects may not.
+func (s *Store) EndAccess(ctx context.Context, e EndAccess) error {
+	if err := s.checkAccount("EndAccess"); err != nil {
+		return err
+	}
+	if len(e.Kinds) == 0 {
+		return invalid("kinds", "kinds is empty; give some of %s", oneOf(AccessKinds()))
+	}
+	for _, kind := range e.Kinds {
+		if !slices.Contains(AccessKinds(), kind) {
+			return invalid("kinds", "kinds has %s; allowed are %s", show(string(kind)), oneOf(AccessKinds()))
+		}
+	}
+	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		for _, kind := range e.Kinds {
+			var err error
+			switch kind {
+			case AccessSessions:
+				err = endSessions(tx, sc.user, e.KeepSession)
+			case AccessGrants:
+				err = endGrants(tx, sc.user, s.now())
+			case AccessTokens:
+				err = endTokens(tx, sc.user, s.now())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// endSessions ends the sessions of a user (a row) but the one of an id.
+func endSessions(tx *sqlite.Tx, user int64, except string) error {
+	_, err := tx.Exec(`DELETE FROM session WHERE user_id = ? AND uid <> ?`, user, except)
+	return err
+}
+
+// endGrants ends what a user has allowed applications.
+func endGrants(tx *sqlite.Tx, user, now int64) error {
+	_, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now, user)
+	return err
+}
+
+// endTokens ends a user's MCP tokens.
+func endTokens(tx *sqlite.Tx, user, now int64) error {
+	_, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now, user)
+	return err
+}
+
+// purgeSessions deletes the sessions that have expired, and counts them.
+func purgeSessions(tx *sqlite.Tx, now int64) (int64, error) {
+	result, err := tx.Exec(`DELETE FROM session WHERE expires_at <= ?`, now)
+	return result.RowsAffected, err
+}
+
+// sessionRecord says what a row of a session must be. It is in no export: whoever has moved to another file signs in again.
+func sessionRecord() record {
+	return record{
+		table: "session", key: 1,
+		fields: []recordField{
+			{name: "id", check: checkName},
+			{name: "hash", form: bytesForm, check: checkHash},
+			{name: "user_agent", check: checkText},
+			{name: "created_at", form: timeForm},
+			{name: "last_used_at", form: timeForm},
+			{name: "expires_at", form: timeForm},
+		},
+		selection: `SELECT uid, hash, user_agent, created_at, last_used_at, expires_at FROM session`, ordered: `id`,
+	}
+}

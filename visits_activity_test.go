@@ -1,0 +1,101 @@
+package souvenir
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+// recordCalls records calls and waits until they are in the file.
+func recordCalls(t *testing.T, s *Store, calls ...NewActivity) {
+	t.Helper()
+	for _, n := range calls {
+		if err := s.RecordActivity(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.activity.flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var activityVisits = map[string]func(v visit){
+	"RecordActivity": func(v visit) {
+		v.refuses("RecordActivity", func(s *Store) error { return s.RecordActivity(v.Context(), NewActivity{Tool: "memory"}) })
+		if len(v.n.activity.waiting) != 0 {
+			v.Error("RecordActivity through a view recorded something")
+		}
+	},
+	"Activities": func(v visit) {
+		for _, m := range neighbours {
+			recordCalls(v.T, v.n.Store, NewActivity{
+				Principal: Principal{Access: Access{User: m.user}}, Tool: "memory", Action: m.name, Client: "client of " + m.name, MemoryID: v.n.ids[m.name], Project: ProjectRef{ID: m.project},
+			})
+		}
+		answer, err := v.self("Activities", false, func(s *Store, _ string) (any, error) { return s.Activities(v.Context(), ActivityQuery{}) })
+		if page, ok := answer.(ActivityPage); ok && err == nil {
+			for _, a := range page.Activities {
+				if a.User != v.access.User {
+					v.Errorf("Activities tells %s of %+v", v.access.User, a)
+				}
+			}
+			want := 0
+			for _, m := range neighbours {
+				if m.user == v.access.User {
+					want++
+				}
+			}
+			if len(page.Activities) != want {
+				v.Errorf("Activities tells %d calls, want %d", len(page.Activities), want)
+			}
+		}
+		for _, user := range []string{"alice", "bob", "eve"} {
+			if user == v.access.User {
+				continue
+			}
+			page, err := v.view.Activities(v.Context(), ActivityQuery{User: user})
+			v.check("Activities", page, err)
+			if !errors.Is(err, ErrForbidden) {
+				v.Errorf("Activities of %s gives %v, want ErrForbidden", user, err)
+			}
+		}
+	},
+	"Overview": func(v visit) {
+		o, err := v.view.Overview(v.Context(), OverviewQuery{})
+		v.check("Overview", o, err)
+		total := 0
+		for _, p := range o.Projects {
+			total += p.Memories
+		}
+		if err != nil || o.Memories != len(v.sees) || total != len(v.sees) || o.Days[len(o.Days)-1].Memories != len(v.sees) {
+			v.Errorf("Overview tells %+v of %d memories, %v", o, len(v.sees), err)
+		}
+	},
+	"Graph": func(v visit) {
+		g, err := v.view.Graph(v.Context(), GraphQuery{Similar: 0.01, Neighbours: 10})
+		v.check("Graph", g, err)
+		v.checkNodes("Graph", g.Nodes, g.Total, err)
+	},
+	"Map": func(v visit) {
+		m, err := v.view.Map(v.Context(), MapQuery{})
+		v.check("Map", m, err)
+		var nodes []Node
+		for _, p := range m.Points {
+			nodes = append(nodes, p.Node)
+		}
+		v.checkNodes("Map", nodes, m.Total, err)
+	},
+}
+
+// checkNodes sees that a picture shows what the visitor sees.
+func (v visit) checkNodes(what string, nodes []Node, total int, err error) {
+	v.Helper()
+	if err != nil || len(nodes) != len(v.sees) || total != len(v.sees) {
+		v.Errorf("%s shows %d memories of %d, want %d, %v", what, len(nodes), total, len(v.sees), err)
+	}
+	for _, name := range v.sees {
+		if !slices.ContainsFunc(nodes, func(n Node) bool { return n.ID == v.n.ids[name] }) {
+			v.Errorf("%s does not show %s", what, name)
+		}
+	}
+}
