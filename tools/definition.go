@@ -66,6 +66,11 @@ func (d *definition) actionNames() []string {
 	return names
 }
 
+// tool is what a client is told of it.
+func (d *definition) tool() Tool {
+	return Tool{Name: d.name, Title: d.title, Description: d.description, InputSchema: d.schema(), Annotations: d.annotations}
+}
+
 // callName is how messages name a call: "memory search".
 func (d *definition) callName(a *action) string { return strings.TrimSpace(d.name + " " + a.name) }
 

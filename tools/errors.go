@@ -24,6 +24,13 @@ func missingScope(call string, scope souvenir.Scope) error {
 	}
 }
 
+func readOnly(call string) error {
+	return &souvenir.Error{
+		Kind:    souvenir.KindReadOnly,
+		Message: call + " changes something, and these tools are for reading only; tell the user what you would have stored",
+	}
+}
+
 func invalid(argument, format string, args ...any) error {
 	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: fmt.Sprintf(format, args...)}
 }

@@ -30,19 +30,31 @@ type Options struct {
 	// Allows reports whether the caller's credential carries a scope. A call that needs one that is not allowed is
 	// ErrForbidden, caused by a [MissingScope]. Nil allows everything.
 	Allows func(souvenir.Scope) bool
+
+	// ReadOnly refuses calls that would change something, with ErrReadOnly. See [ListReadOnly].
+	ReadOnly bool
+
+	// OnCall is told of every call, once it is over, also of those that failed. Nil means that nobody is.
+	OnCall func(context.Context, Call)
 }
 
 // Set is the tools on one store, or on one view of it. It is safe for concurrent use.
 type Set struct {
-	store  *souvenir.Store
-	allows func(souvenir.Scope) bool
+	store    *souvenir.Store
+	allows   func(souvenir.Scope) bool
+	readOnly bool
+	onCall   func(context.Context, Call)
 }
 
 // New returns the tools on a store or on a view of it, which decides for whom they work and how far they reach. It is
 // cheap: make one for each request.
 func New(store *souvenir.Store, options *Options) *Set {
 	s := &Set{store: store, allows: func(souvenir.Scope) bool { return true }}
-	if options != nil && options.Allows != nil {
+	if options == nil {
+		return s
+	}
+	s.onCall = options.OnCall
+	if s.readOnly = options.ReadOnly; options.Allows != nil {
 		s.allows = options.Allows
 	}
 	return s
@@ -52,7 +64,7 @@ func New(store *souvenir.Store, options *Options) *Set {
 func List() []Tool {
 	list := make([]Tool, len(registry))
 	for i, d := range registry {
-		list[i] = Tool{Name: d.name, Title: d.title, Description: d.description, InputSchema: d.schema(), Annotations: d.annotations}
+		list[i] = d.tool()
 	}
 	return list
 }
@@ -67,35 +79,6 @@ var registry = []definition{
 	uploadDocument,
 	listCollections,
 	createCollection,
-}
-
-// Call calls a tool by name. Arguments are a JSON object; none and null are as good as an empty one. The result marshals
-// to one JSON object. An unknown tool is ErrNotFound with the argument "name".
-func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) (any, error) {
-	d, err := find(name)
-	if err != nil {
-		return nil, err
-	}
-	given, err := parse(arguments)
-	if err != nil {
-		return nil, err
-	}
-	act, err := d.choose(given)
-	if err != nil {
-		return nil, err
-	}
-	if !s.allows(act.scope) {
-		return nil, missingScope(d.callName(act), act.scope)
-	}
-	a, err := d.decode(act, given)
-	if err != nil {
-		return nil, err
-	}
-	result, err := act.call(s, ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	return noted(result, a.warnings), nil
 }
 
 // find returns a tool by its name.

@@ -1,0 +1,91 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// Call is what somebody who watches the calls is told of one: nothing of what was stored, searched for or answered.
+type Call struct {
+	Tool     string              // empty: the tool that was asked for is none
+	Action   string              // empty: the tool has none, or the one that was asked for is none
+	Project  souvenir.ProjectRef // as the call named it
+	MemoryID string              // that the call was about; empty for none, and for calls that failed
+	FileID   string              // likewise
+	Duration time.Duration
+	Err      error // nil: it succeeded
+}
+
+// Activity is the call as [souvenir.Store.RecordActivity] takes it, without whom it was for.
+func (c Call) Activity() souvenir.NewActivity {
+	return souvenir.NewActivity{Tool: c.Tool, Action: c.Action, Project: c.Project, MemoryID: c.MemoryID, FileID: c.FileID,
+		Duration: c.Duration, Outcome: souvenir.OutcomeOf(c.Err)}
+}
+
+// Call calls a tool by name. Arguments are a JSON object; none and null are as good as an empty one. The result marshals
+// to one JSON object. An unknown tool is ErrNotFound with the argument "name".
+func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) (any, error) {
+	var c Call
+	began := time.Now()
+	result, err := s.call(ctx, name, arguments, &c)
+	if s.onCall != nil {
+		c.Duration, c.Err = time.Since(began), err
+		s.onCall(ctx, c)
+	}
+	return result, err
+}
+
+// call calls a tool and notes what is known of the call.
+func (s *Set) call(ctx context.Context, name string, arguments json.RawMessage, c *Call) (any, error) {
+	d, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	c.Tool = d.name
+	given, err := parse(arguments)
+	if err != nil {
+		return nil, err
+	}
+	act, err := d.choose(given)
+	if err != nil {
+		return nil, err
+	}
+	c.Action = act.name
+	if s.readOnly && act.changes() {
+		return nil, readOnly(d.callName(act))
+	}
+	if !s.allows(act.scope) {
+		return nil, missingScope(d.callName(act), act.scope)
+	}
+	a, err := d.decode(act, given)
+	if err != nil {
+		return nil, err
+	}
+	c.Project = a.project()
+	result, err := act.call(s, ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	c.MemoryID, c.FileID = subject(a, result)
+	return noted(result, a.warnings), nil
+}
+
+// subject is the memory and the file that a call was about, by its arguments and its result.
+func subject(a *arguments, result any) (memory, file string) {
+	switch r := result.(type) {
+	case storedMemory:
+		return r.ID, ""
+	case storedRule:
+		return r.ID, ""
+	case storedTodo:
+		return r.ID, ""
+	case completedTask:
+		return r.ID, ""
+	case souvenir.File:
+		return r.MemoryID, r.ID
+	}
+	return a.text("id"), "" // of the tool memory
+}
