@@ -1,0 +1,119 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/souvenir-ai/souvenir"
+)
+
+// maxFile is the most bytes of a file that is read as a resource: it comes in one piece, and as base64 unless it is text.
+const maxFile = 1 << 20
+
+// read reads what an address names. What a known project has not yet is a text that says how to make it.
+func read(ctx context.Context, store *souvenir.Store, a address) (*mcp.ResourceContents, error) {
+	switch a.kind {
+	case kindMemory:
+		m, err := store.GetMemory(ctx, a.id)
+		return &mcp.ResourceContents{MIMEType: markdown, Text: m.Content}, err
+	case kindFile:
+		return readFile(ctx, store, a.id)
+	case kindProjects:
+		projects, err := store.Projects(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return asJSON(map[string]any{"projects": append([]souvenir.Project{}, projects...)})
+	case kindGeneralRules:
+		rules, err := store.Rules(ctx, souvenir.ProjectRef{})
+		return rulesText(rules, "There are no general rules yet. The tool rules stores them."), err
+	}
+	p, err := projectOf(ctx, store, a.id)
+	if err != nil {
+		return nil, err
+	}
+	project := souvenir.ProjectRef{ID: p.Ref()}
+	switch a.kind {
+	case kindProject:
+		return asJSON(p)
+	case kindRules:
+		rules, err := store.Rules(ctx, project)
+		return rulesText(rules, "The project "+p.Name+" has no rules yet. The tool rules stores them."), err
+	case kindTodo:
+		todo, err := store.GetTodo(ctx, project)
+		return orText(todo.Content, err, "The project "+p.Name+" has no to-do document yet. The tool todo stores one.")
+	}
+	main, err := store.MainMemory(ctx, project)
+	return orText(main.Memory.Content, err, "The project "+p.Name+" has no main memory yet. The tool memory stores one, with event_type project-main.")
+}
+
+// orText is a text, or the instead if there is none.
+func orText(content string, err error, instead string) (*mcp.ResourceContents, error) {
+	if errors.Is(err, souvenir.ErrNotFound) {
+		content, err = instead, nil
+	}
+	return &mcp.ResourceContents{MIMEType: markdown, Text: content}, err
+}
+
+func asJSON(value any) (*mcp.ResourceContents, error) {
+	encoded, err := plainJSON(value)
+	return &mcp.ResourceContents{MIMEType: jsonType, Text: string(encoded)}, err
+}
+
+// rulesText is both rules as one document.
+func rulesText(rules souvenir.Rules, instead string) *mcp.ResourceContents {
+	var b strings.Builder
+	for _, part := range []struct {
+		title string
+		rule  *souvenir.Memory
+	}{{"Do", rules.Do}, {"Don't", rules.Dont}} {
+		if part.rule != nil {
+			fmt.Fprintf(&b, "# %s\n\n%s\n\n", part.title, strings.TrimSpace(part.rule.Content))
+		}
+	}
+	if b.Len() == 0 {
+		b.WriteString(instead)
+	}
+	return &mcp.ResourceContents{MIMEType: markdown, Text: strings.TrimSpace(b.String()) + "\n"}
+}
+
+// readFile reads a file whole: as text if it is text, else as bytes.
+func readFile(ctx context.Context, store *souvenir.Store, id string) (*mcp.ResourceContents, error) {
+	reader, err := store.OpenFile(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	f := reader.File()
+	if f.Size > maxFile {
+		return nil, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "uri",
+			Message: fmt.Sprintf("file %s has %d bytes; a resource has at most %d. Get it with GET /api/files/%s", f.ID, f.Size, maxFile, f.ID)}
+	}
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		return nil, err
+	}
+	if isText(f.MIMEType) && utf8.Valid(content) {
+		return &mcp.ResourceContents{MIMEType: f.MIMEType, Text: string(content)}, nil
+	}
+	return &mcp.ResourceContents{MIMEType: f.MIMEType, Blob: content}, nil
+}
+
+// isText reports whether people read what has a type.
+func isText(mimeType string) bool {
+	kind, _, err := mime.ParseMediaType(mimeType)
+	if err != nil {
+		return false
+	}
+	switch kind {
+	case jsonType, "application/xml", "application/yaml", "application/toml", "application/javascript", "application/sql", "application/x-ndjson":
+		return true
+	}
+	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml")
+}

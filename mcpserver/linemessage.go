@@ -1,0 +1,276 @@
+package mcpserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// refusal is the answer to what is no message (JSON-RPC 2.0, section 5.1).
+type refusal struct {
+	id      json.RawMessage // null when it cannot be told
+	code    int64
+	message string
+}
+
+func refuse(code int64, format string, args ...any) *refusal {
+	return &refusal{json.RawMessage("null"), code, fmt.Sprintf(format, args...)}
+}
+
+func (r *refusal) encode() json.RawMessage {
+	type problem struct {
+		Code    int64  `json:"code"`
+		Message string `json:"message"`
+	}
+	encoded, _ := json.Marshal(struct { // it always encodes
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   problem         `json:"error"`
+	}{"2.0", r.id, problem{r.code, r.message}})
+	return encoded
+}
+
+// understand puts what a line says into the queue, and answers what cannot be understood. Its error is one of writing.
+func (c *lineConn) understand(line inputLine) error {
+	if line.tooLong != nil {
+		r := refuse(jsonrpc.CodeInvalidRequest, "the message has %d bytes, and at most %d are read; send less at once, or a file over HTTP",
+			line.tooLong.bytes, c.options.MaxMessage)
+		r.id = line.tooLong.id()
+		c.options.Logger.Warn("skipped a message that is too long", "bytes", line.tooLong.bytes, "most", c.options.MaxMessage)
+		return c.writeLine(r.encode())
+	}
+	text := bytes.TrimSpace(line.text)
+	switch {
+	case len(text) == 0:
+		return nil
+	case text[0] == '[':
+		return c.understandBatch(text)
+	}
+	message, refused := parseMessage(text)
+	switch {
+	case refused != nil:
+		c.options.Logger.Debug("skipped what is no message", "why", refused.message)
+		return c.writeLine(refused.encode())
+	case message != nil:
+		c.queue = append(c.queue, queued{message: message})
+	}
+	return nil
+}
+
+// understandBatch takes the messages of a batch, which only the revisions of the protocol before 2025-06-18 know.
+func (c *lineConn) understandBatch(text []byte) error {
+	c.mu.Lock()
+	revision := c.revision
+	c.mu.Unlock()
+	var members []json.RawMessage
+	var refused *refusal
+	switch err := json.Unmarshal(text, &members); {
+	case err != nil:
+		refused = refuse(jsonrpc.CodeParseError, "the line is no JSON: %v", err)
+	case revision == "" || revision >= "2025-06-18":
+		refused = refuse(jsonrpc.CodeInvalidRequest, "a batch is no message in this revision of the protocol; send one message a line")
+	case len(members) == 0:
+		refused = refuse(jsonrpc.CodeInvalidRequest, "the batch is empty")
+	case len(members) > c.options.MaxRequests: // so that it can be answered at once
+		refused = refuse(jsonrpc.CodeInvalidRequest, "the batch has %d messages; at most %d are allowed", len(members), c.options.MaxRequests)
+	}
+	if refused != nil {
+		return c.writeLine(refused.encode())
+	}
+	together := &batch{}
+	var wrong []*refusal
+	for _, member := range members {
+		message, refused := parseMessage(member)
+		if refused != nil {
+			wrong = append(wrong, refused)
+			together.missing++
+		}
+		if message == nil {
+			continue
+		}
+		if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() {
+			together.missing++
+		}
+		c.queue = append(c.queue, queued{message, together})
+	}
+	for _, refused := range wrong {
+		if err := c.answer(together, refused.encode()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parseMessage reads a message, or says what is wrong with it. Both are nil for an answer that answers nothing: an answer is
+// never answered.
+func parseMessage(text []byte) (jsonrpc.Message, *refusal) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		var kind *json.UnmarshalTypeError
+		if errors.As(err, &kind) {
+			return nil, refuse(jsonrpc.CodeInvalidRequest, "the message is a JSON %s; it must be an object", kind.Value)
+		}
+		return nil, refuse(jsonrpc.CodeParseError, "the line is no JSON: %v", err)
+	}
+	_, isResult := members["result"]
+	_, isError := members["error"]
+	_, isRequest := members["method"]
+	id, given := members["id"]
+	if given && !validID(id) {
+		if !isRequest && (isResult || isError) {
+			return nil, nil
+		}
+		return nil, refuse(jsonrpc.CodeInvalidRequest, "id is %s; it must be a string or a whole number", shorten(id))
+	}
+	message, err := jsonrpc.DecodeMessage(text)
+	switch {
+	case err == nil && (isRequest || isResult || isError):
+		return message, nil
+	case !isRequest && (isResult || isError):
+		return nil, nil
+	case err == nil:
+		err = errors.New("method is missing")
+	}
+	refused := refuse(jsonrpc.CodeInvalidRequest, "this is no message of JSON-RPC 2.0: %v", err)
+	if given {
+		refused.id = id
+	}
+	return nil, refused
+}
+
+// largestID is the largest number that every JSON reader holds exactly.
+const largestID = 1<<53 - 1
+
+// validID tells whether a request may have an id: null and fractions are none in the protocol.
+func validID(id json.RawMessage) bool {
+	var text string
+	if json.Unmarshal(id, &text) == nil {
+		return id[0] == '"'
+	}
+	var number float64
+	return json.Unmarshal(id, &number) == nil && id[0] != 'n' && number == math.Trunc(number) && math.Abs(number) <= largestID
+}
+
+// rawID is an id as JSON.
+func rawID(id jsonrpc.ID) json.RawMessage {
+	encoded, err := json.Marshal(id.Raw())
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return encoded
+}
+
+// shorten is the beginning of what somebody sent, for an error.
+func shorten(text []byte) []byte {
+	const most = 40
+	if len(text) > most {
+		return append(bytes.ToValidUTF8(text[:most:most], nil), "..."...)
+	}
+	return text
+}
+
+// withCode gives an error a code where the SDK gives none. With untimely, it is the request that is wrong: something before
+// initialize, or initialize again.
+func withCode(response *jsonrpc.Response, untimely bool) *jsonrpc.Response {
+	var known *jsonrpc.Error
+	if errors.As(response.Error, &known) && known.Code != 0 {
+		return response
+	}
+	code := int64(jsonrpc.CodeInternalError)
+	if untimely {
+		code = jsonrpc.CodeInvalidRequest
+	}
+	return &jsonrpc.Response{ID: response.ID, Error: &jsonrpc.Error{Code: code, Message: response.Error.Error()}}
+}
+
+// agreedRevision is the revision of the protocol in the result of initialize.
+func agreedRevision(result json.RawMessage) string {
+	var initialized struct {
+		Revision string `json:"protocolVersion"`
+	}
+	_ = json.Unmarshal(result, &initialized) // it is the SDK's own
+	return initialized.Revision
+}
+
+// idFinder finds the id of a request in a message that is too long to be kept, so that whoever waits for the answer gets one.
+// Some clients write the id first, some last.
+type idFinder struct {
+	bytes int // of the message, with the line's end
+
+	depth    int
+	inString bool
+	escaped  bool
+	word     []byte // the key or value of the outermost object that is being read
+	key      string // of the value that is being read
+	found    []byte
+}
+
+// longestID is the most bytes of an id that is found.
+const longestID = 256
+
+// scan reads the next piece of the message.
+func (f *idFinder) scan(piece []byte) {
+	f.bytes += len(piece)
+	for _, b := range piece {
+		if f.inString {
+			f.keep(b)
+			switch {
+			case f.escaped:
+				f.escaped = false
+			case b == '\\':
+				f.escaped = true
+			case b == '"':
+				f.inString = false
+			}
+			continue
+		}
+		switch b {
+		case '"':
+			f.inString = true
+			f.keep(b)
+		case '{', '[':
+			f.depth++
+			f.word = f.word[:0]
+		case '}', ']':
+			f.endValue()
+			f.depth--
+		case ',':
+			f.endValue()
+		case ':':
+			if f.depth == 1 {
+				f.key, f.word = string(f.word), f.word[:0]
+			}
+		case ' ', '\t', '\r', '\n':
+		default:
+			f.keep(b)
+		}
+	}
+}
+
+func (f *idFinder) keep(b byte) {
+	if f.depth == 1 && len(f.word) <= longestID {
+		f.word = append(f.word, b)
+	}
+}
+
+func (f *idFinder) endValue() {
+	if f.depth != 1 {
+		return
+	}
+	if f.key == `"id"` {
+		f.found = bytes.Clone(f.word)
+	}
+	f.key, f.word = "", f.word[:0]
+}
+
+// id is what was found, if a request may have it; null otherwise.
+func (f *idFinder) id() json.RawMessage {
+	if len(f.found) > 0 && len(f.found) <= longestID && validID(f.found) {
+		return f.found
+	}
+	return json.RawMessage("null")
+}

@@ -1,0 +1,104 @@
+package mcpserver_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/souvenir-ai/souvenir/mcpserver"
+)
+
+func promptText(t *testing.T, session *mcp.ClientSession, name string, arguments map[string]string) string {
+	t.Helper()
+	result, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: name, Arguments: arguments})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Messages) != 1 || result.Messages[0].Role != "user" || result.Description == "" {
+		t.Fatalf("the prompt is %s", asJSON(t, result))
+	}
+	return result.Messages[0].Content.(*mcp.TextContent).Text
+}
+
+func TestPromptsAreMadeOfWhatIsKnown(t *testing.T) {
+	w := newWorld(t)
+	session := w.as("owner")
+	for _, c := range []struct {
+		name      string
+		arguments map[string]string
+		has       []string
+		lacks     []string
+	}{
+		{"load_project_context", map[string]string{"project": "bridge", "task": "order stones"},
+			[]string{`Bridge (project_id "bridge")`, "order stones", "spans the river", "Use granite.", "Never paint granite.", "- [ ] T2 order granite", w.ids["pillars"], "get_module_state"},
+			[]string{"T1 measure", "Not there yet", "ask what is next"}},
+		{"load_project_context", map[string]string{"project": "Timber bridge"}, []string{"timber", `"dora/bridge"`, "Not there yet", "rules on what to do, rules on what not to do, to-do document", "ask what is next"}, []string{"granite", "Open tasks"}},
+		{"save_session", map[string]string{"project": "bridge", "focus": "the price"}, []string{`with project_id "bridge"`, "Retrieve memory " + w.ids["case"], "- [ ] T2 order granite", "the price"}, []string{"T1"}},
+		{"save_session", nil, []string{"event_type conversation and state active", "no passwords"}, []string{"Open now", "project_id"}},
+		{"save_session", map[string]string{"project": "Tunnel"}, []string{`with project_name "Tunnel"`}, []string{"Open now"}},
+		{"review_gaps", map[string]string{"project": "Bridge"}, []string{"Who pays for the granite?", "T2 order granite", "update_section"}, []string{"## Not there"}},
+		{"review_gaps", nil, []string{`- Bridge (project_id "bridge"): 1 open tasks`, `- Vault (project_id "vault"): no rules on what to do, no rules on what not to do, no to-do document; 0 open tasks, 1 memories`, `project_id "dora/bridge"`}, nil},
+	} {
+		text := promptText(t, session, c.name, c.arguments)
+		for _, word := range c.has {
+			if !strings.Contains(text, word) {
+				t.Errorf("%s %v lacks %q:\n%s", c.name, c.arguments, word, text)
+			}
+		}
+		for _, word := range c.lacks {
+			if strings.Contains(text, word) {
+				t.Errorf("%s %v has %q:\n%s", c.name, c.arguments, word, text)
+			}
+		}
+	}
+	if text := promptText(t, w.as("nobody"), "review_gaps", nil); !strings.Contains(text, "There are no projects yet") {
+		t.Errorf("without projects: %s", text)
+	}
+}
+
+func TestAPromptThatCannotBeMadeSaysWhy(t *testing.T) {
+	w := newWorld(t)
+	session := w.as("owner")
+	for _, c := range []struct {
+		name, project, has string
+	}{
+		{"load_project_context", "", "project is missing; the projects are Bridge, Vault, Timber bridge"},
+		{"load_project_context", "Tunnel", `project "Tunnel" is not known; the projects are Bridge`},
+		{"review_gaps", "Tunnel", `project "Tunnel" is not known`},
+		{"none", "", `unknown prompt "none"`},
+	} {
+		_, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: c.name, Arguments: map[string]string{"project": c.project}})
+		checkCode(t, err, jsonrpc.CodeInvalidParams, c.has)
+	}
+	_, err := w.as("nobody").GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "load_project_context", Arguments: map[string]string{"project": "bridge"}})
+	checkCode(t, err, jsonrpc.CodeInvalidParams, "there are no projects yet")
+}
+
+func TestChatGPTSearchesAndFetchesInItsShapes(t *testing.T) {
+	w := newWorld(t)
+	for publicURL, start := range map[string]string{"": "souvenir://memories/", "https://memory.example/at/": "https://memory.example/at/memories/"} {
+		view, options := w.options("reader")
+		options.Toolsets, options.PublicURL = []mcpserver.Toolset{mcpserver.ToolsetChatGPT}, publicURL
+		session := connect(t, mcpserver.New(view, &options), handshake)
+		text, result := call(t, session, "search", `{"query": "which granite are the pillars of"}`)
+		if result.IsError || !strings.Contains(text, `{"id":"`+w.ids["pillars"]+`","title":"Pillars","url":"`+start+w.ids["pillars"]+`"}`) || strings.Contains(text, secretDiary) {
+			t.Errorf("search gives %s", text)
+		}
+		text, result = call(t, session, "fetch", `{"id": "`+w.ids["pillars"]+`"}`)
+		for _, part := range []string{`"title":"Pillars"`, `"text":"# Pillars\n\nThe pillars are of granite."`, `"url":"` + start, `"metadata":{`, `"event_type":"decision"`} {
+			if result.IsError || !strings.Contains(text, part) {
+				t.Errorf("fetch lacks %s: %s", part, text)
+			}
+		}
+		for call2, has := range map[string]string{`search {}`: `"query"`, `search {"query": 7}`: `"query"`, `search []`: "not a JSON object", `fetch {"id": " "}`: `"id"`, `fetch {"id": "` + w.ids["diary"] + `"}`: "no memory that can be seen"} {
+			tool, arguments, _ := strings.Cut(call2, " ")
+			if text, result := call(t, session, tool, arguments); !result.IsError || !strings.Contains(text, has) {
+				t.Errorf("%s gives %s", call2, text)
+			}
+		}
+		if text, _ := call(t, session, "search", `{"query": "zzz"}`); strings.Contains(text, "null") {
+			t.Errorf("nothing found is %s", text)
+		}
+	}
+}

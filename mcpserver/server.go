@@ -1,0 +1,181 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/souvenir-ai/souvenir"
+)
+
+// Toolset names a set of tools that a server offers.
+type Toolset string
+
+const (
+	// ToolsetMemory is the eight tools of package tools.
+	ToolsetMemory Toolset = "memory"
+
+	// ToolsetChatGPT is search and fetch, which read, in the shapes that ChatGPT's connectors want.
+	ToolsetChatGPT Toolset = "chatgpt"
+)
+
+// Toolsets returns all sets that there are.
+func Toolsets() []Toolset { return []Toolset{ToolsetMemory, ToolsetChatGPT} }
+
+// Options change how a server works. Nil, and the zero value of each field, mean the default named there.
+type Options struct {
+	// Allows reports whether the caller's credential carries a scope. A call that needs one that is not allowed is refused with
+	// a text that names it. Nil allows everything.
+	Allows func(souvenir.Scope) bool
+
+	// View returns the view that answers a request, and what its credential carries, from the request's context: so one
+	// server serves many callers. Neither may be nil. Nil means the store that New was given, and Allows.
+	View func(context.Context) (*souvenir.Store, func(souvenir.Scope) bool)
+
+	// Toolsets are the tools that are offered; unknown ones are ignored. Nil means ToolsetMemory.
+	Toolsets []Toolset
+
+	// ReadOnly leaves out the tools and actions that change something; calls of them are refused. The view decides what else
+	// may be changed; nothing else here changes anything.
+	ReadOnly bool
+
+	// Version is the version of the program that clients are told. Empty means that it is unknown.
+	Version string
+
+	// PublicURL is where people reach the service: the beginning of the URLs that ChatGPT shows as sources. Empty means
+	// that these are the URIs of the resources.
+	PublicURL string
+
+	// Logger hears of the causes of errors that clients are not told. Nil means silence.
+	Logger *slog.Logger
+
+	// OnCall is told of every call, once it is over: of tools, also of those that failed, and of the methods initialize,
+	// resources/read and prompts/get, each under its name in place of a tool's; and of calls of tools that there are not, under
+	// tools/call. Nil means that nobody is.
+	OnCall func(context.Context, Call)
+
+	// OnError hears of every error that answers a request, whether in the result of a tool or as an error of the protocol,
+	// before the client does. Nil means that nobody does.
+	OnError func(ctx context.Context, method string, err error)
+}
+
+// service is what a server's handlers share.
+type service struct {
+	Options
+	store *souvenir.Store
+	log   *slog.Logger
+
+	tools       []*mcp.Tool // in the order in which a model shall meet them
+	promptNames []string
+}
+
+// New makes a server for a store or a view of it, which decides for whom it works and how far it reaches. With the option View
+// the store may be nil. The server keeps nothing between requests: any number of sessions may use it at once.
+func New(store *souvenir.Store, options *Options) *mcp.Server {
+	s := &service{store: store}
+	if options != nil {
+		s.Options = *options
+	}
+	if s.log = s.Logger; s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.Toolsets == nil {
+		s.Toolsets = []Toolset{ToolsetMemory}
+	}
+	s.PublicURL = strings.TrimSuffix(s.PublicURL, "/")
+	server := mcp.NewServer(&mcp.Implementation{Name: "souvenir", Title: "Souvenir", Version: cmp.Or(s.Version, "unknown")}, &mcp.ServerOptions{
+		Instructions: s.instructions(),
+		// Lists do not change while a server runs, so nobody is told of changes. An empty member stands for what the SDK would
+		// add with notifications, a missing one for what it would add by itself: logging, which the protocol has given up.
+		Capabilities: &mcp.ServerCapabilities{
+			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{},
+		},
+		CompletionHandler: s.complete,
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
+			c.CacheScope, c.TTLMs = private, staticTTL
+		},
+	})
+	s.addTools(server)
+	s.addResources(server)
+	s.addPrompts(server)
+	server.AddReceivingMiddleware(s.guard, s.order, s.checkNames, s.resources)
+	return server
+}
+
+const (
+	// private is the scope of caches for what one caller sees.
+	private = "private"
+
+	// staticTTL is for how many milliseconds a client may keep what only another version of the program changes: all but
+	// the resources, which may not be kept.
+	staticTTL = 5 * 60 * 1000
+)
+
+// offers reports whether a set of tools is offered.
+func (s *service) offers(set Toolset) bool { return slices.Contains(s.Toolsets, set) }
+
+// view is the view that answers a request, and what its credential carries.
+func (s *service) view(ctx context.Context) (*souvenir.Store, func(souvenir.Scope) bool) {
+	if s.View != nil {
+		return s.View(ctx)
+	}
+	if s.Allows != nil {
+		return s.store, s.Allows
+	}
+	return s.store, func(souvenir.Scope) bool { return true }
+}
+
+// guard is around everything that answers requests: it turns errors into those of the protocol, and keeps a panic from
+// ending the program, which no message may do.
+func (s *service) guard(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, request mcp.Request) (result mcp.Result, err error) {
+		ctx, over := s.watch(ctx, method, request)
+		defer func() { over(err) }()
+		defer func() {
+			if broken := recover(); broken != nil {
+				result, err = nil, s.protocolError(ctx, method, panicked(broken))
+			}
+		}()
+		if result, err = next(ctx, method, request); err != nil {
+			return nil, s.protocolError(ctx, method, err)
+		}
+		return result, nil
+	}
+}
+
+// order answers with the tools in the order in which a model shall meet them; the SDK sorts them by name. It cuts no lists into
+// pages, so that no cursor is one of its.
+func (s *service) order(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, request)
+		var told *jsonrpc.Error
+		if strings.HasSuffix(method, "/list") && errors.As(err, &told) && told.Message == "invalid params" {
+			return nil, badCursor()
+		}
+		if listed, ok := result.(*mcp.ListToolsResult); ok && err == nil {
+			listed.Tools = s.tools
+		}
+		return result, err
+	}
+}
+
+// instructions tell a model, in at most 150 words, what this is for and how to begin.
+func (s *service) instructions() string {
+	if !s.offers(ToolsetMemory) {
+		return "Souvenir keeps what the user and their assistants wish to remember. Search it when a question may have been dealt with before; fetch what looks relevant before you rely on it."
+	}
+	text := `Souvenir is the user's long-term memory, kept across conversations and clients.
+Begin every task with memory get_context, with the user's question as query and the project if there is one. Follow the rules and preferences that it returns.
+When you work on a project, call get_project_main_memory first, and get_module_state before you change a module.
+`
+	if s.ReadOnly {
+		return text + "This connection is for reading: nothing can be stored or changed."
+	}
+	return text + `Store what will matter later, when it comes up: decisions with their reasons, preferences, facts about people and systems, lessons. One fact or topic per memory, understandable by itself, with project and tags. Update what exists instead of storing it twice; never store passwords or keys.
+Keep a project's plan in todo, and complete tasks there. Before you finish, update the memory that conversation_memory_id names.`
+}

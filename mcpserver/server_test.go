@@ -1,0 +1,449 @@
+package mcpserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/mcpserver"
+	"github.com/souvenir-ai/souvenir/tools"
+)
+
+func TestInstructionsHaveAtMost150Words(t *testing.T) {
+	w := newWorld(t)
+	for name, options := range map[string]mcpserver.Options{
+		"memory": {}, "read-only": {ReadOnly: true}, "chatgpt": {Toolsets: []mcpserver.Toolset{mcpserver.ToolsetChatGPT}}, "both": {Toolsets: mcpserver.Toolsets()},
+	} {
+		for _, revision := range []string{handshake, newest} {
+			session := connect(t, mcpserver.New(w.store, &options), revision)
+			text := session.InitializeResult().Instructions
+			if words := len(strings.Fields(text)); words == 0 || words > 150 {
+				t.Errorf("%s has %d words of instructions: %s", name, words, text)
+			}
+			if options.ReadOnly && strings.Contains(text, "Store what") {
+				t.Errorf("%s tells to store: %s", name, text)
+			}
+		}
+	}
+}
+
+func TestTheListOfToolsCostsAtMost3000Tokens(t *testing.T) {
+	list, err := newWorld(t).as("owner").ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const bytesPerToken = 4
+	if cost := len(asJSON(t, list)) / bytesPerToken; cost > 3000 {
+		t.Errorf("the list costs %d tokens", cost)
+	} else {
+		t.Logf("the list costs %d tokens", cost)
+	}
+}
+
+func TestToolsAreThoseOfTheRegistryInItsOrder(t *testing.T) {
+	w := newWorld(t)
+	list, err := w.as("owner").ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list.CacheScope != "private" || list.TTLMs != 300_000 {
+		t.Errorf("it may be kept: %+v", list.Cacheable)
+	}
+	for i, want := range tools.List() {
+		got := list.Tools[i]
+		if got.Name != want.Name || got.Description != want.Description || got.Title != want.Title || asJSON(t, got.InputSchema) == "" {
+			t.Errorf("tool %d is %s, not %s", i, asJSON(t, got), want.Name)
+		}
+		a := got.Annotations
+		if a == nil || a.DestructiveHint == nil || a.OpenWorldHint == nil || a.ReadOnlyHint != want.Annotations.ReadOnly || *a.DestructiveHint != want.Annotations.Destructive ||
+			a.IdempotentHint != want.Annotations.Idempotent || *a.OpenWorldHint {
+			t.Errorf("%s has the annotations %s", got.Name, asJSON(t, a))
+		}
+	}
+}
+
+func TestToolsetsChooseTheTools(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		options mcpserver.Options
+		want    string
+	}{
+		{mcpserver.Options{}, "memory get_project_main_memory get_module_state rules todo upload_document list_collections create_collection"},
+		{mcpserver.Options{ReadOnly: true}, "memory get_project_main_memory get_module_state list_collections"},
+		{mcpserver.Options{Toolsets: []mcpserver.Toolset{mcpserver.ToolsetChatGPT, "other"}}, "search fetch"},
+		{mcpserver.Options{ReadOnly: true, Toolsets: mcpserver.Toolsets()}, "memory get_project_main_memory get_module_state list_collections search fetch"},
+		{mcpserver.Options{Toolsets: []mcpserver.Toolset{}}, ""},
+	} {
+		session := connect(t, mcpserver.New(w.store, &c.options), newest)
+		list, err := session.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, tool := range list.Tools {
+			names = append(names, tool.Name)
+			if c.options.ReadOnly && !tool.Annotations.ReadOnlyHint {
+				t.Errorf("%s is no tool for reading only", tool.Name)
+			}
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%+v offers %q, not %q", c.options, got, c.want)
+		}
+	}
+}
+
+func TestReadOnlyServersRefuseChanges(t *testing.T) {
+	w := newWorld(t)
+	view, options := w.options("owner")
+	options.ReadOnly = true
+	session := connect(t, mcpserver.New(view, &options), newest)
+	if text, result := call(t, session, "memory", `{"action": "store", "content": "x"}`); !result.IsError || !strings.Contains(text, "reading only") {
+		t.Errorf("%v %s", result.IsError, text)
+	}
+	_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "rules", Arguments: json.RawMessage(`{"action": "store", "rule_type": "do", "content": "x"}`)})
+	checkCode(t, err, jsonrpc.CodeInvalidParams, `unknown tool "rules"; there are memory,`)
+	if prompts, err := session.ListPrompts(t.Context(), nil); err != nil || len(prompts.Prompts) != 1 {
+		t.Errorf("%v %v", asJSON(t, prompts), err)
+	}
+}
+
+// checkCode checks an error of the protocol.
+func checkCode(t *testing.T, err error, code int64, has string) {
+	t.Helper()
+	var told *jsonrpc.Error
+	if !errors.As(err, &told) || told.Code != code || !strings.Contains(told.Message, has) {
+		t.Errorf("the error is %v, not %d with %q", err, code, has)
+	}
+}
+
+func TestOnlyWhatIsThereIsAdvertised(t *testing.T) {
+	w := newWorld(t)
+	for _, revision := range []string{handshake, newest} {
+		session := connect(t, mcpserver.New(w.store, &mcpserver.Options{Version: "1.2.3"}), revision)
+		got := asJSON(t, session.InitializeResult().Capabilities)
+		if want := `{"completions":{},"prompts":{},"resources":{},"tools":{}}`; got != want {
+			t.Errorf("%s: capabilities are %s, not %s", revision, got, want)
+		}
+		if info := session.InitializeResult().ServerInfo; info == nil || info.Name != "souvenir" || info.Version != "1.2.3" {
+			t.Errorf("%s: the server is %s", revision, asJSON(t, info))
+		}
+	}
+}
+
+func TestResultsAreStructureAndText(t *testing.T) {
+	w := newWorld(t)
+	text, result := call(t, w.as("owner"), "memory", `{"action": "retrieve", "id": "`+w.ids["main"]+`"}`)
+	var fromText any
+	if err := json.Unmarshal([]byte(text), &fromText); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := asJSON(t, result.StructuredContent), asJSON(t, fromText); got != want || !strings.Contains(got, "spans the river") {
+		t.Errorf("structure %s\nand text %s", got, want)
+	}
+}
+
+func TestMistakesInArgumentsAreForgivenAsByTheTools(t *testing.T) {
+	w := newWorld(t)
+	session := w.as("owner")
+	for _, arguments := range []string{
+		`{"action": "search", "query": "granite", "limit": "2", "tags": "stone, other", "stray": 1}`,
+		`{"Action": "SEARCH", "query": "granite", "includeFiles": "true"}`, `{"action": "get-context", "query": ""}`,
+	} {
+		if text, result := call(t, session, "memory", arguments); result.IsError {
+			t.Errorf("%s: %s", arguments, text)
+		}
+	}
+	for arguments, want := range map[string]string{
+		`{}`: "action is missing", `{"action": "search", "limit": "many"}`: `limit is "many"`, `{"action": "forget"}`: "allowed are", `[1]`: "a JSON object is expected",
+	} {
+		if text, result := call(t, session, "memory", arguments); !result.IsError || !strings.Contains(text, want) {
+			t.Errorf("%s: %v %s lacks %q", arguments, result.IsError, text, want)
+		}
+	}
+}
+
+// Everybody calls everything, reads everything and is shown nothing that is not for them.
+func TestNobodySeesWhatIsNotTheirs(t *testing.T) {
+	for _, who := range slices.Sorted(maps.Keys(personas)) {
+		for _, revision := range []string{handshake, newest} {
+			t.Run(who+" "+revision, func(t *testing.T) {
+				w := newWorld(t)
+				view, options := w.options(who)
+				options.Toolsets = mcpserver.Toolsets()
+				session := connect(t, mcpserver.New(view, &options), revision)
+				shown := w.everything(t, session)
+				for _, word := range personas[who].never {
+					if i := strings.Index(shown, word); i >= 0 {
+						t.Errorf("%s is shown %q: %.200s", who, word, shown[max(0, i-100):])
+					}
+				}
+				if who == "owner" {
+					for _, word := range []string{secretDiary, secretVault, granite, timber} {
+						if !strings.Contains(shown, word) {
+							t.Errorf("the owner is not shown %q", word)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// everything lists and uses all that there is, by the ids of the whole world, and returns what was answered. What the world's
+// ids name is left out of the errors: they repeat what was asked.
+func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
+	t.Helper()
+	var shown strings.Builder
+	for _, arguments := range []string{
+		`memory {"action": "get_context", "query": "granite timber secret", "project_id": "bridge"}`, `memory {"action": "search", "query": "granite timber diary", "limit": 50, "include_files": true}`,
+		`get_project_main_memory {"project_id": "bridge"}`, `get_project_main_memory {"project_id": "vault"}`, `get_module_state {"module_name": "pillars"}`, `list_collections {}`,
+		`search {"query": "granite timber diary recipe"}`, `todo {"action": "complete", "project_id": "bridge", "task_id": "T2"}`, `rules {"action": "store", "rule_type": "do", "project_id": "bridge", "content": "x"}`,
+		`create_collection {"collection_name": "new"}`, `upload_document {"filename": "a.txt", "content": "x"}`,
+	} {
+		tool, given, _ := strings.Cut(arguments, " ")
+		text, _ := call(t, session, tool, given)
+		shown.WriteString(text)
+	}
+	var uris []string
+	for r, err := range session.Resources(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		uris = append(uris, r.URI)
+		shown.WriteString(asJSON(t, r))
+	}
+	for _, uri := range uris { // what is listed can be read, unless it is too large
+		result, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err != nil && !strings.Contains(err.Error(), "GET /api/files/") {
+			t.Errorf("%s is listed, and: %v", uri, err)
+		}
+		if err == nil {
+			shown.WriteString(asJSON(t, result))
+		}
+	}
+	for name, id := range w.ids { // and by guessing
+		for _, uri := range []string{"souvenir://memories/" + id, "souvenir://files/" + id, "souvenir://projects/" + id, "souvenir://projects/" + id + "/main", "souvenir://projects/" + id + "/rules", "souvenir://projects/anna%2Fbridge/todo", "souvenir://projects/Vault/main"} {
+			if result, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil {
+				shown.WriteString(asJSON(t, result))
+			}
+		}
+		text, _ := call(t, session, "fetch", `{"id": "`+id+`"}`)
+		shown.WriteString(text)
+		if text, result := call(t, session, "memory", `{"action": "retrieve", "id": "`+id+`"}`); !result.IsError {
+			shown.WriteString(name + text)
+		}
+	}
+	prompts, err := session.ListPrompts(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range prompts.Prompts {
+		for _, project := range []string{"", "bridge", "Vault", "dora/bridge"} {
+			result, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: p.Name, Arguments: map[string]string{"project": project, "task": "stones"}})
+			if err != nil {
+				shown.WriteString(err.Error())
+			}
+			shown.WriteString(asJSON(t, result))
+		}
+		shown.WriteString(asJSON(t, complete(t, session, &mcp.CompleteReference{Type: "ref/prompt", Name: p.Name}, "project", "")))
+	}
+	for _, template := range []string{"souvenir://memories/{id}", "souvenir://files/{id}"} {
+		shown.WriteString(asJSON(t, complete(t, session, &mcp.CompleteReference{Type: "ref/resource", URI: template}, "id", "")))
+	}
+	return shown.String()
+}
+
+func TestACredentialWithoutTheScopeIsToldWhichOne(t *testing.T) {
+	w := newWorld(t)
+	var heard []string
+	view, options := w.options("files")
+	options.Toolsets = mcpserver.Toolsets()
+	options.OnError = func(_ context.Context, method string, err error) {
+		var lacks *tools.MissingScope
+		if errors.As(err, &lacks) {
+			heard = append(heard, method+" "+string(lacks.Scope))
+		}
+	}
+	session := connect(t, mcpserver.New(view, &options), newest)
+	for tool, arguments := range map[string]string{"memory": `{"action": "search"}`, "search": `{"query": "granite"}`, "fetch": `{"id": "x"}`} {
+		if text, result := call(t, session, tool, arguments); !result.IsError || !strings.Contains(text, "memory:read") {
+			t.Errorf("%s: %s", tool, text)
+		}
+	}
+	_, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "review_gaps"})
+	checkCode(t, err, jsonrpc.CodeInvalidRequest, "memory:read")
+	_, err = session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "souvenir://projects"})
+	checkCode(t, err, jsonrpc.CodeInvalidRequest, "memory:read")
+	slices.Sort(heard)
+	if got, want := strings.Join(heard, ", "), "prompts/get memory:read, resources/read memory:read, tools/call memory:read, tools/call memory:read, tools/call memory:read"; got != want {
+		t.Errorf("heard %s, not %s", got, want)
+	}
+	for _, r := range list(t, session) {
+		if !strings.HasPrefix(r.URI, "souvenir://files/") {
+			t.Errorf("%s is listed", r.URI)
+		}
+	}
+}
+
+func TestOneServerAnswersManyCallers(t *testing.T) {
+	w := newWorld(t)
+	who := "reader"
+	server := mcpserver.New(nil, &mcpserver.Options{View: func(context.Context) (*souvenir.Store, func(souvenir.Scope) bool) {
+		view, _ := w.options(who)
+		return view, func(souvenir.Scope) bool { return true }
+	}})
+	session := connect(t, server, newest)
+	arguments := `{"action": "retrieve", "id": "` + w.ids["main"] + `"}`
+	if text, result := call(t, session, "memory", arguments); result.IsError {
+		t.Errorf("the reader: %s", text)
+	}
+	who = "nobody"
+	if text, result := call(t, session, "memory", arguments); !result.IsError {
+		t.Errorf("nobody: %s", text)
+	}
+}
+
+func TestAPanicEndsOneRequestOnly(t *testing.T) {
+	w := newWorld(t)
+	var log strings.Builder
+	broken := true
+	server := mcpserver.New(w.store, &mcpserver.Options{
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		View: func(context.Context) (*souvenir.Store, func(souvenir.Scope) bool) {
+			if broken {
+				panic("out of " + secretDiary)
+			}
+			return w.store, func(souvenir.Scope) bool { return true }
+		},
+	})
+	session := connect(t, server, newest)
+	_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_collections"})
+	checkCode(t, err, jsonrpc.CodeInternalError, "its log says why")
+	if strings.Contains(err.Error(), secretDiary) || !strings.Contains(log.String(), secretDiary) {
+		t.Errorf("told %v, logged %s", err, log.String())
+	}
+	broken = false
+	if _, result := call(t, session, "list_collections", `{}`); result.IsError {
+		t.Error("the server did not get over it")
+	}
+}
+
+func TestCausesAreLoggedNotTold(t *testing.T) {
+	w := newWorld(t)
+	path := t.TempDir() + "/closed.db"
+	store, err := souvenir.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	var heard error
+	session := connect(w.T, mcpserver.New(store, &mcpserver.Options{
+		Logger:  slog.New(slog.NewTextHandler(&log, nil)),
+		OnError: func(_ context.Context, _ string, err error) { heard = err },
+	}), newest)
+	text, result := call(t, session, "list_collections", `{}`)
+	if !result.IsError || text != "the server could not do this; its log says why" || !strings.Contains(log.String(), "closed") || !errors.Is(heard, souvenir.ErrClosed) {
+		t.Errorf("told %q, logged %q, heard %v", text, log.String(), heard)
+	}
+	_, err = session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "souvenir://projects"})
+	checkCode(t, err, jsonrpc.CodeInternalError, "its log says why")
+}
+
+// A store that fails makes everything an error of the server, which tells nobody why.
+func TestAStoreThatFailsFailsEverything(t *testing.T) {
+	w := newWorld(t)
+	store, err := souvenir.Open(t.Context(), t.TempDir()+"/closed.db", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	session := connect(w.T, mcpserver.New(store, &mcpserver.Options{Toolsets: mcpserver.Toolsets()}), newest)
+	for name, ask := range map[string]func() error{
+		"list": func() error { _, err := session.ListResources(t.Context(), nil); return err },
+		"read": func() error {
+			_, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "souvenir://files/x"})
+			return err
+		},
+		"rules": func() error {
+			_, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "souvenir://projects/x/rules"})
+			return err
+		},
+		"complete": func() error {
+			_, err := session.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: "souvenir://memories/{id}"}, Argument: mcp.CompleteParamsArgument{Name: "id"}})
+			return err
+		},
+		"prompt of all": func() error {
+			_, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "review_gaps"})
+			return err
+		},
+		"prompt of a project": func() error {
+			_, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "load_project_context", Arguments: map[string]string{"project": "x"}})
+			return err
+		},
+		"prompt of a session": func() error {
+			_, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "save_session"})
+			return err
+		},
+	} {
+		var told *jsonrpc.Error
+		if err := ask(); !errors.As(err, &told) || told.Code != jsonrpc.CodeInternalError || strings.Contains(told.Message, "closed") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if text, result := call(t, session, "search", `{"query": "x"}`); !result.IsError || strings.Contains(text, "closed") {
+		t.Errorf("search: %s", text)
+	}
+}
+
+// Names of the world's own length do not make a message, a title or a prompt endless.
+func TestWhatIsLongIsCutAndMarked(t *testing.T) {
+	w := newWorld(t)
+	view, options := w.options("nobody")
+	long := strings.Repeat("very long ", 50)
+	var tasks strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&tasks, "- [ ] T%d %s\n", i, long)
+	}
+	if _, err := view.SetTodo(t.Context(), souvenir.NewTodo{ProjectID: "big", Content: "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n" + tasks.String() + "\n## Gaps\n"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: "\n#\n## " + long, ProjectID: "big", EventType: "Project-Main"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"a.json": `{"a": 1}`, "a.svg": `<svg xmlns="http://www.w3.org/2000/svg"/>`} {
+		if _, err := view.AddFile(t.Context(), souvenir.NewFile{Filename: name, ProjectID: "big", Description: long}, strings.NewReader(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	session := connect(t, mcpserver.New(view, &options), newest)
+	for _, r := range list(t, session) {
+		if len(r.Title) > 100 || len(r.Description) > 210 {
+			t.Errorf("%s is listed as %s", r.URI, asJSON(t, r))
+		}
+		if strings.HasPrefix(r.URI, "souvenir://files/") && get(t, session, r.URI).Text == "" {
+			t.Errorf("%s is no text", r.Title)
+		}
+	}
+	text := promptText(t, session, "load_project_context", map[string]string{"project": "big"})
+	if !strings.Contains(text, "- [ ] T29 ") || strings.Contains(text, "T30 ") || !strings.Contains(text, "and 10 more") || len(text) > 20_000 {
+		t.Errorf("the prompt has %d bytes: %s", len(text), text)
+	}
+	_, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "other://" + long})
+	checkCode(t, err, jsonrpc.CodeInvalidParams, "Resource not found")
+	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: long})
+	checkCode(t, err, jsonrpc.CodeInvalidParams, "…")
+}

@@ -1,0 +1,104 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/souvenir-ai/souvenir/tools"
+)
+
+// StdioOptions say how [ServeStdio] works. Nil options mean the zero value of each field.
+type StdioOptions struct {
+	// MaxMessage is the most bytes that a message may have; a longer one is skipped and answered with an error. Zero means
+	// [tools.MaxArguments] and 64 KiB for what stands around them.
+	MaxMessage int
+
+	// MaxRequests is the most requests that are answered at the same moment, and the most that a batch may have. The next
+	// one is not read before one of them is answered, so that a client that asks and never reads costs a bounded amount
+	// of memory. Zero means 32.
+	MaxRequests int
+
+	// Grace is how long requests may go on when the input has ended, or the context is done. Zero means 10 seconds.
+	Grace time.Duration
+
+	// Logger hears of messages that could not be understood. Nil means silence.
+	Logger *slog.Logger
+}
+
+const (
+	defaultMaxMessage  = tools.MaxArguments + 64<<10
+	defaultMaxRequests = 32
+	defaultGrace       = 10 * time.Second
+)
+
+func (o *StdioOptions) withDefaults() StdioOptions {
+	var full StdioOptions
+	if o != nil {
+		full = *o
+	}
+	if full.MaxMessage <= 0 {
+		full.MaxMessage = defaultMaxMessage
+	}
+	if full.MaxRequests <= 0 {
+		full.MaxRequests = defaultMaxRequests
+	}
+	if full.Grace <= 0 {
+		full.Grace = defaultGrace
+	}
+	if full.Logger == nil {
+		full.Logger = slog.New(slog.DiscardHandler)
+	}
+	return full
+}
+
+// ServeStdio serves one client over a pair of streams, in the protocol's transport "stdio": each message is JSON (RFC 8259)
+// in one line of UTF-8. It returns when the input has ended, or the context is done, and every request that was read
+// is answered; nil then. It returns an error when a stream fails, or when requests are still not answered
+// after [StdioOptions.Grace], because they take too long or because the client reads no answers.
+//
+// It differs from the SDK's own transport where clients and people at a terminal need it: what is no message is answered
+// with an error of JSON-RPC, and does not end the session; the end of the input loses no answer.
+//
+// Neither stream is closed. One that blocks in a read or a write keeps a goroutine until it returns.
+func ServeStdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Writer, options *StdioOptions) error {
+	o := options.withDefaults()
+	conn := newLineConn(in, out, o)
+	// What ends the context shall let requests finish, not cancel them.
+	session, err := server.Connect(context.WithoutCancel(ctx), conn, nil)
+	if err != nil {
+		return fmt.Errorf("mcpserver: the session could not begin: %w", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- session.Wait() }()
+	select {
+	case err := <-done:
+		return streamError(err)
+	case <-ctx.Done():
+		conn.stopReading()
+	case <-conn.inputEnded:
+	}
+	timer := time.NewTimer(o.Grace)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return streamError(err)
+	case <-timer.C:
+		unanswered := conn.unanswered()
+		_ = conn.Close() // it cancels what is going on, and always gives nil
+		return fmt.Errorf("mcpserver: %d requests could not be answered within %s of the end of the input", unanswered, o.Grace)
+	}
+}
+
+// streamError says what ended a session before its time.
+func streamError(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return fmt.Errorf("mcpserver: the client cannot be reached any more: %w", err)
+}
