@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
@@ -45,23 +46,12 @@ func (s *Server) presented(r *http.Request) (value string, cookie, found bool) {
 
 // admit finds out who a request speaks for, and whether that may be here.
 func (s *Server) admit(r *http.Request, needs need) (caller, error) {
-	token, cookie, found := s.presented(r)
-	if !found {
-		return caller{}, unauthenticated("no credential was sent; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
+	if needs == person || needs == administrator {
+		return s.admitPerson(r, needs)
 	}
-	p, err := s.check(r.Context(), token)
+	p, err := s.principal(r)
 	if err != nil {
-		if errors.Is(err, souvenir.ErrUnauthenticated) {
-			return caller{}, &badCredential{err}
-		}
 		return caller{}, err
-	}
-	if cookie {
-		// The browser may have been told to by a page of somebody else's.
-		if err := s.crossSite.Check(r); err != nil {
-			return caller{}, &souvenir.Error{Kind: souvenir.KindForbidden, Err: err,
-				Message: "a page of another origin has sent this with the cookie of a sign-in; send a token in the header Authorization instead"}
-		}
 	}
 	c := caller{p, s.store.As(p.Access)}
 	if scope := needs.scope(); scope != "" && !p.Allows(scope) {
@@ -70,10 +60,42 @@ func (s *Server) admit(r *http.Request, needs need) (caller, error) {
 	return c, nil
 }
 
+// principal finds out who a request speaks for.
+func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
+	if p, known, err := s.vouched(r); known || err != nil {
+		return p, err
+	}
+	token, cookie, found := s.presented(r)
+	if !found {
+		return souvenir.Principal{}, unauthenticated("no credential was sent; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
+	}
+	p, err := s.check(r.Context(), token)
+	switch {
+	case errors.Is(err, souvenir.ErrUnauthenticated):
+		return p, &badCredential{err}
+	case err != nil:
+		return p, err
+	case cookie:
+		// The browser may have been told to by a page of somebody else's.
+		if err := s.crossSite.Check(r); err != nil {
+			return p, otherOrigin(err)
+		}
+	}
+	return p, nil
+}
+
+func otherOrigin(cause error) error {
+	return &souvenir.Error{Kind: souvenir.KindForbidden, Err: cause,
+		Message: "a page of another origin has sent this with the sign-in of a browser; send a token in the header Authorization instead"}
+}
+
 // check returns whom a credential speaks for.
 func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, error) {
-	if strings.HasPrefix(token, mcpTokenStart) {
+	switch {
+	case strings.HasPrefix(token, mcpTokenStart):
 		return s.store.CheckToken(ctx, token)
+	case strings.HasPrefix(token, sessionStart):
+		return s.store.CheckSession(ctx, token)
 	}
 	if s.options.PublicURL == "" || token == "" {
 		return souvenir.Principal{}, unauthenticated("the credential is no MCP token, which begins with " + mcpTokenStart)
@@ -101,7 +123,7 @@ func (s *Server) challenge(h http.Header, r *http.Request, err error) {
 	scope := defaultScopes()
 	switch {
 	case errors.As(err, &lacks):
-		parameters, scope = append(parameters, `error="insufficient_scope"`), string(lacks.Scope)
+		parameters, scope = append(parameters, `error="insufficient_scope"`), withGranted(exchangeOf(r.Context()).caller, lacks.Scope)
 	case errors.Is(err, souvenir.ErrForbidden) || errors.Is(err, souvenir.ErrReadOnly):
 		return // another credential of the same user would not change it
 	case errors.As(err, &bad):
@@ -111,6 +133,17 @@ func (s *Server) challenge(h http.Header, r *http.Request, err error) {
 		parameters = append(parameters, `resource_metadata="`+s.resourceMetadata(r.URL.Path)+`"`)
 	}
 	h.Set("WWW-Authenticate", "Bearer "+strings.Join(append(parameters, `scope="`+scope+`"`), ", "))
+}
+
+// withGranted are the scopes that a client needs instead of those that it has: what it asks for replaces them.
+func withGranted(c caller, lacks souvenir.Scope) string {
+	var words []string
+	for _, scope := range souvenir.Scopes() {
+		if scope == lacks || c.ClientID != "" && slices.Contains(c.Scopes, scope) {
+			words = append(words, string(scope))
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // defaultScopes are those of a client that does not manage the service.

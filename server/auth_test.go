@@ -1,12 +1,11 @@
 package server_test
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
@@ -96,25 +95,15 @@ func TestCookiesAreForPagesOfThisOrigin(t *testing.T) {
 // accessToken lets a client in for Olivia and returns an access token of it.
 func (w *world) accessToken(audience string, scopes ...souvenir.Scope) (token, grant string) {
 	w.t.Helper()
-	const callback, verifier = "https://client.example/callback", "a-verifier-that-is-long-enough-for-the-rules-of-pkce"
-	client, err := w.store.RegisterClient(background, souvenir.ClientRegistration{
-		RedirectURIs: []string{callback}, ClientName: "Client", TokenEndpointAuthMethod: souvenir.AuthNone})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	challenge := sha256.Sum256([]byte(verifier))
-	code, err := w.store.As(souvenir.Access{User: w.users[owner]}).Authorize(background, souvenir.Authorization{
-		ClientID: client.ID, RedirectURI: callback, Scopes: scopes, Resource: audience,
-		CodeChallenge: base64.RawURLEncoding.EncodeToString(challenge[:]), CodeChallengeMethod: "S256"})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	set, err := w.store.ExchangeCode(background, souvenir.CodeExchange{
-		Client: souvenir.ClientCredentials{ID: client.ID}, Code: code.Code, RedirectURI: callback, Verifier: verifier, Issuer: publicAt, Audience: publicAt})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return set.AccessToken, code.GrantID
+	return w.accessTokenOf(owner, "Client", souvenir.Authorization{Resource: audience, Scopes: scopes})
+}
+
+// accessTokenOf lets a client of a name in for a caller, as far as an authorization says.
+func (w *world) accessTokenOf(caller, name string, a souvenir.Authorization) (token, grant string) {
+	w.t.Helper()
+	app := w.registerAs(name, "none")
+	code := w.authorize(caller, app, a)
+	return w.post("/oauth/token", app.codeForm(code.Code)).tokens().AccessToken, code.GrantID
 }
 
 func TestAccessTokens(t *testing.T) {
@@ -138,7 +127,7 @@ func TestAccessTokens(t *testing.T) {
 	elsewhere, _ := w.accessToken("https://other.example/mcp", souvenir.ScopeMemoryRead)
 	me(elsewhere).expect(http.StatusUnauthorized)
 	filesOnly, _ := w.accessToken("", souvenir.ScopeFilesRead)
-	if a := me(filesOnly).expect(http.StatusForbidden, "memory:read"); !strings.Contains(a.header.Get("WWW-Authenticate"), `scope="memory:read"`) {
+	if a := me(filesOnly).expect(http.StatusForbidden, "memory:read"); !strings.Contains(a.header.Get("WWW-Authenticate"), `scope="memory:read files:read"`) {
 		t.Errorf("WWW-Authenticate is %q", a.header.Get("WWW-Authenticate"))
 	}
 	for _, bad := range []string{"a.b.c", strings.Repeat("x", 9000), "mcp_", "\u00e9"} {
@@ -148,12 +137,13 @@ func TestAccessTokens(t *testing.T) {
 
 // Without a public URL nobody can have issued an access token.
 func TestWithoutAPublicURLOnlyMCPTokensCount(t *testing.T) {
-	w := newWorld(t, server.Options{PublicURL: "not a url"})
+	before := newWorld(t, server.Options{}) // the server had one once
+	token, _ := before.accessToken("", souvenir.ScopeMemoryRead)
+	w := serve(t, before.plan, before.store, server.Options{PublicURL: "not a url"})
 	if !strings.Contains(w.log.String(), "public_url") {
 		t.Errorf("the log does not tell of the bad URL: %s", w.log.String())
 	}
 	w.do(owner, "GET", "/api/owner-ids/me", "").expect(http.StatusOK)
-	token, _ := w.accessToken("", souvenir.ScopeMemoryRead)
 	r := w.request(guest, "GET", "/api/owner-ids/me", nil)
 	r.Header.Set("Authorization", "Bearer "+token)
 	if a := w.send(r).expect(http.StatusUnauthorized); strings.Contains(a.header.Get("WWW-Authenticate"), "resource_metadata") {
@@ -202,12 +192,26 @@ func TestTokensMadeWithTokens(t *testing.T) {
 		{"no days", owner, `{"name": "a", "expires_in_days": 0}`, 400, "expires_in_days is 0"},
 		{"days past", owner, `{"name": "a", "expires_in_days": -1}`, 400, "expires_in_days is -1"},
 		{"too many days", owner, `{"name": "a", "expires_in_days": 9223372036854775807}`, 400, "expires_in_days"},
+		{"whole days with a fraction", owner, `{"name": "whole", "expires_in_days": 560.0}`, 200, `"mcp_`},
+		{"whole days with an exponent", owner, `{"name": "whole", "expires_in_days": 5.6e2}`, 200, `"mcp_`},
+		{"days as text", owner, `{"name": "a", "expires_in_days": "560"}`, 400, "expires_in_days is of the JSON type string"},
 		{"half days", owner, `{"name": "a", "expires_in_days": 1.5}`, 400, "expires_in_days"},
 		{"another's project", owner, `{"name": "a", "projects": ["nowhere"]}`, 404, "nowhere"},
 		{"a misspelt limit", owner, `{"name": "a", "scope": ["memory:read"]}`, 400, "scope"},
 		{"a project", owner, `{"name": "a", "projects": ["shop"]}`, 200, `/shop"`},
 	} {
 		t.Run(c.name, func(t *testing.T) { w.do(c.caller, "POST", "/api/mcp-tokens", c.body).expect(c.status, c.has) })
+	}
+	var list struct{ Tokens []souvenir.Token }
+	w.do(owner, "GET", "/api/mcp-tokens", "").expect(http.StatusOK).decode(&list)
+	whole := 0
+	for _, token := range list.Tokens {
+		if token.Name == "whole" && token.ExpiresAt.Sub(token.CreatedAt).Round(time.Minute) == 560*24*time.Hour {
+			whole++
+		}
+	}
+	if whole != 2 {
+		t.Errorf("%d tokens end in 560 days, not 2: %+v", whole, list.Tokens)
 	}
 	var inherited souvenir.AddedToken
 	w.do("short", "POST", "/api/mcp-tokens", `{"name": "b"}`).expect(http.StatusOK).decode(&inherited)
@@ -226,4 +230,33 @@ func TestTokensMadeWithTokens(t *testing.T) {
 		t.Error("a token that a client made never ends")
 	}
 	w.do("client", "POST", "/api/mcp-tokens", `{"name": "d", "expires_in_days": 31}`).expect(http.StatusForbidden)
+}
+
+func TestTokensOfAnApplicationEndWithIt(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	access, grantID := w.accessToken("", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite)
+	w.tokens["application"] = access
+	other, _ := w.accessToken("", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite)
+	w.tokens["another"] = other
+	through := func(credential, name string) {
+		t.Helper()
+		var added souvenir.AddedToken
+		w.do(credential, "POST", "/api/mcp-tokens", `{"name": "`+name+`"}`).expect(http.StatusOK).decode(&added)
+		w.tokens[name] = added.Value
+	}
+	through("application", "first")
+	through("first", "second") // a token of a token of the application
+	through("another", "left")
+	made := `"grant_id":"` + grantID + `","client_name":"Client"`
+	if list := w.do("second", "GET", "/api/mcp-tokens", "").expect(http.StatusOK, made); strings.Count(list.body, made) != 2 {
+		t.Errorf("%s is not twice in %s", made, list.body)
+	}
+	if err := w.store.As(souvenir.Access{User: w.users[owner]}).RevokeGrant(t.Context(), grantID); err != nil {
+		t.Fatal(err)
+	}
+	for _, ended := range []string{"application", "first", "second"} {
+		w.do(ended, "GET", "/api/projects", "").expect(http.StatusUnauthorized)
+		w.do(ended, "POST", "/api/mcp-tokens", `{"name": "late"}`).expect(http.StatusUnauthorized)
+	}
+	w.do("left", "GET", "/api/projects", "").expect(http.StatusOK)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// What HTTP adds to the tools, and how many calls go through 16 connections:
+// What HTTP and the Model Context Protocol add to the tools, and how many calls go through 16 connections:
 //
 //	go test ./server -run '^$' -bench . -benchtime 3s
 
@@ -43,6 +43,7 @@ func benchText(zipf *rand.Zipf, n int) string {
 
 // bench is a server with memories, and a token for it.
 type bench struct {
+	store *souvenir.Store
 	view  *souvenir.Store
 	at    *httptest.Server
 	token string
@@ -82,27 +83,38 @@ func newBench(b *testing.B) *bench {
 	at := httptest.NewServer(server.New(store, &server.Options{PublicURL: publicAt}))
 	at.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = 64
 	b.Cleanup(func() { at.Close(); store.Close() })
-	return &bench{view, at, token.Value, texts}
+	return &bench{store, view, at, token.Value, texts}
 }
 
 // post calls the tool memory over HTTP.
 func (h *bench) post(b *testing.B, arguments string) {
-	r, err := http.NewRequest(http.MethodPost, h.at.URL+"/tools/call", strings.NewReader(`{"name":"memory","arguments":`+arguments+`}`))
+	h.send(b, "/tools/call", `{"name":"memory","arguments":`+arguments+`}`)
+}
+
+// postMCP does the same over the Model Context Protocol.
+func (h *bench) postMCP(b *testing.B, arguments string) {
+	h.send(b, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory","arguments":`+arguments+`}}`)
+}
+
+func (h *bench) send(b *testing.B, path, body string) {
+	r, err := http.NewRequest(http.MethodPost, h.at.URL+path, strings.NewReader(body))
 	if err != nil {
 		b.Error(err)
 		return
 	}
 	r.Header.Set("Authorization", "Bearer "+h.token)
 	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Mcp-Protocol-Version", "2025-11-25")
 	response, err := h.at.Client().Do(r)
 	if err != nil {
 		b.Error(err)
 		return
 	}
 	defer response.Body.Close()
-	var body bytes.Buffer
-	if _, err := io.Copy(&body, response.Body); err != nil || response.StatusCode != http.StatusOK {
-		b.Errorf("%d %v %.300s", response.StatusCode, err, body.String())
+	var answer bytes.Buffer
+	if _, err := io.Copy(&answer, response.Body); err != nil || response.StatusCode != http.StatusOK {
+		b.Errorf("%d %v %.300s", response.StatusCode, err, answer.String())
 	}
 }
 
@@ -138,8 +150,10 @@ func BenchmarkCall(b *testing.B) {
 		}},
 		{"search/tools", func(b *testing.B, i int) { call(b, search(i)) }},
 		{"search/http", func(b *testing.B, i int) { h.post(b, search(i)) }},
+		{"search/mcp", func(b *testing.B, i int) { h.postMCP(b, search(i)) }},
 		{"store/tools", func(b *testing.B, i int) { call(b, store(i)) }},
 		{"store/http", func(b *testing.B, i int) { h.post(b, store(i)) }},
+		{"store/mcp", func(b *testing.B, i int) { h.postMCP(b, store(i)) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var took []time.Duration
@@ -156,8 +170,12 @@ func BenchmarkCall(b *testing.B) {
 // BenchmarkConnections calls over 16 connections at once.
 func BenchmarkConnections(b *testing.B) {
 	h := newBench(b)
-	for name, arguments := range map[string]string{"search": `{"action":"search","query":%q}`, "store": `{"action":"store","content":%q}`} {
-		b.Run(name, func(b *testing.B) {
+	const search, store = `{"action":"search","query":%q}`, `{"action":"store","content":%q}`
+	for _, c := range []struct {
+		name, arguments string
+		post            func(*testing.B, string)
+	}{{"search/http", search, h.post}, {"search/mcp", search, h.postMCP}, {"store/http", store, h.post}, {"store/mcp", store, h.postMCP}} {
+		b.Run(c.name, func(b *testing.B) {
 			const connections = 16
 			var next atomic.Int64
 			began := time.Now()
@@ -166,11 +184,45 @@ func BenchmarkConnections(b *testing.B) {
 			b.RunParallel(func(p *testing.PB) {
 				for p.Next() {
 					slots <- struct{}{}
-					h.post(b, fmt.Sprintf(arguments, h.texts[int(next.Add(1))%len(h.texts)]))
+					c.post(b, fmt.Sprintf(c.arguments, h.texts[int(next.Add(1))%len(h.texts)]))
 					<-slots
 				}
 			})
 			b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "calls/s")
+		})
+	}
+}
+
+// What recording a call adds to it: a short call of a tool, with and without.
+func BenchmarkActivity(b *testing.B) {
+	for _, off := range []bool{false, true} {
+		b.Run(fmt.Sprintf("off=%t", off), func(b *testing.B) {
+			ctx := context.Background()
+			store, err := souvenir.Open(ctx, filepath.Join(b.TempDir(), "bench.db"), nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer store.Close()
+			token, err := store.AddToken(ctx, souvenir.NewToken{Name: "bench"})
+			if err != nil {
+				b.Fatal(err)
+			}
+			handler := server.New(store, &server.Options{NoActivity: off})
+			var took []time.Duration
+			for b.Loop() {
+				r := httptest.NewRequest(http.MethodPost, "/tools/call", strings.NewReader(`{"name":"list_collections"}`))
+				r.Header.Set("Authorization", "Bearer "+token.Value)
+				r.Header.Set("Content-Type", "application/json")
+				w := httptest.NewRecorder()
+				began := time.Now()
+				handler.ServeHTTP(w, r)
+				took = append(took, time.Since(began))
+				if w.Code != http.StatusOK {
+					b.Fatal(w.Body)
+				}
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1000, "µs-median")
 		})
 	}
 }

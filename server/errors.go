@@ -62,6 +62,7 @@ func told(err error) (status int, message string) {
 
 // fail answers with an error.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	exchangeOf(r.Context()).failed = err
 	if gone := r.Context().Err(); gone != nil && errors.Is(err, gone) {
 		err = &failure{http.StatusBadRequest, "the request was given up before it was answered"} // which nobody will read
 	}
@@ -70,12 +71,21 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case http.StatusInternalServerError:
 		s.log.ErrorContext(r.Context(), "a request failed", "request_id", exchangeOf(r.Context()).id, "route", exchangeOf(r.Context()).route, "error", err)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		s.challenge(w.Header(), r, err)
+		if exchangeOf(r.Context()).speaks == speaksInterface { // OAuth has challenges of its own, and people sign in on a page
+			s.challenge(w.Header(), r, err)
+		}
 	}
 	if body, late := w.(*response); late && body.status != 0 {
 		panic(http.ErrAbortHandler) // the answer has begun: only breaking it off tells the client
 	}
-	s.answer(w, r, status, ErrorBody{Error: message, Content: []TextBlock{{"text", "Error: " + message}}, IsError: true})
+	switch exchangeOf(r.Context()).speaks {
+	case speaksPages:
+		s.failPage(w, r, status, message, err)
+	case speaksOAuth:
+		s.failOAuth(w, r, status, message, err)
+	default:
+		s.answer(w, r, status, ErrorBody{Error: message, Content: []TextBlock{{"text", "Error: " + message}}, IsError: true})
+	}
 }
 
 // refuse says that a credential lacks a scope, as the tools do.

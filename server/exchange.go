@@ -6,16 +6,30 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/souvenir-ai/souvenir"
 )
 
 // exchange is one request and its answer, as the log knows it.
 type exchange struct {
 	id     string // of the request
 	route  string // "METHOD /pattern"; empty: none fits
+	speaks dialect
 	caller caller
+
+	address netip.Addr // of whoever sent it; see remote
+
+	mcpMethod string         // of a message of the Model Context Protocol; "batch": of several
+	mcpName   string         // the tool that it calls
+	lacks     souvenir.Scope // the one that it needs and the credential does not carry
+	failed    error          // what fail answered; nil: nothing has failed
+	fileID    string         // of a file that was uploaded
+	activity  activity       // calls of tools
+	signedIn  string         // value of the session that this request has begun; empty: none
 }
 
 type exchangeKey struct{}
@@ -39,6 +53,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	out := &response{ResponseWriter: w, control: http.NewResponseController(w), patience: s.options.Patience}
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, e))
+	e.address = s.remote(r)
 	r.Body = s.newBody(out.control, r)
 	defer func() {
 		broken := recover()
@@ -46,12 +61,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			broken = s.survive(out, r, broken)
 		}
 		out.finish()
-		s.note(r, e, out, time.Since(began))
+		took := time.Since(began)
+		s.note(r, e, out, took)
+		s.record(r, e, out, took)
 		if broken != nil {
 			panic(broken)
 		}
 	}()
 	setHeaders(out.Header(), e.id)
+	if s.secure() { // RFC 6797; other names below the host are not this server's to speak for
+		out.Header().Set("Strict-Transport-Security", "max-age=31536000")
+	}
 	if !clean(r) {
 		s.fail(out, r, unknownPath(r))
 		return
@@ -84,6 +104,12 @@ func (s *Server) note(r *http.Request, e *exchange, out *response, took time.Dur
 		slog.Int64("bytes", out.bytes),
 		slog.Duration("duration", took),
 	}
+	if e.mcpMethod != "" {
+		attributes = append(attributes, slog.String("mcp_method", e.mcpMethod))
+	}
+	if e.mcpName != "" {
+		attributes = append(attributes, slog.String("mcp_tool", e.mcpName))
+	}
 	if c := e.caller; c.User.ID != "" {
 		attributes = append(attributes, slog.String("user", c.User.ID))
 		if c.TokenID != "" {
@@ -92,6 +118,9 @@ func (s *Server) note(r *http.Request, e *exchange, out *response, took time.Dur
 		if c.ClientID != "" {
 			attributes = append(attributes, slog.String("client", c.ClientID))
 		}
+		if c.SessionID != "" {
+			attributes = append(attributes, slog.String("session_id", c.SessionID))
+		}
 	}
 	s.log.LogAttrs(r.Context(), slog.LevelInfo, "request", attributes...)
 }
@@ -99,9 +128,11 @@ func (s *Server) note(r *http.Request, e *exchange, out *response, took time.Dur
 // withoutTokens hides the tokens in a path, where somebody may put one by mistake.
 func withoutTokens(path string) string {
 	parts := strings.Split(path, "/")
-	for i, part := range parts {
-		if before, _, found := strings.Cut(part, mcpTokenStart); found {
-			parts[i] = before + mcpTokenStart + "…"
+	for i := range parts {
+		for _, start := range []string{mcpTokenStart, sessionStart, invitationStart} {
+			if before, _, found := strings.Cut(parts[i], start); found {
+				parts[i] = before + start + "…"
+			}
 		}
 	}
 	return strings.Join(parts, "/")
@@ -110,7 +141,7 @@ func withoutTokens(path string) string {
 // validRequestID accepts what is common, and nothing that could be mistaken for something else in a log, or be a token.
 func validRequestID(id string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
-	return id != "" && len(id) <= 64 && strings.Trim(id, letters) == "" && !strings.Contains(id, mcpTokenStart)
+	return id != "" && len(id) <= 64 && strings.Trim(id, letters) == "" && withoutTokens(id) == id
 }
 
 // setHeaders sets what holds for every answer; a handler may say otherwise.

@@ -11,10 +11,14 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// FileList is the answer of GET /api/files.
+// FileList is the answer of GET /api/files: a page.
 type FileList struct {
-	Files []souvenir.File `json:"files"`
-	Count int             `json:"count"`
+	Files   []souvenir.File `json:"files"`
+	Count   int             `json:"count"` // of files on this page
+	Total   int             `json:"total"` // of files that fit
+	Offset  int             `json:"offset"`
+	Limit   int             `json:"limit"`
+	HasMore bool            `json:"has_more"`
 }
 
 // ChangedFile is the answer to an upload and to a change of what is known about a file.
@@ -29,18 +33,38 @@ func (s *Server) listFiles(_ http.ResponseWriter, r *http.Request, c caller) (an
 	if err != nil {
 		return nil, invalid("query", "the query cannot be read: "+err.Error())
 	}
-	list := FileList{Files: []souvenir.File{}}
-	for f, err := range c.store.Files(r.Context(), souvenir.FileList{
+	q := souvenir.FileQuery{FileList: souvenir.FileList{
 		MemoryID: wanted.Get("memory_id"), Category: wanted.Get("category"), Tags: tagsOf(wanted["tags"]),
 		ProjectID: wanted.Get("project_id"), ProjectName: wanted.Get("project_name"),
-	}) {
-		if err != nil {
-			return nil, err
-		}
-		list.Files = append(list.Files, f)
+	}}
+	if q.Limit, err = numberIn(wanted, "limit", 1, souvenir.MaxFileLimit); err != nil {
+		return nil, err
 	}
-	list.Count = len(list.Files)
-	return list, nil
+	if q.Offset, err = numberIn(wanted, "offset", 0, maxOffset); err != nil {
+		return nil, err
+	}
+	page, err := c.store.FilePage(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	return FileList{page.Files, len(page.Files), page.Total, page.Offset, page.Limit, page.HasMore()}, nil
+}
+
+// maxOffset is the largest offset that a query may have: what every program that reads JSON can count to, and every
+// processor.
+const maxOffset = 1<<31 - 1
+
+// numberIn reads a whole number of a query; 0 when it is not there, or empty.
+func numberIn(query url.Values, name string, least, most int) (int, error) {
+	given := query.Get(name)
+	if given == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(given)
+	if err != nil || n < least || n > most {
+		return 0, invalid(name, name+" is "+quoted(given)+"; a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most)+" is needed")
+	}
+	return n, nil
 }
 
 // tagsOf takes lists of tags apart, which are separated by commas; empty ones count for nothing.

@@ -182,12 +182,57 @@ func many(n int, p part) []part {
 	return all
 }
 
+// A list comes in pages, which say how much there is; what is no number, or none that is allowed, is refused by name.
+func TestFilesComeInPages(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	for i := range 5 {
+		w.upload(owner, part{"file", fmt.Sprintf("%d.txt", i), "", "x"}, part{name: "category", value: "page"})
+	}
+	type page struct {
+		Files                       []shownFile
+		Count, Total, Offset, Limit int
+		HasMore                     bool `json:"has_more"`
+	}
+	for _, c := range []struct {
+		query, names        string
+		total, limit, start int
+		more                bool
+	}{
+		{"", "4 3 2 1 0", 5, 1000, 0, false},
+		{"&limit=&offset=", "4 3 2 1 0", 5, 1000, 0, false},
+		{"&limit=2", "4 3", 5, 2, 0, true},
+		{"&limit=2&offset=2", "2 1", 5, 2, 2, true},
+		{"&limit=2&offset=4", "0", 5, 2, 4, false},
+		{"&limit=1000&offset=5", "", 5, 1000, 5, false},
+		{"&offset=2147483647", "", 5, 1000, 2147483647, false},
+		{"&limit=1&tags=nothing", "", 0, 1, 0, false},
+	} {
+		var p page
+		w.do(owner, "GET", "/api/files?category=page"+c.query, "").expect(http.StatusOK, `"files":[`).decode(&p)
+		var names []string
+		for _, f := range p.Files {
+			names = append(names, strings.TrimSuffix(f.Filename, ".txt"))
+		}
+		if strings.Join(names, " ") != c.names || p.Count != len(names) || p.Total != c.total || p.Limit != c.limit || p.Offset != c.start || p.HasMore != c.more {
+			t.Errorf("%q: %v %+v", c.query, names, p)
+		}
+	}
+	for query, argument := range map[string]string{
+		"limit=0": "limit", "limit=-1": "limit", "limit=1001": "limit", "limit=7.5": "limit", "limit=many": "limit", "limit=0x10": "limit", "limit=9223372036854775808": "limit",
+		"offset=-1": "offset", "offset=-9223372036854775808": "offset", "offset=2147483648": "offset", "offset=99999999999999999999999": "offset", "offset=%00": "offset",
+		"limit=1&offset=1e3": "offset",
+	} {
+		w.do(owner, "GET", "/api/files?"+query, "").expect(http.StatusBadRequest, argument+" is ")
+	}
+}
+
 // A form that breaks off anywhere is refused, and nothing of it is stored.
 func TestTruncatedForms(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	kind, body := formOf(t, []part{{name: "category", value: "a"}, {"file", "x.txt", "", strings.Repeat("text ", 100)}, {name: "description", value: "said late"}})
 	before := w.filesOf(owner)
-	for _, cut := range []int{0, 1, 20, 100, 150, 200, 300, 500, len(body) - 100, len(body) - 60, len(body) - 20, len(body) - 8} {
+	whole := bytes.LastIndex(body, []byte("--")) + len("--") // the end of a line behind the last boundary may be missing
+	for cut := range whole {
 		r := w.request(owner, "POST", "/api/files/upload", bytes.NewReader(body[:cut]))
 		r.Header.Set("Content-Type", kind)
 		w.send(r).expect(http.StatusBadRequest)
@@ -195,6 +240,10 @@ func TestTruncatedForms(t *testing.T) {
 			t.Fatalf("cut at byte %d: %d files, before %d", cut, after, before)
 		}
 	}
+	r := w.request(owner, "POST", "/api/files/upload", bytes.NewReader(body[:whole]))
+	r.Header.Set("Content-Type", kind)
+	f := w.send(r).file()
+	w.do(owner, "DELETE", "/api/files/"+f.ID, "").expect(http.StatusOK)
 	for _, kind := range []string{"", "application/json", "multipart/form-data", "multipart/mixed; boundary=x", "multipart/form-data; boundary=other"} {
 		r := w.request(owner, "POST", "/api/files/upload", bytes.NewReader(body))
 		r.Header.Set("Content-Type", kind)

@@ -21,7 +21,6 @@ func TestWrongRequests(t *testing.T) {
 		has                            string
 	}{
 		{"an unknown path", "GET", "/nothing/here", "", "", 404, "/nothing/here"},
-		{"the root", "GET", "/", "", "", 404, ""},
 		{"a path with a slash more", "GET", "/api/files/", "", "", 404, ""},
 		{"a path with dots", "GET", "/api/../api/files", "", "", 404, ""},
 		{"a path with two slashes", "GET", "//api/files", "", "", 404, ""},
@@ -131,7 +130,7 @@ func TestHeadersOfEveryAnswer(t *testing.T) {
 
 func TestPreflight(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	for path, methods := range map[string]string{"/tools/call": "OPTIONS, POST", "/api/files/x": "DELETE, GET, HEAD, OPTIONS", "/api/projects/a%2Fb/members/c": "DELETE, OPTIONS, PATCH"} {
+	for path, methods := range map[string]string{"/tools/call": "OPTIONS, POST", "/mcp": "DELETE, GET, HEAD, OPTIONS, POST", "/api/files/x": "DELETE, GET, HEAD, OPTIONS", "/api/projects/a%2Fb/members/c": "DELETE, OPTIONS, PATCH"} {
 		r := w.request(guest, "OPTIONS", path, nil)
 		r.Header.Set("Origin", "https://chat.example")
 		r.Header.Set("Access-Control-Request-Method", "POST")

@@ -92,7 +92,8 @@ func TestEveryKindHasAStatus(t *testing.T) {
 
 func TestEveryRouteIsDescribed(t *testing.T) {
 	known := operations()
-	for _, rt := range routes() {
+	all := slices.DeleteFunc((&Server{options: Options{PublicURL: "https://memory.example"}}).routes(), func(rt spokenRoute) bool { return rt.speaks == speaksPages })
+	for _, rt := range all {
 		name := rt.method + " " + rt.pattern
 		if known[name].summary == "" {
 			t.Errorf("%s is not described", name)
@@ -103,8 +104,8 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 		t.Errorf("%s is described and not served", name)
 	}
 	var ids []string
-	for _, rt := range routes() {
-		ids = append(ids, operationID(rt))
+	for _, rt := range all {
+		ids = append(ids, operationID(rt.route))
 	}
 	slices.Sort(ids)
 	if len(slices.Compact(slices.Clone(ids))) != len(ids) {

@@ -25,16 +25,26 @@ type operation struct {
 	bodyType   string      // empty: application/json
 	answer     schema      // nil: answerType is not JSON
 	answerType string      // empty: application/json
+	mcp        bool        // errors may also be those of JSON-RPC, and there may be no answer
+	refused    bool        // whoever may come is told that there is no such method
+	created    bool        // a success is 201, not 200
+	wrong      []string    // statuses of errors beyond those that the table gives rise to
 }
 
 // parameter is a parameter of a query or a path.
-type parameter struct{ name, description string }
+type parameter struct {
+	name string
+	schema
+}
 
 // openAPI writes the document: the table of routes, with what operations.go says of each.
 func (s *Server) openAPI() []byte {
 	paths := map[string]map[string]any{}
 	known := operations()
-	for _, rt := range routes() {
+	for _, rt := range s.routes() {
+		if rt.speaks == speaksPages {
+			continue // for people
+		}
 		if paths[rt.pattern] == nil {
 			paths[rt.pattern] = map[string]any{}
 		}
@@ -74,14 +84,14 @@ func (s *Server) openAPI() []byte {
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
 // describe is the operation in the document.
-func (o operation) describe(rt route) schema {
-	described := schema{"summary": o.summary, "operationId": operationID(rt), "responses": o.responses(rt)}
+func (o operation) describe(rt spokenRoute) schema {
+	described := schema{"summary": o.summary, "operationId": operationID(rt.route), "responses": o.responses(rt)}
 	parameters := []schema{}
 	for _, found := range pathParameter.FindAllStringSubmatch(rt.pattern, -1) {
-		parameters = append(parameters, schema{"name": found[1], "in": "path", "required": true, "schema": line("", pathLength(rt, found[1]))})
+		parameters = append(parameters, schema{"name": found[1], "in": "path", "required": true, "schema": line("", pathLength(rt.route, found[1]))})
 	}
 	for _, p := range o.parameters {
-		parameters = append(parameters, schema{"name": p.name, "in": "query", "description": p.description, "schema": text("")})
+		parameters = append(parameters, schema{"name": p.name, "in": "query", "schema": p.schema})
 	}
 	if len(parameters) > 0 {
 		described["parameters"] = parameters
@@ -101,30 +111,66 @@ func (o operation) describe(rt route) schema {
 	return described
 }
 
-const jsonMedia = "application/json"
+const (
+	jsonMedia = "application/json"
+	formMedia = "application/x-www-form-urlencoded"
+)
+
+// statusTexts are what statuses mean that not every route can have.
+var statusTexts = map[string]string{
+	"400": "Something in the request is wrong; the description says what would be right",
+	"401": "The client is unknown or deactivated, or its secret is wrong",
+	"404": "It does not exist, or is not visible to the caller",
+	"429": "Too many of these; the header Retry-After says for how many seconds to wait",
+	"503": "There is no room for more",
+}
 
 // responses are the answers that there may be, by status.
-func (o operation) responses(rt route) schema {
+func (o operation) responses(rt spokenRoute) schema {
 	answer := schema{"schema": cmpSchema(o.answer)}
 	if o.answer == nil {
 		answer = schema{}
 	}
-	all := schema{"200": schema{"description": "Success", "content": schema{cmp.Or(o.answerType, jsonMedia): answer}}}
+	success := "200"
+	if o.created {
+		success = "201"
+	}
+	all := schema{success: schema{"description": "Success", "content": schema{cmp.Or(o.answerType, jsonMedia): answer}}}
 	wrong := map[string]string{"500": "The server failed; its log says why"}
 	if rt.needs != nothing {
 		wrong["401"], wrong["403"] = "No credential, or one that is not valid", "The credential, or its user, may not do this"
 		wrong["400"] = "Something in the request is wrong; the message says what would be right"
 	}
-	if strings.Contains(rt.pattern, "{") || o.body != nil {
-		wrong["404"] = "It does not exist, or is not visible to the caller"
+	failed := ref("Error")
+	if rt.speaks == speaksOAuth {
+		failed = ref("OAuthError")
+	} else if strings.Contains(rt.pattern, "{") || o.body != nil {
+		wrong["404"] = statusTexts["404"]
 	}
-	if o.answer == nil {
+	if o.answer == nil && !o.refused {
 		all["206"] = schema{"description": "Some of the bytes", "content": schema{o.answerType: schema{}}}
 		all["304"] = schema{"description": "Nothing has changed"}
 		wrong["412"], wrong["416"] = "The file is another one", "The range is none of the file's"
 	}
+	if o.refused {
+		all = schema{}
+		wrong = map[string]string{"401": wrong["401"], "403": wrong["403"], "405": "Always"}
+	}
+	if o.mcp {
+		all["200"] = schema{"description": "Success", "content": schema{jsonMedia: answer, "text/event-stream": schema{}}}
+		all["202"] = schema{"description": "Nothing to answer"}
+		delete(wrong, "404")
+		for _, status := range []string{"400", "403", "404", "406", "415", "500"} {
+			delete(wrong, status)
+			all[status] = schema{"description": "An answer of JSON-RPC, or an error as elsewhere", "content": schema{jsonMedia: schema{
+				"schema": schema{"anyOf": []any{ref("RPCAnswer"), ref("Error")}}}}}
+		}
+	}
+	for _, status := range o.wrong {
+		wrong[status] = statusTexts[status]
+	}
 	for status, description := range wrong {
-		all[status] = schema{"description": description, "content": schema{jsonMedia: schema{"schema": ref("Error")}}}
+		all[status] = schema{"description": description, "content": schema{jsonMedia: schema{"schema": failed}}}
 	}
 	return all
 }

@@ -1,6 +1,10 @@
 package server
 
-import "github.com/souvenir-ai/souvenir"
+import (
+	"maps"
+
+	"github.com/souvenir-ai/souvenir"
+)
 
 // operations says what the routes take and give, by "METHOD /pattern". A test holds it to the table and the table to it,
 // and compares what is answered with what is said here.
@@ -8,6 +12,34 @@ func operations() map[string]operation {
 	return map[string]operation{
 		"GET /health":       {summary: "Whether the service works", answer: ref("Health")},
 		"GET /openapi.json": {summary: "This document", answer: anything("An OpenAPI 3.1 document")},
+
+		"GET /.well-known/oauth-authorization-server":   {summary: "Metadata of the authorization server (RFC 8414)", answer: ref("ServerMetadata")},
+		"GET /.well-known/openid-configuration":         {summary: "The same, where OpenID Connect has it", answer: ref("ServerMetadata")},
+		"GET /.well-known/oauth-protected-resource":     {summary: "Metadata of the service as a resource (RFC 9728)", answer: ref("ResourceMetadata")},
+		"GET /.well-known/oauth-protected-resource/mcp": {summary: "Metadata of the MCP endpoint as a resource (RFC 9728)", answer: ref("ResourceMetadata")},
+
+		"POST /oauth/token":    tokenOperation("Exchange a code or a refresh token for tokens"),
+		"POST /token":          tokenOperation("The same as /oauth/token, for clients that guess"),
+		"POST /oauth/register": registerOperation("Register an OAuth client (RFC 7591)"),
+		"POST /register":       registerOperation("The same as /oauth/register, for clients that guess"),
+		"POST /oauth/revoke": {
+			summary: "End what a token was given for, with all its tokens (RFC 7009)", bodyType: formMedia, answer: object(schema{}), wrong: []string{"400", "401"},
+			body: loose(object(schema{"token": text("An access token or a refresh token"), "token_type_hint": text("access_token or refresh_token; not needed"),
+				"client_id": text("None: whoever holds the token may revoke it"), "client_secret": text("Or in the header Authorization, with Basic")},
+				"token_type_hint", "client_id", "client_secret")),
+		},
+
+		"GET /oauth/admin/clients": {summary: "The OAuth clients that the caller has made", answer: object(schema{"clients": list(ref("Client"), ""), "count": number("")})},
+		"POST /oauth/admin/clients": {
+			summary: "Make an OAuth client; its secret is told this once", answer: ref("AddedClient"),
+			body: loose(object(schema{"client_id": text("None: a random one"), "client_secret": text("None: a random one"), "name": text("What people are shown"),
+				"redirect_uris": list(text(""), "1 to 20"), "token_endpoint_auth_method": text("client_secret_basic, which is the default, client_secret_post or none")},
+				"client_id", "client_secret", "name", "token_endpoint_auth_method")),
+		},
+		"POST /oauth/admin/clients/{client_id}/regenerate-secret": {summary: "Give an OAuth client a new secret", answer: ref("AddedClient")},
+		"DELETE /oauth/admin/clients/{client_id}":                 {summary: "Deactivate an OAuth client for good, with all that it was allowed", answer: ref("Done")},
+
+		"GET /oauth/jwks": {summary: "The public keys of access tokens (RFC 7517)", answer: object(schema{"keys": list(anything(""), "")})},
 
 		"GET /tools": {summary: "The tools that there are", answer: object(schema{"tools": list(ref("Tool"), "")})},
 		"POST /tools/call": {
@@ -17,10 +49,21 @@ func operations() map[string]operation {
 			answer: object(schema{"content": list(ref("Text"), "One: the result as JSON")}),
 		},
 
+		"POST /mcp": {
+			summary: "A message of the Model Context Protocol, revisions 2024-11-05 to 2026-07-28", mcp: true,
+			body: message(), answer: schema{"description": "Its answer; a list of answers to a list of messages"},
+		},
+		"GET /mcp":    {summary: "Refused: there is no stream of messages", refused: true},
+		"DELETE /mcp": {summary: "Refused: there are no sessions", refused: true},
+
 		"GET /api/files": {
-			summary: "Files that are visible, the newest first", answer: object(schema{"files": list(ref("File"), ""), "count": number("")}),
-			parameters: []parameter{{"memory_id", "Only files linked to this memory"}, {"category", "Only files of this category"},
-				{"tags", "Only files with any of these tags, separated by commas"}, {"project_id", "Only files in this project"}, {"project_name", "The same by name"}},
+			summary: "Files that are visible, the newest first",
+			answer: object(schema{"files": list(ref("File"), ""), "count": number("Files on this page"), "total": number("Files that fit"),
+				"offset": number(""), "limit": number(""), "has_more": flag()}),
+			parameters: []parameter{{"memory_id", text("Only files linked to this memory")}, {"category", text("Only files of this category")},
+				{"tags", text("Only files with any of these tags, separated by commas")}, {"project_id", text("Only files in this project")},
+				{"project_name", text("The same by name")}, {"limit", within("Most files on this page", 1, souvenir.MaxFileLimit, souvenir.MaxFileLimit)},
+				{"offset", within("Files to leave out before the first", 0, maxOffset, 0)}},
 		},
 		"POST /api/files/upload": {
 			summary: "Store a file", bodyType: "multipart/form-data", answer: ref("ChangedFile"),
@@ -64,9 +107,39 @@ func operations() map[string]operation {
 				"projects": list(ref("Project"), "The caller's own"), "shared": list(ref("Owner"), "Others, with the projects that the caller can see")}),
 		},
 
+		"GET /api/activity": {
+			summary: "Calls that were recorded, the newest first: who, with what, on what, when, how long and how it ended", wrong: []string{"404"},
+			answer: object(schema{"activities": list(ref("Activity"), ""), "has_more": described(flag(), "Ask again, with before set to the id of the last one")}),
+			parameters: []parameter{{"user", text("Id or name of another user, or * for all users: for admins, with the scope admin")},
+				{"credential", word("Only calls with a credential of this kind", souvenir.CredentialToken, souvenir.CredentialClient, souvenir.CredentialSession)},
+				{"credential_id", text("Only calls with this one")}, {"client", text("Only calls of the program that calls itself so")}, {"tool", text("Only calls of this tool or route")},
+				{"action", text("Only calls of this action")}, {"project_id", text("Only calls that named this project")},
+				{"outcome", word("Only calls that ended so; error: all that failed", append(souvenir.Outcomes(), souvenir.OutcomeError)...)},
+				{"since", moment("Only calls that began then or later")}, {"until", moment("Only calls that began before")},
+				{"limit", within("Most calls on this page", 1, souvenir.MaxActivityLimit, 100)}, {"before", text("Only calls recorded before the one of this id")}},
+		},
+
 		"GET /api/user-preferences":   {summary: "The caller's preferences", answer: anything("")},
 		"PUT /api/user-preferences":   {summary: "Replace the caller's preferences", body: anything("At most 64 KiB"), answer: anything("")},
 		"PATCH /api/user-preferences": {summary: "Merge into the caller's preferences (RFC 7396)", body: anything(""), answer: anything("")},
+	}
+}
+
+func tokenOperation(summary string) operation {
+	return operation{
+		summary: summary, bodyType: formMedia, answer: ref("TokenSet"), wrong: []string{"400", "401"},
+		body: loose(object(schema{"grant_type": word("", grantCode, grantRefresh), "code": text("With authorization_code"), "redirect_uri": text("The one of the authorization"),
+			"code_verifier": text("RFC 7636"), "refresh_token": text("With refresh_token"), "scope": text("With refresh_token: fewer scopes than were granted"),
+			"resource": text("RFC 8707"), "client_id": text("Or in the header Authorization, with Basic"), "client_secret": text("As client_id")},
+			"code", "redirect_uri", "code_verifier", "refresh_token", "scope", "resource", "client_id", "client_secret")),
+	}
+}
+
+func registerOperation(summary string) operation {
+	return operation{
+		summary: summary, created: true, answer: ref("RegisteredClient"), wrong: []string{"400", "429", "503"},
+		body: loose(object(schema{"redirect_uris": list(text(""), "1 to 20"), "client_name": text(""),
+			"token_endpoint_auth_method": text("client_secret_basic, which is the default, client_secret_post or none")}, "client_name", "token_endpoint_auth_method")),
 	}
 }
 
@@ -74,6 +147,19 @@ func operations() map[string]operation {
 func loose(s schema) schema {
 	delete(s, "additionalProperties")
 	return s
+}
+
+// message is what the Model Context Protocol is spoken in: messages of JSON-RPC 2.0, in its older revisions also several at a time.
+func message() schema {
+	one := loose(object(schema{
+		"jsonrpc": constant("2.0"),
+		"id":      schema{"type": []any{"string", "integer"}, "description": "Of a request, and of the response to one"},
+		"method":  text("What is asked for, or made known"), "params": anything(""),
+		"result": anything(""), "error": anything(""),
+	}, "id", "method", "params", "result", "error"))
+	several := nonempty(list(one, "A batch, up to revision "+batchesUntil))
+	several["maxItems"] = maxBatch
+	return schema{"description": "A message of JSON-RPC", "anyOf": []any{one, several}}
 }
 
 func nonempty(s schema) schema {
@@ -86,6 +172,11 @@ func days(description string) schema {
 	return described(schema{"type": "integer", "minimum": 1, "maximum": maxTokenDays}, description)
 }
 
+// within is a whole number within bounds, and what it is when it is not given.
+func within(description string, least, most, otherwise int) schema {
+	return described(schema{"type": "integer", "minimum": least, "maximum": most, "default": otherwise}, description)
+}
+
 func memberRole() schema {
 	return word("", souvenir.MemberReader, souvenir.MemberWriter, souvenir.MemberOwner)
 }
@@ -95,17 +186,37 @@ func components() map[string]schema {
 	token := schema{
 		"id": text(""), "name": text(""), "prefix": text("The beginning of its value"), "scopes": scopeList(""),
 		"projects": orNull(list(text(""), "null: all")), "created_at": moment(""), "last_used_at": moment("Left out: never"), "expires_at": moment("Left out: never"),
+		"grant_id":    text("The OAuth grant with which it ends, because an application made it. Left out: it ends with none"),
+		"client_name": text("What that application calls itself"),
 	}
 	added := schema{"token": text("Its value, which begins with mcp_")}
 	for name, member := range token {
 		added[name] = member
 	}
+	registered := schema{"client_id": text(""), "client_id_issued_at": number("Seconds since 1970"), "redirect_uris": list(text(""), ""),
+		"token_endpoint_auth_method": text(""), "grant_types": list(text(""), ""), "response_types": list(text(""), "")}
+	addedClient := maps.Clone(registered)
+	addedClient["name"], addedClient["active"] = text(""), flag()
 	return map[string]schema{
 		"Health": object(schema{"status": constant("ok"), "service": constant("souvenir"), "version": constant(APIVersion), "program": text("Version of the program")}, "program"),
 		"Text":   object(schema{"type": constant("text"), "text": text("")}),
 		"Error": object(schema{"error": text("What was wrong, with which value, and what would be right"),
 			"content": list(ref("Text"), "One: Error: and the error"), "isError": constant(true)}),
-		"Done": object(schema{"success": constant(true), "message": text("")}),
+		"RPCAnswer": object(schema{
+			"jsonrpc": constant("2.0"), "id": schema{"type": []any{"string", "integer", "null"}}, "result": anything("What a model can read, also of what was refused"),
+			"error": object(schema{"code": number(""), "message": text(""), "data": schema{}}, "data"),
+		}, "result", "error"),
+		"OAuthError":       object(schema{"error": text("A code of RFC 6749, 7591, 7009 or 8707"), "error_description": text("")}),
+		"ServerMetadata":   loose(object(schema{"issuer": text(""), "authorization_endpoint": text(""), "token_endpoint": text(""), "registration_endpoint": text("")})),
+		"ResourceMetadata": loose(object(schema{"resource": text(""), "authorization_servers": list(text(""), ""), "scopes_supported": list(text(""), "")})),
+		"TokenSet": object(schema{"access_token": text("A JWT"), "token_type": constant("Bearer"), "expires_in": number("Seconds"),
+			"refresh_token": text(""), "scope": text("Separated by spaces")}, "refresh_token"),
+		"RegisteredClient": loose(object(registered)),
+		"Client": object(schema{"client_id": text(""), "name": text(""), "redirect_uris": list(text(""), ""), "token_endpoint_auth_method": text(""),
+			"kind": word("", souvenir.ClientAdmin, souvenir.ClientRegistered, souvenir.ClientDocument), "owner": text("User id"), "active": flag(),
+			"created_at": moment(""), "updated_at": moment("")}, "owner"),
+		"AddedClient": loose(object(addedClient)),
+		"Done":        object(schema{"success": constant(true), "message": text("")}),
 		"Tool": object(schema{"name": text(""), "title": text(""), "description": text(""), "inputSchema": anything("JSON Schema of its arguments"),
 			"annotations": object(schema{"readOnlyHint": flag(), "destructiveHint": flag(), "idempotentHint": flag(), "openWorldHint": flag()})}),
 		"File": object(schema{"id": text(""), "memory_id": orNull(text("")), "filename": text(""), "mime_type": text(""), "size": number("Bytes"),
@@ -119,8 +230,14 @@ func components() map[string]schema {
 		"Owner":         object(schema{"owner_id": text("User id"), "name": text(""), "projects": list(ref("Project"), "")}, "name"),
 		"User": object(schema{"id": text(""), "name": text(""), "email": text(""), "role": word("", souvenir.RoleUser, souvenir.RoleAdmin),
 			"disabled": flag(), "has_password": flag(), "created_at": moment("")}, "email"),
-		"Token":      object(token, "last_used_at", "expires_at"),
-		"AddedToken": object(added, "last_used_at", "expires_at"),
+		"Activity": object(schema{"id": text(""), "user": text("User id"), "user_name": text("Name of the account"),
+			"credential": object(schema{"kind": text("token, client or session; empty: none"), "id": text(""), "name": text("Of the token or the client")}, "id", "name"),
+			"client":     text("What the program calls itself"), "tool": text("Or the method and pattern of a route"), "action": text(""),
+			"project_id": text(""), "memory_id": text(""), "file_id": text(""), "outcome": word("", souvenir.Outcomes()...),
+			"started_at": moment(""), "duration_ms": schema{"type": "number"}, "bytes": number("Of the answer; 0: not known")},
+			"user_name", "project_id", "memory_id", "file_id"),
+		"Token":      object(token, "last_used_at", "expires_at", "grant_id", "client_name"),
+		"AddedToken": object(added, "last_used_at", "expires_at", "grant_id", "client_name"),
 	}
 }
 

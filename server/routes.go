@@ -9,28 +9,33 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// need is what a request must have to be let in: nothing, a credential, or a credential with a scope.
+// need is what a request must have to be let in: nothing, a credential, a credential with a scope, or a person who has
+// signed in with a browser, which alone may do what only people may: allow an application, or change a password. An
+// administrator is such a person who is an admin.
 type need string
 
 const (
-	nothing     need = "nothing"
-	credential  need = "credential"
-	memoryRead       = need(souvenir.ScopeMemoryRead)
-	memoryWrite      = need(souvenir.ScopeMemoryWrite)
-	filesRead        = need(souvenir.ScopeFilesRead)
-	filesWrite       = need(souvenir.ScopeFilesWrite)
+	nothing       need = "nothing"
+	credential    need = "credential"
+	person        need = "person"
+	administrator need = "administrator"
+	memoryRead         = need(souvenir.ScopeMemoryRead)
+	memoryWrite        = need(souvenir.ScopeMemoryWrite)
+	filesRead          = need(souvenir.ScopeFilesRead)
+	filesWrite         = need(souvenir.ScopeFilesWrite)
 )
 
 // scope is the scope that is needed; empty for none.
 func (n need) scope() souvenir.Scope {
-	if n == nothing || n == credential {
+	switch n {
+	case nothing, credential, person, administrator:
 		return ""
 	}
 	return souvenir.Scope(n)
 }
 
-// handler answers a request: with a value that becomes the JSON of the answer, with nil when it has written the answer
-// itself, or with an error, which fail turns into one.
+// handler answers a request: with a value that becomes the JSON of the answer, with a page or a redirect, with nil when it
+// has written the answer itself, or with an error, which fail turns into one.
 type handler func(s *Server, w http.ResponseWriter, r *http.Request, c caller) (any, error)
 
 // route is a line of the table.
@@ -40,15 +45,54 @@ type route struct {
 	handle          handler
 }
 
-// routes is the table of everything that is served. What a credential sees and may change beyond its scopes, the store
+// spokenRoute is a route with the dialect of its table.
+type spokenRoute struct {
+	route
+	speaks dialect
+}
+
+// dialect is how a route tells its errors: in the interface's body (the zero value), as OAuth does, or to people, on a page.
+type dialect int
+
+const (
+	speaksInterface dialect = iota
+	speaksOAuth
+	speaksPages
+)
+
+// routes is everything that is served.
+func (s *Server) routes() []spokenRoute {
+	var all []spokenRoute
+	add := func(speaks dialect, table []route) {
+		for _, rt := range table {
+			all = append(all, spokenRoute{rt, speaks})
+		}
+	}
+	add(speaksInterface, interfaceRoutes())
+	if s.options.PublicURL != "" { // without it nobody can be told where to go
+		add(speaksOAuth, oauthRoutes())
+		add(speaksInterface, clientRoutes())
+		add(speaksPages, pageRoutes())
+		if s.provider != nil {
+			add(speaksPages, providerRoutes())
+		}
+	}
+	return all
+}
+
+// interfaceRoutes is the table of the interface. What a credential sees and may change beyond its scopes, the store
 // decides: each handler works through the view that the credential reaches.
-func routes() []route {
+func interfaceRoutes() []route {
 	return []route{
 		{"GET", "/health", nothing, (*Server).health},
 		{"GET", "/openapi.json", nothing, (*Server).describe},
 
 		{"GET", "/tools", nothing, (*Server).listTools},
 		{"POST", "/tools/call", credential, (*Server).callTool}, // each tool knows its scopes
+
+		{"POST", "/mcp", credential, (*Server).serveMCP},
+		{"GET", "/mcp", credential, (*Server).noMCPStream},
+		{"DELETE", "/mcp", credential, (*Server).noMCPStream},
 
 		{"GET", "/api/files", filesRead, (*Server).listFiles},
 		{"POST", "/api/files/upload", filesWrite, (*Server).uploadFile},
@@ -63,11 +107,13 @@ func routes() []route {
 		{"PATCH", "/api/projects/{id}/members/{user}", memoryWrite, (*Server).updateMember},
 		{"DELETE", "/api/projects/{id}/members/{user}", memoryWrite, (*Server).deleteMember},
 
-		{"GET", "/api/mcp-tokens", credential, (*Server).listTokens},
+		{"GET", "/api/mcp-tokens", memoryRead, (*Server).listTokens},
 		{"POST", "/api/mcp-tokens", memoryWrite, (*Server).addToken},
 		{"DELETE", "/api/mcp-tokens/{id}", memoryWrite, (*Server).deleteToken},
 
 		{"GET", "/api/owner-ids/me", memoryRead, (*Server).ownerIDs},
+
+		{"GET", activityPath, memoryRead, (*Server).listActivity},
 
 		{"GET", "/api/user-preferences", memoryRead, (*Server).preferences},
 		{"PUT", "/api/user-preferences", memoryWrite, (*Server).setPreferences},
@@ -78,20 +124,45 @@ func routes() []route {
 // mount brings the table into the mux: one entry for each path, which knows the methods there.
 func (s *Server) mount() {
 	paths := map[string]methods{}
-	for _, rt := range routes() {
+	for _, rt := range s.routes() {
 		if paths[rt.pattern] == nil {
 			paths[rt.pattern] = methods{}
 		}
 		paths[rt.pattern][rt.method] = rt
 	}
+	if s.base() != "" {
+		for _, rt := range metadataRoutes() {
+			paths[s.atHostRoot(rt.pattern)] = paths[rt.pattern] // where the handler is mounted at /.well-known/, too
+		}
+	}
 	for pattern, m := range paths {
 		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.dispatch(w, r, m) })
 	}
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.fail(w, r, unknownPath(r)) })
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if s.options.PublicURL != "" && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") { // a person, with a browser
+			exchangeOf(r.Context()).speaks = speaksPages
+			setPageHeaders(w.Header())
+		}
+		s.fail(w, r, unknownPath(r))
+	})
 }
 
 // methods are the routes of one path.
-type methods map[string]route
+type methods map[string]spokenRoute
+
+// speaks is the dialect that all routes of the path have in common, and otherwise the interface's.
+func (m methods) speaks() dialect {
+	var common dialect
+	for _, rt := range m {
+		common = rt.speaks
+	}
+	for _, rt := range m {
+		if rt.speaks != common {
+			return speaksInterface
+		}
+	}
+	return common
+}
 
 // allowed lists the methods, as the header Allow does.
 func (m methods) allowed() string {
@@ -115,30 +186,50 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 	rt, known := m[method]
 	switch {
 	case r.Method == http.MethodOptions:
-		allowCrossOrigin(w.Header(), m.allowed())
+		if m.speaks() == speaksPages { // which are for browsers to go to, and never for scripts of other origins (RFC 9700, section 2.6)
+			setPageHeaders(w.Header())
+		} else {
+			allowCrossOrigin(w.Header(), m.allowed())
+		}
 		w.Header().Set("Allow", m.allowed())
 		w.WriteHeader(http.StatusNoContent)
 		return
 	case !known:
 		w.Header().Set("Allow", m.allowed())
+		exchangeOf(r.Context()).speaks = m.speaks()
+		if m.speaks() == speaksPages {
+			setPageHeaders(w.Header())
+		}
 		s.fail(w, r, &failure{http.StatusMethodNotAllowed, "method " + quoted(r.Method) + " is not allowed here; allowed are " + m.allowed()})
 		return
 	}
 	exchangeOf(r.Context()).route = rt.method + " " + rt.pattern
+	exchangeOf(r.Context()).speaks = rt.speaks
+	if rt.speaks == speaksPages {
+		setPageHeaders(w.Header())
+	}
 	var c caller
 	if rt.needs != nothing {
 		var err error
-		if c, err = s.admit(r, rt.needs); err != nil {
+		c, err = s.admit(r, rt.needs)
+		exchangeOf(r.Context()).caller = c
+		if err != nil {
 			s.fail(w, r, err)
 			return
 		}
-		exchangeOf(r.Context()).caller = c
 	}
 	answer, err := rt.handle(s, w, r, c)
-	switch {
-	case err != nil:
+	if err != nil {
 		s.fail(w, r, err)
-	case answer != nil:
+		return
+	}
+	switch answer := answer.(type) {
+	case nil:
+	case page:
+		s.show(w, r, http.StatusOK, answer)
+	case redirect:
+		http.Redirect(w, r, string(answer), http.StatusSeeOther)
+	default:
 		s.answer(w, r, http.StatusOK, answer)
 	}
 }

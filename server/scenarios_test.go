@@ -12,6 +12,7 @@ import (
 type endpoint struct {
 	name, method string
 	path, body   string // {memory}, {private}, {file}, {hidden}, {token}, {user} stand for ids
+	form         bool   // the body is a form, not JSON
 	rows         map[string]int
 	has          []string // in every answer of 200
 	lacks        []string // in none
@@ -35,11 +36,12 @@ const (
 )
 
 func endpoints() []endpoint {
-	return []endpoint{
+	return append(oauthEndpoints(), []endpoint{
 		{name: "health", method: "GET", path: "/health", has: []string{`"status":"ok"`, `"version":"1.0.1"`},
 			rows: map[string]int{guest: 200, stranger: 200, revoked: 200, garbage: 200}, lacks: []string{secret}},
 		{name: "tools", method: "GET", path: "/tools", has: []string{`"get_project_main_memory"`, `"inputSchema"`},
 			rows: map[string]int{guest: 200, stranger: 200, revoked: 200, garbage: 200}, lacks: []string{secret}},
+		{name: "signing keys", method: "GET", path: "/oauth/jwks", has: []string{`"keys":[`}, rows: map[string]int{guest: 200, stranger: 200, garbage: 200, revoked: 200}},
 		{name: "openapi", method: "GET", path: "/openapi.json", has: []string{`"openapi": "3.1.0"`},
 			rows: map[string]int{guest: 200, garbage: 200}, lacks: []string{secret}},
 		{name: "nothing here", method: "GET", path: "/api/nothing", rows: map[string]int{guest: 404, owner: 404}, lacks: []string{secret}},
@@ -59,6 +61,14 @@ func endpoints() []endpoint {
 			has: []string{"deleted"}, lacks: []string{secret},
 			rows: everybody(200, map[string]int{stranger: 404, admin: 404, reader: 403, readOnly: 403, noMemory: 403})},
 		{name: "an unknown tool", method: "POST", path: "/tools/call", body: `{"name": "remember", "arguments": {}}`, rows: everybody(404, nil), lacks: []string{secret}},
+
+		{name: "the tools over MCP", method: "POST", path: "/mcp", body: `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`,
+			has: []string{`"get_project_main_memory"`, `"inputSchema"`}, rows: everybody(200, nil), lacks: []string{secret}},
+		{name: "retrieve what is private over MCP", method: "POST", path: "/mcp", has: []string{`"content"`}, // an error, too, for the model to read
+			body: `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "memory", "arguments": {"action": "retrieve", "id": "{private}"}}}`,
+			rows: everybody(200, nil)},
+		{name: "a stream of messages", method: "GET", path: "/mcp", rows: everybody(405, nil), lacks: []string{secret}},
+		{name: "end a session", method: "DELETE", path: "/mcp", rows: everybody(405, nil), lacks: []string{secret}},
 
 		{name: "list files", method: "GET", path: "/api/files?tags=food,other", rows: everybody(200, map[string]int{noFiles: 403}), has: []string{`"count":`}, lacks: []string{secret}},
 		{name: "download", method: "GET", path: "/api/files/{file}", has: []string{"soup\nfish\n"}, lacks: []string{secret},
@@ -84,7 +94,7 @@ func endpoints() []endpoint {
 		{name: "remove a member", method: "DELETE", path: "/api/projects/shop/members/walter", has: []string{`"success":true`}, lacks: []string{secret},
 			rows: everybody(403, map[string]int{stranger: 404, admin: 404, owner: 200, noFiles: 200, writer: 200})}, // who may leave
 
-		{name: "list tokens", method: "GET", path: "/api/mcp-tokens", has: []string{`"tokens":`}, rows: everybody(200, map[string]int{limited: 403}), lacks: []string{secret, `"token":`, `"hash"`}},
+		{name: "list tokens", method: "GET", path: "/api/mcp-tokens", has: []string{`"tokens":`}, rows: everybody(200, map[string]int{limited: 403, noMemory: 403}), lacks: []string{secret, `"token":`, `"hash"`}},
 		{name: "make a token", method: "POST", path: "/api/mcp-tokens", body: `{"name": "another"}`, has: []string{`"token":"mcp_`}, lacks: []string{secret},
 			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noMemory: 403})},
 		{name: "make an admin's token", method: "POST", path: "/api/mcp-tokens", body: `{"name": "another", "scopes": ["admin"]}`, has: []string{`"admin"`},
@@ -94,12 +104,17 @@ func endpoints() []endpoint {
 
 		{name: "who am I", method: "GET", path: "/api/owner-ids/me", has: []string{`"owner_id":`, `"shared":`}, rows: everybody(200, map[string]int{noMemory: 403})},
 
+		{name: "activity", method: "GET", path: "/api/activity?limit=5&outcome=ok", has: []string{`"activities":[]`, `"has_more":false`}, rows: everybody(200, map[string]int{limited: 403, noMemory: 403})},
+		{name: "everybody's activity", method: "GET", path: "/api/activity?user=*", has: []string{`"activities":`}, rows: everybody(403, map[string]int{admin: 200})},
+		{name: "activity of nobody", method: "GET", path: "/api/activity?user=nobody", rows: everybody(403, map[string]int{admin: 404})},
+		{name: "activity at a time that is none", method: "GET", path: "/api/activity?since=yesterday", rows: everybody(400, map[string]int{limited: 400, noMemory: 403})},
+
 		{name: "preferences", method: "GET", path: "/api/user-preferences", has: []string{"{"}, rows: everybody(200, map[string]int{limited: 403, noMemory: 403})},
 		{name: "replace preferences", method: "PUT", path: "/api/user-preferences", body: `{"size": 12}`, has: []string{`"size":12`}, lacks: []string{secret},
 			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noMemory: 403})},
 		{name: "merge preferences", method: "PATCH", path: "/api/user-preferences", body: `{"theme": null, "size": 12}`, has: []string{`"size":12`}, lacks: []string{secret},
 			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noMemory: 403})},
-	}
+	}...)
 }
 
 // Every endpoint, for everybody who may knock: what they get, and what they must not see.
@@ -110,9 +125,9 @@ func TestEndpoints(t *testing.T) {
 				t.Run(caller, func(t *testing.T) {
 					w := newWorld(t, server.Options{})
 					ids := strings.NewReplacer("{memory}", w.memory, "{private}", w.private, "{file}", w.file, "{hidden}", w.hidden, "{token}", w.tokenIDs[limited])
-					a := w.do(caller, e.method, ids.Replace(e.path), ids.Replace(e.body)).expect(e.rows[caller]).lacks(e.lacks...)
-					if a.status == http.StatusOK {
-						a.expect(http.StatusOK, e.has...)
+					a := w.knock(caller, e.method, ids.Replace(e.path), ids.Replace(e.body), e.form).expect(e.rows[caller]).lacks(e.lacks...)
+					if a.status < http.StatusMultipleChoices {
+						a.expect(a.status, e.has...)
 					} else {
 						a.lacks(secret, "opens at nine", "soup")
 					}
@@ -120,18 +135,32 @@ func TestEndpoints(t *testing.T) {
 						a.lacks(secret)
 					}
 					a.lacks("SQL", "sqlite", w.tokens[owner])
-					w.checkChallenge(a, caller)
+					w.checkChallenge(a, caller, e.path)
 				})
 			}
 		})
 	}
 }
 
+// knock sends JSON, or a form.
+func (w *world) knock(caller, method, path, body string, form bool) answer {
+	w.t.Helper()
+	if !form {
+		return w.do(caller, method, path, body)
+	}
+	r := w.request(caller, method, path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return w.send(r)
+}
+
 // checkChallenge sees that an answer tells a client how to go on.
-func (w *world) checkChallenge(a answer, caller string) {
+func (w *world) checkChallenge(a answer, caller, path string) {
 	w.t.Helper()
 	challenge := a.header.Get("WWW-Authenticate")
-	const metadata = `resource_metadata="` + publicAt + `/.well-known/oauth-protected-resource"`
+	metadata := `resource_metadata="` + publicAt + `/.well-known/oauth-protected-resource"`
+	if path == "/mcp" {
+		metadata = strings.TrimSuffix(metadata, `"`) + `/mcp"`
+	}
 	all := `scope="memory:read memory:write files:read files:write"`
 	var want string
 	switch {
@@ -152,7 +181,7 @@ func (w *world) checkChallenge(a answer, caller string) {
 
 func TestEveryRouteHasScenarios(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	tried := map[string]bool{"post /api/files/upload": true} // which has tests of its own
+	tried := map[string]bool{"post /api/files/upload": true, "post /oauth/token": true, "post /token": true} // which have tests of their own
 	for _, e := range endpoints() {
 		path, _, _ := strings.Cut(e.path, "?")
 		if pattern, ok := w.doc.operationsAt(path); ok {

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/mcpserver"
 )
 
 // APIVersion is the version of the interface that is served: that of GET /health.
@@ -30,9 +32,50 @@ type Options struct {
 	// callers are not told. Nil means silence.
 	Logger *slog.Logger
 
+	// Authenticate tells whom a request speaks for, in a program that has users and a sign-in of its own. It is asked before
+	// the credential of a request is looked at, for every route that needs one; the pages on which people sign in to the
+	// server itself do not ask it. What it says is trusted. It must be safe for concurrent use. Nil means that nobody is asked.
+	//
+	// It returns nil, nil for a request that it has nothing to say about: then the request's own MCP token or access token
+	// decides. Otherwise Access.User of what it returns is a user's id, or the name of an account, and must not be empty; an
+	// id that nobody has yet becomes a user with the first write. Access.Projects and Access.ReadOnly narrow the view. Scopes
+	// that are nil mean all but ScopeAdmin. The other fields are not looked at; whether the user is disabled, and an admin,
+	// is looked up.
+	//
+	// An error ends the request: of kind ErrUnauthenticated as 401, ErrForbidden as 403, and whatever is no
+	// [souvenir.Error] as 500, of which the caller is told nothing and the Logger all. Requests by which a page of another
+	// origin would change something are refused with 403, since a browser may have sent the program's cookie with them.
+	Authenticate func(*http.Request) (*souvenir.Principal, error)
+
 	// NoQueryTokens refuses credentials in the query parameter token, which ends up in histories and other programs' logs.
 	// False means that they are accepted.
 	NoQueryTokens bool
+
+	// Toolsets are the tools that clients of the Model Context Protocol are offered; unknown ones are ignored. Nil means
+	// mcpserver.ToolsetMemory. POST /tools/call knows that set only.
+	Toolsets []mcpserver.Toolset
+
+	// ReadOnly leaves out the tools, and actions of tools, that change something. The other endpoints are not affected. False
+	// means that credentials decide.
+	ReadOnly bool
+
+	// NoActivity keeps calls from being recorded in the store. False means that every call of a tool, a file or another endpoint by
+	// somebody who is known is recorded: who, with what, on what, when, how long and how it ended; see
+	// [souvenir.Store.RecordActivity].
+	NoActivity bool
+
+	// Snippets says how AI clients are connected with the MCP endpoint, for the pages: each with what to paste, with a token, or
+	// without ("") for clients that let people sign in. Nil means that the pages tell the address and the token alone.
+	Snippets func(address, token string) []Snippet
+
+	// LoginTries is how many wrong passwords cost nothing, for a name from an address, before each costs a wait that is twice
+	// as long as the one before: 2 seconds to 15 minutes. Zero means 5. From an address with any names, and for a name from
+	// any addresses, 20 cost nothing (or LoginTries, if that is more), and later ones up to a minute.
+	LoginTries int
+
+	// Provider is an external OpenID Connect provider at which people may sign in, too. Nil means none: names and passwords only.
+	// It needs a PublicURL, and must be as CheckProvider wants it; another one is told to the Logger and counts as nil.
+	Provider *Provider
 
 	// MaxBody is the most bytes that a request may have, those of an uploaded file not counted, which [souvenir.Options]
 	// limits. Zero means 8 MiB: a memory of the largest size, however it is written in JSON.
@@ -40,6 +83,17 @@ type Options struct {
 
 	// Patience is how long a client may be silent while it sends a request or takes an answer. Zero means a minute.
 	Patience time.Duration
+
+	// TrustedProxies are the addresses of proxies that are believed when they say, in X-Forwarded-For, whom a request comes from:
+	// limits that hold for an address count by it. Nil means proxies on this machine (127.0.0.0/8 and ::1); an empty list
+	// means none.
+	TrustedProxies []netip.Prefix
+
+	// ClientDocuments fetches the documents of OAuth clients that are known by a URL (client id metadata documents). Nil means a
+	// client that connects to public addresses only, without a proxy. Anybody can make the server fetch such a URL:
+	// where a proxy is needed, or where such clients lie in the own network, give one whose Transport reaches no more than it
+	// must. Redirects, cookies and more than 5 seconds are never allowed.
+	ClientDocuments *http.Client
 }
 
 const (
@@ -55,21 +109,35 @@ type Server struct {
 	log       *slog.Logger
 	mux       *http.ServeMux
 	crossSite *http.CrossOriginProtection
-	document  []byte // of /openapi.json
+	mcp       http.Handler // of the Model Context Protocol
+	toolNames []string     // which the log may tell
+	document  []byte       // of /openapi.json
+
+	registrations *limiter         // of OAuth clients, by address
+	attempts      *attempts        // of signing in
+	documents     *clientDocuments // of OAuth clients that are known by a URL
+	provider      *provider        // at which people may sign in; nil: none
+	clients       clientNames      // of MCP
+	consents      consents         // pages of consent that wait for an answer
 }
 
 // New makes a server for a store, which is the operator's, as [souvenir.Open] returned it: only that one can tell whom a
-// credential speaks for. The handler answers paths from "/" on; mount it under a prefix with [http.StripPrefix].
+// credential speaks for. The handler answers paths from "/" on; mount it under a prefix with [http.StripPrefix]. OAuth clients
+// look for the metadata of a service with a prefix at the root of its host (RFC 8414 and RFC 9728): mount the handler at /.well-known/
+// there, without stripping anything, as well.
 func New(store *souvenir.Store, options *Options) *Server {
-	s := &Server{store: store, mux: http.NewServeMux(), crossSite: http.NewCrossOriginProtection()}
+	s := &Server{store: store, mux: http.NewServeMux(), crossSite: http.NewCrossOriginProtection(),
+		registrations: newLimiter(registrationBurst, registrationInterval)}
 	if options != nil {
 		s.options = *options
 	}
 	s.options.MaxBody = cmp.Or(max(s.options.MaxBody, 0), defaultMaxBody)
+	s.attempts = newAttempts(cmp.Or(max(s.options.LoginTries, 0), freeTries))
 	s.options.Patience = cmp.Or(max(s.options.Patience, 0), defaultPatience)
 	if s.log = s.options.Logger; s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.documents = newClientDocuments(s.options.ClientDocuments)
 	s.options.PublicURL = strings.TrimSuffix(s.options.PublicURL, "/")
 	if s.options.PublicURL != "" {
 		if err := s.trustPublicURL(); err != nil {
@@ -77,6 +145,13 @@ func New(store *souvenir.Store, options *Options) *Server {
 			s.options.PublicURL = ""
 		}
 	}
+	if s.options.Provider != nil && s.options.PublicURL != "" {
+		var err error
+		if s.provider, err = newProvider(*s.options.Provider, s.log); err != nil {
+			s.log.Error("the identity provider cannot be used; people sign in with passwords only", "error", err)
+		}
+	}
+	s.mcp = s.newMCP()
 	s.mount()
 	s.document = s.openAPI()
 	return s

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -22,9 +23,9 @@ const (
 
 	maxTokenDays = 36_500
 
-	// grantTokenLife is how long a token lives that was made by an application that somebody let in: as long as the
-	// application could stay away and still come back with a refresh token. The grant may end before; the user sees and
-	// deletes the token like any other.
+	// grantTokenLife is how long a token lives that was made without one: by an application that somebody let in, or by a user
+	// whom Options.Authenticate knows. It is as long as the application could stay away and still come back with a refresh
+	// token. With the grant the token ends, too; the user sees and deletes it like any other.
 	grantTokenLife = 30 * day
 )
 
@@ -33,7 +34,8 @@ func (s *Server) listTokens(_ http.ResponseWriter, r *http.Request, c caller) (a
 	return TokenList{all, len(all)}, err
 }
 
-// addToken makes a token that can do no more, and lives no longer, than the credential through which it is made.
+// addToken makes a token that can do no more, and lives no longer, than the credential through which it is made; what comes from an
+// application ends with what the user allowed it.
 func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	var given struct {
 		Name     string           `json:"name"`
@@ -44,7 +46,7 @@ func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c caller) (any
 	if err := s.readJSON(w, r, &given, true); err != nil {
 		return nil, err
 	}
-	n := souvenir.NewToken{Name: given.Name, Scopes: given.Scopes, Projects: given.Projects}
+	n := souvenir.NewToken{Name: given.Name, Scopes: given.Scopes, Projects: given.Projects, GrantID: c.GrantID}
 	var err error
 	if n.Scopes, err = scopesWithin(c, given.Scopes); err != nil {
 		return nil, err
@@ -52,7 +54,11 @@ func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c caller) (any
 	if n.ExpiresAt, err = expiryWithin(r.Context(), c, given.Days, time.Now()); err != nil {
 		return nil, err
 	}
-	return c.store.AddToken(r.Context(), n)
+	added, err := c.store.AddToken(r.Context(), n)
+	if failure := (*souvenir.Error)(nil); errors.As(err, &failure) && failure.Argument == "grant_id" {
+		return nil, &badCredential{unauthenticated("what the token was given for has ended")} // since it was checked
+	}
+	return added, err
 }
 
 // scopesWithin are the scopes of a new token: those that are wished, or for nil all of the caller's but admin.
@@ -73,9 +79,11 @@ func scopesWithin(c caller, wished []souvenir.Scope) ([]souvenir.Scope, error) {
 // expiryWithin is when a new token ends, in some days or, for nil, as late as it may; zero: never.
 func expiryWithin(ctx context.Context, c caller, days *float64, now time.Time) (time.Time, error) {
 	var latest time.Time // zero: whenever
-	if c.TokenID == "" {
+	switch {
+	case c.SessionID != "": // a person, who may do so on the profile's page as well
+	case c.TokenID == "":
 		latest = now.Add(grantTokenLife)
-	} else {
+	default:
 		all, err := c.store.Tokens(ctx)
 		if err != nil {
 			return time.Time{}, err

@@ -19,6 +19,9 @@ type ToolResult struct {
 
 // listTools tells what tools there are.
 func (s *Server) listTools(http.ResponseWriter, *http.Request, caller) (any, error) {
+	if s.options.ReadOnly {
+		return ToolList{tools.ListReadOnly()}, nil
+	}
 	return ToolList{tools.List()}, nil
 }
 
@@ -34,7 +37,7 @@ func (s *Server) callTool(w http.ResponseWriter, r *http.Request, c caller) (any
 	if call.Name == nil {
 		return nil, invalid("name", "name is missing; the name of a tool is needed, of which GET /tools lists all")
 	}
-	result, err := tools.New(c.store, &tools.Options{Allows: c.Allows}).Call(r.Context(), *call.Name, call.Arguments)
+	result, err := tools.New(c.store, &tools.Options{Allows: c.Allows, ReadOnly: s.options.ReadOnly, OnCall: s.noteCall}).Call(r.Context(), *call.Name, call.Arguments)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -18,10 +18,6 @@ import (
 const (
 	maxField  = 64 << 10 // bytes of a field of a form
 	maxFields = 1000
-
-	// tailSize is how much of a form is kept to see that it has its last boundary: package multipart takes a form that breaks
-	// off in the header of a part for one that is complete. It reads 4 KiB ahead at most.
-	tailSize = 8 << 10
 
 	// undoing is how long the deletion of a file may take whose upload was refused in the end.
 	undoing = 10 * time.Second
@@ -53,6 +49,7 @@ func (s *Server) uploadFile(_ http.ResponseWriter, r *http.Request, c caller) (a
 		s.undo(r.Context(), c, f.ID)
 		return nil, err
 	}
+	exchangeOf(r.Context()).fileID = f.ID
 	return ChangedFile{true, f, "file " + quoted(f.Filename) + " is stored"}, nil
 }
 
@@ -90,9 +87,7 @@ func (s *Server) undo(ctx context.Context, c caller, id string) {
 type form struct {
 	*multipart.Reader
 	in     io.Reader
-	end    []byte // the last boundary
-	tail   []byte // what was read last
-	left   int64  // bytes that may still come outside of the file
+	left   int64 // bytes that may still come outside of the file
 	most   int64
 	inFile bool
 	fields int
@@ -107,18 +102,23 @@ func (s *Server) openForm(r *http.Request) (*form, error) {
 	case parameters["boundary"] == "":
 		return nil, invalid("Content-Type", "the body's Content-Type has no boundary; leave the header to what makes the form")
 	}
-	f := &form{in: r.Body, end: []byte("--" + parameters["boundary"] + "--"), left: s.options.MaxBody, most: s.options.MaxBody}
+	// Package multipart takes a form that breaks off in the header of a part for one that is complete. So the body never ends
+	// by itself; the last boundary, which a line's end makes whole, is the one end that there is.
+	body := io.MultiReader(r.Body, strings.NewReader("\r\n"), brokenOff{})
+	f := &form{in: body, left: s.options.MaxBody, most: s.options.MaxBody}
 	f.Reader = multipart.NewReader(f, parameters["boundary"])
 	return f, nil
 }
 
+// brokenOff is what comes behind a form that has no last boundary.
+type brokenOff struct{}
+
+// Read says that it ends too early.
+func (brokenOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
 // Read reads what has arrived.
 func (f *form) Read(p []byte) (int, error) {
 	n, err := f.in.Read(p)
-	if len(f.tail) > 2*tailSize {
-		f.tail = append(f.tail[:0], f.tail[len(f.tail)-tailSize:]...)
-	}
-	f.tail = append(f.tail, p[:n]...)
 	if f.inFile {
 		return n, err
 	}
@@ -134,7 +134,7 @@ func (f *form) readFields(into *fileFields) (*multipart.Part, error) {
 	for {
 		part, err := f.NextPart()
 		switch {
-		case err == io.EOF && bytes.Contains(f.tail, f.end): //nolint:errorlint // wrapped, it is an end that comes too early
+		case err == io.EOF: //nolint:errorlint // wrapped, it is an end that comes too early
 			return nil, nil
 		case err != nil:
 			return nil, unreadable(err)

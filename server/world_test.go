@@ -141,6 +141,8 @@ func (p *plan) fill(store *souvenir.Store) error {
 		steps.note(err)
 		p.tokens[t.caller], p.tokenIDs[t.caller] = added.Value, added.ID
 	}
+	_, err = view.AddClient(background, souvenir.NewClient{ID: "app", Name: secret, RedirectURIs: []string{"https://app.example/" + secret}})
+	steps.note(err)
 	steps.note(view.DeleteToken(background, p.tokenIDs[revoked]))
 	yes := true
 	_, err = store.UpdateUser(background, "dora", souvenir.UpdateUser{Disabled: &yes})
@@ -163,6 +165,7 @@ type world struct {
 	plan
 	t     *testing.T
 	store *souvenir.Store
+	inner *server.Server
 	at    *httptest.Server
 	log   *syncBuffer
 	doc   *document
@@ -194,8 +197,8 @@ func serve(t *testing.T, p plan, store *souvenir.Store, options server.Options) 
 		options.PublicURL = publicAt
 	}
 	options.Logger = slog.New(slog.NewTextHandler(w.log, nil))
-	handler := server.New(store, &options)
-	w.at = httptest.NewServer(handler)
+	w.inner = server.New(store, &options)
+	w.at = httptest.NewServer(w.inner)
 	t.Cleanup(func() {
 		w.at.Close()
 		if err := store.Close(); err != nil {

@@ -10,15 +10,12 @@ package main
 import (
 	"context"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"log"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
-	"sync"
-	"time"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
@@ -54,21 +51,14 @@ func run(ctx context.Context, file string, listener net.Listener) error {
 type application struct {
 	store     *souvenir.Store
 	passwords map[string]string // of its users; a real one has them elsewhere, and hashed
-
-	mu     sync.Mutex
-	passes map[string]souvenir.AddedToken // by user
 }
 
 func newApplication(store *souvenir.Store) http.Handler {
-	app := &application{
-		store:     store,
-		passwords: map[string]string{"anna": "tulip", "ben": "clover"},
-		passes:    map[string]souvenir.AddedToken{},
-	}
-	memory := server.New(store, &server.Options{NoQueryTokens: true})
+	app := &application{store: store, passwords: map[string]string{"anna": "tulip", "ben": "clover"}}
+	memory := server.New(store, &server.Options{Authenticate: app.speaksFor})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", app.home)
-	mux.Handle("/memory/", app.withPass(http.StripPrefix("/memory", memory)))
+	mux.Handle("/memory/", http.StripPrefix("/memory", memory))
 	return app.signedIn(mux)
 }
 
@@ -89,44 +79,14 @@ func (app *application) signedIn(next http.Handler) http.Handler {
 	})
 }
 
-// withPass lets the application's user into the memory server: it puts a token of the user of that name in the place of the
-// application's own credential. Callers never see the token, and cannot bring one of somebody else.
-func (app *application) withPass(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		pass, err := app.pass(r.Context(), r.Context().Value(userKey{}).(string))
-		if err != nil {
-			log.Print(err)
-			http.Error(w, "the memory cannot be reached", http.StatusInternalServerError)
-			return
-		}
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+pass) // the first place where the server looks, and hence the last
-		next.ServeHTTP(w, r)
-	})
-}
-
-// A pass is good for an hour, and is renewed a while before that.
-const (
-	passLife  = time.Hour
-	passSpare = 10 * time.Minute
-)
-
-// pass returns a token for one of the application's users, who comes into being in the store with the first one.
-func (app *application) pass(ctx context.Context, user string) (string, error) {
-	app.mu.Lock()
-	defer app.mu.Unlock()
-	if pass, ok := app.passes[user]; ok && time.Until(pass.ExpiresAt) > passSpare {
-		return pass.Value, nil
+// speaksFor tells the memory server for whom a request is, which is all that it has to know of the application's users: each has
+// memories of their own under their name, from the first one that they store.
+func (app *application) speaksFor(r *http.Request) (*souvenir.Principal, error) {
+	user, signedIn := r.Context().Value(userKey{}).(string)
+	if !signedIn {
+		return nil, souvenir.ErrUnauthenticated // cannot be, behind signedIn
 	}
-	if _, err := app.store.AddUser(ctx, souvenir.NewUser{ID: user, Name: user}); err != nil && !errors.Is(err, souvenir.ErrConflict) {
-		return "", err
-	}
-	pass, err := app.store.AddToken(ctx, souvenir.NewToken{User: user, Name: "the application", ExpiresIn: passLife})
-	if err != nil {
-		return "", err
-	}
-	app.passes[user] = pass
-	return pass.Value, nil
+	return &souvenir.Principal{Access: souvenir.Access{User: user}}, nil
 }
 
 // home is a page of the application's own. Within the program it needs no server and no token: a view of the store does.

@@ -1,0 +1,209 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/mcpserver"
+	"github.com/souvenir-ai/souvenir/tools"
+)
+
+// Who has called what is recorded for the person whose memories they are. A call has been answered by then, and waits in memory
+// until the store writes many at once.
+
+const activityPath = "/api/activity"
+
+// activity is the calls of tools that an exchange has made: one, or those of a batch.
+type activity struct {
+	mu    sync.Mutex
+	calls []souvenir.NewActivity
+	over  bool // the exchange is: what comes yet was given up by its caller
+}
+
+// clientNames remembers what MCP clients call themselves: in most revisions of the protocol they do so once, and then come with
+// the User-Agent of a library.
+type clientNames struct {
+	mu    sync.Mutex
+	names map[string]string
+}
+
+// maxClientNames bounds how many are remembered.
+const maxClientNames = 10_000
+
+// noteCall notes the call of a tool.
+func (s *Server) noteCall(ctx context.Context, c tools.Call) {
+	s.addCall(ctx, c.Activity())
+}
+
+// noteMCPCall does so for MCP.
+func (s *Server) noteMCPCall(ctx context.Context, c mcpserver.Call) {
+	n := c.Activity()
+	n.Client = c.Client
+	s.addCall(ctx, n)
+}
+
+func (s *Server) addCall(ctx context.Context, n souvenir.NewActivity) {
+	if s.options.NoActivity {
+		return
+	}
+	e := exchangeOf(ctx)
+	if n.Tool == "" {
+		n.Tool = e.route
+	}
+	e.activity.mu.Lock()
+	over := e.activity.over
+	if !over {
+		e.activity.calls = append(e.activity.calls, n)
+	}
+	e.activity.mu.Unlock()
+	if over {
+		n.Principal = e.caller.Principal
+		s.keep(ctx, n)
+	}
+}
+
+// record records what an exchange was.
+func (s *Server) record(r *http.Request, e *exchange, out *response, took time.Duration) {
+	if s.options.NoActivity || e.caller.Access.User == "" {
+		return // strangers would fill the store
+	}
+	e.activity.mu.Lock()
+	calls := e.activity.calls
+	e.activity.over = true
+	e.activity.mu.Unlock()
+	if len(calls) == 1 {
+		calls[0].Bytes = out.bytes
+	}
+	if len(calls) == 0 && recorded(r, e, out) {
+		calls = append(calls, s.routeCall(r, e, out, took))
+	}
+	agent := r.UserAgent()
+	for _, n := range calls {
+		n.Principal = e.caller.Principal
+		n.Client = s.clients.name(e.caller.Principal, agent, n.Client)
+		s.keep(r.Context(), n)
+	}
+}
+
+// keep gives a call to the store.
+func (s *Server) keep(ctx context.Context, n souvenir.NewActivity) {
+	err := s.store.RecordActivity(context.WithoutCancel(ctx), n)
+	if err != nil && !errors.Is(err, souvenir.ErrReadOnly) && !errors.Is(err, souvenir.ErrClosed) {
+		s.log.WarnContext(ctx, "a call was not recorded", "request_id", exchangeOf(ctx).id, "error", err)
+	}
+}
+
+// recorded reports whether an exchange that has called no tool is recorded: endpoints are, and what people change on pages;
+// neither looking at pages, nor at what was recorded, nor the messages of MCP that ask for nothing of the user's.
+func recorded(r *http.Request, e *exchange, out *response) bool {
+	_, pattern, _ := strings.Cut(e.route, " ")
+	switch {
+	case e.route == "" || pattern == activityPath:
+		return false
+	case pattern == "/mcp":
+		return r.Method == http.MethodPost && out.status >= http.StatusBadRequest
+	case e.speaks == speaksPages:
+		return r.Method != http.MethodGet && r.Method != http.MethodHead
+	}
+	return true
+}
+
+// routeCall is an exchange that has called no tool.
+func (s *Server) routeCall(r *http.Request, e *exchange, out *response, took time.Duration) souvenir.NewActivity {
+	n := souvenir.NewActivity{Tool: e.route, Outcome: outcomeOf(e, out), Duration: took, Bytes: out.bytes, FileID: e.fileID}
+	_, pattern, _ := strings.Cut(e.route, " ")
+	switch {
+	case strings.HasPrefix(pattern, "/api/projects/{id}"):
+		n.Project = projectOf(r)
+	case strings.HasPrefix(pattern, "/api/files/{id}") && n.Outcome == souvenir.OutcomeOK:
+		n.FileID = r.PathValue("id")
+	}
+	return n
+}
+
+// outcomeOf is how an exchange ended.
+func outcomeOf(e *exchange, out *response) souvenir.Outcome {
+	var wrong *failure
+	if e.failed != nil && !errors.As(e.failed, &wrong) {
+		return souvenir.OutcomeOf(e.failed)
+	}
+	if out.status < http.StatusBadRequest {
+		return souvenir.OutcomeOK
+	}
+	for kind, status := range statuses {
+		if status == out.status && status != http.StatusBadRequest && kind != souvenir.KindReadOnly {
+			return souvenir.OutcomeOf(&souvenir.Error{Kind: kind})
+		}
+	}
+	if out.status >= http.StatusInternalServerError {
+		return souvenir.OutcomeOf(souvenir.ErrInternal)
+	}
+	return souvenir.OutcomeOf(souvenir.ErrInvalid)
+}
+
+// name returns what a client calls itself: what it has told now, or told in its last message of this kind, or its User-Agent.
+func (c *clientNames) name(p souvenir.Principal, agent, told string) string {
+	key := p.Access.User + "\x00" + cmp.Or(p.TokenID, p.ClientID, p.SessionID) + "\x00" + agent[:min(len(agent), 200)]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if told == "" {
+		return cmp.Or(c.names[key], agent)
+	}
+	if c.names == nil || len(c.names) >= maxClientNames {
+		c.names = map[string]string{}
+	}
+	c.names[key] = told[:min(len(told), 200)]
+	return told
+}
+
+// listActivity answers with calls that were recorded: the caller's own, and others' to an admin who asks for them.
+func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	wanted, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, invalid("query", "the query cannot be read: "+err.Error())
+	}
+	q := souvenir.ActivityQuery{
+		User: wanted.Get("user"), Credential: souvenir.CredentialKind(wanted.Get("credential")), ID: wanted.Get("credential_id"), Client: wanted.Get("client"),
+		Tool: wanted.Get("tool"), Action: wanted.Get("action"), ProjectID: wanted.Get("project_id"), Outcome: souvenir.Outcome(wanted.Get("outcome")), Before: wanted.Get("before"),
+	}
+	if q.Limit, err = numberIn(wanted, "limit", 1, souvenir.MaxActivityLimit); err != nil {
+		return nil, err
+	}
+	if q.Since, err = timeIn(wanted, "since"); err != nil {
+		return nil, err
+	}
+	if q.Until, err = timeIn(wanted, "until"); err != nil {
+		return nil, err
+	}
+	if q.User == "" || q.User == c.Access.User || q.User == c.User.Name || c.Access.Projects != nil {
+		q.User = "" // a view that is limited to projects is refused all of it
+		return c.store.Activities(r.Context(), q)
+	}
+	if !c.Allows(souvenir.ScopeAdmin) {
+		return nil, refuse(souvenir.ScopeAdmin)
+	}
+	if q.User == "*" {
+		q.User = ""
+	}
+	return s.store.Activities(r.Context(), q)
+}
+
+// timeIn reads a time of a query; zero when it is not there, or empty.
+func timeIn(query url.Values, name string) (time.Time, error) {
+	given := query.Get(name)
+	if given == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, given)
+	if err != nil {
+		return time.Time{}, invalid(name, name+" is "+quoted(given)+"; a time of RFC 3339 is needed, such as 2026-03-01T09:00:00Z")
+	}
+	return at, nil
+}

@@ -1,0 +1,61 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// vouched asks the program in which the server is embedded whom a request speaks for, which it may not know.
+func (s *Server) vouched(r *http.Request) (p souvenir.Principal, known bool, err error) {
+	if s.options.Authenticate == nil {
+		return p, false, nil
+	}
+	given, err := s.options.Authenticate(r)
+	if err != nil {
+		return p, false, signInElsewhere(err)
+	}
+	if given == nil {
+		return p, false, nil
+	}
+	// Whatever the program knows a user by, browsers may send it by themselves.
+	if err := s.crossSite.Check(r); err != nil {
+		return p, false, otherOrigin(err)
+	}
+	p = *given
+	if p.Access.User == "" {
+		return p, false, errors.New("server.Options.Authenticate returned a principal without Access.User, which nobody is")
+	}
+	p.User, err = s.store.GetUser(r.Context(), p.Access.User)
+	switch {
+	case errors.Is(err, souvenir.ErrNotFound):
+		p.User = souvenir.User{ID: p.Access.User, Role: souvenir.RoleUser} // a view's first write makes one
+	case err != nil:
+		return p, false, err
+	case p.User.Disabled:
+		return p, false, unauthenticated("user " + quoted(p.Access.User) + " is disabled")
+	}
+	p.Access.User = p.User.ID
+	if p.Scopes == nil {
+		p.Scopes = allButAdmin()
+	}
+	if !p.Allows(souvenir.ScopeMemoryWrite) && !p.Allows(souvenir.ScopeFilesWrite) {
+		p.Access.ReadOnly = true
+	}
+	return p, true, nil
+}
+
+// signInElsewhere gives words to an error that says no more than that somebody has not signed in.
+func signInElsewhere(err error) error {
+	var known *souvenir.Error
+	if errors.As(err, &known) && known.Kind == souvenir.KindUnauthenticated && known.Message == "" {
+		return unauthenticated("nobody has signed in")
+	}
+	return err
+}
+
+func allButAdmin() []souvenir.Scope {
+	return slices.DeleteFunc(souvenir.Scopes(), func(scope souvenir.Scope) bool { return scope == souvenir.ScopeAdmin })
+}

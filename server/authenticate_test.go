@@ -1,0 +1,147 @@
+package server_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+// spokenFor is a request that an application knows the sender of: the header stands for whatever session it has.
+func (w *world) spokenFor(user, method, path, body string) answer {
+	w.t.Helper()
+	r := w.request(guest, method, path, strings.NewReader(body))
+	r.Header.Set("X-Application-User", user)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return w.send(r)
+}
+
+// application vouches for the sender that it knows, in the ways that applications may.
+func application(r *http.Request) (*souvenir.Principal, error) {
+	reading := []souvenir.Scope{souvenir.ScopeMemoryRead}
+	switch user := r.Header.Get("X-Application-User"); user {
+	case "":
+		return nil, nil
+	case "nobody":
+		return nil, souvenir.ErrUnauthenticated
+	case "late":
+		return nil, &souvenir.Error{Kind: souvenir.KindUnauthenticated, Message: "the session ended at noon"}
+	case "barred":
+		return nil, &souvenir.Error{Kind: souvenir.KindForbidden, Message: "the plan has no memory"}
+	case "broken":
+		return nil, errors.New("the table of sessions is gone")
+	case "empty":
+		return &souvenir.Principal{User: souvenir.User{ID: "olivia"}}, nil
+	case "olivia in the shop":
+		return &souvenir.Principal{Access: souvenir.Access{User: "olivia", Projects: []string{"shop"}}}, nil
+	case "olivia reading":
+		return &souvenir.Principal{Access: souvenir.Access{User: "olivia", ReadOnly: true}}, nil
+	case "olivia with one scope":
+		return &souvenir.Principal{Access: souvenir.Access{User: "olivia"}, Scopes: reading}, nil
+	case "olivia without scopes":
+		return &souvenir.Principal{Access: souvenir.Access{User: "olivia"}, Scopes: []souvenir.Scope{}}, nil
+	default:
+		return &souvenir.Principal{Access: souvenir.Access{User: user}}, nil
+	}
+}
+
+// Who embeds the server says for whom it works, within what the user may.
+func TestAuthenticate(t *testing.T) {
+	w := newWorld(t, server.Options{Authenticate: application})
+	const store, search = `{"name": "memory", "arguments": {"action": "store", "content": "x"}}`, `{"name": "memory", "arguments": {"action": "search", "query": "word"}}`
+	for _, c := range []struct {
+		user, method, path, body string
+		status                   int
+		has                      string
+		hidden                   bool // nothing that only Olivia may see
+	}{
+		{"", "GET", "/health", "", 200, "ok", true},
+		{"broken", "GET", "/health", "", 200, "ok", true}, // open routes ask nobody
+		{"", "GET", "/api/owner-ids/me", "", 401, "no credential", true},
+		{"nobody", "GET", "/api/owner-ids/me", "", 401, "nobody has signed in", true},
+		{"late", "GET", "/api/owner-ids/me", "", 401, "the session ended at noon", true},
+		{"barred", "POST", "/tools/call", search, 403, "the plan has no memory", true},
+		{"broken", "GET", "/api/owner-ids/me", "", 500, "X-Request-Id", true},
+		{"empty", "GET", "/api/owner-ids/me", "", 500, "X-Request-Id", true},
+		{"dora", "GET", "/api/owner-ids/me", "", 401, "disabled", true},
+		{"olivia", "GET", "/api/owner-ids/me", "", 200, `"name":"olivia"`, false},
+		{w.users[owner], "GET", "/api/owner-ids/me", "", 200, `"name":"olivia"`, false},
+		{"olivia", "POST", "/tools/call", search, 200, secret, false},
+		{"sam", "POST", "/tools/call", search, 200, "results", true},
+		{"somebody new", "GET", "/api/owner-ids/me", "", 200, `"owner_id":"somebody new"`, true},
+		{"somebody new", "POST", "/tools/call", store, 200, "created_at", true},
+		{"olivia in the shop", "POST", "/tools/call", search, 200, "The shop opens", true},
+		{"olivia reading", "POST", "/tools/call", search, 200, secret, false},
+		{"olivia reading", "POST", "/tools/call", store, 403, "read", true},
+		{"olivia with one scope", "POST", "/tools/call", search, 200, secret, false},
+		{"olivia with one scope", "POST", "/tools/call", store, 403, "memory:write", true},
+		{"olivia with one scope", "GET", "/api/files", "", 403, "files:read", true},
+		{"olivia without scopes", "POST", "/tools/call", search, 403, "memory:read", true},
+		{"olivia without scopes", "GET", "/api/owner-ids/me", "", 403, "memory:read", true},
+	} {
+		t.Run(fmt.Sprint(c.user, " ", c.method, " ", c.path), func(t *testing.T) {
+			a := w.spokenFor(c.user, c.method, c.path, c.body).expect(c.status, c.has).lacks("table of sessions")
+			if c.hidden {
+				a.lacks(secret)
+			}
+			if c.status == http.StatusUnauthorized && !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Bearer ") {
+				t.Errorf("WWW-Authenticate is %q", a.header.Get("WWW-Authenticate"))
+			}
+		})
+	}
+	for _, cause := range []string{"the table of sessions is gone", "without Access.User"} {
+		if strings.Count(w.log.String(), cause) != 1 {
+			t.Errorf("the log does not tell once of %q: %s", cause, w.log.String())
+		}
+	}
+}
+
+// The application is asked before the credential of the request; where it has nothing to say, that one decides.
+func TestAuthenticateComesBeforeTokens(t *testing.T) {
+	w := newWorld(t, server.Options{Authenticate: application})
+	for _, place := range places {
+		both := w.request(guest, "GET", "/api/owner-ids/me", nil)
+		both.Header.Set("X-Application-User", "sam")
+		place.put(both, w.tokens[owner])
+		w.send(both).expect(http.StatusOK, w.users[stranger]).lacks(w.users[owner], secret)
+		refused := w.request(guest, "GET", "/api/owner-ids/me", nil)
+		refused.Header.Set("X-Application-User", "nobody")
+		place.put(refused, w.tokens[owner])
+		w.send(refused).expect(http.StatusUnauthorized)
+	}
+	w.do(owner, "GET", "/api/owner-ids/me", "").expect(http.StatusOK, w.users[owner])
+	w.do(revoked, "GET", "/api/owner-ids/me", "").expect(http.StatusUnauthorized)
+}
+
+// What an application knows people by, browsers may send by themselves: pages of others cannot use it to change anything.
+func TestAuthenticateAndPagesOfOtherOrigins(t *testing.T) {
+	w := newWorld(t, server.Options{Authenticate: application})
+	for method, status := range map[string]int{"GET": http.StatusOK, "PUT": http.StatusForbidden, "PATCH": http.StatusForbidden} {
+		r := w.request(guest, method, "/api/user-preferences", strings.NewReader(`{}`))
+		r.Header.Set("X-Application-User", "sam")
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+		w.send(r).expect(status)
+	}
+	w.spokenFor("sam", "PUT", "/api/user-preferences", `{"theme": "dark"}`).expect(http.StatusOK)
+}
+
+// A user whom only the application knows gets tokens for other programs, which end by themselves.
+func TestTokensOfTheApplicationsUsers(t *testing.T) {
+	w := newWorld(t, server.Options{Authenticate: application})
+	var made souvenir.AddedToken
+	w.spokenFor("somebody new", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).expect(http.StatusOK).decode(&made)
+	if left := time.Until(made.ExpiresAt); left > 30*24*time.Hour || left < 29*24*time.Hour {
+		t.Errorf("it ends in %v", left)
+	}
+	w.tokens["made"] = made.Value
+	w.do("made", "GET", "/api/owner-ids/me", "").expect(http.StatusOK, `"owner_id":"somebody new"`)
+	w.spokenFor("olivia with one scope", "POST", "/api/mcp-tokens", `{"name": "more"}`).expect(http.StatusForbidden)
+	w.spokenFor("ada", "POST", "/api/mcp-tokens", `{"name": "more", "scopes": ["admin"]}`).expect(http.StatusForbidden, "admin")
+}

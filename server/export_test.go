@@ -1,0 +1,36 @@
+package server
+
+import "time"
+
+// PageRoute is a line of the table, for tests outside of the package.
+type PageRoute struct{ Method, Path, Needs string }
+
+// PageRoutes are the routes that are pages.
+func PageRoutes() []PageRoute {
+	s := &Server{options: Options{PublicURL: "http://memory.example"}}
+	var all []PageRoute
+	for _, rt := range s.routes() {
+		if rt.speaks == speaksPages {
+			all = append(all, PageRoute{rt.method, rt.pattern, string(rt.needs)})
+		}
+	}
+	return all
+}
+
+// SetLoginClock makes a server's waits between tries of passwords go by another clock.
+func SetLoginClock(s *Server, now func() time.Time) { s.attempts.now = now }
+
+// SetProviderClock makes the ways to an external provider and back end by another clock.
+func SetProviderClock(s *Server, now func() time.Time) { s.provider.began.now = now }
+
+// ForgetProvider makes a server read what its provider says of itself with the next sign-in.
+func ForgetProvider(s *Server) { s.provider.until = time.Time{} }
+
+// ProviderRoutes are the routes that are there with an external provider only.
+func ProviderRoutes() []PageRoute {
+	var all []PageRoute
+	for _, rt := range providerRoutes() {
+		all = append(all, PageRoute{rt.method, rt.pattern, string(rt.needs)})
+	}
+	return all
+}

@@ -1,0 +1,221 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/mcpserver"
+	"github.com/souvenir-ai/souvenir/tools"
+)
+
+const (
+	// protocolHeader names the revision of the protocol that a client speaks.
+	protocolHeader = "Mcp-Protocol-Version"
+
+	// batchesUntil is the last revision that has batches, and the one that a client speaks that names none.
+	batchesUntil = "2025-03-26"
+
+	// statelessFrom is the first revision in which each message stands by itself, and errors have a status of HTTP.
+	statelessFrom = "2026-07-28"
+
+	// maxBatch is the most messages of a batch: a short one could ask for gigabytes of answers.
+	maxBatch = 100
+
+	// maxBatchReply is the most bytes of answers that are collected for a batch, before the rest is refused.
+	maxBatchReply = 16 << 20
+)
+
+// newMCP makes the one handler for all callers and all revisions of the Model Context Protocol. It keeps no sessions: each
+// message works through the view that its own credential reaches, which may have ended since the last one.
+func (s *Server) newMCP() http.Handler {
+	s.toolNames = []string{"search", "fetch"} // of mcpserver.ToolsetChatGPT
+	for _, t := range tools.List() {
+		s.toolNames = append(s.toolNames, t.Name)
+	}
+	server := mcpserver.New(nil, &mcpserver.Options{
+		View: func(ctx context.Context) (*souvenir.Store, func(souvenir.Scope) bool) {
+			c := exchangeOf(ctx).caller
+			return c.store, c.Allows
+		},
+		Toolsets: s.options.Toolsets, ReadOnly: s.options.ReadOnly, Version: s.options.Version, PublicURL: s.options.PublicURL,
+		OnError: s.noteMCPError, OnCall: s.noteMCPCall,
+	})
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
+		DisableLocalhostProtection: true, // it refuses what a proxy on this machine passes on; checkSource is ours
+		MaxRequestBodyBytes:        -1,   // the body is here already
+	})
+}
+
+// noteMCPError keeps the scope that a call lacked, for the status of its answer, and logs what its caller is not told.
+func (s *Server) noteMCPError(ctx context.Context, method string, err error) {
+	e := exchangeOf(ctx)
+	var lacks *tools.MissingScope
+	var told *jsonrpc.Error
+	var known *souvenir.Error
+	switch {
+	case errors.As(err, &lacks):
+		e.lacks = lacks.Scope
+	case errors.As(err, &told), errors.As(err, &known) && statuses[known.Kind] != 0, ended(err):
+	default:
+		s.log.ErrorContext(ctx, "a request failed", "request_id", e.id, "route", e.route, "mcp_method", method, "error", err)
+	}
+}
+
+// noMCPStream answers GET and DELETE, with which clients would open a stream of messages and end a session. There are neither,
+// which clients take as it is meant.
+func (s *Server) noMCPStream(w http.ResponseWriter, r *http.Request, _ caller) (any, error) {
+	if err := s.checkSource(r); err != nil {
+		return nil, err
+	}
+	w.Header().Set("Allow", "OPTIONS, POST")
+	return nil, &failure{http.StatusMethodNotAllowed, "method " + quoted(r.Method) + " is not used here: send each message of the Model Context Protocol with POST"}
+}
+
+// serveMCP answers a message of the Model Context Protocol, or a batch of them.
+func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	if err := s.checkSource(r); err != nil {
+		return nil, err
+	}
+	body, bad := s.readMCP(w, r)
+	switch {
+	case bad != nil:
+		bad.write(s, w, r)
+	case body[0] == '[':
+		s.serveBatch(w, r, body)
+	default:
+		s.serveMessage(w, r, c, body)
+	}
+	return nil, nil
+}
+
+// serveMessage answers a message that comes alone.
+func (s *Server) serveMessage(w http.ResponseWriter, r *http.Request, c caller, body []byte) {
+	m, reply := parseMessage(body)
+	e := exchangeOf(r.Context())
+	if m != nil {
+		e.mcpMethod, e.mcpName = s.shown(m)
+		reply = s.relay(r, m)
+	}
+	if e.lacks != "" && c.ClientID != "" {
+		// A client of OAuth may ask its user for the scope, for which it must see this status. Others would take it for the
+		// end of the connection, while their model can read what is missing.
+		reply.status = http.StatusForbidden
+		s.challenge(w.Header(), r, refuse(e.lacks))
+	}
+	reply.write(s, w, r)
+}
+
+// serveBatch answers a batch.
+func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request, body []byte) {
+	exchangeOf(r.Context()).mcpMethod = "batch"
+	replies, bad := s.relayBatch(r, body)
+	switch {
+	case bad != nil:
+		bad.write(s, w, r)
+	case len(replies) == 0:
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		s.answer(w, r, http.StatusOK, replies)
+	}
+}
+
+// readMCP reads the body of a request and checks what it says of itself.
+func (s *Server) readMCP(w http.ResponseWriter, r *http.Request) ([]byte, *mcpReply) {
+	if given := r.Header.Get("Content-Type"); given != "" {
+		if kind, _, err := mime.ParseMediaType(given); err != nil || kind != jsonMedia {
+			return nil, mcpError(http.StatusUnsupportedMediaType, nil, jsonrpc.CodeInvalidRequest, "the body's Content-Type is "+quoted(given)+"; application/json is needed")
+		}
+	}
+	if !acceptsJSON(r.Header.Values("Accept")) {
+		return nil, mcpError(http.StatusNotAcceptable, nil, jsonrpc.CodeInvalidRequest, "the header Accept excludes application/json, in which answers come; accept application/json and text/event-stream")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.MaxBody))
+	if err != nil {
+		status, message := told(unreadable(err))
+		return nil, mcpError(status, nil, jsonrpc.CodeInvalidRequest, message)
+	}
+	body = bytes.TrimSpace(body)
+	switch {
+	case len(body) == 0:
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError, "the body is empty; a JSON-RPC message is needed")
+	case !utf8.Valid(body):
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError, "the body is not valid UTF-8, which JSON is written in")
+	case !json.Valid(body):
+		var any json.RawMessage
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError, badJSON(json.Unmarshal(body, &any)).Error())
+	}
+	return body, nil
+}
+
+// acceptsJSON reports whether a client takes JSON. It should name it and text/event-stream, but answers are always JSON.
+func acceptsJSON(accept []string) bool {
+	for _, kind := range strings.Split(strings.Join(accept, ","), ",") {
+		switch kind, _, _ := strings.Cut(kind, ";"); strings.ToLower(strings.TrimSpace(kind)) {
+		case "", "*/*", "application/*", jsonMedia:
+			return true
+		}
+	}
+	return false
+}
+
+// relay gives a message to the SDK and returns its reply.
+func (s *Server) relay(r *http.Request, m *mcpMessage) *mcpReply {
+	if bad := checkRevision(r.Header.Get(protocolHeader), m.ID); bad != nil {
+		return bad
+	}
+	if m.ID == nil || m.Method == "" {
+		return &mcpReply{status: http.StatusAccepted} // nothing here waits for notifications and responses
+	}
+	relayed := *r
+	relayed.Header = maps.Clone(r.Header)
+	relayed.Header.Set("Accept", "application/json, text/event-stream")
+	relayed.Header.Set("Content-Type", jsonMedia)
+	relayed.Header.Del("Last-Event-ID")
+	relayed.Body, relayed.ContentLength = io.NopCloser(bytes.NewReader(m.encoded)), int64(len(m.encoded))
+	reply := &mcpReply{header: http.Header{}}
+	s.mcp.ServeHTTP(reply, &relayed)
+	return reply.explain(r.Header.Get(protocolHeader), m)
+}
+
+// relayBatch takes a batch apart, for each message is answered as if it came alone.
+func (s *Server) relayBatch(r *http.Request, body []byte) ([]json.RawMessage, *mcpReply) {
+	if revision := r.Header.Get(protocolHeader); revision > batchesUntil {
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "revision "+quoted(revision)+" of the protocol has no batches; send each message by itself")
+	}
+	var messages []json.RawMessage
+	if err := json.Unmarshal(body, &messages); err != nil || len(messages) == 0 || len(messages) > maxBatch {
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the batch has %d messages; 1 to %d are allowed", len(messages), maxBatch))
+	}
+	var replies []json.RawMessage
+	size := 0
+	for _, encoded := range messages {
+		m, reply := parseMessage(encoded)
+		switch {
+		case m != nil && size > maxBatchReply && m.ID != nil:
+			reply = mcpError(http.StatusBadRequest, m.ID, jsonrpc.CodeInvalidRequest, "the answers to this batch are too long already; send this message by itself")
+		case m != nil:
+			reply = s.relay(r, m)
+		}
+		size += reply.body.Len()
+		if r.Context().Err() != nil {
+			break
+		}
+		if reply.body.Len() > 0 {
+			replies = append(replies, reply.body.Bytes())
+		}
+	}
+	return replies, nil
+}

@@ -1,0 +1,382 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/mcpserver"
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+// revisions are those of the protocol, the oldest first.
+var revisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
+
+// withToken is a client of HTTP that sends a token.
+func withToken(token string) *http.Client {
+	return &http.Client{Transport: tokenSender{token}}
+}
+
+type tokenSender struct{ token string }
+
+func (s tokenSender) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// connect connects the SDK's client as a caller, in a revision of the protocol.
+func (w *world) connect(caller, revision string) (*mcp.ClientSession, error) {
+	w.t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := client.Connect(w.t.Context(), &mcp.StreamableClientTransport{Endpoint: w.at.URL + "/mcp", HTTPClient: withToken(w.tokens[caller])},
+		&mcp.ClientSessionOptions{ProtocolVersion: revision})
+	if err == nil {
+		w.t.Cleanup(func() { session.Close() })
+	}
+	return session, err
+}
+
+func (w *world) mustConnect(caller, revision string) *mcp.ClientSession {
+	w.t.Helper()
+	session, err := w.connect(caller, revision)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return session
+}
+
+// callOver calls a tool and returns the text of its result.
+func callOver(ctx context.Context, t *testing.T, session *mcp.ClientSession, tool, arguments string) (text string, isError bool) {
+	t.Helper()
+	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, c := range result.Content {
+		b.WriteString(c.(*mcp.TextContent).Text)
+	}
+	return b.String(), result.IsError
+}
+
+func TestMCPListsAndCallsToolsInEveryRevision(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	for _, revision := range revisions {
+		t.Run(revision, func(t *testing.T) {
+			session := w.mustConnect(reader, revision)
+			list, err := session.ListTools(t.Context(), nil)
+			if err != nil || len(list.Tools) != 8 || list.Tools[0].Name != "memory" {
+				t.Fatalf("%v %v", list, err)
+			}
+			text, isError := callOver(t.Context(), t, session, "memory", `{"action": "retrieve", "id": "`+w.memory+`"}`)
+			if isError || !strings.Contains(text, "opens at nine") {
+				t.Errorf("%v %s", isError, text)
+			}
+			text, isError = callOver(t.Context(), t, session, "memory", `{"action": "retrieve", "id": "`+w.private+`"}`)
+			if !isError || strings.Contains(text, secret) {
+				t.Errorf("%v %s", isError, text)
+			}
+		})
+	}
+}
+
+// Every caller lists and uses everything with the SDK's client, in both eras of the protocol.
+func TestMCPForEveryCaller(t *testing.T) {
+	mayKnow := map[string]bool{owner: true, readOnly: true, noFiles: true, noMemory: true} // of Olivia's own things
+	for _, revision := range []string{handshake, stateless} {
+		for caller, status := range everybody(http.StatusOK, nil) {
+			t.Run(caller+" "+revision, func(t *testing.T) {
+				w := newWorld(t, server.Options{Toolsets: mcpserver.Toolsets()})
+				session, err := w.connect(caller, revision)
+				if status != http.StatusOK {
+					if err == nil || !strings.Contains(err.Error(), "Unauthorized") {
+						t.Errorf("the connection ends with %v", err)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				shown := w.everything(t, session)
+				if strings.Contains(shown, secret) && !mayKnow[caller] {
+					t.Errorf("%s is shown what is private", caller)
+				}
+				reads := caller != stranger && caller != admin
+				if got := strings.Contains(shown, "opens at nine"); got != (reads && caller != noMemory) {
+					t.Errorf("%s is shown what is shared: %v", caller, got)
+				}
+				if got := strings.Contains(shown, `soup\nfish`); got != (reads && caller != noFiles) {
+					t.Errorf("%s is shown the shared file: %v", caller, got)
+				}
+				if strings.Contains(w.log.String(), secret) || strings.Contains(w.log.String(), "level=ERROR") {
+					t.Errorf("the log tells too much, or of a failure:\n%s", w.log.String())
+				}
+			})
+		}
+	}
+}
+
+// everything lists and uses all that there is, and returns what was answered.
+func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
+	t.Helper()
+	var shown strings.Builder
+	note := func(value any, err error) {
+		encoded, failed := json.Marshal(value)
+		if failed != nil {
+			t.Fatal(failed)
+		}
+		shown.Write(encoded)
+		if err != nil {
+			shown.WriteString(err.Error())
+		}
+	}
+	list, err := session.ListTools(t.Context(), nil)
+	if err != nil || len(list.Tools) != 10 {
+		t.Fatalf("%d tools, %v", len(list.Tools), err)
+	}
+	calls := map[string]string{
+		"memory": `{"action": "search", "query": "when does the shop open, and what is the word", "include_files": true}`, "get_project_main_memory": `{"project_id": "shop"}`, "get_module_state": `{"module_name": "word"}`,
+		"rules": `{"action": "store", "project_id": "shop", "rule_type": "do", "content": "x"}`, "todo": `{"action": "complete", "project_id": "shop", "task_id": "T1"}`, "upload_document": `{"filename": "a.txt", "content": "x"}`,
+		"list_collections": `{}`, "create_collection": `{"collection_name": "new"}`, "search": `{"query": "what is the word of the shop"}`, "fetch": `{"id": "` + w.private + `"}`,
+	}
+	for _, tool := range list.Tools {
+		text, _ := callOver(t.Context(), t, session, tool.Name, calls[tool.Name])
+		shown.WriteString(text)
+	}
+	uris := []string{"souvenir://memories/" + w.private, "souvenir://files/" + w.hidden, "souvenir://projects/plot/main", "souvenir://memories/" + w.memory}
+	for r, err := range session.Resources(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		note(r, nil)
+		uris = append(uris, r.URI)
+	}
+	for _, uri := range uris {
+		note(session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}))
+	}
+	prompts, err := session.ListPrompts(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range prompts.Prompts {
+		note(session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: p.Name, Arguments: map[string]string{"project": "shop"}}))
+		note(session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: p.Name}))
+		note(session.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: p.Name}, Argument: mcp.CompleteParamsArgument{Name: "project"}}))
+	}
+	return shown.String()
+}
+
+func TestMCPACredentialThatEndsBetweenTwoCalls(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	for _, revision := range []string{handshake, stateless} {
+		added, err := w.store.As(souvenir.Access{User: w.users[owner]}).AddToken(t.Context(), souvenir.NewToken{Name: "short"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.tokens["short"] = added.Value
+		session := w.mustConnect("short", revision)
+		if text, isError := callOver(t.Context(), t, session, "list_collections", `{}`); isError {
+			t.Error(text)
+		}
+		if err := w.store.As(souvenir.Access{User: w.users[owner]}).DeleteToken(t.Context(), added.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_collections"}); err == nil || !strings.Contains(err.Error(), "Unauthorized") {
+			t.Errorf("%s: the call ends with %v", revision, err)
+		}
+		a := w.message("short", handshake, `{"jsonrpc":"2.0","id":1,"method":"ping"}`).expect(http.StatusUnauthorized)
+		w.checkChallenge(a, "short", "/mcp")
+	}
+}
+
+// A client of OAuth can ask for a scope when it sees the status; all others go on, and their model reads what is missing.
+func TestMCPMissingScopes(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	token, _ := w.accessToken(publicAt+"/mcp", souvenir.ScopeFilesRead)
+	for message, scope := range map[string]string{
+		`"method":"tools/call","params":{"name":"memory","arguments":{"action":"search"}}`:                         "memory:read",
+		`"method":"tools/call","params":{"name":"memory","arguments":{"action":"store","content":"x"}}`:            "memory:write",
+		`"method":"tools/call","params":{"name":"upload_document","arguments":{"filename":"a.txt","content":"x"}}`: "files:write",
+		`"method":"resources/read","params":{"uri":"souvenir://projects"}`:                                         "memory:read",
+		`"method":"prompts/get","params":{"name":"review_gaps"}`:                                                   "memory:read",
+	} {
+		body := `{"jsonrpc":"2.0","id":1,` + message + `}`
+		a := w.message(guest, handshake, body, "Authorization", "Bearer "+token).expect(http.StatusForbidden, scope, `"id":1`)
+		want := `Bearer error="insufficient_scope", resource_metadata="` + publicAt + `/.well-known/oauth-protected-resource/mcp", scope="` + scope + ` files:read"`
+		if scope == "files:write" {
+			want = strings.Replace(want, "files:write files:read", "files:read files:write", 1)
+		}
+		if got := a.header.Get("WWW-Authenticate"); got != want {
+			t.Errorf("%s: WWW-Authenticate is %q, not %q", message, got, want)
+		}
+		if scope != "files:write" {
+			a := w.message(noMemory, handshake, body).expect(http.StatusOK, scope)
+			if a.header.Get("WWW-Authenticate") != "" {
+				t.Errorf("%s: an MCP token is challenged", message)
+			}
+		}
+	}
+	w.message(guest, handshake, `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`, "Authorization", "Bearer "+token).expect(http.StatusOK, "menu.txt").lacks("souvenir://projects")
+}
+
+func TestMCPComesFromWhereItMay(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	open := newWorld(t, server.Options{PublicURL: "not a URL"})
+	for _, c := range []struct {
+		w      *world
+		name   string
+		value  string
+		status int
+	}{
+		{w, "Origin", "https://evil.example", 403}, {w, "Origin", "null", 403}, {w, "Origin", "http://memory.example.evil.example", 403}, {w, "Origin", "http://localhost.evil.example", 403},
+		{w, "Origin", "https://memory.example", 403}, // another scheme is another origin
+		{w, "Origin", publicAt, 200}, {w, "Origin", "http://localhost:6274", 200}, {w, "Origin", "http://[::1]:80", 200}, {w, "Origin", "vscode-file://vscode-app", 200}, {w, "Origin", w.at.URL, 200},
+		{w, "Host", "memory.example", 200}, {w, "Host", "memory.example:8443", 200}, {w, "Host", "MEMORY.example", 200}, {w, "Host", "localhost:1", 200}, {w, "Host", "[::1]", 200}, {w, "Host", "127.0.0.1", 200},
+		{w, "Host", "evil.example", 403}, {w, "Host", "127.0.0.1.evil.example", 403}, {w, "Host", "memory.example.evil.example", 403},
+		{open, "Host", "memory.example", 403}, {open, "Host", "localhost:8377", 200}, {open, "Host", "127.8.8.8", 200},
+	} {
+		for _, method := range []string{"POST", "GET"} {
+			r := c.w.request(owner, method, "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+			r.Header.Set("Content-Type", "application/json")
+			if c.name == "Host" {
+				r.Host = c.value
+			} else {
+				r.Header.Set(c.name, c.value)
+			}
+			want := c.status
+			if method == "GET" && (want == http.StatusOK || c.name == "Origin") { // reading is not refused for its origin
+				want = http.StatusMethodNotAllowed
+			}
+			if a := c.w.send(r); a.status != want {
+				t.Errorf("%s with %s %q is %d, not %d: %s", method, c.name, c.value, a.status, want, a.body)
+			}
+		}
+	}
+}
+
+func TestMCPIsNeverRedirected(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for _, path := range []string{"/mcp/", "//mcp", "/mcp//", "/./mcp", "/mcp/x"} {
+		for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS", "PUT"} {
+			response, err := client.Do(w.request(owner, method, path, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if response.StatusCode != http.StatusNotFound {
+				t.Errorf("%s %s is %d", method, path, response.StatusCode)
+			}
+		}
+	}
+	for method, status := range map[string]int{"GET": 405, "DELETE": 405, "PUT": 405, "PATCH": 405, "OPTIONS": 204} {
+		if a := w.do(owner, method, "/mcp", "").expect(status); a.header.Get("Allow") == "" {
+			t.Errorf("%s: the answer does not say what is allowed", method)
+		}
+	}
+}
+
+func TestMCPIsLoggedByMethodAndTool(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory","arguments":{"action":"search","query":"`+secret+`"}}}`)
+	w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+secret+`"}}`)
+	w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"`+secret+` of the day"}`)
+	w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"`+w.tokens[owner]+`"}`)
+	w.message(owner, "", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`)
+	w.message(owner, "", `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	log := w.log.String()
+	for _, part := range []string{`route="POST /mcp" path=/mcp status=200`, "mcp_method=tools/call mcp_tool=memory user=" + w.users[owner], "mcp_method=tools/call user=", "mcp_method=unknown user=", "mcp_method=batch user=", "mcp_method=response user="} {
+		if !strings.Contains(log, part) {
+			t.Errorf("the log lacks %q:\n%s", part, log)
+		}
+	}
+	if strings.Contains(log, secret) {
+		t.Errorf("the log has what a client sent:\n%s", log)
+	}
+}
+
+func TestMCPOptions(t *testing.T) {
+	w := newWorld(t, server.Options{ReadOnly: true, Toolsets: []mcpserver.Toolset{mcpserver.ToolsetMemory, mcpserver.ToolsetChatGPT}, Version: "9.8.7"})
+	session := w.mustConnect(owner, handshake)
+	list, err := session.ListTools(t.Context(), nil)
+	if err != nil || len(list.Tools) != 6 || session.InitializeResult().ServerInfo.Version != "9.8.7" {
+		t.Errorf("%d tools, %v", len(list.Tools), err)
+	}
+	if text, isError := callOver(t.Context(), t, session, "memory", `{"action": "store", "content": "x"}`); !isError || !strings.Contains(text, "reading only") {
+		t.Error(text)
+	}
+	if text, _ := callOver(t.Context(), t, session, "search", `{"query": "when does the shop open"}`); !strings.Contains(text, `"url":"`+publicAt+`/memories/`+w.memory+`"`) {
+		t.Error(text)
+	}
+	w.do(guest, "GET", "/tools", "").expect(http.StatusOK, "get_context").lacks("upload_document")
+	if a, _ := w.call(owner, "memory", `{"action": "store", "content": "x"}`); a.status != http.StatusForbidden {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// Clients that stop in the midst of a message, or take no answer, are given up, and nothing is stuck.
+func TestMCPClientsThatAreSilent(t *testing.T) {
+	w := newWorld(t, server.Options{Patience: time.Second})
+	large := w.upload(owner, part{"file", "large.txt", "", strings.Repeat("0123456\n", 1<<17)}).file()
+	read := strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"souvenir://files/`+large.ID+`"}},`, 30)
+	batch := "[" + strings.TrimSuffix(read, ",") + "]"
+	for name, sent := range map[string]string{
+		"one who stops":           "Content-Length: 100\r\n\r\n{\"jsonrpc\":",
+		"one who takes nothing":   fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(batch), batch),
+		"one who goes in between": "Content-Length: 100\r\n\r\n{\"jsonrpc\":",
+	} {
+		conn, err := net.Dial("tcp", w.at.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: %s\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\n%s", strings.ReplaceAll(name, " ", "-"), w.tokens[owner], sent)
+		if name == "one who goes in between" {
+			conn.Close()
+		}
+	}
+	for _, id := range []string{"one-who-stops", "one-who-takes-nothing", "one-who-goes-in-between"} {
+		deadline := time.Now().Add(soon)
+		for !strings.Contains(w.log.String(), "msg=request request_id="+id) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s is still waited for:\n%s", id, w.log.String())
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	if a := w.message(owner, "", batch).expect(http.StatusOK, "the answers to this batch are too long already"); len(a.body) > 24<<20 {
+		t.Errorf("a batch is answered with %d bytes", len(a.body))
+	}
+	w.message(owner, "", `{"jsonrpc":"2.0","id":1,"method":"ping"}`).expect(http.StatusOK)
+}
+
+// Many callers at once do not get each other's views.
+func TestMCPManyAtOnce(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	var all sync.WaitGroup
+	for _, caller := range []string{owner, stranger, writer, admin, owner, stranger, writer, reader} {
+		session := w.mustConnect(caller, []string{handshake, stateless}[len(caller)%2])
+		all.Go(func() {
+			for range 20 {
+				result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "memory", Arguments: json.RawMessage(`{"action": "search", "query": "the word"}`)})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got := strings.Contains(result.Content[0].(*mcp.TextContent).Text, secret); got != (caller == owner) {
+					t.Errorf("%s sees what is Olivia's: %v", caller, got)
+				}
+			}
+		})
+	}
+	all.Wait()
+}

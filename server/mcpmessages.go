@@ -1,0 +1,181 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// mcpMessage is a message of JSON-RPC 2.0, as far as it is of interest here.
+type mcpMessage struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"` // nil: a notification
+	Method  string          `json:"method"`
+	Result  json.RawMessage `json:"result"`
+	Error   json.RawMessage `json:"error"`
+	Params  json.RawMessage `json:"params"`
+	encoded []byte
+}
+
+// parseMessage reads a message.
+func parseMessage(encoded []byte) (*mcpMessage, *mcpReply) {
+	m := &mcpMessage{encoded: encoded}
+	if err := json.Unmarshal(encoded, m); err != nil {
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "the message is no JSON-RPC request: "+badJSON(err).Error())
+	}
+	id := m.ID
+	if len(id) > 0 && id[0] != '"' {
+		if _, err := strconv.ParseInt(string(id), 10, 64); err != nil {
+			id = nil
+		}
+	}
+	switch {
+	case m.Version != "2.0":
+		return nil, mcpError(http.StatusBadRequest, id, jsonrpc.CodeInvalidRequest, `the message lacks "jsonrpc": "2.0"`)
+	case m.Method == "" && m.Result == nil && m.Error == nil:
+		return nil, mcpError(http.StatusBadRequest, id, jsonrpc.CodeInvalidRequest, `the message has no "method"`)
+	case m.ID != nil && id == nil:
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, `the "id" is neither a string nor a whole number of 64 bits`)
+	case m.Method != "" && m.ID == nil && !m.isNotification():
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "method "+quoted(m.Method)+` needs an "id": it has an answer`)
+	}
+	return m, nil
+}
+
+func (m *mcpMessage) isNotification() bool { return strings.HasPrefix(m.Method, "notifications/") }
+
+// shown is how the log names the message: its method, and the tool or prompt that it is about. Nothing that a client made up
+// gets into the log.
+func (s *Server) shown(m *mcpMessage) (method, name string) {
+	if m.Method == "" {
+		return "response", ""
+	}
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-/"
+	if len(m.Method) > 64 || strings.Trim(m.Method, letters) != "" || strings.Contains(m.Method, mcpTokenStart) {
+		return "unknown", ""
+	}
+	var params struct{ Name string }
+	if m.Method == "tools/call" && json.Unmarshal(m.Params, &params) == nil {
+		if slices.Contains(s.toolNames, params.Name) {
+			name = params.Name
+		}
+	}
+	return m.Method, name
+}
+
+// checkRevision refuses revisions of the protocol that there are not, and says which there are.
+func checkRevision(revision string, id json.RawMessage) *mcpReply {
+	known := mcp.SupportedProtocolVersions()
+	if revision == "" || slices.Contains(known, revision) {
+		return nil
+	}
+	data, err := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: known, Requested: revision})
+	if err != nil {
+		data = nil // strings are always JSON
+	}
+	return mcpErrorWith(http.StatusBadRequest, id, jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion, Data: data,
+		Message: "revision " + quoted(revision) + " of the protocol is not known here; known are " + strings.Join(known, ", ")})
+}
+
+// mcpReply is the answer to a message, kept until it is whole: then its status is certain. It is the http.ResponseWriter that
+// the SDK writes to.
+type mcpReply struct {
+	header http.Header
+	status int // 0: none was given
+	body   bytes.Buffer
+}
+
+// mcpError is a reply with an error. A nil id stands for a message whose id could not be read.
+func mcpError(status int, id json.RawMessage, code int64, message string) *mcpReply {
+	return mcpErrorWith(status, id, jsonrpc.Error{Code: code, Message: message})
+}
+
+func mcpErrorWith(status int, id json.RawMessage, told jsonrpc.Error) *mcpReply {
+	reply := &mcpReply{status: status}
+	encoder := json.NewEncoder(&reply.body)
+	encoder.SetEscapeHTML(false)
+	var answer struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   jsonrpc.Error   `json:"error"`
+	}
+	answer.Version, answer.ID, answer.Error = "2.0", id, told
+	if err := encoder.Encode(answer); err != nil {
+		return &mcpReply{status: http.StatusInternalServerError}
+	}
+	return reply
+}
+
+// Header, WriteHeader and Write are those of an [http.ResponseWriter].
+func (m *mcpReply) Header() http.Header { return m.header }
+
+// WriteHeader keeps the first status.
+func (m *mcpReply) WriteHeader(status int) {
+	if m.status == 0 {
+		m.status = status
+	}
+}
+
+// Write keeps a part of the body.
+func (m *mcpReply) Write(p []byte) (int, error) { return m.body.Write(p) }
+
+// Flush does nothing: the reply is sent when it is whole.
+func (m *mcpReply) Flush() {}
+
+// explain puts the errors of the SDK into words for clients: what it answers in plain text, and what it says of its own types.
+func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
+	if m.status == http.StatusAccepted {
+		return mcpError(http.StatusBadRequest, to.ID, jsonrpc.CodeInvalidRequest, "the message is no JSON-RPC request: the names of its members are in lower case")
+	}
+	if m.status >= http.StatusInternalServerError {
+		return mcpError(m.status, to.ID, jsonrpc.CodeInternalError, strings.TrimSpace(m.body.String()))
+	}
+	var told struct{ Error *jsonrpc.Error }
+	switch {
+	case m.status >= http.StatusBadRequest && strings.HasPrefix(m.header.Get("Content-Type"), "text/plain"):
+		told.Error = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: strings.TrimSpace(m.body.String())}
+		// In the revisions that have sessions an error about a message is an answer like any other: many clients take another
+		// status for the end of the connection.
+		if revision < statelessFrom {
+			m.status = http.StatusOK
+		}
+	case !bytes.Contains(m.body.Bytes()[:min(m.body.Len(), 6*len(to.ID)+40)], []byte(`"error":{`)) || json.Unmarshal(m.body.Bytes(), &told) != nil || told.Error == nil:
+		return m
+	}
+	switch e := told.Error; {
+	case strings.HasSuffix(e.Message, strconv.Quote(to.Method)+" unsupported"):
+		e.Code, e.Message = jsonrpc.CodeMethodNotFound, "method "+quoted(to.Method)+" is not known here"
+	case strings.Contains(e.Message, `missing required "params"`):
+		e.Code, e.Message = jsonrpc.CodeInvalidParams, to.Method+` needs "params"`
+	case strings.Contains(e.Message, "unmarshaling"):
+		e.Message = `the "params" of ` + to.Method + " are not of the form that the protocol gives them"
+	}
+	return mcpErrorWith(m.status, to.ID, *told.Error)
+}
+
+// write sends the reply.
+func (m *mcpReply) write(s *Server, w http.ResponseWriter, r *http.Request) {
+	if m.status == 0 && m.body.Len() == 0 {
+		s.fail(w, r, &failure{http.StatusBadRequest, "the request was given up before it was answered"})
+		return
+	}
+	if m.body.Len() > 0 {
+		kind := m.header.Get("Content-Type")
+		if kind == "" {
+			kind = jsonMedia
+		}
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Content-Length", strconv.Itoa(m.body.Len()))
+	}
+	if m.status == 0 {
+		m.status = http.StatusOK
+	}
+	w.WriteHeader(m.status)
+	w.Write(m.body.Bytes()) //nolint:errcheck // the client is gone, and the log has the count
+}

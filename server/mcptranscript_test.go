@@ -1,0 +1,146 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+var update = flag.Bool("update", false, "write testdata anew from what the tests get")
+
+// section is a part of a transcript: a file in the txtar format, whose comment says what it is about.
+type section struct{ name, text string }
+
+// readTranscript takes a file apart.
+func readTranscript(t *testing.T, path string) (comment string, sections []section) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(content)) {
+		name, isMarker := strings.CutPrefix(strings.TrimSpace(line), "-- ")
+		switch {
+		case isMarker && strings.HasSuffix(name, " --"):
+			sections = append(sections, section{name: strings.TrimSuffix(name, " --")})
+		case len(sections) == 0:
+			comment += line
+		default:
+			sections[len(sections)-1].text += line
+		}
+	}
+	return comment, sections
+}
+
+// TestMCPTranscripts sends the requests of testdata/mcp and compares what comes back, byte by byte but for what is new in each
+// run. A request is sent as its section's name says ("request, as reader"); lines before the message are headers. To write the
+// answers anew:
+//
+//	go test ./server -run Transcripts -update
+func TestMCPTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/mcp/*.txtar")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%d transcripts, %v", len(files), err)
+	}
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			w := newWorld(t, server.Options{Version: "1.2.3"})
+			comment, sections := readTranscript(t, path)
+			steady := w.steady()
+			got := comment
+			for i, s := range sections {
+				caller, isRequest := strings.CutPrefix(s.name, "request, as ")
+				if !isRequest {
+					continue
+				}
+				answer := steady(w.replay(caller, s.text))
+				got += "-- " + s.name + " --\n" + s.text + "-- answer --\n" + answer
+				if *update {
+					continue
+				}
+				if i+1 == len(sections) || sections[i+1].name != "answer" {
+					t.Fatalf("section %d has no answer; -update writes it", i+1)
+				}
+				if want := sections[i+1].text; answer != want {
+					t.Errorf("section %d, %s\nis answered\n%s\nnot\n%s", i+1, s.text, answer, want)
+				}
+			}
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// replay sends a request and shows its answer: status, the headers that a client looks at, and the body, indented.
+func (w *world) replay(caller, request string) string {
+	w.t.Helper()
+	head, body, _ := strings.Cut(request, "\n\n")
+	method := http.MethodPost
+	headers := []string{}
+	for line := range strings.Lines(head) {
+		name, value, isHeader := strings.Cut(strings.TrimSpace(line), ": ")
+		if !isHeader {
+			method = name
+			continue
+		}
+		headers = append(headers, name, value)
+	}
+	ids := strings.NewReplacer("{memory}", w.memory, "{private}", w.private, "{file}", w.file)
+	r := w.request(caller, method, "/mcp", strings.NewReader(ids.Replace(body)))
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], ids.Replace(headers[i+1]))
+	}
+	a := w.send(r)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %s\n", a.status, http.StatusText(a.status))
+	for _, name := range []string{"Content-Type", "Cache-Control", "Allow", "Www-Authenticate"} {
+		if value := a.header.Get(name); value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", name, value)
+		}
+	}
+	b.WriteString("\n")
+	var indented bytes.Buffer
+	if json.Indent(&indented, []byte(a.body), "", "  ") == nil {
+		b.WriteString(strings.TrimSpace(indented.String()) + "\n")
+	} else {
+		b.WriteString(strings.TrimSpace(a.body) + "\n")
+	}
+	return b.String()
+}
+
+var (
+	anyID   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	anyHash = regexp.MustCompile(`[0-9a-f]{64}`)
+)
+
+// steady returns what puts names in place of ids and times, which are new in each run.
+func (w *world) steady() func(string) string {
+	names := map[string]string{w.memory: "{memory}", w.private: "{private}", w.file: "{file}", w.hidden: "{hidden}"}
+	for caller, id := range w.users {
+		names[id] = "{user " + caller + "}"
+	}
+	unknown := 0
+	return func(text string) string {
+		text = anyID.ReplaceAllStringFunc(text, func(id string) string {
+			if names[id] == "" {
+				unknown++
+				names[id] = fmt.Sprintf("{id %d}", unknown)
+			}
+			return names[id]
+		})
+		return anyHash.ReplaceAllString(anyTime.ReplaceAllString(text, "{time}"), "{hash}")
+	}
+}

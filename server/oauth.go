@@ -1,0 +1,93 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// The grant types that the token endpoint knows.
+const (
+	grantCode    = "authorization_code"
+	grantRefresh = "refresh_token"
+)
+
+// oauthRoutes is the table of the OAuth endpoints that programs speak with. Those that people see are pages.
+func oauthRoutes() []route {
+	return append(metadataRoutes(), []route{
+		{"GET", "/oauth/jwks", nothing, (*Server).signingKeys},
+		{"POST", "/oauth/token", nothing, (*Server).token},
+		{"POST", "/oauth/revoke", nothing, (*Server).revoke},
+		{"POST", "/oauth/register", nothing, (*Server).registerClient},
+
+		// Where clients of before RFC 8414 guess them.
+		{"POST", "/token", nothing, (*Server).token},
+		{"POST", "/register", nothing, (*Server).registerClient},
+	}...)
+}
+
+// oauthError is an error that an OAuth client is told with a code.
+func oauthError(code, argument, message string) error {
+	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: message,
+		Err: &souvenir.OAuthError{Code: code, Description: plainASCII(message)}}
+}
+
+// plainASCII writes a message in the characters that an error_description may have (RFC 6749, section 5.2).
+func plainASCII(message string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '"':
+			return '\''
+		case r < ' ' || r > '~' || r == '\\':
+			return '?'
+		}
+		return r
+	}, strings.ReplaceAll(message, "…", "..."))
+}
+
+// failOAuth tells an error as RFC 6749, section 5.2, does: as JSON, with 400 but for clients that are not what they say (401),
+// and for what is no fault of the client.
+func (s *Server) failOAuth(w http.ResponseWriter, r *http.Request, status int, message string, err error) {
+	body := &souvenir.OAuthError{Code: souvenir.OAuthInvalidRequest, Description: plainASCII(message)}
+	var known *souvenir.OAuthError
+	switch {
+	case status == http.StatusInternalServerError:
+		body.Code = "server_error"
+	case status == http.StatusTooManyRequests:
+		body.Code = souvenir.OAuthUnavailable
+	case !errors.As(err, &known):
+	case known.Code == souvenir.OAuthInvalidClient:
+		body, status = known, http.StatusUnauthorized
+		if usesBasic(r) { // and only then: with a challenge, some libraries do not read the body
+			w.Header().Set("WWW-Authenticate", `Basic realm="souvenir", charset="UTF-8"`)
+		}
+	case known.Code == souvenir.OAuthUnavailable:
+		body, status = known, http.StatusServiceUnavailable
+	default:
+		body, status = known, http.StatusBadRequest
+	}
+	s.answer(w, r, status, body)
+}
+
+// usesBasic reports whether a request has credentials of a client in its header.
+func usesBasic(r *http.Request) bool {
+	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.EqualFold(scheme, "Basic")
+}
+
+// signingKeys are the public keys of access tokens, as a JSON Web Key Set (RFC 7517).
+func (s *Server) signingKeys(_ http.ResponseWriter, r *http.Request, _ caller) (any, error) {
+	keys, err := s.store.SigningKeys(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	set := struct {
+		Keys []any `json:"keys"`
+	}{Keys: []any{}}
+	for _, key := range keys {
+		set.Keys = append(set.Keys, key)
+	}
+	return set, nil
+}

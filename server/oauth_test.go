@@ -1,0 +1,361 @@
+package server_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+// oauthEndpoints are the endpoints of OAuth, but the token endpoint, for everybody who may knock. Olivia has made the client app.
+func oauthEndpoints() []endpoint {
+	open := map[string]int{guest: 200, stranger: 200, garbage: 200, revoked: 200}
+	created := map[string]int{guest: 201, stranger: 201, garbage: 201, revoked: 201}
+	own := everybody(404, map[string]int{owner: 200, noFiles: 200, limited: 403, readOnly: 403, noMemory: 403})
+	return []endpoint{
+		{name: "server metadata", method: "GET", path: "/.well-known/oauth-authorization-server", rows: open, has: []string{`"issuer":"` + publicAt + `"`}},
+		{name: "server metadata of OpenID Connect", method: "GET", path: "/.well-known/openid-configuration", rows: open, has: []string{`"issuer":"` + publicAt + `"`}},
+		{name: "resource metadata", method: "GET", path: "/.well-known/oauth-protected-resource", rows: open, has: []string{`"resource":"` + publicAt + `"`}},
+		{name: "resource metadata of MCP", method: "GET", path: "/.well-known/oauth-protected-resource/mcp", rows: open, has: []string{`"resource":"` + publicAt + `/mcp"`}},
+		{name: "register", method: "POST", path: "/oauth/register", rows: created, has: []string{`"client_secret_expires_at":0`}, lacks: []string{secret},
+			body: `{"redirect_uris": ["https://client.example/callback"]}`},
+		{name: "register where old clients guess", method: "POST", path: "/register", rows: created, has: []string{`"client_id":`}, lacks: []string{secret, "null"},
+			body: `{"redirect_uris": ["https://client.example/callback"], "token_endpoint_auth_method": "none"}`},
+		{name: "revoke", method: "POST", path: "/oauth/revoke", form: true, body: "token=unknown", rows: open, has: []string{"{}"}},
+
+		{name: "list clients", method: "GET", path: "/oauth/admin/clients", rows: everybody(200, map[string]int{limited: 403, noMemory: 403}), has: []string{`"clients":[`, `"count":`}, lacks: []string{"client_secret\""}},
+		{name: "make a client", method: "POST", path: "/oauth/admin/clients", has: []string{`"client_id":"mine"`, `"client_secret":"s3cr3t"`, `"active":true`}, lacks: []string{secret},
+			body: `{"client_id": "mine", "client_secret": "s3cr3t", "name": "Mine", "redirect_uris": ["https://mine.example/callback"]}`,
+			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noMemory: 403})},
+		{name: "regenerate a secret", method: "POST", path: "/oauth/admin/clients/app/regenerate-secret", rows: own, has: []string{`"client_secret":"`, `"client_id":"app"`}},
+		{name: "deactivate a client", method: "DELETE", path: "/oauth/admin/clients/app", rows: own, has: []string{`"success":true`}, lacks: []string{secret}},
+	}
+}
+
+// post sends a form as a client does.
+func (w *world) post(path string, form url.Values) answer {
+	w.t.Helper()
+	return w.send(w.formRequest(path, form.Encode()))
+}
+
+func (w *world) formRequest(path, form string) *http.Request {
+	w.t.Helper()
+	r := w.request(guest, "POST", path, strings.NewReader(form))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return r
+}
+
+// refused checks an error of an OAuth endpoint.
+func (a answer) refused(status int, code string, has ...string) answer {
+	a.t.Helper()
+	a.expect(status, append(has, `"error":"`+code+`"`, `"error_description":"`)...)
+	if got := a.header.Get("Cache-Control"); got != "no-store" {
+		a.t.Errorf("Cache-Control is %q", got)
+	}
+	if got := a.header.Get("Content-Type"); got != "application/json" {
+		a.t.Errorf("Content-Type is %q", got)
+	}
+	return a
+}
+
+// tokens reads the answer of the token endpoint.
+func (a answer) tokens() (set souvenir.TokenSet) {
+	a.t.Helper()
+	a.expect(http.StatusOK)
+	a.decode(&set)
+	if set.TokenType != "Bearer" || set.ExpiresIn != 3600 || set.AccessToken == "" || set.RefreshToken == "" || set.Scope == "" {
+		a.t.Errorf("the tokens are %s", a.body)
+	}
+	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Pragma") != "no-cache" {
+		a.t.Errorf("tokens could be kept: %v", a.header)
+	}
+	return set
+}
+
+// works says with which status an access token is taken.
+func (w *world) works(token string) int {
+	w.t.Helper()
+	r := w.request(guest, "GET", "/api/owner-ids/me", nil)
+	r.Header.Set("Authorization", "Bearer "+token)
+	return w.send(r).status
+}
+
+func (w *world) expectWorks(what, token string, status int) {
+	w.t.Helper()
+	if got := w.works(token); got != status {
+		w.t.Errorf("%s is answered with %d, not %d", what, got, status)
+	}
+}
+
+// newWorldAt is newWorld with a clock that the test moves. It begins now, since the server has no other.
+func newWorldAt(t *testing.T, options server.Options) (w *world, pass func(time.Duration)) {
+	t.Helper()
+	p, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "world.db")
+	if err := os.WriteFile(path, p.database, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var ahead atomic.Int64
+	store, err := souvenir.Open(background, path, &souvenir.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serve(t, p, store, options), func(d time.Duration) { ahead.Add(int64(d)) }
+}
+
+func TestServerMetadataIsWhatClientsNeed(t *testing.T) {
+	w := newWorld(t, server.Options{PublicURL: "https://memory.example/"})
+	var found map[string]any
+	a := w.do(guest, "GET", "/.well-known/oauth-authorization-server", "").expect(http.StatusOK).lacks("null", "offline_access", `"admin"`)
+	a.decode(&found)
+	for name, want := range map[string]any{
+		"issuer":                                         "https://memory.example",
+		"authorization_endpoint":                         "https://memory.example/oauth/authorize",
+		"token_endpoint":                                 "https://memory.example/oauth/token",
+		"revocation_endpoint":                            "https://memory.example/oauth/revoke",
+		"registration_endpoint":                          "https://memory.example/oauth/register",
+		"jwks_uri":                                       "https://memory.example/oauth/jwks",
+		"response_types_supported":                       []any{"code"},
+		"grant_types_supported":                          []any{"authorization_code", "refresh_token"},
+		"code_challenge_methods_supported":               []any{"S256"},
+		"token_endpoint_auth_methods_supported":          []any{"none", "client_secret_basic", "client_secret_post"},
+		"authorization_response_iss_parameter_supported": true,
+		"client_id_metadata_document_supported":          true,
+		"scopes_supported":                               []any{"memory:read", "memory:write", "files:read", "files:write"},
+	} {
+		got, err := json.Marshal(found[name])
+		wanted, err2 := json.Marshal(want)
+		if err != nil || err2 != nil || string(got) != string(wanted) {
+			t.Errorf("%s is %s, not %s", name, got, wanted)
+		}
+	}
+	for _, name := range []string{"token_endpoint", "revocation_endpoint", "registration_endpoint", "jwks_uri"} {
+		if a := w.do(guest, "GET", strings.TrimPrefix(found[name].(string), "https://memory.example"), ""); a.status == http.StatusNotFound {
+			t.Errorf("%s is not served", name)
+		}
+	}
+	if alias := w.do(guest, "GET", "/.well-known/openid-configuration", ""); alias.body != a.body {
+		t.Errorf("the alias differs: %s", alias.body)
+	}
+	w.do(guest, "GET", "/.well-known/oauth-protected-resource/mcp", "").expect(http.StatusOK, `"resource":"https://memory.example/mcp"`,
+		`"authorization_servers":["https://memory.example"]`, `"bearer_methods_supported":["header"]`).lacks("offline_access", "null")
+}
+
+// Browsers may read metadata and use the endpoints from pages of any origin; what is public is kept for a while, all else never.
+func TestOAuthHeaders(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	for _, path := range []string{
+		"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
+	} {
+		a, head := w.do(guest, "GET", path, "").expect(http.StatusOK), w.do(guest, "HEAD", path, "").expect(http.StatusOK)
+		if a.header.Get("Cache-Control") != "public, max-age=300" || a.header.Get("Access-Control-Allow-Origin") != "*" || head.body != "" {
+			t.Errorf("%s: %v", path, a.header)
+		}
+	}
+	for _, path := range []string{"/.well-known/oauth-authorization-server", "/oauth/token", "/token", "/oauth/revoke", "/oauth/register", "/register"} {
+		r := w.request(guest, "OPTIONS", path, nil)
+		r.Header.Set("Origin", "https://chat.example")
+		a := w.send(r).expect(http.StatusNoContent)
+		if a.header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "Authorization, Content-Type") ||
+			a.header.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("%s: %v", path, a.header)
+		}
+	}
+	for _, path := range []string{"/oauth/token", "/token", "/oauth/revoke", "/oauth/register"} {
+		a := w.do(guest, "GET", path, "").refused(http.StatusMethodNotAllowed, "invalid_request", "OPTIONS, POST")
+		if a.header.Get("Allow") != "OPTIONS, POST" {
+			t.Errorf("%s: %v", path, a.header)
+		}
+	}
+}
+
+// With a prefix, the documents lie below it and, as the RFCs have it, between host and prefix.
+func TestMetadataOfAPrefix(t *testing.T) {
+	w := newWorld(t, server.Options{PublicURL: "https://example.com/memory"})
+	mounted := server.New(w.store, &server.Options{PublicURL: "https://example.com/memory"})
+	mux := http.NewServeMux()
+	mux.Handle("/memory/", http.StripPrefix("/memory", mounted))
+	mux.Handle("/.well-known/", mounted)
+	w.at.Config.Handler, w.doc = mux, nil
+	for path, has := range map[string]string{
+		"/memory/.well-known/oauth-authorization-server":     `"issuer":"https://example.com/memory"`,
+		"/memory/.well-known/openid-configuration":           `"token_endpoint":"https://example.com/memory/oauth/token"`,
+		"/.well-known/oauth-authorization-server/memory":     `"issuer":"https://example.com/memory"`,
+		"/.well-known/openid-configuration/memory":           `"issuer":"https://example.com/memory"`,
+		"/.well-known/oauth-protected-resource/memory":       `"resource":"https://example.com/memory"`,
+		"/.well-known/oauth-protected-resource/memory/mcp":   `"resource":"https://example.com/memory/mcp"`,
+		"/memory/.well-known/oauth-protected-resource/mcp":   `"resource":"https://example.com/memory/mcp"`,
+		"/memory/.well-known/oauth-protected-resource":       `"resource":"https://example.com/memory"`,
+		"/memory/.well-known/oauth-authorization-server/mcp": "",
+	} {
+		a := w.do(guest, "GET", path, "")
+		if has == "" {
+			a.expect(http.StatusNotFound, "isError")
+			continue
+		}
+		a.expect(http.StatusOK, has)
+	}
+	challenge := w.do(guest, "POST", "/memory/mcp", "{}").expect(http.StatusUnauthorized).header.Get("WWW-Authenticate")
+	_, after, _ := strings.Cut(challenge, `resource_metadata="https://example.com`)
+	where, _, _ := strings.Cut(after, `"`)
+	w.do(guest, "GET", where, "").expect(http.StatusOK, `"resource":"https://example.com/memory/mcp"`)
+}
+
+func TestRegistrationIsEchoed(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	var found map[string]any
+	w.do(guest, "POST", "/oauth/register", `{"redirect_uris": ["http://localhost:1234/callback", "cursor://anysphere.cursor-mcp/oauth/callback"], "client_name": "Claude",
+		"client_uri": "https://claude.ai", "logo_uri": null, "scope": "memory:read offline_access", "grant_types": ["authorization_code", "refresh_token", "implicit"],
+		"response_types": ["code"], "token_endpoint_auth_method": "none", "software_id": "x", "custom": {"a": [1, 2]}}`).expect(http.StatusCreated).lacks("null", "client_secret").decode(&found)
+	want := `{"client_name":"Claude","client_uri":"https://claude.ai","custom":{"a":[1,2]},"grant_types":["authorization_code","refresh_token"],` +
+		`"redirect_uris":["http://localhost:1234/callback","cursor://anysphere.cursor-mcp/oauth/callback"],"response_types":["code"],"scope":"memory:read","software_id":"x","token_endpoint_auth_method":"none"}`
+	if found["client_id"] == "" || found["client_id_issued_at"] == 0.0 {
+		t.Errorf("%v", found)
+	}
+	maps.DeleteFunc(found, func(name string, _ any) bool {
+		return slices.Contains([]string{"client_id", "client_id_issued_at"}, name)
+	})
+	if got, err := json.Marshal(found); err != nil || string(got) != want {
+		t.Errorf("the answer is %s, not %s", got, want)
+	}
+	w.do(guest, "POST", "/oauth/register", `{"redirect_uris": ["https://a.example/b"], "client_id": "chosen"}`).expect(http.StatusCreated,
+		`"token_endpoint_auth_method":"client_secret_basic"`, `"client_secret_expires_at":0`).lacks("chosen")
+}
+
+func TestWrongRegistrations(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	for name, c := range map[string]struct{ kind, body, code, has string }{
+		"no JSON":            {"application/json", `{"redirect_uris": `, "invalid_client_metadata", "JSON"},
+		"a form":             {"application/x-www-form-urlencoded", `redirect_uris=x`, "invalid_client_metadata", "application/json is needed"},
+		"nothing":            {"application/json", ``, "invalid_client_metadata", "empty"},
+		"null":               {"application/json", `null`, "invalid_client_metadata", "null"},
+		"a list":             {"application/json", `[]`, "invalid_client_metadata", "object"},
+		"no redirects":       {"application/json", `{}`, "invalid_redirect_uri", "Invalid redirect_uri"},
+		"a redirect of text": {"application/json", `{"redirect_uris": "https://a.example/b"}`, "invalid_client_metadata", "redirect_uris"},
+		"plain http":         {"application/json", `{"redirect_uris": ["http://a.example/b"]}`, "invalid_redirect_uri", "Invalid redirect_uri"},
+		"a script":           {"application/json", `{"redirect_uris": ["javascript:alert(1)"]}`, "invalid_redirect_uri", "Invalid redirect_uri"},
+		"data":               {"application/json", `{"redirect_uris": ["data:text/html,x"]}`, "invalid_redirect_uri", "Invalid redirect_uri"},
+		"a fragment":         {"application/json", `{"redirect_uris": ["https://a.example/b#c"]}`, "invalid_redirect_uri", "Invalid redirect_uri"},
+		"a wildcard":         {"application/json", `{"redirect_uris": ["https://*.example/b"]}`, "invalid_redirect_uri", "Invalid redirect_uri"},
+		"an unknown method":  {"application/json", `{"redirect_uris": ["https://a.example/b"], "token_endpoint_auth_method": "private_key_jwt"}`, "invalid_client_metadata", "private_key_jwt"},
+		"a name of two rows": {"application/json", `{"redirect_uris": ["https://a.example/b"], "client_name": "a\nb"}`, "invalid_client_metadata", "client_name"},
+		"too much":           {"application/json", `{"redirect_uris": ["https://a.example/b"], "x": "` + strings.Repeat("x", 70<<10) + `"}`, "invalid_client_metadata", "65536"},
+		"more than is kept":  {"application/json", `{"redirect_uris": ["https://a.example/b"], "x": "` + strings.Repeat("x", 20<<10) + `"}`, "invalid_client_metadata", "16384"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := w.request(guest, "POST", "/oauth/register", strings.NewReader(c.body))
+			r.Header.Set("Content-Type", c.kind)
+			a := w.send(r).refused(http.StatusBadRequest, c.code, c.has)
+			var told struct {
+				Description string `json:"error_description"`
+			}
+			a.decode(&told)
+			if strings.ContainsFunc(told.Description, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+				t.Errorf("%q has characters that a description has not", told.Description)
+			}
+		})
+	}
+}
+
+// Many may register from one address, not any number; others are not held up by it, nor can anybody pass for others.
+func TestRegistrationsAreLimitedByAddress(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	const body = `{"redirect_uris": ["https://client.example/callback"], "token_endpoint_auth_method": "none"}`
+	register := func(forwarded string) answer {
+		r := w.request(guest, "POST", "/oauth/register", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-Forwarded-For", forwarded)
+		return w.send(r)
+	}
+	for i := range 100 {
+		register("198.51.100.7").expect(http.StatusCreated)
+		if i == 50 {
+			register("6.6.6.6, 2001:db8::1").expect(http.StatusCreated)
+		}
+	}
+	a := register("6.6.6.6, 198.51.100.7").refused(http.StatusTooManyRequests, "temporarily_unavailable", "try again in")
+	if seconds := a.header.Get("Retry-After"); seconds == "" || seconds == "0" || len(seconds) > 1 {
+		t.Errorf("Retry-After is %q", seconds)
+	}
+	register("198.51.100.8").expect(http.StatusCreated)
+}
+
+// The three ways in which a client says who it is, and those in which real ones look for the right one.
+func TestClientsAuthenticateAsTheyLike(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	basic := func(form url.Values, id, secret string) answer {
+		form.Del("client_secret")
+		r := w.formRequest("/oauth/token", form.Encode())
+		r.SetBasicAuth(id, secret)
+		return w.send(r)
+	}
+	for _, method := range []string{"client_secret_basic", "client_secret_post", "none"} {
+		app := w.register(method)
+		if (app.Secret == "") != (method == "none") || app.Method != method {
+			t.Errorf("with %s was registered %+v", method, app)
+		}
+		w.expectWorks("a token", w.post("/oauth/token", app.codeForm(w.letIn(app))).tokens().AccessToken, http.StatusOK)
+		set := basic(app.codeForm(w.letIn(app)), app.ID, app.Secret).tokens()
+		w.expectWorks("a token", set.AccessToken, http.StatusOK)
+		form := app.refreshForm(set.RefreshToken)
+		form.Del("client_id")
+		basic(form, app.ID, app.Secret).tokens()
+		for path := range map[string]bool{"/oauth/token": true, "/token": true} {
+			w.post(path, app.codeForm(w.letIn(app))).tokens()
+		}
+	}
+
+	// A secret that a user has chosen, in a header with and without the encoding that it should have.
+	const chosen = "a+b%c/d=e:f&g"
+	var app oauthApp
+	w.do(owner, "POST", "/oauth/admin/clients", `{"client_id": "one:two", "client_secret": "`+chosen+`", "redirect_uris": ["`+callback+`"]}`).expect(http.StatusOK).decode(&app)
+	basic(app.codeForm(w.letIn(app)), url.QueryEscape(app.ID), url.QueryEscape(chosen)).tokens()
+	app = oauthApp{}
+	w.do(owner, "POST", "/oauth/admin/clients", `{"client_id": "three", "client_secret": "`+chosen+`", "redirect_uris": ["`+callback+`"]}`).expect(http.StatusOK).decode(&app)
+	basic(app.codeForm(w.letIn(app)), app.ID, chosen).tokens()
+
+	// Libraries that do not know try a wrong way first, with the code that they then send again.
+	app = w.register("client_secret_post")
+	form := app.codeForm(w.letIn(app))
+	a := basic(maps.Clone(form), app.ID, "").refused(http.StatusUnauthorized, "invalid_client", "Invalid client")
+	if !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Basic ") {
+		t.Errorf("WWW-Authenticate is %q", a.header.Get("WWW-Authenticate"))
+	}
+	w.post("/oauth/token", form).tokens()
+}
+
+func TestForms(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	app := w.register("client_secret_post")
+	for name, c := range map[string]struct {
+		kind, form string
+		status     int
+	}{
+		"with a charset":        {"application/x-www-form-urlencoded; charset=UTF-8", app.codeForm(w.letIn(app)).Encode(), 200},
+		"without a type":        {"", app.codeForm(w.letIn(app)).Encode(), 200},
+		"with the resource":     {"application/x-www-form-urlencoded", app.codeForm(w.letIn(app)).Encode() + "&resource=" + publicAt + "/mcp/&resource=" + publicAt + "/mcp", 200},
+		"with empty parameters": {"application/x-www-form-urlencoded", app.codeForm(w.letIn(app)).Encode() + "&resource=&scope=", 200},
+		"with unknown ones":     {"application/x-www-form-urlencoded", app.codeForm(w.letIn(app)).Encode() + "&client_info=1", 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := w.request(guest, "POST", "/oauth/token", strings.NewReader(c.form))
+			if c.kind != "" {
+				r.Header.Set("Content-Type", c.kind)
+			}
+			w.send(r).expect(c.status)
+		})
+	}
+}

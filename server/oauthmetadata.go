@@ -1,0 +1,138 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// serverMetadata describes the authorization server (RFC 8414). A client that looks for it where OpenID Connect has it gets the
+// same: that is why there are the two members that OpenID Connect asks for, although no ID token is ever given out.
+type serverMetadata struct {
+	Issuer                string   `json:"issuer"` // the public URL, byte by byte
+	AuthorizationEndpoint string   `json:"authorization_endpoint"`
+	TokenEndpoint         string   `json:"token_endpoint"`
+	RevocationEndpoint    string   `json:"revocation_endpoint"`
+	RegistrationEndpoint  string   `json:"registration_endpoint"`
+	JWKS                  string   `json:"jwks_uri"`
+	Scopes                []string `json:"scopes_supported"`
+	ResponseTypes         []string `json:"response_types_supported"`
+	ResponseModes         []string `json:"response_modes_supported"`
+	GrantTypes            []string `json:"grant_types_supported"`
+	TokenAuthMethods      []string `json:"token_endpoint_auth_methods_supported"`
+	RevocationAuthMethods []string `json:"revocation_endpoint_auth_methods_supported"`
+	ChallengeMethods      []string `json:"code_challenge_methods_supported"`               // RFC 7636
+	TellsIssuer           bool     `json:"authorization_response_iss_parameter_supported"` // RFC 9207
+	ClientDocuments       bool     `json:"client_id_metadata_document_supported"`
+	Resources             []string `json:"protected_resources"` // RFC 9728, section 4
+	SubjectTypes          []string `json:"subject_types_supported"`
+	IDTokenAlgorithms     []string `json:"id_token_signing_alg_values_supported"`
+}
+
+// resourceMetadata describes what access tokens are for (RFC 9728).
+type resourceMetadata struct {
+	Resource      string   `json:"resource"` // byte by byte the URL that people type into their clients
+	Name          string   `json:"resource_name"`
+	Servers       []string `json:"authorization_servers"`
+	Scopes        []string `json:"scopes_supported"`
+	BearerMethods []string `json:"bearer_methods_supported"`
+}
+
+// metadataRoutes is the table of the documents with which clients find out all the rest.
+func metadataRoutes() []route {
+	return []route{
+		{"GET", "/.well-known/oauth-authorization-server", nothing, (*Server).serverMetadata},
+		{"GET", "/.well-known/openid-configuration", nothing, (*Server).serverMetadata},
+		{"GET", "/.well-known/oauth-protected-resource", nothing, (*Server).resourceMetadataOfAll},
+		{"GET", "/.well-known/oauth-protected-resource/mcp", nothing, (*Server).resourceMetadataOfMCP},
+	}
+}
+
+// atHostRoot is where a document of metadata lies when the public URL has a path: RFC 8414 and RFC 9728 put the path behind the
+// well-known part, at the root of the host. Without a path it is where it is.
+func (s *Server) atHostRoot(pattern string) string {
+	const resource = "/.well-known/oauth-protected-resource"
+	if suffix, ok := strings.CutPrefix(pattern, resource); ok {
+		return resource + s.base() + suffix
+	}
+	return pattern + s.base()
+}
+
+func (s *Server) serverMetadata(w http.ResponseWriter, _ *http.Request, _ caller) (any, error) {
+	at := s.options.PublicURL
+	methods := []string{souvenir.AuthNone, souvenir.AuthSecretBasic, souvenir.AuthSecretPost}
+	cacheMetadata(w)
+	return serverMetadata{
+		Issuer:                at,
+		AuthorizationEndpoint: at + "/oauth/authorize",
+		TokenEndpoint:         at + "/oauth/token",
+		RevocationEndpoint:    at + "/oauth/revoke",
+		RegistrationEndpoint:  at + "/oauth/register",
+		JWKS:                  at + "/oauth/jwks",
+		Scopes:                strings.Fields(defaultScopes()),
+		ResponseTypes:         []string{"code"},
+		ResponseModes:         []string{"query"},
+		GrantTypes:            []string{grantCode, grantRefresh},
+		TokenAuthMethods:      methods,
+		RevocationAuthMethods: methods,
+		ChallengeMethods:      []string{"S256"},
+		TellsIssuer:           true,
+		ClientDocuments:       true,
+		Resources:             s.audience(),
+		SubjectTypes:          []string{"public"},
+		IDTokenAlgorithms:     []string{"EdDSA"},
+	}, nil
+}
+
+func (s *Server) resourceMetadataOfAll(w http.ResponseWriter, _ *http.Request, _ caller) (any, error) {
+	cacheMetadata(w)
+	return s.describeResource(s.options.PublicURL), nil
+}
+
+func (s *Server) resourceMetadataOfMCP(w http.ResponseWriter, _ *http.Request, _ caller) (any, error) {
+	cacheMetadata(w)
+	return s.describeResource(s.options.PublicURL + "/mcp"), nil
+}
+
+func (s *Server) describeResource(resource string) resourceMetadata {
+	return resourceMetadata{Resource: resource, Name: "Souvenir", Servers: []string{s.options.PublicURL},
+		Scopes: strings.Fields(defaultScopes()), BearerMethods: []string{"header"}}
+}
+
+// cacheMetadata lets clients keep a document for a while; a public URL that changes is soon known.
+func cacheMetadata(w http.ResponseWriter) { w.Header().Set("Cache-Control", "public, max-age=300") }
+
+// resource returns the resource of this server that a client means (RFC 8707): the service or its MCP endpoint, with or without
+// a slash at the end. No resource stays none. Any other is ErrInvalid with invalid_target.
+func (s *Server) resource(asked string) (canonical string, err error) {
+	if asked == "" {
+		return "", nil
+	}
+	own := s.audience()
+	meant := withoutTrifles(asked)
+	if i := slices.IndexFunc(own, func(resource string) bool { return withoutTrifles(resource) == meant }); i >= 0 {
+		return own[i], nil
+	}
+	message := "resource is " + quoted(asked) + ", which is not served here; " + own[0] + " and " + own[1] + " are"
+	return "", oauthError(souvenir.OAuthInvalidTarget, "resource", message)
+}
+
+// withoutTrifles writes a URL in the way that all its spellings have in common: case of scheme and host, the port that goes
+// without saying, a slash at the end (RFC 3986, section 6.2).
+func withoutTrifles(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User != nil || u.Opaque != "" || strings.ContainsAny(address, "#?") {
+		return address
+	}
+	host, port := strings.ToLower(u.Host), ""
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && u.Port() != "" {
+		host, port = host[:i], host[i:]
+	}
+	if port == ":443" && u.Scheme == "https" || port == ":80" && u.Scheme == "http" {
+		port = ""
+	}
+	return u.Scheme + "://" + host + port + strings.TrimSuffix(u.EscapedPath(), "/")
+}

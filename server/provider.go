@@ -1,0 +1,291 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// Provider is an external OpenID Connect provider at which people sign in. Register this server there as a confidential client
+// of the authorization code flow, with the redirect URI PublicURL + "/login/provider/callback".
+type Provider struct {
+	// Issuer is the provider's identifier, byte by byte as it gives it: https, or http on this machine, such as
+	// https://accounts.google.com. What it says of itself is read from there when somebody first signs in: a provider that is
+	// down stops nothing else.
+	Issuer string
+
+	// ClientID and ClientSecret are what the provider knows this server by. Without a secret there is only PKCE, which some
+	// providers accept.
+	ClientID     string
+	ClientSecret string
+
+	// Name is what the button says: Sign in with Name. Empty means the issuer's host. At most 40 characters.
+	Name string
+
+	// Scopes are asked for; openid is always among them. Nil means profile and email.
+	Scopes []string
+
+	// CreateDomains are the domains, such as example.com, whose people get an account when they first sign in: the provider must
+	// say email_verified, and the part of the address behind the @ must be one of them, letter by letter but for case;
+	// subdomains are others. It vouches for all addresses that the provider calls verified, so let it be your own. Nil means
+	// that nobody gets one: people link the provider from their profile.
+	CreateDomains []string
+
+	// RequireACR are authentication contexts (acr) of which the sign-in at the provider must have been one. They are asked for
+	// (acr_values), in this order. Nil means any.
+	RequireACR []string
+
+	// RequireAMR are methods (amr, such as mfa, otp or hwk; RFC 8176) of which the sign-in at the provider must have used at
+	// least one. The provider cannot be asked for them: set it up to use them. Nil means any.
+	RequireAMR []string
+
+	// Client sends the requests to the provider, which are bounded in time and size and follow no redirects. Nil means one that
+	// uses no proxy, and reaches public addresses and the issuer's own host only.
+	Client *http.Client
+}
+
+// Format prints the provider without its secret.
+func (p Provider) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "{Issuer:%s ClientID:%s}", p.Issuer, p.ClientID)
+}
+
+// CheckProvider says whether a Provider can be that of [Options].
+func CheckProvider(p *Provider) error {
+	bad := func(argument, value, want string) error {
+		return invalid(argument, argument+" is "+quoted(value)+"; "+want)
+	}
+	if u, err := url.Parse(p.Issuer); err != nil || checkProviderURL(u) != nil || strings.ContainsAny(p.Issuer, "?#") {
+		return bad("issuer", p.Issuer, "a URL such as https://id.example.com is needed, as the provider gives it: https (or http on this machine), without user, query and fragment")
+	}
+	if p.ClientID == "" {
+		return bad("client_id", "", "the one that the provider has given to this server is needed")
+	}
+	if len([]rune(p.Name)) > maxProviderName {
+		return bad("name", p.Name, "at most "+strconv.Itoa(maxProviderName)+" characters are allowed")
+	}
+	for _, domain := range p.CreateDomains {
+		if domain == "" || strings.ContainsAny(domain, "@*/: \t") || strings.HasPrefix(domain, ".") {
+			return bad("create_domains", domain, "a domain such as example.com is needed, without @ and *")
+		}
+	}
+	for argument, values := range map[string][]string{"require_acr": p.RequireACR, "require_amr": p.RequireAMR} {
+		for _, value := range values {
+			if value == "" || strings.ContainsAny(value, " \t\r\n") {
+				return bad(argument, value, "a value without spaces is needed")
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	maxProviderName     = 40
+	providerTimeout     = 10 * time.Second // for each request to the provider
+	maxProviderAnswer   = 1 << 20          // bytes
+	providerLife        = 24 * time.Hour   // after which what the provider says of itself is read again
+	providerPause       = 5 * time.Second  // after a failure, before it is tried again
+	providerLoginPath   = "/login/provider"
+	providerAnswersPath = "/login/provider/callback"
+)
+
+// provider is the external provider as the server uses it.
+type provider struct {
+	Provider
+	log   *slog.Logger
+	http  *http.Client
+	began *journeys
+
+	creating chan struct{} // taken by whoever makes an account
+
+	reading chan struct{} // taken by whoever reads what the provider says of itself; guards what follows
+	found   *discovered
+	until   time.Time // when found, or failed, is out of date
+	failed  error
+}
+
+// discovered is what a provider says of itself (OpenID Connect Discovery 1.0, section 3).
+type discovered struct {
+	oauth    oauth2.Config // without the redirect URI
+	oidc     *oidc.Provider
+	verifier *oidc.IDTokenVerifier
+	tellsIss bool // in each answer (RFC 9207)
+}
+
+func newProvider(p Provider, log *slog.Logger) (*provider, error) {
+	if err := CheckProvider(&p); err != nil {
+		return nil, err
+	}
+	issuer, err := url.Parse(p.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	if p.Name == "" {
+		p.Name = issuer.Hostname()
+	}
+	if p.Scopes == nil {
+		p.Scopes = []string{"profile", "email"}
+	}
+	if !slices.Contains(p.Scopes, oidc.ScopeOpenID) {
+		p.Scopes = append([]string{oidc.ScopeOpenID}, p.Scopes...)
+	}
+	began, err := newJourneys()
+	if err != nil {
+		return nil, err
+	}
+	return &provider{Provider: p, log: log, http: providerClient(p.Client, issuer), began: began, reading: make(chan struct{}, 1), creating: make(chan struct{}, 1)}, nil
+}
+
+// discover returns what the provider says of itself. That is read when it is first needed, and again after a day, or soon after
+// a failure; while it cannot be read anew, what was read before is used.
+func (p *provider) discover(ctx context.Context) (*discovered, error) {
+	select {
+	case p.reading <- struct{}{}:
+		defer func() { <-p.reading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	now := time.Now()
+	if now.After(p.until) {
+		// Others wait for it, so that it does not end with this request. It ends soon anyway.
+		found, err := p.read(context.WithoutCancel(ctx))
+		p.failed, p.until = err, now.Add(providerLife)
+		if err != nil {
+			p.until = time.Now().Add(providerPause)
+			p.log.WarnContext(ctx, "the identity provider's metadata could not be read", "issuer", p.Issuer, "error", err)
+		} else {
+			p.found = found
+		}
+	}
+	if p.found != nil {
+		return p.found, nil
+	}
+	return nil, p.failed
+}
+
+// read reads what the provider says of itself, and checks that nothing in it leads astray.
+func (p *provider) read(ctx context.Context) (*discovered, error) {
+	ctx = oidc.ClientContext(ctx, p.http)
+	about, err := oidc.NewProvider(ctx, p.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	var metadata struct {
+		Authorization string   `json:"authorization_endpoint"`
+		Token         string   `json:"token_endpoint"`
+		Keys          string   `json:"jwks_uri"`
+		TokenMethods  []string `json:"token_endpoint_auth_methods_supported"`
+		TellsIss      bool     `json:"authorization_response_iss_parameter_supported"`
+	}
+	if err := about.Claims(&metadata); err != nil {
+		return nil, err
+	}
+	for name, address := range map[string]string{"authorization_endpoint": metadata.Authorization, "token_endpoint": metadata.Token, "jwks_uri": metadata.Keys} {
+		if u, err := url.Parse(address); err != nil || checkProviderURL(u) != nil {
+			return nil, fmt.Errorf("the provider's %s is %s; an https URL is needed, or http on this machine", name, quoted(address))
+		}
+	}
+	d := &discovered{
+		oauth:    oauth2.Config{ClientID: p.ClientID, ClientSecret: p.ClientSecret, Endpoint: about.Endpoint(), Scopes: p.Scopes},
+		oidc:     about,
+		verifier: about.VerifierContext(ctx, &oidc.Config{ClientID: p.ClientID}),
+		tellsIss: metadata.TellsIss,
+	}
+	// Trying which one works would send the code twice, and it is good for once.
+	d.oauth.Endpoint.AuthStyle = oauth2.AuthStyleInHeader // OpenID Connect Discovery 1.0: the default
+	if methods := metadata.TokenMethods; p.ClientSecret == "" || methods != nil && !slices.Contains(methods, "client_secret_basic") {
+		d.oauth.Endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
+	return d, nil
+}
+
+// checkProviderURL refuses an address of a provider that is not encrypted on its way, or not an address.
+func checkProviderURL(u *url.URL) error {
+	switch {
+	case u.Host == "" || u.User != nil || u.Fragment != "":
+		return errors.New("the URL is none of a provider: it lacks a host, or has a user or a fragment")
+	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Host):
+		return nil
+	}
+	return errors.New("the URL is neither https nor http on this machine")
+}
+
+// providerClient is the client for requests to a provider: what the operator has configured is the issuer, and everything else
+// the provider names itself, so that it is held to limits.
+func providerClient(given *http.Client, issuer *url.URL) *http.Client {
+	own := http.Client{}
+	if given != nil {
+		own = *given
+	}
+	if given == nil {
+		own.Transport = providerTransport(issuer.Hostname())
+	}
+	if own.Transport == nil {
+		own.Transport = http.DefaultTransport
+	}
+	own.Transport = boundedTransport{own.Transport}
+	if own.Timeout <= 0 || own.Timeout > providerTimeout {
+		own.Timeout = providerTimeout
+	}
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	own.Jar = nil
+	return &own
+}
+
+// providerTransport reaches the issuer's host, wherever it lies, and public addresses.
+func providerTransport(issuer string) *http.Transport {
+	t := publicTransport()
+	public, any := t.DialContext, (&net.Dialer{Timeout: providerTimeout}).DialContext
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if host := hostname(address); strings.EqualFold(host, issuer) || isLoopback(host) && isLoopback(issuer) {
+			return any(ctx, network, address)
+		}
+		return public(ctx, network, address)
+	}
+	t.TLSHandshakeTimeout, t.ResponseHeaderTimeout = providerTimeout, providerTimeout
+	return t
+}
+
+// boundedTransport sends requests of a provider's to addresses that may be, and takes only so much of an answer.
+type boundedTransport struct{ http.RoundTripper }
+
+func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := checkProviderURL(r.URL); err != nil {
+		return nil, err
+	}
+	response, err := t.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{&bounded{response.Body, maxProviderAnswer}, response.Body}
+	return response, nil
+}
+
+// bounded fails past a number of bytes, where an io.LimitReader would end as if nothing were amiss.
+type bounded struct {
+	from io.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("the answer is longer than %d bytes", maxProviderAnswer)
+	}
+	n, err := b.from.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}

@@ -1,0 +1,578 @@
+package server_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+// identityProvider is a small OpenID Connect provider, which a test can make a bad one.
+type identityProvider struct {
+	t   *testing.T
+	at  *httptest.Server
+	key *ecdsa.PrivateKey
+
+	mu       sync.Mutex
+	codes    map[string]url.Values // what was asked for, by code
+	claims   map[string]any        // of the person who is signed in there; nil values leave a claim of the token out
+	userInfo map[string]any        // what is told at the UserInfo endpoint
+	metadata map[string]any        // instead of what is right
+	answer   url.Values            // instead of what the callback gets; empty values leave a parameter out
+	sign     func(jwt.MapClaims) string
+	asked    url.Values // of the last request
+	sent     []string   // paths of the requests of the server
+	down     bool
+	redirect string // where the token endpoint sends requests
+}
+
+func newIdentityProvider(t *testing.T) *identityProvider {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &identityProvider{t: t, key: key, codes: map[string]url.Values{}, claims: map[string]any{"sub": "olivia-there"}}
+	p.at = httptest.NewServer(p)
+	t.Cleanup(p.at.Close)
+	return p
+}
+
+// options are those of a server that trusts the provider.
+func (p *identityProvider) options() server.Options {
+	return server.Options{Provider: &server.Provider{Issuer: p.at.URL, ClientID: "souvenir", ClientSecret: "s3cret+/ of it", Name: "Example ID"}}
+}
+
+// set changes something while the provider runs.
+func (p *identityProvider) set(change func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change()
+}
+
+func (p *identityProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = append(p.sent, r.URL.Path)
+	if p.down {
+		http.Error(w, "down", http.StatusBadGateway)
+		return
+	}
+	write := func(v any) {
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(v); err != nil {
+			p.t.Error(err)
+		}
+	}
+	switch r.URL.Path {
+	case "/.well-known/openid-configuration":
+		m := map[string]any{"issuer": p.at.URL, "authorization_endpoint": p.at.URL + "/auth", "token_endpoint": p.at.URL + "/token", "jwks_uri": p.at.URL + "/keys",
+			"userinfo_endpoint": p.at.URL + "/me", "id_token_signing_alg_values_supported": []string{"ES256", "HS256", "none"}, "authorization_response_iss_parameter_supported": true}
+		maps.Copy(m, p.metadata)
+		write(m)
+	case "/keys":
+		point, err := p.key.PublicKey.Bytes()
+		if err != nil {
+			p.t.Error(err)
+		}
+		write(map[string]any{"keys": []any{map[string]any{"kty": "EC", "crv": "P-256", "kid": "1", "use": "sig", "alg": "ES256",
+			"x": base64.RawURLEncoding.EncodeToString(point[1:33]), "y": base64.RawURLEncoding.EncodeToString(point[33:])}}})
+	case "/token":
+		if p.redirect != "" {
+			http.Redirect(w, r, p.redirect, http.StatusTemporaryRedirect)
+			return
+		}
+		p.token(w, r, write)
+	case "/me":
+		if r.Header.Get("Authorization") != "Bearer access" {
+			p.t.Errorf("the UserInfo endpoint is asked with %q", r.Header.Get("Authorization"))
+		}
+		write(p.userInfo)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (p *identityProvider) token(w http.ResponseWriter, r *http.Request, write func(any)) {
+	id, secret, _ := r.BasicAuth()
+	asked, known := p.codes[r.PostFormValue("code")]
+	delete(p.codes, r.PostFormValue("code")) // good for once
+	challenge := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
+	if id != "souvenir" || secret != url.QueryEscape("s3cret+/ of it") || !known || r.PostFormValue("redirect_uri") != asked.Get("redirect_uri") ||
+		base64.RawURLEncoding.EncodeToString(challenge[:]) != asked.Get("code_challenge") || asked.Get("code_challenge_method") != "S256" {
+		w.WriteHeader(http.StatusBadRequest)
+		write(map[string]any{"error": "invalid_grant"})
+		return
+	}
+	hash := sha256.Sum256([]byte("access"))
+	now := time.Now()
+	claims := jwt.MapClaims{"iss": p.at.URL, "aud": "souvenir", "nonce": asked.Get("nonce"), "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(),
+		"at_hash": base64.RawURLEncoding.EncodeToString(hash[:16])}
+	for name, value := range p.claims {
+		if claims[name] = value; value == nil {
+			delete(claims, name)
+		}
+	}
+	sign := p.sign
+	if sign == nil {
+		sign = p.signed(jwt.SigningMethodES256, p.key)
+	}
+	write(map[string]any{"access_token": "access", "token_type": "Bearer", "expires_in": 60, "id_token": sign(claims)})
+}
+
+// signed signs ID tokens.
+func (p *identityProvider) signed(method jwt.SigningMethod, key any) func(jwt.MapClaims) string {
+	return func(claims jwt.MapClaims) string {
+		token := jwt.NewWithClaims(method, claims)
+		token.Header["kid"] = "1"
+		signed, err := token.SignedString(key)
+		if err != nil {
+			p.t.Error(err)
+		}
+		return signed
+	}
+}
+
+// signIn is what happens in the browser at the provider: the path of the callback that it leads to.
+func (p *identityProvider) signIn(page *shownPage) string {
+	p.t.Helper()
+	at, err := url.Parse(page.header.Get("Location"))
+	if err != nil || page.status != http.StatusSeeOther || at.Scheme+"://"+at.Host+at.Path != p.at.URL+"/auth" {
+		p.t.Fatalf("%d %q leads to no provider: %.600s", page.status, page.header.Get("Location"), page.body)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = at.Query()
+	code := rand.Text()
+	p.codes[code] = p.asked
+	answer := url.Values{"code": {code}, "state": {p.asked.Get("state")}, "iss": {p.at.URL}}
+	for name, values := range p.answer {
+		if answer[name] = values; len(values) == 0 {
+			answer.Del(name)
+		}
+	}
+	callback, err := url.Parse(p.asked.Get("redirect_uri"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return callback.Path + "?" + answer.Encode()
+}
+
+// atProvider goes to the provider and back.
+func (b *browser) atProvider(p *identityProvider) *shownPage {
+	b.w.t.Helper()
+	return b.get(p.signIn(b.get("/login/provider")))
+}
+
+// linked is a world in which Olivia can sign in at the provider.
+func linked(t *testing.T, p *identityProvider, options server.Options) *world {
+	t.Helper()
+	w := newWorld(t, options)
+	w.setPassword(owner)
+	if _, err := w.store.LinkIdentity(t.Context(), souvenir.NewIdentity{User: w.users[owner], Issuer: p.at.URL, Subject: "olivia-there"}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestSigningInAtAProvider(t *testing.T) {
+	p := newIdentityProvider(t)
+	w := linked(t, p, p.options())
+	b := w.browser()
+	login := b.get("/login?next=%2Fprofile%3Fa%3Db").expect(http.StatusOK, ">Sign in with Example ID<")
+	var button string
+	for _, link := range login.html.all("a") {
+		if strings.Contains(link.text, "Example ID") {
+			button = link.attr("href")
+		}
+	}
+	away := b.get(button)
+	b.leadsTo(b.get(p.signIn(away)), "/profile?a=b").expect(http.StatusOK, "olivia@example.com")
+	if !strings.HasPrefix(b.cookie("auth_token"), "ses_") {
+		t.Errorf("the browser has the cookie %q", b.cookie("auth_token"))
+	}
+	for name, want := range map[string]string{"response_type": "code", "client_id": "souvenir", "redirect_uri": publicAt + "/login/provider/callback",
+		"scope": "openid profile email", "code_challenge_method": "S256", "acr_values": "", "prompt": "", "response_mode": ""} {
+		if got := p.asked.Get(name); got != want {
+			t.Errorf("the provider is asked with %s %q, not %q", name, got, want)
+		}
+	}
+	for _, name := range []string{"state", "nonce", "code_challenge"} {
+		if len(p.asked.Get(name)) < 26 {
+			t.Errorf("%s is %q", name, p.asked.Get(name))
+		}
+	}
+	set := away.header.Get("Set-Cookie")
+	for _, part := range []string{"souvenir_provider_", "; Path=/login/provider;", "; HttpOnly", "; SameSite=Lax", "; Max-Age=600"} {
+		if !strings.Contains(set, part) {
+			t.Errorf("the cookie lacks %q: %s", part, set)
+		}
+	}
+	if strings.Contains(set, p.asked.Get("nonce")) || strings.Contains(w.log.String(), p.asked.Get("state")) || strings.Contains(w.log.String(), "code=") {
+		t.Errorf("the cookie is not sealed, or the log has the answer: %s\n%s", set, w.log)
+	}
+}
+
+// Whatever an application has asked for, however long, is there again after the sign-in.
+func TestWhereASignInAtAProviderLeads(t *testing.T) {
+	p := newIdentityProvider(t)
+	w := linked(t, p, p.options())
+	for next, want := range map[string]string{
+		"": "/", "/connected?a=b": "/connected?a=b", "//evil.example": "/", "https://evil.example": "/", "/\\evil.example": "/",
+		"/oauth/authorize?state=" + strings.Repeat("x", 6000): "/oauth/authorize?state=" + strings.Repeat("x", 6000),
+		"/oauth/authorize?state=" + strings.Repeat("x", 500):  "/oauth/authorize?state=" + strings.Repeat("x", 500),
+	} {
+		b := w.browser()
+		away := b.get("/login/provider?next=" + url.QueryEscape(next))
+		if set := away.header.Get("Set-Cookie"); len(set) > 2500 {
+			t.Errorf("the cookie has %d bytes", len(set))
+		}
+		if back := b.get(p.signIn(away)); back.status != http.StatusSeeOther || back.header.Get("Location") != want {
+			t.Errorf("next %.60q leads to %.60q (%d)", next, back.header.Get("Location"), back.status)
+		}
+	}
+}
+
+// refusedBy tells whether a sign-in was refused, with nobody signed in.
+func refusedBy(t *testing.T, name string, b *browser, page *shownPage) {
+	t.Helper()
+	if page.status != http.StatusForbidden && page.status != http.StatusBadRequest || b.cookie("auth_token") != "" {
+		t.Errorf("%s: %d %q, and the browser has the cookie %q", name, page.status, page.header.Get("Location"), b.cookie("auth_token"))
+	}
+}
+
+func TestAnswersOfAProviderThatAreNotTrusted(t *testing.T) {
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newIdentityProvider(t)
+	w := linked(t, p, p.options())
+	past, ahead := time.Now().Add(-time.Minute).Unix(), time.Now().Add(time.Hour).Unix()
+	for name, change := range map[string]func(){
+		"another nonce":                   func() { p.claims["nonce"] = "another" },
+		"no nonce":                        func() { p.claims["nonce"] = nil },
+		"for another client":              func() { p.claims["aud"] = "another" },
+		"for two, and no azp":             func() { p.claims["aud"] = []string{"souvenir", "another"} },
+		"for two, and azp is the other":   func() { p.claims["aud"], p.claims["azp"] = []string{"souvenir", "another"}, "another" },
+		"azp is another":                  func() { p.claims["azp"] = "another" },
+		"of another issuer":               func() { p.claims["iss"] = "https://another.example" },
+		"of the issuer, with a slash":     func() { p.claims["iss"] = p.at.URL + "/" },
+		"expired":                         func() { p.claims["exp"] = past },
+		"without an end":                  func() { p.claims["exp"] = nil },
+		"not yet valid":                   func() { p.claims["nbf"] = ahead },
+		"issued in the future":            func() { p.claims["iat"] = ahead },
+		"not issued":                      func() { p.claims["iat"] = nil },
+		"without a subject":               func() { p.claims["sub"] = nil },
+		"with an empty subject":           func() { p.claims["sub"] = "" },
+		"with a number as the subject":    func() { p.claims["sub"] = 7 },
+		"of another access token":         func() { p.claims["at_hash"] = "AAAAAAAAAAAAAAAAAAAAAA" },
+		"signed by another key":           func() { p.sign = p.signed(jwt.SigningMethodES256, other) },
+		"signed with the client secret":   func() { p.sign = p.signed(jwt.SigningMethodHS256, []byte("s3cret+/ of it")) },
+		"signed with the public key":      func() { p.sign = p.signed(jwt.SigningMethodHS256, mustBytes(p)) },
+		"not signed":                      func() { p.sign = p.signed(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType) },
+		"no ID token":                     func() { p.sign = func(jwt.MapClaims) string { return "" } },
+		"not a token":                     func() { p.sign = func(jwt.MapClaims) string { return "a.b.c" } },
+		"with its signature cut off":      func() { p.sign = cutOff(p) },
+		"an answer of another issuer":     func() { p.answer = url.Values{"iss": {"https://another.example"}} },
+		"an answer of no issuer":          func() { p.answer = url.Values{"iss": nil} },
+		"an answer without code":          func() { p.answer = url.Values{"code": nil} },
+		"a code that is nobody's":         func() { p.answer = url.Values{"code": {"invented"}} },
+		"an error":                        func() { p.answer = url.Values{"code": nil, "error": {"access_denied"}} },
+		"an error of another issuer":      func() { p.answer = url.Values{"code": nil, "error": {"x"}, "iss": {"https://another.example"}} },
+		"a state of nobody":               func() { p.answer = url.Values{"state": {rand.Text()}} },
+		"no state":                        func() { p.answer = url.Values{"state": nil} },
+		"a state and half":                func() { p.answer = url.Values{"state": {strings.Repeat("x", 8)}} },
+		"a token endpoint that redirects": func() { p.redirect = p.at.URL + "/elsewhere" },
+	} {
+		p.set(func() {
+			p.claims, p.answer, p.sign, p.redirect = map[string]any{"sub": "olivia-there"}, nil, nil, ""
+			change()
+		})
+		b := w.browser()
+		refusedBy(t, name, b, b.atProvider(p))
+	}
+	if slices.Contains(p.sent, "/elsewhere") {
+		t.Error("a redirect was followed")
+	}
+	p.set(func() { p.claims, p.answer, p.sign, p.redirect = map[string]any{"sub": "olivia-there"}, nil, nil, "" })
+	b := w.browser()
+	b.leadsTo(b.atProvider(p), "/").expect(http.StatusOK, "Hello, olivia")
+}
+
+func mustBytes(p *identityProvider) []byte {
+	point, err := p.key.PublicKey.Bytes()
+	if err != nil {
+		p.t.Error(err)
+	}
+	return point
+}
+
+// cutOff signs, and takes the signature away.
+func cutOff(p *identityProvider) func(jwt.MapClaims) string {
+	return func(claims jwt.MapClaims) string {
+		signed := p.signed(jwt.SigningMethodES256, p.key)(claims)
+		return signed[:strings.LastIndexByte(signed, '.')+1]
+	}
+}
+
+// What the provider tells of an error is not said by this server.
+func TestErrorsOfAProviderAreNotRepeated(t *testing.T) {
+	p := newIdentityProvider(t)
+	w := linked(t, p, p.options())
+	b := w.browser()
+	p.answer = url.Values{"code": nil, "error": {"access_denied"}, "error_description": {"Send <b>money</b> to evil.example"}}
+	page := b.atProvider(p)
+	page.expect(http.StatusForbidden, "has not let you in", `href="/login/provider?again=1"`, `href="/login"`).lacks("money", "evil.example", "access_denied")
+	if !strings.Contains(w.log.String(), "access_denied") {
+		t.Errorf("the log does not say why:\n%s", w.log)
+	}
+}
+
+func TestAnAnswerCountsOnceAndInItsOwnBrowser(t *testing.T) {
+	p := newIdentityProvider(t)
+	w := linked(t, p, p.options())
+	victim, attacker := w.browser(), w.browser()
+	callback := p.signIn(attacker.get("/login/provider")) // the attacker's account there
+	refusedBy(t, "the answer of another browser", victim, victim.get(callback))
+	away := victim.get("/login/provider")
+	refusedBy(t, "the answer of another browser, in one that has begun, too", victim, victim.get(callback))
+	other, err := url.Parse(callback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mixed, err := url.Parse(p.signIn(away))
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := mixed.Query()
+	query.Set("code", other.Query().Get("code"))
+	refusedBy(t, "the code of another browser", victim, victim.get(mixed.Path+"?"+query.Encode()))
+
+	fresh := w.browser()
+	away = fresh.get("/login/provider")
+	callback = p.signIn(away)
+	kept := strings.SplitN(strings.Split(away.header.Get("Set-Cookie"), ";")[0], "=", 2)
+	fresh.leadsTo(fresh.get(callback), "/")
+	fresh.setCookie("auth_token", "")
+	at, err := url.Parse(callback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query = at.Query()
+	code := rand.Text()
+	p.set(func() { p.codes[code] = p.asked })
+	query.Set("code", code) // one that the provider would still take
+	fresh.client.Jar.SetCookies(fresh.address("/login/provider"), []*http.Cookie{{Name: kept[0], Value: kept[1], Path: "/login/provider"}})
+	refusedBy(t, "the same answer again", fresh, fresh.get(at.Path+"?"+query.Encode()))
+
+	late := w.browser()
+	ticks := &clock{at: time.Now()}
+	server.SetProviderClock(w.inner, ticks.now)
+	callback = p.signIn(late.get("/login/provider"))
+	ticks.pass(10 * time.Minute)
+	refusedBy(t, "an answer that is late", late, late.get(callback))
+	callback = p.signIn(late.get("/login/provider"))
+	ticks.pass(9 * time.Minute)
+	late.leadsTo(late.get(callback), "/")
+
+	restarted := linked(t, p, p.options())
+	b, after := w.browser(), restarted.browser()
+	away = b.get("/login/provider")
+	kept = strings.SplitN(strings.Split(away.header.Get("Set-Cookie"), ";")[0], "=", 2)
+	after.client.Jar.SetCookies(after.address("/login/provider"), []*http.Cookie{{Name: kept[0], Value: kept[1], Path: "/login/provider"}})
+	refusedBy(t, "an answer after a restart", after, after.get(p.signIn(away)))
+}
+
+// Two tabs may be at the provider, and many make no request that a proxy would refuse.
+func TestSeveralSignInsAtOnce(t *testing.T) {
+	p := newIdentityProvider(t)
+	w := linked(t, p, p.options())
+	b := w.browser()
+	first, second := b.get("/login/provider?next=%2Fprofile"), b.get("/login/provider?next=%2Fconnected")
+	b.leadsTo(b.get(p.signIn(first)), "/profile")
+	b.leadsTo(b.get(p.signIn(second)), "/connected")
+	for range 30 {
+		b.get("/login/provider?next=" + url.QueryEscape("/"+strings.Repeat("x", 1000)))
+	}
+	size := 0
+	for _, c := range b.client.Jar.Cookies(b.address("/login/provider")) {
+		size += len(c.String())
+	}
+	if size > 8000 {
+		t.Errorf("the browser sends cookies of %d bytes", size)
+	}
+	b.leadsTo(b.get(p.signIn(b.get("/login/provider"))), "/")
+}
+
+func TestStrengthOfASignInAtAProvider(t *testing.T) {
+	for _, test := range []struct {
+		acr, amr []string
+		claims   map[string]any
+		in       bool
+	}{
+		{nil, []string{"mfa", "hwk"}, map[string]any{"amr": []string{"pwd", "mfa"}}, true},
+		{nil, []string{"mfa", "hwk"}, map[string]any{"amr": []string{"hwk"}}, true},
+		{nil, []string{"mfa"}, map[string]any{"amr": "mfa"}, true},
+		{nil, []string{"mfa"}, map[string]any{"amr": []string{"pwd"}}, false},
+		{nil, []string{"mfa"}, map[string]any{"amr": []string{"MFA"}}, false},
+		{nil, []string{"mfa"}, map[string]any{"amr": []string{}}, false},
+		{nil, []string{"mfa"}, map[string]any{"amr": map[string]any{"mfa": true}}, false},
+		{nil, []string{"mfa"}, map[string]any{"amr": "pwd mfa"}, false},
+		{nil, []string{"mfa"}, map[string]any{}, false},
+		{[]string{"urn:gold", "urn:silver"}, nil, map[string]any{"acr": "urn:silver"}, true},
+		{[]string{"urn:gold"}, nil, map[string]any{"acr": "urn:bronze"}, false},
+		{[]string{"urn:gold"}, nil, map[string]any{"acr": "urn:gold urn:bronze"}, false},
+		{[]string{"urn:gold"}, nil, map[string]any{}, false},
+		{[]string{"urn:gold"}, []string{"mfa"}, map[string]any{"acr": "urn:gold", "amr": []string{"mfa"}}, true},
+		{[]string{"urn:gold"}, []string{"mfa"}, map[string]any{"acr": "urn:gold"}, false},
+		{[]string{"urn:gold"}, []string{"mfa"}, map[string]any{"amr": []string{"mfa"}}, false},
+	} {
+		t.Run(fmt.Sprint(test.acr, test.amr, test.claims), func(t *testing.T) {
+			p := newIdentityProvider(t)
+			maps.Copy(p.claims, test.claims)
+			options := p.options()
+			options.Provider.RequireACR, options.Provider.RequireAMR = test.acr, test.amr
+			w := linked(t, p, options)
+			b := w.browser()
+			page := b.atProvider(p)
+			if p.asked.Get("acr_values") != strings.Join(test.acr, " ") {
+				t.Errorf("acr_values is %q", p.asked.Get("acr_values"))
+			}
+			if test.in {
+				b.leadsTo(page, "/")
+				return
+			}
+			refusedBy(t, "a weak sign-in", b, page)
+			page.expect(http.StatusForbidden, "stronger sign-in at Example ID", "second factor", `href="/login/provider?again=1"`)
+			p.signIn(b.get("/login/provider?again=1"))
+			if p.asked.Get("prompt") != "login" {
+				t.Errorf("the provider is not asked to ask anew: prompt is %q", p.asked.Get("prompt"))
+			}
+		})
+	}
+}
+
+// A provider that is down stops nothing but its own sign-ins, and those only for as long as it is down.
+func TestProviderThatIsDown(t *testing.T) {
+	p := newIdentityProvider(t)
+	p.down = true
+	w := linked(t, p, p.options())
+	b := w.browser()
+	b.get("/login/provider").expect(http.StatusServiceUnavailable, "Example ID cannot be reached")
+	b.leadsTo(b.login("olivia", rightPassword), "/")
+	before := len(p.sent)
+	b.get("/login/provider").expect(http.StatusServiceUnavailable)
+	if len(p.sent) != before {
+		t.Error("it is asked again at once")
+	}
+	p.set(func() { p.down = false })
+	server.ForgetProvider(w.inner)
+	again := w.browser()
+	again.leadsTo(again.atProvider(p), "/")
+	p.set(func() { p.down = true })
+	server.ForgetProvider(w.inner) // a day later
+	w.browser().get("/login/provider").expect(http.StatusSeeOther)
+}
+
+func TestProvidersThatLeadAstray(t *testing.T) {
+	var reached []string
+	var mu sync.Mutex
+	trap := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		reached = append(reached, r.URL.Path)
+	}))
+	defer trap.Close()
+	for name, metadata := range map[string]map[string]any{
+		"another issuer":                   {"issuer": "https://another.example"},
+		"a token endpoint without TLS":     {"token_endpoint": "http://id.example/token"},
+		"keys of a file":                   {"jwks_uri": "file:///etc/passwd"},
+		"no keys":                          {"jwks_uri": ""},
+		"a script to authorize":            {"authorization_endpoint": "javascript:alert(1)"},
+		"an authorization without TLS":     {"authorization_endpoint": "http://id.example/auth"},
+		"a token endpoint with a password": {"token_endpoint": "https://user:password@id.example/token"},
+		"too much":                         {"x": strings.Repeat("x", 2<<20)},
+		"no metadata":                      {"authorization_endpoint": []string{"x"}},
+	} {
+		p := newIdentityProvider(t)
+		p.metadata = metadata
+		w := linked(t, p, p.options())
+		if page := w.browser().get("/login/provider"); page.status != http.StatusServiceUnavailable {
+			t.Errorf("%s: %d %q", name, page.status, page.header.Get("Location"))
+		}
+	}
+	// Addresses of the own network that the metadata names: the link-local one where clouds keep credentials, and others.
+	for _, address := range []string{"https://169.254.169.254/token", "https://10.0.0.1/token", "https://[fd00::1]/token", "https://[::ffff:10.0.0.1]/token"} {
+		p := newIdentityProvider(t)
+		p.metadata = map[string]any{"token_endpoint": address}
+		w := linked(t, p, p.options())
+		b := w.browser()
+		refusedBy(t, address, b, b.atProvider(p))
+		if !strings.Contains(w.log.String(), "is not public") {
+			t.Errorf("%s was tried:\n%s", address, w.log)
+		}
+	}
+	if len(reached) > 0 {
+		t.Errorf("the trap was reached: %v", reached)
+	}
+}
+
+func TestCheckProvider(t *testing.T) {
+	good := server.Provider{Issuer: "https://id.example.com/realms/x", ClientID: "souvenir"}
+	for name, change := range map[string]func(*server.Provider){
+		"":                 func(*server.Provider) {},
+		" loopback":        func(p *server.Provider) { p.Issuer = "http://127.0.0.1:9000" },
+		" local":           func(p *server.Provider) { p.Issuer = "http://localhost:9000/" },
+		" domains":         func(p *server.Provider) { p.CreateDomains = []string{"example.com", "Münster.example"} },
+		"issuer":           func(p *server.Provider) { p.Issuer = "http://id.example.com" },
+		"issuer 1":         func(p *server.Provider) { p.Issuer = "" },
+		"issuer 2":         func(p *server.Provider) { p.Issuer = "https://id.example.com/?a=b" },
+		"issuer 3":         func(p *server.Provider) { p.Issuer = "https://id.example.com/#a" },
+		"issuer 4":         func(p *server.Provider) { p.Issuer = "https://user@id.example.com" },
+		"issuer 5":         func(p *server.Provider) { p.Issuer = "id.example.com" },
+		"client_id":        func(p *server.Provider) { p.ClientID = "" },
+		"name":             func(p *server.Provider) { p.Name = strings.Repeat("x", 41) },
+		"create_domains":   func(p *server.Provider) { p.CreateDomains = []string{"*.example.com"} },
+		"create_domains 1": func(p *server.Provider) { p.CreateDomains = []string{"@example.com"} },
+		"create_domains 2": func(p *server.Provider) { p.CreateDomains = []string{""} },
+		"require_acr":      func(p *server.Provider) { p.RequireACR = []string{"a b"} },
+		"require_amr":      func(p *server.Provider) { p.RequireAMR = []string{""} },
+	} {
+		p := good
+		change(&p)
+		err := server.CheckProvider(&p)
+		argument, _, _ := strings.Cut(name, " ")
+		if argument == "" && err != nil || argument != "" && (err == nil || !strings.HasPrefix(err.Error(), argument+" is ")) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	secret := server.Provider{Issuer: "https://id.example.com", ClientID: "souvenir", ClientSecret: "s3cret"}
+	if shown := fmt.Sprintf("%v %+v %#v %s", secret, &secret, secret, secret); strings.Contains(shown, "s3cret") || !strings.Contains(shown, "id.example.com") {
+		t.Errorf("the provider prints as %s", shown)
+	}
+	// One that cannot be used is told, and stops nothing.
+	w := newWorld(t, server.Options{Provider: &server.Provider{Issuer: "nowhere"}})
+	w.browser().get("/login").expect(http.StatusOK).lacks("Sign in with")
+	w.browser().get("/login/provider").expect(http.StatusNotFound)
+	if !strings.Contains(w.log.String(), "the identity provider cannot be used") {
+		t.Errorf("the log says nothing of it:\n%s", w.log)
+	}
+}

@@ -1,0 +1,66 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+// A client of the SDK that nobody has registered, and that is known by the URL of its document alone, gets from a 401 to a tool call.
+func TestAClientThatIsKnownByItsDocument(t *testing.T) {
+	var documents *httptest.Server
+	documents = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"client_id": %q, "client_name": "Editor", "redirect_uris": ["http://127.0.0.1/callback"], "grant_types": ["authorization_code", "refresh_token"]}`, documents.URL+r.URL.Path)
+	}))
+	defer documents.Close()
+	const at = "http://127.0.0.1:1" // the SDK wants TLS anywhere else
+	w := newWorld(t, server.Options{PublicURL: at, ClientDocuments: documents.Client()})
+	b := w.signedIn(owner)
+	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+		ClientIDMetadataDocumentConfig: &auth.ClientIDMetadataDocumentConfig{URL: documents.URL + "/editor.json"},
+		RedirectURL:                    "http://127.0.0.1:50505/callback",
+		Client:                         w.reached(),
+		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			asked, err := url.Parse(args.URL)
+			if err != nil {
+				return nil, err
+			}
+			b.get(asked.RequestURI()).stays(http.StatusOK, "described by 127.0.0.1", "Any program on this device")
+			answer := b.letIn(asked.RequestURI(), nil).goesTo("http://127.0.0.1:50505/callback?")
+			return &auth.AuthorizationResult{Code: answer.Get("code"), State: answer.Get("state"), Iss: answer.Get("iss")}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &mcp.StreamableClientTransport{Endpoint: at + "/mcp", OAuthHandler: handler, HTTPClient: w.reached()}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "editor", Version: "1"}, nil).Connect(t.Context(), transport, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "memory", Arguments: map[string]any{"action": "retrieve", "id": w.private}})
+	if err != nil || result.IsError {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+// reached is a client for which the public URL leads to this world.
+func (w *world) reached() *http.Client {
+	var dialer net.Dialer
+	return &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, network, w.at.Listener.Addr().String())
+		},
+	}}
+}

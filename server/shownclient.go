@@ -1,0 +1,89 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// shownClient is what a person is told of an application. Its name it has given itself, and may be anything; where the answer
+// goes cannot be made up.
+type shownClient struct {
+	Name    string // what it calls itself; empty if it does not
+	ID      string
+	Host    string // to which the answer goes; empty: to an application on the device
+	Local   string // what the answer goes to there, in words
+	Origin  string // how the server knows it, in words
+	Warning string // empty: none
+}
+
+// maxShownName is the most characters of a name that are shown: enough for a name, and too few for a story.
+const maxShownName = 60
+
+// shortName is a name as it is shown.
+func shortName(name string) string {
+	if utf8.RuneCountInString(name) > maxShownName {
+		return string([]rune(name)[:maxShownName]) + "…"
+	}
+	return name
+}
+
+// showClient describes the client of a request to the person who is asked.
+func (s *Server) showClient(ctx context.Context, c caller, a *asking) (shownClient, error) {
+	shown := shownClient{Name: shortName(a.client.Metadata.ClientName), ID: a.clientID}
+	u, err := url.Parse(a.redirect)
+	if err != nil {
+		return shown, err // it is a registered one, which can be read
+	}
+	web := u.Scheme == "https" || u.Scheme == "http"
+	switch {
+	case web && isLoopback(u.Host):
+		shown.Local = "a program on this computer, at " + u.Host
+	case web:
+		shown.Host = u.Host
+	default:
+		shown.Local = "the application on this device that opens links with " + u.Scheme + ":"
+	}
+	switch a.client.Kind {
+	case souvenir.ClientAdmin:
+		shown.Origin, err = s.madeBy(ctx, c, a.client.Owner)
+	case souvenir.ClientDocument:
+		shown.Origin = "It is described by " + cmp.Or(hostOf(a.clientID), a.clientID) + "."
+	default:
+		shown.Origin = "It has registered itself, and nobody has checked its name."
+	}
+	if a.client.Kind == souvenir.ClientAdmin {
+		return shown, err
+	}
+	switch from := hostOf(a.clientID); {
+	case shown.Local != "":
+		shown.Warning = "Any program on this device can say that it is this application. Let it in only if you have just begun this yourself, in a program that you trust."
+	case a.client.Kind == souvenir.ClientDocument && from != shown.Host:
+		shown.Warning = "The application is described by " + from + ", but the answer goes to " + shown.Host + ". Let it in only if you know that the two belong together."
+	}
+	return shown, err
+}
+
+// madeBy says which user has made a client.
+func (s *Server) madeBy(ctx context.Context, c caller, owner string) (string, error) {
+	if owner == c.User.ID {
+		return "You, or a program with a token of yours, have added it to this server.", nil
+	}
+	u, err := s.store.GetUser(ctx, owner)
+	if errors.Is(err, souvenir.ErrNotFound) {
+		return "Somebody who is no user any more has added it to this server.", nil
+	}
+	return u.Name + " has added it to this server.", err
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}

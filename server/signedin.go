@@ -1,0 +1,117 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+const (
+	sessionStart    = "ses_"
+	invitationStart = "inv_"
+
+	// cookieLife is how long a browser keeps the cookie of a sign-in: as long as a session can last. The store ends it earlier
+	// when it is not used.
+	cookieLife = 90 * day
+
+	markCookie = "souvenir_known" // that an account was signed in to with this browser; see attempts
+	markLife   = 365 * day
+)
+
+// admitPerson finds out who has signed in with this browser. Tokens do not count: what only a person may do, no program that
+// holds one may.
+func (s *Server) admitPerson(r *http.Request, needs need) (caller, error) {
+	c, err := r.Cookie(tokenCookie)
+	if err != nil || !strings.HasPrefix(c.Value, sessionStart) {
+		return caller{}, errSignIn
+	}
+	p, err := s.store.CheckSession(r.Context(), c.Value)
+	if errors.Is(err, souvenir.ErrUnauthenticated) {
+		return caller{}, errSignIn
+	}
+	if err != nil {
+		return caller{}, err
+	}
+	signedIn := caller{p, s.store.As(p.Access)}
+	if needs == administrator && p.User.Role != souvenir.RoleAdmin {
+		exchangeOf(r.Context()).caller = signedIn
+		return signedIn, &failure{http.StatusForbidden, "this page is for admins; ask one of them"}
+	}
+	return signedIn, nil
+}
+
+// signIn begins a session of a user, whose credentials were checked since a time, in the browser that sent a request. The
+// value of the session is always a new one: a cookie that somebody has put into the browser before is worth nothing. What
+// was signed in there ends.
+func (s *Server) signIn(w http.ResponseWriter, r *http.Request, user souvenir.User, since time.Time) error {
+	added, err := s.store.AddSession(r.Context(), souvenir.NewSession{User: user.ID, UserAgent: r.UserAgent(), Since: since})
+	if err != nil {
+		return err
+	}
+	if err := s.endCookie(r); err != nil {
+		return err
+	}
+	p, err := s.store.CheckSession(r.Context(), added.Value)
+	if err != nil {
+		return err
+	}
+	e := exchangeOf(r.Context())
+	e.caller, e.signedIn = caller{p, s.store.As(p.Access)}, added.Value
+	s.setCookie(w, tokenCookie, added.Value, int(cookieLife/time.Second))
+	s.setCookie(w, markCookie, s.attempts.mark(knownAccount(user.ID)), int(markLife/time.Second))
+	s.setCookie(w, formCookie, "", 0)
+	return nil
+}
+
+// endCookie ends the session that a browser's cookie has, if it has one.
+func (s *Server) endCookie(r *http.Request) error {
+	c, err := s.admitPerson(r, person)
+	if errors.Is(err, errSignIn) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.store.DeleteSession(r.Context(), c.SessionID); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
+// browserName is what a person would call a browser that says of itself what it does in User-Agent: most of that is
+// history. It is for people to tell their sign-ins apart, and nothing is decided by it.
+func browserName(userAgent string) string {
+	first := func(names [][2]string) string {
+		for _, name := range names {
+			if strings.Contains(userAgent, name[0]) {
+				return name[1]
+			}
+		}
+		return ""
+	}
+	// In this order: most browsers name others, too.
+	browser := first([][2]string{
+		{"Edg", "Edge"}, {"OPR/", "Opera"}, {"SamsungBrowser/", "Samsung Internet"}, {"Firefox/", "Firefox"}, {"FxiOS/", "Firefox"},
+		{"Chromium/", "Chromium"}, {"Chrome/", "Chrome"}, {"CriOS/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"},
+	})
+	system := first([][2]string{
+		{"Windows", "Windows"}, {"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"CrOS", "ChromeOS"}, {"Mac OS X", "macOS"}, {"Linux", "Linux"},
+	})
+	if browser != "" && system != "" {
+		return browser + " on " + system
+	}
+	return cmp.Or(browser, system, shortened(userAgent), "a browser without a name")
+}
+
+// shortened is a text that fits into a line.
+func shortened(text string) string {
+	const most = 60
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,132 @@
+package server
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// noticeParameter says, in the address of a page, what was done by the form that led there. It chooses a text of notices, and
+// is none itself: nobody can have the pages say something by a link.
+const noticeParameter = "done"
+
+var notices = map[string]string{
+	"signed-out":            "You are signed out.",
+	"signed-out-everywhere": "You are signed out everywhere.",
+	"profile":               "Your profile is saved.",
+	"password":              "Your password is changed. Your other browsers are signed out. Tokens and applications go on, and can be ended below.",
+	"linked":                "The account there is linked. You can sign in with it from now on.",
+	"unlinked":              "You cannot sign in with that account any more. Browsers that are signed in stay so.",
+	"session":               "That browser is signed out.",
+	"sessions":              "Your other browsers are signed out.",
+	"token":                 "The token is not valid any more.",
+	"application":           "The application is not connected any more.",
+	"user-disabled":         "The user is disabled. All sign-ins, tokens and applications of theirs have ended.",
+	"user-enabled":          "The user may sign in again.",
+	"user-admin":            "The user is an admin now.",
+	"user-user":             "The user is no admin any more.",
+	"invitation":            "The invitation is taken back. Its link does not work any more.",
+}
+
+// done is where a form leads that has done something: a page that says so.
+func (s *Server) done(path, notice string) redirect {
+	return redirect(s.path(path) + "?" + noticeParameter + "=" + notice)
+}
+
+// pageWords are the functions that the templates have.
+func pageWords() template.FuncMap {
+	return template.FuncMap{
+		"ago":      func(t time.Time) string { return ago(t, time.Now()) },
+		"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"full":     func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
+		"scope":    scopeInWords,
+		"browser":  browserName,
+		"sentence": sentence,
+	}
+}
+
+// ago says how far a time lies in the past or the future, as people do.
+func ago(t, now time.Time) string {
+	distance := now.Sub(t).Abs()
+	switch {
+	case t.IsZero():
+		return "never"
+	case distance < time.Minute:
+		return "just now"
+	case t.After(now):
+		return "in " + span(distance)
+	}
+	return span(distance) + " ago"
+}
+
+// span is a length of time in one unit, to the nearest.
+func span(distance time.Duration) string {
+	unit, noun := 365*day, "year"
+	switch {
+	case distance < time.Hour-time.Minute/2:
+		unit, noun = time.Minute, "minute"
+	case distance < 2*day-time.Hour/2:
+		unit, noun = time.Hour, "hour"
+	case distance < 60*day:
+		unit, noun = day, "day"
+	case distance < 2*365*day:
+		unit, noun = 30*day, "month"
+	}
+	return count(int((distance+unit/2)/unit), noun)
+}
+
+// inWords says how long somebody has to wait, rounded up.
+func inWords(wait time.Duration) string {
+	if wait <= 90*time.Second {
+		return count(seconds(wait), "second")
+	}
+	return count(int((wait+time.Minute-1)/time.Minute), "minute")
+}
+
+// seconds are whole ones, rounded up, and at least one.
+func seconds(wait time.Duration) int {
+	return max(1, int((wait+time.Second-1)/time.Second))
+}
+
+// count is a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprint(n) + " " + noun + "s"
+}
+
+// scopeInWords says to a person what a scope allows.
+func scopeInWords(scope souvenir.Scope) string {
+	switch scope {
+	case souvenir.ScopeMemoryRead:
+		return "Read your memories, rules and to-dos"
+	case souvenir.ScopeMemoryWrite:
+		return "Store, change and delete memories, rules and to-dos"
+	case souvenir.ScopeFilesRead:
+		return "Read your files"
+	case souvenir.ScopeFilesWrite:
+		return "Upload, change and delete files"
+	case souvenir.ScopeAdmin:
+		return "Manage users and the whole service"
+	}
+	return string(scope)
+}
+
+// sentence makes a sentence of an error, which is none by itself.
+func sentence(message string) string {
+	first, size := utf8.DecodeRuneInString(message)
+	if size == 0 {
+		return message
+	}
+	message = string(unicode.ToUpper(first)) + message[size:]
+	if strings.HasSuffix(message, ".") || strings.HasSuffix(message, "!") || strings.HasSuffix(message, "?") {
+		return message
+	}
+	return message + "."
+}
