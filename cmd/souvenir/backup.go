@@ -23,7 +23,7 @@ Copying the file by other means while it is in use loses what its log (FILE-wal)
   souvenir backup /mnt/backup/souvenir.db --db /var/lib/souvenir/souvenir.db`,
 		Args: wants(1, 1, "OUT"),
 	}
-	db := dbFlag(command)
+	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		progress, end := c.progress()
 		defer end()
@@ -39,17 +39,16 @@ Copying the file by other means while it is in use loses what its log (FILE-wal)
 		if err != nil {
 			return renamed(renamed(err, "path", "OUT"), "To", "OUT")
 		}
-		return c.printCopy("wrote", args[0])
+		return c.printCopy(*asJSON, "wrote", args[0])
 	})
 }
 
-func (c *cli) printCopy(verb, path string) error {
+func (c *cli) printCopy(asJSON bool, verb, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(&c.out, "%s %s (%s)\n", verb, path, size(info.Size()))
-	return nil
+	return c.tell(asJSON, object{"path": path, "bytes": info.Size()}, "%s %s (%s)", verb, path, size(info.Size()))
 }
 
 func (c *cli) restoreCommand() *cobra.Command {
@@ -62,7 +61,7 @@ it under the same name with -wal and -shm behind.`,
 		Example: `  souvenir restore souvenir-2026-11-21.db --db souvenir.db`,
 		Args:    wants(1, 1, "IN"),
 	}
-	db := dbFlag(command)
+	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		progress, end := c.progress()
 		defer end()
@@ -74,6 +73,6 @@ it under the same name with -wal and -shm behind.`,
 			}
 			return renamed(renamed(err, "From", "IN"), "To", "--db")
 		}
-		return c.printCopy("restored", *db)
+		return c.printCopy(*asJSON, "restored", *db)
 	})
 }

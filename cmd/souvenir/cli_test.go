@@ -61,9 +61,16 @@ func TestEveryCommandHasAPage(t *testing.T) {
 
 func TestListsAreToldAsJSONToo(t *testing.T) {
 	c := newStore(t)
-	lists := [][]string{{"user", "list"}, {"token", "list", "--user", "anna"}, {"search", "kettle", "--user", "anna"}, {"stats"}, {"check"},
-		{"purge"}, {"version"}, {"client-config"}, {"token", "add", "--user", "anna", "--name", "x"}, {"user", "add", "zoe", "--no-password"},
-		{"export", "out.jsonl"}, {"import", "out.jsonl"}}
+	token := c.ok(t, "token", "add", "--user", "anna", "--name", "to be deleted")[:len("mcp_1234")]
+	lists := [][]string{
+		{"user", "add", "zoe", "--no-password"}, {"user", "list"}, {"user", "invite"}, {"user", "update", "zoe", "--email", "zoe@example.com"},
+		{"user", "disable", "zoe"}, {"user", "enable", "zoe"}, {"user", "passwd", "zoe", "--no-password"}, {"user", "delete", "zoe"},
+		{"token", "add", "--user", "anna", "--name", "x"}, {"token", "list", "--user", "anna"}, {"token", "delete", token, "--user", "anna"},
+		{"client", "add", "--user", "anna", "--id", "app", "--redirect-uri", "https://a.example/b"}, {"client", "list"},
+		{"client", "regenerate-secret", "app"}, {"client", "deactivate", "app"}, {"client-config"},
+		{"search", "kettle", "--user", "anna"}, {"export", "out.jsonl"}, {"import", "out.jsonl"},
+		{"backup", "copy.db"}, {"restore", "copy.db", "--db", "other.db"}, {"check"}, {"reindex"}, {"purge"}, {"stats"}, {"version"},
+	}
 	for _, args := range lists {
 		o := c.run(t, append(args, "--json")...)
 		if o.code != exitOK {
@@ -73,7 +80,7 @@ func TestListsAreToldAsJSONToo(t *testing.T) {
 	}
 	everyCommand(func(command *cobra.Command) {
 		name := strings.TrimPrefix(command.CommandPath(), "souvenir ")
-		listed := false
+		listed := name == "health" || name == "doctor" // which need a server: TestHealth, TestDoctor
 		for _, args := range lists {
 			listed = listed || strings.HasPrefix(strings.Join(args, " ")+" ", name+" ")
 		}
@@ -85,6 +92,11 @@ func TestListsAreToldAsJSONToo(t *testing.T) {
 	empty.ok(t, "user", "add", "anna", "--no-password")
 	if got := strings.TrimSpace(empty.ok(t, "token", "list", "--json")); got != "[]" {
 		t.Errorf("no tokens are %q; want []", got)
+	}
+	for list, words := range map[string]string{"token list": "anna has no tokens", "client list": "no OAuth clients", "search": "nothing found"} {
+		if got := empty.run(t, strings.Fields(list)...); got.code != exitOK || got.stdout != "" || !strings.Contains(got.stderr, words) {
+			t.Errorf("an empty %s: %+v", list, got)
+		}
 	}
 	if got := empty.run(t, "search", "x", "--json"); !strings.Contains(got.stdout, `"results": []`) {
 		t.Errorf("no results are %q", got.stdout)
@@ -99,6 +111,8 @@ func TestMistakesInTheCommandLineEndWithTwo(t *testing.T) {
 		{"user", "needs one of its commands|passwd"},
 		{"user remove ben", `no command "remove"`},
 		{"user add", "needs NAME"},
+		{"user update ben", "nothing is to be changed"},
+		{"user update ben --role king", `"king"|admin`},
 		{"user add one two", `got "two" besides`},
 		{"user add zoe", "password is missing|--password-stdin"},
 		{"user add zoe --no-password --password-stdin", "more than one way"},
@@ -109,6 +123,12 @@ func TestMistakesInTheCommandLineEndWithTwo(t *testing.T) {
 		{"token add --user anna --name x --expires-in -1d", `"-1d"`},
 		{"token list", "--user is missing"},
 		{"token delete --user anna", "needs ID"},
+		{"client", "needs one of its commands|regenerate-secret"},
+		{"client add --user anna", "--redirect-uri is missing"},
+		{"client add --redirect-uri https://a.example/b", "--user is missing|anna, ben"},
+		{"client add --user anna --redirect-uri https://a.example/b --public --client-secret xyzzy-12345", "--public"},
+		{"client deactivate", "needs CLIENT-ID"},
+		{"client regenerate-secret a b", `got "b" besides`},
 		{"search --limit many", `--limit is "many"|whole number`},
 		{"search --limit 0", "1 to 100"},
 		{"search --nosuchflag", "unknown flag: --nosuchflag"},
@@ -124,14 +144,36 @@ func TestMistakesInTheCommandLineEndWithTwo(t *testing.T) {
 		{"serve --log-level loud", `"loud"|debug, info, warn or error`},
 		{"serve --log-format xml", `"xml"|text or json`},
 		{"serve --max-file huge", `"huge"|500MiB`},
+		{"serve --trusted-proxies somewhere", `"somewhere"|172.16.0.0/12`},
 		{"serve --public-url memory.example.com", "--public-url|memory.example.com"},
 		{"serve --admin-user anna", "--admin-user|--admin-password-file"},
 		{"serve --admin-password xyzzy-12345", "--admin-user"},
+		{"serve --oidc-client-id x", "--oidc-issuer"},
+		{"serve --oidc-require-amr mfa", "--oidc-issuer"},
+		{"serve --oidc-issuer https://id.example", "--oidc-client-id"},
+		{"serve --oidc-issuer http://id.example --oidc-client-id x", "--oidc-issuer|http://id.example|https"},
+		{"serve --oidc-issuer https://id.example --oidc-client-id x --oidc-create-domain *.example", "--oidc-create-domain|*.example"},
 		{"serve --grace long", `"long"|30s`},
+		{"serve --purge-every daily", `"daily"|30s`},
+		{"serve --purge-every=-1h", "-1h|24h"},
+		{"serve --keep-revisions=-1", "-1"},
+		{"doctor", "needs URL"},
+		{"doctor memory.example.com", `"memory.example.com"|https://`},
+		{"doctor https://memory.example.com --timeout 0", "--timeout|10s"},
+		{"health here", `"here"|https://`},
+		{"health a b", `got "b" besides`},
+		{"health --listen 127.0.0.1:0", "127.0.0.1:0|HOST:PORT"},
+		{"health --timeout 0", "--timeout|5s"},
 		{"help cook", `no command "cook"`},
 		{"help user cook", `souvenir user has no command "cook"`},
+		{"mcp --toolsets cooking", `"cooking"|memory, chatgpt`},
+		{"mcp --log-level loud", `"loud"|debug, info, warn or error`},
+		{"mcp souvenir.db", `"souvenir.db"`},
 		{"client-config netscape", `"netscape"|claude-code`},
 		{"client-config --public-url ftp://x", "ftp://x"},
+		{"client-config --oauth --token mcp_x", "--oauth"},
+		{"client-config chatgpt --stdio", "chatgpt|--stdio"},
+		{"client-config --stdio --toolsets cooking", "cooking"},
 	} {
 		c.fails(t, exitUsage, test.words+"|--help", strings.Fields(test.args)...)
 	}
@@ -148,6 +190,10 @@ func TestFailuresEndWithOne(t *testing.T) {
 		{"user add zoe --password short", "password|8"},
 		{"user add zoe --password-file missing.txt", "--password-file|missing.txt"},
 		{"user disable nobody", "nobody"},
+		{"user delete nobody", "nobody"},
+		{"user update nobody --role admin", "nobody"},
+		{"user update anna --role user", "last admin"},
+		{"user update ben --name anna", "anna"},
 		{"user disable anna", "last admin"},
 		{"user delete ben", "ben"},
 		{"user passwd nobody --no-password", "nobody"},
@@ -155,6 +201,13 @@ func TestFailuresEndWithOne(t *testing.T) {
 		{"token add --user ben --name x --scope admin", "admin"},
 		{"token add --user ben --name x --scope cooking", "cooking"},
 		{"token delete mcp_none --user anna", "mcp_none"},
+		{"client add --user nobody --redirect-uri https://a.example/b", "nobody"},
+		{"client add --user anna --redirect-uri http://a.example/b", "http://a.example/b|https"},
+		{"client add --user anna --id https://a --redirect-uri https://a.example/b", "client_id"},
+		{"client list --user nobody", "nobody"},
+		{"client deactivate nothing", "nothing"},
+		{"client regenerate-secret nothing", "nothing"},
+		{"client list --db missing.db", "missing.db"},
 		{"search x --user nobody", "nobody"},
 		{"search x --user anna --project nothing", "nothing"},
 		{"search x --user anna --sort sideways", "sideways"},
@@ -168,6 +221,10 @@ func TestFailuresEndWithOne(t *testing.T) {
 		{"import taken.db --db new.db", ""},
 		{"serve --db no/folder/x.db", "no/folder"},
 		{"serve --listen 127.0.0.1:99999", "--listen"},
+		{"mcp", "--user is missing|anna, ben"},
+		{"mcp --user nobody", "nobody"},
+		{"mcp --user anna --db no/folder/x.db", "no/folder"},
+		{"mcp --read-only --user anna --db missing.db", "missing.db|no store"},
 		{"check --db missing.db", "missing.db"},
 		{"check --repair --db missing.db", "missing.db"},
 		{"stats --db missing.db", "missing.db"},
@@ -186,8 +243,8 @@ func TestFailuresEndWithOne(t *testing.T) {
 func TestNamedAloneItTellsWhatThereIs(t *testing.T) {
 	c := call{dir: t.TempDir()}
 	page := c.ok(t)
-	for _, name := range []string{"serve", "user", "token", "search", "export", "import", "backup", "restore", "check", "reindex", "purge",
-		"stats", "client-config", "version", "completion", "demo"} {
+	for _, name := range []string{"serve", "user", "token", "client", "search", "export", "import", "backup", "restore", "check", "reindex", "purge",
+		"mcp", "stats", "health", "client-config", "version", "completion", "demo"} {
 		if !strings.Contains(page, "\n  "+name+" ") {
 			t.Errorf("the page does not name %s:\n%s", name, page)
 		}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// connection is what a client needs to know: a URL and a token, or a command that speaks with it over standard input and output.
+// connection is what a client needs to know: a URL and a token, or a URL alone, behind which it asks its user to sign in (OAuth), or
+// a command that speaks with it over standard input and output.
 type connection struct {
 	url, token string
 	command    []string
@@ -27,9 +29,29 @@ const tokenStandIn = "mcp_YOUR_TOKEN"
 // client is an AI client that can use the server.
 type client struct {
 	name, title string
-	where       string // where the snippet belongs
-	overHTTP    func(connection) string
-	overStdio   func(connection) string
+	where       string                  // where the snippet belongs
+	overHTTP    func(connection) string // with the token, or with OAuth when there is none
+	overOAuth   string                  // where the snippet without a token belongs, if not there
+	overStdio   func(connection) string // nil for what runs elsewhere, and can start no program here
+}
+
+// inCloud tells whether a client comes from the internet, and with OAuth only.
+func (c client) inCloud() bool { return c.overStdio == nil }
+
+// place is where a snippet for a connection belongs.
+func (c client) place(to connection) string {
+	if to.command == nil && to.token == "" && c.overOAuth != "" {
+		return c.overOAuth
+	}
+	return c.where
+}
+
+// snippet is what to paste for a connection.
+func (c client) snippet(to connection) string {
+	if to.command != nil {
+		return c.overStdio(to)
+	}
+	return c.overHTTP(to)
 }
 
 // object is a JSON object.
@@ -39,7 +61,8 @@ type object map[string]any
 type entry struct {
 	Type    string            `json:"type,omitempty"`
 	URL     string            `json:"url,omitempty"`
-	HTTPURL string            `json:"httpUrl,omitempty"` // Gemini CLI's name; its url is for an older transport
+	HTTPURL string            `json:"httpUrl,omitempty"`   // Gemini CLI's name; its url is for an older transport
+	Server  string            `json:"serverUrl,omitempty"` // Windsurf's name
 	Headers map[string]string `json:"headers,omitempty"`
 	Command string            `json:"command,omitempty"`
 	Args    []string          `json:"args,omitempty"`
@@ -49,7 +72,11 @@ type entry struct {
 var claudeCode = client{
 	name: "claude-code", title: "Claude Code", where: "run in a shell",
 	overHTTP: func(c connection) string {
-		return fmt.Sprintf(`claude mcp add --transport http --scope user souvenir %s --header "Authorization: Bearer %s"`, shellQuote(c.url), c.token)
+		add := "claude mcp add --transport http --scope user souvenir " + shellQuote(c.url)
+		if c.token != "" {
+			add += fmt.Sprintf(` --header "Authorization: Bearer %s"`, c.token)
+		}
+		return add
 	},
 	overStdio: func(c connection) string {
 		var quoted []string
@@ -66,7 +93,11 @@ func clients() []client {
 		claudeCode,
 		{
 			name: "claude-desktop", title: "Claude Desktop", where: "claude_desktop_config.json (Settings, Developer, Edit Config)",
+			overOAuth: connectorsOfClaude,
 			overHTTP: func(c connection) string { // Claude Desktop's file knows commands only; mcp-remote is one that speaks HTTP
+				if c.token == "" {
+					return connector(c)
+				}
 				args := []string{"-y", "mcp-remote", c.url, "--header", "Authorization:${AUTHORIZATION}"}
 				if u, err := url.Parse(c.url); err == nil && u.Scheme == "http" && u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" {
 					args = append(args, "--allow-http")
@@ -94,8 +125,13 @@ func clients() []client {
 		{
 			name: "codex", title: "Codex", where: "~/.codex/config.toml",
 			overHTTP: func(c connection) string {
-				return fmt.Sprintf("[mcp_servers.souvenir]\nurl = %s\nhttp_headers = { Authorization = %s }", compact(c.url), compact("Bearer "+c.token))
+				table := "[mcp_servers.souvenir]\nurl = " + compact(c.url)
+				if c.token != "" {
+					table += fmt.Sprintf("\nhttp_headers = { Authorization = %s }", compact("Bearer "+c.token))
+				}
+				return table
 			},
+			overOAuth: "~/.codex/config.toml; then run: codex mcp login souvenir",
 			overStdio: func(c connection) string {
 				return fmt.Sprintf("[mcp_servers.souvenir]\ncommand = %s\nargs = %s", compact(c.command[0]), compact(c.command[1:]))
 			},
@@ -105,10 +141,44 @@ func clients() []client {
 			overHTTP:  func(c connection) string { return inFile("mcpServers", entry{HTTPURL: c.url, Headers: bearer(c)}) },
 			overStdio: func(c connection) string { return inFile("mcpServers", started(c)) },
 		},
+		{
+			name: "windsurf", title: "Windsurf", where: "~/.codeium/windsurf/mcp_config.json",
+			overHTTP:  func(c connection) string { return inFile("mcpServers", entry{Server: c.url, Headers: bearer(c)}) },
+			overStdio: func(c connection) string { return inFile("mcpServers", started(c)) },
+		},
+		{name: "claude-ai", title: "Claude.ai", where: connectorsOfClaude, overHTTP: connector},
+		{
+			name: "chatgpt", title: "ChatGPT", where: "Settings, Apps, Advanced settings: turn on Developer mode; then Create, with OAuth",
+			overHTTP: connector,
+		},
 	}
 }
 
+// snippets says on the pages of the server how clients are connected with it: with a token, or ("") with OAuth. Those in the cloud
+// know OAuth only, and reach the server only where the internet does.
+func snippets(address, token string) []server.Snippet {
+	to := connection{url: address, token: token}
+	var all []server.Snippet
+	for _, known := range clients() {
+		if known.inCloud() && (token != "" || !isHTTPS(address)) {
+			continue
+		}
+		all = append(all, server.Snippet{Client: known.title, Where: known.place(to), Text: known.snippet(to)})
+	}
+	return all
+}
+
+// connectorsOfClaude is where Claude's apps take a server on the internet.
+const connectorsOfClaude = "Customize, Connectors, +, Add custom connector"
+
+// connector is what the forms of clients in the cloud ask for. They sign in with OAuth, and take no token.
+func connector(c connection) string { return "Name: Souvenir\nURL:  " + c.url }
+
+// bearer is the header with the token; nil without one.
 func bearer(c connection) map[string]string {
+	if c.token == "" {
+		return nil
+	}
 	return map[string]string{"Authorization": "Bearer " + c.token}
 }
 
@@ -149,54 +219,74 @@ func (c *cli) clientConfigCommand() *cobra.Command {
 		Use: "client-config [CLIENT] [flags]", GroupID: groupServer,
 		Short: "Print what to paste into AI clients",
 		Long: `Prints how to connect AI clients (MCP) with the server: a command to run, or a piece of a configuration file, for one client or for
-all: ` + strings.Join(names, ", ") + `.
+all: ` + strings.Join(names[:6], ", ") + `,
+` + strings.Join(names[6:], ", ") + `.
 
-By default they speak HTTP with a running server, with a token, which "souvenir token add" makes. With --stdio they start "souvenir
-mcp" themselves, on the file, without a server and without a token; several may do so at once.`,
+By default they speak HTTP with a running server, with a token, which "souvenir token add" makes. With --oauth they get the URL
+alone, and ask their user to sign in there. With --stdio they start "souvenir mcp" themselves, on the file, without a server and
+without a token; several may do so at once. claude-ai and chatgpt run elsewhere: they come over HTTPS, with OAuth.
+
+Without --db, --stdio names the file that "souvenir mcp" would find now.`,
 		Example: `  souvenir client-config claude-code --token "$(souvenir token add --user anna --name laptop)"
   souvenir client-config cursor --public-url https://memory.example.com --token-file token.txt
+  souvenir client-config --oauth --public-url https://memory.example.com
   souvenir client-config --stdio --db ~/souvenir.db`,
 		Args: wants(0, 1, "CLIENT"), ValidArgs: names,
 	}
-	flags := command.Flags()
-	publicURL := flags.String("public-url", "http://"+defaultListen, "`url` where clients reach the server")
-	token := secretFlag(command, "token", "the token")
-	overStdio := flags.Bool("stdio", false, "have clients start \"souvenir mcp\" on the file, without a server")
-	db := dbFlag(command)
-	user := flags.String("user", "", "with --stdio: `name` or id of the user for whom it works")
-	asJSON := jsonFlag(command)
+	s := newConfigSettings(command)
 	return c.command(command, func(_ context.Context, args []string) error {
-		chosen, err := chooseClients(args, names)
+		chosen, err := chooseClients(args, names, *s.overStdio)
 		if err != nil {
 			return err
 		}
-		to, err := connect(*publicURL, token, *overStdio, *db, *user)
+		to, err := c.connect(s)
 		if err != nil {
 			return err
 		}
 		shown := []shownConfig{}
 		for _, each := range chosen {
-			show := each.overHTTP
-			if *overStdio {
-				show = each.overStdio
-			}
-			shown = append(shown, shownConfig{each.name, each.where, show(to)})
+			shown = append(shown, shownConfig{each.name, each.place(to), each.snippet(to)})
 		}
 		switch {
-		case *asJSON:
+		case *s.asJSON:
 			return printJSON(&c.out, shown)
 		case len(args) > 0: // the snippet alone, to be piped
 			fmt.Fprintln(&c.out, shown[0].Snippet)
 		default:
 			for i, each := range chosen {
-				fmt.Fprintf(&c.out, "%s: %s\n\n%s\n\n", each.title, each.where, shown[i].Snippet)
+				fmt.Fprintf(&c.out, "%s: %s\n\n%s\n\n", each.title, shown[i].Where, shown[i].Snippet)
 			}
 		}
-		if !*overStdio && to.token == tokenStandIn {
-			fmt.Fprintf(c.stderr, "put a token in the place of %s; \"souvenir token add\" makes one\n", tokenStandIn)
-		}
+		c.adviseOnConfig(chosen, to)
 		return nil
 	})
+}
+
+// configSettings are the flags of client-config.
+type configSettings struct {
+	publicURL                *string
+	token                    *secret
+	oauth, overStdio, asJSON *bool
+	db, user                 *string
+	toolsets                 *[]string
+	readOnly                 *bool
+}
+
+func newConfigSettings(command *cobra.Command) *configSettings {
+	flags := command.Flags()
+	s := &configSettings{
+		publicURL: flags.String("public-url", "http://"+defaultListen, "`url` where clients reach the server"),
+		token:     secretFlag(command, "token", "the token"),
+		oauth:     flags.Bool("oauth", false, "no token: clients ask their user to sign in"),
+		overStdio: flags.Bool("stdio", false, "have clients start \"souvenir mcp\" on the file, without a server"),
+		db:        flags.String("db", "", "with --stdio: the store's `file`"),
+		user:      flags.String("user", "", "with --stdio: `name` or id of the user for whom it works"),
+		toolsets:  flags.StringSlice("toolsets", nil, "with --stdio: the `sets` of tools to offer, with commas between: "+toolsetNames()),
+		readOnly:  flags.Bool("read-only", false, "with --stdio: offer only what changes nothing"),
+		asJSON:    jsonFlag(command),
+	}
+	_ = command.MarkFlagFilename("db", "db") // for completion only; the flag is there
+	return s
 }
 
 // shownConfig is what --json prints.
@@ -206,41 +296,89 @@ type shownConfig struct {
 	Snippet string `json:"snippet"`
 }
 
-func chooseClients(args, names []string) ([]client, error) {
-	if len(args) == 0 {
-		return clients(), nil
-	}
+// chooseClients finds the client that is named, or else all that can connect in the way that is asked for.
+func chooseClients(args, names []string, overStdio bool) ([]client, error) {
+	var chosen []client
 	for _, known := range clients() {
-		if known.name == strings.ToLower(args[0]) {
-			return []client{known}, nil
+		switch {
+		case len(args) > 0 && known.name != strings.ToLower(args[0]):
+		case !overStdio || !known.inCloud():
+			chosen = append(chosen, known)
+		case len(args) > 0:
+			return nil, misused("%s runs elsewhere and can start no program here; leave --stdio out", known.name)
 		}
 	}
-	return nil, misused("%q is no client that is known here; there are: %s", args[0], strings.Join(names, ", "))
+	if len(chosen) == 0 {
+		return nil, misused("%q is no client that is known here; there are: %s", args[0], strings.Join(names, ", "))
+	}
+	return chosen, nil
 }
 
 // connect gathers what the flags say about the connection.
-func connect(publicURL string, token *secret, overStdio bool, db, user string) (connection, error) {
-	if !overStdio {
-		if err := server.CheckPublicURL(publicURL); err != nil {
-			return connection{}, misused("--public-url: %v", err)
-		}
-		value, err := token.read()
-		if value == "" {
-			value = tokenStandIn
-		}
-		return connection{url: strings.TrimSuffix(publicURL, "/") + "/mcp", token: value}, err
+func (c *cli) connect(s *configSettings) (connection, error) {
+	if *s.overStdio {
+		return c.connectStdio(s)
+	}
+	if err := server.CheckPublicURL(*s.publicURL); err != nil {
+		return connection{}, misused("--public-url: %v", err)
+	}
+	token, err := s.token.read()
+	const onCommandLine = 2
+	tokenFrom := max(given(s.token.flags, "token"), given(s.token.flags, "token-file"))
+	switch {
+	case err != nil:
+		return connection{}, err
+	case *s.oauth && tokenFrom == onCommandLine && given(s.token.flags, "oauth") == onCommandLine:
+		return connection{}, misused("both --oauth and a token are given; one of them is enough")
+	case *s.oauth && tokenFrom < onCommandLine: // a variable gives way
+		token = ""
+	case token == "":
+		token = tokenStandIn
+	}
+	return connection{url: strings.TrimSuffix(*s.publicURL, "/") + "/mcp", token: token}, nil
+}
+
+func (c *cli) connectStdio(s *configSettings) (connection, error) {
+	if _, err := chooseToolsets(*s.toolsets); err != nil {
+		return connection{}, err
 	}
 	program, err := os.Executable()
 	if err != nil {
 		return connection{}, err
+	}
+	db := *s.db
+	if db == "" {
+		if db, _, err = c.findStore(false); err != nil {
+			return connection{}, err
+		}
 	}
 	// Clients start programs in folders of their own.
 	if db, err = filepath.Abs(db); err != nil {
 		return connection{}, err
 	}
 	command := []string{program, "mcp", "--db", db}
-	if user != "" {
-		command = append(command, "--user", user)
+	if *s.user != "" {
+		command = append(command, "--user", *s.user)
+	}
+	if len(*s.toolsets) > 0 {
+		command = append(command, "--toolsets", strings.Join(*s.toolsets, ","))
+	}
+	if *s.readOnly {
+		command = append(command, "--read-only")
 	}
 	return connection{command: command}, nil
+}
+
+// adviseOnConfig says what is still to be done before a snippet works.
+func (c *cli) adviseOnConfig(chosen []client, to connection) {
+	if to.command != nil {
+		return
+	}
+	cloudOnly := !slices.ContainsFunc(chosen, func(each client) bool { return !each.inCloud() })
+	if to.token == tokenStandIn && !cloudOnly {
+		fmt.Fprintf(c.stderr, "put a token in the place of %s; \"souvenir token add\" makes one\n", tokenStandIn)
+	}
+	if cloudOnly && !isHTTPS(to.url) {
+		fmt.Fprintf(c.stderr, "%s comes from the internet, and over https only: give the server's --public-url\n", chosen[0].title)
+	}
 }

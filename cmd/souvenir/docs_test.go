@@ -1,8 +1,10 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -19,7 +21,7 @@ const repository = "../.."
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, name := range []string{"README.md", "docs/self-hosting.md", "docs/embedding.md"} {
+	for _, name := range []string{"README.md", "docs/self-hosting.md", "docs/embedding.md", "docs/clients.md", "docs/proxy.md", "docs/security.md"} {
 		content, err := os.ReadFile(filepath.Join(repository, name))
 		if err != nil {
 			t.Fatal(err)
@@ -46,9 +48,7 @@ func TestCommandsOfThePagesExist(t *testing.T) {
 			root.InitDefaultHelpCmd()
 			command, rest, err := root.Find(words)
 			if err != nil || command == root {
-				if words[0] != "mcp" { // named as what clients will start
-					t.Errorf("%s: there is no command %q", name, match[1])
-				}
+				t.Errorf("%s: there is no command %q", name, match[1])
 				continue
 			}
 			tried++
@@ -115,7 +115,51 @@ func TestProgramsOfThePagesBuild(t *testing.T) {
 	vet := exec.CommandContext(t.Context(), "go", "vet", "./...")
 	vet.Dir = folder
 	vet.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
-	if out, err := vet.CombinedOutput(); err != nil || programs != 4 {
+	if out, err := vet.CombinedOutput(); err != nil || programs != 5 {
 		t.Errorf("%d programs, go vet: %v\n%s", programs, err, out)
+	}
+}
+
+// TestTheSecurityPageNamesWhatThereIs holds docs/security.md to the tests and files that it names.
+func TestTheSecurityPageNamesWhatThereIs(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(repository, "docs", "security.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, files := map[string]bool{}, map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err = filepath.WalkDir(repository, func(where string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == ".git":
+			return fs.SkipDir
+		}
+		files[entry.Name()] = true
+		if !strings.HasSuffix(where, "_test.go") {
+			return nil
+		}
+		code, err := os.ReadFile(where)
+		for _, found := range declared.FindAllSubmatch(code, -1) {
+			tests[string(found[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(page), -1)
+	for _, name := range named {
+		if !tests[name] {
+			t.Errorf("there is no test %s", name)
+		}
+	}
+	for _, found := range regexp.MustCompile("`([a-z0-9/]+\\.(?:go|sh))`").FindAllStringSubmatch(string(page), -1) {
+		if !files[path.Base(found[1])] {
+			t.Errorf("there is no file %s", found[1])
+		}
+	}
+	if len(named) < 50 {
+		t.Errorf("the page names %d tests", len(named))
 	}
 }

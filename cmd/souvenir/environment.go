@@ -65,6 +65,8 @@ func wanted(flag *pflag.Flag) string {
 		return "a duration, such as 30s or 5m"
 	case "bytes":
 		return "a number of bytes, such as 1048576 or 500MiB"
+	case "networks":
+		return "addresses or networks, such as 10.0.0.2 or 172.16.0.0/12, with commas between, or none"
 	}
 	return "another value"
 }

@@ -207,6 +207,35 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
+func TestAnImportOfNothingThatCanBeImportedMakesNoStore(t *testing.T) {
+	const header = `{"souvenir":"export","version":1}`
+	for name, c := range map[string]struct{ content, says string }{
+		"notes": {"these are my notes\n", "no export"}, "empty": {"", "empty"}, "newer": {`{"souvenir":"export","version":99}`, "version 99"}, "store": {"SQLite format 3\x00", "SQLite"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := call{dir: t.TempDir(), stdin: c.content}
+			write := func(content string) {
+				if err := os.WriteFile(filepath.Join(folder.dir, "in.jsonl"), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			folder.fails(t, exitError, c.says, "import", "-", "--db", "new.db")
+			write(c.content)
+			folder.fails(t, exitError, c.says, "import", "in.jsonl", "--db", "new.db")
+			write(header + "\n" + `{"type":"memory","content":""}`)
+			folder.fails(t, exitError, "line 2", "import", "in.jsonl", "--db", "new.db")
+			if files := readFolder(t, folder.dir); len(files) != 1 {
+				t.Errorf("there are other files than in.jsonl: %d", len(files))
+			}
+			folder.stdin = "\n" + header + "\n" + `{"type":"memory","content":"after a blank line"}`
+			folder.ok(t, "import", "-", "--db", "new.db")
+			if got := folder.ok(t, "stats", "--json", "--db", "new.db"); decode[souvenir.Stats](t, got).Memories != 1 {
+				t.Errorf("stats after an import: %s", got)
+			}
+		})
+	}
+}
+
 func fileSize(t *testing.T, path string) string {
 	t.Helper()
 	info, err := os.Stat(path)

@@ -102,8 +102,22 @@ func printFlags(w io.Writer, command *cobra.Command) {
 		switch flag.DefValue {
 		case "", "false", "0", "[]", "0s":
 		default:
-			usage += fmt.Sprintf(" (default %s)", flag.DefValue)
+			usage += fmt.Sprintf(" (default %s)", shortDuration(flag))
 		}
 		fmt.Fprintf(w, "  %s\n      %s\n", name, usage)
 	})
+}
+
+// shortDuration is the default of a flag, a duration without what is zero in it: 24h for 24h0m0s.
+func shortDuration(flag *pflag.Flag) string {
+	if flag.Value.Type() != "duration" {
+		return flag.DefValue
+	}
+	short := flag.DefValue
+	for _, zero := range []struct{ of, unit string }{{"m", "0s"}, {"h", "0m"}} {
+		if rest, ok := strings.CutSuffix(short, zero.of+zero.unit); ok {
+			short = rest + zero.of
+		}
+	}
+	return short
 }

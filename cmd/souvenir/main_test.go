@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,8 +22,8 @@ import (
 
 // The tests run the program itself, as it is shipped: without C and without symbols.
 
-// builtBinary is the path of the program, which TestMain builds.
-var builtBinary string
+// builtBinary is the path of the program, which TestMain builds, and home the folder that it takes for its user's.
+var builtBinary, home string
 
 func TestMain(m *testing.M) {
 	os.Exit(buildAndRun(m))
@@ -35,7 +36,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(folder)
-	builtBinary = filepath.Join(folder, "souvenir")
+	builtBinary, home = filepath.Join(folder, "souvenir"), filepath.Join(folder, "home")
 	if runtime.GOOS == "windows" {
 		builtBinary += ".exe"
 	}
@@ -69,9 +70,15 @@ func (c call) command(ctx context.Context, args ...string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
+	cmd.Env = append(cmd.Env, atHome(home)...)
 	cmd.Env = append(cmd.Env, c.env...)
 	cmd.Stdin = strings.NewReader(c.stdin)
 	return cmd
+}
+
+// atHome are the variables that say where a user's folders are.
+func atHome(folder string) []string {
+	return []string{"HOME=" + folder, "XDG_CACHE_HOME=" + filepath.Join(folder, ".cache"), "XDG_DATA_HOME=", "LocalAppData=" + folder}
 }
 
 func (c call) run(t *testing.T, args ...string) outcome {
@@ -117,8 +124,28 @@ type process struct {
 	cmd    *exec.Cmd
 	url    string
 	stdout *bufio.Reader
-	stderr *bytes.Buffer // to be read after wait
+	stderr *syncBuffer // complete after wait
 }
+
+// syncBuffer is a buffer that a process writes while a test reads.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func (b *syncBuffer) Len() int { return len(b.String()) }
 
 // start starts a server and waits until it says that it is ready.
 func (c call) start(t *testing.T, args ...string) *process {
@@ -128,7 +155,7 @@ func (c call) start(t *testing.T, args ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: cmd, stdout: bufio.NewReader(out), stderr: &bytes.Buffer{}}
+	p := &process{cmd: cmd, stdout: bufio.NewReader(out), stderr: &syncBuffer{}}
 	cmd.Stderr = p.stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ func (c *cli) reindexCommand() *cobra.Command {
 Searches and writes go on meanwhile. Interrupted, it goes on where it stopped when it is called again.`,
 		Example: "  souvenir reindex",
 	}
-	db := dbFlag(command)
+	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		progress, end := c.progress()
 		defer end()
@@ -30,8 +30,7 @@ Searches and writes go on meanwhile. Interrupted, it goes on where it stopped wh
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(&c.out, "reindexed %d memories in %d passages\n", stats.Memories, stats.Passages)
-			return nil
+			return c.tell(*asJSON, object{"memories": stats.Memories, "passages": stats.Passages}, "reindexed %d memories in %d passages", stats.Memories, stats.Passages)
 		})
 	})
 }
@@ -40,18 +39,19 @@ func (c *cli) purgeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "purge [flags]", GroupID: groupFile,
 		Short: "Delete what is of no more use",
-		Long: `Deletes uploads that were never finished, and tokens and OAuth state long expired; with --keep-revisions, old states of memories as
-well. The room becomes free within the file; --compact gives it back to the system, for which it writes the file anew: that needs room
-for a second copy, and others can read but not write meanwhile.`,
+		Long: `Deletes uploads that were never finished, sessions that have expired, and invitations, tokens and OAuth state long used or expired,
+as "souvenir serve" does once a day; with --keep-revisions, old states of memories as well. The room becomes free within the file;
+--compact gives it back to the system, for which it writes the file anew: that needs room for a second copy, and others can read but
+not write meanwhile.`,
 		Example: `  souvenir purge
   souvenir purge --keep-revisions 10 --compact`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
-	keep := command.Flags().Int("keep-revisions", 0, "keep this `number` of former states of each memory, the newest; 0 keeps all")
+	keep := keepRevisionsFlag(command, "keep this `number` of former states of each memory, the newest; 0 keeps all")
 	compact := command.Flags().Bool("compact", false, "give free room in the file back to the system")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		if *keep < 0 {
-			return misused("--keep-revisions is %d; give 0, which keeps all, or more", *keep)
+			return badKeepRevisions(*keep)
 		}
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
 			before, err := store.Stats(ctx)
@@ -76,11 +76,20 @@ for a second copy, and others can read but not write meanwhile.`,
 					After  int64 `json:"database_bytes"`
 				}{purged, before.DatabaseBytes, after.DatabaseBytes})
 			}
-			fmt.Fprintf(&c.out, "deleted %d former states, %d unfinished files, %d tokens, %d rows of OAuth state\n", purged.Revisions, purged.Files, purged.Tokens, purged.OAuth)
+			fmt.Fprintf(&c.out, "deleted %d former states, %d unfinished files, %d tokens, %d sessions, %d invitations, %d recorded calls, %d rows of OAuth state\n",
+				purged.Revisions, purged.Files, purged.Tokens, purged.Sessions, purged.Invitations, purged.Activity, purged.OAuth)
 			fmt.Fprintf(&c.out, "the file has %s, %s of it free\n", size(after.DatabaseBytes), size(after.FreeBytes))
 			return nil
 		})
 	})
+}
+
+func keepRevisionsFlag(command *cobra.Command, what string) *int {
+	return command.Flags().Int("keep-revisions", 0, what)
+}
+
+func badKeepRevisions(n int) error {
+	return misused("--keep-revisions is %d; give 0, which keeps all, or more", n)
 }
 
 func (c *cli) statsCommand() *cobra.Command {

@@ -36,6 +36,21 @@ func printJSON(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
+// tell prints what was done: as JSON for programs, else as a line for people.
+func (c *cli) tell(asJSON bool, value any, format string, args ...any) error {
+	if asJSON {
+		return printJSON(&c.out, value)
+	}
+	fmt.Fprintf(&c.out, format+"\n", args...)
+	return nil
+}
+
+// none says that a list is empty, where people would otherwise see a heading alone.
+func (c *cli) none(format string, args ...any) error {
+	fmt.Fprintf(c.stderr, format+"\n", args...)
+	return nil
+}
+
 // orEmpty makes JSON of no elements [] rather than null.
 func orEmpty[T any](list []T) []T {
 	if list == nil {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,12 +20,18 @@ import (
 type settings struct {
 	db, listen, publicURL *string
 	noQueryTokens         *bool
+	trustedProxies        networks
+	toolsets              *[]string
+	readOnly              *bool
 	adminUser             *string
 	adminPassword         *secret
 	maxFile, fileQuota    byteSize
 	indexMemory           byteSize
 	logLevel, logFormat   *string
 	grace                 *time.Duration
+	purgeEvery            *time.Duration
+	keepRevisions         *int
+	provider              providerFlags
 }
 
 const defaultListen = "127.0.0.1:8377"
@@ -39,10 +46,19 @@ http://HOST:PORT", to standard output; everything else goes to standard error.
 It listens on this machine only. To be reached from elsewhere, put a proxy with TLS before it, such as Caddy or nginx, and say
 with --public-url how clients reach it; that URL is where all addresses that it tells come from, and it must stay what it is.
 
+Once a day it deletes what is of no more use, as "souvenir purge" does: never a memory or a file of anybody's, and old states of
+memories only with --keep-revisions.
+
 SIGTERM and SIGINT (Ctrl-C) end it: requests that are being answered are finished, for as long as --grace; a second signal ends it
 at once. What was answered is on disk, whatever happens.
 
-On a store without users, --admin-user with --admin-password or --admin-password-file make the first one.`,
+On a store without users it prints a link to a page on which the first one makes an account, an admin's. The link works once and for
+24 hours; another start prints another one, and the one before works no more. Or --admin-user with --admin-password or
+--admin-password-file make the first user.
+
+With --oidc-issuer and --oidc-client-id people may sign in at an external OpenID Connect provider as well, where this server has to
+be registered with the redirect URI PUBLIC-URL/login/provider/callback. They link their account there in their profile; or
+--oidc-create-domain makes accounts for all whose e-mail address, verified by the provider, is of a domain.`,
 		Example: `  souvenir serve
   souvenir serve --db /var/lib/souvenir/souvenir.db --listen 127.0.0.1:9000 --public-url https://memory.example.com
   SOUVENIR_ADMIN_USER=anna SOUVENIR_ADMIN_PASSWORD_FILE=/run/secrets/admin souvenir serve`,
@@ -53,6 +69,8 @@ On a store without users, --admin-user with --admin-password or --admin-password
 		listen:        flags.String("listen", defaultListen, "`host:port` to listen on; port 0 takes a free one"),
 		publicURL:     flags.String("public-url", "", "`url` where clients reach the server; otherwise http:// and the address it listens on"),
 		noQueryTokens: flags.Bool("no-query-tokens", false, "refuse tokens in URLs (?token=), where histories and logs keep them"),
+		toolsets:      toolsetsFlag(command),
+		readOnly:      flags.Bool("read-only", false, "offer only those tools, over MCP and POST /tools/call, that change nothing; the other endpoints stay as they are"),
 		adminUser:     flags.String("admin-user", "", "`name` of the first user, an admin; nothing is done when there are users"),
 		adminPassword: secretFlag(command, "admin-password", "the first user's password"),
 		maxFile:       100 << 20,
@@ -60,7 +78,13 @@ On a store without users, --admin-user with --admin-password or --admin-password
 		logLevel:      flags.String("log-level", "info", "`level` from which on things are logged: debug, info, warn or error"),
 		logFormat:     flags.String("log-format", "text", "`format` of the log: text or json"),
 		grace:         flags.Duration("grace", 30*time.Second, "`duration` for which requests may go on when the server is told to end"),
+		purgeEvery: flags.Duration("purge-every", 24*time.Hour,
+			"`duration` after which unfinished uploads, and tokens and OAuth state long expired, are deleted, again and again; 0: never"),
+		provider:      newProviderFlags(command),
+		keepRevisions: keepRevisionsFlag(command, "with each purge keep this `number` of former states of each memory, the newest, and delete the others; 0 keeps all"),
 	}
+	flags.Var(&s.trustedProxies, "trusted-proxies",
+		"`addresses` and networks of proxies, with commas between, that are believed when they say in X-Forwarded-For whom they speak for; none: nobody is (default this machine)")
 	flags.Var(&s.maxFile, "max-file", "most `bytes` of an uploaded file, such as 500MiB; 0: no limit")
 	flags.Var(&s.fileQuota, "file-quota", "most `bytes` of all files of a user together; 0: no limit")
 	flags.Var(&s.indexMemory, "index-memory", "most `bytes` of memory for the search index; past it, and with 0, searches run on disk")
@@ -82,7 +106,21 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 			return misused("--public-url: %v", err)
 		}
 	}
+	switch {
+	case *s.purgeEvery < 0:
+		return misused("--purge-every is %s; give a duration such as 24h, or 0 for never", *s.purgeEvery)
+	case *s.keepRevisions < 0:
+		return badKeepRevisions(*s.keepRevisions)
+	}
+	chosen, err := chooseToolsets(*s.toolsets)
+	if err != nil {
+		return err
+	}
 	admin, err := s.admin()
+	if err != nil {
+		return err
+	}
+	provider, err := s.provider.provider()
 	if err != nil {
 		return err
 	}
@@ -107,15 +145,26 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	if publicURL == "" {
 		publicURL = localURL(address(*s.listen, listener))
 	}
+	if first, err = first.withLink(ctx, store, publicURL); err != nil {
+		return err
+	}
 	warnOfPlainHTTP(log, listener.Addr(), publicURL)
 	handler := server.New(store, &server.Options{
-		PublicURL: publicURL, Version: readBuild().Version, Logger: log, NoQueryTokens: *s.noQueryTokens,
+		PublicURL: publicURL, Version: readBuild().Version, Logger: log, NoQueryTokens: *s.noQueryTokens, TrustedProxies: s.trustedProxies,
+		Toolsets: chosen, ReadOnly: *s.readOnly, Snippets: snippets, Provider: provider,
 	})
+	defer announce(*s.db, log)()
 	fmt.Fprintf(&c.out, "listening on http://%s\n", address(*s.listen, listener))
 	c.welcome(log, *s.logFormat, first, *s.db, publicURL)
+	stop := upkeep{*s.purgeEvery, *s.keepRevisions}.start(ctx, store, log)
+	defer stop()
+	if err := store.LoadIndex(ctx); err != nil && ctx.Err() == nil {
+		log.Warn("the search index could not be loaded ahead; the first search tries again", "error", err)
+	}
 	if err := server.Serve(ctx, listener, handler, &server.ServeOptions{Grace: *s.grace, Logger: log}); err != nil {
 		return err
 	}
+	stop()
 	return store.Close()
 }
 
@@ -154,16 +203,28 @@ func (s *settings) admin() (*souvenir.NewUser, error) {
 type firstUser struct {
 	missing bool   // nobody has an account
 	added   string // name of the admin that was just made
+	link    string // to the page where the first account is made, if it is missing
+}
+
+// withLink adds the link, which takes the place of those that former starts have printed.
+func (f firstUser) withLink(ctx context.Context, store *souvenir.Store, publicURL string) (firstUser, error) {
+	if !f.missing {
+		return f, nil
+	}
+	invitation, err := store.AddInvitation(ctx, souvenir.NewInvitation{Purpose: souvenir.InvitationSetup})
+	if errors.Is(err, souvenir.ErrConflict) { // another process has just made an account
+		return firstUser{}, nil
+	}
+	f.link = strings.TrimSuffix(publicURL, "/") + server.SetupPath(invitation.Value)
+	return f, err
 }
 
 // addFirstUser makes the admin on a store where nobody has an account.
 func addFirstUser(ctx context.Context, store *souvenir.Store, admin *souvenir.NewUser, log *slog.Logger) (firstUser, error) {
-	users, err := store.Users(ctx)
-	if err != nil {
-		return firstUser{}, err
-	}
-	hasAccount := slices.ContainsFunc(users, func(u souvenir.User) bool { return u.Name != "" })
+	hasAccount, err := store.HasAccounts(ctx)
 	switch {
+	case err != nil:
+		return firstUser{}, err
 	case admin == nil:
 		return firstUser{missing: !hasAccount}, nil
 	case hasAccount:
@@ -215,19 +276,38 @@ func (c *cli) welcome(log *slog.Logger, format string, first firstUser, db, publ
 	if db != "souvenir.db" {
 		flag = " --db " + shellQuote(db)
 	}
-	name := first.added
+	connect := connection{url: strings.TrimSuffix(publicURL, "/") + "/mcp"}
 	if first.missing {
-		name = "NAME"
-	}
-	addUser := "souvenir user add NAME --admin" + flag
-	addToken := "souvenir token add --user " + shellQuote(name) + " --name laptop" + flag
-	connect := claudeCode.overHTTP(connection{url: publicURL + "/mcp", token: tokenStandIn})
-	if format == "json" {
-		log.Info("nobody has a token yet", "add_user", addUser, "add_token", addToken, "connect", connect)
+		addUser := "souvenir user add NAME --admin" + flag
+		addToken := "souvenir token add --user NAME --name laptop" + flag
+		add := claudeCode.overHTTP(connect) // a browser is at hand, so it needs no token
+		if format == "json" {
+			log.Info("there is no user yet", "set_up", first.link, "connect", add, "add_user", addUser, "add_token", addToken)
+			return
+		}
+		fmt.Fprintf(c.stderr, `
+There is no user yet. Open this link and make the first account; it works once, for 24 hours:
+
+  %s
+
+Then connect a client, which opens a browser for you to let it in; for example Claude Code ("souvenir client-config" has others):
+
+  %s
+
+Where there is no browser, make a user and a token here:
+
+  %s
+  %s
+
+`, first.link, add, addUser, addToken)
 		return
 	}
-	if first.missing {
-		fmt.Fprintf(c.stderr, "\nThere is no user yet. Add the first one:\n\n  %s\n", addUser)
+	connect.token = tokenStandIn
+	addToken := "souvenir token add --user " + shellQuote(first.added) + " --name laptop" + flag
+	add := claudeCode.overHTTP(connect)
+	if format == "json" {
+		log.Info("nobody has a token yet", "add_token", addToken, "connect", add)
+		return
 	}
-	fmt.Fprintf(c.stderr, "\nMake a token for a client:\n\n  %s\n\nGive it to the client, for example Claude Code (\"souvenir client-config\" has others):\n\n  %s\n\n", addToken, connect)
+	fmt.Fprintf(c.stderr, "\nMake a token for a client:\n\n  %s\n\nGive it to the client, for example Claude Code (\"souvenir client-config\" has others):\n\n  %s\n\n", addToken, add)
 }

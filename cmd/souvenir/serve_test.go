@@ -6,11 +6,16 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
@@ -184,19 +189,127 @@ func TestCommandsWorkBesideAServer(t *testing.T) {
 	}
 }
 
+// setUpLink finds the link to the set-up in what a server has printed or logged.
+func setUpLink(t *testing.T, printed string) string {
+	t.Helper()
+	found := regexp.MustCompile(`http://[^ "]+/setup\?invitation=inv_[A-Za-z0-9]+`).FindAllString(printed, -1)
+	if len(found) != 1 {
+		t.Fatalf("%d links to the set-up:\n%s", len(found), printed)
+	}
+	return found[0]
+}
+
 func TestFirstStartTellsWhatToDo(t *testing.T) {
 	c := call{dir: t.TempDir()}
 	p := c.start(t, "serve", "--listen", "127.0.0.1:0", "--db", "my memories.db")
 	p.stop(t)
 	for _, line := range []string{
+		"\n  " + p.url + "/setup?invitation=inv_",
 		"souvenir user add NAME --admin --db 'my memories.db'\n",
 		"souvenir token add --user NAME --name laptop --db 'my memories.db'\n",
-		"claude mcp add --transport http --scope user souvenir " + p.url + `/mcp --header "Authorization: Bearer `,
+		"claude mcp add --transport http --scope user souvenir " + p.url + "/mcp\n",
 	} {
 		if !strings.Contains(p.stderr.String(), line) {
 			t.Errorf("the first start does not print %q:\n%s", line, p.stderr)
 		}
 	}
+}
+
+// The link that the program prints leads to an account, a sign-in and a token; those of former starts lead nowhere.
+func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
+	c := call{dir: t.TempDir(), env: []string{"SOUVENIR_LISTEN=127.0.0.1:0", "SOUVENIR_LOG_FORMAT=json"}}
+	p := c.start(t, "serve")
+	p.stop(t)
+	var former string
+	for line := range strings.Lines(p.stderr.String()) {
+		if link, ok := decode[map[string]any](t, line)["set_up"].(string); ok {
+			former = setUpLink(t, link)
+		}
+	}
+	c.env = nil
+	p = c.start(t, "serve", "--listen", "127.0.0.1:0", "--public-url", "https://memory.example.com/deep/")
+	p.stop(t)
+	link := setUpLink(t, strings.ReplaceAll(p.stderr.String(), "https://memory.example.com/deep/", "http://x/"))
+	p = c.start(t, "serve", "--listen", "127.0.0.1:0")
+	for _, replaced := range []string{former, link} {
+		if status, page := request(t, "GET", p.url+replaced[strings.Index(replaced, "/setup"):], "", nil); status != http.StatusNotFound || !strings.Contains(page, "replaced") {
+			t.Errorf("a link of a former start: %d %s", status, page)
+		}
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	read := func(answer *http.Response, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		page, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatal(answer.Status, err, string(page))
+		}
+		return string(page)
+	}
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(p.stderr.String(), "user add NAME"); { // printed after the line that start waits for
+		if time.Now().After(deadline) {
+			t.Fatalf("nothing is said of the set-up:\n%s", p.stderr)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	link = setUpLink(t, p.stderr.String())
+	form := url.Values{"username": {"root"}, "password": {"nine blue kettles"}}
+	for _, hidden := range regexp.MustCompile(`type="hidden" name="([^"]+)" value="([^"]+)"`).FindAllStringSubmatch(read(browser.Get(link)), -1) {
+		form.Set(hidden[1], hidden[2])
+	}
+	page := read(browser.PostForm(p.url+"/setup", form))
+	token := regexp.MustCompile("mcp_[A-Za-z0-9]{40,}").FindString(page)
+	if !strings.Contains(page, "claude mcp add") || !strings.Contains(page, "mcpServers") {
+		t.Errorf("the page lacks what to paste: %s", page)
+	}
+	if status, body := request(t, "GET", p.url+"/api/owner-ids/me", token, nil); status != http.StatusOK || !strings.Contains(body, "root") {
+		t.Errorf("the token that the page shows gets %d %s", status, body)
+	}
+	if page := read(browser.Get(p.url + "/users")); !strings.Contains(page, "root") {
+		t.Errorf("the first user is no admin: %s", page)
+	}
+
+	invited := strings.TrimSpace(c.ok(t, "user", "invite", "--public-url", p.url, "--email", "ben@example.com"))
+	if page := read(http.Get(invited)); !strings.Contains(page, "ben@example.com") {
+		t.Errorf("the page of the invitation: %s", page)
+	}
+	p.stop(t)
+	for _, secret := range []string{"ses_", "nine blue"} {
+		if strings.Contains(p.stderr.String(), secret) {
+			t.Errorf("the log has %q:\n%s", secret, p.stderr)
+		}
+	}
+	if strings.Count(p.stderr.String(), "inv_") != 1 {
+		t.Errorf("the log has invitations:\n%s", p.stderr)
+	}
+	p = c.start(t, "serve", "--listen", "127.0.0.1:0")
+	p.stop(t)
+	if strings.Contains(p.stderr.String(), "inv_") {
+		t.Errorf("a store with an account is to be set up again:\n%s", p.stderr)
+	}
+}
+
+func TestInvitingUsers(t *testing.T) {
+	c := newStore(t)
+	link := c.ok(t, "user", "invite", "--public-url", "https://memory.example.com/deep/")
+	if !strings.HasPrefix(link, "https://memory.example.com/deep/invite?invitation=inv_") || strings.Count(link, "\n") != 1 {
+		t.Errorf("printed %q", link)
+	}
+	got := decode[map[string]any](t, c.ok(t, "user", "invite", "--admin", "--note", "Ben", "--valid-for", "1h", "--json"))
+	if got["role"] != "admin" || got["note"] != "Ben" || !strings.HasPrefix(got["link"].(string), "http://127.0.0.1:8377/invite?invitation=inv_") {
+		t.Errorf("printed %v", got)
+	}
+	c.fails(t, exitUsage, "--public-url", "user", "invite", "--public-url", "memory.example.com")
+	c.fails(t, exitUsage, "--valid-for", "user", "invite", "--valid-for", "-1h")
+	c.fails(t, exitError, "email", "user", "invite", "--email", "nonsense")
+	c.fails(t, exitError, "--db", "user", "invite", "--db", "missing.db")
 }
 
 func TestFirstStartMakesTheAdminOnce(t *testing.T) {
@@ -230,6 +343,20 @@ func TestFirstStartMakesTheAdminOnce(t *testing.T) {
 	}
 }
 
+func TestServeOffersTheToolsThatItIsTold(t *testing.T) {
+	c := newStore(t)
+	p := c.start(t, "serve", "--listen", "127.0.0.1:0", "--toolsets", "chatgpt,memory", "--read-only")
+	if _, body := request(t, "GET", p.url+"/tools", "", nil); !strings.Contains(body, "get_context") || strings.Contains(body, "upload_document") {
+		t.Errorf("the tools are %s", body)
+	}
+	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "anna", "--name", "test"))
+	_, body := request(t, "POST", p.url+"/mcp", token, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+	if !strings.Contains(body, `"name":"fetch"`) || !strings.Contains(body, `"name":"memory"`) || strings.Contains(body, "upload_document") {
+		t.Errorf("the tools over MCP are %s", body)
+	}
+	p.stop(t)
+}
+
 func TestServeUsesItsSettings(t *testing.T) {
 	c := newStore(t)
 	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "anna", "--name", "test"))
@@ -256,9 +383,83 @@ func TestServeUsesItsSettings(t *testing.T) {
 		}
 	}
 	c.fails(t, exitError, "--listen", "serve", "--listen", strings.TrimPrefix(p.url, "http://"))
+	c.fails(t, exitUsage, "--toolsets", "serve", "--toolsets", "memory,other")
 	p.stop(t)
 	if p.stderr.Len() > 0 {
 		t.Errorf("with --log-level error it logs %s", p.stderr)
+	}
+}
+
+// What has nothing but this program can ask whether a server works.
+func TestHealth(t *testing.T) {
+	c := newStore(t)
+	p := c.start(t, "serve", "--listen", "127.0.0.1:0")
+	where := strings.TrimPrefix(p.url, "http://")
+	_, port, err := net.SplitHostPort(where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--listen", where}, {p.url}, {p.url + "/"}, {"--listen", "0.0.0.0:" + port}, {"--listen", ":" + port}} {
+		if got := c.ok(t, append([]string{"health"}, args...)...); !strings.HasPrefix(got, "ok: http://") {
+			t.Errorf("health %v prints %q", args, got)
+		}
+	}
+	inContainer := c
+	inContainer.env = []string{"SOUVENIR_LISTEN=0.0.0.0:" + port, "HTTP_PROXY=http://127.0.0.1:1", "http_proxy=http://127.0.0.1:1"}
+	inContainer.ok(t, "health")
+	if got := decode[server.Health](t, c.ok(t, "health", p.url, "--json")); got.Status != "ok" || got.Version != server.APIVersion {
+		t.Errorf("%+v", got)
+	}
+	c.fails(t, exitError, "404", "health", p.url+"/elsewhere")
+	p.stop(t)
+	c.fails(t, exitError, "no answer|refused", "health", p.url)
+
+	other, hung := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })), make(chan struct{})
+	defer other.Close()
+	c.fails(t, exitError, "not Souvenir", "health", other.URL)
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hung }))
+	defer silent.Close()
+	c.fails(t, exitError, "deadline", "health", silent.URL, "--timeout", "50ms")
+	close(hung)
+}
+
+// A server that runs for long deletes what is of no more use, and nothing else, and says so.
+func TestServePurges(t *testing.T) {
+	c := newStore(t)
+	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
+	anna, err := store.GetUser(t.Context(), "anna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := store.As(souvenir.Access{User: anna.ID})
+	found, err := view.Search(t.Context(), souvenir.Query{Text: "kettle"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := found.Hits[0].ID
+	for _, content := range []string{"The kettle is red.", "The kettle is green.", "The kettle is white."} {
+		if _, err := view.UpdateMemory(t.Context(), id, souvenir.UpdateMemory{Content: &content}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := c.start(t, "serve", "--listen", "127.0.0.1:0", "--purge-every", "50ms", "--keep-revisions", "1")
+	for former := 3; former != 1; {
+		revisions, err := view.Revisions(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		former = len(revisions) - 1
+		time.Sleep(10 * time.Millisecond)
+	}
+	if code, _ := p.stop(t); code != exitOK || !strings.Contains(p.stderr.String(), "revisions=2") {
+		t.Errorf("exit status %d: %s", code, p.stderr)
+	}
+	after, err := view.Search(t.Context(), souvenir.Query{Text: "kettle"})
+	if err != nil || after.Total != found.Total || after.Hits[0].Content != "The kettle is white." {
+		t.Errorf("%+v, %v", after, err)
+	}
+	if report, err := store.Check(t.Context(), nil); err != nil || !report.OK {
+		t.Errorf("%+v, %v", report, err)
 	}
 }
 

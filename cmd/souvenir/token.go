@@ -67,7 +67,7 @@ too), files:read, files:write, and admin, for admins only.`,
 			}
 			added, err := store.AddToken(ctx, n)
 			if err != nil {
-				return err
+				return renamed(err, "scopes", "--scope")
 			}
 			if *asJSON {
 				return printJSON(&c.out, added)
@@ -125,6 +125,9 @@ func (c *cli) tokenList() *cobra.Command {
 			if *asJSON {
 				return printJSON(&c.out, orEmpty(tokens))
 			}
+			if len(tokens) == 0 {
+				return c.none("%s has no tokens; \"souvenir token add\" makes one", plain(nameOf(owner)))
+			}
 			var rows [][]string
 			for _, t := range tokens {
 				var scopes []string
@@ -152,7 +155,7 @@ func (c *cli) tokenDelete() *cobra.Command {
 		Example: "  souvenir token delete mcp_4kXz --user anna",
 		Args:    wants(1, 1, "ID"),
 	}
-	db, user := dbFlag(command), userFlag(command, "whose")
+	db, user, asJSON := dbFlag(command), userFlag(command, "whose"), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
 			owner, err := chooseUser(ctx, store, *user)
@@ -171,8 +174,7 @@ func (c *cli) tokenDelete() *cobra.Command {
 			if err := view.DeleteToken(ctx, token.ID); err != nil {
 				return err
 			}
-			fmt.Fprintf(&c.out, "deleted token %s (%s…)\n", plain(token.Name), token.Prefix)
-			return nil
+			return c.tell(*asJSON, token, "deleted token %s (%s…)", plain(token.Name), token.Prefix)
 		})
 	})
 }

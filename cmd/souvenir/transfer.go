@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -133,8 +135,15 @@ Import files of your own only: they make users, and with credentials in them the
 		}
 		progress, end := c.progress()
 		defer end()
+		lines := reader(in)
+		if _, err := os.Stat(*db); errors.Is(err, fs.ErrNotExist) {
+			if lines, err = checkBefore(ctx, lines, progress); err != nil {
+				end()
+				return err
+			}
+		}
 		return withStore(ctx, *db, forMaking, func(store *souvenir.Store) error {
-			report, err := store.Import(ctx, reader(in), &souvenir.ImportOptions{OnConflict: souvenir.OnConflict(*onConflict), Progress: progress})
+			report, err := store.Import(ctx, lines, &souvenir.ImportOptions{OnConflict: souvenir.OnConflict(*onConflict), Progress: progress})
 			end()
 			if err != nil && report.Line > 0 {
 				return fmt.Errorf("%w\neverything up to line %d is in the store; the same import again goes on there", err, report.Line)
@@ -148,6 +157,28 @@ Import files of your own only: they make users, and with credentials in them the
 			return c.printImport(report)
 		})
 	})
+}
+
+// checkBefore sees that something can be imported before a store is made for it: a file to its end, of a stream the first line.
+func checkBefore(ctx context.Context, in io.Reader, progress souvenir.Progress) (io.Reader, error) {
+	if file, ok := in.(io.ReadSeeker); ok {
+		start, err := file.Seek(0, io.SeekCurrent)
+		if err == nil {
+			err = souvenir.CheckExport(ctx, file, progress)
+		}
+		if err == nil {
+			_, err = file.Seek(start, io.SeekStart)
+		}
+		return file, err
+	}
+	stream := bufio.NewReaderSize(in, 64<<10)
+	start, _ := stream.Peek(stream.Size())                                   // what is wrong with reading, the import finds
+	first, _, _ := bytes.Cut(bytes.TrimLeft(start, " \t\r\n"), []byte("\n")) // blank lines do not count
+	err := souvenir.CheckExport(ctx, bytes.NewReader(first), nil)
+	if errors.Is(err, souvenir.ErrForeign) || errors.Is(err, souvenir.ErrNewer) {
+		return nil, err
+	}
+	return stream, nil // the rest may still be wrong, and is not there yet
 }
 
 // reader hides from the library that a pipe has a method Seek, which only fails.

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,10 +14,10 @@ import (
 func (c *cli) userCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use: "user", GroupID: groupServer,
-		Short: "Add, list, disable and delete users",
+		Short: "Add, invite, list, change, disable and delete users",
 		Long: `The people and programs who have memories of their own in the store. Clients come with a token of one of them (see "souvenir
 token"); whatever they store is that user's. These commands work whether or not a server is running on the file.`,
-	}, c.userAdd(), c.userList(), c.userSwitch("disable", true), c.userSwitch("enable", false), c.userPassword(), c.userDelete())
+	}, c.userAdd(), c.userInvite(), c.userList(), c.userSwitch("disable", true), c.userSwitch("enable", false), c.userPassword(), c.userUpdate(), c.userDelete())
 }
 
 func (c *cli) userAdd() *cobra.Command {
@@ -78,6 +80,9 @@ func (c *cli) userList() *cobra.Command {
 			if *asJSON {
 				return printJSON(&c.out, orEmpty(users))
 			}
+			if len(users) == 0 {
+				return c.none("there are no users; \"souvenir user add\" makes one")
+			}
 			var rows [][]string
 			for _, u := range users {
 				state := "active"
@@ -107,14 +112,59 @@ func (c *cli) userSwitch(verb string, disabled bool) *cobra.Command {
 		command.Long = `Refuses everything to a user, from the next request on, and ends the user's tokens for good. The memories stay. The last admin
 cannot be disabled.`
 	}
-	db := dbFlag(command)
+	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
 			user, err := store.UpdateUser(ctx, args[0], souvenir.UpdateUser{Disabled: &disabled})
-			if err == nil {
-				fmt.Fprintf(&c.out, "%sd user %s\n", verb, plain(user.Name))
+			if err != nil {
+				return err
 			}
-			return err
+			return c.tell(*asJSON, user, "%sd user %s", verb, plain(user.Name))
+		})
+	})
+}
+
+func (c *cli) userUpdate() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "update NAME [flags]",
+		Short: "Change a user's name, address or role",
+		Long: `Changes what is known of a user: the name to sign in with, the address that people see, or whether the user is an admin. What is not
+given stays. Memories and tokens stay the user's. The last admin stays one.`,
+		Example: "  souvenir user update ben --role admin\n  souvenir user update ben --name benjamin --email ben@example.com",
+		Args:    wants(1, 1, "NAME"),
+	}
+	roles := []string{string(souvenir.RoleUser), string(souvenir.RoleAdmin)}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	name := command.Flags().String("name", "", "the new `name`")
+	email := command.Flags().String("email", "", "the new `address`; - removes it")
+	role := command.Flags().String("role", "", "the `role`: "+strings.Join(roles, " or "))
+	_ = command.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(roles, cobra.ShellCompDirectiveNoFileComp))
+	return c.command(command, func(ctx context.Context, args []string) error {
+		var u souvenir.UpdateUser
+		if *name != "" {
+			u.Name = name
+		}
+		if *email == "-" {
+			u.Email = new(string)
+		} else if *email != "" {
+			u.Email = email
+		}
+		if *role != "" {
+			if !slices.Contains(roles, *role) {
+				return misused("--role is %q; give %s", *role, strings.Join(roles, " or "))
+			}
+			given := souvenir.Role(*role)
+			u.Role = &given
+		}
+		if u == (souvenir.UpdateUser{}) {
+			return misused("nothing is to be changed; give --name, --email or --role")
+		}
+		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
+			user, err := store.UpdateUser(ctx, args[0], u)
+			if err != nil {
+				return err
+			}
+			return c.tell(*asJSON, user, "changed user %s (%s)", plain(user.Name), user.Role)
 		})
 	})
 }
@@ -128,7 +178,7 @@ then cannot sign in with one, but tokens work. Tokens stay what they are.`,
 		Example: "  souvenir user passwd anna\n  souvenir user passwd anna --password-file new-password.txt",
 		Args:    wants(1, 1, "NAME"),
 	}
-	db, password := dbFlag(command), newPasswordFlags(command)
+	db, password, asJSON := dbFlag(command), newPasswordFlags(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		secret, err := c.password(ctx, password, "New password for "+args[0])
 		if err != nil {
@@ -136,10 +186,10 @@ then cannot sign in with one, but tokens work. Tokens stay what they are.`,
 		}
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
 			user, err := store.UpdateUser(ctx, args[0], souvenir.UpdateUser{Password: &secret})
-			if err == nil {
-				fmt.Fprintf(&c.out, "changed the password of %s\n", plain(user.Name))
+			if err != nil {
+				return err
 			}
-			return err
+			return c.tell(*asJSON, user, "changed the password of %s", plain(user.Name))
 		})
 	})
 }
@@ -154,15 +204,18 @@ backup" first, or "souvenir user disable" instead.`,
 		Example: "  souvenir user delete ben\n  souvenir user delete ben --with-memories",
 		Args:    wants(1, 1, "NAME"),
 	}
-	db := dbFlag(command)
+	db, asJSON := dbFlag(command), jsonFlag(command)
 	all := command.Flags().Bool("with-memories", false, "delete the user's collections, projects and files, too")
 	return c.command(command, func(ctx context.Context, args []string) error {
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
-			err := store.DeleteUser(ctx, souvenir.DeleteUser{User: args[0], WithMemories: *all})
-			if err == nil {
-				fmt.Fprintf(&c.out, "deleted user %s\n", plain(args[0]))
+			user, err := store.GetUser(ctx, args[0])
+			if err != nil {
+				return err
 			}
-			return err
+			if err := store.DeleteUser(ctx, souvenir.DeleteUser{User: user.ID, WithMemories: *all}); err != nil {
+				return err
+			}
+			return c.tell(*asJSON, user, "deleted user %s", plain(nameOf(user)))
 		})
 	})
 }

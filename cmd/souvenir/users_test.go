@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -97,40 +96,23 @@ func TestSearchShowsScores(t *testing.T) {
 	}
 }
 
-func TestClientConfigCanBePasted(t *testing.T) {
-	dir := t.TempDir()
-	c := call{dir: dir}
-	shown := decode[[]shownConfig](t, c.ok(t, "client-config", "--public-url", "https://memory.example.com/", "--token", "mcp_abc", "--json"))
-	if len(shown) != 6 {
-		t.Errorf("%d clients", len(shown))
+func TestUsersAreChangedFromTheCommandLine(t *testing.T) {
+	c := newStore(t)
+	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "ben", "--name", "test"))
+	if got := c.ok(t, "user", "update", "ben", "--role", "admin", "--name", "benjamin", "--email", "ben@example.com"); got != "changed user benjamin (admin)\n" {
+		t.Errorf("it prints %q", got)
 	}
-	shown = append(shown, decode[[]shownConfig](t, c.ok(t, "client-config", "--stdio", "--db", "it's mine.db", "--user", "anna", "--json"))...)
-	for i, s := range shown {
-		want := []string{"https://memory.example.com/mcp", "Bearer mcp_abc"}
-		if i >= 6 {
-			want = []string{"mcp", "--db", filepath.Join(dir, "it's mine.db"), "--user", "anna"}
-		}
-		for _, word := range want {
-			inShell := strings.ReplaceAll(word, "'", `'\''`)
-			if !strings.Contains(s.Snippet, word) && !strings.Contains(s.Snippet, inShell) {
-				t.Errorf("%s: %q is not in\n%s", s.Client, word, s.Snippet)
-			}
-		}
-		if strings.HasPrefix(s.Snippet, "{") {
-			decode[map[string]any](t, s.Snippet)
-		}
+	c.ok(t, "user", "update", "anna", "--role", "user") // for there is another admin
+	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
+	ben, err := store.GetUser(t.Context(), "benjamin")
+	if err != nil || ben.Email != "ben@example.com" || ben.Role != souvenir.RoleAdmin {
+		t.Errorf("%+v, %v", ben, err)
 	}
-	// A shell passes on just these words.
-	for i, want := range map[int][]string{
-		0: {"mcp", "add", "--transport", "http", "--scope", "user", "souvenir", "https://memory.example.com/mcp", "--header", "Authorization: Bearer mcp_abc"},
-		6: {"mcp", "add", "--scope", "user", "souvenir", "--", builtBinary, "mcp", "--db", filepath.Join(dir, "it's mine.db"), "--user", "anna"},
-	} {
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", `claude() { printf '%s\n' "$@"; }; `+shown[i].Snippet).Output()
-		if err != nil || string(out) != strings.Join(want, "\n")+"\n" {
-			t.Errorf("%s\nis read by a shell as\n%s%v", shown[i].Snippet, out, err)
-		}
+	if p, err := store.CheckToken(t.Context(), token); err != nil || p.User.ID != ben.ID {
+		t.Errorf("the token of a user who was changed: %+v, %v", p, err)
 	}
-	if o := c.run(t, "client-config", "codex"); o.code != exitOK || !strings.HasPrefix(o.stdout, "[mcp_servers.souvenir]\nurl = ") || !strings.Contains(o.stderr, tokenStandIn) {
-		t.Errorf("without a token: %+v", o)
+	c.ok(t, "user", "update", "benjamin", "--email", "-")
+	if ben, err := store.GetUser(t.Context(), "benjamin"); err != nil || ben.Email != "" || ben.Name != "benjamin" || ben.Role != souvenir.RoleAdmin {
+		t.Errorf("%+v, %v", ben, err)
 	}
 }

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func (c *cli) clientCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use: "client", GroupID: groupServer,
+		Short: "Add, list and deactivate OAuth clients",
+		Long: `An OAuth client is an application that may ask users to let it in, instead of being given a token. Many register themselves, and then
+there is nothing to do here. These commands work whether or not a server is running on the file.`,
+	}, c.clientAdd(), c.clientList(), c.clientRegenerate(), c.clientDeactivate())
+}
+
+func (c *cli) clientAdd() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "add --redirect-uri URI [flags]",
+		Short: "Add an OAuth client and print its id and secret",
+		Long: `Adds an OAuth client of a user and prints its id and its secret, which is kept as a hash and cannot be shown again. Both are made up
+where they are not given.
+
+The redirect URIs are where users come back to the application, exactly as it will send them: https, http on this machine only
+(127.0.0.1, [::1], localhost; any port), or a scheme of the application's own. An application that cannot keep a secret, such as one
+that runs on its users' machines, has none (--public).`,
+		Example: `  souvenir client add --user anna --name "Team wiki" --redirect-uri https://wiki.example.com/oauth/callback
+  souvenir client add --user anna --id notes --public --redirect-uri http://127.0.0.1/callback --json`,
+	}
+	db, user, asJSON := dbFlag(command), userFlag(command, "whose it is"), jsonFlag(command)
+	redirects := command.Flags().StringArray("redirect-uri", nil, "a `uri` to which users come back; needed, and may be repeated")
+	name := command.Flags().String("name", "", "the `name` that people are shown; otherwise the id")
+	id := command.Flags().String("id", "", "the client's `id`, for the application to send")
+	public := command.Flags().Bool("public", false, "the client cannot keep a secret, and gets none")
+	given := secretFlag(command, "client-secret", "the client's secret")
+	return c.command(command, func(ctx context.Context, _ []string) error {
+		secret, err := given.read()
+		switch {
+		case err != nil:
+			return err
+		case len(*redirects) == 0:
+			return misused("--redirect-uri is missing: where users come back to the application")
+		case *public && secret != "":
+			return misused("--public comes with a secret; give one of the two")
+		}
+		n := souvenir.NewClient{ID: *id, Secret: secret, Name: *name, RedirectURIs: *redirects}
+		if *public {
+			n.AuthMethod = souvenir.AuthNone
+		}
+		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
+			owner, err := chooseUser(ctx, store, *user)
+			if err != nil {
+				return err
+			}
+			added, err := store.As(souvenir.Access{User: owner.ID}).AddClient(ctx, n)
+			switch {
+			case err != nil:
+				return err
+			case *asJSON:
+				return printJSON(&c.out, added)
+			}
+			fmt.Fprintf(&c.out, "client_id      %s\n", added.ID)
+			if added.Secret != "" {
+				fmt.Fprintf(&c.out, "client_secret  %s\n", added.Secret)
+			}
+			return nil
+		})
+	})
+}
+
+func (c *cli) clientList() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "list [flags]",
+		Short: "List the OAuth clients",
+		Long: `Lists all OAuth clients by name: those that users made ("admin"), those that registered themselves ("registered"), and those that are
+known by the URL of their description ("document"). With --user, only those that this user made.`,
+		Example: "  souvenir client list\n  souvenir client list --user anna --json",
+	}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	user := command.Flags().String("user", "", "only those that a user made, by `name` or id")
+	return c.command(command, func(ctx context.Context, _ []string) error {
+		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
+			users, err := store.Users(ctx)
+			if err != nil {
+				return err
+			}
+			names := map[string]string{}
+			for _, u := range users {
+				names[u.ID] = nameOf(u)
+			}
+			view := store // which sees all
+			if *user != "" {
+				owner, err := store.GetUser(ctx, *user)
+				if err != nil {
+					return err
+				}
+				view = store.As(souvenir.Access{User: owner.ID})
+			}
+			clients, err := view.Clients(ctx)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return printJSON(&c.out, orEmpty(clients))
+			}
+			if len(clients) == 0 {
+				return c.none("there are no OAuth clients")
+			}
+			var rows [][]string
+			for _, x := range clients {
+				state := "active"
+				if !x.Active {
+					state = "deactivated"
+				}
+				rows = append(rows, []string{dash(x.Metadata.ClientName), x.ID, string(x.Kind), state, dash(names[x.Owner]),
+					moment(x.CreatedAt), strings.Join(x.Metadata.RedirectURIs, " ")})
+			}
+			return table(&c.out, []string{"NAME", "CLIENT ID", "KIND", "STATE", "USER", "ADDED", "REDIRECT URIS"}, rows)
+		})
+	})
+}
+
+func (c *cli) clientRegenerate() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "regenerate-secret CLIENT-ID [flags]",
+		Short: "Give an OAuth client a new secret",
+		Long: `Gives an OAuth client a new secret and prints it: the one line on standard output, for scripts. The old one is refused from then on;
+users whom the client works for stay signed in.`,
+		Example: "  souvenir client regenerate-secret notes",
+		Args:    wants(1, 1, "CLIENT-ID"),
+	}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	return c.command(command, func(ctx context.Context, args []string) error {
+		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
+			client, err := store.RegenerateClientSecret(ctx, args[0])
+			switch {
+			case err != nil:
+				return err
+			case *asJSON:
+				return printJSON(&c.out, client)
+			}
+			fmt.Fprintln(&c.out, client.Secret)
+			return nil
+		})
+	})
+}
+
+func (c *cli) clientDeactivate() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "deactivate CLIENT-ID [flags]",
+		Short: "Refuse an OAuth client everything, for good",
+		Long: `Deactivates an OAuth client for good: what users have allowed it ends at once, and so do its tokens. One that registers itself anew is
+another client.`,
+		Example: "  souvenir client deactivate notes",
+		Args:    wants(1, 1, "CLIENT-ID"),
+	}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	return c.command(command, func(ctx context.Context, args []string) error {
+		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
+			if err := store.DeactivateClient(ctx, args[0]); err != nil {
+				return err
+			}
+			client, err := store.GetClient(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return c.tell(*asJSON, client, "deactivated client %s", plain(client.ID))
+		})
+	})
+}

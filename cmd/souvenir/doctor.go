@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/souvenir-ai/souvenir/cmd/souvenir/internal/doctor"
+)
+
+func (c *cli) doctorCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "doctor URL [flags]", GroupID: groupServer,
+		Short: "Find out what clients would stumble over",
+		Long: `Plays a client from outside against a running server, at the URL that people type into their clients: certificate and clock, the
+documents with which clients find the sign-in, the 401 that leads there, redirects, CORS, limits of a proxy, the registration of each
+kind of client, the page of the sign-in. With a token it calls a tool, too. Each finding is a line, and what is wrong comes with how
+to mend it. The exit status is 1 if there is a problem.
+
+It registers five clients that nobody lets in; the server forgets them after a day. With --no-register it does not.`,
+		Example: `  souvenir doctor https://memory.example.com
+  SOUVENIR_TOKEN_FILE=token souvenir doctor https://memory.example.com`,
+		Args: wants(1, 1, "URL"),
+	}
+	token := secretFlag(command, "token", "an MCP token or an access token, to call a tool with")
+	noRegister := command.Flags().Bool("no-register", false, "register no clients, so that the server has nothing to remember")
+	patience := command.Flags().Duration("timeout", 10*time.Second, "`duration` to wait for each answer")
+	asJSON := jsonFlag(command)
+	return c.command(command, func(ctx context.Context, args []string) error {
+		if *patience <= 0 {
+			return misused("--timeout is %s; give a duration such as 10s", *patience)
+		}
+		credential, err := token.read()
+		if err != nil {
+			return err
+		}
+		findings, err := doctor.Examine(ctx, args[0], doctor.Options{Token: credential, NoRegister: *noRegister, Timeout: *patience})
+		if err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			return misused("URL %v", err)
+		}
+		if *asJSON {
+			if err := printJSON(&c.out, map[string]any{"url": args[0], "findings": orEmpty(findings)}); err != nil {
+				return err
+			}
+		} else {
+			c.printFindings(findings)
+		}
+		if slices.ContainsFunc(findings, func(f doctor.Finding) bool { return f.Level == doctor.Problem }) {
+			return errSilent
+		}
+		return nil
+	})
+}
+
+// printFindings prints each finding in a line. What comes from the server is made harmless for a terminal.
+func (c *cli) printFindings(findings []doctor.Finding) {
+	for _, f := range findings {
+		line := f.Message + "."
+		if f.Mend != "" {
+			line += " " + f.Mend
+		}
+		fmt.Fprintf(&c.out, "%-8s %-12s %s\n", f.Level, f.Check, plain(line))
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+func (c *cli) healthCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "health [URL] [flags]", GroupID: groupServer,
+		Short: "Ask a running server whether it works",
+		Long: `Asks a server for /health, which it answers when it can read its store, and ends with exit status 0 if it does, else 1: for health
+checks where there is nothing but this program, as in its container image. Without a URL it asks the server that listens where
+--listen says, on this machine.`,
+		Example: `  souvenir health
+  souvenir health https://memory.example.com`,
+		Args: wants(0, 1, "URL"),
+	}
+	listen := command.Flags().String("listen", defaultListen, "`host:port` that the server was told to listen on")
+	patience := command.Flags().Duration("timeout", 5*time.Second, "`duration` to wait for the answer")
+	asJSON := jsonFlag(command)
+	return c.command(command, func(ctx context.Context, args []string) error {
+		if *patience <= 0 {
+			return misused("--timeout is %s; give a duration such as 5s", *patience)
+		}
+		url := ""
+		if len(args) == 1 {
+			url = strings.TrimSuffix(args[0], "/")
+			if err := server.CheckPublicURL(url); err != nil {
+				return misused("URL is %q; give one such as https://memory.example.com", args[0])
+			}
+		} else {
+			host, port, err := net.SplitHostPort(*listen)
+			if err != nil || port == "0" {
+				return misused("--listen is %q; give HOST:PORT, such as %s", *listen, defaultListen)
+			}
+			url = localURL(net.JoinHostPort(cmp.Or(host, "localhost"), port))
+		}
+		ctx, cancel := context.WithTimeout(ctx, *patience)
+		defer cancel()
+		health, err := askHealth(ctx, url+"/health")
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(&c.out, health)
+		}
+		fmt.Fprintf(&c.out, "ok: %s\n", url)
+		return nil
+	})
+}
+
+// askHealth asks a server how it is. Only an answer of Souvenir's counts: another program may have taken the port.
+func askHealth(ctx context.Context, url string) (server.Health, error) {
+	var health server.Health
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return health, err
+	}
+	// Without a proxy, whatever the environment says: the question is about this very server.
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(r)
+	if err != nil {
+		return health, fmt.Errorf("no answer: %w", err)
+	}
+	defer answer.Body.Close()
+	const most = 64 << 10 // bytes
+	body, err := io.ReadAll(io.LimitReader(answer.Body, most))
+	switch {
+	case err != nil:
+		return health, fmt.Errorf("%s: the answer breaks off: %w", url, err)
+	case answer.StatusCode != http.StatusOK:
+		return health, fmt.Errorf("%s answers %s", url, answer.Status)
+	case json.Unmarshal(body, &health) != nil || health.Service != "souvenir" || health.Status != "ok":
+		return health, fmt.Errorf("%s is answered by something that is not Souvenir", url)
+	}
+	return health, nil
+}

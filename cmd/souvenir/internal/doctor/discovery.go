@@ -1,0 +1,254 @@
+package doctor
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+const hintPublicURL = "Start the server with --public-url set to exactly what people type into their clients."
+
+// serverMetadata reads what the authorization server says of itself, where clients look for it (RFC 8414).
+func (p *patient) serverMetadata(ctx context.Context) {
+	const wellKnown = "/.well-known/oauth-authorization-server"
+	var metadata struct {
+		Issuer        string   `json:"issuer"`
+		Authorization string   `json:"authorization_endpoint"`
+		Token         string   `json:"token_endpoint"`
+		Registration  string   `json:"registration_endpoint"`
+		Methods       []string `json:"code_challenge_methods_supported"`
+	}
+	where := p.atHostRoot(wellKnown, "")
+	a, err := p.send(ctx, request{url: where, headers: map[string]string{"Origin": foreignOrigin}})
+	switch {
+	case err != nil:
+		p.note("metadata", Problem, where+" "+first(unreachable(err)), "")
+		return
+	case a.StatusCode != http.StatusOK || !a.isJSON(&metadata):
+		p.note("metadata", Problem, where+" is answered with "+a.told()+"; without it clients find no sign-in", p.hintWellKnown())
+		return
+	case metadata.Issuer != p.at:
+		p.note("metadata", Problem, "the server takes its address for "+metadata.Issuer+", which is not "+p.at+" letter by letter; clients give up", hintPublicURL)
+		return
+	}
+	for name, address := range map[string]string{"authorization_endpoint": metadata.Authorization, "token_endpoint": metadata.Token, "registration_endpoint": metadata.Registration} {
+		if !strings.HasPrefix(address, p.at+"/") {
+			p.note("metadata", Problem, name+" is "+address+", which is not below "+p.at, hintPublicURL)
+			return
+		}
+	}
+	if !slices.Contains(metadata.Methods, "S256") {
+		p.note("metadata", Problem, "code_challenge_methods_supported lacks S256; MCP clients refuse to sign in", "Something has changed the document on its way: let the proxy pass it on as it is.")
+		return
+	}
+	if !p.sharedWithAll(a) {
+		p.note("metadata", Problem, "pages of other origins may not read the metadata (Access-Control-Allow-Origin is "+quoted(a.Header.Values("Access-Control-Allow-Origin"))+")", hintCORS)
+		return
+	}
+	for _, alias := range []string{p.at + wellKnown, p.at + "/.well-known/openid-configuration"} {
+		if b, err := p.send(ctx, request{url: alias}); err != nil || string(b.body) != string(a.body) {
+			p.note("metadata", Warning, alias+" is not the same document; some clients look there", p.hintWellKnown())
+			return
+		}
+	}
+	p.ok("metadata", "issuer and endpoints are as %s has them", p.at)
+}
+
+// first is the message of a pair.
+func first(message, _ string) string { return message }
+
+func quoted(values []string) string {
+	if len(values) == 0 {
+		return "missing"
+	}
+	return `"` + strings.Join(values, `", "`) + `"`
+}
+
+func (p *patient) hintWellKnown() string {
+	if p.url.Path != "" {
+		return "The URL has a path, so that clients look at the root of the host: let the proxy lead /.well-known/ to the server as well, with its path unchanged."
+	}
+	return "Let the proxy lead /.well-known/ to the server, too; some keep it for certificates (ACME needs only /.well-known/acme-challenge/)."
+}
+
+// resourceMetadata reads what the resource says of itself (RFC 9728), for the MCP endpoint and for the service.
+func (p *patient) resourceMetadata(ctx context.Context) {
+	for _, rest := range []string{"/mcp", ""} {
+		where := p.atHostRoot("/.well-known/oauth-protected-resource", rest)
+		var metadata struct {
+			Resource string   `json:"resource"`
+			Servers  []string `json:"authorization_servers"`
+		}
+		a, err := p.send(ctx, request{url: where, headers: map[string]string{"Origin": foreignOrigin}})
+		switch {
+		case err != nil:
+			p.note("resource", Problem, where+" "+first(unreachable(err)), "")
+			return
+		case a.StatusCode != http.StatusOK || !a.isJSON(&metadata):
+			p.note("resource", Problem, where+" is answered with "+a.told()+"; without it clients do not find where to sign in", p.hintWellKnown())
+			return
+		case metadata.Resource != p.at+rest:
+			p.note("resource", Problem, "resource is "+metadata.Resource+", which is not "+p.at+rest+" letter by letter; clients give up", hintPublicURL)
+			return
+		case len(metadata.Servers) != 1 || metadata.Servers[0] != p.at:
+			p.note("resource", Problem, "authorization_servers is "+quoted(metadata.Servers)+", which is not "+p.at, hintPublicURL)
+			return
+		case !p.sharedWithAll(a):
+			p.note("resource", Problem, "pages of other origins may not read "+where, hintCORS)
+			return
+		}
+	}
+	p.ok("resource", "resource and its authorization server are as %s has them", p.at)
+}
+
+const ping = `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`
+
+// challenge sends a message without a credential: the answer must lead to the sign-in.
+func (p *patient) challenge(ctx context.Context) {
+	a, err := p.send(ctx, request{method: http.MethodPost, url: "/mcp", kind: mediaJSON, body: ping, headers: map[string]string{"Accept": mediaMCP, "Origin": p.origin()}})
+	if err != nil {
+		p.note("challenge", Problem, "/mcp "+first(unreachable(err)), "")
+		return
+	}
+	told := a.Header.Get("WWW-Authenticate")
+	wanted := p.atHostRoot("/.well-known/oauth-protected-resource", "/mcp")
+	switch {
+	case a.StatusCode == http.StatusOK:
+		p.note("challenge", Problem, "/mcp lets everybody in: something adds a credential on the way", "Take the credential out of the proxy's configuration; each client has its own.")
+	case a.StatusCode != http.StatusUnauthorized:
+		p.note("challenge", Problem, "/mcp without a credential is answered with "+a.told()+", not with 401; clients do not ask people to sign in",
+			"Let the proxy pass /mcp and its answers on as they are, without a sign-in or a bot check of its own.")
+	case told == "":
+		p.note("challenge", Problem, "the 401 of /mcp has no WWW-Authenticate; clients do not find the sign-in", "Let the proxy pass on that header, and errors as they are (nginx: no proxy_intercept_errors, no proxy_hide_header).")
+	case !strings.Contains(told, `resource_metadata="`+wanted+`"`):
+		p.note("challenge", Problem, "the 401 of /mcp leads to other metadata than "+wanted+": "+told, hintPublicURL)
+	case !strings.Contains(told, `scope="`):
+		p.note("challenge", Warning, "the 401 of /mcp names no scopes: "+told, "Let the proxy pass on WWW-Authenticate as it is.")
+	case !exposes(a, "WWW-Authenticate"):
+		p.note("challenge", Warning, "pages in browsers may not read WWW-Authenticate", hintCORS)
+	default:
+		p.ok("challenge", "/mcp answers 401 and leads to the sign-in")
+	}
+}
+
+// origin is that of the server's own pages.
+func (p *patient) origin() string { return p.url.Scheme + "://" + p.url.Host }
+
+// credentials looks whether those that clients send arrive: a wrong one is answered differently from none.
+func (p *patient) credentials(ctx context.Context) {
+	const wrong = "mcp_0000000000000000000000000000000000000000000"
+	lost := ""
+	for name, value := range map[string]string{"Authorization": "Bearer " + wrong, "X-MCP-Token": wrong} {
+		a, err := p.send(ctx, request{method: http.MethodPost, url: "/mcp", kind: mediaJSON, body: ping, headers: map[string]string{"Accept": mediaMCP, name: value}})
+		if err != nil || a.StatusCode != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") == "" {
+			return // the challenge has said so
+		}
+		if !strings.Contains(a.Header.Get("WWW-Authenticate"), `error="invalid_token"`) {
+			lost = name
+		}
+		if lost == "Authorization" {
+			break
+		}
+	}
+	switch lost {
+	case "":
+		p.ok("credentials", "Authorization and X-MCP-Token arrive")
+	case "Authorization":
+		p.note("credentials", Problem, "the header Authorization does not arrive, so that every token is refused", "Let the proxy pass it on (Apache: CGIPassAuth On; nginx: no proxy_set_header Authorization \"\"; no Basic sign-in of the proxy's own).")
+	default:
+		p.note("credentials", Warning, "the header "+lost+" does not arrive; clients that send Authorization are not affected", "Let the proxy pass it on.")
+	}
+}
+
+// slashes looks whether the endpoint, and its address with a slash, redirect: clients follow without their message.
+func (p *patient) slashes(ctx context.Context) {
+	for _, path := range []string{"/mcp", "/mcp/"} {
+		for _, method := range []string{http.MethodPost, http.MethodGet} {
+			q := request{method: method, url: path, headers: map[string]string{"Accept": mediaMCP}}
+			if method == http.MethodPost {
+				q.kind, q.body = mediaJSON, ping
+			}
+			if a, err := p.send(ctx, q); err == nil && a.redirects() {
+				p.note("slashes", Problem, method+" "+path+" is redirected to "+a.Header.Get("Location")+"; clients lose their message or their token on the way",
+					"Let the proxy pass on paths as they are (nginx: location / with proxy_pass and no path; no rule that adds or cuts slashes).")
+				return
+			}
+		}
+	}
+	p.ok("slashes", "/mcp and /mcp/ do not redirect")
+}
+
+const (
+	foreignOrigin = "https://inspector.example"
+	hintCORS      = "The server sends the headers of CORS itself: let the proxy neither add, double nor remove them, nor answer OPTIONS."
+)
+
+// preflights asks, as browsers do, whether pages of other origins may send what clients in browsers send.
+func (p *patient) preflights(ctx context.Context) {
+	wanted := []string{"Authorization", "Content-Type", "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name", "Mcp-Session-Id"}
+	for path, method := range map[string]string{
+		"/mcp": "POST", "/oauth/token": "POST", "/oauth/register": "POST", "/oauth/revoke": "POST",
+		"/.well-known/oauth-authorization-server": "GET", "/.well-known/oauth-protected-resource/mcp": "GET",
+	} {
+		where := path
+		if wellKnown, rest, ok := strings.Cut(path, "/mcp"); ok && wellKnown != "" {
+			where = p.atHostRoot(wellKnown, "/mcp"+rest)
+		} else if strings.HasPrefix(path, "/.well-known/") {
+			where = p.atHostRoot(path, "")
+		}
+		a, err := p.send(ctx, request{method: http.MethodOptions, url: where, headers: map[string]string{"Origin": foreignOrigin,
+			"Access-Control-Request-Method": method, "Access-Control-Request-Headers": strings.ToLower(strings.Join(wanted, ","))}})
+		if err != nil {
+			p.note("cors", Problem, "OPTIONS "+path+" "+first(unreachable(err)), "")
+			return
+		}
+		if a.StatusCode >= 300 || !p.sharedWithAll(a) || !lists(a, "Access-Control-Allow-Methods", method) {
+			p.note("cors", Problem, "OPTIONS "+path+" is answered with "+a.told()+" and Access-Control-Allow-Origin "+quoted(a.Header.Values("Access-Control-Allow-Origin"))+"; clients in browsers cannot use it", hintCORS)
+			return
+		}
+		for _, name := range wanted {
+			if !lists(a, "Access-Control-Allow-Headers", name) {
+				p.note("cors", Problem, "OPTIONS "+path+" does not allow the header "+name+"; clients in browsers cannot use it", hintCORS)
+				return
+			}
+		}
+	}
+	p.ok("cors", "clients in browsers may use the endpoints")
+}
+
+// sharedWithAll reports whether pages of all origins may read an answer. Two headers are as good as none.
+func (p *patient) sharedWithAll(a answer) bool {
+	values := a.Header.Values("Access-Control-Allow-Origin")
+	return len(values) == 1 && (values[0] == "*" || values[0] == foreignOrigin)
+}
+
+func exposes(a answer, name string) bool { return lists(a, "Access-Control-Expose-Headers", name) }
+
+// lists reports whether a header that is a list has a word.
+func lists(a answer, header, word string) bool {
+	return slices.ContainsFunc(strings.Split(strings.Join(a.Header.Values(header), ","), ","), func(part string) bool {
+		return strings.EqualFold(strings.TrimSpace(part), word)
+	})
+}
+
+// bodies sends as much as a long memory has. Without a credential it is refused, but not for its length.
+func (p *patient) bodies(ctx context.Context) {
+	const size = 2 << 20
+	large := request{method: http.MethodPost, url: "/tools/call", kind: mediaJSON, body: strings.Repeat(" ", size), headers: map[string]string{"Expect": "100-continue"}}
+	a, err := p.send(ctx, large)
+	for range 4 { // who answers before everything is read may close the connection, and the answer is lost, which says nothing
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+		a, err = p.send(ctx, large)
+	}
+	switch {
+	case err == nil && a.StatusCode == http.StatusRequestEntityTooLarge:
+		p.note("bodies", Problem, "requests of 2 MiB are refused by the proxy; long memories and files cannot be stored", "Raise its limit to that of files, 100 MiB or what --max-file says (nginx: client_max_body_size 101m;).")
+	case err == nil && a.StatusCode == http.StatusUnauthorized:
+		p.ok("bodies", "requests of 2 MiB arrive")
+	case err == nil:
+		p.note("bodies", Warning, "a request of 2 MiB is answered with "+a.told(), "See what the proxy does with large requests.")
+	}
+}

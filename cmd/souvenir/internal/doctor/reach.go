@@ -1,0 +1,179 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// reach asks for /health, and reports whether Souvenir answers there at all. Certificate and clock are looked at by the way.
+func (p *patient) reach(ctx context.Context) bool {
+	began := time.Now()
+	a, err := p.send(ctx, request{url: "/health"})
+	if err != nil {
+		message, mend := unreachable(err)
+		p.note("reach", Problem, p.at+" "+message, mend)
+		return false
+	}
+	took := time.Since(began)
+	var health struct{ Status, Service, Version string }
+	switch {
+	case a.redirects():
+		p.note("reach", Problem, p.at+"/health is redirected to "+a.Header.Get("Location")+"; clients send their tokens to no other address than the one that they were given",
+			"Give clients, and --public-url, the address that answers by itself.")
+		return false
+	case !a.isJSON(&health) || health.Service != "souvenir":
+		p.note("reach", Problem, p.at+"/health is not answered by Souvenir, but with "+a.told(),
+			"Is the server running, does the proxy lead to it, and is the path of the URL right? Sign-in pages and bot checks of a proxy must not come before it.")
+		return false
+	case a.StatusCode != http.StatusOK || health.Status != "ok":
+		p.note("reach", Problem, "the server answers, but does not work: "+a.told(), "Its log says why.")
+		return false
+	}
+	p.ok("reach", "%s answers, in version %s, after %s", p.at, health.Version, took.Round(time.Millisecond))
+	if encoding := a.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		p.note("encoding", Problem, "answers are encoded with "+encoding+", although that was not asked for", "Let the proxy compress for clients only that send Accept-Encoding.")
+	}
+	p.certificate(a.TLS)
+	p.clock(a, began, took)
+	return true
+}
+
+// unreachable says what an error of the network means.
+func unreachable(err error) (message, mend string) {
+	var name *net.DNSError
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var network net.Error
+	switch {
+	case errors.As(err, &name) && name.IsNotFound:
+		return "has a name that is not known: " + err.Error(), "Make a DNS record for the host."
+	case errors.As(err, &authority):
+		return "has a certificate of an authority that is not known here", "Serve the whole chain of a public authority's certificate (Caddy and Let's Encrypt do); clients have no switch to trust another."
+	case errors.As(err, &host):
+		return "has a certificate for other names: " + err.Error(), "Get a certificate for this host."
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "has a certificate that is out of date: " + err.Error(), "Renew it, and see why that did not happen by itself. Or a clock is wrong."
+	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return "speaks http, not https", "Put a proxy with TLS before it, or give the URL as http://."
+	case errors.As(err, &network) && network.Timeout():
+		return "does not answer in time: " + err.Error(), "Look at the firewall, and at whether the proxy reaches the server."
+	}
+	return "cannot be reached: " + err.Error(), "Is it running, and does the proxy listen there?"
+}
+
+// certificate looks at how long the certificate is good for.
+func (p *patient) certificate(state *tls.ConnectionState) {
+	switch {
+	case state == nil && isLocal(p.url.Hostname()):
+		p.ok("tls", "no TLS, and none is needed on this machine; clients on others cannot come")
+		return
+	case state == nil:
+		p.note("tls", Problem, "passwords and tokens travel without encryption, and Claude and ChatGPT on the web take https only", "Put a proxy with TLS before it, and give its https URL as --public-url.")
+		return
+	case len(state.PeerCertificates) == 0:
+		return
+	}
+	ends := state.PeerCertificates[0].NotAfter
+	left := time.Until(ends)
+	message := fmt.Sprintf("the certificate is good until %s", ends.UTC().Format("2006-01-02 15:04 MST"))
+	const soon, late = 14 * 24 * time.Hour, 3 * 24 * time.Hour
+	switch lifetime := ends.Sub(state.PeerCertificates[0].NotBefore); {
+	case left < late && left < lifetime/3: // some live for six days only
+		p.note("tls", Problem, message, "Renew it now; clients show nobody why they fail.")
+	case left < soon && left < lifetime/3:
+		p.note("tls", Warning, message, "See that it is renewed by itself.")
+	default:
+		p.ok("tls", "%s", message)
+	}
+}
+
+// clock compares the server's time, which is told to the second, with this machine's.
+func (p *patient) clock(a answer, began time.Time, took time.Duration) {
+	date, err := http.ParseTime(a.Header.Get("Date"))
+	if err != nil {
+		p.note("clock", Warning, "the answer has no date", "Let the proxy pass on Date.")
+		return
+	}
+	off := date.Add(time.Second / 2).Sub(began.Add(took / 2)).Truncate(time.Second)
+	const much, tooMuch = 10 * time.Second, time.Minute
+	message := fmt.Sprintf("the server's clock and this machine's differ by %s", off.Abs())
+	switch {
+	case off.Abs() > tooMuch:
+		p.note("clock", Problem, message+"; tokens end too early or too late, and sign-ins at other providers fail", "Let both machines take the time from the network (NTP).")
+	case off.Abs() > much:
+		p.note("clock", Warning, message, "Let both machines take the time from the network (NTP).")
+	default:
+		p.ok("clock", "%s", message)
+	}
+}
+
+// isLocal reports whether a host is this machine.
+func isLocal(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && address.Unmap().IsLoopback()
+}
+
+// addresses looks where the host's name leads: each address must answer, since clients may take any.
+func (p *patient) addresses(ctx context.Context) {
+	host, port := p.url.Hostname(), p.url.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[p.url.Scheme]
+	}
+	if isLocal(host) {
+		return
+	}
+	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil || len(all) == 0 {
+		return // reach has succeeded, in whatever way
+	}
+	var dead []string
+	private := false
+	for _, address := range all {
+		address = address.Unmap()
+		private = private || address.IsPrivate() || address.IsLoopback() || address.IsLinkLocalUnicast()
+		dialer := net.Dialer{Timeout: p.http.Timeout}
+		connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(address.String(), port))
+		if err != nil {
+			dead = append(dead, address.String())
+			continue
+		}
+		_ = connection.Close() // it was opened to see that it can be
+	}
+	switch {
+	case len(dead) > 0:
+		p.note("addresses", Warning, host+" leads to "+strings.Join(dead, " and ")+" as well, where nobody answers from here; some clients wait there, or fail",
+			"Take the address out of the DNS, or let the proxy listen there. If this machine has no IPv6, it cannot tell.")
+	case private:
+		p.note("addresses", Warning, host+" lies in a private network: Claude and ChatGPT on the web connect from outside, and do not reach it",
+			"Nothing, if only programs in this network shall use it; otherwise make it public, as by a tunnel.")
+	default:
+		p.ok("addresses", "%s leads to %d addresses, and all answer", host, len(all))
+	}
+}
+
+// plainHTTP looks whether the server answers without TLS as well.
+func (p *patient) plainHTTP(ctx context.Context) {
+	if p.url.Scheme != "https" || p.url.Port() != "" && p.url.Port() != "443" {
+		return
+	}
+	a, err := p.send(ctx, request{url: "http://" + p.url.Hostname() + p.url.EscapedPath() + "/health"})
+	switch {
+	case err != nil:
+		p.ok("http", "nobody answers without TLS")
+	case a.redirects() && strings.HasPrefix(a.Header.Get("Location"), "https://"+p.url.Hostname()):
+		p.ok("http", "http is redirected to https")
+	case a.StatusCode == http.StatusOK && strings.Contains(string(a.body), "souvenir"):
+		p.note("http", Problem, "the server answers on http as well, where passwords and tokens are readable on the way", "Let the proxy redirect http to https.")
+	default:
+		p.note("http", Warning, "http://"+p.url.Hostname()+" is answered with "+a.told()+"; people who type the name alone do not arrive", "Let the proxy redirect http to https.")
+	}
+}

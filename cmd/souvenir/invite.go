@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+// printedInvitation is what --json prints.
+type printedInvitation struct {
+	souvenir.Invitation
+	Link string `json:"link"`
+}
+
+func (c *cli) userInvite() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "invite [flags]",
+		Short: "Print a link by which somebody makes an account",
+		Long: `Prints a link to a page on which somebody chooses a name and a password and so becomes a user. It works once, and for --valid-for;
+whoever has it can use it. A server must be running on the file, at --public-url.
+
+Admins find the same on the page "Invitations", where invitations can be taken back, too.`,
+		Example: `  souvenir user invite
+  souvenir user invite --public-url https://memory.example.com --note "Ben, at home" --email ben@example.com`,
+	}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	flags := command.Flags()
+	publicURL := flags.String("public-url", "http://"+defaultListen, "`url` where people reach the server")
+	admin := flags.Bool("admin", false, "the user will manage users, clients and the store as a whole")
+	email := flags.String("email", "", "the user's `address`, which becomes the account's; nothing is sent to it")
+	note := flags.String("note", "", "`text` to know the invitation by")
+	validFor := flags.Duration("valid-for", 7*24*time.Hour, "`duration` for which the link works, such as 48h")
+	return c.command(command, func(ctx context.Context, _ []string) error {
+		if err := server.CheckPublicURL(*publicURL); err != nil {
+			return misused("--public-url: %v", err)
+		}
+		if *validFor <= 0 {
+			return misused("--valid-for is %s; give a duration such as 48h", *validFor)
+		}
+		n := souvenir.NewInvitation{Email: *email, Note: *note, ExpiresAt: time.Now().Add(*validFor)}
+		if *admin {
+			n.Role = souvenir.RoleAdmin
+		}
+		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
+			added, err := store.AddInvitation(ctx, n)
+			if err != nil {
+				return err
+			}
+			link := strings.TrimSuffix(*publicURL, "/") + server.InvitePath(added.Value)
+			if *asJSON {
+				return printJSON(&c.out, printedInvitation{added.Invitation, link})
+			}
+			fmt.Fprintln(&c.out, link)
+			return nil
+		})
+	})
+}

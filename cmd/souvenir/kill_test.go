@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+// What a server leaves behind that is killed in the midst of things.
+
+const soon = 20 * time.Second // how long tests wait for what happens at once
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(soon); !so(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it does not come to pass that %s", what)
+		}
+	}
+}
+
+// kill ends a server as a loss of power would.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.wait(t)
+}
+
+// sound opens a store after a crash, of which nothing may be wrong.
+func sound(t *testing.T, path string, options *souvenir.Options) *souvenir.Store {
+	t.Helper()
+	store, err := souvenir.Open(t.Context(), path, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	if report, err := store.Check(t.Context(), nil); err != nil || !report.OK {
+		t.Errorf("after the crash: %+v, %v", report, err)
+	}
+	return store
+}
+
+// storedBytes is how large the file and its log are.
+func storedBytes(path string) (n int64) {
+	for _, name := range []string{path, path + "-wal"} {
+		if info, err := os.Stat(name); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}
+
+// Of an upload that a crash cuts off nothing can be seen; its pieces go when it is sure that no more will come, and the same file
+// can be uploaded again meanwhile.
+func TestKilledDuringAnUpload(t *testing.T) {
+	c := newStore(t)
+	path := filepath.Join(c.dir, "souvenir.db")
+	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "anna", "--name", "test"))
+	p := c.start(t, "serve", "--listen", "127.0.0.1:0")
+	before := storedBytes(path)
+
+	const boundary, sent = "cut", 24 << 20 // bytes: several transactions
+	head := "--" + boundary + "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"film.bin\"\r\n\r\n"
+	upload := func(url string, content io.Reader) (*http.Response, error) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/files/upload", content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Content-Type", "multipart/form-data; boundary="+boundary)
+		return http.DefaultClient.Do(r)
+	}
+	body, write := io.Pipe()
+	failed := make(chan error, 1)
+	go func() {
+		answer, err := upload(p.url, body)
+		if err == nil {
+			answer.Body.Close()
+			err = fmt.Errorf("it was answered %s", answer.Status)
+		}
+		body.CloseWithError(err)
+		failed <- err
+	}()
+	content := bytes.Repeat([]byte("\x00\x01\x02\x03\x04\x05\x06\x07"), sent/8)
+	if _, err := write.Write(append([]byte(head), content...)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "most of the file is stored", func() bool { return storedBytes(path) > before+sent/2 })
+	p.kill(t)
+	write.CloseWithError(io.ErrClosedPipe) // for which the client waits
+	if err := <-failed; err == nil || strings.Contains(err.Error(), "answered") {
+		t.Errorf("the upload: %v", err)
+	}
+
+	store := sound(t, path, nil)
+	if stats, err := store.Stats(t.Context()); err != nil || stats.Files != 0 || stats.FileBytes != 0 {
+		t.Errorf("after the crash there are %+v, %v", stats, err)
+	}
+	if purged, err := store.Purge(t.Context(), nil); err != nil || purged.Files != 0 {
+		t.Errorf("an upload that may go on in another process was deleted: %+v, %v", purged, err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p = c.start(t, "serve", "--listen", "127.0.0.1:0")
+	if status, list := request(t, "GET", p.url+"/api/files", token, nil); status != http.StatusOK || decode[server.FileList](t, list).Total != 0 {
+		t.Errorf("%d %s", status, list)
+	}
+	answer, err := upload(p.url, io.MultiReader(strings.NewReader(head), bytes.NewReader(content), strings.NewReader("\r\n--"+boundary+"--\r\n")))
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("uploaded again: %+v, %v", answer, err)
+	}
+	answer.Body.Close()
+	p.stop(t)
+
+	tomorrow := sound(t, path, &souvenir.Options{Now: func() time.Time { return time.Now().Add(25 * time.Hour) }})
+	// The background worker may have been faster.
+	if _, err := tomorrow.Purge(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	stats, err := tomorrow.Stats(t.Context())
+	if err != nil || stats.Files != 1 || stats.FileBytes != sent || stats.FreeBytes < sent/2 {
+		t.Errorf("a day later: %+v, %v; the pieces of the first upload should be free", stats, err)
+	}
+	if report, err := tomorrow.Check(t.Context(), nil); err != nil || !report.OK {
+		t.Errorf("a day later: %+v, %v", report, err)
+	}
+}
+
+// What was answered before a crash is there after it, whole; what was not may be there, and then is whole, too.
+func TestKilledDuringStores(t *testing.T) {
+	c := newStore(t)
+	path := filepath.Join(c.dir, "souvenir.db")
+	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "anna", "--name", "test"))
+	p := c.start(t, "serve", "--listen", "127.0.0.1:0")
+
+	const writers, enough = 4, 60
+	var mu sync.Mutex
+	answered := map[string]string{} // content by id
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var writing sync.WaitGroup
+	for w := range writers {
+		writing.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				content := fmt.Sprintf("Writer %d notes for the %dth time that the harbour is calm.", w, n)
+				id, err := storeOverHTTP(ctx, p.url, token, content)
+				if err != nil {
+					return // the server is gone
+				}
+				mu.Lock()
+				answered[id] = content
+				mu.Unlock()
+			}
+		})
+	}
+	eventually(t, "there are answers", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(answered) >= enough
+	})
+	p.kill(t)
+	cancel()
+	writing.Wait()
+
+	store := sound(t, path, nil)
+	anna, err := store.GetUser(t.Context(), "anna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := store.As(souvenir.Access{User: anna.ID})
+	for id, content := range answered {
+		if m, err := view.GetMemory(t.Context(), id); err != nil || m.Content != content {
+			t.Errorf("%s was answered and is %+v, %v", content, m, err)
+		}
+	}
+	stored := 0
+	for m, err := range view.Memories(t.Context(), souvenir.List{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stored++; m.Content == "" {
+			t.Errorf("%s is empty", m.ID)
+		}
+	}
+	if most := len(answered) + writers + 1; stored > most { // and the one from before
+		t.Errorf("%d memories are there; at most %d were asked for", stored, most)
+	}
+}
+
+// storeOverHTTP stores a memory and returns its id.
+func storeOverHTTP(ctx context.Context, url, token, content string) (string, error) {
+	body := compact(object{"name": "memory", "arguments": object{"action": "store", "content": content}})
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/tools/call", strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	read, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return "", err
+	}
+	_, rest, found := strings.Cut(string(read), `\"id\":\"`)
+	if !found || answer.StatusCode != http.StatusOK {
+		return "", errors.New(string(read))
+	}
+	id, _, _ := strings.Cut(rest, `\"`)
+	return id, nil
+}

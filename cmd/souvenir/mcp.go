@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/mcpserver"
+)
+
+// mcpSettings are the flags of mcp.
+type mcpSettings struct {
+	db, user    *string
+	toolsets    *[]string
+	readOnly    *bool
+	indexMemory byteSize
+	logLevel    *string
+}
+
+func (c *cli) mcpCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "mcp [flags]", GroupID: groupServer,
+		Short: "Speak MCP over standard input and output, for clients that start it",
+		Long: `Speaks the Model Context Protocol over standard input and output, on the file, without a server and without a token. AI clients start
+it themselves; "souvenir client-config --stdio" prints what to tell them. Any number of them may run on one file, beside "souvenir
+serve" and the other commands.
+
+Without --db it takes souvenir.db in the working directory if that is there, else the file of a server that this user
+runs, else souvenir.db in the user's data folder: ` + dataFolders + `.
+A file that does not exist is made, unless --read-only is given.
+
+It works for one user. A store with several needs --user. Whoever can start it can read the file, so no token is asked for.
+
+It ends when its input ends, or at SIGTERM or SIGINT, once what was asked is answered. Standard output carries messages of the
+protocol and nothing else.`,
+		Example: `  souvenir mcp
+  souvenir mcp --db ~/souvenir.db --user anna
+  souvenir mcp --read-only --toolsets memory,chatgpt
+  claude mcp add --scope user souvenir -- souvenir mcp --db ~/souvenir.db`,
+	}
+	flags := command.Flags()
+	s := &mcpSettings{
+		db:          flags.String("db", "", "the store's `file`; otherwise it is looked for as above"),
+		user:        userFlag(command, "for whom it works"),
+		toolsets:    toolsetsFlag(command),
+		readOnly:    flags.Bool("read-only", false, "open the file for reading, and offer only what changes nothing"),
+		indexMemory: 256 << 20,
+		logLevel:    flags.String("log-level", "warn", "`level` from which on things are logged to standard error: debug, info, warn or error"),
+	}
+	flags.Var(&s.indexMemory, "index-memory", "most `bytes` of memory for the search index, which the first search begins to load; past it, and with 0, searches run on disk")
+	_ = command.MarkFlagFilename("db", "db") // for completion only; the flags are there
+	_ = command.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
+	return c.command(command, func(ctx context.Context, _ []string) error { return c.mcp(ctx, s) })
+}
+
+func toolsetsFlag(command *cobra.Command) *[]string {
+	return command.Flags().StringSlice("toolsets", nil, "the `sets` of tools that MCP clients are offered, with commas between: "+toolsetNames()+" (default memory)")
+}
+
+func toolsetNames() string {
+	var names []string
+	for _, each := range mcpserver.Toolsets() {
+		names = append(names, string(each))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
+	log, err := c.logger(*s.logLevel, "text")
+	if err != nil {
+		return err
+	}
+	chosen, err := chooseToolsets(*s.toolsets)
+	if err != nil {
+		return err
+	}
+	path := *s.db
+	if path == "" {
+		var why string
+		if path, why, err = c.findStore(!*s.readOnly); err != nil {
+			return err
+		}
+		log.Info("no --db is given", "file", path, "why", why)
+	}
+	how := forMaking
+	if *s.readOnly {
+		how = forReading
+	}
+	store, err := souvenir.Open(ctx, path, &souvenir.Options{ReadOnly: *s.readOnly, IndexMemory: s.indexMemory.limit(), Logger: log})
+	if err != nil {
+		return openError(path, how, err)
+	}
+	defer store.Close()
+	view, err := viewFor(ctx, store, *s.user, *s.readOnly)
+	if err != nil {
+		return err
+	}
+	if term.IsTerminal(int(c.stdin.Fd())) {
+		fmt.Fprintf(c.stderr, "This speaks MCP with a client, which starts it: \"souvenir client-config --stdio\" prints how. Ctrl-D ends it.\n")
+	}
+	// A client that goes away shall not end this before the store is closed.
+	signal.Ignore(syscall.SIGPIPE)
+	server := mcpserver.New(view, &mcpserver.Options{Toolsets: chosen, ReadOnly: *s.readOnly, Version: readBuild().Version, Logger: log,
+		OnCall: recorder(store, view.Access(), log)})
+	if err := mcpserver.ServeStdio(ctx, server, c.stdin, c.stdout, &mcpserver.StdioOptions{Logger: log}); err != nil {
+		return err
+	}
+	return store.Close()
+}
+
+// recorder records the calls of the one client for its user. What may only be read keeps no record.
+func recorder(store *souvenir.Store, access souvenir.Access, log *slog.Logger) func(context.Context, mcpserver.Call) {
+	return func(ctx context.Context, c mcpserver.Call) {
+		n := c.Activity()
+		n.Principal.Access, n.Client = access, c.Client
+		if n.Tool == "" {
+			n.Tool = "tools/call"
+		}
+		if err := store.RecordActivity(context.WithoutCancel(ctx), n); err != nil && !errors.Is(err, souvenir.ErrReadOnly) {
+			log.Debug("a call was not recorded", "tool", n.Tool, "error", err)
+		}
+	}
+}
+
+// chooseToolsets reads --toolsets.
+func chooseToolsets(names []string) ([]mcpserver.Toolset, error) {
+	var chosen []mcpserver.Toolset
+	for _, name := range names {
+		each := mcpserver.Toolset(strings.ToLower(strings.TrimSpace(name)))
+		if !slices.Contains(mcpserver.Toolsets(), each) {
+			return nil, misused("--toolsets has %q; there are: %s", name, toolsetNames())
+		}
+		chosen = append(chosen, each)
+	}
+	return chosen, nil
+}
+
+// viewFor is the store as the user sees it for whom a client works.
+func viewFor(ctx context.Context, store *souvenir.Store, named string, readOnly bool) (*souvenir.Store, error) {
+	user, err := chooseUser(ctx, store, named)
+	var wrong usageError
+	switch {
+	case errors.As(err, &wrong):
+		return nil, errors.New(wrong.message) // it is the store that has several users; the command line may come from a client's settings
+	case err != nil:
+		return nil, renamed(err, "user", "--user")
+	case user.Disabled:
+		return nil, fmt.Errorf("--user: %s is disabled; \"souvenir user enable %s\" lets the user in again", nameOf(user), nameOf(user))
+	}
+	return store.As(souvenir.Access{User: user.ID, ReadOnly: readOnly}), nil
+}
