@@ -5,10 +5,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"flag"
@@ -17,9 +15,9 @@ import (
 	"log"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/bench/internal/large"
 )
 
 func main() {
@@ -45,23 +43,23 @@ func run(dir string, size int64) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	fmt.Printf("%-10s %s\n", "opened", memory())
+	fmt.Printf("%-11s %s\n", "opened", large.Memory())
 
 	var log int64
 	watch := func(string, int, int) { log = max(log, sizeOf(path+"-wal")) }
 	var file souvenir.File
-	if err := step("stored", size, func() (err error) {
-		file, err = store.AddFile(ctx, souvenir.NewFile{Filename: "large", Size: size, Progress: watch}, io.LimitReader(&numbers{}, size))
+	if err := large.Step("stored", size, func() (err error) {
+		file, err = store.AddFile(ctx, souvenir.NewFile{Filename: "large", Size: size, Progress: watch}, large.Content(size))
 		return err
 	}); err != nil {
 		return err
 	}
-	fmt.Printf("%-10s write-ahead log %.1f MiB at most, %.1f MiB now\n", "", mib(log), mib(sizeOf(path+"-wal")))
-	if err := step("read", size, func() error { return read(ctx, store, file) }); err != nil {
+	fmt.Printf("%-11s write-ahead log %.1f MiB at most, %.1f MiB now\n", "", large.MiB(log), large.MiB(sizeOf(path+"-wal")))
+	if err := large.Step("read", size, func() error { return read(ctx, store, file) }); err != nil {
 		return err
 	}
-	err = step("deleted", size, func() error { return store.DeleteFile(ctx, file.ID) })
-	fmt.Printf("%-10s write-ahead log %.1f MiB, file %.1f MiB\n", "", mib(sizeOf(path+"-wal")), mib(sizeOf(path)))
+	err = large.Step("deleted", size, func() error { return store.DeleteFile(ctx, file.ID) })
+	fmt.Printf("%-11s write-ahead log %.1f MiB, file %.1f MiB\n", "", large.MiB(sizeOf(path+"-wal")), large.MiB(sizeOf(path)))
 	return err
 }
 
@@ -79,50 +77,10 @@ func read(ctx context.Context, store *souvenir.Store, file souvenir.File) error 
 	return errors.Join(err, r.Close())
 }
 
-func step(what string, size int64, work func() error) error {
-	began := time.Now()
-	if err := work(); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	took := time.Since(began)
-	fmt.Printf("%-10s %s  %.0f MiB/s (%v)\n", what, memory(), mib(size)/took.Seconds(), took.Round(time.Millisecond))
-	return nil
-}
-
-// numbers is content that does not repeat: 64-bit numbers, one after the other, times a large prime.
-type numbers struct{ next uint64 }
-
-func (n *numbers) Read(p []byte) (int, error) {
-	whole := len(p) &^ 7
-	for i := 0; i < whole; i += 8 {
-		n.next++
-		binary.LittleEndian.PutUint64(p[i:], n.next*0x9e3779b97f4a7c15)
-	}
-	clear(p[whole:])
-	return len(p), nil
-}
-
-func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
-
 func sizeOf(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
 		return 0
 	}
 	return info.Size()
-}
-
-// memory is the most memory that the process has had.
-func memory() string {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return "memory unknown"
-	}
-	var kib int64
-	for line := range bytes.Lines(status) {
-		if _, err := fmt.Sscanf(string(line), "VmHWM: %d kB", &kib); err == nil {
-			break
-		}
-	}
-	return fmt.Sprintf("%6.1f MiB resident at most", float64(kib)/1024)
 }

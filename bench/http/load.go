@@ -53,22 +53,35 @@ func listing(token string) []byte {
 	return fmt.Appendf(nil, "GET /api/files HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n\r\n", token)
 }
 
-func search(token, text string) []byte {
-	return call(token, map[string]any{"action": "search", "query": text})
+// protocol is a way to call the tool memory: it makes a request of a token and arguments.
+type protocol func(token string, arguments map[string]any) []byte
+
+func (p protocol) search(token, text string) []byte {
+	return p(token, map[string]any{"action": "search", "query": text})
 }
 
-func store(token, text string) []byte {
-	return call(token, map[string]any{"action": "store", "content": text})
+func (p protocol) store(token, text string) []byte {
+	return p(token, map[string]any{"action": "store", "content": text})
 }
 
-// call is a call of the tool memory.
-func call(token string, arguments map[string]any) []byte {
-	body, err := json.Marshal(map[string]any{"name": "memory", "arguments": arguments})
+// overHTTP calls the tool with POST /tools/call.
+func overHTTP(token string, arguments map[string]any) []byte {
+	return post(token, "/tools/call", "", map[string]any{"name": "memory", "arguments": arguments})
+}
+
+// overMCP calls it over the Model Context Protocol, in the revision that most clients speak.
+func overMCP(token string, arguments map[string]any) []byte {
+	return post(token, "/mcp", "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n", map[string]any{
+		"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": "memory", "arguments": arguments}})
+}
+
+func post(token, path, headers string, message map[string]any) []byte {
+	body, err := json.Marshal(message)
 	if err != nil {
 		panic(err) // of strings
 	}
-	return fmt.Appendf(nil, "POST /tools/call HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		token, len(body), body)
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		path, token, headers, len(body), body)
 }
 
 // rate sends requests over several connections for some time, and returns how long each took.

@@ -1,5 +1,5 @@
 // Http measures the server beside the library: how many searches and stores a second it answers over 16 connections, what
-// HTTP adds to a search, how much memory it needs with an empty store and while it moves a large file, and how large the
+// HTTP, and MCP, add to a search, how much memory it needs with an empty store and while it moves a large file, and how large the
 // program is. Client and server share the machine. Linux only.
 //
 //	go run ./http [-memories 10000] [-seconds 5] [-rounds 3] [-mib 1024] [-dir DIR]
@@ -123,24 +123,26 @@ func full(binary string, s settings) (err error) {
 	if err := latency(p, path, user, token); err != nil {
 		return err
 	}
-	queries, memories := make([][]byte, 512), make([][]byte, 4096)
-	for i, text := range texts(len(queries), 8, 8) {
-		queries[i] = search(token, text)
-	}
-	for i, text := range texts(len(memories), 12, 27) {
-		memories[i] = store(token, text)
-	}
+	queries, memories := texts(512, 8, 8), texts(4096, 12, 27)
 	for _, kind := range []struct {
-		what     string
-		requests [][]byte
-	}{{"searches a second", queries}, {"stores a second", memories}} {
+		what, goal string
+		request    func(token, text string) []byte
+		texts      []string
+	}{
+		{"searches a second", "1,500", protocol(overHTTP).search, queries}, {"the same over MCP", "1,000", protocol(overMCP).search, queries},
+		{"stores a second", "1,500", protocol(overHTTP).store, memories[:2048]}, {"the same over MCP", "1,000", protocol(overMCP).store, memories[2048:]},
+	} {
+		requests := make([][]byte, len(kind.texts))
+		for i, text := range kind.texts {
+			requests[i] = kind.request(token, text)
+		}
 		var rates, medians, busy []float64
 		for range s.rounds {
 			before, err := p.processorTime()
 			if err != nil {
 				return err
 			}
-			took, err := rate(p.address, kind.requests, s.connections, s.seconds)
+			took, err := rate(p.address, requests, s.connections, s.seconds)
 			if err != nil {
 				return err
 			}
@@ -152,7 +154,7 @@ func full(binary string, s settings) (err error) {
 			}
 			busy = append(busy, milliseconds(after-before)/float64(len(took)))
 		}
-		line(fmt.Sprintf("%s, %d memories, %d connections", kind.what, s.memories, s.connections), "1,500",
+		line(fmt.Sprintf("%s, %d memories, %d connections", kind.what, s.memories, s.connections), kind.goal,
 			fmt.Sprintf("%.0f (%.1f ms median; rounds %s; %.2f ms of the server's processor time each)", median(rates), median(medians), rounded(rates), median(busy)))
 	}
 	now, _, err := p.resident()
@@ -163,7 +165,7 @@ func full(binary string, s settings) (err error) {
 	return nil
 }
 
-// latency compares a search over one connection with one through the library, in turns, so that whatever else the machine
+// latency compares a search over one connection, with and without MCP, with one through the library, in turns, so that whatever else the machine
 // does weighs on both.
 func latency(p *process, path, user, token string) error {
 	ctx := context.Background()
@@ -178,22 +180,27 @@ func latency(p *process, path, user, token string) error {
 		return err
 	}
 	defer c.close()
-	var inside, outside []time.Duration
+	var inside, http, mcp []time.Duration
 	for i, text := range texts(1_100, 8, 8) {
 		began := time.Now()
 		if _, err := view.Search(ctx, souvenir.Query{Text: text, Limit: 7}); err != nil {
 			return err
 		}
-		between := time.Now()
-		if _, err := c.do(search(token, text)); err != nil {
+		library := time.Now()
+		if _, err := c.do(protocol(overHTTP).search(token, text)); err != nil {
 			return err
 		}
-		if i >= 100 { // both have warmed up
-			inside, outside = append(inside, between.Sub(began)), append(outside, time.Since(between))
+		between := time.Now()
+		if _, err := c.do(protocol(overMCP).search(token, text)); err != nil {
+			return err
+		}
+		if i >= 100 { // all have warmed up
+			inside, http, mcp = append(inside, library.Sub(began)), append(http, between.Sub(library)), append(mcp, time.Since(between))
 		}
 	}
-	library, http := milliseconds(median(inside)), milliseconds(median(outside))
-	line("median added to a search by HTTP, one connection", "1 ms", fmt.Sprintf("%.2f ms (library %.2f, HTTP %.2f)", http-library, library, http))
+	a, b, d := milliseconds(median(inside)), milliseconds(median(http)), milliseconds(median(mcp))
+	line("median added to a search by HTTP, one connection", "1 ms", fmt.Sprintf("%.2f ms (library %.2f, HTTP %.2f)", b-a, a, b))
+	line("median added to that by MCP", "1 ms", fmt.Sprintf("%.2f ms (MCP %.2f)", d-b, d))
 	return nil
 }
 

@@ -5,10 +5,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -21,9 +19,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/bench/internal/large"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -63,12 +61,12 @@ func run(dir string, size int64) (err error) {
 	defer func() { stop(); err = errors.Join(err, <-ended) }()
 
 	c := client{"http://" + listener.Addr().String() + "/api/files/", token.Value}
-	fmt.Printf("%-11s %s\n", "opened", memory())
+	fmt.Printf("%-11s %s\n", "opened", large.Memory())
 	var id, sum string
-	if err := step("uploaded", size, func() (err error) { id, sum, err = c.upload(ctx, size); return err }); err != nil {
+	if err := large.Step("uploaded", size, func() (err error) { id, sum, err = c.upload(ctx, size); return err }); err != nil {
 		return err
 	}
-	return step("downloaded", size, func() error { return c.download(ctx, id, sum) })
+	return large.Step("downloaded", size, func() error { return c.download(ctx, id, sum) })
 }
 
 type client struct{ files, token string }
@@ -80,7 +78,7 @@ func (c client) upload(ctx context.Context, size int64) (id, sum string, err err
 	go func() {
 		part, err := form.CreateFormFile("file", "large.bin")
 		if err == nil {
-			_, err = io.Copy(io.MultiWriter(part, hash), io.LimitReader(&numbers{}, size))
+			_, err = io.Copy(io.MultiWriter(part, hash), large.Content(size))
 		}
 		if err == nil {
 			err = form.Close()
@@ -136,42 +134,4 @@ func (c client) do(ctx context.Context, method, path, kind string, body io.Reade
 		err = fmt.Errorf("%s: %s", response.Status, text)
 	}
 	return response, err
-}
-
-func step(what string, size int64, work func() error) error {
-	began := time.Now()
-	if err := work(); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	took := time.Since(began)
-	fmt.Printf("%-11s %s  %.0f MiB/s (%v)\n", what, memory(), float64(size)/(1<<20)/took.Seconds(), took.Round(time.Millisecond))
-	return nil
-}
-
-// numbers is content that does not repeat: 64-bit numbers, one after the other, times a large prime.
-type numbers struct{ next uint64 }
-
-func (n *numbers) Read(p []byte) (int, error) {
-	whole := len(p) &^ 7
-	for i := 0; i < whole; i += 8 {
-		n.next++
-		binary.LittleEndian.PutUint64(p[i:], n.next*0x9e3779b97f4a7c15)
-	}
-	clear(p[whole:])
-	return len(p), nil
-}
-
-// memory is the most memory that the process has had.
-func memory() string {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return "memory unknown"
-	}
-	var kib int64
-	for line := range bytes.Lines(status) {
-		if _, err := fmt.Sscanf(string(line), "VmHWM: %d kB", &kib); err == nil {
-			break
-		}
-	}
-	return fmt.Sprintf("%6.1f MiB resident at most", float64(kib)/1024)
 }

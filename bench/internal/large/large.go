@@ -1,0 +1,56 @@
+// Package large is what the measurements of large files have in common: their content, and what is printed of each step.
+package large
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// Content is so many bytes that do not repeat: 64-bit numbers, one after the other, times a large prime.
+func Content(size int64) io.Reader { return io.LimitReader(&numbers{}, size) }
+
+type numbers struct{ next uint64 }
+
+// Read makes the next numbers.
+func (n *numbers) Read(p []byte) (int, error) {
+	whole := len(p) &^ 7
+	for i := 0; i < whole; i += 8 {
+		n.next++
+		binary.LittleEndian.PutUint64(p[i:], n.next*0x9e3779b97f4a7c15)
+	}
+	clear(p[whole:])
+	return len(p), nil
+}
+
+// Step does something with a file of a size and prints how fast it was, and the most memory that the process has had.
+func Step(what string, size int64, work func() error) error {
+	began := time.Now()
+	if err := work(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	took := time.Since(began)
+	fmt.Printf("%-11s %s  %.0f MiB/s (%v)\n", what, Memory(), MiB(size)/took.Seconds(), took.Round(time.Millisecond))
+	return nil
+}
+
+// MiB is a number of bytes in MiB.
+func MiB(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+// Memory is the most memory that the process has had, in words; Linux alone tells.
+func Memory() string {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return "memory unknown"
+	}
+	var kib int64
+	for line := range bytes.Lines(status) {
+		if _, err := fmt.Sscanf(string(line), "VmHWM: %d kB", &kib); err == nil {
+			break
+		}
+	}
+	return fmt.Sprintf("%6.1f MiB resident at most", float64(kib)/1024)
+}
