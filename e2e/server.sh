@@ -3,8 +3,8 @@
 #
 #   start_server [FLAG...]     builds the program, makes the users and tokens, and serves
 #
-# It sets $work, $souvenir (the program), $db, $url, and the tokens $admin (of anna, an admin), $member (of ben, who reads
-# anna's project atlas) and $limited (of anna, to read memories of atlas).
+# It sets $work, $souvenir (the program), $db, $url, $password (of anna), and the tokens $admin (of anna, an admin), $member (of
+# ben, who reads anna's project atlas) and $limited (of anna, to read memories of atlas).
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -38,7 +38,8 @@ start_server() {
 	souvenir=$work/souvenir
 	db=$work/souvenir.db
 	(cd "$root" && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$souvenir" ./cmd/souvenir)
-	"$souvenir" user add anna --db "$db" --admin --password-stdin <<<"$(random_password)" >/dev/null
+	password=$(random_password)
+	"$souvenir" user add anna --db "$db" --admin --password-stdin <<<"$password" >/dev/null
 	"$souvenir" user add ben --db "$db" --password-stdin <<<"$(random_password)" >/dev/null
 	admin=$("$souvenir" token add --db "$db" --user anna --name admin \
 		--scope memory:read,memory:write,files:read,files:write,admin)
@@ -64,6 +65,24 @@ start_server() {
 	limited=$("$souvenir" token add --db "$db" --user anna --name limited --scope memory:read --project atlas)
 }
 
+# install_clients lays the scripts of e2e/clients with the npm packages that they need into $work. Where E2E_PACKAGES names a folder,
+# the packages are kept there, so that several scripts install them once.
+install_clients() {
+	local packages=${E2E_PACKAGES:-$work}
+	need node npm
+	cp "$root"/e2e/clients/* "$work"
+	mkdir -p "$packages"
+	if ! cmp -s "$root/e2e/clients/package.json" "$packages/installed.json"; then
+		[[ $packages == "$work" ]] || cp "$root/e2e/clients/package.json" "$packages"
+		(cd "$packages" && npm install --no-package-lock --no-audit --no-fund --loglevel=error) >"$work/npm.log" 2>&1 || {
+			cat "$work/npm.log" >&2
+			exit 1
+		}
+		cp "$root/e2e/clients/package.json" "$packages/installed.json"
+	fi
+	[[ $packages == "$work" ]] || ln -s "$packages/node_modules" "$work/node_modules"
+}
+
 # stop_server ends the server as an operator does, and fails if it did not end in good order or the file is not sound.
 stop_server() {
 	local status=0
@@ -80,6 +99,31 @@ stop_server() {
 		cat "$work/check" >&2
 		return 1
 	}
+}
+
+# find_browser sets $browser; it installs Chromium where it may (Debian, as root).
+find_browser() {
+	browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+	if [[ -z $browser && $EUID -eq 0 ]] && command -v apt-get >/dev/null; then
+		apt-get update -qq && apt-get install -qq --yes --no-install-recommends chromium >/dev/null
+		browser=$(command -v chromium || true)
+	fi
+	if [[ -z $browser ]]; then
+		echo "$0: chromium is missing, and without it the pages are not tried" >&2
+		exit 1
+	fi
+}
+
+# check_log [PATTERN [LOG...]] fails if a log has a token, a session, an error, or what the pattern says, in it.
+check_log() {
+	local pattern='(mcp|ses)_[A-Za-z0-9]{8,}|panic|level=ERROR'
+	[[ $# -eq 0 ]] || pattern+="|$1"
+	shift $(($# > 0))
+	[[ $# -gt 0 ]] || set -- "$work/server.log"
+	if grep -hE "$pattern" "$@" >&2; then
+		echo "the log tells what it must not, or the server failed" >&2
+		return 1
+	fi
 }
 
 # request METHOD PATH [CURL-ARGUMENT...] sends a request with the admin's token and fails unless it succeeds.
