@@ -10,6 +10,13 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
+// memoryRoutes are the page of a memory, and what is done to one.
+func memoryRoutes() []route {
+	return []route{
+		{"GET", "/memories/{id}", person, (*Server).showMemory},
+	}
+}
+
 // memoryPage is what the page of a memory shows: where the URLs lead that ChatGPT gives as its sources.
 type memoryPage struct {
 	souvenir.Memory

@@ -22,3 +22,6 @@ func TestThePageOfAMemory(t *testing.T) {
 		t.Errorf("who has not signed in is sent to %q", p.header.Get("Location"))
 	}
 }
+
+// furnishMemory gives the pages something to show.
+func (w *world) furnishMemory(paths map[string]string) {}

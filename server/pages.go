@@ -23,12 +23,16 @@ import (
 var web embed.FS
 
 // page is what a person is shown: a template of web/templates, within the frame that all pages have. The template defines
-// content, and class as "narrow" if it is a card in the middle of the window.
+// content, class as "narrow" if it is a card in the middle of the window, and head for a style sheet or a script of its own.
 type page struct {
 	template string // its name, without .html
 	title    string // also the only heading of the first level
 	status   int    // zero: 200
 	data     any
+
+	// part is the template, defined in the page's file, that is all of the answer when a script of the page has asked for the page
+	// anew (htmx): with the same data as content, and within what content shows. Empty: the script is given the whole page.
+	part string
 }
 
 // redirect sends a browser elsewhere, with 303: to a path of this server, made by path, or to an address outside that was
@@ -42,21 +46,30 @@ type shown struct {
 	CSRF   string // value of the hidden field csrf, which every form has
 	User   *souvenir.User
 	Here   string // path of the page, without Base
-	Notice string // what was just done; empty: nothing
+	Notice *notice
 	Data   any
 }
 
+// notice says what was just done.
+type notice struct {
+	Text string // a sentence
+	Undo string // name of the step by which it can be taken back; empty: none
+}
+
+// Menu is where the user can go.
+func (p shown) Menu() []menuGroup { return menu(*p.User, p.Here) }
+
 // Asset is the address of a file of web/static, with its version.
 func (p shown) Asset(name string) (string, error) {
-	all, err := versions()
+	all, err := assets()
 	if err != nil {
 		return "", err
 	}
-	version, ok := all[name]
+	a, ok := all[name]
 	if !ok {
 		return "", errors.New("there is no file " + quoted(name) + " in web/static")
 	}
-	return p.Base + "/static/" + name + "?v=" + version, nil
+	return p.Base + "/static/" + name + "?v=" + a.version, nil
 }
 
 // pageRoutes is the table of the pages.
@@ -72,8 +85,7 @@ func pageRoutes() []route {
 		{"GET", "/invite", nothing, (*Server).showInvite},
 		{"POST", "/invite", nothing, (*Server).acceptInvite},
 
-		{"GET", "/{$}", person, (*Server).start},
-		{"GET", "/memories/{id}", person, (*Server).showMemory},
+		{"POST", "/undo", person, (*Server).takeBack},
 
 		{"GET", "/profile", person, (*Server).showProfile},
 		{"POST", "/profile", person, (*Server).updateProfile},
@@ -138,22 +150,27 @@ var templates = sync.OnceValues(func() (map[string]*template.Template, error) {
 	return parsed, nil
 })
 
-// show writes a page.
+// show writes a page, or the part of it that a script wants.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page) {
 	if p.status != 0 {
 		status = p.status
 	}
-	data := shown{Title: p.title, Base: s.base(), CSRF: s.formToken(w, r), Here: r.URL.Path, Data: p.data}
+	c := exchangeOf(r.Context()).caller
+	data := shown{Title: p.title, Base: s.base(), CSRF: s.formToken(w, r), Here: strings.TrimPrefix(r.URL.Path, s.base()), Data: p.data}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		data.Notice = notices[r.URL.Query().Get(noticeParameter)]
+		data.Notice = s.notice(r, c)
 	}
-	if c := exchangeOf(r.Context()).caller; c.SessionID != "" {
+	if c.SessionID != "" {
 		data.User = &c.User
+	}
+	root := "frame.html"
+	if p.part != "" && ofScript(r) {
+		root = p.part
 	}
 	var body bytes.Buffer
 	all, err := templates()
 	if err == nil {
-		err = all[p.template].ExecuteTemplate(&body, "frame.html", data)
+		err = all[p.template].ExecuteTemplate(&body, root, data)
 	}
 	if err != nil {
 		s.log.ErrorContext(r.Context(), "a page could not be made", "request_id", exchangeOf(r.Context()).id, "page", p.template, "error", err)
@@ -161,18 +178,53 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Add("Vary", "HX-Request")
 	w.WriteHeader(status)
 	w.Write(body.Bytes()) //nolint:errcheck // the client is gone, and the log has the count
+}
+
+// ofScript reports whether htmx wants a part of a page, and not a whole one to go to.
+func ofScript(r *http.Request) bool {
+	h := r.Header
+	return h.Get("HX-Request") == "true" && h.Get("HX-Boosted") == "" && h.Get("HX-History-Restore-Request") == ""
+}
+
+// notice is what the address of a page says was just done; nil: nothing.
+func (s *Server) notice(r *http.Request, c caller) *notice {
+	query := r.URL.Query()
+	if step, ok := s.undoing.step(c.User.ID, query.Get(undoParameter), false); ok {
+		return &notice{step.text, query.Get(undoParameter)}
+	}
+	if text := notices[query.Get(noticeParameter)]; text != "" {
+		return &notice{Text: text}
+	}
+	return nil
+}
+
+// goTo sends a browser elsewhere; a script is told that the whole page is meant.
+func (s *Server) goTo(w http.ResponseWriter, r *http.Request, to redirect) {
+	if ofScript(r) {
+		w.Header().Set("HX-Redirect", string(to))
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	http.Redirect(w, r, string(to), http.StatusSeeOther)
 }
 
 // failPage shows an error to a person. One who has not signed in, or no more, is asked to.
 func (s *Server) failPage(w http.ResponseWriter, r *http.Request, status int, message string, err error) {
 	if errors.Is(err, errSignIn) {
 		next := ""
-		if r.Method == http.MethodGet {
+		if r.Method == http.MethodGet && !ofScript(r) {
 			next = "?next=" + url.QueryEscape(r.URL.RequestURI())
 		}
-		http.Redirect(w, r, s.path("/login")+next, http.StatusSeeOther)
+		s.goTo(w, r, redirect(s.path("/login")+next))
+		return
+	}
+	if ofScript(r) { // into the place that every page has for it
+		w.Header().Set("HX-Retarget", "#problems")
+		w.Header().Set("HX-Reswap", "innerHTML show:window:top")
+		s.show(w, r, status, page{template: "error", title: failureTitles[status], data: sentence(message), part: "problem-alone"})
 		return
 	}
 	s.show(w, r, status, page{template: "error", title: failureTitles[status], data: sentence(message)})
@@ -262,10 +314,19 @@ const maxForm = 64 << 10 // bytes
 
 // readForm reads a form that a page of this server has sent: from this origin, and with the hidden field of that page.
 func (s *Server) readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	return s.readFormUpTo(w, r, maxForm)
+}
+
+// readLongForm does so for one with a text in it that may be as long as a memory.
+func (s *Server) readLongForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	return s.readFormUpTo(w, r, s.options.MaxBody)
+}
+
+func (s *Server) readFormUpTo(w http.ResponseWriter, r *http.Request, most int64) (url.Values, error) {
 	if err := s.crossSite.Check(r); err != nil {
 		return nil, &failure{http.StatusForbidden, "a page of another site has sent this form; open the page here and send it again"}
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	r.Body = http.MaxBytesReader(w, r.Body, most)
 	if err := r.ParseForm(); err != nil {
 		return nil, invalid("form", "the form cannot be read: "+err.Error())
 	}
@@ -281,34 +342,3 @@ var errStaleForm = &failure{http.StatusForbidden, "this form is out of date, or 
 
 // errSignIn says that somebody has to sign in first.
 var errSignIn = &failure{http.StatusUnauthorized, "nobody has signed in"}
-
-// versions are short hashes of the files of web/static, which change when the files do.
-var versions = sync.OnceValues(func() (map[string]string, error) {
-	const folder = "web/static"
-	all := map[string]string{}
-	err := fs.WalkDir(web, folder, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := web.ReadFile(file)
-		sum := sha256.Sum256(content)
-		all[strings.TrimPrefix(file, folder+"/")] = base64.RawURLEncoding.EncodeToString(sum[:6])
-		return err
-	})
-	return all, err
-})
-
-// static serves a file of web/static. Its address has its version in it (?v=), so that browsers keep it.
-func (s *Server) static(w http.ResponseWriter, r *http.Request, _ caller) (any, error) {
-	content, err := fs.Sub(web, "web/static")
-	if err != nil {
-		return nil, err
-	}
-	name := r.PathValue("file")
-	if info, err := fs.Stat(content, name); err != nil || info.IsDir() {
-		return nil, &failure{http.StatusNotFound, "there is no file " + quoted(name)}
-	}
-	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	http.ServeFileFS(w, r, content, name)
-	return nil, nil
-}

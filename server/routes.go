@@ -73,6 +73,9 @@ func (s *Server) routes() []spokenRoute {
 		add(speaksOAuth, oauthRoutes())
 		add(speaksInterface, clientRoutes())
 		add(speaksPages, pageRoutes())
+		for _, table := range dashboardRoutes() {
+			add(speaksPages, table)
+		}
 		if s.provider != nil {
 			add(speaksPages, providerRoutes())
 		}
@@ -228,7 +231,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 	case page:
 		s.show(w, r, http.StatusOK, answer)
 	case redirect:
-		http.Redirect(w, r, string(answer), http.StatusSeeOther)
+		s.goTo(w, r, answer)
 	default:
 		s.answer(w, r, http.StatusOK, answer)
 	}

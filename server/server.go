@@ -119,6 +119,7 @@ type Server struct {
 	provider      *provider        // at which people may sign in; nil: none
 	clients       clientNames      // of MCP
 	consents      consents         // pages of consent that wait for an answer
+	undoing       undo             // what was done on pages and can be taken back
 }
 
 // New makes a server for a store, which is the operator's, as [souvenir.Open] returned it: only that one can tell whom a

@@ -1,8 +1,8 @@
 package server
 
 import (
-	"fmt"
 	"html/template"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -16,6 +16,7 @@ import (
 const noticeParameter = "done"
 
 var notices = map[string]string{
+	"undone":                "That is taken back.",
 	"signed-out":            "You are signed out.",
 	"signed-out-everywhere": "You are signed out everywhere.",
 	"profile":               "Your profile is saved.",
@@ -41,12 +42,17 @@ func (s *Server) done(path, notice string) redirect {
 // pageWords are the functions that the templates have.
 func pageWords() template.FuncMap {
 	return template.FuncMap{
-		"ago":      func(t time.Time) string { return ago(t, time.Now()) },
-		"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"full":     func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
-		"scope":    scopeInWords,
-		"browser":  browserName,
-		"sentence": sentence,
+		"ago":        func(t time.Time) string { return ago(t, time.Now()) },
+		"machine":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"full":       func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
+		"scope":      scopeInWords,
+		"browser":    browserName,
+		"sentence":   sentence,
+		"count":      count,
+		"thousands":  thousands,
+		"bytes":      bytesInWords,
+		"markdown":   markdown,
+		"htmxConfig": func() string { return htmxConfig },
 	}
 }
 
@@ -95,10 +101,39 @@ func seconds(wait time.Duration) int {
 
 // count is a number with its noun.
 func count(n int, noun string) string {
-	if n == 1 {
+	switch {
+	case n == 1:
 		return "1 " + noun
+	case strings.HasSuffix(noun, "y"):
+		return thousands(n) + " " + strings.TrimSuffix(noun, "y") + "ies"
 	}
-	return fmt.Sprint(n) + " " + noun + "s"
+	return thousands(n) + " " + noun + "s"
+}
+
+// thousands is a number with its digits in groups of three.
+func thousands(n int) string {
+	digits := strconv.Itoa(n)
+	start := 0
+	if n < 0 {
+		start = 1
+	}
+	for i := len(digits) - 3; i > start; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// bytesInWords is a size as people read it, in units of 1,024 bytes.
+func bytesInWords(n int64) string {
+	size, unit := float64(n), 0
+	units := []string{"KiB", "MiB", "GiB", "TiB"}
+	if n < 1024 {
+		return count(int(n), "byte")
+	}
+	for size /= 1024; size >= 1024 && unit < len(units)-1; size /= 1024 {
+		unit++
+	}
+	return strconv.FormatFloat(size, 'f', 1, 64) + " " + units[unit]
 }
 
 // scopeInWords says to a person what a scope allows.

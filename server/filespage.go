@@ -1,0 +1,4 @@
+package server
+
+// filePageRoutes are the files.
+func filePageRoutes() []route { return nil }

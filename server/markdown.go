@@ -1,0 +1,124 @@
+package server
+
+import (
+	"bytes"
+	"html/template"
+	"sync"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extensionast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/renderer/html"
+	goldmarktext "github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// markdown shows a text that somebody has stored as its marks mean it (CommonMark with GitHub's tables, tasks, strikethrough and
+// bare addresses). HTML in it stays text, and addresses that would run something are left out; pictures become links, since
+// nothing is loaded from elsewhere.
+func markdown(source string) template.HTML {
+	var out bytes.Buffer
+	if err := markdownConverter().Convert([]byte(source), &out); err != nil { // only writing can fail, and a buffer does not
+		return template.HTML(template.HTMLEscapeString(source))
+	}
+	return template.HTML(out.String())
+}
+
+var markdownConverter = sync.OnceValue(func() goldmark.Markdown {
+	return goldmark.New(
+		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+			extension.Strikethrough, extension.TaskList, extension.Linkify),
+		goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(tamer{}, 1000))),
+		goldmark.WithRendererOptions(html.WithHardWraps(), renderer.WithNodeRenderers(util.Prioritized(plainly{}, 100))),
+	)
+})
+
+// tamer changes what would reach out of its place on the page.
+type tamer struct{}
+
+// Transform makes links of pictures, tells other sites nothing by links, and puts headings below those of the page, which has two levels.
+func (tamer) Transform(document *ast.Document, _ goldmarktext.Reader, _ parser.Context) {
+	var images []*ast.Image
+	_ = ast.Walk(document, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // the function below returns no error
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch node := node.(type) {
+		case *ast.Image:
+			images = append(images, node)
+		case *ast.Heading:
+			node.Level = min(node.Level+2, 6)
+		case *ast.Link:
+			node.SetAttributeString("rel", []byte("noopener noreferrer nofollow"))
+		case *ast.AutoLink:
+			node.SetAttributeString("rel", []byte("noopener noreferrer nofollow"))
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, image := range images {
+		link := ast.NewLink()
+		link.Destination, link.Title = image.Destination, image.Title
+		link.SetAttributeString("rel", []byte("noopener noreferrer nofollow"))
+		for child := image.FirstChild(); child != nil; child = image.FirstChild() {
+			link.AppendChild(link, child)
+		}
+		if link.FirstChild() == nil {
+			link.AppendChild(link, ast.NewString([]byte("picture")))
+		}
+		if parent := image.Parent(); parent.Kind() == ast.KindLink { // a link in a link is none
+			for child := link.FirstChild(); child != nil; child = link.FirstChild() {
+				parent.InsertBefore(parent, image, child)
+			}
+			parent.RemoveChild(parent, image)
+			continue
+		}
+		image.Parent().ReplaceChild(image.Parent(), image, link)
+	}
+}
+
+// plainly renders what would be HTML or an input otherwise as text.
+type plainly struct{}
+
+// RegisterFuncs names what is rendered here.
+func (p plainly) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindRawHTML, p.inline)
+	r.Register(ast.KindHTMLBlock, p.block)
+	r.Register(extensionast.KindTaskCheckBox, p.task)
+}
+
+func (plainly) inline(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if raw, ok := node.(*ast.RawHTML); ok && entering {
+		_, err := w.Write(util.EscapeHTML(raw.Segments.Value(source)))
+		return ast.WalkSkipChildren, err
+	}
+	return ast.WalkContinue, nil
+}
+
+func (plainly) block(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	raw, ok := node.(*ast.HTMLBlock)
+	if !ok || !entering {
+		return ast.WalkContinue, nil
+	}
+	lines := raw.Lines().Value(source)
+	if raw.HasClosure() {
+		lines = append(lines, raw.ClosureLine.Value(source)...)
+	}
+	_, err := w.WriteString("<p>" + string(util.EscapeHTML(lines)) + "</p>\n")
+	return ast.WalkSkipChildren, err
+}
+
+func (plainly) task(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	box, ok := node.(*extensionast.TaskCheckBox)
+	if !ok || !entering {
+		return ast.WalkContinue, nil
+	}
+	mark := "☐ "
+	if box.IsChecked {
+		mark = "☑ "
+	}
+	_, err := w.WriteString(mark)
+	return ast.WalkContinue, err
+}

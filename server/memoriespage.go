@@ -1,0 +1,4 @@
+package server
+
+// memoryListRoutes are the memories of a user, and what is done to many of them.
+func memoryListRoutes() []route { return nil }

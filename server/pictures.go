@@ -1,0 +1,4 @@
+package server
+
+// pictureRoutes are the graph and the map of memories.
+func pictureRoutes() []route { return nil }

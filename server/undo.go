@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// undoParameter says, in the address of a page, which step led there and can be taken back: a random name that the user who
+// took the step was given, and that is worth nothing to others.
+const undoParameter = "undo"
+
+const (
+	undoLife = time.Hour
+	maxUndo  = 1000 // steps of all users that are remembered; the oldest are forgotten first
+)
+
+// undo remembers how to take back what was done on pages. It is in memory: what was done before a restart is taken back by the
+// history of each memory.
+type undo struct {
+	mu    sync.Mutex
+	steps map[string]undoStep
+	order []string // names of the steps, the oldest first
+}
+
+// undoStep is what somebody has done.
+type undoStep struct {
+	user  string // id of who has done it
+	text  string // what was done, as a sentence
+	path  string // of the page to be shown when it is taken back
+	until time.Time
+	back  func(context.Context) error
+}
+
+// remember keeps a step and returns its name.
+func (u *undo) remember(step undoStep) string {
+	name := rand.Text()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.steps == nil {
+		u.steps = map[string]undoStep{}
+	}
+	u.steps[name] = step
+	u.order = append(u.order, name)
+	for len(u.order) > 0 && (len(u.steps) > maxUndo || time.Now().After(u.steps[u.order[0]].until)) {
+		delete(u.steps, u.order[0]) // one that was taken is gone already
+		u.order = u.order[1:]
+	}
+	return name
+}
+
+// step returns a step of a user that can still be taken back; take makes it the last time.
+func (u *undo) step(user, name string, take bool) (undoStep, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	step, ok := u.steps[name]
+	if !ok || step.user != user || time.Now().After(step.until) {
+		return undoStep{}, false
+	}
+	if take {
+		delete(u.steps, name)
+	}
+	return step, true
+}
+
+// doneWithUndo is where a form leads that has done something: a page that says what, and offers to take it back. The function
+// that does so is called within an hour and at most once, with the context of a later request.
+func (s *Server) doneWithUndo(c caller, path, text string, back func(context.Context) error) redirect {
+	name := s.undoing.remember(undoStep{user: c.User.ID, text: text, path: path, until: time.Now().Add(undoLife), back: back})
+	u, err := url.Parse(path)
+	if err != nil {
+		return redirect(s.path(path)) // paths are this server's own
+	}
+	query := u.Query()
+	query.Del(noticeParameter)
+	query.Set(undoParameter, name)
+	u.RawQuery = query.Encode()
+	return redirect(s.path(u.String()))
+}
+
+// takeBack takes a step back.
+func (s *Server) takeBack(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	values, err := s.readForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	step, ok := s.undoing.step(c.User.ID, values.Get("step"), true)
+	if !ok {
+		return nil, &failure{http.StatusNotFound, "this cannot be taken back any more: it was taken back already, was done more than an hour ago, or the server has started anew since; " +
+			"the history of each memory has what it was before"}
+	}
+	if err := step.back(r.Context()); err != nil {
+		return nil, err
+	}
+	return s.done(step.path, "undone"), nil
+}

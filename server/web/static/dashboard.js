@@ -1,0 +1,98 @@
+// What all pages of somebody who has signed in have in common. Everything here makes pages nicer that work without it.
+
+document.documentElement.classList.add('scripted')
+
+// The menu is closed on small screens until it is asked for; Escape closes it.
+addEventListener('keydown', (event) => {
+  const menu = document.querySelector('.menu[open]')
+  if (event.key === 'Escape' && menu && menu.contains(document.activeElement)) {
+    menu.open = false
+    menu.querySelector('summary').focus()
+  }
+})
+
+// Where a browser cannot show what a closed element holds, the menu beside a wide page is opened.
+if (!CSS.supports('selector(::details-content)') && matchMedia('(min-width: 64rem)').matches) document.querySelector('.menu')?.setAttribute('open', '')
+
+// Times in the reader's own zone.
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' })
+function localize(root) {
+  for (const time of root.querySelectorAll('time[datetime]')) {
+    const at = new Date(time.dateTime)
+    if (Number.isNaN(at.getTime()) || at.getFullYear() < 1900) continue
+    time.title = exact.format(at)
+    if (time.classList.contains('exact')) time.textContent = full.format(at)
+  }
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+  for (const input of root.querySelectorAll('input[data-zone]')) input.value = zone
+}
+
+// "/" leads to the search: of this page, or of the memories.
+addEventListener('keydown', (event) => {
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.('input, textarea, select, [contenteditable]')) return
+  event.preventDefault()
+  const search = document.querySelector('main input[type=search]')
+  if (search) {
+    search.focus()
+    search.select()
+  } else {
+    location.href = document.querySelector('.menu a[href$="/memories"]').href + '#search'
+  }
+})
+if (location.hash === '#search') document.querySelector('main input[type=search]')?.focus()
+
+// <button data-copy="ID"> copies the text of an element.
+addEventListener('click', async (event) => {
+  const button = event.target.closest?.('button[data-copy]')
+  if (!button) return
+  const source = document.getElementById(button.dataset.copy)
+  const text = (source.value ?? source.textContent).trim()
+  const label = button.textContent
+  try {
+    await navigator.clipboard.writeText(text)
+    button.textContent = 'Copied'
+    announce('Copied')
+  } catch {
+    // Without TLS browsers allow no clipboard: the text is chosen instead.
+    const range = document.createRange()
+    range.selectNodeContents(source)
+    getSelection().removeAllRanges()
+    getSelection().addRange(range)
+    button.textContent = document.execCommand('copy') ? 'Copied' : 'Chosen: press Ctrl+C'
+  }
+  setTimeout(() => (button.textContent = label), 2000)
+})
+
+// <form data-confirm="…"> asks before something that cannot be taken back.
+addEventListener('submit', (event) => {
+  const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm
+  if (question && !confirm(question)) event.preventDefault()
+}, true)
+
+// announce tells something to those who listen to the page.
+export function announce(text) {
+  let region = document.getElementById('announcements')
+  if (!region) {
+    region = document.createElement('p')
+    region.id = 'announcements'
+    region.className = 'visually-hidden'
+    region.setAttribute('role', 'status')
+    document.body.append(region)
+  }
+  region.textContent = text
+}
+
+function problem(text) {
+  const place = document.getElementById('problems')
+  const p = document.createElement('p')
+  p.className = 'problem'
+  p.textContent = text
+  place.replaceChildren(p)
+}
+addEventListener('htmx:sendError', () => problem('The server does not answer. Look at your connection, and try again.'))
+addEventListener('htmx:timeout', () => problem('The server took too long to answer. Try again.'))
+addEventListener('htmx:beforeRequest', () => document.getElementById('problems').replaceChildren())
+
+addEventListener('htmx:load', (event) => localize(event.detail.elt.parentElement ?? event.detail.elt))
+localize(document)
