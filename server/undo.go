@@ -45,7 +45,7 @@ func (u *undo) remember(step undoStep) string {
 	}
 	u.steps[name] = step
 	u.order = append(u.order, name)
-	for len(u.order) > 0 && (len(u.steps) > maxUndo || time.Now().After(u.steps[u.order[0]].until)) {
+	for len(u.order) > 0 && (len(u.steps) > maxUndo || len(u.order) > 2*maxUndo || time.Now().After(u.steps[u.order[0]].until)) {
 		delete(u.steps, u.order[0]) // one that was taken is gone already
 		u.order = u.order[1:]
 	}

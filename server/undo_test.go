@@ -1,0 +1,63 @@
+package server
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// A step is taken back once, within its time, by who took it, and by nobody else.
+func TestStepsAreTakenBackByThoseWhoTookThem(t *testing.T) {
+	var u undo
+	back := 0
+	step := undoStep{user: "ada", text: "One memory is deleted.", until: time.Now().Add(time.Minute), back: func(context.Context) error { back++; return nil }}
+	name := u.remember(step)
+	if _, ok := u.step("sam", name, true); ok {
+		t.Error("another user can take it back")
+	}
+	if _, ok := u.step("ada", name+"x", true); ok {
+		t.Error("a wrong name takes something back")
+	}
+	for range 2 { // looking does not use it up
+		if got, ok := u.step("ada", name, false); !ok || got.text != step.text {
+			t.Errorf("%v %+v", ok, got)
+		}
+	}
+	if _, ok := u.step("ada", name, true); !ok {
+		t.Error("it cannot be taken back")
+	}
+	if _, ok := u.step("ada", name, true); ok {
+		t.Error("it can be taken back twice")
+	}
+	step.until = time.Now().Add(-time.Second)
+	if _, ok := u.step("ada", u.remember(step), false); ok {
+		t.Error("it can be taken back when its time is over")
+	}
+}
+
+// However much is done, no more than a number of steps is remembered: the latest.
+func TestStepsAreForgottenInTheirOrder(t *testing.T) {
+	var u undo
+	var names []string
+	for range maxUndo + 10 {
+		names = append(names, u.remember(undoStep{user: "ada", until: time.Now().Add(time.Minute)}))
+		if len(names)%3 == 0 {
+			u.step("ada", names[len(names)-1], true)
+		}
+	}
+	for range maxUndo {
+		names = append(names, u.remember(undoStep{user: "ada", until: time.Now().Add(time.Minute)}))
+	}
+	if len(u.steps) != maxUndo {
+		t.Errorf("%d steps are remembered", len(u.steps))
+	}
+	if _, ok := u.step("ada", names[0], false); ok {
+		t.Error("the oldest is still there")
+	}
+	if _, ok := u.step("ada", names[len(names)-maxUndo], false); !ok {
+		t.Error("one of the latest is gone")
+	}
+	if len(u.order) > 2*maxUndo {
+		t.Errorf("%d names are kept", len(u.order))
+	}
+}
