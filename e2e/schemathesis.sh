@@ -5,14 +5,18 @@
 #
 #   e2e/schemathesis.sh [--short] [SCHEMATHESIS-FLAG...]
 #
-# The short form takes about a minute, the full one some five. It needs Go, curl, Python 3.10 or later with venv, and PyPI.
+# The short form takes about a minute and sends the same requests each time, but for ids and times that the server makes up; the
+# full one takes some five, and goes by a seed that Schemathesis prints at the end, to be given again with --seed.
+# It needs Go, curl, Python 3.10 or later with venv, and PyPI.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 schemathesis_version=4.32.5
 
-seconds=240 seconds_tokens=30 seconds_limited=45 examples=300
+# How far a run goes: the full form until a time is over, the short one through so many examples. A run that looked at the clock
+# would not be the same one twice.
+how=(--max-examples 300 --generation-database none) everything=(--max-time 240) tokens=(--max-time 30) refused=(--max-time 45)
 if [[ ${1-} == --short ]]; then
-	seconds=25 seconds_tokens=5 seconds_limited=8 examples=20
+	how=(--max-examples 20 --generation-deterministic) everything=() tokens=() refused=() # no seed: it follows from what is tried
 	shift
 fi
 
@@ -21,24 +25,24 @@ python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet --disable-pip-version-check "schemathesis==$schemathesis_version"
 start_server --max-file 1MiB
 
-# run_as TOKEN SECONDS [FLAG...] runs all checks but those that the configuration takes out.
+# run_as TOKEN [FLAG...] runs all checks but those that the configuration takes out.
 run_as() {
-	local token=$1 most=$2
-	shift 2
+	local token=$1
+	shift
 	(
 		cd "$work"
 		./venv/bin/schemathesis --config-file "$root/e2e/schemathesis.toml" run "$url/openapi.json" \
-			--header "Authorization: Bearer $token" --max-examples "$examples" --max-time "$most" \
-			--request-timeout 20 --no-color --generation-database none --suppress-health-check all --continue-on-failure "$@"
+			--header "Authorization: Bearer $token" "${how[@]}" \
+			--request-timeout 20 --no-color --suppress-health-check all --continue-on-failure "$@"
 	)
 }
 
 # Tokens are deleted apart, with one that may go: whatever is listed is deleted, and everything behind that would be 401.
-run_as "$admin" "$seconds" --exclude-operation-id delete_api_mcp_tokens_id "$@"
+run_as "$admin" "${everything[@]}" --exclude-operation-id delete_api_mcp_tokens_id "$@"
 spare=$("$souvenir" token add --db "$db" --user ben --name spare)
-run_as "$spare" "$seconds_tokens" --include-path-regex '^/api/mcp-tokens' "$@"
+run_as "$spare" "${tokens[@]}" --include-path-regex '^/api/mcp-tokens' "$@"
 # What it is refused is right, so that nothing is said of data that is accepted.
-run_as "$limited" "$seconds_limited" --phases coverage,fuzzing --exclude-checks positive_data_acceptance "$@"
+run_as "$limited" "${refused[@]}" --phases coverage,fuzzing --exclude-checks positive_data_acceptance "$@"
 
 if [[ $(curl --silent --output /dev/null --write-out '%{http_code}' -H "Authorization: Bearer $admin" "$url/api/projects") != 200 ]]; then
 	echo "the admin's token ended on the way, so that little was reached" >&2

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -170,8 +172,14 @@ func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c caller) 
 		return nil, invalid("query", "the query cannot be read: "+err.Error())
 	}
 	q := souvenir.ActivityQuery{
-		User: wanted.Get("user"), Credential: souvenir.CredentialKind(wanted.Get("credential")), ID: wanted.Get("credential_id"), Client: wanted.Get("client"),
-		Tool: wanted.Get("tool"), Action: wanted.Get("action"), ProjectID: wanted.Get("project_id"), Outcome: souvenir.Outcome(wanted.Get("outcome")), Before: wanted.Get("before"),
+		User: wanted.Get("user"), ID: wanted.Get("credential_id"), Client: wanted.Get("client"),
+		Tool: wanted.Get("tool"), Action: wanted.Get("action"), ProjectID: wanted.Get("project_id"), Before: wanted.Get("before"),
+	}
+	if q.Credential, err = wordIn(wanted, "credential", credentialKinds()...); err != nil {
+		return nil, err
+	}
+	if q.Outcome, err = wordIn(wanted, "outcome", askedOutcomes()...); err != nil {
+		return nil, err
 	}
 	if q.Limit, err = numberIn(wanted, "limit", 1, souvenir.MaxActivityLimit); err != nil {
 		return nil, err
@@ -195,15 +203,39 @@ func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c caller) 
 	return s.store.Activities(r.Context(), q)
 }
 
-// timeIn reads a time of a query; zero when it is not there, or empty.
+// credentialKinds are the kinds of credentials that calls can be asked for by.
+func credentialKinds() []souvenir.CredentialKind {
+	return []souvenir.CredentialKind{souvenir.CredentialToken, souvenir.CredentialClient, souvenir.CredentialSession}
+}
+
+// askedOutcomes are the outcomes that calls can be asked for by.
+func askedOutcomes() []souvenir.Outcome { return append(souvenir.Outcomes(), souvenir.OutcomeError) }
+
+// timeForm is the form of a time that [time.Parse] is not strict about: it takes 9:00 and a comma, too.
+var timeForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
+
+// timeIn reads a time of a query; zero when it is not there.
 func timeIn(query url.Values, name string) (time.Time, error) {
-	given := query.Get(name)
-	if given == "" {
+	if !query.Has(name) {
 		return time.Time{}, nil
 	}
+	given := query.Get(name)
 	at, err := time.Parse(time.RFC3339, given)
-	if err != nil {
+	if err != nil || !timeForm.MatchString(given) {
 		return time.Time{}, invalid(name, name+" is "+quoted(given)+"; a time of RFC 3339 is needed, such as 2026-03-01T09:00:00Z")
 	}
 	return at, nil
+}
+
+// wordIn reads a word of a query that is one of some; empty when it is not there.
+func wordIn[S ~string](query url.Values, name string, allowed ...S) (S, error) {
+	given := S(query.Get(name))
+	if !query.Has(name) || slices.Contains(allowed, given) {
+		return given, nil
+	}
+	words := make([]string, len(allowed))
+	for i, one := range allowed {
+		words[i] = string(one)
+	}
+	return "", invalid(name, name+" is "+quoted(string(given))+"; allowed are "+strings.Join(words, ", "))
 }

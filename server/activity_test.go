@@ -141,6 +141,25 @@ func TestActivityIsToldToThoseItIsAbout(t *testing.T) {
 	w.do(admin, "GET", "/api/activity?user=*&limit=2", "").expect(http.StatusOK, `"has_more":true`)
 }
 
+// What is there and says nothing is a mistake, but for words that are free.
+func TestWhatActivityCannotBeAskedFor(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	for query, argument := range map[string]string{
+		"since=": "since", "until=": "until", "since=2026-03-01T9:00:00Z": "since", "until=2026-03-01T09:00:00,5Z": "until", "until=2026-03-01": "until",
+		"credential=": "credential", "credential=password": "credential", "outcome=": "outcome", "outcome=good": "outcome", "limit=": "limit",
+		"project_id=%0B": "project_id", "project_id=%20": "project_id", "project_id=" + strings.Repeat("x", 129): "project_id",
+	} {
+		w.do(owner, "GET", "/api/activity?"+query, "").expect(http.StatusBadRequest, argument+" is ")
+	}
+	for _, query := range []string{
+		"user=&credential_id=&client=&tool=&action=&project_id=&before=", "since=2026-03-01T09:00:00.25%2B05:30", "project_id=" + strings.Repeat("ä", 128),
+		"project_id=" + strings.Repeat("ä", 128) + "/" + strings.Repeat("x", 128), "tool=%0B", "client=%00",
+	} {
+		w.do(owner, "GET", "/api/activity?"+query, "").expect(http.StatusOK, `"activities":[`)
+	}
+	w.do(owner, "GET", "/api/activity?before=%0B", "").expect(http.StatusNotFound, "before is ")
+}
+
 func TestNothingIsRecordedWhereThatIsSwitchedOff(t *testing.T) {
 	w := newWorld(t, server.Options{NoActivity: true})
 	w.do(owner, "POST", "/tools/call", `{"name":"memory","arguments":{"action":"search","query":"x"}}`).expect(http.StatusOK)

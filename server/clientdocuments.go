@@ -152,6 +152,10 @@ func (s *Server) fetchClient(ctx context.Context, id string, known bool) (souven
 		<-d.slots
 	}()
 	f.err = errors.New("fetching a client's document did not end in good order") // if it panics
+	if c, err := s.store.GetClient(ctx, id); err == nil && c.Active && time.Now().Before(c.ExpiresAt) { // another fetch has ended since the caller looked
+		f.client, f.err = c, nil
+		return c, nil
+	}
 	// Others may be waiting, so that it does not end with this request. It ends soon anyway.
 	f.client, f.err = s.renewClient(context.WithoutCancel(ctx), id)
 	return f.client, f.err

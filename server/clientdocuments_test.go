@@ -266,9 +266,9 @@ func TestDocumentsAreFetchedOnceForAll(t *testing.T) {
 	host := newDocumentHost(t)
 	s := newDocumentServer(t, host.at.Client())
 	id := host.at.URL + "/client.json"
-	began, release := make(chan struct{}), make(chan struct{})
+	began, release := make(chan struct{}, 100), make(chan struct{})
 	host.serve.Store(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		close(began)
+		began <- struct{}{}
 		<-release
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, document(id, ""))
@@ -292,6 +292,10 @@ func TestDocumentsAreFetchedOnceForAll(t *testing.T) {
 	}
 	close(release)
 	all.Wait()
+	// Somebody who looked before it was stored, and is slow, finds no fetch under way any more.
+	if c, err := s.fetchClient(t.Context(), id, false); err != nil || c.ID != id {
+		t.Errorf("%+v %v", c, err)
+	}
 	if n := host.asked.Load(); n != 1 {
 		t.Errorf("it was fetched %d times", n)
 	}

@@ -54,14 +54,14 @@ func (s *Server) listFiles(_ http.ResponseWriter, r *http.Request, c caller) (an
 // processor.
 const maxOffset = 1<<31 - 1
 
-// numberIn reads a whole number of a query; 0 when it is not there, or empty.
+// numberIn reads a whole number of a query; 0 when it is not there. An empty one is none: what was to be filled in there is missing.
 func numberIn(query url.Values, name string, least, most int) (int, error) {
-	given := query.Get(name)
-	if given == "" {
+	if !query.Has(name) {
 		return 0, nil
 	}
+	given := query.Get(name)
 	n, err := strconv.Atoi(given)
-	if err != nil || n < least || n > most {
+	if err != nil || n < least || n > most || given != strconv.Itoa(n) { // +5 and 007 are no numbers of JSON's
 		return 0, invalid(name, name+" is "+quoted(given)+"; a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most)+" is needed")
 	}
 	return n, nil

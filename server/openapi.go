@@ -199,10 +199,13 @@ func text(description string) schema { return described(schema{"type": "string"}
 // nameLength is the most characters that names and ids have.
 const nameLength = 128
 
+// projectLength is the most characters that name a project: its id, and its owner before it.
+const projectLength = 2*nameLength + 1
+
 // pathLength is the most characters of a parameter in a path: a project's id may have its owner before it.
 func pathLength(rt route, name string) int {
 	if name == "id" && strings.HasPrefix(rt.pattern, "/api/projects/") {
-		return 2*nameLength + 1
+		return projectLength
 	}
 	return nameLength
 }
@@ -211,6 +214,13 @@ func pathLength(rt route, name string) int {
 func line(description string, most int) schema {
 	return described(schema{"type": "string", "minLength": 1, "maxLength": most,
 		"pattern": `^[^\u0000-\u001f\u007f-\u009f]*[^\u0000-\u001f\u007f-\u009f\s][^\u0000-\u001f\u007f-\u009f]*$`}, description)
+}
+
+// projectNamed is the id of a project, or OWNER/ID, in a query; empty for none.
+func projectNamed(description string) schema {
+	shared := line("", projectLength)
+	shared["pattern"] = `^[^\u0000-\u001f\u007f-\u009f]*/[^\u0000-\u001f\u007f-\u009f]*$`
+	return described(schema{"type": "string", "anyOf": []any{line("", nameLength), shared, constant("")}}, description)
 }
 
 func number(description string) schema { return described(schema{"type": "integer"}, description) }
