@@ -152,7 +152,8 @@ func (s *Server) fetchClient(ctx context.Context, id string, known bool) (souven
 		<-d.slots
 	}()
 	f.err = errors.New("fetching a client's document did not end in good order") // if it panics
-	if c, err := s.store.GetClient(ctx, id); err == nil && c.Active && time.Now().Before(c.ExpiresAt) { // another fetch has ended since the caller looked
+	// Another fetch may have ended since the caller looked.
+	if c, err := s.store.GetClient(ctx, id); err == nil && c.Active && time.Now().Before(c.ExpiresAt) {
 		f.client, f.err = c, nil
 		return c, nil
 	}
