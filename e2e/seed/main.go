@@ -1,0 +1,45 @@
+// Command seed makes a store file for tests of the dashboard and fills it. It prints what they have to know of it, as JSON.
+//
+//	seed [-memories N | -hostile] FILE
+//
+// Of 100,000 memories it takes some minutes.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/souvenir-ai/souvenir/internal/seed"
+)
+
+func main() {
+	memories := flag.Int("memories", 40, "how many `memories` to store; 0: a user and nothing else")
+	hostile := flag.Bool("hostile", false, "store text that would do harm if it were taken for anything but text")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: seed [-memories N | -hostile] FILE")
+		os.Exit(2)
+	}
+	if err := run(flag.Arg(0), *memories, *hostile); err != nil {
+		fmt.Fprintln(os.Stderr, "seed:", err)
+		os.Exit(1)
+	}
+}
+
+func run(path string, memories int, hostile bool) error {
+	ctx := context.Background()
+	var filled seed.Filled
+	var err error
+	if hostile {
+		filled, err = seed.Hostile(ctx, path)
+	} else {
+		filled, err = seed.Fill(ctx, path, memories)
+	}
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(filled)
+}
