@@ -356,7 +356,7 @@ func activityRecord() record {
 			{name: "user", check: checkName},
 			{name: "credential_id", check: word},
 			{name: "client", check: word},
-			{name: "tool", check: checkName},
+			{name: "tool", check: func(argument, value string) error { return orNil(checkLine(argument, value, maxActivityTool)) }},
 			{name: "action", check: word},
 			{name: "memory_id", check: word},
 			{name: "file_id", check: word},

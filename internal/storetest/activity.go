@@ -242,6 +242,8 @@ func activityClients(f *fixture) {
 			f.Errorf("an action of %d bytes", len(a.Action))
 		}
 	}
+	f.record(souvenir.NewActivity{Tool: strings.Repeat("tool ", 100)}) // is kept as far as the check that ends each promise allows
+	f.equal("bytes of the tool", len(f.activities(souvenir.ActivityQuery{Limit: 1})[0].Tool), 199)
 }
 
 func activityOutcomes(f *fixture) {
