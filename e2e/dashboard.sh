@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# The dashboard in a real browser, with scripts: every page on an empty store, a small one, one full of hostile text and one of 100,000
+# memories. Each page is looked at by axe, in light and dark, on a phone and on a wide screen; what goes wrong in the browser, what is
+# loaded from elsewhere, and what is too wide, too small for a finger, too large or too slow is told. Then people do what they do there,
+# by mouse, by keyboard, and without scripts.
+#
+#   e2e/dashboard.sh [--short] [FOLDER]      leaves screenshots in the folder, if one is named
+#
+# The short form leaves out the large store and looks at each page once. E2E_STORES names a folder where the stores are kept for the next
+# time. It needs Go, Node 20 with npm and its registry, and Chromium.
+source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
+
+stores=(empty small hostile large) short=
+if [[ ${1-} == --short ]]; then
+	stores=(small hostile empty) short=true
+	shift
+fi
+need go node npm
+find_browser
+shots=${1:+$(realpath -m "$1")}
+[[ -z $shots ]] || mkdir -p "$shots"
+kept=${E2E_STORES:-$work/stores}
+mkdir -p "$kept"
+cp -r "$root"/e2e/dashboard/* "$work"
+(cd "$work" && npm install --no-package-lock --no-audit --no-fund --loglevel=error >"$work/npm.log" 2>&1) || {
+	cat "$work/npm.log" >&2
+	exit 1
+}
+souvenir=$work/souvenir
+(cd "$root" && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$souvenir" ./cmd/souvenir && go build -o "$work/seed" ./e2e/seed)
+# The paths of all pages for people who have signed in, as the tables of the server have them: none may be forgotten.
+routes=$(grep -hoE '\{"GET", "[^"]+", (person|administrator),' "$root"/server/*.go | sed -E 's/.*"GET", "([^"]+)".*/\1/' | sort -u)
+
+declare -A filling=([empty]='-memories 0' [small]='-memories 40' [hostile]='-hostile' [large]='-memories 100000')
+failed=
+for store in "${stores[@]}"; do
+	began=$EPOCHREALTIME
+	if [[ ! -f $kept/$store.json ]]; then
+		rm -f "$kept/$store.db"
+		# shellcheck disable=SC2086 # two words
+		"$work/seed" ${filling[$store]} "$kept/$store.db" >"$work/seeded"
+		mv "$work/seeded" "$kept/$store.json"
+	fi
+	db=$work/souvenir.db
+	rm -f "$db"*
+	cp "$kept/$store.db" "$db"
+	: >"$work/stdout"
+	"$souvenir" serve --db "$db" --listen 127.0.0.1:0 --public-url http://memory.test >"$work/stdout" 2>"$work/server.log" &
+	server_pid=$!
+	listening=
+	for _ in {1..200}; do
+		listening=$(sed -n 's/^listening on //p' "$work/stdout")
+		[[ -z $listening ]] || break
+		sleep 0.1
+	done
+	if [[ -z $listening ]]; then
+		cat "$work/server.log" >&2
+		exit 1
+	fi
+	(cd "$work" && BROWSER=$browser LISTENING=$listening STORE=$store SEEDED=$(<"$kept/$store.json") ROUTES=$routes SHORT=$short SHOTS=$shots \
+		timeout 1200 node dashboard.mjs) || failed+=" $store"
+	stop_server
+	check_log
+	printf '%s: %.0f s\n' "$store" "$(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')"
+done
+if [[ -n $failed ]]; then
+	echo "something is wrong with the dashboard, on the stores:$failed" >&2
+	exit 1
+fi

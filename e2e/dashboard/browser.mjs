@@ -1,0 +1,98 @@
+// A browser that complains: about what goes wrong in a page, what its policy forbids, and what is loaded from elsewhere.
+import { chromium } from 'playwright-core'
+
+const { BROWSER, LISTENING } = process.env
+export const site = 'http://memory.test' // a name without TLS, where browsers allow least
+export const password = 'nine blue kettles'
+
+export const complaints = []
+export function complain(text) {
+  const line = text.replaceAll(/\s+/g, ' ')
+  const short = line.length > 700 ? `${line.slice(0, 700)}…` : line
+  if (!complaints.includes(short)) {
+    complaints.push(short)
+    console.error(`  ✗ ${short}`)
+  }
+}
+
+export const browser = await chromium.launch({
+  executablePath: BROWSER,
+  args: ['--no-sandbox', `--host-resolver-rules=MAP memory.test:80 ${new URL(LISTENING).host}`],
+})
+
+export const wide = { colorScheme: 'light', viewport: { width: 1440, height: 900 } }
+export const phone = { colorScheme: 'dark', viewport: { width: 320, height: 640 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }
+
+// open opens a browser of its own, in which nobody has signed in. What statuses the test asks for are expected ones.
+export async function open(look = wide, more = {}) {
+  const context = await browser.newContext({ ...look, ...more })
+  const page = await context.newPage()
+  watch(page)
+  return page
+}
+
+// watch has a page complain. page.expected holds statuses that the test means to get; page.transfers what was loaded since it was emptied.
+export function watch(page) {
+  page.expected = []
+  page.transfers = []
+  page.waiting = new Set()
+  page.on('console', (message) => {
+    const text = message.text()
+    if (message.type() !== 'error' && message.type() !== 'warning') return
+    const status = /the server responded with a status of (\d+)/.exec(text)
+    if (status && page.expected.includes(Number(status[1]))) return
+    if (/^Response Status Error Code \d+ from|Autofocus processing was blocked/.test(text) && page.expected.length + /Autofocus/.test(text) > 0) return
+    complain(`${page.url()}: ${text}`)
+  })
+  page.on('pageerror', (error) => complain(`${page.url()}: ${error.stack}`))
+  page.on('crash', () => complain(`${page.url()} has crashed`))
+  page.on('request', (request) => {
+    page.waiting.add(request)
+    const url = new URL(request.url())
+    if (url.origin !== site && !['data:', 'blob:'].includes(url.protocol)) complain(`${page.url()}: ${request.url()} is loaded from elsewhere`)
+  })
+  page.on('requestfinished', async (request) => {
+    page.waiting.delete(request)
+    page.transfers.push(request)
+  })
+  page.on('requestfailed', (request) => {
+    page.waiting.delete(request)
+    const why = request.failure()?.errorText
+    if (why !== 'net::ERR_ABORTED') complain(`${request.url()} did not load: ${why}`) // which is given up for a newer one, or is a download
+  })
+}
+
+// settle waits until a page has loaded all that it wants, also what its scripts want later; what asks again and again is not waited for.
+export async function settle(page) {
+  await page.waitForLoadState('load')
+  for (let quiet = 0, tries = 0; quiet < 3 && tries < 100; tries++) {
+    await page.waitForTimeout(40)
+    quiet = page.waiting.size > 0 ? 0 : quiet + 1
+  }
+}
+
+// go opens an address and waits until the page is complete. It returns the answer, or null when it is a download.
+export async function go(page, path, status = 200) {
+  page.transfers = []
+  page.expected = status >= 400 ? [status] : []
+  let response
+  try {
+    response = await page.goto(new URL(path, site).href)
+  } catch (error) {
+    if (/Download is starting/.test(error.message)) return null
+    throw error
+  }
+  if (response && response.status() !== status) complain(`${path} is answered with ${response.status()}`)
+  await settle(page)
+  return response
+}
+
+// signIn signs somebody in through the form.
+export async function signIn(page, name) {
+  await go(page, '/login')
+  await page.fill('main [name=username]', name)
+  await page.fill('main [name=password]', password)
+  await page.click('main button[type=submit]')
+  await page.waitForURL((url) => !url.pathname.startsWith('/login'), { timeout: 10_000 })
+  await settle(page)
+}

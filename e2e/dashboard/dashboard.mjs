@@ -1,0 +1,18 @@
+// Looks at every page of a server on one store, and does there what people do. See ../dashboard.sh.
+import { browser, complain, complaints } from './browser.mjs'
+import { tell } from './figures.mjs'
+import { selfcheck } from './selfcheck.mjs'
+import { walk } from './walk.mjs'
+
+const { SEEDED, STORE } = process.env
+const seeded = JSON.parse(SEEDED)
+
+if (STORE === 'small') await selfcheck(seeded)
+await walk(seeded)
+tell()
+await browser.close()
+if (complaints.length > 0) {
+  console.error(`${STORE}: ${complaints.length} complaints`)
+  process.exit(1)
+}
+console.log(`${STORE}: nothing is wrong`)

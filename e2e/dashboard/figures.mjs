@@ -1,0 +1,59 @@
+// How much is loaded, and how long the server takes. Figures are told; only what is wildly off fails, for machines are busy now and then.
+import { complain, go } from './browser.mjs'
+
+const { STORE, SHORT } = process.env
+const most = { bytes: 150_000, milliseconds: 50 }
+const excused = /^\/(graph|map)/ // whose pictures need a library
+const pages = new Map() // by pattern
+
+export const median = (all) => [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)]
+
+// measure notes what the page that was just opened has loaded, and asks for it some times more on a large store.
+export async function measure(page, path, pattern) {
+  let bytes = 0
+  for (const request of page.transfers) {
+    const sizes = await request.sizes().catch(() => null)
+    bytes += (sizes?.responseBodySize ?? 0) + (sizes?.responseHeadersSize ?? 0)
+  }
+  const times = serverTimes(page)
+  for (let i = 0; i < (STORE === 'large' ? 6 : 0); i++) {
+    await go(page, path)
+    times.push(...serverTimes(page))
+  }
+  const slowest = [...Map.groupBy?.(times, ([address]) => address) ?? groups(times)].map(([address, all]) => [address, median(all.map(([, took]) => took))]).sort((a, b) => b[1] - a[1])[0]
+  const before = pages.get(pattern)
+  if (!before || bytes > before.bytes || slowest?.[1] > before.took) pages.set(pattern, { path, bytes: Math.max(bytes, before?.bytes ?? 0), took: Math.max(slowest?.[1] ?? 0, before?.took ?? 0), of: slowest?.[0] })
+}
+
+function groups(times) {
+  const grouped = new Map()
+  for (const time of times) grouped.set(time[0], [...(grouped.get(time[0]) ?? []), time])
+  return grouped
+}
+
+// serverTimes is how long the server took for each address that the page has loaded, in milliseconds, files of the program aside.
+export function serverTimes(page) {
+  return page.transfers.filter((request) => !/\/static\//.test(request.url()) && !request.url().startsWith('data:'))
+    .map((request) => [new URL(request.url()).pathname, request.timing().responseStart - request.timing().requestStart])
+    .filter(([, took]) => took >= 0)
+}
+
+const further = []
+// figure notes one more figure, with what it shall be at most.
+export function figure(name, value, unit, most) {
+  further.push([name, value, unit, most])
+  if (value > 10 * most) complain(`${STORE}: ${name}: ${value.toFixed(1)} ${unit}, where ${most} are wanted`)
+}
+
+// tell prints the table.
+export function tell() {
+  if (SHORT && STORE !== 'small') return
+  console.log(`  ${'page'.padEnd(44)} ${'KB'.padStart(8)} ${'ms on the server'.padStart(18)}`)
+  for (const [pattern, { bytes, took, of }] of [...pages].sort()) {
+    const over = (bytes > most.bytes && !excused.test(pattern)) || (STORE === 'large' && took > most.milliseconds)
+    console.log(`  ${pattern.padEnd(44)} ${(bytes / 1000).toFixed(1).padStart(8)} ${took.toFixed(1).padStart(18)}${over ? `  over${took > most.milliseconds ? ` (${of})` : ''}` : ''}`)
+    if (bytes > 10 * most.bytes && !excused.test(pattern)) complain(`${STORE} ${pattern} loads ${bytes} bytes`)
+    if (took > 10 * most.milliseconds) complain(`${STORE} ${pattern} takes the server ${took.toFixed(0)} ms`)
+  }
+  for (const [name, value, unit, wanted] of further) console.log(`  ${name.padEnd(44)} ${value.toFixed(1).padStart(8)} ${unit}${value > wanted ? `  over ${wanted}` : ''}`)
+}

@@ -1,0 +1,94 @@
+// What holds for every page.
+import fs from 'node:fs'
+import { createRequire } from 'node:module'
+import { complain } from './browser.mjs'
+
+const axe = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+// inspect checks what a page is made of, as it is shown now.
+export async function inspect(page, name) {
+  const found = await page.evaluate(() => ({
+    title: document.title,
+    headings: [...document.querySelectorAll('h1')].map((heading) => heading.textContent.trim()),
+    language: document.documentElement.lang,
+    mains: document.querySelectorAll('main').length,
+    ran: globalThis.ran,
+    active: [...document.querySelectorAll('[style], [onload], [onerror], [onclick], [onfocus], iframe, object, embed, base, script:not([src]):not([type="application/json"])')]
+      .filter((element) => !element.closest('svg, canvas, .sigma, [data-drawn]'))
+      .map((element) => element.outerHTML.slice(0, 120)),
+    current: document.querySelectorAll('nav [aria-current=page]').length,
+    broken: [...document.images].filter((image) => image.complete && image.naturalWidth === 0 && image.loading !== 'lazy').map((image) => image.src),
+    ids: [...document.querySelectorAll('[id]')].map((element) => element.id).filter((id, i, all) => all.indexOf(id) !== i),
+  }))
+  if (!/^\S.* · Souvenir$/s.test(found.title) || found.title.length > 200) complain(`${name}: the title is ${JSON.stringify(found.title)}`)
+  if (found.headings.length !== 1 || !found.headings[0]) complain(`${name} has ${found.headings.length} headings of the first level`)
+  if (found.language !== 'en' || found.mains !== 1) complain(`${name} has the language ${found.language} and ${found.mains} elements main`)
+  if (found.current > 1) complain(`${name}: the menu says ${found.current} times that it is here`)
+  if (found.ran !== undefined) complain(`${name}: stored text has run: ${found.ran}`)
+  for (const element of found.active) complain(`${name} has ${element}`)
+  for (const source of found.broken) complain(`${name}: no picture is at ${source}`)
+  for (const id of found.ids) complain(`${name} has the id ${id} twice`)
+  return found
+}
+
+// look checks what depends on how a page is shown: contrast and the rest of what axe knows, its width, and room for fingers.
+export async function look(page, name, { touch }) {
+  const { width } = page.viewportSize()
+  const wide = await page.evaluate((width) => {
+    if (document.documentElement.scrollWidth <= width) return ''
+    const outside = [...document.body.querySelectorAll('*')].filter((element) => {
+      if (element.getBoundingClientRect().right <= width + 1) return false
+      for (let above = element.parentElement; above; above = above.parentElement) if (getComputedStyle(above).overflowX !== 'visible') return false
+      return true
+    })
+    return `${document.documentElement.scrollWidth - width} pixels too wide: ${outside.slice(-3).map((element) => element.outerHTML.slice(0, 160)).join(' … ')}`
+  }, width)
+  if (wide) complain(`${name} at ${width} is ${wide}`)
+  if (touch) {
+    const small = await page.evaluate(() =>
+      [...document.querySelectorAll('button, summary, input:not([type=hidden]), select, textarea, nav a, a.button')]
+        .filter((element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && !element.closest('.visually-hidden, .skip'))
+        .map((element) => [Math.max(...[element, element.closest('label'), ...(element.labels ?? [])].map((one) => one?.getBoundingClientRect().height ?? 0)), element.outerHTML.slice(0, 160)])
+        .filter(([height]) => height < 35.5))
+    for (const [height, element] of small) complain(`${name} at ${width}: ${height} pixels are little for a finger: ${element}`)
+  }
+  const client = await page.context().newCDPSession(page)
+  const { result, exceptionDetails } = await client.send('Runtime.evaluate', {
+    expression: `${axe}; axe.run({ resultTypes: ['violations'] }).then(({ violations }) => JSON.stringify(violations))`, awaitPromise: true, returnByValue: true,
+  })
+  await client.detach()
+  if (exceptionDetails) throw new Error(`axe failed at ${name}: ${exceptionDetails.exception?.description}`)
+  for (const { id, help, impact, nodes } of JSON.parse(result.value)) {
+    const where = nodes.slice(0, 3).map((node) => `${node.html} (${node.any[0]?.message ?? node.all[0]?.message ?? ''})`).join(' … ')
+    complain(`${name} at ${width}: ${impact} ${id}: ${help}: ${where}`)
+  }
+}
+
+// openAll opens what is folded up, for what is in there is looked at, too.
+export async function openAll(page) {
+  await page.evaluate(() => document.querySelectorAll('main details').forEach((details) => {
+    details.removeAttribute('name')
+    details.open = true
+  }))
+}
+
+// tabThrough goes through a page by the Tab key: everything that has the focus must show it, and be something.
+export async function tabThrough(page, name) {
+  await page.evaluate(() => document.activeElement?.blur())
+  for (let i = 0; i < 60; i++) {
+    await page.keyboard.press('Tab')
+    const focus = await page.evaluate(() => {
+      const element = document.activeElement
+      if (!element || element === document.body) return null
+      const style = getComputedStyle(element)
+      const box = element.getBoundingClientRect()
+      return {
+        html: element.outerHTML.slice(0, 160), shown: style.outlineStyle !== 'none' || style.boxShadow !== 'none' || element.matches('svg *, canvas'),
+        seen: box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < innerHeight,
+      }
+    })
+    if (!focus) break
+    if (!focus.shown) complain(`${name}: the focus is not shown on ${focus.html}`)
+    if (!focus.seen) complain(`${name}: the focus is outside of what is seen, on ${focus.html}`)
+  }
+}

@@ -1,0 +1,157 @@
+// Finds every page by its links, and looks at each in every look.
+import { complain, go, open, phone, settle, signIn, site, wide } from './browser.mjs'
+import { inspect, look, openAll, tabThrough } from './inspect.mjs'
+import { measure } from './figures.mjs'
+
+const { ROUTES, SHOTS, SHORT, STORE } = process.env
+const patterns = ROUTES.split(/\s+/).filter(Boolean)
+const matchers = patterns
+  .map((pattern) => ({ pattern, path: new RegExp(`^${pattern.replace('{$}', '').replaceAll(/\{[^}]*\.\.\.\}/g, '.+').replaceAll(/\{[^}]*\}/g, '[^/]+')}$`), places: (pattern.match(/\{\w/g) ?? []).length }))
+  .sort((a, b) => a.places - b.places)
+
+// patternOf is the pattern of a page's address, with the names of its parameters: pages of one pattern are alike.
+export function patternOf(address) {
+  const url = new URL(address, site)
+  return matchers.find(({ path }) => path.test(url.pathname))?.pattern ?? url.pathname
+}
+
+function kindOf(address) {
+  const names = [...new Set([...new URL(address, site).searchParams].filter(([, value]) => value).map(([name]) => name))].sort().join('&')
+  return patternOf(address) + (names && `?${names}`)
+}
+
+const linksOf = (page) => page.evaluate(() =>
+  [...document.querySelectorAll('a[href]')].filter((link) => !link.hasAttribute('download')).map((link) => ({ href: link.href, nav: !!link.closest('nav') })))
+
+// findPages follows the links from the start on, two pages of each kind, and returns their paths. What the store is known to hold comes first.
+export async function findPages(page, seeded) {
+  const found = new Map() // kind: paths
+  const queue = ['/', ...knownPaths(seeded)]
+  const seen = new Set(queue)
+  while (queue.length > 0) {
+    const path = queue.shift()
+    const kind = kindOf(path)
+    const alike = found.get(kind) ?? []
+    const most = kind.includes('?') || SHORT ? 1 : 2
+    if (alike.length >= most || found.size > 150) continue
+    const response = await go(page, path)
+    if (!response || !(response.headers()['content-type'] ?? '').startsWith('text/html')) continue // a download
+    found.set(kind, [...alike, path])
+    for (const { href } of await linksOf(page)) {
+      const url = new URL(href)
+      const next = url.pathname + url.search
+      if (url.origin !== site) {
+        if (!/^https?:$/.test(url.protocol) && url.protocol !== 'mailto:') complain(`${path} leads to ${href.slice(0, 200)}`)
+      } else if (!seen.has(next)) {
+        seen.add(next)
+        queue.push(next)
+      }
+    }
+  }
+  for (const pattern of patterns) {
+    if (!partsAndDownloads.test(pattern) && STORE === 'small' && ![...found.keys()].some((kind) => kind.split('?')[0] === pattern)) complain(`no link leads to ${pattern}`)
+  }
+  return [...found.values()].flat()
+}
+
+// partsAndDownloads are GET routes that are no pages: data of pictures, parts that scripts fetch, previews and files to keep.
+const partsAndDownloads = /\.(json|csv|db|jsonl|md|svg|png)$|\/(data|download|preview|content|raw|status|progress|check|nodes|points|live|results|job)$|\/connected\/status/
+
+// knownPaths are pages that hold most of what there is.
+function knownPaths({ memory, project, file }) {
+  const paths = []
+  if (memory) paths.push(`/memories/${memory}`)
+  if (project && patterns.includes('/projects/{id}')) paths.push(`/projects/${encodeURIComponent(project)}`)
+  if (file && patterns.includes('/files/{id}')) paths.push(`/files/${file}`)
+  return paths
+}
+
+// walk looks at every page of a store, as a user sees it.
+export async function walk(seeded) {
+  const page = await open()
+  await signIn(page, seeded.user)
+  const paths = await findPages(page, seeded)
+  console.log(`${STORE}: ${paths.length} pages of ${new Set(paths.map(patternOf)).size} kinds`)
+  const titles = new Map()
+  const small = await open(phone)
+  await signIn(small, seeded.user)
+  const client = await page.context().newCDPSession(page)
+  await client.send('Network.enable')
+  await client.send('Network.setCacheDisabled', { cacheDisabled: true })
+  for (const path of paths) {
+    const name = `${STORE} ${path}`.slice(0, 120)
+    const pattern = patternOf(path)
+    await go(page, path)
+    const { title } = await inspect(page, name)
+    const alike = titles.get(title) ?? pattern
+    if (alike !== pattern && STORE !== 'hostile') complain(`${name} has the title of ${alike}: ${title}`)
+    titles.set(title, pattern)
+    await measure(page, path, pattern)
+    await shoot(page, path, 'light')
+    if (!SHORT || STORE === 'small') {
+      await openAll(page)
+      await look(page, name, { touch: false })
+    }
+    if (!SHORT) {
+      await page.emulateMedia({ colorScheme: 'dark' })
+      await settle(page)
+      await look(page, `${name} (dark)`, { touch: false })
+      await shoot(page, path, 'dark')
+      await page.emulateMedia({ colorScheme: 'light' })
+      await tabThrough(page, name)
+    }
+    await go(small, path)
+    await inspect(small, name)
+    await shoot(small, path, 'phone')
+    await openAll(small)
+    if (!SHORT || STORE !== 'small') await look(small, `${name} (phone)`, { touch: true })
+    if (!SHORT) {
+      await small.emulateMedia({ colorScheme: 'light' })
+      await small.setViewportSize({ width: 375, height: 812 })
+      await look(small, `${name} (phone, light)`, { touch: true })
+      await small.emulateMedia({ colorScheme: 'dark' })
+      await small.setViewportSize(phone.viewport)
+    }
+  }
+  await withoutScripts(seeded, paths)
+  await nowhere(page)
+  await page.context().close()
+  await small.context().close()
+  return paths
+}
+
+const shot = new Set()
+async function shoot(page, path, name) {
+  const file = `${STORE}-${patternOf(path).replaceAll(/[^a-z]+/gi, '-').replaceAll(/^-|-$/g, '') || 'overview'}-${name}`
+  if (!SHOTS || shot.has(file)) return
+  shot.add(file)
+  await page.screenshot({ path: `${SHOTS}/${file}.png`, fullPage: name !== 'phone' || STORE !== 'hostile' })
+}
+
+// withoutScripts sees that each form can be sent, and that nothing is shown that would need a script.
+async function withoutScripts(seeded, paths) {
+  const page = await open(wide, { javaScriptEnabled: false })
+  await signIn(page, seeded.user)
+  for (const path of SHORT ? paths.filter((path, i) => paths.findIndex((other) => patternOf(other) === patternOf(path)) === i) : paths) {
+    await go(page, path)
+    await inspect(page, `${STORE} ${path} (no scripts)`)
+    const wrong = await page.evaluate(() => [
+      ...[...document.forms].filter((form) => ![...form.elements].some((field) => field.matches('button:not([type=button]), input[type=submit]'))).map((form) => `no button sends ${form.outerHTML.slice(0, 160)}`),
+      ...[...document.querySelectorAll('form[method=post] button, form:not([method=post]) button')].filter((button) => button.type === 'submit' && button.form && !button.form.getAttribute('action') && !button.hasAttribute('formaction') && button.form.method === 'post')
+        .map((button) => `a form without an action: ${button.outerHTML.slice(0, 160)}`),
+      ...[...document.querySelectorAll('button[type=button], [hx-get]:not(a[href], form, form *), [hx-post]:not(form, form *)')]
+        .filter((element) => element.checkVisibility() && !element.closest('form') && element.matches('button')).map((element) => `does nothing without scripts: ${element.outerHTML.slice(0, 160)}`),
+    ])
+    for (const text of wrong) complain(`${STORE} ${path} (no scripts): ${text}`)
+  }
+  await page.context().close()
+}
+
+// nowhere sees that what is not there is told as such, on a page.
+async function nowhere(page) {
+  for (const path of ['/nowhere', '/memories/00000000-0000-7000-8000-000000000000']) {
+    await go(page, path, 404)
+    await inspect(page, path)
+    await look(page, path, { touch: false })
+  }
+}
