@@ -191,41 +191,6 @@ func TestSessionsOfTheProfile(t *testing.T) {
 	sam.get("/profile").expect(http.StatusOK)
 }
 
-func TestTokensOfTheProfile(t *testing.T) {
-	w := newWorld(t, server.Options{Snippets: snippets})
-	b := w.signedIn(owner)
-	p := b.get("/profile").expect(http.StatusOK, limited, "in 30 days", "The shop")
-	for name, wrong := range map[string]url.Values{
-		"Name is": {"name": {""}}, "days is": {"name": {"x"}, "days": {"0"}}, "access is": {"name": {"x"}, "access": {"all"}}, "nowhere": {"name": {"x"}, "project": {"nowhere"}},
-	} {
-		if again := b.submit(p, "/profile/tokens", wrong); again.status != http.StatusBadRequest && again.status != http.StatusNotFound || !strings.Contains(strings.ToLower(again.body), strings.ToLower(name)) {
-			t.Errorf("%v: %d %s", wrong, again.status, again.body)
-		}
-	}
-	made := b.submit(p, "/profile/tokens", url.Values{"name": {"reads the shop"}, "access": {"read"}, "days": {"30"}, "project": {"shop"}}).expect(http.StatusOK, "Your new token", "Sample")
-	w.tokens = map[string]string{"made": made.code("mcp_")[len("connect "+publicAt+"/mcp with "):]}
-	w.do("made", "GET", "/api/projects", "").expect(http.StatusOK, "shop").lacks("plot")
-	w.do("made", "POST", "/tools/call", storeInShop).expect(http.StatusForbidden)
-	p = b.get("/profile").expect(http.StatusOK, "reads the shop", "reads in The shop", "ends <time", "in 30 days").lacks(w.tokens["made"])
-	all, err := w.store.As(souvenir.Access{User: w.users[owner]}).Tokens(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.tokens["application"], _ = w.accessTokenOf(owner, "Kite", souvenir.Authorization{Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite}})
-	w.do("application", "POST", "/api/mcp-tokens", `{"name": "of an application"}`).expect(http.StatusOK)
-	if page := b.get("/profile").expect(http.StatusOK, "through Kite"); strings.Count(page.body, " through ") != 1 {
-		t.Errorf("not one token was made through an application: %s", page.body)
-	}
-	id := all[len(all)-1].ID
-	for _, token := range all {
-		if token.Name == "reads the shop" {
-			id = token.ID
-		}
-	}
-	b.leadsTo(b.submit(p, "/profile/tokens/end", url.Values{"id": {id}}), "/profile?done=token").expect(http.StatusOK, "not valid any more").lacks("reads the shop")
-	w.do("made", "GET", "/api/projects", "").expect(http.StatusUnauthorized)
-}
-
 // What a person makes with a sign-in may last; what is made with a token, or by an application, ends when that does.
 func TestTokensMadeWithASignIn(t *testing.T) {
 	w := newWorld(t, server.Options{})

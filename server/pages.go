@@ -92,8 +92,6 @@ func pageRoutes() []route {
 		{"POST", "/profile/password", person, (*Server).changePassword},
 		{"POST", "/profile/sessions/end", person, (*Server).endSession},
 		{"POST", "/profile/sign-out", person, (*Server).signOutEverywhere},
-		{"POST", "/profile/tokens", person, (*Server).makeToken},
-		{"POST", "/profile/tokens/end", person, (*Server).endToken},
 
 		{"GET", "/connected", person, (*Server).showConnected},
 		{"POST", "/connected/end", person, (*Server).endConnected},

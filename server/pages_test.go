@@ -76,8 +76,8 @@ func TestPagesAreWellMade(t *testing.T) {
 	found = append(found,
 		guest.login(hostile, "x"),
 		ada.submit(ada.get("/profile"), "/profile", url.Values{"name": {hostile}, "email": {hostile}}),
-		ada.submit(ada.get("/profile"), "/profile/tokens", url.Values{"name": {hostile}, "days": {hostile}}),
-		ada.submit(ada.get("/profile"), "/profile/tokens", url.Values{"name": {hostile}}),
+		ada.submit(ada.get("/tokens"), "/tokens", url.Values{"name": {hostile}, "days": {hostile}}),
+		ada.submit(ada.get("/tokens"), "/tokens", url.Values{"name": {hostile}}),
 		ada.submit(ada.get("/invitations"), "/invitations", url.Values{"note": {hostile}, "email": {hostile}}),
 		ada.submit(ada.get("/invitations"), "/invitations", url.Values{"note": {hostile}}),
 		ada.submit(ada.get("/users"), "/users", url.Values{"change": {hostile}}),
@@ -277,12 +277,14 @@ func TestLongListsComeInParts(t *testing.T) {
 		steps.note(err)
 		_, err = w.store.AddInvitation(t.Context(), souvenir.NewInvitation{Note: fmt.Sprintf("guest %02d", i)})
 		steps.note(err)
+		_, err = view.AddClient(t.Context(), souvenir.NewClient{Name: fmt.Sprintf("application %02d", i), RedirectURIs: []string{"https://app.example/b"}})
+		steps.note(err)
 		w.accessTokenOf(admin, fmt.Sprintf("client %02d", i), souvenir.Authorization{Scopes: souvenir.Scopes()})
 	}
 	if steps.err != nil {
 		t.Fatal(steps.err)
 	}
-	for list, noun := range map[string]string{"/users?users": "person", "/profile?tokens": "token", "/profile?sessions": "browser", "/invitations?open": "guest", "/connected?applications": "client"} {
+	for list, noun := range map[string]string{"/users?users": "person", "/tokens?tokens": "token", "/clients?clients": "application", "/profile?sessions": "browser", "/invitations?open": "guest", "/connected?applications": "client"} {
 		seen := map[string]bool{}
 		for number := 1; number <= 3; number++ {
 			p := ada.get(fmt.Sprintf("%s=%d", list, number)).expect(http.StatusOK, fmt.Sprintf("Part %d of 3", number))

@@ -1,14 +1,9 @@
 package server
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -17,63 +12,18 @@ import (
 type profilePage struct {
 	Details  pageForm
 	Password pageForm
-	Token    pageForm
 	Has      bool // a password
 	Sessions []ownSession
-	Tokens   []ownToken
-	Projects []souvenir.Project // to limit a token to
-	Chosen   tokenChoice
 	External identitiesPart
 	Changed  bool // the password, just now: what else speaks for the user is offered to be ended
 
-	TokenPages, SessionPages pager
+	SessionPages pager
 }
 
 // ownSession is a browser in which the user has signed in.
 type ownSession struct {
 	souvenir.Session
 	Current bool // the one that asks
-}
-
-// ownToken is a token of the user's.
-type ownToken struct {
-	souvenir.Token
-	Names []string // of its projects
-}
-
-// Maker is the application through which the token was made, empty if it was through none. It has named itself.
-func (t ownToken) Maker() string {
-	if t.GrantID == "" {
-		return ""
-	}
-	return cmp.Or(shortName(t.ClientName), "an application without a name")
-}
-
-// Rights says in a few words what a token may do.
-func (t ownToken) Rights() string {
-	words := "reads"
-	if slices.Contains(t.Scopes, souvenir.ScopeMemoryWrite) || slices.Contains(t.Scopes, souvenir.ScopeFilesWrite) {
-		words = "reads and writes"
-	}
-	if slices.Contains(t.Scopes, souvenir.ScopeAdmin) {
-		words += ", manages the service"
-	}
-	if t.Projects != nil {
-		words += " in " + cmp.Or(strings.Join(t.Names, ", "), "no project")
-	}
-	return words
-}
-
-// tokenChoice is what was chosen for a new token.
-type tokenChoice struct {
-	Days     string
-	Access   string
-	Projects []string
-}
-
-// Limited reports whether a project is among those that were chosen.
-func (c tokenChoice) Limited(project souvenir.Project) bool {
-	return slices.Contains(c.Projects, project.Ref())
 }
 
 // profile gathers the page, as it is before anything is typed.
@@ -88,8 +38,7 @@ func (s *Server) profile(r *http.Request, c caller) (page, *profilePage, error) 
 			{Name: "old", argument: "old_password", Label: "Old password", Type: "password", Autocomplete: "current-password"},
 			{Name: "new", argument: "new_password", Label: "New password", Type: "password", Autocomplete: "new-password", Hint: "8 characters or more. A few words make a good one."},
 		}},
-		Token:  pageForm{Fields: []field{{Name: "name", id: "token-name", Label: "Name", Type: "text", Autocomplete: "off", Hint: "To know it by, such as the client and the machine that will have it."}}},
-		Chosen: tokenChoice{Days: "90", Access: tokenWrites}, Changed: r.URL.Query().Get("done") == "password",
+		Changed: r.URL.Query().Get("done") == "password",
 	}
 	if !data.Has {
 		data.Password.Fields = data.Password.Fields[1:]
@@ -105,17 +54,6 @@ func (s *Server) profile(r *http.Request, c caller) (page, *profilePage, error) 
 	sessions, data.SessionPages = part(sessions, r, "sessions")
 	for _, session := range sessions {
 		data.Sessions = append(data.Sessions, ownSession{session, session.ID == c.SessionID})
-	}
-	tokens, err := c.store.Tokens(r.Context())
-	if err != nil {
-		return page{}, nil, err
-	}
-	if data.Projects, err = c.store.Projects(r.Context()); err != nil {
-		return page{}, nil, err
-	}
-	tokens, data.TokenPages = part(tokens, r, "tokens")
-	for _, token := range tokens {
-		data.Tokens = append(data.Tokens, ownToken{token, namesOf(token.Projects, data.Projects, c.User.ID)})
 	}
 	return page{template: "profile", title: "Profile", data: data}, data, nil
 }
@@ -208,60 +146,4 @@ func (s *Server) signOutEverywhere(w http.ResponseWriter, r *http.Request, c cal
 	}
 	s.setCookie(w, tokenCookie, "", 0)
 	return s.done("/login", "signed-out-everywhere"), nil
-}
-
-const (
-	tokenReads  = "read"
-	tokenWrites = "write"
-)
-
-// makeToken makes an MCP token and shows it, this once, with what to paste into clients.
-func (s *Server) makeToken(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, p, data, err := s.profileForm(w, r, c)
-	if err != nil {
-		return nil, err
-	}
-	data.Token.fill(values.Get)
-	data.Chosen = tokenChoice{values.Get("days"), values.Get("access"), values["project"]}
-	n, err := data.Chosen.token(values.Get("name"), time.Now())
-	var added souvenir.AddedToken
-	if err == nil {
-		added, err = c.store.AddToken(r.Context(), n)
-	}
-	if err != nil {
-		data.Token.refuse(err)
-		return again(p, err)
-	}
-	return page{template: "connect", title: "Your new token", data: s.connection(added.Value)}, nil
-}
-
-// token is the token that was chosen.
-func (c tokenChoice) token(name string, now time.Time) (souvenir.NewToken, error) {
-	n := souvenir.NewToken{Name: name, Projects: c.Projects}
-	switch c.Access {
-	case tokenWrites:
-	case tokenReads:
-		n.Scopes = []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}
-	default:
-		return n, invalid("access", "access is "+quoted(c.Access)+"; read or write is needed")
-	}
-	if c.Days != "" {
-		days, err := strconv.Atoi(c.Days)
-		if err != nil || days < 1 || days > maxTokenDays {
-			return n, invalid("days", "days is "+quoted(c.Days)+"; a whole number of days is needed, or nothing for a token that does not end")
-		}
-		n.ExpiresAt = now.Add(time.Duration(days) * day)
-	}
-	return n, nil
-}
-
-func (s *Server) endToken(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.store.DeleteToken(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
-		return nil, err
-	}
-	return s.done("/profile", "token"), nil
 }

@@ -1,4 +1,14 @@
 package server
 
 // upkeepRoutes are tokens, OAuth clients, settings and what an admin looks after.
-func upkeepRoutes() []route { return nil }
+func upkeepRoutes() []route {
+	return []route{
+		{"GET", "/tokens", person, (*Server).showTokens},
+		{"POST", "/tokens", person, (*Server).makeToken},
+		{"POST", "/tokens/end", person, (*Server).endToken},
+
+		{"GET", "/clients", person, (*Server).showClients},
+		{"POST", "/clients", person, (*Server).makeClient},
+		{"POST", "/clients/change", person, (*Server).changeClient},
+	}
+}

@@ -1,0 +1,169 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// tokensPage is what the page shows on which people make and end their MCP tokens.
+type tokensPage struct {
+	pageForm
+	Tokens   []ownToken
+	Pages    pager
+	Projects []souvenir.Project // to limit a token to
+	More     int                // projects that are not shown
+	Chosen   tokenChoice
+	Made     *connection // with the value of a token that was just made
+	Address  string      // of the MCP endpoint
+}
+
+// shownProjects is how many projects a page offers to choose from.
+const shownProjects = 200
+
+// ownToken is a token of the user's.
+type ownToken struct {
+	souvenir.Token
+	Names []string // of its projects
+}
+
+// Maker is the application through which the token was made, empty if it was through none. It has named itself.
+func (t ownToken) Maker() string {
+	if t.GrantID == "" {
+		return ""
+	}
+	return cmp.Or(shortName(t.ClientName), "an application without a name")
+}
+
+// Rights says in a few words what a token may do.
+func (t ownToken) Rights() string {
+	words := "reads"
+	if slices.Contains(t.Scopes, souvenir.ScopeMemoryWrite) || slices.Contains(t.Scopes, souvenir.ScopeFilesWrite) {
+		words = "reads and writes"
+	}
+	if slices.Contains(t.Scopes, souvenir.ScopeAdmin) {
+		words += ", manages the service"
+	}
+	if t.Projects != nil {
+		words += " in " + cmp.Or(strings.Join(t.Names, ", "), "no project")
+	}
+	return words
+}
+
+// tokenChoice is what was chosen for a new token.
+type tokenChoice struct {
+	Days     string
+	Access   string
+	Admin    bool
+	Projects []string
+}
+
+// Limited reports whether a project is among those that were chosen.
+func (c tokenChoice) Limited(project souvenir.Project) bool {
+	return slices.Contains(c.Projects, project.Ref())
+}
+
+// tokens gathers the page, as it is before anything is typed.
+func (s *Server) tokens(r *http.Request, c caller) (page, *tokensPage, error) {
+	data := &tokensPage{Chosen: tokenChoice{Days: "90", Access: tokenWrites}, Address: s.connection("").Address, pageForm: pageForm{Fields: []field{
+		{Name: "name", Label: "Name", Type: "text", Autocomplete: "off", Hint: "To know it by, such as the client and the machine that will have it."},
+	}}}
+	tokens, err := c.store.Tokens(r.Context())
+	if err != nil {
+		return page{}, nil, err
+	}
+	projects, err := c.store.Projects(r.Context())
+	if err != nil {
+		return page{}, nil, err
+	}
+	data.Projects, data.More = projects[:min(len(projects), shownProjects)], max(0, len(projects)-shownProjects)
+	tokens, data.Pages = part(tokens, r, "tokens")
+	for _, token := range tokens {
+		data.Tokens = append(data.Tokens, ownToken{token, namesOf(token.Projects, projects, c.User.ID)})
+	}
+	return page{template: "tokens", title: "Tokens", data: data}, data, nil
+}
+
+func (s *Server) showTokens(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	p, _, err := s.tokens(r, c)
+	return p, err
+}
+
+const (
+	tokenReads  = "read"
+	tokenWrites = "write"
+)
+
+// makeToken makes an MCP token and shows it, this once, with what to paste into clients.
+func (s *Server) makeToken(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	values, err := s.readForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	chosen := tokenChoice{values.Get("days"), values.Get("access"), values.Has("admin"), values["project"]}
+	n, err := chosen.token(values.Get("name"), c.User, time.Now())
+	var added souvenir.AddedToken
+	if err == nil {
+		added, err = c.store.AddToken(r.Context(), n)
+	}
+	p, data, failed := s.tokens(r, c)
+	if failed != nil {
+		return nil, failed
+	}
+	if err != nil {
+		data.Chosen = chosen
+		data.fill(values.Get)
+		data.refuse(err)
+		return again(p, err)
+	}
+	made := s.connection(added.Value)
+	data.Made = &made
+	return p, nil
+}
+
+// token is the token that was chosen.
+func (c tokenChoice) token(name string, user souvenir.User, now time.Time) (souvenir.NewToken, error) {
+	n := souvenir.NewToken{Name: name, Projects: c.Projects}
+	switch c.Access {
+	case tokenWrites:
+	case tokenReads:
+		n.Scopes = []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}
+	default:
+		return n, invalid("access", "access is "+quoted(c.Access)+"; read or write is needed")
+	}
+	if c.Admin {
+		switch {
+		case user.Role != souvenir.RoleAdmin:
+			return n, &souvenir.Error{Kind: souvenir.KindForbidden, Argument: "admin", Message: "admin is for tokens of admins; leave it out"}
+		case n.Scopes == nil:
+			n.Scopes = souvenir.Scopes()
+		default:
+			n.Scopes = append(n.Scopes, souvenir.ScopeAdmin)
+		}
+	}
+	if c.Days != "" {
+		days, err := strconv.Atoi(c.Days)
+		if err != nil || days < 1 || days > maxTokenDays {
+			return n, invalid("days", "days is "+quoted(c.Days)+"; a whole number of days is needed, or nothing for a token that does not end")
+		}
+		n.ExpiresAt = now.Add(time.Duration(days) * day)
+	}
+	return n, nil
+}
+
+func (s *Server) endToken(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	values, err := s.readForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.store.DeleteToken(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+		return nil, err
+	}
+	return s.done("/tokens", "token"), nil
+}
