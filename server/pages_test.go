@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"net/url"
@@ -448,67 +447,4 @@ func contrast(a, b [3]float64) float64 {
 	}
 	x, y := luminance(a), luminance(b)
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
-}
-
-// BenchmarkPages opens pages; and signs in, beside the hashing of the password, which takes its time on purpose.
-func BenchmarkPages(b *testing.B) {
-	h := newBench(b)
-	password := rightPassword
-	if _, err := h.store.UpdateUser(b.Context(), "bench", souvenir.UpdateUser{Password: &password}); err != nil {
-		b.Fatal(err)
-	}
-	session, err := h.store.AddSession(b.Context(), souvenir.NewSession{User: "bench"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	client, err := h.store.RegisterClient(b.Context(), souvenir.ClientRegistration{RedirectURIs: []string{callback}, TokenEndpointAuthMethod: souvenir.AuthNone})
-	if err != nil {
-		b.Fatal(err)
-	}
-	consent := "/oauth/authorize?" + url.Values{"client_id": {client.ID}, "redirect_uri": {callback}, "response_type": {"code"}, "code_challenge_method": {"S256"},
-		"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}}.Encode()
-	stay := &http.Client{Transport: h.at.Client().Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	send := func(b *testing.B, method, path, cookie, form string, status int) string {
-		r, err := http.NewRequestWithContext(b.Context(), method, h.at.URL+path, strings.NewReader(form))
-		if err != nil {
-			b.Fatal(err)
-		}
-		r.Header.Set("Cookie", cookie)
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		answer, err := stay.Do(r)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer answer.Body.Close()
-		body, err := io.ReadAll(answer.Body)
-		if err != nil || answer.StatusCode != status {
-			b.Fatal(err, answer.Status, string(body))
-		}
-		return string(body)
-	}
-	for _, page := range []struct{ name, path, cookie string }{
-		{"login", "/login", ""}, {"start", "/", "auth_token=" + session.Value}, {"profile", "/profile", "auth_token=" + session.Value},
-		{"connected", "/connected", "auth_token=" + session.Value}, {"consent", consent, "auth_token=" + session.Value},
-	} {
-		b.Run("GET/"+page.name, func(b *testing.B) {
-			for b.Loop() {
-				send(b, http.MethodGet, page.path, page.cookie, "", http.StatusOK)
-			}
-		})
-	}
-	form := send(b, http.MethodGet, "/login", "souvenir_form=own", "", http.StatusOK)
-	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(form)[1]
-	fields := url.Values{"csrf": {csrf}, "username": {"bench"}, "password": {rightPassword}}.Encode()
-	b.Run("POST/login", func(b *testing.B) {
-		for b.Loop() {
-			send(b, http.MethodPost, "/login", "souvenir_form=own", fields, http.StatusSeeOther)
-		}
-	})
-	b.Run("hashing", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := h.store.CheckPassword(b.Context(), souvenir.Credentials{Name: "bench", Password: rightPassword}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }
