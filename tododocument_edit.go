@@ -152,3 +152,34 @@ func (d TodoDocument) advice() []string {
 	return []string{fmt.Sprintf("%d checkboxes in the section Tasks have no task id (lines %s): only tasks with an id such as T1 before their text are counted and can be completed",
 		len(d.unnamed), strings.Join(written, ", "))}
 }
+
+// Checkboxes returns the lines of the section that have a checkbox, in order, with a task id or without: an ID is empty where there
+// is none. Lines count from the beginning of the document. The section is one that [ParseTodo] has found.
+func (s TodoSection) Checkboxes() []Task {
+	var all []Task
+	scan := newTodoScanner(s.Body)
+	for scan.next() {
+		if scan.code {
+			continue
+		}
+		if t, ok := scan.task(); ok {
+			t.Line += s.Line
+			t.box += s.Start
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// Tick returns the document in which [ParseTodo] or [TodoSection.Checkboxes] has found the task, with its checkbox ticked or not: at most
+// one byte is another one.
+func (t Task) Tick(content string, done bool) string {
+	if t.Done == done || t.box < 1 || t.box >= len(content) {
+		return content
+	}
+	mark := " "
+	if done {
+		mark = "x"
+	}
+	return content[:t.box] + mark + content[t.box+1:]
+}

@@ -17,6 +17,9 @@ const noticeParameter = "done"
 
 var notices = map[string]string{
 	"undone":                "That is taken back.",
+	"project":               "The project is there. Say below what it is about, or let an agent store into it.",
+	"ticked":                "The to-do is saved.",
+	"unchanged":             "The text is as it was: there was nothing to save.",
 	"signed-out":            "You are signed out.",
 	"signed-out-everywhere": "You are signed out everywhere.",
 	"profile":               "Your profile is saved.",

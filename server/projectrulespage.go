@@ -1,0 +1,110 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// generalRulesPath is the page of the rules that hold in all of a user's work.
+const generalRulesPath = "/projects/rules"
+
+// rulesPage is what the page of the rules of a project shows, or of those that hold everywhere.
+type rulesPage struct {
+	Head     *projectHead // nil: the general ones
+	Path     string       // under which they are edited
+	CanWrite bool
+	Rules    []shownRule
+	Warnings []string
+}
+
+// shownRule is one of the two rules.
+type shownRule struct {
+	projectText
+	Memory *souvenir.Memory // nil: there is none
+	Body   cutMarkdown
+}
+
+func (s *Server) showRules(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	head, err := s.projectAt(r, c, "Rules")
+	if err != nil {
+		return nil, err
+	}
+	data := rulesPage{Head: &head, Path: head.Path, CanWrite: head.CanWrite()}
+	return s.rulesPage(r, c, "Rules of "+head.Name, data, head.Reference())
+}
+
+func (s *Server) showGeneralRules(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	return s.rulesPage(r, c, "Rules for all your work", rulesPage{Path: generalRulesPath, CanWrite: true}, souvenir.ProjectRef{})
+}
+
+func (s *Server) rulesPage(r *http.Request, c caller, title string, data rulesPage, ref souvenir.ProjectRef) (any, error) {
+	rules, err := c.store.Rules(r.Context(), ref)
+	if err != nil {
+		return nil, err
+	}
+	for _, rule := range []struct {
+		key    string
+		memory *souvenir.Memory
+	}{{"do", rules.Do}, {"dont", rules.Dont}} {
+		shown := shownRule{projectText: projectTexts[rule.key], Memory: rule.memory}
+		if rule.memory != nil {
+			shown.Body = cutTo(rule.memory.Content, 32<<10)
+		}
+		data.Rules = append(data.Rules, shown)
+	}
+	for _, warning := range rules.Warnings {
+		data.Warnings = append(data.Warnings, sentence(warning))
+	}
+	return page{template: "projectrules", title: title, data: data}, nil
+}
+
+// deleteRule deletes a rule. Taken back, it is a new memory that says the same.
+func (s *Server) deleteRule(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	values, err := s.readForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	text, ok := projectTexts[values.Get("text")]
+	if !ok || text.rule == "" {
+		return nil, invalid("text", "text is "+quoted(values.Get("text"))+"; allowed are do and dont")
+	}
+	var ref souvenir.ProjectRef
+	back := generalRulesPath
+	if r.PathValue("id") != "" {
+		head, err := s.projectAt(r, c, "Rules")
+		if err != nil {
+			return nil, err
+		}
+		ref, back = head.Reference(), head.Path+"/rules"
+	}
+	before, err := c.store.GetRule(r.Context(), ref, text.rule)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.store.DeleteRule(r.Context(), ref, text.rule); err != nil {
+		return nil, err
+	}
+	return s.doneWithUndo(c, back, "“"+text.Title+"” is deleted.", func(ctx context.Context) error {
+		switch _, err := c.store.GetRule(ctx, ref, text.rule); {
+		case err == nil:
+			return savedSince
+		case !errors.Is(err, souvenir.ErrNotFound):
+			return err
+		}
+		again := souvenir.NewMemory{
+			Content: before.Content, EventType: before.EventType, State: before.State, ProjectID: ref.ID, Importance: before.Importance,
+			Classification: before.Classification, RuleType: before.RuleType, Tags: before.Tags, Related: before.Related, Metadata: before.Metadata,
+		}
+		if before.Owner == c.User.ID {
+			again.Collection = before.Collection
+		}
+		_, err := c.store.AddMemory(ctx, again)
+		return err
+	}), nil
+}
+
+// savedSince says that a step cannot be taken back.
+var savedSince = &failure{http.StatusBadRequest, "the text was saved again since, so this is not taken back; its history has what it said before"}
