@@ -239,7 +239,7 @@ func checkAddress(w *world, address string, ids map[string]int) {
 	path, fragment, _ := strings.Cut(address, "#")
 	path, _, _ = strings.Cut(path, "?")
 	if path == "" { // the same page
-		if ids[fragment] != 1 {
+		if fragment != "" && ids[fragment] != 1 {
 			w.t.Errorf("nothing has the id %q", fragment)
 		}
 		return
@@ -256,9 +256,20 @@ func checkAddress(w *world, address string, ids map[string]int) {
 		}
 		return
 	}
-	if !slices.ContainsFunc(append(server.PageRoutes(), server.ProviderRoutes()...), func(rt server.PageRoute) bool { return strings.TrimSuffix(rt.Path, "{$}") == path }) {
+	if !slices.ContainsFunc(append(server.PageRoutes(), server.ProviderRoutes()...), func(rt server.PageRoute) bool { return fits(rt.Path, path) }) {
 		w.t.Errorf("the page leads to %q, which is no page", address)
 	}
+}
+
+// fits reports whether a path is one of those that the pattern of a route stands for.
+func fits(pattern, path string) bool {
+	parts, of := strings.Split(path, "/"), strings.Split(strings.TrimSuffix(pattern, "{$}"), "/")
+	for i := range of {
+		if i >= len(parts) || of[i] != parts[i] && (!strings.HasPrefix(of[i], "{") || parts[i] == "") {
+			return false
+		}
+	}
+	return len(of) == len(parts)
 }
 
 // However much there is, a page stays small, and everything can be reached.

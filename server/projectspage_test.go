@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -59,7 +58,7 @@ func TestProjectsPage(t *testing.T) {
 	made := olivia.submit(olivia.get("/projects"), "/projects", url.Values{"name": {"Garden"}, "project": {"garden"}})
 	olivia.leadsTo(made, "/projects/"+w.users[owner]+"/garden?done=project").expect(http.StatusOK, "<h1>Garden</h1>", "The project is there.")
 	olivia.submit(olivia.get("/projects"), "/projects", url.Values{"name": {"Garden"}, "project": {"other"}}).
-		stays(http.StatusConflict, "Name", "is taken by the project", `value="other"`)
+		stays(http.StatusBadRequest, "Name", "is taken by the project", `value="other"`)
 	olivia.submit(olivia.get("/projects"), "/projects", url.Values{"name": {"New"}, "project": {"a/b"}}).stays(http.StatusBadRequest, "Id", "a/b")
 	olivia.submit(olivia.get("/projects"), "/projects", url.Values{"name": {"  "}}).stays(http.StatusBadRequest, `role="alert"`)
 }
