@@ -15,8 +15,9 @@ type Node struct {
 	ID             string         `json:"id"`
 	Label          string         `json:"label"` // the first line of its content, or the beginning of that
 	Collection     string         `json:"collection_name"`
-	Owner          string         `json:"owner"`                // user id of the collection's owner
-	ProjectID      string         `json:"project_id,omitempty"` // empty: none
+	Owner          string         `json:"owner"`                   // user id of the collection's owner
+	ProjectID      string         `json:"project_id,omitempty"`    // empty: none
+	ProjectOwner   string         `json:"project_owner,omitempty"` // user id; ids of projects are unique among an owner's only
 	EventType      string         `json:"event_type,omitempty"`
 	State          string         `json:"state,omitempty"`
 	Importance     Importance     `json:"importance,omitempty"`
@@ -265,14 +266,14 @@ func loadNodes(tx *sqlite.Tx, rows []int64) ([]Node, error) {
 		var n Node
 		var content string
 		var created, updated int64
-		err := row.Scan(&n.row, &n.partition, &n.ID, &content, &n.Collection, &n.Owner, &n.ProjectID, &n.EventType, &n.State, &n.Importance, &n.Classification, &created, &updated)
+		err := row.Scan(&n.row, &n.partition, &n.ID, &content, &n.Collection, &n.Owner, &n.ProjectID, &n.ProjectOwner, &n.EventType, &n.State, &n.Importance, &n.Classification, &created, &updated)
 		n.Label, n.CreatedAt, n.UpdatedAt = firstLine(content), toTime(created), toTime(updated)
 		nodes = append(nodes, n)
 		return err
-	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, ifnull(j.uid, ''), ifnull(m.event_type, ''), ifnull(m.state, ''),
+	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, ifnull(j.uid, ''), ifnull(v.uid, ''), ifnull(m.event_type, ''), ifnull(m.state, ''),
 			ifnull(m.importance, ''), ifnull(m.classification, ''), m.created_at, m.updated_at
 		FROM json_each(?) r CROSS JOIN memory m ON m.id = r.value JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id
-		JOIN user u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id ORDER BY r.key`, labelled, jsonList(rows))
+		JOIN user u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN user v ON v.id = j.owner_id ORDER BY r.key`, labelled, jsonList(rows))
 	return nodes, err
 }
 

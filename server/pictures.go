@@ -1,4 +1,250 @@
 package server
 
-// pictureRoutes are the graph and the map of memories.
-func pictureRoutes() []route { return nil }
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// pictureRoutes are the graph and the map of memories: the pages, what scripts draw from, and a memory beside the picture.
+func pictureRoutes() []route {
+	return []route{
+		{"GET", "/graph", person, (*Server).showGraph},
+		{"GET", "/graph/data", person, (*Server).graphData},
+		{"GET", "/map", person, (*Server).showMap},
+		{"GET", "/map/data", person, (*Server).mapData},
+		{"GET", "/graph/found", person, (*Server).foundInPicture},
+		{"GET", "/graph/memories/{id}", person, (*Server).showNode},
+	}
+}
+
+// pictureQuery is what a picture shows, as the address of its page says it. Texts stay as they were typed, to be shown again.
+type pictureQuery struct {
+	Project, Collection, Type, Tag string // empty: all
+	Limit, Neighbours, Similar     string // empty: as the picture has it
+	Colour                         string // by which of project, type and collection memories are coloured
+	List                           bool   // in words, and not drawn
+}
+
+func readPictureQuery(values url.Values) pictureQuery {
+	q := pictureQuery{
+		Project: values.Get("project"), Collection: values.Get("collection"), Type: values.Get("event_type"), Tag: values.Get("tag"),
+		Limit: values.Get("limit"), Neighbours: values.Get("neighbours"), Similar: values.Get("similar"),
+		Colour: values.Get("colour"), List: values.Get("show") == "list",
+	}
+	if !slices.Contains(pictureColours, q.Colour) {
+		q.Colour = pictureColours[0]
+	}
+	return q
+}
+
+// pictureColours are what memories can be coloured by.
+var pictureColours = []string{"project", "type", "collection"}
+
+// values is the query as parameters of an address, without what is empty or as it is anyway.
+func (q pictureQuery) values() url.Values {
+	values := url.Values{}
+	for name, value := range map[string]string{"project": q.Project, "collection": q.Collection, "event_type": q.Type, "tag": q.Tag,
+		"limit": q.Limit, "neighbours": q.Neighbours, "similar": q.Similar} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	if q.Colour != pictureColours[0] {
+		values.Set("colour", q.Colour)
+	}
+	return values
+}
+
+// Filtered reports whether not all memories are asked for.
+func (q pictureQuery) Filtered() bool { return q.Project+q.Collection+q.Type+q.Tag != "" }
+
+// list says to the store which memories are meant.
+func (q pictureQuery) list() souvenir.List {
+	l := souvenir.List{ProjectID: q.Project}
+	if q.Collection != "" {
+		l.Collections = []string{q.Collection}
+	}
+	if q.Tag != "" {
+		l.Tags = []string{q.Tag}
+	}
+	if q.Type != "" {
+		l.Filter = souvenir.Filter{"event_type": q.Type}
+	}
+	return l
+}
+
+// wholeNumber reads a whole number; empty is 0.
+func wholeNumber(name, text, allowed string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, invalid(name, name+" is "+quoted(text)+"; "+allowed)
+	}
+	return n, nil
+}
+
+// limit is how many memories shall be shown; 0: as many as the store thinks.
+func (q pictureQuery) limit() (int, error) {
+	allowed := "a number from 1 to " + thousands(souvenir.MaxNodes) + " is expected"
+	n, err := wholeNumber("limit", q.Limit, allowed)
+	if err == nil && n == 0 && q.Limit != "" {
+		err = invalid("limit", "limit is 0; "+allowed)
+	}
+	return n, err
+}
+
+// graph is the query of a graph. In the store's, 0 means what is usual; here it is meant.
+func (q pictureQuery) graph() (souvenir.GraphQuery, error) {
+	g := souvenir.GraphQuery{List: q.list()}
+	var err error
+	if g.Limit, err = q.limit(); err != nil {
+		return g, err
+	}
+	if g.Neighbours, err = wholeNumber("neighbours", q.Neighbours, "a number from 0 to 10 is expected"); err != nil {
+		return g, err
+	}
+	if q.Neighbours != "" && g.Neighbours == 0 {
+		g.Neighbours = -1
+	}
+	if q.Similar != "" {
+		g.Similar, err = strconv.ParseFloat(q.Similar, 64)
+		if err != nil {
+			return g, invalid("similar", "similar is "+quoted(q.Similar)+"; a number from 0 to 1 is expected, such as 0.6")
+		}
+		g.Similar = cmp.Or(g.Similar, 1e-9)
+	}
+	return g, nil
+}
+
+// picturePage is what the pages of a graph and of a map show.
+type picturePage struct {
+	Kind        string // graph or map
+	Query       pictureQuery
+	Source      string // address of the data
+	Words       string // address of the page that tells the picture in words
+	Drawing     string // address of the page that draws it
+	Projects    []option
+	Collections []option
+	Limits      []option
+	Neighbours  []option
+	Similar     []option
+	Colours     []option
+	Empty       bool // there are no memories at all
+	CanConnect  bool // there is a page that says how clients are connected
+	Problem     string
+	InWords     any // of the graph or of the map; nil: it is drawn
+}
+
+// option is a choice of a select.
+type option struct {
+	Value, Label string
+	Chosen       bool
+}
+
+// choices makes options of values and their labels, and adds the chosen value if it is none of them.
+func choices(chosen string, pairs ...string) []option {
+	var all []option
+	known := false
+	for i := 0; i+1 < len(pairs); i += 2 {
+		all = append(all, option{pairs[i], pairs[i+1], pairs[i] == chosen})
+		known = known || pairs[i] == chosen
+	}
+	if !known {
+		all = append(all, option{chosen, chosen, true})
+	}
+	return all
+}
+
+// picture gathers what the page of a picture offers.
+func (s *Server) picture(ctx context.Context, c caller, kind string, q pictureQuery) (picturePage, error) {
+	data := picturePage{Kind: kind, Query: q, CanConnect: hasPage("/connect")}
+	query := q.values()
+	data.Source = s.path("/" + kind + "/data?" + query.Encode())
+	data.Drawing = s.path("/" + kind + "?" + query.Encode())
+	query.Set("show", "list")
+	data.Words = s.path("/" + kind + "?" + query.Encode())
+	projects, err := c.store.Projects(ctx)
+	if err != nil {
+		return data, err
+	}
+	pairs := []string{"", "All projects"}
+	for _, p := range projects {
+		pairs = append(pairs, p.Ref(), projectLabel(p, c.User.ID))
+	}
+	data.Projects = choices(q.Project, pairs...)
+	collections, err := c.store.Collections(ctx)
+	if err != nil {
+		return data, err
+	}
+	pairs = []string{"", "All collections"}
+	memories := 0
+	for i, collection := range collections {
+		memories += collection.MemoryCount
+		if i == 0 || collections[i-1].Name != collection.Name { // others may have one of the same name
+			pairs = append(pairs, collection.Name, collection.Name)
+		}
+	}
+	data.Empty = memories == 0
+	data.Collections = choices(q.Collection, pairs...)
+	data.Colours = choices(q.Colour, "project", "Project", "type", "Type", "collection", "Collection")
+	usual := "1,000"
+	if kind == "map" {
+		usual = thousands(souvenir.MaxNodes)
+	}
+	data.Limits = choices(q.Limit, "", "Up to "+usual)
+	for _, n := range []int{200, 500, 1000, 2000, souvenir.MaxNodes} {
+		if thousands(n) != usual || q.Limit == strconv.Itoa(n) {
+			data.Limits = append(data.Limits, option{strconv.Itoa(n), "Up to " + thousands(n), q.Limit == strconv.Itoa(n)})
+		}
+	}
+	data.Limits = slices.CompactFunc(data.Limits, func(a, b option) bool { return a.Value == b.Value })
+	data.Neighbours = choices(q.Neighbours, "", "The 3 most similar", "0", "None: links only", "1", "The most similar", "2", "The 2 most similar", "5", "The 5 most similar", "10", "The 10 most similar")
+	data.Similar = choices(q.Similar, "", "0.6: similar", "0.3", "0.3: somewhat", "0.4", "0.4", "0.5", "0.5", "0.7", "0.7", "0.8", "0.8: very", "0.9", "0.9: nearly the same")
+	return data, nil
+}
+
+func projectLabel(p souvenir.Project, user string) string {
+	if p.Owner == user || p.Role == souvenir.MemberOwner && p.OwnerName == "" {
+		return cmp.Or(p.Name, p.ID)
+	}
+	return cmp.Or(p.Name, p.ID) + " of " + cmp.Or(p.OwnerName, p.Owner)
+}
+
+// projectLabels are the names of the projects that somebody sees, by owner and id.
+func projectLabels(ctx context.Context, c caller) (map[string]string, error) {
+	projects, err := c.store.Projects(ctx)
+	labels := map[string]string{}
+	for _, p := range projects {
+		labels[p.Owner+"/"+p.ID] = projectLabel(p, c.User.ID)
+	}
+	return labels, err
+}
+
+// foundInPicture tells which memories are about a text, so that a picture can show where they lie.
+func (s *Server) foundInPicture(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	q := readPictureQuery(r.URL.Query())
+	l := q.list()
+	found := []string{}
+	text := r.URL.Query().Get("q")
+	if text == "" {
+		return map[string]any{"ids": found}, nil
+	}
+	results, err := c.store.Search(r.Context(), souvenir.Query{Text: text, Collections: l.Collections, ProjectID: l.ProjectID, Tags: l.Tags, Filter: l.Filter, Limit: souvenir.MaxLimit})
+	if err != nil {
+		return nil, err
+	}
+	for _, hit := range results.Hits {
+		if hit.Score >= results.Hits[0].Score/2 { // the others are only what comes next
+			found = append(found, hit.ID)
+		}
+	}
+	return map[string]any{"ids": found}, nil
+}

@@ -1,0 +1,155 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/layout"
+)
+
+// graphInWords is a graph as a table: the memories with the most connections.
+type graphInWords struct {
+	Rows           []connectedMemory
+	Shown, Total   int
+	Links, Similar int // edges
+	Alone          int // memories without any
+	Warnings       []string
+}
+
+// connectedMemory is a line of it.
+type connectedMemory struct {
+	souvenir.Node
+	Project        string
+	Links, Similar int
+}
+
+// showGraph shows the page of the graph. Drawn, it fetches the data by itself; in words, it has all there is.
+func (s *Server) showGraph(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	q := readPictureQuery(r.URL.Query())
+	data, err := s.picture(r.Context(), c, "graph", q)
+	if err != nil {
+		return nil, err
+	}
+	answer := page{template: "graph", title: "Graph"}
+	if q.List && !data.Empty {
+		data.InWords, err = graphWords(r.Context(), c, q)
+		if err := data.refuse(err); err != nil {
+			return nil, err
+		}
+		if data.Problem != "" {
+			answer.status = http.StatusBadRequest
+		}
+	}
+	answer.data = data
+	return answer, nil
+}
+
+// refuse takes up an error that whoever chose the filters can mend; others it returns.
+func (p *picturePage) refuse(err error) error {
+	var known *souvenir.Error
+	if errors.As(err, &known) && known.Kind == souvenir.KindInvalid {
+		p.Problem, p.InWords = sentence(known.Error()), nil
+		return nil
+	}
+	return err
+}
+
+// graphWords counts the connections of the memories that the graph shows.
+func graphWords(ctx context.Context, c caller, q pictureQuery) (*graphInWords, error) {
+	const rows = 50
+	query, err := q.graph()
+	if err != nil {
+		return nil, err
+	}
+	g, err := c.store.Graph(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	projects, err := projectLabels(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	told := &graphInWords{Shown: len(g.Nodes), Total: g.Total, Warnings: g.Warnings}
+	for _, node := range g.Nodes {
+		told.Rows = append(told.Rows, connectedMemory{Node: node, Project: projectOfNode(node, projects)})
+	}
+	for _, edge := range g.Edges {
+		a, b := &told.Rows[edge.From], &told.Rows[edge.To]
+		if edge.Kind == souvenir.EdgeSimilar {
+			told.Similar++
+			a.Similar++
+			b.Similar++
+		} else {
+			told.Links++
+			a.Links++
+			b.Links++
+		}
+	}
+	for _, row := range told.Rows {
+		if row.Links+row.Similar == 0 {
+			told.Alone++
+		}
+	}
+	slices.SortStableFunc(told.Rows, func(a, b connectedMemory) int { return b.Links + b.Similar - a.Links - a.Similar })
+	told.Rows = told.Rows[:min(rows, len(told.Rows))]
+	return told, nil
+}
+
+// graphData is the graph with a place for each memory.
+func (s *Server) graphData(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	query, err := readPictureQuery(r.URL.Query()).graph()
+	if err != nil {
+		return nil, err
+	}
+	g, err := c.store.Graph(r.Context(), query)
+	if err != nil {
+		return nil, err
+	}
+	edges := make([]layout.Edge, len(g.Edges))
+	for i, edge := range g.Edges {
+		edges[i] = layout.Edge{A: edge.From, B: edge.To, Weight: 1}
+		if edge.Kind == souvenir.EdgeSimilar {
+			edges[i].Weight = float32(max(edge.Score, 0.1))
+		}
+	}
+	places, err := layout.Places(r.Context(), len(g.Nodes), edges)
+	if err != nil {
+		return nil, err
+	}
+	projects, err := projectLabels(r.Context(), c)
+	if err != nil {
+		return nil, err
+	}
+	d := draw(g.Nodes, places, projects)
+	for _, edge := range g.Edges {
+		similar := 0
+		if edge.Kind == souvenir.EdgeSimilar {
+			similar = max(int(100*edge.Score), 1)
+		}
+		d.Edges = append(d.Edges, edge.From, edge.To, similar)
+	}
+	d.Total, d.Warnings = g.Total, append(d.Warnings, g.Warnings...)
+	return nil, s.answerPacked(w, r, d)
+}
+
+// nodePage is a memory beside a picture.
+type nodePage struct {
+	souvenir.Memory
+	Begins string // its content, or the beginning of it
+	Cut    bool
+}
+
+// showNode shows a memory beside a picture; without a script, on a page of its own.
+func (s *Server) showNode(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	const most = 700 // characters
+	m, err := c.store.GetMemory(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	data := nodePage{Memory: m, Begins: short(m.Content, most)}
+	data.Cut = len(data.Begins) != len(m.Content)
+	return page{template: "graphmemory", title: "A memory of the graph", data: data, part: "node"}, nil
+}

@@ -1,0 +1,465 @@
+// The graph and the map: draws memories with sigma, colours and finds them, and shows the chosen one beside the picture.
+
+const place = document.getElementById('picture')
+const element = (id) => document.getElementById(id)
+const numbers = new Intl.NumberFormat('en')
+const count = (n, one, many) => `${numbers.format(n)} ${n === 1 ? one : many}`
+const still = matchMedia('(prefers-reduced-motion: reduce)')
+const largest = 7 // groups that have a colour of their own
+
+const state = {
+  data: null, // what the server sent
+  near: [], // of each memory: [other, similarity in hundredths or 0 for a link, whether it comes in]
+  groupOf: [], groups: [], // by what memories are coloured
+  hidden: new Set(), // groups that were switched off
+  chosen: -1, lit: null, // a memory, and it with its neighbours
+  found: null, // memories that were searched for; null: nothing was
+  colours: null, sigma: null, graph: null,
+}
+
+// fetched asks the server for data; what it says is wrong becomes the error.
+async function fetched(address, signal) {
+  const answer = await fetch(address, { headers: { 'HX-Request': 'true' }, signal })
+  const signIn = answer.headers.get('HX-Redirect')
+  if (signIn) {
+    location.href = signIn
+    return new Promise(() => {}) // the page ends here
+  }
+  if (answer.ok) return answer.json()
+  const text = new DOMParser().parseFromString(await answer.text(), 'text/html').body.textContent.trim()
+  throw new Error(text || 'The server could not answer.')
+}
+
+function say(text) {
+  element('drawing').textContent = text
+  element('drawing').hidden = !text
+}
+
+async function start() {
+  const sent = fetched(place.dataset.source)
+  sent.catch(() => {}) // it is told below
+  await new Promise((ready) => (document.readyState === 'complete' ? ready() : addEventListener('DOMContentLoaded', ready)))
+  try {
+    state.data = await sent
+  } catch (error) {
+    const p = document.createElement('p')
+    p.className = 'problem'
+    p.textContent = error instanceof TypeError ? 'The server does not answer. Look at your connection, and try again.' : error.message
+    element('problems').replaceChildren(p)
+    say('There is nothing to draw.')
+    return
+  }
+  describe()
+  if (state.data.ids.length === 0) {
+    say(state.data.unplaced ? 'The memories that fit have no place yet: they wait to be embedded, or have vectors of their own.' : 'No memory fits these filters.')
+    return
+  }
+  connect()
+  readColours()
+  group(place.dataset.colour)
+  restNear()
+  listen()
+  try {
+    draw()
+  } catch (error) {
+    console.warn(error)
+    say('')
+    const note = document.createElement('p')
+    note.className = 'note'
+    const link = document.createElement('a')
+    link.href = place.dataset.words
+    link.textContent = 'See it in words instead.'
+    note.append('This browser cannot draw the picture, which needs WebGL. ', link)
+    element('stage').replaceWith(note)
+    document.documentElement.dataset.drawn = 'not'
+  }
+  const wanted = new URLSearchParams(location.search).get('memory')
+  if (wanted) choose(state.data.ids.indexOf(wanted), 'look')
+}
+
+// describe says in words what the picture shows.
+function describe() {
+  const { ids, total, unplaced, explained, edges, warnings } = state.data
+  let text = count(ids.length, 'memory', 'memories')
+  if (total > ids.length + unplaced) text += ` of ${numbers.format(total)}, the latest`
+  if (place.dataset.kind === 'graph') {
+    let links = 0
+    for (let i = 2; i < edges.length; i += 3) if (edges[i] === 0) links++
+    text += `, with ${count(links, 'link', 'links')} and ${count(edges.length / 3 - links, 'similar pair', 'similar pairs')}.`
+  } else {
+    const [across, up] = explained.map((part) => Math.round(100 * part))
+    text += `. The map shows ${across + up} % of what tells them apart: ${across} % from left to right, ${up} % from top to bottom. Near means similar; what lies far apart can still have something in common.`
+    if (unplaced) text += ` ${count(unplaced, 'memory has', 'memories have')} no place yet.`
+  }
+  for (const warning of warnings) text += ` ${warning[0].toUpperCase()}${warning.slice(1)}.`
+  element('shown').textContent = text
+  element('stage').setAttribute('aria-label', `${place.dataset.kind === 'graph' ? 'Graph' : 'Map'} of ${count(ids.length, 'memory', 'memories')}`)
+  element('types').replaceChildren(...state.data.types.filter((name) => name !== 'no type').map((name) => new Option(name)))
+}
+
+// connect notes with whom each memory is connected.
+function connect() {
+  const { ids, edges } = state.data
+  state.near = ids.map(() => [])
+  for (let i = 0; i < edges.length; i += 3) {
+    state.near[edges[i]].push([edges[i + 1], edges[i + 2], false])
+    state.near[edges[i + 1]].push([edges[i], edges[i + 2], true])
+  }
+}
+
+// Colours come from the style sheet, so that they follow the reader's choice of light or dark.
+function readColours() {
+  const style = getComputedStyle(document.documentElement)
+  const read = (name) => style.getPropertyValue(name).trim()
+  const card = read('--card')
+  state.colours = {
+    card, text: read('--text'), line: read('--line'), accent: read('--accent'),
+    series: Array.from({ length: largest + 1 }, (_, i) => read(`--series-${i + 1}`)),
+    dim: mix(read('--soft'), card, 0.75), edge: mix(read('--soft'), card, 0.7), link: mix(read('--accent'), card, 0.35), faint: mix(read('--soft'), card, 0.88),
+  }
+}
+
+function mix(colour, ground, part) {
+  const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16))
+  const [a, b] = [channels(colour), channels(ground)]
+  return '#' + a.map((value, i) => Math.round(value + (b[i] - value) * part).toString(16).padStart(2, '0')).join('')
+}
+
+// group sorts the memories by what they are coloured by: the groups that have the most get a colour each, the rest share one.
+function group(by) {
+  const names = { project: state.data.projects, type: state.data.types, collection: state.data.collections }[by]
+  const numbersOf = state.data[by]
+  const sizes = names.map(() => 0)
+  for (const number of numbersOf) sizes[number]++
+  const order = sizes.map((_, number) => number).sort((a, b) => sizes[b] - sizes[a] || a - b)
+  const own = order.length <= largest + 1 ? order : order.slice(0, largest)
+  state.groups = own.map((number) => ({ name: names[number], size: sizes[number] }))
+  if (own.length < order.length) {
+    const rest = order.slice(own.length)
+    state.groups.push({ name: `${rest.length} others`, size: rest.reduce((sum, number) => sum + sizes[number], 0) })
+  }
+  const groupOfNumber = names.map((_, number) => (own.includes(number) ? own.indexOf(number) : own.length))
+  state.groupOf = numbersOf.map((number) => groupOfNumber[number])
+  state.hidden.clear()
+  element('legend').replaceChildren(...state.groups.map(legendEntry))
+}
+
+function legendEntry({ name, size }, number) {
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.setAttribute('aria-pressed', 'true')
+  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg')
+  for (const [key, value] of Object.entries({ viewBox: '0 0 12 12', width: 12, height: 12, 'aria-hidden': 'true', class: `series series-${number + 1}` })) svg.setAttribute(key, value)
+  const dot = document.createElementNS('http://www.w3.org/2000/svg', 'circle')
+  for (const [key, value] of Object.entries({ cx: 6, cy: 6, r: 5 })) dot.setAttribute(key, value)
+  svg.append(dot)
+  const label = document.createElement('span')
+  label.textContent = name
+  const total = document.createElement('span')
+  total.className = 'meta'
+  total.textContent = numbers.format(size)
+  button.append(svg, label, total)
+  button.addEventListener('click', () => {
+    if (!state.hidden.delete(number)) state.hidden.add(number)
+    button.setAttribute('aria-pressed', String(!state.hidden.has(number)))
+    redraw()
+  })
+  const entry = document.createElement('li')
+  entry.append(button)
+  return entry
+}
+
+function draw() {
+  const { Sigma, graphology } = window
+  const { ids, labels, x, y, edges, important } = state.data
+  const graph = new graphology.MultiDirectedGraph()
+  const scale = ids.length > 2000 ? 0.6 : ids.length > 500 ? 0.8 : 1.15
+  const isMap = place.dataset.kind === 'map'
+  for (let i = 0; i < ids.length; i++) {
+    const size = isMap ? 3.2 + important[i] * 1.2 : 2.6 + Math.min(8, 1.5 * Math.sqrt(state.near[i].length))
+    graph.addNode(i, { x: x[i], y: y[i], label: labels[i] || '(empty)', size: size * scale })
+  }
+  for (let i = 0; i < edges.length; i += 3) {
+    graph.addDirectedEdgeWithKey(i, edges[i], edges[i + 1], edges[i + 2] ? { type: 'thin', similar: true } : { type: 'arrow', size: 1.6 * scale })
+  }
+  state.graph = graph
+  const slow = still.matches
+  const sigma = new Sigma(graph, element('stage'), {
+    allowInvalidContainer: true, zIndex: true, stagePadding: 28, minCameraRatio: 0.02, maxCameraRatio: 3,
+    hideEdgesOnMove: edges.length > 9000, hideLabelsOnMove: true, labelDensity: 0.5, labelGridCellSize: 140, labelRenderedSizeThreshold: isMap ? 5.5 : 7,
+    labelFont: getComputedStyle(document.body).fontFamily, labelSize: 12.5, labelWeight: '500', labelColor: { color: state.colours.text },
+    nodeReducer: reduceNode, edgeReducer: reduceEdge, defaultDrawNodeLabel: drawLabel, defaultDrawNodeHover: drawHover,
+    edgeProgramClasses: { thin: Sigma.rendering.EdgeLineProgram, arrow: Sigma.rendering.EdgeArrowProgram }, defaultEdgeType: 'thin',
+    inertiaDuration: slow ? 1 : 200, zoomDuration: slow ? 1 : 250, doubleClickZoomingDuration: slow ? 1 : 200,
+  })
+  state.sigma = sigma
+  sigma.on('clickNode', ({ node }) => choose(Number(node)))
+  sigma.on('clickStage', () => choose(-1))
+  sigma.on('enterNode', () => element('stage').classList.add('over'))
+  sigma.on('leaveNode', () => element('stage').classList.remove('over'))
+  say('')
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    performance.mark('drawn')
+    document.documentElement.dataset.drawn = String(Math.round(performance.now()))
+  }))
+}
+
+function redraw() {
+  state.sigma?.refresh({ skipIndexation: false })
+}
+
+// reduceNode says how a memory looks now.
+function reduceNode(node, data) {
+  const i = Number(node)
+  const group = state.groupOf[i]
+  if (state.hidden.has(group)) return { ...data, hidden: true }
+  const among = state.chosen >= 0 ? state.lit : state.found
+  const bright = !among || among.has(i)
+  if (!bright) return { ...data, color: state.colours.dim, label: '', zIndex: 0 }
+  const shown = { ...data, color: state.colours.series[group], zIndex: 1 }
+  if (i === state.chosen) return { ...shown, highlighted: true, forceLabel: true, size: data.size + 3, zIndex: 3 }
+  if (among) {
+    shown.zIndex = 2
+    shown.forceLabel = among.size <= 12
+    if (among === state.found) shown.size = data.size + 1.5
+  }
+  return shown
+}
+
+// reduceEdge says how a connection looks now.
+function reduceEdge(edge, data) {
+  const [from, to] = state.graph.extremities(edge).map(Number)
+  if (state.hidden.has(state.groupOf[from]) || state.hidden.has(state.groupOf[to])) return { ...data, hidden: true }
+  if (state.chosen >= 0) {
+    const own = from === state.chosen || to === state.chosen
+    return own ? { ...data, type: data.similar ? 'thin' : 'arrow', color: state.colours.accent, zIndex: 1 } : { ...data, color: state.colours.faint, zIndex: 0 }
+  }
+  if (state.found) return { ...data, color: state.colours.faint }
+  return { ...data, color: data.similar ? state.colours.edge : state.colours.link }
+}
+
+const shortened = (text, most) => (text.length > most ? text.slice(0, most - 1).trimEnd() + '…' : text)
+
+function drawLabel(context, data, settings) {
+  if (!data.label) return
+  context.font = `${settings.labelWeight} ${settings.labelSize}px ${settings.labelFont}`
+  context.lineWidth = 3
+  context.lineJoin = 'round'
+  context.strokeStyle = state.colours.card
+  context.fillStyle = state.colours.text
+  const text = shortened(data.label, 38)
+  context.strokeText(text, data.x + data.size + 3, data.y + settings.labelSize / 3)
+  context.fillText(text, data.x + data.size + 3, data.y + settings.labelSize / 3)
+}
+
+// drawHover draws the memory under the pointer, and the chosen one, with its label on a ground of its own.
+function drawHover(context, data, settings) {
+  const size = settings.labelSize
+  context.font = `${settings.labelWeight} ${size}px ${settings.labelFont}`
+  const text = shortened(data.label || '', 64)
+  const width = context.measureText(text).width
+  const stage = context.canvas.getBoundingClientRect().width
+  const left = data.x + data.size + width + 20 > stage && data.x > width + 30 // there is no room on the right
+  const x = left ? data.x - data.size - width - 10 : data.x + data.size + 4
+  if (text) {
+    context.beginPath()
+    context.roundRect(x - 3, data.y - size * 0.95, width + 12, size * 1.9, 6)
+    context.fillStyle = state.colours.card
+    context.strokeStyle = state.colours.line
+    context.lineWidth = 1.5
+    context.fill()
+    context.stroke()
+    context.fillStyle = state.colours.text
+    context.fillText(text, x + 3, data.y + size / 3)
+  }
+  context.beginPath()
+  context.arc(data.x, data.y, data.size + 2.5, 0, 2 * Math.PI)
+  context.fillStyle = state.colours.card
+  context.fill()
+  context.beginPath()
+  context.arc(data.x, data.y, data.size + 0.5, 0, 2 * Math.PI)
+  context.fillStyle = data.color
+  context.fill()
+}
+
+// choose shows a memory beside the picture, and with what it is connected; -1 lets go. To look is to move there, too.
+function choose(i, how) {
+  state.chosen = i
+  state.lit = i < 0 || place.dataset.kind === 'map' ? null : new Set([i, ...state.near[i].map(([other]) => other)])
+  const address = new URL(location)
+  if (i < 0) {
+    address.searchParams.delete('memory')
+    element('chosen').replaceChildren()
+    restNear()
+  } else {
+    address.searchParams.set('memory', state.data.ids[i])
+    window.htmx.ajax('GET', place.dataset.memory + encodeURIComponent(state.data.ids[i]), { target: '#chosen', swap: 'innerHTML' })
+    nearOf(i)
+  }
+  history.replaceState(history.state, '', address)
+  redraw()
+  if (i >= 0 && how) look(i)
+}
+
+function look(i) {
+  const at = state.sigma?.getNodeDisplayData(String(i))
+  if (!at) return
+  const camera = state.sigma.getCamera()
+  const to = { x: at.x, y: at.y, ratio: Math.min(camera.ratio, 0.4) }
+  if (still.matches) camera.setState(to)
+  else camera.animate(to, { duration: 300 })
+}
+
+// listed shows memories as buttons that choose them.
+function listed(list, entries) {
+  list.replaceChildren(...entries.map(([i, note]) => {
+    const entry = document.createElement('li')
+    const button = document.createElement('button')
+    button.type = 'button'
+    const label = document.createElement('span')
+    label.textContent = state.data.labels[i] || '(empty)'
+    button.append(label)
+    if (note) {
+      const told = document.createElement('span')
+      told.className = 'meta'
+      told.textContent = note
+      button.append(told)
+    }
+    button.addEventListener('click', () => {
+      choose(i, 'look')
+      element('panel').focus({ preventScroll: true })
+    })
+    entry.append(button)
+    return entry
+  }))
+}
+
+function near(title, entries, hint) {
+  const heading = document.createElement('h2')
+  heading.textContent = title
+  const list = document.createElement('ul')
+  list.className = 'hits'
+  listed(list, entries)
+  const parts = [heading, list]
+  if (hint) {
+    const p = document.createElement('p')
+    p.className = 'hint'
+    p.textContent = hint
+    parts.push(p)
+  }
+  element('near').replaceChildren(...parts)
+}
+
+// restNear is what lies beside the picture as long as no memory is chosen.
+function restNear() {
+  if (place.dataset.kind === 'map') return near('Nothing chosen', [], 'Click a memory to read it here, and to see which lie nearest.')
+  const order = state.near.map((others, i) => [others.length, i]).filter(([n]) => n > 0).sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, 8)
+  if (order.length === 0) return near('No connections', [], 'These memories have no links, and none of them is as similar to another as asked for. A lower similarity shows more.')
+  near('Most connected', order.map(([n, i]) => [i, numbers.format(n)]))
+}
+
+// nearOf lists what a memory is connected with, or what lies nearest on the map.
+function nearOf(i) {
+  if (place.dataset.kind === 'map') {
+    const { x, y } = state.data
+    const order = x.map((_, other) => [Math.hypot(x[other] - x[i], y[other] - y[i]), other]).filter(([, other]) => other !== i).sort((a, b) => a[0] - b[0]).slice(0, 6)
+    return near('Nearest on the map', order.map(([, other]) => [other, '']))
+  }
+  const known = new Map()
+  for (const [other, similar, incoming] of [...state.near[i]].sort((a, b) => (a[1] === 0) - (b[1] === 0) ? (b[1] === 0) - (a[1] === 0) : b[1] - a[1])) {
+    const note = similar ? `${similar} % similar` : incoming ? 'links here' : 'linked'
+    known.set(other, known.has(other) ? `${known.get(other)}, ${note}` : note)
+  }
+  if (known.size === 0) return near('Connected with', [], 'Nothing that is drawn.')
+  near('Connected with', [...known].slice(0, 15), known.size > 15 ? `And ${known.size - 15} more.` : '')
+}
+
+let asking = null
+let soon = 0
+
+// find lights up the memories that have a text in their first line, or are about it, as the server's search says.
+async function find(text) {
+  asking?.abort()
+  asking = null
+  if (text === '') {
+    showFound(null)
+    return
+  }
+  const needle = text.toLowerCase()
+  const here = state.data.labels.flatMap((label, i) => (label.toLowerCase().includes(needle) ? [i] : []))
+  showFound(here)
+  const own = (asking = new AbortController())
+  try {
+    const address = new URL(place.dataset.found, location)
+    for (const [name, value] of new URL(place.dataset.source, location).searchParams) address.searchParams.set(name, value)
+    address.searchParams.set('q', text)
+    const { ids } = await fetched(address, own.signal)
+    const places = new Map(state.data.ids.map((id, i) => [id, i]))
+    if (asking === own) showFound([...new Set([...ids.flatMap((id) => places.get(id) ?? []), ...here])])
+  } catch (error) {
+    if (error.name !== 'AbortError') console.warn(error) // what has the words in it is shown
+  }
+}
+
+function showFound(list) {
+  state.found = list && new Set(list)
+  if (list) {
+    state.chosen = -1
+    state.lit = null
+  }
+  listed(element('hits'), (list ?? []).slice(0, 8).map((i) => [i, '']))
+  if (list) {
+    const told = document.createElement('li')
+    told.className = 'hint'
+    told.setAttribute('role', 'status')
+    told.textContent = list.length === 0 ? 'Nothing that is drawn.' : list.length > 8 ? `${numbers.format(list.length)} are lit.` : ''
+    if (told.textContent) element('hits').append(told)
+  }
+  redraw()
+}
+
+function listen() {
+  const search = element('find')
+  search.addEventListener('input', () => {
+    clearTimeout(soon)
+    soon = setTimeout(() => find(search.value.trim()), 200)
+  })
+  search.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter') return
+    event.preventDefault()
+    element('hits').querySelector('button')?.click()
+  })
+  element('colour').addEventListener('change', () => {
+    group(element('colour').value)
+    const address = new URL(location)
+    address.searchParams.set('colour', element('colour').value)
+    history.replaceState(history.state, '', address)
+    redraw()
+  })
+  const camera = () => state.sigma?.getCamera()
+  const options = () => ({ duration: still.matches ? 1 : 200 })
+  const actions = {
+    in: () => camera()?.animatedZoom(options()), out: () => camera()?.animatedUnzoom(options()), fit: () => camera()?.animatedReset(options()),
+    move: (x, y) => {
+      const { x: atX, y: atY, ratio } = camera() ?? {}
+      camera()?.setState({ x: atX + x * ratio * 0.1, y: atY + y * ratio * 0.1 })
+    },
+  }
+  for (const name of ['in', 'out', 'fit']) element(`zoom-${name}`).addEventListener('click', actions[name])
+  const keys = {
+    '+': actions.in, '=': actions.in, '-': actions.out, 0: actions.fit, Escape: () => choose(-1),
+    ArrowLeft: () => actions.move(-1, 0), ArrowRight: () => actions.move(1, 0), ArrowUp: () => actions.move(0, 1), ArrowDown: () => actions.move(0, -1),
+  }
+  element('stage').addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return
+    event.preventDefault()
+    keys[event.key]()
+  })
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+    readColours()
+    state.sigma?.setSetting('labelColor', { color: state.colours.text })
+    redraw()
+  })
+}
+
+if (place) start()
