@@ -79,8 +79,8 @@ func (q pictureQuery) list() souvenir.List {
 	return l
 }
 
-// wholeNumber reads a whole number; empty is 0.
-func wholeNumber(name, text, allowed string) (int, error) {
+// pictureNumber reads a whole number; empty is 0.
+func pictureNumber(name, text, allowed string) (int, error) {
 	if text == "" {
 		return 0, nil
 	}
@@ -94,7 +94,7 @@ func wholeNumber(name, text, allowed string) (int, error) {
 // limit is how many memories shall be shown; 0: as many as the store thinks.
 func (q pictureQuery) limit() (int, error) {
 	allowed := "a number from 1 to " + thousands(souvenir.MaxNodes) + " is expected"
-	n, err := wholeNumber("limit", q.Limit, allowed)
+	n, err := pictureNumber("limit", q.Limit, allowed)
 	if err == nil && n == 0 && q.Limit != "" {
 		err = invalid("limit", "limit is 0; "+allowed)
 	}
@@ -108,7 +108,7 @@ func (q pictureQuery) graph() (souvenir.GraphQuery, error) {
 	if g.Limit, err = q.limit(); err != nil {
 		return g, err
 	}
-	if g.Neighbours, err = wholeNumber("neighbours", q.Neighbours, "a number from 0 to 10 is expected"); err != nil {
+	if g.Neighbours, err = pictureNumber("neighbours", q.Neighbours, "a number from 0 to 10 is expected"); err != nil {
 		return g, err
 	}
 	if q.Neighbours != "" && g.Neighbours == 0 {
