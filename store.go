@@ -41,8 +41,9 @@ type shared struct {
 	log      *slog.Logger
 	clock    func() time.Time
 	newID    func() string
-	maxFile  int64 // bytes
-	quota    int64 // bytes of all files of an owner; 0: none
+	maxFile  int64   // bytes
+	quota    int64   // bytes of all files of an owner; 0: none
+	options  Options // with defaults
 	closing  sync.Once
 	closed   error
 }
@@ -84,7 +85,7 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 		shared: &shared{
 			db: db, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
 			index: newLiveIndex(o.IndexMemory, o.Logger), maxFile: o.MaxFile, quota: o.FileQuota,
-			hashing: make(chan struct{}, runtime.GOMAXPROCS(0)),
+			hashing: make(chan struct{}, runtime.GOMAXPROCS(0)), options: o,
 		},
 		access: Access{User: LocalUser}, operator: true,
 	}

@@ -46,6 +46,15 @@ var maintainVisits = map[string]func(v visit){
 	"Compact": func(v visit) {
 		v.refuses("Compact", func(s *Store) error { return s.Compact(v.Context()) })
 	},
+	"Configuration": func(v visit) {
+		v.refuses("Configuration", func(s *Store) error {
+			c, err := s.Configuration(v.Context())
+			if c != (Configuration{}) {
+				v.Errorf("Configuration tells %+v", c)
+			}
+			return err
+		})
+	},
 	"Stats": func(v visit) {
 		v.refuses("Stats", func(s *Store) error {
 			stats, err := s.Stats(v.Context())

@@ -64,6 +64,10 @@ type Options struct {
 	// [souvenir.Store.RecordActivity].
 	NoActivity bool
 
+	// Settings are what the program was started with, for the page on which admins look at it: what is set, and to what. Nil means
+	// that the page tells what the server itself knows.
+	Settings []Setting
+
 	// Snippets says how AI clients are connected with the MCP endpoint, for the pages: each with what to paste, with a token, or
 	// without ("") for clients that let people sign in. Nil means that the pages tell the address and the token alone.
 	Snippets func(address, token string) []Snippet
@@ -94,6 +98,14 @@ type Options struct {
 	// where a proxy is needed, or where such clients lie in the own network, give one whose Transport reaches no more than it
 	// must. Redirects, cookies and more than 5 seconds are never allowed.
 	ClientDocuments *http.Client
+}
+
+// Setting is something that the program was started with.
+type Setting struct {
+	Name    string // such as --max-file
+	Value   string // never a secret
+	Meaning string // a few words
+	Given   bool   // false: it is the default
 }
 
 const (

@@ -71,6 +71,9 @@ func wanted(flag *pflag.Flag) string {
 	return "another value"
 }
 
+// ofSecret marks the flags whose values nobody is shown.
+const ofSecret = "souvenir_secret"
+
 // secret is a value that should not stand on a command line, where every user of the machine can read it.
 type secret struct {
 	name        string
@@ -82,6 +85,7 @@ type secret struct {
 func secretFlag(command *cobra.Command, name, what string) *secret {
 	s := &secret{name: name, flags: command.Flags()}
 	command.Flags().StringVar(&s.value, name, "", what+"; others on the machine can read command lines, so better a variable or a file")
+	_ = command.Flags().SetAnnotation(name, ofSecret, []string{"true"}) // it fails for a flag that there is not
 	command.Flags().StringVar(&s.file, name+"-file", "", "`file` with "+what)
 	return s
 }

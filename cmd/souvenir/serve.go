@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
@@ -31,10 +32,17 @@ type settings struct {
 	grace                 *time.Duration
 	purgeEvery            *time.Duration
 	keepRevisions         *int
+	keepActivity          *time.Duration
+	maxActivity           *int
+	noActivity            *bool
+	shown                 func() []server.Setting
 	provider              providerFlags
 }
 
-const defaultListen = "127.0.0.1:8377"
+const (
+	defaultListen = "127.0.0.1:8377"
+	mostKept      = 100 * 365 * 24 * time.Hour // of recorded calls
+)
 
 func (c *cli) serveCommand() *cobra.Command {
 	command := &cobra.Command{
@@ -81,6 +89,10 @@ be registered with the redirect URI PUBLIC-URL/login/provider/callback. They lin
 		purgeEvery: flags.Duration("purge-every", 24*time.Hour,
 			"`duration` after which unfinished uploads, and tokens and OAuth state long expired, are deleted, again and again; 0: never"),
 		provider:      newProviderFlags(command),
+		keepActivity:  flags.Duration("keep-activity", 30*24*time.Hour, "`duration` for which it is kept who has called what and when, for the page of activity"),
+		maxActivity:   flags.Int("max-activity", 100_000, "most calls of which that is kept, a `number`; past it the oldest are forgotten"),
+		noActivity:    flags.Bool("no-activity", false, "record no calls; what was recorded before stays until it is too old"),
+		shown:         func() []server.Setting { return shownSettings(flags) },
 		keepRevisions: keepRevisionsFlag(command, "with each purge keep this `number` of former states of each memory, the newest, and delete the others; 0 keeps all"),
 	}
 	flags.Var(&s.trustedProxies, "trusted-proxies",
@@ -111,6 +123,10 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 		return misused("--purge-every is %s; give a duration such as 24h, or 0 for never", *s.purgeEvery)
 	case *s.keepRevisions < 0:
 		return badKeepRevisions(*s.keepRevisions)
+	case *s.keepActivity <= 0 || *s.keepActivity > mostKept:
+		return misused("--keep-activity is %s; give a duration such as 720h, at most %s, or --no-activity to record no calls", *s.keepActivity, mostKept)
+	case *s.maxActivity <= 0:
+		return misused("--max-activity is %d; give 1 or more, or --no-activity to record no calls", *s.maxActivity)
 	}
 	chosen, err := chooseToolsets(*s.toolsets)
 	if err != nil {
@@ -132,6 +148,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	defer listener.Close()
 	store, err := souvenir.Open(ctx, *s.db, &souvenir.Options{
 		MaxFile: s.maxFile.limit(), FileQuota: int64(s.fileQuota), IndexMemory: s.indexMemory.limit(), Logger: log,
+		KeepActivity: *s.keepActivity, MaxActivity: *s.maxActivity,
 	})
 	if err != nil {
 		return openError(*s.db, forMaking, err)
@@ -151,7 +168,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	warnOfPlainHTTP(log, listener.Addr(), publicURL)
 	handler := server.New(store, &server.Options{
 		PublicURL: publicURL, Version: readBuild().Version, Logger: log, NoQueryTokens: *s.noQueryTokens, TrustedProxies: s.trustedProxies,
-		Toolsets: chosen, ReadOnly: *s.readOnly, Snippets: snippets, Provider: provider,
+		Toolsets: chosen, ReadOnly: *s.readOnly, Snippets: snippets, Provider: provider, NoActivity: *s.noActivity, Settings: s.shown(),
 	})
 	defer announce(*s.db, log)()
 	fmt.Fprintf(&c.out, "listening on http://%s\n", address(*s.listen, listener))
@@ -166,6 +183,23 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	}
 	stop()
 	return store.Close()
+}
+
+// shownSettings are the flags with their values, but for secrets.
+func shownSettings(flags *pflag.FlagSet) []server.Setting {
+	var all []server.Setting
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if !hasVariable(flag) {
+			return
+		}
+		_, meaning := pflag.UnquoteUsage(flag)
+		shown := server.Setting{Name: "--" + flag.Name, Value: flag.Value.String(), Meaning: meaning, Given: flag.Changed}
+		if flag.Annotations[ofSecret] != nil && shown.Value != "" {
+			shown.Value = "is set, and not shown"
+		}
+		all = append(all, shown)
+	})
+	return all
 }
 
 func (c *cli) logger(level, format string) (*slog.Logger, error) {

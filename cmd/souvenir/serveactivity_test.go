@@ -1,0 +1,83 @@
+package main
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+// What is recorded of calls is bounded as the flags say, or not recorded at all.
+func TestServeBoundsWhatItRecords(t *testing.T) {
+	c := newStore(t)
+	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "anna", "--name", "test"))
+	calls := func(flags ...string) int {
+		t.Helper()
+		p := c.start(t, append([]string{"serve", "--listen", "127.0.0.1:0"}, flags...)...)
+		for range 5 {
+			if status, body := request(t, "GET", p.url+"/api/projects", token, nil); status != http.StatusOK {
+				t.Fatalf("%d %s", status, body)
+			}
+		}
+		time.Sleep(200 * time.Millisecond) // some purges
+		if code, _ := p.stop(t); code != exitOK {
+			t.Fatalf("exit status %d: %s", code, p.stderr)
+		}
+		store, err := souvenir.Open(t.Context(), filepath.Join(c.dir, "souvenir.db"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		page, err := store.Activities(t.Context(), souvenir.ActivityQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(page.Activities)
+	}
+	if n := calls("--no-activity"); n != 0 {
+		t.Errorf("%d calls are recorded without being wanted", n)
+	}
+	if n := calls(); n != 5 {
+		t.Errorf("%d calls are recorded, not 5", n)
+	}
+	// What waits in memory when a server ends is written then, so that a few more than allowed may be there.
+	if n := calls("--max-activity", "1", "--purge-every", "20ms"); n > 6 {
+		t.Errorf("%d calls are kept", n)
+	}
+	if n := calls("--no-activity", "--keep-activity", "1ms", "--purge-every", "20ms"); n != 0 {
+		t.Errorf("%d calls are kept that are too old", n)
+	}
+}
+
+// Admins are shown what a server was started with, but for secrets.
+func TestShownSettings(t *testing.T) {
+	command := (&cli{}).serveCommand()
+	if err := command.ParseFlags([]string{"--max-file", "5MiB", "--admin-password", rightSecret, "--oidc-client-secret", rightSecret}); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]server.Setting{}
+	for _, s := range shownSettings(command.Flags()) {
+		found[s.Name] = s
+		if strings.Contains(s.Value+s.Meaning, rightSecret) || s.Meaning == "" {
+			t.Errorf("%+v", s)
+		}
+	}
+	if s := found["--max-file"]; s.Value != "5MiB" || !s.Given || strings.Contains(s.Meaning, "`") {
+		t.Errorf("%+v", s)
+	}
+	if s := found["--grace"]; s.Value != "30s" || s.Given {
+		t.Errorf("%+v", s)
+	}
+	if s := found["--admin-password"]; s.Value == "" || !s.Given {
+		t.Errorf("%+v", s)
+	}
+	if _, ok := found["--help"]; ok {
+		t.Error("--help is no setting")
+	}
+}
+
+const rightSecret = "nine blue kettles"

@@ -1,0 +1,48 @@
+package souvenir
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// Configuration is how a store works: the options that Open was given, with their defaults, and what they are about.
+type Configuration struct {
+	Path       string // of the file, from the root of the file system; ":memory:" for none
+	ReadOnly   bool   // nothing is ever written to the file
+	SQLite     string // version
+	Model      string // of the embedder
+	Dimensions int    // of its vectors
+
+	IndexMemory  int64 // bytes; less than 0: no index in memory
+	MaxFile      int64 // bytes of a file
+	FileQuota    int64 // bytes of all files of an owner; 0: no quota
+	KeepActivity time.Duration
+	MaxActivity  int // recorded calls
+}
+
+// Configuration tells how the store works. It is for the Store that Open returned; a view gets ErrForbidden.
+func (s *Store) Configuration(ctx context.Context) (Configuration, error) {
+	if err := s.checkOperator("Configuration"); err != nil {
+		return Configuration{}, err
+	}
+	o := s.options
+	c := Configuration{
+		Path: s.db.Path(), ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
+		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
+	}
+	if c.Path != ":memory:" {
+		absolute, err := filepath.Abs(c.Path)
+		if err != nil {
+			return Configuration{}, wrap(err)
+		}
+		c.Path = absolute
+	}
+	err := s.read(ctx, func(tx *sqlite.Tx, _ scope) error { return tx.QueryRow(`SELECT sqlite_version()`).Scan(&c.SQLite) })
+	if err != nil {
+		return Configuration{}, err
+	}
+	return c, nil
+}

@@ -1,0 +1,43 @@
+package souvenir
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestConfiguration(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	s, err := Open(t.Context(), path, &Options{MaxFile: -1, FileQuota: 7, KeepActivity: time.Hour, MaxActivity: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c, err := s.Configuration(t.Context())
+	if err != nil || c.Path != path || c.ReadOnly || c.SQLite == "" || c.Model != s.embedder.Model() || c.Dimensions < 1 ||
+		c.IndexMemory != defaultIndexMemory || c.MaxFile != largestFile || c.FileQuota != 7 || c.KeepActivity != time.Hour || c.MaxActivity != 9 {
+		t.Errorf("%+v %v", c, err)
+	}
+	// A path from where the program stands is told from the root.
+	t.Chdir(filepath.Dir(path))
+	reader, err := Open(t.Context(), "store.db", &Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if c, err := reader.Configuration(t.Context()); err != nil || filepath.Base(c.Path) != "store.db" || !filepath.IsAbs(c.Path) || !c.ReadOnly || c.KeepActivity != defaultKeepActivity {
+		t.Errorf("%+v %v", c, err)
+	}
+	memory, err := Open(t.Context(), ":memory:", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer memory.Close()
+	if c, err := memory.Configuration(t.Context()); err != nil || c.Path != ":memory:" {
+		t.Errorf("%+v %v", c, err)
+	}
+	if _, err := s.As(Access{User: "anna"}).Configuration(t.Context()); !errors.Is(err, ErrForbidden) {
+		t.Errorf("a view gets %v", err)
+	}
+}
