@@ -108,7 +108,7 @@ func count(n int, noun string) string {
 	switch {
 	case n == 1:
 		return "1 " + noun
-	case strings.HasSuffix(noun, "y"):
+	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ay"):
 		return thousands(n) + " " + strings.TrimSuffix(noun, "y") + "ies"
 	}
 	return thousands(n) + " " + noun + "s"
