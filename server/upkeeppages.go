@@ -10,5 +10,11 @@ func upkeepRoutes() []route {
 		{"GET", "/clients", person, (*Server).showClients},
 		{"POST", "/clients", person, (*Server).makeClient},
 		{"POST", "/clients/change", person, (*Server).changeClient},
+
+		{"GET", "/settings", person, (*Server).showSettings},
+		{"POST", "/settings", person, (*Server).changeSettings},
+		{"POST", "/settings/whole", person, (*Server).replaceSettings},
+
+		{"GET", "/about", person, (*Server).showAbout},
 	}
 }

@@ -13,6 +13,9 @@ func (w *world) furnishUpkeep(map[string]string) {
 			w.t.Fatal(err)
 		}
 	}
+	if _, err := ada.SetPreferences(w.t.Context(), map[string]any{hostile: hostile, "size": 3, "list": []any{hostile, map[string]any{"a": nil}}}); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // textOf is the text of what has an id; empty if nothing has.
@@ -23,4 +26,11 @@ func (p *shownPage) textOf(id string) string {
 		}
 	}
 	return ""
+}
+
+// landsAt follows a redirect to an address of which the beginning is known.
+func (b *browser) landsAt(p *shownPage, address string) *shownPage {
+	b.w.t.Helper()
+	p.goesTo(address)
+	return b.get(p.header.Get("Location"))
 }

@@ -1,0 +1,238 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// settingsPage is what the page of the settings shows: the user's preferences and, for an admin, how the server was started.
+type settingsPage struct {
+	pageForm              // to set one preference
+	Preferences []fact    // of a page
+	Pages       pager     // of them
+	Count       int       // how many there are
+	Whole       field     // all of them, as JSON
+	Before      string    // as they were when Whole was shown
+	Facts       []fact    // about the server; nil unless the user is an admin
+	Flags       []Setting // likewise
+}
+
+// settings gathers the page, as it is before anything is typed.
+func (s *Server) settings(r *http.Request, c caller) (page, *settingsPage, error) {
+	data := &settingsPage{
+		pageForm: pageForm{Fields: []field{
+			{Name: "key", Label: "Name", Type: "text", Autocomplete: "off", Hint: "Such as language or answers."},
+			{Name: "value", Label: "Value", Type: "text", Autocomplete: "off", Hint: "A text, or a number, true, false, a list or an object as JSON has them."},
+		}},
+		Whole: field{Name: "whole", argument: "preferences", Label: "All of them, as JSON"},
+	}
+	all, err := c.store.Preferences(r.Context())
+	if err != nil {
+		return page{}, nil, err
+	}
+	encoded, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return page{}, nil, err
+	}
+	data.Count, data.Whole.Value, data.Before = len(all), string(encoded), tokenOf(string(encoded))
+	keys, pages := part(slices.Sorted(maps.Keys(all)), r, "preferences")
+	data.Pages = pages
+	for _, key := range keys {
+		data.Preferences = append(data.Preferences, fact{key, plain(all[key])})
+	}
+	if c.User.Role == souvenir.RoleAdmin {
+		data.Flags = s.options.Settings
+		data.Facts, err = s.facts(r.Context())
+	}
+	return page{template: "settings", title: "Settings", data: data}, data, err
+}
+
+// facts are how the server works, for admins.
+func (s *Server) facts(ctx context.Context) ([]fact, error) {
+	c, err := s.store.Configuration(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limit := func(n int64, none string) string {
+		if n <= 0 || n >= 1<<50 {
+			return none
+		}
+		return bytesInWords(n)
+	}
+	provider, recorded := "none: people sign in with a name and a password", "nothing"
+	if s.provider != nil {
+		provider = cmp.Or(s.options.Provider.Name, s.options.Provider.Issuer)
+	}
+	if !s.options.NoActivity {
+		recorded = "calls of the last " + longSpan(c.KeepActivity) + ", at most " + thousands(c.MaxActivity)
+	}
+	yes := map[bool]string{true: "yes", false: "no"}
+	return []fact{
+		{"Public address", s.options.PublicURL},
+		{"File", c.Path},
+		{"Embedding model", c.Model + ", " + count(c.Dimensions, "dimension")},
+		{"Largest file", limit(c.MaxFile, "no limit")},
+		{"Files of a user", limit(c.FileQuota, "no limit")},
+		{"Search index in memory", limit(c.IndexMemory, "none: searches run on disk")},
+		{"Longest request", bytesInWords(s.options.MaxBody)},
+		{"Recorded activity", recorded},
+		{"External sign-in", provider},
+		{"Tokens in addresses", map[bool]string{true: "refused", false: "accepted"}[s.options.NoQueryTokens]},
+		{"Tools that only read", yes[s.options.ReadOnly]},
+		{"Wrong passwords without a wait", strconv.Itoa(s.attempts.free)},
+	}, nil
+}
+
+// longSpan is a length of time that somebody has chosen, exactly.
+func longSpan(d time.Duration) string {
+	if d >= day && d%day == 0 {
+		return count(int(d/day), "day")
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
+}
+
+func (s *Server) showSettings(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	p, _, err := s.settings(r, c)
+	return p, err
+}
+
+// changeSettings sets or removes one preference; what was there before can be had back.
+func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	values, err := s.readForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	before, err := c.store.Preferences(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	key := values.Get("key")
+	former := before[key] // nil, which removes it, if it was not there
+	change, text := any(nil), "The preference "+shortened(key)+" is removed."
+	if !values.Has("remove") {
+		change, text = preferenceOf(values.Get("value")), "The preference "+shortened(key)+" is saved."
+	}
+	switch {
+	case strings.TrimSpace(key) == "":
+		err = invalid("key", "key is empty; a preference needs a name")
+	case !values.Has("remove") && change == nil:
+		err = invalid("value", "value is null, which removes a preference; give another one, or remove it in the list")
+	default:
+		err = setPreference(r.Context(), c.store, key, change)
+	}
+	if err != nil {
+		p, data, failed := s.settings(r, c)
+		if failed != nil {
+			return nil, failed
+		}
+		data.fill(values.Get)
+		data.refuse(err)
+		return again(p, err)
+	}
+	view := c.store
+	return s.doneWithUndo(c, "/settings", text, func(ctx context.Context) error {
+		return setPreference(ctx, view, key, former)
+	}), nil
+}
+
+// setPreference sets one preference and leaves the others as they are; nil removes it.
+func setPreference(ctx context.Context, view *souvenir.Store, key string, value any) error {
+	if _, object := value.(map[string]any); object { // which would be merged with one that is there
+		if _, err := view.UpdatePreferences(ctx, map[string]any{key: nil}); err != nil {
+			return err
+		}
+	}
+	_, err := view.UpdatePreferences(ctx, map[string]any{key: value})
+	return err
+}
+
+// preferenceOf is what somebody has typed as a value: JSON, or else a text.
+func preferenceOf(typed string) any {
+	var value any
+	if strings.TrimSpace(typed) != "" && json.Unmarshal([]byte(typed), &value) == nil {
+		return value
+	}
+	return typed
+}
+
+// replaceSettings replaces all preferences, unless they have been changed since the page was shown.
+func (s *Server) replaceSettings(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	values, err := s.readLongForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	p, data, err := s.settings(r, c)
+	if err != nil {
+		return nil, err
+	}
+	former, err := c.store.Preferences(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	all, err := objectOf(values.Get("whole"))
+	if err == nil && values.Get("before") != data.Before {
+		err = &souvenir.Error{Kind: souvenir.KindConflict, Argument: "preferences",
+			Message: "preferences have been changed elsewhere since this page was opened; copy what you have typed, open the page again and put it in there"}
+	}
+	if err == nil {
+		_, err = c.store.SetPreferences(r.Context(), all)
+	}
+	if err != nil {
+		form := pageForm{Fields: []field{data.Whole}}
+		form.refuse(err)
+		data.Whole = form.Fields[0]
+		if form.Error != "" {
+			data.Whole.Error = form.Error
+		}
+		data.Whole.Value, data.Before, data.Whole.Focus = values.Get("whole"), values.Get("before"), true
+		return again(p, err)
+	}
+	view := c.store
+	return s.doneWithUndo(c, "/settings", "Your preferences are replaced.", func(ctx context.Context) error {
+		_, err := view.SetPreferences(ctx, former)
+		return err
+	}), nil
+}
+
+// objectOf reads a JSON object that somebody has typed.
+func objectOf(typed string) (map[string]any, error) {
+	decoder := json.NewDecoder(strings.NewReader(typed))
+	decoder.UseNumber()
+	var all map[string]any
+	err := decoder.Decode(&all)
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		line, column := placeIn(typed, int(syntax.Offset))
+		return nil, invalid("preferences", fmt.Sprintf("preferences are no JSON in line %d, character %d: %v", line, column, syntax))
+	case errors.Is(err, io.EOF) || err == nil && all == nil:
+		return nil, invalid("preferences", "preferences are empty; an object is needed, such as {}")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, invalid("preferences", "preferences are no JSON: they end in the midst of it")
+	case err != nil:
+		return nil, invalid("preferences", "preferences are no JSON object; {} is one without anything in it")
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		line, column := placeIn(typed, int(decoder.InputOffset()))
+		return nil, invalid("preferences", fmt.Sprintf("preferences go on behind their object, in line %d, character %d; one object is needed", line, column))
+	}
+	return all, nil
+}
+
+// placeIn is where a byte of a text lies, as editors count.
+func placeIn(text string, offset int) (line, column int) {
+	before := text[:min(max(offset-1, 0), len(text))]
+	return strings.Count(before, "\n") + 1, len([]rune(before[strings.LastIndex(before, "\n")+1:])) + 1
+}
