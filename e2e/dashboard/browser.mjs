@@ -69,7 +69,12 @@ export async function settle(page) {
     await page.waitForTimeout(40)
     quiet = page.waiting.size > 0 ? 0 : quiet + 1
   }
+  await still(page)
 }
+
+// still waits for the end of what moves and fades, for half a colour is none.
+export const still = (page) => page.evaluate(() =>
+  Promise.race([Promise.allSettled(document.getAnimations().map((animation) => animation.finished)), new Promise((resolve) => setTimeout(resolve, 1000))]).then(() => {}))
 
 // go opens an address and waits until the page is complete. It returns the answer, or null when it is a download.
 export async function go(page, path, status = 200) {
@@ -85,6 +90,20 @@ export async function go(page, path, status = 200) {
   if (response && response.status() !== status) complain(`${path} is answered with ${response.status()}`)
   await settle(page)
   return response
+}
+
+const cookies = new Map() // of those who have signed in
+
+// enter comes as somebody who has signed in before.
+export async function enter(page, name) {
+  if (!cookies.has(name)) {
+    const other = await browser.newPage()
+    watch(other)
+    await signIn(other, name)
+    cookies.set(name, await other.context().cookies())
+    await other.context().close()
+  }
+  await page.context().addCookies(cookies.get(name))
 }
 
 // signIn signs somebody in through the form.

@@ -1,6 +1,7 @@
 // Looks at every page of a server on one store, and does there what people do. See ../dashboard.sh.
-import { browser, complain, complaints } from './browser.mjs'
+import { browser, complaints } from './browser.mjs'
 import { tell } from './figures.mjs'
+import { flows } from './flows.mjs'
 import { selfcheck } from './selfcheck.mjs'
 import { walk } from './walk.mjs'
 
@@ -9,6 +10,7 @@ const seeded = JSON.parse(SEEDED)
 
 if (STORE === 'small') await selfcheck(seeded)
 await walk(seeded)
+await flows(seeded)
 tell()
 await browser.close()
 if (complaints.length > 0) {

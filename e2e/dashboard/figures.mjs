@@ -20,15 +20,15 @@ export async function measure(page, path, pattern) {
     await go(page, path)
     times.push(...serverTimes(page))
   }
-  const slowest = [...Map.groupBy?.(times, ([address]) => address) ?? groups(times)].map(([address, all]) => [address, median(all.map(([, took]) => took))]).sort((a, b) => b[1] - a[1])[0]
+  const slowest = [...grouped(times)].map(([address, all]) => [address, median(all)]).sort((a, b) => b[1] - a[1])[0]
   const before = pages.get(pattern)
   if (!before || bytes > before.bytes || slowest?.[1] > before.took) pages.set(pattern, { path, bytes: Math.max(bytes, before?.bytes ?? 0), took: Math.max(slowest?.[1] ?? 0, before?.took ?? 0), of: slowest?.[0] })
 }
 
-function groups(times) {
-  const grouped = new Map()
-  for (const time of times) grouped.set(time[0], [...(grouped.get(time[0]) ?? []), time])
-  return grouped
+function grouped(times) {
+  const all = new Map()
+  for (const [address, took] of times) all.set(address, [...(all.get(address) ?? []), took])
+  return all
 }
 
 // serverTimes is how long the server took for each address that the page has loaded, in milliseconds, files of the program aside.

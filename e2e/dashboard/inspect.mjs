@@ -1,7 +1,7 @@
 // What holds for every page.
 import fs from 'node:fs'
 import { createRequire } from 'node:module'
-import { complain } from './browser.mjs'
+import { complain, still } from './browser.mjs'
 
 const axe = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -34,6 +34,8 @@ export async function inspect(page, name) {
 // look checks what depends on how a page is shown: contrast and the rest of what axe knows, its width, and room for fingers.
 export async function look(page, name, { touch }) {
   const { width } = page.viewportSize()
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))) // the look may just have changed
+  await still(page)
   const wide = await page.evaluate((width) => {
     if (document.documentElement.scrollWidth <= width) return ''
     const outside = [...document.body.querySelectorAll('*')].filter((element) => {

@@ -1,11 +1,11 @@
 // Breaks a page in every way that the checks are there for, and sees that each is noticed.
 import assert from 'node:assert/strict'
-import { complaints, go, open, phone, settle, signIn } from './browser.mjs'
+import { complaints, enter, go, open, phone, settle } from './browser.mjs'
 import { inspect, look } from './inspect.mjs'
 
 export async function selfcheck({ user }) {
   const page = await open(phone)
-  await signIn(page, user)
+  await enter(page, user)
   await go(page, '/profile')
   const [before, tell] = [complaints.length, console.error]
   console.error = () => {}

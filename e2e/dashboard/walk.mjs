@@ -1,5 +1,5 @@
 // Finds every page by its links, and looks at each in every look.
-import { complain, go, open, phone, settle, signIn, site, wide } from './browser.mjs'
+import { complain, enter, go, open, phone, site, wide } from './browser.mjs'
 import { inspect, look, openAll, tabThrough } from './inspect.mjs'
 import { measure } from './figures.mjs'
 
@@ -21,10 +21,11 @@ function kindOf(address) {
 }
 
 const linksOf = (page) => page.evaluate(() =>
-  [...document.querySelectorAll('a[href]')].filter((link) => !link.hasAttribute('download')).map((link) => ({ href: link.href, nav: !!link.closest('nav') })))
+  [...document.querySelectorAll('a[href]')].filter((link) => !link.hasAttribute('download')).map((link) => link.href))
 
-// findPages follows the links from the start on, two pages of each kind, and returns their paths. What the store is known to hold comes first.
-export async function findPages(page, seeded) {
+// follow opens the pages that links lead to from the start on, two of each kind, and has each visited. It returns their paths. What the store
+// is known to hold comes first.
+async function follow(page, seeded, visit) {
   const found = new Map() // kind: paths
   const queue = ['/', ...knownPaths(seeded)]
   const seen = new Set(queue)
@@ -37,16 +38,17 @@ export async function findPages(page, seeded) {
     const response = await go(page, path)
     if (!response || !(response.headers()['content-type'] ?? '').startsWith('text/html')) continue // a download
     found.set(kind, [...alike, path])
-    for (const { href } of await linksOf(page)) {
+    for (const href of await linksOf(page)) {
       const url = new URL(href)
       const next = url.pathname + url.search
       if (url.origin !== site) {
         if (!/^https?:$/.test(url.protocol) && url.protocol !== 'mailto:') complain(`${path} leads to ${href.slice(0, 200)}`)
-      } else if (!seen.has(next)) {
+      } else if (!seen.has(next) && !url.pathname.startsWith('/api/')) {
         seen.add(next)
         queue.push(next)
       }
     }
+    await visit(path)
   }
   for (const pattern of patterns) {
     if (!partsAndDownloads.test(pattern) && STORE === 'small' && ![...found.keys()].some((kind) => kind.split('?')[0] === pattern)) complain(`no link leads to ${pattern}`)
@@ -66,58 +68,63 @@ function knownPaths({ memory, project, file }) {
   return paths
 }
 
-// walk looks at every page of a store, as a user sees it.
+// walk looks at every page of a store, as a user sees it: in the short form in one look only, which is the phone where texts are hostile.
 export async function walk(seeded) {
-  const page = await open()
-  await signIn(page, seeded.user)
-  const paths = await findPages(page, seeded)
-  console.log(`${STORE}: ${paths.length} pages of ${new Set(paths.map(patternOf)).size} kinds`)
-  const titles = new Map()
-  const small = await open(phone)
-  await signIn(small, seeded.user)
+  const first = SHORT && STORE === 'hostile' ? phone : wide
+  const page = await open(first)
+  await enter(page, seeded.user)
   const client = await page.context().newCDPSession(page)
   await client.send('Network.enable')
   await client.send('Network.setCacheDisabled', { cacheDisabled: true })
-  for (const path of paths) {
+  let small
+  if (!SHORT) {
+    small = await open(phone)
+    await enter(small, seeded.user)
+  }
+  const titles = new Map()
+  const paths = await follow(page, seeded, async (path) => {
     const name = `${STORE} ${path}`.slice(0, 120)
     const pattern = patternOf(path)
-    await go(page, path)
     const { title } = await inspect(page, name)
     const alike = titles.get(title) ?? pattern
     if (alike !== pattern && STORE !== 'hostile') complain(`${name} has the title of ${alike}: ${title}`)
     titles.set(title, pattern)
     await measure(page, path, pattern)
-    await shoot(page, path, 'light')
-    if (!SHORT || STORE === 'small') {
-      await openAll(page)
-      await look(page, name, { touch: false })
-    }
+    await shoot(page, path, first === phone ? 'phone' : 'light')
+    await openAll(page)
+    if (!SHORT || STORE !== 'empty') await look(page, name, { touch: first === phone })
     if (!SHORT) {
-      await page.emulateMedia({ colorScheme: 'dark' })
-      await settle(page)
-      await look(page, `${name} (dark)`, { touch: false })
-      await shoot(page, path, 'dark')
-      await page.emulateMedia({ colorScheme: 'light' })
-      await tabThrough(page, name)
+      await inDark(page, path, name)
+      await onPhone(small, path, name)
     }
-    await go(small, path)
-    await inspect(small, name)
-    await shoot(small, path, 'phone')
-    await openAll(small)
-    if (!SHORT || STORE !== 'small') await look(small, `${name} (phone)`, { touch: true })
-    if (!SHORT) {
-      await small.emulateMedia({ colorScheme: 'light' })
-      await small.setViewportSize({ width: 375, height: 812 })
-      await look(small, `${name} (phone, light)`, { touch: true })
-      await small.emulateMedia({ colorScheme: 'dark' })
-      await small.setViewportSize(phone.viewport)
-    }
-  }
-  await withoutScripts(seeded, paths)
+  })
+  console.log(`${STORE}: ${paths.length} pages of ${new Set(paths.map(patternOf)).size} kinds`)
+  if (STORE === 'small' || (STORE !== 'large' && !SHORT)) await withoutScripts(seeded, paths)
   await nowhere(page)
   await page.context().close()
-  await small.context().close()
+  await small?.context().close()
   return paths
+}
+
+async function inDark(page, path, name) {
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await look(page, `${name} (dark)`, { touch: false })
+  await shoot(page, path, 'dark')
+  await page.emulateMedia({ colorScheme: 'light' })
+  await tabThrough(page, name)
+}
+
+async function onPhone(page, path, name) {
+  await go(page, path)
+  await inspect(page, name)
+  await shoot(page, path, 'phone')
+  await openAll(page)
+  await look(page, `${name} (phone)`, { touch: true })
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.setViewportSize({ width: 375, height: 812 })
+  await look(page, `${name} (phone, light)`, { touch: true })
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await page.setViewportSize(phone.viewport)
 }
 
 const shot = new Set()
@@ -131,8 +138,8 @@ async function shoot(page, path, name) {
 // withoutScripts sees that each form can be sent, and that nothing is shown that would need a script.
 async function withoutScripts(seeded, paths) {
   const page = await open(wide, { javaScriptEnabled: false })
-  await signIn(page, seeded.user)
-  for (const path of SHORT ? paths.filter((path, i) => paths.findIndex((other) => patternOf(other) === patternOf(path)) === i) : paths) {
+  await enter(page, seeded.user)
+  for (const path of paths.filter((path, i) => paths.findIndex((other) => patternOf(other) === patternOf(path)) === i)) {
     await go(page, path)
     await inspect(page, `${STORE} ${path} (no scripts)`)
     const wrong = await page.evaluate(() => [
