@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -79,7 +80,7 @@ func BenchmarkDashboard(b *testing.B) {
 // dashboardPaths are the addresses of all pages of somebody who has signed in, one for each pattern. A pattern whose parameters are not
 // known here is opened as it stands, which fails.
 func dashboardPaths(filled seed.Filled) map[string]string {
-	ids := map[string]string{"/memories/": filled.Memory, "/projects/": filled.Project, "/files/": filled.File, "/clients/": "notebook"}
+	ids := map[string]string{"/memories/": filled.Memory, "/projects/": filled.Project, "/files/": filled.File, "/clients/": "notebook", "/graph/memories/": filled.Memory}
 	paths := map[string]string{}
 	for _, rt := range server.PageRoutes() {
 		if rt.Method != http.MethodGet || rt.Needs != "person" && rt.Needs != "administrator" {
@@ -88,12 +89,23 @@ func dashboardPaths(filled seed.Filled) map[string]string {
 		path := strings.TrimSuffix(rt.Path, "{$}")
 		for start, id := range ids {
 			if strings.HasPrefix(path, start) {
-				path = strings.Replace(path, "{id}", id, 1)
+				path = strings.NewReplacer("{id}", id, "{owner}", filled.UserID).Replace(path)
 			}
 		}
 		paths[rt.Path] = path
 	}
 	return paths
+}
+
+// TestPagesAreTold tells the pages of somebody who has signed in, for e2e/dashboard.sh, which opens them all.
+func TestPagesAreTold(t *testing.T) {
+	paths := dashboardPaths(seed.Filled{})
+	for pattern := range paths {
+		fmt.Println("page", pattern)
+	}
+	if len(paths) < 10 {
+		t.Errorf("only %d pages", len(paths))
+	}
 }
 
 // openPage opens a page and returns what has come.

@@ -16,7 +16,7 @@ export async function inspect(page, name) {
     active: [...document.querySelectorAll('[style], [onload], [onerror], [onclick], [onfocus], iframe, object, embed, base, script:not([src]):not([type="application/json"])')]
       .filter((element) => !element.closest('svg, canvas, .sigma, [data-drawn]'))
       .map((element) => element.outerHTML.slice(0, 120)),
-    current: document.querySelectorAll('nav [aria-current=page]').length,
+    current: document.querySelectorAll('.menu [aria-current=page]').length,
     broken: [...document.images].filter((image) => image.complete && image.naturalWidth === 0 && image.loading !== 'lazy').map((image) => image.src),
     ids: [...document.querySelectorAll('[id]')].map((element) => element.id).filter((id, i, all) => all.indexOf(id) !== i),
   }))

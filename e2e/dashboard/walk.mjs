@@ -57,13 +57,13 @@ async function follow(page, seeded, visit) {
 }
 
 // partsAndDownloads are GET routes that are no pages: data of pictures, parts that scripts fetch, previews and files to keep.
-const partsAndDownloads = /\.(json|csv|db|jsonl|md|svg|png)$|\/(data|download|preview|content|raw|status|progress|check|nodes|points|live|results|job)$|\/connected\/status/
+const partsAndDownloads = /\.(json|csv|db|jsonl|md|svg|png)$|\/(data|download|preview|content|raw|status|progress|check|nodes|points|live|results|job|found)$|^\/graph\/memories\//
 
 // knownPaths are pages that hold most of what there is.
-function knownPaths({ memory, project, file }) {
+function knownPaths({ user_id, memory, project, file }) {
   const paths = []
   if (memory) paths.push(`/memories/${memory}`)
-  if (project && patterns.includes('/projects/{id}')) paths.push(`/projects/${encodeURIComponent(project)}`)
+  if (project) paths.push(`/projects/${user_id}/${encodeURIComponent(project)}`)
   if (file && patterns.includes('/files/{id}')) paths.push(`/files/${file}`)
   return paths
 }

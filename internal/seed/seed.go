@@ -20,7 +20,8 @@ const history = 90 * 24 * time.Hour
 
 // Filled says what lies in a file that was filled. What there is none of is empty.
 type Filled struct {
-	User     string `json:"user"`     // name of the user whose store it is, an admin
+	User     string `json:"user"` // name of the user whose store it is, an admin
+	UserID   string `json:"user_id"`
 	Other    string `json:"other"`    // name of another user, who has a project in common with the first
 	Project  string `json:"project"`  // id of a project with rules, a todo, members and a main memory
 	Memory   string `json:"memory"`   // id of a memory with revisions, related memories and files
@@ -58,7 +59,7 @@ func fill(ctx context.Context, path string, with func(*filler) error) (filled Fi
 	if f.user, err = f.store.AddUser(ctx, souvenir.NewUser{Name: "anna", Role: souvenir.RoleAdmin, Email: "anna@example.com", Password: Password}); err != nil {
 		return f.Filled, err
 	}
-	f.User, f.view = f.user.Name, f.store.As(souvenir.Access{User: f.user.ID})
+	f.User, f.UserID, f.view = f.user.Name, f.user.ID, f.store.As(souvenir.Access{User: f.user.ID})
 	if err := with(f); err != nil {
 		return f.Filled, fmt.Errorf("filling %s: %w", path, err)
 	}

@@ -27,7 +27,7 @@ export async function slashLeadsToTheSearch(someone, { user }) {
 export async function theMenuOpensOnAPhone(someone, { user }) {
   const page = await someone(user, phone)
   await page.go('/profile')
-  const link = page.locator('nav').getByRole('link', { name: 'Overview' })
+  const link = page.locator('.menu').getByRole('link', { name: 'Overview' })
   assert.equal(await link.isVisible(), false)
   await page.tap('.menu > summary')
   assert.equal(await link.isVisible(), true)
@@ -42,20 +42,20 @@ export async function theMenuOpensOnAPhone(someone, { user }) {
 export async function theMenuSaysWhereOneIs(someone, { user }) {
   const page = await someone(user)
   await page.go('/')
-  const places = await page.locator('nav a').evaluateAll((links) => links.map((link) => link.textContent))
+  const places = await page.locator('.menu nav a').evaluateAll((links) => links.map((link) => link.textContent))
   for (const place of places) {
-    await page.follow(place, 'nav')
-    assert.equal(await page.textContent('nav [aria-current=page]'), place)
+    await page.follow(place, '.menu')
+    assert.equal(await page.textContent('.menu [aria-current=page]'), place)
   }
   await page.goBack()
   await page.settle()
-  assert.equal(await page.textContent('nav [aria-current=page]'), places.at(-2))
+  assert.equal(await page.textContent('.menu [aria-current=page]'), places.at(-2))
 }
 
 export async function whoIsNoAdminIsToldSo(someone, { other }) {
   const page = await someone(other)
   await page.go('/')
-  const places = await page.locator('nav a').allTextContents()
+  const places = await page.locator('.menu nav a').allTextContents()
   for (const name of ['Users', 'Invitations', 'Backup and restore']) assert.ok(!places.includes(name), `${name} is offered`)
   await page.go('/users', 403)
   assert.match(await page.main(), /admin/i)
