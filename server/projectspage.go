@@ -27,6 +27,13 @@ func projectPageRoutes() []route {
 		{"POST", project + "/rules/delete", person, (*Server).deleteRule},
 		{"GET", project + "/todo", person, (*Server).showTodo},
 		{"POST", project + "/todo/tick", person, (*Server).tickTodo},
+		{"GET", project + "/members", person, (*Server).showMembers},
+		{"POST", project + "/members", person, (*Server).changeMembers},
+		{"GET", project + "/modules", person, (*Server).showModules},
+		{"GET", project + "/context", person, (*Server).showContext},
+		{"GET", project + "/settings", person, (*Server).showProjectSettings},
+		{"POST", project + "/settings", person, (*Server).renameProject},
+		{"POST", project + "/delete", person, (*Server).deleteProject},
 		{"GET", project + "/edit", person, (*Server).showText},
 		{"POST", project + "/edit", person, (*Server).saveText},
 	}
@@ -48,7 +55,13 @@ type projectTab struct {
 
 // Tabs are the pages of the project.
 func (h projectHead) Tabs() []projectTab {
-	tabs := []projectTab{{h.Path, "Overview", false}, {h.Path + "/rules", "Rules", false}, {h.Path + "/todo", "To-do", false}}
+	tabs := []projectTab{
+		{h.Path, "Overview", false}, {h.Path + "/rules", "Rules", false}, {h.Path + "/todo", "To-do", false}, {h.Path + "/members", "Members", false},
+		{h.Path + "/modules", "Modules", false}, {h.Path + "/context", "Context", false},
+	}
+	if h.CanManage() {
+		tabs = append(tabs, projectTab{h.Path + "/settings", "Settings", false})
+	}
 	for i := range tabs {
 		tabs[i].Here = tabs[i].Name == h.Here
 	}

@@ -173,7 +173,9 @@ func (s *Server) textAt(r *http.Request, c caller, key string) (textPage, souven
 func (p textPage) title() string {
 	switch {
 	case p.Head == nil:
-		return p.Title + ", in all your work"
+		return "“" + p.Title + "” for all your work"
+	case p.rule != "":
+		return "“" + p.Title + "” of " + p.Head.Name
 	case p.Key == textTodo:
 		return "To-do of " + p.Head.Name
 	}

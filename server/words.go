@@ -18,6 +18,8 @@ const noticeParameter = "done"
 var notices = map[string]string{
 	"undone":                "That is taken back.",
 	"project":               "The project is there. Say below what it is about, or let an agent store into it.",
+	"project-deleted":       "The project is deleted, with its memories.",
+	"left":                  "You are no member of the project any more. What you stored there stays there, and stays yours.",
 	"ticked":                "The to-do is saved.",
 	"unchanged":             "The text is as it was: there was nothing to save.",
 	"signed-out":            "You are signed out.",

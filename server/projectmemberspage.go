@@ -1,0 +1,201 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// membersPage shows the people of a project.
+type membersPage struct {
+	Head    projectHead
+	Members []shownMember
+	Pages   pager
+	New     pageForm
+	Role    souvenir.MemberRole // that is chosen for a new member
+	Names   []string            // of people who may be meant
+	Roles   []roleInWords
+}
+
+// shownMember is one of them.
+type shownMember struct {
+	souvenir.Member
+	Shown    string // name, or id of who has none
+	You      bool
+	OfRecord bool // whose project it is
+}
+
+// roleInWords says what a role allows.
+type roleInWords struct {
+	Role souvenir.MemberRole
+	Name string
+	May  string
+}
+
+var rolesInWords = []roleInWords{
+	{souvenir.MemberReader, "Reader", "finds and reads what lies in the project, and sees who its people are"},
+	{souvenir.MemberWriter, "Writer", "also stores into it, changes and deletes what lies there, writes rules and the to-do"},
+	{souvenir.MemberOwner, "Owner", "also renames the project and decides about its members"},
+}
+
+func newMemberForm() pageForm {
+	return pageForm{Fields: []field{{Name: "user", Label: "Name", Type: "text", Autocomplete: "off", Hint: "As the person signs in here."}}}
+}
+
+func (s *Server) showMembers(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	return s.membersPage(r, c, newMemberForm(), souvenir.MemberReader)
+}
+
+func (s *Server) membersPage(r *http.Request, c caller, form pageForm, role souvenir.MemberRole) (page, error) {
+	head, err := s.projectAt(r, c, "Members")
+	if err != nil {
+		return page{}, err
+	}
+	members, err := c.store.Members(r.Context(), head.Reference())
+	if err != nil {
+		return page{}, err
+	}
+	data := membersPage{Head: head, New: form, Role: role, Roles: rolesInWords}
+	if head.CanManage() {
+		if data.Names, err = s.acquaintances(r.Context(), c, members); err != nil {
+			return page{}, err
+		}
+	}
+	members, data.Pages = part(members, r, "members")
+	for _, m := range members {
+		data.Members = append(data.Members, shownMember{m, cmp.Or(m.Name, m.User), m.User == c.User.ID, m.User == head.Owner})
+	}
+	return page{template: "projectmembers", title: "Members of " + head.Name, data: data}, nil
+}
+
+// acquaintances are the names of people whom somebody may add: an admin knows everybody, others those with whom they share another
+// project. Nobody learns here who else has an account.
+func (s *Server) acquaintances(ctx context.Context, c caller, members []souvenir.Member) ([]string, error) {
+	const most, projects = 200, 20
+	var names []string
+	if c.User.Role == souvenir.RoleAdmin {
+		users, err := s.store.Users(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range users {
+			if !u.Disabled {
+				names = append(names, u.Name)
+			}
+		}
+	} else {
+		all, err := c.store.Projects(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = slices.DeleteFunc(all, func(p souvenir.Project) bool { return p.Members < 2 })
+		for _, p := range all[:min(len(all), projects)] {
+			people, err := c.store.Members(ctx, projectHead{Project: p}.Reference())
+			if err != nil && !errors.Is(err, souvenir.ErrNotFound) { // it was just deleted, or this user put out of it
+				return nil, err
+			}
+			for _, m := range people {
+				names = append(names, m.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool {
+		return name == "" || slices.ContainsFunc(members, func(m souvenir.Member) bool { return m.Name == name })
+	})
+	return names[:min(len(names), most)], nil
+}
+
+// changeMembers adds somebody to a project, gives another role, or ends a part in it.
+func (s *Server) changeMembers(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	values, err := s.readForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	head, err := s.projectAt(r, c, "Members")
+	if err != nil {
+		return nil, err
+	}
+	user, role := strings.TrimSpace(values.Get("user")), souvenir.MemberRole(values.Get("role"))
+	switch change := values.Get("change"); change {
+	case "add":
+		return s.addToProject(r, c, head, user, role)
+	case "role":
+		return s.changeRole(r, c, head, user, role)
+	case "end":
+		return s.endMember(r, c, head, user)
+	default:
+		return nil, invalid("change", "change is "+quoted(change)+"; allowed are add, role and end")
+	}
+}
+
+func (s *Server) addToProject(r *http.Request, c caller, head projectHead, user string, role souvenir.MemberRole) (any, error) {
+	ref := head.Reference()
+	added, err := c.store.AddMember(r.Context(), souvenir.NewMember{Project: ref, User: user, Role: role})
+	if err != nil {
+		form := newMemberForm()
+		form.Fields[0].Value = user
+		form.refuse(err)
+		p, failed := s.membersPage(r, c, form, role)
+		if failed != nil {
+			return nil, failed
+		}
+		return again(p, err)
+	}
+	return s.doneWithUndo(c, head.Path+"/members", cmp.Or(added.Name, added.User)+" is a member now: "+string(added.Role)+".", func(ctx context.Context) error {
+		return c.store.DeleteMember(ctx, souvenir.DeleteMember{Project: ref, User: added.User})
+	}), nil
+}
+
+// memberOf returns one of a project's people.
+func memberOf(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, user string) (souvenir.Member, error) {
+	members, err := store.Members(ctx, ref)
+	if err != nil {
+		return souvenir.Member{}, err
+	}
+	i := slices.IndexFunc(members, func(m souvenir.Member) bool { return m.User == user })
+	if i < 0 {
+		return souvenir.Member{}, &failure{http.StatusNotFound, "user " + quoted(user) + " is no member of the project any more"}
+	}
+	return members[i], nil
+}
+
+func (s *Server) changeRole(r *http.Request, c caller, head projectHead, user string, role souvenir.MemberRole) (any, error) {
+	ref := head.Reference()
+	before, err := memberOf(r.Context(), c.store, ref, user)
+	if err != nil {
+		return nil, err
+	}
+	after, err := c.store.UpdateMember(r.Context(), souvenir.UpdateMember{Project: ref, User: user, Role: role})
+	if err != nil {
+		return nil, err
+	}
+	return s.doneWithUndo(c, head.Path+"/members", cmp.Or(after.Name, after.User)+" has the role "+string(after.Role)+" now.", func(ctx context.Context) error {
+		_, err := c.store.UpdateMember(ctx, souvenir.UpdateMember{Project: ref, User: user, Role: before.Role})
+		return err
+	}), nil
+}
+
+// endMember puts somebody out of a project, which can be taken back, or lets somebody leave, which others have to take back.
+func (s *Server) endMember(r *http.Request, c caller, head projectHead, user string) (any, error) {
+	ref := head.Reference()
+	before, err := memberOf(r.Context(), c.store, ref, user)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.store.DeleteMember(r.Context(), souvenir.DeleteMember{Project: ref, User: user}); err != nil {
+		return nil, err
+	}
+	if user == c.User.ID {
+		return s.done("/projects", "left"), nil
+	}
+	return s.doneWithUndo(c, head.Path+"/members", cmp.Or(before.Name, before.User)+" is no member any more.", func(ctx context.Context) error {
+		_, err := c.store.AddMember(ctx, souvenir.NewMember{Project: ref, User: user, Role: before.Role})
+		return err
+	}), nil
+}
