@@ -39,11 +39,12 @@ func (s *Server) listMemory(m souvenir.Memory, note string) listedMemory {
 	return listedMemory{m, s.path("/memories/" + m.ID), openingLine(m.Content), m.Tags[:min(len(m.Tags), 4)], note}
 }
 
-// openingLine is how a text begins: its first line that says something, without the marks of a heading.
+// openingLine is how a text begins: its first line that says something, without the marks of a heading, a list or emphasis.
 func openingLine(text string) string {
 	const most = 140
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#")); line != "" {
+		if line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#>-*+ ")); line != "" {
+			line = strings.NewReplacer("**", "", "`", "").Replace(line)
 			if runes := []rune(line); len(runes) > most {
 				line = string(runes[:most]) + "…"
 			}
