@@ -1,8 +1,204 @@
 package server
 
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
 // overviewRoutes are the overview, how clients are connected, and what was called.
 func overviewRoutes() []route {
 	return []route{
-		{"GET", "/{$}", person, (*Server).start},
+		{"GET", "/{$}", person, (*Server).showOverview},
+
+		{"GET", "/connect", person, (*Server).showConnect},
+		{"POST", "/connect", person, (*Server).connectClient},
+
+		{"GET", "/activity", person, (*Server).showActivity},
 	}
+}
+
+// overviewPage is what the first page shows.
+type overviewPage struct {
+	souvenir.Overview
+	Projects, Apps int // how many there are, with memories or without
+	Zone           zone
+	Growth         growth
+	Choices        []dayChoice
+	Lists          []countedList
+	Health         health
+	Recent         []souvenir.Memory
+	Calls          []shownCall // the latest
+	Recorded       bool        // calls are, here
+}
+
+// Empty reports whether nothing is remembered yet.
+func (p overviewPage) Empty() bool { return p.Memories == 0 }
+
+// dayChoice is a number of days that can be looked back.
+type dayChoice struct {
+	Days   int
+	Chosen bool
+}
+
+// overviewDays are how many days the overview can look back, and defaultDays how many it does.
+var overviewDays = []int{7, 30, 90, 365}
+
+const (
+	defaultDays = 30
+	recentShown = 5 // memories, and calls
+)
+
+// showOverview shows what there is. While vectors are made, a script asks for that part alone.
+func (s *Server) showOverview(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	if ofScript(r) && r.Header.Get("HX-Target") == healthID {
+		return s.showHealth(w, r, c)
+	}
+	days, err := daysOf(r)
+	if err != nil {
+		return nil, err
+	}
+	data := overviewPage{Zone: zoneOf(r), Recorded: !s.options.NoActivity}
+	if data.Overview, err = c.store.Overview(r.Context(), souvenir.OverviewQuery{Days: days, Location: data.Zone.location}); err != nil {
+		return nil, err
+	}
+	if err := s.fillOverview(r, c, &data); err != nil {
+		return nil, err
+	}
+	for _, one := range overviewDays {
+		data.Choices = append(data.Choices, dayChoice{one, one == days})
+	}
+	data.Growth = grown(data.Days, data.Memories)
+	data.Lists = countedLists(data.Overview)
+	data.Health = health{Index: data.Index, EmbeddingStatus: data.Embedding}
+	return page{template: "overview", title: "Overview", data: data, part: "overview-body"}, nil
+}
+
+// daysOf is how far back a request wants to look.
+func daysOf(r *http.Request) (int, error) {
+	given := r.URL.Query().Get("days")
+	if given == "" {
+		return defaultDays, nil
+	}
+	days, err := strconv.Atoi(given)
+	if err != nil || !slices.Contains(overviewDays, days) {
+		return 0, invalid("days", "days is "+quoted(given)+"; 7, 30, 90 or 365 is needed")
+	}
+	return days, nil
+}
+
+// fillOverview gathers what the store's own overview does not tell.
+func (s *Server) fillOverview(r *http.Request, c caller, data *overviewPage) error {
+	projects, err := c.store.Projects(r.Context())
+	if err != nil {
+		return err
+	}
+	grants, err := c.store.Grants(r.Context())
+	if err != nil {
+		return err
+	}
+	data.Projects, data.Apps = len(projects), len(grants)
+	recent, err := c.store.Search(r.Context(), souvenir.Query{Sort: souvenir.SortUpdatedDesc, Limit: recentShown})
+	if err != nil {
+		return err
+	}
+	for _, hit := range recent.Hits {
+		hit.Content = beginning(hit.Content)
+		data.Recent = append(data.Recent, hit.Memory)
+	}
+	calls, err := c.store.Activities(r.Context(), souvenir.ActivityQuery{Limit: recentShown})
+	if err != nil {
+		return err
+	}
+	data.Calls = shownCalls(calls.Activities, c, projects)
+	return nil
+}
+
+// beginning is as much of a text as fits into two lines of a list.
+func beginning(content string) string {
+	const most = 300
+	content = strings.Join(strings.Fields(content[:min(len(content), 4*most)]), " ")
+	if runes := []rune(strings.ToValidUTF8(content, "")); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return strings.ToValidUTF8(content, "")
+}
+
+// countedList tells of what there is how much, the most first.
+type countedList struct {
+	ID, Title string
+	Noun      string // what is counted
+	Note      string // shown where there is nothing
+	Rows      []countedRow
+	Others    int // rows that are not shown
+	Rest      int // what these have in all
+	More      string
+}
+
+// countedRow is a line of such a list.
+type countedRow struct {
+	Name  string
+	Path  string // where what is counted is listed; empty: nowhere
+	Count int
+	Part  float64 // of the largest, in percent
+}
+
+const countedShown = 8 // rows of a list
+
+func countedLists(o souvenir.Overview) []countedList {
+	projects := countedList{ID: "by-project", Title: "By project", Noun: "memory", More: "/projects"}
+	for _, one := range o.Projects {
+		if one.ID == "" {
+			projects.add("In no project", "", one.Memories)
+			continue
+		}
+		projects.add(one.Name, "/memories?"+url.Values{"project": {one.ID}}.Encode(), one.Memories)
+	}
+	collections := countedList{ID: "by-collection", Title: "By collection", Noun: "memory", More: "/memories"}
+	for _, one := range o.Collections {
+		collections.add(one.Name, "/memories?"+url.Values{"collection": {one.Name}}.Encode(), one.Memories)
+	}
+	types := countedList{ID: "by-type", Title: "By type", Noun: "memory", More: "/memories"}
+	for _, one := range o.EventTypes {
+		if one.Name == "" {
+			types.add("Without a type", "", one.Memories)
+			continue
+		}
+		types.add(one.Name, "/memories?"+url.Values{"event_type": {one.Name}}.Encode(), one.Memories)
+	}
+	clients := countedList{ID: "by-client", Title: "By client", Noun: "call", More: "/activity", Note: "No call has been recorded yet."}
+	for _, one := range o.Clients {
+		if one.Name == "" {
+			clients.add("Programs without a name", "", one.Calls)
+			continue
+		}
+		clients.add(clientName(one.Name), "/activity?"+url.Values{"client": {one.Name}}.Encode(), one.Calls)
+	}
+	return []countedList{projects, collections, types, clients}
+}
+
+// add adds a row; they come with the largest first.
+func (l *countedList) add(name, path string, count int) {
+	if len(l.Rows) == countedShown {
+		l.Others++
+		l.Rest += count
+		return
+	}
+	part := 100.0
+	if len(l.Rows) > 0 {
+		part = 100 * float64(count) / float64(max(1, l.Rows[0].Count))
+	}
+	l.Rows = append(l.Rows, countedRow{name, path, count, part})
+}
+
+// clientName is what people call a program that says of itself what it does in User-Agent.
+func clientName(client string) string {
+	if strings.HasPrefix(client, "Mozilla/") {
+		return browserName(client)
+	}
+	return client
 }

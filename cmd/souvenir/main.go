@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // days of the pages are those of the reader, whatever the machine knows of zones
 )
 
 func main() {

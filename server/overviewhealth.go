@@ -1,0 +1,36 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// healthID is the id of the part of the overview that tells how well searches go.
+const healthID = "health"
+
+// health tells how well searches go.
+type health struct {
+	souvenir.EmbeddingStatus
+	Index souvenir.IndexState // empty: as it was told before
+}
+
+// Done is how many passages have their vectors.
+func (h health) Done() int { return h.Passages - h.Pending }
+
+// Percent is the same in percent: 100 only when nothing waits.
+func (h health) Percent() int {
+	if h.Passages == 0 {
+		return 100
+	}
+	return int(int64(h.Done()) * 100 / int64(h.Passages))
+}
+
+// showHealth shows how far the vectors have come, for a script that asks again and again while there is something to do.
+func (s *Server) showHealth(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	status, err := c.store.EmbeddingStatus(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return page{template: "overview", title: "Overview", part: "backlog", data: overviewPage{Health: health{EmbeddingStatus: status}}}, nil
+}
