@@ -34,7 +34,7 @@ func TestConnectingAClientWithAToken(t *testing.T) {
 	checkPage(w, made)
 	value := made.code("kite")[len("kite "+publicAt+"/mcp with "):]
 	w.tokens = map[string]string{"kite": value} // the log is searched for it in the end
-	b.get("/profile").expect(http.StatusOK, "Kite &amp; Co").lacks(value)
+	b.get("/tokens").expect(http.StatusOK, "Kite &amp; Co").lacks(value)
 	asks := htmxGet(t, made, "first-call")
 	if strings.Contains(asks, value) {
 		t.Errorf("the token is in the address %s", asks)
