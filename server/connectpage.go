@@ -2,6 +2,8 @@ package server
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"slices"
 	"time"
@@ -14,6 +16,12 @@ type Snippet struct {
 	Client string // its name, such as Claude Code
 	Where  string // where the text belongs
 	Text   string // to be pasted
+}
+
+// ID is the id of the text on a page.
+func (s Snippet) ID() string {
+	sum := sha256.Sum256([]byte(s.Client))
+	return "paste-" + hex.EncodeToString(sum[:4])
 }
 
 // connection is what the pages show of how clients are connected.

@@ -25,7 +25,9 @@ func overviewRoutes() []route {
 // overviewPage is what the first page shows.
 type overviewPage struct {
 	souvenir.Overview
-	Projects, Apps int // how many there are, with memories or without
+	Projects, Apps int  // how many there are, with memories or without
+	Callers        int  // programs that have called, but for browsers
+	Connected      bool // a client has called; only looked up while there is nothing else to tell
 	Zone           zone
 	Growth         growth
 	Choices        []dayChoice
@@ -115,7 +117,26 @@ func (s *Server) fillOverview(r *http.Request, c caller, data *overviewPage) err
 		return err
 	}
 	data.Calls = shownCalls(calls.Activities, c, projects)
-	return nil
+	for _, client := range data.Clients {
+		if !isBrowser(client.Name) {
+			data.Callers++
+		}
+	}
+	if data.Empty() {
+		data.Connected, err = hasCalled(r, c)
+	}
+	return err
+}
+
+// hasCalled reports whether a client of the user's has ever called.
+func hasCalled(r *http.Request, c caller) (bool, error) {
+	for _, kind := range []souvenir.CredentialKind{souvenir.CredentialToken, souvenir.CredentialClient} {
+		calls, err := c.store.Activities(r.Context(), souvenir.ActivityQuery{Credential: kind, Limit: 1})
+		if err != nil || len(calls.Activities) > 0 {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // beginning is as much of a text as fits into two lines of a list.
@@ -197,8 +218,11 @@ func (l *countedList) add(name, path string, count int) {
 
 // clientName is what people call a program that says of itself what it does in User-Agent.
 func clientName(client string) string {
-	if strings.HasPrefix(client, "Mozilla/") {
+	if isBrowser(client) {
 		return browserName(client)
 	}
 	return client
 }
+
+// isBrowser reports whether a program says of itself what browsers do.
+func isBrowser(client string) bool { return strings.HasPrefix(client, "Mozilla/") }
