@@ -128,7 +128,6 @@ func (q pictureQuery) graph() (souvenir.GraphQuery, error) {
 type picturePage struct {
 	Kind        string // graph or map
 	Query       pictureQuery
-	Source      string // address of the data
 	Words       string // address of the page that tells the picture in words
 	Drawing     string // address of the page that draws it
 	Projects    []option
@@ -167,7 +166,6 @@ func choices(chosen string, pairs ...string) []option {
 func (s *Server) picture(ctx context.Context, c caller, kind string, q pictureQuery) (picturePage, error) {
 	data := picturePage{Kind: kind, Query: q, CanConnect: hasPage("/connect")}
 	query := q.values()
-	data.Source = s.path("/" + kind + "/data?" + query.Encode())
 	data.Drawing = s.path("/" + kind + "?" + query.Encode())
 	query.Set("show", "list")
 	data.Words = s.path("/" + kind + "?" + query.Encode())
@@ -206,8 +204,8 @@ func (s *Server) picture(ctx context.Context, c caller, kind string, q pictureQu
 		}
 	}
 	data.Limits = slices.CompactFunc(data.Limits, func(a, b option) bool { return a.Value == b.Value })
-	data.Neighbours = choices(q.Neighbours, "", "The 3 most similar", "0", "None: links only", "1", "The most similar", "2", "The 2 most similar", "5", "The 5 most similar", "10", "The 10 most similar")
-	data.Similar = choices(q.Similar, "", "0.6: similar", "0.3", "0.3: somewhat", "0.4", "0.4", "0.5", "0.5", "0.7", "0.7", "0.8", "0.8: very", "0.9", "0.9: nearly the same")
+	data.Neighbours = choices(q.Neighbours, "", "3 each", "0", "None", "1", "1 each", "2", "2 each", "5", "5 each", "10", "10 each")
+	data.Similar = choices(q.Similar, "0.3", "30 %", "0.4", "40 %", "0.5", "50 %", "", "60 %", "0.7", "70 %", "0.8", "80 %", "0.9", "90 %")
 	return data, nil
 }
 

@@ -14,7 +14,7 @@ type Edge struct {
 	Weight float32 // how strongly; positive
 }
 
-// Places returns the x and y of n nodes, one node behind the other, around 0. An edge becomes about 1 long. The same graph always gets
+// Places returns the x and y of n nodes, one node behind the other, around 0. Edges become one to a few long. The same graph always gets
 // the same places, whatever the number of processors. Parts that no edge connects lie beside each other, the largest in the middle.
 // Edges from a node to itself, or to one that there is not, count for nothing.
 func Places(ctx context.Context, n int, edges []Edge) ([]float32, error) {
@@ -164,7 +164,7 @@ func arrange(islands []island) {
 	if len(islands) < 2 {
 		return
 	}
-	const gap = 0.6
+	const gap = 0.8
 	inner := islands[0].radius
 	for rest := islands[1:]; len(rest) > 0; {
 		// Islands get smaller: the first one of a ring says how wide it is, nearly always.

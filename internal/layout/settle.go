@@ -145,7 +145,7 @@ func (g *graph) relax(ctx context.Context, places []float32, rounds int, heat fl
 	return places, nil
 }
 
-// strength of the push between nodes; edges that pull become about 1 long with it.
+// strength of the push between nodes; edges become one to a few long with it.
 const strength = 0.2
 
 // pull adds the forces of a node's edges.
@@ -155,8 +155,9 @@ func (g *graph) pull(i int, places, moves []float32) {
 	for at := g.first[i]; at < g.first[i+1]; at++ {
 		other := g.to[at]
 		dx, dy := places[2*other]-x, places[2*other+1]-y
+		// Near by like a spring, which lets groups come apart; far away stronger, which keeps the whole together.
 		d := float32(math.Sqrt(float64(dx*dx + dy*dy)))
-		f := d * g.weight[at] / g.mass[i]
+		f := (1 + d/8) * g.weight[at] / g.mass[i]
 		mx, my = mx+dx*f, my+dy*f
 	}
 	// A node with many edges would swing from one side to the other.

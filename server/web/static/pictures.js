@@ -1,6 +1,7 @@
 // The graph and the map: draws memories with sigma, colours and finds them, and shows the chosen one beside the picture.
 
-const place = document.getElementById('picture')
+let place = null // what holds the picture
+const source = location.pathname + '/data' + location.search
 const element = (id) => document.getElementById(id)
 const numbers = new Intl.NumberFormat('en')
 const count = (n, one, many) => `${numbers.format(n)} ${n === 1 ? one : many}`
@@ -35,10 +36,12 @@ function say(text) {
   element('drawing').hidden = !text
 }
 
+// start asks for the data at once, while the rest of the page is on its way.
 async function start() {
-  const sent = fetched(place.dataset.source)
+  const sent = fetched(source)
   sent.catch(() => {}) // it is told below
-  await new Promise((ready) => (document.readyState === 'complete' ? ready() : addEventListener('DOMContentLoaded', ready)))
+  if (!window.Sigma) await new Promise((ready) => addEventListener('DOMContentLoaded', ready))
+  place = element('picture')
   try {
     state.data = await sent
   } catch (error) {
@@ -173,7 +176,7 @@ function draw() {
   const { Sigma, graphology } = window
   const { ids, labels, x, y, edges, important } = state.data
   const graph = new graphology.MultiDirectedGraph()
-  const scale = ids.length > 2000 ? 0.6 : ids.length > 500 ? 0.8 : 1.15
+  const scale = (ids.length > 2000 ? 0.6 : ids.length > 500 ? 0.8 : 1.15) * Math.min(1, Math.max(0.65, element('stage').clientWidth / 800))
   const isMap = place.dataset.kind === 'map'
   for (let i = 0; i < ids.length; i++) {
     const size = isMap ? 3.2 + important[i] * 1.2 : 2.6 + Math.min(8, 1.5 * Math.sqrt(state.near[i].length))
@@ -186,7 +189,7 @@ function draw() {
   const slow = still.matches
   const sigma = new Sigma(graph, element('stage'), {
     allowInvalidContainer: true, zIndex: true, stagePadding: 28, minCameraRatio: 0.02, maxCameraRatio: 3,
-    hideEdgesOnMove: edges.length > 9000, hideLabelsOnMove: true, labelDensity: 0.5, labelGridCellSize: 140, labelRenderedSizeThreshold: isMap ? 5.5 : 7,
+    hideEdgesOnMove: edges.length > 9000, hideLabelsOnMove: true, labelDensity: 0.35, labelGridCellSize: 220, labelRenderedSizeThreshold: isMap ? 5.5 : 7,
     labelFont: getComputedStyle(document.body).fontFamily, labelSize: 12.5, labelWeight: '500', labelColor: { color: state.colours.text },
     nodeReducer: reduceNode, edgeReducer: reduceEdge, defaultDrawNodeLabel: drawLabel, defaultDrawNodeHover: drawHover,
     edgeProgramClasses: { thin: Sigma.rendering.EdgeLineProgram, arrow: Sigma.rendering.EdgeArrowProgram }, defaultEdgeType: 'thin',
@@ -391,7 +394,7 @@ async function find(text) {
   const own = (asking = new AbortController())
   try {
     const address = new URL(place.dataset.found, location)
-    for (const [name, value] of new URL(place.dataset.source, location).searchParams) address.searchParams.set(name, value)
+    for (const [name, value] of new URLSearchParams(location.search)) address.searchParams.set(name, value)
     address.searchParams.set('q', text)
     const { ids } = await fetched(address, own.signal)
     const places = new Map(state.data.ids.map((id, i) => [id, i]))
@@ -462,4 +465,4 @@ function listen() {
   })
 }
 
-if (place) start()
+start()
