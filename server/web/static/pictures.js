@@ -74,6 +74,7 @@ async function start() {
     link.textContent = 'See it in words instead.'
     note.append('This browser cannot draw the picture, which needs WebGL. ', link)
     element('stage').replaceWith(note)
+    element('keys').remove()
     document.documentElement.dataset.drawn = 'not'
   }
   const wanted = new URLSearchParams(location.search).get('memory')
@@ -259,11 +260,14 @@ function drawLabel(context, data, settings) {
 function drawHover(context, data, settings) {
   const size = settings.labelSize
   context.font = `${settings.labelWeight} ${size}px ${settings.labelFont}`
-  const text = shortened(data.label || '', 64)
+  const room = (side) => side - data.size - 22
+  const { left, right } = { left: room(data.x), right: room(context.canvas.clientWidth - data.x) }
+  let text = data.label || ''
+  if (context.measureText(text).width > Math.max(left, right)) {
+    text = shortened(text, Math.max(8, Math.floor((text.length * Math.max(left, right)) / context.measureText(text).width)))
+  }
   const width = context.measureText(text).width
-  const stage = context.canvas.getBoundingClientRect().width
-  const left = data.x + data.size + width + 20 > stage && data.x > width + 30 // there is no room on the right
-  const x = left ? data.x - data.size - width - 10 : data.x + data.size + 4
+  const x = width > right && left > right ? data.x - data.size - width - 12 : data.x + data.size + 4
   if (text) {
     context.beginPath()
     context.roundRect(x - 3, data.y - size * 0.95, width + 12, size * 1.9, 6)
@@ -355,7 +359,7 @@ function near(title, entries, hint) {
 
 // restNear is what lies beside the picture as long as no memory is chosen.
 function restNear() {
-  if (place.dataset.kind === 'map') return near('Nothing chosen', [], 'Click a memory to read it here, and to see which lie nearest.')
+  if (place.dataset.kind === 'map') return near('Nothing is chosen', [], 'Click a memory to read it here, and to see which lie nearest.')
   const order = state.near.map((others, i) => [others.length, i]).filter(([n]) => n > 0).sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, 8)
   if (order.length === 0) return near('No connections', [], 'These memories have no links, and none of them is as similar to another as asked for. A lower similarity shows more.')
   near('Most connected', order.map(([n, i]) => [i, numbers.format(n)]))
