@@ -99,6 +99,8 @@ func (st settled) refusals() map[string]refusal {
 		"RegenerateClientSecret": {[]any{"nobody"}, ErrNotFound, "client_id"},
 		"RegisterClient":         {[]any{ClientRegistration{}}, ErrInvalid, "redirect_uris"},
 		"RelatedMemories":        {[]any{st.memory, 11}, ErrInvalid, "depth"},
+		"RestoreMemory":          {[]any{(*DeletedMemory)(nil)}, ErrInvalid, "deleted"},
+		"TakeMemory":             {[]any{"nowhere"}, ErrNotFound, "id"},
 		"RestoreRevision":        {[]any{st.memory, 7}, ErrNotFound, "revision"},
 		"Revisions":              {[]any{"nowhere"}, ErrNotFound, "id"},
 		"RevokeGrant":            {[]any{"nowhere"}, ErrNotFound, "id"},

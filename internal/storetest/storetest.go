@@ -99,6 +99,7 @@ func searching() []concept {
 		sharing(),
 		updates(),
 		revisions(),
+		undeletion(),
 		rules(),
 		search(),
 		contexts(),
