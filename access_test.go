@@ -185,6 +185,15 @@ var visits = map[string]func(v visit){
 	"GetMemory": func(v visit) {
 		v.onEach("GetMemory", false, func(s *Store, _, id string) (any, error) { return s.GetMemory(v.Context(), id) })
 	},
+	"GetMemoryStatus": func(v visit) {
+		v.onEach("GetMemoryStatus", false, func(s *Store, name, id string) (any, error) {
+			status, err := s.GetMemoryStatus(v.Context(), id)
+			if writable := slices.Contains(v.changes, name) && !v.access.ReadOnly; err == nil && s == v.view && status.Writable != writable {
+				v.Errorf("writable is %v of %s", status.Writable, name)
+			}
+			return status, err
+		})
+	},
 	"Revisions": func(v visit) {
 		v.onEach("Revisions", false, func(s *Store, _, id string) (any, error) { return s.Revisions(v.Context(), id) })
 	},

@@ -118,6 +118,7 @@ func (st settled) arguments() map[string][]any {
 		"GetCollection":          {DefaultCollection},
 		"GetFile":                {st.file},
 		"GetMemory":              {st.memory},
+		"GetMemoryStatus":        {st.memory},
 		"GetProject":             {p},
 		"GetRule":                {p, RuleDo},
 		"GetTodo":                {p},

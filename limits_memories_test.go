@@ -162,8 +162,12 @@ func idAttacks() []attack {
 	methods := map[string]func(context.Context, attacked, string) error{
 		"GetMemory":    func(ctx context.Context, a attacked, id string) error { _, err := a.GetMemory(ctx, id); return err },
 		"DeleteMemory": func(ctx context.Context, a attacked, id string) error { return a.DeleteMemory(ctx, id) },
-		"TakeMemory":   func(ctx context.Context, a attacked, id string) error { _, err := a.TakeMemory(ctx, id); return err },
-		"Revisions":    func(ctx context.Context, a attacked, id string) error { _, err := a.Revisions(ctx, id); return err },
+		"GetMemoryStatus": func(ctx context.Context, a attacked, id string) error {
+			_, err := a.GetMemoryStatus(ctx, id)
+			return err
+		},
+		"TakeMemory": func(ctx context.Context, a attacked, id string) error { _, err := a.TakeMemory(ctx, id); return err },
+		"Revisions":  func(ctx context.Context, a attacked, id string) error { _, err := a.Revisions(ctx, id); return err },
 		"RestoreRevision": func(ctx context.Context, a attacked, id string) error {
 			_, err := a.RestoreRevision(ctx, id, 1)
 			return err

@@ -78,6 +78,7 @@ func (st settled) refusals() map[string]refusal {
 		"GetContext":             {[]any{ContextQuery{Related: 51}}, ErrInvalid, "related"},
 		"GetFile":                {[]any{"nowhere"}, ErrNotFound, "file_id"},
 		"GetMemory":              {[]any{"nowhere"}, ErrNotFound, "id"},
+		"GetMemoryStatus":        {[]any{"nowhere"}, ErrNotFound, "id"},
 		"GetProject":             {[]any{nowhere}, ErrNotFound, "project_id"},
 		"GetRule":                {[]any{p, RuleDont}, ErrNotFound, "project_id"},
 		"GetTodo":                {[]any{nowhere}, ErrNotFound, "project_id"},

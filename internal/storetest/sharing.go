@@ -26,6 +26,7 @@ func sharing() concept {
 		{"a limited view reads the members of its projects and manages none", sharingLimited},
 		{"deleting a project takes it from its members", sharingDelete},
 		{"owners lists whose projects can be seen", sharingOwners},
+		{"the status of a memory says whose it and its project are, and who may change it", sharingStatus},
 		{"one unknown name stored to at once makes one project", sharingRace},
 	}}
 }
@@ -528,4 +529,23 @@ func sharingRace(f *fixture) {
 		f.equal("project", m.ProjectID, stored[0].ProjectID)
 	}
 	f.equal("memories in it", f.search(souvenir.Query{ProjectName: "Apollo"}).Total, len(stored))
+}
+
+func sharingStatus(f *fixture) {
+	p := share(f)
+	id := p.owner.search(souvenir.Query{}).Hits[0].ID
+	for _, view := range append(p.members(), p.owner) {
+		status, err := view.reader.GetMemoryStatus(f.ctx, id)
+		f.check("GetMemoryStatus by "+view.name(), err)
+		f.equal("seen by "+view.name(), status, souvenir.MemoryStatus{Owner: "olga", ProjectID: "apollo", ProjectOwner: "olga", Writable: view.name() != "rita", Passages: 1})
+	}
+	_, err := p.stranger.reader.GetMemoryStatus(f.ctx, id)
+	f.failsAt("GetMemoryStatus by a stranger", err, souvenir.ErrNotFound, "id")
+	f.addUser(souvenir.NewUser{ID: "nora", Name: "Nora"})
+	own := f.user("nora")
+	f.embedder.Break(errOffline)
+	alone := own.add(souvenir.NewMemory{Content: "a heron"})
+	status, err := own.reader.GetMemoryStatus(f.ctx, alone.ID)
+	f.check("GetMemoryStatus", err)
+	f.equal("of one in no project", status, souvenir.MemoryStatus{Owner: "nora", OwnerName: "Nora", Writable: true, Passages: 1, Pending: 1})
 }
