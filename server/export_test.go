@@ -1,6 +1,12 @@
 package server
 
-import "time"
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
 
 // PageRoute is a line of the table, for tests outside of the package.
 type PageRoute struct{ Method, Path, Needs string }
@@ -33,4 +39,18 @@ func ProviderRoutes() []PageRoute {
 		all = append(all, PageRoute{rt.method, rt.pattern, string(rt.needs)})
 	}
 	return all
+}
+
+// BeginWork begins a piece of work as a page does; nil goes on until it is stopped.
+func BeginWork(s *Server, r *http.Request, kind string, run func(souvenir.Progress) (any, error)) {
+	err := s.begin(r, kind, "The "+kind, func(ctx context.Context, progress souvenir.Progress) (any, error) {
+		if run == nil {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return run(progress)
+	})
+	if err != nil {
+		panic(err)
+	}
 }

@@ -131,6 +131,7 @@ type Server struct {
 	provider      *provider        // at which people may sign in; nil: none
 	clients       clientNames      // of MCP
 	consents      consents         // pages of consent that wait for an answer
+	working       work             // what takes longer than a request
 	undoing       undo             // what was done on pages and can be taken back
 }
 

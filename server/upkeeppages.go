@@ -15,6 +15,11 @@ func upkeepRoutes() []route {
 		{"POST", "/settings", person, (*Server).changeSettings},
 		{"POST", "/settings/whole", person, (*Server).replaceSettings},
 
+		{"GET", "/backup", administrator, (*Server).showBackup},
+		{"POST", "/backup/download", administrator, (*Server).downloadBackup},
+		{"POST", "/backup/work", administrator, (*Server).workOnFile},
+		{"POST", "/backup/stop", administrator, (*Server).stopWork},
+
 		{"GET", "/about", person, (*Server).showAbout},
 	}
 }

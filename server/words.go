@@ -31,6 +31,7 @@ var notices = map[string]string{
 	"session":               "That browser is signed out.",
 	"sessions":              "Your other browsers are signed out.",
 	"token":                 "The token is not valid any more.",
+	"stopped":               "It is being stopped. What it has done so far stays.",
 	"client":                "The client is deactivated. Whoever had let it in is cut off.",
 	"application":           "The application is not connected any more.",
 	"user-disabled":         "The user is disabled. All sign-ins, tokens and applications of theirs have ended.",
