@@ -82,10 +82,12 @@ export async function tabThrough(page, name) {
     const focus = await page.evaluate(() => {
       const element = document.activeElement
       if (!element || element === document.body) return null
-      const style = getComputedStyle(element)
+      // The focus may be shown on what is drawn over the element, or on the card around it.
+      const places = [element, element.parentElement, element.parentElement?.parentElement, element.parentElement?.parentElement?.parentElement].filter(Boolean)
+      const styles = [...places.map((place) => getComputedStyle(place)), getComputedStyle(element, '::after'), getComputedStyle(element, '::before')]
       const box = element.getBoundingClientRect()
       return {
-        html: element.outerHTML.slice(0, 160), shown: style.outlineStyle !== 'none' || style.boxShadow !== 'none' || element.matches('svg *, canvas'),
+        html: element.outerHTML.slice(0, 160), shown: styles.some((style) => style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0),
         seen: box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < innerHeight,
       }
     })
