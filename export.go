@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"strconv"
 
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -40,18 +41,23 @@ type ExportSummary struct {
 	SHA256 string         `json:"sha256"` // hex; as in the last line: of all lines before it
 }
 
-// Export writes everything that the store holds, all users' things, as JSON Lines: one consistent state, that in which
+// Export writes everything that the store holds, all users' things, as JSON Lines; a view writes what its user owns: preferences,
+// collections, projects, memories and files, and neither credentials nor who else is a member. It is one consistent state, that in which
 // the store is when it begins, however long it takes. [Store.Import] reads it; docs/export-format.md describes it. It needs little
 // memory whatever the size, and nobody waits for it; but what is written to the store meanwhile stays in the write-ahead log
 // until it is done. (A store in memory has no log: there, writers wait.)
 //
-// After an error w holds the beginning of an export, which Import recognizes as cut off. w must not call the store.
+// After an error w holds the beginning of an export, which Import recognizes as cut off. w must not call the store. A view that is limited
+// to projects may not export.
 func (s *Store) Export(ctx context.Context, w io.Writer, options *ExportOptions) (ExportSummary, error) {
-	if err := s.checkOperator("Export"); err != nil {
+	if err := s.checkAccount("Export"); err != nil {
 		return ExportSummary{}, err
 	}
 	if w == nil {
 		return ExportSummary{}, invalid("w", "w is nil; give a writer")
+	}
+	if options != nil && options.Credentials && !s.operator {
+		return ExportSummary{}, newError(KindForbidden, "Credentials", "Credentials is set for the export of a user's things; only the export of a whole store has them")
 	}
 	var o ExportOptions
 	if options != nil {
@@ -62,12 +68,15 @@ func (s *Store) Export(ctx context.Context, w io.Writer, options *ExportOptions)
 	}
 	e := exporter{ExportOptions: o, hash: sha256.New(), counts: map[string]int{}, places: map[int64]exportPlace{}}
 	e.w = bufio.NewWriterSize(io.MultiWriter(w, e.hash, &e.size), 256<<10)
-	err := s.db.Read(ctx, func(tx *sqlite.Tx) error {
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
 		e.tx = tx
+		if !s.operator {
+			e.user = &sc.user
+		}
 		return e.all(s.clock().UTC().Format(exportTime))
 	})
 	if err != nil {
-		return ExportSummary{}, wrap(err)
+		return ExportSummary{}, err
 	}
 	return ExportSummary{Counts: e.counts, Bytes: int64(e.size), SHA256: e.sum}, nil
 }
@@ -76,6 +85,7 @@ func (s *Store) Export(ctx context.Context, w io.Writer, options *ExportOptions)
 type exporter struct {
 	ExportOptions
 	tx     *sqlite.Tx
+	user   *int64        // row of the user whose things are written; nil: everybody's
 	w      *bufio.Writer // into the caller's, the hash and the size
 	hash   hash.Hash
 	size   byteCount
@@ -98,7 +108,7 @@ func (e *exporter) all(now string) error {
 		return err
 	}
 	for _, r := range records() {
-		if r.credential && !e.Credentials {
+		if r.credential && !e.Credentials || e.user != nil && r.owner == "" {
 			continue
 		}
 		if err := e.records(r); err != nil {
@@ -130,6 +140,22 @@ func (e *exporter) encode(value any) error {
 	return err
 }
 
+// owned is the condition that something is of those whose things are written; owner is its column, or what stands for it.
+func (e *exporter) owned(owner string) string {
+	if e.user == nil {
+		return `true`
+	}
+	return owner + ` = ` + strconv.FormatInt(*e.user, 10)
+}
+
+// inOwned is the condition that a partition is one of theirs.
+func (e *exporter) inOwned(partition string) string {
+	if e.user == nil {
+		return `true`
+	}
+	return partition + ` IN (SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE ` + e.owned(`c.owner_id`) + `)`
+}
+
 // write ends the line that has been put together.
 func (e *exporter) write(kind string) error {
 	line, err := e.line.end()
@@ -156,7 +182,7 @@ func (e *exporter) records(r record) error {
 			e.line.value(f, values[i])
 		}
 		return e.write(r.kind)
-	}, r.selection+` ORDER BY `+r.ordered)
+	}, r.selection+` WHERE `+e.owned(cmp.Or(r.owner, `NULL`))+` ORDER BY `+r.ordered)
 }
 
 // room is where a row of a record is read into.
@@ -263,7 +289,7 @@ func (e *exporter) files() error {
 		return nil
 	}
 	var total, done int64
-	if err := e.tx.QueryRow(`SELECT ifnull(sum(size), 0) FROM file WHERE state = 'stored'`).Scan(&total); err != nil {
+	if err := e.tx.QueryRow(`SELECT ifnull(sum(size), 0) FROM file WHERE state = 'stored' AND ` + e.owned(`owner_id`)).Scan(&total); err != nil {
 		return err
 	}
 	var tag string
@@ -296,7 +322,7 @@ func (e *exporter) files() error {
 		LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id
 		LEFT JOIN collection c ON c.id = p.collection_id LEFT JOIN user mu ON mu.id = c.owner_id
 		LEFT JOIN project j ON j.id = f.project_id LEFT JOIN user o ON o.id = j.owner_id
-		WHERE f.state = 'stored' ORDER BY f.id`)
+		WHERE f.state = 'stored' AND `+e.owned(`f.owner_id`)+` ORDER BY f.id`)
 	if err == nil {
 		e.Progress("files", int(done), int(total))
 	}
@@ -318,8 +344,10 @@ func (e *exporter) file(f exportFile) {
 	l.begin(kindFile)
 	l.text("id", f.id)
 	l.text("owner", f.owner)
-	l.optional("memory_id", f.memory)
-	if f.memoryOwner != f.owner {
+	if e.user == nil || f.memoryOwner == f.owner { // others' memories are not in the export of one user's things
+		l.optional("memory_id", f.memory)
+	}
+	if e.user == nil && f.memoryOwner != f.owner {
 		l.optional("memory_owner", f.memoryOwner)
 	}
 	e.project(f.owner, exportPlace{projectOwner: f.projectOwner, project: f.project})

@@ -65,6 +65,7 @@ type record struct {
 	table      string // whose rows it stands for
 	credential bool   // whole lines are credentials
 	kept       bool   // an import never replaces one: it is about who may sign in
+	owner      string // column with the row of the user whose it is; empty: nobody's own
 	key        int    // the first fields tell one from the other
 	fields     []recordField
 
@@ -144,7 +145,7 @@ func checkSlashless(argument, value string) error {
 func personRecords() []record {
 	return []record{
 		{
-			kind: kindUser, table: "user", kept: true, key: 1,
+			kind: kindUser, table: "user", owner: `id`, kept: true, key: 1,
 			fields: []recordField{
 				{name: "id", absent: required, check: checkName},
 				{name: "name", check: checkKeptName},
@@ -181,7 +182,7 @@ func personRecords() []record {
 			refs:   func(t *importTx, v []any) ([]any, error) { return t.rows(t.person("user", v[2])) },
 		},
 		{
-			kind: kindPreference, table: "preference", key: 1,
+			kind: kindPreference, table: "preference", owner: `f.user_id`, key: 1,
 			fields: []recordField{
 				{name: "user", absent: required, check: checkName},
 				{name: "value", form: jsonForm, absent: required, check: checkObject},
@@ -200,7 +201,7 @@ func personRecords() []record {
 func placeRecords() []record {
 	return []record{
 		{
-			kind: kindCollection, table: "collection", key: 2,
+			kind: kindCollection, table: "collection", owner: `c.owner_id`, key: 2,
 			fields: []recordField{
 				{name: "owner", absent: LocalUser, check: checkName},
 				{name: "collection_name", absent: required, check: checkName},
@@ -231,7 +232,7 @@ func placeRecords() []record {
 			},
 		},
 		{
-			kind: kindProject, table: "project", key: 2,
+			kind: kindProject, table: "project", owner: `j.owner_id`, key: 2,
 			fields: []recordField{
 				{name: "owner", absent: LocalUser, check: checkName},
 				{name: "project_id", absent: required, check: checkSlashless},

@@ -38,7 +38,7 @@ type exportRevision struct {
 // them in their order, each table once from its beginning to its end.
 func (e *exporter) memories() error {
 	var total int
-	if err := e.tx.QueryRow(`SELECT ifnull(sum(memories), 0) FROM partition`).Scan(&total); err != nil {
+	if err := e.tx.QueryRow(`SELECT ifnull(sum(memories), 0) FROM partition WHERE `+e.inOwned(`id`)).Scan(&total); err != nil {
 		return err
 	}
 	var tag string
@@ -81,7 +81,7 @@ func (e *exporter) memories() error {
 			e.Progress("memories", done, total)
 		}
 		return nil
-	}, selectExportMemory+` ORDER BY id`)
+	}, selectExportMemory+` WHERE `+e.inOwned(`partition_id`)+` ORDER BY id`)
 	if err == nil {
 		e.Progress("memories", done, total)
 	}
@@ -265,7 +265,7 @@ func (e *exporter) links() error {
 		related = append(related, to)
 		return nil
 	}, `SELECT m.uid, m.partition_id, m.updated_at, r.uid FROM memory_link l CROSS JOIN memory m ON m.id = l.memory_id JOIN memory r ON r.id = l.related_id
-		ORDER BY l.memory_id, l.position, l.related_id`)
+		WHERE `+e.inOwned(`m.partition_id`)+` AND `+e.inOwned(`r.partition_id`)+` ORDER BY l.memory_id, l.position, l.related_id`)
 	if err != nil {
 		return err
 	}

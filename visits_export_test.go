@@ -2,18 +2,39 @@ package souvenir
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"strings"
 )
 
-// exportVisits: a view of a user gets nothing of the whole store, and brings nothing in.
+// exportVisits: a view of a user gets what the user owns, and brings nothing in.
 var exportVisits = map[string]func(v visit){
 	"Export": func(v visit) {
 		var out bytes.Buffer
 		summary, err := v.view.Export(v.Context(), &out, &ExportOptions{Credentials: true})
-		v.check("Export", out.String(), err)
 		if !errors.Is(err, ErrForbidden) || out.Len() > 0 || summary.Counts != nil {
-			v.Errorf("Export gives %+v, %v and writes %d bytes", summary, err, out.Len())
+			v.Errorf("Export with credentials gives %+v, %v and writes %d bytes", summary, err, out.Len())
+		}
+		summary, err = v.view.Export(v.Context(), &out, nil)
+		v.check("Export", out.String(), err)
+		if v.access.Projects != nil {
+			if !errors.Is(err, ErrForbidden) || out.Len() > 0 || summary.Counts != nil {
+				v.Errorf("Export gives %+v, %v and writes %d bytes", summary, err, out.Len())
+			}
+			return
+		}
+		if err != nil {
+			v.Errorf("Export gives %v", err)
+		}
+		for line := range strings.Lines(out.String()) {
+			var written struct{ Type, ID, Owner, User string }
+			if err := json.Unmarshal([]byte(line), &written); err != nil {
+				v.Error(err)
+			}
+			if whose := cmp.Or(written.Owner, written.User, v.access.User); whose != v.access.User || written.Type == kindUser && written.ID != whose {
+				v.Errorf("Export writes what is %s's: %s", whose, line)
+			}
 		}
 	},
 	"Import": func(v visit) {

@@ -1,0 +1,102 @@
+package souvenir
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a user exports is what the user owns, all of it, and is the same in another store.
+func TestExportOfOnesOwn(t *testing.T) {
+	s := openRich(t)
+	alice := s.As(Access{User: "alice"})
+	if _, err := alice.SetPreferences(t.Context(), map[string]any{"theme": "dark"}); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	summary, err := alice.Export(t.Context(), &out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owners := map[string]int{}
+	for line := range strings.Lines(out.String()) {
+		var written struct{ Type, ID, Owner, User string }
+		if err := json.Unmarshal([]byte(line), &written); err != nil {
+			t.Fatal(err)
+		}
+		switch written.Type {
+		case kindMember, kindIdentity, kindClient, kindGrant, kindToken, kindRefreshToken, kindSigningKey:
+			t.Errorf("it has %s", line)
+		case kindMemory, kindCollection, kindProject, kindFile:
+			owners[written.Owner]++
+		}
+	}
+	if len(owners) != 1 || owners["alice"] == 0 || strings.Contains(out.String(), `"bob`) {
+		t.Errorf("owners are %v:\n%.10000s", owners, out.String())
+	}
+	var all bytes.Buffer
+	whole, err := s.Export(t.Context(), &all, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{}
+	for line := range strings.Lines(all.String()) {
+		var written struct{ Type, ID, Owner, User string }
+		if err := json.Unmarshal([]byte(line), &written); err != nil {
+			t.Fatal(err)
+		}
+		if written.Owner == "alice" || written.Type == kindPreference && written.User == "alice" || written.Type == kindUser && written.ID == "alice" {
+			want[written.Type]++
+		}
+	}
+	for _, kind := range []string{kindUser, kindPreference, kindMemory, kindCollection, kindProject, kindFile} {
+		if summary.Counts[kind] != want[kind] || want[kind] == 0 {
+			t.Errorf("%d of %s are exported, not %d", summary.Counts[kind], kind, want[kind])
+		}
+	}
+	if whole.Counts[kindRevision] == 0 || summary.Counts[kindRevision] == 0 || summary.Counts[kindVectors] == 0 {
+		t.Errorf("%v of %v", summary.Counts, whole.Counts)
+	}
+
+	other := openWords(t, filepath.Join(t.TempDir(), "other.db"), Options{Now: sealedClock})
+	report, err := other.Import(t.Context(), bytes.NewReader(out.Bytes()), nil)
+	if err != nil || len(report.Conflicts) > 0 || report.Ignored > 0 {
+		t.Fatalf("%+v %v", report, err)
+	}
+	contents := func(s *Store) []string {
+		var all []string
+		for m, err := range s.As(Access{User: "alice"}).Memories(context.Background(), List{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Owner == "alice" {
+				all = append(all, m.Content)
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	if here, there := contents(s), contents(other); !slices.Equal(here, there) || len(here) != summary.Counts[kindMemory] {
+		t.Errorf("%q is imported, and not %q", there, here)
+	}
+	if found, err := other.As(Access{User: "alice"}).Preferences(t.Context()); err != nil || !maps.Equal(found, map[string]any{"theme": "dark"}) {
+		t.Errorf("%v %v", found, err)
+	}
+	if report, err := other.Check(t.Context(), nil); err != nil || !report.OK {
+		t.Errorf("%+v %v", report, err)
+	}
+}
+
+// Somebody who has nothing exports nothing.
+func TestExportOfNothing(t *testing.T) {
+	s := openRich(t)
+	var out bytes.Buffer
+	if summary, err := s.As(Access{User: "nobody yet"}).Export(t.Context(), &out, nil); err != nil || len(summary.Counts) > 0 || strings.Count(out.String(), "\n") != 2 {
+		t.Errorf("%+v %v: %s", summary, err, out.String())
+	}
+}
