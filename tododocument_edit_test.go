@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -263,5 +264,34 @@ func checkReplacement(t *testing.T, content string, d TodoDocument, s TodoSectio
 	again, _, err := got.replace(changed, s.Section, body)
 	if err != nil || again != changed {
 		t.Fatalf("%s with the body %q makes %q of %q, and then %q (%v)", s.Section, body, changed, content, again, err)
+	}
+}
+
+func TestCheckboxesOfASectionAreTickedInPlace(t *testing.T) {
+	content := "## Constitution\r\n\r\n## Spec\r\n## Plan\r\n## Tasks\r\n- [ ] T1 one\r\n  - [X] no id\r\n```\r\n- [ ] code\r\n```\r\n## Gaps\r\n* [ ] ask\r\n+ [x] asked"
+	d, err := ParseTodo(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	changed := content
+	for _, section := range []Section{SectionPlan, SectionTasks, SectionGaps} {
+		for _, box := range d.Section(section).Checkboxes() {
+			told = append(told, fmt.Sprintf("%d %s %q %v", box.Line, box.ID, box.Text, box.Done))
+			if same := box.Tick(content, box.Done); same != content {
+				t.Errorf("ticking %q as it is changes %q", box.Text, same)
+			}
+			changed = box.Tick(changed, !box.Done)
+		}
+	}
+	if want := []string{`6 T1 "one" false`, `7  "no id" true`, `12  "ask" false`, `13  "asked" true`}; !slices.Equal(told, want) {
+		t.Errorf("the check boxes are %q", told)
+	}
+	want := strings.NewReplacer("[ ] T1", "[x] T1", "[X] no", "[ ] no", "[ ] ask", "[x] ask", "[x] asked", "[ ] asked").Replace(content)
+	if changed != want {
+		t.Errorf("ticked the other way round: %q", changed)
+	}
+	if same := (Task{}).Tick(content, true); same != content {
+		t.Errorf("a task of no document changes %q", same)
 	}
 }

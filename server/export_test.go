@@ -54,3 +54,6 @@ func BeginWork(s *Server, r *http.Request, kind string, run func(souvenir.Progre
 		panic(err)
 	}
 }
+
+// ProjectPath is the path of a project's pages.
+func ProjectPath(p souvenir.Project) string { return projectPath(p) }

@@ -61,7 +61,7 @@ func (s *Server) rulesPage(r *http.Request, c caller, title string, data rulesPa
 	return page{template: "projectrules", title: title, data: data}, nil
 }
 
-// deleteRule deletes a rule. Taken back, it is a new memory that says the same.
+// deleteRule deletes a rule. Taken back, it is there again with its history.
 func (s *Server) deleteRule(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	values, err := s.readForm(w, r)
 	if err != nil {
@@ -80,28 +80,19 @@ func (s *Server) deleteRule(w http.ResponseWriter, r *http.Request, c caller) (a
 		}
 		ref, back = head.Reference(), head.Path+"/rules"
 	}
-	before, err := c.store.GetRule(r.Context(), ref, text.rule)
+	rule, err := c.store.GetRule(r.Context(), ref, text.rule)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.store.DeleteRule(r.Context(), ref, text.rule); err != nil {
+	deleted, err := c.store.TakeMemory(r.Context(), rule.ID)
+	if err != nil {
 		return nil, err
 	}
 	return s.doneWithUndo(c, back, "“"+text.Title+"” is deleted.", func(ctx context.Context) error {
-		switch _, err := c.store.GetRule(ctx, ref, text.rule); {
-		case err == nil:
+		_, err := c.store.RestoreMemory(ctx, deleted)
+		if errors.Is(err, souvenir.ErrConflict) {
 			return savedSince
-		case !errors.Is(err, souvenir.ErrNotFound):
-			return err
 		}
-		again := souvenir.NewMemory{
-			Content: before.Content, EventType: before.EventType, State: before.State, ProjectID: ref.ID, Importance: before.Importance,
-			Classification: before.Classification, RuleType: before.RuleType, Tags: before.Tags, Related: before.Related, Metadata: before.Metadata,
-		}
-		if before.Owner == c.User.ID {
-			again.Collection = before.Collection
-		}
-		_, err := c.store.AddMemory(ctx, again)
 		return err
 	}), nil
 }

@@ -1,0 +1,142 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+func TestMembersAreAddedChangedAndPutOut(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	olivia, sam := w.signedIn(owner), w.signedIn(stranger)
+	members := w.shop() + "/members"
+	checkPage(w, olivia.get(members).expect(http.StatusOK, "3 members", "owner of the project", "rita", "walter", "Add somebody", "Put out").lacks("Leave the project"))
+	checkPage(w, w.signedIn(reader).get(members).expect(http.StatusOK, "What the roles mean", "olivia", "Leave the project").lacks("Add somebody", "Put out", "<select"))
+
+	add := func(user, role string) *shownPage {
+		form := olivia.get(members).formTo(members, "change", "add")
+		form.Set("user", user)
+		form.Set("role", role)
+		return olivia.post(members, form)
+	}
+	added := add(" Sam ", "writer")
+	olivia.get(added.header.Get("Location")).expect(http.StatusOK, "sam is a member now: writer.", "4 members")
+	sam.get(w.shop()).expect(http.StatusOK, "<h1>The shop</h1>")
+	olivia.takesBack(added, "sam is a member now: writer.")
+	sam.get(w.shop()).expect(http.StatusNotFound)
+
+	for user, says := range map[string]string{"nobody": "is not known to this store", "walter": "has the role writer in project", "olivia": "needs no other role", "": "Name is "} {
+		p := add(user, "reader")
+		p.expect(p.status, says)
+		if p.status != http.StatusNotFound && p.status != http.StatusBadRequest || user != "" && !strings.Contains(p.body, fmt.Sprintf("value=%q", user)) {
+			t.Errorf("%q: %d %.300s", user, p.status, p.body)
+		}
+		checkPage(w, p)
+	}
+	add("sam", "king").expect(http.StatusBadRequest, "Role is &#34;king&#34;; allowed are")
+	checkPage(w, add(hostile, "reader"))
+
+	change := olivia.get(members).formTo(members, "user", w.users[reader])
+	change.Set("role", "writer")
+	changed := olivia.post(members, change)
+	w.signedIn(reader).get(w.shop() + "/edit?text=do").expect(http.StatusOK)
+	olivia.takesBack(changed, "rita has the role writer now.")
+	w.signedIn(reader).get(w.shop() + "/edit?text=do").expect(http.StatusForbidden)
+
+	out := change
+	out.Set("change", "end")
+	gone := olivia.post(members, out)
+	w.signedIn(reader).get(w.shop()).expect(http.StatusNotFound)
+	olivia.post(members, out).expect(http.StatusNotFound, "is no member of the project any more")
+	olivia.takesBack(gone, "rita is no member any more.")
+	w.signedIn(reader).get(members).expect(http.StatusOK, ">reader<")
+	out.Set("change", hostile)
+	olivia.post(members, out).stays(http.StatusBadRequest, "allowed are add, role and end").lacks("<script>alert")
+	out.Set("change", "end")
+	out.Set("user", w.users[owner])
+	olivia.post(members, out).stays(http.StatusForbidden, "can be neither changed nor ended")
+}
+
+func TestLeavingAProject(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	rita, members := w.signedIn(reader), w.shop()+"/members"
+	p := rita.get(members)
+	for _, form := range p.html.all("form") {
+		if form.attr("action") == members && !strings.Contains(form.attr("data-confirm"), "Only its owners can let you in again.") {
+			t.Errorf("nobody is asked: %v", form.attrs)
+		}
+	}
+	left := rita.post(members, p.formTo(members, "change", "end"))
+	rita.leadsTo(left, "/projects?done=left").expect(http.StatusOK, "You are no member of the project any more.").lacks("The shop")
+	rita.get(w.shop()).expect(http.StatusNotFound)
+	w.signedIn(owner).get(members).expect(http.StatusOK, "2 members").lacks("rita</h3>")
+}
+
+// A form offers the names of people whom its user knows from other projects; only an admin is told of everybody.
+func TestNamesThatAreOfferedForNewMembers(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	for caller, project := range map[string]string{owner: "plot", admin: "own"} {
+		store := w.store.As(souvenir.Access{User: w.users[caller]})
+		if caller == admin {
+			if _, err := store.AddProject(t.Context(), souvenir.NewProject{ID: project}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := w.signedIn(caller).get("/projects/" + w.users[caller] + "/" + project + "/members").expect(http.StatusOK)
+		var names []string
+		for _, option := range p.html.all("datalist")[0].all("option") {
+			names = append(names, option.attr("value"))
+		}
+		want := "rita walter"
+		if caller == admin {
+			want = "olivia rita sam walter" // who is disabled cannot be meant
+		}
+		if strings.Join(names, " ") != want {
+			t.Errorf("%s is offered %q", caller, names)
+		}
+		checkPage(w, p)
+	}
+}
+
+func TestProjectsAreRenamed(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	olivia, settings := w.signedIn(owner), w.shop()+"/settings"
+	checkPage(w, olivia.get(settings).expect(http.StatusOK, "Rename", "Delete it for good", "<b>1 memory</b> in it goes with it"))
+	renamed := olivia.submit(olivia.get(settings), settings, url.Values{"name": {hostile}})
+	checkPage(w, olivia.get(renamed.header.Get("Location")).expect(http.StatusOK, "The project is named"))
+	checkPage(w, olivia.get(w.shop()))
+	olivia.leadsTo(olivia.takesBack(renamed, "The project is named"), settings+"?done=undone").expect(http.StatusOK, "Settings of The shop")
+	olivia.leadsTo(olivia.submit(olivia.get(settings), settings, nil), settings+"?done=unchanged")
+	olivia.submit(olivia.get(settings), settings, url.Values{"name": {secret}}).stays(http.StatusBadRequest, "is taken by the project", "Settings of The shop")
+	olivia.submit(olivia.get(settings), settings, url.Values{"name": {" "}}).stays(http.StatusBadRequest, "Name is &#34;&#34;")
+
+	store := w.store.As(souvenir.Access{User: w.users[owner]})
+	_, err := store.UpdateMember(t.Context(), souvenir.UpdateMember{Project: souvenir.ProjectRef{ID: "shop"}, User: "walter", Role: souvenir.MemberOwner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	walter := w.signedIn(writer) // an owner, but not of record
+	walter.get(settings).expect(http.StatusOK, "Rename").lacks("Delete it for good")
+	walter.post(w.shop()+"/delete", url.Values{"csrf": {walter.get(settings).hidden().Get("csrf")}, "typed": {"The shop"}}).stays(http.StatusForbidden, "who alone may delete it")
+	w.signedIn(reader).get(settings).expect(http.StatusForbidden, "only its owners may change it")
+}
+
+func TestProjectsAreDeletedByThoseWhoMeanIt(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	olivia, settings := w.signedIn(owner), w.shop()+"/settings"
+	for _, typed := range []string{"", "shop", "the shop", hostile} {
+		p := olivia.submit(olivia.get(settings), w.shop()+"/delete", url.Values{"typed": {typed}}).stays(http.StatusBadRequest, "Name of the project is", "nothing was deleted")
+		checkPage(w, p)
+	}
+	olivia.get(w.shop()).expect(http.StatusOK, "The shop opens at nine.")
+	gone := olivia.submit(olivia.get(settings), w.shop()+"/delete", url.Values{"typed": {" The shop "}})
+	olivia.leadsTo(gone, "/projects?done=project-deleted").expect(http.StatusOK, "The project is deleted, with its memories.").lacks("The shop")
+	olivia.get(w.shop()).expect(http.StatusNotFound)
+	olivia.get("/memories/" + w.memory).expect(http.StatusNotFound)
+	olivia.get("/api/files/"+w.file).expect(http.StatusOK, "soup")
+}
