@@ -189,7 +189,11 @@ func (p textPage) page() page {
 }
 
 func (s *Server) showText(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	p, ref, err := s.textAt(r, c, r.URL.Query().Get("text"))
+	key := r.URL.Query().Get("text")
+	if key == "" {
+		key = map[bool]string{true: "do", false: textMain}[r.PathValue("id") == ""]
+	}
+	p, ref, err := s.textAt(r, c, key)
 	if err != nil {
 		return nil, err
 	}

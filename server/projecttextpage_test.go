@@ -170,7 +170,8 @@ func TestTextsThatCannotBeSaved(t *testing.T) {
 	}
 	olivia.get(edit+"?text="+url.QueryEscape(hostile)).stays(http.StatusBadRequest, "allowed are do, dont, todo, constitution, spec, plan, tasks, gaps and main").lacks("<script>alert")
 	olivia.get("/projects/rules/edit?text=todo").stays(http.StatusBadRequest, "allowed are do and dont")
-	olivia.get(edit).stays(http.StatusBadRequest)
+	olivia.get(edit).expect(http.StatusOK, "Main memory of The shop")
+	olivia.get("/projects/rules/edit").expect(http.StatusOK, "“Do” for all your work")
 }
 
 func TestPreviewOfATextIsSafe(t *testing.T) {
