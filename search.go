@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -373,9 +374,56 @@ func (sel selection) count(tx *sqlite.Tx) (int, error) {
 
 // page returns rows of the selection in an order by time, limit of them (negative: all) after skipping offset.
 func (sel selection) page(tx *sqlite.Tx, order SortOrder, limit, offset int) ([]int64, error) {
+	if sel.condition == "" && limit >= 0 && offset < mostMerged && (limit+offset)*len(sel.partitions) <= mostMerged {
+		return sel.merged(tx, order, limit, offset)
+	}
 	condition, args := sel.where()
 	return sqlite.Column[int64](tx, `SELECT m.id `+fromMemory+` WHERE `+condition+` ORDER BY `+timeOrder(order)+` LIMIT ? OFFSET ?`,
 		append(args, limit, offset)...)
+}
+
+// mostMerged is how many rows of all partitions are worth reading along an index, rather than sorting everything.
+const mostMerged = 20_000
+
+// merged does what page does: the first rows of each partition are known from an index, so that not everything has to be sorted.
+func (sel selection) merged(tx *sqlite.Tx, order SortOrder, limit, offset int) ([]int64, error) {
+	column := `updated_at`
+	if order == SortCreatedAsc || order == SortCreatedDesc {
+		column = `created_at`
+	}
+	descending := order != SortCreatedAsc && order != SortUpdatedAsc
+	direction := ``
+	if descending {
+		direction = ` DESC`
+	}
+	type timed struct {
+		at, row int64
+		id      string
+	}
+	var all []timed
+	for _, p := range sel.partitions {
+		err := tx.Each(func(row *sqlite.Rows) error {
+			var t timed
+			err := row.Scan(&t.at, &t.id, &t.row)
+			all = append(all, t)
+			return err
+		}, `SELECT `+column+`, uid, id FROM memory WHERE partition_id = ? ORDER BY `+column+direction+`, uid LIMIT ?`, p.id, limit+offset)
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(all, func(a, b timed) int {
+		byTime := cmp.Compare(a.at, b.at)
+		if descending {
+			byTime = -byTime
+		}
+		return cmp.Or(byTime, cmp.Compare(a.id, b.id))
+	})
+	rows := []int64{}
+	for _, t := range all[min(offset, len(all)):min(offset+limit, len(all))] {
+		rows = append(rows, t.row)
+	}
+	return rows, nil
 }
 
 // timeOrder is an order by time in SQL.
