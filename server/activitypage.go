@@ -26,7 +26,9 @@ type activityPage struct {
 	Newest   string // address of the first part; empty: this is it
 	Follow   string // address of the page that follows what comes, or no more
 	Ways     []wayChoice
-	Recorded bool // calls are
+	Recorded bool   // calls are
+	Keep     string // how long, in words
+	Most     int    // how many, of all users
 }
 
 // activityFilter is what the calls have to fit.
@@ -70,6 +72,11 @@ func (s *Server) showActivity(_ http.ResponseWriter, r *http.Request, c caller) 
 	if err := s.fillChoices(r, c, &data); err != nil {
 		return nil, err
 	}
+	configuration, err := s.store.Configuration(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	data.Keep, data.Most = span(configuration.KeepActivity), configuration.MaxActivity
 	q, err := data.Filter.query(data.Zone)
 	if err == nil {
 		err = s.fillCalls(r, c, &data, q)

@@ -48,16 +48,11 @@ func (s *Server) showConnectedMark(w http.ResponseWriter, r *http.Request, c cal
 	return page{template: "connectclient", title: "Connect a client", part: "first-call-mark", data: connection{Mark: mark}}, nil
 }
 
+// latestCalls is among how many of the user's calls the mark looks: it asks every two seconds, and may not go through all of them.
+const latestCalls = 100
+
 // lookForToken looks whether a token of the user's was used.
 func (s *Server) lookForToken(r *http.Request, c caller, mark *connectedMark) error {
-	calls, err := c.store.Activities(r.Context(), souvenir.ActivityQuery{Credential: souvenir.CredentialToken, ID: mark.TokenID, Limit: 1})
-	if err != nil {
-		return err
-	}
-	if len(calls.Activities) > 0 {
-		mark.called(calls.Activities[0])
-		return nil
-	}
 	tokens, err := c.store.Tokens(r.Context())
 	if err != nil {
 		return err
@@ -66,13 +61,11 @@ func (s *Server) lookForToken(r *http.Request, c caller, mark *connectedMark) er
 	if i < 0 {
 		return &failure{http.StatusNotFound, "the token is not there any more; make another one"}
 	}
-	if used := tokens[i].LastUsedAt; !used.IsZero() {
-		mark.State, mark.At = stateUsed, used
-		if s.options.NoActivity { // then there will never be more to tell
-			mark.State = stateCalled
-		}
+	if tokens[i].LastUsedAt.IsZero() {
+		return nil
 	}
-	return nil
+	s.used(mark, "", tokens[i].LastUsedAt)
+	return s.lookForCall(r, c, mark, func(a souvenir.Activity) bool { return a.Credential.ID == mark.TokenID })
 }
 
 // lookForClient looks whether an application was let in, or has called, since a time.
@@ -81,28 +74,39 @@ func (s *Server) lookForClient(r *http.Request, c caller, mark *connectedMark) e
 	if err != nil {
 		return err
 	}
-	calls, err := c.store.Activities(r.Context(), souvenir.ActivityQuery{Credential: souvenir.CredentialClient, Since: since, Limit: 1})
-	if err != nil {
-		return err
-	}
-	if len(calls.Activities) > 0 {
-		mark.called(calls.Activities[0])
-		return nil
-	}
 	grants, err := c.store.Grants(r.Context())
 	if err != nil {
 		return err
 	}
 	for _, grant := range grants {
 		if !grant.CreatedAt.Before(since) || !grant.LastUsedAt.Before(since) {
-			mark.State, mark.Client, mark.At = stateUsed, shortName(grant.ClientName), grant.LastUsedAt
-			if s.options.NoActivity {
-				mark.State = stateCalled
-			}
+			s.used(mark, shortName(grant.ClientName), grant.LastUsedAt)
 			break
 		}
 	}
+	return s.lookForCall(r, c, mark, func(a souvenir.Activity) bool {
+		return a.Credential.Kind == souvenir.CredentialClient && !a.StartedAt.Before(since)
+	})
+}
+
+// lookForCall looks for a call among the latest.
+func (s *Server) lookForCall(r *http.Request, c caller, mark *connectedMark, fits func(souvenir.Activity) bool) error {
+	calls, err := c.store.Activities(r.Context(), souvenir.ActivityQuery{Limit: latestCalls})
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(calls.Activities, fits); i >= 0 {
+		mark.called(calls.Activities[i])
+	}
 	return nil
+}
+
+// used notes that somebody has come, of whom no call is known. Where calls are not recorded there will never be more to tell.
+func (s *Server) used(mark *connectedMark, client string, at time.Time) {
+	mark.State, mark.Client, mark.At = stateUsed, client, at
+	if s.options.NoActivity {
+		mark.State = stateCalled
+	}
 }
 
 // called notes a call.
