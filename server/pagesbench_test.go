@@ -92,6 +92,9 @@ func dashboardPaths(filled seed.Filled) map[string]string {
 				path = strings.NewReplacer("{id}", id, "{owner}", filled.UserID).Replace(path)
 			}
 		}
+		if path == "/graph/data" {
+			path += "?limit=5000"
+		}
 		paths[rt.Path] = path
 	}
 	return paths

@@ -111,7 +111,10 @@ func (q pictureQuery) graph() (souvenir.GraphQuery, error) {
 	if g.Neighbours, err = pictureNumber("neighbours", q.Neighbours, "a number from 0 to 10 is expected"); err != nil {
 		return g, err
 	}
-	if q.Neighbours != "" && g.Neighbours == 0 {
+	switch {
+	case g.Neighbours < 0:
+		return g, invalid("neighbours", "neighbours is "+strconv.Itoa(g.Neighbours)+"; a number from 0 to 10 is expected")
+	case q.Neighbours != "" && g.Neighbours == 0:
 		g.Neighbours = -1
 	}
 	if q.Similar != "" {
@@ -173,7 +176,7 @@ func (s *Server) picture(ctx context.Context, c caller, kind string, q pictureQu
 	if err != nil {
 		return data, err
 	}
-	pairs := []string{"", "All projects"}
+	pairs := []string{"", "All"}
 	for _, p := range projects {
 		pairs = append(pairs, p.Ref(), projectLabel(p, c.User.ID))
 	}
@@ -182,7 +185,7 @@ func (s *Server) picture(ctx context.Context, c caller, kind string, q pictureQu
 	if err != nil {
 		return data, err
 	}
-	pairs = []string{"", "All collections"}
+	pairs = []string{"", "All"}
 	memories := 0
 	for i, collection := range collections {
 		memories += collection.MemoryCount
@@ -197,10 +200,10 @@ func (s *Server) picture(ctx context.Context, c caller, kind string, q pictureQu
 	if kind == "map" {
 		usual = thousands(souvenir.MaxNodes)
 	}
-	data.Limits = choices(q.Limit, "", "Up to "+usual)
+	data.Limits = choices(q.Limit, "", usual)
 	for _, n := range []int{200, 500, 1000, 2000, souvenir.MaxNodes} {
 		if thousands(n) != usual || q.Limit == strconv.Itoa(n) {
-			data.Limits = append(data.Limits, option{strconv.Itoa(n), "Up to " + thousands(n), q.Limit == strconv.Itoa(n)})
+			data.Limits = append(data.Limits, option{strconv.Itoa(n), thousands(n), q.Limit == strconv.Itoa(n)})
 		}
 	}
 	data.Limits = slices.CompactFunc(data.Limits, func(a, b option) bool { return a.Value == b.Value })

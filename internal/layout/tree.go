@@ -87,7 +87,7 @@ func quarter(x, y, middleX, middleY float32) int {
 
 // push is the force by which all others push a node away.
 func (t *tree) push(node int32) (x, y float32) {
-	const far = 1.0 // width of a square against its distance, below which it counts as one
+	const far = 1.2 // width of a square against its distance, below which it counts as one
 	px, py := t.places[2*node], t.places[2*node+1]
 	var stack [4 * (deepest + 1)]int32
 	for depth := 1; depth > 0; {

@@ -197,7 +197,7 @@ function draw() {
     inertiaDuration: slow ? 1 : 200, zoomDuration: slow ? 1 : 250, doubleClickZoomingDuration: slow ? 1 : 200,
   })
   state.sigma = sigma
-  sigma.on('clickNode', ({ node }) => choose(Number(node)))
+  sigma.on('clickNode', ({ node }) => choose(Number(node), 'seen'))
   sigma.on('clickStage', () => choose(-1))
   sigma.on('enterNode', () => element('stage').classList.add('over'))
   sigma.on('leaveNode', () => element('stage').classList.remove('over'))
@@ -289,7 +289,8 @@ function drawHover(context, data, settings) {
   context.fill()
 }
 
-// choose shows a memory beside the picture, and with what it is connected; -1 lets go. To look is to move there, too.
+// choose shows a memory beside the picture, and with what it is connected; -1 lets go. To look is to move there, too; where it is seen
+// already, on a small screen, what is said about it is brought into sight.
 function choose(i, how) {
   state.chosen = i
   state.lit = i < 0 || place.dataset.kind === 'map' ? null : new Set([i, ...state.near[i].map(([other]) => other)])
@@ -300,12 +301,13 @@ function choose(i, how) {
     restNear()
   } else {
     address.searchParams.set('memory', state.data.ids[i])
-    window.htmx.ajax('GET', place.dataset.memory + encodeURIComponent(state.data.ids[i]), { target: '#chosen', swap: 'innerHTML' })
+    const shown = window.htmx.ajax('GET', place.dataset.memory + encodeURIComponent(state.data.ids[i]), { target: '#chosen', swap: 'innerHTML' })
+    if (how === 'seen') shown.then(() => element('panel').scrollIntoView({ block: 'nearest', behavior: still.matches ? 'auto' : 'smooth' }))
     nearOf(i)
   }
   history.replaceState(history.state, '', address)
   redraw()
-  if (i >= 0 && how) look(i)
+  if (i >= 0 && how === 'look') look(i)
 }
 
 function look(i) {
