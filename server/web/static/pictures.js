@@ -62,21 +62,8 @@ async function start() {
   group(place.dataset.colour)
   restNear()
   listen()
-  try {
-    draw()
-  } catch (error) {
-    console.warn(error)
-    say('')
-    const note = document.createElement('p')
-    note.className = 'note'
-    const link = document.createElement('a')
-    link.href = place.dataset.words
-    link.textContent = 'See it in words instead.'
-    note.append('This browser cannot draw the picture, which needs WebGL. ', link)
-    element('stage').replaceWith(note)
-    element('keys').remove()
-    document.documentElement.dataset.drawn = 'not'
-  }
+  if (canDraw()) draw()
+  else tellThatItCannot()
   const wanted = new URLSearchParams(location.search).get('memory')
   if (wanted) choose(state.data.ids.indexOf(wanted), 'look')
 }
@@ -171,6 +158,26 @@ function legendEntry({ name, size }, number) {
   const entry = document.createElement('li')
   entry.append(button)
   return entry
+}
+
+function canDraw() {
+  const canvas = document.createElement('canvas')
+  const context = canvas.getContext('webgl2') ?? canvas.getContext('webgl')
+  context?.getExtension('WEBGL_lose_context')?.loseContext()
+  return context !== null
+}
+
+function tellThatItCannot() {
+  say('')
+  const note = document.createElement('p')
+  note.className = 'note'
+  const link = document.createElement('a')
+  link.href = place.dataset.words
+  link.textContent = 'See it in words instead.'
+  note.append('This browser cannot draw the picture, which needs WebGL. ', link)
+  element('stage').replaceWith(note)
+  element('keys').remove()
+  document.documentElement.dataset.drawn = 'not'
 }
 
 function draw() {
