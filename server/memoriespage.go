@@ -1,4 +1,217 @@
 package server
 
+import (
+	"cmp"
+	"errors"
+	"net/http"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
 // memoryListRoutes are the memories of a user, and what is done to many of them.
-func memoryListRoutes() []route { return nil }
+func memoryListRoutes() []route {
+	return []route{
+		{"GET", "/memories", person, (*Server).showMemories},
+		{"POST", "/memories/bulk", person, (*Server).changeMemories},
+		// {"GET", "/memories/new", person, (*Server).showNewMemory},
+		// {"POST", "/memories/new", person, (*Server).addMemory},
+		// {"GET", "/memories/duplicates", person, (*Server).showDuplicates},
+		// {"GET", "/memories/merge", person, (*Server).showMerge},
+		// {"POST", "/memories/merge", person, (*Server).mergeMemories},
+	}
+}
+
+// memoriesPage is what the page of the memories shows.
+type memoriesPage struct {
+	Search  memorySearch
+	Choices filterChoices // of the form; a script that asks for the list alone needs none
+
+	Problem  string // why nothing could be searched for; empty: it could
+	Warnings []string
+	Found    int // memories that fit; by relevance, all that are ranked
+	Past     int // the part that was asked for and is past the last one; 0: it is not
+	WordsHit bool
+	Rows     []memoryRow
+	Pages    leaves
+	Projects []option // where the chosen can be moved to; the first is no project
+	None     bool     // there is not a single memory
+}
+
+// All reports whether what is done can be done to all that fit and not only to those that are chosen. By relevance everything
+// fits, more or less.
+func (p memoriesPage) All() bool { return p.Search.Text == "" && p.Found > len(p.Rows) }
+
+// Most is how many of those that fit can be changed in one step.
+func (p memoriesPage) Most() int { return min(p.Found, maxBulk) }
+
+// More reports whether there are more that fit.
+func (p memoriesPage) More() bool { return p.Found > maxBulk }
+
+// showMemories shows the memories that fit what is searched for.
+func (s *Server) showMemories(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	data := memoriesPage{Search: readMemorySearch(r.URL.Query())}
+	shown := page{template: "memories", title: "Memories", part: "memory-results"}
+	err := s.findMemories(r, c, &data)
+	if err != nil {
+		status, message := told(err)
+		if status != http.StatusBadRequest && status != http.StatusNotFound {
+			return nil, err
+		}
+		shown.status, data.Problem = status, sentence(data.Search.inWords(err, message))
+	}
+	if data.Projects, err = s.projectOptions(r, c, ""); err != nil {
+		return nil, err
+	}
+	if !ofScript(r) {
+		if data.Choices, err = s.filterChoices(r, c, data.Search, data.Projects); err != nil {
+			return nil, err
+		}
+		data.None = data.Choices.Memories == 0
+	}
+	shown.data = data
+	return shown, nil
+}
+
+// findMemories fills in what the list shows.
+func (s *Server) findMemories(r *http.Request, c caller, data *memoriesPage) error {
+	query, err := data.Search.query()
+	if err != nil {
+		return err
+	}
+	results, err := c.store.Search(r.Context(), query)
+	if err != nil {
+		return err
+	}
+	if len(results.Hits) == 0 && results.Total > 0 { // past the end: others have deleted some, or the address was typed
+		data.Past = data.Search.Page
+		data.Search.Page = (results.Total-1)/listed + 1
+		query.Offset = (data.Search.Page - 1) * listed
+		if results, err = c.store.Search(r.Context(), query); err != nil {
+			return err
+		}
+	}
+	data.Found, data.Warnings = results.Total, results.Warnings
+	data.Pages = leavesOf(pager{Name: "page", Page: data.Search.Page, Pages: max(1, (results.Total+listed-1)/listed)}, data.Search.values())
+	words := searchWords(data.Search.Text)
+	for _, hit := range results.Hits {
+		row := rowOf(hit, words, data.Search.Reading())
+		data.WordsHit = data.WordsHit || hit.Parts.Text > 0
+		data.Rows = append(data.Rows, row)
+	}
+	return nil
+}
+
+// filterChoices are what the form offers, with how many memories each has.
+type filterChoices struct {
+	Memories                                         int
+	Projects, Collections, EventTypes, States, Sorts []option
+	Importances, Classifications, RuleTypes          []option
+}
+
+// filterChoices reads what there is to choose among.
+func (s *Server) filterChoices(r *http.Request, c caller, search memorySearch, projects []option) (filterChoices, error) {
+	overview, err := c.store.Overview(r.Context(), souvenir.OverviewQuery{Days: 1})
+	if err != nil {
+		return filterChoices{}, err
+	}
+	choices := filterChoices{Memories: overview.Memories}
+	withCount := func(label string, n int) string { return label + " (" + thousands(n) + ")" }
+	without := 0
+	counts := map[string]int{}
+	for _, p := range overview.Projects {
+		counts[p.Owner+"/"+p.ID] = p.Memories
+		if p.ID == "" {
+			without = p.Memories
+		}
+	}
+	choices.Projects = append(choices.Projects, option{Label: "All projects"}, option{Value: notSet, Label: withCount("Without a project", without)})
+	for _, p := range projects[1:] {
+		choices.Projects = append(choices.Projects, option{Value: p.Value, Label: withCount(p.Label, counts[p.Value])})
+	}
+	choices.Collections = append(choices.Collections, option{Label: "All collections"})
+	seen := map[string]int{}
+	for _, found := range overview.Collections {
+		seen[found.Name] += found.Memories // those of several owners may have one name
+	}
+	for _, found := range overview.Collections {
+		if n, first := seen[found.Name]; first {
+			choices.Collections = append(choices.Collections, option{Value: found.Name, Label: withCount(found.Name, n)})
+			delete(seen, found.Name)
+		}
+	}
+	choices.EventTypes = append(choices.EventTypes, option{Label: "All types"})
+	for _, found := range overview.EventTypes {
+		if found.Name == "" {
+			choices.EventTypes = append(choices.EventTypes, option{Value: notSet, Label: withCount("Without a type", found.Memories)})
+		} else {
+			choices.EventTypes = append(choices.EventTypes, option{Value: found.Name, Label: withCount(found.Name, found.Memories)})
+		}
+	}
+	choices.States = options("Any state", append([]string{notSet}, memoryStates...))
+	choices.Importances = options("Any", append([]string{notSet}, memoryImportances...))
+	choices.Classifications = options("Any", append([]string{notSet}, memoryClassifications...))
+	choices.RuleTypes = options("Any", append([]string{notSet}, memoryRuleTypes...))
+	choices.Sorts = sortOptions(search.Text != "")
+	for _, made := range []struct {
+		options *[]option
+		value   string
+	}{
+		{&choices.Projects, search.Project}, {&choices.Collections, search.Collection}, {&choices.EventTypes, search.EventType}, {&choices.States, search.State},
+		{&choices.Importances, search.Importance}, {&choices.Classifications, search.Classification}, {&choices.RuleTypes, search.RuleType}, {&choices.Sorts, search.Sort},
+	} {
+		*made.options = choose(*made.options, made.value)
+	}
+	return choices, nil
+}
+
+// options are the choices of a select, the first of which chooses nothing.
+func options(none string, values []string) []option {
+	all := []option{{Label: none}}
+	for _, value := range values {
+		label := value
+		if value == notSet {
+			label = "Not set"
+		}
+		all = append(all, option{Value: value, Label: label})
+	}
+	return all
+}
+
+// choose marks the choice that has a value. One that is not offered is added, so that it stays what it is.
+func choose(all []option, value string) []option {
+	for i := range all {
+		if all[i].Value == value {
+			all[i].Chosen = true
+			return all
+		}
+	}
+	return append(all, option{Value: value, Label: value, Chosen: true})
+}
+
+// projectOptions are the projects that the user sees, as OWNER/ID; the first is none.
+func (s *Server) projectOptions(r *http.Request, c caller, chosen string) ([]option, error) {
+	all, err := c.store.Projects(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	choices := []option{{Label: "No project"}}
+	for _, p := range all {
+		label := p.Name
+		if p.Owner != c.User.ID {
+			label += " of " + cmp.Or(p.OwnerName, p.Owner)
+		}
+		choices = append(choices, option{Value: p.Owner + "/" + p.ID, Label: label})
+	}
+	return choose(choices, chosen), nil
+}
+
+// inWords says what is wrong with a search by the names that the form has.
+func (m memorySearch) inWords(err error, message string) string {
+	var known *souvenir.Error
+	if errors.As(err, &known) {
+		if label := searchLabels[known.Argument]; label != "" {
+			return relabel(message, known.Argument, label)
+		}
+	}
+	return message
+}

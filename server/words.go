@@ -17,6 +17,7 @@ const noticeParameter = "done"
 
 var notices = map[string]string{
 	"undone":                "That is taken back.",
+	"nothing-changed":       "Nothing had to be changed: what you chose was so already.",
 	"project":               "The project is there. Say below what it is about, or let an agent store into it.",
 	"project-deleted":       "The project is deleted, with its memories.",
 	"left":                  "You are no member of the project any more. What you stored there stays there, and stays yours.",
