@@ -1,50 +1,281 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
 )
 
 // memoryRoutes are the page of a memory, and what is done to one.
 func memoryRoutes() []route {
+	const memory = "/memories/{id}"
 	return []route{
-		{"GET", "/memories/{id}", person, (*Server).showMemory},
+		{"GET", memory, person, (*Server).showMemory},
+		{"GET", memory + "/similar", person, (*Server).showSimilar},
+		{"POST", memory + "/set", person, (*Server).setOfMemory},
+		{"POST", memory + "/delete", person, (*Server).deleteMemory},
+		{"POST", memory + "/files", person, (*Server).linkFile},
+		{"POST", memory + "/files/add", person, (*Server).addFileToMemory},
+		{"POST", memory + "/files/unlink", person, (*Server).unlinkFile},
+
+		{"GET", memory + "/edit", person, (*Server).showMemoryEdit},
+		{"POST", memory + "/edit", person, (*Server).saveMemory},
+		{"POST", memory + "/preview", person, (*Server).previewMemory},
+
+		{"GET", memory + "/history", person, (*Server).showHistory},
+		{"POST", memory + "/restore", person, (*Server).restoreRevision},
 	}
 }
 
-// memoryPage is what the page of a memory shows: where the URLs lead that ChatGPT gives as its sources.
-type memoryPage struct {
+// memoryHead is what all pages of a memory have in common.
+type memoryHead struct {
 	souvenir.Memory
-	Facts []fact // its metadata
-	Files []souvenir.File
+	Status souvenir.MemoryStatus
+	Title  string // its first line
+	Path   string // of its first page
+	Here   string // name of the tab that is open
 }
 
-// fact is a key of the metadata with its value, as text.
+// Tabs are the pages of the memory.
+func (h memoryHead) Tabs() []projectTab {
+	tabs := []projectTab{{h.Path, "Memory", false}}
+	if h.Status.Writable {
+		tabs = append(tabs, projectTab{h.Path + "/edit", "Edit", false})
+	}
+	tabs = append(tabs, projectTab{h.Path + "/history", "History", false})
+	for i := range tabs {
+		tabs[i].Here = tabs[i].Name == h.Here
+	}
+	return tabs
+}
+
+// ProjectPath is the path of the page of its project; empty: it lies in none.
+func (h memoryHead) ProjectPath() string {
+	if h.Status.ProjectOwner == "" {
+		return ""
+	}
+	return "/projects/" + url.PathEscape(h.Status.ProjectOwner) + "/" + url.PathEscape(h.Status.ProjectID)
+}
+
+// memoryPath is the path of the page of a memory.
+func memoryPath(id string) string { return "/memories/" + url.PathEscape(id) }
+
+// memoryHead reads what all pages of the memory in the address have in common.
+func (s *Server) memoryHead(r *http.Request, c caller, here string) (memoryHead, error) {
+	m, err := c.store.GetMemory(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return memoryHead{}, err
+	}
+	status, err := c.store.GetMemoryStatus(r.Context(), m.ID)
+	return memoryHead{Memory: m, Status: status, Title: titleOf(m.Content), Path: memoryPath(m.ID), Here: here}, err
+}
+
+// titleLength is how many characters of a first line stand for a text.
+const titleLength = 80
+
+// titleOf is the first line of a text that has words in it, without the marks of Markdown before it.
+func titleOf(content string) string {
+	for line := range strings.Lines(content) {
+		line = strings.TrimLeft(strings.TrimSpace(line), "#>*-+=_`~| \t")
+		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+		if line == "" {
+			continue
+		}
+		if utf8.RuneCountInString(line) > titleLength {
+			line = strings.TrimSpace(string([]rune(line)[:titleLength])) + "…"
+		}
+		return line
+	}
+	return "A memory without words"
+}
+
+// memoryPage is what the page of a memory shows.
+type memoryPage struct {
+	memoryHead
+	View  string // markdown or text
+	Shown cutMarkdown
+	All   bool // of a long one everything is asked for
+	Facts []memoryFact
+	Own   []memoryFact // the caller's own metadata
+
+	Files    []souvenir.File
+	MoreFile int             // how many are not shown
+	Free     []souvenir.File // that could be linked to it
+	Outgoing []relatedMemory // it links to them
+	Incoming []relatedMemory // they link to it
+	Further  []relatedMemory // two links away
+	More     int             // related ones that are not shown
+
+	FilePages bool // there is a page of a file
+}
+
+// fact is something that is known, by its name.
 type fact struct{ Key, Value string }
+
+// memoryFact is something that is known of a memory, with where others like it are found.
+type memoryFact struct {
+	Key, Value string
+	Path       string // empty: no link
+	Long       bool   // it is text of several lines
+}
+
+// relatedMemory is a memory that can be reached over links.
+type relatedMemory struct {
+	ID, Title, By string // By: the title of the one between, of those that are two links away
+	EventType     string
+	UpdatedAt     time.Time
+}
+
+const (
+	shownContent = 24 << 10 // bytes of a memory that its page shows at first
+	shownLinks   = 12       // related memories of each kind
+	shownFiles   = 20
+	offeredFiles = 50
+	walkTime     = 300 * time.Millisecond // for related memories past the nearest
+)
 
 // showMemory shows a memory that the user can see.
 func (s *Server) showMemory(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	m, err := c.store.GetMemory(r.Context(), r.PathValue("id"))
+	head, err := s.memoryHead(r, c, "Memory")
 	if err != nil {
 		return nil, err
 	}
-	data := memoryPage{Memory: m}
-	metadata := m.ShownMetadata()
-	for _, key := range slices.Sorted(maps.Keys(metadata)) {
-		data.Facts = append(data.Facts, fact{key, plain(metadata[key])})
+	query := r.URL.Query()
+	data := memoryPage{memoryHead: head, View: "markdown", All: query.Get("all") != "", FilePages: hasPage("/files/{id}")}
+	if query.Get("view") == "text" || data.All {
+		data.View = "text"
 	}
-	for file, err := range c.store.Files(r.Context(), souvenir.FileList{MemoryID: m.ID}) {
-		if err != nil {
-			return nil, err
+	data.Shown = cutTo(head.Content, shownContent)
+	if data.All {
+		data.Shown = cutMarkdown{Text: head.Content}
+	}
+	data.Facts, data.Own = factsOf(head, c.User)
+	if err := data.readFiles(r.Context(), c.store); err != nil {
+		return nil, err
+	}
+	if err := data.readRelated(r.Context(), c.store); err != nil {
+		return nil, err
+	}
+	return page{template: "memory", title: head.Title, data: data}, nil
+}
+
+// factsOf are what is known of a memory: what the store knows, and what callers have added.
+func factsOf(h memoryHead, user souvenir.User) (known, own []memoryFact) {
+	listed := func(key, value, parameter, name string) {
+		if value != "" {
+			known = append(known, memoryFact{Key: key, Value: value, Path: "/memories?" + url.Values{parameter: {name}}.Encode()})
 		}
-		data.Files = append(data.Files, file)
 	}
-	return page{template: "memory", title: "Memory", data: data}, nil
+	if h.ProjectID != "" || h.ProjectName != "" {
+		value := h.ProjectName
+		if h.Status.ProjectOwner != user.ID {
+			value += " of " + nameOr(h.Status.ProjectOwnerName, h.Status.ProjectOwner)
+		}
+		known = append(known, memoryFact{Key: "Project", Value: value, Path: h.ProjectPath()})
+	}
+	listed("Collection", h.Collection, "collection", h.Collection)
+	listed("Type", h.EventType, "event_type", h.EventType)
+	listed("State", h.State, "state", h.State)
+	listed("Importance", string(h.Importance), "importance", string(h.Importance))
+	listed("Classification", string(h.Classification), "classification", string(h.Classification))
+	if h.RuleType != "" {
+		known = append(known, memoryFact{Key: "Rule", Value: string(h.RuleType)})
+	}
+	if h.Owner != user.ID {
+		known = append(known, memoryFact{Key: "Stored by", Value: nameOr(h.Status.OwnerName, h.Owner)})
+	}
+	known = append(known, memoryFact{Key: "Found by", Value: foundBy(h.Status)})
+	for _, key := range slices.Sorted(maps.Keys(h.Metadata)) {
+		value := plain(h.Metadata[key])
+		own = append(own, memoryFact{Key: key, Value: value, Long: strings.ContainsRune(value, '\n')})
+	}
+	return known, own
+}
+
+// foundBy says how a memory is found.
+func foundBy(status souvenir.MemoryStatus) string {
+	switch {
+	case status.Pending == status.Passages && status.Pending > 0:
+		return "words; meaning follows when it is embedded"
+	case status.Pending > 0:
+		return "words and meaning, but for " + strconv.Itoa(status.Pending) + " of " + count(status.Passages, "passage") + ", which wait to be embedded"
+	case status.Passages > 1:
+		return "words and meaning, in " + count(status.Passages, "passage")
+	}
+	return "words and meaning"
+}
+
+// nameOr is the name of an account, or the id of a user who has none.
+func nameOr(name, id string) string {
+	if name == "" {
+		return id
+	}
+	return name
+}
+
+// readFiles reads the files that are linked to the memory, and those that could be.
+func (p *memoryPage) readFiles(ctx context.Context, store *souvenir.Store) error {
+	linked, err := store.FilePage(ctx, souvenir.FileQuery{FileList: souvenir.FileList{MemoryID: p.ID}, Limit: shownFiles})
+	if err != nil {
+		return err
+	}
+	p.Files, p.MoreFile = linked.Files, linked.Total-len(linked.Files)
+	if !p.Status.Writable {
+		return nil
+	}
+	latest, err := store.FilePage(ctx, souvenir.FileQuery{Limit: 4 * offeredFiles})
+	if err != nil {
+		return err
+	}
+	for _, file := range latest.Files {
+		if file.MemoryID == "" && len(p.Free) < offeredFiles {
+			p.Free = append(p.Free, file)
+		}
+	}
+	return nil
+}
+
+// readRelated reads what the memory is linked with: the nearest, and as far as that is quick those behind them.
+func (p *memoryPage) readRelated(ctx context.Context, store *souvenir.Store) error {
+	found, err := store.RelatedMemories(ctx, p.ID, 1)
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 && len(found) <= shownLinks {
+		soon, cancel := context.WithTimeout(ctx, walkTime)
+		if further, err := store.RelatedMemories(soon, p.ID, 2); err == nil {
+			found = further
+		}
+		cancel()
+	}
+	titles := map[string]string{}
+	for _, m := range found {
+		titles[m.ID] = titleOf(m.Content)
+		list := &p.Outgoing
+		shown := relatedMemory{ID: m.ID, Title: titles[m.ID], EventType: m.EventType, UpdatedAt: m.UpdatedAt}
+		switch {
+		case m.Depth > 1:
+			list, shown.By = &p.Further, titles[m.Path[1]]
+		case m.Direction == souvenir.Incoming:
+			list = &p.Incoming
+		}
+		if len(*list) >= shownLinks {
+			p.More++
+			continue
+		}
+		*list = append(*list, shown)
+	}
+	return nil
 }
 
 // plain is a value of JSON as people read it: texts and lists of texts without quotes.
@@ -61,3 +292,26 @@ func plain(value any) string {
 	}
 	return string(encoded)
 }
+
+// memoryButton is something that is done to a memory with one click.
+type memoryButton struct{ Key, Value, Says string }
+
+// Buttons are what can be done to the memory as it is.
+func (p memoryPage) Buttons() []memoryButton {
+	var all []memoryButton
+	switch p.State {
+	case "archived":
+		all = append(all, memoryButton{"state", "active", "Make active again"})
+	case "completed":
+		all = append(all, memoryButton{"state", "active", "Not completed"}, memoryButton{"state", "archived", "Archive"})
+	default:
+		all = append(all, memoryButton{"state", "completed", "Completed"}, memoryButton{"state", "archived", "Archive"})
+	}
+	if p.Importance == souvenir.ImportanceHigh || p.Importance == souvenir.ImportanceCritical {
+		return append(all, memoryButton{"importance", "", "★ Not important"})
+	}
+	return append(all, memoryButton{"importance", "high", "☆ Important"})
+}
+
+// Length is how many bytes its text has.
+func (p memoryPage) Length() int64 { return int64(len(p.Content)) }

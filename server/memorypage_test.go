@@ -2,8 +2,10 @@ package server_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -24,4 +26,28 @@ func TestThePageOfAMemory(t *testing.T) {
 }
 
 // furnishMemory gives the pages something to show.
-func (w *world) furnishMemory(paths map[string]string) {}
+func (w *world) furnishMemory(paths map[string]string) {
+	w.t.Helper()
+	steps := firstError{}
+	ada := w.store.As(souvenir.Access{User: w.users[admin]})
+	other, err := ada.AddMemory(w.t.Context(), souvenir.NewMemory{Content: hostile + " beside it", EventType: hostile[:30]})
+	steps.note(err)
+	m, err := ada.AddMemory(w.t.Context(), souvenir.NewMemory{Content: "# " + hostile + "\n\n" + hostile, ProjectName: "P " + hostile, EventType: "<b>decision</b>", State: "<i>active",
+		Tags: []string{`<b>, "quoted"`, "plain"}, Related: []string{other.ID}, Metadata: map[string]any{hostile: hostile, "deep": map[string]any{"<u>": []any{hostile, nil}}}})
+	steps.note(err)
+	_, err = ada.AddMemory(w.t.Context(), souvenir.NewMemory{Content: hostile + " links to it", Related: []string{m.ID}})
+	steps.note(err)
+	text := "# " + hostile + "\n\n" + hostile + " again\n"
+	_, err = ada.UpdateMemory(w.t.Context(), m.ID, souvenir.UpdateMemory{Content: &text, Metadata: map[string]any{"state": "archived", hostile: nil}})
+	steps.note(err)
+	_, err = ada.AddFile(w.t.Context(), souvenir.NewFile{Filename: "<b>linked.txt", MemoryID: m.ID, Description: hostile}, strings.NewReader("text"))
+	steps.note(err)
+	_, err = ada.AddFile(w.t.Context(), souvenir.NewFile{Filename: "<b>free.txt"}, strings.NewReader("text"))
+	steps.note(err)
+	if steps.err != nil {
+		w.t.Fatal(steps.err)
+	}
+	for _, page := range []string{"/similar", "/edit", "/history"} {
+		paths["/memories/{id}"+page] = "/memories/" + m.ID + page
+	}
+}

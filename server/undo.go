@@ -16,6 +16,8 @@ const undoParameter = "undo"
 const (
 	undoLife = time.Hour
 	maxUndo  = 1000 // steps of all users that are remembered; the oldest are forgotten first
+
+	maxUndoBytes = 64 << 20 // of what these hold
 )
 
 // undo remembers how to take back what was done on pages. It is in memory: what was done before a restart is taken back by the
@@ -23,6 +25,7 @@ const (
 type undo struct {
 	mu    sync.Mutex
 	steps map[string]undoStep
+	bytes int64    // that the steps hold
 	order []string // names of the steps, the oldest first
 }
 
@@ -33,6 +36,7 @@ type undoStep struct {
 	path  string // of the page to be shown when it is taken back
 	until time.Time
 	back  func(context.Context) error
+	bytes int64 // that back holds, such as a memory that was deleted
 }
 
 // remember keeps a step and returns its name.
@@ -44,12 +48,18 @@ func (u *undo) remember(step undoStep) string {
 		u.steps = map[string]undoStep{}
 	}
 	u.steps[name] = step
+	u.bytes += step.bytes
 	u.order = append(u.order, name)
-	for len(u.order) > 0 && (len(u.steps) > maxUndo || len(u.order) > 2*maxUndo || time.Now().After(u.steps[u.order[0]].until)) {
-		delete(u.steps, u.order[0]) // one that was taken is gone already
+	for len(u.order) > 0 && (len(u.steps) > maxUndo || len(u.order) > 2*maxUndo || u.bytes > maxUndoBytes || time.Now().After(u.steps[u.order[0]].until)) {
+		u.forget(u.order[0]) // one that was taken is gone already
 		u.order = u.order[1:]
 	}
 	return name
+}
+
+func (u *undo) forget(name string) {
+	u.bytes -= u.steps[name].bytes
+	delete(u.steps, name)
 }
 
 // step returns a step of a user that can still be taken back; take makes it the last time.
@@ -61,7 +71,7 @@ func (u *undo) step(user, name string, take bool) (undoStep, bool) {
 		return undoStep{}, false
 	}
 	if take {
-		delete(u.steps, name)
+		u.forget(name)
 	}
 	return step, true
 }
@@ -69,7 +79,13 @@ func (u *undo) step(user, name string, take bool) (undoStep, bool) {
 // doneWithUndo is where a form leads that has done something: a page that says what, and offers to take it back. The function
 // that does so is called within an hour and at most once, with the context of a later request.
 func (s *Server) doneWithUndo(c caller, path, text string, back func(context.Context) error) redirect {
-	name := s.undoing.remember(undoStep{user: c.User.ID, text: text, path: path, until: time.Now().Add(undoLife), back: back})
+	return s.stepDone(c, path, undoStep{text: text, path: path, back: back})
+}
+
+// stepDone remembers a step, and leads to a page that offers to take it back.
+func (s *Server) stepDone(c caller, path string, step undoStep) redirect {
+	step.user, step.until = c.User.ID, time.Now().Add(undoLife)
+	name := s.undoing.remember(step)
 	u, err := url.Parse(path)
 	if err != nil {
 		return redirect(s.path(path)) // paths are this server's own

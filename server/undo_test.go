@@ -61,3 +61,23 @@ func TestStepsAreForgottenInTheirOrder(t *testing.T) {
 		t.Errorf("%d names are kept", len(u.order))
 	}
 }
+
+// Steps that hold much, such as large memories that were deleted, are forgotten sooner.
+func TestStepsHoldNoMoreThanSoManyBytes(t *testing.T) {
+	var u undo
+	step := undoStep{user: "ada", until: time.Now().Add(time.Minute), bytes: maxUndoBytes/2 - 1}
+	first, second := u.remember(step), u.remember(step)
+	third := u.remember(step)
+	for name, want := range map[string]bool{first: false, second: true, third: true} {
+		if _, ok := u.step("ada", name, true); ok != want {
+			t.Errorf("remembered: %v, want %v", ok, want)
+		}
+	}
+	if u.bytes != 0 {
+		t.Errorf("%d bytes are held by none", u.bytes)
+	}
+	step.bytes = maxUndoBytes + 1
+	if _, ok := u.step("ada", u.remember(step), false); ok || u.bytes != 0 {
+		t.Errorf("one that is too large is remembered, with %d bytes", u.bytes)
+	}
+}

@@ -22,6 +22,8 @@ var notices = map[string]string{
 	"project-deleted":       "The project is deleted, with its memories.",
 	"left":                  "You are no member of the project any more. What you stored there stays there, and stays yours.",
 	"ticked":                "The to-do is saved.",
+	"memory-unchanged":      "Nothing was different, so nothing was changed.",
+	"memories-deleted":      "That is deleted. It was too large to be kept for taking it back.",
 	"unchanged":             "The text is as it was: there was nothing to save.",
 	"signed-out":            "You are signed out.",
 	"signed-out-everywhere": "You are signed out everywhere.",

@@ -1,0 +1,173 @@
+package server
+
+import (
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// memoryHistory is what the page shows of the states that a memory was in.
+type memoryHistory struct {
+	memoryHead
+	States []memoryState
+	Pages  pager
+	Kept   int // states before the present one
+	One    *memoryState
+	Shown  cutMarkdown // the text of that one
+	Facts  []memoryFact
+}
+
+// memoryState is a state with what differs from another one: the one before, or for a single state the present one.
+type memoryState struct {
+	souvenir.Revision
+	First  bool // nothing is known before it
+	Text   *textDiff
+	Fields []fieldChange
+	Path   string
+	Action string // how it came about, in a word or two
+}
+
+// fieldChange is a key of the metadata that differs. Empty: it is not there.
+type fieldChange struct{ Key, Before, After string }
+
+// Same reports whether nothing differs.
+func (s memoryState) Same() bool { return s.Text == nil && len(s.Fields) == 0 }
+
+// historyShown is how many states a page shows.
+const historyShown = 10
+
+// showHistory shows the states that a memory was in, or one of them.
+func (s *Server) showHistory(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	head, err := s.memoryHead(r, c, "History")
+	if err != nil {
+		return nil, err
+	}
+	revisions, err := c.store.Revisions(r.Context(), head.ID)
+	if err != nil {
+		return nil, err
+	}
+	data := memoryHistory{memoryHead: head, Kept: len(revisions) - 1}
+	if asked := r.URL.Query().Get("revision"); asked != "" {
+		return data.one(revisions, asked)
+	}
+	begin := 0
+	data.Pages = pager{Name: "part", Page: 1, Pages: max(1, (len(revisions)+historyShown-1)/historyShown)}
+	if n, err := strconv.Atoi(r.URL.Query().Get("part")); err == nil {
+		data.Pages.Page = min(max(n, 1), data.Pages.Pages)
+		begin = (data.Pages.Page - 1) * historyShown
+	}
+	for i := begin; i < min(begin+historyShown, len(revisions)); i++ {
+		state := memoryState{Revision: revisions[i], First: i == len(revisions)-1, Path: head.historyPath(revisions[i].Number)}
+		if state.First {
+			state.Action = firstState(revisions[i])
+		} else {
+			state.compare(revisions[i+1], revisions[i])
+		}
+		data.States = append(data.States, state)
+	}
+	return page{template: "memoryhistory", title: "History of “" + head.Title + "”", data: data}, nil
+}
+
+// firstState says what the first state that is known is.
+func firstState(r souvenir.Revision) string {
+	if r.Number > 1 {
+		return "The first that is kept"
+	}
+	return "Stored"
+}
+
+// one shows a single state, with what differs between it and the present one.
+func (p memoryHistory) one(revisions []souvenir.Revision, asked string) (any, error) {
+	number, err := strconv.Atoi(asked)
+	state, known := stateAt(revisions, number)
+	if err != nil || !known {
+		return nil, &souvenir.Error{Kind: souvenir.KindNotFound, Argument: "revision", Message: "revision " + quoted(asked) + " of this memory is not kept, or cannot be seen by you; " +
+			"its history lists those that are"}
+	}
+	p.One = &memoryState{Revision: state}
+	p.One.compare(state, revisions[0])
+	p.Shown = cutTo(state.Content, shownContent)
+	for _, key := range slices.Sorted(maps.Keys(state.Metadata)) {
+		p.Facts = append(p.Facts, memoryFact{Key: key, Value: plain(state.Metadata[key])})
+	}
+	return page{template: "memoryhistory", title: "Version " + asked + " of “" + p.Title + "”", data: p}, nil
+}
+
+// compare notes what differs between two states.
+func (s *memoryState) compare(before, after souvenir.Revision) {
+	if before.Content != after.Content {
+		s.Text = diffOf(before.Content, after.Content)
+	}
+	keys := map[string]bool{}
+	for key := range before.Metadata {
+		keys[key] = true
+	}
+	for key := range after.Metadata {
+		keys[key] = true
+	}
+	var changed []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if reflect.DeepEqual(before.Metadata[key], after.Metadata[key]) {
+			continue
+		}
+		change := fieldChange{Key: key}
+		if value, there := before.Metadata[key]; there {
+			change.Before = shortly(plain(value))
+		}
+		if value, there := after.Metadata[key]; there {
+			change.After = shortly(plain(value))
+		}
+		s.Fields = append(s.Fields, change)
+		changed = append(changed, key)
+	}
+	switch {
+	case s.Text != nil && len(changed) > 0:
+		s.Action = "Text and metadata changed"
+	case s.Text != nil:
+		s.Action = "Text changed"
+	case len(changed) == 1:
+		s.Action = "Changed: " + strings.ReplaceAll(changed[0], "_", " ")
+	case len(changed) > 0:
+		s.Action = "Metadata changed"
+	default:
+		s.Action = "As before"
+	}
+}
+
+// shortly is the beginning of a value that is long.
+func shortly(value string) string {
+	const most = 500
+	if shown := cutBytes(value, most); len(shown) < len(value) {
+		return shown + "…"
+	}
+	if value == "" {
+		return "(empty)"
+	}
+	return value
+}
+
+// restoreRevision brings a memory back to a former state.
+func (s *Server) restoreRevision(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	values, err := s.readForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	number, err := strconv.Atoi(values.Get("revision"))
+	if err != nil {
+		return nil, invalid("revision", "revision is "+quoted(values.Get("revision"))+"; the number of one in the history is needed")
+	}
+	before, err := c.store.GetMemory(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	stored, err := c.store.RestoreRevision(r.Context(), before.ID, number)
+	if err != nil {
+		return nil, err
+	}
+	return s.changedWithUndo(c, memoryPath(before.ID), "The memory is as it was in version "+strconv.Itoa(number)+".", before, stored.Memory), nil
+}

@@ -1,0 +1,200 @@
+package server
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff/lcs"
+)
+
+const (
+	maxDiffed     = 512 << 10 // bytes of two texts that are compared
+	maxWordDiffed = 16 << 10  // bytes of two pieces of which single words are compared
+	maxDiffShown  = 16 << 10  // bytes of differences that a page shows of two texts
+	diffContext   = 2         // lines around what differs
+)
+
+// textDiff is what differs between two texts, line by line.
+type textDiff struct {
+	Lines          []diffLine
+	Removed, Added int  // lines
+	TooLarge       bool // to be compared
+	Cut            bool // there are more differences than are shown
+
+	left int // bytes that may still be shown
+}
+
+// diffLine is a line of a difference.
+type diffLine struct {
+	Kind    string // same, gone, new, or skip for lines that are alike and not shown
+	Spans   []diffSpan
+	Skipped int
+}
+
+// diffSpan is a piece of a line; Changed: it is what differs in it.
+type diffSpan struct {
+	Text    string
+	Changed bool
+}
+
+// diffOf compares two texts. What it does is bounded, however large they are.
+func diffOf(before, after string) *textDiff {
+	if len(before)+len(after) > maxDiffed {
+		return &textDiff{TooLarge: true}
+	}
+	d := &textDiff{left: maxDiffShown}
+	old, now := strings.Split(before, "\n"), strings.Split(after, "\n")
+	at := 0 // line of old up to which all is shown
+	changes := lcs.DiffLines(old, now)
+	for i, change := range changes {
+		d.same(old, at, change.Start, i > 0)
+		d.change(old[change.Start:change.End], now[change.ReplStart:change.ReplEnd])
+		at = change.End
+	}
+	if len(changes) > 0 {
+		end := min(len(old), at+diffContext)
+		d.plain("same", old[at:end])
+		d.skip(len(old) - end)
+	}
+	return d
+}
+
+// same shows of lines that are alike those beside a difference.
+func (d *textDiff) same(lines []string, from, to int, follows bool) {
+	first, last := from, max(from, to-diffContext)
+	if follows {
+		first = min(from+diffContext, to)
+	}
+	d.plain("same", lines[from:first])
+	if last > first {
+		d.skip(last - first)
+	} else {
+		last = first
+	}
+	d.plain("same", lines[last:to])
+}
+
+func (d *textDiff) skip(lines int) {
+	if lines > 0 && !d.Cut {
+		d.Lines = append(d.Lines, diffLine{Kind: "skip", Skipped: lines})
+	}
+}
+
+func (d *textDiff) plain(kind string, lines []string) {
+	for _, line := range lines {
+		d.add(kind, []diffSpan{{Text: line}})
+	}
+}
+
+// add shows a line, as far as there is room.
+func (d *textDiff) add(kind string, spans []diffSpan) {
+	if d.Cut {
+		return
+	}
+	for i := range spans {
+		if shown := cutBytes(spans[i].Text, d.left); len(shown) < len(spans[i].Text) {
+			spans[i].Text, d.Cut = shown+"…", true
+			spans = spans[:i+1]
+			break
+		}
+		d.left -= len(spans[i].Text)
+	}
+	d.left -= 40 // what surrounds a line
+	d.Cut = d.Cut || d.left <= 0
+	d.Lines = append(d.Lines, diffLine{Kind: kind, Spans: spans})
+}
+
+// cutBytes cuts a text between two characters, if it is longer than so many bytes.
+func cutBytes(text string, most int) string {
+	if most = max(most, 0); len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+// change shows lines that have come in the place of others, with the words marked that differ.
+func (d *textDiff) change(gone, come []string) {
+	d.Removed += len(gone)
+	d.Added += len(come)
+	old, now := strings.Join(gone, "\n"), strings.Join(come, "\n")
+	if len(gone) == 0 || len(come) == 0 || len(old)+len(now) > maxWordDiffed {
+		d.plain("gone", gone)
+		d.plain("new", come)
+		return
+	}
+	oldWords, newWords := wordsOf(old), wordsOf(now)
+	oldChanged, newChanged := make([]bool, len(oldWords)), make([]bool, len(newWords))
+	for _, c := range lcs.DiffLines(oldWords, newWords) {
+		markChanged(oldChanged, c.Start, c.End)
+		markChanged(newChanged, c.ReplStart, c.ReplEnd)
+	}
+	if kept(oldWords, oldChanged)*3 < len(old) && kept(newWords, newChanged)*3 < len(now) { // another text: marks would only dazzle
+		d.plain("gone", gone)
+		d.plain("new", come)
+		return
+	}
+	for _, spans := range spansOf(oldWords, oldChanged) {
+		d.add("gone", spans)
+	}
+	for _, spans := range spansOf(newWords, newChanged) {
+		d.add("new", spans)
+	}
+}
+
+func markChanged(changed []bool, from, to int) {
+	for i := from; i < to; i++ {
+		changed[i] = true
+	}
+}
+
+// kept counts the bytes of the words that have stayed, but for blanks, which stay by chance.
+func kept(words []string, changed []bool) int {
+	n := 0
+	for i, word := range words {
+		if !changed[i] && strings.TrimSpace(word) != "" {
+			n += len(word)
+		}
+	}
+	return n
+}
+
+// wordsOf takes a text apart: into words, and each character between them by itself.
+func wordsOf(text string) []string {
+	var words []string
+	start := 0
+	for i, r := range text {
+		if unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) {
+			continue
+		}
+		if i > start {
+			words = append(words, text[start:i])
+		}
+		start = i + utf8.RuneLen(r)
+		words = append(words, text[i:start])
+	}
+	if start < len(text) {
+		words = append(words, text[start:])
+	}
+	return words
+}
+
+// spansOf puts words together into lines of pieces that have changed and pieces that have not.
+func spansOf(words []string, changed []bool) [][]diffSpan {
+	lines := [][]diffSpan{nil}
+	for i, word := range words {
+		line := &lines[len(lines)-1]
+		switch last := len(*line) - 1; {
+		case word == "\n":
+			lines = append(lines, nil)
+		case last >= 0 && (*line)[last].Changed == changed[i]:
+			(*line)[last].Text += word
+		default:
+			*line = append(*line, diffSpan{word, changed[i]})
+		}
+	}
+	return lines
+}

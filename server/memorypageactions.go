@@ -1,0 +1,164 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// quickly are what the buttons of a memory's page set, and what they may set it to. Empty takes it away.
+var quickly = map[string][]string{
+	"state":      {"", "active", "archived", "completed"},
+	"importance": {"", "low", "medium", "high", "critical"},
+}
+
+// setOfMemory sets one of the known keys of a memory.
+func (s *Server) setOfMemory(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	values, err := s.readForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	key, value := values.Get("key"), values.Get("value")
+	if !slices.Contains(quickly[key], value) {
+		return nil, invalid("key", "key is "+quoted(key)+" and value is "+quoted(value)+"; the buttons of a memory's page set state and importance to what they say")
+	}
+	id := r.PathValue("id")
+	before, err := c.store.GetMemory(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	after, err := c.store.UpdateMemory(r.Context(), id, souvenir.UpdateMemory{Metadata: map[string]any{key: orNone(value)}})
+	if err != nil {
+		return nil, err
+	}
+	return s.changedWithUndo(c, memoryPath(id), setInWords(key, value), before, after.Memory), nil
+}
+
+// orNone is a value of a merge patch: an empty one takes the key away.
+func orNone(value string) any {
+	if value == "" {
+		return nil
+	}
+	return value
+}
+
+// setInWords says what setting a key has done.
+func setInWords(key, value string) string {
+	switch {
+	case key == "state" && value == "archived":
+		return "The memory is archived: agents are not given it by themselves any more. Searches still find it."
+	case value == "":
+		return "The memory has no " + key + " any more."
+	case key == "importance":
+		return "The memory is of " + value + " importance."
+	}
+	return "The memory is " + value + "."
+}
+
+// changedWithUndo is where a form leads that has changed a memory. What was changed since then is not written over when it is taken back.
+func (s *Server) changedWithUndo(c caller, path, text string, before, after souvenir.Memory) redirect {
+	if after.Revision == before.Revision {
+		return s.done(path, "memory-unchanged")
+	}
+	return s.doneWithUndo(c, path, text, func(ctx context.Context) error {
+		return revert(ctx, c.store, before, after)
+	})
+}
+
+// revert brings a memory from the state after a change back to the one before.
+func revert(ctx context.Context, store *souvenir.Store, before, after souvenir.Memory) error {
+	now, err := store.GetMemory(ctx, before.ID)
+	if err != nil {
+		return err
+	}
+	if now.Revision != after.Revision {
+		return &failure{http.StatusConflict, "this cannot be taken back: the memory has been changed once more since; its history has every state that it was in"}
+	}
+	_, err = store.RestoreRevision(ctx, before.ID, before.Revision)
+	return err
+}
+
+// deleteMemory deletes a memory, and keeps what is needed to take that back for a while.
+func (s *Server) deleteMemory(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	if _, err := s.readForm(w, r); err != nil {
+		return nil, err
+	}
+	taken, err := c.store.TakeMemory(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	to := "/memories"
+	if !hasPage(to) {
+		to = "/"
+	}
+	return s.deletedWithUndo(c, to, memoryPath(taken.ID), "“"+titleOf(taken.Content)+"” is deleted.", taken), nil
+}
+
+// deletedWithUndo is where a form leads that has deleted memories: to a page that offers to bring them back, and shows another one when
+// that is done.
+func (s *Server) deletedWithUndo(c caller, path, back, text string, taken ...*souvenir.DeletedMemory) redirect {
+	step := undoStep{text: text, path: back, back: func(ctx context.Context) error {
+		var failed []error
+		for _, m := range taken {
+			if _, err := c.store.RestoreMemory(ctx, m); err != nil {
+				failed = append(failed, err)
+			}
+		}
+		return errors.Join(failed...)
+	}}
+	for _, m := range taken {
+		step.bytes += m.Bytes()
+	}
+	if step.bytes > maxUndoBytes {
+		return s.done(path, "memories-deleted")
+	}
+	return s.stepDone(c, path, step)
+}
+
+// linkFile links a file that is there to a memory.
+func (s *Server) linkFile(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	values, err := s.readForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	id := r.PathValue("id")
+	return s.relink(r, c, id, values, id, " is linked to this memory.")
+}
+
+// unlinkFile takes a file off a memory; it stays among the files.
+func (s *Server) unlinkFile(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	values, err := s.readForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	return s.relink(r, c, r.PathValue("id"), values, "", " is taken off this memory. It is still among your files.")
+}
+
+// relink links a file to a memory, or to none, and says so on the page of a memory.
+func (s *Server) relink(r *http.Request, c caller, at string, values url.Values, memory, said string) (any, error) {
+	before, err := c.store.GetFile(r.Context(), values.Get("file"))
+	if err != nil {
+		return nil, err
+	}
+	if memory == "" && before.MemoryID != at {
+		return nil, invalid("file", "file "+quoted(before.Filename)+" is not linked to this memory")
+	}
+	after, err := c.store.UpdateFile(r.Context(), before.ID, souvenir.UpdateFile{MemoryID: &memory})
+	if err != nil {
+		return nil, err
+	}
+	return s.doneWithUndo(c, memoryPath(at), "“"+after.Filename+"”"+said, func(ctx context.Context) error {
+		now, err := c.store.GetFile(ctx, before.ID)
+		if err == nil && now.MemoryID != after.MemoryID {
+			err = &failure{http.StatusConflict, "this cannot be taken back: the file has been linked elsewhere since"}
+		}
+		if err == nil {
+			_, err = c.store.UpdateFile(ctx, before.ID, souvenir.UpdateFile{MemoryID: &before.MemoryID})
+		}
+		return err
+	}), nil
+}

@@ -1,0 +1,63 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// similarPage is what the page shows on which are memories that say similar things.
+type similarPage struct {
+	memoryHead
+	Found    []similarMemory
+	Warnings []string
+	Failed   string // why there is nothing to show; empty: it worked
+}
+
+// similarMemory is a memory that says similar things.
+type similarMemory struct {
+	ID, Title string
+	Percent   string // how alike they are, such as "87"
+	Part      string // of the memory, the passage that fits best
+	UpdatedAt time.Time
+}
+
+const (
+	similarText  = 2000             // bytes of a memory by which others are searched for
+	similarShown = 8                // memories
+	leastSimilar = 0.5              // cosine similarity from which on they are shown
+	similarTime  = 10 * time.Second // for a model that is far away
+)
+
+// showSimilar shows the memories that say things like those that a memory says. It is a page of its own, which a script brings into
+// that of the memory: a model elsewhere may take its time.
+func (s *Server) showSimilar(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	head, err := s.memoryHead(r, c, "Memory")
+	if err != nil {
+		return nil, err
+	}
+	data := similarPage{memoryHead: head}
+	ctx, cancel := context.WithTimeout(r.Context(), similarTime)
+	defer cancel()
+	results, err := c.store.Search(ctx, souvenir.Query{Text: cutTo(head.Content, similarText).Text, Limit: similarShown + 1})
+	switch {
+	case err != nil && r.Context().Err() == nil && ctx.Err() != nil:
+		data.Failed = "Searching has taken too long. Try again later."
+	case err != nil:
+		return nil, err
+	}
+	data.Warnings = results.Warnings
+	for _, hit := range results.Hits {
+		if hit.ID == head.ID || hit.Parts.Vector < leastSimilar || len(data.Found) >= similarShown {
+			continue
+		}
+		data.Found = append(data.Found, similarMemory{
+			ID: hit.ID, Title: titleOf(hit.Content), Percent: strconv.Itoa(int(100*hit.Parts.Vector + 0.5)),
+			Part: titleOf(hit.Content[hit.Start:hit.End]), UpdatedAt: hit.UpdatedAt,
+		})
+	}
+	return page{template: "memorysimilar", title: "Like “" + head.Title + "”", data: data, part: "similar"}, nil
+}

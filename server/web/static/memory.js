@@ -1,0 +1,16 @@
+// What was typed is not left behind without a question, and Ctrl+Enter saves it.
+
+const form = document.querySelector('form[data-unsaved]')
+let changed = form?.hasAttribute('data-changed') ?? false
+
+form?.addEventListener('input', () => (changed = true))
+form?.addEventListener('submit', () => (changed = false))
+form?.addEventListener('keydown', (event) => {
+  if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault()
+    form.requestSubmit()
+  }
+})
+addEventListener('beforeunload', (event) => {
+  if (changed) event.preventDefault()
+})
