@@ -124,6 +124,8 @@ func (s *Server) routeCall(r *http.Request, e *exchange, out *response, took tim
 	switch {
 	case strings.HasPrefix(pattern, "/api/projects/{id}"):
 		n.Project = projectOf(r)
+	case strings.HasPrefix(pattern, "/memories/{id}/") && n.Outcome == souvenir.OutcomeOK:
+		n.MemoryID = r.PathValue("id")
 	case strings.HasPrefix(pattern, "/api/files/{id}") && n.Outcome == souvenir.OutcomeOK:
 		n.FileID = r.PathValue("id")
 	}

@@ -1,12 +1,15 @@
 package server
 
 import (
+	"cmp"
+	"context"
 	"maps"
 	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -30,6 +33,7 @@ type memoryState struct {
 	Fields []fieldChange
 	Path   string
 	Action string // how it came about, in a word or two
+	By     string // by which of the user's own programs or browsers; empty: not known
 }
 
 // fieldChange is a key of the metadata that differs. Empty: it is not there.
@@ -67,6 +71,9 @@ func (s *Server) showHistory(_ http.ResponseWriter, r *http.Request, c caller) (
 			state.Action = firstState(revisions[i])
 		} else {
 			state.compare(revisions[i+1], revisions[i])
+		}
+		if state.By, err = s.changedBy(r.Context(), c, head.ID, state.CreatedAt); err != nil {
+			return nil, err
 		}
 		data.States = append(data.States, state)
 	}
@@ -170,4 +177,30 @@ func (s *Server) restoreRevision(w http.ResponseWriter, r *http.Request, c calle
 		return nil, err
 	}
 	return s.changedWithUndo(c, memoryPath(before.ID), "The memory is as it was in version "+strconv.Itoa(number)+".", before, stored.Memory), nil
+}
+
+// longCall is how long before a state was stored the call may have begun that stored it.
+const longCall = time.Minute
+
+// changedBy says which of the user's own calls, as far as they are recorded, has brought a memory into the state that it is in since a time.
+func (s *Server) changedBy(ctx context.Context, c caller, id string, at time.Time) (string, error) {
+	calls, err := c.store.Activities(ctx, souvenir.ActivityQuery{Since: at.Add(-longCall), Until: at.Add(time.Millisecond), Outcome: souvenir.OutcomeOK})
+	if err != nil {
+		return "", err
+	}
+	for _, call := range calls.Activities {
+		ended := call.StartedAt.Add(time.Duration(call.DurationMS * float64(time.Millisecond))).Add(time.Millisecond)
+		if call.MemoryID != id || ended.Before(at) || call.Action == "retrieve" {
+			continue
+		}
+		if call.Credential.Kind == souvenir.CredentialSession {
+			return "by you, in " + browserName(call.Client), nil
+		}
+		by := "by " + cmp.Or(call.Client, "a program")
+		if call.Credential.Name != "" && call.Credential.Name != call.Client {
+			by += " (" + call.Credential.Name + ")"
+		}
+		return by, nil
+	}
+	return "", nil
 }

@@ -132,6 +132,8 @@ func (d *textDiff) change(gone, come []string) {
 		markChanged(oldChanged, c.Start, c.End)
 		markChanged(newChanged, c.ReplStart, c.ReplEnd)
 	}
+	joinMarks(oldWords, oldChanged)
+	joinMarks(newWords, newChanged)
 	if kept(oldWords, oldChanged)*3 < len(old) && kept(newWords, newChanged)*3 < len(now) { // another text: marks would only dazzle
 		d.plain("gone", gone)
 		d.plain("new", come)
@@ -148,6 +150,15 @@ func (d *textDiff) change(gone, come []string) {
 func markChanged(changed []bool, from, to int) {
 	for i := from; i < to; i++ {
 		changed[i] = true
+	}
+}
+
+// joinMarks marks the blanks between words that are marked, too.
+func joinMarks(words []string, changed []bool) {
+	for i := 1; i < len(words)-1; i++ {
+		if words[i] == " " && changed[i-1] && changed[i+1] {
+			changed[i] = true
+		}
 	}
 }
 

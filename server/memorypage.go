@@ -87,6 +87,7 @@ const titleLength = 80
 func titleOf(content string) string {
 	for line := range strings.Lines(content) {
 		line = strings.TrimLeft(strings.TrimSpace(line), "#>*-+=_`~| \t")
+		line = strings.NewReplacer("**", "", "__", "", "`", "").Replace(line)
 		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 		if line == "" {
 			continue

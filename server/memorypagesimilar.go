@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
@@ -20,15 +20,15 @@ type similarPage struct {
 // similarMemory is a memory that says similar things.
 type similarMemory struct {
 	ID, Title string
-	Percent   string // how alike they are, such as "87"
+	Percent   int    // how alike they are
 	Part      string // of the memory, the passage that fits best
 	UpdatedAt time.Time
 }
 
 const (
-	similarText  = 2000             // bytes of a memory by which others are searched for
-	similarShown = 8                // memories
-	leastSimilar = 0.5              // cosine similarity from which on they are shown
+	similarText  = 600              // bytes of a memory by which others are searched for
+	similarShown = 6                // memories
+	leastSimilar = 0.35             // cosine similarity from which on they are shown
 	similarTime  = 10 * time.Second // for a model that is far away
 )
 
@@ -42,7 +42,7 @@ func (s *Server) showSimilar(_ http.ResponseWriter, r *http.Request, c caller) (
 	data := similarPage{memoryHead: head}
 	ctx, cancel := context.WithTimeout(r.Context(), similarTime)
 	defer cancel()
-	results, err := c.store.Search(ctx, souvenir.Query{Text: cutTo(head.Content, similarText).Text, Limit: similarShown + 1})
+	results, err := c.store.Search(ctx, souvenir.Query{Text: cutTo(head.Content, similarText).Text, Limit: 3 * similarShown})
 	switch {
 	case err != nil && r.Context().Err() == nil && ctx.Err() != nil:
 		data.Failed = "Searching has taken too long. Try again later."
@@ -51,13 +51,15 @@ func (s *Server) showSimilar(_ http.ResponseWriter, r *http.Request, c caller) (
 	}
 	data.Warnings = results.Warnings
 	for _, hit := range results.Hits {
-		if hit.ID == head.ID || hit.Parts.Vector < leastSimilar || len(data.Found) >= similarShown {
+		if hit.ID == head.ID || hit.Parts.Vector < leastSimilar {
 			continue
 		}
 		data.Found = append(data.Found, similarMemory{
-			ID: hit.ID, Title: titleOf(hit.Content), Percent: strconv.Itoa(int(100*hit.Parts.Vector + 0.5)),
+			ID: hit.ID, Title: titleOf(hit.Content), Percent: int(100*hit.Parts.Vector + 0.5),
 			Part: titleOf(hit.Content[hit.Start:hit.End]), UpdatedAt: hit.UpdatedAt,
 		})
 	}
+	slices.SortStableFunc(data.Found, func(a, b similarMemory) int { return b.Percent - a.Percent })
+	data.Found = data.Found[:min(len(data.Found), similarShown)]
 	return page{template: "memorysimilar", title: "Like “" + head.Title + "”", data: data, part: "similar"}, nil
 }
