@@ -109,7 +109,7 @@ func (s *Server) fillOverview(r *http.Request, c caller, data *overviewPage) err
 		return err
 	}
 	for _, hit := range recent.Hits {
-		hit.Content = beginning(hit.Content)
+		hit.Content = clipped(hit.Content, 300)
 		data.Recent = append(data.Recent, hit.Memory)
 	}
 	calls, err := c.store.Activities(r.Context(), souvenir.ActivityQuery{Limit: recentShown})
@@ -137,16 +137,6 @@ func hasCalled(r *http.Request, c caller) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// beginning is as much of a text as fits into two lines of a list.
-func beginning(content string) string {
-	const most = 300
-	content = strings.Join(strings.Fields(content[:min(len(content), 4*most)]), " ")
-	if runes := []rune(strings.ToValidUTF8(content, "")); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return strings.ToValidUTF8(content, "")
 }
 
 // countedList tells of what there is how much, the most first.
