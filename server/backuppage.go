@@ -162,8 +162,7 @@ func (s *Server) workOnFile(w http.ResponseWriter, r *http.Request, _ caller) (a
 func (s *Server) workOf(kind string, keep int) (title string, run func(context.Context, souvenir.Progress) (any, error), err error) {
 	check := func(repair bool) func(context.Context, souvenir.Progress) (any, error) {
 		return func(ctx context.Context, progress souvenir.Progress) (any, error) {
-			report, err := s.store.Check(ctx, &souvenir.CheckOptions{Repair: repair, Progress: progress})
-			return report, err
+			return orNothing(s.store.Check(ctx, &souvenir.CheckOptions{Repair: repair, Progress: progress}))
 		}
 	}
 	switch kind {
@@ -177,13 +176,20 @@ func (s *Server) workOf(kind string, keep int) (title string, run func(context.C
 		}, nil
 	case "purge":
 		return "Deleting what is of no more use", func(ctx context.Context, _ souvenir.Progress) (any, error) {
-			purged, err := s.store.Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: keep})
-			return purged, err
+			return orNothing(s.store.Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: keep}))
 		}, nil
 	case "compact":
 		return "Giving free room back", func(ctx context.Context, _ souvenir.Progress) (any, error) { return s.compact(ctx) }, nil
 	}
 	return "", nil, invalid("work", "work is "+quoted(kind)+"; allowed are "+strings.Join(upkeep, ", "))
+}
+
+// orNothing is a result, or with an error none.
+func orNothing[T any](result T, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
 }
 
 // compact gives free room in the file back to the system, and says how much it was.

@@ -15,6 +15,10 @@ func upkeepRoutes() []route {
 		{"POST", "/settings", person, (*Server).changeSettings},
 		{"POST", "/settings/whole", person, (*Server).replaceSettings},
 
+		{"GET", "/transfer", person, (*Server).showTransfer},
+		{"POST", "/transfer/export", person, (*Server).exportStore},
+		{"POST", "/transfer/import", administrator, (*Server).importExport},
+
 		{"GET", "/backup", administrator, (*Server).showBackup},
 		{"POST", "/backup/download", administrator, (*Server).downloadBackup},
 		{"POST", "/backup/work", administrator, (*Server).workOnFile},

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -109,6 +110,16 @@ func (s *Server) survived(ctx context.Context, title string, run func() (any, er
 	return result, err
 }
 
+// tellAdmin is what an admin is told of an error: more than others, for it may be about the machine.
+func tellAdmin(err error) string {
+	var known *souvenir.Error
+	if errors.As(err, &known) && known.Kind != souvenir.KindInternal {
+		return known.Error()
+	}
+	_, message := told(err)
+	return message
+}
+
 // state is the job that is under way or ended last, if it is of one of some kinds.
 func (w *work) state(r *http.Request, at string, kinds []string) *jobState {
 	w.mu.Lock()
@@ -122,8 +133,7 @@ func (w *work) state(r *http.Request, at string, kinds []string) *jobState {
 		Stage: j.stage, Done: j.done, Total: j.total, Result: j.result, Stopped: j.err != nil && ended(j.err),
 	}
 	if j.err != nil && !state.Stopped {
-		_, message := told(j.err)
-		state.Error = sentence(message)
+		state.Error = sentence(tellAdmin(j.err))
 	}
 	if !slices.Contains(kinds, j.kind) && !state.Running { // another page tells how it ended
 		return nil
