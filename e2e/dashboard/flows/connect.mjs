@@ -1,0 +1,39 @@
+// Somebody connects a client, sees it call, and finds the call among the activity.
+import assert from 'node:assert/strict'
+import { call } from '../client.mjs'
+
+export const stores = ['empty', 'small']
+
+export async function aClientIsConnectedAndItsFirstCallIsSeen(someone, { user }) {
+  const page = await someone(user)
+  await page.go('/connect')
+  const clients = await page.locator('nav.clients a').allTextContents()
+  assert.ok(clients.length >= 5, `only ${clients.length} clients`)
+  await page.follow('Claude Code', 'nav.clients')
+  await page.send(/Make a token/)
+  const pasted = (await page.locator('main pre code').first().textContent()).trim()
+  const token = /mcp_[A-Za-z0-9_-]+/.exec(await page.main())[0]
+  assert.ok(pasted.includes(token), 'the token is not in what is to be pasted')
+  await page.locator('main button[data-copy]').first().click()
+  await page.waitForFunction(() => /Copied|Chosen/.test(document.querySelector('main button[data-copy]').textContent))
+  assert.match(await page.textContent('#first-call'), /Waiting for the first call/)
+  await call(token, 'memory', { action: 'store', content: 'The kettle is blue.' })
+  await page.waitForFunction(() => /Connected: .*kettle/.test(document.getElementById('first-call').textContent), null, { timeout: 15_000 })
+  await page.go('/activity')
+  assert.match(await page.main(), /kettle\/1\.0/)
+  await page.go('/')
+  assert.match(await page.main(), /The kettle is blue/)
+  await page.goBack()
+  await page.settle()
+  assert.equal(await page.heading(), 'Activity')
+}
+
+export async function aTokenIsMadeWithoutScripts(someone, { user }) {
+  const page = await someone(user, undefined, { javaScriptEnabled: false })
+  await page.go('/connect?client=Cursor')
+  await page.check('[name=access][value=read]')
+  await page.send(/Make a token/)
+  const token = /mcp_[A-Za-z0-9_-]+/.exec(await page.textContent('main'))[0]
+  await call(token, 'memory', { action: 'search', query: 'kettle' })
+  await assert.rejects(call(token, 'memory', { action: 'store', content: 'x' }), /403/)
+}

@@ -1,0 +1,95 @@
+// A project: made, shared, its rules written, its tasks ticked, and saved by two at a time.
+import assert from 'node:assert/strict'
+
+export async function aProjectIsMadeRenamedAndDeleted(someone, { user }) {
+  const page = await someone(user)
+  await page.go('/projects')
+  await page.fill('main form[method=post] [name=name]', 'Lighthouse')
+  await page.send('Make the project')
+  assert.equal(await page.heading(), 'Lighthouse')
+  await page.follow('Settings', '.tabs')
+  await page.fill('main [name=name]', 'Lighthouses')
+  await page.send('Rename')
+  assert.match(await page.heading(), /Lighthouses/)
+  const remove = page.locator('section', { has: page.locator('#delete') }).locator('form')
+  await remove.locator('input[type=text], input:not([type=hidden])').first().fill('wrong')
+  page.expected = [400]
+  await page.send('Delete it for good')
+  assert.ok(await page.locator('.wrong, .problem').first().isVisible(), 'a wrong name does not keep the project')
+  await remove.locator('input:not([type=hidden])').first().fill('Lighthouses')
+  await page.send('Delete it for good')
+  assert.equal(await page.heading(), 'Projects')
+  assert.equal(await page.locator('ul.projects', { hasText: 'Lighthouses' }).count(), 0)
+}
+
+export async function aTaskIsTickedInPlaceAndWithoutScripts(someone, { user, user_id, project }) {
+  const path = `/projects/${user_id}/${project}/todo`
+  const page = await someone(user)
+  await page.go(path)
+  const box = (of) => of.locator('li', { hasText: 'T3' }).locator('input[type=checkbox]')
+  assert.match(await page.textContent('#progress'), /2 of 5/)
+  await box(page).check()
+  await page.waitForFunction(() => /3 of 5/.test(document.getElementById('progress').textContent))
+  await page.settle()
+  await page.reload()
+  assert.ok(await box(page).isChecked())
+  const plain = await someone(user, undefined, { javaScriptEnabled: false })
+  await plain.go(path)
+  await box(plain).uncheck()
+  await plain.send('Save what is ticked')
+  assert.match(await plain.textContent('#progress'), /2 of 5/)
+}
+
+export async function whoSavesSecondIsShownBothTexts(someone, { user, user_id, other, project }) {
+  const path = `/projects/${user_id}/${project}/edit?text=do`
+  const [first, second] = [await someone(user), await someone(other)]
+  await first.go(path)
+  await second.go(path)
+  await first.fill('#content', '# Ours\n\n- write **tests** first\n')
+  await first.waitForFunction(() => document.querySelector('#preview strong')?.textContent === 'tests')
+  await first.send('Save')
+  await second.fill('#content', '# Mine\n')
+  second.expected = [400, 409]
+  await second.send('Save')
+  assert.match(await second.main(), /Somebody has saved this text while you were editing it/)
+  assert.match(await second.inputValue('#saved'), /# Ours/)
+  assert.equal((await second.inputValue('#content')).trim(), '# Mine')
+  await second.send('Save mine in its place')
+  await first.go(path)
+  assert.match(await first.inputValue('#content'), /# Mine/)
+}
+
+export async function membersComeAndGo(someone, { user, user_id, other, project }) {
+  const page = await someone(user)
+  const path = `/projects/${user_id}/${project}/members`
+  await page.go(path)
+  await page.locator('li', { hasText: other }).getByRole('button', { name: /Put .* out/ }).click()
+  await page.settle()
+  const theirs = await someone(other)
+  await theirs.go(path, 404)
+  await page.go(path)
+  await page.fill('#user', 'nobody-of-this-name')
+  page.expected = [400, 404]
+  await page.send('Add')
+  assert.match(await page.textContent('.wrong'), /nobody-of-this-name/)
+  await page.fill('#user', other)
+  await page.check('[name=role][value=reader]')
+  await page.send('Add')
+  await theirs.go(path)
+  await page.locator('li', { hasText: other }).locator('select').selectOption('writer')
+  await page.locator('li', { hasText: other }).getByRole('button', { name: /Change/ }).click()
+  await page.settle()
+  assert.match(await page.locator('li', { hasText: other }).first().textContent(), /writer/)
+}
+
+export async function whatAgentsAreGivenIsLookedAt(someone, { user, user_id, project }) {
+  const page = await someone(user)
+  await page.go(`/projects/${user_id}/${project}/context`)
+  await page.locator('#query').pressSequentially('tiles of the coast')
+  await page.waitForURL('**query=tiles**')
+  await page.settle()
+  assert.match(await page.textContent('#parts'), /tokens in all/)
+  await page.goBack()
+  await page.go(`/projects/${user_id}/${project}/modules?module=tiles`)
+  assert.equal(await page.inputValue('#module'), 'tiles')
+}
