@@ -182,10 +182,7 @@ func arrange(islands []island) {
 			angle += share
 			fit++
 		}
-		stretch := 1.0
-		if fit < len(rest) { // the ring is full: what is left of it is spread
-			stretch = max(2*math.Pi/angle, 1)
-		}
+		stretch := max(2*math.Pi/angle, 1) // so that what is left of the ring is shared
 		at := -math.Pi / 2
 		for i := range rest[:fit] {
 			half := math.Asin(min((rest[i].radius+gap)/ring, 1)) * stretch

@@ -187,7 +187,7 @@ function draw() {
   const scale = (ids.length > 2000 ? 0.6 : ids.length > 500 ? 0.8 : 1.15) * Math.min(1, Math.max(0.65, element('stage').clientWidth / 800))
   const isMap = place.dataset.kind === 'map'
   for (let i = 0; i < ids.length; i++) {
-    const size = isMap ? 3.2 + important[i] * 1.2 : 2.6 + Math.min(8, 1.5 * Math.sqrt(state.near[i].length))
+    const size = isMap ? 3.2 + important[i] * 1.2 : 3 + Math.min(8, 1.5 * Math.sqrt(state.near[i].length))
     graph.addNode(i, { x: x[i], y: y[i], label: labels[i] || '(empty)', size: size * scale })
   }
   for (let i = 0; i < edges.length; i += 3) {
