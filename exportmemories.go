@@ -38,7 +38,7 @@ type exportRevision struct {
 // them in their order, each table once from its beginning to its end.
 func (e *exporter) memories() error {
 	var total int
-	if err := e.tx.QueryRow(`SELECT ifnull(sum(memories), 0) FROM partition WHERE `+e.inOwned(`id`)).Scan(&total); err != nil {
+	if err := e.tx.QueryRow(`SELECT ifnull(sum(memories), 0) FROM partition WHERE ` + e.inOwned(`id`)).Scan(&total); err != nil {
 		return err
 	}
 	var tag string
