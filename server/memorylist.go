@@ -67,13 +67,13 @@ func rowOf(hit souvenir.Hit, words []string, reading bool) memoryRow {
 		}
 	}
 	if reading {
-		row.Text, row.Long = beginning(hit.Content, maxReading)
+		row.Text, row.Long = opening(hit.Content, maxReading)
 	}
 	return row
 }
 
-// beginning is the first part of a text, cut at the end of a line or a word if there is one near.
-func beginning(text string, most int) (first string, more bool) {
+// opening is the first part of a text, cut at the end of a line or a word if there is one near.
+func opening(text string, most int) (first string, more bool) {
 	if len(text) <= most {
 		return text, false
 	}
@@ -100,7 +100,7 @@ func clipAround(text string, words []string, most int) string {
 	const ahead = 60     // bytes before the word
 	const far = 16 << 10 // no more of a text is looked at
 	if len(text) > far {
-		text, _ = beginning(text, far)
+		text, _ = opening(text, far)
 	}
 	start := 0
 	if at := firstMatch(text, words); at > most*2/3 {
