@@ -15,9 +15,9 @@ func memoryListRoutes() []route {
 		{"POST", "/memories/bulk", person, (*Server).changeMemories},
 		// {"GET", "/memories/new", person, (*Server).showNewMemory},
 		// {"POST", "/memories/new", person, (*Server).addMemory},
-		// {"GET", "/memories/duplicates", person, (*Server).showDuplicates},
-		// {"GET", "/memories/merge", person, (*Server).showMerge},
-		// {"POST", "/memories/merge", person, (*Server).mergeMemories},
+		{"GET", "/memories/duplicates", person, (*Server).showDuplicates},
+		{"GET", "/memories/merge", person, (*Server).showMerge},
+		{"POST", "/memories/merge", person, (*Server).mergeMemories},
 	}
 }
 

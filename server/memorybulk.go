@@ -62,6 +62,9 @@ func (s *Server) changeMemories(w http.ResponseWriter, r *http.Request, c caller
 	if err != nil {
 		return nil, err
 	}
+	if values.Get("action") == "merge" {
+		return s.mergeOf(ids)
+	}
 	step, err := readBulkStep(values)
 	if err != nil {
 		return nil, err
@@ -353,7 +356,7 @@ func (s *Server) bulkDone(c caller, result bulkResult, step bulkStep, path strin
 		return nil, &failure{http.StatusConflict, "nothing was changed: " + strings.Join(sentences, " ")}
 	}
 	back := func(ctx context.Context) error { return takeBulkBack(ctx, c.store, result) }
-	return s.doneWithUndo(c, path, strings.Join(sentences, " "), back), nil
+	return s.stepDone(c, path, undoStep{text: strings.Join(sentences, " "), path: path, back: back, bytes: result.bytes()}), nil
 }
 
 // doneAt is done for a path that has a query.

@@ -17,6 +17,7 @@ const noticeParameter = "done"
 
 var notices = map[string]string{
 	"undone":                "That is taken back.",
+	"nothing-to-merge":      "Only one of them is left: there is nothing to merge any more.",
 	"nothing-changed":       "Nothing had to be changed: what you chose was so already.",
 	"project":               "The project is there. Say below what it is about, or let an agent store into it.",
 	"project-deleted":       "The project is deleted, with its memories.",
