@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"html/template"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -22,6 +23,7 @@ type memoryEdit struct {
 	Linked   []relatedMemory   // of those that it links to, as the form has them
 	Conflict *memoryConflict   // somebody else was faster; nil: nobody
 	Preview  cutMarkdown
+	HTML     template.HTML // how that looks
 }
 
 // projectChoice is a project that a memory can lie in.
@@ -77,7 +79,7 @@ func (s *Server) memoryEdit(r *http.Request, c caller) (*memoryEdit, error) {
 
 // page shows the form, with what it links to and how its text looks.
 func (e *memoryEdit) page(r *http.Request, c caller) (page, error) {
-	e.Preview = cutTo(e.Typed.Content, shownContent)
+	e.Preview, e.HTML = lookOf(e.Typed.Content)
 	e.Linked = nil
 	for i, id := range relatedTyped(e.Typed.Related) {
 		if i == shownLinks {
@@ -109,7 +111,8 @@ func (s *Server) previewMemory(w http.ResponseWriter, r *http.Request, _ caller)
 	if err != nil {
 		return nil, err
 	}
-	data := memoryEdit{Preview: cutTo(values.Get("content"), shownContent)}
+	var data memoryEdit
+	data.Preview, data.HTML = lookOf(values.Get("content"))
 	return page{template: "memoryedit", title: "How it looks", data: data, part: "memory-preview"}, nil
 }
 

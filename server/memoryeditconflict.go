@@ -45,7 +45,7 @@ func (e *memoryEdit) conflict(r *http.Request, c caller, base int) (any, error) 
 		case known && other == old: // only this user has
 		case f.Name == "content":
 			told.mergeContent(place, old, other, known)
-			told.Text = diffOf(other, *place)
+			told.Text = diffOf(other, *place, maxDiffShown)
 			if !told.Merged {
 				told.Theirs = cutTo(other, shownContent)
 			}

@@ -59,7 +59,7 @@ func (s *Server) showHistory(_ http.ResponseWriter, r *http.Request, c caller) (
 	if asked := r.URL.Query().Get("revision"); asked != "" {
 		return data.one(revisions, asked)
 	}
-	begin := 0
+	begin, left := 0, maxDiffsShown
 	data.Pages = pager{Name: "part", Page: 1, Pages: max(1, (len(revisions)+historyShown-1)/historyShown)}
 	if n, err := strconv.Atoi(r.URL.Query().Get("part")); err == nil {
 		data.Pages.Page = min(max(n, 1), data.Pages.Pages)
@@ -70,7 +70,10 @@ func (s *Server) showHistory(_ http.ResponseWriter, r *http.Request, c caller) (
 		if state.First {
 			state.Action = firstState(revisions[i])
 		} else {
-			state.compare(revisions[i+1], revisions[i])
+			state.compare(revisions[i+1], revisions[i], min(left, maxDiffShown))
+		}
+		if state.Text != nil && !state.Text.TooLarge {
+			left -= min(left, maxDiffShown) - max(0, state.Text.left)
 		}
 		if state.By, err = s.changedBy(r.Context(), c, head.ID, state.CreatedAt); err != nil {
 			return nil, err
@@ -97,7 +100,7 @@ func (p memoryHistory) one(revisions []souvenir.Revision, asked string) (any, er
 			"its history lists those that are"}
 	}
 	p.One = &memoryState{Revision: state}
-	p.One.compare(state, revisions[0])
+	p.One.compare(state, revisions[0], maxDiffShown)
 	p.Shown = cutTo(state.Content, shownContent)
 	for _, key := range slices.Sorted(maps.Keys(state.Metadata)) {
 		p.Facts = append(p.Facts, memoryFact{Key: key, Value: plain(state.Metadata[key])})
@@ -105,10 +108,10 @@ func (p memoryHistory) one(revisions []souvenir.Revision, asked string) (any, er
 	return page{template: "memoryhistory", title: "Version " + asked + " of “" + p.Title + "”", data: p}, nil
 }
 
-// compare notes what differs between two states.
-func (s *memoryState) compare(before, after souvenir.Revision) {
+// compare notes what differs between two states, and of their texts so many bytes of it.
+func (s *memoryState) compare(before, after souvenir.Revision, most int) {
 	if before.Content != after.Content {
-		s.Text = diffOf(before.Content, after.Content)
+		s.Text = diffOf(before.Content, after.Content, most)
 	}
 	keys := map[string]bool{}
 	for key := range before.Metadata {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"html/template"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,6 +13,7 @@ const (
 	maxDiffed     = 512 << 10 // bytes of two texts that are compared
 	maxWordDiffed = 16 << 10  // bytes of two pieces of which single words are compared
 	maxDiffShown  = 16 << 10  // bytes of differences that a page shows of two texts
+	maxDiffsShown = 48 << 10  // and of all that it compares
 	diffContext   = 2         // lines around what differs
 )
 
@@ -38,12 +40,12 @@ type diffSpan struct {
 	Changed bool
 }
 
-// diffOf compares two texts. What it does is bounded, however large they are.
-func diffOf(before, after string) *textDiff {
+// diffOf compares two texts. What it does is bounded, however large they are, and so is what is shown of it: to so many bytes.
+func diffOf(before, after string, most int) *textDiff {
 	if len(before)+len(after) > maxDiffed {
 		return &textDiff{TooLarge: true}
 	}
-	d := &textDiff{left: maxDiffShown}
+	d := &textDiff{left: most}
 	old, now := strings.Split(before, "\n"), strings.Split(after, "\n")
 	at := 0 // line of old up to which all is shown
 	changes := lcs.DiffLines(old, now)
@@ -98,9 +100,9 @@ func (d *textDiff) add(kind string, spans []diffSpan) {
 			spans = spans[:i+1]
 			break
 		}
-		d.left -= len(spans[i].Text)
+		d.left -= len(template.HTMLEscapeString(spans[i].Text)) + 10 // as a mark takes
 	}
-	d.left -= 40 // what surrounds a line
+	d.left -= 120 // what surrounds a line
 	d.Cut = d.Cut || d.left <= 0
 	d.Lines = append(d.Lines, diffLine{Kind: kind, Spans: spans})
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
@@ -105,7 +106,8 @@ type memoryPage struct {
 	memoryHead
 	View  string // markdown or text
 	Shown cutMarkdown
-	All   bool // of a long one everything is asked for
+	HTML  template.HTML // how that looks
+	All   bool          // of a long one everything is asked for
 	Facts []memoryFact
 	Own   []memoryFact // the caller's own metadata
 
@@ -138,11 +140,13 @@ type relatedMemory struct {
 }
 
 const (
-	shownContent = 24 << 10 // bytes of a memory that its page shows at first
-	shownLinks   = 12       // related memories of each kind
-	shownFiles   = 20
-	offeredFiles = 50
-	walkTime     = 300 * time.Millisecond // for related memories past the nearest
+	shownContent  = 24 << 10 // bytes of a memory that its page shows at first
+	shownHTML     = 64 << 10 // bytes that these may become
+	shownMetadata = 24 << 10 // bytes of the caller's own metadata
+	shownLinks    = 12       // related memories of each kind
+	shownFiles    = 20
+	offeredFiles  = 50
+	walkTime      = 300 * time.Millisecond // for related memories past the nearest
 )
 
 // showMemory shows a memory that the user can see.
@@ -156,9 +160,13 @@ func (s *Server) showMemory(_ http.ResponseWriter, r *http.Request, c caller) (a
 	if query.Get("view") == "text" || data.All {
 		data.View = "text"
 	}
-	data.Shown = cutTo(head.Content, shownContent)
-	if data.All {
+	switch {
+	case data.All:
 		data.Shown = cutMarkdown{Text: head.Content}
+	case data.View == "text":
+		data.Shown = cutTo(head.Content, shownContent)
+	default:
+		data.Shown, data.HTML = lookOf(head.Content)
 	}
 	data.Facts, data.Own = factsOf(head, c.User)
 	if err := data.readFiles(r.Context(), c.store); err != nil {
@@ -168,6 +176,16 @@ func (s *Server) showMemory(_ http.ResponseWriter, r *http.Request, c caller) (a
 		return nil, err
 	}
 	return page{template: "memory", title: head.Title, data: data}, nil
+}
+
+// lookOf is how a text looks, or as much of its beginning as a page has room for.
+func lookOf(content string) (cutMarkdown, template.HTML) {
+	for most := shownContent; ; most /= 2 {
+		shown := cutTo(content, most)
+		if html := markdown(shown.Text); len(html) <= shownHTML || most < 100 {
+			return shown, html
+		}
+	}
 }
 
 // factsOf are what is known of a memory: what the store knows, and what callers have added.
@@ -196,8 +214,13 @@ func factsOf(h memoryHead, user souvenir.User) (known, own []memoryFact) {
 		known = append(known, memoryFact{Key: "Stored by", Value: nameOr(h.Status.OwnerName, h.Owner)})
 	}
 	known = append(known, memoryFact{Key: "Found by", Value: foundBy(h.Status)})
-	for _, key := range slices.Sorted(maps.Keys(h.Metadata)) {
-		value := plain(h.Metadata[key])
+	left := shownMetadata
+	keys := slices.Sorted(maps.Keys(h.Metadata))
+	for i, key := range keys {
+		value := shortly(plain(h.Metadata[key]))
+		if left -= len(template.HTMLEscapeString(key + value)); left < 0 {
+			return known, append(own, memoryFact{Key: "…", Value: count(len(keys)-i, "further key")})
+		}
 		own = append(own, memoryFact{Key: key, Value: value, Long: strings.ContainsRune(value, '\n')})
 	}
 	return known, own
