@@ -123,7 +123,7 @@ func (d *textDiff) change(gone, come []string) {
 	d.Removed += len(gone)
 	d.Added += len(come)
 	old, now := strings.Join(gone, "\n"), strings.Join(come, "\n")
-	if len(gone) == 0 || len(come) == 0 || len(old)+len(now) > maxWordDiffed {
+	if old == "" || now == "" || len(old)+len(now) > maxWordDiffed {
 		d.plain("gone", gone)
 		d.plain("new", come)
 		return
@@ -179,14 +179,15 @@ func kept(words []string, changed []bool) int {
 func wordsOf(text string) []string {
 	var words []string
 	start := 0
-	for i, r := range text {
-		if unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) {
+	for i, size := 0, 0; i < len(text); i += size {
+		var r rune
+		if r, size = utf8.DecodeRuneInString(text[i:]); unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) {
 			continue
 		}
 		if i > start {
 			words = append(words, text[start:i])
 		}
-		start = i + utf8.RuneLen(r)
+		start = i + size // a byte that is no character has one, too
 		words = append(words, text[i:start])
 	}
 	if start < len(text) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// linesOf are the lines of a difference as a reader sees them: a sign and the text, with what is marked in brackets.
-func linesOf(d *textDiff) string {
+// signedLines are the lines of a difference as a reader sees them: a sign and the text, with what is marked in brackets.
+func signedLines(d *textDiff) string {
 	var out strings.Builder
 	for _, line := range d.Lines {
 		out.WriteString(map[string]string{"same": " ", "gone": "-", "new": "+", "skip": "…"}[line.Kind])
@@ -40,7 +40,7 @@ func TestDifferencesOfTexts(t *testing.T) {
 		{"größe 5\n日本", "größe 6\n日本", "-größe [5]\n+größe [6]\n 日本\n"},
 		{"same line\ngone", "same line", " same line\n-gone\n"},
 	} {
-		if got := linesOf(diffOf(c.before, c.after, maxDiffShown)); got != c.want {
+		if got := signedLines(diffOf(c.before, c.after, maxDiffShown)); got != c.want {
 			t.Errorf("%q and %q:\n%swant\n%s", c.before, c.after, got, c.want)
 		}
 	}
