@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"html/template"
+	"strings"
 	"sync"
 
 	"github.com/yuin/goldmark"
@@ -20,6 +21,9 @@ import (
 // bare addresses). HTML in it stays text, and addresses that would run something are left out; pictures become links, since
 // nothing is loaded from elsewhere.
 func markdown(source string) template.HTML {
+	if nestedTooDeep(source) {
+		return template.HTML("<pre><code>" + template.HTMLEscapeString(source) + "</code></pre>\n")
+	}
 	var out bytes.Buffer
 	if err := markdownConverter().Convert([]byte(source), &out); err != nil { // only writing can fail, and a buffer does not
 		return template.HTML(template.HTMLEscapeString(source))
@@ -40,7 +44,7 @@ var markdownConverter = sync.OnceValue(func() goldmark.Markdown {
 type tamer struct{}
 
 // Transform makes links of pictures, tells other sites nothing by links, and puts headings below those of the page, which has two levels.
-func (tamer) Transform(document *ast.Document, _ goldmarktext.Reader, _ parser.Context) {
+func (tamer) Transform(document *ast.Document, reader goldmarktext.Reader, _ parser.Context) {
 	var images []*ast.Image
 	_ = ast.Walk(document, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // the function below returns no error
 		if !entering {
@@ -68,15 +72,63 @@ func (tamer) Transform(document *ast.Document, _ goldmarktext.Reader, _ parser.C
 		if link.FirstChild() == nil {
 			link.AppendChild(link, ast.NewString([]byte("picture")))
 		}
-		if parent := image.Parent(); parent.Kind() == ast.KindLink { // a link in a link is none
-			for child := link.FirstChild(); child != nil; child = link.FirstChild() {
-				parent.InsertBefore(parent, image, child)
-			}
-			parent.RemoveChild(parent, image)
-			continue
-		}
 		image.Parent().ReplaceChild(image.Parent(), image, link)
 	}
+	flatten(document, reader.Source())
+}
+
+// flatten takes links out of links, where they are none: their words stay.
+func flatten(document *ast.Document, source []byte) {
+	var inner []ast.Node
+	flat := map[ast.Node]bool{}
+	depth := 0
+	_ = ast.Walk(document, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // the function returns no error
+		_, link := node.(*ast.Link)
+		_, auto := node.(*ast.AutoLink)
+		switch {
+		case entering && (link || auto) && depth > 0:
+			inner, flat[node] = append(inner, node), true
+		case entering && link:
+			depth++
+		case link && !flat[node]:
+			depth--
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, node := range inner {
+		parent := node.Parent()
+		if auto, ok := node.(*ast.AutoLink); ok {
+			parent.ReplaceChild(parent, node, ast.NewString(util.EscapeHTML(auto.Label(source))))
+			continue
+		}
+		for child := node.FirstChild(); child != nil; child = node.FirstChild() {
+			parent.InsertBefore(parent, node, child)
+		}
+		parent.RemoveChild(parent, node)
+	}
+}
+
+// maxNesting is how many quotes and lists may lie in one another.
+const maxNesting = 100
+
+// nestedTooDeep reports whether a line begins with more marks of quotes and lists than anybody writes, each of which is looked at again for
+// all that follow.
+func nestedTooDeep(source string) bool {
+	for line := range strings.Lines(source) {
+		marks := 0
+		for i := 0; i < len(line) && strings.IndexByte("> \t-+*.)0123456789", line[i]) >= 0; i++ {
+			if strings.IndexByte(">-+*.)", line[i]) >= 0 {
+				marks++
+			}
+			if i > 0 && line[i] == line[i-1] && line[i] != ' ' && line[i] != '>' {
+				break // such as a line of dashes
+			}
+		}
+		if marks > maxNesting {
+			return true
+		}
+	}
+	return false
 }
 
 // plainly renders what would be HTML or an input otherwise as text.
