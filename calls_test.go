@@ -128,6 +128,7 @@ func (st settled) arguments() map[string][]any {
 		"MainMemory":             {p},
 		"Members":                {p},
 		"ModuleState":            {ModuleQuery{Module: "engine"}},
+		"Modules":                {p},
 		"OpenFile":               {st.file},
 		"RecordActivity":         {NewActivity{Tool: "memory"}},
 		"RefreshTokens":          {st.refresh},

@@ -84,6 +84,20 @@ var contextVisits = map[string]func(v visit){
 			v.Errorf("MainMemory of alice/shared gives %v", err)
 		}
 	},
+	"Modules": func(v visit) {
+		for _, project := range projectRefs {
+			modules, err := v.view.Modules(v.Context(), ProjectRef{ID: project})
+			v.check("Modules of "+project, asJSON(v.T, modules), err, "everybody")
+			for _, m := range modules {
+				if m.Name != "everybody" || m.Memories > len(v.sees) || project == "" && m.Memories != len(v.sees) {
+					v.Errorf("Modules of %q tells of %d memories of %s; %d can be seen", project, m.Memories, m.Name, len(v.sees))
+				}
+			}
+			if project == "" && (len(modules) == 1) != (len(v.sees) > 0) {
+				v.Errorf("Modules tells %v; %d memories can be seen", modules, len(v.sees))
+			}
+		}
+	},
 	"ModuleState": func(v visit) {
 		for _, module := range []string{"everybody", "kettle"} {
 			state, err := v.view.ModuleState(v.Context(), ModuleQuery{Module: module, Limit: MaxLimit})

@@ -17,6 +17,7 @@ func modules() concept {
 		{"the summary counts all of its own memories", moduleSummary},
 		{"open tasks that name it are shown", moduleTasks},
 		{"it keeps to the project and to the view", moduleScope},
+		{"the modules that memories name are listed", moduleNames},
 		{"a failed embedder costs the meaning only", moduleWords},
 		{"wrong arguments are refused", moduleErrors},
 	}}
@@ -186,5 +187,33 @@ func moduleErrors(f *fixture) {
 	} {
 		_, err := f.reader.ModuleState(f.ctx, c.query)
 		f.failsAt("ModuleState "+brief(c.query), err, c.kind, c.argument)
+	}
+}
+
+func moduleNames(f *fixture) {
+	addModule(f,
+		souvenir.NewMemory{Content: "one", ProjectID: "p", Metadata: named("Billing"), Tags: []string{"module:billing", "invoice"}},
+		souvenir.NewMemory{Content: "two", ProjectID: "p", Tags: []string{"MODULE: BILLING", "module:", "modules"}},
+		souvenir.NewMemory{Content: "three", ProjectID: "p", Metadata: named(" shipping "), Tags: []string{"module:Ärger"}},
+		souvenir.NewMemory{Content: "four", ProjectID: "p", Metadata: named(7)},
+		souvenir.NewMemory{Content: "five", ProjectID: "p", Metadata: named(strings.Repeat("x", 129))},
+		souvenir.NewMemory{Content: "six", ProjectID: "q", Metadata: named("shipping")},
+		souvenir.NewMemory{Content: "seven", Metadata: named("shipping")})
+	for _, c := range []struct {
+		project souvenir.ProjectRef
+		want    string
+	}{
+		{souvenir.ProjectRef{}, "shipping 3, billing 2, ärger 1"},
+		{souvenir.ProjectRef{ID: "p"}, "billing 2, shipping 1, ärger 1"},
+		{souvenir.ProjectRef{Name: "q"}, "shipping 1"},
+		{souvenir.ProjectRef{ID: "r"}, ""},
+	} {
+		modules, err := f.reader.Modules(f.ctx, c.project)
+		f.check("Modules", err)
+		var told []string
+		for _, m := range modules {
+			told = append(told, fmt.Sprint(strings.ToLower(m.Name), " ", m.Memories))
+		}
+		f.equal(fmt.Sprintf("modules of %+v", c.project), strings.Join(told, ", "), c.want)
 	}
 }
