@@ -117,6 +117,7 @@ func (st settled) arguments() map[string][]any {
 		"GetClient":              {"app"},
 		"GetCollection":          {DefaultCollection},
 		"GetFile":                {st.file},
+		"GetFileStatus":          {st.file},
 		"GetMemory":              {st.memory},
 		"GetMemoryStatus":        {st.memory},
 		"GetProject":             {p},

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -90,6 +91,8 @@ type FileList struct {
 	ProjectName string   // the same by name
 	Category    string   // only files of this category
 	Tags        []string // files with any of these tags
+	Filename    string   // only files whose name contains this, whatever the case of its Latin letters
+	MIMEType    string   // only files of this type, whatever its parameters: text/plain, or image/* for all images
 
 	// Sort is one of the four orders by time; empty means SortCreatedDesc, the newest first.
 	Sort SortOrder
@@ -149,6 +152,14 @@ func (l *FileList) check() error {
 	if err := checkCategory(l.Category); err != nil {
 		return err
 	}
+	if err := checkUTF8("filename", l.Filename); err != nil {
+		return err
+	}
+	if kind, ok := strings.CutSuffix(l.MIMEType, "/*"); l.MIMEType != "" && (!ok || kind == "" || strings.Contains(kind, "/")) {
+		if found, err := checkType(l.MIMEType); err != nil || found != l.MIMEType || strings.Contains(found, ";") {
+			return invalid("mime_type", "mime_type is %s; a type without parameters is needed, such as text/plain, or image/* for all images", show(l.MIMEType))
+		}
+	}
 	var err error
 	l.Tags, err = checkTags(l.Tags, maxAlternatives)
 	return err
@@ -177,6 +188,18 @@ func (l FileList) rows(tx *sqlite.Tx, sc scope) ([]int64, error) {
 	if l.Category != "" {
 		condition += ` AND f.category = ?`
 		args = append(args, l.Category)
+	}
+	if l.Filename != "" {
+		condition += ` AND instr(lower(f.filename), lower(?)) > 0`
+		args = append(args, l.Filename)
+	}
+	if kind, all := strings.CutSuffix(l.MIMEType, "*"); l.MIMEType != "" { // parameters stand behind a semicolon
+		end := ``
+		if !all {
+			end = `;`
+		}
+		condition += ` AND substr(f.mime_type || ?, 1, length(?)) = ?`
+		args = append(args, end, kind+end, kind+end)
 	}
 	if len(l.Tags) > 0 {
 		condition += ` AND f.id IN (SELECT file_id FROM file_tag WHERE tag IN (` + questionMarks(len(l.Tags)) + `))`

@@ -126,7 +126,7 @@ func (s *Server) routeCall(r *http.Request, e *exchange, out *response, took tim
 		n.Project = projectOf(r)
 	case strings.HasPrefix(pattern, "/memories/{id}/") && n.Outcome == souvenir.OutcomeOK:
 		n.MemoryID = r.PathValue("id")
-	case strings.HasPrefix(pattern, "/api/files/{id}") && n.Outcome == souvenir.OutcomeOK:
+	case (strings.HasPrefix(pattern, "/api/files/{id}") || strings.HasPrefix(pattern, "/files/{id}/")) && n.Outcome == souvenir.OutcomeOK:
 		n.FileID = r.PathValue("id")
 	}
 	return n

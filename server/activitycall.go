@@ -98,6 +98,7 @@ var deeds = map[string]string{
 	"DELETE /api/files/{id}": "deleted a file", "POST /mcp": "spoke MCP", "GET /tools": "listed the tools", "POST /tools/call": "called a tool",
 	"POST /connect": "made a token for a client", "POST /profile/tokens": "made a token", "POST /login": "signed in", "POST /logout": "signed out",
 	"POST /profile": "changed the profile", "POST /profile/password": "changed the password", "POST /undo": "took something back", "POST /files": "uploaded files",
+	"POST /files/{id}/edit": "changed a file", "POST /files/{id}/link": "linked a file", "POST /files/{id}/delete": "deleted a file",
 }
 
 // calledWith is a credential in words.

@@ -42,6 +42,9 @@ var notices = map[string]string{
 	"user-enabled":          "The user may sign in again.",
 	"user-admin":            "The user is an admin now.",
 	"user-user":             "The user is no admin any more.",
+	"file":                  "The file is stored.",
+	"files":                 "The files are stored.",
+	"file-deleted":          "The file is deleted.",
 	"invitation":            "The invitation is taken back. Its link does not work any more.",
 }
 

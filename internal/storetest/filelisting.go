@@ -51,6 +51,23 @@ func fileListing(f *fixture) {
 	} {
 		f.equal(fmt.Sprintf("Files %+v", c.list), strings.Join(f.listFiles(c.list), ""), c.want)
 	}
+	f.clock.Pass(time.Second)
+	f.addFile(souvenir.NewFile{Filename: "Über_50%.TXT", MIMEType: "text/plain"}, "x")
+	f.clock.Pass(time.Second)
+	f.addFile(souvenir.NewFile{Filename: "page.txt", MIMEType: "text/plain; charset=utf-8"}, "x")
+	f.clock.Pass(time.Second)
+	f.addFile(souvenir.NewFile{Filename: "table.csv", MIMEType: "text/csv"}, "x")
+	for _, c := range []struct {
+		list souvenir.FileList
+		want string
+	}{
+		{souvenir.FileList{Filename: ".txt"}, "page.txt Über_50%.TXT"}, {souvenir.FileList{Filename: "BER_50%"}, "Über_50%.TXT"}, {souvenir.FileList{Filename: "_"}, "Über_50%.TXT"},
+		{souvenir.FileList{Filename: "nothing"}, ""}, {souvenir.FileList{MIMEType: "text/plain", Filename: "."}, "page.txt Über_50%.TXT"},
+		{souvenir.FileList{MIMEType: "text/*", Filename: "."}, "table.csv page.txt Über_50%.TXT"}, {souvenir.FileList{MIMEType: "text/csv"}, "table.csv"},
+		{souvenir.FileList{MIMEType: "text/c"}, ""}, {souvenir.FileList{MIMEType: "image/*"}, ""},
+	} {
+		f.equal(fmt.Sprintf("Files %+v", c.list), strings.Join(f.listFiles(c.list), " "), c.want)
+	}
 	for _, c := range []struct {
 		list     souvenir.FileList
 		argument string
@@ -59,6 +76,11 @@ func fileListing(f *fixture) {
 		{souvenir.FileList{ProjectID: "\x00"}, "project_id"},
 		{souvenir.FileList{Category: "\x00"}, "category"},
 		{souvenir.FileList{Tags: []string{""}}, "tags"},
+		{souvenir.FileList{Filename: "\xff"}, "filename"},
+		{souvenir.FileList{MIMEType: "*/*"}, "mime_type"},
+		{souvenir.FileList{MIMEType: "/*"}, "mime_type"},
+		{souvenir.FileList{MIMEType: "text"}, "mime_type"},
+		{souvenir.FileList{MIMEType: "text/plain; charset=utf-8"}, "mime_type"},
 	} {
 		for _, err := range f.reader.Files(f.ctx, c.list) {
 			f.failsAt(fmt.Sprintf("Files %+v", c.list), err, souvenir.ErrInvalid, c.argument)
