@@ -29,6 +29,9 @@ type filePage struct {
 	Looked   bool // memories were searched for
 }
 
+// clipShown is how much of a memory is shown with a file, in bytes.
+const clipShown = 300
+
 // fileFieldsOf are the fields of the form in which a file is described.
 func fileFieldsOf(f souvenir.File) pageForm {
 	return pageForm{Fields: []field{
@@ -69,7 +72,7 @@ func (s *Server) file(r *http.Request, c caller) (page, *filePage, error) {
 		if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 			return p, nil, err
 		}
-		data.Memory = beginning(memory.Content)
+		data.Memory = clipped(memory.Content, clipShown)
 	}
 	projects, err := c.store.Projects(r.Context())
 	if err != nil {
@@ -97,7 +100,7 @@ func findMemories(r *http.Request, c caller, data *filePage) error {
 	}
 	data.Looked = true
 	if memory, err := c.store.GetMemory(r.Context(), data.Find); err == nil {
-		memory.Content = beginning(memory.Content)
+		memory.Content = clipped(memory.Content, clipShown)
 		data.Found = []souvenir.Memory{memory}
 		return nil
 	}
@@ -106,7 +109,7 @@ func findMemories(r *http.Request, c caller, data *filePage) error {
 		return err
 	}
 	for _, hit := range found.Hits {
-		hit.Content = beginning(hit.Content)
+		hit.Content = clipped(hit.Content, clipShown)
 		data.Found = append(data.Found, hit.Memory)
 	}
 	return nil
@@ -142,8 +145,7 @@ func (s *Server) editFile(w http.ResponseWriter, r *http.Request, c caller) (any
 		back.Project = &former
 	}
 	return s.doneWithUndo(c, "/files/"+before.ID, changed.Filename+" is changed.", func(ctx context.Context) error {
-		_, err := c.store.UpdateFile(ctx, before.ID, back)
-		return err
+		return c.putBack(ctx, changed, back)
 	}), nil
 }
 
@@ -155,8 +157,8 @@ func projectRefOf(data *filePage) souvenir.ProjectRef {
 	return souvenir.ProjectRef{ID: data.Status.ProjectOwner + "/" + data.Status.ProjectID}
 }
 
-// linkFile links a file to a memory, or (by an empty id) to none.
-func (s *Server) linkFile(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+// linkToMemory links a file to a memory, or (by an empty id) to none.
+func (s *Server) linkToMemory(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	values, err := s.readForm(w, r)
 	if err != nil {
 		return nil, err
@@ -166,7 +168,8 @@ func (s *Server) linkFile(w http.ResponseWriter, r *http.Request, c caller) (any
 		return nil, err
 	}
 	before, memory := data.File, strings.TrimSpace(values.Get("memory_id"))
-	if _, err := c.store.UpdateFile(r.Context(), before.ID, souvenir.UpdateFile{MemoryID: &memory}); err != nil {
+	changed, err := c.store.UpdateFile(r.Context(), before.ID, souvenir.UpdateFile{MemoryID: &memory})
+	if err != nil {
 		data.refuse(err)
 		return again(p, err)
 	}
@@ -180,9 +183,21 @@ func (s *Server) linkFile(w http.ResponseWriter, r *http.Request, c caller) (any
 		if before.MemoryID == "" {
 			back.Project = &former
 		}
-		_, err := c.store.UpdateFile(ctx, before.ID, back)
-		return err
+		return c.putBack(ctx, changed, back)
 	}), nil
+}
+
+// putBack takes a change of a file back, unless it was changed once more since.
+func (c caller) putBack(ctx context.Context, changed souvenir.File, back souvenir.UpdateFile) error {
+	now, err := c.store.GetFile(ctx, changed.ID)
+	if err != nil {
+		return err
+	}
+	if !now.UpdatedAt.Equal(changed.UpdatedAt) {
+		return &failure{http.StatusConflict, "this cannot be taken back: the file has been changed since"}
+	}
+	_, err = c.store.UpdateFile(ctx, changed.ID, back)
+	return err
 }
 
 // deleteFileOnPage deletes a file, for good.

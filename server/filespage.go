@@ -19,7 +19,7 @@ func filePageRoutes() []route {
 		{"POST", "/files", person, (*Server).uploadOnPage},
 		{"GET", "/files/{id}", person, (*Server).showFile},
 		{"POST", "/files/{id}/edit", person, (*Server).editFile},
-		{"POST", "/files/{id}/link", person, (*Server).linkFile},
+		{"POST", "/files/{id}/link", person, (*Server).linkToMemory},
 		{"POST", "/files/{id}/delete", person, (*Server).deleteFileOnPage},
 	}
 }

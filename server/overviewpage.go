@@ -164,7 +164,7 @@ func countedLists(o souvenir.Overview) []countedList {
 	projects := countedList{ID: "by-project", Title: "By project", Noun: "memory", More: "/projects"}
 	for _, one := range o.Projects {
 		if one.ID == "" {
-			projects.add("In no project", "", one.Memories)
+			projects.add("In no project", "/memories?"+url.Values{"project": {notSet}}.Encode(), one.Memories)
 			continue
 		}
 		projects.add(one.Name, "/memories?"+url.Values{"project": {one.ID}}.Encode(), one.Memories)
@@ -176,7 +176,7 @@ func countedLists(o souvenir.Overview) []countedList {
 	types := countedList{ID: "by-type", Title: "By type", Noun: "memory", More: "/memories"}
 	for _, one := range o.EventTypes {
 		if one.Name == "" {
-			types.add("Without a type", "", one.Memories)
+			types.add("Without a type", "/memories?"+url.Values{"event_type": {notSet}}.Encode(), one.Memories)
 			continue
 		}
 		types.add(one.Name, "/memories?"+url.Values{"event_type": {one.Name}}.Encode(), one.Memories)
