@@ -57,3 +57,6 @@ func BeginWork(s *Server, r *http.Request, kind string, run func(souvenir.Progre
 
 // ProjectPath is the path of a project's pages.
 func ProjectPath(p souvenir.Project) string { return projectPath(p) }
+
+// LongSpan is how the settings tell a length of time.
+func LongSpan(d time.Duration) string { return longSpan(d) }

@@ -100,7 +100,14 @@ func longSpan(d time.Duration) string {
 	if d >= day && d%day == 0 {
 		return count(int(d/day), "day")
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
+	text := d.String() // 72h0m0s
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 func (s *Server) showSettings(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {

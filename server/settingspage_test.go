@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
@@ -94,4 +95,14 @@ func TestAbout(t *testing.T) {
 	checkPage(w, w.signedIn(admin).get("/about").expect(http.StatusOK, "world.db", "The whole store"))
 	b := w.browser()
 	b.leadsTo(b.get("/about"), "/login?next=%2Fabout")
+}
+
+func TestLengthsOfTimeAsTheyWereChosen(t *testing.T) {
+	for chosen, want := range map[time.Duration]string{
+		30 * 24 * time.Hour: "30 days", 24 * time.Hour: "1 day", 72*time.Hour + 10*time.Minute: "72h10m", time.Hour: "1h", 10 * time.Second: "10s", 90 * time.Second: "1m30s", 10 * time.Minute: "10m",
+	} {
+		if got := server.LongSpan(chosen); got != want {
+			t.Errorf("%v: %q, not %q", chosen, got, want)
+		}
+	}
 }

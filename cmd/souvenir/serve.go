@@ -194,6 +194,9 @@ func shownSettings(flags *pflag.FlagSet) []server.Setting {
 		}
 		_, meaning := pflag.UnquoteUsage(flag)
 		shown := server.Setting{Name: "--" + flag.Name, Value: flag.Value.String(), Meaning: meaning, Given: flag.Changed}
+		if list, ok := flag.Value.(pflag.SliceValue); ok && len(list.GetSlice()) == 0 {
+			shown.Value = "" // and not []
+		}
 		if flag.Annotations[ofSecret] != nil && shown.Value != "" {
 			shown.Value = "is set, and not shown"
 		}
