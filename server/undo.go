@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 )
@@ -86,15 +85,7 @@ func (s *Server) doneWithUndo(c caller, path, text string, back func(context.Con
 func (s *Server) stepDone(c caller, path string, step undoStep) redirect {
 	step.user, step.until = c.User.ID, time.Now().Add(undoLife)
 	name := s.undoing.remember(step)
-	u, err := url.Parse(path)
-	if err != nil {
-		return redirect(s.path(path)) // paths are this server's own
-	}
-	query := u.Query()
-	query.Del(noticeParameter)
-	query.Set(undoParameter, name)
-	u.RawQuery = query.Encode()
-	return redirect(s.path(u.String()))
+	return redirect(s.path(withNotice(path, undoParameter, name)))
 }
 
 // takeBack takes a step back.

@@ -81,3 +81,15 @@ func TestStepsHoldNoMoreThanSoManyBytes(t *testing.T) {
 		t.Errorf("one that is too large is remembered, with %d bytes", u.bytes)
 	}
 }
+
+func TestAddressesSayWhatWasDoneLast(t *testing.T) {
+	for path, want := range map[string]string{
+		"/profile":                         "/profile?done=undone",
+		"/memories?q=a+b&done=x&undo=y":    "/memories?done=undone&q=a+b",
+		"/projects/u/%22%3E%3F%23%2F/todo": "/projects/u/%22%3E%3F%23%2F/todo?done=undone",
+	} {
+		if got := (&Server{}).done(path, "undone"); string(got) != want {
+			t.Errorf("%s becomes %s, not %s", path, got, want)
+		}
+	}
+}

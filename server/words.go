@@ -2,6 +2,7 @@ package server
 
 import (
 	"html/template"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -50,7 +51,21 @@ var notices = map[string]string{
 
 // done is where a form leads that has done something: a page that says so.
 func (s *Server) done(path, notice string) redirect {
-	return redirect(s.path(path) + "?" + noticeParameter + "=" + notice)
+	return redirect(s.path(withNotice(path, noticeParameter, notice)))
+}
+
+// withNotice is the address of a page that says what was done last, and nothing of what was done before.
+func withNotice(path, parameter, value string) string {
+	u, err := url.Parse(path)
+	if err != nil {
+		return path // paths are this server's own
+	}
+	query := u.Query()
+	query.Del(noticeParameter)
+	query.Del(undoParameter)
+	query.Set(parameter, value)
+	u.RawQuery = query.Encode()
+	return u.String()
 }
 
 // pageWords are the functions that the templates have.
