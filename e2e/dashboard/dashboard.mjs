@@ -8,8 +8,8 @@ import { walk } from './walk.mjs'
 const { SEEDED, STORE } = process.env
 const seeded = JSON.parse(SEEDED)
 
-if (STORE === 'small') await selfcheck(seeded)
-await walk(seeded)
+if (STORE === 'small' && !process.env.ONLY) await selfcheck(seeded)
+if (!process.env.ONLY) await walk(seeded)
 await flows(seeded)
 tell()
 await browser.close()

@@ -1,0 +1,137 @@
+// The list of memories: searched as one types, filtered, read, and many changed at once.
+import assert from 'node:assert/strict'
+import { figure, median } from '../figures.mjs'
+
+export const stores = ['small', 'large']
+const { STORE } = process.env
+
+const rows = (page) => page.locator('#results tbody tr')
+const found = async (page) => Number(/[\d,]+/.exec(await page.textContent('#found'))?.[0].replaceAll(',', '') ?? 0)
+
+export async function searchAnswersAsOneTypes(someone, { user }) {
+  const page = await someone(user)
+  await page.go('/memories')
+  await page.keyboard.press('/')
+  assert.equal(await page.focused(), 'q')
+  page.transfers = []
+  await page.locator('#q').pressSequentially('tiles of the coast', { delay: 160 })
+  await page.waitForFunction(() => /Best first/.test(document.getElementById('found').textContent))
+  await page.settle()
+  assert.match(page.url(), /q=tiles/)
+  assert.match(await rows(page).first().textContent(), /tiles/i)
+  assert.match(await page.locator('#results .score').first().textContent(), /words .*meaning/s)
+  assert.ok((await page.locator('#results mark').count()) > 0, 'nothing is marked')
+  const took = page.transfers.filter((request) => request.url().includes('/memories?')).map((request) => [request.timing().responseStart - request.timing().requestStart, request.url()])
+  assert.ok(took.length >= 3, `only ${took.length} searches`)
+  figure('search as one types, median', median(took.map(([time]) => time)), 'ms', 50)
+  figure('search as one types, slowest', Math.max(...took.map(([time]) => time)), 'ms', 50)
+  await page.fill('#q', 'zzxxqq wwvv')
+  await page.settle()
+  await page.reload()
+  assert.equal(await page.inputValue('#q'), 'zzxxqq wwvv')
+}
+
+export async function filtersNarrowTheListAndAreTakenOff(someone, { user }) {
+  const page = await someone(user)
+  await page.go('/memories')
+  const all = await found(page)
+  await page.selectOption('#event_type', 'decision')
+  await page.waitForURL('**event_type=decision**')
+  await page.settle()
+  const decisions = await found(page)
+  assert.ok(decisions > 0 && decisions < all, `${decisions} of ${all}`)
+  await page.selectOption('#project', 'atlas')
+  await page.waitForURL('**project=**')
+  await page.settle()
+  const inAtlas = await found(page)
+  assert.ok(inAtlas > 0 && inAtlas < decisions, `${inAtlas} of ${decisions}`)
+  await page.goBack()
+  await page.waitForURL((url) => !url.search.includes('project='))
+  await page.settle()
+  assert.equal(await found(page), decisions)
+  assert.equal(await page.inputValue('#event_type'), 'decision')
+  await page.locator('.chips').getByRole('link', { name: 'Take all off' }).click()
+  await page.settle()
+  assert.equal(await found(page), all)
+  await page.fill('#tag', 'no such tag')
+  await page.keyboard.press('Enter')
+  await page.waitForFunction(() => /Nothing fits/.test(document.getElementById('results').textContent))
+}
+
+export async function theReadingViewShowsTheTexts(someone, { user }) {
+  const page = await someone(user)
+  await page.go('/memories')
+  await page.locator('.views').getByRole('link', { name: 'Reading' }).click()
+  await page.settle()
+  assert.ok((await page.locator('.reading .markdown').count()) > 5)
+  await page.locator('.reading').getByRole('link', { name: /Open|Read all/ }).first().click()
+  await page.waitForURL(/\/memories\/[0-9a-f-]{36}$/)
+  await page.goBack()
+  await page.settle()
+  assert.ok((await page.locator('.reading').count()) > 0)
+}
+
+// choose ticks the first n rows and returns their addresses.
+async function choose(page, n) {
+  const paths = []
+  for (let i = 0; i < n; i++) {
+    await rows(page).nth(i).locator('input[type=checkbox]').check()
+    paths.push(await rows(page).nth(i).locator('th a').getAttribute('href'))
+  }
+  assert.match(await page.textContent('#chosen'), new RegExp(`${n} chosen`))
+  return paths
+}
+
+export async function manyAreTaggedAndItIsTakenBack(someone, { user }) {
+  if (STORE !== 'small') return
+  const page = await someone(user)
+  await page.go('/memories')
+  await choose(page, 3)
+  await page.locator('#bulk summary', { hasText: 'Tag' }).click()
+  await page.fill('#bulk-tag', 'kettle')
+  await page.send('Add it')
+  assert.match(await page.notice(), /3 memories/)
+  await page.go('/memories?tag=kettle')
+  assert.equal(await found(page), 3)
+  await page.goBack()
+  await page.settle()
+  await page.send('Undo')
+  assert.match(await page.notice(), /taken back/)
+  await page.go('/memories?tag=kettle')
+  assert.match(await page.textContent('#results'), /Nothing fits/)
+}
+
+export async function manyAreDeletedAndComeBack(someone, { user }) {
+  if (STORE !== 'small') return
+  const page = await someone(user)
+  await page.go('/memories')
+  const before = await found(page)
+  const paths = await choose(page, 2)
+  page.once('dialog', (dialog) => dialog.accept())
+  await page.locator('#bulk').getByRole('button', { name: 'Delete' }).click()
+  await page.settle()
+  await page.waitForFunction(() => document.querySelector('main [role=status] + form, main .notice form'))
+  assert.equal(await found(page), before - 2)
+  const gone = await someone(user)
+  await gone.go(paths[0], 404)
+  await page.send('Undo')
+  await page.go('/memories')
+  assert.equal(await found(page), before)
+  await gone.go(paths[0])
+}
+
+export async function theListWorksWithoutScripts(someone, { user }) {
+  if (STORE !== 'small') return
+  const page = await someone(user, undefined, { javaScriptEnabled: false })
+  await page.go('/memories')
+  await page.fill('#q', 'tiles of the coast')
+  await page.keyboard.press('Enter')
+  await page.settle()
+  assert.match(await page.textContent('#found'), /Best first/)
+  await rows(page).first().locator('input[type=checkbox]').check()
+  await page.locator('#bulk').getByRole('button', { name: 'Archive' }).click()
+  await page.settle()
+  assert.match(await page.notice(), /archived/)
+  await page.send('Undo')
+  assert.match(await page.notice(), /taken back/)
+}

@@ -1,0 +1,103 @@
+// One memory: edited, by two at a time, its versions brought back, linked, archived, deleted, and all of it taken back.
+import assert from 'node:assert/strict'
+
+export async function aMemoryIsEditedAndItsHistoryTellsHow(someone, { user, memory }) {
+  const page = await someone(user)
+  await page.go(`/memories/${memory}/edit`)
+  const before = await page.inputValue('#content')
+  await page.fill('#content', before.replace('fifty', 'sixty'))
+  await page.waitForFunction(() => document.querySelector('#preview strong')?.textContent === 'sixty')
+  await page.fill('#tags', 'tiles, coast, kettle')
+  await page.send('Save')
+  assert.match(await page.notice(), /saved/i)
+  assert.match(await page.main(), /sixty/)
+  await page.go(`/memories/${memory}/history`)
+  assert.match(await page.locator('.states li').first().textContent(), /fifty/)
+  assert.ok((await page.locator('.states del, .states ins').count()) > 0, 'no differences are marked')
+  await page.send('Bring version 1 back')
+  assert.match(await page.main(), /forty/)
+  await page.send('Undo')
+  assert.match(await page.notice(), /taken back/)
+  await page.go(`/memories/${memory}`)
+  assert.match(await page.main(), /sixty/)
+}
+
+export async function whoSavesAMemorySecondLosesNothing(someone, { user, other, memory }) {
+  const [first, second] = [await someone(user), await someone(other)]
+  await first.go(`/memories/${memory}/edit`)
+  await second.go(`/memories/${memory}/edit`)
+  await first.fill('#content', 'What anna wrote.')
+  await first.send('Save')
+  await second.fill('#content', 'What ben wrote.')
+  second.expected = [400, 409]
+  await second.send('Save')
+  assert.match(await second.main(), /What anna wrote/)
+  assert.equal((await second.inputValue('#content')).trim(), 'What ben wrote.')
+  await second.send('Save it like this')
+  await first.go(`/memories/${memory}`)
+  assert.match(await first.main(), /What ben wrote/)
+}
+
+export async function wrongMetadataIsToldBesideIt(someone, { user, memory }) {
+  const page = await someone(user)
+  await page.go(`/memories/${memory}/edit`)
+  await page.fill('#metadata', '{"zoom": ')
+  page.expected = [400]
+  await page.send('Save')
+  assert.ok(await page.locator('#metadata-wrong').isVisible())
+  assert.equal(await page.inputValue('#metadata'), '{"zoom": ')
+}
+
+export async function whatOneHasTypedIsNotLostByLeaving(someone, { user, memory }) {
+  const page = await someone(user)
+  await page.go(`/memories/${memory}/edit`)
+  await page.locator('#content').pressSequentially('typed')
+  let asked = false
+  page.once('dialog', (dialog) => {
+    asked = dialog.type() === 'beforeunload'
+    return dialog.dismiss()
+  })
+  await page.locator('.menu nav a').first().click()
+  await page.waitForTimeout(300)
+  assert.ok(asked, 'nobody asked')
+  assert.match(page.url(), /\/edit$/)
+}
+
+export async function aMemoryIsArchivedAndDeletedAndComesBack(someone, { user, memory }) {
+  const page = await someone(user)
+  await page.go(`/memories/${memory}`)
+  await page.send('Archive', '.quickly')
+  assert.match(await page.main(), /It is archived/)
+  await page.send('Undo')
+  await page.go(`/memories/${memory}`)
+  assert.doesNotMatch(await page.main(), /It is archived/)
+  await page.send('Delete', '.quickly')
+  await page.waitForURL((url) => !url.pathname.includes(memory))
+  await page.send('Undo')
+  await page.go(`/memories/${memory}`)
+  assert.match(await page.main(), /Linked memories/)
+}
+
+export async function similarOnesAreShownAndLinksLeadOn(someone, { user, memory }) {
+  const page = await someone(user)
+  await page.go(`/memories/${memory}`)
+  await page.waitForFunction(() => /% alike|None that you can see/.test(document.querySelector('section[aria-labelledby=alike]').textContent))
+  await page.locator('section[aria-labelledby=related] ul.linked a').first().click()
+  await page.waitForURL((url) => !url.pathname.includes(memory))
+  await page.settle()
+  await page.goBack()
+  await page.settle()
+  assert.match(page.url(), new RegExp(memory))
+}
+
+export async function aFileIsStoredWithAMemoryAndTakenOff(someone, { user, memory }) {
+  const page = await someone(user)
+  await page.go(`/memories/${memory}`)
+  await page.click('summary:has-text("Add a file")')
+  await page.setInputFiles('#file', { name: 'kettle.txt', mimeType: 'text/plain', buffer: Buffer.from('blue\n') })
+  await page.send('Store and link')
+  assert.match(await page.notice(), /kettle\.txt/)
+  await page.send('Take off kettle.txt')
+  await page.go(`/memories/${memory}`)
+  assert.doesNotMatch(await page.textContent('section[aria-labelledby=files] ul.rows'), /kettle\.txt/)
+}
