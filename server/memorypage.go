@@ -207,9 +207,7 @@ func factsOf(h memoryHead, user souvenir.User) (known, own []memoryFact) {
 	listed("State", h.State, "state", h.State)
 	listed("Importance", string(h.Importance), "importance", string(h.Importance))
 	listed("Classification", string(h.Classification), "classification", string(h.Classification))
-	if h.RuleType != "" {
-		known = append(known, memoryFact{Key: "Rule", Value: string(h.RuleType)})
-	}
+	listed("Rule", string(h.RuleType), "rule_type", string(h.RuleType))
 	if h.Owner != user.ID {
 		known = append(known, memoryFact{Key: "Stored by", Value: nameOr(h.Status.OwnerName, h.Owner)})
 	}
@@ -221,7 +219,11 @@ func factsOf(h memoryHead, user souvenir.User) (known, own []memoryFact) {
 		if left -= len(template.HTMLEscapeString(key + value)); left < 0 {
 			return known, append(own, memoryFact{Key: "…", Value: count(len(keys)-i, "further key")})
 		}
-		own = append(own, memoryFact{Key: key, Value: value, Long: strings.ContainsRune(value, '\n')})
+		shown := memoryFact{Key: key, Value: value, Long: strings.ContainsRune(value, '\n')}
+		if name, text := h.Metadata[key].(string); text && key == "module_name" {
+			shown.Path = "/memories?" + url.Values{"module": {name}}.Encode()
+		}
+		own = append(own, shown)
 	}
 	return known, own
 }

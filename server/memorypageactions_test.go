@@ -218,7 +218,7 @@ func TestPagesOfALargeMemoryStaySmall(t *testing.T) {
 	checkPage(w, ada.get(path+"/history").expect(http.StatusOK, "Part 1 of 2", "Version 13"))
 	checkPage(w, ada.get(path+"/history?part=2").expect(http.StatusOK, "Version 1", "too large to be compared"))
 	checkPage(w, ada.get(path+"/history?revision=1").expect(http.StatusOK))
-	if p := ada.get(path + "?all=yes").expect(http.StatusOK); !strings.Contains(p.body, "stored") || len(p.body) < 100_000 {
+	if p := ada.get(path + "?all=yes").expect(http.StatusOK); !strings.Contains(p.body, "stored") || len(p.body) < 60_000 {
 		t.Errorf("all of it is %d bytes", len(p.body))
 	}
 }
