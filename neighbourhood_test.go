@@ -105,7 +105,7 @@ func buildNeighbourhood(t *testing.T) neighbourhood {
 		n.contents[m.name] = m.name + " tells of the common kettle"
 		added := mustAdd(t, view, NewMemory{
 			Collection: m.collection, Content: "draft of " + n.contents[m.name], ProjectID: m.project, Tags: []string{"tag" + m.name, "everybody"},
-			Related: related, Metadata: map[string]any{"key": "value" + m.name},
+			Related: related, Metadata: map[string]any{"key": "value" + m.name, "module_name": "module" + m.name},
 		})
 		n.ids[m.name] = added.ID
 		patch := map[string]any{}

@@ -93,7 +93,7 @@ func (st settled) refusals() map[string]refusal {
 		"Members":                {[]any{nowhere}, ErrNotFound, "project_id"},
 		"Memories":               {[]any{List{Sort: "newest"}}, ErrInvalid, "sort_order"},
 		"ModuleState":            {[]any{ModuleQuery{}}, ErrInvalid, "module_name"},
-		"Modules":                {[]any{ProjectRef{ID: strings.Repeat("x", 129)}}, ErrInvalid, "project_id"},
+		"Modules":                {[]any{ProjectRef{ID: strings.Repeat("x", 129)}}, ErrTooLarge, "project_id"},
 		"OpenFile":               {[]any{"nowhere"}, ErrNotFound, "file_id"},
 		"Overview":               {[]any{OverviewQuery{Days: -1}}, ErrInvalid, "days"},
 		"Purge":                  {[]any{&PurgeOptions{KeepRevisions: -1}}, ErrInvalid, "KeepRevisions"},
