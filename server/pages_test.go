@@ -119,7 +119,7 @@ func checkPage(w *world, p *shownPage) {
 	if !strings.HasPrefix(p.body, "<!doctype html>\n<html lang=\"en\">") {
 		t.Errorf("begins with %.60q", p.body)
 	}
-	if titles := p.html.all("head")[0].all("title"); len(titles) != 1 || !strings.HasSuffix(titles[0].text, " · Souvenir") || len(titles[0].text) < 15 {
+	if titles := p.titles(); len(titles) != 1 || !strings.HasSuffix(titles[0].text, " · Souvenir") || len(titles[0].text) < 15 {
 		t.Errorf("titles: %d", len(titles))
 	}
 	if headings := p.html.all("h1"); len(headings) != 1 || strings.TrimSpace(headings[0].text) == "" || len(p.html.all("main")) != 1 {
@@ -139,6 +139,15 @@ func checkPage(w *world, p *shownPage) {
 		}
 	}
 	checkElements(w, p)
+}
+
+// titles are those of the page; pictures in it may have their own.
+func (p *shownPage) titles() []*element {
+	var titles []*element
+	for _, head := range p.html.all("head") {
+		titles = append(titles, head.all("title")...)
+	}
+	return titles
 }
 
 // transferred is how many bytes a browser gets for a page, with the files that it loads.
