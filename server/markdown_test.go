@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestMarkdownAsItIsShown(t *testing.T) {
@@ -150,8 +149,8 @@ func FuzzMarkdown(f *testing.F) {
 	})
 }
 
-// Marks in marks, thousands of them, cost no more than a moment.
-func TestDeepMarkdownTakesLittleTime(t *testing.T) {
+// Marks in marks, thousands of them, neither end the program nor become something huge.
+func TestDeepMarkdownStaysSmall(t *testing.T) {
 	const size = shownContent
 	long := func(part string) string { return strings.Repeat(part, size/len(part)) }
 	for name, source := range map[string]string{
@@ -161,12 +160,8 @@ func TestDeepMarkdownTakesLittleTime(t *testing.T) {
 		"wide table": long("|a") + "\n" + long("|-") + "\n" + long("|b"), "references": long("[a]: b\n"), "references used": "[a]: b\n" + long("[a] "), "definitions": long("[a\\]"), "addresses": long("http://a "), "addresses in one": long("http://"),
 		"mail": long("a@b"), "tabs": long("\t"), "indents": long(" - a\n  "), "headings": long("# a\n"), "rules": long("***\n"), "one letter": long("a"), "blank": long(" \n"), "NUL": long("\x00"), "escapes": long("\\"),
 	} {
-		begun := time.Now()
-		html := markdown(source)
-		if took := time.Since(begun); took > 5*time.Second {
-			t.Errorf("%s: %v for %d bytes", name, took, len(source))
-		} else if took > 100*time.Millisecond {
-			t.Logf("%s: %v for %d bytes, which become %d", name, took, len(source), len(html))
+		if html := markdown(source); len(html) > 64*len(source) {
+			t.Errorf("%s: %d bytes become %d", name, len(source), len(html))
 		}
 	}
 }
