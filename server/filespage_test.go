@@ -192,6 +192,10 @@ func TestFilesAreChangedLinkedAndDeleted(t *testing.T) {
 	checkPage(w, shown)
 	b.submit(shown, "/undo", nil)
 	b.get(at).expect(http.StatusOK, "old.txt", ">x<").lacks("what it is", ">paper<", `href="/projects/`+w.users[owner]+`/shop"`)
+	step = b.submit(b.get(at), edit, url.Values{"category": {"first"}}).goesTo(at).Get("undo")
+	former := b.get(at + "?undo=" + step)
+	b.submit(b.get(at), edit, url.Values{"category": {"second"}}).goesTo(at)
+	b.submit(former, "/undo", nil).expect(http.StatusConflict, "has been changed since")
 	wrong := b.submit(b.get(at), edit, url.Values{"category": {strings.Repeat("x", 100)}, "description": {"kept"}})
 	checkPage(w, wrong.expect(http.StatusBadRequest, `aria-invalid="true"`, `value="kept"`, "Category"))
 
