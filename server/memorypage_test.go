@@ -47,6 +47,7 @@ func (w *world) furnishMemory(paths map[string]string) {
 	if steps.err != nil {
 		w.t.Fatal(steps.err)
 	}
+	paths["/memories/merge"] = "/memories/merge?id=" + m.ID + "&id=" + other.ID
 	for _, page := range []string{"/similar", "/edit", "/history"} {
 		paths["/memories/{id}"+page] = "/memories/" + m.ID + page
 	}
