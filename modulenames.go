@@ -18,11 +18,11 @@ const maxModules = 100
 // modulesQuery selects the modules that memories of some partitions name, whether in their metadata or by a tag. A tag without
 // "module:" before it may name one, too, but nothing tells it from any other tag. char(59) follows the colon.
 const modulesQuery = `WITH named (id, name) AS (
-		SELECT id, trim(` + moduleName + `) FROM memory WHERE ` + moduleName + ` IS NOT NULL AND typeof(` + moduleName + `) = 'text'
-		UNION SELECT memory_id, trim(substr(tag, 8)) FROM memory_tag WHERE tag COLLATE NOCASE >= 'module:' AND tag COLLATE NOCASE < 'module' || char(59))
-	SELECT max(n.name), count(DISTINCT n.id) FROM named n JOIN memory m ON m.id = n.id
-	WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND length(n.name) BETWEEN 1 AND 128
-	GROUP BY n.name COLLATE NOCASE ORDER BY 2 DESC, 1 LIMIT ?`
+		SELECT id, trim(` + moduleName + `) FROM memory INDEXED BY memory_module
+			WHERE ` + moduleName + ` IS NOT NULL AND partition_id IN (SELECT value FROM json_each(?1)) AND typeof(` + moduleName + `) = 'text'
+		UNION SELECT t.memory_id, trim(substr(t.tag, 8)) FROM memory_tag t CROSS JOIN memory m ON m.id = t.memory_id
+			WHERE t.tag COLLATE NOCASE >= 'module:' AND t.tag COLLATE NOCASE < 'module' || char(59) AND m.partition_id IN (SELECT value FROM json_each(?1)))
+	SELECT max(name), count(DISTINCT id) FROM named WHERE length(name) BETWEEN 1 AND 128 GROUP BY name COLLATE NOCASE ORDER BY 2 DESC, 1 LIMIT ?2`
 
 // Modules returns the modules that the memories of a project name, by module_name in their metadata or by a tag module:NAME, or for the
 // zero ProjectRef those that all visible memories name: of them the 100 with the most memories, the most first. Names that differ in case
