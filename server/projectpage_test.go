@@ -69,7 +69,7 @@ func TestContextOfAProject(t *testing.T) {
 	p := olivia.get(path).expect(http.StatusOK, "tokens in all", "Identity", "No memory says who the agent is.", "Smile. Always.", "It goes on.", "The shop opens at nine.", "Call get_context first")
 	checkPage(w, p)
 	part := olivia.asks(http.MethodGet, path+"?query=when+does+it+open&budget=", nil).expect(http.StatusOK, "tokens in all", "fits ").lacks("<html", "<input")
-	if strings.Index(part.body, "The shop opens") < 0 {
+	if !strings.Contains(part.body, "The shop opens") {
 		t.Errorf("the part is %s", part.body)
 	}
 	checkPage(w, olivia.get(path+"?budget=600").expect(http.StatusOK, "shortened for the agent", `class="note"`))
