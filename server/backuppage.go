@@ -21,6 +21,7 @@ type backupPage struct {
 	Vectors []fact
 	Keep    field // how many former states of a memory stay
 	Error   string
+	Anew    string // where to sign in first; empty: not needed
 	Work    *jobState
 	Shown   []souvenir.Finding // of a check
 	More    int                // findings that are not shown
@@ -34,7 +35,7 @@ const shownFindings = 50
 // upkeep are the kinds of work of the page.
 var upkeep = []string{"check", "repair", "reindex", "purge", "compact"}
 
-func (s *Server) backup(r *http.Request) (page, *backupPage, error) {
+func (s *Server) backup(r *http.Request, c caller) (page, *backupPage, error) {
 	stats, err := s.store.Stats(r.Context())
 	if err != nil {
 		return page{}, nil, err
@@ -43,8 +44,12 @@ func (s *Server) backup(r *http.Request) (page, *backupPage, error) {
 	if err != nil {
 		return page{}, nil, err
 	}
+	anew, err := s.signInAnew(r, c, "/backup")
+	if err != nil {
+		return page{}, nil, err
+	}
 	data := &backupPage{
-		File: configuration.Path, Name: backupName(time.Now()), Size: stats.DatabaseBytes - stats.FreeBytes, Free: stats.FreeBytes,
+		Anew: anew, File: configuration.Path, Name: backupName(time.Now()), Size: stats.DatabaseBytes - stats.FreeBytes, Free: stats.FreeBytes,
 		Holds: []fact{
 			{"Users", thousands(stats.Users)}, {"Projects", thousands(stats.Projects)}, {"Memories", thousands(stats.Memories)},
 			{"Former states", thousands(stats.Revisions)}, {"Files", thousands(stats.Files) + ", " + bytesInWords(stats.FileBytes)},
@@ -86,7 +91,7 @@ func shellQuoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-func (s *Server) showBackup(w http.ResponseWriter, r *http.Request, _ caller) (any, error) {
+func (s *Server) showBackup(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	if ofScript(r) { // which asks how far the work is
 		work := s.working.state(r, "/backup", upkeep)
 		if work == nil || !work.Running {
@@ -94,14 +99,17 @@ func (s *Server) showBackup(w http.ResponseWriter, r *http.Request, _ caller) (a
 		}
 		return page{template: "backup", title: "Backup and restore", part: "progress", data: &backupPage{Work: work}}, nil
 	}
-	p, _, err := s.backup(r)
+	p, _, err := s.backup(r, c)
 	return p, err
 }
 
 // downloadBackup sends a copy of the whole store, as it is at one moment.
-func (s *Server) downloadBackup(w http.ResponseWriter, r *http.Request, _ caller) (any, error) {
+func (s *Server) downloadBackup(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	if _, err := s.readForm(w, r); err != nil {
 		return nil, err
+	}
+	if anew, err := s.signInAnew(r, c, "/backup"); err != nil || anew != "" {
+		return redirect(anew), err
 	}
 	_, err := s.store.BackupTo(r.Context(), &download{w: w, name: backupName(time.Now()), kind: "application/vnd.sqlite3"}, nil)
 	return nil, err
@@ -125,7 +133,7 @@ func (d *download) Write(p []byte) (int, error) {
 }
 
 // workOnFile begins a piece of work on the store's file.
-func (s *Server) workOnFile(w http.ResponseWriter, r *http.Request, _ caller) (any, error) {
+func (s *Server) workOnFile(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	values, err := s.readForm(w, r)
 	if err != nil {
 		return nil, err
@@ -147,7 +155,7 @@ func (s *Server) workOnFile(w http.ResponseWriter, r *http.Request, _ caller) (a
 	if err == nil {
 		return redirect(s.path("/backup") + "#work"), nil
 	}
-	p, data, failed := s.backup(r)
+	p, data, failed := s.backup(r, c)
 	if failed != nil {
 		return nil, failed
 	}

@@ -156,3 +156,23 @@ func TestBackupIsForAdmins(t *testing.T) {
 	guest := w.browser()
 	guest.leadsTo(guest.get("/backup"), "/login?next=%2Fbackup")
 }
+
+// A browser that an admin has left open is no way to everybody's things.
+func TestEverythingIsTakenAwayAfterARecentSignInOnly(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	w.setPassword(admin)
+	ada := w.signedIn(admin)
+	backup, transfer := ada.get("/backup").lacks("Sign in again"), ada.get("/transfer").lacks("sign in again")
+	server.SetRecently(w.inner, 0)
+	for path, p := range map[string]*shownPage{
+		"/backup": ada.submit(backup, "/backup/download", nil), "/transfer": ada.submit(transfer, "/transfer/export", url.Values{"of": {"all"}}),
+	} {
+		again := ada.leadsTo(p, "/login?again=1&next="+url.QueryEscape(path)).expect(http.StatusOK, `type="password"`)
+		checkPage(w, ada.get(path).expect(http.StatusOK, "again=1&amp;next="+url.QueryEscape(path)))
+		server.SetRecently(w.inner, time.Hour)
+		ada.leadsTo(ada.submit(again, "/login", url.Values{"username": {"ada"}, "password": {rightPassword}}), path).expect(http.StatusOK).lacks("again=1")
+		server.SetRecently(w.inner, 0)
+	}
+	ada.leadsTo(ada.bring("{}"), "/login?again=1&next=%2Ftransfer")
+	ada.submit(ada.get("/transfer"), "/transfer/export", url.Values{"of": {"own"}}).expect(http.StatusOK, `"type":"end"`)
+}

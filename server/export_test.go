@@ -60,3 +60,6 @@ func ProjectPath(p souvenir.Project) string { return projectPath(p) }
 
 // LongSpan is how the settings tell a length of time.
 func LongSpan(d time.Duration) string { return longSpan(d) }
+
+// SetRecently changes how long ago people may have signed in, for what takes everything away.
+func SetRecently(s *Server, most time.Duration) { s.recently = most }

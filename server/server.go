@@ -132,6 +132,7 @@ type Server struct {
 	clients       clientNames      // of MCP
 	consents      consents         // pages of consent that wait for an answer
 	working       work             // what takes longer than a request
+	recently      time.Duration    // how long ago people may have signed in, for what takes everything away
 	undoing       undo             // what was done on pages and can be taken back
 }
 
@@ -146,6 +147,7 @@ func New(store *souvenir.Store, options *Options) *Server {
 		s.options = *options
 	}
 	s.options.MaxBody = cmp.Or(max(s.options.MaxBody, 0), defaultMaxBody)
+	s.recently = recently
 	s.attempts = newAttempts(cmp.Or(max(s.options.LoginTries, 0), freeTries))
 	s.options.Patience = cmp.Or(max(s.options.Patience, 0), defaultPatience)
 	if s.log = s.options.Logger; s.log == nil {

@@ -25,6 +25,7 @@ type transferPage struct {
 	Import importChoice
 	File   field // to bring in
 	Error  string
+	Anew   string // where an admin has to sign in first; empty: nowhere
 	Work   *jobState
 	Told   *importTold // how an import ended
 }
@@ -55,8 +56,10 @@ type importedKind struct {
 // transferWork is the kind of work of the page.
 var transferWork = []string{"import"}
 
-func (s *Server) transfer(r *http.Request) (page, *transferPage) {
+func (s *Server) transfer(r *http.Request, c caller) (page, *transferPage, error) {
+	anew, err := s.signInAnew(r, c, "/transfer")
 	data := &transferPage{
+		Anew:   anew,
 		Export: transferChoice{Files: true, Vectors: true},
 		File:   field{Name: "file", Label: "File", Hint: "What an export has written, or lines made by hand, as docs/export-format.md describes them."},
 		Work:   s.working.state(r, "/transfer", transferWork),
@@ -66,18 +69,18 @@ func (s *Server) transfer(r *http.Request) (page, *transferPage) {
 			data.Told = &told
 		}
 	}
-	return page{template: "transfer", title: "Export and import", part: "progress", data: data}, data
+	return page{template: "transfer", title: "Export and import", part: "progress", data: data}, data, err
 }
 
 func (s *Server) showTransfer(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	p, data := s.transfer(r)
+	p, data, err := s.transfer(r, c)
 	if c.User.Role != souvenir.RoleAdmin {
 		data.Work, data.Told = nil, nil // others' business
 	}
 	if ofScript(r) && (data.Work == nil || !data.Work.Running) {
 		w.Header().Set("HX-Refresh", "true") // the page tells how it ended
 	}
-	return p, nil
+	return p, err
 }
 
 // exportStore sends an export: of what the user owns or, to an admin, of everything.
@@ -91,6 +94,9 @@ func (s *Server) exportStore(w http.ResponseWriter, r *http.Request, c caller) (
 	if values.Get("of") == "all" {
 		if c.User.Role != souvenir.RoleAdmin {
 			return nil, &failure{http.StatusForbidden, "the export of everybody's things is for admins; export your own"}
+		}
+		if anew, err := s.signInAnew(r, c, "/transfer"); err != nil || anew != "" {
+			return redirect(anew), err
 		}
 		from, whose = s.store, "all"
 		options.Credentials = values.Has("credentials")
@@ -114,8 +120,15 @@ func exportName(whose string, now time.Time) string {
 }
 
 // importExport takes in a file and begins to import it, or only to look whether that would go.
-func (s *Server) importExport(w http.ResponseWriter, r *http.Request, _ caller) (any, error) {
+func (s *Server) importExport(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	values, part, err := s.readUpload(w, r)
+	anew, failed := s.signInAnew(r, c, "/transfer")
+	if failed != nil {
+		return nil, failed
+	}
+	if err == nil && anew != "" {
+		return redirect(anew), nil
+	}
 	if err == nil {
 		err = s.beginImport(r, part, values)
 	}
@@ -125,7 +138,10 @@ func (s *Server) importExport(w http.ResponseWriter, r *http.Request, _ caller) 
 	if status, _ := told(err); status == http.StatusForbidden {
 		return nil, err
 	}
-	p, data := s.transfer(r)
+	p, data, failed := s.transfer(r, c)
+	if failed != nil {
+		return nil, failed
+	}
 	data.Import = importChoice{Replace: values.Get("conflict") == string(souvenir.ConflictReplace), Look: values.Has("look")}
 	form := pageForm{Fields: []field{data.File}}
 	form.refuse(err)
