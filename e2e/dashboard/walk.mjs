@@ -33,8 +33,9 @@ async function follow(page, seeded, visit) {
     const path = queue.shift()
     const kind = kindOf(path)
     const alike = found.get(kind) ?? []
-    const most = kind.includes('?') || SHORT ? 1 : 2
-    if (alike.length >= most || found.size > 150) continue
+    const pattern = kind.split('?')[0]
+    const asked = [...found.keys()].filter((other) => other.startsWith(`${pattern}?`)).length // parameters combine in very many ways
+    if (alike.length >= (kind.includes('?') || SHORT ? 1 : 2) || (kind.includes('?') && asked >= (SHORT ? 1 : 3))) continue
     const response = await go(page, path)
     if (!response || !(response.headers()['content-type'] ?? '').startsWith('text/html')) continue // a download
     found.set(kind, [...alike, path])
