@@ -47,7 +47,7 @@ export function figure(name, value, unit, most) {
 
 // tell prints the table.
 export function tell() {
-  if (SHORT && STORE !== 'small') return
+  if (SHORT && !['small', 'large'].includes(STORE)) return
   console.log(`  ${'page'.padEnd(44)} ${'KB'.padStart(8)} ${'ms on the server'.padStart(18)}`)
   for (const [pattern, { bytes, took, of }] of [...pages].sort()) {
     const over = (bytes > most.bytes && !excused.test(pattern)) || (STORE === 'large' && took > most.milliseconds)

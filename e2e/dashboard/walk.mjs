@@ -58,7 +58,7 @@ async function follow(page, seeded, visit) {
 }
 
 // partsAndDownloads are GET routes that are no pages: data of pictures, parts that scripts fetch, previews and files to keep.
-const partsAndDownloads = /\.(json|csv|db|jsonl|md|svg|png)$|\/(data|download|preview|content|raw|status|progress|check|nodes|points|live|results|job|found)$|^\/graph\/memories\//
+const partsAndDownloads = /\/(data|found|preview|similar|download|content|shown|merge)$|^\/graph\/memories\//
 
 // knownPaths are pages that hold most of what there is.
 function knownPaths({ user_id, memory, project, file }) {

@@ -1,5 +1,6 @@
 // The list of memories: searched as one types, filtered, read, and many changed at once.
 import assert from 'node:assert/strict'
+import { call } from '../client.mjs'
 import { figure, median } from '../figures.mjs'
 
 export const stores = ['small', 'large']
@@ -31,7 +32,7 @@ export async function searchAnswersAsOneTypes(someone, { user }) {
   assert.equal(await page.inputValue('#q'), 'zzxxqq wwvv')
 }
 
-export async function filtersNarrowTheListAndAreTakenOff(someone, { user }) {
+export async function filtersNarrowTheListAndAreTakenOff(someone, { user, user_id }) {
   const page = await someone(user)
   await page.go('/memories')
   const all = await found(page)
@@ -40,7 +41,7 @@ export async function filtersNarrowTheListAndAreTakenOff(someone, { user }) {
   await page.settle()
   const decisions = await found(page)
   assert.ok(decisions > 0 && decisions < all, `${decisions} of ${all}`)
-  await page.selectOption('#project', 'atlas')
+  await page.selectOption('#project', `${user_id}/atlas`)
   await page.waitForURL('**project=**')
   await page.settle()
   const inAtlas = await found(page)
@@ -134,4 +135,24 @@ export async function theListWorksWithoutScripts(someone, { user }) {
   assert.match(await page.notice(), /archived/)
   await page.send('Undo')
   assert.match(await page.notice(), /taken back/)
+}
+
+export async function nearDuplicatesAreMadeOneAndComeApart(someone, { user, token }) {
+  if (STORE !== 'small') return
+  const [first, second] = [await call(token, 'memory', { action: 'store', content: 'The blue kettle stands on the upper shelf by the window.', tags: ['one'] }),
+    await call(token, 'memory', { action: 'store', content: 'The blue kettle stands on the upper shelf, by the window.', tags: ['two'] })]
+  const page = await someone(user)
+  await page.go('/memories/duplicates')
+  await page.locator('.alike', { hasText: 'upper shelf' }).getByRole('link', { name: 'Compare and merge' }).click()
+  await page.settle()
+  await page.send('Make them one')
+  const left = await someone(user)
+  const answers = []
+  for (const { id } of [first, second]) {
+    left.expected = [404]
+    answers.push((await left.goto(`http://memory.test/memories/${id}`)).status())
+  }
+  assert.deepEqual(answers.sort(), [200, 404])
+  await page.send('Undo')
+  for (const { id } of [first, second]) await left.go(`/memories/${id}`)
 }
