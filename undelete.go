@@ -33,8 +33,12 @@ type deletedRevision struct {
 	content, attributes        string
 }
 
-// deletedLink is a row of memory_link: the memory at its other end, and its place among the links of the one where it begins.
-type deletedLink struct{ row, position int64 }
+// deletedLink is a row of memory_link: the id of the memory at its other end, which may be deleted and come back, too; and its place
+// among the links of the one where it begins.
+type deletedLink struct {
+	id       string
+	position int64
+}
 
 // Bytes is how much memory it takes, about.
 func (d *DeletedMemory) Bytes() int64 { return d.held.bytes }
@@ -89,16 +93,16 @@ func (w *memoryWriter) remember(m storedMemory) (*DeletedMemory, error) {
 	link := func(links *[]deletedLink) func(row *sqlite.Rows) error {
 		return func(row *sqlite.Rows) error {
 			var l deletedLink
-			err := row.Scan(&l.row, &l.position)
+			err := row.Scan(&l.id, &l.position)
 			*links = append(*links, l)
-			d.bytes += 16
+			d.bytes += 64
 			return err
 		}
 	}
-	if err := w.tx.Each(link(&d.outgoing), `SELECT related_id, position FROM memory_link WHERE memory_id = ?`, m.row); err != nil {
+	if err := w.tx.Each(link(&d.outgoing), `SELECT r.uid, l.position FROM memory_link l JOIN memory r ON r.id = l.related_id WHERE l.memory_id = ?`, m.row); err != nil {
 		return nil, err
 	}
-	if err := w.tx.Each(link(&d.incoming), `SELECT memory_id, position FROM memory_link WHERE related_id = ?`, m.row); err != nil {
+	if err := w.tx.Each(link(&d.incoming), `SELECT r.uid, l.position FROM memory_link l JOIN memory r ON r.id = l.memory_id WHERE l.related_id = ?`, m.row); err != nil {
 		return nil, err
 	}
 	d.files, err = sqlite.Column[int64](w.tx, `SELECT id FROM file WHERE memory_id = ?`, m.row)
@@ -205,13 +209,13 @@ func (w *memoryWriter) insertDeleted(d *DeletedMemory) (int64, error) {
 // reattach gives a memory that is back its links and files, as far as they are there and have not been given to another.
 func (w *memoryWriter) reattach(row int64, d *DeletedMemory) error {
 	for _, l := range d.held.outgoing {
-		if _, err := w.tx.Exec(`INSERT INTO memory_link (memory_id, related_id, position) SELECT ?, id, ? FROM memory WHERE id = ?`, row, l.position, l.row); err != nil {
+		if _, err := w.tx.Exec(`INSERT INTO memory_link (memory_id, related_id, position) SELECT ?, id, ? FROM memory WHERE uid = ?`, row, l.position, l.id); err != nil {
 			return err
 		}
 	}
 	for _, l := range d.held.incoming {
 		if _, err := w.tx.Exec(`INSERT INTO memory_link (memory_id, related_id, position) SELECT id, ?, ? FROM memory
-				WHERE id = ? AND (SELECT count(*) FROM memory_link WHERE memory_id = memory.id) < ?`, row, l.position, l.row, MaxRelated); err != nil {
+				WHERE uid = ? AND (SELECT count(*) FROM memory_link WHERE memory_id = memory.id) < ?`, row, l.position, l.id, MaxRelated); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 func undeletion() concept {
 	return concept{"Deletions that are taken back", []promise{
 		{"taking a memory deletes it, restoring it brings all of it back", undeleteWhole},
+		{"links between memories that were deleted one after another come back with them", undeleteLinked},
 		{"what has gone or found another place meanwhile stays so", undeleteMeanwhile},
 		{"a rule comes back only while its place is free", undeleteRule},
 		{"only who may write where it lay brings it back", undeleteAccess},
@@ -65,6 +66,19 @@ func undeleteWhole(f *fixture) {
 	f.failsAt("a second time", err, souvenir.ErrConflict, "deleted", m.ID)
 	_, err = f.store.RestoreMemory(f.ctx, nil)
 	f.failsAt("nothing", err, souvenir.ErrInvalid, "deleted")
+}
+
+func undeleteLinked(f *fixture) {
+	ids := f.addTexts("one", "two", "three")
+	f.patch(ids[0], map[string]any{"related_memory_ids": []string{ids[2], ids[1]}})
+	f.patch(ids[2], map[string]any{"related_memory_ids": []string{ids[0]}})
+	first, second, third := f.take(ids[0]), f.take(ids[1]), f.take(ids[2])
+	f.addTexts("a memory in their place")
+	f.restore(third)
+	f.restore(second)
+	f.restore(first)
+	f.equal("links of the first", f.get(ids[0]).Related, []string{ids[2], ids[1]})
+	f.equal("links of the third", f.get(ids[2]).Related, []string{ids[0]})
 }
 
 func undeleteMeanwhile(f *fixture) {
