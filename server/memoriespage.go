@@ -13,8 +13,8 @@ func memoryListRoutes() []route {
 	return []route{
 		{"GET", "/memories", person, (*Server).showMemories},
 		{"POST", "/memories/bulk", person, (*Server).changeMemories},
-		// {"GET", "/memories/new", person, (*Server).showNewMemory},
-		// {"POST", "/memories/new", person, (*Server).addMemory},
+		{"GET", "/memories/new", person, (*Server).showNewMemory},
+		{"POST", "/memories/new", person, (*Server).addMemory},
 		{"GET", "/memories/duplicates", person, (*Server).showDuplicates},
 		{"GET", "/memories/merge", person, (*Server).showMerge},
 		{"POST", "/memories/merge", person, (*Server).mergeMemories},

@@ -19,13 +19,17 @@ func (w *world) furnishMemoryList(paths map[string]string) {
 	if _, err := ada.AddCollection(w.t.Context(), souvenir.NewCollection{Name: "<i>c</i>"}); err != nil {
 		w.t.Fatal(err)
 	}
+	var ids []string
 	for i := range 2 {
-		_, err := ada.AddMemory(w.t.Context(), souvenir.NewMemory{Collection: "<i>c</i>", Content: hostile + " " + hostile, EventType: "<b>type", State: "archived", Importance: souvenir.ImportanceHigh,
+		m, err := ada.AddMemory(w.t.Context(), souvenir.NewMemory{Collection: "<i>c</i>", Content: hostile + " " + hostile, EventType: "<b>type", State: "archived", Importance: souvenir.ImportanceHigh,
 			Tags: []string{hostile, fmt.Sprint("n", i)}, ProjectID: "p", Metadata: map[string]any{"source": hostile}})
 		if err != nil {
 			w.t.Fatal(err)
 		}
+		ids = append(ids, m.ID)
 	}
+	paths["/memories/merge"] = "/memories/merge?" + url.Values{"id": ids}.Encode()
+	paths["/memories/new"] = "/memories/new?content=" + url.QueryEscape(hostile)
 	paths["/memories"] = "/memories?q=" + url.QueryEscape(hostile) + "&tag=" + url.QueryEscape(hostile) + "&key=source&value=" + url.QueryEscape(hostile)
 }
 

@@ -351,21 +351,12 @@ func (s *Server) bulkDone(c caller, result bulkResult, step bulkStep, path strin
 	}
 	if n == 0 {
 		if result.same > 0 && result.gone == 0 && len(result.refused) == 0 {
-			return s.doneAt(path, "nothing-changed"), nil
+			return s.done(path, "nothing-changed"), nil
 		}
 		return nil, &failure{http.StatusConflict, "nothing was changed: " + strings.Join(sentences, " ")}
 	}
 	back := func(ctx context.Context) error { return takeBulkBack(ctx, c.store, result) }
 	return s.stepDone(c, path, undoStep{text: strings.Join(sentences, " "), path: path, back: back, bytes: result.bytes()}), nil
-}
-
-// doneAt is done for a path that has a query.
-func (s *Server) doneAt(path, notice string) redirect {
-	separator := "?"
-	if strings.Contains(path, "?") {
-		separator = "&"
-	}
-	return redirect(s.path(path) + separator + noticeParameter + "=" + notice)
 }
 
 // takeBulkBack gives memories back what they were, but for those that have been changed since.

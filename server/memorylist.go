@@ -126,6 +126,10 @@ func clipAround(text string, words []string, most int) string {
 func searchWords(text string) []string {
 	const most = 32 // nobody looks for more of them in a clip
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !wordLetter(r) })
+	const short = 3 // letters: such words say little where there are longer ones
+	if slices.ContainsFunc(words, func(word string) bool { return utf8.RuneCountInString(word) > short }) {
+		words = slices.DeleteFunc(words, func(word string) bool { return utf8.RuneCountInString(word) <= short })
+	}
 	return words[:min(len(words), most)]
 }
 

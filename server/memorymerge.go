@@ -25,18 +25,16 @@ type mergePage struct {
 	Problem  string
 	Gone     int // of those that were asked for
 	Tags     []string
-	Back     string // where those come from who decide that all of them stay
 }
 
 // mergeChoice is one of the memories that are to be made one.
 type mergeChoice struct {
 	souvenir.Memory
-	Keep    bool
-	Pieces  []segment // its content; marked is what the first one does not say
-	Long    bool      // it is too long to be compared
-	Facts   []fact
-	Letter  string // A, B, ...: what the page calls it
-	Project string
+	Keep   bool
+	Pieces []segment // its content; marked is what the first one does not say
+	Long   bool      // it is too long to be compared
+	Facts  []fact
+	Letter string // A, B, ...: what the page calls it
 }
 
 // comparedContent is how long a text is at most, in bytes, that is compared word by word.
@@ -124,6 +122,9 @@ func readMerge(ctx context.Context, store *souvenir.Store, ids []string) (mergeP
 	}
 	return data, nil
 }
+
+// Cut reports whether only the beginning is shown.
+func (m mergeChoice) Cut() bool { return len(m.Content) > comparedContent }
 
 // factText is a value of the metadata as text.
 func factText(value any) string {

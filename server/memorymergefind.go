@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
@@ -194,7 +193,6 @@ func (p *duplicatesPage) read(r *http.Request, c caller, graph souvenir.Graph, g
 			} else {
 				choice.Pieces = []segment{{Text: choice.Content}}
 			}
-			choice.Content = strings.TrimSuffix(choice.Content, " …")
 			shown.Memories, chosen = append(shown.Memories, choice), append(chosen, m.ID)
 		}
 		if len(chosen) > 1 {

@@ -234,6 +234,7 @@ var failureTitles = map[int]string{
 	http.StatusUnauthorized:        "Please sign in",
 	http.StatusForbidden:           "That is not allowed",
 	http.StatusNotFound:            "There is nothing here",
+	http.StatusConflict:            "That could not be done",
 	http.StatusTooManyRequests:     "Too many tries",
 	http.StatusInternalServerError: "Something went wrong here",
 	http.StatusServiceUnavailable:  "Not reachable at the moment",

@@ -50,3 +50,12 @@ addEventListener('htmx:afterSettle', (event) => {
   if (found !== told) document.getElementById('told').textContent = told = found
 })
 count()
+
+// On the page that makes several memories one: the text of one of them to begin with.
+addEventListener('click', (event) => {
+  const source = event.target.dataset?.take
+  if (!source) return
+  const field = document.getElementById('content')
+  field.value = document.getElementById(source).textContent
+  field.focus()
+})
