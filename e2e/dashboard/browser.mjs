@@ -39,6 +39,7 @@ export function watch(page) {
   page.on('console', (message) => {
     const text = message.text()
     if ((message.type() !== 'error' && message.type() !== 'warning') || /GL Driver Message/.test(text)) return // pictures are drawn without a graphics card
+    if (/^htmx:(sendAbort|afterRequest),/.test(text)) return // a search that was given up for the next one, as htmx tells it
     const status = /the server responded with a status of (\d+)/.exec(text)
     if (status && page.expected.includes(Number(status[1]))) return
     if (/^Response Status Error Code \d+ from|Autofocus processing was blocked/.test(text) && page.expected.length + /Autofocus/.test(text) > 0) return
