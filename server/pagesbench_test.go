@@ -97,6 +97,7 @@ func dashboardPaths(filled seed.Filled) map[string]string {
 		}
 		paths[rt.Path] = path
 	}
+	delete(paths, "/memories/merge") // of memories that are alike, and there are none that are known here
 	return paths
 }
 
