@@ -26,6 +26,7 @@ type bulkStep struct {
 	text   func(n int) string                            // says what was done, of so many
 	change func(souvenir.Memory) (map[string]any, error) // the patch of a memory's metadata; nil: nothing is to be changed
 	remove bool                                          // the memories are deleted
+	room   int64                                         // bytes of deleted memories that are kept for taking it back; what is past that is not deleted
 }
 
 // bulkResult is what became of the memories.
@@ -140,7 +141,7 @@ func readBulkStep(values url.Values) (bulkStep, error) {
 	case "move":
 		return readMove(values.Get("bulk_project"))
 	case "delete":
-		return bulkStep{text: func(n int) string { return are(n) + " deleted" }, remove: true}, nil
+		return bulkStep{text: func(n int) string { return are(n) + " deleted" }, remove: true, room: maxUndoBytes / 4}, nil
 	case "tag", "untag":
 		if tag == "" {
 			return bulkStep{}, invalid("tag", "the tag is missing; write it into the field beside the button")
@@ -224,11 +225,14 @@ func runBulk(ctx context.Context, store *souvenir.Store, ids []string, step bulk
 			}
 		})
 	}
-	for _, id := range ids {
+	for i, id := range ids {
 		mu.Lock()
-		failed := result.failed
+		failed, full := result.failed, step.remove && result.bytes() > step.room
+		if full {
+			result.refused["the others are as much as can be kept for taking it back; delete these in a further step"] = len(ids) - i
+		}
 		mu.Unlock()
-		if failed != nil {
+		if failed != nil || full {
 			break
 		}
 		next <- id

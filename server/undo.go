@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -41,6 +42,9 @@ type undoStep struct {
 // remember keeps a step and returns its name.
 func (u *undo) remember(step undoStep) string {
 	name := rand.Text()
+	if step.bytes > maxUndoBytes { // for which all others' steps would be forgotten, and still there would be no room
+		return name
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.steps == nil {
@@ -54,6 +58,17 @@ func (u *undo) remember(step undoStep) string {
 		u.order = u.order[1:]
 	}
 	return name
+}
+
+// keep keeps a step that was to be taken back, and could not be.
+func (u *undo) keep(name string, step undoStep) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.steps[name] = step
+	u.bytes += step.bytes
+	if !slices.Contains(u.order, name) {
+		u.order = append(u.order, name)
+	}
 }
 
 func (u *undo) forget(name string) {
@@ -99,7 +114,11 @@ func (s *Server) takeBack(w http.ResponseWriter, r *http.Request, c caller) (any
 		return nil, &failure{http.StatusNotFound, "this cannot be taken back any more: it was taken back already, was done more than an hour ago, or the server has started anew since; " +
 			"the history of each memory has what it was before"}
 	}
-	if err := step.back(r.Context()); err != nil {
+	// Half of a step is worse than all of it: a browser that goes away does not end it.
+	if err := step.back(context.WithoutCancel(r.Context())); err != nil {
+		if status, _ := told(err); status != http.StatusConflict { // what was deleted is nowhere else, and may come back at the next try
+			s.undoing.keep(values.Get("step"), step)
+		}
 		return nil, err
 	}
 	return s.done(step.path, "undone"), nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/souvenir-ai/souvenir"
 )
 
 // A step is taken back once, within its time, by who took it, and by nobody else.
@@ -91,5 +93,54 @@ func TestAddressesSayWhatWasDoneLast(t *testing.T) {
 		if got := (&Server{}).done(path, "undone"); string(got) != want {
 			t.Errorf("%s becomes %s, not %s", path, got, want)
 		}
+	}
+}
+
+// A step that cannot be taken back now, such as with a full disk, is not lost; nor do others lose theirs to one that is too large.
+func TestStepsThatFailAreKept(t *testing.T) {
+	var u undo
+	step := undoStep{user: "ada", until: time.Now().Add(time.Minute), bytes: 10}
+	name := u.remember(step)
+	taken, ok := u.step("ada", name, true)
+	if !ok {
+		t.Fatal("it cannot be taken back")
+	}
+	u.keep(name, taken)
+	u.remember(undoStep{user: "sam", until: time.Now().Add(time.Minute), bytes: maxUndoBytes + 1})
+	if _, ok := u.step("ada", name, false); !ok || u.bytes != 10 || len(u.order) != 1 {
+		t.Errorf("kept: %v, with %d bytes and %d names", ok, u.bytes, len(u.order))
+	}
+}
+
+// No more memories are deleted at once than can be kept for taking it back.
+func TestAsMuchIsDeletedAsCanBeKept(t *testing.T) {
+	store, err := souvenir.Open(t.Context(), ":memory:", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	user, err := store.AddUser(t.Context(), souvenir.NewUser{Name: "ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := store.As(souvenir.Access{User: user.ID})
+	var ids []string
+	for range 20 {
+		m, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: "some text"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, m.ID)
+	}
+	result := runBulk(t.Context(), view, ids, bulkStep{remove: true, room: 10_000})
+	refused := 0
+	for _, times := range result.refused {
+		refused += times
+	}
+	if deleted := len(result.deleted); deleted == 0 || deleted > 10 || deleted+refused != len(ids) || result.failed != nil {
+		t.Errorf("%d are deleted and %d are not: %v %v", deleted, refused, result.refused, result.failed)
+	}
+	if err := takeBulkBack(t.Context(), view, result); err != nil {
+		t.Error(err)
 	}
 }
