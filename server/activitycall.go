@@ -65,7 +65,7 @@ func projectThing(a souvenir.Activity, projects []souvenir.Project, user string)
 		return thing{"project", a.ProjectID, ""}
 	}
 	p := projects[seen]
-	return thing{"project", cmp.Or(p.Name, p.ID), "/projects/" + url.PathEscape(p.Owner) + "/" + url.PathEscape(p.ID)}
+	return thing{"project", cmp.Or(p.Name, p.ID), projectPath(p)}
 }
 
 func ownThing(noun, folder, id string, own bool) thing {

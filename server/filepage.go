@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
@@ -84,7 +83,7 @@ func (s *Server) file(r *http.Request, c caller) (page, *filePage, error) {
 		}
 		if project.ID == data.Status.ProjectID && project.Owner == data.Status.ProjectOwner {
 			data.Chosen = project.Ref()
-			data.Project = thing{"project", project.Name, "/projects/" + url.PathEscape(project.Owner) + "/" + url.PathEscape(project.ID)}
+			data.Project = thing{"project", project.Name, projectPath(project)}
 		}
 	}
 	data.Preview, err = s.preview(r, c, f)
@@ -151,10 +150,14 @@ func (s *Server) editFile(w http.ResponseWriter, r *http.Request, c caller) (any
 
 // projectRefOf names the project that a file lay in; the zero value: none.
 func projectRefOf(data *filePage) souvenir.ProjectRef {
-	if data.Status.ProjectID == "" {
-		return souvenir.ProjectRef{}
+	return *projectOfStatus(data.Status)
+}
+
+func projectOfStatus(status souvenir.FileStatus) *souvenir.ProjectRef {
+	if status.ProjectID == "" {
+		return &souvenir.ProjectRef{}
 	}
-	return souvenir.ProjectRef{ID: data.Status.ProjectOwner + "/" + data.Status.ProjectID}
+	return &souvenir.ProjectRef{ID: status.ProjectOwner + "/" + status.ProjectID}
 }
 
 // linkToMemory links a file to a memory, or (by an empty id) to none.

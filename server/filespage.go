@@ -217,7 +217,7 @@ func projectOfFile(f souvenir.File, projects []souvenir.Project) thing {
 		return thing{"project", f.ProjectID, ""}
 	}
 	p := projects[seen]
-	return thing{"project", cmp.Or(p.Name, p.ID), "/projects/" + url.PathEscape(p.Owner) + "/" + url.PathEscape(p.ID)}
+	return thing{"project", cmp.Or(p.Name, p.ID), projectPath(p)}
 }
 
 // kindOf is a type in words, or as it is.

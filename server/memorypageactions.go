@@ -64,21 +64,23 @@ func (s *Server) changedWithUndo(c caller, path, text string, before, after souv
 	if after.Revision == before.Revision {
 		return s.done(path, "memory-unchanged")
 	}
+	id, revision := after.ID, after.Revision // the texts need not be remembered: the history has them
 	return s.doneWithUndo(c, path, text, func(ctx context.Context) error {
-		return revert(ctx, c.store, before, after)
+		return revert(ctx, c.store, id, revision)
 	})
 }
 
-// revert brings a memory from the state after a change back to the one before.
-func revert(ctx context.Context, store *souvenir.Store, before, after souvenir.Memory) error {
-	now, err := store.GetMemory(ctx, before.ID)
+// revert brings a memory from the state after a change back to the one right before, which may be another one than a page has shown:
+// others change memories, too.
+func revert(ctx context.Context, store *souvenir.Store, id string, revision int) error {
+	now, err := store.GetMemory(ctx, id)
 	if err != nil {
 		return err
 	}
-	if now.Revision != after.Revision {
+	if now.Revision != revision {
 		return &failure{http.StatusConflict, "this cannot be taken back: the memory has been changed once more since; its history has every state that it was in"}
 	}
-	_, err = store.RestoreRevision(ctx, before.ID, before.Revision)
+	_, err = store.RestoreRevision(ctx, id, revision-1)
 	return err
 }
 
@@ -147,6 +149,10 @@ func (s *Server) relink(r *http.Request, c caller, at string, values url.Values,
 	if memory == "" && before.MemoryID != at {
 		return nil, invalid("file", "file "+quoted(before.Filename)+" is not linked to this memory")
 	}
+	lay, err := c.store.GetFileStatus(r.Context(), before.ID)
+	if err != nil {
+		return nil, err
+	}
 	after, err := c.store.UpdateFile(r.Context(), before.ID, souvenir.UpdateFile{MemoryID: &memory})
 	if err != nil {
 		return nil, err
@@ -157,7 +163,11 @@ func (s *Server) relink(r *http.Request, c caller, at string, values url.Values,
 			err = &failure{http.StatusConflict, "this cannot be taken back: the file has been linked elsewhere since"}
 		}
 		if err == nil {
-			_, err = c.store.UpdateFile(ctx, before.ID, souvenir.UpdateFile{MemoryID: &before.MemoryID})
+			back := souvenir.UpdateFile{MemoryID: &before.MemoryID}
+			if before.MemoryID == "" { // it has come into the memory's project, which others may see
+				back.Project = projectOfStatus(lay)
+			}
+			_, err = c.store.UpdateFile(ctx, before.ID, back)
 		}
 		return err
 	}), nil

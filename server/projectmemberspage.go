@@ -148,6 +148,9 @@ func (s *Server) addToProject(r *http.Request, c caller, head projectHead, user 
 		return again(p, err)
 	}
 	return s.doneWithUndo(c, head.Path+"/members", cmp.Or(added.Name, added.User)+" is a member now: "+string(added.Role)+".", func(ctx context.Context) error {
+		if err := stillHas(ctx, c.store, ref, added); err != nil {
+			return err
+		}
 		return c.store.DeleteMember(ctx, souvenir.DeleteMember{Project: ref, User: added.User})
 	}), nil
 }
@@ -165,6 +168,15 @@ func memberOf(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRe
 	return members[i], nil
 }
 
+// stillHas sees that nobody has given a member another role since a step that is to be taken back.
+func stillHas(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, m souvenir.Member) error {
+	now, err := memberOf(ctx, store, ref, m.User)
+	if err == nil && now.Role != m.Role {
+		err = &failure{http.StatusConflict, "this cannot be taken back: somebody has given " + quoted(cmp.Or(m.Name, m.User)) + " another role since"}
+	}
+	return err
+}
+
 func (s *Server) changeRole(r *http.Request, c caller, head projectHead, user string, role souvenir.MemberRole) (any, error) {
 	ref := head.Reference()
 	before, err := memberOf(r.Context(), c.store, ref, user)
@@ -176,7 +188,10 @@ func (s *Server) changeRole(r *http.Request, c caller, head projectHead, user st
 		return nil, err
 	}
 	return s.doneWithUndo(c, head.Path+"/members", cmp.Or(after.Name, after.User)+" has the role "+string(after.Role)+" now.", func(ctx context.Context) error {
-		_, err := c.store.UpdateMember(ctx, souvenir.UpdateMember{Project: ref, User: user, Role: before.Role})
+		err := stillHas(ctx, c.store, ref, after)
+		if err == nil {
+			_, err = c.store.UpdateMember(ctx, souvenir.UpdateMember{Project: ref, User: user, Role: before.Role})
+		}
 		return err
 	}), nil
 }

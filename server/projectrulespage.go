@@ -88,13 +88,13 @@ func (s *Server) deleteRule(w http.ResponseWriter, r *http.Request, c caller) (a
 	if err != nil {
 		return nil, err
 	}
-	return s.doneWithUndo(c, back, "“"+text.Title+"” is deleted.", func(ctx context.Context) error {
+	return s.stepDone(c, back, undoStep{text: "“" + text.Title + "” is deleted.", path: back, bytes: deleted.Bytes(), back: func(ctx context.Context) error {
 		_, err := c.store.RestoreMemory(ctx, deleted)
 		if errors.Is(err, souvenir.ErrConflict) {
 			return savedSince
 		}
 		return err
-	}), nil
+	}}), nil
 }
 
 // savedSince says that a step cannot be taken back.

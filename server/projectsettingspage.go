@@ -60,7 +60,13 @@ func (s *Server) renameProject(w http.ResponseWriter, r *http.Request, c caller)
 		return again(p, err)
 	}
 	return s.doneWithUndo(c, head.Path+"/settings", "The project is named “"+name+"” now.", func(ctx context.Context) error {
-		_, err := c.store.UpdateProject(ctx, ref, souvenir.UpdateProject{Name: &head.Name})
+		now, err := c.store.GetProject(ctx, ref)
+		if err == nil && now.Name != name {
+			err = &failure{http.StatusConflict, "this cannot be taken back: the project was renamed once more since"}
+		}
+		if err == nil {
+			_, err = c.store.UpdateProject(ctx, ref, souvenir.UpdateProject{Name: &head.Name})
+		}
 		return err
 	}), nil
 }

@@ -254,9 +254,11 @@ func (s *Server) saveText(w http.ResponseWriter, r *http.Request, c caller) (any
 	case err != nil:
 		return p.refused(err)
 	}
-	return s.doneWithUndo(c, p.Back, "“"+p.Title+"” is saved.", func(ctx context.Context) error {
-		return putBack(ctx, c.store, before, after)
-	}), nil
+	store, now := c.store, souvenir.Memory{ID: after.ID, Revision: after.Revision}
+	before.Text = "" // the memory has it
+	return s.stepDone(c, p.Back, undoStep{text: "“" + p.Title + "” is saved.", path: p.Back, bytes: int64(len(before.memory.Content)) + 1024, back: func(ctx context.Context) error {
+		return putBack(ctx, store, before, now)
+	}}), nil
 }
 
 // take puts what was sent into the page.

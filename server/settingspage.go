@@ -148,10 +148,21 @@ func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request, c caller
 		data.refuse(err)
 		return again(p, err)
 	}
-	view := c.store
-	return s.doneWithUndo(c, "/settings", text, func(ctx context.Context) error {
-		return setPreference(ctx, view, key, former)
-	}), nil
+	stored, err := c.store.Preferences(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	view, after := c.store, tokenOf(plain(stored[key]))
+	return s.stepDone(c, "/settings", undoStep{text: text, path: "/settings", bytes: int64(len(plain(former))), back: func(ctx context.Context) error {
+		now, err := view.Preferences(ctx)
+		if err == nil && tokenOf(plain(now[key])) != after {
+			err = settingsChanged
+		}
+		if err == nil {
+			err = setPreference(ctx, view, key, former)
+		}
+		return err
+	}}), nil
 }
 
 // setPreference sets one preference and leaves the others as they are; nil removes it.
@@ -206,12 +217,28 @@ func (s *Server) replaceSettings(w http.ResponseWriter, r *http.Request, c calle
 		data.Whole.Value, data.Before, data.Whole.Focus = values.Get("whole"), values.Get("before"), true
 		return again(p, err)
 	}
-	view := c.store
-	return s.doneWithUndo(c, "/settings", "Your preferences are replaced.", func(ctx context.Context) error {
-		_, err := view.SetPreferences(ctx, former)
+	stored, err := c.store.Preferences(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	view, after, size := c.store, digestOf(stored), int64(len(plain(former)))
+	return s.stepDone(c, "/settings", undoStep{text: "Your preferences are replaced.", path: "/settings", bytes: size, back: func(ctx context.Context) error {
+		now, err := view.Preferences(ctx)
+		if err == nil && digestOf(now) != after {
+			err = settingsChanged
+		}
+		if err == nil {
+			_, err = view.SetPreferences(ctx, former)
+		}
 		return err
-	}), nil
+	}}), nil
 }
+
+// settingsChanged says that a step cannot be taken back.
+var settingsChanged = &failure{http.StatusConflict, "this cannot be taken back: what it has set was changed once more since"}
+
+// digestOf tells preferences apart.
+func digestOf(all map[string]any) string { return tokenOf(plain(all)) }
 
 // objectOf reads a JSON object that somebody has typed.
 func objectOf(typed string) (map[string]any, error) {
