@@ -27,6 +27,7 @@ export async function searchAnswersAsOneTypes(someone, { user }) {
   figure('search as one types, median', median(took.map(([time]) => time)), 'ms', 50)
   figure('search as one types, slowest', Math.max(...took.map(([time]) => time)), 'ms', 50)
   await page.fill('#q', 'zzxxqq wwvv')
+  await page.waitForURL('**q=zzxxqq**')
   await page.settle()
   await page.reload()
   assert.equal(await page.inputValue('#q'), 'zzxxqq wwvv')
