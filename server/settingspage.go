@@ -167,13 +167,28 @@ func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request, c caller
 
 // setPreference sets one preference and leaves the others as they are; nil removes it.
 func setPreference(ctx context.Context, view *souvenir.Store, key string, value any) error {
-	if _, object := value.(map[string]any); object { // which would be merged with one that is there
-		if _, err := view.UpdatePreferences(ctx, map[string]any{key: nil}); err != nil {
-			return err
-		}
+	before, err := view.Preferences(ctx)
+	if err == nil {
+		_, err = view.UpdatePreferences(ctx, map[string]any{key: replacing(before[key], value)})
 	}
-	_, err := view.UpdatePreferences(ctx, map[string]any{key: value})
 	return err
+}
+
+// replacing is the merge patch that makes one value of another. Objects would be merged otherwise: what the new one lacks is taken out.
+func replacing(before, after any) any {
+	old, isObject := before.(map[string]any)
+	wanted, isToBe := after.(map[string]any)
+	if !isObject || !isToBe {
+		return after
+	}
+	patch := map[string]any{}
+	for key := range old {
+		patch[key] = nil
+	}
+	for key, value := range wanted {
+		patch[key] = replacing(old[key], value)
+	}
+	return patch
 }
 
 // preferenceOf is what somebody has typed as a value: JSON, or else a text.

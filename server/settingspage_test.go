@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,5 +105,24 @@ func TestLengthsOfTimeAsTheyWereChosen(t *testing.T) {
 		if got := server.LongSpan(chosen); got != want {
 			t.Errorf("%v: %q, not %q", chosen, got, want)
 		}
+	}
+}
+
+// A value that is refused leaves the one that was there.
+func TestARefusedPreferenceChangesNothing(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	b := w.signedIn(owner)
+	before := map[string]any{"town": "Husum", "streets": map[string]any{"a": "Alley"}}
+	if _, err := w.store.As(souvenir.Access{User: w.users[owner]}).UpdatePreferences(t.Context(), map[string]any{"place": before}); err != nil {
+		t.Fatal(err)
+	}
+	deep := strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000)
+	b.submit(b.get("/settings"), "/settings", url.Values{"key": {"place"}, "value": {deep}}).expect(http.StatusBadRequest)
+	if got := w.preferences(owner)["place"]; !reflect.DeepEqual(got, before) {
+		t.Errorf("place is %.200v", got)
+	}
+	b.submit(b.get("/settings"), "/settings", url.Values{"key": {"place"}, "value": {`{"streets": {"b": "Bay"}}`}}).expect(http.StatusSeeOther)
+	if got, want := w.preferences(owner)["place"], map[string]any{"streets": map[string]any{"b": "Bay"}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("place is %v", got)
 	}
 }
