@@ -179,8 +179,9 @@ func (s *Server) mergeMemories(w http.ResponseWriter, r *http.Request, c caller)
 		return again(http.StatusBadRequest, "keep is "+quoted(values.Get("keep"))+"; choose which of the memories stays")
 	}
 	done := merge{store: c.store}
-	if err := done.run(r.Context(), data.Memories, keep, data.Content); err != nil {
-		if undone := done.takeBack(r.Context()); undone != nil {
+	ctx := context.WithoutCancel(r.Context()) // a browser that goes away must not leave half of it, which nobody could take back
+	if err := done.run(ctx, data.Memories, keep, data.Content); err != nil {
+		if undone := done.takeBack(ctx); undone != nil {
 			return nil, errors.Join(err, undone)
 		}
 		status, message := told(err)
