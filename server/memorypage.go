@@ -65,7 +65,7 @@ func (h memoryHead) ProjectPath() string {
 	if h.Status.ProjectOwner == "" {
 		return ""
 	}
-	return "/projects/" + url.PathEscape(h.Status.ProjectOwner) + "/" + url.PathEscape(h.Status.ProjectID)
+	return projectPath(souvenir.Project{Owner: h.Status.ProjectOwner, ID: h.Status.ProjectID})
 }
 
 // memoryPath is the path of the page of a memory.

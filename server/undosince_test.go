@@ -86,7 +86,8 @@ func TestFilesAndCallsLeadToProjectsOfAllNames(t *testing.T) {
 		file := w.fileOf(owner, souvenir.NewFile{Filename: "a.txt", ProjectID: id}, "text")
 		w.callOf(owner, souvenir.NewActivity{Tool: "memory", Project: souvenir.ProjectRef{ID: id}})
 		address := `href="` + server.ProjectPath(p) + `"`
-		for _, path := range []string{"/files", "/files/" + file.ID, "/activity"} {
+		m := w.addMemory(owner, souvenir.NewMemory{Content: "A note", ProjectID: id})
+		for _, path := range []string{"/files", "/files/" + file.ID, "/activity", "/memories/" + m.ID} {
 			if page := olivia.get(path).expect(http.StatusOK); !strings.Contains(page.body, address) {
 				t.Errorf("%s has no %s", path, address)
 			}
