@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -51,16 +52,16 @@ func (p memoriesPage) More() bool { return p.Found > maxBulk }
 func (s *Server) showMemories(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	data := memoriesPage{Search: readMemorySearch(r.URL.Query())}
 	shown := page{template: "memories", title: "Memories", part: "memory-results"}
-	err := s.findMemories(r, c, &data)
-	if err != nil {
+	var err error
+	if data.Projects, err = s.projectOptions(r, c, ""); err != nil {
+		return nil, err
+	}
+	if err := s.findMemories(r, c, &data); err != nil {
 		status, message := told(err)
 		if status != http.StatusBadRequest && status != http.StatusNotFound {
 			return nil, err
 		}
 		shown.status, data.Problem = status, sentence(data.Search.inWords(err, message))
-	}
-	if data.Projects, err = s.projectOptions(r, c, ""); err != nil {
-		return nil, err
 	}
 	if !ofScript(r) {
 		if data.Choices, err = s.filterChoices(r, c, data.Search, data.Projects); err != nil {
@@ -95,10 +96,34 @@ func (s *Server) findMemories(r *http.Request, c caller, data *memoriesPage) err
 	words := searchWords(data.Search.Text)
 	for _, hit := range results.Hits {
 		row := rowOf(hit, words, data.Search.Reading())
+		if row.Project, err = data.projectOf(r, c, hit.Memory); err != nil {
+			return err
+		}
 		data.WordsHit = data.WordsHit || hit.Parts.Text > 0
 		data.Rows = append(data.Rows, row)
 	}
 	return nil
+}
+
+// projectOf is the project of a memory, as OWNER/ID: several people may call theirs the same.
+func (p *memoriesPage) projectOf(r *http.Request, c caller, m souvenir.Memory) (string, error) {
+	if m.ProjectID == "" {
+		return "", nil
+	}
+	var same []string
+	for _, one := range p.Projects {
+		if _, id, _ := strings.Cut(one.Value, "/"); id == m.ProjectID {
+			same = append(same, one.Value)
+		}
+	}
+	if len(same) == 1 {
+		return same[0], nil
+	}
+	status, err := c.store.GetMemoryStatus(r.Context(), m.ID)
+	if errors.Is(err, souvenir.ErrNotFound) { // it was just deleted
+		return m.ProjectID, nil
+	}
+	return status.ProjectOwner + "/" + status.ProjectID, err
 }
 
 // filterChoices are what the form offers, with how many memories each has.

@@ -17,10 +17,11 @@ const (
 // memoryRow is a memory in a list.
 type memoryRow struct {
 	souvenir.Hit
-	Clip  []segment // the beginning, or what fits best
-	Words []string  // of the search that are in what is shown, as they stand there
-	Long  bool      // there is more than the reading view shows
-	Text  string    // what that shows
+	Project string    // OWNER/ID; empty: none
+	Clip    []segment // the beginning, or what fits best
+	Words   []string  // of the search that are in what is shown, as they stand there
+	Long    bool      // there is more than the reading view shows
+	Text    string    // what that shows
 }
 
 // segment is a piece of a text.

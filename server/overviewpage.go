@@ -167,7 +167,7 @@ func countedLists(o souvenir.Overview) []countedList {
 			projects.add("In no project", "/memories?"+url.Values{"project": {notSet}}.Encode(), one.Memories)
 			continue
 		}
-		projects.add(one.Name, "/memories?"+url.Values{"project": {one.ID}}.Encode(), one.Memories)
+		projects.add(one.Name, "/memories?"+url.Values{"project": {one.Owner + "/" + one.ID}}.Encode(), one.Memories)
 	}
 	collections := countedList{ID: "by-collection", Title: "By collection", Noun: "memory", More: "/memories"}
 	for _, one := range o.Collections {

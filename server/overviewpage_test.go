@@ -32,7 +32,7 @@ func TestOverviewTellsWhatThereIs(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.do(owner, "POST", "/tools/call", `{"name":"list_collections"}`)
 	b := w.signedIn(owner)
-	p := b.get("/").expect(http.StatusOK, "Hello, olivia", "The shop opens at nine.", `href="/memories/`+w.memory+`"`, `href="/memories?project=shop"`, "list_collections", "The shop",
+	p := b.get("/").expect(http.StatusOK, "Hello, olivia", "The shop opens at nine.", `href="/memories/`+w.memory+`"`, `href="/memories?project=`+w.users[owner]+`%2Fshop"`, "list_collections", "The shop",
 		"2 memories stored in 30 days; 2 in all now", `<span class="number">2</span> memories`, `<span class="number">2</span> projects`, `<span class="number">2</span> files`,
 		`id="days-30" href="/?days=30" hx-get="/?days=30" hx-target="#overview" hx-swap="outerHTML" hx-push-url="true" aria-current="true"`, "as in UTC")
 	checkPage(w, p)
