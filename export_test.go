@@ -368,7 +368,7 @@ func TestExportErrors(t *testing.T) {
 	}}); !errors.Is(err, context.Canceled) {
 		t.Error("cancelled in the midst:", err)
 	}
-	if _, err := rich.As(Access{}).Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrForbidden) {
+	if _, err := rich.As(Access{Projects: []string{}}).Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrForbidden) {
 		t.Error(err)
 	}
 	statements(t, rich, `UPDATE file_chunk SET data = X'ff' WHERE id = (SELECT min(id) FROM file_chunk)`)

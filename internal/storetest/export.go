@@ -15,7 +15,7 @@ func exports() concept {
 		{"memories written by hand are imported", exportByHand},
 		{"an export cut off is refused before anything is written", exportCutOff},
 		{"what is no export is refused by name", exportForeign},
-		{"a view of a user neither exports nor imports", exportView},
+		{"a view exports what its user owns, and imports nothing", exportView},
 	}}
 }
 
@@ -111,9 +111,20 @@ func exportForeign(f *fixture) {
 }
 
 func exportView(f *fixture) {
-	view := f.store.As(souvenir.Access{})
-	_, err := view.Export(f.ctx, &bytes.Buffer{}, nil)
-	f.fails("Export", err, souvenir.ErrForbidden)
-	_, err = view.Import(f.ctx, strings.NewReader(""), nil)
+	ann, ben := f.as(souvenir.Access{User: "ann"}), f.as(souvenir.Access{User: "ben"})
+	ann.addTexts("Ann likes tea.")
+	ben.addTexts("Ben likes coffee.")
+	export := ann.exported()
+	f.equal("what it has", []bool{bytes.Contains(export, []byte("Ann likes tea.")), bytes.Contains(export, []byte("Ben"))}, []bool{true, false})
+	f.inAnother(func(other *fixture) {
+		other.imported(export)
+		brought := other.as(souvenir.Access{User: "ann"}).list(souvenir.List{})
+		other.equal("brought in", []any{len(brought), brought[0].Content}, []any{1, "Ann likes tea."})
+	})
+	_, err := ann.store.Export(f.ctx, &bytes.Buffer{}, &souvenir.ExportOptions{Credentials: true})
+	f.fails("Export with credentials", err, souvenir.ErrForbidden)
+	_, err = ann.store.As(souvenir.Access{User: "ann", Projects: []string{}}).Export(f.ctx, &bytes.Buffer{}, nil)
+	f.fails("Export limited to projects", err, souvenir.ErrForbidden)
+	_, err = ann.store.Import(f.ctx, strings.NewReader(""), nil)
 	f.fails("Import", err, souvenir.ErrForbidden)
 }

@@ -137,7 +137,7 @@ func graphSelects(f *fixture) {
 	g := f.graph(souvenir.GraphQuery{Limit: 3})
 	f.same("the last updated", labels(g.Nodes), "number 0", "number 5", "number 4")
 	f.equal("total", g.Total, 6)
-	want := souvenir.Node{ID: ids[0], Label: "number 0", Collection: souvenir.DefaultCollection, Owner: souvenir.LocalUser, ProjectID: "p0", EventType: "case", State: "done",
+	want := souvenir.Node{ID: ids[0], Label: "number 0", Collection: souvenir.DefaultCollection, Owner: souvenir.LocalUser, ProjectID: "p0", ProjectOwner: souvenir.LocalUser, EventType: "case", State: "done",
 		Importance: souvenir.ImportanceHigh, CreatedAt: start, UpdatedAt: f.clock.Now()}
 	f.sameJSON("node", toJSON(g.Nodes[0]), toJSON(want))
 	for order, first := range map[souvenir.SortOrder]string{souvenir.SortCreatedAsc: "number 0", souvenir.SortCreatedDesc: "number 5", souvenir.SortUpdatedAsc: "number 1", souvenir.SortUpdatedDesc: "number 0"} {
