@@ -104,6 +104,7 @@ func (s *Store) Overview(ctx context.Context, q OverviewQuery) (Overview, error)
 			s.log.WarnContext(ctx, "recorded calls could not be written yet", "error", err)
 		}
 	}
+	clients := s.clientCounts(ctx)
 	var o Overview
 	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
 		o = Overview{Index: s.index.state()}
@@ -123,7 +124,6 @@ func (s *Store) Overview(ctx context.Context, q OverviewQuery) (Overview, error)
 			func() error { return o.countProjects(tx, sc, partitions) },
 			func() error { return o.countCollections(tx, partitions) },
 			func() error { return o.countEventTypes(tx, partitions) },
-			func() error { return o.countClients(tx, s.access) },
 			func() error { return o.countDays(tx, partitions, daysUntil(s.clock().In(q.Location), q.Days)) },
 			func() error { return s.embeddingStatus(tx, partitions, &o.Embedding) },
 		} {
@@ -133,7 +133,14 @@ func (s *Store) Overview(ctx context.Context, q OverviewQuery) (Overview, error)
 		}
 		return nil
 	})
-	return o, err
+	counted := <-clients // also after an error, so that nothing goes on
+	if o.Clients = counted.clients; err == nil {
+		err = counted.err
+	}
+	if err != nil {
+		return Overview{}, err
+	}
+	return o, nil
 }
 
 func (o *Overview) countProjects(tx *sqlite.Tx, sc scope, partitions string) error {
@@ -185,19 +192,36 @@ func (o *Overview) countEventTypes(tx *sqlite.Tx, partitions string) error {
 	return err
 }
 
-func (o *Overview) countClients(tx *sqlite.Tx, access Access) error {
-	o.Clients = []ClientCount{}
-	if access.Projects != nil {
-		return nil
+// countedClients is what clientCounts has found.
+type countedClients struct {
+	clients []ClientCount
+	err     error
+}
+
+// clientCounts counts the recorded calls in a snapshot of its own while the memories are counted: calls are no part of what these are,
+// and each of the two takes about as long.
+func (s *Store) clientCounts(ctx context.Context) <-chan countedClients {
+	counted := make(chan countedClients, 1)
+	if s.access.Projects != nil {
+		counted <- countedClients{clients: []ClientCount{}}
+		return counted
 	}
-	return tx.Each(func(row *sqlite.Rows) error {
-		var c ClientCount
-		var last int64
-		err := row.Scan(&c.Name, &c.Calls, &last)
-		c.LastCall = toTime(last)
-		o.Clients = append(o.Clients, c)
-		return err
-	}, `SELECT client, count(*), max(started_at) FROM activity INDEXED BY activity_client WHERE user = ? GROUP BY client ORDER BY 2 DESC, 1 LIMIT ?`, access.User, maxCounts)
+	go func() {
+		var c countedClients
+		c.err = s.read(ctx, func(tx *sqlite.Tx, _ scope) error {
+			c.clients = []ClientCount{}
+			return tx.Each(func(row *sqlite.Rows) error {
+				var one ClientCount
+				var last int64
+				err := row.Scan(&one.Name, &one.Calls, &last)
+				one.LastCall = toTime(last)
+				c.clients = append(c.clients, one)
+				return err
+			}, `SELECT client, count(*), max(started_at) FROM activity INDEXED BY activity_client WHERE user = ? GROUP BY client ORDER BY 2 DESC, 1 LIMIT ?`, s.access.User, maxCounts)
+		})
+		counted <- c
+	}()
+	return counted
 }
 
 // day is a day and the microseconds at which it begins and ends.
