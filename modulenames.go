@@ -1,7 +1,12 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -12,17 +17,23 @@ type Module struct {
 	Memories int    `json:"memories"` // that name it
 }
 
-// maxModules is how many modules are listed.
-const maxModules = 100
+const (
+	maxModules    = 100 // that are listed
+	maxModuleName = 128 // characters
+)
 
-// modulesQuery selects the modules that memories of some partitions name, whether in their metadata or by a tag. A tag without
-// "module:" before it may name one, too, but nothing tells it from any other tag. char(59) follows the colon.
-const modulesQuery = `WITH named (id, name) AS (
-		SELECT id, trim(` + moduleName + `) FROM memory INDEXED BY memory_module
-			WHERE ` + moduleName + ` IS NOT NULL AND partition_id IN (SELECT value FROM json_each(?1)) AND typeof(` + moduleName + `) = 'text'
-		UNION SELECT t.memory_id, trim(substr(t.tag, 8)) FROM memory_tag t CROSS JOIN memory m ON m.id = t.memory_id
-			WHERE t.tag COLLATE NOCASE >= 'module:' AND t.tag COLLATE NOCASE < 'module' || char(59) AND m.partition_id IN (SELECT value FROM json_each(?1)))
-	SELECT max(name), count(DISTINCT id) FROM named WHERE length(name) BETWEEN 1 AND 128 GROUP BY name COLLATE NOCASE ORDER BY 2 DESC, 1 LIMIT ?2`
+// Modules are named in the metadata of memories or by a tag; one that names its module in both ways is counted for its metadata. A tag
+// without "module:" before it may name one, too, but nothing tells it from any other tag. char(59) follows the colon. The first query
+// goes along its index, so that nothing is sorted.
+const (
+	modulesInMetadata = `SELECT ` + moduleName + `, count(*) FROM memory INDEXED BY memory_module
+		WHERE ` + moduleName + ` IS NOT NULL AND typeof(` + moduleName + `) = 'text' AND partition_id IN (SELECT value FROM json_each(?1))
+		GROUP BY ` + moduleName + ` COLLATE NOCASE`
+	modulesInTags = `SELECT substr(t.tag, 8), count(DISTINCT t.memory_id) FROM memory_tag t CROSS JOIN memory m ON m.id = t.memory_id
+		WHERE t.tag COLLATE NOCASE >= 'module:' AND t.tag COLLATE NOCASE < 'module' || char(59) AND m.partition_id IN (SELECT value FROM json_each(?1))
+			AND ifnull(trim(` + moduleName + `) <> trim(substr(t.tag, 8)) COLLATE NOCASE, true)
+		GROUP BY t.tag COLLATE NOCASE`
+)
 
 // Modules returns the modules that the memories of a project name, by module_name in their metadata or by a tag module:NAME, or for the
 // zero ProjectRef those that all visible memories name: of them the 100 with the most memories, the most first. Names that differ in case
@@ -38,12 +49,40 @@ func (s *Store) Modules(ctx context.Context, project ProjectRef) ([]Module, erro
 		if err != nil || len(sel.partitions) == 0 {
 			return err
 		}
-		return tx.Each(func(row *sqlite.Rows) error {
-			var m Module
-			err := row.Scan(&m.Name, &m.Memories)
-			all = append(all, m)
-			return err
-		}, modulesQuery, sel.partitionList(), maxModules)
+		named := map[string]Module{}
+		for _, query := range []string{modulesInMetadata, modulesInTags} {
+			err := tx.Each(func(row *sqlite.Rows) error {
+				var name string
+				var n int
+				if err := row.Scan(&name, &n); err != nil {
+					return err
+				}
+				if name = strings.Trim(name, " "); name == "" || utf8.RuneCountInString(name) > maxModuleName {
+					return nil
+				}
+				m := named[asciiLower(name)]
+				named[asciiLower(name)] = Module{max(m.Name, name), m.Memories + n}
+				return nil
+			}, query, sel.partitionList())
+			if err != nil {
+				return err
+			}
+		}
+		all = slices.SortedFunc(maps.Values(named), func(a, b Module) int {
+			return cmp.Or(b.Memories-a.Memories, cmp.Compare(a.Name, b.Name))
+		})
+		all = append([]Module{}, all[:min(len(all), maxModules)]...) // never nil
+		return nil
 	})
 	return all, err
+}
+
+// asciiLower lowers letters as SQLite's NOCASE does.
+func asciiLower(text string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, text)
 }
