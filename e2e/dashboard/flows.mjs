@@ -2,15 +2,39 @@
 import fs from 'node:fs'
 import { complain, enter, go, open, settle } from './browser.mjs'
 
-const { STORE, SHOTS, ONLY } = process.env
+const { STORE, SHOTS, ONLY, SHORT } = process.env
+
+// What the short form runs: one flow at least of each kind of page.
+const main = [
+  'connect: a client is connected and its first call is seen',
+  'files: files are dropped looked at and linked',
+  'frame: slash leads to the search',
+  'memories: many are deleted and come back',
+  'memories: near duplicates are made one and come apart',
+  'memories: search answers as one types',
+  'memories: the list works without scripts',
+  'memory: a memory is edited and its history tells how',
+  'memory: who saves a memory second loses nothing',
+  'overview: the activity is filtered',
+  'pictures: the graph is drawn and read',
+  'projects: a task is ticked in place and without scripts',
+  'projects: who saves second is shown both texts',
+  'transfer: an export is brought in again',
+  'upkeep: a backup is downloaded',
+  'upkeep: a token is made used and ended',
+]
 
 // flows runs the files of the folder flows that are for the store. Each has functions named after what they do; a file that exports
 // stores says on which it runs, and otherwise it is the small one.
 export async function flows(seeded) {
+  const left = new Set(SHORT && STORE === 'small' && !ONLY ? main : [])
   for (const file of fs.readdirSync(new URL('flows', import.meta.url)).sort()) {
     const { stores = ['small'], ...steps } = await import(`./flows/${file}`)
     if (!stores.includes(STORE) || (ONLY && !ONLY.split(',').includes(file.replace('.mjs', '')))) continue
     for (const [name, step] of Object.entries(steps)) {
+      const title = `${file.replace('.mjs', '')}: ${words(name)}`
+      if (SHORT && !ONLY && !main.includes(title)) continue
+      left.delete(title)
       const began = performance.now()
       const opened = []
       const someone = async (user, look, more) => {
@@ -21,8 +45,8 @@ export async function flows(seeded) {
         return person(page)
       }
       try {
-        await step(someone, seeded)
-        console.log(`  ✓ ${file.replace('.mjs', '')}: ${words(name)} (${((performance.now() - began) / 1000).toFixed(1)} s)`)
+        await within(60, step(someone, seeded))
+        console.log(`  ✓ ${title} (${((performance.now() - began) / 1000).toFixed(1)} s)`)
       } catch (error) {
         const page = opened.at(-1)
         if (SHOTS && page) await page.screenshot({ path: `${SHOTS}/failed-${file}-${name}.png`, fullPage: true }).catch(() => {})
@@ -32,6 +56,14 @@ export async function flows(seeded) {
       for (const page of opened) await page.context().close()
     }
   }
+  for (const title of left) complain(`there is no flow "${title}"`)
+}
+
+// within waits no longer than so many seconds: a browser that hangs must not hold up everything.
+function within(seconds, promise) {
+  let timer
+  const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error(`it took more than ${seconds} s`)), seconds * 1000)))
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
 const words = (name) => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
