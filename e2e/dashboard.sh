@@ -6,7 +6,7 @@
 #
 #   e2e/dashboard.sh [--short] [FOLDER]      leaves screenshots in the folder, if one is named
 #
-# The short form leaves out the empty store, the large one and most of what people do, and looks at each page once. E2E_STORES names a folder where the stores are kept for the next
+# The short form leaves out the empty store, the large one and most of what people do, and looks at each page of the hostile one once. E2E_STORES names a folder where the stores are kept for the next
 # time. It needs Go, Node 20 with npm and its registry, and Chromium.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 

@@ -73,9 +73,12 @@ export async function settle(page) {
   await still(page)
 }
 
-// still waits for the end of what moves and fades, for half a colour is none.
-export const still = (page) => page.evaluate(() =>
-  Promise.race([Promise.allSettled(document.getAnimations().map((animation) => animation.finished)), new Promise((resolve) => setTimeout(resolve, 1000))]).then(() => {}))
+// still waits for the end of what moves and fades, for half a colour is none; a second at most, by the clock of this side: where scripts are
+// off, a page has none.
+export const still = (page) => Promise.race([
+  page.evaluate(() => Promise.allSettled(document.getAnimations().map((animation) => animation.finished)).then(() => {})).catch(() => {}),
+  new Promise((resolve) => setTimeout(resolve, 1000)),
+])
 
 // go opens an address and waits until the page is complete. It returns the answer, or null when it is a download.
 export async function go(page, path, status = 200) {

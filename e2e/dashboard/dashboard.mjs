@@ -9,7 +9,7 @@ const { SEEDED, STORE } = process.env
 const seeded = JSON.parse(SEEDED)
 
 if (STORE === 'small' && !process.env.ONLY) await selfcheck(seeded)
-if (!process.env.ONLY) await walk(seeded)
+if (!process.env.ONLY && !(process.env.SHORT && STORE === 'small')) await walk(seeded) // in short, the hostile one has it all
 await flows(seeded)
 tell()
 await browser.close()
