@@ -9,6 +9,7 @@ require (
 
 require (
 	github.com/asg017/sqlite-vec-go-bindings v0.1.6 // indirect
+	github.com/aymanbagabas/go-udiff v0.4.1 // indirect
 	github.com/chewxy/math32 v1.10.1 // indirect
 	github.com/coreos/go-oidc/v3 v3.20.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
