@@ -155,7 +155,7 @@ func (s *Store) UpdateTodoSection(ctx context.Context, u UpdateTodoSection) (Sto
 	if err := checkUTF8("content", u.Content); err != nil {
 		return StoredTodo{}, err
 	}
-	if _, _, err := sectionBody(section, u.Content); err != nil {
+	if _, _, err := sectionBody(section, u.Content, 0); err != nil {
 		return StoredTodo{}, err
 	}
 	var warnings []string

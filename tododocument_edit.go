@@ -16,7 +16,8 @@ func (d TodoDocument) replace(content string, section Section, body string) (cha
 	if body == s.Body {
 		return content, nil, nil
 	}
-	if body, warnings, err = sectionBody(section, body); err != nil {
+	next, _ := indentation(content[s.End:])
+	if body, warnings, err = sectionBody(section, body, next); err != nil {
 		return "", nil, err
 	}
 	ending, before := lineEnding(content[s.heading:s.Start]), ""
@@ -54,8 +55,8 @@ func lineEnding(text string) string {
 }
 
 // sectionBody checks a new body of a section and takes off what surrounds it: blank lines, and the section's own heading,
-// which callers like to repeat.
-func sectionBody(section Section, body string) (trimmed string, warnings []string, err error) {
+// which callers like to repeat. The heading that follows is indented by so many columns.
+func sectionBody(section Section, body string, next int) (trimmed string, warnings []string, err error) {
 	from := 0 // where the body begins
 	empty := true
 	tasks := taskLines{}
@@ -82,7 +83,8 @@ func sectionBody(section Section, body string) (trimmed string, warnings []strin
 			}
 		}
 	}
-	if scan.fence.length > 0 && section != SectionGaps {
+	swallows := scan.fence.length > 0 || scan.inner.item && next >= scan.inner.indent
+	if swallows && section != SectionGaps {
 		wrong.add("line %d begins fenced code that nothing ends; it would swallow the sections that follow", scan.opened)
 	}
 	if wrong.count > 0 {

@@ -80,6 +80,14 @@ func TestABodyThatWouldBreakTheDocumentIsRefused(t *testing.T) {
 			t.Errorf("%q gives %v, want %q", body, err, says)
 		}
 	}
+	// A heading that is indented as far as the code of a list item belongs to that code; one that is not ends it.
+	indented, body := "## Constitution\n   ## Spec\n## Plan\n## Tasks\n## Gaps", "* ```"
+	if _, _, err := mustParse(t, indented).replace(indented, SectionConstitution, body); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 1 begins fenced code that nothing ends") {
+		t.Errorf("%q before an indented heading gives %v", body, err)
+	}
+	if _, _, err := mustParse(t, indented).replace(indented, SectionSpec, body); err != nil {
+		t.Errorf("%q before a heading at the margin gives %v", body, err)
+	}
 }
 
 func TestCompletingATaskChangesOneByte(t *testing.T) {
@@ -142,9 +150,11 @@ func FuzzTodo(f *testing.F) {
 	for _, seed := range []string{
 		goodTodo, strings.ReplaceAll(goodTodo, "\n", "\r\n"), five(nil), strings.TrimSpace(five(nil)), "\ufeff" + five(nil),
 		five(map[Section]string{SectionTasks: "## Tasks\r- [ ] T1\r\n~~~~\n## Gaps\n~~~~\n\t+ [X] T2", SectionGaps: "## Gaps\n```\n## Gaps"}),
+		"## Constitution\n   ## Spec\n## Plan\n## Tasks\n## Gaps",
 		"## Constitution\n    ```\n   ## Spec\n## Plan\n\u00a0\n## Tasks\n     ~~~\n   - [ ] T1\n  ~~~\n## Gaps",
 	} {
 		f.Add(seed, "new\n```\n## x\n```")
+		f.Add(seed, "* ```\n  x")
 		f.Add(seed, "\n\n## Tasks ##\n- [ ] T3 x\r\n\t- [x] T4\n    ```")
 	}
 	f.Fuzz(func(t *testing.T, content, body string) {
