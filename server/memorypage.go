@@ -119,7 +119,6 @@ type memoryPage struct {
 	Further  []relatedMemory // two links away
 	More     int             // related ones that are not shown
 
-	FilePages bool // there is a page of a file
 }
 
 // fact is something that is known, by its name.
@@ -156,7 +155,7 @@ func (s *Server) showMemory(_ http.ResponseWriter, r *http.Request, c caller) (a
 		return nil, err
 	}
 	query := r.URL.Query()
-	data := memoryPage{memoryHead: head, View: "markdown", All: query.Get("all") != "", FilePages: hasPage("/files/{id}")}
+	data := memoryPage{memoryHead: head, View: "markdown", All: query.Get("all") != ""}
 	if query.Get("view") == "text" || data.All {
 		data.View = "text"
 	}

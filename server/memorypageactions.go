@@ -93,11 +93,7 @@ func (s *Server) deleteMemory(w http.ResponseWriter, r *http.Request, c caller) 
 	if err != nil {
 		return nil, err
 	}
-	to := "/memories"
-	if !hasPage(to) {
-		to = "/"
-	}
-	return s.deletedWithUndo(c, to, memoryPath(taken.ID), "“"+titleOf(taken.Content)+"” is deleted.", taken), nil
+	return s.deletedWithUndo(c, "/memories", memoryPath(taken.ID), "“"+titleOf(taken.Content)+"” is deleted.", taken), nil
 }
 
 // deletedWithUndo is where a form leads that has deleted memories: to a page that offers to bring them back, and shows another one when

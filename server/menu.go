@@ -1,7 +1,6 @@
 package server
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
@@ -32,20 +31,10 @@ func menu(user souvenir.User, here string) []menuGroup {
 		server.Places = append([]menuPlace{{"/users", "Users", false}, {"/invitations", "Invitations", false}, {"/backup", "Backup and restore", false}}, server.Places...)
 	}
 	groups = append(groups, server)
-	for i, group := range groups {
-		groups[i].Places = slices.DeleteFunc(group.Places, func(p menuPlace) bool { return !hasPage(p.Path) })
-	}
 	for _, group := range groups {
 		for i, place := range group.Places {
 			group.Places[i].Here = here == place.Path || place.Path != "/" && strings.HasPrefix(here, place.Path+"/")
 		}
 	}
 	return groups
-}
-
-// hasPage reports whether there is a page with a path.
-func hasPage(path string) bool {
-	return slices.ContainsFunc(append(dashboardRoutes(), pageRoutes()), func(table []route) bool {
-		return slices.ContainsFunc(table, func(rt route) bool { return strings.TrimSuffix(rt.pattern, "{$}") == path })
-	})
 }

@@ -140,7 +140,6 @@ type picturePage struct {
 	Similar     []option
 	Colours     []option
 	Empty       bool // there are no memories at all
-	CanConnect  bool // there is a page that says how clients are connected
 	Problem     string
 	InWords     any // of the graph or of the map; nil: it is drawn
 }
@@ -167,7 +166,7 @@ func choices(chosen string, pairs ...string) []option {
 
 // picture gathers what the page of a picture offers.
 func (s *Server) picture(ctx context.Context, c caller, kind string, q pictureQuery) (picturePage, error) {
-	data := picturePage{Kind: kind, Query: q, CanConnect: hasPage("/connect")}
+	data := picturePage{Kind: kind, Query: q}
 	query := q.values()
 	data.Drawing = s.path("/" + kind + "?" + query.Encode())
 	query.Set("show", "list")

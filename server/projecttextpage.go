@@ -141,6 +141,7 @@ type textPage struct {
 	Memory   string // id
 	Error    string
 	Theirs   *textState // what somebody has saved meanwhile; nil: nobody has
+	Differs  *textDiff  // from that to what is typed
 	Preview  cutMarkdown
 }
 
@@ -278,6 +279,7 @@ func withLineEndings(typed, before string) string {
 // conflict shows both texts, and lets the user decide.
 func (p textPage) conflict(now textState) page {
 	p.Theirs, p.Base, p.Memory = &now, now.digest(), now.memory.ID
+	p.Differs = diffOf(strings.ReplaceAll(now.Text, "\r\n", "\n"), p.Typed, maxDiffShown)
 	shown := p.page()
 	shown.part, shown.status = "", http.StatusConflict
 	return shown

@@ -99,7 +99,8 @@ func TestSavingWhatSomebodyElseHasSaved(t *testing.T) {
 		olivia.post(edit, olivia.writes(edit, key, was))
 		form := olivia.writes(edit, key, mine)
 		walter.post(edit, walter.writes(edit, key, theirs)).goesTo(w.shop())
-		p := olivia.post(edit, form).stays(http.StatusConflict, "Somebody has saved this text while you were editing it.", "Save mine in its place", "Leave it as it is saved")
+		p := olivia.post(edit, form).stays(http.StatusConflict, "Somebody has saved this text while you were editing it.", "Save mine in its place", "Leave it as it is saved",
+			"What saving yours would make of it", "<del>", "<ins>")
 		checkPage(w, p)
 		if p.says("saved") != theirs || p.says("content") != mine {
 			t.Errorf("%s: saved is %q, yours %q", key, p.says("saved"), p.says("content"))
