@@ -218,7 +218,7 @@ func (r *contextReader) load(rows []int64) (map[int64]Memory, error) {
 	return found, err
 }
 
-const ruleQuery = `SELECT m.id, m.rule_type FROM memory m WHERE m.partition_id IN (SELECT value FROM json_each(?))
+const ruleQuery = `SELECT m.id, m.rule_type FROM memory m INDEXED BY memory_event WHERE m.partition_id IN (SELECT value FROM json_each(?))
 	AND m.event_type = '` + EventProjectRule + `' AND m.rule_type IS NOT NULL ORDER BY m.updated_at DESC, m.id DESC`
 
 // ruleRows returns the rows of the rules in a selection by their type. Where an older file holds several of one type, the newest
@@ -240,7 +240,7 @@ func ruleRows(tx *sqlite.Tx, sel selection) (map[RuleType]int64, error) {
 	return rules, err
 }
 
-const doDontQuery = `SELECT m.id FROM memory m WHERE m.partition_id IN (SELECT value FROM json_each(?))
+const doDontQuery = `SELECT m.id FROM memory m INDEXED BY memory_do_dont WHERE m.partition_id IN (SELECT value FROM json_each(?))
 	AND m.classification IN ('do', 'dont') AND ifnull(m.event_type, '') <> '` + EventProjectRule + `'
 	AND ifnull(m.state, '') <> '` + StateArchived + `' COLLATE NOCASE
 	ORDER BY CASE m.importance WHEN 'critical' THEN 0 WHEN 'high' THEN 1 WHEN 'low' THEN 3 ELSE 2 END, m.updated_at DESC, m.id DESC`

@@ -209,53 +209,12 @@ func (s *Store) picture(tx *sqlite.Tx, sc scope, l List, limit int) (*picture, e
 	if p.total, err = sel.count(tx); err != nil {
 		return nil, err
 	}
-	rows, err := sel.first(tx, order, limit)
+	rows, err := sel.page(tx, order, limit, 0)
 	if err != nil {
 		return nil, err
 	}
 	p.nodes, err = loadNodes(tx, rows)
 	return p, err
-}
-
-// first returns the first rows of the selection in an order by time. Without filters the newest of each partition are known from
-// an index, so that not everything has to be sorted.
-func (sel selection) first(tx *sqlite.Tx, order SortOrder, limit int) ([]int64, error) {
-	if sel.condition != "" {
-		return sel.page(tx, order, limit, 0)
-	}
-	column, direction := `updated_at`, ``
-	if order == SortCreatedAsc || order == SortCreatedDesc {
-		column = `created_at`
-	}
-	descending := order == SortCreatedDesc || order == SortUpdatedDesc
-	if descending {
-		direction = ` DESC`
-	}
-	type timed struct{ at, row int64 }
-	var all []timed
-	for _, p := range sel.partitions { // among equal times the row decides, as it does in the index
-		err := tx.Each(func(row *sqlite.Rows) error {
-			var t timed
-			err := row.Scan(&t.at, &t.row)
-			all = append(all, t)
-			return err
-		}, `SELECT `+column+`, id FROM memory WHERE partition_id = ? ORDER BY `+column+direction+`, id`+direction+` LIMIT ?`, p.id, limit)
-		if err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(all, func(a, b timed) int {
-		c := cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.row, b.row))
-		if descending {
-			return -c
-		}
-		return c
-	})
-	rows := make([]int64, min(limit, len(all)))
-	for i := range rows {
-		rows[i] = all[i].row
-	}
-	return rows, nil
 }
 
 // loadNodes reads memories that the caller may see, in the order of the rows.

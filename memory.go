@@ -143,7 +143,7 @@ func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) 
 	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
 		selection, err := s.selection(tx, sc, q)
 		if err == nil {
-			rows, err = selection.page(tx, q.Sort, -1, 0)
+			rows, err = selection.all(tx, q.Sort)
 		}
 		return err
 	})

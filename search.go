@@ -254,6 +254,7 @@ type selection struct {
 type selectedPartition struct {
 	id       int64
 	memories int
+	fitting  int // of them that fit the condition, once they are counted
 	ownSize  int // dimensions of the collection's own vectors; 0: the embedder makes them
 }
 
@@ -357,44 +358,66 @@ func (sel selection) where() (condition string, args []any) {
 	return condition, args
 }
 
-// count returns how many memories are selected.
-func (sel selection) count(tx *sqlite.Tx) (int, error) {
-	if sel.condition == "" {
-		n := 0
-		for _, p := range sel.partitions {
-			n += p.memories
-		}
-		return n, nil
+// count counts the memories that are selected, in each partition.
+func (sel *selection) count(tx *sqlite.Tx) (total int, err error) {
+	fitting := map[int64]int{}
+	if sel.condition != "" {
+		err = tx.Each(func(row *sqlite.Rows) error {
+			var partition int64
+			var n int
+			err := row.Scan(&partition, &n)
+			fitting[partition] = n
+			return err
+		}, `SELECT p.id, count(*) `+fromPartitions(``)+` WHERE p.id IN (SELECT value FROM json_each(?))`+sel.further()+` GROUP BY p.id`, append([]any{sel.partitionList()}, sel.args...)...)
 	}
-	condition, args := sel.where()
-	var n int
-	err := tx.QueryRow(`SELECT count(*) `+fromMemory+` WHERE `+condition, args...).Scan(&n)
-	return n, err
+	for i := range sel.partitions {
+		p := &sel.partitions[i]
+		p.fitting = p.memories
+		if sel.condition != "" {
+			p.fitting = fitting[p.id]
+		}
+		total += p.fitting
+	}
+	return total, err
 }
 
-// page returns rows of the selection in an order by time, limit of them (negative: all) after skipping offset.
+// all returns the rows of the selection in an order by time.
+func (sel selection) all(tx *sqlite.Tx, order SortOrder) ([]int64, error) {
+	condition, args := sel.where()
+	return sqlite.Column[int64](tx, `SELECT m.id `+fromMemory+` WHERE `+condition+` ORDER BY `+timeOrder(order), args...)
+}
+
+// page returns rows of a counted selection in an order by time, up to limit of them after skipping offset.
 func (sel selection) page(tx *sqlite.Tx, order SortOrder, limit, offset int) ([]int64, error) {
-	if sel.condition == "" && limit >= 0 && offset < mostMerged && (limit+offset)*len(sel.partitions) <= mostMerged {
+	if sel.worthMerging(limit + offset) {
 		return sel.merged(tx, order, limit, offset)
 	}
-	condition, args := sel.where()
-	return sqlite.Column[int64](tx, `SELECT m.id `+fromMemory+` WHERE `+condition+` ORDER BY `+timeOrder(order)+` LIMIT ? OFFSET ?`,
-		append(args, limit, offset)...)
+	return sqlite.Column[int64](tx, `SELECT m.id `+fromPartitions(`INDEXED BY memory_updated`)+` WHERE p.id IN (SELECT value FROM json_each(?))`+sel.further()+
+		` ORDER BY +`+timeOrder(order)+` LIMIT ? OFFSET ?`, append(append([]any{sel.partitionList()}, sel.args...), limit, offset)...)
 }
 
-// mostMerged is how many rows of all partitions are worth reading along an index, rather than sorting everything.
-const mostMerged = 20_000
+// mostMerged is how many rows of all partitions are worth reading along indexes, rather than letting SQLite sort them.
+const mostMerged = 200_000
 
-// merged does what page does: the first rows of each partition are known from an index, so that not everything has to be sorted.
-func (sel selection) merged(tx *sqlite.Tx, order SortOrder, limit, offset int) ([]int64, error) {
-	column := `updated_at`
-	if order == SortCreatedAsc || order == SortCreatedDesc {
-		column = `created_at`
+// worthMerging tells whether the first rows of each partition are found with less work along the index of an order than by sorting
+// all that fit. Without a condition these are the first rows of the index; with one, a part of those that are looked at. A condition
+// with a list in it would be made anew for each partition.
+func (sel selection) worthMerging(first int) bool {
+	lookedAt, fitting := 0, 0
+	for _, p := range sel.partitions {
+		if p.fitting > 0 {
+			lookedAt += p.memories / p.fitting * min(first, p.fitting)
+			fitting += p.fitting
+		}
 	}
-	descending := order != SortCreatedAsc && order != SortUpdatedAsc
-	direction := ``
-	if descending {
-		direction = ` DESC`
+	return lookedAt <= mostMerged && (sel.condition == "" || !strings.Contains(sel.condition, `m.id IN (`) && lookedAt < fitting)
+}
+
+// merged does what page does, from the first rows of each partition.
+func (sel selection) merged(tx *sqlite.Tx, order SortOrder, limit, offset int) ([]int64, error) {
+	column, index := `m.updated_at`, `INDEXED BY memory_updated`
+	if order == SortCreatedAsc || order == SortCreatedDesc {
+		column, index = `m.created_at`, `INDEXED BY memory_created`
 	}
 	type timed struct {
 		at, row int64
@@ -402,16 +425,21 @@ func (sel selection) merged(tx *sqlite.Tx, order SortOrder, limit, offset int) (
 	}
 	var all []timed
 	for _, p := range sel.partitions {
+		if p.fitting == 0 {
+			continue
+		}
 		err := tx.Each(func(row *sqlite.Rows) error {
 			var t timed
 			err := row.Scan(&t.at, &t.id, &t.row)
 			all = append(all, t)
 			return err
-		}, `SELECT `+column+`, uid, id FROM memory WHERE partition_id = ? ORDER BY `+column+direction+`, uid LIMIT ?`, p.id, limit+offset)
+		}, `SELECT `+column+`, m.uid, m.id `+fromPartitions(index)+` WHERE p.id = ?`+sel.further()+` ORDER BY `+timeOrder(order)+` LIMIT ?`,
+			append(append([]any{p.id}, sel.args...), limit+offset)...)
 		if err != nil {
 			return nil, err
 		}
 	}
+	descending := order != SortCreatedAsc && order != SortUpdatedAsc
 	slices.SortFunc(all, func(a, b timed) int {
 		byTime := cmp.Compare(a.at, b.at)
 		if descending {
@@ -424,6 +452,19 @@ func (sel selection) merged(tx *sqlite.Tx, order SortOrder, limit, offset int) (
 		rows = append(rows, t.row)
 	}
 	return rows, nil
+}
+
+// fromPartitions goes through memories partition by partition, with what a condition may speak of, along an index if one is named.
+func fromPartitions(index string) string {
+	return `FROM partition p CROSS JOIN collection c ON c.id = p.collection_id CROSS JOIN memory m ` + index + ` ON m.partition_id = p.id`
+}
+
+// further is the condition as what goes on after another one.
+func (sel selection) further() string {
+	if sel.condition == "" {
+		return ""
+	}
+	return ` AND ` + sel.condition
 }
 
 // timeOrder is an order by time in SQL.

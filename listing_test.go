@@ -1,0 +1,103 @@
+package souvenir
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Pages of a listing are read in different ways, as few or many fit; each has what a plain reading of all memories has at that place.
+func TestPagesOfFilteredListingsAreThoseOfAllThatFit(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{})
+	for _, name := range []string{"one", "two", "three"} {
+		if _, err := s.AddCollection(t.Context(), NewCollection{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	pick := func(of ...string) string { return of[random.IntN(len(of))] }
+	var many []NewMemory
+	for i := range 1200 {
+		m := NewMemory{Content: fmt.Sprintf("memory %d", i), Collection: pick("one", "one", "one", "two", "three"), State: pick("", "active", "active", "archived"),
+			EventType: pick("", "fact", "fact", "decision", "rare"), Importance: Importance(pick("", "low", "high")), Metadata: map[string]any{"n": random.IntN(5)}}
+		if i%3 == 0 {
+			m.Tags = []string{pick("a", "b")}
+		}
+		if m.EventType == "rare" && i%20 > 0 {
+			m.EventType = "fact"
+		}
+		many = append(many, m)
+	}
+	stored, err := s.AddMemories(t.Context(), many, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 { // so that the two times differ in their order
+		content := "changed"
+		if _, err := s.UpdateMemory(t.Context(), stored[i*5].ID, UpdateMemory{Content: &content}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all []Memory
+	for m, err := range s.Memories(t.Context(), List{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m)
+	}
+	for name, c := range map[string]struct {
+		q    Query
+		fits func(Memory) bool
+	}{
+		"all":               {Query{}, func(Memory) bool { return true }},
+		"most":              {Query{Filter: Filter{"state": Not("archived")}}, func(m Memory) bool { return m.State != "archived" }},
+		"a type":            {Query{Filter: Filter{"event_type": "decision"}}, func(m Memory) bool { return m.EventType == "decision" }},
+		"a rare type":       {Query{Filter: Filter{"event_type": "rare"}}, func(m Memory) bool { return m.EventType == "rare" }},
+		"type and state":    {Query{Filter: Filter{"event_type": "fact", "state": nil}}, func(m Memory) bool { return m.EventType == "fact" && m.State == "" }},
+		"no type":           {Query{Filter: Filter{"event_type": nil}}, func(m Memory) bool { return m.EventType == "" }},
+		"a tag":             {Query{Tags: []string{"a"}}, func(m Memory) bool { return slices.Contains(m.Tags, "a") }},
+		"not a tag":         {Query{Filter: Filter{"tags": Not("a")}}, func(m Memory) bool { return !slices.Contains(m.Tags, "a") }},
+		"own metadata":      {Query{Filter: Filter{"n": 3}}, func(m Memory) bool { return fmt.Sprint(m.Metadata["n"]) == "3" }},
+		"a collection":      {Query{Filter: Filter{"collection_name": "two"}}, func(m Memory) bool { return m.Collection == "two" }},
+		"named collections": {Query{Collections: []string{"one", "three"}, Filter: Filter{"importance": "high"}}, func(m Memory) bool { return m.Collection != "two" && m.Importance == "high" }},
+		"nothing":           {Query{Filter: Filter{"importance": "critical"}}, func(Memory) bool { return false }},
+	} {
+		fits := slices.DeleteFunc(slices.Clone(all), func(m Memory) bool { return !c.fits(m) })
+		for _, sort := range sortOrders[1:] {
+			slices.SortFunc(fits, func(a, b Memory) int {
+				at, bt := a.UpdatedAt, b.UpdatedAt
+				if sort == SortCreatedAsc || sort == SortCreatedDesc {
+					at, bt = a.CreatedAt, b.CreatedAt
+				}
+				if sort == SortCreatedDesc || sort == SortUpdatedDesc {
+					at, bt = bt, at
+				}
+				if at.Equal(bt) {
+					return strings.Compare(a.ID, b.ID)
+				}
+				return at.Compare(bt)
+			})
+			for _, at := range [][2]int{{0, 1}, {0, 25}, {3, 25}, {100, 100}, {len(fits) - 5, 10}, {len(fits), 5}} {
+				q := c.q
+				q.Sort, q.Offset, q.Limit = sort, max(at[0], 0), at[1]
+				r, err := s.Search(t.Context(), q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got, want []string
+				for _, h := range r.Hits {
+					got = append(got, h.ID)
+				}
+				for _, m := range fits[min(q.Offset, len(fits)):min(q.Offset+q.Limit, len(fits))] {
+					want = append(want, m.ID)
+				}
+				if r.Total != len(fits) || !slices.Equal(got, want) {
+					t.Errorf("%s in order %q, %d after %d: %d of %d, wanted %d of %d", name, sort, q.Limit, q.Offset, len(got), r.Total, len(want), len(fits))
+				}
+			}
+		}
+	}
+}
