@@ -255,6 +255,7 @@ func (s *Server) path(p string) string { return s.base() + p }
 // localPath returns where to go after signing in: the path that was asked for, if it is one of this server's, else the start.
 // Nothing may send a browser elsewhere.
 func (s *Server) localPath(next string) string {
+	next, _, _ = strings.Cut(next, "#") // no server is asked for a fragment, and dots in one would be taken for the path's
 	u, err := url.Parse(next)
 	if err == nil && path.Clean(u.Path) != u.Path { // nothing lies there, and dots would lead out of the base
 		return s.path("/")
