@@ -85,10 +85,10 @@ func plain(text string) string {
 
 // shorten cuts a text to so many columns of a terminal, in which East Asian characters take two.
 func shorten(text string, columns int) string {
-	used, cut := 0, 0
+	used, cut := 0, -1
 	for i, r := range text {
 		wide := runeColumns(r)
-		if used+wide > columns-1 && cut == 0 {
+		if used+wide > columns-1 && cut < 0 {
 			cut = i
 		}
 		if used += wide; used > columns {

@@ -24,6 +24,7 @@ func TestShortenKeepsToItsColumns(t *testing.T) {
 
 func FuzzShownTextIsHarmlessAndFits(f *testing.F) {
 	f.Add("a plain text", 5)
+	f.Add("侬0", 2)
 	f.Add("\x1b[2J\u202e京都\xff\u0301", 3)
 	f.Fuzz(func(t *testing.T, text string, columns int) {
 		if columns < 2 || columns > 1000 {
