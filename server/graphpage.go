@@ -35,7 +35,7 @@ func (s *Server) showGraph(_ http.ResponseWriter, r *http.Request, c caller) (an
 	}
 	answer := page{template: "graph", title: "Graph"}
 	if q.List && !data.Empty {
-		data.InWords, err = graphWords(r.Context(), c, q)
+		data.InWords, err = s.graphWords(r.Context(), c, q)
 		if err := data.refuse(err); err != nil {
 			return nil, err
 		}
@@ -58,13 +58,13 @@ func (p *picturePage) refuse(err error) error {
 }
 
 // graphWords counts the connections of the memories that the graph shows.
-func graphWords(ctx context.Context, c caller, q pictureQuery) (*graphInWords, error) {
+func (s *Server) graphWords(ctx context.Context, c caller, q pictureQuery) (*graphInWords, error) {
 	const rows = 50
 	query, err := q.graph()
 	if err != nil {
 		return nil, err
 	}
-	g, err := c.store.Graph(ctx, query)
+	g, err := s.readGraph(ctx, c, query)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (s *Server) graphData(w http.ResponseWriter, r *http.Request, c caller) (an
 	if err != nil {
 		return nil, err
 	}
-	g, err := c.store.Graph(r.Context(), query)
+	g, err := s.readGraph(r.Context(), c, query)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,11 @@ func (s *Server) graphData(w http.ResponseWriter, r *http.Request, c caller) (an
 			edges[i].Weight = float32(max(edge.Score, 0.1))
 		}
 	}
-	places, err := layout.Places(r.Context(), len(g.Nodes), edges)
+	var places []float32
+	err = s.inTurn(r.Context(), func() error {
+		places, err = layout.Places(r.Context(), len(g.Nodes), edges)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -169,4 +170,26 @@ func FuzzForm(f *testing.F) {
 			t.Fatalf("%q is taken for a complete form", body)
 		}
 	})
+}
+
+// One who waits for a turn that never comes goes away when nobody waits for the answer any more; what fails gives its turn back.
+func TestTurnsAreTakenAndGivenBack(t *testing.T) {
+	s := &Server{busy: make(chan struct{}, 1)}
+	failed := errors.New("failed")
+	for range 3 {
+		if err := s.inTurn(t.Context(), func() error { return failed }); err != failed {
+			t.Fatal(err)
+		}
+	}
+	err := s.inTurn(t.Context(), func() error {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.inTurn(ctx, func() error { t.Error("two at once"); return nil }); !errors.Is(err, context.Canceled) {
+			t.Errorf("waiting ends with %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -43,7 +43,7 @@ func (s *Server) showMap(_ http.ResponseWriter, r *http.Request, c caller) (any,
 	}
 	answer := page{template: "map", title: "Map"}
 	if q.List && !data.Empty {
-		data.InWords, err = mapWords(r.Context(), c, q)
+		data.InWords, err = s.mapWords(r.Context(), c, q)
 		if err := data.refuse(err); err != nil {
 			return nil, err
 		}
@@ -55,18 +55,22 @@ func (s *Server) showMap(_ http.ResponseWriter, r *http.Request, c caller) (any,
 	return answer, nil
 }
 
-func readMap(ctx context.Context, c caller, q pictureQuery) (souvenir.Map, error) {
+func (s *Server) readMap(ctx context.Context, c caller, q pictureQuery) (m souvenir.Map, err error) {
 	limit, err := q.limit()
 	if err != nil {
-		return souvenir.Map{}, err
+		return m, err
 	}
-	return c.store.Map(ctx, souvenir.MapQuery{List: q.list(), Limit: limit})
+	err = s.inTurn(ctx, func() error {
+		m, err = c.store.Map(ctx, souvenir.MapQuery{List: q.list(), Limit: limit})
+		return err
+	})
+	return m, err
 }
 
 // mapWords tells what lies at the ends of a map.
-func mapWords(ctx context.Context, c caller, q pictureQuery) (*mapInWords, error) {
+func (s *Server) mapWords(ctx context.Context, c caller, q pictureQuery) (*mapInWords, error) {
 	const each = 6
-	m, err := readMap(ctx, c, q)
+	m, err := s.readMap(ctx, c, q)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +91,7 @@ func mapWords(ctx context.Context, c caller, q pictureQuery) (*mapInWords, error
 
 // mapData is the map, point by point.
 func (s *Server) mapData(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	m, err := readMap(r.Context(), c, readPictureQuery(r.URL.Query()))
+	m, err := s.readMap(r.Context(), c, readPictureQuery(r.URL.Query()))
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func (s *Server) findDuplicates(r *http.Request, c caller, data *duplicatesPage)
 	if err != nil {
 		return err
 	}
-	graph, err := c.store.Graph(r.Context(), souvenir.GraphQuery{List: list, Limit: data.Limit, Neighbours: 5, Similar: float64(percent) / 100})
+	graph, err := s.readGraph(r.Context(), c, souvenir.GraphQuery{List: list, Limit: data.Limit, Neighbours: 5, Similar: float64(percent) / 100})
 	if err != nil {
 		return err
 	}

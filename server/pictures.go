@@ -164,6 +164,27 @@ func choices(chosen string, pairs ...string) []option {
 	return all
 }
 
+// inTurn does what keeps a processor busy for a while. As many are at it at once as there are processors; the others wait, so that
+// calls of tools are not slowed down.
+func (s *Server) inTurn(ctx context.Context, do func() error) error {
+	select {
+	case s.busy <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-s.busy }()
+	return do()
+}
+
+// readGraph computes a graph in turn.
+func (s *Server) readGraph(ctx context.Context, c caller, q souvenir.GraphQuery) (g souvenir.Graph, err error) {
+	err = s.inTurn(ctx, func() error {
+		g, err = c.store.Graph(ctx, q)
+		return err
+	})
+	return g, err
+}
+
 // picture gathers what the page of a picture offers.
 func (s *Server) picture(ctx context.Context, c caller, kind string, q pictureQuery) (picturePage, error) {
 	data := picturePage{Kind: kind, Query: q}

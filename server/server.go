@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -134,6 +135,7 @@ type Server struct {
 	working       work             // what takes longer than a request
 	recently      time.Duration    // how long ago people may have signed in, for what takes everything away
 	undoing       undo             // what was done on pages and can be taken back
+	busy          chan struct{}    // holds one for each picture that is computed now
 }
 
 // New makes a server for a store, which is the operator's, as [souvenir.Open] returned it: only that one can tell whom a
@@ -142,7 +144,7 @@ type Server struct {
 // there, without stripping anything, as well.
 func New(store *souvenir.Store, options *Options) *Server {
 	s := &Server{store: store, mux: http.NewServeMux(), crossSite: http.NewCrossOriginProtection(),
-		registrations: newLimiter(registrationBurst, registrationInterval)}
+		registrations: newLimiter(registrationBurst, registrationInterval), busy: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	if options != nil {
 		s.options = *options
 	}
