@@ -62,6 +62,9 @@ func BenchmarkDashboard(b *testing.B) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	paths := dashboardPaths(filled)
+	for _, filtered := range []string{"event_type=decision", "archived=hide", "state=archived", "importance=high", "tag=database", "q=tiles&event_type=decision", "page=2000", "event_type=decision&sort=" + url.QueryEscape(string(souvenir.SortCreatedAsc))} {
+		paths["/memories?"+filtered] = "/memories?" + filtered
+	}
 	for _, pattern := range slices.Sorted(maps.Keys(paths)) {
 		b.Run("GET"+pattern, func(b *testing.B) {
 			var took []time.Duration
