@@ -177,7 +177,7 @@ func TestTurnsAreTakenAndGivenBack(t *testing.T) {
 	s := &Server{busy: make(chan struct{}, 1)}
 	failed := errors.New("failed")
 	for range 3 {
-		if err := s.inTurn(t.Context(), func() error { return failed }); err != failed {
+		if err := s.inTurn(t.Context(), func() error { return failed }); !errors.Is(err, failed) {
 			t.Fatal(err)
 		}
 	}
