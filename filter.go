@@ -66,8 +66,8 @@ const (
 type field struct {
 	value func(v any) (any, error) // turns a value into what is bound, or says what would be right
 
-	// anyOf is the condition that the field, or one of its elements, is among the values bound as one JSON list.
-	anyOf func(list string) (sql string, args []any)
+	// anyOf is the condition that the field, or one of its elements, is among some values.
+	anyOf func(values []any) (sql string, args []any)
 	// compare is the condition that the field, or one of its elements, is beyond a bound.
 	compare func(operator string, bound any) (sql string, args []any)
 	isSet   func() (sql string, args []any)
@@ -88,12 +88,25 @@ var knownFields = map[string]field{
 	"tags":            list(`SELECT t.memory_id FROM memory_tag t WHERE true`, `t.tag`),
 }
 
-const amongBound = ` IN (SELECT value FROM json_each(?))`
+// among goes on after an expression: that it is one of some values. One of them is bound as it is, several as one JSON list.
+func among(values []any) (sql string, arg any) {
+	if len(values) == 1 {
+		return ` = ?`, values[0]
+	}
+	list, err := json.Marshal(values)
+	if err != nil {
+		list = []byte("[]") // strings and finite numbers are always JSON
+	}
+	return ` IN (SELECT value FROM json_each(?))`, string(list)
+}
 
 func column(expression string, value func(any) (any, error), args ...any) field {
 	return field{
 		value: value,
-		anyOf: func(list string) (string, []any) { return expression + amongBound, append(slices.Clone(args), list) },
+		anyOf: func(values []any) (string, []any) {
+			is, arg := among(values)
+			return expression + is, append(slices.Clone(args), arg)
+		},
 		compare: func(operator string, bound any) (string, []any) {
 			return expression + operator + ` ?`, append(slices.Clone(args), bound)
 		},
@@ -106,8 +119,9 @@ func column(expression string, value func(any) (any, error), args ...any) field 
 func list(memories, expression string, args ...any) field {
 	return field{
 		value: textValue,
-		anyOf: func(list string) (string, []any) {
-			return `m.id IN (` + memories + ` AND ` + expression + amongBound + `)`, append(slices.Clone(args), list)
+		anyOf: func(values []any) (string, []any) {
+			is, arg := among(values)
+			return `m.id IN (` + memories + ` AND ` + expression + is + `)`, append(slices.Clone(args), arg)
 		},
 		compare: func(operator string, bound any) (string, []any) {
 			return `m.id IN (` + memories + ` AND ` + expression + operator + ` ?)`, append(slices.Clone(args), bound)
@@ -138,7 +152,10 @@ func metadataField(key string) field {
 		WHERE k.key = ? AND `
 	return field{
 		value: scalarValue,
-		anyOf: func(list string) (string, []any) { return elements + `e.value` + amongBound + `)`, []any{key, list} },
+		anyOf: func(values []any) (string, []any) {
+			is, arg := among(values)
+			return elements + `e.value` + is + `)`, []any{key, arg}
+		},
 		compare: func(operator string, bound any) (string, []any) {
 			types := `e.type IN ('integer', 'real', 'true', 'false')`
 			if _, isText := bound.(string); isText {
@@ -336,11 +353,7 @@ func (b *conditionBuilder) anyOf(values []any, negate bool) error {
 		}
 		bound = append(bound, value)
 	}
-	list, err := json.Marshal(bound)
-	if err != nil {
-		return fmt.Errorf(": %w", err)
-	}
-	sql, args := b.field.anyOf(string(list))
+	sql, args := b.field.anyOf(bound)
 	if orUnset {
 		isSet, setArgs := b.field.isSet()
 		sql, args = `(`+sql+` OR NOT `+isSet+`)`, append(args, setArgs...)

@@ -254,8 +254,9 @@ type selection struct {
 type selectedPartition struct {
 	id       int64
 	memories int
-	fitting  int // of them that fit the condition, once they are counted
-	ownSize  int // dimensions of the collection's own vectors; 0: the embedder makes them
+	fitting  int      // of them that fit the condition, once they are counted
+	last     timedRow // that was read
+	ownSize  int      // dimensions of the collection's own vectors; 0: the embedder makes them
 }
 
 // partitionList is the ids for json_each.
@@ -413,45 +414,86 @@ func (sel selection) worthMerging(first int) bool {
 	return lookedAt <= mostMerged && (sel.condition == "" || !strings.Contains(sel.condition, `m.id IN (`) && lookedAt < fitting)
 }
 
-// merged does what page does, from the first rows of each partition.
+// merged does what page does, from the first rows of each partition: at first somewhat more than its share, and all that a page could
+// have where these do not reach as far as the page does.
 func (sel selection) merged(tx *sqlite.Tx, order SortOrder, limit, offset int) ([]int64, error) {
-	column, index := `m.updated_at`, `INDEXED BY memory_updated`
-	if order == SortCreatedAsc || order == SortCreatedDesc {
-		column, index = `m.created_at`, `INDEXED BY memory_created`
+	total := 0
+	for _, p := range sel.partitions {
+		total += p.fitting
 	}
-	type timed struct {
-		at, row int64
-		id      string
-	}
-	var all []timed
+	first := min(limit+offset, total)
+	var all []timedRow
+	var further []selectedPartition // which may have more
 	for _, p := range sel.partitions {
 		if p.fitting == 0 {
 			continue
 		}
-		err := tx.Each(func(row *sqlite.Rows) error {
-			var t timed
-			err := row.Scan(&t.at, &t.id, &t.row)
-			all = append(all, t)
-			return err
-		}, `SELECT `+column+`, m.uid, m.id `+fromPartitions(index)+` WHERE p.id = ?`+sel.further()+` ORDER BY `+timeOrder(order)+` LIMIT ?`,
-			append(append([]any{p.id}, sel.args...), limit+offset)...)
+		share := min(first*p.fitting/total*3/2+32, first)
+		rows, err := sel.first(tx, p, order, share)
 		if err != nil {
 			return nil, err
 		}
-	}
-	descending := order != SortCreatedAsc && order != SortUpdatedAsc
-	slices.SortFunc(all, func(a, b timed) int {
-		byTime := cmp.Compare(a.at, b.at)
-		if descending {
-			byTime = -byTime
+		if len(rows) == share && share < min(first, p.fitting) {
+			p.last = rows[len(rows)-1]
+			further = append(further, p)
 		}
-		return cmp.Or(byTime, cmp.Compare(a.id, b.id))
-	})
+		all = append(all, rows...)
+	}
+	compare := inTime(order)
+	slices.SortFunc(all, compare)
+	for _, p := range further {
+		if len(all) >= first && compare(p.last, all[first-1]) >= 0 {
+			continue
+		}
+		rows, err := sel.first(tx, p, order, first)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			if compare(row, p.last) > 0 {
+				all = append(all, row)
+			}
+		}
+		slices.SortFunc(all, compare)
+	}
 	rows := []int64{}
-	for _, t := range all[min(offset, len(all)):min(offset+limit, len(all))] {
+	for _, t := range all[min(offset, len(all)):min(first, len(all))] {
 		rows = append(rows, t.row)
 	}
 	return rows, nil
+}
+
+// timedRow is a memory with what it is ordered by.
+type timedRow struct {
+	at, row int64
+	id      string
+}
+
+// inTime compares as timeOrder orders.
+func inTime(order SortOrder) func(a, b timedRow) int {
+	sign := -1
+	if order == SortCreatedAsc || order == SortUpdatedAsc {
+		sign = 1
+	}
+	return func(a, b timedRow) int {
+		return cmp.Or(sign*cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id))
+	}
+}
+
+// first returns the first rows of a partition in an order by time, along the index of that order.
+func (sel selection) first(tx *sqlite.Tx, p selectedPartition, order SortOrder, limit int) (rows []timedRow, err error) {
+	column, index := `m.updated_at`, `INDEXED BY memory_updated`
+	if order == SortCreatedAsc || order == SortCreatedDesc {
+		column, index = `m.created_at`, `INDEXED BY memory_created`
+	}
+	err = tx.Each(func(row *sqlite.Rows) error {
+		var t timedRow
+		err := row.Scan(&t.at, &t.id, &t.row)
+		rows = append(rows, t)
+		return err
+	}, `SELECT `+column+`, m.uid, m.id `+fromPartitions(index)+` WHERE p.id = ?`+sel.further()+` ORDER BY `+timeOrder(order)+` LIMIT ?`,
+		append(append([]any{p.id}, sel.args...), limit)...)
+	return rows, err
 }
 
 // fromPartitions goes through memories partition by partition, with what a condition may speak of, along an index if one is named.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -56,19 +57,30 @@ func (s *Server) showMemories(_ http.ResponseWriter, r *http.Request, c caller) 
 	if data.Projects, err = s.projectOptions(r, c, ""); err != nil {
 		return nil, err
 	}
-	if err := s.findMemories(r, c, &data); err != nil {
+	var choosing sync.WaitGroup
+	var failed error
+	if search := data.Search; !ofScript(r) { // both take some time when there are many
+		choosing.Go(func() {
+			_, broken := s.survived(r.Context(), "choices of filters", func() (any, error) {
+				data.Choices, failed = s.filterChoices(r, c, search, data.Projects)
+				return nil, nil
+			})
+			failed = cmp.Or(failed, broken)
+		})
+	}
+	err = s.findMemories(r, c, &data)
+	choosing.Wait()
+	if err != nil {
 		status, message := told(err)
 		if status != http.StatusBadRequest && status != http.StatusNotFound {
 			return nil, err
 		}
 		shown.status, data.Problem = status, sentence(data.Search.inWords(err, message))
 	}
-	if !ofScript(r) {
-		if data.Choices, err = s.filterChoices(r, c, data.Search, data.Projects); err != nil {
-			return nil, err
-		}
-		data.None = data.Choices.Memories == 0
+	if failed != nil {
+		return nil, failed
 	}
+	data.None = !ofScript(r) && data.Choices.Memories == 0
 	shown.data = data
 	return shown, nil
 }
@@ -135,7 +147,7 @@ type filterChoices struct {
 
 // filterChoices reads what there is to choose among.
 func (s *Server) filterChoices(r *http.Request, c caller, search memorySearch, projects []option) (filterChoices, error) {
-	overview, err := c.store.Overview(r.Context(), souvenir.OverviewQuery{Days: 1})
+	overview, err := c.store.Overview(r.Context(), souvenir.OverviewQuery{Days: 1, MemoriesOnly: true})
 	if err != nil {
 		return filterChoices{}, err
 	}

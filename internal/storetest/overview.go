@@ -71,6 +71,9 @@ func overviewCounts(f *fixture) {
 	f.equal("event types", o.EventTypes, []souvenir.EventTypeCount{{Memories: 3}, {Name: "case", Memories: 2}, {Name: "note", Memories: 1}})
 	f.equal("clients", o.Clients, []souvenir.ClientCount{{Name: "claude", Calls: 2, LastCall: f.clock.Now()}, {Name: "cursor", Calls: 1, LastCall: f.clock.Now().Add(-time.Minute)}})
 	f.equal("passages", o.Embedding.Passages, 6)
+	few := ann.overview(souvenir.OverviewQuery{MemoriesOnly: true})
+	o.Files, o.Clients = 0, []souvenir.ClientCount{}
+	f.equal("of memories only", few, o)
 	f.equal("of the local user", []any{f.overview(souvenir.OverviewQuery{}).Memories, len(f.overview(souvenir.OverviewQuery{}).Projects)}, []any{3, 2})
 	limited := f.as(souvenir.Access{User: "ann", Projects: []string{"q"}}).overview(souvenir.OverviewQuery{})
 	f.equal("of a limited view", []any{limited.Memories, limited.Projects[0].ID, len(limited.Projects), limited.Clients}, []any{2, "q", 1, []souvenir.ClientCount{}})
@@ -112,8 +115,11 @@ func overviewDays(f *fixture) {
 
 func graphEdges(f *fixture) {
 	car := f.add(souvenir.NewMemory{Content: "the red car\nstands outside"}).ID
+	f.clock.Pass(time.Minute)
 	auto := f.add(souvenir.NewMemory{Content: "a red automobile"}).ID
+	f.clock.Pass(time.Minute)
 	f.add(souvenir.NewMemory{Content: "tea", Related: []string{car, auto}})
+	f.clock.Pass(time.Minute)
 	f.add(souvenir.NewMemory{Content: "a red automobile"})
 	g := f.graph(souvenir.GraphQuery{List: souvenir.List{Sort: souvenir.SortCreatedAsc}, Similar: 0.99})
 	f.same("nodes", labels(g.Nodes), "the red car", "a red automobile", "tea", "a red automobile")
