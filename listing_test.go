@@ -101,3 +101,28 @@ func TestPagesOfFilteredListingsAreThoseOfAllThatFit(t *testing.T) {
 		}
 	}
 }
+
+// Counts of partitions that are wrong in a damaged file make a page shorter, and no more.
+func TestWrongCountsBreakNoListing(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{})
+	for i, name := range []string{"one", "two", "three"} {
+		if _, err := s.AddCollection(t.Context(), NewCollection{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+		var many []NewMemory
+		for n := range 40 + i {
+			many = append(many, NewMemory{Content: fmt.Sprint("memory ", n), Collection: name})
+		}
+		if _, err := s.AddMemories(t.Context(), many, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, wrong := range []string{"memories - 38", "memories + 1000", "1"} {
+		damage(t, s, `UPDATE partition SET memories = `+wrong)
+		for _, offset := range []int{0, 2, 10, 100, 1000} {
+			if _, err := s.Search(t.Context(), Query{Offset: offset, Limit: 5}); err != nil {
+				t.Errorf("memories = %s, after %d: %v", wrong, offset, err)
+			}
+		}
+	}
+}
