@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 
@@ -26,35 +25,9 @@ type connectedMemory struct {
 	Links, Similar int
 }
 
-// showGraph shows the page of the graph. Drawn, it fetches the data by itself; in words, it has all there is.
+// showGraph shows the page of the graph.
 func (s *Server) showGraph(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	q := readPictureQuery(r.URL.Query())
-	data, err := s.picture(r.Context(), c, "graph", q)
-	if err != nil {
-		return nil, err
-	}
-	answer := page{template: "graph", title: "Graph"}
-	if q.List && !data.Empty {
-		data.InWords, err = s.graphWords(r.Context(), c, q)
-		if err := data.refuse(err); err != nil {
-			return nil, err
-		}
-		if data.Problem != "" {
-			answer.status = http.StatusBadRequest
-		}
-	}
-	answer.data = data
-	return answer, nil
-}
-
-// refuse takes up an error that whoever chose the filters can mend; others it returns.
-func (p *picturePage) refuse(err error) error {
-	var known *souvenir.Error
-	if errors.As(err, &known) && known.Kind == souvenir.KindInvalid {
-		p.Problem, p.InWords = sentence(known.Error()), nil
-		return nil
-	}
-	return err
+	return s.showPicture(r, c, "graph", "Graph", func(q pictureQuery) (any, error) { return s.graphWords(r.Context(), c, q) })
 }
 
 // graphWords counts the connections of the memories that the graph shows.

@@ -34,25 +34,9 @@ func percentsOf(explained [2]float64) percents {
 	return percents{int(100*explained[0] + 0.5), int(100*explained[1] + 0.5)}
 }
 
-// showMap shows the page of the map. Drawn, it fetches the data by itself; in words, it has all there is.
+// showMap shows the page of the map.
 func (s *Server) showMap(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	q := readPictureQuery(r.URL.Query())
-	data, err := s.picture(r.Context(), c, "map", q)
-	if err != nil {
-		return nil, err
-	}
-	answer := page{template: "map", title: "Map"}
-	if q.List && !data.Empty {
-		data.InWords, err = s.mapWords(r.Context(), c, q)
-		if err := data.refuse(err); err != nil {
-			return nil, err
-		}
-		if data.Problem != "" {
-			answer.status = http.StatusBadRequest
-		}
-	}
-	answer.data = data
-	return answer, nil
+	return s.showPicture(r, c, "map", "Map", func(q pictureQuery) (any, error) { return s.mapWords(r.Context(), c, q) })
 }
 
 func (s *Server) readMap(ctx context.Context, c caller, q pictureQuery) (m souvenir.Map, err error) {

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -183,6 +184,37 @@ func (s *Server) readGraph(ctx context.Context, c caller, q souvenir.GraphQuery)
 		return err
 	})
 	return g, err
+}
+
+// showPicture shows the page of a picture. Drawn, it fetches the data by itself; in words, it has all there is.
+func (s *Server) showPicture(r *http.Request, c caller, kind, title string, words func(pictureQuery) (any, error)) (any, error) {
+	q := readPictureQuery(r.URL.Query())
+	data, err := s.picture(r.Context(), c, kind, q)
+	if err != nil {
+		return nil, err
+	}
+	answer := page{template: kind, title: title}
+	if q.List && !data.Empty {
+		data.InWords, err = words(q)
+		if err := data.refuse(err); err != nil {
+			return nil, err
+		}
+		if data.Problem != "" {
+			answer.status = http.StatusBadRequest
+		}
+	}
+	answer.data = data
+	return answer, nil
+}
+
+// refuse takes up an error that whoever chose the filters can mend; others it returns.
+func (p *picturePage) refuse(err error) error {
+	var known *souvenir.Error
+	if errors.As(err, &known) && known.Kind == souvenir.KindInvalid {
+		p.Problem, p.InWords = sentence(known.Error()), nil
+		return nil
+	}
+	return err
 }
 
 // picture gathers what the page of a picture offers.
