@@ -114,6 +114,9 @@ func column(expression string, value func(any) (any, error), args ...any) field 
 	}
 }
 
+// inRows begins a condition that names the memories that fit by their rows, from another table.
+const inRows = `m.id IN (`
+
 // list compares the rows of another table, selected as the memories they belong to: one that fits is enough. The
 // selection ends in a condition, for which args are bound.
 func list(memories, expression string, args ...any) field {
@@ -121,12 +124,12 @@ func list(memories, expression string, args ...any) field {
 		value: textValue,
 		anyOf: func(values []any) (string, []any) {
 			is, arg := among(values)
-			return `m.id IN (` + memories + ` AND ` + expression + is + `)`, append(slices.Clone(args), arg)
+			return inRows + memories + ` AND ` + expression + is + `)`, append(slices.Clone(args), arg)
 		},
 		compare: func(operator string, bound any) (string, []any) {
-			return `m.id IN (` + memories + ` AND ` + expression + operator + ` ?)`, append(slices.Clone(args), bound)
+			return inRows + memories + ` AND ` + expression + operator + ` ?)`, append(slices.Clone(args), bound)
 		},
-		isSet: func() (string, []any) { return `m.id IN (` + memories + `)`, args },
+		isSet: func() (string, []any) { return inRows + memories + `)`, args },
 	}
 }
 

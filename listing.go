@@ -50,8 +50,8 @@ func (sel selection) page(tx *sqlite.Tx, order SortOrder, limit, offset int) ([]
 const mostMerged = 200_000
 
 // worthMerging tells whether the first rows of each partition are found with less work along the index of an order than by sorting
-// all that fit. Without a condition these are the first rows of the index; with one, a part of those that are looked at. A condition
-// with a list in it would be made anew for each partition.
+// all that fit. Without a condition these are the first rows of the index; with one, a part of those that are looked at. The rows
+// of inRows would be gathered anew for each partition.
 func (sel selection) worthMerging(first int) bool {
 	lookedAt, fitting := 0, 0
 	for _, p := range sel.partitions {
@@ -60,7 +60,7 @@ func (sel selection) worthMerging(first int) bool {
 			fitting += p.fitting
 		}
 	}
-	return lookedAt <= mostMerged && (sel.condition == "" || !strings.Contains(sel.condition, `m.id IN (`) && lookedAt < fitting)
+	return lookedAt <= mostMerged && (sel.condition == "" || !strings.Contains(sel.condition, inRows) && lookedAt < fitting)
 }
 
 // merged does what page does, from the first rows of each partition: at first somewhat more than its share, and all that a page could

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Pages of a listing are read in different ways, as few or many fit; each has what a plain reading of all memories has at that place.
@@ -97,6 +98,45 @@ func TestPagesOfFilteredListingsAreThoseOfAllThatFit(t *testing.T) {
 				if r.Total != len(fits) || !slices.Equal(got, want) {
 					t.Errorf("%s in order %q, %d after %d: %d of %d, wanted %d of %d", name, sort, q.Limit, q.Offset, len(got), r.Total, len(want), len(fits))
 				}
+			}
+		}
+	}
+}
+
+// Where one collection has all that is newest, its share is not enough for a page.
+func TestPagesOfCollectionsFilledOneAfterTheOther(t *testing.T) {
+	clock := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{Now: func() time.Time { return clock }})
+	for _, name := range []string{"one", "two", "three"} {
+		if _, err := s.AddCollection(t.Context(), NewCollection{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+		for n := range 30 {
+			clock = clock.Add(time.Minute)
+			if _, err := s.AddMemories(t.Context(), slices.Repeat([]NewMemory{{Content: fmt.Sprint("memory ", n), Collection: name}}, 10), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, order := range sortOrders[1:] {
+		var want []string
+		for m, err := range s.Memories(t.Context(), List{Sort: order}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, m.ID)
+		}
+		for _, offset := range []int{0, 90, 170, 260, 550, 800} {
+			r, err := s.Search(t.Context(), Query{Sort: order, Offset: offset, Limit: 100})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, h := range r.Hits {
+				got = append(got, h.ID)
+			}
+			if !slices.Equal(got, want[offset:min(offset+100, len(want))]) {
+				t.Errorf("in order %s after %d: other memories than in the listing", order, offset)
 			}
 		}
 	}
