@@ -1,176 +1,21 @@
 package server
 
 import (
-	"bytes"
 	"html/template"
-	"strings"
+	"runtime"
 	"sync"
+	"time"
 
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
-	extensionast "github.com/yuin/goldmark/extension/ast"
-	"github.com/yuin/goldmark/parser"
-	"github.com/yuin/goldmark/renderer"
-	"github.com/yuin/goldmark/renderer/html"
-	goldmarktext "github.com/yuin/goldmark/text"
-	"github.com/yuin/goldmark/util"
+	"github.com/souvenir-ai/souvenir/server/internal/markdown"
 )
 
-// markdown shows a text that somebody has stored as its marks mean it (CommonMark with GitHub's tables, tasks, strikethrough and
-// bare addresses). HTML in it stays text, and addresses that would run something are left out; pictures become links, since
-// nothing is loaded from elsewhere.
-func markdown(source string) template.HTML {
-	if nestedTooDeep(source) {
-		return template.HTML("<pre><code>" + template.HTMLEscapeString(source) + "</code></pre>\n")
-	}
-	var out bytes.Buffer
-	if err := markdownConverter().Convert([]byte(source), &out); err != nil { // only writing can fail, and a buffer does not
-		return template.HTML(template.HTMLEscapeString(source))
-	}
-	return template.HTML(out.String())
-}
+// markdownWait is how long a text waits for its turn to be formatted.
+const markdownWait = 2 * time.Second
 
-var markdownConverter = sync.OnceValue(func() goldmark.Markdown {
-	return goldmark.New(
-		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
-			extension.Strikethrough, extension.TaskList, extension.Linkify),
-		goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(tamer{}, 1000))),
-		goldmark.WithRendererOptions(html.WithHardWraps(), renderer.WithNodeRenderers(util.Prioritized(plainly{}, 100))),
-	)
+// renderer renders all Markdown of all pages, as many texts at once as there are processors.
+var renderer = sync.OnceValue(func() *markdown.Renderer {
+	return markdown.New(runtime.GOMAXPROCS(0), markdownWait)
 })
 
-// tamer changes what would reach out of its place on the page.
-type tamer struct{}
-
-// Transform makes links of pictures, tells other sites nothing by links, and puts headings below those of the page, which has two levels.
-func (tamer) Transform(document *ast.Document, reader goldmarktext.Reader, _ parser.Context) {
-	var images []*ast.Image
-	_ = ast.Walk(document, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // the function below returns no error
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		switch node := node.(type) {
-		case *ast.Image:
-			images = append(images, node)
-		case *ast.Heading:
-			node.Level = min(node.Level+2, 6)
-		case *ast.Link:
-			node.SetAttributeString("rel", []byte("noopener noreferrer nofollow"))
-		case *ast.AutoLink:
-			node.SetAttributeString("rel", []byte("noopener noreferrer nofollow"))
-		}
-		return ast.WalkContinue, nil
-	})
-	for _, image := range images {
-		link := ast.NewLink()
-		link.Destination, link.Title = image.Destination, image.Title
-		link.SetAttributeString("rel", []byte("noopener noreferrer nofollow"))
-		for child := image.FirstChild(); child != nil; child = image.FirstChild() {
-			link.AppendChild(link, child)
-		}
-		if link.FirstChild() == nil {
-			link.AppendChild(link, ast.NewString([]byte("picture")))
-		}
-		image.Parent().ReplaceChild(image.Parent(), image, link)
-	}
-	flatten(document, reader.Source())
-}
-
-// flatten takes links out of links, where they are none: their words stay.
-func flatten(document *ast.Document, source []byte) {
-	var inner []ast.Node
-	flat := map[ast.Node]bool{}
-	depth := 0
-	_ = ast.Walk(document, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // the function returns no error
-		_, link := node.(*ast.Link)
-		_, auto := node.(*ast.AutoLink)
-		switch {
-		case entering && (link || auto) && depth > 0:
-			inner, flat[node] = append(inner, node), true
-		case entering && link:
-			depth++
-		case link && !flat[node]:
-			depth--
-		}
-		return ast.WalkContinue, nil
-	})
-	for _, node := range inner {
-		parent := node.Parent()
-		if auto, ok := node.(*ast.AutoLink); ok {
-			parent.ReplaceChild(parent, node, ast.NewString(util.EscapeHTML(auto.Label(source))))
-			continue
-		}
-		for child := node.FirstChild(); child != nil; child = node.FirstChild() {
-			parent.InsertBefore(parent, node, child)
-		}
-		parent.RemoveChild(parent, node)
-	}
-}
-
-// maxNesting is how many quotes and lists may lie in one another.
-const maxNesting = 100
-
-// nestedTooDeep reports whether a line begins with more marks of quotes and lists than anybody writes, each of which is looked at again for
-// all that follow.
-func nestedTooDeep(source string) bool {
-	for line := range strings.Lines(source) {
-		marks := 0
-		for i := 0; i < len(line) && strings.IndexByte("> \t-+*.)0123456789", line[i]) >= 0; i++ {
-			if strings.IndexByte(">-+*.)", line[i]) >= 0 {
-				marks++
-			}
-			if i > 0 && line[i] == line[i-1] && line[i] != ' ' && line[i] != '>' {
-				break // such as a line of dashes
-			}
-		}
-		if marks > maxNesting {
-			return true
-		}
-	}
-	return false
-}
-
-// plainly renders what would be HTML or an input otherwise as text.
-type plainly struct{}
-
-// RegisterFuncs names what is rendered here.
-func (p plainly) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
-	r.Register(ast.KindRawHTML, p.inline)
-	r.Register(ast.KindHTMLBlock, p.block)
-	r.Register(extensionast.KindTaskCheckBox, p.task)
-}
-
-func (plainly) inline(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
-	if raw, ok := node.(*ast.RawHTML); ok && entering {
-		_, err := w.Write(util.EscapeHTML(raw.Segments.Value(source)))
-		return ast.WalkSkipChildren, err
-	}
-	return ast.WalkContinue, nil
-}
-
-func (plainly) block(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
-	raw, ok := node.(*ast.HTMLBlock)
-	if !ok || !entering {
-		return ast.WalkContinue, nil
-	}
-	lines := raw.Lines().Value(source)
-	if raw.HasClosure() {
-		lines = append(lines, raw.ClosureLine.Value(source)...)
-	}
-	_, err := w.WriteString("<p>" + string(util.EscapeHTML(lines)) + "</p>\n")
-	return ast.WalkSkipChildren, err
-}
-
-func (plainly) task(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
-	box, ok := node.(*extensionast.TaskCheckBox)
-	if !ok || !entering {
-		return ast.WalkContinue, nil
-	}
-	mark := "☐ "
-	if box.IsChecked {
-		mark = "☑ "
-	}
-	_, err := w.WriteString(mark)
-	return ast.WalkContinue, err
-}
+// formatted shows a stored text as its marks mean it: the only way to render Markdown here, for it bounds what that costs.
+func formatted(source string) template.HTML { return renderer().HTML(source) }

@@ -181,7 +181,7 @@ func (s *Server) showMemory(_ http.ResponseWriter, r *http.Request, c caller) (a
 func lookOf(content string) (cutMarkdown, template.HTML) {
 	for most := shownContent; ; most /= 2 {
 		shown := cutTo(content, most)
-		if html := markdown(shown.Text); len(html) <= shownHTML || most < 100 {
+		if html := formatted(shown.Text); len(html) <= shownHTML || most < 100 {
 			return shown, html
 		}
 	}

@@ -38,7 +38,7 @@ func (b todoBox) Label() template.HTML {
 	if utf8.RuneCountInString(text) > most {
 		text = string([]rune(text)[:most]) + "…"
 	}
-	shown := string(markdown(text))
+	shown := string(formatted(text))
 	inner, ok := strings.CutPrefix(strings.TrimSuffix(shown, "</p>\n"), "<p>")
 	if !ok || strings.Contains(inner, "<p>") || !strings.HasSuffix(shown, "</p>\n") { // a line is no block
 		return template.HTML(template.HTMLEscapeString(text))
@@ -59,9 +59,13 @@ func rowsOf(section souvenir.TodoSection, boxes []souvenir.Task) []todoRow {
 		byLine[box.Line] = box
 	}
 	var rows []todoRow
-	var text, blank strings.Builder
+	var text, blank, detail strings.Builder
 	var open *todoBox // to which indented lines belong
 	flush := func() {
+		if open != nil {
+			open.Detail += detail.String()
+		}
+		detail.Reset()
 		if body := strings.Trim(text.String(), "\n"); body != "" {
 			rows = append(rows, todoRow{Text: body})
 		}
@@ -79,9 +83,12 @@ func rowsOf(section souvenir.TodoSection, boxes []souvenir.Task) []todoRow {
 		case strings.TrimSpace(line) == "":
 			blank.WriteString("\n")
 		case open != nil && indent >= 2:
-			open.Detail += blank.String() + strings.TrimPrefix(strings.TrimPrefix(line, "  "), strings.Repeat(" ", 2*open.Depth)) + "\n"
+			detail.WriteString(blank.String() + strings.TrimPrefix(strings.TrimPrefix(line, "  "), strings.Repeat(" ", 2*open.Depth)) + "\n")
 			blank.Reset()
 		default:
+			if open != nil {
+				flush()
+			}
 			open = nil
 			text.WriteString(blank.String() + line + "\n")
 			blank.Reset()

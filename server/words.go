@@ -80,7 +80,7 @@ func pageWords() template.FuncMap {
 		"count":      count,
 		"thousands":  thousands,
 		"bytes":      bytesInWords,
-		"markdown":   markdown,
+		"markdown":   formatted,
 		"htmxConfig": func() string { return htmxConfig },
 	}
 }
