@@ -11,19 +11,26 @@ const (
 	ScopeMemoryWrite Scope = "memory:write" // memory:read is in it
 	ScopeFilesRead   Scope = "files:read"
 	ScopeFilesWrite  Scope = "files:write" // files:read is in it
+	ScopeAccount     Scope = "account"     // the user's tokens, OAuth clients and shares: who else may come to what the user has
 	ScopeAdmin       Scope = "admin"       // users, clients and the store as a whole; counts only while the user is an admin
 )
 
 // Scopes returns all scopes there are, in the order of their constants.
 func Scopes() []Scope {
-	return []Scope{ScopeMemoryRead, ScopeMemoryWrite, ScopeFilesRead, ScopeFilesWrite, ScopeAdmin}
+	return append(DefaultScopes(), ScopeAccount, ScopeAdmin)
+}
+
+// DefaultScopes returns the scopes of a credential that was given without naming any: memories and files. ScopeAccount and ScopeAdmin
+// open the door to others, so a credential has them only when they were named.
+func DefaultScopes() []Scope {
+	return []Scope{ScopeMemoryRead, ScopeMemoryWrite, ScopeFilesRead, ScopeFilesWrite}
 }
 
 // Principal is who a credential speaks for, and how far: what [Store.CheckToken], [Store.CheckAccessToken] and [Store.CheckSession]
 // find out.
 //
 // Access makes the view of the store that the credential reaches: the user, the credential's projects, and read-only for a
-// credential that carries neither memory:write nor files:write. A view knows no scopes: which of memories and files a
+// credential that carries none of memory:write, files:write and account. A view knows no scopes: which of memories and files a
 // credential may read and write, and whether it may manage anything, is asked of Allows before each call.
 type Principal struct {
 	User      User
@@ -37,7 +44,7 @@ type Principal struct {
 
 // accessOf is what the view of a credential is made with.
 func accessOf(user string, scopes []Scope, projects []string) Access {
-	writes := slices.Contains(scopes, ScopeMemoryWrite) || slices.Contains(scopes, ScopeFilesWrite)
+	writes := slices.Contains(scopes, ScopeMemoryWrite) || slices.Contains(scopes, ScopeFilesWrite) || slices.Contains(scopes, ScopeAccount)
 	return Access{User: user, Projects: projects, ReadOnly: !writes}
 }
 

@@ -33,7 +33,7 @@ type Token struct {
 type NewToken struct {
 	Name     string   // 1 to 128 characters, to know it by; need not be unique
 	User     string   // id or name of the user it is for; empty: the view's user. Only the operator's store may name another
-	Scopes   []Scope  // nil: all but ScopeAdmin, which only an admin's token may carry
+	Scopes   []Scope  // nil: DefaultScopes. Only an admin's token may carry ScopeAdmin
 	Projects []string // limits the token to these projects, named as in Access.Projects; nil: no limit. At most 100
 
 	// ExpiresAt or ExpiresIn ends the token; both zero means never.
@@ -73,7 +73,7 @@ func (s *Store) AddToken(ctx context.Context, n NewToken) (AddedToken, error) {
 		return AddedToken{}, err
 	}
 	if n.Scopes == nil {
-		n.Scopes = Scopes()[:len(Scopes())-1] // admin is the last
+		n.Scopes = DefaultScopes()
 	}
 	scopes, err := checkScopes("scopes", n.Scopes)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Store) AddToken(ctx context.Context, n NewToken) (AddedToken, error) {
 	}
 	switch {
 	case len(scopes) == 0:
-		return AddedToken{}, invalid("scopes", "scopes is empty; give some of %s, or leave it out for all but the last", oneOf(Scopes()))
+		return AddedToken{}, invalid("scopes", "scopes is empty; give some of %s, or leave it out for %s", oneOf(Scopes()), joinScopes(DefaultScopes()))
 	case n.Projects != nil && len(n.Projects) == 0:
 		return AddedToken{}, invalid("projects", "projects is empty; name the projects that the token may see, or leave it out for all")
 	case len(n.Projects) > maxTokenProjects:

@@ -39,7 +39,7 @@ run_as() {
 
 # Tokens are deleted apart, with one that may go: whatever is listed is deleted, and everything behind that would be 401.
 run_as "$admin" "${everything[@]}" --exclude-operation-id delete_api_mcp_tokens_id "$@"
-spare=$("$souvenir" token add --db "$db" --user ben --name spare)
+spare=$("$souvenir" token add --db "$db" --user ben --name spare --scope memory:read,memory:write,account)
 run_as "$spare" "${tokens[@]}" --include-path-regex '^/api/mcp-tokens' "$@"
 # What it is refused is right, so that nothing is said of data that is accepted.
 run_as "$limited" "${refused[@]}" --phases coverage,fuzzing --exclude-checks positive_data_acceptance "$@"

@@ -42,8 +42,9 @@ start_server() {
 	"$souvenir" user add anna --db "$db" --admin --password-stdin <<<"$password" >/dev/null
 	"$souvenir" user add ben --db "$db" --password-stdin <<<"$(random_password)" >/dev/null
 	admin=$("$souvenir" token add --db "$db" --user anna --name admin \
-		--scope memory:read,memory:write,files:read,files:write,admin)
-	member=$("$souvenir" token add --db "$db" --user ben --name member)
+		--scope memory:read,memory:write,files:read,files:write,account,admin)
+	member=$("$souvenir" token add --db "$db" --user ben --name member \
+		--scope memory:read,memory:write,files:read,files:write,account)
 	: >"$work/stdout"
 	"$souvenir" serve --db "$db" --listen 127.0.0.1:0 "$@" >"$work/stdout" 2>"$work/server.log" &
 	server_pid=$!

@@ -202,7 +202,7 @@ func TestTokensMadeWithASignIn(t *testing.T) {
 		r.AddCookie(&http.Cookie{Name: "auth_token", Value: cookie})
 		return w.send(r).expect(http.StatusOK, `"mcp_`)
 	}
-	access, _ := w.accessToken(publicAt, souvenir.ScopeMemoryWrite)
+	access, _ := w.accessToken(publicAt, souvenir.ScopeMemoryWrite, souvenir.ScopeAccount)
 	add(w.signedIn(owner).cookie("auth_token")).lacks("expires_at")
 	if a := add(access); !strings.Contains(a.body, "expires_at") {
 		t.Errorf("an application makes a token that does not end: %s", a.body)

@@ -146,15 +146,21 @@ func withGranted(c caller, lacks souvenir.Scope) string {
 	return strings.Join(words, " ")
 }
 
-// defaultScopes are those of a client that does not manage the service.
-func defaultScopes() string {
+// defaultScopes are those of a client that names none.
+func defaultScopes() string { return strings.Join(scopeWords(souvenir.DefaultScopes()), " ") }
+
+// offeredScopes are the scopes that the metadata names: all but admin, which hardly any client needs. People are asked for account
+// only if a client asks, and then with an empty box.
+func offeredScopes() []string {
+	return append(scopeWords(souvenir.DefaultScopes()), string(souvenir.ScopeAccount))
+}
+
+func scopeWords(scopes []souvenir.Scope) []string {
 	var words []string
-	for _, scope := range souvenir.Scopes() {
-		if scope != souvenir.ScopeAdmin {
-			words = append(words, string(scope))
-		}
+	for _, scope := range scopes {
+		words = append(words, string(scope))
 	}
-	return strings.Join(words, " ")
+	return words
 }
 
 // resourceMetadata is where the metadata of the resource lies that a path belongs to: between host and path of its

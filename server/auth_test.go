@@ -176,14 +176,14 @@ func TestResourceMetadataOfAPrefix(t *testing.T) {
 func TestTokensMadeWithTokens(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	var made souvenir.AddedToken
-	w.do(owner, "POST", "/api/mcp-tokens", `{"name": "short", "expires_in_days": 2, "scopes": ["memory:write", "files:read"]}`).expect(http.StatusOK).decode(&made)
+	w.do(owner, "POST", "/api/mcp-tokens", `{"name": "short", "expires_in_days": 2, "scopes": ["memory:write", "files:read", "account"]}`).expect(http.StatusOK).decode(&made)
 	w.tokens["short"] = made.Value
 	for _, c := range []struct {
 		name, caller, body string
 		status             int
 		has                string
 	}{
-		{"as much", "short", `{"name": "a", "expires_in_days": 1, "scopes": ["memory:read", "memory:write", "files:read"]}`, 200, `"mcp_`},
+		{"as much", "short", `{"name": "a", "expires_in_days": 1, "scopes": ["memory:read", "memory:write", "files:read", "account"]}`, 200, `"mcp_`},
 		{"another scope", "short", `{"name": "a", "scopes": ["files:write"]}`, 403, "files:write"},
 		{"longer", "short", `{"name": "a", "expires_in_days": 3}`, 403, "expires_in_days is 3"},
 		{"no scope", owner, `{"name": "a", "scopes": []}`, 400, "scopes is empty"},
@@ -222,7 +222,7 @@ func TestTokensMadeWithTokens(t *testing.T) {
 	w.do("short", "POST", "/api/mcp-tokens", `{"name": "c"}`).expect(http.StatusUnauthorized)
 
 	// An application that was let in leaves nothing behind for good.
-	token, _ := w.accessToken("", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite)
+	token, _ := w.accessToken("", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite, souvenir.ScopeAccount)
 	w.tokens["client"] = token
 	var left souvenir.AddedToken
 	w.do("client", "POST", "/api/mcp-tokens", `{"name": "d"}`).expect(http.StatusOK).decode(&left)
@@ -234,14 +234,14 @@ func TestTokensMadeWithTokens(t *testing.T) {
 
 func TestTokensOfAnApplicationEndWithIt(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	access, grantID := w.accessToken("", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite)
+	access, grantID := w.accessToken("", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite, souvenir.ScopeAccount)
 	w.tokens["application"] = access
-	other, _ := w.accessToken("", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite)
+	other, _ := w.accessToken("", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite, souvenir.ScopeAccount)
 	w.tokens["another"] = other
 	through := func(credential, name string) {
 		t.Helper()
 		var added souvenir.AddedToken
-		w.do(credential, "POST", "/api/mcp-tokens", `{"name": "`+name+`"}`).expect(http.StatusOK).decode(&added)
+		w.do(credential, "POST", "/api/mcp-tokens", `{"name": "`+name+`", "scopes": ["memory:write", "account"]}`).expect(http.StatusOK).decode(&added)
 		w.tokens[name] = added.Value
 	}
 	through("application", "first")

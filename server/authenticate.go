@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 	"net/http"
-	"slices"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -39,9 +38,9 @@ func (s *Server) vouched(r *http.Request) (p souvenir.Principal, known bool, err
 	}
 	p.Access.User = p.User.ID
 	if p.Scopes == nil {
-		p.Scopes = allButAdmin()
+		p.Scopes = souvenir.DefaultScopes()
 	}
-	if !p.Allows(souvenir.ScopeMemoryWrite) && !p.Allows(souvenir.ScopeFilesWrite) {
+	if !p.Allows(souvenir.ScopeMemoryWrite) && !p.Allows(souvenir.ScopeFilesWrite) && !p.Allows(souvenir.ScopeAccount) {
 		p.Access.ReadOnly = true
 	}
 	return p, true, nil
@@ -54,8 +53,4 @@ func signInElsewhere(err error) error {
 		return unauthenticated("nobody has signed in")
 	}
 	return err
-}
-
-func allButAdmin() []souvenir.Scope {
-	return slices.DeleteFunc(souvenir.Scopes(), func(scope souvenir.Scope) bool { return scope == souvenir.ScopeAdmin })
 }

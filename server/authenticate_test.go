@@ -47,6 +47,8 @@ func application(r *http.Request) (*souvenir.Principal, error) {
 		return &souvenir.Principal{Access: souvenir.Access{User: "olivia"}, Scopes: reading}, nil
 	case "olivia without scopes":
 		return &souvenir.Principal{Access: souvenir.Access{User: "olivia"}, Scopes: []souvenir.Scope{}}, nil
+	case "somebody who manages":
+		return &souvenir.Principal{Access: souvenir.Access{User: user}, Scopes: append(souvenir.DefaultScopes(), souvenir.ScopeAccount)}, nil
 	default:
 		return &souvenir.Principal{Access: souvenir.Access{User: user}}, nil
 	}
@@ -136,12 +138,13 @@ func TestAuthenticateAndPagesOfOtherOrigins(t *testing.T) {
 func TestTokensOfTheApplicationsUsers(t *testing.T) {
 	w := newWorld(t, server.Options{Authenticate: application})
 	var made souvenir.AddedToken
-	w.spokenFor("somebody new", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).expect(http.StatusOK).decode(&made)
+	w.spokenFor("somebody new", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).expect(http.StatusForbidden, "account")
+	w.spokenFor("somebody who manages", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).expect(http.StatusOK).decode(&made)
 	if left := time.Until(made.ExpiresAt); left > 30*24*time.Hour || left < 29*24*time.Hour {
 		t.Errorf("it ends in %v", left)
 	}
 	w.tokens["made"] = made.Value
-	w.do("made", "GET", "/api/owner-ids/me", "").expect(http.StatusOK, `"owner_id":"somebody new"`)
+	w.do("made", "GET", "/api/owner-ids/me", "").expect(http.StatusOK, `"owner_id":"somebody who manages"`)
 	w.spokenFor("olivia with one scope", "POST", "/api/mcp-tokens", `{"name": "more"}`).expect(http.StatusForbidden)
-	w.spokenFor("ada", "POST", "/api/mcp-tokens", `{"name": "more", "scopes": ["admin"]}`).expect(http.StatusForbidden, "admin")
+	w.spokenFor("somebody who manages", "POST", "/api/mcp-tokens", `{"name": "more", "scopes": ["admin"]}`).expect(http.StatusForbidden, "admin")
 }

@@ -205,10 +205,10 @@ func askedScopes(parameter string) ([]souvenir.Scope, error) {
 	}
 	for _, word := range words {
 		if !slices.Contains([]string{"openid", "profile", "email", "offline_access"}, word) {
-			return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+quoted(parameter)+"; there are "+defaultScopes()+" and "+string(souvenir.ScopeAdmin))
+			return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+quoted(parameter)+"; there are "+strings.Join(scopeWords(souvenir.Scopes()), " "))
 		}
 	}
-	return slices.DeleteFunc(souvenir.Scopes(), func(scope souvenir.Scope) bool { return scope == souvenir.ScopeAdmin }), nil
+	return souvenir.DefaultScopes(), nil
 }
 
 // refuseAsking sends an error to the client. What is the server's fault goes into the log, and the client hears of a server

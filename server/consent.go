@@ -75,9 +75,10 @@ const maxShownProjects = 100
 func rights() []shownRight {
 	return []shownRight{
 		{Scope: souvenir.ScopeMemoryRead},
-		{Scope: souvenir.ScopeMemoryWrite, Writes: true, Detail: "Reading is part of it. It can also share your projects, and make tokens for other programs, which your profile lists and which end when you end the application."},
+		{Scope: souvenir.ScopeMemoryWrite, Writes: true, Detail: "Reading is part of it."},
 		{Scope: souvenir.ScopeFilesRead},
 		{Scope: souvenir.ScopeFilesWrite, Writes: true, Detail: "Reading is part of it."},
+		{Scope: souvenir.ScopeAccount, Writes: true, Detail: "It can let others in: make tokens for other programs, add people to your projects and remove them. Most applications do not need this."},
 		{Scope: souvenir.ScopeAdmin, Writes: true, Detail: "Hardly any application needs this."},
 	}
 }
@@ -92,7 +93,7 @@ func (s *Server) askConsent(r *http.Request, c caller, a *asking) (any, error) {
 }
 
 // preselect returns the scopes that a person can allow of what an application asks for, and what is chosen unless the person
-// chooses otherwise: all that is asked for, but what was refused the last time.
+// chooses otherwise: all that is asked for, but what was refused the last time, and what only a person's own hand may tick.
 func (s *Server) preselect(ctx context.Context, c caller, a *asking) (offered []souvenir.Scope, chosen choice, again bool, err error) {
 	offered = slices.DeleteFunc(slices.Clone(a.scopes), func(scope souvenir.Scope) bool {
 		return scope == souvenir.ScopeAdmin && c.User.Role != souvenir.RoleAdmin
@@ -101,8 +102,9 @@ func (s *Server) preselect(ctx context.Context, c caller, a *asking) (offered []
 		return nil, choice{}, false, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+string(souvenir.ScopeAdmin)+", and the user is no admin")
 	}
 	chosen.Scopes = slices.DeleteFunc(slices.Clone(offered), func(scope souvenir.Scope) bool {
-		// Whoever runs the server does not hand it over by not looking: this box is ticked by hand, or by who made the client.
-		return scope == souvenir.ScopeAdmin && a.client.Owner != c.User.ID
+		// Whoever runs the server does not hand it over by not looking: this box is ticked by hand, or by who made the client. The
+		// one with which an application lets others in is always ticked by hand, each time.
+		return scope == souvenir.ScopeAccount || scope == souvenir.ScopeAdmin && a.client.Owner != c.User.ID
 	})
 	grants, err := c.store.Grants(ctx)
 	if err != nil {

@@ -17,15 +17,15 @@ import (
 // What is let in through consent reaches as far as the person chose, in every endpoint and every tool: as far as an MCP token
 // with the same limits, whose rows in the table of scenarios it has to keep.
 func TestWhatAPersonChoosesHoldsEverywhere(t *testing.T) {
-	all := []string{"memory:read", "memory:write", "files:read", "files:write"}
+	all := []string{"memory:read", "memory:write", "files:read", "files:write", "account"}
 	for like, chosen := range map[string]struct {
 		by   string
 		form url.Values
 	}{
-		owner:    {owner, nil},
-		reader:   {reader, nil},
-		stranger: {stranger, nil},
-		limited:  {owner, url.Values{"projects": {"some"}, "project": {"shop"}}},
+		owner:    {owner, url.Values{"scope": all}},
+		reader:   {reader, url.Values{"scope": all}},
+		stranger: {stranger, url.Values{"scope": all}},
+		limited:  {owner, url.Values{"scope": all, "projects": {"some"}, "project": {"shop"}}},
 		readOnly: {owner, url.Values{"access": {"read"}, "scope": all}},
 		noFiles:  {owner, url.Values{"scope": {"memory:write"}}},
 		noMemory: {owner, url.Values{"scope": {"files:write"}}},
@@ -42,7 +42,7 @@ func TestWhatAPersonChoosesHoldsEverywhere(t *testing.T) {
 						status = http.StatusForbidden // an application is told, in an answer of JSON-RPC, to ask for more
 					}
 					app := w.register("none")
-					w.hold(like, w.exchange(app, w.signedIn(chosen.by).letIn(app.asks(), chosen.form)).AccessToken)
+					w.hold(like, w.exchange(app, w.signedIn(chosen.by).letIn(app.asks("scope", strings.Join(all, " ")), chosen.form)).AccessToken)
 					ids := strings.NewReplacer("{memory}", w.memory, "{private}", w.private, "{file}", w.file, "{hidden}", w.hidden, "{token}", w.tokenIDs[limited])
 					w.knock(like, e.method, ids.Replace(e.path), ids.Replace(e.body), e.form).expect(status).lacks(e.lacks...)
 				})

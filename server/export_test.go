@@ -23,6 +23,18 @@ func PageRoutes() []PageRoute {
 	return all
 }
 
+// InterfaceRoutes are the routes that programs use.
+func InterfaceRoutes() []PageRoute {
+	s := &Server{options: Options{PublicURL: "http://memory.example"}}
+	var all []PageRoute
+	for _, rt := range s.routes() {
+		if rt.speaks == speaksInterface {
+			all = append(all, PageRoute{rt.method, rt.pattern, string(rt.needs)})
+		}
+	}
+	return all
+}
+
 // SetLoginClock makes a server's waits between tries of passwords go by another clock.
 func SetLoginClock(s *Server, now func() time.Time) { s.attempts.now = now }
 

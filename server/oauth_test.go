@@ -21,7 +21,7 @@ import (
 func oauthEndpoints() []endpoint {
 	open := map[string]int{guest: 200, stranger: 200, garbage: 200, revoked: 200}
 	created := map[string]int{guest: 201, stranger: 201, garbage: 201, revoked: 201}
-	own := everybody(404, map[string]int{owner: 200, noFiles: 200, limited: 403, readOnly: 403, noMemory: 403})
+	own := everybody(404, map[string]int{owner: 200, noFiles: 403, limited: 403, readOnly: 403, noMemory: 403})
 	return []endpoint{
 		{name: "server metadata", method: "GET", path: "/.well-known/oauth-authorization-server", rows: open, has: []string{`"issuer":"` + publicAt + `"`}},
 		{name: "server metadata of OpenID Connect", method: "GET", path: "/.well-known/openid-configuration", rows: open, has: []string{`"issuer":"` + publicAt + `"`}},
@@ -36,7 +36,7 @@ func oauthEndpoints() []endpoint {
 		{name: "list clients", method: "GET", path: "/oauth/admin/clients", rows: everybody(200, map[string]int{limited: 403, noMemory: 403}), has: []string{`"clients":[`, `"count":`}, lacks: []string{"client_secret\""}},
 		{name: "make a client", method: "POST", path: "/oauth/admin/clients", has: []string{`"client_id":"mine"`, `"client_secret":"s3cr3t"`, `"active":true`}, lacks: []string{secret},
 			body: `{"client_id": "mine", "client_secret": "s3cr3t", "name": "Mine", "redirect_uris": ["https://mine.example/callback"]}`,
-			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noMemory: 403})},
+			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},
 		{name: "regenerate a secret", method: "POST", path: "/oauth/admin/clients/app/regenerate-secret", rows: own, has: []string{`"client_secret":"`, `"client_id":"app"`}},
 		{name: "deactivate a client", method: "DELETE", path: "/oauth/admin/clients/app", rows: own, has: []string{`"success":true`}, lacks: []string{secret}},
 	}
@@ -134,7 +134,7 @@ func TestServerMetadataIsWhatClientsNeed(t *testing.T) {
 		"token_endpoint_auth_methods_supported":          []any{"none", "client_secret_basic", "client_secret_post"},
 		"authorization_response_iss_parameter_supported": true,
 		"client_id_metadata_document_supported":          true,
-		"scopes_supported":                               []any{"memory:read", "memory:write", "files:read", "files:write"},
+		"scopes_supported":                               []any{"memory:read", "memory:write", "files:read", "files:write", "account"},
 	} {
 		got, err := json.Marshal(found[name])
 		wanted, err2 := json.Marshal(want)

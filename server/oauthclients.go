@@ -17,9 +17,9 @@ type ClientList struct {
 func clientRoutes() []route {
 	return []route{
 		{"GET", "/oauth/admin/clients", memoryRead, (*Server).listClients},
-		{"POST", "/oauth/admin/clients", memoryWrite, (*Server).addClient},
-		{"POST", "/oauth/admin/clients/{client_id}/regenerate-secret", memoryWrite, (*Server).regenerateSecret},
-		{"DELETE", "/oauth/admin/clients/{client_id}", memoryWrite, (*Server).deactivateClient},
+		{"POST", "/oauth/admin/clients", account, (*Server).addClient},
+		{"POST", "/oauth/admin/clients/{client_id}/regenerate-secret", account, (*Server).regenerateSecret},
+		{"DELETE", "/oauth/admin/clients/{client_id}", account, (*Server).deactivateClient},
 	}
 }
 

@@ -72,7 +72,7 @@ func (s *Server) serverMetadata(w http.ResponseWriter, _ *http.Request, _ caller
 		RevocationEndpoint:    at + "/oauth/revoke",
 		RegistrationEndpoint:  at + "/oauth/register",
 		JWKS:                  at + "/oauth/jwks",
-		Scopes:                strings.Fields(defaultScopes()),
+		Scopes:                offeredScopes(),
 		ResponseTypes:         []string{"code"},
 		ResponseModes:         []string{"query"},
 		GrantTypes:            []string{grantCode, grantRefresh},
@@ -99,7 +99,7 @@ func (s *Server) resourceMetadataOfMCP(w http.ResponseWriter, _ *http.Request, _
 
 func (s *Server) describeResource(resource string) resourceMetadata {
 	return resourceMetadata{Resource: resource, Name: "Souvenir", Servers: []string{s.options.PublicURL},
-		Scopes: strings.Fields(defaultScopes()), BearerMethods: []string{"header"}}
+		Scopes: offeredScopes(), BearerMethods: []string{"header"}}
 }
 
 // cacheMetadata lets clients keep a document for a while; a public URL that changes is soon known.

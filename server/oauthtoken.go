@@ -179,7 +179,7 @@ func wantedScopes(scope string) ([]souvenir.Scope, error) {
 	}
 	known := slices.DeleteFunc(souvenir.Scopes(), func(s souvenir.Scope) bool { return !slices.Contains(words, string(s)) })
 	if len(known) == 0 {
-		return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+quoted(scope)+"; none of its words is a scope of this service, which are "+defaultScopes())
+		return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+quoted(scope)+"; none of its words is a scope of this service, which are "+strings.Join(scopeWords(souvenir.Scopes()), " "))
 	}
 	return known, nil
 }

@@ -96,7 +96,7 @@ func operations() map[string]operation {
 		"POST /api/mcp-tokens": {
 			summary: "Make an MCP token; its value is told this once", answer: ref("AddedToken"),
 			body: object(schema{"name": line("To know it by", nameLength), "expires_in_days": orNull(days("None: as late as the caller's own credential allows")),
-				"scopes":   orNull(nonempty(scopeList("None: those of the caller's credential but admin"))),
+				"scopes":   orNull(nonempty(scopeList("None: memory and files, as far as the caller's credential reaches; account and admin must be named"))),
 				"projects": orNull(nonempty(list(text(""), "Project ids; none: no limit")))}, "expires_in_days", "scopes", "projects"),
 		},
 		"DELETE /api/mcp-tokens/{id}": {summary: "End an MCP token", answer: ref("Done")},

@@ -23,6 +23,7 @@ const (
 	memoryWrite        = need(souvenir.ScopeMemoryWrite)
 	filesRead          = need(souvenir.ScopeFilesRead)
 	filesWrite         = need(souvenir.ScopeFilesWrite)
+	account            = need(souvenir.ScopeAccount)
 )
 
 // scope is the scope that is needed; empty for none.
@@ -106,13 +107,13 @@ func interfaceRoutes() []route {
 		{"GET", "/api/projects", memoryRead, (*Server).listProjects},
 		{"GET", "/api/projects/{id}", memoryRead, (*Server).getProject},
 		{"GET", "/api/projects/{id}/members", memoryRead, (*Server).listMembers},
-		{"POST", "/api/projects/{id}/members", memoryWrite, (*Server).addMember},
-		{"PATCH", "/api/projects/{id}/members/{user}", memoryWrite, (*Server).updateMember},
-		{"DELETE", "/api/projects/{id}/members/{user}", memoryWrite, (*Server).deleteMember},
+		{"POST", "/api/projects/{id}/members", account, (*Server).addMember},
+		{"PATCH", "/api/projects/{id}/members/{user}", account, (*Server).updateMember},
+		{"DELETE", "/api/projects/{id}/members/{user}", account, (*Server).deleteMember},
 
 		{"GET", "/api/mcp-tokens", memoryRead, (*Server).listTokens},
-		{"POST", "/api/mcp-tokens", memoryWrite, (*Server).addToken},
-		{"DELETE", "/api/mcp-tokens/{id}", memoryWrite, (*Server).deleteToken},
+		{"POST", "/api/mcp-tokens", account, (*Server).addToken},
+		{"DELETE", "/api/mcp-tokens/{id}", account, (*Server).deleteToken},
 
 		{"GET", "/api/owner-ids/me", memoryRead, (*Server).ownerIDs},
 

@@ -88,19 +88,19 @@ func endpoints() []endpoint {
 		{name: "members", method: "GET", path: "/api/projects/shop/members", has: []string{"rita", "walter"}, lacks: []string{secret, "@example.com"},
 			rows: everybody(200, map[string]int{stranger: 404, admin: 404, noMemory: 403})},
 		{name: "add a member", method: "POST", path: "/api/projects/shop/members", body: `{"user": "sam", "role": "reader"}`, has: []string{`"success":true`}, lacks: []string{secret},
-			rows: everybody(403, map[string]int{stranger: 404, admin: 404, owner: 200, noFiles: 200})},
+			rows: everybody(403, map[string]int{stranger: 404, admin: 404, owner: 200})},
 		{name: "promote a member", method: "PATCH", path: "/api/projects/shop/members/rita", body: `{"role": "owner"}`, has: []string{`"role":"owner"`}, lacks: []string{secret},
-			rows: everybody(403, map[string]int{stranger: 404, admin: 404, owner: 200, noFiles: 200})},
+			rows: everybody(403, map[string]int{stranger: 404, admin: 404, owner: 200})},
 		{name: "remove a member", method: "DELETE", path: "/api/projects/shop/members/walter", has: []string{`"success":true`}, lacks: []string{secret},
-			rows: everybody(403, map[string]int{stranger: 404, admin: 404, owner: 200, noFiles: 200, writer: 200})}, // who may leave
+			rows: everybody(403, map[string]int{stranger: 404, admin: 404, owner: 200, writer: 200})}, // who may leave
 
 		{name: "list tokens", method: "GET", path: "/api/mcp-tokens", has: []string{`"tokens":`}, rows: everybody(200, map[string]int{limited: 403, noMemory: 403}), lacks: []string{secret, `"token":`, `"hash"`}},
-		{name: "make a token", method: "POST", path: "/api/mcp-tokens", body: `{"name": "another"}`, has: []string{`"token":"mcp_`}, lacks: []string{secret},
-			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noMemory: 403})},
+		{name: "make a token", method: "POST", path: "/api/mcp-tokens", body: `{"name": "another"}`, has: []string{`"token":"mcp_`}, lacks: []string{secret, `"account"`},
+			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},
 		{name: "make an admin's token", method: "POST", path: "/api/mcp-tokens", body: `{"name": "another", "scopes": ["admin"]}`, has: []string{`"admin"`},
 			rows: everybody(403, map[string]int{admin: 200}), lacks: []string{secret}},
 		{name: "end a token", method: "DELETE", path: "/api/mcp-tokens/{token}", has: []string{`"success":true`}, lacks: []string{secret},
-			rows: everybody(404, map[string]int{owner: 200, noFiles: 200, limited: 403, readOnly: 403, noMemory: 403})},
+			rows: everybody(404, map[string]int{owner: 200, noFiles: 403, limited: 403, readOnly: 403, noMemory: 403})},
 
 		{name: "who am I", method: "GET", path: "/api/owner-ids/me", has: []string{`"owner_id":`, `"shared":`}, rows: everybody(200, map[string]int{noMemory: 403})},
 

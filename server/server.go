@@ -40,7 +40,7 @@ type Options struct {
 	// It returns nil, nil for a request that it has nothing to say about: then the request's own MCP token or access token
 	// decides. Otherwise Access.User of what it returns is a user's id, or the name of an account, and must not be empty; an
 	// id that nobody has yet becomes a user with the first write. Access.Projects and Access.ReadOnly narrow the view. Scopes
-	// that are nil mean all but ScopeAdmin. The other fields are not looked at; whether the user is disabled, and an admin,
+	// that are nil mean souvenir.DefaultScopes: neither ScopeAccount nor ScopeAdmin. The other fields are not looked at; whether the user is disabled, and an admin,
 	// is looked up.
 	//
 	// An error ends the request: of kind ErrUnauthenticated as 401, ErrForbidden as 403, and whatever is no

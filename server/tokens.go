@@ -61,12 +61,10 @@ func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c caller) (any
 	return added, err
 }
 
-// scopesWithin are the scopes of a new token: those that are wished, or for nil all of the caller's but admin.
+// scopesWithin are the scopes of a new token: those that are wished, or for nil the default ones that the caller has.
 func scopesWithin(c caller, wished []souvenir.Scope) ([]souvenir.Scope, error) {
 	if wished == nil {
-		return slices.DeleteFunc(souvenir.Scopes(), func(scope souvenir.Scope) bool {
-			return scope == souvenir.ScopeAdmin || !c.Allows(scope)
-		}), nil
+		return slices.DeleteFunc(souvenir.DefaultScopes(), func(scope souvenir.Scope) bool { return !c.Allows(scope) }), nil
 	}
 	for _, scope := range wished {
 		if slices.Contains(souvenir.Scopes(), scope) && !c.Allows(scope) {

@@ -47,6 +47,9 @@ func (t ownToken) Rights() string {
 	if slices.Contains(t.Scopes, souvenir.ScopeMemoryWrite) || slices.Contains(t.Scopes, souvenir.ScopeFilesWrite) {
 		words = "reads and writes"
 	}
+	if slices.Contains(t.Scopes, souvenir.ScopeAccount) {
+		words += ", manages tokens and shares"
+	}
 	if slices.Contains(t.Scopes, souvenir.ScopeAdmin) {
 		words += ", manages the service"
 	}
@@ -60,6 +63,7 @@ func (t ownToken) Rights() string {
 type tokenChoice struct {
 	Days     string
 	Access   string
+	Account  bool
 	Admin    bool
 	Projects []string
 }
@@ -106,7 +110,7 @@ func (s *Server) makeToken(w http.ResponseWriter, r *http.Request, c caller) (an
 	if err != nil {
 		return nil, err
 	}
-	chosen := tokenChoice{values.Get("days"), values.Get("access"), values.Has("admin"), values["project"]}
+	chosen := tokenChoice{values.Get("days"), values.Get("access"), values.Has("account"), values.Has("admin"), values["project"]}
 	n, err := chosen.token(values.Get("name"), c.User, time.Now())
 	var added souvenir.AddedToken
 	if err == nil {
@@ -132,20 +136,20 @@ func (c tokenChoice) token(name string, user souvenir.User, now time.Time) (souv
 	n := souvenir.NewToken{Name: name, Projects: c.Projects}
 	switch c.Access {
 	case tokenWrites:
+		n.Scopes = souvenir.DefaultScopes()
 	case tokenReads:
 		n.Scopes = []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}
 	default:
 		return n, invalid("access", "access is "+quoted(c.Access)+"; read or write is needed")
 	}
+	if c.Account {
+		n.Scopes = append(n.Scopes, souvenir.ScopeAccount)
+	}
 	if c.Admin {
-		switch {
-		case user.Role != souvenir.RoleAdmin:
+		if user.Role != souvenir.RoleAdmin {
 			return n, &souvenir.Error{Kind: souvenir.KindForbidden, Argument: "admin", Message: "admin is for tokens of admins; leave it out"}
-		case n.Scopes == nil:
-			n.Scopes = souvenir.Scopes()
-		default:
-			n.Scopes = append(n.Scopes, souvenir.ScopeAdmin)
 		}
+		n.Scopes = append(n.Scopes, souvenir.ScopeAdmin)
 	}
 	if c.Days != "" {
 		days, err := strconv.Atoi(c.Days)

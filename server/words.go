@@ -176,6 +176,8 @@ func scopeInWords(scope souvenir.Scope) string {
 		return "Read your files"
 	case souvenir.ScopeFilesWrite:
 		return "Upload, change and delete files"
+	case souvenir.ScopeAccount:
+		return "Manage your tokens, OAuth clients and who shares your projects"
 	case souvenir.ScopeAdmin:
 		return "Manage users and the whole service"
 	}

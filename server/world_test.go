@@ -113,17 +113,18 @@ func (p *plan) fill(store *souvenir.Store) error {
 	p.file, p.hidden = file.ID, hidden.ID
 	_, err = view.SetPreferences(background, map[string]any{"theme": secret})
 	steps.note(err)
+	all := append(souvenir.DefaultScopes(), souvenir.ScopeAccount)
 	for _, t := range []struct {
 		caller string
 		souvenir.NewToken
 	}{
-		{owner, souvenir.NewToken{}},
-		{reader, souvenir.NewToken{}},
-		{writer, souvenir.NewToken{}},
-		{stranger, souvenir.NewToken{}},
+		{owner, souvenir.NewToken{Scopes: all}},
+		{reader, souvenir.NewToken{Scopes: all}},
+		{writer, souvenir.NewToken{Scopes: all}},
+		{stranger, souvenir.NewToken{Scopes: all}},
 		{admin, souvenir.NewToken{Scopes: souvenir.Scopes()}},
-		{disabled, souvenir.NewToken{}},
-		{limited, souvenir.NewToken{User: "olivia", Projects: []string{"shop"}}},
+		{disabled, souvenir.NewToken{Scopes: all}},
+		{limited, souvenir.NewToken{User: "olivia", Scopes: all, Projects: []string{"shop"}}},
 		{readOnly, souvenir.NewToken{User: "olivia", Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}}},
 		{noFiles, souvenir.NewToken{User: "olivia", Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite}}},
 		{noMemory, souvenir.NewToken{User: "olivia", Scopes: []souvenir.Scope{souvenir.ScopeFilesWrite}}},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -33,6 +34,7 @@ type client struct {
 	overHTTP    func(connection) string // with the token, or with OAuth when there is none
 	overOAuth   string                  // where the snippet without a token belongs, if not there
 	overStdio   func(connection) string // nil for what runs elsewhere, and can start no program here
+	connectors  bool                    // with OAuth, it is not the client that comes but its vendor's cloud
 }
 
 // inCloud tells whether a client comes from the internet, and with OAuth only.
@@ -40,7 +42,7 @@ func (c client) inCloud() bool { return c.overStdio == nil }
 
 // place is where a snippet for a connection belongs.
 func (c client) place(to connection) string {
-	if to.command == nil && to.token == "" && c.overOAuth != "" {
+	if to.command == nil && to.token == "" && c.overOAuth != "" && (!c.connectors || !onlyNearby(to.url)) {
 		return c.overOAuth
 	}
 	return c.where
@@ -93,16 +95,12 @@ func clients() []client {
 		claudeCode,
 		{
 			name: "claude-desktop", title: "Claude Desktop", where: "claude_desktop_config.json (Settings, Developer, Edit Config)",
-			overOAuth: connectorsOfClaude,
-			overHTTP: func(c connection) string { // Claude Desktop's file knows commands only; mcp-remote is one that speaks HTTP
-				if c.token == "" {
+			overOAuth: connectorsOfClaude, connectors: true,
+			overHTTP: func(c connection) string {
+				if c.token == "" && !onlyNearby(c.url) {
 					return connector(c)
 				}
-				args := []string{"-y", "mcp-remote", c.url, "--header", "Authorization:${AUTHORIZATION}"}
-				if u, err := url.Parse(c.url); err == nil && u.Scheme == "http" && u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" {
-					args = append(args, "--allow-http")
-				}
-				return inFile("mcpServers", entry{Command: "npx", Args: args, Env: map[string]string{"AUTHORIZATION": "Bearer " + c.token}})
+				return inFile("mcpServers", overRemote(c))
 			},
 			overStdio: func(c connection) string { return inFile("mcpServers", started(c)) },
 		},
@@ -160,7 +158,7 @@ func snippets(address, token string) []server.Snippet {
 	to := connection{url: address, token: token}
 	var all []server.Snippet
 	for _, known := range clients() {
-		if known.inCloud() && (token != "" || !isHTTPS(address)) {
+		if known.inCloud() && (token != "" || !isHTTPS(address) || onlyNearby(address)) {
 			continue
 		}
 		all = append(all, server.Snippet{Client: known.title, Where: known.place(to), Text: known.snippet(to)})
@@ -180,6 +178,19 @@ func bearer(c connection) map[string]string {
 		return nil
 	}
 	return map[string]string{"Authorization": "Bearer " + c.token}
+}
+
+// overRemote has mcp-remote speak HTTP for a client whose file knows commands only. Without a token it opens a browser to sign in.
+func overRemote(c connection) entry {
+	e := entry{Command: "npx", Args: []string{"-y", "mcp-remote", c.url}}
+	if c.token != "" {
+		e.Args = append(e.Args, "--header", "Authorization:${AUTHORIZATION}")
+		e.Env = map[string]string{"AUTHORIZATION": "Bearer " + c.token}
+	}
+	if u, err := url.Parse(c.url); err == nil && u.Scheme == "http" && u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" {
+		e.Args = append(e.Args, "--allow-http")
+	}
+	return e
 }
 
 func started(c connection) entry { return entry{Command: c.command[0], Args: c.command[1:]} }
@@ -224,7 +235,8 @@ all: ` + strings.Join(names[:6], ", ") + `,
 
 By default they speak HTTP with a running server, with a token, which "souvenir token add" makes. With --oauth they get the URL
 alone, and ask their user to sign in there. With --stdio they start "souvenir mcp" themselves, on the file, without a server and
-without a token; several may do so at once. claude-ai and chatgpt run elsewhere: they come over HTTPS, with OAuth.
+without a token; several may do so at once; a file with several users needs --user. claude-ai and chatgpt run elsewhere: they come over HTTPS, with OAuth,
+and so does Claude Desktop with --oauth, unless the URL leads to this machine or a private network.
 
 Without --db, --stdio names the file that "souvenir mcp" would find now.`,
 		Example: `  souvenir client-config claude-code --token "$(souvenir token add --user anna --name laptop)"
@@ -234,12 +246,12 @@ Without --db, --stdio names the file that "souvenir mcp" would find now.`,
 		Args: wants(0, 1, "CLIENT"), ValidArgs: names,
 	}
 	s := newConfigSettings(command)
-	return c.command(command, func(_ context.Context, args []string) error {
+	return c.command(command, func(ctx context.Context, args []string) error {
 		chosen, err := chooseClients(args, names, *s.overStdio)
 		if err != nil {
 			return err
 		}
-		to, err := c.connect(s)
+		to, err := c.connect(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -315,9 +327,9 @@ func chooseClients(args, names []string, overStdio bool) ([]client, error) {
 }
 
 // connect gathers what the flags say about the connection.
-func (c *cli) connect(s *configSettings) (connection, error) {
+func (c *cli) connect(ctx context.Context, s *configSettings) (connection, error) {
 	if *s.overStdio {
-		return c.connectStdio(s)
+		return c.connectStdio(ctx, s)
 	}
 	if err := server.CheckPublicURL(*s.publicURL); err != nil {
 		return connection{}, misused("--public-url: %v", err)
@@ -338,7 +350,7 @@ func (c *cli) connect(s *configSettings) (connection, error) {
 	return connection{url: strings.TrimSuffix(*s.publicURL, "/") + "/mcp", token: token}, nil
 }
 
-func (c *cli) connectStdio(s *configSettings) (connection, error) {
+func (c *cli) connectStdio(ctx context.Context, s *configSettings) (connection, error) {
 	if _, err := chooseToolsets(*s.toolsets); err != nil {
 		return connection{}, err
 	}
@@ -356,6 +368,9 @@ func (c *cli) connectStdio(s *configSettings) (connection, error) {
 	if db, err = filepath.Abs(db); err != nil {
 		return connection{}, err
 	}
+	if err := c.checkUserGiven(ctx, db, *s.user); err != nil {
+		return connection{}, err
+	}
 	command := []string{program, "mcp", "--db", db}
 	if *s.user != "" {
 		command = append(command, "--user", *s.user)
@@ -369,16 +384,39 @@ func (c *cli) connectStdio(s *configSettings) (connection, error) {
 	return connection{command: command}, nil
 }
 
+// checkUserGiven refuses a command that could only fail where the client starts it: the store has several users, and none is named. A
+// file that does not exist yet will have one.
+func (c *cli) checkUserGiven(ctx context.Context, db, user string) error {
+	if _, err := os.Stat(db); err != nil {
+		return nil
+	}
+	return withStore(ctx, db, forReading, func(store *souvenir.Store) error {
+		_, err := chooseUser(ctx, store, user)
+		return renamed(err, "user", "--user")
+	})
+}
+
 // adviseOnConfig says what is still to be done before a snippet works.
 func (c *cli) adviseOnConfig(chosen []client, to connection) {
 	if to.command != nil {
 		return
 	}
+	for _, each := range chosen {
+		if !onlyNearby(to.url) || to.token != "" && !each.inCloud() {
+			continue
+		}
+		switch {
+		case each.inCloud():
+			fmt.Fprintf(c.stderr, "%s cannot reach %s: it comes from its vendor's cloud, and this address leads no further than this machine or its network; give a --public-url on the internet\n", each.title, to.url)
+		case each.connectors:
+			fmt.Fprintf(c.stderr, "%s's connectors come from its vendor's cloud and cannot reach %s. So this has mcp-remote (needs Node.js) connect from this machine; --stdio needs neither that nor a server\n", each.title, to.url)
+		}
+	}
 	cloudOnly := !slices.ContainsFunc(chosen, func(each client) bool { return !each.inCloud() })
 	if to.token == tokenStandIn && !cloudOnly {
 		fmt.Fprintf(c.stderr, "put a token in the place of %s; \"souvenir token add\" makes one\n", tokenStandIn)
 	}
-	if cloudOnly && !isHTTPS(to.url) {
+	if cloudOnly && !isHTTPS(to.url) && !onlyNearby(to.url) {
 		fmt.Fprintf(c.stderr, "%s comes from the internet, and over https only: give the server's --public-url\n", chosen[0].title)
 	}
 }

@@ -79,7 +79,7 @@ func TestClientConfigCanBePasted(t *testing.T) {
 	if o := c.run(t, "client-config", "codex"); o.code != exitOK || !strings.HasPrefix(o.stdout, "[mcp_servers.souvenir]\nurl = ") || !strings.Contains(o.stderr, tokenStandIn) {
 		t.Errorf("without a token: %+v", o)
 	}
-	if o := c.run(t, "client-config", "chatgpt"); o.code != exitOK || !strings.Contains(o.stderr, "https") || strings.Contains(o.stderr, tokenStandIn) {
+	if o := c.run(t, "client-config", "chatgpt"); o.code != exitOK || !strings.Contains(o.stderr, "on the internet") || strings.Contains(o.stderr, tokenStandIn) {
 		t.Errorf("a client on the internet, with a server that is not: %+v", o)
 	}
 }
@@ -104,6 +104,72 @@ func TestClientConfigOverStdioStarts(t *testing.T) {
 	p.end(t)
 }
 
+func TestOnlyNearby(t *testing.T) {
+	for _, host := range []string{"127.0.0.1:8377", "127.9.9.9", "localhost:8377", "LOCALHOST", "a.localhost", "[::1]:8377", "192.168.1.7:8377", "10.1.2.3", "172.31.0.9", "169.254.7.7",
+		"[fd00::7]", "[fe80::7]", "[fe80::7%25eth0]", "100.64.0.1", "nas.local", "nas.local.", "nas", "[::ffff:10.0.0.1]", "memory.home.arpa", "0.0.0.0:8377"} {
+		if !onlyNearby("https://" + host + "/mcp") {
+			t.Errorf("%s counts as on the internet", host)
+		}
+	}
+	for _, host := range []string{"memory.example.com", "203.0.113.7", "172.32.0.1", "100.128.0.1", "[2001:db8::1]", "local.example.com", "10.0.0.1.example.com", "mylocal.dev"} {
+		if onlyNearby("https://" + host + "/mcp") {
+			t.Errorf("%s counts as nearby", host)
+		}
+	}
+}
+
+// A connector comes from its vendor's cloud, so nothing that is printed tells it to go where only this machine gets to.
+func TestClientConfigForServersThatOnlyThisMachineReaches(t *testing.T) {
+	c := call{dir: t.TempDir()}
+	for address, more := range map[string][]string{"http://127.0.0.1:8377": nil, "http://192.168.1.7:8377": {"--allow-http"}, "https://nas.local": nil} {
+		o := c.run(t, "client-config", "claude-desktop", "--oauth", "--public-url", address)
+		if o.code != exitOK || !strings.Contains(o.stderr, "cannot reach "+address+"/mcp") || !strings.Contains(o.stderr, "--stdio") {
+			t.Errorf("%s: no warning: %+v", address, o)
+		}
+		config := decode[struct{ MCPServers map[string]entry }](t, o.stdout).MCPServers["souvenir"]
+		if config.Command != "npx" || !slices.Equal(config.Args, append([]string{"-y", "mcp-remote", address + "/mcp"}, more...)) || len(config.Env) > 0 {
+			t.Errorf("%s: %s", address, o.stdout)
+		}
+	}
+	if o := c.run(t, "client-config", "claude-ai", "--public-url", "https://nas.local"); !strings.Contains(o.stderr, "cannot reach") {
+		t.Errorf("Claude.ai: no warning: %+v", o)
+	}
+	if o := c.run(t, "client-config", "claude-desktop", "--oauth", "--public-url", "https://memory.example.com"); o.code != exitOK || o.stderr != "" || !strings.HasPrefix(o.stdout, "Name: Souvenir\nURL:") {
+		t.Errorf("a server on the internet: %+v", o)
+	}
+	for _, s := range decode[[]shownConfig](t, c.ok(t, "client-config", "--json", "--oauth")) {
+		if s.Client == "claude-desktop" && !strings.HasPrefix(s.Where, "claude_desktop_config.json") {
+			t.Errorf("it belongs into %q", s.Where)
+		}
+	}
+	for _, s := range snippets("https://192.168.1.7/mcp", "") {
+		if s.Client == "Claude.ai" || s.Client == "ChatGPT" || s.Client == "Claude Desktop" && !strings.Contains(s.Text, "mcp-remote") {
+			t.Errorf("a page shows %+v", s)
+		}
+	}
+}
+
+func TestClientConfigOverStdioNamesTheUser(t *testing.T) {
+	alone := call{dir: t.TempDir(), stdin: "ten blue kettles"}
+	alone.ok(t, "user", "add", "anna", "--password-stdin")
+	if o := alone.run(t, "client-config", "claude-code", "--stdio", "--db", "souvenir.db"); o.code != exitOK || strings.Contains(o.stdout, "--user") {
+		t.Errorf("a store of one user: %+v", o)
+	}
+	c := newStore(t) // of two
+	for _, args := range [][]string{{"claude-code", "--stdio"}, {"cursor", "--stdio", "--json"}, {"--stdio"}} {
+		o := c.run(t, append([]string{"client-config"}, args...)...)
+		if o.code != exitUsage || o.stdout != "" || !strings.Contains(o.stderr, "--user is missing, and the store has 2 users: anna, ben") {
+			t.Errorf("%v of a store of two users: %+v", args, o)
+		}
+	}
+	if o := c.run(t, "client-config", "claude-code", "--stdio", "--user", "ben"); o.code != exitOK || !strings.Contains(o.stdout, "--user ben") {
+		t.Errorf("with the user: %+v", o)
+	}
+	if o := c.run(t, "client-config", "claude-code", "--stdio", "--user", "nobody"); o.code == exitOK || !strings.Contains(o.stderr, "nobody") {
+		t.Errorf("with a user that there is not: %+v", o)
+	}
+}
+
 // TestThePageOfClientsShowsWhatClientConfigPrints keeps docs/clients.md and the command the same.
 func TestThePageOfClientsShowsWhatClientConfigPrints(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(repository, "docs", "clients.md"))
@@ -114,6 +180,7 @@ func TestThePageOfClientsShowsWhatClientConfigPrints(t *testing.T) {
 	c := call{dir: t.TempDir()}
 	blocks := map[string]int{}
 	for _, flags := range [][]string{
+		{"claude-desktop", "--oauth"}, // on this machine
 		{"--public-url", "https://memory.example.com", "--token", tokenStandIn},
 		{"--public-url", "https://memory.example.com", "--oauth"},
 		{"--stdio", "--db", "/home/anna/souvenir.db"},

@@ -28,7 +28,7 @@ func (c *cli) tokenAdd() *cobra.Command {
 		Long: `Adds a token and prints it: the one line on standard output, for scripts. Keep it like a password; it cannot be shown again.
 
 Without --scope it may do all that the user may with memories and files. Scopes: memory:read, memory:write (with which one may read,
-too), files:read, files:write, and admin, for admins only.`,
+too), files:read, files:write, account (manage the user's tokens, OAuth clients and the members of projects), and admin, for admins only.`,
 		Example: `  souvenir token add --user anna --name laptop
   TOKEN=$(souvenir token add --db souvenir.db --user anna --name ci --expires-in 90d)
   souvenir token add --user anna --name reader --scope memory:read --project atlas`,

@@ -67,7 +67,7 @@ func sessionsChecked(f *fixture) {
 		user   souvenir.User
 		by     string
 		scopes []souvenir.Scope
-	}{{ann, "Ann", souvenir.Scopes()[:4]}, {ann, ann.ID, souvenir.Scopes()[:4]}, {boss, "boss", souvenir.Scopes()}} {
+	}{{ann, "Ann", souvenir.Scopes()[:5]}, {ann, ann.ID, souvenir.Scopes()[:5]}, {boss, "boss", souvenir.Scopes()}} {
 		p := f.signedIn(f.addSession(souvenir.NewSession{User: c.by}))
 		f.equal("principal", []any{p.User, p.Scopes, p.Access, p.TokenID, p.ClientID, p.GrantID}, []any{c.user, c.scopes, souvenir.Access{User: c.user.ID}, "", "", ""})
 		f.equal("may manage", p.Allows(souvenir.ScopeAdmin), c.user == boss)
@@ -291,7 +291,7 @@ func sessionsAdmin(f *fixture) {
 	f.equal("an admin's", f.signedIn(session).Allows(souvenir.ScopeAdmin), true)
 	f.updateUser("ann", souvenir.UpdateUser{Role: pointer(souvenir.RoleUser)})
 	p := f.signedIn(session)
-	f.equal("of one who was an admin", []any{p.Allows(souvenir.ScopeAdmin), p.Scopes, p.User.Role}, []any{false, souvenir.Scopes()[:4], souvenir.RoleUser})
+	f.equal("of one who was an admin", []any{p.Allows(souvenir.ScopeAdmin), p.Scopes, p.User.Role}, []any{false, souvenir.Scopes()[:5], souvenir.RoleUser})
 }
 
 func sessionsSince(f *fixture) {

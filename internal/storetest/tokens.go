@@ -65,7 +65,8 @@ func tokensChecked(f *fixture) {
 		readOnly bool
 		allowed  []souvenir.Scope
 	}{
-		{nil, false, souvenir.Scopes()[:4]},
+		{nil, false, souvenir.DefaultScopes()},
+		{[]souvenir.Scope{souvenir.ScopeAccount}, false, []souvenir.Scope{souvenir.ScopeAccount}},
 		{[]souvenir.Scope{souvenir.ScopeMemoryRead}, true, []souvenir.Scope{souvenir.ScopeMemoryRead}},
 		{[]souvenir.Scope{souvenir.ScopeFilesRead, souvenir.ScopeMemoryRead}, true, []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}},
 		{[]souvenir.Scope{souvenir.ScopeMemoryWrite}, false, []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite}},

@@ -1,0 +1,102 @@
+package server_test
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+// aboutContent are the routes that change something and need no more than a scope for memories or files. Every other one that changes
+// something decides who else may come to a user's data, and needs the scope account: a new route has to be put here or there.
+var aboutContent = map[string]bool{
+	"POST /tools/call": true, "POST /mcp": true, "DELETE /mcp": true,
+	"POST /api/files/upload": true, "DELETE /api/files/{id}": true, "PUT /api/files/{id}/metadata": true,
+	"PUT /api/user-preferences": true, "PATCH /api/user-preferences": true,
+}
+
+func TestEveryRouteThatManagesNeedsTheScopeAccount(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	view := w.store.As(souvenir.Access{User: w.users[owner]})
+	without, err := view.AddToken(t.Context(), souvenir.NewToken{Name: "without"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	only, err := view.AddToken(t.Context(), souvenir.NewToken{Name: "only", Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	access, _ := w.accessToken(publicAt, souvenir.DefaultScopes()...)
+	for caller, value := range map[string]string{"without": without.Value, "only": only.Value, "application": access} {
+		w.hold(caller, value)
+	}
+	managing := 0
+	for _, rt := range server.InterfaceRoutes() {
+		name := rt.Method + " " + rt.Path
+		if rt.Method == http.MethodGet || aboutContent[name] {
+			continue
+		}
+		managing++
+		if rt.Needs != string(souvenir.ScopeAccount) {
+			t.Errorf("%s needs %q; what it changes is no memory and no file, so it must need account", name, rt.Needs)
+			continue
+		}
+		path := strings.NewReplacer("{id}", "shop", "{user}", "rita", "{client_id}", "app").Replace(rt.Path)
+		for _, caller := range []string{"without", "application", noFiles, readOnly} {
+			a := w.do(caller, rt.Method, path, `{}`).expect(http.StatusForbidden, "needs the scope account")
+			if says := a.header.Get("WWW-Authenticate"); !strings.Contains(says, "insufficient_scope") || !strings.Contains(says, "account") {
+				t.Errorf("%s tells %s %q", name, caller, says)
+			}
+		}
+		if a := w.do("only", rt.Method, path, `{}`); strings.Contains(a.body, "needs the scope") || strings.Contains(a.body, "reading only") {
+			t.Errorf("%s with the scope account: %d %s", name, a.status, a.body)
+		}
+	}
+	if managing < 8 {
+		t.Errorf("only %d routes manage anything", managing)
+	}
+}
+
+// The scope account is never granted by not looking: its box is empty, whatever was chosen the last time.
+func TestConsentNeverTicksAccount(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	b, app := w.signedIn(owner), w.register("none")
+	asked := app.asks("scope", "memory:read memory:write account")
+	p := b.get(asked).stays(http.StatusOK, "Manage your tokens", "It can let others in")
+	if scopes := p.html.fields()["scope"]; !slices.Equal(scopes, []string{"memory:read", "memory:write"}) {
+		t.Errorf("ticked are %q", scopes)
+	}
+	if tokens := w.exchange(app, b.letIn(asked, nil)); tokens.Scope != "memory:read memory:write" {
+		t.Errorf("the form as it is grants %q", tokens.Scope)
+	}
+	bare := b.get(asked).hidden()
+	bare.Set("decision", "allow")
+	if tokens := w.exchange(app, b.post("/oauth/authorize", bare)); tokens.Scope != "memory:read memory:write" {
+		t.Errorf("a script that chooses nothing is granted %q", tokens.Scope)
+	}
+	ticked := url.Values{"scope": {"memory:read", "memory:write", "account"}}
+	if tokens := w.exchange(app, b.letIn(asked, ticked)); tokens.Scope != "memory:read memory:write account" {
+		t.Errorf("a ticked box grants %q", tokens.Scope)
+	}
+	if scopes := b.get(asked).html.fields()["scope"]; !slices.Equal(scopes, []string{"memory:read", "memory:write"}) {
+		t.Errorf("ticked the next time are %q", scopes)
+	}
+	if tokens := w.exchange(app, b.letIn(asked, url.Values{"scope": {"memory:write", "account"}, "access": {"read"}})); tokens.Scope != "memory:read" {
+		t.Errorf("only reading is granted as %q", tokens.Scope)
+	}
+	if tokens := w.exchange(app, b.letIn(app.asks(), url.Values{"scope": {"memory:read", "account"}})); tokens.Scope != "memory:read" {
+		t.Errorf("what was not asked for is granted: %q", tokens.Scope)
+	}
+	b.post("/oauth/authorize", form(b.get(app.asks("scope", "account")), "decision", "allow")).stays(http.StatusBadRequest, "Nothing is chosen")
+}
+
+// form is what a page sends when nothing is changed but one field.
+func form(p *shownPage, name, value string) url.Values {
+	values := p.html.fields()
+	values.Set(name, value)
+	return values
+}
