@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"reflect"
+	"runtime/debug"
 
 	"github.com/souvenir-ai/souvenir/internal/static"
 	"github.com/souvenir-ai/souvenir/internal/text"
@@ -31,7 +33,8 @@ type Embedder interface {
 
 	// Embed returns one vector for each text, in order. It is called with 1 to [EmbedBatch] texts, from several
 	// goroutines at once. The vectors need not have unit length; the store normalises copies of them. It must honour its
-	// context: Close waits for it.
+	// context: Close waits for it. Its errors reach the log and the operator only, as they may hold texts, addresses and
+	// keys; callers read that the embedder failed. A panic counts as an error.
 	Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error)
 }
 
@@ -85,17 +88,64 @@ func (b builtin) Embed(ctx context.Context, purpose Purpose, texts []string) ([]
 	return vectors, nil
 }
 
-func checkEmbedder(e Embedder) error {
-	if e.Model() == "" || e.Model() == OwnVectors {
-		return invalid("Embedder", "the Embedder's Model is %q; an identity of its own is needed", e.Model())
+// guardedEmbedder keeps an embedder's panics from ending the process. What the embedder says about itself is asked
+// once, when the store is opened.
+type guardedEmbedder struct {
+	Embedder
+	model                string
+	dimensions, maxInput int
+}
+
+// guard checks an embedder and guards it. A nil embedder, a nil pointer or function in one, and a panic while it
+// describes itself are ErrInvalid.
+func guard(e Embedder) (guarded guardedEmbedder, err error) {
+	if isNil(e) {
+		return guarded, invalid("Embedder", "the Embedder is a nil %T; give one that is made, or leave it out for the built-in one", e)
 	}
-	if n := e.Dimensions(); n < 1 || n > maxVector {
-		return invalid("Embedder", "the Embedder %s has %d dimensions; 1 to %d are allowed", show(e.Model()), n, maxVector)
+	if f, ok := e.(embedderFunc); ok && f.embed == nil {
+		return guarded, invalid("Embedder", "the function of the Embedder %s is nil; give one", show(f.model))
 	}
-	if n := maxInput(e); n < 200 {
-		return invalid("Embedder", "the Embedder %s takes texts of %d bytes at most; at least 200 are needed", show(e.Model()), n)
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = invalid("Embedder", "the Embedder (%T) panicked while it was asked for its model and sizes: %v", e, broken)
+		}
+	}()
+	g := guardedEmbedder{e, e.Model(), e.Dimensions(), maxInput(e)}
+	switch {
+	case g.model == "" || g.model == OwnVectors:
+		return g, invalid("Embedder", "the Embedder's Model is %q; an identity of its own is needed", g.model)
+	case g.dimensions < 1 || g.dimensions > maxVector:
+		return g, invalid("Embedder", "the Embedder %s has %d dimensions; 1 to %d are allowed", show(g.model), g.dimensions, maxVector)
+	case g.maxInput < 200:
+		return g, invalid("Embedder", "the Embedder %s takes texts of %d bytes at most; at least 200 are needed", show(g.model), g.maxInput)
 	}
-	return nil
+	return g, nil
+}
+
+// isNil reports whether an interface holds nothing, or a nil pointer, function, map, slice or channel.
+func isNil(value any) bool {
+	v := reflect.ValueOf(value)
+	switch v.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
+		return v.IsNil()
+	}
+	return false
+}
+
+func (g guardedEmbedder) Model() string   { return g.model }
+func (g guardedEmbedder) Dimensions() int { return g.dimensions }
+func (g guardedEmbedder) MaxInput() int   { return g.maxInput }
+
+// Embed turns a panic of the embedder into an error with its stack, for the log.
+func (g guardedEmbedder) Embed(ctx context.Context, purpose Purpose, texts []string) (vectors [][]float32, err error) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			vectors, err = nil, fmt.Errorf("panic: %v\n%s", broken, debug.Stack())
+		}
+	}()
+	return g.Embedder.Embed(ctx, purpose, texts)
 }
 
 func maxInput(e Embedder) int {
@@ -126,7 +176,7 @@ func ownProfile(dimensions int) profile {
 }
 
 // embed embeds texts in batches and returns unit vectors, or an error that says what is wrong with the embedder's
-// answer. Progress may be nil.
+// answer. That error is for the log and the operator only: it may hold texts, addresses and keys. Progress may be nil.
 func (s *shared) embed(ctx context.Context, purpose Purpose, texts []string, progress func(done int)) ([][]float32, error) {
 	vectors := make([][]float32, 0, len(texts))
 	for len(texts) > 0 {

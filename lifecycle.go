@@ -109,8 +109,8 @@ type EmbeddingStatus struct {
 	Pending    int    `json:"pending"`  // those of them that wait to be embedded
 	Changing   bool   `json:"changing"` // the store is changing to this model; searches go by words until it is done
 
-	// LastError is why embedding in the background failed last; empty since it works. Only the local user is told: an
-	// embedder's error may repeat a text.
+	// LastError is why embedding in the background failed last; empty once it works again. It is set for the Store that
+	// Open returned only: an embedder's error may hold texts, addresses and keys.
 	LastError string `json:"last_error,omitempty"`
 }
 
@@ -130,7 +130,7 @@ func (s *Store) EmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
 // embeddingStatus tells the state of the vectors of some partitions.
 func (s *Store) embeddingStatus(tx *sqlite.Tx, partitions string, e *EmbeddingStatus) (err error) {
 	*e = EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions()}
-	if s.access.User == LocalUser && s.access.Projects == nil {
+	if s.operator {
 		e.LastError = s.worker.lastError()
 	}
 	if err := tx.QueryRow(`SELECT ifnull(sum(passages), 0) FROM partition WHERE id IN (SELECT value FROM json_each(?))`, partitions).Scan(&e.Passages); err != nil {

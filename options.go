@@ -10,7 +10,8 @@ import (
 
 // Options change how [Open] works. The zero value of each field, and a nil *Options, mean the default named there.
 type Options struct {
-	// Embedder turns texts into vectors. Nil means [Builtin]: offline, no key, no download.
+	// Embedder turns texts into vectors. Nil means [Builtin]: offline, no key, no download. A nil pointer or function in it is
+	// ErrInvalid.
 	Embedder Embedder
 
 	// ReadOnly opens the file without ever writing to it; every write gives ErrReadOnly. False means read and write,
@@ -68,9 +69,11 @@ func (o *Options) withDefaults() (Options, error) {
 	if full.Embedder == nil {
 		full.Embedder = Builtin()
 	}
-	if err := checkEmbedder(full.Embedder); err != nil {
+	guarded, err := guard(full.Embedder)
+	if err != nil {
 		return full, err
 	}
+	full.Embedder = guarded
 	if full.IndexMemory == 0 {
 		full.IndexMemory = defaultIndexMemory
 	}

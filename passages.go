@@ -78,7 +78,7 @@ func (s *Store) embedTexts(ctx context.Context, texts []string, progress Progres
 	}
 	if err != nil {
 		s.log.Warn("texts could not be embedded; they are found by words until they are", "texts", len(texts), "error", err)
-		return nil, []string{fmt.Sprintf("stored and found by its words; finding it by meaning has to wait, because the %v", err)}, nil
+		return nil, []string{"stored and found by its words; finding it by meaning has to wait, because the embedder " + s.embedder.Model() + " failed"}, nil
 	}
 	return vectors, nil, nil
 }

@@ -3,7 +3,6 @@ package souvenir
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -235,7 +234,7 @@ func (s *Store) want(ctx context.Context, q Query) (want, error) {
 	}
 	if err != nil {
 		s.log.Warn("a search text could not be embedded; searching by words only", "error", err)
-		w.warnings = append(w.warnings, fmt.Sprintf("searched by words only, because the %v", err))
+		w.warnings = append(w.warnings, "searched by words only, because the embedder "+s.embedder.Model()+" failed")
 		return w, nil
 	}
 	w.vector = vectors[0]

@@ -64,7 +64,7 @@ func (s *Server) backup(r *http.Request, c caller) (page, *backupPage, error) {
 		data.Vectors = append(data.Vectors, fact{"Changing the model", "searches go by words until it is done"})
 	}
 	if stats.Embedding.LastError != "" {
-		data.Vectors = append(data.Vectors, fact{"Embedding failed last", stats.Embedding.LastError})
+		data.Vectors = append(data.Vectors, fact{"Embedding", "failed last time; the server's log says why"})
 	}
 	if data.Work != nil {
 		if report, ok := data.Work.Result.(souvenir.CheckReport); ok {

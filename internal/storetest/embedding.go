@@ -18,6 +18,8 @@ func embedding() concept {
 		{"a failing embedder stores all the same, found by word at once and by meaning later", embeddingFails},
 		{"a failing embedder makes searches go by words, with a warning", embeddingFailsQuery},
 		{"an embedder that answers nonsense is a failing one", embeddingNonsense},
+		{"the text of an embedder's error reaches the operator only", embeddingErrorsStayHere},
+		{"an embedder that panics is a failing one", embeddingPanics},
 		{"an update while the embedder fails is embedded later", embeddingFailsUpdate},
 		{"what waits survives closing", embeddingWaitsAcrossOpen},
 		{"what is deleted or changed while it waits is not embedded in its old form", embeddingOutrun},
@@ -26,6 +28,17 @@ func embedding() concept {
 		{"a context that ends while embedding leaves nothing behind", embeddingCancelled},
 		{"the state tells what waits, and why", embeddingState},
 	}}
+}
+
+// lastError waits until the state of the vectors gives a cause.
+func (f *fixture) lastError(says string) {
+	f.Helper()
+	f.wake()
+	f.until("the last error says "+says, func() bool {
+		e, err := f.store.EmbeddingStatus(f.ctx)
+		f.check("EmbeddingStatus", err)
+		return strings.Contains(e.LastError, says)
+	})
 }
 
 // wake makes the background worker look for work, without waiting for it.
@@ -42,7 +55,7 @@ func embeddingFails(f *fixture) {
 	f.embedder.Break(errOffline)
 	stored := f.add(souvenir.NewMemory{Content: "a red automobile", Tags: []string{"traffic"}})
 	f.equal("indexed", stored.Indexed, false)
-	if len(stored.Warnings) != 1 || !strings.Contains(stored.Warnings[0], errOffline.Error()) {
+	if len(stored.Warnings) != 1 || !strings.Contains(stored.Warnings[0], "the embedder words-1 failed") {
 		f.Errorf("warnings %q; want one that says why", stored.Warnings)
 	}
 	batch, err := f.store.AddMemories(f.ctx, []souvenir.NewMemory{{Content: chapters()}, {Content: "a puppy"}}, nil)
@@ -75,7 +88,7 @@ func embeddingFailsQuery(f *fixture) {
 	f.embedder.Break(errOffline)
 	results := f.search(souvenir.Query{Text: "car"})
 	f.same("found", contents(results), "a red car")
-	if !contains(results.Warnings, errOffline.Error()) {
+	if !contains(results.Warnings, "the embedder words-1 failed") {
 		f.Errorf("warnings %q; want one that says why it went by words", results.Warnings)
 	}
 	same(f, "warnings of a search by time", f.search(souvenir.Query{}).Warnings, nil)
@@ -87,20 +100,64 @@ func embeddingNonsense(f *fixture) {
 	for _, c := range []struct {
 		name    string
 		vectors [][]float32
-		says    string
 	}{
-		{"none", nil, "0 vectors for 1 texts"},
-		{"two for one", [][]float32{{1, 0, 0, 0}, {1, 0, 0, 0}}, "2 vectors for 1 texts"},
-		{"another size", [][]float32{{1}}, "1 dimensions; 4"},
-		{"no number", [][]float32{{1, nan(), 0, 0}}, "NaN"},
+		{"none", nil},
+		{"two for one", [][]float32{{1, 0, 0, 0}, {1, 0, 0, 0}}},
+		{"another size", [][]float32{{1}}},
+		{"no number", [][]float32{{1, nan(), 0, 0}}},
 	} {
 		f.reopen(souvenir.EmbedderFunc("nonsense", 4, func(context.Context, souvenir.Purpose, []string) ([][]float32, error) { return c.vectors, nil }))
 		stored := f.add(souvenir.NewMemory{Content: "answered with " + c.name})
-		if stored.Indexed || !contains(stored.Warnings, c.says) {
-			f.Errorf("%s: indexed %v with the warnings %q; want false and one that says %q", c.name, stored.Indexed, stored.Warnings, c.says)
+		if stored.Indexed || !contains(stored.Warnings, "the embedder nonsense failed") {
+			f.Errorf("%s: indexed %v with the warnings %q; want false and one about the embedder", c.name, stored.Indexed, stored.Warnings)
 		}
+		f.lastError("embedder nonsense")
 		f.equal("by word", f.byWord(stored.Content)[0], stored.Content)
 	}
+}
+
+func embeddingErrorsStayHere(f *fixture) {
+	const secret = "sk-4711"
+	f.addTexts("a red car")
+	f.embedder.Break(errors.New("POST https://10.0.0.7/v1?key=" + secret + ": 401 for the text \"a red car\""))
+	anna := f.store.As(souvenir.Access{User: "anna"})
+	for name, view := range map[string]*souvenir.Store{"the operator's own memories": f.store, "a user": anna} {
+		added, err := view.AddMemory(f.ctx, souvenir.NewMemory{Content: "another car"})
+		f.check("AddMemory", err)
+		content := "a third car"
+		updated, err := view.UpdateMemory(f.ctx, added.ID, souvenir.UpdateMemory{Content: &content})
+		f.check("UpdateMemory", err)
+		found, err := view.Search(f.ctx, souvenir.Query{Text: "car"})
+		f.check("Search", err)
+		known, err := view.GetContext(f.ctx, souvenir.ContextQuery{Query: "car"})
+		f.check("GetContext", err)
+		rule, err := view.SetRule(f.ctx, souvenir.NewRule{Type: souvenir.RuleDo, Content: "Drive on the right."})
+		f.check("SetRule", err)
+		for call, warnings := range map[string][]string{"AddMemory": added.Warnings, "UpdateMemory": updated.Warnings,
+			"Search": found.Warnings, "GetContext": known.Warnings, "SetRule": rule.Warnings} {
+			if len(warnings) == 0 || contains(warnings, secret) || contains(warnings, "10.0.0.7") {
+				f.Errorf("%s of %s: warnings %q; want one without the embedder's own words", call, name, warnings)
+			}
+		}
+	}
+	f.lastError(secret)
+	status, err := anna.EmbeddingStatus(f.ctx)
+	f.check("EmbeddingStatus", err)
+	f.equal("the last error that a user is shown", status.LastError, "")
+	status, err = f.store.As(souvenir.Access{User: souvenir.LocalUser}).EmbeddingStatus(f.ctx)
+	f.check("EmbeddingStatus", err)
+	f.equal("the last error that a view of the local user is shown", status.LastError, "")
+}
+
+func embeddingPanics(f *fixture) {
+	f.reopen(souvenir.EmbedderFunc("panics", 2, func(_ context.Context, _ souvenir.Purpose, texts []string) ([][]float32, error) {
+		var vectors [][]float32
+		return vectors[len(texts):], nil
+	}))
+	stored := f.add(souvenir.NewMemory{Content: "a red car"})
+	f.equal("indexed, and warned", []any{stored.Indexed, contains(stored.Warnings, "the embedder panics failed")}, []any{false, true})
+	f.same("by word", f.byWord("car"), "a red car")
+	f.lastError("out of range")
 }
 
 func embeddingFailsUpdate(f *fixture) {
@@ -237,12 +294,7 @@ func embeddingState(f *fixture) {
 	f.addTexts("a car")
 	f.embedder.Break(errOffline)
 	f.addTexts("a dog")
-	f.wake()
-	f.until("the worker's error is told", func() bool {
-		e, err := f.store.EmbeddingStatus(f.ctx)
-		f.check("EmbeddingStatus", err)
-		return strings.Contains(e.LastError, errOffline.Error())
-	})
+	f.lastError(errOffline.Error())
 	e := f.state()
 	f.equal("while the embedder fails", []any{e.Passages, e.Pending, e.Changing}, []any{2, 1, false})
 	f.embedder.Mend()
