@@ -3,6 +3,7 @@ package souvenir
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -183,6 +184,15 @@ func (sc scope) file(projects string) (condition string, args []any) {
 		args = append(args, row)
 	}
 	return condition + ` AND ` + projectOfFile + ` IN (` + questionMarks(len(sc.projects)) + `)`, args
+}
+
+// ownerName is how an error names a user whose things the caller can see: by the account's name, or without one by id.
+func ownerName(tx *sqlite.Tx, uid string) string {
+	names, err := sqlite.Column[string](tx, `SELECT name FROM user WHERE uid = ? AND name IS NOT NULL`, uid)
+	if err != nil || len(names) == 0 {
+		return strconv.Quote(uid)
+	}
+	return strconv.Quote(names[0])
 }
 
 // questionMarks returns n question marks: "?, ?, ?".

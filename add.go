@@ -179,7 +179,7 @@ func newDraft(m NewMemory) (draft, error) {
 	if err := checkName("collection_name", d.collection); err != nil {
 		return d, err
 	}
-	if err := checkContent(m.Content); err != nil {
+	if err := checkNewContent(m.Content); err != nil {
 		return d, err
 	}
 	if m.Similar < 0 || m.Similar > 20 {

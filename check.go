@@ -66,7 +66,7 @@ func (s *Store) Check(ctx context.Context, options *CheckOptions) (CheckReport, 
 		progress = func(string, int, int) {}
 	}
 	if options.Repair && s.db.ReadOnly() {
-		return CheckReport{}, newError(KindReadOnly, "Repair", "the store is opened for reading only, so nothing in it can be repaired; check it without Repair")
+		return CheckReport{}, newError(KindReadOnly, "Repair", "the store is opened for reading only, so nothing in it can be repaired; open it for writing, or only check it")
 	}
 	before, err := s.inspectAll(ctx, progress)
 	if err != nil {

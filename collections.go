@@ -208,7 +208,7 @@ func (s *Store) unknownCollection(tx *sqlite.Tx, sc scope, name string) error {
 	}
 	hint, best := "", 1+utf8.RuneCountInString(name)/2
 	for _, c := range all {
-		if d := distance(strings.ToLower(name), strings.ToLower(c.Name)); d < best {
+		if d := distance(strings.ToLower(name), strings.ToLower(c.Name)); d < best && c.Name != name {
 			hint, best = fmt.Sprintf("; did you mean %s?", show(c.Name)), d
 		}
 	}
@@ -342,7 +342,7 @@ func (s *Store) deleteCollection(tx *sqlite.Tx, sc scope, d DeleteCollection) (d
 		return false, err
 	}
 	if counts[0] > 0 && !d.WithMemories {
-		return false, newError(KindConflict, "collection_name", "collection_name %s holds %d memories; move or delete them first, or set WithMemories to delete them all",
+		return false, newError(KindConflict, "collection_name", "collection_name %s holds %d memories; move or delete them first, or delete the collection together with its memories",
 			show(d.Name), counts[0])
 	}
 	if done, err = deleteMemories(tx, `p.collection_id = ?`, row); err != nil || !done {
@@ -372,7 +372,7 @@ func (s *Store) writableCollection(tx *sqlite.Tx, sc scope, name string) (int64,
 	}
 	if sc.limited || visible.Owner != s.access.User {
 		return 0, newError(KindForbidden, "collection_name", "collection_name %s belongs to %s; only its owner, through a view that is not limited to projects, may change it",
-			show(name), show(visible.Owner))
+			show(name), ownerName(tx, visible.Owner))
 	}
 	row, _, _, err := ownCollection(tx, sc, name)
 	return row, err

@@ -129,6 +129,9 @@ func wrap(err error) error {
 // show quotes a value for a message and keeps it short: messages are read by people and by models.
 func show(value string) string { return strconv.Quote(clip(value)) }
 
+// whole quotes a reference that callers are to give back, however long.
+func whole(value string) string { return strconv.Quote(value) }
+
 func clip(value string) string {
 	const most = 60
 	if utf8.RuneCountInString(value) > most {

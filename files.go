@@ -174,8 +174,8 @@ func (l FileList) rows(tx *sqlite.Tx, sc scope) ([]int64, error) {
 	condition, args := sc.visibleFile()
 	if l.MemoryID != "" {
 		memory, memoryArgs := sc.visible()
-		condition += ` AND m.uid = ? AND ` + memory
-		args = append(append(args, l.MemoryID), memoryArgs...)
+		condition += ` AND m.uid IN (?, ?) AND ` + memory
+		args = slices.Concat(args, []any{l.MemoryID, canonicalID(l.MemoryID)}, memoryArgs)
 	}
 	if l.ProjectID != "" || l.ProjectName != "" {
 		project, err := findProject(tx, sc, l.ProjectID, l.ProjectName)
@@ -411,7 +411,7 @@ func (s *Store) relink(tx *sqlite.Tx, sc *scope, u UpdateFile, before storedFile
 		}
 	}
 	if after.project != before.project && before.Owner != s.access.User {
-		return newError(KindForbidden, "file_id", "file %s belongs to %s; only its owner can move it to another project", show(before.ID), show(before.Owner))
+		return newError(KindForbidden, "file_id", "file %s belongs to %s; only its owner can move it to another project", show(before.ID), ownerName(tx, before.Owner))
 	}
 	return nil
 }
@@ -423,7 +423,7 @@ func (s *Store) memoryToLink(tx *sqlite.Tx, sc scope, id string) (storedMemory, 
 	case errors.Is(err, ErrNotFound):
 		return m, newError(KindNotFound, "memory_id", "memory_id %s is no memory that can be seen here", show(id))
 	case err == nil && !m.writable:
-		return m, newError(KindForbidden, "memory_id", "memory %s belongs to %s, who shares it for reading only", show(id), show(m.Owner))
+		return m, newError(KindForbidden, "memory_id", "memory %s belongs to %s, who shares it for reading only", show(id), ownerName(tx, m.Owner))
 	}
 	return m, err
 }
@@ -476,7 +476,7 @@ type storedFile struct {
 
 // file returns a visible file by id.
 func (s *Store) file(tx *sqlite.Tx, sc scope, id string) (storedFile, error) {
-	found, err := loadFiles(tx, sc, `f.uid = ?`, id)
+	found, err := loadFiles(tx, sc, `f.uid IN (?, ?) ORDER BY f.uid = ? DESC`, id, canonicalID(id), id)
 	if err != nil {
 		return storedFile{}, err
 	}
@@ -490,7 +490,7 @@ func (s *Store) file(tx *sqlite.Tx, sc scope, id string) (storedFile, error) {
 func (s *Store) fileForWriting(tx *sqlite.Tx, sc scope, id string) (storedFile, error) {
 	f, err := s.file(tx, sc, id)
 	if err == nil && !f.writable {
-		err = newError(KindForbidden, "file_id", "file %s belongs to %s, who shares it for reading only", show(id), show(f.Owner))
+		err = newError(KindForbidden, "file_id", "file %s belongs to %s, who shares it for reading only", show(id), ownerName(tx, f.Owner))
 	}
 	return f, err
 }

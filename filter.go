@@ -315,6 +315,7 @@ func (b *conditionBuilder) build(c Condition) error {
 			return err
 		}
 	}
+	var kind, operator string
 	for _, bound := range []struct {
 		operator string
 		value    any
@@ -326,6 +327,15 @@ func (b *conditionBuilder) build(c Condition) error {
 		if err != nil {
 			return err
 		}
+		k := "text"
+		if _, isText := value.(string); !isText {
+			k = "a number"
+		}
+		if kind != "" && k != kind {
+			return fmt.Errorf(" has bounds of two types: %s is %s and %s is %s, which nothing is between; give two of one type",
+				operator, kind, strings.TrimSpace(bound.operator), k)
+		}
+		kind, operator = k, strings.TrimSpace(bound.operator)
 		b.add(b.field.compare(bound.operator, value))
 	}
 	if len(b.parts) == 0 {

@@ -132,7 +132,7 @@ func (w *memoryWriter) checkIdentityMemory(before, after storedMemory) error {
 		return nil
 	}
 	return newError(KindForbidden, "event_type", "memory %s belongs to %s; only its owner can make it an identity (event_type %s), or change it while it is one",
-		show(before.ID), show(before.Owner), EventIdentity)
+		show(before.ID), ownerName(w.tx, before.Owner), EventIdentity)
 }
 
 // setIdentityMemory adds the identity or writes it over the one that is there.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/google/uuid"
 )
 
 // Limits of what a memory may hold.
@@ -22,6 +24,22 @@ const (
 	maxVector   = 16 * 1024 // dimensions
 )
 
+// checkNewContent checks what is to be stored. Files from before may hold memories of white space only, which checkContent
+// allows.
+func checkNewContent(content string) error {
+	if content != "" && len(content) <= MaxContent && isBlank(content) {
+		return invalid("content", "content is %s, white space only; something to remember is needed", show(content))
+	}
+	return checkContent(content)
+}
+
+// isBlank reports whether a text shows nothing: white space, and characters that are not seen.
+func isBlank(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool {
+		return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) && !unicode.IsControl(r)
+	}) < 0
+}
+
 func checkContent(content string) error {
 	switch {
 	case content == "":
@@ -30,6 +48,14 @@ func checkContent(content string) error {
 		return newError(KindTooLarge, "content", "content is %d bytes; at most %d are allowed", len(content), MaxContent)
 	}
 	return checkUTF8("content", content)
+}
+
+// canonicalID is an id as the store writes it: UUIDs are written in lower case and read in any (RFC 9562, section 4).
+func canonicalID(id string) string {
+	if len(id) == 36 && uuid.Validate(id) == nil {
+		return strings.ToLower(id)
+	}
+	return id
 }
 
 func checkUTF8(argument, value string) error {

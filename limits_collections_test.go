@@ -70,7 +70,7 @@ func collectionAttacks(add adder) {
 	}, badUTF8Says...)
 	add("DeleteCollection: not empty", ErrConflict, "collection_name", func(ctx context.Context, a attacked) error {
 		return a.DeleteCollection(ctx, DeleteCollection{Name: "notes"})
-	}, `"notes"`, "1 mem", "WithMemories")
+	}, `"notes"`, "1 mem", "together")
 	for method, do := range map[string]func(context.Context, attacked, string) error{
 		"GetCollection": func(ctx context.Context, a attacked, name string) error {
 			_, err := a.GetCollection(ctx, name)

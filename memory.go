@@ -161,7 +161,7 @@ type storedMemory struct {
 
 // memory returns a visible memory by id.
 func (s *Store) memory(tx *sqlite.Tx, sc scope, id string) (storedMemory, error) {
-	found, err := s.loadMemories(tx, sc, `m.uid = ?`, id)
+	found, err := s.loadMemories(tx, sc, `m.uid IN (?, ?) ORDER BY m.uid = ? DESC`, id, canonicalID(id), id)
 	if err != nil {
 		return storedMemory{}, err
 	}
@@ -175,7 +175,7 @@ func (s *Store) memory(tx *sqlite.Tx, sc scope, id string) (storedMemory, error)
 func (s *Store) memoryForWriting(tx *sqlite.Tx, sc scope, id string) (storedMemory, error) {
 	m, err := s.memory(tx, sc, id)
 	if err == nil && !m.writable {
-		err = newError(KindForbidden, "id", "memory %s belongs to %s, who shares it for reading only", show(id), show(m.Owner))
+		err = newError(KindForbidden, "id", "memory %s belongs to %s, who shares it for reading only", show(id), ownerName(tx, m.Owner))
 	}
 	return m, err
 }

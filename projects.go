@@ -210,7 +210,7 @@ func deleteProject(tx *sqlite.Tx, sc scope, d DeleteProject) (done bool, err err
 		return false, err
 	}
 	if !p.own {
-		return false, newError(KindForbidden, p.argument, "project %s belongs to %s, who alone may delete it", show(p.ref()), show(p.owner))
+		return false, newError(KindForbidden, p.argument, "project %s belongs to %s, who alone may delete it", whole(p.ref()), ownerName(tx, p.owner))
 	}
 	var memories, files int64
 	err = tx.QueryRow(`SELECT (SELECT ifnull(sum(memories), 0) FROM partition WHERE project_id = ?),
@@ -219,8 +219,8 @@ func deleteProject(tx *sqlite.Tx, sc scope, d DeleteProject) (done bool, err err
 		return false, err
 	}
 	if memories+files > 0 && !d.WithMemories {
-		return false, newError(KindConflict, p.argument, "project %s holds %d memories and %d files; move or delete them first, or set WithMemories to delete the memories and leave the files to their owners",
-			show(p.ref()), memories, files)
+		return false, newError(KindConflict, p.argument, "project %s holds %d memories and %d files; move or delete them first, or delete the project together with its memories, which leaves the files to their owners",
+			whole(p.ref()), memories, files)
 	}
 	if done, err = deleteMemories(tx, `p.project_id = ?`, p.row); err != nil || !done {
 		return false, err
@@ -319,6 +319,9 @@ func canonicalProjects(tx *sqlite.Tx, sc scope, argument string, refs []string) 
 	canonical := []string{}
 	for i, ref := range refs {
 		p, err := findProject(tx, sc, ref, "")
+		if err == nil && p == nil && ref != "" {
+			p, err = findProject(tx, sc, "", ref)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -375,9 +378,9 @@ func managedProject(tx *sqlite.Tx, sc scope, ref ProjectRef) (projectRow, error)
 	case err != nil:
 		return p, err
 	case sc.limited:
-		return p, newError(KindForbidden, p.argument, "a view limited to projects works with what lies in them; project %s itself is changed through a view without a limit", show(p.ref()))
+		return p, newError(KindForbidden, p.argument, "a view limited to projects works with what lies in them; project %s itself is changed through a view without a limit", whole(p.ref()))
 	case p.role != MemberOwner:
-		return p, newError(KindForbidden, p.argument, "project %s belongs to %s, who shares it with the role %s; only its owners may change it", show(p.ref()), show(p.owner), p.role)
+		return p, newError(KindForbidden, p.argument, "project %s belongs to %s, who shares it with the role %s; only its owners may change it", whole(p.ref()), ownerName(tx, p.owner), p.role)
 	}
 	return p, nil
 }
@@ -415,7 +418,7 @@ func findProject(tx *sqlite.Tx, sc scope, id, name string) (*projectRow, error) 
 	case len(candidates) > 1:
 		refs := make([]string, len(candidates))
 		for i, p := range candidates {
-			refs[i] = show(p.ref())
+			refs[i] = whole(p.ref())
 		}
 		return nil, invalid(argument, "%s %s fits %d projects; give project_id as one of %s",
 			argument, show(value), len(candidates), strings.Join(refs, ", "))
@@ -431,7 +434,7 @@ func findProject(tx *sqlite.Tx, sc scope, id, name string) (*projectRow, error) 
 			return nil, err
 		}
 		return nil, invalid("project_id", "project_name %s and project_id %s disagree: the project of that name has the id %s; give one of the two",
-			show(name), show(id), show(named.ref()))
+			show(name), show(id), whole(named.ref()))
 	}
 	return nil, nil
 }
@@ -478,6 +481,9 @@ func (s *Store) projectForWriting(tx *sqlite.Tx, sc scope, id, name string) (int
 		if _, err := findProject(tx, scope{user: sc.user}, id, ""); sc.limited && err != nil {
 			return 0, err // two projects have the id that the view is limited to
 		}
+		if sc.limited && strings.Contains(id, "/") { // as tokens name them
+			return 0, newError(KindForbidden, "project_id", "%s", s.goneProjects())
+		}
 		if err := checkMeantName(tx, sc, id, name); err != nil {
 			return 0, err
 		}
@@ -488,9 +494,15 @@ func (s *Store) projectForWriting(tx *sqlite.Tx, sc scope, id, name string) (int
 		return 0, err
 	}
 	if len(writable) == 0 {
-		return 0, newError(KindForbidden, "project_id", "project %s is shared with this user for reading only", show(p.ref()))
+		return 0, newError(KindForbidden, "project_id", "project %s is shared with this user for reading only", whole(p.ref()))
 	}
 	return p.row, nil
+}
+
+// goneProjects says why a limited view sees nothing.
+func (s *Store) goneProjects() string {
+	return "this credential is limited to the project " + oneOf(s.access.Projects) +
+		", which no longer exists or is no longer shared with this user; use a credential for another project"
 }
 
 // checkMeantName refuses an unknown id that is the name of one of the caller's projects: that project is meant, and a new

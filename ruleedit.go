@@ -28,7 +28,7 @@ type ruleState struct {
 
 // newRuleState validates what a caller wants a rule to be.
 func newRuleState(content string, tags, related []string) (ruleState, error) {
-	if err := checkContent(content); err != nil {
+	if err := checkNewContent(content); err != nil {
 		return ruleState{}, err
 	}
 	a := attributes{tags: tags, related: related}
@@ -74,7 +74,7 @@ func (e ruleEdit) after(present []storedMemory) (ruleState, error) {
 	if e.expected > 0 && revision == 0 {
 		return ruleState{}, newError(KindConflict, "expected_revision", "expected_revision is %d, but there is no such rule any more, or not yet; 0 means any", e.expected)
 	}
-	return next, checkContent(next.content)
+	return next, checkNewContent(next.content)
 }
 
 // editRule makes the change. The text that it leads to is split and embedded before the transaction; if others have

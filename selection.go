@@ -38,6 +38,9 @@ func (s *Store) selection(tx *sqlite.Tx, sc scope, q Query) (selection, error) {
 	if err := sel.addFilters(sc, q); err != nil {
 		return sel, err
 	}
+	if sc.limited && len(sc.projects) == 0 && len(s.access.Projects) > 0 {
+		sel.warnings = append(sel.warnings, s.goneProjects())
+	}
 	condition, args := sc.visible()
 	collections := distinct(q.Collections)
 	if len(collections) > maxCollections {

@@ -20,13 +20,59 @@ type Token struct {
 	Scopes     []Scope   `json:"scopes"`
 	Projects   []string  `json:"projects"` // as in Access.Projects; nil: all
 	CreatedAt  time.Time `json:"created_at"`
-	LastUsedAt time.Time `json:"last_used_at,omitzero"` // to the minute; zero: never
-	ExpiresAt  time.Time `json:"expires_at,omitzero"`   // zero: never
+	LastUsedAt time.Time `json:"last_used_at,omitzero"` // to the minute; zero: never, null in JSON
+	ExpiresAt  time.Time `json:"expires_at,omitzero"`   // zero: never, null in JSON
 
 	// GrantID is the OAuth grant with which the token ends, because an application made it, and ClientName what that is called. Both
 	// are empty for a token that ends with none.
 	GrantID    string `json:"grant_id,omitempty"`
 	ClientName string `json:"client_name,omitempty"`
+}
+
+// MarshalJSON writes a time that is zero as null.
+func (t Token) MarshalJSON() ([]byte, error) { return json.Marshal(t.json()) }
+
+// MarshalJSON writes the token's members and its value.
+func (t AddedToken) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		tokenJSON
+		Value string `json:"token"`
+	}{t.Token.json(), t.Value})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *AddedToken) UnmarshalJSON(encoded []byte) error {
+	var value struct {
+		Value string `json:"token"`
+	}
+	if err := json.Unmarshal(encoded, &t.Token); err != nil {
+		return err
+	}
+	err := json.Unmarshal(encoded, &value)
+	t.Value = value.Value
+	return err
+}
+
+// tokenFields are the members of a Token without its methods.
+type tokenFields Token
+
+// tokenJSON is a Token whose times that are zero are null.
+type tokenJSON struct {
+	tokenFields
+	LastUsedAt *time.Time `json:"last_used_at"`
+	ExpiresAt  *time.Time `json:"expires_at"`
+}
+
+func (t Token) json() tokenJSON {
+	return tokenJSON{tokenFields(t), timeOrNil(t.LastUsedAt), timeOrNil(t.ExpiresAt)}
+}
+
+// timeOrNil is nil for the zero time.
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
 }
 
 // NewToken describes an MCP token to add.
@@ -279,7 +325,7 @@ func (s *Store) DeleteToken(ctx context.Context, id string) error {
 		return err
 	}
 	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
-		result, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL`, s.now(), id, sc.user)
+		result, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL`, s.now(), canonicalID(id), sc.user)
 		if err == nil && result.RowsAffected == 0 {
 			return newError(KindNotFound, "id", "id %s is no token of this user", show(id))
 		}

@@ -52,7 +52,7 @@ func (s *Store) UpdateMemory(ctx context.Context, id string, u UpdateMemory) (St
 
 // newContent checks new content and the vector that comes with it, if any.
 func newContent(content string, vector []float32) (*draft, error) {
-	if err := checkContent(content); err != nil {
+	if err := checkNewContent(content); err != nil {
 		return nil, err
 	}
 	d := draft{content: content}
@@ -231,7 +231,7 @@ func (w *memoryWriter) placeOf(before, after storedMemory) (*place, error) {
 	sameName := after.ProjectName == before.ProjectName || after.ProjectName == "" && after.ProjectID != ""
 	if !sameID || !sameName {
 		if before.Owner != w.store.access.User {
-			return nil, newError(KindForbidden, "project_id", "memory %s belongs to %s; only its owner can move it to another project", show(before.ID), show(before.Owner))
+			return nil, newError(KindForbidden, "project_id", "memory %s belongs to %s; only its owner can move it to another project", show(before.ID), ownerName(w.tx, before.Owner))
 		}
 		var err error
 		if project, err = w.store.projectForWriting(w.tx, w.sc, after.ProjectID, after.ProjectName); err != nil {

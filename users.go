@@ -558,7 +558,7 @@ func checkOwnsNothing(tx *sqlite.Tx, u storedUser) error {
 		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1 AND state = 'stored')`, u.row).
 		Scan(&memories, &projects, &files)
 	if err == nil && memories+projects+files > 0 {
-		return newError(KindConflict, "user", "user %s has %d memories, %d projects and %d files; delete them first, or set WithMemories to delete them all, with what others have stored in these projects",
+		return newError(KindConflict, "user", "user %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of that, and with what others have stored in these projects",
 			show(cmp.Or(u.Name, u.ID)), memories, projects, files)
 	}
 	return err

@@ -149,7 +149,8 @@ func (w *memoryWriter) replaceTags(memory int64, tags []string) error {
 func (w *memoryWriter) addLinks(memory int64, related []string) error {
 	condition, args := w.sc.visible()
 	for i, id := range related {
-		targets, err := sqlite.Column[int64](w.tx, `SELECT m.id `+fromMemory+` WHERE m.uid = ? AND `+condition, append([]any{id}, args...)...)
+		targets, err := sqlite.Column[int64](w.tx, `SELECT m.id `+fromMemory+` WHERE m.uid IN (?, ?) AND `+condition+` ORDER BY m.uid = ? DESC`,
+			slices.Concat([]any{id, canonicalID(id)}, args, []any{id})...)
 		if err != nil {
 			return err
 		}

@@ -19,6 +19,12 @@ const callTool = "tools/call"
 // serverError is all that a client hears of an error that is none of its making.
 const serverError = "the server could not do this; its log says why"
 
+// passing is what a client is told of what hinders the server for a time.
+var passing = map[souvenir.Kind]string{
+	souvenir.KindBusy: "another process has locked the store for too long; nothing was changed; try again in a moment",
+	souvenir.KindFull: "the disk that the memory lies on is full; nothing was stored; tell the user",
+}
+
 // isCallers reports whether an error is about what the caller sent, and so for the caller to know.
 func isCallers(err error) bool {
 	var known *souvenir.Error
@@ -42,6 +48,9 @@ func (s *service) told(ctx context.Context, method string, err error) string {
 		return known.Error()
 	}
 	s.log.ErrorContext(ctx, "a request failed", "method", method, "error", err)
+	if errors.As(err, &known) && passing[known.Kind] != "" {
+		return passing[known.Kind]
+	}
 	return serverError
 }
 

@@ -65,7 +65,7 @@ func toolResult(result any) (*mcp.CallToolResult, error) {
 
 // toolError is the result of a tool that failed. It is no error of the protocol: those a model does not see.
 func (s *service) toolError(ctx context.Context, err error) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s.told(ctx, callTool, err)}}, IsError: true}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Error: " + s.told(ctx, callTool, err)}}, IsError: true}
 }
 
 // checkNames refuses tools and prompts that there are not, with the names of those that there are.

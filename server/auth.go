@@ -28,8 +28,12 @@ const (
 // presented returns the credential of a request: of the places where one may be, the first that holds something decides,
 // whether it is any good or not. A cookie is one that browsers send by themselves.
 func (s *Server) presented(r *http.Request) (value string, cookie, found bool) {
-	if scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " "); strings.EqualFold(scheme, "Bearer") {
+	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
+	switch {
+	case strings.EqualFold(scheme, "Bearer"):
 		return strings.TrimSpace(token), false, true
+	case strings.HasPrefix(scheme, mcpTokenStart): // a token without its scheme is meant as one
+		return scheme, false, true
 	}
 	if token := r.Header.Get(tokenHeader); token != "" {
 		return strings.TrimSpace(token), false, true
@@ -40,7 +44,7 @@ func (s *Server) presented(r *http.Request) (value string, cookie, found bool) {
 	if s.options.NoQueryTokens {
 		return "", false, false
 	}
-	token := r.URL.Query().Get(tokenParameter)
+	token = r.URL.Query().Get(tokenParameter)
 	return token, false, token != ""
 }
 
@@ -66,6 +70,10 @@ func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
 		return p, err
 	}
 	token, cookie, found := s.presented(r)
+	if !found && r.Header.Get("Authorization") != "" {
+		return souvenir.Principal{}, unauthenticated("the header Authorization has the scheme " + quoted(authorizationScheme(r)) +
+			"; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
+	}
 	if !found {
 		return souvenir.Principal{}, unauthenticated("no credential was sent; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
 	}
@@ -82,6 +90,16 @@ func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
 		}
 	}
 	return p, nil
+}
+
+// authorizationScheme is the first word of the header Authorization, if it can be a scheme (RFC 9110, section 11.1): what
+// stands there without one may be a secret.
+func authorizationScheme(r *http.Request) string {
+	scheme, _, found := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
+	if !found {
+		return ""
+	}
+	return scheme
 }
 
 func otherOrigin(cause error) error {

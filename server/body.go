@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/jsonescape"
 )
 
 // body is the body of a request, read with patience: as long as something arrives it may take its time. What is not read
@@ -83,6 +84,9 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 	}
 	if !utf8.Valid(encoded) {
 		return invalid("body", "the body is not valid UTF-8, which JSON is written in")
+	}
+	if escape, at := jsonescape.LoneSurrogate(encoded); at >= 0 {
+		return invalid("body", fmt.Sprintf("the body has the escape %s at byte %d, which is half of a character; write both halves, or the character itself", escape, at))
 	}
 	decoder := json.NewDecoder(bytes.NewReader(encoded))
 	decoder.UseNumber()

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -21,7 +22,18 @@ var statuses = map[souvenir.Kind]int{
 	souvenir.KindForbidden:       http.StatusForbidden,
 	souvenir.KindReadOnly:        http.StatusForbidden,
 	souvenir.KindNotFound:        http.StatusNotFound,
+	souvenir.KindBusy:            http.StatusServiceUnavailable,
+	souvenir.KindFull:            http.StatusInsufficientStorage,
 }
+
+// passing is what a caller is told of what hinders the server for a time, instead of the error's own words, which name files.
+var passing = map[souvenir.Kind]string{
+	souvenir.KindBusy: "another process has locked the store for too long; nothing was changed; try again in a moment",
+	souvenir.KindFull: "the server's disk is full; nothing was stored; delete something, or ask whoever runs the server for room",
+}
+
+// busyRetry is after how many seconds a caller should try again when the store is locked.
+const busyRetry = "2"
 
 // serverError is all that a caller hears of an error that is none of the caller's making.
 const serverError = "the server could not do this; its log says why, under the id that X-Request-Id of this answer has"
@@ -55,7 +67,7 @@ func told(err error) (status int, message string) {
 	case errors.As(err, &wrong):
 		return wrong.status, wrong.message
 	case errors.As(err, &known) && statuses[known.Kind] != 0:
-		return statuses[known.Kind], known.Error()
+		return statuses[known.Kind], cmp.Or(passing[known.Kind], known.Error())
 	}
 	return http.StatusInternalServerError, serverError
 }
@@ -68,7 +80,12 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	status, message := told(err)
 	switch status {
-	case http.StatusInternalServerError:
+	case http.StatusServiceUnavailable:
+		if w.Header().Get("Retry-After") == "" {
+			w.Header().Set("Retry-After", busyRetry)
+		}
+		s.log.WarnContext(r.Context(), "a request could not be answered", "request_id", exchangeOf(r.Context()).id, "route", exchangeOf(r.Context()).route, "error", err)
+	case http.StatusInternalServerError, http.StatusInsufficientStorage:
 		s.log.ErrorContext(r.Context(), "a request failed", "request_id", exchangeOf(r.Context()).id, "route", exchangeOf(r.Context()).route, "error", err)
 	case http.StatusUnauthorized, http.StatusForbidden:
 		if exchangeOf(r.Context()).speaks == speaksInterface { // OAuth has challenges of its own, and people sign in on a page

@@ -76,6 +76,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(out, r, unknownPath(r))
 		return
 	}
+	if r.URL.Path == "/mcp/" { // as some clients write it
+		at := *r.URL
+		at.Path, at.RawPath, r.URL = "/mcp", "", &at
+	}
 	s.mux.ServeHTTP(out, r)
 }
 

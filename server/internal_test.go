@@ -193,3 +193,21 @@ func TestTurnsAreTakenAndGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A lock that another process holds, and a full disk, are told by what is to be done, and name no file of the server's.
+func TestWhatHindersTheServerForATimeIsNoFaultOfItsProgram(t *testing.T) {
+	s := &Server{log: slog.New(slog.DiscardHandler)}
+	for kind, want := range map[souvenir.Kind]int{souvenir.KindBusy: http.StatusServiceUnavailable, souvenir.KindFull: http.StatusInsufficientStorage,
+		souvenir.KindInternal: http.StatusInternalServerError, souvenir.KindCorrupt: http.StatusInternalServerError} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("POST", "/tools/call", nil)
+		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, &exchange{}))
+		s.fail(w, r, fmt.Errorf("storing: %w", &souvenir.Error{Kind: kind, Message: "/srv/memory.db is locked"}))
+		if w.Code != want || strings.Contains(w.Body.String(), "/srv") {
+			t.Errorf("%s: got %d %s, want %d without the file's name", kind, w.Code, w.Body, want)
+		}
+		if again := w.Header().Get("Retry-After"); (again != "") != (want == http.StatusServiceUnavailable) {
+			t.Errorf("%s: Retry-After is %q", kind, again)
+		}
+	}
+}

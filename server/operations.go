@@ -185,7 +185,7 @@ func memberRole() schema {
 func components() map[string]schema {
 	token := schema{
 		"id": text(""), "name": text(""), "prefix": text("The beginning of its value"), "scopes": scopeList(""),
-		"projects": orNull(list(text(""), "null: all")), "created_at": moment(""), "last_used_at": moment("Left out: never"), "expires_at": moment("Left out: never"),
+		"projects": orNull(list(text(""), "null: all")), "created_at": moment(""), "last_used_at": orNull(moment("null: never")), "expires_at": orNull(moment("null: never")),
 		"grant_id":    text("The OAuth grant with which it ends, because an application made it. Left out: it ends with none"),
 		"client_name": text("What that application calls itself"),
 	}
@@ -236,8 +236,8 @@ func components() map[string]schema {
 			"project_id": text(""), "memory_id": text(""), "file_id": text(""), "outcome": word("", souvenir.Outcomes()...),
 			"started_at": moment(""), "duration_ms": schema{"type": "number"}, "bytes": number("Of the answer; 0: not known")},
 			"user_name", "project_id", "memory_id", "file_id"),
-		"Token":      object(token, "last_used_at", "expires_at", "grant_id", "client_name"),
-		"AddedToken": object(added, "last_used_at", "expires_at", "grant_id", "client_name"),
+		"Token":      object(token, "grant_id", "client_name"),
+		"AddedToken": object(added, "grant_id", "client_name"),
 	}
 }
 

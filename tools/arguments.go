@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/jsonescape"
 )
 
 // MaxArguments is the most bytes that the arguments of a call may have, as JSON. The largest memory fits, however its
@@ -58,6 +59,9 @@ func parse(encoded json.RawMessage) (map[string]any, error) {
 	if len(bytes.TrimSpace(encoded)) == 0 {
 		return map[string]any{}, nil
 	}
+	if escape, at := jsonescape.LoneSurrogate(encoded); at >= 0 {
+		return nil, invalid("arguments", "arguments have the escape %s at byte %d, which is half of a character; write both halves, or the character itself", escape, at)
+	}
 	given, err := decodeJSON(encoded)
 	if err != nil {
 		return nil, invalid("arguments", "arguments are not JSON: %v", err)
@@ -65,6 +69,9 @@ func parse(encoded json.RawMessage) (map[string]any, error) {
 	if quoted, ok := given.(string); ok {
 		if strings.TrimSpace(quoted) == "" {
 			return map[string]any{}, nil
+		}
+		if escape, at := jsonescape.LoneSurrogate([]byte(quoted)); at >= 0 {
+			return nil, invalid("arguments", "arguments have the escape %s, which is half of a character; write both halves, or the character itself", escape)
 		}
 		if inner, err := decodeJSON([]byte(quoted)); err == nil {
 			given = inner

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir"
 	"github.com/spf13/cobra"
 )
 
@@ -59,9 +61,29 @@ func (c *cli) run(ctx context.Context, args []string) int {
 		fmt.Fprintf(c.stderr, "souvenir: %s\nsee: %s --help\n", strings.TrimSpace(err.Error()), command.CommandPath())
 		return exitUsage
 	}
-	fmt.Fprintf(c.stderr, "souvenir: %v\n", err)
+	fmt.Fprintf(c.stderr, "souvenir: %v\n", inFlags(command, err))
 	return exitError
 }
+
+// inFlags calls the argument that an error of the library is about as the command's flag for it is called: redirect_uris
+// and RedirectURIs are --redirect-uri.
+func inFlags(command *cobra.Command, err error) error {
+	var known *souvenir.Error
+	if !errors.As(err, &known) || known.Argument == "" {
+		return err
+	}
+	words := wordStart.ReplaceAllString(known.Argument, "$1-$2")
+	flag := strings.ToLower(strings.ReplaceAll(words, "_", "-"))
+	for _, name := range []string{flag, strings.TrimSuffix(flag, "s")} {
+		if command.Flags().Lookup(name) != nil {
+			return renamed(err, known.Argument, "--"+name)
+		}
+	}
+	return err
+}
+
+// wordStart is where a word begins in a Go name.
+var wordStart = regexp.MustCompile(`([a-z])([A-Z])`)
 
 func (c *cli) rootCommand() *cobra.Command {
 	c.out.file = c.stdout

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -212,7 +213,9 @@ backup" first, or "souvenir user disable" instead.`,
 			if err != nil {
 				return err
 			}
-			if err := store.DeleteUser(ctx, souvenir.DeleteUser{User: user.ID, WithMemories: *all}); err != nil {
+			if err := store.DeleteUser(ctx, souvenir.DeleteUser{User: user.ID, WithMemories: *all}); errors.Is(err, souvenir.ErrConflict) && !*all {
+				return fmt.Errorf("%w (--with-memories)", err)
+			} else if err != nil {
 				return err
 			}
 			return c.tell(*asJSON, user, "deleted user %s", plain(nameOf(user)))

@@ -224,7 +224,7 @@ func collectionDelete(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "full"})
 	kept := f.add(souvenir.NewMemory{Collection: "full", Content: "still here"})
 	f.failsAt("DeleteCollection of a full one", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: "full"}),
-		souvenir.ErrConflict, "collection_name", `"full"`, "1 memories", "WithMemories")
+		souvenir.ErrConflict, "collection_name", `"full"`, "1 memories", "together")
 	f.equal("content after the refusal", f.get(kept.ID).Content, "still here")
 	f.delete(kept.ID)
 	f.check("DeleteCollection once it is empty", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: "full"}))

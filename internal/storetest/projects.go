@@ -373,7 +373,7 @@ func projectDelete(f *fixture) {
 	inside := f.add(souvenir.NewMemory{Content: "a walrus", ProjectID: "p", Tags: []string{"arctic"}})
 	also := f.add(souvenir.NewMemory{Collection: "notes", Content: "a seal", ProjectID: "p", ProjectName: "p"})
 	outside := f.add(souvenir.NewMemory{Content: "a penguin", Related: []string{inside.ID}})
-	f.failsAt("DeleteProject of a full one", f.store.DeleteProject(f.ctx, souvenir.DeleteProject{Project: p}), souvenir.ErrConflict, "project_id", `"p"`, "2 memories", "WithMemories")
+	f.failsAt("DeleteProject of a full one", f.store.DeleteProject(f.ctx, souvenir.DeleteProject{Project: p}), souvenir.ErrConflict, "project_id", `"p"`, "2 memories", "together")
 	f.equal("after the refusal", f.project("p").MemoryCount, 2)
 	limited := f.as(souvenir.Access{Projects: []string{"p"}})
 	f.fails("DeleteProject through a limited view", limited.store.DeleteProject(f.ctx, souvenir.DeleteProject{Project: p, WithMemories: true}), souvenir.ErrForbidden)

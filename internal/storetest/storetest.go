@@ -77,6 +77,7 @@ func concepts() []concept {
 		passwords(),
 		identities(),
 		tokens(),
+		mistakes(),
 		sessions(),
 		invitations(),
 		preferences(),

@@ -108,7 +108,7 @@ func tokensListed(f *fixture) {
 		f.Errorf("the list shows a token: %s", listed)
 	}
 	f.equal("as JSON", toJSON(second.Token), fmt.Sprintf(`{"id":%q,"name":"second","prefix":%q,"scopes":["memory:read","files:read"],"projects":null,`+
-		`"created_at":"2026-03-01T09:00:01Z","expires_at":"2026-03-01T10:00:01Z"}`, second.ID, second.Prefix))
+		`"created_at":"2026-03-01T09:00:01Z","last_used_at":null,"expires_at":"2026-03-01T10:00:01Z"}`, second.ID, second.Prefix))
 	var shown map[string]any
 	f.check("JSON", json.Unmarshal([]byte(toJSON(first)), &shown))
 	f.equal("the value in JSON", shown["token"], any(first.Value))

@@ -340,7 +340,7 @@ func usersDeleteRefused(f *fixture) {
 	f.addUser(souvenir.NewUser{ID: "ann-id", Name: "ann"})
 	ann := f.as(souvenir.Access{User: "ann-id"})
 	id := ann.add(souvenir.NewMemory{Content: "hers", ProjectID: "apollo"}).ID
-	f.failsAt("DeleteUser with memories", f.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}), souvenir.ErrConflict, "user", "1 memories", "1 projects", "WithMemories")
+	f.failsAt("DeleteUser with memories", f.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}), souvenir.ErrConflict, "user", "1 memories", "1 projects", "together")
 	f.equal("her memory", ann.get(id).Content, "hers")
 	f.addUser(souvenir.NewUser{Name: "ben"})
 	f.check("DeleteUser without memories", f.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: "ben"}))

@@ -1,0 +1,43 @@
+// Package jsonescape finds what encoding/json repairs in silence: escapes of half a character.
+package jsonescape
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// LoneSurrogate returns the first escape \uD800 to \uDFFF of a JSON text that is not half of a pair, and its offset in
+// bytes; -1 when there is none. Such an escape stands for no character (RFC 8259, section 8.2), and encoding/json puts
+// U+FFFD in its place.
+func LoneSurrogate(encoded []byte) (escape string, offset int) {
+	for at := 0; ; {
+		next := bytes.IndexByte(encoded[at:], '\\')
+		if next < 0 || at+next+1 >= len(encoded) {
+			return "", -1
+		}
+		at += next
+		unit, ok := codeUnit(encoded[at:])
+		switch {
+		case !ok:
+			at += 2 // any other escape: \\ hides what follows it
+			continue
+		case unit < 0xd800 || unit > 0xdfff:
+			at += 6
+			continue
+		}
+		low, paired := codeUnit(encoded[at+6:])
+		if unit > 0xdbff || !paired || low < 0xdc00 || low > 0xdfff {
+			return string(encoded[at : at+6]), at
+		}
+		at += 12
+	}
+}
+
+// codeUnit reads an escape \uXXXX at the beginning of a text.
+func codeUnit(text []byte) (uint64, bool) {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	unit, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	return unit, err == nil
+}
