@@ -116,3 +116,20 @@ func TestUsersAreChangedFromTheCommandLine(t *testing.T) {
 		t.Errorf("%+v, %v", ben, err)
 	}
 }
+
+// What the library says in Go's words is said in those of the command line.
+func TestErrorsNameFlags(t *testing.T) {
+	c := newStore(t)
+	for _, step := range []struct {
+		says, not string
+		args      []string
+	}{
+		{"--redirect-uri", "redirect_uris", []string{"client", "add", "--user", "anna", "--redirect-uri", "javascript:alert(1)"}},
+		{"--scope", "scopes ", []string{"token", "add", "--user", "anna", "--name", "n", "--scope", "everything"}},
+	} {
+		o := c.run(t, step.args...)
+		if o.code == exitOK || !strings.Contains(o.stderr, step.says) || strings.Contains(o.stderr, step.not) {
+			t.Errorf("souvenir %s: got %q; want %s and not %s", strings.Join(step.args, " "), o.stderr, step.says, step.not)
+		}
+	}
+}
