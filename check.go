@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -17,7 +18,11 @@ type CheckOptions struct {
 	// it deletes rows that belong to nothing. It deletes no memory and no file.
 	Repair bool
 
-	// Progress hears of the stages "file", "references", "memories", "full text", "files" and, with Repair, "repair" and then
+	// Accept takes what is damaged, lost or was never verified for what was stored, as it is: after that, it counts as sound. Look at the
+	// report first, and put right what can be put right. With Repair only.
+	Accept bool
+
+	// Progress hears of the stages "file", "references", "hashes", "memories", "full text", "files" and, with Repair, "repair" and then
 	// the others once more. Nil means nobody does.
 	Progress Progress
 }
@@ -27,11 +32,21 @@ const maxFindings = 1000
 
 // CheckReport is what [Store.Check] found.
 type CheckReport struct {
-	OK       bool           `json:"ok"`       // nothing is wrong, or nothing any more: all that was found is repaired
+	OK       bool           `json:"ok"`       // nothing is wrong, or nothing any more: all that was found is repaired, and all is verified
 	Findings []Finding      `json:"findings"` // the first 1,000; never nil
 	Total    int            `json:"total"`    // how many there are
 	Repaired int            `json:"repaired"` // how many of them have been repaired
 	Checked  map[string]int `json:"checked"`  // what was looked at: table -> rows
+
+	// What is stored has hashes. Verified is how many rows (or lists of rows, such as the tags of a memory) are what was stored.
+	// Unverified is how many have no hash, or, at least, cannot be read; Damaged lists those that are not what was stored, the first 1,000.
+	Verified   int          `json:"verified"`
+	Unverified int          `json:"unverified"`
+	Damaged    []DamagedRow `json:"damaged"` // never nil
+
+	// HashedSince is when a store that was made by a version without hashes got them, of what it held then: what was
+	// damaged before that is not found. Zero: hashes were kept from the first.
+	HashedSince time.Time `json:"hashed_since,omitzero"`
 }
 
 // Finding is something that is wrong in the file.
@@ -47,6 +62,9 @@ type Finding struct {
 // somewhere, values are such as the store takes, passages, vectors and full text are those of the contents, counts are right, and
 // files have the bytes that were stored. What is wrong is in the report and no error; an error means that the check could not
 // be finished. A store opened with ReadOnly is checked without a change of its file.
+//
+// What is stored has hashes, so a byte that has changed in it is found, and a row that is lost is named. No repair can make it
+// again: the store is not OK until it has been deleted or accepted. To get at what is left of a file that is badly damaged, see [Recover].
 //
 // With Repair it mends what it can, in short transactions between those of others, and looks again. Vectors that were
 // damaged are made again in the background; [Store.WaitEmbedded] waits for them. Those of a collection with vectors of the
@@ -68,29 +86,35 @@ func (s *Store) Check(ctx context.Context, options *CheckOptions) (CheckReport, 
 	if options.Repair && s.db.ReadOnly() {
 		return CheckReport{}, newError(KindReadOnly, "Repair", "the store is opened for reading only, so nothing in it can be repaired; open it for writing, or only check it")
 	}
-	before, err := s.inspectAll(ctx, progress)
+	if options.Accept && !options.Repair {
+		return CheckReport{}, invalid("Accept", "Accept is set without Repair; set both, or none")
+	}
+	before, err := s.inspectAll(ctx, options.Accept, progress)
 	if err != nil {
 		return CheckReport{}, wrap(err)
 	}
 	report := before.report
+	if !options.Accept {
+		before.repairs.accept = nil
+	}
 	if options.Repair && report.Total > 0 {
 		if err := s.repair(ctx, &before.repairs, progress); err != nil {
 			return report, wrap(err)
 		}
-		after, err := s.inspectAll(ctx, progress)
+		after, err := s.inspectAll(ctx, false, progress)
 		if err != nil {
 			return report, wrap(err)
 		}
 		report = compareReports(before, after)
 	}
-	report.OK = report.Total == report.Repaired
+	report.OK = report.Total == report.Repaired && report.Unverified == 0 && len(report.Damaged) == 0
 	return report, nil
 }
 
 // compareReports says what a repair has mended: what was found before and not after it.
 func compareReports(before, after *inspection) CheckReport {
 	report := before.report
-	report.Checked = after.report.Checked
+	report.Checked, report.Verified, report.Unverified, report.Damaged = after.report.Checked, after.report.Verified, after.report.Unverified, after.report.Damaged
 	for i, f := range report.Findings {
 		report.Findings[i].Repaired = !after.found[f.key()]
 	}
@@ -121,6 +145,9 @@ type inspection struct {
 	report   CheckReport
 	found    map[string]bool // keys of all findings, also of those past the report's limit
 	repairs  repairs
+	accept   bool // what no repair can make again is to be accepted
+
+	lostMemories map[int64]bool // which the hashes know, and nothing else
 
 	profiles map[int64]profile
 	current  int64            // the profile that all vectors have; 0 while the store changes to another one
@@ -128,15 +155,16 @@ type inspection struct {
 }
 
 // inspectAll looks at everything and notes what is wrong and how it can be mended.
-func (s *Store) inspectAll(ctx context.Context, progress Progress) (*inspection, error) {
+func (s *Store) inspectAll(ctx context.Context, accept bool, progress Progress) (*inspection, error) {
 	in := newInspection(s, progress)
+	in.accept = accept
 	return in, s.db.Scratch(ctx, in.look)
 }
 
 func newInspection(s *Store, progress Progress) *inspection {
 	return &inspection{
-		s: s, progress: progress, report: CheckReport{Findings: []Finding{}, Checked: map[string]int{}},
-		found: map[string]bool{}, terms: map[int64]uint64{},
+		s: s, progress: progress, report: CheckReport{Findings: []Finding{}, Checked: map[string]int{}, Damaged: []DamagedRow{}},
+		found: map[string]bool{}, terms: map[int64]uint64{}, lostMemories: map[int64]bool{},
 	}
 }
 
@@ -149,6 +177,7 @@ func (in *inspection) look(tx *sqlite.Tx) error {
 	}
 	steps := []step{
 		{"file", in.checkFile},
+		{"row_hash", in.checkHashes},
 		{"references", in.checkReferences},
 		{"profile", in.readProfiles},
 		{"user", in.checkFoldedNames},
@@ -264,10 +293,11 @@ func (in *inspection) checkReferences() error {
 		switch {
 		case b.table == "passage" && b.column == "profile_id": // found with its memory
 			continue
-		case b.onDelete == "SET NULL":
+		case b.onDelete == "SET NULL" && !(b.parent == "memory" && len(in.lostMemories) > 0):
 			f.Repairable = true
 			in.repairs.unlink = append(in.repairs.unlink, b.orphans)
 		case b.table == "memory_revision" && b.parent == "partition": // who may see the state is not known; it is somebody's all the same
+		case b.parent == "memory" && len(in.lostMemories) > 0: // what hangs on a memory that is lost is all that is left of it
 		case b.onDelete == "CASCADE" && !slices.Contains(kept, b.table):
 			f.Repairable = true
 			in.repairs.orphans = append(in.repairs.orphans, b.orphans)

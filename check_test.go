@@ -39,9 +39,22 @@ var referenceClause = regexp.MustCompile(`\s*REFERENCES \w+ \(id\)( ON DELETE (C
 // withoutReferences runs raw SQL on a closed store's file, as if its tables knew no references.
 func withoutReferences(tb testing.TB, path string, statement string) {
 	tb.Helper()
+	withoutReferencesIn(tb, fileConfig(path, time.Now), statement)
+}
+
+// withoutReferencesOrHashes does it without the hashes hearing of it.
+func withoutReferencesOrHashes(tb testing.TB, path string, statement string) {
+	tb.Helper()
+	config := fileConfig(path, time.Now)
+	config.Prepare = nil
+	withoutReferencesIn(tb, config, statement)
+}
+
+func withoutReferencesIn(tb testing.TB, config sqlite.Config, statement string) {
+	tb.Helper()
 	write := func(fn func(tx *sqlite.Tx) error) {
 		tb.Helper()
-		db, err := sqlite.Open(context.Background(), sqlite.Config{Path: path, ApplicationID: applicationID, Migrations: sqlite.Migrations()})
+		db, err := sqlite.Open(context.Background(), config)
 		if err == nil {
 			err = errors.Join(db.Write(context.Background(), fn), db.Close())
 		}

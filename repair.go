@@ -21,6 +21,8 @@ type repairs struct {
 	memories []int64   // memories whose passages are to be made again
 	vectors  []int64   // passages whose vectors are to be made again
 	texts    []int64   // rows of full text to be written again, or deleted
+
+	accept []acceptedRow // rows to be taken as they are; done only if the caller wants that
 }
 
 // repairBatch is how many rows are mended in one transaction: writers wait for no more than that.
@@ -92,6 +94,9 @@ func (s *Store) repairSteps(ctx context.Context, r *repairs) (steps []func() err
 		return err
 	})
 	many(r.texts, rewriteFullText)
+	for batch := range slices.Chunk(r.accept, repairBatch) {
+		steps = append(steps, func() error { return s.db.Write(ctx, func(tx *sqlite.Tx) error { return takeRows(tx, batch) }) })
+	}
 	return steps
 }
 

@@ -70,14 +70,9 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	if err := checkPath("path", path); err != nil {
 		return nil, err
 	}
-	db, err := sqlite.Open(ctx, sqlite.Config{
-		Path:          path,
-		ReadOnly:      o.ReadOnly,
-		Readers:       o.Readers,
-		ApplicationID: applicationID,
-		Migrations:    sqlite.Migrations(),
-		Logger:        o.Logger,
-	})
+	config := fileConfig(path, o.Now)
+	config.ReadOnly, config.Readers, config.Logger = o.ReadOnly, o.Readers, o.Logger
+	db, err := sqlite.Open(ctx, config)
 	if err != nil {
 		return nil, openError("path", path, err)
 	}
@@ -96,6 +91,18 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	}
 	s.activity.start()
 	return s, nil
+}
+
+// fileConfig is how the file of a store is opened: with what keeps its hashes.
+func fileConfig(path string, now func() time.Time) sqlite.Config {
+	return sqlite.Config{
+		Path:             path,
+		ApplicationID:    applicationID,
+		Migrations:       sqlite.Migrations(),
+		BeforeMigrations: markDamage,
+		AfterMigrations:  func(tx *sqlite.Tx, version int) error { return makeHashes(tx, version, now().UnixMicro()) },
+		Prepare:          keepHashes,
+	}
 }
 
 // checkPath refuses what cannot be the name of a file.

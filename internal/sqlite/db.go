@@ -40,6 +40,13 @@ type Config struct {
 	// that the file has not seen, in one transaction; PRAGMA user_version holds the last.
 	Migrations fs.FS
 
+	// BeforeMigrations and AfterMigrations run in the transaction of migrations, with the version that the file has (0: it is new) or had.
+	// Nil: nothing.
+	BeforeMigrations, AfterMigrations func(tx *Tx, version int) error
+
+	// Prepare runs on the connection that writes, after migrations and before the first transaction, and may make temporary triggers there. Nil: nothing.
+	Prepare func(tx *Tx) error
+
 	// LockTimeout is how long a write waits for another process's lock when its context
 	// ends no earlier; 0 means 30 seconds.
 	LockTimeout time.Duration
@@ -57,8 +64,9 @@ type DB struct {
 	readMode    string          // how reading connections open the file
 	sidesBefore map[string]bool // which side files were there before a read-only opening
 	readers     *readers
-	writer      *writer // nil: read-only
-	memory      bool    // one connection for everything, the writer's
+	writer      *writer            // nil: read-only
+	memory      bool               // one connection for everything, the writer's
+	makeReady   func(tx *Tx) error // Config.Prepare
 
 	closing chan struct{} // closed when Close begins
 
@@ -93,7 +101,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	}
 	db := &DB{
 		path: c.Path, log: c.Logger, lockTimeout: c.LockTimeout,
-		readers: newReaders(c.Readers),
+		readers: newReaders(c.Readers), makeReady: c.Prepare,
 		closing: make(chan struct{}), idle: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if err := db.open(ctx, c, steps); err != nil {

@@ -15,6 +15,8 @@ import (
 
 	vec "github.com/asg017/sqlite-vec-go-bindings/cgo"
 	"github.com/mattn/go-sqlite3"
+
+	"github.com/souvenir-ai/souvenir/internal/rowhash"
 )
 
 // driverModule is the driver that this build uses.
@@ -25,7 +27,11 @@ var registerVec = sync.OnceFunc(vec.Auto)
 
 func openDriver(dsn string) (driver.Conn, error) {
 	registerVec()
-	return new(sqlite3.SQLiteDriver).Open(dsn)
+	d := sqlite3.SQLiteDriver{ConnectHook: func(c *sqlite3.SQLiteConn) error {
+		err := c.RegisterFunc(rowhash.FunctionHash, func(names string, values ...any) ([]byte, error) { return rowhash.Hash(names, values) }, true)
+		return errors.Join(err, c.RegisterFunc(rowhash.FunctionXor, rowhash.Xor, true))
+	}}
+	return d.Open(dsn)
 }
 
 // resultCode is SQLite's extended result code in a driver's error.

@@ -5,18 +5,56 @@ package sqlite
 import (
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"reflect"
+	"sync"
 
 	"modernc.org/libc"
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 	_ "modernc.org/sqlite/vec" // vec_distance_cosine and its like, on every connection
+
+	"github.com/souvenir-ai/souvenir/internal/rowhash"
 )
 
 // driverModule is the driver that this build uses.
 const driverModule = "modernc.org/sqlite"
 
-func openDriver(dsn string) (driver.Conn, error) { return new(sqlite.Driver).Open(dsn) }
+// ownDriver is a driver of this package alone, whose connections know the functions that rows are hashed with.
+var ownDriver = sync.OnceValue(func() *sqlite.Driver {
+	d := new(sqlite.Driver)
+	err := d.RegisterFunction(rowhash.FunctionHash, &sqlite.FunctionImpl{
+		NArgs: -1, Deterministic: true,
+		VolatileArgs: true, // nothing of them is kept
+		Scalar: func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+			names, ok := args[0].(string)
+			if !ok {
+				return nil, fmt.Errorf("%s: the names are missing", rowhash.FunctionHash)
+			}
+			values := make([]any, len(args)-1)
+			for i, v := range args[1:] {
+				values[i] = v
+			}
+			return rowhash.Hash(names, values)
+		},
+	})
+	if err == nil {
+		err = d.RegisterFunction(rowhash.FunctionXor, &sqlite.FunctionImpl{
+			NArgs: 2, Deterministic: true, VolatileArgs: true,
+			Scalar: func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+				a, _ := args[0].([]byte)
+				b, _ := args[1].([]byte)
+				return rowhash.Xor(a, b), nil
+			},
+		})
+	}
+	if err != nil {
+		panic(err) // two functions of one name: impossible
+	}
+	return d
+})
+
+func openDriver(dsn string) (driver.Conn, error) { return ownDriver().Open(dsn) }
 
 // resultCode is SQLite's extended result code in a driver's error.
 func resultCode(err error) (int, bool) {

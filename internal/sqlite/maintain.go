@@ -41,7 +41,12 @@ func (db *DB) Compact(ctx context.Context) error {
 		if err := w.conn.script("PRAGMA temp_store = FILE"); err != nil {
 			return classify("compact", err)
 		}
-		defer func() { _ = w.conn.script("PRAGMA temp_store = MEMORY") }()
+		// Either change of that setting drops what is temporary, so the connection has to be made ready again.
+		w.unready = true
+		defer func() {
+			_ = w.conn.script("PRAGMA temp_store = MEMORY")
+			w.unready = db.prepare(context.WithoutCancel(ctx), w.conn) != nil // then the next write tries
+		}()
 		// Nobody else's work is in this transaction, so unlike others it may be interrupted.
 		unwatch := w.conn.watch(ctx)
 		err := db.patience().retry(ctx, func() error {

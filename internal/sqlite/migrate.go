@@ -61,7 +61,7 @@ func loadMigrations(fsys fs.FS) ([]migration, error) {
 
 // migrate brings the schema up to date: all steps in one transaction, so a file is never half-way. The
 // version is read again under the lock: another process may have been faster.
-func (db *DB) migrate(ctx context.Context, c *conn, steps []migration) (err error) {
+func (db *DB) migrate(ctx context.Context, c *conn, config Config, steps []migration) (err error) {
 	version, err := db.version(ctx, c)
 	if err != nil || version == len(steps) {
 		return err
@@ -83,6 +83,13 @@ func (db *DB) migrate(ctx context.Context, c *conn, steps []migration) (err erro
 	if version > len(steps) {
 		return db.newer(version, len(steps))
 	}
+	tx := &Tx{conn: c, ctx: ctx, writable: true}
+	defer tx.end()
+	if config.BeforeMigrations != nil && version < len(steps) {
+		if err := config.BeforeMigrations(tx, version); err != nil {
+			return err
+		}
+	}
 	for _, m := range steps[version:] {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -96,6 +103,11 @@ func (db *DB) migrate(ctx context.Context, c *conn, steps []migration) (err erro
 		}
 		db.log.Log(ctx, level, "schema migrated", "path", db.path, "migration", m.name)
 	}
+	if config.AfterMigrations != nil && version < len(steps) {
+		if err := config.AfterMigrations(tx, version); err != nil {
+			return err
+		}
+	}
 	if err := c.script(fmt.Sprintf("PRAGMA user_version = %d", len(steps))); err != nil {
 		return classify("migrate "+db.path, err)
 	}
@@ -106,6 +118,30 @@ func (db *DB) migrate(ctx context.Context, c *conn, steps []migration) (err erro
 		db.log.Info("made a new file", "path", db.path)
 	}
 	return nil
+}
+
+// prepare has the caller make ready the connection that writes.
+func (db *DB) prepare(ctx context.Context, c *conn) error {
+	if db.makeReady == nil {
+		return nil
+	}
+	// What it reads is the file's schema, and what it makes is in no file: a transaction for reading does.
+	err := db.patience().retry(ctx, func() error {
+		if _, err := c.exec("BEGIN", nil); err != nil {
+			return err
+		}
+		tx := &Tx{conn: c, ctx: ctx, writable: true}
+		err := db.makeReady(tx)
+		tx.end()
+		if err == nil {
+			_, err = c.exec("COMMIT", nil)
+		}
+		if err != nil {
+			_, _ = c.exec("ROLLBACK", nil)
+		}
+		return err
+	})
+	return classify("open "+db.path, err)
 }
 
 // version is the number of the last migration that the file has seen.

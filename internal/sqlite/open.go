@@ -115,7 +115,10 @@ func (db *DB) openWritable(ctx context.Context, c Config, steps []migration, fre
 	if journal != "wal" {
 		return fmt.Errorf("sqlite: open %s: %w: write-ahead log not possible on this file system (journal mode stays %q)", db.path, ErrIO, journal)
 	}
-	if err := db.migrate(ctx, w, steps); err != nil {
+	if err := db.migrate(ctx, w, c, steps); err != nil {
+		return err
+	}
+	if err := db.prepare(ctx, w); err != nil {
 		return err
 	}
 	db.resolveLog()
@@ -229,7 +232,11 @@ func (db *DB) openMemory(ctx context.Context, c Config, steps []migration) error
 	}
 	db.memory = true
 	db.writer = &writer{db: db, conn: w, group: 1}
-	if err := db.migrate(ctx, w, steps); err != nil {
+	err = db.migrate(ctx, w, c, steps)
+	if err == nil {
+		err = db.prepare(ctx, w)
+	}
+	if err != nil {
 		_ = w.close()
 		return err
 	}

@@ -39,6 +39,7 @@ type writer struct {
 	alone   bool      // nobody may join it
 	members []*member // those who wait for the commit: their work is done, or was refused
 	shared  bool      // the last commit was shared
+	unready bool      // the connection is to be made ready by Config.Prepare before the next transaction
 	wal     walWatch
 }
 
@@ -184,6 +185,12 @@ func (w *writer) enter(ctx context.Context, m *member, deadline time.Time) error
 			w.abandon()
 		}
 		return classify("savepoint", err)
+	}
+	if w.unready {
+		if err := w.db.prepare(ctx, w.conn); err != nil {
+			return err
+		}
+		w.unready = false
 	}
 	p := patience{until: deadline, closed: w.db.closing}
 	err := p.retry(ctx, func() error {

@@ -1,0 +1,217 @@
+package souvenir
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/rowhash"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// Rows that hold what people and programs have stored have hashes. Temporary triggers keep them in step with the rows, so whatever
+// writes, writes the hash as well; see internal/rowhash. [Store.Check] compares them, and [Recover] goes by them.
+
+// hashedTable is a table whose rows have hashes, and how callers know a row of it.
+type hashedTable struct {
+	rowhash.Table
+	what  string // a row, or a set of rows, in words
+	named string // SQL that gives the id for callers of what has the key ?1
+}
+
+const (
+	memoryKind   = 6
+	revisionKind = 9
+)
+
+// settingHashed is when the hashes that the file has now were first made, of what it held then. Zero: with the file.
+const settingHashed = "hashed_since"
+
+// hashedTables are all tables with hashes. Sessions, codes and refresh tokens have none: they end soon, and one that is damaged
+// opens nothing. Passages, vectors and full text are made again of the memories.
+func hashedTables() []hashedTable {
+	row := func(kind int, name, what, named string, except ...string) hashedTable {
+		return hashedTable{rowhash.Table{Kind: kind, Name: name, Key: "id", Except: except}, what, named}
+	}
+	set := func(kind int, name, key, what, named string) hashedTable {
+		return hashedTable{rowhash.Table{Kind: kind, Name: name, Key: key, Set: true}, what, named}
+	}
+	const ofMemory, ofUser = `SELECT uid FROM memory WHERE id = ?1`, `SELECT uid FROM user WHERE id = ?1`
+	preference := row(12, "preference", "the settings of the user", ofUser)
+	preference.Key = "user_id"
+	return []hashedTable{
+		row(1, "user", "the user", ofUser),
+		row(2, "collection", "the collection", `SELECT name FROM collection WHERE id = ?1`),
+		row(3, "project", "the project", `SELECT uid FROM project WHERE id = ?1`),
+		set(4, "project_member", "project_id", "the list of members of the project", `SELECT uid FROM project WHERE id = ?1`),
+		row(5, "partition", "the place of memories", `SELECT name FROM collection WHERE id = (SELECT collection_id FROM partition WHERE id = ?1)`,
+			"next_passage", "memories", "passages"),
+		row(memoryKind, "memory", "the memory", ofMemory),
+		set(7, "memory_tag", "memory_id", "the list of tags of the memory", ofMemory),
+		set(8, "memory_link", "memory_id", "the list of links of the memory", ofMemory),
+		row(revisionKind, "memory_revision", "the former state of the memory", `SELECT uid FROM memory WHERE id = (SELECT memory_id FROM memory_revision WHERE id = ?1)`),
+		row(10, "file", "the entry of the file", `SELECT uid FROM file WHERE id = ?1`),
+		set(11, "file_tag", "file_id", "the list of tags of the file", `SELECT uid FROM file WHERE id = ?1`),
+		preference,
+		set(13, "external_identity", "user_id", "the list of accounts elsewhere of the user", ofUser),
+		row(14, "token", "the token", `SELECT uid FROM token WHERE id = ?1`, "last_used_at"),
+		row(15, "oauth_client", "the application", `SELECT client_id FROM oauth_client WHERE id = ?1`),
+		row(16, "oauth_grant", "the consent", `SELECT uid FROM oauth_grant WHERE id = ?1`, "last_used_at"),
+		row(17, "signing_key", "the signing key", `SELECT kid FROM signing_key WHERE id = ?1`),
+		row(18, "invitation", "the invitation", `SELECT uid FROM invitation WHERE id = ?1`),
+	}
+}
+
+// hashedColumns are the columns that a table's hashes are over: all that it has, also those which a later version adds. None: there
+// is no such table yet.
+func hashedColumns(tx *sqlite.Tx, t hashedTable) ([]string, error) {
+	columns, err := sqlite.Column[string](tx, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, t.Name)
+	return slices.DeleteFunc(columns, func(c string) bool { return !t.Set && c == t.Key || slices.Contains(t.Except, c) }), err
+}
+
+// keepHashes has a connection keep the hashes.
+func keepHashes(tx *sqlite.Tx) error {
+	var memory string
+	for _, t := range hashedTables() {
+		columns, err := hashedColumns(tx, t)
+		if err != nil || len(columns) == 0 {
+			return err
+		}
+		switch t.Kind {
+		case memoryKind:
+			memory = t.Expression("m", columns)
+		case revisionKind: // what is kept of a damaged memory is no better
+			t.Doubt = fmt.Sprintf(`(SELECT h.hash <> %s FROM row_hash h JOIN memory m ON m.id = h.id WHERE h.kind = %d AND h.id = NEW.memory_id)`, memory, memoryKind)
+		}
+		if err := tx.ExecScript(t.Triggers(columns)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowHash is what is known of a row, or a set of rows: the hash that was stored (nil: none), and the one that it has (nil: it
+// is not there).
+type rowHash struct {
+	id          int64
+	stored, now []byte
+}
+
+func (h rowHash) sound() bool { return h.now != nil && bytes.Equal(h.stored, h.now) }
+
+// eachHash goes through the hashes of a table: of its rows first, then those of rows that are lost.
+func eachHash(tx *sqlite.Tx, t hashedTable, fn func(h rowHash) error) error {
+	columns, err := hashedColumns(tx, t)
+	if err != nil || len(columns) == 0 {
+		return err
+	}
+	var held rowHash // the set whose rows come one after the other
+	flush := func() error {
+		if held.now == nil {
+			return nil
+		}
+		h := held
+		held = rowHash{}
+		return fn(h)
+	}
+	err = tx.Each(func(row *sqlite.Rows) error {
+		var h rowHash
+		if err := row.Scan(&h.id, &h.stored, &h.now); err != nil {
+			return err
+		}
+		if t.Set && held.now != nil && held.id == h.id {
+			held.now = rowhash.Xor(held.now, h.now)
+			return nil
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+		held = h
+		return nil
+	}, fmt.Sprintf(`SELECT t."%s", h.hash, %s FROM "%s" t LEFT JOIN row_hash h ON h.kind = %d AND h.id = t."%[1]s" ORDER BY t."%[1]s"`,
+		t.Key, t.Expression("t", columns), t.Name, t.Kind))
+	if err != nil {
+		return err
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	return tx.Each(func(row *sqlite.Rows) error {
+		var h rowHash
+		if err := row.Scan(&h.id, &h.stored); err != nil {
+			return err
+		}
+		return fn(h)
+	}, fmt.Sprintf(`SELECT id, hash FROM row_hash WHERE kind = %d AND id NOT IN (SELECT "%s" FROM "%s") ORDER BY id`, t.Kind, t.Key, t.Name))
+}
+
+// markDamage notes, before the schema changes, what does not have the hash that it should have: afterwards, hashes are made anew, and what
+// was damaged must not become sound by that.
+func markDamage(tx *sqlite.Tx, _ int) error {
+	var there bool
+	if err := tx.QueryRow(`SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'row_hash'`).Scan(&there); err != nil || !there {
+		return err
+	}
+	for _, t := range hashedTables() {
+		var wrong []int64
+		err := eachHash(tx, t, func(h rowHash) error {
+			if !h.sound() {
+				wrong = append(wrong, h.id)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, id := range wrong {
+			if err := writeHash(tx, t, id, []byte{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func writeHash(tx *sqlite.Tx, t hashedTable, id int64, hash []byte) error {
+	_, err := tx.Exec(`INSERT INTO row_hash (kind, id, hash) VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET hash = excluded.hash`, t.Kind, id, hash)
+	return err
+}
+
+// makeHashes makes the hashes anew after the schema has changed, but of what was damaged before.
+func makeHashes(tx *sqlite.Tx, version int, now int64) error {
+	if version == 0 {
+		return nil // a new file
+	}
+	had, err := sqlite.Column[int64](tx, `SELECT 1 FROM row_hash LIMIT 1`)
+	if err != nil {
+		return err
+	}
+	for _, t := range hashedTables() {
+		if err := acceptRows(tx, t, func(h rowHash) bool { return !h.sound() && (h.stored == nil || len(h.stored) > 0) }); err != nil {
+			return err
+		}
+	}
+	if len(had) > 0 {
+		return nil
+	}
+	return setSetting(tx, settingHashed, now)
+}
+
+// acceptRows takes rows for what was stored as they are.
+func acceptRows(tx *sqlite.Tx, t hashedTable, which func(h rowHash) bool) error {
+	var wrong []rowHash
+	err := eachHash(tx, t, func(h rowHash) error {
+		if which(h) {
+			wrong = append(wrong, h)
+		}
+		return nil
+	})
+	for _, h := range wrong {
+		if err == nil && h.now == nil {
+			_, err = tx.Exec(`DELETE FROM row_hash WHERE kind = ? AND id = ?`, t.Kind, h.id)
+		} else if err == nil {
+			err = writeHash(tx, t, h.id, h.now)
+		}
+	}
+	return err
+}

@@ -1,0 +1,330 @@
+package souvenir
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// behindTheBack runs SQL on a store's file as a disk would change it: without triggers, and nobody hears of it.
+func behindTheBack(tb testing.TB, path, statement string) (rows int64) {
+	tb.Helper()
+	config := fileConfig(path, time.Now)
+	config.Prepare = nil
+	db, err := sqlite.Open(context.Background(), config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	err = db.Write(context.Background(), func(tx *sqlite.Tx) error {
+		r, err := tx.Exec(statement)
+		rows = r.RowsAffected
+		return err
+	})
+	if closed := db.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		tb.Fatalf("%s: %v", statement, err)
+	}
+	return rows
+}
+
+// migrationNames are the files of the schema.
+func migrationNames(tb testing.TB) []string {
+	tb.Helper()
+	names, err := fs.Glob(sqlite.Migrations(), "*.sql")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return names
+}
+
+func isDamaged(r CheckReport, table string) bool {
+	return slices.ContainsFunc(r.Damaged, func(d DamagedRow) bool { return d.Table == table })
+}
+
+func TestEveryTableHasHashesOrIsKnownToHaveNone(t *testing.T) {
+	without := map[string]string{
+		"setting": "the store's own", "profile": "checked against what it is made of", "passage": "made again", "change": "for indexes",
+		"row_hash": "the hashes", "file_chunk": "has a SHA-256 of its own", "session": "ends soon", "oauth_code": "ends soon", "oauth_token": "ends soon",
+		"activity": "a log",
+	}
+	s := openWords(t, ":memory:", Options{})
+	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
+		names, err := sqlite.Column[string](tx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict`)
+		for _, name := range names {
+			i := slices.IndexFunc(hashedTables(), func(h hashedTable) bool { return h.Name == name })
+			if _, known := without[name]; known == (i >= 0) {
+				t.Errorf("the rows of the table %s have hashes: %v; it is in the list of those without: %v. Choose", name, i >= 0, known)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[int]string{}
+	for _, h := range hashedTables() {
+		if kinds[h.Kind] != "" {
+			t.Errorf("%s and %s have the number %d", kinds[h.Kind], h.Name, h.Kind)
+		}
+		kinds[h.Kind] = h.Name
+	}
+}
+
+func TestAChangeInAnyColumnIsFound(t *testing.T) {
+	s := openRich(t)
+	path := s.db.Path()
+	type column struct{ table, name, kind string }
+	var columns []column
+	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
+		for _, h := range hashedTables() {
+			names, err := hashedColumns(tx, h)
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				var kind string
+				if err := tx.QueryRow(`SELECT type FROM pragma_table_info(?) WHERE name = ?`, h.Name, name).Scan(&kind); err != nil {
+					return err
+				}
+				columns = append(columns, column{h.Name, name, kind})
+			}
+		}
+		return nil
+	})
+	if err != nil || len(columns) < 90 {
+		t.Fatalf("%d columns, %v", len(columns), err)
+	}
+	if report := mustCheck(t, s, nil); !report.OK || report.Verified < 50 || report.Unverified != 0 || report.Damaged == nil {
+		t.Fatalf("before any damage: %+v", report)
+	}
+	config := fileConfig(path, time.Now)
+	config.Prepare = nil
+	db, err := sqlite.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	damages := 0
+	for i, c := range columns {
+		if testing.Short() && i%5 != 0 {
+			continue
+		}
+		// One bit of one value, or of its last byte.
+		value := map[string]string{
+			"INTEGER": `"%[2]s" + (1 << 41)`,
+			"TEXT":    `CAST(substr(CAST("%[2]s" AS BLOB), 1, length(CAST("%[2]s" AS BLOB)) - 1) || CAST('#' AS BLOB) AS TEXT)`,
+			"BLOB":    `CAST("%[2]s" || x'00' AS BLOB)`,
+		}[c.kind]
+		one := fmt.Sprintf(`UPDATE OR IGNORE "%[1]s" SET "%[2]s" = `+value+` WHERE "%[2]s" IS (SELECT max("%[2]s") FROM "%[1]s" WHERE length("%[2]s") > 0) AND "%[2]s" IS NOT NULL`, c.table, c.name)
+		err := db.Write(t.Context(), func(tx *sqlite.Tx) error {
+			if err := tx.ExecScript(`PRAGMA ignore_check_constraints = ON; PRAGMA defer_foreign_keys = ON`); err != nil {
+				return err
+			}
+			if r, err := tx.Exec(one); err != nil {
+				return err
+			} else if r.RowsAffected == 0 {
+				return errUndone // no row has a value there, or it is bound to be another
+			}
+			damages++
+			in := newInspection(s, func(string, int, int) {})
+			in.tx = tx
+			if err := in.checkHashes(); err != nil {
+				return err
+			}
+			if len(in.report.Damaged) == 0 && in.report.Unverified == 0 {
+				t.Errorf("%s: nothing is found", one)
+			}
+			return errUndone
+		})
+		if err != errUndone { //nolint:errorlint // it is that very one
+			t.Errorf("%s: %v", one, err)
+		}
+	}
+	if least := 70; damages < least && !testing.Short() {
+		t.Errorf("%d damages of %d columns", damages, len(columns))
+	}
+}
+
+func TestAFlippedByteIsNamedAndNoRepairCallsItSound(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "flipped.db")
+	s := openWords(t, path, Options{})
+	m := mustAdd(t, s, NewMemory{Content: "The deploy window is Tuesday 14:00 UTC.", Tags: []string{"window"}})
+	if _, err := s.UpdateMemory(t.Context(), m.ID, UpdateMemory{Content: content("The deploy window is Thursday 15:00 UTC.")}); err != nil {
+		t.Fatal(err)
+	}
+	behindTheBack(t, path, `UPDATE memory SET content = replace(content, '15:00', '16:00')`)
+	for _, o := range []*CheckOptions{nil, {Repair: true}, {Repair: true}} {
+		report := mustCheck(t, s, o)
+		if report.OK || !slices.Contains(report.Damaged, DamagedRow{Table: "memory", Row: 1, ID: m.ID}) {
+			t.Fatalf("%+v: %+v", o, report)
+		}
+		i := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Table == "memory" })
+		if f := report.Findings[i]; f.Repairable || f.Repaired || f.ID != m.ID || !strings.Contains(f.Problem, "not what was stored") || !strings.Contains(f.Problem, "revision 1 is sound") {
+			t.Errorf("%+v", f)
+		}
+	}
+	// What is done with a damaged memory makes nothing sound, neither it nor the state that is kept of it.
+	if _, err := s.UpdateMemory(t.Context(), m.ID, UpdateMemory{Metadata: map[string]any{"importance": "high"}}); err != nil {
+		t.Fatal(err)
+	}
+	report := mustCheck(t, s, nil)
+	if !isDamaged(report, "memory") || !isDamaged(report, "memory_revision") {
+		t.Errorf("after an update: %+v", report)
+	}
+	if _, err := s.Check(t.Context(), &CheckOptions{Accept: true}); err == nil {
+		t.Error("Accept without Repair is taken")
+	}
+	report = mustCheck(t, s, &CheckOptions{Repair: true, Accept: true})
+	if !report.OK || report.Total == 0 || report.Repaired != report.Total || len(report.Damaged) != 0 {
+		t.Errorf("accepted: %+v", report)
+	}
+	if report := mustCheck(t, s, nil); !report.OK || report.Total != 0 {
+		t.Errorf("after that: %+v", report)
+	}
+	behindTheBack(t, path, `UPDATE memory_tag SET tag = 'widow'`)
+	if report := mustCheck(t, s, nil); report.OK || !slices.Contains(report.Damaged, DamagedRow{Table: "memory_tag", Row: 1, ID: m.ID}) {
+		t.Errorf("a tag: %+v", report)
+	}
+	if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+		t.Fatal(err)
+	}
+	behindTheBack(t, path, `DELETE FROM row_hash WHERE kind IN (7, 8)`)
+	if report := mustCheck(t, s, nil); !report.OK {
+		t.Errorf("when it is deleted: %+v", report)
+	}
+}
+
+func TestRowsThatAreLostAreNamedAndWhatHangsOnThemStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lost.db")
+	s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := varied(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	withoutReferencesOrHashes(t, path, `DELETE FROM memory WHERE content LIKE 'ä%'`)
+	s = openWords(t, path, Options{})
+	report := mustCheck(t, s, &CheckOptions{Repair: true})
+	i := slices.IndexFunc(report.Damaged, func(d DamagedRow) bool { return d.Table == "memory" })
+	if report.OK || i < 0 || !report.Damaged[i].Lost {
+		t.Fatalf("%+v", report)
+	}
+	var revisions int
+	if err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error { return tx.QueryRow(`SELECT count(*) FROM memory_revision`).Scan(&revisions) }); err != nil || revisions != 2 {
+		t.Errorf("of memory %s %d former states are left, want 2: %v", id, revisions, err)
+	}
+	for range 2 { // what hangs on it is deleted once it is accepted that it is gone
+		report = mustCheck(t, s, &CheckOptions{Repair: true, Accept: true})
+	}
+	if !report.OK {
+		t.Errorf("accepted: %+v", report)
+	}
+}
+
+func TestRowsWithoutAHashAreNotCalledSound(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "unverified.db")
+	s := openWords(t, path, Options{})
+	varied(t, s)
+	behindTheBack(t, path, `DELETE FROM row_hash WHERE kind = 6`)
+	report := mustCheck(t, s, &CheckOptions{Repair: true})
+	if report.OK || report.Unverified != 7 || len(report.Damaged) != 0 {
+		t.Errorf("%+v", report)
+	}
+	if report = mustCheck(t, s, &CheckOptions{Repair: true, Accept: true}); !report.OK || report.Unverified != 0 {
+		t.Errorf("accepted: %+v", report)
+	}
+}
+
+func TestAFileOfAnOlderVersionGetsHashesAndDamageStaysDamage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "older.db")
+	s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1"), Now: sealedClock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	varied(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	reopen := func(change string) CheckReport {
+		t.Helper()
+		behindTheBack(t, path, change)
+		migrations := fstest.MapFS{}
+		for i := range len(migrationNames(t)) {
+			migrations[fmt.Sprintf("%04d_m.sql", i+1)] = &fstest.MapFile{Data: []byte("SELECT 1")}
+		}
+		migrations[fmt.Sprintf("%04d_next.sql", len(migrations)+1)] = &fstest.MapFile{Data: []byte(
+			`ALTER TABLE memory ADD COLUMN extra TEXT; UPDATE memory SET extra = 'x' WHERE id = 1; UPDATE memory SET updated_at = updated_at + 1`)}
+		config := fileConfig(path, sealedClock)
+		config.Migrations = migrations
+		db, err := sqlite.Open(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		in := newInspection(nil, nil)
+		if err := db.Read(t.Context(), func(tx *sqlite.Tx) error { in.tx = tx; return in.checkHashes() }); err != nil {
+			t.Fatal(err)
+		}
+		return in.report
+	}
+	report := reopen(`UPDATE memory SET content = content || '!' WHERE id = 2`)
+	if len(report.Damaged) != 1 || report.Damaged[0].Row != 2 || report.Unverified != 0 || !report.HashedSince.IsZero() {
+		t.Errorf("a newer schema: %+v", report)
+	}
+}
+
+func TestAFileWithoutHashesGetsThemWhenItIsOpened(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "first.db")
+	s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	varied(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	behindTheBack(t, path, `DELETE FROM row_hash`)
+	config := fileConfig(path, sealedClock)
+	config.Prepare = nil
+	db, err := sqlite.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Write(t.Context(), func(tx *sqlite.Tx) error { return makeHashes(tx, 11, sealedClock().UnixMicro()) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openWords(t, path, Options{})
+	if report := mustCheck(t, s, nil); !report.OK || !report.HashedSince.Equal(sealedClock()) || report.Verified < 20 {
+		t.Errorf("%+v", report)
+	}
+}
+
+func TestHashesAreKeptAfterCompacting(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "compact.db"), Options{})
+	id := varied(t, s)
+	if err := s.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustAdd(t, s, NewMemory{Content: "after that", Tags: []string{"a", "b"}})
+	if err := s.DeleteMemory(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if report := mustCheck(t, s, nil); !report.OK {
+		t.Errorf("%+v", report)
+	}
+}
