@@ -40,6 +40,9 @@ type diskRanking struct {
 	profile int64 // of the vectors that may be compared, besides callers' own
 	q       index.Query
 	stats   index.Stats
+	idf     map[string]float32  // of the query's terms, times their weights
+	rare    []text.Term         // the exact ones
+	bonus   float32             // of a passage that holds one of them
 	words   map[int64]index.Hit // the passages that share words, by id; those whose vector has been compared are gone
 	score   func(index.Parts) float32
 	hits    []index.Hit   // the best passage of each memory so far, without the memory's id: only a page of them needs one
@@ -57,38 +60,55 @@ func passageRange(partition int64) (first, last int64) {
 	return partition << passageBits, (partition+1)<<passageBits - 1
 }
 
+// matchWords scores the passages that share words with the query.
 func (d *diskRanking) matchWords() error {
+	d.idf = map[string]float32{}
 	terms := make([]text.Term, len(d.q.Terms))
-	idf := map[string]float32{}
+	exact := index.NewExact(d.stats.Passages)
 	for i, t := range d.q.Terms {
 		terms[i] = text.Term{Text: t.Text, Weight: t.Weight}
-		containing := 0
 		match := text.Match(terms[i:i+1], "")
-		for _, p := range d.q.Partitions {
-			first, last := passageRange(p)
-			var n int
-			if err := d.tx.QueryRow(`SELECT count(*) FROM passage_text WHERE passage_text MATCH ? AND rowid BETWEEN ? AND ?`, match, first, last).Scan(&n); err != nil {
-				return err
-			}
-			containing += n
+		containing, err := d.count(`SELECT count(*) FROM passage_text WHERE passage_text MATCH ? AND rowid BETWEEN ? AND ?`, match)
+		if err != nil {
+			return err
 		}
-		idf[t.Text] = t.Weight * index.IDF(d.stats.Passages, containing)
-		d.stats.IdealBM25 += idf[t.Text] * d.q.BM25.Bound()
+		var failed error
+		exact.Consider(i, t.Exact, containing, func(most int) (memories int) {
+			memories, failed = d.count(`SELECT count(*) FROM (SELECT DISTINCT memory_id FROM passage WHERE id IN (
+				SELECT rowid FROM passage_text WHERE passage_text MATCH ? AND rowid BETWEEN ? AND ?) LIMIT ?)`, match, most+1)
+			return memories
+		})
+		if failed != nil {
+			return failed
+		}
+		d.idf[t.Text] = t.Weight * index.IDF(d.stats.Passages, containing)
+		d.stats.IdealBM25 += d.idf[t.Text] * d.q.BM25.Bound()
 	}
+	d.bonus = exact.Bonus(d.stats.IdealBM25)
+	d.stats.IdealBM25 += d.bonus
+	var rare []text.Term
+	for _, i := range exact.Terms() {
+		rare = append(rare, terms[i])
+	}
+	d.rare = rare
 	match := text.Match(terms, "")
 	if match == "" {
 		return nil
 	}
-	saturation := d.q.BM25.Saturation()
 	for _, p := range d.q.Partitions {
-		first, last := passageRange(p)
-		found, err := sqlite.Column[int64](d.tx, `SELECT rowid FROM passage_text WHERE passage_text MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?`,
-			match, first, last, maxMatches)
+		found, err := d.matching(p, match)
 		if err != nil {
 			return err
 		}
+		if len(found) == maxMatches && len(rare) > 0 { // those with an exact term may not be among them
+			first, err := d.matching(p, text.Match(rare, ""))
+			if err != nil {
+				return err
+			}
+			found = slices.Compact(slices.Sorted(slices.Values(append(found, first...))))
+		}
 		for batch := range slices.Chunk(found, batchRows) {
-			if err := d.scoreWords(batch, idf, saturation); err != nil {
+			if err := d.scoreWords(batch); err != nil {
 				return err
 			}
 		}
@@ -96,8 +116,28 @@ func (d *diskRanking) matchWords() error {
 	return nil
 }
 
+// count sums up what a query for a match counts in each partition.
+func (d *diskRanking) count(query, match string, args ...any) (sum int, err error) {
+	for _, p := range d.q.Partitions {
+		first, last := passageRange(p)
+		var n int
+		if err := d.tx.QueryRow(query, append([]any{match, first, last}, args...)...).Scan(&n); err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// matching returns the passages of a partition that match best.
+func (d *diskRanking) matching(partition int64, match string) ([]int64, error) {
+	first, last := passageRange(partition)
+	return sqlite.Column[int64](d.tx, `SELECT rowid FROM passage_text WHERE passage_text MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?`,
+		match, first, last, maxMatches)
+}
+
 // scoreWords computes BM25 for some passages, from the words of their memories.
-func (d *diskRanking) scoreWords(passages []int64, idf map[string]float32, saturation index.Saturation) error {
+func (d *diskRanking) scoreWords(passages []int64) error {
 	memories, err := sqlite.Column[int64](d.tx, `SELECT DISTINCT memory_id FROM passage WHERE id IN (SELECT value FROM json_each(?))`, jsonList(passages))
 	if err != nil {
 		return err
@@ -106,30 +146,39 @@ func (d *diskRanking) scoreWords(passages []int64, idf map[string]float32, satur
 	if err != nil {
 		return err
 	}
+	saturation := d.q.BM25.Saturation()
 	for _, m := range loaded {
 		if d.q.Keep != nil && !d.q.Keep(m.Row) {
 			continue
 		}
 		for _, e := range m.Entries {
-			frequency := map[string]uint32{}
-			for _, t := range e.Terms {
-				if _, sought := idf[t]; sought {
-					frequency[t]++
-				}
-			}
-			var score float32
-			for _, t := range d.q.Terms { // in this order, as in memory, so that sums round alike
-				if n := frequency[t.Text]; n > 0 {
-					score += idf[t.Text] * saturation.Of(n, uint32(len(e.Terms)))
-				}
-			}
-			if score > 0 {
+			if score := d.bm25(e, saturation); score > 0 {
 				d.stats.MaxBM25 = max(d.stats.MaxBM25, score)
 				d.words[e.Passage] = index.Hit{Row: m.Row, Passage: e.Passage, Span: e.Span, Parts: index.Parts{BM25: score}}
 			}
 		}
 	}
 	return nil
+}
+
+// bm25 scores the words of a passage. It adds in the order of the query's terms, the bonus last, as in memory, so that
+// sums round alike.
+func (d *diskRanking) bm25(e index.Entry, saturation index.Saturation) (score float32) {
+	frequency := map[string]uint32{}
+	for _, t := range e.Terms {
+		if _, sought := d.idf[t]; sought {
+			frequency[t]++
+		}
+	}
+	for _, t := range d.q.Terms {
+		if n := frequency[t.Text]; n > 0 {
+			score += d.idf[t.Text] * saturation.Of(n, uint32(len(e.Terms)))
+		}
+	}
+	if slices.ContainsFunc(d.rare, func(t text.Term) bool { return frequency[t.Text] > 0 }) {
+		score += d.bonus
+	}
+	return score
 }
 
 func (d *diskRanking) compareVectors() error {

@@ -7,11 +7,13 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
 // The hybrid ranking. Both parts of a score lie between 0 and 1, so that a score means the same in every query: the
-// cosine similarity, and BM25 as a part of the best that the query's words could reach. The constants were fitted on the
-// development part of LoCoMo and on Cranfield (docs/benchmarks.md).
+// cosine similarity, and BM25 as a part of the best that the query's words could reach. Rare names and identifiers of the
+// query take four fifths of the words' part (index.Exact). The constants were fitted on the development part of LoCoMo and
+// on Cranfield (docs/benchmarks.md).
 const vectorWeight = 0.35
 
 var bm25 = index.BM25{K1: 0.9, B: 0.75, Pivot: 80}
@@ -35,6 +37,9 @@ func fuse(hasText, hasVector bool) func(index.Stats) func(index.Parts) float32 {
 		}
 	}
 }
+
+// exactness translates what the analysis of a search text found into what the index weighs.
+var exactness = map[text.Exactness]index.Exactness{text.Name: index.Name, text.Identifier: index.Identifier}
 
 // ranking is what the index in memory and the search on disk are asked alike, and answer alike.
 type ranking struct {
@@ -99,7 +104,7 @@ func (s *Store) ranking(tx *sqlite.Tx, w want, sel selection, results *Results) 
 	r := &ranking{}
 	r.BM25 = bm25
 	for _, t := range w.terms {
-		r.Terms = append(r.Terms, index.Term{Text: t.Text, Weight: t.Weight})
+		r.Terms = append(r.Terms, index.Term{Text: t.Text, Weight: t.Weight, Exact: exactness[t.Exact]})
 	}
 	ready, err := s.embeddingReady(tx)
 	if err != nil {

@@ -41,7 +41,7 @@ func benchmarkSearch(b *testing.B, n int) {
 	// Between a word of every second passage and a rare one.
 	var terms []Term
 	for _, rank := range []int{1, 10, 50, 200, 1000, 5000} {
-		terms = append(terms, Term{fmt.Sprintf("word%d", rank), 1})
+		terms = append(terms, Term{Text: fmt.Sprintf("word%d", rank), Weight: 1})
 	}
 	base := Query{
 		Partitions: []int64{1}, BM25: BM25{K1: 0.9, B: 0.4, Pivot: 30}, Limit: 20,

@@ -72,7 +72,11 @@ func (o *oracle) search(q Query, fuse func(cosine, bm25 float64, s Stats) float6
 			ideal += float64(t.Weight) * idf(t.Text) * (k1 + 1)
 		}
 	}
-	stats.IdealBM25 = float32(ideal)
+	rare, bonus := oracleExact(q, searched, n), 0.0
+	if len(rare) > 0 {
+		bonus = exactGain * ideal
+	}
+	stats.IdealBM25 = float32(ideal + bonus)
 
 	var all []ranked
 	highest := 0.0
@@ -102,6 +106,9 @@ func (o *oracle) search(q Query, fuse func(cosine, bm25 float64, s Stats) float6
 					p.bm25 += float64(t.Weight) * idf(t.Text) * tf * (k1 + 1) /
 						(tf + k1*(1-b+b*math.Max(1, float64(len(e.Terms))/pivot)))
 				}
+			}
+			if slices.ContainsFunc(rare, func(t string) bool { return slices.Contains(e.Terms, t) }) {
+				p.bm25 += bonus
 			}
 			if matched {
 				stats.Matches++
@@ -136,6 +143,31 @@ func (o *oracle) search(q Query, fuse func(cosine, bm25 float64, s Stats) float6
 		return kept[i].id < kept[j].id
 	})
 	return kept, stats
+}
+
+// oracleExact returns the terms that a passage gains a bonus for.
+func oracleExact(q Query, searched []Memory, passages int) (rare []string) {
+	for _, kind := range []Exactness{Identifier, Name} {
+		most := max(2, math.Floor(math.Sqrt(float64(passages))))
+		if kind == Name {
+			most = 1
+		}
+		for _, t := range q.Terms {
+			holders := 0.0
+			for _, m := range searched {
+				if slices.ContainsFunc(m.Entries, func(e Entry) bool { return slices.Contains(e.Terms, t.Text) }) {
+					holders++
+				}
+			}
+			if t.Exact == kind && t.usable() && holders > 0 && holders <= most {
+				rare = append(rare, t.Text)
+			}
+		}
+		if len(rare) > 0 {
+			return rare
+		}
+	}
+	return nil
 }
 
 func near(a float32, b float64) bool { return math.Abs(float64(a)-b) <= 2e-5*(1+math.Abs(b)) }
@@ -273,7 +305,7 @@ func (g *generator) query() Query {
 			continue
 		}
 		weight := []float32{1, 1, 1, 0.5, 3, 0, -1, float32(math.NaN()), float32(math.Inf(1))}[g.IntN(9)]
-		q.Terms = append(q.Terms, Term{w, weight})
+		q.Terms = append(q.Terms, Term{Text: w, Weight: weight, Exact: Exactness(max(0, g.IntN(5)-2))})
 	}
 	for range g.IntN(5) {
 		q.Partitions = append(q.Partitions, int64(g.IntN(6))) // some unknown, some twice

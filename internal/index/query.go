@@ -45,6 +45,7 @@ type Query struct {
 type Term struct {
 	Text   string
 	Weight float32 // factor of the term's part of BM25; a term whose weight is not above 0 and finite is ignored
+	Exact  Exactness
 }
 
 // Stats describes all living passages of the searched partitions, in relation to one query.
@@ -53,7 +54,7 @@ type Stats struct {
 
 	Matches   int     // passages that contain a term of the query
 	MaxBM25   float32 // the highest BM25 among them; 0 without matches
-	IdealBM25 float32 // what no passage can exceed: the sum of weight * idf * (K1 + 1) over all terms, also those that no passage contains
+	IdealBM25 float32 // what no passage can exceed: the sum of weight * idf * (K1 + 1) over all terms, also those that no passage contains, and the bonus of exact ones
 }
 
 // Parts are what a passage's score is made of.

@@ -99,7 +99,8 @@ func (s *search) run() ([]Hit, int, error) {
 // term candidates.
 func (s *search) matchTerms() error {
 	saturation := s.q.BM25.Saturation()
-	for _, term := range s.q.Terms {
+	exact := NewExact(s.stats.Passages)
+	for i, term := range s.q.Terms {
 		if !term.usable() {
 			continue
 		}
@@ -108,6 +109,7 @@ func (s *search) matchTerms() error {
 		if known {
 			containing = s.containing(id)
 		}
+		exact.Consider(i, term.Exact, containing, func(most int) int { return s.memories(id, most) })
 		factor := term.Weight * IDF(s.stats.Passages, containing)
 		s.stats.IdealBM25 += factor * s.q.BM25.Bound()
 		if containing == 0 {
@@ -119,6 +121,7 @@ func (s *search) matchTerms() error {
 			}
 		}
 	}
+	s.addExact(&exact)
 	for _, word := range s.candidates {
 		s.stats.Matches += bits.OnesCount64(word)
 	}

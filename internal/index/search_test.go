@@ -19,7 +19,7 @@ var usual = BM25{K1: 1.2, B: 0.75, Pivot: 2.5}
 
 func terms(text string) (ts []Term) {
 	for _, w := range strings.Fields(text) {
-		ts = append(ts, Term{w, 1})
+		ts = append(ts, Term{Text: w, Weight: 1})
 	}
 	return ts
 }

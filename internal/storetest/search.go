@@ -17,6 +17,7 @@ func search() concept {
 		{"takes plain language: no character has a special sense", searchPlainLanguage},
 		{"finds words in many languages", searchLanguages},
 		{"finds words of tags", searchTagWords},
+		{"puts what holds a rare identifier first, however long it is", searchExact},
 		{"gives scores and parts between their bounds", searchScores},
 		{"takes a vector in place of the text's", searchVector},
 		{"stays within collections", searchCollections},
@@ -118,6 +119,28 @@ func searchTagWords(f *fixture) {
 	f.add(souvenir.NewMemory{Content: "stand still and look", Tags: []string{"bird watching"}})
 	f.addTexts("something else")
 	f.same("by a word of a tag", f.byWord("bird"), "stand still and look")
+}
+
+func searchExact(f *fixture) {
+	filler := strings.Repeat("gardening in the puppy house by the ocean, ", 30)
+	for _, c := range []struct{ exact, similar string }{
+		{"ERR_X7731", "ERR_X78%02d"}, {"PAY-4412", "PAY-45%02d"}, {"mara.quill@example.com", "mara.quill%02d@example.com"}, {"v4.17.2", "v4.18.%d"},
+		{"/srv/ledger/main.db", "/srv/ledger/main%02d.db"},
+	} {
+		collection := "about " + strings.Trim(c.exact, "/")
+		f.addCollection(souvenir.NewCollection{Name: collection})
+		for i := range 20 {
+			f.add(souvenir.NewMemory{Content: "the car failed with " + fmt.Sprintf(c.similar, i), Collection: collection})
+		}
+		want := f.add(souvenir.NewMemory{Content: filler + "it was " + c.exact + ", and " + filler, Collection: collection}).ID
+		for _, text := range []string{c.exact, "why has the car failed with " + c.exact + "?", "关于" + c.exact + "我们知道什么", strings.ToLower(c.exact)} {
+			results := f.search(souvenir.Query{Text: text, Collections: []string{collection}})
+			f.equal("first for "+text, results.Hits[0].ID, want)
+			if h := results.Hits[0]; h.Score > 1 || h.Parts.Text > 1.000001 {
+				f.Errorf("%s: score %v of %+v is out of its bounds", text, h.Score, h.Parts)
+			}
+		}
+	}
 }
 
 func searchScores(f *fixture) {

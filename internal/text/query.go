@@ -13,6 +13,7 @@ const MaxQueryTerms = 256
 type Term struct {
 	Text   string
 	Weight float32 // how much it counts beside the others; 1 is a plain word
+	Exact  Exactness
 }
 
 // partWeight is the weight of the parts of an identifier, of which the whole counts 1: they say less each than
@@ -41,6 +42,7 @@ func QueryTerms(s string) []Term {
 
 // queryTerms turns the tokens into terms, with the stop words or without.
 func (a *analyzer) queryTerms(stops bool) []Term {
+	a.judgeShort(stops)
 	text := string(a.out)
 	var terms []Term
 	at := make(map[string]int)
@@ -57,13 +59,14 @@ func (a *analyzer) queryTerms(stops bool) []Term {
 		}
 		if i, ok := at[term]; ok {
 			terms[i].Weight = max(terms[i].Weight, weight)
+			terms[i].Exact = max(terms[i].Exact, t.exact)
 			continue
 		}
 		if len(terms) == MaxQueryTerms {
 			break
 		}
 		at[term] = len(terms)
-		terms = append(terms, Term{term, weight})
+		terms = append(terms, Term{term, weight, t.exact})
 	}
 	return terms
 }

@@ -55,11 +55,11 @@ func TestMatch(t *testing.T) {
 		want         string
 	}{
 		{"nothing", "content", nil, ""},
-		{"terms", "content", []Term{{"cat", 1}, {"猫", 1}}, `"content" : ("cat" OR "猫")`},
-		{"no column", "", []Term{{"cat", 1}}, `("cat")`},
-		{"odd column", `a"b`, []Term{{"cat", 1}}, `"a""b" : ("cat")`},
-		{"what is no term is left out", "content", []Term{{`x" OR "y`, 1}, {"", 1}, {"a\x00b", 1}, {"Cat", 1}, {"\xff", 1}, {"ok", 1}}, `"content" : ("ok")`},
-		{"only such", "content", []Term{{`"`, 1}}, ""},
+		{"terms", "content", []Term{{Text: "cat", Weight: 1}, {Text: "猫", Weight: 1}}, `"content" : ("cat" OR "猫")`},
+		{"no column", "", []Term{{Text: "cat", Weight: 1}}, `("cat")`},
+		{"odd column", `a"b`, []Term{{Text: "cat", Weight: 1}}, `"a""b" : ("cat")`},
+		{"what is no term is left out", "content", []Term{{Text: `x" OR "y`, Weight: 1}, {Text: "", Weight: 1}, {Text: "a\x00b", Weight: 1}, {Text: "Cat", Weight: 1}, {Text: "\xff", Weight: 1}, {Text: "ok", Weight: 1}}, `"content" : ("ok")`},
+		{"only such", "content", []Term{{Text: `"`, Weight: 1}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := Match(tt.terms, tt.column); got != tt.want {
@@ -166,4 +166,46 @@ func TestLongestQuery(t *testing.T) {
 		fmt.Fprintf(&b, "term%dterm ", i)
 	}
 	openFullText(t).check(t, b.String(), b.String())
+}
+
+func TestExactnessOfQueryTerms(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"what do we know about ERR_X7731?", "errx7731"},
+		{"what did Mara say about PAY-4412 on Monday evening", "pay4412"},
+		{"the seat map of 10.20.30.40 and v1.2.3", "10·20·30·40 1·2·3"},
+		{"why is parseInvoice so slow in max_retry", "parseinvoic maxretri"},
+		{"mail from anna@example.com about the bill", "anna examplecom"},
+		{"look into https://example.org/a/blue for the cause", "https exampleorg blue"},
+		{"the file /etc/shop.conf was lost again", "etc shopconf"},
+		{"run twelve of 0x1f3ab and 3f9ac21 and 83920417", "0x1f3ab 3f9ac21 83920417"},
+		{"a self-care and/or well-being day at 7pm on 21.01.2024, in 2023, for 40 km, i.e. the 2nd", ""},
+		{"2026-11-22 was a long day for the whole team", ""},
+	} {
+		var got []string
+		for _, term := range QueryTerms(tt.text) {
+			if term.Exact == Identifier {
+				got = append(got, term.Text)
+			}
+		}
+		if s := strings.Join(got, " "); s != tt.want {
+			t.Errorf("%q: identifiers %q, want %q", tt.text, s, tt.want)
+		}
+	}
+	for _, tt := range []struct{ text, want string }{
+		{"okonkwo", "okonkwo"},
+		{"what do we know about okonkwo", "okonkwo"},
+		{"When did the old boat of Okonkwo leave the harbour?", "okonkwo"},
+		{"Boats leave the harbour at noon. Sailors are happy, says NASA", "nasa"},
+		{"boats leave the harbour at noon", ""},
+	} {
+		var got []string
+		for _, term := range QueryTerms(tt.text) {
+			if term.Exact == Name {
+				got = append(got, term.Text)
+			}
+		}
+		if s := strings.Join(got, " "); s != tt.want {
+			t.Errorf("%q: names %q, want %q", tt.text, s, tt.want)
+		}
+	}
 }

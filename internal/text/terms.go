@@ -80,14 +80,18 @@ const (
 type token struct {
 	end  int
 	role role
-	stop bool // in a search text: one of the function words
+
+	// in a search text
+	stop  bool      // one of the function words
+	exact Exactness // how much it looks like a name
 }
 
 // analyzer holds the buffers of one analysis; they are used again.
 type analyzer struct {
 	out    []byte // terms, one after another
 	tokens []token
-	query  bool // look for stop words, too
+	query  bool // look for stop words and names, too
+	chunk  chunk
 
 	// the identifier being read, see identifier.go
 	folded []byte
@@ -113,31 +117,37 @@ func (a *analyzer) analyze(s string) {
 	if !norm.NFKC.IsNormalString(s) {
 		s = norm.NFKC.String(s)
 	}
+	a.chunk = chunk{}
 	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			switch k := classOf(r); {
-			case k == classContinuous:
-				i = a.continuous(s, i)
-			case k.inWord():
-				i = a.identifier(s, i)
-			default:
-				i += size
-			}
-			continue
-		}
-		if !asciiClass[c].inWord() {
-			i++
-			continue
-		}
-		if end := plainWord(s, i); end > i {
-			a.plain(s[i:end])
-			i = end
-		} else {
-			i = a.identifier(s, i)
+		from, first := i, len(a.tokens)
+		i = a.step(s, i)
+		if a.query {
+			a.judge(s, from, i, first)
 		}
 	}
+}
+
+// step emits the terms of the word or character at s[i:] and returns where it ends.
+func (a *analyzer) step(s string, i int) int {
+	c := s[i]
+	if c >= utf8.RuneSelf {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch k := classOf(r); {
+		case k == classContinuous:
+			return a.continuous(s, i)
+		case k.inWord():
+			return a.identifier(s, i)
+		}
+		return i + size
+	}
+	if !asciiClass[c].inWord() {
+		return i + 1
+	}
+	if end := plainWord(s, i); end > i {
+		a.plain(s[i:end])
+		return end
+	}
+	return a.identifier(s, i)
 }
 
 // plainWord returns the end of the word at s[i:] when it is what nearly all English words are: small letters

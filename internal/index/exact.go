@@ -1,0 +1,110 @@
+package index
+
+import (
+	"math"
+	"slices"
+)
+
+// Exactness of a term: whether a memory either holds it or is not what was asked for.
+type Exactness uint8
+
+const (
+	Ordinary   Exactness = iota // one word among others
+	Name                        // counts where a single memory holds it
+	Identifier                  // counts where few memories hold it
+)
+
+// exactGain is how much a passage that holds an exact term gains over the best that the words alone could reach.
+// With 4, the terms decide a fifth of BM25 / IdealBM25, and holding an exact one four fifths: no vector makes up
+// for that where words weigh more than half as much as vectors.
+const exactGain = 4
+
+// Exact finds the exact terms of a query: those of the highest exactness that are rare in what is searched. Each
+// passage that holds any of them gains the same bonus over the sum of BM25, however long it is and however
+// often it holds them. So an identifier that one long memory holds outweighs short ones that are similar.
+type Exact struct {
+	passages int
+	kind     Exactness
+	terms    []int
+}
+
+// NewExact prepares the search among so many passages.
+func NewExact(passages int) Exact { return Exact{passages: passages} }
+
+// most returns how many memories may hold a term that counts.
+func (x *Exact) most(kind Exactness) int {
+	if kind == Name {
+		return 1
+	}
+	return max(2, int(math.Sqrt(float64(x.passages))))
+}
+
+// Consider takes the term at place i of the query, which so many passages contain. Memories counts their
+// memories; it may stop when there are more than most.
+func (x *Exact) Consider(i int, kind Exactness, containing int, memories func(most int) int) {
+	if kind == Ordinary || kind < x.kind || containing == 0 {
+		return
+	}
+	if most := x.most(kind); containing > most && memories(most) > most {
+		return
+	}
+	if kind > x.kind {
+		x.kind, x.terms = kind, x.terms[:0]
+	}
+	x.terms = append(x.terms, i)
+}
+
+// Terms returns the places of the exact terms in the query, ascending.
+func (x *Exact) Terms() []int { return x.terms }
+
+// Bonus returns what a passage gains that holds an exact term, by the sum of the query's other bounds; it belongs
+// into IdealBM25 as well. It is 0 when there is no exact term.
+func (x *Exact) Bonus(ideal float32) float32 {
+	if len(x.terms) == 0 {
+		return 0
+	}
+	return exactGain * ideal
+}
+
+// memories counts the living memories that contain a term, up to one more than most.
+func (s *search) memories(id uint32, most int) int {
+	n := 0
+	for _, r := range s.regions {
+		var last *memory
+		for _, e := range r.list(id) {
+			m := r.owners[e.slot]
+			if m == nil || m == last {
+				continue
+			}
+			if n, last = n+1, m; n > most {
+				return n
+			}
+		}
+	}
+	return n
+}
+
+// addExact adds the bonus to the scores of the passages that hold an exact term.
+func (s *search) addExact(x *Exact) {
+	bonus := x.Bonus(s.stats.IdealBM25)
+	if bonus == 0 {
+		return
+	}
+	s.stats.IdealBM25 += bonus
+	var holding []int
+	for _, i := range x.Terms() {
+		id, _ := s.words.find(s.q.Terms[i].Text)
+		for _, r := range s.regions {
+			for _, e := range r.list(id) {
+				if r.owners[e.slot] != nil {
+					holding = append(holding, r.from+int(e.slot))
+				}
+			}
+		}
+	}
+	slices.Sort(holding)
+	for _, at := range slices.Compact(holding) {
+		s.bm25[at] += bonus
+		s.stats.MaxBM25 = max(s.stats.MaxBM25, s.bm25[at])
+	}
+}
