@@ -441,7 +441,7 @@ func allVisits(t *testing.T) map[string]func(v visit) {
 	all := maps.Clone(visits)
 	for _, more := range []map[string]func(v visit){
 		projectVisits, userVisits, fileVisits, rulesVisits, oauthVisits, contextVisits, maintainVisits,
-		exportVisits, activityVisits,
+		exportVisits, activityVisits, sharingVisits,
 	} {
 		for method, perform := range more {
 			if all[method] != nil {

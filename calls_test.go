@@ -20,6 +20,7 @@ type settled struct {
 	memory, file, token, grant string // ids
 	session                    AddedSession
 	invitation                 AddedInvitation
+	invited                    string // id of an invitation to a project
 	value                      string // of the token
 	tokens                     TokenSet
 	exchange                   CodeExchange // of a code that nobody has used yet
@@ -40,12 +41,22 @@ func settle(t *testing.T, s *Store) settled {
 			t.Fatal(err)
 		}
 	}
-	for _, n := range []NewUser{{ID: LocalUser, Name: "Owner", Role: RoleAdmin, Password: "right password"}, {ID: "guest", Name: "Guest"}, {ID: "other", Name: "Other"}} {
+	for _, n := range []NewUser{{ID: LocalUser, Name: "Owner", Role: RoleAdmin, Password: "right password"}, {ID: "guest", Name: "Guest"}, {ID: "other", Name: "Other"}, {ID: "host", Name: "Host"}, {ID: "pest", Name: "Pest"}} {
 		must(s.AddUser(t.Context(), n))
 	}
 	st.memory = mustAdd(t, s, NewMemory{Content: "to be changed", ProjectID: "p"}).ID
 	must(s.UpdateMemory(t.Context(), st.memory, UpdateMemory{Content: content("changed once")}))
 	must(s.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: "p"}, User: "guest", Role: MemberReader}))
+	for _, sender := range []string{"pest", "host"} {
+		view := s.As(Access{User: sender})
+		must(view.AddProject(t.Context(), NewProject{ID: "theirs"}))
+		must(view.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: "theirs"}, User: LocalUser, Role: MemberReader}))
+		waiting, err := s.ProjectInvitations(t.Context())
+		must(waiting, err)
+		if st.invited = waiting[0].ID; sender == "pest" {
+			must(s.BlockSender(t.Context(), st.invited))
+		}
+	}
 	must(s.SetRule(t.Context(), NewRule{ProjectID: "p", Type: RuleDo, Content: "be kind"}))
 	must(s.SetTodo(t.Context(), NewTodo{ProjectID: "p", Content: settledTodo}))
 	must(s.SetIdentityMemory(t.Context(), IdentityMemory{Content: "Ada"}))
@@ -76,86 +87,91 @@ func (st settled) arguments() map[string][]any {
 	authorization := Authorization{ClientID: "app", RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryRead}}
 	registration := ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}
 	return map[string][]any{
-		"AcceptInvitation":       {AcceptInvitation{Value: st.invitation.Value, Name: "invited", Password: "long and unusual"}},
-		"AddClient":              {NewClient{RedirectURIs: []string{testCallback}}},
-		"AddCollection":          {NewCollection{Name: "c"}},
-		"AddFile":                {NewFile{}, io.Reader(strings.NewReader("content"))},
-		"AddInvitation":          {NewInvitation{}},
-		"AddMember":              {NewMember{Project: p, User: "other", Role: MemberWriter}},
-		"AddMemories":            {[]NewMemory{{Content: "x"}}},
-		"AddMemory":              {NewMemory{Content: "x", Similar: 2}},
-		"AddProject":             {NewProject{ID: "new"}},
-		"AddSession":             {NewSession{User: "owner"}},
-		"AddToken":               {NewToken{Name: "x"}},
-		"AddUser":                {NewUser{Name: "new"}},
-		"Authorize":              {authorization},
-		"Backup":                 {filepath.Join(st.dir, "backup.db")},
-		"BackupTo":               {io.Discard},
-		"ChangePassword":         {ChangePassword{Old: "right password", New: "another password"}},
-		"CheckAccessToken":       {checkOf(st.tokens.AccessToken)},
-		"CheckAuthorization":     {authorization},
-		"CheckClient":            {ClientCredentials{ID: "app", Secret: "secret"}},
-		"CheckInvitation":        {st.invitation.Value},
-		"CheckPassword":          {Credentials{Name: "owner", Password: "right password"}},
-		"CheckSession":           {st.session.Value},
-		"CheckToken":             {st.value},
-		"CompleteTask":           {CompleteTask{ProjectID: "p", TaskID: "T1"}},
-		"DeactivateClient":       {"app"},
-		"DeleteCollection":       {DeleteCollection{Name: DefaultCollection, WithMemories: true}},
-		"DeleteFile":             {st.file},
-		"DeleteInvitation":       {st.invitation.ID},
-		"DeleteMember":           {DeleteMember{Project: p, User: "guest"}},
-		"DeleteMemory":           {st.memory},
-		"DeleteProject":          {DeleteProject{Project: p, WithMemories: true}},
-		"DeleteRule":             {p, RuleDo},
-		"DeleteSession":          {st.session.ID},
-		"DeleteToken":            {st.token},
-		"DeleteUser":             {DeleteUser{User: "guest"}},
-		"EndAccess":              {EndAccess{Kinds: AccessKinds()}},
-		"ExchangeCode":           {st.exchange},
-		"Export":                 {io.Discard},
-		"GetClient":              {"app"},
-		"GetCollection":          {DefaultCollection},
-		"GetFile":                {st.file},
-		"GetFileStatus":          {st.file},
-		"GetMemory":              {st.memory},
-		"GetMemoryStatus":        {st.memory},
-		"GetProject":             {p},
-		"GetRule":                {p, RuleDo},
-		"GetTodo":                {p},
-		"GetUser":                {"guest"},
-		"Import":                 {io.Reader(strings.NewReader(`{"souvenir":"export","version":1}` + "\n" + `{"type":"memory","content":"brought"}`))},
-		"LinkIdentity":           {NewIdentity{Issuer: testIssuer, Subject: "2"}},
-		"MainMemory":             {p},
-		"Members":                {p},
-		"ModuleState":            {ModuleQuery{Module: "engine"}},
-		"Modules":                {p},
-		"OpenFile":               {st.file},
-		"RecordActivity":         {NewActivity{Tool: "memory"}},
-		"RefreshTokens":          {st.refresh},
-		"RegenerateClientSecret": {"app"},
-		"RegisterClient":         {registration},
-		"RelatedMemories":        {st.memory, 1},
-		"RestoreRevision":        {st.memory, 1},
-		"Revisions":              {st.memory},
-		"RestoreMemory":          {st.deleted},
-		"RevokeGrant":            {st.grant},
-		"RevokeToken":            {Revocation{Client: st.refresh.Client, Token: st.tokens.RefreshToken}},
-		"Search":                 {Query{Text: "apple"}},
-		"SetDocumentClient":      {DocumentClient{URL: "https://app.example/client", Registration: registration}},
-		"SetIdentityMemory":      {IdentityMemory{Content: "Bea"}},
-		"SetRule":                {NewRule{ProjectID: "p", Type: RuleDont, Content: "be rude"}},
-		"TakeMemory":             {st.memory},
-		"SetTodo":                {NewTodo{ProjectID: "p", Content: settledTodo}},
-		"UnlinkIdentity":         {UnlinkIdentity{Issuer: testIssuer, Subject: "1"}},
-		"UpdateCollection":       {DefaultCollection, UpdateCollection{Description: content("d")}},
-		"UpdateFile":             {st.file, UpdateFile{Description: content("d")}},
-		"UpdateMember":           {UpdateMember{Project: p, User: "guest", Role: MemberWriter}},
-		"UpdateMemory":           {st.memory, UpdateMemory{Metadata: map[string]any{"k": "v"}}},
-		"UpdateProject":          {p, UpdateProject{Name: content("named")}},
-		"UpdateTodoSection":      {UpdateTodoSection{ProjectID: "p", Section: SectionSpec, Content: "new"}},
-		"UpdateUser":             {"guest", UpdateUser{Email: content("guest@example.com")}},
-		"UserByIdentity":         {testIssuer, "1"},
+		"AcceptInvitation":         {AcceptInvitation{Value: st.invitation.Value, Name: "invited", Password: "long and unusual"}},
+		"AcceptProjectInvitation":  {st.invited},
+		"BlockSender":              {st.invited},
+		"DeclineProjectInvitation": {st.invited},
+		"InvitedMembers":           {p},
+		"UnblockSender":            {"pest"},
+		"AddClient":                {NewClient{RedirectURIs: []string{testCallback}}},
+		"AddCollection":            {NewCollection{Name: "c"}},
+		"AddFile":                  {NewFile{}, io.Reader(strings.NewReader("content"))},
+		"AddInvitation":            {NewInvitation{}},
+		"AddMember":                {NewMember{Project: p, User: "other", Role: MemberWriter}},
+		"AddMemories":              {[]NewMemory{{Content: "x"}}},
+		"AddMemory":                {NewMemory{Content: "x", Similar: 2}},
+		"AddProject":               {NewProject{ID: "new"}},
+		"AddSession":               {NewSession{User: "owner"}},
+		"AddToken":                 {NewToken{Name: "x"}},
+		"AddUser":                  {NewUser{Name: "new"}},
+		"Authorize":                {authorization},
+		"Backup":                   {filepath.Join(st.dir, "backup.db")},
+		"BackupTo":                 {io.Discard},
+		"ChangePassword":           {ChangePassword{Old: "right password", New: "another password"}},
+		"CheckAccessToken":         {checkOf(st.tokens.AccessToken)},
+		"CheckAuthorization":       {authorization},
+		"CheckClient":              {ClientCredentials{ID: "app", Secret: "secret"}},
+		"CheckInvitation":          {st.invitation.Value},
+		"CheckPassword":            {Credentials{Name: "owner", Password: "right password"}},
+		"CheckSession":             {st.session.Value},
+		"CheckToken":               {st.value},
+		"CompleteTask":             {CompleteTask{ProjectID: "p", TaskID: "T1"}},
+		"DeactivateClient":         {"app"},
+		"DeleteCollection":         {DeleteCollection{Name: DefaultCollection, WithMemories: true}},
+		"DeleteFile":               {st.file},
+		"DeleteInvitation":         {st.invitation.ID},
+		"DeleteMember":             {DeleteMember{Project: p, User: "guest"}},
+		"DeleteMemory":             {st.memory},
+		"DeleteProject":            {DeleteProject{Project: p, WithMemories: true}},
+		"DeleteRule":               {p, RuleDo},
+		"DeleteSession":            {st.session.ID},
+		"DeleteToken":              {st.token},
+		"DeleteUser":               {DeleteUser{User: "guest"}},
+		"EndAccess":                {EndAccess{Kinds: AccessKinds()}},
+		"ExchangeCode":             {st.exchange},
+		"Export":                   {io.Discard},
+		"GetClient":                {"app"},
+		"GetCollection":            {DefaultCollection},
+		"GetFile":                  {st.file},
+		"GetFileStatus":            {st.file},
+		"GetMemory":                {st.memory},
+		"GetMemoryStatus":          {st.memory},
+		"GetProject":               {p},
+		"GetRule":                  {p, RuleDo},
+		"GetTodo":                  {p},
+		"GetUser":                  {"guest"},
+		"Import":                   {io.Reader(strings.NewReader(`{"souvenir":"export","version":1}` + "\n" + `{"type":"memory","content":"brought"}`))},
+		"LinkIdentity":             {NewIdentity{Issuer: testIssuer, Subject: "2"}},
+		"MainMemory":               {p},
+		"Members":                  {p},
+		"ModuleState":              {ModuleQuery{Module: "engine"}},
+		"Modules":                  {p},
+		"OpenFile":                 {st.file},
+		"RecordActivity":           {NewActivity{Tool: "memory"}},
+		"RefreshTokens":            {st.refresh},
+		"RegenerateClientSecret":   {"app"},
+		"RegisterClient":           {registration},
+		"RelatedMemories":          {st.memory, 1},
+		"RestoreRevision":          {st.memory, 1},
+		"Revisions":                {st.memory},
+		"RestoreMemory":            {st.deleted},
+		"RevokeGrant":              {st.grant},
+		"RevokeToken":              {Revocation{Client: st.refresh.Client, Token: st.tokens.RefreshToken}},
+		"Search":                   {Query{Text: "apple"}},
+		"SetDocumentClient":        {DocumentClient{URL: "https://app.example/client", Registration: registration}},
+		"SetIdentityMemory":        {IdentityMemory{Content: "Bea"}},
+		"SetRule":                  {NewRule{ProjectID: "p", Type: RuleDont, Content: "be rude"}},
+		"TakeMemory":               {st.memory},
+		"SetTodo":                  {NewTodo{ProjectID: "p", Content: settledTodo}},
+		"UnlinkIdentity":           {UnlinkIdentity{Issuer: testIssuer, Subject: "1"}},
+		"UpdateCollection":         {DefaultCollection, UpdateCollection{Description: content("d")}},
+		"UpdateFile":               {st.file, UpdateFile{Description: content("d")}},
+		"UpdateMember":             {UpdateMember{Project: p, User: "guest", Role: MemberWriter}},
+		"UpdateMemory":             {st.memory, UpdateMemory{Metadata: map[string]any{"k": "v"}}},
+		"UpdateProject":            {p, UpdateProject{Name: content("named")}},
+		"UpdateTodoSection":        {UpdateTodoSection{ProjectID: "p", Section: SectionSpec, Content: "new"}},
+		"UpdateUser":               {"guest", UpdateUser{Email: content("guest@example.com")}},
+		"UserByIdentity":           {testIssuer, "1"},
 	}
 }
 
@@ -208,8 +224,8 @@ func errorOf(value reflect.Value) error {
 }
 
 // writers are the verbs of methods that change something, and so are refused where nothing may be changed.
-var writers = []string{"Accept", "Add", "Authorize", "Change", "Compact", "Complete", "Deactivate", "Delete", "End", "Exchange", "Import", "Link", "Purge", "Record", "Refresh", "Regenerate", "Register", "Reindex",
-	"Restore", "Revoke", "Rotate", "Set", "Take", "Unlink", "Update"}
+var writers = []string{"Accept", "Add", "Authorize", "BlockSender", "Change", "Compact", "Complete", "Deactivate", "Decline", "Delete", "End", "Exchange", "Import", "Link", "Purge", "Record", "Refresh", "Regenerate", "Register", "Reindex",
+	"Restore", "Revoke", "Rotate", "Set", "Take", "Unblock", "Unlink", "Update"}
 
 func writes(method string) bool {
 	return slices.ContainsFunc(writers, func(verb string) bool { return strings.HasPrefix(method, verb) })

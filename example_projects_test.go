@@ -32,6 +32,17 @@ func ExampleStore_AddMember() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	_, err = ben.GetProject(ctx, souvenir.ProjectRef{Name: "The new kitchen"})
+	fmt.Println(errors.Is(err, souvenir.ErrNotFound)) // he has not accepted yet
+
+	invitations, err := ben.ProjectInvitations(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(invitations[0].InvitedBy, "invites to", invitations[0].ProjectName, "as a", invitations[0].Role)
+	if _, err := ben.AcceptProjectInvitation(ctx, invitations[0].ID); err != nil {
+		log.Fatal(err)
+	}
 
 	found, err := ben.Search(ctx, souvenir.Query{Text: "When does the oven come?", ProjectName: "The new kitchen"})
 	if err != nil {
@@ -48,6 +59,8 @@ func ExampleStore_AddMember() {
 	_, err = ben.AddMemory(ctx, souvenir.NewMemory{Content: "The oven is too small.", ProjectID: shared.Ref()})
 	fmt.Println(errors.Is(err, souvenir.ErrForbidden), err)
 	// Output:
+	// true
+	// anna invites to The new kitchen as a reader
 	// anna: The oven comes on Tuesday.
 	// anna/kitchen as a reader beside 1
 	// true project "anna/kitchen" is shared with this user for reading only

@@ -90,7 +90,8 @@ func openRich(t *testing.T) *Store {
 	statements(t, s,
 		`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT j.id, u.id, 'writer', 77 FROM project j, user u WHERE j.uid = 'plot' AND u.uid = 'alice'`)
 	mustAdd(t, bob, NewMemory{Content: "bob begins"})
-	statements(t, s, `UPDATE project_member SET user_id = (SELECT id FROM user WHERE uid = 'bob')`)
+	statements(t, s, `UPDATE project_member SET user_id = (SELECT id FROM user WHERE uid = 'bob')`,
+		`INSERT INTO blocked_sender (user_id, sender_id, created_at) SELECT a.id, b.id, 78 FROM user a, user b WHERE a.uid = 'alice' AND b.uid = 'bob'`)
 	reply := mustAdd(t, bob, NewMemory{Content: "bob replies in alice's project", ProjectID: "plot", Related: []string{root.ID}})
 	mustAdd(t, bob, NewMemory{Content: "same id, another project", ProjectID: "bobs", ProjectName: "Bob's"})
 	mustAdd(t, alice, NewMemory{Collection: "mine", Content: "with a vector of its own", Embedding: []float32{3, 0, 4}})
@@ -222,7 +223,7 @@ func TestTheSameImportAgainChangesNothing(t *testing.T) {
 			if after := rowsOf(t, s); after != before {
 				t.Error("rows differ:", lineDiff([]byte(after), []byte(before)))
 			}
-			if len(first.Counts) != 15 {
+			if len(first.Counts) != 16 {
 				t.Errorf("only these kinds are counted: %v", first.Counts)
 			}
 			for kind, n := range first.Counts {
@@ -248,6 +249,7 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"collection":        "id owner_id name description own_profile created_at updated_at",
 		"project":           "id owner_id uid name created_at updated_at",
 		"project_member":    "project_id user_id role created_at",
+		"blocked_sender":    "user_id sender_id created_at",
 		"memory":            "id uid partition_id content event_type state importance classification rule_type metadata revision created_at updated_at",
 		"memory_tag":        "memory_id tag position", "memory_link": "memory_id related_id position",
 		"memory_revision": "id memory_id revision partition_id content attributes created_at",
@@ -259,7 +261,7 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"oauth_grant":  "id uid client_id user_id scopes projects resource created_at last_used_at revoked_at refused",
 		"oauth_token":  "hash grant_id created_at expires_at rotated_at",
 		"signing_key":  "id kid algorithm private_key created_at retired_at",
-		"oauth_code":   madeAgain, "session": left, "invitation": left, "activity": left, "setting": madeAgain, "profile": madeAgain, "partition": madeAgain, "change": madeAgain,
+		"oauth_code":   madeAgain, "session": left, "invitation": left, "project_invitation": left, "declined_invitation": left, "activity": left, "setting": madeAgain, "profile": madeAgain, "partition": madeAgain, "change": madeAgain,
 		"row_hash": madeAgain,
 	}
 	s := openCopy(t)

@@ -11,6 +11,7 @@ const (
 	kindUser         = "user"
 	kindIdentity     = "identity"
 	kindPreference   = "preference"
+	kindBlock        = "block"
 	kindCollection   = "collection"
 	kindProject      = "project"
 	kindMember       = "member"
@@ -193,6 +194,26 @@ func personRecords() []record {
 			insert: `INSERT INTO preference (value, updated_at, user_id) VALUES (?2, ?3, ?4) ON CONFLICT DO NOTHING`,
 			update: `UPDATE preference SET value = ?2, updated_at = ?3 WHERE user_id = ?4`,
 			refs:   func(t *importTx, v []any) ([]any, error) { return t.rows(t.owner(v[0])) },
+		},
+		{
+			kind: kindBlock, table: "blocked_sender", key: 2,
+			fields: []recordField{
+				{name: "user", absent: required, check: checkName},
+				{name: "sender", absent: required, check: checkName},
+				{name: "created_at", form: timeForm, absent: present},
+			},
+			selection: `SELECT u.uid, s.uid, b.created_at FROM blocked_sender b JOIN user u ON u.id = b.user_id JOIN user s ON s.id = b.sender_id`,
+			keyed:     `u.uid = ? AND s.uid = ?`, ordered: `b.user_id, b.sender_id`,
+			insert: `INSERT INTO blocked_sender (created_at, user_id, sender_id) VALUES (?3, ?4, ?5) ON CONFLICT DO NOTHING`,
+			update: `UPDATE blocked_sender SET created_at = ?3 WHERE user_id = ?4 AND sender_id = ?5`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				user, err := t.rows(t.person("user", v[0]))
+				if err != nil {
+					return nil, err
+				}
+				sender, err := t.rows(t.person("sender", v[1]))
+				return append(user, sender...), err
+			},
 		},
 	}
 }

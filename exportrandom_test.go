@@ -38,7 +38,7 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 		case 0:
 			_, err = v.AddProject(ctx, NewProject{ID: pick("p", "q", "r"), Name: pick("", "Plan \"x\"", "Zwei")})
 		case 1:
-			_, err = v.AddMember(ctx, NewMember{Project: ProjectRef{ID: project()}, User: user(), Role: MemberRole(pick("reader", "writer", "owner"))})
+			_, err = s.AddMember(ctx, NewMember{Project: ProjectRef{ID: pick("ann/", "bob/") + pick("p", "q", "r")}, User: user(), Role: MemberRole(pick("reader", "writer", "owner"))})
 		case 2:
 			_, err = v.AddCollection(ctx, NewCollection{Name: pick("c", "own", "Ö"), Description: words()[:1], OwnVectors: r.IntN(2) == 0, VectorSize: 3})
 		case 3, 4, 5, 6, 7:

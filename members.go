@@ -2,7 +2,9 @@ package souvenir
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -20,12 +22,22 @@ const (
 
 var memberRoles = []MemberRole{MemberReader, MemberWriter, MemberOwner}
 
-// Member is somebody who has a part in a project.
+// MemberStatus says whether a part in a project has begun.
+type MemberStatus string
+
+// The values of [MemberStatus].
+const (
+	MemberAccepted MemberStatus = "accepted" // the user is a member
+	MemberInvited  MemberStatus = "invited"  // the user, if there is one of that name, has not accepted yet, and sees nothing of the project
+)
+
+// Member is somebody who has a part in a project, or is invited to it.
 type Member struct {
-	User      string     `json:"user"`           // user id
-	Name      string     `json:"name,omitempty"` // of the account, if there is one
-	Role      MemberRole `json:"role"`
-	CreatedAt time.Time  `json:"created_at"` // since when
+	User      string       `json:"user"`           // user id; of somebody who is invited, what the sender typed
+	Name      string       `json:"name,omitempty"` // of the account, if there is one; empty of somebody who is invited
+	Role      MemberRole   `json:"role"`
+	Status    MemberStatus `json:"status"`
+	CreatedAt time.Time    `json:"created_at"` // since when
 }
 
 // Members returns the people of a project: its owner of record first, then the others in the order in which they came.
@@ -57,44 +69,68 @@ type NewMember struct {
 	Role    MemberRole // needed
 }
 
-// AddMember gives a user a part in a project: from the next call on, the user finds its memories, in whichever
-// collection of whichever of its people they lie, and nothing else of these people.
+// AddMember invites a user to a project, or adds one.
 //
-// The owner of record and members with the role owner may add members, through a view that is not limited to
-// projects; to others it is ErrForbidden. A user that the store does not know is ErrNotFound, one who has a part already
-// is ErrConflict.
+// Through a view of a user it invites: the answer has the status [MemberInvited], and nothing of the project is visible to the user
+// before [Store.AcceptProjectInvitation]. The answer is the same for a name that nobody has, and to somebody who has blocked the
+// sender, so it tells nobody which users there are. An invitation is pending for 30 days; the same user invited again gets a new one.
+// At most [MaxSentInvitations] of one sender may be pending (ErrTooLarge). The owner of record and members with the role owner may
+// invite, through a view that is not limited to projects; to others it is ErrForbidden. A member is ErrConflict.
+//
+// The operator's store, which is the authority over the file, adds: the user is a member from the next call on and finds the project's
+// memories, in whichever collection of whichever of its people they lie. There, the ID OWNER/ID names a project of any user;
+// a user that the store does not know is ErrNotFound.
 func (s *Store) AddMember(ctx context.Context, n NewMember) (Member, error) {
 	if err := checkMember(n.Project, n.User, n.Role); err != nil {
 		return Member{}, err
 	}
 	var added Member
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
-		p, err := managedProject(tx, sc, n.Project)
-		if err != nil {
-			return err
+	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+		if s.operator {
+			added, err = s.addMember(tx, sc, n)
+		} else {
+			added, err = s.inviteMember(tx, sc, n)
 		}
-		u, err := findUser(tx, n.User)
-		if err != nil {
-			return err
-		}
-		people, err := loadPeople(tx, p.row)
-		if err != nil {
-			return err
-		}
-		if i := slices.IndexFunc(people, func(m person) bool { return m.row == u.row }); i >= 0 {
-			if people[i].ofRecord {
-				return newError(KindConflict, "user", "user %s owns project %s and needs no other role in it", show(n.User), show(p.ref()))
-			}
-			return newError(KindConflict, "user", "user %s has the role %s in project %s already; update the member to change it",
-				show(n.User), people[i].Role, show(p.ref()))
-		}
-		if _, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?)`, p.row, u.row, string(n.Role), s.now()); err != nil {
-			return err
-		}
-		added, err = loadMember(tx, p, n.User)
 		return err
 	})
-	return added, err
+	if err != nil {
+		return Member{}, err
+	}
+	return added, nil
+}
+
+// addMember adds an accepted member.
+func (s *Store) addMember(tx *sqlite.Tx, sc scope, n NewMember) (Member, error) {
+	p, err := operatorProject(tx, sc, n.Project)
+	if err != nil {
+		return Member{}, err
+	}
+	u, err := findUser(tx, n.User)
+	if err != nil {
+		return Member{}, err
+	}
+	people, err := loadPeople(tx, p.row)
+	if err != nil {
+		return Member{}, err
+	}
+	if i := slices.IndexFunc(people, func(m person) bool { return m.row == u.row }); i >= 0 {
+		return Member{}, memberAlready(p, people[i], n.User)
+	}
+	if _, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?)`, p.row, u.row, string(n.Role), s.now()); err != nil {
+		return Member{}, err
+	}
+	if err := endInvitationsTo(tx, p.row, u.User, u.row); err != nil {
+		return Member{}, err
+	}
+	return loadMember(tx, p, u.ID)
+}
+
+// memberAlready refuses to add one of a project's people.
+func memberAlready(p projectRow, m person, named string) error {
+	if m.ofRecord {
+		return newError(KindConflict, "user", "user %s owns project %s and needs no other role in it", show(named), show(p.ref()))
+	}
+	return newError(KindConflict, "user", "user %s has the role %s in project %s already; update the member to change it", show(named), m.Role, show(p.ref()))
 }
 
 // UpdateMember describes a change of somebody's part in a project.
@@ -104,8 +140,9 @@ type UpdateMember struct {
 	Role    MemberRole
 }
 
-// UpdateMember gives a member another role, from the next call on. Who may is said at [Store.AddMember]. Somebody who is
-// no member is ErrNotFound; the owner of record stays what they are (ErrForbidden).
+// UpdateMember gives a member another role, from the next call on, or a pending invitation, which is named as it was typed. Who may is
+// said at [Store.AddMember]. Somebody who is neither member nor invited is ErrNotFound, whether there is such a user or not; the
+// owner of record stays what they are (ErrForbidden). The pending invitations of an owner who becomes something else end.
 func (s *Store) UpdateMember(ctx context.Context, u UpdateMember) (Member, error) {
 	if err := checkMember(u.Project, u.User, u.Role); err != nil {
 		return Member{}, err
@@ -117,11 +154,19 @@ func (s *Store) UpdateMember(ctx context.Context, u UpdateMember) (Member, error
 			return err
 		}
 		m, err := findMember(tx, p, u.User)
-		if err != nil {
+		if errors.Is(err, ErrNotFound) {
+			updated, err = s.updateInvited(tx, p, u)
+		}
+		if err != nil || m.row == 0 {
 			return err
 		}
 		if _, err := tx.Exec(`UPDATE project_member SET role = ? WHERE project_id = ? AND user_id = ?`, string(u.Role), p.row, m.row); err != nil {
 			return err
+		}
+		if u.Role != MemberOwner {
+			if err := endInvitationsOf(tx, p.row, m.row); err != nil {
+				return err
+			}
 		}
 		updated, err = loadMember(tx, p, m.User)
 		return err
@@ -137,8 +182,10 @@ type DeleteMember struct {
 
 // DeleteMember ends somebody's part in a project with the next call. What they stored there stays there, and stays
 // theirs: they find it, may change it, and may take it out of the project. Who may remove others is said at
-// [Store.AddMember]; every member may leave. The owner of record cannot (ErrForbidden). Somebody who is no member is
-// ErrNotFound.
+// [Store.AddMember]; every member may leave. The owner of record cannot (ErrForbidden).
+//
+// A pending invitation, named as it was typed, is withdrawn. Somebody who is neither member nor invited is ErrNotFound, whether there
+// is such a user or not.
 func (s *Store) DeleteMember(ctx context.Context, d DeleteMember) error {
 	if err := checkMember(d.Project, d.User, MemberReader); err != nil {
 		return err
@@ -152,12 +199,48 @@ func (s *Store) DeleteMember(ctx context.Context, d DeleteMember) error {
 		if forbidden != nil && m.row != sc.user {
 			return forbidden
 		}
+		if errors.Is(err, ErrNotFound) {
+			return withdrawInvited(tx, p, d.User, s.now())
+		}
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(`DELETE FROM project_member WHERE project_id = ? AND user_id = ?`, p.row, m.row)
-		return err
+		if _, err := tx.Exec(`DELETE FROM project_member WHERE project_id = ? AND user_id = ?`, p.row, m.row); err != nil {
+			return err
+		}
+		return endInvitationsOf(tx, p.row, m.row)
 	})
+}
+
+// endInvitationsOf ends the pending invitations to a project that somebody sent who owns it no longer.
+func endInvitationsOf(tx *sqlite.Tx, project, sender int64) error {
+	_, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND sender_id = ?`, project, sender)
+	return err
+}
+
+// operatorProject returns the project that a reference names to the operator: OWNER/ID a project of any user, anything else what
+// it names to the local user.
+func operatorProject(tx *sqlite.Tx, sc scope, ref ProjectRef) (projectRow, error) {
+	slash := strings.LastIndexByte(ref.ID, '/')
+	if slash < 0 {
+		return knownProject(tx, sc, ref)
+	}
+	owner, err := findUser(tx, ref.ID[:slash])
+	if errors.Is(err, ErrNotFound) {
+		return knownProject(tx, sc, ref)
+	}
+	if err != nil {
+		return projectRow{}, err
+	}
+	p, err := findProject(tx, scope{user: owner.row}, ref.ID[slash+1:], ref.Name)
+	if err != nil {
+		return projectRow{}, err
+	}
+	if p == nil || !p.own {
+		return projectRow{}, newError(KindNotFound, "project_id", "project_id %s is no project of this store", show(ref.ID))
+	}
+	p.own = false // messages name it by its owner
+	return *p, nil
 }
 
 func checkMember(project ProjectRef, user string, role MemberRole) error {
@@ -187,7 +270,7 @@ func loadPeople(tx *sqlite.Tx, project int64) ([]person, error) {
 		var m person
 		var since int64
 		err := row.Scan(&m.row, &m.User, &m.Name, &m.Role, &m.ofRecord, &since)
-		m.CreatedAt = toTime(since)
+		m.Status, m.CreatedAt = MemberAccepted, toTime(since)
 		people = append(people, m)
 		return err
 	}, `SELECT u.id, u.uid, ifnull(u.name, ''), 'owner', true, j.created_at FROM project j JOIN user u ON u.id = j.owner_id WHERE j.id = ?
@@ -197,17 +280,23 @@ func loadPeople(tx *sqlite.Tx, project int64) ([]person, error) {
 	return people, err
 }
 
+// personNamed finds one of a project's people by id, or else by name; -1: none.
+func personNamed(people []person, user string) int {
+	i := slices.IndexFunc(people, func(m person) bool { return m.User == user })
+	if i < 0 {
+		folded := foldName(user)
+		i = slices.IndexFunc(people, func(m person) bool { return m.Name != "" && foldName(m.Name) == folded })
+	}
+	return i
+}
+
 // findMember returns one of a project's people whose part can be changed.
 func findMember(tx *sqlite.Tx, p projectRow, user string) (person, error) {
 	people, err := loadPeople(tx, p.row)
 	if err != nil {
 		return person{}, err
 	}
-	i := slices.IndexFunc(people, func(m person) bool { return m.User == user })
-	if i < 0 {
-		folded := foldName(user)
-		i = slices.IndexFunc(people, func(m person) bool { return m.Name != "" && foldName(m.Name) == folded })
-	}
+	i := personNamed(people, user)
 	switch {
 	case i < 0:
 		return person{}, newError(KindNotFound, "user", "user %s is no member of project %s", show(user), show(p.ref()))

@@ -22,11 +22,14 @@ import (
 type world struct {
 	projects map[string]*modelProject // by OWNER/ID
 	memories map[string]*modelMemory  // by id
+	declined []modelDeclined
+	blocked  map[[2]string]bool // user, and whose invitations are not delivered
 }
 
 type modelProject struct {
 	owner, id string
 	members   map[string]souvenir.MemberRole
+	invited   map[string]modelInvited // by user
 }
 
 func (p *modelProject) key() string { return p.owner + "/" + p.id }
@@ -301,19 +304,6 @@ func (tr *trial) managed(user, ref string) (*modelProject, souvenir.Kind) {
 	return p, ""
 }
 
-func (tr *trial) share(t *rapid.T) {
-	owner, ref, member, role := user(t), ref(t), user(t), rapid.SampledFrom(modelRoles).Draw(t, "role")
-	_, err := tr.as(owner).AddMember(t.Context(), souvenir.NewMember{Project: souvenir.ProjectRef{ID: ref}, User: member, Role: role})
-	p, kind := tr.managed(owner, ref)
-	if kind == "" && (p.members[member] != "" || p.owner == member) {
-		kind = souvenir.KindConflict
-	}
-	expect(t, fmt.Sprintf("%s shares %q with %s as %s", owner, ref, member, role), err, kind)
-	if kind == "" {
-		p.members[member] = role
-	}
-}
-
 func (tr *trial) unshare(t *rapid.T) {
 	owner, ref, member := user(t), ref(t), user(t)
 	err := tr.as(owner).DeleteMember(t.Context(), souvenir.DeleteMember{Project: souvenir.ProjectRef{ID: ref}, User: member})
@@ -324,12 +314,21 @@ func (tr *trial) unshare(t *rapid.T) {
 	if kind == "" && p.owner == member {
 		kind = souvenir.KindForbidden
 	}
-	if kind == "" && p.members[member] == "" {
+	invited := false
+	if kind == "" && p.managedBy(owner) {
+		_, invited = p.invited[member]
+	}
+	if kind == "" && p.members[member] == "" && !invited {
 		kind = souvenir.KindNotFound
 	}
 	expect(t, fmt.Sprintf("%s takes %q from %s", owner, ref, member), err, kind)
-	if kind == "" {
+	switch {
+	case kind != "":
+	case invited:
+		delete(p.invited, member)
+	default:
 		delete(p.members, member)
+		p.endInvitationsOf(member)
 	}
 }
 
@@ -341,12 +340,20 @@ func (tr *trial) promote(t *rapid.T) {
 	case kind != "":
 	case p.owner == member:
 		kind = souvenir.KindForbidden
-	case p.members[member] == "":
+	case p.members[member] == "" && p.invited[member].by == "":
 		kind = souvenir.KindNotFound
 	}
 	expect(t, fmt.Sprintf("%s makes %s %s of %q", owner, member, role, ref), err, kind)
-	if kind == "" {
+	switch {
+	case kind != "":
+	case p.members[member] == "":
+		i := p.invited[member]
+		p.invited[member] = modelInvited{i.by, role, i.delivered}
+	default:
 		p.members[member] = role
+		if role != souvenir.MemberOwner {
+			p.endInvitationsOf(member)
+		}
 	}
 }
 
@@ -387,6 +394,7 @@ func (tr *trial) reopen(t *rapid.T) {
 
 // check compares what everybody sees with the model: all that they have, and what a view limited to one project shows.
 func (tr *trial) check(t *rapid.T) {
+	tr.checkInvitations(t)
 	for _, user := range modelUsers {
 		view := tr.as(user)
 		tr.compare(t, user, view, tr.seenBy(user))
@@ -471,7 +479,7 @@ func TestTheStoreKeepsToAModelOfItsRules(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"add": tr.add, "update": tr.update, "move": tr.move, "delete": tr.delete, "rule": tr.setRule,
-			"share": tr.share, "unshare": tr.unshare, "promote": tr.promote,
+			"share": tr.share, "answer": tr.answer, "unshare": tr.unshare, "promote": tr.promote,
 			"delete project": tr.deleteProject, "reopen": tr.reopen, "": tr.check,
 		})
 	})

@@ -151,10 +151,11 @@ func addAccount(t *testing.T, s *Store, user, name string) {
 	}
 }
 
-// share makes somebody a member of a project of the view's user.
+// share makes somebody a member of a project of the view's user, as an operator does.
 func share(t *testing.T, owner *Store, project, user string, role MemberRole) {
 	t.Helper()
-	if _, err := owner.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: project}, User: user, Role: role}); err != nil {
+	operator := &Store{shared: owner.shared, access: Access{User: LocalUser}, operator: true}
+	if _, err := operator.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: owner.access.User + "/" + project}, User: user, Role: role}); err != nil {
 		t.Fatal(err)
 	}
 }

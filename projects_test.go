@@ -45,7 +45,7 @@ func TestMembersAreNamedByIDOrAccount(t *testing.T) {
 		"Straße":      {User: "u3", Name: "STRASSE"},
 		"u4":          {User: "u4"},
 	} {
-		m, err := olga.AddMember(t.Context(), NewMember{Project: ref, User: given, Role: MemberReader})
+		m, err := s.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: "u1/p"}, User: given, Role: MemberReader})
 		if err != nil || m.User != want.User || m.Name != want.Name || m.Role != MemberReader {
 			t.Errorf("adding %q gives %+v, %v", given, m, err)
 		}
@@ -57,7 +57,7 @@ func TestMembersAreNamedByIDOrAccount(t *testing.T) {
 		}
 	}
 	for _, given := range []string{"U4", "Ren", "u2 ", "%", "x/p"} {
-		if _, err := olga.AddMember(t.Context(), NewMember{Project: ref, User: given, Role: MemberReader}); !errors.Is(err, ErrNotFound) {
+		if _, err := s.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: "u1/p"}, User: given, Role: MemberReader}); !errors.Is(err, ErrNotFound) {
 			t.Errorf("adding %q gives %v", given, err)
 		}
 	}

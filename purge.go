@@ -71,7 +71,11 @@ func (s *Store) purgeExpired(ctx context.Context, p *Purged) error {
 		if err != nil {
 			return err
 		}
-		p.Tokens, p.Sessions, p.Invitations = int(tokens), int(sessions), int(invitations)
+		toProjects, err := purgeProjectInvitations(tx, s.now())
+		if err != nil {
+			return err
+		}
+		p.Tokens, p.Sessions, p.Invitations = int(tokens), int(sessions), int(invitations+toProjects)
 		before, err := changes(tx)
 		if err != nil {
 			return err

@@ -569,6 +569,10 @@ func checkOwnsNothing(tx *sqlite.Tx, u storedUser) error {
 var emptyUser = []string{
 	`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE owner_id = ?1`,
 	`DELETE FROM project_member WHERE user_id = ?1`,
+	`DELETE FROM project_invitation WHERE sender_id = ?1`,
+	`UPDATE project_invitation SET recipient_id = NULL WHERE recipient_id = ?1`,
+	`DELETE FROM declined_invitation WHERE ?1 IN (user_id, sender_id)`,
+	`DELETE FROM blocked_sender WHERE ?1 IN (user_id, sender_id)`,
 	`DELETE FROM external_identity WHERE user_id = ?1`,
 	`DELETE FROM preference WHERE user_id = ?1`,
 	`DELETE FROM session WHERE user_id = ?1`,

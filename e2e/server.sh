@@ -62,7 +62,7 @@ start_server() {
 		exit 1
 	fi
 	tool memory '{"action": "store", "project_id": "atlas", "content": "Atlas keeps its maps in tiles."}' >/dev/null
-	request POST /api/projects/atlas/members -d '{"user": "ben", "role": "reader"}' >/dev/null
+	"$souvenir" project member add atlas ben --role reader --owner anna --db "$db" >/dev/null
 	limited=$("$souvenir" token add --db "$db" --user anna --name limited --scope memory:read --project atlas)
 }
 

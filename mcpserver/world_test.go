@@ -93,7 +93,7 @@ func fill(ctx context.Context, path string) (ids map[string]string, err error) {
 		owner, user string
 		role        souvenir.MemberRole
 	}{{"anna", "ben", "reader"}, {"anna", "carl", "writer"}, {"dora", "anna", "reader"}} {
-		_, failed := views[m.owner].AddMember(ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "bridge"}, User: m.user, Role: m.role})
+		_, failed := store.AddMember(ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: m.owner + "/bridge"}, User: m.user, Role: m.role})
 		note("member", m.user, failed)
 	}
 	for _, m := range []struct {

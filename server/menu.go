@@ -16,19 +16,20 @@ type menuGroup struct {
 type menuPlace struct {
 	Path, Name string
 	Here       bool // it is open, or one below it is
+	Waiting    int  // things there that wait for an answer
 }
 
 // menu is where a user can go, in the order in which it is shown. Pages below one of them belong to it.
-func menu(user souvenir.User, here string) []menuGroup {
+func menu(user souvenir.User, here string, invitations int) []menuGroup {
 	groups := []menuGroup{
-		{"", []menuPlace{{"/", "Overview", false}, {"/memories", "Memories", false}, {"/projects", "Projects", false}, {"/files", "Files", false},
-			{"/graph", "Graph", false}, {"/map", "Map", false}, {"/activity", "Activity", false}}},
-		{"Clients", []menuPlace{{"/connect", "Connect", false}, {"/tokens", "Tokens", false}, {"/connected", "Applications", false}, {"/clients", "OAuth clients", false}}},
-		{"You", []menuPlace{{"/profile", "Profile", false}, {"/transfer", "Export and import", false}, {"/settings", "Settings", false}}},
+		{"", []menuPlace{{Path: "/", Name: "Overview"}, {Path: "/memories", Name: "Memories"}, {Path: "/projects", Name: "Projects"}, {Path: "/files", Name: "Files"},
+			{Path: "/graph", Name: "Graph"}, {Path: "/map", Name: "Map"}, {Path: "/activity", Name: "Activity"}}},
+		{"Clients", []menuPlace{{Path: "/connect", Name: "Connect"}, {Path: "/tokens", Name: "Tokens"}, {Path: "/connected", Name: "Applications"}, {Path: "/clients", Name: "OAuth clients"}}},
+		{"You", []menuPlace{{Path: sharingPath, Name: "Project invitations", Waiting: invitations}, {Path: "/profile", Name: "Profile"}, {Path: "/transfer", Name: "Export and import"}, {Path: "/settings", Name: "Settings"}}},
 	}
-	server := menuGroup{"Server", []menuPlace{{"/about", "About", false}}}
+	server := menuGroup{"Server", []menuPlace{{Path: "/about", Name: "About"}}}
 	if user.Role == souvenir.RoleAdmin {
-		server.Places = append([]menuPlace{{"/users", "Users", false}, {"/invitations", "Invitations", false}, {"/backup", "Backup and restore", false}}, server.Places...)
+		server.Places = append([]menuPlace{{Path: "/users", Name: "Users"}, {Path: "/invitations", Name: "Invitations"}, {Path: "/backup", Name: "Backup and restore"}}, server.Places...)
 	}
 	groups = append(groups, server)
 	for _, group := range groups {

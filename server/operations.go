@@ -80,17 +80,25 @@ func operations() map[string]operation {
 				"memory_id": orNull(text("Memory to link it to; empty for none"))}, "description", "tags", "category", "filename", "memory_id")),
 		},
 
-		"GET /api/projects":              {summary: "Projects that are visible", answer: object(schema{"projects": list(ref("Project"), ""), "count": number("")})},
-		"GET /api/projects/{id}":         {summary: "A project, by id or OWNER%2FID", answer: ref("Project")},
-		"GET /api/projects/{id}/members": {summary: "The people of a project", answer: object(schema{"members": list(ref("Member"), ""), "count": number("")})},
+		"GET /api/projects":      {summary: "Projects that are visible", answer: object(schema{"projects": list(ref("Project"), ""), "count": number("")})},
+		"GET /api/projects/{id}": {summary: "A project, by id or OWNER%2FID", answer: ref("Project")},
+		"GET /api/projects/{id}/members": {summary: "The people of a project", answer: object(schema{"members": list(ref("Member"), ""), "count": number(""),
+			"invited": list(ref("InvitedMember"), "Pending invitations; only for those who may invite")}, "invited")},
 		"POST /api/projects/{id}/members": {
-			summary: "Add somebody to a project", answer: ref("ChangedMember"),
+			summary: "Invite a user to a project; the answer is the same whether or not there is such a user", answer: ref("ChangedMember"),
 			body: object(schema{"user": line("Name or id of a user", nameLength), "role": memberRole()}),
 		},
 		"PATCH /api/projects/{id}/members/{user}": {
-			summary: "Give a member another role", answer: ref("ChangedMember"), body: object(schema{"role": memberRole()}),
+			summary: "Give a member, or a pending invitation, another role", answer: ref("ChangedMember"), body: object(schema{"role": memberRole()}),
 		},
-		"DELETE /api/projects/{id}/members/{user}": {summary: "End somebody's part in a project", answer: ref("Done")},
+		"DELETE /api/projects/{id}/members/{user}": {summary: "Remove a member from a project, or withdraw an invitation", answer: ref("Done")},
+
+		"GET /api/project-invitations":               {summary: "Invitations to projects that wait for the caller", answer: object(schema{"invitations": list(ref("ProjectInvitation"), ""), "count": number("")})},
+		"POST /api/project-invitations/{id}/accept":  {summary: "Become a member of the project", answer: object(schema{"success": constant(true), "project": ref("Project"), "message": text("")})},
+		"POST /api/project-invitations/{id}/decline": {summary: "Decline an invitation; its sender is not told", answer: ref("Done")},
+		"POST /api/project-invitations/{id}/block":   {summary: "Decline an invitation and block its sender, who is not told", answer: ref("Done")},
+		"GET /api/blocked-users":                     {summary: "Users whose invitations do not reach the caller", answer: object(schema{"blocked": list(ref("BlockedUser"), ""), "count": number("")})},
+		"DELETE /api/blocked-users/{user}":           {summary: "Unblock a user, by id", answer: ref("Done")},
 
 		"GET /api/mcp-tokens": {summary: "The caller's MCP tokens, without their values", answer: object(schema{"tokens": list(ref("Token"), ""), "count": number("")})},
 		"POST /api/mcp-tokens": {
@@ -177,6 +185,10 @@ func within(description string, least, most, otherwise int) schema {
 	return described(schema{"type": "integer", "minimum": least, "maximum": most, "default": otherwise}, description)
 }
 
+func memberStatus() schema {
+	return word("invited: nothing of the project is visible to the user yet", souvenir.MemberAccepted, souvenir.MemberInvited)
+}
+
 func memberRole() schema {
 	return word("", souvenir.MemberReader, souvenir.MemberWriter, souvenir.MemberOwner)
 }
@@ -225,9 +237,14 @@ func components() map[string]schema {
 		"ChangedFile": object(schema{"success": constant(true), "file": ref("File"), "message": text("")}),
 		"Project": object(schema{"project_id": text(""), "project_name": text(""), "owner": text("User id"), "owner_name": text(""), "role": memberRole(),
 			"member_count": number(""), "memory_count": number("Of those that are visible"), "created_at": moment(""), "updated_at": moment("")}, "owner_name"),
-		"Member":        object(schema{"user": text("User id"), "name": text(""), "role": memberRole(), "created_at": moment("")}, "name"),
-		"ChangedMember": object(schema{"success": constant(true), "member": ref("Member"), "message": text("")}),
-		"Owner":         object(schema{"owner_id": text("User id"), "name": text(""), "projects": list(ref("Project"), "")}, "name"),
+		"Member":        object(schema{"user": text("User id; of an invited user, the name as it was typed"), "name": text(""), "role": memberRole(), "status": memberStatus(), "created_at": moment("")}, "name"),
+		"ChangedMember": object(schema{"success": constant(true), "status": memberStatus(), "member": ref("Member"), "message": text("")}),
+		"InvitedMember": object(schema{"user": text("As it was typed"), "role": memberRole(), "invited_by": text("User id"), "invited_by_name": text(""),
+			"created_at": moment(""), "expires_at": moment("")}, "invited_by_name"),
+		"ProjectInvitation": object(schema{"id": text(""), "project_id": text(""), "project_name": text(""), "owner": text("User id of the project's owner"), "owner_name": text(""),
+			"invited_by": text("User id"), "invited_by_name": text(""), "role": memberRole(), "created_at": moment(""), "expires_at": moment("")}, "owner_name", "invited_by_name"),
+		"BlockedUser": object(schema{"user": text("User id"), "name": text(""), "created_at": moment("")}, "name"),
+		"Owner":       object(schema{"owner_id": text("User id"), "name": text(""), "projects": list(ref("Project"), "")}, "name"),
 		"User": object(schema{"id": text(""), "name": text(""), "email": text(""), "role": word("", souvenir.RoleUser, souvenir.RoleAdmin),
 			"disabled": flag(), "has_password": flag(), "created_at": moment("")}, "email"),
 		"Activity": object(schema{"id": text(""), "user": text("User id"), "user_name": text("Name of the account"),

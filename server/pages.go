@@ -48,6 +48,8 @@ type shown struct {
 	Here   string // path of the page, without Base
 	Notice *notice
 	Data   any
+
+	Invitations int // to projects, that wait for the user
 }
 
 // notice says what was just done.
@@ -57,7 +59,7 @@ type notice struct {
 }
 
 // Menu is where the user can go.
-func (p shown) Menu() []menuGroup { return menu(*p.User, p.Here) }
+func (p shown) Menu() []menuGroup { return menu(*p.User, p.Here, p.Invitations) }
 
 // Asset is the address of a file of web/static, with its version.
 func (p shown) Asset(name string) (string, error) {
@@ -164,6 +166,8 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page
 	root := "frame.html"
 	if p.part != "" && ofScript(r) {
 		root = p.part
+	} else if data.User != nil {
+		data.Invitations = s.waitingInvitations(r, c)
 	}
 	var body bytes.Buffer
 	all, err := templates()

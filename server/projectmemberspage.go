@@ -16,6 +16,8 @@ type membersPage struct {
 	Head    projectHead
 	Members []shownMember
 	Pages   pager
+	Invited []souvenir.InvitedMember // who have not accepted yet; for those who may invite
+	Waiting pager
 	New     pageForm
 	Role    souvenir.MemberRole // that is chosen for a new member
 	Names   []string            // of people who may be meant
@@ -44,7 +46,7 @@ var rolesInWords = []roleInWords{
 }
 
 func newMemberForm() pageForm {
-	return pageForm{Fields: []field{{Name: "user", Label: "Name", Type: "text", Autocomplete: "off", Hint: "As the person signs in here."}}}
+	return pageForm{Fields: []field{{Name: "user", Label: "Name", Type: "text", Autocomplete: "off", Hint: "The name they sign in with here. They see nothing of the project until they accept."}}}
 }
 
 func (s *Server) showMembers(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
@@ -65,6 +67,10 @@ func (s *Server) membersPage(r *http.Request, c caller, form pageForm, role souv
 		if data.Names, err = s.acquaintances(r.Context(), c, members); err != nil {
 			return page{}, err
 		}
+		if data.Invited, err = c.store.InvitedMembers(r.Context(), head.Reference()); err != nil {
+			return page{}, err
+		}
+		data.Invited, data.Waiting = part(data.Invited, r, "invited")
 	}
 	members, data.Pages = part(members, r, "members")
 	for _, m := range members {
@@ -111,7 +117,7 @@ func (s *Server) acquaintances(ctx context.Context, c caller, members []souvenir
 	return names[:min(len(names), most)], nil
 }
 
-// changeMembers adds somebody to a project, gives another role, or ends a part in it.
+// changeMembers invites somebody to a project, withdraws an invitation, gives another role, or ends a part in it.
 func (s *Server) changeMembers(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	values, err := s.readForm(w, r)
 	if err != nil {
@@ -125,12 +131,14 @@ func (s *Server) changeMembers(w http.ResponseWriter, r *http.Request, c caller)
 	switch change := values.Get("change"); change {
 	case "add":
 		return s.addToProject(r, c, head, user, role)
+	case "withdraw":
+		return s.withdrawInvitation(r, c, head, user)
 	case "role":
 		return s.changeRole(r, c, head, user, role)
 	case "end":
 		return s.endMember(r, c, head, user)
 	default:
-		return nil, invalid("change", "change is "+quoted(change)+"; allowed are add, role and end")
+		return nil, invalid("change", "change is "+quoted(change)+"; allowed are add, withdraw, role and end")
 	}
 }
 
@@ -147,11 +155,40 @@ func (s *Server) addToProject(r *http.Request, c caller, head projectHead, user 
 		}
 		return again(p, err)
 	}
-	return s.doneWithUndo(c, head.Path+"/members", cmp.Or(added.Name, added.User)+" is a member now: "+string(added.Role)+".", func(ctx context.Context) error {
-		if err := stillHas(ctx, c.store, ref, added); err != nil {
+	return s.doneWithUndo(c, head.Path+"/members", added.User+" is invited: "+string(added.Role)+".", func(ctx context.Context) error {
+		if _, err := stillInvited(ctx, c.store, ref, added.User); err != nil {
 			return err
 		}
 		return c.store.DeleteMember(ctx, souvenir.DeleteMember{Project: ref, User: added.User})
+	}), nil
+}
+
+// stillInvited returns the pending invitation of somebody, as it was typed.
+func stillInvited(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, user string) (souvenir.InvitedMember, error) {
+	all, err := store.InvitedMembers(ctx, ref)
+	if err != nil {
+		return souvenir.InvitedMember{}, err
+	}
+	i := slices.IndexFunc(all, func(i souvenir.InvitedMember) bool { return i.User == user })
+	if i < 0 {
+		return souvenir.InvitedMember{}, &failure{http.StatusConflict, "the invitation of " + quoted(user) + " is no longer pending"}
+	}
+	return all[i], nil
+}
+
+// withdrawInvitation ends a pending invitation.
+func (s *Server) withdrawInvitation(r *http.Request, c caller, head projectHead, user string) (any, error) {
+	ref := head.Reference()
+	before, err := stillInvited(r.Context(), c.store, ref, user)
+	if err == nil {
+		err = c.store.DeleteMember(r.Context(), souvenir.DeleteMember{Project: ref, User: user})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.doneWithUndo(c, head.Path+"/members", "The invitation of "+user+" is withdrawn.", func(ctx context.Context) error {
+		_, err := c.store.AddMember(ctx, souvenir.NewMember{Project: ref, User: user, Role: before.Role})
+		return err
 	}), nil
 }
 
@@ -196,7 +233,8 @@ func (s *Server) changeRole(r *http.Request, c caller, head projectHead, user st
 	}), nil
 }
 
-// endMember puts somebody out of a project, which can be taken back, or lets somebody leave, which others have to take back.
+// endMember removes a member, which can be undone, or lets one leave, who then needs an invitation to come back. The undo needs no
+// consent: the member had given it, and has not left.
 func (s *Server) endMember(r *http.Request, c caller, head projectHead, user string) (any, error) {
 	ref := head.Reference()
 	before, err := memberOf(r.Context(), c.store, ref, user)
@@ -209,8 +247,14 @@ func (s *Server) endMember(r *http.Request, c caller, head projectHead, user str
 	if user == c.User.ID {
 		return s.done("/projects", "left"), nil
 	}
-	return s.doneWithUndo(c, head.Path+"/members", cmp.Or(before.Name, before.User)+" is no member any more.", func(ctx context.Context) error {
-		_, err := c.store.AddMember(ctx, souvenir.NewMember{Project: ref, User: user, Role: before.Role})
+	return s.doneWithUndo(c, head.Path+"/members", cmp.Or(before.Name, before.User)+" is removed.", func(ctx context.Context) error {
+		p, err := c.store.GetProject(ctx, ref)
+		if err == nil && p.Role != souvenir.MemberOwner {
+			err = &failure{http.StatusForbidden, "only owners of the project may add members"}
+		}
+		if err == nil {
+			_, err = s.store.AddMember(ctx, souvenir.NewMember{Project: ref, User: user, Role: before.Role})
+		}
 		return err
 	}), nil
 }

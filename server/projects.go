@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/souvenir-ai/souvenir"
@@ -14,15 +15,17 @@ type ProjectList struct {
 
 // MemberList is the answer of GET /api/projects/:id/members.
 type MemberList struct {
-	Members []souvenir.Member `json:"members"`
-	Count   int               `json:"count"`
+	Members []souvenir.Member        `json:"members"`
+	Count   int                      `json:"count"`
+	Invited []souvenir.InvitedMember `json:"invited,omitzero"` // pending invitations, for those who may invite
 }
 
 // ChangedMember is the answer to a change of a project's people.
 type ChangedMember struct {
-	Success bool            `json:"success"` // true
-	Member  souvenir.Member `json:"member"`
-	Message string          `json:"message"`
+	Success bool                  `json:"success"` // true
+	Status  souvenir.MemberStatus `json:"status"`  // of the member
+	Member  souvenir.Member       `json:"member"`
+	Message string                `json:"message"`
 }
 
 // Done is the answer to a deletion.
@@ -47,7 +50,14 @@ func (s *Server) getProject(_ http.ResponseWriter, r *http.Request, c caller) (a
 
 func (s *Server) listMembers(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	all, err := c.store.Members(r.Context(), projectOf(r))
-	return MemberList{all, len(all)}, err
+	if err != nil {
+		return nil, err
+	}
+	invited, err := c.store.InvitedMembers(r.Context(), projectOf(r))
+	if errors.Is(err, souvenir.ErrForbidden) {
+		invited, err = nil, nil
+	}
+	return MemberList{all, len(all), invited}, err
 }
 
 func (s *Server) addMember(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
@@ -62,7 +72,7 @@ func (s *Server) addMember(w http.ResponseWriter, r *http.Request, c caller) (an
 	if err != nil {
 		return nil, err
 	}
-	return ChangedMember{true, m, "the user is a member of the project"}, nil
+	return ChangedMember{true, m.Status, m, "invited: the project is visible to a user of this name who accepts the invitation"}, nil
 }
 
 func (s *Server) updateMember(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
@@ -76,12 +86,12 @@ func (s *Server) updateMember(w http.ResponseWriter, r *http.Request, c caller) 
 	if err != nil {
 		return nil, err
 	}
-	return ChangedMember{true, m, "the member has the role " + string(m.Role)}, nil
+	return ChangedMember{true, m.Status, m, "the role is " + string(m.Role)}, nil
 }
 
 func (s *Server) deleteMember(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	if err := c.store.DeleteMember(r.Context(), souvenir.DeleteMember{Project: projectOf(r), User: r.PathValue("user")}); err != nil {
 		return nil, err
 	}
-	return Done{true, "the user is no member of the project any more"}, nil
+	return Done{true, "the user is no longer a member of the project, or invited to it"}, nil
 }

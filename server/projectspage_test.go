@@ -33,7 +33,7 @@ func (w *world) furnishProjects(paths map[string]string) {
 	_, err = ada.AddMemory(w.t.Context(), souvenir.NewMemory{ProjectID: "p", EventType: souvenir.EventProjectMain, State: souvenir.StateActive, Content: hostile,
 		Tags: []string{"module:" + hostile}, Metadata: map[string]any{"module_name": hostile}})
 	steps.note(err)
-	_, err = ada.AddMember(w.t.Context(), souvenir.NewMember{Project: souvenir.ProjectRef{ID: "p"}, User: "olivia", Role: souvenir.MemberWriter})
+	_, err = w.store.AddMember(w.t.Context(), souvenir.NewMember{Project: souvenir.ProjectRef{ID: w.users[admin] + "/p"}, User: "olivia", Role: souvenir.MemberWriter})
 	steps.note(err)
 	if steps.err != nil {
 		w.t.Fatal(steps.err)
@@ -155,7 +155,7 @@ func TestChangesOfProjectsNeedTheRole(t *testing.T) {
 	if _, err := store.SetRule(t.Context(), souvenir.NewRule{ProjectID: "shop", Type: souvenir.RuleDo, Content: "Smile."}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.AddMember(t.Context(), souvenir.NewMember{Project: souvenir.ProjectRef{ID: "shop"}, User: "dora", Role: souvenir.MemberReader}); err != nil {
+	if _, err := w.store.AddMember(t.Context(), souvenir.NewMember{Project: souvenir.ProjectRef{ID: w.users[owner] + "/shop"}, User: "dora", Role: souvenir.MemberReader}); err != nil {
 		t.Fatal(err)
 	}
 	shop := w.shop()

@@ -87,7 +87,7 @@ func (s *Server) routes() []spokenRoute {
 // interfaceRoutes is the table of the interface. What a credential sees and may change beyond its scopes, the store
 // decides: each handler works through the view that the credential reaches.
 func interfaceRoutes() []route {
-	return []route{
+	return append(sharingRoutes(), []route{
 		{"GET", "/health", nothing, (*Server).health},
 		{"GET", "/openapi.json", nothing, (*Server).describe},
 
@@ -107,9 +107,6 @@ func interfaceRoutes() []route {
 		{"GET", "/api/projects", memoryRead, (*Server).listProjects},
 		{"GET", "/api/projects/{id}", memoryRead, (*Server).getProject},
 		{"GET", "/api/projects/{id}/members", memoryRead, (*Server).listMembers},
-		{"POST", "/api/projects/{id}/members", account, (*Server).addMember},
-		{"PATCH", "/api/projects/{id}/members/{user}", account, (*Server).updateMember},
-		{"DELETE", "/api/projects/{id}/members/{user}", account, (*Server).deleteMember},
 
 		{"GET", "/api/mcp-tokens", memoryRead, (*Server).listTokens},
 		{"POST", "/api/mcp-tokens", account, (*Server).addToken},
@@ -122,7 +119,7 @@ func interfaceRoutes() []route {
 		{"GET", "/api/user-preferences", memoryRead, (*Server).preferences},
 		{"PUT", "/api/user-preferences", memoryWrite, (*Server).setPreferences},
 		{"PATCH", "/api/user-preferences", memoryWrite, (*Server).updatePreferences},
-	}
+	}...)
 }
 
 // mount brings the table into the mux: one entry for each path, which knows the methods there.

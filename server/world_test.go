@@ -97,9 +97,10 @@ func (p *plan) fill(store *souvenir.Store) error {
 	steps.note(err)
 	_, err = view.AddProject(background, souvenir.NewProject{ID: "plot", Name: secret})
 	steps.note(err)
-	_, err = view.AddMember(background, souvenir.NewMember{Project: shop, User: "rita", Role: souvenir.MemberReader})
+	shop.ID = p.users[owner] + "/shop"
+	_, err = store.AddMember(background, souvenir.NewMember{Project: shop, User: "rita", Role: souvenir.MemberReader})
 	steps.note(err)
-	_, err = view.AddMember(background, souvenir.NewMember{Project: shop, User: "walter", Role: souvenir.MemberWriter})
+	_, err = store.AddMember(background, souvenir.NewMember{Project: shop, User: "walter", Role: souvenir.MemberWriter})
 	steps.note(err)
 	shared, err := view.AddMemory(background, souvenir.NewMemory{Content: "The shop opens at nine.", ProjectID: "shop"})
 	steps.note(err)

@@ -153,7 +153,7 @@ func makeTemplate(ctx context.Context, path string) (ids map[string]string, err 
 			if _, err := store.AddUser(ctx, souvenir.NewUser{ID: user, Name: user}); err != nil {
 				return "", err
 			}
-			m, err := anna.AddMember(ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "p-bridge"}, User: user, Role: role})
+			m, err := store.AddMember(ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: anna.Access().User + "/p-bridge"}, User: user, Role: role})
 			return m.User, err
 		})
 	}

@@ -123,7 +123,7 @@ everything else to standard error.`,
 		&cobra.Group{ID: groupFile, Title: "The file:"},
 	)
 	root.AddCommand(
-		c.serveCommand(), c.mcpCommand(), c.demoCommand(), c.healthCommand(), c.doctorCommand(), c.userCommand(), c.tokenCommand(), c.clientCommand(), c.clientConfigCommand(),
+		c.serveCommand(), c.mcpCommand(), c.demoCommand(), c.healthCommand(), c.doctorCommand(), c.userCommand(), c.projectCommand(), c.tokenCommand(), c.clientCommand(), c.clientConfigCommand(),
 		c.searchCommand(), c.exportCommand(), c.importCommand(),
 		c.backupCommand(), c.restoreCommand(), c.checkCommand(), c.reindexCommand(), c.purgeCommand(), c.statsCommand(),
 		c.versionCommand(),

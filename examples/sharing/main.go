@@ -48,10 +48,22 @@ func run(ctx context.Context, w io.Writer) error {
 		return err
 	}
 
-	// She shares the project with Ben, who may write in it.
+	// She invites Ben to the project, who may write in it once he has accepted.
 	boat := souvenir.ProjectRef{ID: "boat"}
 	if _, err := anna.AddMember(ctx, souvenir.NewMember{Project: boat, User: "ben", Role: souvenir.MemberWriter}); err != nil {
 		return err
+	}
+	if err := ask(ctx, w, ben, "Ben, invited", "What is planned for the boat?"); err != nil {
+		return err
+	}
+	invitations, err := ben.ProjectInvitations(ctx)
+	if err != nil {
+		return err
+	}
+	for _, i := range invitations {
+		if _, err := ben.AcceptProjectInvitation(ctx, i.ID); err != nil {
+			return err
+		}
 	}
 	if _, err := ben.AddMemory(ctx, souvenir.NewMemory{Content: "The mast is ordered, of spruce; it comes by lorry.", ProjectID: "boat"}); err != nil {
 		return err

@@ -14,6 +14,9 @@ func TestTwoPeopleAndAnAgentSeeWhatIsSharedWithThem(t *testing.T) {
 	const want = `Ben, before: What is planned for the boat?
   nothing that can be seen
 
+Ben, invited: What is planned for the boat?
+  nothing that can be seen
+
 Ben: What is planned for the boat?
   The boat gets a new mast in April. (by anna)
   The sailmaker wants a third of the price in advance. (by anna)

@@ -65,7 +65,7 @@ func (f *filler) hostilePeople() error {
 			f.Project = added.ID
 		}
 	}
-	_, err := f.view.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: f.Project}, User: f.Other, Role: souvenir.MemberWriter})
+	_, err := f.store.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: f.view.Access().User + "/" + f.Project}, User: f.Other, Role: souvenir.MemberWriter})
 	return err
 }
 

@@ -39,7 +39,7 @@ func (f *filler) people() error {
 			return err
 		}
 		for user, role := range p.members {
-			if _, err := p.view.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: p.id}, User: user, Role: role}); err != nil {
+			if _, err := f.store.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: p.view.Access().User + "/" + p.id}, User: user, Role: role}); err != nil {
 				return err
 			}
 		}

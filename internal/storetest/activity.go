@@ -165,7 +165,7 @@ func activityProjects(f *fixture) {
 	ann.add(souvenir.NewMemory{Content: "x", ProjectID: "open"})
 	ann.add(souvenir.NewMemory{Content: "x", ProjectID: "secret"})
 	ben.addTexts("mine")
-	_, err := ann.store.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "open"}, User: "ben", Role: souvenir.MemberReader})
+	_, err := f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "ann/open"}, User: "ben", Role: souvenir.MemberReader})
 	f.check("AddMember", err)
 	limited := by("ann")
 	limited.Access.Projects = []string{"open"}

@@ -59,7 +59,7 @@ func overviewCounts(f *fixture) {
 	}
 	ann.addTexts("nowhere")
 	f.addTexts("another's")
-	_, err := ann.store.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "q"}, User: souvenir.LocalUser, Role: souvenir.MemberReader})
+	_, err := f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "ann/q"}, User: souvenir.LocalUser, Role: souvenir.MemberReader})
 	f.check("AddMember", err)
 	f.record(souvenir.NewActivity{Principal: by("ann"), Client: "cursor", Tool: "memory"}, souvenir.NewActivity{Client: "codex", Tool: "memory"})
 	f.clock.Pass(time.Minute)

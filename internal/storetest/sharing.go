@@ -62,7 +62,7 @@ func (p people) members() []*fixture { return []*fixture{p.reader, p.writer, p.c
 
 func (f *fixture) addMember(user string, role souvenir.MemberRole) souvenir.Member {
 	f.Helper()
-	added, err := f.store.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: user, Role: role})
+	added, err := f.operator.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: user, Role: role})
 	f.check("AddMember "+user, err)
 	return added
 }
@@ -100,24 +100,30 @@ func sharingMembers(f *fixture) {
 	owner.addProject(souvenir.NewProject{ID: "apollo"})
 	f.clock.Pass(time.Hour)
 	added := owner.addMember("rita", souvenir.MemberReader)
-	f.equal("added", toJSON(added), `{"user":"rita","role":"reader","created_at":"2026-03-01T10:00:00Z"}`)
+	f.equal("added", toJSON(added), `{"user":"rita","role":"reader","status":"accepted","created_at":"2026-03-01T10:00:00Z"}`)
 	f.clock.Pass(time.Hour)
 	owner.addMember("ann/bea", souvenir.MemberWriter)
 	all, err := owner.reader.Members(f.ctx, souvenir.ProjectRef{ID: "apollo"})
 	f.check("Members", err)
 	f.equal("members", all, []souvenir.Member{
-		{User: "olga", Role: souvenir.MemberOwner, CreatedAt: start},
-		{User: "rita", Role: souvenir.MemberReader, CreatedAt: start.Add(time.Hour)},
-		{User: "ann/bea", Role: souvenir.MemberWriter, CreatedAt: start.Add(2 * time.Hour)},
+		{User: "olga", Role: souvenir.MemberOwner, Status: souvenir.MemberAccepted, CreatedAt: start},
+		{User: "rita", Role: souvenir.MemberReader, Status: souvenir.MemberAccepted, CreatedAt: start.Add(time.Hour)},
+		{User: "ann/bea", Role: souvenir.MemberWriter, Status: souvenir.MemberAccepted, CreatedAt: start.Add(2 * time.Hour)},
 	})
 	f.equal("counted", owner.project("apollo").Members, 3)
 
 	for user, says := range map[string]string{"rita": "reader", "olga": "owns", "ann/bea": "writer"} {
-		_, err := owner.store.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: user, Role: souvenir.MemberWriter})
-		f.failsAt("AddMember again", err, souvenir.ErrConflict, "user", `"`+user+`"`, says)
+		for _, s := range []*souvenir.Store{owner.store, f.operator} {
+			_, err := s.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: user, Role: souvenir.MemberWriter})
+			f.failsAt("AddMember again", err, souvenir.ErrConflict, "user", `"`+user+`"`, says)
+		}
 	}
-	_, err = owner.store.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: "nobody", Role: souvenir.MemberReader})
+	_, err = f.operator.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: "nobody", Role: souvenir.MemberReader})
 	f.failsAt("AddMember of an unknown user", err, souvenir.ErrNotFound, "user", `"nobody"`)
+	for _, id := range []string{"olga/nothing", "nobody/apollo", "rita/apollo", "apollo"} {
+		_, err = f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: id}, User: "rita", Role: souvenir.MemberReader})
+		f.failsAt("AddMember to an unknown project", err, souvenir.ErrNotFound, "project_id", `"`+id+`"`)
+	}
 	_, err = owner.store.UpdateMember(f.ctx, souvenir.UpdateMember{Project: apollo, User: "local", Role: souvenir.MemberReader})
 	f.failsAt("UpdateMember of no member", err, souvenir.ErrNotFound, "user", `"local"`)
 	f.failsAt("DeleteMember of no member", owner.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: "local"}), souvenir.ErrNotFound, "user", `"local"`)
@@ -397,7 +403,7 @@ func sharingNames(f *fixture) {
 	rita, olga, ben := f.user("rita"), f.user("olga"), f.user("ben")
 	for _, owner := range []*fixture{olga, ben} {
 		owner.add(souvenir.NewMemory{Content: "of " + owner.name(), ProjectID: "apollo", ProjectName: "Apollo"})
-		_, err := owner.store.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "apollo"}, User: "rita", Role: souvenir.MemberWriter})
+		_, err := f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: owner.name() + "/apollo"}, User: "rita", Role: souvenir.MemberWriter})
 		f.check("AddMember", err)
 	}
 	for _, ref := range []souvenir.ProjectRef{{ID: "apollo"}, {Name: "Apollo"}, {ID: "apollo", Name: "Apollo"}} {
@@ -486,7 +492,7 @@ func sharingOwners(f *fixture) {
 	p := share(f)
 	ann := f.user("ann")
 	ann.addProject(souvenir.NewProject{ID: "hers"})
-	_, err := ann.store.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "hers"}, User: "will", Role: souvenir.MemberReader})
+	_, err := f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "ann/hers"}, User: "will", Role: souvenir.MemberReader})
 	f.check("AddMember", err)
 	p.writer.addProject(souvenir.NewProject{ID: "mine"})
 	describe := func(view *fixture) []string {

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func (c *cli) projectCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use: "project", GroupID: groupServer,
+		Short: "Manage who has a part in a project",
+		Long: `Manages the members of projects. These commands are for the operator of the store: a member who is added is one at once. Users invite
+each other in the dashboard or over REST, and see nothing of a project until they accept. The commands work whether or not a server is
+running on the file.`,
+	}, group(&cobra.Command{
+		Use:   "member",
+		Short: "Add, list and remove the members of a project",
+		Long:  `Adds, lists and removes the members of a project.`,
+	}, c.memberAdd(), c.memberList(), c.memberRemove()))
+}
+
+// ownedProject finds the project of a user that a command names, by id or name.
+func ownedProject(ctx context.Context, store *souvenir.Store, ownerName, named string) (view *souvenir.Store, found souvenir.Project, err error) {
+	owner, err := chooseUser(ctx, store, ownerName)
+	if err != nil {
+		var wrong usageError
+		if errors.As(err, &wrong) {
+			err = misused("%s", strings.Replace(wrong.message, "--user", "--owner", 1))
+		}
+		return nil, found, renamed(err, "user", "--owner")
+	}
+	view = store.As(souvenir.Access{User: owner.ID})
+	found, err = view.GetProject(ctx, souvenir.ProjectRef{ID: named})
+	if err != nil {
+		found, err = view.GetProject(ctx, souvenir.ProjectRef{Name: named})
+	}
+	if err == nil && found.Owner != owner.ID {
+		return nil, found, fmt.Errorf("PROJECT %q is not %s's but %s's; name the owner with --owner", named, plain(nameOf(owner)), plain(cmp.Or(found.OwnerName, found.Owner)))
+	}
+	if err != nil {
+		return nil, found, fmt.Errorf("%s has no project %q; give the id or the name of one", plain(nameOf(owner)), named)
+	}
+	return view, found, nil
+}
+
+func ownerFlag(command *cobra.Command) *string {
+	return command.Flags().String("owner", "", "whose project it is, by `name` or id; needed only when the store has several users")
+}
+
+func (c *cli) memberAdd() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "add PROJECT USER [flags]",
+		Short: "Make a user a member of a project",
+		Long: `Makes a user a member of a project, at once and without an invitation. PROJECT is the id or the name of a project of --owner, USER the name
+or id of a user.`,
+		Example: "  souvenir project member add atlas ben --role writer --owner anna",
+		Args:    wants(2, 2, "PROJECT", "USER"),
+	}
+	db, owner, asJSON := dbFlag(command), ownerFlag(command), jsonFlag(command)
+	role := command.Flags().String("role", string(souvenir.MemberReader), "what the user may do, a `role`: reader, writer or owner")
+	_ = command.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"reader", "writer", "owner"}, cobra.ShellCompDirectiveNoFileComp))
+	return c.command(command, func(ctx context.Context, args []string) error {
+		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
+			_, project, err := ownedProject(ctx, store, *owner, args[0])
+			if err != nil {
+				return err
+			}
+			added, err := store.AddMember(ctx, souvenir.NewMember{
+				Project: souvenir.ProjectRef{ID: project.Owner + "/" + project.ID}, User: args[1], Role: souvenir.MemberRole(*role),
+			})
+			if err != nil {
+				return renamed(renamed(err, "role", "--role"), "user", "USER")
+			}
+			return c.tell(*asJSON, added, "%s is a member of %s (%s)", plain(cmp.Or(added.Name, added.User)), plain(project.Name), added.Role)
+		})
+	})
+}
+
+func (c *cli) memberList() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "list PROJECT [flags]",
+		Short:   "List the members of a project",
+		Long:    `Lists the members of a project, its owner first, then the pending invitations.`,
+		Example: "  souvenir project member list atlas --owner anna",
+		Args:    wants(1, 1, "PROJECT"),
+	}
+	db, owner, asJSON := dbFlag(command), ownerFlag(command), jsonFlag(command)
+	return c.command(command, func(ctx context.Context, args []string) error {
+		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
+			view, project, err := ownedProject(ctx, store, *owner, args[0])
+			if err != nil {
+				return err
+			}
+			ref := souvenir.ProjectRef{ID: project.Owner + "/" + project.ID}
+			members, err := view.Members(ctx, ref)
+			if err != nil {
+				return err
+			}
+			invited, err := view.InvitedMembers(ctx, ref)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				for _, i := range invited {
+					members = append(members, souvenir.Member{User: i.User, Role: i.Role, Status: souvenir.MemberInvited, CreatedAt: i.CreatedAt})
+				}
+				return printJSON(&c.out, members)
+			}
+			var rows [][]string
+			for _, m := range members {
+				rows = append(rows, []string{cmp.Or(m.Name, m.User), string(m.Role), string(m.Status), moment(m.CreatedAt), m.User})
+			}
+			for _, i := range invited {
+				rows = append(rows, []string{i.User, string(i.Role), string(souvenir.MemberInvited), moment(i.CreatedAt), ""})
+			}
+			return table(&c.out, []string{"NAME", "ROLE", "STATUS", "SINCE", "ID"}, rows)
+		})
+	})
+}
+
+func (c *cli) memberRemove() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "remove PROJECT USER [flags]",
+		Short:   "Remove a member from a project, or withdraw an invitation",
+		Long:    `Ends a member's part in a project at once, or withdraws a pending invitation, whose USER is as it was typed.`,
+		Example: "  souvenir project member remove atlas ben --owner anna",
+		Args:    wants(2, 2, "PROJECT", "USER"),
+	}
+	db, owner, asJSON := dbFlag(command), ownerFlag(command), jsonFlag(command)
+	return c.command(command, func(ctx context.Context, args []string) error {
+		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
+			view, project, err := ownedProject(ctx, store, *owner, args[0])
+			if err != nil {
+				return err
+			}
+			ref := souvenir.ProjectRef{ID: project.Owner + "/" + project.ID}
+			if err := view.DeleteMember(ctx, souvenir.DeleteMember{Project: ref, User: args[1]}); err != nil {
+				return renamed(err, "user", "USER")
+			}
+			return c.tell(*asJSON, map[string]string{"project_id": project.ID, "user": args[1]}, "removed %s from %s", plain(args[1]), plain(project.Name))
+		})
+	})
+}

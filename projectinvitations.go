@@ -1,0 +1,371 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// ProjectInvitation is an invitation to a project, as the invited user sees it. Until it is accepted, nothing else of the project is
+// visible to that user.
+type ProjectInvitation struct {
+	ID            string     `json:"id"`
+	ProjectID     string     `json:"project_id"`
+	ProjectName   string     `json:"project_name"`
+	Owner         string     `json:"owner"`                // user id of the project's owner of record
+	OwnerName     string     `json:"owner_name,omitempty"` // of the account, if there is one
+	InvitedBy     string     `json:"invited_by"`           // user id of the sender
+	InvitedByName string     `json:"invited_by_name,omitempty"`
+	Role          MemberRole `json:"role"` // that the user would have
+	CreatedAt     time.Time  `json:"created_at"`
+	ExpiresAt     time.Time  `json:"expires_at"`
+}
+
+// InvitedMember is a pending invitation, as the owners of the project see it. It is the same whether or not there is a user of that
+// name, and whether or not that user has declined it, or has blocked the sender.
+type InvitedMember struct {
+	User          string     `json:"user"`       // as the sender typed it
+	Role          MemberRole `json:"role"`       // that the user would have
+	InvitedBy     string     `json:"invited_by"` // user id of the sender
+	InvitedByName string     `json:"invited_by_name,omitempty"`
+	CreatedAt     time.Time  `json:"created_at"`
+	ExpiresAt     time.Time  `json:"expires_at"`
+}
+
+// BlockedSender is a user whose invitations are not delivered.
+type BlockedSender struct {
+	User      string    `json:"user"`           // user id
+	Name      string    `json:"name,omitempty"` // of the account, if there is one
+	CreatedAt time.Time `json:"created_at"`     // since when
+}
+
+const (
+	// MaxSentInvitations is how many pending invitations to projects one user may have sent.
+	MaxSentInvitations = 100
+
+	// MaxReceivedInvitations is how many pending invitations to projects one user may have received. Past it, the newest one of the sender
+	// who has most of them is dropped.
+	MaxReceivedInvitations = 100
+
+	projectInvitationLifetime = 30 * 24 * time.Hour
+
+	declineLasts = 30 * 24 * time.Hour // no invitation to the project is delivered to who has declined one
+	maxDeclined  = 3                   // of one sender within declineLasts; then none of this sender is delivered
+)
+
+// pendingInvitation is the condition for an invitation i to a project j by a user s that can be accepted (one argument: the time). A
+// sender who no longer owns the project, or is disabled, invites nobody.
+const pendingInvitation = `i.expires_at > ? AND s.disabled_at IS NULL AND (j.owner_id = i.sender_id
+	OR EXISTS (SELECT 1 FROM project_member WHERE project_id = j.id AND user_id = i.sender_id AND role = 'owner'))`
+
+// sentInvitation is a pending invitation with what stays inside the store.
+type sentInvitation struct {
+	ProjectInvitation
+	row, project, sender int64
+	invited              string // as typed
+}
+
+// loadSentInvitations reads the pending invitations for which a condition on i holds, the newest first.
+func loadSentInvitations(tx *sqlite.Tx, now int64, condition string, args ...any) ([]sentInvitation, error) {
+	var found []sentInvitation
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var i sentInvitation
+		var created, expires int64
+		err := row.Scan(&i.row, &i.project, &i.sender, &i.invited, &i.ID, &i.ProjectID, &i.ProjectName, &i.Owner, &i.OwnerName,
+			&i.InvitedBy, &i.InvitedByName, &i.Role, &created, &expires)
+		i.CreatedAt, i.ExpiresAt = toTime(created), toTime(expires)
+		found = append(found, i)
+		return err
+	}, `SELECT i.id, j.id, s.id, i.invited, i.uid, j.uid, j.name, o.uid, ifnull(o.name, ''), s.uid, ifnull(s.name, ''), i.role, i.created_at, i.expires_at
+		FROM project_invitation i JOIN project j ON j.id = i.project_id JOIN user o ON o.id = j.owner_id JOIN user s ON s.id = i.sender_id
+		WHERE `+pendingInvitation+` AND `+condition+` ORDER BY i.created_at DESC, i.id DESC`, append([]any{now}, args...)...)
+	return found, err
+}
+
+// inviteMember invites somebody to a project. What it answers, and what it looks up, is the same whether or not there is such a user,
+// and whether or not the invitation is delivered.
+func (s *Store) inviteMember(tx *sqlite.Tx, sc scope, n NewMember) (Member, error) {
+	p, err := managedProject(tx, sc, n.Project)
+	if err != nil {
+		return Member{}, err
+	}
+	people, err := loadPeople(tx, p.row)
+	if err != nil {
+		return Member{}, err
+	}
+	if i := personNamed(people, n.User); i >= 0 {
+		return Member{}, memberAlready(p, people[i], n.User)
+	}
+	now := s.now()
+	if _, err := purgeProjectInvitations(tx, now); err != nil {
+		return Member{}, err
+	}
+	if _, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND invited = ?`, p.row, n.User); err != nil { // the new one takes its place
+		return Member{}, err
+	}
+	sent, err := sqlite.Column[int](tx, `SELECT count(*) FROM project_invitation WHERE sender_id = ?`, sc.user)
+	if err != nil {
+		return Member{}, err
+	}
+	if sent[0] >= MaxSentInvitations {
+		return Member{}, newError(KindTooLarge, "user", "%d invitations to projects are pending, and one user may have sent at most %d; withdraw some, or wait until they are accepted or expire",
+			sent[0], MaxSentInvitations)
+	}
+	recipient, err := recipientOf(tx, sc.user, p.row, n.User, now)
+	if err != nil {
+		return Member{}, err
+	}
+	// Of one project, one is delivered, under whatever name it was sent: the latest.
+	if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE project_id = ? AND recipient_id = ?`, p.row, recipient); err != nil {
+		return Member{}, err
+	}
+	_, err = tx.Exec(`INSERT INTO project_invitation (uid, project_id, sender_id, invited, recipient_id, role, created_at, expires_at) VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?, ?)`,
+		s.newID(), p.row, sc.user, n.User, recipient, string(n.Role), now, now+projectInvitationLifetime.Microseconds())
+	if err != nil {
+		return Member{}, err
+	}
+	return Member{User: n.User, Role: n.Role, Status: MemberInvited, CreatedAt: toTime(now)}, dropSurplus(tx, recipient)
+}
+
+// recipientOf returns the row of the user to whom an invitation is delivered, 0 for nobody. It asks the same of everybody, also of
+// nobody.
+func recipientOf(tx *sqlite.Tx, sender, project int64, named string, now int64) (int64, error) {
+	u, err := findUser(tx, named)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return 0, err
+	}
+	since := now - declineLasts.Microseconds()
+	found, err := sqlite.Column[int64](tx, `SELECT u.id FROM user u WHERE u.id = ?1
+		AND NOT EXISTS (SELECT 1 FROM blocked_sender WHERE user_id = ?1 AND sender_id = ?2)
+		AND NOT EXISTS (SELECT 1 FROM declined_invitation WHERE user_id = ?1 AND project_id = ?3 AND declined_at > ?4)
+		AND (SELECT count(*) FROM declined_invitation WHERE user_id = ?1 AND sender_id = ?2 AND declined_at > ?4) < ?5`,
+		u.row, sender, project, since, maxDeclined)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0], nil
+}
+
+// dropSurplus bounds what a user has received: the newest invitation of whoever has sent most goes, so that nobody can crowd out others.
+func dropSurplus(tx *sqlite.Tx, recipient int64) error {
+	received, err := sqlite.Column[int](tx, `SELECT count(*) FROM project_invitation WHERE recipient_id = ?`, recipient)
+	if err != nil || received[0] <= MaxReceivedInvitations {
+		return err
+	}
+	_, err = tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE id = (SELECT i.id FROM project_invitation i WHERE i.recipient_id = ?1
+		ORDER BY (SELECT count(*) FROM project_invitation o WHERE o.recipient_id = ?1 AND o.sender_id = i.sender_id) DESC, i.created_at DESC, i.id DESC LIMIT 1)`, recipient)
+	return err
+}
+
+// InvitedMembers returns the pending invitations to a project, the newest first: for those who may add members, see [Store.AddMember].
+func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) ([]InvitedMember, error) {
+	if err := checkNamed(project); err != nil {
+		return nil, err
+	}
+	all := []InvitedMember{}
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		p, err := managedProject(tx, sc, project)
+		if err != nil {
+			return err
+		}
+		found, err := loadSentInvitations(tx, s.now(), `i.project_id = ?`, p.row)
+		for _, i := range found {
+			all = append(all, InvitedMember{i.invited, i.Role, i.InvitedBy, i.InvitedByName, i.CreatedAt, i.ExpiresAt})
+		}
+		return err
+	})
+	return all, err
+}
+
+// findInvited returns the pending invitation that somebody typed so.
+func findInvited(tx *sqlite.Tx, p projectRow, user string, now int64) (sentInvitation, error) {
+	found, err := loadSentInvitations(tx, now, `i.project_id = ?`, p.row)
+	if err != nil {
+		return sentInvitation{}, err
+	}
+	i := slices.IndexFunc(found, func(i sentInvitation) bool { return i.invited == user })
+	if i < 0 {
+		folded := foldName(user)
+		i = slices.IndexFunc(found, func(i sentInvitation) bool { return foldName(i.invited) == folded })
+	}
+	if i < 0 {
+		return sentInvitation{}, newError(KindNotFound, "user", "user %s is neither a member of project %s nor invited to it", show(user), show(p.ref()))
+	}
+	return found[i], nil
+}
+
+// updateInvited gives a pending invitation another role. It is a new one to the recipient: nobody accepts what they have not seen.
+func (s *Store) updateInvited(tx *sqlite.Tx, p projectRow, u UpdateMember) (Member, error) {
+	i, err := findInvited(tx, p, u.User, s.now())
+	if err != nil {
+		return Member{}, err
+	}
+	_, err = tx.Exec(`UPDATE project_invitation SET role = ?, uid = ? WHERE id = ?`, string(u.Role), s.newID(), i.row)
+	return Member{User: i.invited, Role: u.Role, Status: MemberInvited, CreatedAt: i.CreatedAt}, err
+}
+
+// withdrawInvited ends a pending invitation.
+func withdrawInvited(tx *sqlite.Tx, p projectRow, user string, now int64) error {
+	i, err := findInvited(tx, p, user, now)
+	if err == nil {
+		_, err = tx.Exec(`DELETE FROM project_invitation WHERE id = ?`, i.row)
+	}
+	return err
+}
+
+// endInvitationsTo ends the pending invitations of a user, who is a member now, to a project, under whichever name they were sent.
+func endInvitationsTo(tx *sqlite.Tx, project int64, u User, row int64) error {
+	if _, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND (recipient_id = ? OR invited = ?)`, project, row, u.ID); err != nil || u.Name == "" {
+		return err
+	}
+	named, err := sqlite.Column[string](tx, `SELECT invited FROM project_invitation WHERE project_id = ?`, project)
+	for _, invited := range named {
+		if err == nil && foldName(invited) == foldName(u.Name) {
+			_, err = tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND invited = ?`, project, invited)
+		}
+	}
+	return err
+}
+
+// ProjectInvitations returns the invitations to projects that wait for this view's user, the newest first. One that is answered,
+// withdrawn or older than 30 days is not among them, and neither is one whose sender no longer owns the project. A view limited to
+// projects is ErrForbidden.
+func (s *Store) ProjectInvitations(ctx context.Context) ([]ProjectInvitation, error) {
+	if err := s.checkAccount("ProjectInvitations"); err != nil {
+		return nil, err
+	}
+	all := []ProjectInvitation{}
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		found, err := loadSentInvitations(tx, s.now(), `i.recipient_id = ?`, sc.user)
+		for _, i := range found {
+			all = append(all, i.ProjectInvitation)
+		}
+		return err
+	})
+	return all, err
+}
+
+// answerInvitation runs fn on an invitation that waits for this view's user. Anything else is ErrNotFound, whatever the reason.
+func (s *Store) answerInvitation(ctx context.Context, what, id string, fn func(*sqlite.Tx, scope, sentInvitation) error) error {
+	if err := s.checkAccount(what); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		found, err := loadSentInvitations(tx, s.now(), `i.uid = ? AND i.recipient_id = ?`, id, sc.user)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return newError(KindNotFound, "id", "id %s is no invitation that waits for this user; it may have been answered, changed or withdrawn, or have expired, or its sender may no longer own the project", show(id))
+		}
+		return fn(tx, sc, found[0])
+	})
+}
+
+// AcceptProjectInvitation makes this view's user a member of the project that an invitation is to, from the next call on. One that does
+// not wait for the user is ErrNotFound, and a view limited to projects ErrForbidden. It is for people: no tool offers it.
+func (s *Store) AcceptProjectInvitation(ctx context.Context, id string) (Project, error) {
+	var accepted Project
+	err := s.answerInvitation(ctx, "AcceptProjectInvitation", id, func(tx *sqlite.Tx, sc scope, i sentInvitation) error {
+		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			i.project, sc.user, string(i.Role), s.now())
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`DELETE FROM declined_invitation WHERE user_id = ? AND project_id = ?`, sc.user, i.project); err != nil {
+			return err
+		}
+		me, err := loadUsers(tx, `u.id = ?`, sc.user)
+		if err != nil {
+			return err
+		}
+		if err := endInvitationsTo(tx, i.project, me[0].User, sc.user); err != nil {
+			return err
+		}
+		accepted, err = loadProject(tx, sc, i.project)
+		return err
+	})
+	return accepted, err
+}
+
+// DeclineProjectInvitation declines an invitation. For 30 days no other one to this project is delivered to this view's user, and after
+// three declined ones of a sender none of that sender. Senders are not told: to them it is pending until it expires. Errors
+// are those of [Store.AcceptProjectInvitation].
+func (s *Store) DeclineProjectInvitation(ctx context.Context, id string) error {
+	return s.answerInvitation(ctx, "DeclineProjectInvitation", id, func(tx *sqlite.Tx, sc scope, i sentInvitation) error { return s.decline(tx, sc, i) })
+}
+
+func (s *Store) decline(tx *sqlite.Tx, sc scope, i sentInvitation) error {
+	if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE project_id = ? AND recipient_id = ?`, i.project, sc.user); err != nil {
+		return err
+	}
+	_, err := tx.Exec(`INSERT INTO declined_invitation (user_id, sender_id, project_id, declined_at) VALUES (?, ?, ?, ?)`, sc.user, i.sender, i.project, s.now())
+	return err
+}
+
+// BlockSender declines an invitation, and blocks who sent it: no invitation of theirs is delivered to this view's user until
+// [Store.UnblockSender]. They are not told. Projects that are shared already stay so. Errors are those of
+// [Store.AcceptProjectInvitation].
+func (s *Store) BlockSender(ctx context.Context, id string) (BlockedSender, error) {
+	var blocked BlockedSender
+	err := s.answerInvitation(ctx, "BlockSender", id, func(tx *sqlite.Tx, sc scope, i sentInvitation) error {
+		if err := s.decline(tx, sc, i); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE sender_id = ? AND recipient_id = ?`, i.sender, sc.user); err != nil {
+			return err
+		}
+		now := s.now()
+		blocked = BlockedSender{i.InvitedBy, i.InvitedByName, toTime(now)}
+		_, err := tx.Exec(`INSERT INTO blocked_sender (user_id, sender_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, sc.user, i.sender, now)
+		return err
+	})
+	return blocked, err
+}
+
+// BlockedSenders returns the users whose invitations are not delivered to this view's user, the last blocked first. A view limited to
+// projects is ErrForbidden.
+func (s *Store) BlockedSenders(ctx context.Context) ([]BlockedSender, error) {
+	if err := s.checkAccount("BlockedSenders"); err != nil {
+		return nil, err
+	}
+	all := []BlockedSender{}
+	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		return tx.Each(func(row *sqlite.Rows) error {
+			var b BlockedSender
+			var since int64
+			err := row.Scan(&b.User, &b.Name, &since)
+			b.CreatedAt = toTime(since)
+			all = append(all, b)
+			return err
+		}, `SELECT u.uid, ifnull(u.name, ''), b.created_at FROM blocked_sender b JOIN user u ON u.id = b.sender_id WHERE b.user_id = ? ORDER BY b.created_at DESC, u.uid`, sc.user)
+	})
+	return all, err
+}
+
+// UnblockSender lets a user, by id, send invitations to this view's user again. What was sent meanwhile is not delivered. A user who is
+// not blocked is ErrNotFound, and a view limited to projects ErrForbidden.
+func (s *Store) UnblockSender(ctx context.Context, user string) error {
+	if err := s.checkAccount("UnblockSender"); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		result, err := tx.Exec(`DELETE FROM blocked_sender WHERE user_id = ? AND sender_id = (SELECT id FROM user WHERE uid = ?)`, sc.user, user)
+		if err == nil && result.RowsAffected == 0 {
+			return newError(KindNotFound, "user", "user %s is not among those whom this user has blocked; give the id of one who is", show(user))
+		}
+		return err
+	})
+}
+
+// purgeProjectInvitations deletes expired invitations, which it counts, and declines that count no longer.
+func purgeProjectInvitations(tx *sqlite.Tx, now int64) (int64, error) {
+	if _, err := tx.Exec(`DELETE FROM declined_invitation WHERE declined_at <= ?`, now-declineLasts.Microseconds()); err != nil {
+		return 0, err
+	}
+	result, err := tx.Exec(`DELETE FROM project_invitation WHERE expires_at <= ?`, now)
+	return result.RowsAffected, err
+}

@@ -1,0 +1,133 @@
+package souvenir
+
+import (
+	"errors"
+	"testing"
+)
+
+// offer invites a user to a project of somebody's whom nobody in the neighbourhood knows, and returns the invitation's id; empty if the
+// store does not know the user.
+func (v visit) offer(user string) string {
+	v.Helper()
+	return mustOffer(v.T, v.n.Store, "offer", user)
+}
+
+// mustOffer invites a user to a project of zed's, which it makes if there is none.
+func mustOffer(t *testing.T, s *Store, project, user string) string {
+	t.Helper()
+	zed := s.As(Access{User: "zed"})
+	if _, err := zed.AddProject(t.Context(), NewProject{ID: project}); err != nil && !errors.Is(err, ErrConflict) {
+		t.Fatal(err)
+	}
+	if _, err := zed.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: project}, User: user, Role: MemberReader}); err != nil {
+		t.Fatal(err)
+	}
+	return idOfOffer(t, s, project, user)
+}
+
+// idOfOffer is the id of a user's invitation to a project; empty: none waits.
+func idOfOffer(t *testing.T, s *Store, project, user string) string {
+	t.Helper()
+	waiting, err := s.As(Access{User: user}).ProjectInvitations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range waiting {
+		if i.ProjectID == project {
+			return i.ID
+		}
+	}
+	return ""
+}
+
+// answers calls a method that answers an invitation: with the visitor's own, and with another's, which is as good as none.
+func (v visit) answers(what string, call func(s *Store, id string) (any, error)) {
+	v.Helper()
+	other := "bob"
+	if v.access.User == other {
+		other = "carol"
+	}
+	theirs := v.offer(other)
+	answer, err := call(v.view, theirs)
+	v.check(what, answer, err)
+	if v.access.Projects != nil {
+		if !errors.Is(err, ErrForbidden) {
+			v.Errorf("%s through a limited view gives %v", what, err)
+		}
+	} else {
+		v.denied(what, theirs, err, func(id string) error { _, err := call(v.view, id); return err })
+	}
+	if left := v.offer(other); left == "" {
+		v.Errorf("%s answered the invitation of %s", what, other)
+	}
+	mine := v.offer(v.access.User)
+	if mine == "" { // nobody
+		return
+	}
+	_, _ = v.self(what, true, func(s *Store, _ string) (any, error) { return call(s, mine) })
+}
+
+var sharingVisits = map[string]func(v visit){
+	"ProjectInvitations": func(v visit) {
+		v.offer(v.access.User)
+		answer, err := v.self("ProjectInvitations", false, func(s *Store, _ string) (any, error) { return s.ProjectInvitations(v.Context()) })
+		if waiting, _ := answer.([]ProjectInvitation); err == nil && len(waiting) != 1 && v.access.User != "nobody" {
+			v.Errorf("%s has the invitations %+v", v.access.User, waiting)
+		}
+	},
+	"AcceptProjectInvitation": func(v visit) {
+		v.answers("AcceptProjectInvitation", func(s *Store, id string) (any, error) { return s.AcceptProjectInvitation(v.Context(), id) })
+	},
+	"DeclineProjectInvitation": func(v visit) {
+		v.answers("DeclineProjectInvitation", func(s *Store, id string) (any, error) { return nil, s.DeclineProjectInvitation(v.Context(), id) })
+	},
+	"BlockSender": func(v visit) {
+		v.answers("BlockSender", func(s *Store, id string) (any, error) { return s.BlockSender(v.Context(), id) })
+	},
+	"BlockedSenders": func(v visit) {
+		v.haveBlocked()
+		answer, err := v.self("BlockedSenders", false, func(s *Store, _ string) (any, error) { return s.BlockedSenders(v.Context()) })
+		if blocked, _ := answer.([]BlockedSender); err == nil && v.access.User != "nobody" && (len(blocked) != 1 || blocked[0].User != "zed") {
+			v.Errorf("%s has blocked %+v", v.access.User, blocked)
+		}
+	},
+	"UnblockSender": func(v visit) {
+		v.haveBlocked()
+		_, _ = v.self("UnblockSender", true, func(s *Store, _ string) (any, error) { return nil, s.UnblockSender(v.Context(), "zed") })
+		if blocked, err := v.n.As(Access{User: "bob"}).BlockedSenders(v.Context()); v.access.User != "bob" && (err != nil || len(blocked) != 1) {
+			v.Errorf("bob has blocked %+v, %v", blocked, err)
+		}
+	},
+	"InvitedMembers": func(v visit) {
+		for _, p := range neighbourProjects {
+			owner := v.n.As(Access{User: p.owner})
+			if _, err := owner.AddMember(v.Context(), NewMember{Project: ProjectRef{ID: p.id}, User: "stowaway", Role: MemberReader}); err != nil {
+				v.Fatal(err)
+			}
+		}
+		v.onEachProject("InvitedMembers", nil, func(p neighbourProject) error {
+			if v.access.Projects != nil || p.role(v.access.User) != MemberOwner {
+				return ErrForbidden
+			}
+			return nil
+		}, func(s *Store, p neighbourProject, ref ProjectRef) (any, error) {
+			invited, err := s.InvitedMembers(v.Context(), ref)
+			if err == nil && (len(invited) != 1 || invited[0].User != "stowaway" || invited[0].InvitedBy != p.owner) {
+				v.Errorf("invited to %s are %+v", ref.ID, invited)
+			}
+			return invited, err
+		})
+	},
+}
+
+// haveBlocked lets everybody in the neighbourhood, and the visitor, block zed.
+func (v visit) haveBlocked() {
+	v.Helper()
+	for user := range accounts {
+		if id := v.offer(user); id != "" {
+			if _, err := v.n.As(Access{User: user}).BlockSender(v.Context(), id); err != nil {
+				v.Fatal(err)
+			}
+		}
+	}
+}
