@@ -5,13 +5,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
 
-// searchResult is the result of memory search.
+// searchResult is the result of memory search. Models read it: what says nothing is left out.
 type searchResult struct {
 	Results  []searchGroup      `json:"results"`
 	Total    int                `json:"total"` // over all pages
@@ -22,24 +23,41 @@ type searchResult struct {
 	Warnings []string           `json:"warnings"`
 }
 
-// searchGroup is the part of a page that lies in one collection. The owner tells collections of one name apart.
+// searchGroup is the part of a page that lies in one collection. The owner tells collections of one name apart, and is
+// shown where it is not the caller.
 type searchGroup struct {
 	Collection string        `json:"collection_name"`
-	Owner      string        `json:"owner"`
+	Owner      string        `json:"owner,omitempty"`
 	Memories   []foundMemory `json:"memories"`
 }
 
 type foundMemory struct {
 	ID        string                 `json:"id"`
 	Content   string                 `json:"content"`
-	Metadata  map[string]any         `json:"metadata"`
-	Score     float64                `json:"score"`
-	Rank      int                    `json:"rank"` // place in the whole result, from 1
-	Revision  int                    `json:"revision"`
-	CreatedAt time.Time              `json:"created_at"`
+	Metadata  map[string]any         `json:"metadata"` // without the project when the search is in one
+	Score     float64                `json:"score"`    // of three digits
+	Rank      int                    `json:"rank"`     // place in the whole result, from 1
+	Revision  int                    `json:"revision,omitempty"`
+	CreatedAt time.Time              `json:"created_at"` // in seconds, like the next
 	UpdatedAt time.Time              `json:"updated_at"`
-	FileCount int                    `json:"file_count"`
+	FileCount int                    `json:"file_count,omitempty"`
 	Files     []souvenir.FileSummary `json:"files"`
+}
+
+// shownHit is a hit as a search shows it. The first revision goes without saying.
+func shownHit(h souvenir.Hit, inProject bool) foundMemory {
+	m := foundMemory{
+		ID: h.ID, Content: h.Content, Metadata: h.ShownMetadata(), Score: math.Round(h.Score*1000) / 1000, Rank: h.Rank,
+		CreatedAt: h.CreatedAt.Truncate(time.Second), UpdatedAt: h.UpdatedAt.Truncate(time.Second), FileCount: h.FileCount, Files: orEmpty(h.Files),
+	}
+	if h.Revision > 1 {
+		m.Revision = h.Revision
+	}
+	if inProject {
+		delete(m.Metadata, "project_id")
+		delete(m.Metadata, "project_name")
+	}
+	return m
 }
 
 func (s *Set) searchMemories(ctx context.Context, a *arguments) (any, error) {
@@ -64,11 +82,12 @@ func (s *Set) searchMemories(ctx context.Context, a *arguments) (any, error) {
 	}
 	result.Warnings = append(result.Warnings, found.Warnings...)
 	for _, g := range found.Groups() {
-		group := searchGroup{Collection: g.Collection, Owner: g.Owner}
+		group := searchGroup{Collection: g.Collection}
+		if g.Owner != cmp.Or(s.store.Access().User, souvenir.LocalUser) {
+			group.Owner = g.Owner
+		}
 		for _, h := range g.Hits {
-			group.Memories = append(group.Memories, foundMemory{
-				h.ID, h.Content, h.ShownMetadata(), h.Score, h.Rank, h.Revision, h.CreatedAt, h.UpdatedAt, h.FileCount, orEmpty(h.Files),
-			})
+			group.Memories = append(group.Memories, shownHit(h, project != souvenir.ProjectRef{}))
 		}
 		result.Results = append(result.Results, group)
 	}

@@ -179,9 +179,9 @@ func TestMemorySearch(t *testing.T) {
 		{
 			name: "by relevance", tool: "memory", args: `{"action": "search", "query": "what are the pillars made of", "limit": 1}`,
 			want: with(map[string]any{
-				"limit": 1, "sort_order": "relevance", "has_more": true, "results.0.collection_name": "work", "results.0.owner": "anna", "results.1": nil,
+				"limit": 1, "sort_order": "relevance", "has_more": true, "results.0.collection_name": "work", "results.0.owner": nil, "results.1": nil,
 				"results.0.memories.0.id": "{pillars}", "results.0.memories.0.content": "The pillars are of granite.", "results.0.memories.0.rank": 1,
-				"results.0.memories.0.revision": 1, "results.0.memories.0.files": []any{}, "results.0.memories.0.file_count": 0,
+				"results.0.memories.0.revision": nil, "results.0.memories.0.files": []any{}, "results.0.memories.0.file_count": nil,
 				"results.0.memories.0.metadata.tags": []any{"pillars", "stone"},
 			}),
 		},
@@ -384,4 +384,30 @@ func TestCallsAtTheSameMomentAllTakeEffect(t *testing.T) {
 	group.Wait()
 	w.check(scenario{tool: "todo", args: `{"action": "complete", "project_id": "p-bridge", "task_id": "T0"}`,
 		want: map[string]any{"already_completed": true, "revision": 14, "progress": map[string]any{"done": 12, "total": 12}}})
+}
+
+func TestSearchResultsAreLean(t *testing.T) {
+	w := newWorld(t)
+	const content = "The ferry to the island leaves at nine, and takes a bicycle as well."
+	for i := range 7 {
+		w.must("owner", "memory", fmt.Sprintf(`{"action": "store", "project_id": "p-lean", "content": "%d %s"}`, i, content))
+	}
+	for _, args := range []string{`"query": "when does the ferry leave", "project_id": "p-lean"`, `"project_id": "p-lean"`} {
+		result := w.must("owner", "memory", `{"action": "search", `+args+`}`)
+		memories := at(result, "results.0.memories").([]any)
+		if len(memories) != 7 {
+			t.Fatalf("%s: %d memories, want 7", args, len(memories))
+		}
+		for _, m := range memories {
+			if n := len(encode(t, m)) - len(content) - 2; n > 200 {
+				t.Errorf("%s: %d bytes around a memory, want at most 200: %s", args, n, encode(t, m))
+			}
+			if score := at(m, "score").(float64); len(fmt.Sprint(score)) > len("0.123") {
+				t.Errorf("score %v has more than three digits", score)
+			}
+		}
+		if n := len(encode(t, result)) - 7*(len(content)+2); n > 7*200 {
+			t.Errorf("%s: %d bytes around 7 memories, want at most 200 for each", args, n)
+		}
+	}
 }
