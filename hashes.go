@@ -59,6 +59,7 @@ func hashedTables() []hashedTable {
 		row(16, "oauth_grant", "the consent", `SELECT uid FROM oauth_grant WHERE id = ?1`, "last_used_at"),
 		row(17, "signing_key", "the signing key", `SELECT kid FROM signing_key WHERE id = ?1`),
 		row(18, "invitation", "the invitation", `SELECT uid FROM invitation WHERE id = ?1`),
+		set(19, "blocked_sender", "user_id", "the list of blocked senders of the user", ofUser),
 	}
 }
 
