@@ -155,7 +155,13 @@ func (sc scope) projectRole() (expression string, args []any) {
 // projectName is the name of a project j as the caller may know it: whoever stored something in a project and has no
 // part in it any more still sees its id there, and learns no new names.
 func (sc scope) projectName() (expression string, args []any) {
-	return `iif(j.id IN (` + sharedWith + `), j.name, j.uid)`, []any{sc.user, sc.user}
+	condition, args := sc.knowsProject()
+	return `iif(` + condition + `, j.name, j.uid)`, args
+}
+
+// knowsProject is the condition that the caller may know the name of a project j.
+func (sc scope) knowsProject() (condition string, args []any) {
+	return `j.id IN (` + sharedWith + `)`, []any{sc.user, sc.user}
 }
 
 // The conditions for files speak of a row of file f, left-joined with the partition p and the collection c of the memory

@@ -47,16 +47,20 @@ type Stored struct {
 	Indexed  bool      // found by meaning from now on; false: by its words only, until its vector has been made
 	Similar  []Similar // near duplicates that were there before, the most similar first
 	Warnings []string  // what a caller should know though the memory is stored
+
+	// ProjectCreated says that there was no such project and this made it.
+	ProjectCreated bool
 }
 
-// MarshalJSON gives the memory's form with indexed, similar and warnings.
+// MarshalJSON gives the memory's form with indexed, similar, project_created and warnings.
 func (s Stored) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		memoryJSON
-		Indexed  bool      `json:"indexed"`
-		Similar  []Similar `json:"similar,omitempty"`
-		Warnings []string  `json:"warnings,omitempty"`
-	}{s.Memory.json(), s.Indexed, s.Similar, s.Warnings})
+		Indexed        bool      `json:"indexed"`
+		Similar        []Similar `json:"similar,omitempty"`
+		ProjectCreated bool      `json:"project_created,omitempty"`
+		Warnings       []string  `json:"warnings,omitempty"`
+	}{s.Memory.json(), s.Indexed, s.Similar, s.ProjectCreated, s.Warnings})
 }
 
 // Similar is a hint at a memory that says nearly the same.
@@ -288,7 +292,9 @@ func (w *memoryWriter) insert(d *draft) (Stored, error) {
 		return Stored{}, err
 	}
 	indexed, warnings, err := w.addPassages(row, place, d.passages, d.vector, m.Tags)
-	return Stored{Memory: m, Indexed: indexed, Warnings: warnings}, err
+	stored := Stored{Memory: m, Indexed: indexed, Warnings: warnings}
+	w.tell(&stored, d.projectID, d.projectName)
+	return stored, err
 }
 
 // null stores an empty value as NULL.

@@ -57,18 +57,19 @@ func (f recordField) stands(value any) error {
 	return f.check(f.name, text)
 }
 
-// checkFoldedNames looks whether the names that people sign in with can be found.
+// checkFoldedNames looks whether the names that people sign in with, and those of projects, can be found.
 func (in *inspection) checkFoldedNames() error {
 	return in.tx.Each(func(row *sqlite.Rows) error {
-		var id, name, key string
-		if err := row.Scan(&id, &name, &key); err != nil {
+		var table, id, name, key string
+		if err := row.Scan(&table, &id, &name, &key); err != nil {
 			return err
 		}
 		if foldName(name) != key {
-			in.find(Finding{Table: "user", ID: id, Problem: fmt.Sprintf("the name %s is looked up as %s, which is not the name folded", show(name), show(key))})
+			in.find(Finding{Table: table, ID: id, Problem: fmt.Sprintf("the name %s is looked up as %s, which is not the name folded", show(name), show(key))})
 		}
 		return nil
-	}, `SELECT uid, ifnull(name, ''), ifnull(name_key, '') FROM user`)
+	}, `SELECT 'user', uid, ifnull(name, ''), ifnull(name_key, '') FROM user
+		UNION ALL SELECT 'project', uid, name, name_key FROM project UNION ALL SELECT 'project_alias', name, name, name_key FROM project_alias`)
 }
 
 // checkAttributes looks at what is known of a memory besides its content.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
 // ClientRegistration is what an OAuth client says about itself: the metadata of RFC 7591, section 2. It reads and writes
@@ -237,7 +239,7 @@ func checkClientName(name string) error {
 	if err := checkLine("client_name", name, maxClientName); err != nil {
 		return asOAuth(err, OAuthInvalidClientMetadata)
 	}
-	if !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsSpace(r) && !unseen(r) }) {
+	if !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsSpace(r) && !foldname.Unseen(r) }) {
 		return invalidMetadata("client_name", "client_name is %s, in which nothing can be seen; people must be shown a name, or none is given", show(name))
 	}
 	for _, r := range name {

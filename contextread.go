@@ -123,6 +123,7 @@ func (r *contextReader) gather() (c Context, err error) {
 		if r.project, err = findProject(r.tx, r.sc, r.query.ProjectID, r.query.ProjectName); err != nil {
 			return c, err
 		}
+		r.found.Warnings = append(r.found.Warnings, r.project.notes()...)
 		if r.project == nil {
 			r.warn("no project %s can be seen here, so nothing is found in it", show(r.query.ProjectID+r.query.ProjectName))
 		}

@@ -14,6 +14,7 @@ const (
 	kindBlock        = "block"
 	kindCollection   = "collection"
 	kindProject      = "project"
+	kindFormerName   = "former_name"
 	kindMember       = "member"
 	kindMemory       = "memory"
 	kindVectors      = "vectors"
@@ -263,9 +264,38 @@ func placeRecords() []record {
 			},
 			selection: `SELECT u.uid, j.uid, j.name, j.created_at, j.updated_at FROM project j JOIN user u ON u.id = j.owner_id`,
 			keyed:     `u.uid = ? AND j.uid = ?`, ordered: `j.id`,
-			insert: `INSERT INTO project (uid, name, created_at, updated_at, owner_id) VALUES (?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING`,
-			update: `UPDATE project SET name = ?3, created_at = ?4, updated_at = ?5 WHERE owner_id = ?6 AND uid = ?2`,
-			refs:   func(t *importTx, v []any) ([]any, error) { return t.rows(t.owner(v[0])) },
+			// ?7 is the name folded
+			insert: `INSERT INTO project (uid, name, created_at, updated_at, owner_id, name_key) VALUES (?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`,
+			update: `UPDATE project SET name = ?3, created_at = ?4, updated_at = ?5, name_key = ?7 WHERE owner_id = ?6 AND uid = ?2`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				owner, err := t.rows(t.owner(v[0]))
+				if err != nil {
+					return nil, err
+				}
+				name, _ := v[2].(string)
+				return append(owner, foldName(name)), nil
+			},
+		},
+		{
+			// ?5 is the name folded. A name that one of the owner's projects has now is no former one.
+			kind: kindFormerName, table: "project_alias", owner: `a.owner_id`, key: 3,
+			fields: []recordField{
+				{name: "owner", absent: LocalUser, check: checkName},
+				{name: "project_id", absent: required, check: checkSlashless},
+				{name: "name", absent: required, check: checkProjectName},
+				{name: "created_at", form: timeForm, absent: present},
+			},
+			selection: `SELECT u.uid, j.uid, a.name, a.created_at FROM project_alias a JOIN project j ON j.id = a.project_id JOIN user u ON u.id = a.owner_id`,
+			keyed:     `u.uid = ? AND j.uid = ? AND a.name = ?`, ordered: `a.owner_id, a.created_at, a.name_key`,
+			insert: `INSERT INTO project_alias (name, created_at, name_key, project_id, owner_id) SELECT ?3, ?4, ?5, ?6, owner_id FROM project
+				WHERE id = ?6 AND NOT EXISTS (SELECT 1 FROM project o WHERE o.owner_id = project.owner_id AND o.name_key = ?5) AND ?1 IS ?1 AND ?2 IS ?2
+				ON CONFLICT DO NOTHING`,
+			update: `UPDATE project_alias SET name = ?3, created_at = ?4 WHERE project_id = ?6 AND name_key = ?5 AND ?1 IS ?1 AND ?2 IS ?2`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				name, _ := v[2].(string)
+				project, err := t.rows(t.knownProject(v[0], v[1]))
+				return append([]any{foldName(name)}, project...), err
+			},
 		},
 		{
 			kind: kindMember, table: "project_member", key: 3,

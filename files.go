@@ -430,11 +430,11 @@ func (s *Store) memoryToLink(tx *sqlite.Tx, sc scope, id string) (storedMemory, 
 
 // projectForFile is projectForWriting, after which a limited view sees the project that has just been made for it.
 func (s *Store) projectForFile(tx *sqlite.Tx, sc *scope, id, name string) (int64, error) {
-	project, err := s.projectForWriting(tx, *sc, id, name)
-	if err == nil && sc.limited && !slices.Contains(sc.projects, project) {
-		sc.projects = append(sc.projects, project)
+	target, err := s.projectForWriting(tx, *sc, id, name)
+	if err == nil && sc.limited && !slices.Contains(sc.projects, target.row) {
+		sc.projects = append(sc.projects, target.row)
 	}
-	return project, err
+	return target.row, err
 }
 
 // checkCategory checks a category; empty is none.

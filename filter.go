@@ -135,8 +135,8 @@ func list(memories, expression string, args ...any) field {
 
 // names compares the name of the project, as far as the caller may know it.
 func (sc scope) names() field {
-	name, args := sc.projectName()
-	return column(`(SELECT `+name+` FROM project j WHERE j.id = p.project_id)`, textValue, args...)
+	condition, args := sc.knowsProject()
+	return column(`(SELECT iif(`+condition+`, j.name_key, j.uid) FROM project j WHERE j.id = p.project_id)`, foldedName, args...)
 }
 
 // links compares the ids of related memories, of those only that the caller can see.
@@ -383,6 +383,15 @@ func textValue(v any) (any, error) {
 		return r.String(), checkUTF8("", r.String())
 	}
 	return nil, fmt.Errorf(" is %s; a string is expected", showJSON(v))
+}
+
+// foldedName is a text in the form in which names of projects are compared.
+func foldedName(v any) (any, error) {
+	text, err := textValue(v)
+	if name, ok := text.(string); ok && err == nil {
+		return foldName(name), nil
+	}
+	return nil, err
 }
 
 func timeValue(v any) (any, error) {

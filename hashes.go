@@ -58,6 +58,7 @@ func hashedTables() []hashedTable {
 		row(15, "oauth_client", "the application", `SELECT client_id FROM oauth_client WHERE id = ?1`),
 		row(16, "oauth_grant", "the consent", `SELECT uid FROM oauth_grant WHERE id = ?1`, "last_used_at"),
 		row(17, "signing_key", "the signing key", `SELECT kid FROM signing_key WHERE id = ?1`),
+		set(19, "project_alias", "project_id", "the list of former names of the project", `SELECT uid FROM project WHERE id = ?1`),
 		row(18, "invitation", "the invitation", `SELECT uid FROM invitation WHERE id = ?1`),
 		set(19, "blocked_sender", "user_id", "the list of blocked senders of the user", ofUser),
 	}

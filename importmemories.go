@@ -362,7 +362,7 @@ func (m *memoryItem) equals(s storedState) bool {
 	d := &m.draft
 	project := s.project == d.projectID
 	if d.projectID == "" && d.projectName != "" {
-		project = s.projectName == d.projectName
+		project = foldName(s.projectName) == foldName(d.projectName)
 	}
 	said := func(value *int64, stored int64) bool { return value == nil || *value == stored }
 	return s.content == d.content && s.collection == d.collection && project && (s.project == "" || s.projectOwner == m.projectOwner) &&

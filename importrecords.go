@@ -152,9 +152,15 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 	}
 	argument, condition, value := "project_id", `uid = ?`, id
 	if id == "" {
-		argument, condition, value = "project_name", `name = ?`, name
+		argument, condition, value = "project_name", `name_key = ?`, foldName(name)
 	}
 	found, err := sqlite.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND `+condition, owner, value)
+	if err == nil && id == "" && len(found) > 1 { // from before names were compared folded
+		var exact []int64
+		if exact, err = sqlite.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND name = ?`, owner, name); len(exact) == 1 {
+			found = exact
+		}
+	}
 	if err != nil {
 		return 0, err
 	}

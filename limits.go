@@ -108,7 +108,18 @@ func checkProject(id, name string) error {
 		}
 	}
 	if name != "" {
-		return checkName("project_name", name)
+		return checkProjectName("project_name", name)
+	}
+	return nil
+}
+
+// checkProjectName checks the name of a project.
+func checkProjectName(argument, name string) error {
+	if err := checkName(argument, name); err != nil {
+		return err
+	}
+	if foldName(name) == "" {
+		return invalid(argument, "%s is %s; it needs a character that can be seen", argument, show(name))
 	}
 	return nil
 }

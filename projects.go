@@ -38,6 +38,10 @@ func projectRef(own bool, owner, id string) string {
 
 // ProjectRef names a project: by ID (or OWNER/ID for one that somebody else shares under an id that is not unique, where
 // OWNER is the owner's user id or account name), by Name, or by both, which must then agree. The zero value names none.
+//
+// Names are compared without regard to case, width, spaces, ways of writing one character, and characters that are not
+// shown. A name leads to one of the caller's own projects, by its name or by one that it had before; else to one that
+// somebody else shares with the caller.
 type ProjectRef struct {
 	ID   string
 	Name string
@@ -50,10 +54,16 @@ type NewProject struct {
 }
 
 // AddProject adds a project of the caller's. An id or a name that one of the caller's projects has already is
-// ErrConflict. A view limited to projects may add those that it is limited to.
+// ErrConflict. Names are compared as in [ProjectRef]; one that a project had before, or that somebody else's has, is free.
+// A view limited to projects may add those that it is limited to.
 func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
 	if err := checkNamed(ProjectRef(n)); err != nil {
 		return Project{}, err
+	}
+	if n.Name == "" {
+		if err := checkProjectName("project_id", n.ID); err != nil {
+			return Project{}, err
+		}
 	}
 	var added Project
 	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
@@ -96,16 +106,7 @@ func (s *Store) checkNewProject(tx *sqlite.Tx, sc scope, n NewProject) error {
 	if sc.limited {
 		return nil // which names the projects outside its limit have is not for it to know
 	}
-	return checkFreeName(tx, sc, "project_name", cmp.Or(n.Name, n.ID))
-}
-
-// checkFreeName refuses a name that one of the caller's projects has: it would name two.
-func checkFreeName(tx *sqlite.Tx, sc scope, argument, name string) error {
-	taken, err := sqlite.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ? AND name = ? LIMIT 1`, sc.user, name)
-	if err == nil && len(taken) > 0 {
-		err = newError(KindConflict, argument, "project_name %s is taken by the project with project_id %s; choose another name", show(name), show(taken[0]))
-	}
-	return err
+	return checkFreeName(tx, sc, "project_name", cmp.Or(n.Name, n.ID), 0)
 }
 
 // GetProject returns a project. One that does not exist, or cannot be seen through this view, is ErrNotFound.
@@ -141,15 +142,15 @@ type UpdateProject struct {
 	Name *string // 1 to 128 characters
 }
 
-// UpdateProject renames a project: all memories in it show the new name at once, and are found by it. Only its owners
-// may, through a view that is not limited to projects; to others it is ErrForbidden. A name that another project of the
-// caller's has is ErrConflict.
+// UpdateProject renames a project: all memories in it show the new name at once, and are found by it. The last 16 names
+// that it had still lead to it, until another project of its owner gets them. Only its owners may, through a view that is
+// not limited to projects; to others it is ErrForbidden. A name that another project of the caller's has is ErrConflict.
 func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u UpdateProject) (Project, error) {
 	if err := checkNamed(ref); err != nil {
 		return Project{}, err
 	}
 	if u.Name != nil {
-		if err := checkName("name", *u.Name); err != nil {
+		if err := checkProjectName("name", *u.Name); err != nil {
 			return Project{}, err
 		}
 	}
@@ -161,11 +162,11 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u UpdateProje
 		}
 		if u.Name != nil && *u.Name != p.name {
 			if p.own { // which names the other projects of its owner have is nobody else's business
-				if err := checkFreeName(tx, sc, "name", *u.Name); err != nil {
+				if err := checkFreeName(tx, sc, "name", *u.Name, p.row); err != nil {
 					return err
 				}
 			}
-			if _, err := tx.Exec(`UPDATE project SET name = ?, updated_at = ? WHERE id = ?`, *u.Name, s.now(), p.row); err != nil {
+			if err := s.renameProject(tx, p, *u.Name); err != nil {
 				return err
 			}
 		}
@@ -344,6 +345,7 @@ type projectRow struct {
 	own       bool   // the caller owns it
 	role      MemberRole
 	argument  string // by which it was named
+	former    string // the name that it had, where it was found by that
 }
 
 // ref is how the caller can name the project without doubt.
@@ -383,152 +385,4 @@ func managedProject(tx *sqlite.Tx, sc scope, ref ProjectRef) (projectRow, error)
 		return p, newError(KindForbidden, p.argument, "project %s belongs to %s, who shares it with the role %s; only its owners may change it", whole(p.ref()), ownerName(tx, p.owner), p.role)
 	}
 	return p, nil
-}
-
-// findProject looks a project up as callers name it, among those that the caller can see: by id (own first, then
-// shared; OWNER/ID decides between two shared ones), else by name. Nil means unknown. Id and name that disagree, and a
-// name or id that two projects share, are errors.
-// A limited view knows of its own projects only, also in errors.
-func findProject(tx *sqlite.Tx, sc scope, id, name string) (*projectRow, error) {
-	argument, value := "project_id", id
-	condition, args := `j.uid = ?`, []any{id}
-	owner, ofOwner := "", false
-	if slash := strings.LastIndexByte(id, '/'); slash >= 0 { // ids have none, user ids may
-		owner, ofOwner = id[:slash], true
-		condition, args = `j.uid = ? AND (u.uid = ? OR u.name_key = ?)`, []any{id[slash+1:], owner, foldName(owner)}
-	}
-	if id == "" {
-		argument, value = "project_name", name
-		condition, args = `j.name = ?`, []any{name}
-	}
-	candidates, err := findProjects(tx, sc, condition, args...)
-	if err != nil {
-		return nil, err
-	}
-	// A user id is never somebody's else, a name may be chosen to look like one.
-	for _, first := range []func(p projectRow) bool{
-		func(p projectRow) bool { return ofOwner && p.owner == owner },
-		func(p projectRow) bool { return p.own },
-	} {
-		if slices.ContainsFunc(candidates, first) {
-			candidates = slices.DeleteFunc(candidates, func(p projectRow) bool { return !first(p) })
-		}
-	}
-	switch {
-	case len(candidates) > 1:
-		refs := make([]string, len(candidates))
-		for i, p := range candidates {
-			refs[i] = whole(p.ref())
-		}
-		return nil, invalid(argument, "%s %s fits %d projects; give project_id as one of %s",
-			argument, show(value), len(candidates), strings.Join(refs, ", "))
-	case len(candidates) == 1 && id != "" && name != "" && candidates[0].name != name:
-		return nil, invalid("project_name", "project_name %s and project_id %s disagree: that project is named %s; give one of the two",
-			show(name), show(id), show(candidates[0].name))
-	case len(candidates) == 1:
-		candidates[0].argument = argument
-		return &candidates[0], nil
-	case id != "" && name != "":
-		named, err := findProject(tx, sc, "", name)
-		if err != nil || named == nil {
-			return nil, err
-		}
-		return nil, invalid("project_id", "project_name %s and project_id %s disagree: the project of that name has the id %s; give one of the two",
-			show(name), show(id), whole(named.ref()))
-	}
-	return nil, nil
-}
-
-// findProjects returns the visible projects for which a condition on project j and its owner u holds.
-func findProjects(tx *sqlite.Tx, sc scope, condition string, args ...any) ([]projectRow, error) {
-	visible, visibleArgs := sc.visibleProject()
-	role, roleArgs := sc.projectRole()
-	var found []projectRow
-	err := tx.Each(func(row *sqlite.Rows) error {
-		var p projectRow
-		err := row.Scan(&p.row, &p.uid, &p.name, &p.owner, &p.own, &p.role)
-		found = append(found, p)
-		return err
-	}, `SELECT j.id, j.uid, j.name, u.uid, j.owner_id = ?, `+role+` FROM project j JOIN user u ON u.id = j.owner_id
-		WHERE `+visible+` AND (`+condition+`) ORDER BY j.id`, slices.Concat([]any{sc.user}, roleArgs, visibleArgs, args)...)
-	return found, err
-}
-
-// projectForWriting finds the project that a write names and makes an unknown one for the caller: an unknown id becomes
-// the new project's id. It returns 0 for no project. A view limited to a single project stores there when none is named.
-func (s *Store) projectForWriting(tx *sqlite.Tx, sc scope, id, name string) (int64, error) {
-	if id == "" && name == "" {
-		switch {
-		case !sc.limited:
-			return 0, nil
-		case len(s.access.Projects) == 0:
-			return 0, newError(KindForbidden, "project_id", "this view is limited to no project at all, so it stores nothing")
-		case len(s.access.Projects) == 1:
-			id = s.access.Projects[0]
-		default:
-			return 0, newError(KindForbidden, "project_id", "this view is limited to the projects %s; name one of them", oneOf(s.access.Projects))
-		}
-	}
-	p, err := findProject(tx, sc, id, name)
-	if err != nil {
-		return 0, err
-	}
-	if sc.limited && p == nil && (id == "" || !slices.Contains(s.access.Projects, id)) {
-		return 0, newError(KindForbidden, "project_id", "this view is limited to the projects %s; %s is none of them",
-			oneOf(s.access.Projects), show(id+name))
-	}
-	if p == nil {
-		if _, err := findProject(tx, scope{user: sc.user}, id, ""); sc.limited && err != nil {
-			return 0, err // two projects have the id that the view is limited to
-		}
-		if sc.limited && strings.Contains(id, "/") { // as tokens name them
-			return 0, newError(KindForbidden, "project_id", "%s", s.goneProjects())
-		}
-		if err := checkMeantName(tx, sc, id, name); err != nil {
-			return 0, err
-		}
-		return s.addProject(tx, sc, id, name)
-	}
-	writable, err := sqlite.Column[int64](tx, `SELECT 1 WHERE ? IN (`+writableBy+`)`, p.row, sc.user, sc.user)
-	if err != nil {
-		return 0, err
-	}
-	if len(writable) == 0 {
-		return 0, newError(KindForbidden, "project_id", "project %s is shared with this user for reading only", whole(p.ref()))
-	}
-	return p.row, nil
-}
-
-// goneProjects says why a limited view sees nothing.
-func (s *Store) goneProjects() string {
-	return "this credential is limited to the project " + oneOf(s.access.Projects) +
-		", which no longer exists or is no longer shared with this user; use a credential for another project"
-}
-
-// checkMeantName refuses an unknown id that is the name of one of the caller's projects: that project is meant, and a new
-// one, of the same name, could not be told from it by name.
-func checkMeantName(tx *sqlite.Tx, sc scope, id, name string) error {
-	if name != "" || sc.limited { // which names the projects outside its limit have is not for it to know
-		return nil
-	}
-	taken, err := sqlite.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ? AND name = ? LIMIT 1`, sc.user, id)
-	if err == nil && len(taken) > 0 {
-		err = newError(KindConflict, "project_id", "project_id %s is no project, but the name of the one with project_id %s; give that, or project_name %s", show(id), show(taken[0]), show(id))
-	}
-	return err
-}
-
-func (s *Store) addProject(tx *sqlite.Tx, sc scope, id, name string) (int64, error) {
-	if strings.Contains(id, "/") {
-		return 0, invalid("project_id", "project_id %s names nobody's project; the id of a new project has no slash", show(id))
-	}
-	if id == "" {
-		id = s.newID()
-	}
-	if name == "" {
-		name = id
-	}
-	now := s.now()
-	result, err := tx.Exec(`INSERT INTO project (owner_id, uid, name, created_at, updated_at) VALUES (?, ?, ?, ?, ?)`, sc.user, id, name, now, now)
-	return result.LastInsertID, err
 }

@@ -122,12 +122,9 @@ func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready map[string]pa
 	var ownVectors bool
 	known := map[string][]float32{}
 	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
-		present, err := s.presentRules(tx, sc, e.project, e.ruleType)
+		present, err := s.rulesToWrite(tx, sc, e)
 		if err != nil {
 			return err
-		}
-		if len(present) > 0 && !present[0].writable {
-			return forbiddenRule(present[0])
 		}
 		next, err := e.after(present)
 		if err != nil {
@@ -166,6 +163,39 @@ func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready map[string]pa
 		ready[wanted[i]] = p
 	}
 	return warnings, err
+}
+
+// rulesToWrite returns the rules that an edit changes, as presentRules does, of the project that it would be stored in. An
+// edit of what must be there does not go to a new project: then what the caller can only read is in its way.
+func (s *Store) rulesToWrite(tx *sqlite.Tx, sc scope, e ruleEdit) ([]storedMemory, error) {
+	var present []storedMemory
+	var err error
+	if e.project == (ProjectRef{}) {
+		present, err = s.presentRules(tx, sc, e.project, e.ruleType)
+	} else {
+		var p *projectRow
+		if p, _, err = s.projectToWrite(tx, sc, e.project.ID, e.project.Name); err == nil && p != nil {
+			present, err = s.rulesAt(tx, sc, p.row, e.ruleType)
+		}
+		if errors.Is(err, ErrForbidden) {
+			err = nil // it may not be made; whether it would be is seen below and when it is stored
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(present) == 0 {
+		if _, err := e.after(nil); !errors.Is(err, ErrNotFound) {
+			return nil, nil
+		}
+		if present, err = s.presentRules(tx, sc, e.project, e.ruleType); err != nil {
+			return nil, err
+		}
+	}
+	if len(present) > 0 && !present[0].writable {
+		return nil, forbiddenRule(present[0])
+	}
+	return present, nil
 }
 
 // passageVectors adds the vectors of this store's model that a memory's passages have, by text.
@@ -229,6 +259,7 @@ func (s *Store) storeRule(tx *sqlite.Tx, sc scope, e ruleEdit, ready map[string]
 			content = nil
 		}
 		stored.Stored, err = w.update(present[0], after, content)
+		w.tell(&stored.Stored, e.project.ID, e.project.Name)
 	}
 	if err != nil {
 		return StoredRule{}, err

@@ -37,14 +37,15 @@ type StoredRule struct {
 	Created bool // there was none before
 }
 
-// MarshalJSON gives the memory's form with indexed, created and warnings.
+// MarshalJSON gives the memory's form with indexed, created, project_created and warnings.
 func (r StoredRule) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		memoryJSON
-		Indexed  bool     `json:"indexed"`
-		Created  bool     `json:"created"`
-		Warnings []string `json:"warnings,omitempty"`
-	}{r.Memory.json(), r.Indexed, r.Created, r.Warnings})
+		Indexed        bool     `json:"indexed"`
+		Created        bool     `json:"created"`
+		ProjectCreated bool     `json:"project_created,omitempty"`
+		Warnings       []string `json:"warnings,omitempty"`
+	}{r.Memory.json(), r.Indexed, r.Created, r.ProjectCreated, r.Warnings})
 }
 
 // Rules are the rules of a project, or the general ones of a user. Nil means that there is none.
@@ -55,8 +56,8 @@ type Rules struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// SetRule stores a rule in place of the one of its type that the project, or without a project the user, has. The
-// memory keeps its id and gets a new revision. A new one goes into the collection default. The same content again makes
+// SetRule stores a rule in place of the one of its type that the project, or without a project the user, has. A view that
+// is limited to projects stores no general rules (ErrForbidden) and sees none. The memory keeps its id and gets a new revision. A new one goes into the collection default. The same content again makes
 // no revision.
 func (s *Store) SetRule(ctx context.Context, r NewRule) (StoredRule, error) {
 	if r.Type == RuleTodo {
@@ -69,8 +70,12 @@ func (s *Store) SetRule(ctx context.Context, r NewRule) (StoredRule, error) {
 	if err != nil {
 		return StoredRule{}, err
 	}
+	project := ProjectRef{ID: r.ProjectID, Name: r.ProjectName}
+	if err := s.checkGeneralRule(project); err != nil {
+		return StoredRule{}, err
+	}
 	return s.editRule(ctx, ruleEdit{
-		project: ProjectRef{ID: r.ProjectID, Name: r.ProjectName}, ruleType: r.Type, expected: r.ExpectedRevision, next: state.over,
+		project: project, ruleType: r.Type, expected: r.ExpectedRevision, next: state.over,
 	})
 }
 
@@ -110,6 +115,9 @@ func (s *Store) Rules(ctx context.Context, project ProjectRef) (Rules, error) {
 	var r Rules
 	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
 		r, err = s.rules(tx, sc, project)
+		if project == (ProjectRef{}) && sc.limited {
+			r.Warnings = append(r.Warnings, "general rules are not visible here: this view is limited to projects; name one of them")
+		}
 		return err
 	})
 	return r, err
@@ -117,6 +125,13 @@ func (s *Store) Rules(ctx context.Context, project ProjectRef) (Rules, error) {
 
 func (s *Store) rules(tx *sqlite.Tx, sc scope, project ProjectRef) (Rules, error) {
 	var r Rules
+	if project != (ProjectRef{}) {
+		p, err := findProject(tx, sc, project.ID, project.Name)
+		if err != nil {
+			return Rules{}, err
+		}
+		r.Warnings = p.notes()
+	}
 	for _, rule := range []struct {
 		ruleType RuleType
 		into     **Memory
@@ -137,6 +152,9 @@ func (s *Store) rules(tx *sqlite.Tx, sc scope, project ProjectRef) (Rules, error
 // history. ErrNotFound means that there is none.
 func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType RuleType) error {
 	if err := cmp.Or(checkRuleType(ruleType), checkProject(project.ID, project.Name)); err != nil {
+		return err
+	}
+	if err := s.checkGeneralRule(project); err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
@@ -164,11 +182,8 @@ func forbiddenRule(m storedMemory) error {
 }
 
 // presentRules returns the rule of a type that a project has, for reading: the one that counts first, then superfluous
-// ones. Without a project it is the general one, or in a view limited to a single project that project's.
+// ones. Without a project it is the general one, which a limited view does not see.
 func (s *Store) presentRules(tx *sqlite.Tx, sc scope, project ProjectRef, ruleType RuleType) ([]storedMemory, error) {
-	if project == (ProjectRef{}) && len(s.access.Projects) == 1 {
-		project.ID = s.access.Projects[0]
-	}
 	var row int64
 	if project != (ProjectRef{}) {
 		p, err := findProject(tx, sc, project.ID, project.Name)
@@ -206,9 +221,6 @@ func superfluous(present []storedMemory) []string {
 
 // noRule says that there is no such rule, in the same words whether the project is unknown, invisible or has none.
 func (s *Store) noRule(project ProjectRef, ruleType RuleType) error {
-	if project == (ProjectRef{}) && len(s.access.Projects) == 1 {
-		project.ID = s.access.Projects[0]
-	}
 	what := fmt.Sprintf("no rule of rule_type %q", ruleType)
 	if ruleType == RuleTodo {
 		what = "no todo; store one with its five sections first"
@@ -219,7 +231,20 @@ func (s *Store) noRule(project ProjectRef, ruleType RuleType) error {
 	case project.Name != "":
 		return newError(KindNotFound, "project_name", "project_name %s has %s", show(project.Name), what)
 	}
+	if s.access.Projects != nil {
+		return newError(KindNotFound, "project_id", "general rules are not visible here: this view is limited to the projects %s; name one of them", oneOf(s.access.Projects))
+	}
 	return newError(KindNotFound, "rule_type", "there is no general rule of rule_type %q", ruleType)
+}
+
+// checkGeneralRule refuses to change a general rule through a limited view. It would have to mean the rule of a project that
+// nobody named.
+func (s *Store) checkGeneralRule(project ProjectRef) error {
+	if project != (ProjectRef{}) || s.access.Projects == nil {
+		return nil
+	}
+	return newError(KindForbidden, "project_id", "without a project this is a general rule, for all of the user's work, and this view is limited to the projects %s; "+
+		"give project_id or project_name to change that project's rule", oneOf(s.access.Projects))
 }
 
 // todoNeedsProject says so.
@@ -230,6 +255,9 @@ func todoNeedsProject() error {
 // addRule stores a draft that is a rule: as a new memory, or over the rule that there is. What the draft does not say
 // stays as it is.
 func (w *memoryWriter) addRule(d *draft) (Stored, error) {
+	if err := w.store.checkGeneralRule(ProjectRef{ID: d.projectID, Name: d.projectName}); err != nil {
+		return Stored{}, err
+	}
 	project, err := w.project(d.projectID, d.projectName)
 	if err != nil {
 		return Stored{}, err
@@ -253,6 +281,7 @@ func (w *memoryWriter) addRule(d *draft) (Stored, error) {
 	}
 	after.setAttributes(a)
 	stored, err := w.update(before, after, d)
+	w.tell(&stored, d.projectID, d.projectName)
 	stored.Warnings = append(stored.Warnings, superfluous(present)...)
 	if d.collection != before.Collection && d.collection != DefaultCollection {
 		stored.Warnings = append(stored.Warnings, fmt.Sprintf("this rule lies in collection %s and stays there", show(before.Collection)))

@@ -59,7 +59,11 @@ func TestARuleOfASharedProjectIsOneForAllItsPeople(t *testing.T) {
 	if _, err := carol.UpdateMemory(t.Context(), own.ID, UpdateMemory{Metadata: map[string]any{"project_id": "alice/shared"}}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), first.ID) {
 		t.Errorf("moving a rule to where there is one gives %v", err)
 	}
-	if err := n.As(Access{User: "alice", Projects: []string{"shared"}}).DeleteRule(t.Context(), ProjectRef{}, RuleDont); err != nil {
+	limited := n.As(Access{User: "alice", Projects: []string{"shared"}})
+	if err := limited.DeleteRule(t.Context(), ProjectRef{}, RuleDont); !errors.Is(err, ErrForbidden) {
+		t.Errorf("deleting the general rule through a view of one project: %v", err)
+	}
+	if err := limited.DeleteRule(t.Context(), ProjectRef{ID: "shared"}, RuleDont); err != nil {
 		t.Errorf("deleting the rule of the view's only project: %v", err)
 	}
 	if _, err := n.GetMemory(t.Context(), made.ID); !errors.Is(err, ErrNotFound) {

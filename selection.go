@@ -67,6 +67,7 @@ func (s *Store) selection(tx *sqlite.Tx, sc scope, q Query) (selection, error) {
 			sel.warnings = append(sel.warnings, fmt.Sprintf("no project %s can be seen here, so nothing is found in it", show(q.ProjectID+q.ProjectName)))
 			return sel, nil
 		}
+		sel.warnings = append(sel.warnings, project.notes()...)
 		condition += ` AND p.project_id = ?`
 		args = append(args, project.row)
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -136,7 +137,7 @@ func cleanUserAgent(userAgent string) string {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case unicode.IsControl(r) || unseen(r):
+		case unicode.IsControl(r) || foldname.Unseen(r):
 			return -1
 		}
 		return r

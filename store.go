@@ -99,6 +99,7 @@ func fileConfig(path string, now func() time.Time) sqlite.Config {
 		Path:             path,
 		ApplicationID:    applicationID,
 		Migrations:       sqlite.Migrations(),
+		Fill:             map[string]func(*sqlite.Tx) error{"project_names": fillProjectNames},
 		BeforeMigrations: markDamage,
 		AfterMigrations:  func(tx *sqlite.Tx, version int) error { return makeHashes(tx, version, now().UnixMicro()) },
 		Prepare:          keepHashes,

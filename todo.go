@@ -32,11 +32,12 @@ type StoredTodo struct {
 func (t StoredTodo) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		memoryJSON
-		Indexed  bool         `json:"indexed"`
-		Created  bool         `json:"created"`
-		Progress TodoProgress `json:"progress"`
-		Warnings []string     `json:"warnings,omitempty"`
-	}{t.Memory.json(), t.Indexed, t.Created, progressOf(t.Document), t.Warnings})
+		Indexed        bool         `json:"indexed"`
+		Created        bool         `json:"created"`
+		ProjectCreated bool         `json:"project_created,omitempty"`
+		Progress       TodoProgress `json:"progress"`
+		Warnings       []string     `json:"warnings,omitempty"`
+	}{t.Memory.json(), t.Indexed, t.Created, t.ProjectCreated, progressOf(t.Document), t.Warnings})
 }
 
 // TodoProgress counts tasks.
@@ -80,7 +81,7 @@ func (s *Store) SetTodo(ctx context.Context, t NewTodo) (StoredTodo, error) {
 		return StoredTodo{}, err
 	}
 	project := ProjectRef{ID: t.ProjectID, Name: t.ProjectName}
-	if err := s.checkTodoProject(project); err != nil {
+	if err := checkTodoProject(project); err != nil {
 		return StoredTodo{}, err
 	}
 	stored, err := s.editRule(ctx, ruleEdit{project: project, ruleType: RuleTodo, expected: t.ExpectedRevision, next: state.over})
@@ -91,9 +92,9 @@ func (s *Store) SetTodo(ctx context.Context, t NewTodo) (StoredTodo, error) {
 	return StoredTodo{stored, document}, nil
 }
 
-// checkTodoProject sees that a project is named; a view limited to a single one names it.
-func (s *Store) checkTodoProject(project ProjectRef) error {
-	if project == (ProjectRef{}) && len(s.access.Projects) != 1 {
+// checkTodoProject sees that a project is named, also through a view that is limited to a single one.
+func checkTodoProject(project ProjectRef) error {
+	if project == (ProjectRef{}) {
 		return todoNeedsProject()
 	}
 	return nil
@@ -104,7 +105,7 @@ func (s *Store) GetTodo(ctx context.Context, project ProjectRef) (Todo, error) {
 	if err := checkProject(project.ID, project.Name); err != nil {
 		return Todo{}, err
 	}
-	if err := s.checkTodoProject(project); err != nil {
+	if err := checkTodoProject(project); err != nil {
 		return Todo{}, err
 	}
 	var t Todo
@@ -225,7 +226,7 @@ func (s *Store) CompleteTask(ctx context.Context, c CompleteTask) (CompletedTask
 
 // editTodo changes the todo of a project by a function of the document as it is.
 func (s *Store) editTodo(ctx context.Context, project ProjectRef, expected int, edit func(TodoDocument, string) (string, error)) (StoredTodo, error) {
-	if err := s.checkTodoProject(project); err != nil {
+	if err := checkTodoProject(project); err != nil {
 		return StoredTodo{}, err
 	}
 	stored, err := s.editRule(ctx, ruleEdit{project: project, ruleType: RuleTodo, expected: expected, next: func(present *ruleState) (ruleState, error) {

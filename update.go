@@ -160,6 +160,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 	if err != nil {
 		return Stored{}, err
 	}
+	given := ProjectRef{ID: after.ProjectID, Name: after.ProjectName}
 	after.ProjectID, after.ProjectName = at.projectID, at.projectName
 	if at.partition == before.partition {
 		after.ProjectID, after.ProjectName = before.ProjectID, before.ProjectName // as the caller may know it
@@ -209,6 +210,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 	if result.Indexed, err = w.indexed(before.row); err != nil {
 		return Stored{}, err
 	}
+	w.tell(&result, given.ID, given.Name)
 	stored, err := w.store.memory(w.tx, w.sc, before.ID)
 	result.Memory = stored.Memory
 	return result, err
@@ -228,13 +230,13 @@ func (w *memoryWriter) placeOf(before, after storedMemory) (*place, error) {
 	project := before.project
 	// What the memory shows of its project, given back in whole or in part, is no move: another project may be named alike.
 	sameID := after.ProjectID == before.ProjectID || after.ProjectID == "" && after.ProjectName != ""
-	sameName := after.ProjectName == before.ProjectName || after.ProjectName == "" && after.ProjectID != ""
+	sameName := foldName(after.ProjectName) == foldName(before.ProjectName) || after.ProjectName == "" && after.ProjectID != ""
 	if !sameID || !sameName {
 		if before.Owner != w.store.access.User {
 			return nil, newError(KindForbidden, "project_id", "memory %s belongs to %s; only its owner can move it to another project", show(before.ID), ownerName(w.tx, before.Owner))
 		}
 		var err error
-		if project, err = w.store.projectForWriting(w.tx, w.sc, after.ProjectID, after.ProjectName); err != nil {
+		if project, err = w.project(after.ProjectID, after.ProjectName); err != nil {
 			return nil, err
 		}
 	}

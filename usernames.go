@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/cases"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -24,7 +24,7 @@ func checkUserName(name string) (string, error) {
 		switch {
 		case r == '/':
 			return "", invalid("name", "name is %s; a name contains no slash", show(name))
-		case unseen(r):
+		case foldname.Unseen(r):
 			return "", invalid("name", "name is %s, which contains the character %U, which cannot be seen; none is allowed", show(name), r)
 		}
 	}
@@ -46,24 +46,10 @@ func checkUserName(name string) (string, error) {
 	return name, nil
 }
 
-// foldName brings a user's name to the form in which two names are the same: without regard to case, width, spaces and
-// ways of writing one character (Unicode's NFKC_Casefold: UAX #44, D147 of the core specification).
-func foldName(name string) string {
-	folded := strings.Map(func(r rune) rune {
-		if unseen(r) {
-			return -1
-		}
-		return r
-	}, cases.Fold().String(norm.NFKC.String(name)))
-	return strings.Join(strings.Fields(norm.NFKC.String(folded)), " ")
-}
+// foldName brings a name to the form in which two names are the same; see [foldname.Key].
+func foldName(name string) string { return foldname.Key(name) }
 
 // UserNameKey brings what somebody gives as a user's name to the form in which two names are the same: without regard to case,
 // width, spaces, ways of writing one character, and characters that cannot be seen (Unicode's NFKC_Casefold). Whoever counts
 // tries of a name counts them under this key, whether there is such a user or not: otherwise the counts tell which names exist.
 func UserNameKey(name string) string { return foldName(name) }
-
-// unseen reports whether a character is normally not shown: joiners, directions, variation selectors, tags.
-func unseen(r rune) bool {
-	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
-}

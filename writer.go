@@ -16,6 +16,7 @@ type memoryWriter struct {
 	outdated   bool  // something was written that is not of the target
 	places     map[placeName]*place
 	partitions map[int64]*place
+	targets    map[ProjectRef]projectTarget // by how they were named
 }
 
 // placeName is where callers say that a memory goes; place is where that is.
@@ -32,7 +33,7 @@ type place struct {
 
 func (s *Store) newWriter(tx *sqlite.Tx, sc scope) (*memoryWriter, error) {
 	target, err := setting(tx, settingTarget)
-	return &memoryWriter{store: s, tx: tx, sc: sc, target: target, places: map[placeName]*place{}, partitions: map[int64]*place{}}, err
+	return &memoryWriter{store: s, tx: tx, sc: sc, target: target, places: map[placeName]*place{}, partitions: map[int64]*place{}, targets: map[ProjectRef]projectTarget{}}, err
 }
 
 // flush writes what was counted in memory. It must be called before the transaction ends.
@@ -85,11 +86,30 @@ func (w *memoryWriter) place(collection, projectID, projectName string) (*place,
 
 // project returns the row of the project that a write names, 0 for none, and makes an unknown one.
 func (w *memoryWriter) project(id, name string) (int64, error) {
-	project, err := w.store.projectForWriting(w.tx, w.sc, id, name)
-	if err == nil && w.sc.limited && !slices.Contains(w.sc.projects, project) {
-		w.sc.projects = append(w.sc.projects, project) // the view is for this project, and it has just been made
+	ref := ProjectRef{ID: id, Name: name}
+	if known, ok := w.targets[ref]; ok {
+		return known.row, nil
 	}
-	return project, err
+	target, err := w.store.projectForWriting(w.tx, w.sc, id, name)
+	if err != nil {
+		return 0, err
+	}
+	w.targets[ref] = target
+	if w.sc.limited && !slices.Contains(w.sc.projects, target.row) {
+		w.sc.projects = append(w.sc.projects, target.row) // the view is for this project, and it has just been made
+	}
+	return target.row, nil
+}
+
+// tell adds to what was stored what its caller should know of the project. That it was made is for the first one in it.
+func (w *memoryWriter) tell(stored *Stored, id, name string) {
+	ref := ProjectRef{ID: id, Name: name}
+	target := w.targets[ref]
+	stored.Warnings = slices.Concat(stored.Warnings, target.warnings)
+	if target.created {
+		stored.ProjectCreated = true
+		w.targets[ref] = projectTarget{row: target.row}
+	}
 }
 
 // partition returns the place of a collection and a project (0: none), by row.

@@ -74,7 +74,7 @@ func TestEveryCallAnswersEverybodyWithinTheirReach(t *testing.T) {
 		{"delete a private one", "memory", `{"action": "delete", "id": "{diary}"}`, writesPrivate},
 		{"rule of the project", "rules", `{"action": "store", "project_id": "anna/p-bridge", "rule_type": "do", "content": "Use grey stone."}`,
 			outcomes{"reader": forbidden, "read-only": readOnly, "memories for reading": forbidden, "files": forbidden, "stranger": souvenir.KindInvalid, "nothing": forbidden}},
-		{"general rule", "rules", `{"action": "store", "rule_type": "dont", "content": "No."}`, with(writesNew, "limited", "")},
+		{"general rule", "rules", `{"action": "store", "rule_type": "dont", "content": "No."}`, with(writesNew, "limited", forbidden)},
 		{"todo", "todo", `{"action": "store", "project_id": "anna/p-bridge", "content": "## Constitution\n## Spec\n## Plan\n## Tasks\n## Gaps\n"}`,
 			outcomes{"reader": forbidden, "read-only": readOnly, "memories for reading": forbidden, "files": forbidden, "stranger": souvenir.KindInvalid, "nothing": forbidden}},
 		{"section", "todo", `{"action": "update_section", "project_name": "Bridge", "section": "gaps", "content": "none"}`, writesShared},

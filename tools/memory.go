@@ -181,7 +181,9 @@ type storedMemory struct {
 	UpdatedAt   time.Time       `json:"updated_at"`
 	Indexed     bool            `json:"indexed"`
 	Similar     []similarMemory `json:"similar"`
-	Warnings    []string        `json:"warnings,omitempty"`
+
+	ProjectCreated bool     `json:"project_created,omitempty"` // there was no such project
+	Warnings       []string `json:"warnings,omitempty"`
 }
 
 func (s *Set) storeMemory(ctx context.Context, a *arguments) (any, error) {
@@ -203,7 +205,7 @@ func (s *Set) storeMemory(ctx context.Context, a *arguments) (any, error) {
 	for i, like := range m.Similar {
 		similar[i] = similarMemory{like.ID, like.Score, like.Collection, clip(like.Content, mostPreview)}
 	}
-	return storedMemory{m.ID, m.Collection, m.ProjectID, m.ProjectName, m.Revision, m.CreatedAt, m.UpdatedAt, m.Indexed, similar, m.Warnings}, nil
+	return storedMemory{m.ID, m.Collection, m.ProjectID, m.ProjectName, m.Revision, m.CreatedAt, m.UpdatedAt, m.Indexed, similar, m.ProjectCreated, m.Warnings}, nil
 }
 
 // updatedMemory is the result of memory update.
@@ -215,7 +217,9 @@ type updatedMemory struct {
 	CreatedAt  time.Time      `json:"created_at"`
 	UpdatedAt  time.Time      `json:"updated_at"`
 	Indexed    bool           `json:"indexed"`
-	Warnings   []string       `json:"warnings,omitempty"`
+
+	ProjectCreated bool     `json:"project_created,omitempty"` // there was no such project
+	Warnings       []string `json:"warnings,omitempty"`
 }
 
 func (s *Set) updateMemory(ctx context.Context, a *arguments) (any, error) {
@@ -245,7 +249,7 @@ func (s *Set) updateMemory(ctx context.Context, a *arguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return updatedMemory{m.ID, m.Collection, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt, m.Indexed, m.Warnings}, nil
+	return updatedMemory{m.ID, m.Collection, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt, m.Indexed, m.ProjectCreated, m.Warnings}, nil
 }
 
 // memoryIn returns the memory that a call names, if it lies in the collection that the call names, if any.

@@ -38,11 +38,13 @@ type storedRule struct {
 	Revision int             `json:"revision"`
 	Indexed  bool            `json:"indexed"`
 	Memory   souvenir.Memory `json:"memory"`
-	Warnings []string        `json:"warnings,omitempty"`
+
+	ProjectCreated bool     `json:"project_created,omitempty"` // there was no such project
+	Warnings       []string `json:"warnings,omitempty"`
 }
 
 func ruleResult(r souvenir.StoredRule) storedRule {
-	return storedRule{r.ID, r.Created, !r.Created, r.Revision, r.Indexed, r.Memory, r.Warnings}
+	return storedRule{r.ID, r.Created, !r.Created, r.Revision, r.Indexed, r.Memory, r.ProjectCreated, r.Warnings}
 }
 
 func (s *Set) storeRule(ctx context.Context, a *arguments) (any, error) {

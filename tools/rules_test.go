@@ -92,7 +92,7 @@ func TestTodo(t *testing.T) {
 		{name: "complete an unknown task", tool: "todo", args: `{"action": "complete", "project_id": "p-bridge", "task_id": "T3"}`, kind: notFound, argument: "task_id", says: []string{`"T3"`, "T2", "T12"}},
 		{name: "complete nothing", tool: "todo", args: `{"action": "complete", "project_id": "p-bridge"}`, kind: invalid, argument: "task_id", says: []string{"task_id is missing"}},
 		{name: "complete without a project", tool: "todo", args: `{"action": "complete", "task_id": "T2"}`, kind: invalid, argument: "project_id"},
-		{name: "a view of one project needs no name of it", who: "limited", tool: "todo", args: `{"action": "complete", "task_id": "T2"}`, want: map[string]any{"id": "{todo}", "next_task.id": "T12"}},
+		{name: "a view of one project names it, too", who: "limited", tool: "todo", args: `{"action": "complete", "task_id": "T2", "project_id": "p-bridge"}`, want: map[string]any{"id": "{todo}", "next_task.id": "T12"}},
 	})
 	w := newWorld(t)
 	w.must("writer", "todo", `{"action": "complete", "project_name": "Bridge", "task_id": "T2"}`)

@@ -56,13 +56,15 @@ type storedTodo struct {
 	Progress souvenir.TodoProgress `json:"progress"`
 	Indexed  bool                  `json:"indexed"`
 	Memory   souvenir.Memory       `json:"memory"`
-	Warnings []string              `json:"warnings,omitempty"`
+
+	ProjectCreated bool     `json:"project_created,omitempty"` // there was no such project
+	Warnings       []string `json:"warnings,omitempty"`
 }
 
 func todoResult(t souvenir.StoredTodo) storedTodo {
 	done, total := t.Document.Progress()
 	r := ruleResult(t.StoredRule)
-	return storedTodo{r.ID, r.Created, r.Updated, r.Revision, souvenir.TodoProgress{Done: done, Total: total}, r.Indexed, r.Memory, r.Warnings}
+	return storedTodo{r.ID, r.Created, r.Updated, r.Revision, souvenir.TodoProgress{Done: done, Total: total}, r.Indexed, r.Memory, r.ProjectCreated, r.Warnings}
 }
 
 func (s *Set) storeTodo(ctx context.Context, a *arguments) (any, error) {

@@ -47,6 +47,10 @@ type Config struct {
 	// Prepare runs on the connection that writes, after migrations and before the first transaction, and may make temporary triggers there. Nil: nothing.
 	Prepare func(tx *Tx) error
 
+	// Fill completes migrations with what SQL cannot compute. The keys are their names without the number: "project_names"
+	// for 0013_project_names.sql. Each runs behind its migration, in the same transaction, when that is new to the file.
+	Fill map[string]func(*Tx) error
+
 	// LockTimeout is how long a write waits for another process's lock when its context
 	// ends no earlier; 0 means 30 seconds.
 	LockTimeout time.Duration

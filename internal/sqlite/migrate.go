@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 //go:embed migrations/*.sql
@@ -59,6 +60,15 @@ func loadMigrations(fsys fs.FS) ([]migration, error) {
 	return steps, nil
 }
 
+// fill completes a migration.
+func (m migration) fill(tx *Tx, fills map[string]func(*Tx) error) error {
+	_, name, _ := strings.Cut(strings.TrimSuffix(m.name, ".sql"), "_")
+	if fill := fills[name]; fill != nil {
+		return fill(tx)
+	}
+	return nil
+}
+
 // migrate brings the schema up to date: all steps in one transaction, so a file is never half-way. The
 // version is read again under the lock: another process may have been faster.
 func (db *DB) migrate(ctx context.Context, c *conn, config Config, steps []migration) (err error) {
@@ -96,6 +106,9 @@ func (db *DB) migrate(ctx context.Context, c *conn, config Config, steps []migra
 		}
 		if err := c.script(m.sql); err != nil {
 			return classify(fmt.Sprintf("migrate %s: %s", db.path, m.name), err)
+		}
+		if err := m.fill(tx, config.Fill); err != nil {
+			return fmt.Errorf("migrate %s: %s: %w", db.path, m.name, err)
 		}
 		level := slog.LevelInfo
 		if version == 0 {

@@ -327,10 +327,10 @@ func projectRename(f *fixture) {
 	f.equal("renamed", []any{renamed.ID, renamed.Name, renamed.MemoryCount, renamed.CreatedAt, renamed.UpdatedAt}, []any{"p", "after", 1, start, start.Add(time.Hour)})
 	f.equal("found", f.project("p"), renamed)
 	f.equal("the memory", []any{f.get(m.ID).ProjectName, f.get(m.ID).Revision, f.get(m.ID).ShownMetadata()["project_name"]}, []any{"after", 1, "after"})
-	for name, want := range map[string][]string{"before": nil, "after": {"a car"}} {
-		f.same("searched by "+name, contents(f.search(souvenir.Query{Text: "car", ProjectName: name})), want...)
-		f.same("filtered by "+name, contents(f.search(souvenir.Query{Filter: souvenir.Filter{"project_name": name}})), want...)
-		f.same("listed by "+name, texts(f.list(souvenir.List{ProjectName: name})), want...)
+	for name, filtered := range map[string][]string{"before": nil, "after": {"a car"}} { // a filter compares the names of now
+		f.same("searched by "+name, contents(f.search(souvenir.Query{Text: "car", ProjectName: name})), "a car")
+		f.same("filtered by "+name, contents(f.search(souvenir.Query{Filter: souvenir.Filter{"project_name": name}})), filtered...)
+		f.same("listed by "+name, texts(f.list(souvenir.List{ProjectName: name})), "a car")
 	}
 	f.equal("stored by the new name", f.add(souvenir.NewMemory{Content: "y", ProjectName: "after"}).ProjectID, "p")
 	_, err = f.store.UpdateProject(f.ctx, ref, souvenir.UpdateProject{Name: new("taken")})

@@ -120,9 +120,28 @@ func ruleGeneral(f *fixture) {
 	f.equal("in a project", f.rules("apollo").Dont == nil, true)
 	limited := f.as(souvenir.Access{Projects: []string{"apollo"}})
 	f.equal("through a view of one project", limited.rules("").Dont == nil, true)
-	stored := limited.setRule(souvenir.NewRule{Type: souvenir.RuleDont, Content: "of apollo"})
-	f.equal("stored there", []any{stored.Created, stored.ProjectID, limited.rules("").Dont.Content, f.rules("apollo").Dont.ID}, []any{true, "apollo", "of apollo", stored.ID})
-	f.equal("stored there again", limited.setRule(souvenir.NewRule{Type: souvenir.RuleDont, Content: "of apollo 11"}).ID, stored.ID)
+	f.setRule(souvenir.NewRule{ProjectID: "apollo", Type: souvenir.RuleDont, Content: "of apollo"})
+	for _, call := range []call{
+		{"SetRule", true, func(s *souvenir.Store) error {
+			_, err := s.SetRule(f.ctx, souvenir.NewRule{Type: souvenir.RuleDont, Content: "over it"})
+			return err
+		}},
+		{"AddMemory", true, func(s *souvenir.Store) error {
+			_, err := s.AddMemory(f.ctx, souvenir.NewMemory{EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDont, Content: "over it"})
+			return err
+		}},
+		{"DeleteRule", true, func(s *souvenir.Store) error { return s.DeleteRule(f.ctx, souvenir.ProjectRef{}, souvenir.RuleDont) }},
+	} {
+		f.failsAt(call.name+" of a general rule through it", call.do(limited.store), souvenir.ErrForbidden, "project_id", `"apollo"`, "general rule")
+	}
+	seen := limited.rules("")
+	f.equal("no general rule is seen through it", seen.Dont == nil, true)
+	f.warned("Rules", seen.Warnings, "limited to projects")
+	_, err := limited.reader.GetRule(f.ctx, souvenir.ProjectRef{}, souvenir.RuleDont)
+	f.failsAt("GetRule through it", err, souvenir.ErrNotFound, "project_id", `"apollo"`)
+	_, err = limited.store.SetTodo(f.ctx, souvenir.NewTodo{Content: emptyTodo})
+	f.failsAt("SetTodo through it", err, souvenir.ErrInvalid, "project_id")
+	f.equal("the project's", limited.rules("apollo").Dont.Content, "of apollo")
 	f.equal("the general one", f.rules("").Dont.Content, "mine, too")
 }
 

@@ -416,6 +416,9 @@ func sharingNames(f *fixture) {
 		}
 		_, err := rita.reader.Search(f.ctx, souvenir.Query{ProjectID: ref.ID, ProjectName: ref.Name})
 		f.failsAt("Search", err, souvenir.ErrInvalid, argument, `"ben/apollo"`, `"olga/apollo"`)
+		if ref.ID == "" {
+			continue // storing by name makes one of her own; see projectNames
+		}
 		_, err = rita.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", ProjectID: ref.ID, ProjectName: ref.Name})
 		f.failsAt("AddMemory", err, souvenir.ErrInvalid, argument, `"ben/apollo"`, `"olga/apollo"`)
 	}

@@ -97,6 +97,7 @@ func searching() []concept {
 		manyMemories(),
 		passages(),
 		projects(),
+		projectNames(),
 		sharing(),
 		updates(),
 		revisions(),
