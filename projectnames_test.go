@@ -26,7 +26,9 @@ func (f before) Glob(pattern string) ([]string, error) {
 
 func TestProjectsFromBeforeNamesWereFoldedAreFoundByAnyForm(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.db")
-	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, ApplicationID: applicationID, Migrations: before{sqlite.Migrations(), "_project_names.sql"}})
+	config := fileConfig(path, sealedClock)
+	config.Migrations, config.Fill = before{sqlite.Migrations(), "_project_names.sql"}, nil
+	db, err := sqlite.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

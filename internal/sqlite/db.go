@@ -48,7 +48,7 @@ type Config struct {
 	Prepare func(tx *Tx) error
 
 	// Fill completes migrations with what SQL cannot compute. The keys are their names without the number: "project_names"
-	// for 0013_project_names.sql. Each runs behind its migration, in the same transaction, when that is new to the file.
+	// for 0014_project_names.sql. Each runs behind its migration, in the same transaction, when that is new to the file.
 	Fill map[string]func(*Tx) error
 
 	// LockTimeout is how long a write waits for another process's lock when its context
