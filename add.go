@@ -107,8 +107,11 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 	}
 	drafts := make([]draft, len(memories))
 	for i, m := range memories {
-		var err error
-		if drafts[i], err = newDraft(m); err != nil {
+		err := checkNewContent(m.Content)
+		if err == nil {
+			drafts[i], err = newDraft(m)
+		}
+		if err != nil {
 			return nil, atPosition(err, i, len(memories))
 		}
 	}
@@ -178,12 +181,13 @@ type draft struct {
 	passages   []passage
 }
 
+// newDraft checks a memory, but for content of white space only, which imports may hold.
 func newDraft(m NewMemory) (draft, error) {
 	d := draft{collection: cmp.Or(m.Collection, DefaultCollection), content: m.Content, similar: m.Similar}
 	if err := checkName("collection_name", d.collection); err != nil {
 		return d, err
 	}
-	if err := checkNewContent(m.Content); err != nil {
+	if err := checkContent(m.Content); err != nil {
 		return d, err
 	}
 	if m.Similar < 0 || m.Similar > 20 {
@@ -285,6 +289,7 @@ func (w *memoryWriter) insert(d *draft) (Stored, error) {
 		return Stored{}, err
 	}
 	row := result.LastInsertID
+	w.grow(place.partition)
 	if err := w.addTags(row, m.Tags); err != nil {
 		return Stored{}, err
 	}

@@ -341,7 +341,8 @@ func (in *inspection) checkPartitions() error {
 		var id, next, following int64
 		var collection string
 		var memories, passages, counted, countedPassages int
-		if err := row.Scan(&id, &collection, &next, &memories, &passages, &counted, &countedPassages, &following); err != nil {
+		var held, revisions, heldNow, revisionsNow int64
+		if err := row.Scan(&id, &collection, &next, &memories, &passages, &counted, &countedPassages, &following, &held, &revisions, &heldNow, &revisionsNow); err != nil {
 			return err
 		}
 		in.report.Checked["partition"]++
@@ -355,13 +356,17 @@ func (in *inspection) checkPartitions() error {
 		if passages != countedPassages {
 			wrong("counts %d passages and has %d", passages, countedPassages)
 		}
+		if held != heldNow || revisions != revisionsNow {
+			wrong("counts %d bytes and %d past versions and has %d and %d", held, revisions, heldNow, revisionsNow)
+		}
 		if next < following || next > 1<<passageBits {
 			wrong("would number its next passage %d, and has passages up to %d", next, following-1)
 		}
 		return nil
 	}, `SELECT p.id, ifnull(c.name, ''), p.next_passage, p.memories, p.passages, (SELECT count(*) FROM memory m WHERE m.partition_id = p.id),
 			(SELECT count(*) FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1),
-			ifnull((SELECT max(a.id) & 0xffffffff FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1), -1) + 1
+			ifnull((SELECT max(a.id) & 0xffffffff FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1), -1) + 1,
+			p.bytes, p.revisions, `+strings.ReplaceAll(partitionBytes, "?1", "p.id")+`, (SELECT count(*) FROM memory_revision WHERE partition_id = p.id)
 		FROM partition p LEFT JOIN collection c ON c.id = p.collection_id ORDER BY p.id`)
 }
 

@@ -98,14 +98,14 @@ func varied(tb testing.TB, s *Store) string {
 	tb.Helper()
 	ctx := context.Background()
 	first := mustAdd(tb, s, NewMemory{Content: "ä kettle w17 besides", Tags: []string{"t3", "kitchen things"}, ProjectName: "p", Importance: ImportanceHigh})
-	mustAdd(tb, s, NewMemory{Content: " \n ", Related: []string{first.ID}})
+	mustImport(tb, s, `{"type":"memory","content":" \n ","metadata":{"related_memory_ids":["`+first.ID+`"]}}`) // which AddMemory refuses
 	long := strings.Repeat("Of the kettle and the teapot much is said here, and more elsewhere.\n\n", 100)
 	mustAdd(tb, s, NewMemory{Content: long, Tags: []string{"long"}})
 	mustAdd(tb, s, NewMemory{Content: "東京の天気 と kettle_size2 FooBar", ProjectName: "q", EventType: EventProjectRule, RuleType: RuleDo})
 	mustAddCollection(tb, s, NewCollection{Name: "own", OwnVectors: true, VectorSize: 3})
 	mustAdd(tb, s, NewMemory{Collection: "own", Content: "north kettle", Embedding: []float32{0, 1, 0}})
 	mustAdd(tb, s, NewMemory{Collection: "own", Content: "nowhere kettle"})
-	mustAdd(tb, s, NewMemory{Collection: "own", Content: " ", Embedding: []float32{0, 0, 0}})
+	mustImport(tb, s, `{"type":"memory","collection_name":"own","content":" ","embedding":[0,0,0]}`)
 	for _, c := range []string{"ä kettle w18 besides", "ä kettle w17 besides"} {
 		if _, err := s.UpdateMemory(ctx, first.ID, UpdateMemory{Content: &c, Metadata: map[string]any{"k": c}}); err != nil {
 			tb.Fatal(err)
@@ -117,6 +117,14 @@ func varied(tb testing.TB, s *Store) string {
 	}
 	damage(tb, s, fileRows("whole", []byte("a"), []byte("bc")))
 	return first.ID
+}
+
+// mustImport imports lines written by hand.
+func mustImport(tb testing.TB, s *Store, lines ...string) {
+	tb.Helper()
+	if _, err := s.Import(context.Background(), strings.NewReader(byHand(lines...)), nil); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // fileRows inserts a file of some pieces.
@@ -199,6 +207,8 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 		{`UPDATE partition SET memories = memories + 1`, "partition", true},
 		{`UPDATE partition SET passages = -3, memories = -7`, "partition", true},
 		{`UPDATE partition SET next_passage = 0`, "partition", true},
+		{`UPDATE partition SET bytes = bytes - 1`, "partition", true},
+		{`UPDATE partition SET revisions = revisions + 1`, "partition", true},
 		{`UPDATE partition SET next_passage = 0; DELETE FROM passage_text; UPDATE passage SET start = 7`, "partition", true},
 		{`INSERT INTO file_chunk (id, sha256, data) VALUES (99 << 24, x'00', x'00')`, "file_chunk", true},
 

@@ -19,6 +19,7 @@ type Configuration struct {
 	IndexMemory  int64 // bytes; less than 0: no index in memory
 	MaxFile      int64 // bytes of a file
 	FileQuota    int64 // bytes of all files of an owner; 0: no quota
+	Quota        Quota // of memories
 	KeepActivity time.Duration
 	MaxActivity  int // recorded calls
 }
@@ -31,7 +32,7 @@ func (s *Store) Configuration(ctx context.Context) (Configuration, error) {
 	o := s.options
 	c := Configuration{
 		Path: s.db.Path(), ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
-		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
+		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, Quota: o.Quota, KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
 	}
 	if c.Path != ":memory:" {
 		absolute, err := filepath.Abs(c.Path)

@@ -97,7 +97,7 @@ func openRich(t *testing.T) *Store {
 	mustAdd(t, alice, NewMemory{Collection: "mine", Content: "with a vector of its own", Embedding: []float32{3, 0, 4}})
 	mustAdd(t, alice, NewMemory{Collection: "mine", Content: "without one"})
 	mustAdd(t, s, NewMemory{Content: strings.Repeat("A long memory has passages. ", 300) + "\n\n# End"})
-	mustAdd(t, s, NewMemory{Content: " \n\t "})
+	mustImport(t, s, `{"type":"memory","content":" \n\t "}`)
 	mustAdd(t, alice, NewMemory{Content: "always test", EventType: EventProjectRule, RuleType: RuleDo, ProjectID: "plot"})
 	if _, err := alice.UpdateMemory(t.Context(), root.ID, UpdateMemory{Content: content("roots, revised"), Metadata: map[string]any{"related_memory_ids": []string{reply.ID}}}); err != nil {
 		t.Fatal(err)

@@ -93,6 +93,9 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 	if err != nil {
 		return Stored{}, err
 	}
+	if err := checkNewContent(i.Content); err != nil {
+		return Stored{}, err
+	}
 	d, err := newDraft(NewMemory{Content: i.Content, EventType: EventIdentity, State: StateActive, Metadata: own.own})
 	if err != nil {
 		return Stored{}, err

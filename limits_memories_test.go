@@ -228,7 +228,6 @@ func TestWhatIsJustAllowedIsStoredAsItIs(t *testing.T) {
 	}{
 		{"1 MiB", NewMemory{Content: strings.Repeat("é ", MaxContent/3) + "x"}},
 		{"one byte", NewMemory{Content: "x"}},
-		{"a space", NewMemory{Content: " "}},
 		{"a zero byte", NewMemory{Content: "a\x00b", Metadata: map[string]any{"z\x00z": "a\x00b"}}},
 		{"tags", NewMemory{Content: "tagged", Tags: tags}},
 		{"links", NewMemory{Content: "linking", Related: related}},

@@ -34,6 +34,9 @@ type Options struct {
 	// counts; what a crash left unfinished does so for 24 hours.
 	FileQuota int64
 
+	// Quota bounds the memories of each owner. The zero value bounds nothing; imports are never bounded.
+	Quota Quota
+
 	// KeepActivity is how long calls that [Store.RecordActivity] has recorded are kept. Zero means 30 days. At most 100 years.
 	KeepActivity time.Duration
 
@@ -79,6 +82,9 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if full.FileQuota < 0 {
 		return full, invalid("FileQuota", "FileQuota is %d; a number of bytes is expected, or 0 for no quota", full.FileQuota)
+	}
+	if q := full.Quota; q.Memories < 0 || q.Revisions < 0 || q.Bytes < 0 {
+		return full, invalid("Quota", "Quota is %+v; numbers of 0 (no bound) or more are expected", q)
 	}
 	if full.KeepActivity < 0 || full.KeepActivity > maxKeepActivity {
 		return full, invalid("KeepActivity", "KeepActivity is %s; more than 0 and at most 100 years are allowed, or 0 for 30 days", full.KeepActivity)

@@ -425,6 +425,10 @@ func wrongRows(tb testing.TB, tx *sqlite.Tx) error {
 			WHERE p.start < 0 OR p.length < 0 OR p.start + p.length > length(CAST(m.content AS BLOB))`},
 		{"a partition counts its memories", `SELECT id || ': ' || memories FROM partition p WHERE memories <> (SELECT count(*) FROM memory WHERE partition_id = p.id)`},
 		{"a partition counts its passages", `SELECT id || ': ' || passages FROM partition p WHERE passages <> (SELECT count(*) FROM passage WHERE id >> 32 = p.id)`},
+		{"a partition counts its past versions", `SELECT id || ': ' || revisions FROM partition p WHERE revisions <> (SELECT count(*) FROM memory_revision WHERE partition_id = p.id)`},
+		{"a partition counts its bytes", `SELECT id || ': ' || bytes FROM partition p WHERE bytes <>
+			(SELECT ifnull(sum(octet_length(content) + octet_length(metadata)), 0) FROM memory WHERE partition_id = p.id)
+			+ (SELECT ifnull(sum(octet_length(content) + octet_length(attributes)), 0) FROM memory_revision WHERE partition_id = p.id)`},
 		{"ids of passages are not given twice", `SELECT p.id FROM passage p JOIN partition a ON a.id = p.id >> 32 WHERE p.id & 0xffffffff >= a.next_passage`},
 		{"vectors have their profile's size", `SELECT p.id FROM passage p LEFT JOIN profile f ON f.id = p.profile_id WHERE p.vector IS NOT NULL AND length(p.vector) IS NOT 4 * f.dimensions`},
 		{"tags are numbered without gaps", `SELECT memory_id FROM memory_tag GROUP BY memory_id HAVING count(*) <> max(position) + 1 OR min(position) <> 0`},

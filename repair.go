@@ -104,12 +104,17 @@ func distinctRows(rows []int64) []int64 {
 	return slices.Compact(slices.Sorted(slices.Values(rows)))
 }
 
+// partitionBytes counts what the memories of the partition ?1 take.
+const partitionBytes = `(SELECT ifnull(sum(octet_length(content) + octet_length(metadata)), 0) FROM memory WHERE partition_id = ?1)
+	+ (SELECT ifnull(sum(octet_length(content) + octet_length(attributes)), 0) FROM memory_revision WHERE partition_id = ?1)`
+
 // recount makes the counts of partitions what is there.
 func recount(tx *sqlite.Tx, partitions []int64) error {
 	for _, p := range partitions {
 		first, last := passageRange(p)
 		_, err := tx.Exec(`UPDATE partition SET memories = (SELECT count(*) FROM memory WHERE partition_id = ?1),
 				passages = (SELECT count(*) FROM passage WHERE id BETWEEN ?2 AND ?3),
+				revisions = (SELECT count(*) FROM memory_revision WHERE partition_id = ?1), bytes = `+partitionBytes+`,
 				next_passage = max(iif(next_passage > 1 << 32, 0, next_passage), ifnull((SELECT max(id) & 0xffffffff FROM passage WHERE id BETWEEN ?2 AND ?3), -1) + 1)
 			WHERE id = ?1`, p, first, last)
 		if err != nil {

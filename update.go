@@ -179,6 +179,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 	if err := w.keepRevision(before); err != nil {
 		return Stored{}, err
 	}
+	w.grow(at.partition)
 	metadata, err := json.Marshal(orEmpty(after.Metadata))
 	if err != nil {
 		return Stored{}, err

@@ -221,6 +221,9 @@ var userVisits = map[string]func(v visit){
 		token := v.give(v.access.User)
 		_, _ = v.self("DeleteToken", true, func(s *Store, _ string) (any, error) { return nil, s.DeleteToken(v.Context(), token.ID) })
 	},
+	"Usage": func(v visit) {
+		_, _ = v.self("Usage", false, func(s *Store, _ string) (any, error) { return s.Usage(v.Context()) })
+	},
 	"Preferences": func(v visit) {
 		v.havePreferences()
 		_, _ = v.self("Preferences", false, func(s *Store, _ string) (any, error) { return s.Preferences(v.Context()) })

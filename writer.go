@@ -17,6 +17,7 @@ type memoryWriter struct {
 	places     map[placeName]*place
 	partitions map[int64]*place
 	targets    map[ProjectRef]projectTarget // by how they were named
+	grown      map[int64]bool               // partitions in which there is more than before
 }
 
 // placeName is where callers say that a memory goes; place is where that is.
@@ -36,8 +37,11 @@ func (s *Store) newWriter(tx *sqlite.Tx, sc scope) (*memoryWriter, error) {
 	return &memoryWriter{store: s, tx: tx, sc: sc, target: target, places: map[placeName]*place{}, partitions: map[int64]*place{}, targets: map[ProjectRef]projectTarget{}}, err
 }
 
-// flush writes what was counted in memory. It must be called before the transaction ends.
+// flush writes what was counted in memory, and refuses what is past a quota. It must be called before the transaction ends.
 func (w *memoryWriter) flush() error {
+	if err := w.checkQuota(); err != nil {
+		return err
+	}
 	if w.outdated {
 		if err := setSetting(w.tx, settingReady, 0); err != nil {
 			return err

@@ -85,6 +85,7 @@ func (s *Server) facts(ctx context.Context) ([]fact, error) {
 		{"Embedding model", c.Model + ", " + count(c.Dimensions, "dimension")},
 		{"Largest file", limit(c.MaxFile, "no limit")},
 		{"Files of a user", limit(c.FileQuota, "no limit")},
+		{"Memories of a user", quotaInWords(c.Quota)},
 		{"Search index in memory", limit(c.IndexMemory, "none: searches run on disk")},
 		{"Longest request", bytesInWords(s.options.MaxBody)},
 		{"Recorded activity", recorded},
@@ -93,6 +94,21 @@ func (s *Server) facts(ctx context.Context) ([]fact, error) {
 		{"Tools that only read", yes[s.options.ReadOnly]},
 		{"Wrong passwords without a wait", strconv.Itoa(s.attempts.free)},
 	}, nil
+}
+
+// quotaInWords is how much each user may store.
+func quotaInWords(q souvenir.Quota) string {
+	var parts []string
+	if q.Memories > 0 {
+		parts = append(parts, thousands(q.Memories))
+	}
+	if q.Revisions > 0 {
+		parts = append(parts, thousands(q.Revisions)+" past versions")
+	}
+	if q.Bytes > 0 {
+		parts = append(parts, bytesInWords(q.Bytes))
+	}
+	return cmp.Or(strings.Join(parts, ", "), "no limit")
 }
 
 // longSpan is a length of time that somebody has chosen, exactly.

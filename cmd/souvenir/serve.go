@@ -28,6 +28,8 @@ type settings struct {
 	adminPassword         *secret
 	maxFile, fileQuota    byteSize
 	indexMemory           byteSize
+	memoryQuota           souvenir.Quota
+	textQuota             byteSize
 	logLevel, logFormat   *string
 	grace                 *time.Duration
 	purgeEvery            *time.Duration
@@ -81,11 +83,11 @@ be registered with the redirect URI PUBLIC-URL/login/provider/callback. They lin
 		readOnly:      flags.Bool("read-only", false, "offer only those tools, over MCP and POST /tools/call, that change nothing; the other endpoints stay as they are"),
 		adminUser:     flags.String("admin-user", "", "`name` of the first user, an admin; nothing is done when there are users"),
 		adminPassword: secretFlag(command, "admin-password", "the first user's password"),
-		maxFile:       100 << 20,
-		indexMemory:   1 << 30,
-		logLevel:      flags.String("log-level", "info", "`level` from which on things are logged: debug, info, warn or error"),
-		logFormat:     flags.String("log-format", "text", "`format` of the log: text or json"),
-		grace:         flags.Duration("grace", 30*time.Second, "`duration` for which requests may go on when the server is told to end"),
+		maxFile:       100 << 20, fileQuota: 20 << 30, textQuota: 10 << 30,
+		indexMemory: 1 << 30,
+		logLevel:    flags.String("log-level", "info", "`level` from which on things are logged: debug, info, warn or error"),
+		logFormat:   flags.String("log-format", "text", "`format` of the log: text or json"),
+		grace:       flags.Duration("grace", 30*time.Second, "`duration` for which requests may go on when the server is told to end"),
 		purgeEvery: flags.Duration("purge-every", 24*time.Hour,
 			"`duration` after which unfinished uploads, and tokens and OAuth state long expired, are deleted, again and again; 0: never"),
 		provider:      newProviderFlags(command),
@@ -99,10 +101,20 @@ be registered with the redirect URI PUBLIC-URL/login/provider/callback. They lin
 		"`addresses` and networks of proxies, with commas between, that are believed when they say in X-Forwarded-For whom they speak for; none: nobody is (default this machine)")
 	flags.Var(&s.maxFile, "max-file", "most `bytes` of an uploaded file, such as 500MiB; 0: no limit")
 	flags.Var(&s.fileQuota, "file-quota", "most `bytes` of all files of a user together; 0: no limit")
+	flags.IntVar(&s.memoryQuota.Memories, "memory-quota", 1_000_000, "most memories of a user, a `number`; 0: no limit")
+	flags.IntVar(&s.memoryQuota.Revisions, "revision-quota", 5_000_000, "most past versions of a user's memories, a `number`; 0: no limit")
+	flags.Var(&s.textQuota, "text-quota", "most `bytes` of a user's memories, past versions included; 0: no limit")
 	flags.Var(&s.indexMemory, "index-memory", "most `bytes` of memory for the search index; past it, and with 0, searches run on disk")
 	_ = command.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = command.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, _ []string) error { return c.serve(ctx, s) })
+}
+
+// quota is how much each user may store.
+func (s *settings) quota() souvenir.Quota {
+	q := s.memoryQuota
+	q.Bytes = int64(s.textQuota)
+	return q
 }
 
 func (c *cli) serve(ctx context.Context, s *settings) error {
@@ -125,6 +137,8 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 		return badKeepRevisions(*s.keepRevisions)
 	case *s.keepActivity <= 0 || *s.keepActivity > mostKept:
 		return misused("--keep-activity is %s; give a duration such as 720h, at most %s, or --no-activity to record no calls", *s.keepActivity, mostKept)
+	case s.memoryQuota.Memories < 0 || s.memoryQuota.Revisions < 0:
+		return misused("--memory-quota is %d and --revision-quota %d; give numbers, or 0 for no limit", s.memoryQuota.Memories, s.memoryQuota.Revisions)
 	case *s.maxActivity <= 0:
 		return misused("--max-activity is %d; give 1 or more, or --no-activity to record no calls", *s.maxActivity)
 	}
@@ -147,7 +161,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	}
 	defer listener.Close()
 	store, err := souvenir.Open(ctx, *s.db, &souvenir.Options{
-		MaxFile: s.maxFile.limit(), FileQuota: int64(s.fileQuota), IndexMemory: s.indexMemory.limit(), Logger: log,
+		MaxFile: s.maxFile.limit(), FileQuota: int64(s.fileQuota), Quota: s.quota(), IndexMemory: s.indexMemory.limit(), Logger: log,
 		KeepActivity: *s.keepActivity, MaxActivity: *s.maxActivity,
 	})
 	if err != nil {

@@ -78,6 +78,7 @@ func concepts() []concept {
 		identities(),
 		tokens(),
 		mistakes(),
+		quotas(),
 		sessions(),
 		invitations(),
 		preferences(),

@@ -1,0 +1,92 @@
+package storetest
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func quotas() concept {
+	return concept{"Quotas", []promise{
+		{"memories, past versions and bytes are bounded for each owner", quotasHold},
+		{"a quota holds however many store at once", quotasHoldAtOnce},
+		{"what is deleted, moved and purged counts no more", quotasCount},
+	}}
+}
+
+// bounded opens the store with quotas.
+func (f *fixture) bounded(q souvenir.Quota) {
+	f.Helper()
+	o := f.options(f.embedder)
+	o.Quota = q
+	f.close()
+	f.store = f.open(f.T, o)
+	f.reader, f.operator = f.store, f.store
+}
+
+func (f *fixture) usage() souvenir.Usage {
+	f.Helper()
+	u, err := f.store.Usage(f.ctx)
+	f.check("Usage", err)
+	return u
+}
+
+func quotasHold(f *fixture) {
+	f.bounded(souvenir.Quota{Memories: 3, Revisions: 2, Bytes: 1000})
+	ids := f.addTexts("one", "two", "three")
+	_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "four"})
+	f.failsAt("AddMemory past the quota", err, souvenir.ErrTooLarge, "content", "4 memories", "is 3", "delete")
+	_, err = f.store.AddMemories(f.ctx, []souvenir.NewMemory{{Content: "four"}, {Content: "five"}}, nil)
+	f.fails("AddMemories past the quota", err, souvenir.ErrTooLarge, "5 memories")
+	_, err = f.store.SetRule(f.ctx, souvenir.NewRule{Type: souvenir.RuleDo, Content: "four"})
+	f.fails("SetRule past the quota", err, souvenir.ErrTooLarge)
+	f.as(souvenir.Access{User: "anna"}).addTexts("one", "two", "three") // has a quota of her own
+	f.delete(ids[0])
+	f.addTexts("four")
+
+	f.rewrite(ids[1], "two, again")
+	f.rewrite(ids[1], "two, once more")
+	content := "two, for the last time"
+	_, err = f.store.UpdateMemory(f.ctx, ids[1], souvenir.UpdateMemory{Content: &content})
+	f.fails("UpdateMemory past the quota", err, souvenir.ErrTooLarge, "past versions", "is 2")
+	f.equal("after a refused update", f.get(ids[1]).Content, "two, once more")
+
+	f.delete(ids[2])
+	long := strings.Repeat("é", 600)
+	_, err = f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: long})
+	f.fails("AddMemory of many bytes", err, souvenir.ErrTooLarge, "bytes", "is 1000")
+	f.add(souvenir.NewMemory{Content: long[:800]})
+}
+
+func quotasHoldAtOnce(f *fixture) {
+	f.bounded(souvenir.Quota{Memories: 10})
+	var working sync.WaitGroup
+	for range 4 {
+		working.Go(func() {
+			for range 5 {
+				_, _ = f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "a car"})
+			}
+		})
+	}
+	working.Wait()
+	f.equal("memories", f.usage().Memories, 10)
+}
+
+func quotasCount(f *fixture) {
+	f.equal("of nobody yet", f.usage(), souvenir.Usage{})
+	f.addProject(souvenir.NewProject{ID: "p"})
+	id := f.addTexts("a car")[0]
+	f.equal("stored", f.usage(), souvenir.Usage{Memories: 1, Bytes: 5 + 2})
+	f.rewrite(id, "an automobile")
+	f.patch(id, map[string]any{"project_id": "p", "colour": "red"})
+	u := f.usage()
+	f.equal("changed twice", []int{u.Memories, u.Revisions}, []int{1, 2})
+	f.addFile(souvenir.NewFile{Filename: "a.txt"}, "12345")
+	f.equal("with a file", f.usage().FileBytes, int64(5))
+	_, err := f.store.As(souvenir.Access{User: souvenir.LocalUser, Projects: []string{"p"}}).Usage(f.ctx)
+	f.fails("Usage of a limited view", err, souvenir.ErrForbidden)
+	f.delete(id)
+	u = f.usage()
+	f.equal("deleted", []int64{int64(u.Memories), int64(u.Revisions), u.Bytes}, []int64{0, 0, 0})
+}
