@@ -12,7 +12,7 @@ import (
 // Access says for whom a view of the store works, and how far it reaches. The zero value is the local user with
 // everything of theirs: what an embedding program that knows no users wants.
 type Access struct {
-	// User is the id of the user: whose collections they are, and who owns what is stored. Empty means the local user. An id
+	// User is the id of the user: whose collections they are, and who owns what is stored outside of others' projects. Empty means the local user. An id
 	// that nobody has becomes that of a new user with the first write, unless it is the name of another (ErrConflict).
 	User string
 
@@ -114,15 +114,15 @@ const (
 	writableBy = sharedWith + ` AND role IN ('writer', 'owner')`
 )
 
-// visible is the condition for seeing a partition: the caller's own collections, and the projects that the caller
-// owns or is member of, in whoever's collection the memories lie; within the projects of a limited view.
-func (sc scope) visible() (condition string, args []any) {
-	return sc.limit(`(c.owner_id = ? OR p.project_id IN (`+sharedWith+`))`, sc.user, sc.user, sc.user)
-}
+// visible is the condition for seeing a partition: what lies in a project belongs to the project, so only its people
+// see it; everything else is seen by the owner of the collection alone. A limited view sees its projects only.
+func (sc scope) visible() (condition string, args []any) { return sc.partitions(sharedWith) }
 
 // writable is the condition for changing what lies in a partition.
-func (sc scope) writable() (condition string, args []any) {
-	return sc.limit(`(c.owner_id = ? OR p.project_id IN (`+writableBy+`))`, sc.user, sc.user, sc.user)
+func (sc scope) writable() (condition string, args []any) { return sc.partitions(writableBy) }
+
+func (sc scope) partitions(projects string) (condition string, args []any) {
+	return sc.limit(`(p.project_id IS NULL AND c.owner_id = ? OR p.project_id IN (`+projects+`))`, sc.user, sc.user, sc.user)
 }
 
 func (sc scope) limit(condition string, args ...any) (string, []any) {
@@ -152,21 +152,9 @@ func (sc scope) projectRole() (expression string, args []any) {
 	return `iif(j.owner_id = ?, 'owner', (SELECT role FROM project_member WHERE project_id = j.id AND user_id = ?))`, []any{sc.user, sc.user}
 }
 
-// projectName is the name of a project j as the caller may know it: whoever stored something in a project and has no
-// part in it any more still sees its id there, and learns no new names.
-func (sc scope) projectName() (expression string, args []any) {
-	condition, args := sc.knowsProject()
-	return `iif(` + condition + `, j.name, j.uid)`, args
-}
-
-// knowsProject is the condition that the caller may know the name of a project j.
-func (sc scope) knowsProject() (condition string, args []any) {
-	return `j.id IN (` + sharedWith + `)`, []any{sc.user, sc.user}
-}
-
 // The conditions for files speak of a row of file f, left-joined with the partition p and the collection c of the memory
-// that it is linked to (fromFile). Whoever sees the memory sees the file; one without a memory is seen by its owner and
-// by the people of the project that it lies in. Its owner sees it wherever it is linked.
+// that it is linked to (fromFile). A file in a project, its own or its memory's, is seen by the people of the project; any
+// other one by the owner of the memory, or without a memory by its own.
 
 // fromFile joins what the conditions about files speak of.
 const fromFile = `FROM file f LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id LEFT JOIN collection c ON c.id = p.collection_id`
@@ -181,8 +169,8 @@ func (sc scope) visibleFile() (condition string, args []any) { return sc.file(sh
 func (sc scope) writableFile() (condition string, args []any) { return sc.file(writableBy) }
 
 func (sc scope) file(projects string) (condition string, args []any) {
-	condition = `f.state = 'stored' AND (f.owner_id = ? OR c.owner_id = ? OR ` + projectOfFile + ` IN (` + projects + `))`
-	args = []any{sc.user, sc.user, sc.user, sc.user}
+	condition = `f.state = 'stored' AND (` + projectOfFile + ` IS NULL AND ifnull(c.owner_id, f.owner_id) = ? OR ` + projectOfFile + ` IN (` + projects + `))`
+	args = []any{sc.user, sc.user, sc.user}
 	if !sc.limited {
 		return condition, args
 	}

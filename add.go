@@ -14,7 +14,8 @@ import (
 // NewMemory describes a memory to store. Only Content is needed.
 type NewMemory struct {
 	// Collection is the name of one of the caller's own collections. Empty means DefaultCollection, which is made when
-	// first needed; any other must exist.
+	// first needed; any other must exist. What goes into a project of somebody else's lies in the owner's collection of
+	// that name, which is made when first needed.
 	Collection string
 
 	Content string // 1 byte to 1 MiB of valid UTF-8
@@ -236,23 +237,40 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []draft) error {
 		return err
 	}
 	return s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
-		ownVectors := map[string]bool{}
+		ownVectors := map[placeName]bool{}
 		for i := range drafts {
 			d := &drafts[i]
-			if _, known := ownVectors[d.collection]; !known {
-				_, profile, found, err := ownCollection(tx, sc, d.collection)
+			name := placeName{d.collection, d.projectID, d.projectName}
+			if _, known := ownVectors[name]; !known {
+				at, err := s.foreseen(tx, sc, d)
 				if err != nil {
-					return err
+					return atPosition(err, i, len(drafts))
 				}
-				if !found && d.collection != DefaultCollection {
-					return atPosition(s.unknownCollection(tx, sc, d.collection), i, len(drafts))
-				}
-				ownVectors[d.collection] = profile != 0
+				ownVectors[name] = at.profile != 0
 			}
-			d.wordsOnly = ownVectors[d.collection] && d.vector == nil
+			d.wordsOnly = ownVectors[name] && d.vector == nil
 		}
 		return nil
 	})
+}
+
+// foreseen is the collection that a draft goes to if it is stored now.
+func (s *Store) foreseen(tx *sqlite.Tx, sc scope, d *draft) (collectionPlace, error) {
+	id := d.projectID
+	if id == "" && d.projectName == "" && len(s.access.Projects) == 1 {
+		id = s.access.Projects[0]
+	}
+	owner := sc.user
+	if id != "" || d.projectName != "" {
+		p, err := findProject(tx, sc, id, d.projectName)
+		if err == nil && p != nil {
+			owner, err = projectOwner(tx, sc, p.row)
+		}
+		if err != nil {
+			return collectionPlace{}, err
+		}
+	}
+	return s.collectionFor(tx, sc, d.collection, owner)
 }
 
 // add stores one memory.
@@ -269,9 +287,12 @@ func (w *memoryWriter) insert(d *draft) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
+	if err := w.checkIdentityMemory(storedMemory{Memory: Memory{EventType: d.eventType}}, place); err != nil {
+		return Stored{}, err
+	}
 	now := w.store.now()
 	m := Memory{
-		ID: w.store.newID(), Collection: d.collection, Owner: w.store.access.User, Content: d.content,
+		ID: w.store.newID(), Collection: d.collection, Owner: place.ownerID, Content: d.content,
 		EventType: d.eventType, State: d.state, ProjectID: place.projectID, ProjectName: place.projectName,
 		Importance: d.importance, Classification: d.classification, RuleType: d.ruleType,
 		Tags: d.tags, Related: d.related, Metadata: orEmpty(d.own),

@@ -342,8 +342,13 @@ func (in *inspection) checkPartitions() error {
 		var collection string
 		var memories, passages, counted, countedPassages int
 		var held, revisions, heldNow, revisionsNow int64
-		if err := row.Scan(&id, &collection, &next, &memories, &passages, &counted, &countedPassages, &following, &held, &revisions, &heldNow, &revisionsNow); err != nil {
+		var misplaced bool
+		if err := row.Scan(&id, &collection, &next, &memories, &passages, &counted, &countedPassages, &following, &held, &revisions, &heldNow, &revisionsNow, &misplaced); err != nil {
 			return err
+		}
+		if misplaced {
+			in.find(Finding{Table: "partition", ID: collection, Problem: fmt.Sprintf("partition %d lies in a project, and its collection belongs to another user than the project", id), Repairable: true})
+			in.repairs.places = append(in.repairs.places, id)
 		}
 		in.report.Checked["partition"]++
 		wrong := func(format string, args ...any) {
@@ -366,8 +371,9 @@ func (in *inspection) checkPartitions() error {
 	}, `SELECT p.id, ifnull(c.name, ''), p.next_passage, p.memories, p.passages, (SELECT count(*) FROM memory m WHERE m.partition_id = p.id),
 			(SELECT count(*) FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1),
 			ifnull((SELECT max(a.id) & 0xffffffff FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1), -1) + 1,
-			p.bytes, p.revisions, `+strings.ReplaceAll(partitionBytes, "?1", "p.id")+`, (SELECT count(*) FROM memory_revision WHERE partition_id = p.id)
-		FROM partition p LEFT JOIN collection c ON c.id = p.collection_id ORDER BY p.id`)
+			p.bytes, p.revisions, `+strings.ReplaceAll(partitionBytes, "?1", "p.id")+`, (SELECT count(*) FROM memory_revision WHERE partition_id = p.id),
+			ifnull(c.owner_id <> j.owner_id, false)
+		FROM partition p LEFT JOIN collection c ON c.id = p.collection_id LEFT JOIN project j ON j.id = p.project_id ORDER BY p.id`)
 }
 
 // checkRevisions looks whether the former states of memories can be read.

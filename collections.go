@@ -200,6 +200,57 @@ func ownCollection(tx *sqlite.Tx, sc scope, name string) (row, profile int64, fo
 	return row, profile, found, err
 }
 
+// collectionPlace is the collection that a write goes to.
+type collectionPlace struct {
+	row     int64 // 0: it is made with the write
+	profile int64 // of its own vectors; 0: the store's embedder makes them
+}
+
+// collectionFor finds the collection of an owner: the caller, or the owner of a project that the caller stores into. In the
+// latter case the caller can name the default collection, one that holds memories which the caller sees, and one that the
+// caller has, too, which is made for the owner. Names of the owner's other collections are as unknown as any other.
+func (s *Store) collectionFor(tx *sqlite.Tx, sc scope, name string, owner int64) (collectionPlace, error) {
+	var at collectionPlace
+	var found bool
+	var err error
+	if at.row, at.profile, found, err = ownCollection(tx, scope{user: owner}, name); err != nil {
+		return at, err
+	}
+	if name == DefaultCollection || found && owner == sc.user {
+		return at, nil
+	}
+	if owner == sc.user {
+		return at, s.unknownCollection(tx, sc, name)
+	}
+	visible, args := sc.visible()
+	seen, err := sqlite.Column[int64](tx, `SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
+		WHERE p.collection_id = ? AND p.memories > 0 AND `+visible+` LIMIT 1`, append([]any{at.row}, args...)...)
+	if err != nil || len(seen) > 0 {
+		return at, err
+	}
+	_, profile, had, err := ownCollection(tx, sc, name)
+	switch {
+	case err != nil:
+		return at, err
+	case !had:
+		return at, s.unknownCollection(tx, sc, name)
+	case found && at.profile != profile:
+		return at, newError(KindConflict, "collection_name", "collection_name %s cannot be used here: what is stored into a project lies in a collection of its owner, "+
+			"whose collection of this name has other vectors; leave collection_name out, or name another one", show(name))
+	}
+	at.profile = profile
+	return at, nil
+}
+
+// addFor makes the collection in which a write goes to a project of an owner.
+func (s *Store) addFor(tx *sqlite.Tx, name string, owner int64, at collectionPlace) (int64, error) {
+	row, err := s.addCollection(tx, scope{user: owner}, NewCollection{Name: name})
+	if err == nil && at.profile != 0 {
+		_, err = tx.Exec(`UPDATE collection SET own_profile = ? WHERE id = ?`, at.profile, row)
+	}
+	return row, err
+}
+
 // unknownCollection is the error for a name that fits no visible collection; it names the nearest one.
 func (s *Store) unknownCollection(tx *sqlite.Tx, sc scope, name string) error {
 	all, err := s.listCollections(tx, sc, "")

@@ -44,6 +44,7 @@ type visiblePlace struct {
 	selectedPartition
 	project  int64 // 0: none
 	own      bool  // it lies in a collection of the caller
+	shared   bool  // in a project that has members
 	writable bool  // the caller may change what lies in it
 }
 
@@ -54,10 +55,11 @@ func visiblePlaces(tx *sqlite.Tx, sc scope) ([]visiblePlace, error) {
 	var places []visiblePlace
 	err := tx.Each(func(row *sqlite.Rows) error {
 		var p visiblePlace
-		err := row.Scan(&p.id, &p.memories, &p.ownSize, &p.project, &p.own, &p.writable)
+		err := row.Scan(&p.id, &p.memories, &p.ownSize, &p.project, &p.own, &p.shared, &p.writable)
 		places = append(places, p)
 		return err
-	}, `SELECT p.id, p.memories, ifnull(f.dimensions, 0), ifnull(p.project_id, 0), c.owner_id = ?, `+writable+`
+	}, `SELECT p.id, p.memories, ifnull(f.dimensions, 0), ifnull(p.project_id, 0), c.owner_id = ?,
+			EXISTS (SELECT 1 FROM project_member b WHERE b.project_id = p.project_id), `+writable+`
 		FROM partition p JOIN collection c ON c.id = p.collection_id LEFT JOIN profile f ON f.id = c.own_profile
 		WHERE p.memories > 0 AND `+visible, slices.Concat([]any{sc.user}, writableArgs, visibleArgs)...)
 	return places, err
@@ -269,7 +271,7 @@ func (r *contextReader) conversation() (string, error) {
 		if r.named() {
 			return p.writable && r.inProject(p)
 		}
-		return p.own // in one of somebody else's, what is said here would be told to people whom nobody named
+		return p.own && !p.shared // what is said here would otherwise be stored where other people read it, and they could choose what is continued
 	})
 	row, err := newestActive(r.tx, sel, EventConversation, EventCase)
 	if err != nil || row == 0 {

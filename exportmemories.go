@@ -205,12 +205,13 @@ func (e *exporter) revisions() (*revisionSide, error) {
 	return r, err
 }
 
-// write writes the former states of a memory, each with the place where it lay then: who may see it.
+// write writes the former states of a memory, each with the place where it lay then: who may see it. Those from before the
+// memory came into a project of its owner's are not the owner's to read.
 func (r *revisionSide) write(e *exporter, m exportMemory) error {
 	return r.each(m.row, func() error {
 		v, l := r.revision, &e.line
 		at, err := e.place(v.partition)
-		if err != nil {
+		if err != nil || e.user != nil && at.owner != m.owner {
 			return err
 		}
 		l.begin(kindRevision)

@@ -36,7 +36,7 @@ func TestExportOfOnesOwn(t *testing.T) {
 			owners[written.Owner]++
 		}
 	}
-	if len(owners) != 1 || owners["alice"] == 0 || strings.Contains(out.String(), `"bob`) {
+	if len(owners) != 1 || owners["alice"] == 0 || strings.Contains(out.String(), `"bob"`) {
 		t.Errorf("owners are %v:\n%.10000s", owners, out.String())
 	}
 	var all bytes.Buffer

@@ -102,6 +102,7 @@ type upload struct {
 	declared string    // its type; MIMEType is what was found out
 	whole    hash.Hash // of all that was read
 	size     int64     // bytes read
+	heir     int64     // row of the owner of the project that it goes to; 0: the caller
 	row      int64     // 0: nothing of it is stored yet
 	chunks   int64     // stored
 	complete bool
@@ -154,8 +155,17 @@ var errUndone = errors.New("only tried")
 // checkPlace finds out, before anything is read, whether the file may be stored where it shall be.
 func (u *upload) checkPlace(ctx context.Context) error {
 	err := u.s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
-		if _, _, err := u.place(tx, &sc); err != nil {
+		memory, project, err := u.place(tx, &sc)
+		if err != nil {
 			return err
+		}
+		u.heir = 0
+		owner, err := fileOwner(tx, sc, memory, project)
+		if err != nil {
+			return err
+		}
+		if owner != sc.user { // whose row may go with this transaction
+			u.heir = owner
 		}
 		return errUndone // a project that it would make is made with the file
 	})
@@ -277,11 +287,11 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error
 
 // storeRow makes or touches the row of an arriving file, and sees that its owner has room for it.
 func (u *upload) storeRow(tx *sqlite.Tx, sc scope) (row int64, err error) {
-	now, size, row := u.s.now(), max(u.size, u.Size), u.row
+	now, size, row, owner := u.s.now(), max(u.size, u.Size), u.row, cmp.Or(u.heir, sc.user)
 	var result sqlite.Result
 	if row == 0 {
 		result, err = tx.Exec(`INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
-			VALUES (?, ?, 'arriving', ?, ?, ?, x'', ?, ?, ?, ?)`, u.id, sc.user, u.Filename, u.MIMEType, size, u.Description, u.Category, now, now)
+			VALUES (?, ?, 'arriving', ?, ?, ?, x'', ?, ?, ?, ?)`, u.id, owner, u.Filename, u.MIMEType, size, u.Description, u.Category, now, now)
 		row = result.LastInsertID
 	} else {
 		result, err = tx.Exec(`UPDATE file SET size = ?, updated_at = ? WHERE id = ? AND state = 'arriving'`, size, now, row)
@@ -292,24 +302,76 @@ func (u *upload) storeRow(tx *sqlite.Tx, sc scope) (row int64, err error) {
 	if result.RowsAffected == 0 {
 		return 0, newError(KindConflict, "content", "the file was given up, because nothing of it had come for %v; store it again", abandoned)
 	}
-	if u.s.quota == 0 {
-		return row, nil
+	return row, u.s.checkFileQuota(tx, sc, owner, size)
+}
+
+// checkFileQuota refuses what makes the files of an owner larger than they may be, those that were just written among them.
+func (s *Store) checkFileQuota(tx *sqlite.Tx, sc scope, owner, size int64) error {
+	if s.quota == 0 {
+		return nil
 	}
 	var all int64
-	if err := tx.QueryRow(`SELECT sum(size) FROM file WHERE owner_id = ? AND state IN ('arriving', 'stored')`, sc.user).Scan(&all); err != nil {
-		return 0, err
+	if err := tx.QueryRow(`SELECT ifnull(sum(size), 0) FROM file WHERE owner_id = ? AND state IN ('arriving', 'stored')`, owner).Scan(&all); err != nil {
+		return err
 	}
-	if all > u.s.quota {
-		return 0, newError(KindTooLarge, "size", "with this file of %d bytes, the files of %s would have %d bytes; at most %d are allowed",
-			size, show(u.s.access.User), all, u.s.quota)
+	switch {
+	case all <= s.quota:
+		return nil
+	case owner != sc.user: // how much the owner has is nobody else's business
+		return newError(KindTooLarge, "size", "the owner of this project has no room left for files of %d bytes; files in a project count for its owner, who may have %d bytes",
+			size, s.quota)
 	}
-	return row, nil
+	return newError(KindTooLarge, "size", "with this file of %d bytes, the files of %s would have %d bytes; at most %d are allowed",
+		size, show(s.access.User), all, s.quota)
+}
+
+// fileOwner returns the row of the user to whom a file belongs: that of the memory's collection, or else of the project; without
+// both it is the caller.
+func fileOwner(tx *sqlite.Tx, sc scope, memory, project int64) (owner int64, err error) {
+	if memory == 0 {
+		return projectOwner(tx, sc, project)
+	}
+	err = tx.QueryRow(`SELECT c.owner_id `+fromMemory+` WHERE m.id = ?`, memory).Scan(&owner)
+	return owner, err
+}
+
+// giveFile gives a file to the owner of the project that it has come into.
+func (s *Store) giveFile(tx *sqlite.Tx, sc scope, file, project int64) error {
+	owner, err := projectOwner(tx, sc, project)
+	if err != nil {
+		return err
+	}
+	return s.giveFiles(tx, sc, owner, `id = ?`, file)
+}
+
+// moveFiles gives the files of a memory to the owner to whom the memory goes.
+func (s *Store) moveFiles(tx *sqlite.Tx, sc scope, memory, owner int64) error {
+	return s.giveFiles(tx, sc, owner, `memory_id = ?`, memory)
+}
+
+func (s *Store) giveFiles(tx *sqlite.Tx, sc scope, owner int64, condition string, arg int64) error {
+	var size int64
+	if err := tx.QueryRow(`SELECT ifnull(sum(size), 0) FROM file WHERE owner_id <> ? AND `+condition, owner, arg).Scan(&size); err != nil {
+		return err
+	}
+	result, err := tx.Exec(`UPDATE file SET owner_id = ? WHERE owner_id <> ? AND `+condition, owner, owner, arg)
+	if err != nil || result.RowsAffected == 0 {
+		return err
+	}
+	return s.checkFileQuota(tx, sc, owner, size)
 }
 
 // finish makes an arriving file one that is stored.
 func (u *upload) finish(tx *sqlite.Tx, sc scope, row int64) (File, error) {
 	memory, project, err := u.place(tx, &sc)
 	if err != nil {
+		return File{}, err
+	}
+	owner, err := fileOwner(tx, sc, memory, project)
+	if err != nil {
+		return File{}, err
+	}
+	if err := u.s.giveFiles(tx, sc, owner, `id = ?`, row); err != nil { // hardly ever: the place has changed since it was looked at
 		return File{}, err
 	}
 	now := u.s.now()

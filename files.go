@@ -16,8 +16,8 @@ import (
 )
 
 // File is a document that is kept beside the memories: its bytes lie in the store, too, and [Store.OpenFile] reads them.
-// Whoever sees the memory that a file is linked to sees the file; one that is linked to none is seen by its owner and by
-// the people of its project.
+// A file that lies in a project belongs to the project: its people see it, and nobody else does. Any other one is seen by
+// its owner.
 type File struct {
 	ID          string // UUID
 	MemoryID    string // the memory that it is linked to; empty: none, or none that is visible through this view
@@ -28,7 +28,7 @@ type File struct {
 	Description string
 	Tags        []string // in the order given
 	Category    string
-	Owner       string // user id of who stored it
+	Owner       string // user id of who stored it; of what lies in a project, the project's owner
 	ProjectID   string // the project it lies in: its memory's, or its own while it is linked to none; empty: none
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
@@ -301,7 +301,8 @@ type UpdateFile struct {
 	Project *ProjectRef
 }
 
-// UpdateFile changes what is known about a file and returns it. Only its owner can move it to another project, be it by a link.
+// UpdateFile changes what is known about a file and returns it. Only its owner can move it to another project, be it by a link; in
+// a project of somebody else's it then belongs to that project.
 func (s *Store) UpdateFile(ctx context.Context, id string, u UpdateFile) (File, error) {
 	if err := u.check(); err != nil {
 		return File{}, err
@@ -328,6 +329,11 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u UpdateFile) (File, 
 		if _, err := tx.Exec(`UPDATE file SET filename = ?, description = ?, category = ?, memory_id = ?, project_id = ?, updated_at = ? WHERE id = ?`,
 			after.Filename, after.Description, after.Category, rowOrNull(after.memory), rowOrNull(project), now, before.row); err != nil {
 			return err
+		}
+		if after.project != before.project {
+			if err := s.giveFile(tx, sc, before.row, after.project); err != nil {
+				return err
+			}
 		}
 		if !slices.Equal(after.Tags, before.Tags) {
 			if err := replaceFileTags(tx, before.row, after.Tags); err != nil {

@@ -8,7 +8,7 @@ import (
 
 // FileStatus is how a file lies in the store, as the caller sees it.
 type FileStatus struct {
-	Owner     string `json:"owner"`                // user id of who stored it
+	Owner     string `json:"owner"`                // user id of its owner; of what lies in a project, the project's owner
 	OwnerName string `json:"owner_name,omitempty"` // of that account, if there is one
 
 	// The project it lies in; empty: none that is visible through this view. ProjectOwner is the user id of the project's owner, with whose

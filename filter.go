@@ -133,10 +133,9 @@ func list(memories, expression string, args ...any) field {
 	}
 }
 
-// names compares the name of the project, as far as the caller may know it.
+// names compares the name of the project.
 func (sc scope) names() field {
-	condition, args := sc.knowsProject()
-	return column(`(SELECT iif(`+condition+`, j.name_key, j.uid) FROM project j WHERE j.id = p.project_id)`, foldedName, args...)
+	return column(`(SELECT j.name_key FROM project j WHERE j.id = p.project_id)`, foldedName)
 }
 
 // links compares the ids of related memories, of those only that the caller can see.

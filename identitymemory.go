@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -128,14 +129,14 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 	return stored, err
 }
 
-// checkIdentityMemory sees that nobody but its owner makes or changes an identity: who may write into a project could else
-// decide who the agents of its other people are, everywhere.
-func (w *memoryWriter) checkIdentityMemory(before, after storedMemory) error {
-	if before.Owner == w.store.access.User || !strings.EqualFold(after.EventType, EventIdentity) {
+// checkIdentityMemory refuses an identity in a project of somebody else's: anyone who may write into a project could
+// otherwise decide who its owner's agents are, everywhere.
+func (w *memoryWriter) checkIdentityMemory(after storedMemory, at *place) error {
+	if at.owner == w.sc.user || !strings.EqualFold(after.EventType, EventIdentity) {
 		return nil
 	}
-	return newError(KindForbidden, "event_type", "memory %s belongs to %s; only its owner can make it an identity (event_type %s), or change it while it is one",
-		show(before.ID), ownerName(w.tx, before.Owner), EventIdentity)
+	return newError(KindForbidden, "event_type", "event_type is %s in project %s, which belongs to %s; only its owner stores or changes an identity there. Store yours outside of the project",
+		show(after.EventType), show(cmp.Or(at.projectName, at.projectID)), ownerName(w.tx, at.ownerID))
 }
 
 // setIdentityMemory adds the identity or writes it over the one that is there.

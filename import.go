@@ -156,6 +156,7 @@ type importer struct {
 	current *memoryItem  // whose vectors and revisions come
 	late    []*linkItem  // links that lines made by hand have, which may be to memories further below
 	file    *incomingFile
+	moved   map[[2]string]string // id and owner of memories -> to whom they belong since, of lines for which memoryItem.moved is true
 	now     int64
 
 	noEmbedder bool // it has failed: the rest is left to the worker
@@ -412,6 +413,7 @@ func (im *importer) take(ctx context.Context, kind string, line []byte, n int) e
 		if err := im.flush(ctx); err != nil {
 			return err
 		}
+		item.memoryOwner = im.ownerNow(item.memory, item.memoryOwner)
 		return atLine(im.begin(ctx, item), n)
 	case *chunkItem:
 		return atLine(im.chunk(ctx, item), n)
@@ -426,6 +428,12 @@ func (im *importer) take(ctx context.Context, kind string, line []byte, n int) e
 	switch item := item.(type) {
 	case *memoryItem:
 		im.current = item
+		if item.moved() {
+			if im.moved == nil {
+				im.moved = map[[2]string]string{}
+			}
+			im.moved[[2]string{item.id, item.owner}] = item.projectOwner
+		}
 		if len(item.draft.related) > 0 {
 			item.links = &linkItem{lineNumber: item.lineNumber, memory: item.id, owner: item.owner, related: item.draft.related}
 			im.late = append(im.late, item.links)
@@ -436,6 +444,8 @@ func (im *importer) take(ctx context.Context, kind string, line []byte, n int) e
 			return nil
 		}
 		item.of = im.current
+	case *linkItem:
+		item.owner, im.current = im.ownerNow(item.memory, item.owner), nil
 	default:
 		im.current = nil
 	}
@@ -444,6 +454,11 @@ func (im *importer) take(ctx context.Context, kind string, line []byte, n int) e
 		return im.lateLinks(ctx)
 	}
 	return nil
+}
+
+// ownerNow is to whom a memory belongs whose owner was another one when the export was written.
+func (im *importer) ownerNow(memory, owner string) string {
+	return cmp.Or(im.moved[[2]string{memory, owner}], owner)
 }
 
 // lateLinks makes the links that were found in memories themselves.

@@ -157,11 +157,14 @@ func (f *incomingFile) compare(tx *sqlite.Tx, replace bool) (row int64, o outcom
 			return 0, added, err
 		}
 		if len(there) > 0 {
-			f.project = "" // it lies in the memory's
+			f.owner, f.project = f.memoryOwner, "" // it lies in the memory's
 		} else {
 			f.memory = "" // it is not linked, for want of the memory
 			f.im.report.MissingLinks++
 		}
+	}
+	if f.project != "" {
+		f.owner = f.projectOwner // to whom everything in the project belongs
 	}
 	var s exportFile
 	var tags string

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -101,7 +102,15 @@ func parseMemory(line []byte, n int) (importItem, error) {
 	if item.id == "" {
 		item.id, err = item.derivedID()
 	}
+	if item.moved() && strings.EqualFold(item.draft.eventType, EventIdentity) {
+		item.draft.state = StateArchived // it is a member's, and must not become that of the project's owner
+	}
 	return item, err
+}
+
+// moved reports whether the line is from before what lies in a project belonged to the project's owner.
+func (m *memoryItem) moved() bool {
+	return m.owner != m.projectOwner && (m.draft.projectID != "" || m.draft.projectName != "")
 }
 
 // parseMetadata reads metadata without loss.
@@ -314,6 +323,9 @@ func (m *memoryItem) compare(tx *sqlite.Tx, replace bool) (row int64, o outcome,
 			return 0, added, err
 		}
 	}
+	if m.draft.projectID != "" || m.draft.projectName != "" {
+		m.owner = m.projectOwner // to whom everything in the project belongs
+	}
 	if m.links != nil {
 		m.links.owner = m.owner
 	}
@@ -413,6 +425,10 @@ func (m *memoryItem) apply(t *importTx) error {
 
 // place returns where something lies, and makes what is missing of it.
 func (t *importTx) place(owner, collection, projectOwner, projectID, projectName string) (*place, error) {
+	named := projectID != "" || projectName != ""
+	if named {
+		owner = projectOwner // as compare has it
+	}
 	ownerRow, err := t.owner(owner)
 	if err != nil {
 		return nil, err
@@ -422,12 +438,8 @@ func (t *importTx) place(owner, collection, projectOwner, projectID, projectName
 		return nil, err
 	}
 	var projectRow int64
-	if projectID != "" || projectName != "" {
-		projectOwnerRow, err := t.owner(projectOwner)
-		if err != nil {
-			return nil, err
-		}
-		if projectRow, err = t.project(projectOwnerRow, projectID, projectName); err != nil {
+	if named {
+		if projectRow, err = t.project(ownerRow, projectID, projectName); err != nil {
 			return nil, err
 		}
 	}

@@ -78,7 +78,7 @@ type NewMember struct {
 // invite, through a view that is not limited to projects; to others it is ErrForbidden. A member is ErrConflict.
 //
 // The operator's store, which is the authority over the file, adds: the user is a member from the next call on and finds the project's
-// memories, in whichever collection of whichever of its people they lie. There, the ID OWNER/ID names a project of any user;
+// memories and files. There, the ID OWNER/ID names a project of any user;
 // a user that the store does not know is ErrNotFound.
 func (s *Store) AddMember(ctx context.Context, n NewMember) (Member, error) {
 	if err := checkMember(n.Project, n.User, n.Role); err != nil {
@@ -180,8 +180,8 @@ type DeleteMember struct {
 	User    string // the id of a user, or the name of an account
 }
 
-// DeleteMember ends somebody's part in a project with the next call. What they stored there stays there, and stays
-// theirs: they find it, may change it, and may take it out of the project. Who may remove others is said at
+// DeleteMember ends somebody's part in a project with the next call. What they stored there belongs to the project and
+// stays there: they no longer find it, nor its history, its files or links to it. Who may remove others is said at
 // [Store.AddMember]; every member may leave. The owner of record cannot (ErrForbidden).
 //
 // A pending invitation, named as it was typed, is withdrawn. Somebody who is neither member nor invited is ErrNotFound, whether there

@@ -16,7 +16,7 @@ import (
 type Memory struct {
 	ID         string
 	Collection string // name of the collection it lies in
-	Owner      string // user id of who stored it
+	Owner      string // user id of its collection's owner; of what lies in a project, the project's owner
 	Content    string
 
 	// The known keys; empty means not set.
@@ -154,6 +154,7 @@ func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) 
 type storedMemory struct {
 	Memory
 	row, partition, collection int64
+	owner                      int64 // of the collection
 	project                    int64 // 0 for none
 	ownVectors                 bool  // its collection takes vectors from callers
 	writable                   bool  // the caller may change it
@@ -185,13 +186,12 @@ func (s *Store) memoryForWriting(tx *sqlite.Tx, sc scope, id string) (storedMemo
 func (s *Store) loadMemories(tx *sqlite.Tx, sc scope, condition string, args ...any) ([]storedMemory, error) {
 	visible, visibleArgs := sc.visible()
 	writable, writableArgs := sc.writable()
-	projectName, nameArgs := sc.projectName()
 	var found []storedMemory
 	err := tx.Each(func(row *sqlite.Rows) error {
 		var m storedMemory
 		var metadata, tags, related string
 		var created, updated int64
-		err := row.Scan(&m.row, &m.partition, &m.collection, &m.project, &m.ownVectors, &m.ID, &m.Collection, &m.Owner, &m.Content,
+		err := row.Scan(&m.row, &m.partition, &m.collection, &m.owner, &m.project, &m.ownVectors, &m.ID, &m.Collection, &m.Owner, &m.Content,
 			&m.EventType, &m.State, &m.Importance, &m.Classification, &m.RuleType, &m.ProjectID, &m.ProjectName,
 			&metadata, &tags, &related, &m.Revision, &created, &updated, &m.writable)
 		if err != nil {
@@ -209,16 +209,16 @@ func (s *Store) loadMemories(tx *sqlite.Tx, sc scope, condition string, args ...
 		}
 		found = append(found, m)
 		return nil
-	}, `SELECT m.id, p.id, c.id, ifnull(j.id, 0), c.own_profile IS NOT NULL, m.uid, c.name, u.uid, m.content,
+	}, `SELECT m.id, p.id, c.id, c.owner_id, ifnull(j.id, 0), c.own_profile IS NOT NULL, m.uid, c.name, u.uid, m.content,
 			ifnull(m.event_type, ''), ifnull(m.state, ''), ifnull(m.importance, ''), ifnull(m.classification, ''), ifnull(m.rule_type, ''),
-			ifnull(j.uid, ''), ifnull(`+projectName+`, ''), m.metadata,
+			ifnull(j.uid, ''), ifnull(j.name, ''), m.metadata,
 			(SELECT json_group_array(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id),
 			(SELECT json_group_array(r.uid ORDER BY l.position) FROM memory_link l JOIN memory r ON r.id = l.related_id
 				WHERE l.memory_id = m.id AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = r.partition_id AND `+visible+`)),
 			m.revision, m.created_at, m.updated_at, `+writable+`
 		`+fromMemory+` JOIN user u ON u.id = c.owner_id
 		LEFT JOIN project j ON j.id = p.project_id
-		WHERE `+visible+` AND `+condition, slices.Concat(nameArgs, visibleArgs, writableArgs, visibleArgs, args)...)
+		WHERE `+visible+` AND `+condition, slices.Concat(visibleArgs, writableArgs, visibleArgs, args)...)
 	return found, err
 }
 

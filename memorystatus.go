@@ -8,7 +8,7 @@ import (
 
 // MemoryStatus says how a memory lies in the store: to whom it and its project belong, what the caller may do with it, and how it is found.
 type MemoryStatus struct {
-	Owner     string `json:"owner"`                // user id of who stored it
+	Owner     string `json:"owner"`                // user id of its collection's owner
 	OwnerName string `json:"owner_name,omitempty"` // of that account, if there is one
 
 	// The project it lies in; empty: none. ProjectOwner is the user id of the project's owner, with whose id the project is named without

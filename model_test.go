@@ -53,12 +53,27 @@ type modelMemory struct {
 	revision           int
 }
 
+// What lies in a project belongs to the project, whoever stored it.
 func (m *modelMemory) visibleTo(user string) bool {
-	return m.owner == user || m.project != nil && m.project.sharedWith(user)
+	if m.project != nil {
+		return m.project.sharedWith(user)
+	}
+	return m.owner == user
 }
 
 func (m *modelMemory) writableBy(user string) bool {
-	return m.owner == user || m.project != nil && m.project.writableBy(user)
+	if m.project != nil {
+		return m.project.writableBy(user)
+	}
+	return m.owner == user
+}
+
+// lies puts a memory into a project, or with nil into none of its owner's.
+func (m *modelMemory) lies(project *modelProject) *modelMemory {
+	if m.project = project; project != nil {
+		m.owner = project.owner
+	}
+	return m
 }
 
 // find looks a project up as a user names it: the own one of an id before shared ones; OWNER/ID says which.
@@ -199,7 +214,8 @@ func (tr *trial) add(t *rapid.T) {
 	project, kind := tr.place(user, ref)
 	expect(t, fmt.Sprintf("%s adds to %q", user, ref), err, kind)
 	if kind == "" {
-		tr.memories[stored.ID] = &modelMemory{id: stored.ID, owner: user, content: content, project: project, revision: 1}
+		m := &modelMemory{id: stored.ID, owner: user, content: content, revision: 1}
+		tr.memories[stored.ID] = m.lies(project)
 	}
 }
 
@@ -232,7 +248,7 @@ func (tr *trial) move(t *rapid.T) {
 	}
 	expect(t, fmt.Sprintf("%s moves %s to %q", user, id, ref), err, kind)
 	if kind == "" && tr.memories[id].project != project {
-		tr.memories[id].project = project
+		tr.memories[id].lies(project)
 		tr.memories[id].revision++
 	}
 }
@@ -285,7 +301,8 @@ func (tr *trial) setRule(t *rapid.T) {
 		m.revision++
 		return
 	}
-	tr.memories[stored.ID] = &modelMemory{id: stored.ID, owner: user, content: content, project: project, rule: rule, revision: 1}
+	m := &modelMemory{id: stored.ID, owner: user, content: content, rule: rule, revision: 1}
+	tr.memories[stored.ID] = m.lies(project)
 }
 
 // managed finds the project whose members somebody wants to change.

@@ -127,7 +127,7 @@ func (s *Store) Overview(ctx context.Context, q OverviewQuery) (Overview, error)
 				}
 				return tx.QueryRow(`SELECT count(*) `+fromFile+` WHERE `+visible, args...).Scan(&o.Files)
 			},
-			func() error { return o.countProjects(tx, sc, partitions) },
+			func() error { return o.countProjects(tx, partitions) },
 			func() error { return o.countCollections(tx, partitions) },
 			func() error { return o.countEventTypes(tx, partitions) },
 			func() error { return o.countDays(tx, partitions, daysUntil(s.clock().In(q.Location), q.Days)) },
@@ -149,16 +149,15 @@ func (s *Store) Overview(ctx context.Context, q OverviewQuery) (Overview, error)
 	return o, nil
 }
 
-func (o *Overview) countProjects(tx *sqlite.Tx, sc scope, partitions string) error {
+func (o *Overview) countProjects(tx *sqlite.Tx, partitions string) error {
 	o.Projects = []ProjectCount{}
-	name, args := sc.projectName()
 	return tx.Each(func(row *sqlite.Rows) error {
 		var c ProjectCount
 		err := row.Scan(&c.ID, &c.Name, &c.Owner, &c.Memories)
 		o.Projects = append(o.Projects, c)
 		return err
-	}, `SELECT ifnull(j.uid, ''), ifnull(`+name+`, ''), ifnull(u.uid, ''), sum(p.memories) FROM partition p LEFT JOIN project j ON j.id = p.project_id LEFT JOIN user u ON u.id = j.owner_id
-		WHERE p.id IN (SELECT value FROM json_each(?)) GROUP BY p.project_id ORDER BY 4 DESC, 1, 3 LIMIT ?`, append(args, partitions, maxCounts)...)
+	}, `SELECT ifnull(j.uid, ''), ifnull(j.name, ''), ifnull(u.uid, ''), sum(p.memories) FROM partition p LEFT JOIN project j ON j.id = p.project_id LEFT JOIN user u ON u.id = j.owner_id
+		WHERE p.id IN (SELECT value FROM json_each(?)) GROUP BY p.project_id ORDER BY 4 DESC, 1, 3 LIMIT ?`, partitions, maxCounts)
 }
 
 func (o *Overview) countCollections(tx *sqlite.Tx, partitions string) error {

@@ -436,6 +436,9 @@ func wrongRows(tb testing.TB, tx *sqlite.Tx) error {
 			OR revision <= (SELECT max(revision) FROM memory_revision WHERE memory_id = m.id)`},
 		{"each memory is in the log of changes", `SELECT uid FROM memory WHERE ifnull((SELECT max(seq) FROM change), 0) <= 65536 AND id NOT IN (SELECT memory_id FROM change)`},
 		{"no collection has two partitions of a project", `SELECT collection_id FROM partition GROUP BY collection_id, ifnull(project_id, 0) HAVING count(*) > 1`},
+		{"what lies in a project lies with its owner", `SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id JOIN project j ON j.id = p.project_id WHERE c.owner_id <> j.owner_id`},
+		{"files in a project are its owner's", `SELECT f.uid FROM file f LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id
+			JOIN project j ON j.id = iif(m.id IS NULL, f.project_id, p.project_id) WHERE f.state = 'stored' AND f.owner_id <> j.owner_id`},
 		{"metadata is an object", `SELECT uid FROM memory WHERE json_type(metadata) <> 'object'`},
 	} {
 		found, err := sqlite.Column[string](tx, c.query)

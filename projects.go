@@ -180,7 +180,7 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u UpdateProje
 type DeleteProject struct {
 	Project ProjectRef
 
-	// WithMemories deletes the memories in it, too, whoever stored them; files stay with their owners, outside of any
+	// WithMemories deletes the memories in it, too, whoever stored them; files stay with its owner, outside of any
 	// project. Without it a project that holds memories or files is ErrConflict.
 	WithMemories bool
 }
@@ -220,19 +220,19 @@ func deleteProject(tx *sqlite.Tx, sc scope, d DeleteProject) (done bool, err err
 		return false, err
 	}
 	if memories+files > 0 && !d.WithMemories {
-		return false, newError(KindConflict, p.argument, "project %s holds %d memories and %d files; move or delete them first, or delete the project together with its memories, which leaves the files to their owners",
+		return false, newError(KindConflict, p.argument, "project %s holds %d memories and %d files; move or delete them first, or delete the project together with its memories, which keeps the files",
 			whole(p.ref()), memories, files)
 	}
 	if done, err = deleteMemories(tx, `p.project_id = ?`, p.row); err != nil || !done {
 		return false, err
 	}
-	// What memories elsewhere were while they lay in the project remains, for the owners of their collections.
+	// What memories elsewhere were while they lay in the project remains, for its owner.
 	for _, statement := range []string{
 		`UPDATE file SET project_id = NULL WHERE project_id = ?`,
 		`INSERT INTO partition (collection_id) SELECT DISTINCT p.collection_id FROM partition p JOIN memory_revision r ON r.partition_id = p.id
 			WHERE p.project_id = ? AND NOT EXISTS (SELECT 1 FROM partition o WHERE o.collection_id = p.collection_id AND o.project_id IS NULL)`,
 		`UPDATE memory_revision SET partition_id = (SELECT o.id FROM partition p JOIN partition o ON o.collection_id = p.collection_id
-			WHERE p.id = memory_revision.partition_id AND o.project_id IS NULL)
+			WHERE p.id = memory_revision.partition_id AND o.project_id IS NULL ORDER BY o.id LIMIT 1)
 			WHERE partition_id IN (SELECT id FROM partition WHERE project_id = ?)`,
 		`DELETE FROM partition WHERE project_id = ?`,
 		`DELETE FROM project WHERE id = ?`,

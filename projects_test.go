@@ -178,13 +178,13 @@ func addFile(t *testing.T, s *Store, user, project, memory string) (id int64) {
 	return id
 }
 
-func TestFilesOfADeletedProjectStayWithTheirOwners(t *testing.T) {
+func TestFilesOfADeletedProjectStayWithItsOwner(t *testing.T) {
 	s := openPeople(t, map[string]string{"olga": "", "will": ""})
 	olga, will := s.As(Access{User: "olga"}), s.As(Access{User: "will"})
 	mustAddProject(t, olga, NewProject{ID: "p"})
 	share(t, olga, "p", "will", MemberWriter)
 	m := mustAdd(t, will, NewMemory{Content: "a tea pot", ProjectID: "olga/p"})
-	linked, loose := addFile(t, s, "will", "", m.ID), addFile(t, s, "will", "p", "")
+	linked, loose := addFile(t, s, "olga", "", m.ID), addFile(t, s, "olga", "p", "")
 	seen := func(user string) []int64 {
 		t.Helper()
 		view := s.As(Access{User: user})
@@ -216,11 +216,11 @@ func TestFilesOfADeletedProjectStayWithTheirOwners(t *testing.T) {
 	if err := olga.DeleteProject(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	if got := seen("will"); !slices.Equal(got, []int64{linked, loose}) {
-		t.Errorf("after, their owner sees the files %v", got)
+	if got := seen("olga"); !slices.Equal(got, []int64{linked, loose}) {
+		t.Errorf("after, the project's owner sees the files %v", got)
 	}
-	if got := seen("olga"); len(got) != 0 {
-		t.Errorf("after, the project's former owner sees the files %v", got)
+	if got := seen("will"); len(got) != 0 {
+		t.Errorf("after, who stored them sees the files %v", got)
 	}
 	checkConsistency(t, s)
 }
@@ -231,8 +231,8 @@ func TestFilesOfADeletedCollectionStayInTheProject(t *testing.T) {
 	olga, will := s.As(Access{User: "olga"}), s.As(Access{User: "will"})
 	mustAddProject(t, olga, NewProject{ID: "p"})
 	share(t, olga, "p", "will", MemberWriter)
-	file := addFile(t, s, "will", "", mustAdd(t, will, NewMemory{Content: "a tea pot", ProjectID: "olga/p"}).ID)
-	if err := will.DeleteCollection(t.Context(), DeleteCollection{Name: DefaultCollection, WithMemories: true}); err != nil {
+	file := addFile(t, s, "olga", "", mustAdd(t, will, NewMemory{Content: "a tea pot", ProjectID: "olga/p"}).ID)
+	if err := olga.DeleteCollection(t.Context(), DeleteCollection{Name: DefaultCollection, WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {

@@ -17,6 +17,7 @@ type repairs struct {
 	orphans  []orphans // rows to delete
 	unlink   []orphans // references to remove
 	chunks   bool      // delete the pieces of no file
+	places   []int64   // partitions to be given to the owners of their projects
 	counts   []int64   // partitions to count again
 	memories []int64   // memories whose passages are to be made again
 	vectors  []int64   // passages whose vectors are to be made again
@@ -87,6 +88,7 @@ func (s *Store) repairSteps(ctx context.Context, r *repairs) (steps []func() err
 	if r.chunks {
 		one(`DELETE FROM file_chunk WHERE id >> ? NOT IN (SELECT id FROM file)`, chunkBits)
 	}
+	many(r.places, giveToOwners)
 	many(r.counts, recount)
 	many(r.memories, s.remakePassages)
 	many(r.vectors, func(tx *sqlite.Tx, batch []int64) error {
@@ -107,6 +109,39 @@ func distinctRows(rows []int64) []int64 {
 // partitionBytes counts what the memories of the partition ?1 take.
 const partitionBytes = `(SELECT ifnull(sum(octet_length(content) + octet_length(metadata)), 0) FROM memory WHERE partition_id = ?1)
 	+ (SELECT ifnull(sum(octet_length(content) + octet_length(attributes)), 0) FROM memory_revision WHERE partition_id = ?1)`
+
+// giveToOwners gives partitions to the owners of the projects that they lie in, as collections of the same names, or of a number behind
+// it where the owner has one with other vectors.
+func giveToOwners(tx *sqlite.Tx, partitions []int64) error {
+	for _, p := range partitions {
+		var owner, profile int64
+		var name string
+		err := tx.QueryRow(`SELECT j.owner_id, ifnull(c.own_profile, 0), c.name FROM partition p JOIN collection c ON c.id = p.collection_id
+			JOIN project j ON j.id = p.project_id WHERE p.id = ?`, p).Scan(&owner, &profile, &name)
+		if err != nil {
+			return err
+		}
+		row, there, found, err := ownCollection(tx, scope{user: owner}, name)
+		if err != nil {
+			return err
+		}
+		if found && there != profile {
+			name, found = fmt.Sprintf("%.100s (%d)", name, p), false
+		}
+		if !found {
+			result, err := tx.Exec(`INSERT INTO collection (owner_id, name, description, own_profile, created_at, updated_at)
+				SELECT ?, ?, '', own_profile, created_at, updated_at FROM collection WHERE id = (SELECT collection_id FROM partition WHERE id = ?)`, owner, name, p)
+			if err != nil {
+				return err
+			}
+			row = result.LastInsertID
+		}
+		if _, err := tx.Exec(`UPDATE partition SET collection_id = ? WHERE id = ?`, row, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // recount makes the counts of partitions what is there.
 func recount(tx *sqlite.Tx, partitions []int64) error {

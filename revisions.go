@@ -117,8 +117,7 @@ func formerRevisions(tx *sqlite.Tx, sc scope, m storedMemory, number int) ([]Rev
 		var r Revision
 		var attributes string
 		var created int64
-		var nameless bool
-		if err := row.Scan(&r.Number, &r.Content, &attributes, &created, &nameless); err != nil {
+		if err := row.Scan(&r.Number, &r.Content, &attributes, &created); err != nil {
 			return err
 		}
 		r.CreatedAt = toTime(created)
@@ -126,14 +125,11 @@ func formerRevisions(tx *sqlite.Tx, sc scope, m storedMemory, number int) ([]Rev
 		if r.Metadata, err = decodeObject([]byte(attributes)); err != nil {
 			return damaged(err, "the attributes of revision %d of memory %s", r.Number, m.ID)
 		}
-		if nameless { // it may be a name from after the caller left the project; see projectName
-			r.Metadata["project_name"] = r.Metadata["project_id"]
-		}
 		all = append(all, r)
 		return nil
-	}, `SELECT r.revision, r.content, r.attributes, r.created_at, p.project_id IS NOT NULL AND p.project_id NOT IN (`+sharedWith+`)
+	}, `SELECT r.revision, r.content, r.attributes, r.created_at
 		FROM memory_revision r JOIN partition p ON p.id = r.partition_id JOIN collection c ON c.id = p.collection_id
-		WHERE r.memory_id = ? AND (? = 0 OR r.revision = ?) AND `+visible+` ORDER BY r.revision DESC`, slices.Concat([]any{sc.user, sc.user, m.row, number, number}, args)...)
+		WHERE r.memory_id = ? AND (? = 0 OR r.revision = ?) AND `+visible+` ORDER BY r.revision DESC`, append([]any{m.row, number, number}, args...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// A rule is a memory of event type project-rule. A project has at most one of each RuleType, in whoever's collection it
-// lies; outside all projects each user has at most one general do and dont. Storing again changes that memory in place,
+// A rule is a memory of event type project-rule. A project has at most one of each RuleType; outside all projects each user has at most one general do and dont. Storing again changes that memory in place,
 // and its history tells how it came about. Whatever makes a memory a rule, or moves one, looks for another one in
 // its write transaction.
 
@@ -306,7 +305,7 @@ func (a attributes) overlaid(others attributes) attributes {
 }
 
 // checkRule sees that a memory's new state keeps to what rules are: in one of a project's few places for rules only if
-// that is free and the caller may write there, and in that of the todo only a todo document.
+// that is free, and in that of the todo only a todo document.
 func (w *memoryWriter) checkRule(before, after storedMemory, at *place) error {
 	if after.RuleType == "" {
 		return nil
@@ -322,19 +321,6 @@ func (w *memoryWriter) checkRule(before, after storedMemory, at *place) error {
 		}
 	}
 	inPlace := before.RuleType == after.RuleType && before.project == at.project
-	if inPlace && before.Content == after.Content {
-		return nil
-	}
-	if at.project != 0 { // whose people all follow its rules; who has left it, or reads only, makes and rewrites none
-		writable, err := sqlite.Column[int64](w.tx, `SELECT 1 WHERE ? IN (`+writableBy+`)`, at.project, w.sc.user, w.sc.user)
-		if err != nil {
-			return err
-		}
-		if len(writable) == 0 {
-			return newError(KindForbidden, "rule_type", "memory %s lies in a project in which this user may not write, so it can neither become a rule there nor be rewritten as one; "+
-				"its owner can move it out of the project, or delete it", show(before.ID))
-		}
-	}
 	if inPlace {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"reflect"
@@ -15,7 +16,8 @@ type UpdateMemory struct {
 
 	// Metadata is a JSON merge patch (RFC 7396) of the memory's metadata as shown: keys replace, null removes, objects
 	// merge. The known keys (event_type, state, project_id, project_name, importance, classification, rule_type, tags,
-	// related_memory_ids) are patched in the same way. Another project moves the memory there.
+	// related_memory_ids) are patched in the same way. Another project moves the memory there, which only its Owner may do: in a
+	// project of somebody else's it then belongs to that project.
 	Metadata map[string]any
 
 	// Embedding is the new content's vector, in a collection with OwnVectors.
@@ -162,13 +164,10 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 	}
 	given := ProjectRef{ID: after.ProjectID, Name: after.ProjectName}
 	after.ProjectID, after.ProjectName = at.projectID, at.projectName
-	if at.partition == before.partition {
-		after.ProjectID, after.ProjectName = before.ProjectID, before.ProjectName // as the caller may know it
-	}
 	if err := w.checkRule(before, after, at); err != nil {
 		return Stored{}, err
 	}
-	if err := w.checkIdentityMemory(before, after); err != nil {
+	if err := w.checkIdentityMemory(after, at); err != nil {
 		return Stored{}, err
 	}
 	recontent := content != nil && (after.Content != before.Content || content.vector != nil)
@@ -202,6 +201,11 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 			return Stored{}, err
 		}
 	}
+	if at.owner != before.owner {
+		if err := w.store.moveFiles(w.tx, w.sc, before.row, at.owner); err != nil {
+			return Stored{}, err
+		}
+	}
 	var result Stored
 	if at.partition != before.partition || recontent || retagged {
 		if _, result.Warnings, err = w.rewritePassages(before, after, at, recontent, content); err != nil {
@@ -226,22 +230,27 @@ func (w *memoryWriter) indexed(memory int64) (bool, error) {
 	return indexed, err
 }
 
-// placeOf returns where the memory goes: where it is, or into its collection's partition of another project.
+// placeOf returns where the memory goes: where it is, or to another project, into the collection of the same name of that
+// project's owner.
 func (w *memoryWriter) placeOf(before, after storedMemory) (*place, error) {
-	project := before.project
 	// What the memory shows of its project, given back in whole or in part, is no move: another project may be named alike.
 	sameID := after.ProjectID == before.ProjectID || after.ProjectID == "" && after.ProjectName != ""
 	sameName := foldName(after.ProjectName) == foldName(before.ProjectName) || after.ProjectName == "" && after.ProjectID != ""
-	if !sameID || !sameName {
-		if before.Owner != w.store.access.User {
-			return nil, newError(KindForbidden, "project_id", "memory %s belongs to %s; only its owner can move it to another project", show(before.ID), ownerName(w.tx, before.Owner))
-		}
-		var err error
-		if project, err = w.project(after.ProjectID, after.ProjectName); err != nil {
-			return nil, err
-		}
+	if sameID && sameName {
+		return w.placeByRow(before.partition)
 	}
-	return w.partition(before.collection, project)
+	if before.owner != w.sc.user {
+		return nil, newError(KindForbidden, "project_id", "memory %s belongs to project %s of %s; only its owner can move it to another project",
+			show(before.ID), show(cmp.Or(before.ProjectName, before.ProjectID)), ownerName(w.tx, before.Owner))
+	}
+	project, err := w.project(after.ProjectID, after.ProjectName)
+	switch {
+	case err != nil:
+		return nil, err
+	case project == before.project:
+		return w.placeByRow(before.partition)
+	}
+	return w.placeIn(before.Collection, project)
 }
 
 // rewritePassages writes the passages anew: for new content, another place, or other tags. Where the content stays, so

@@ -25,7 +25,8 @@ type placeName struct{ collection, projectID, projectName string }
 
 type place struct {
 	partition, project     int64 // rows; project 0: none
-	collection             string
+	owner                  int64 // row of the collection's owner
+	ownerID, collection    string
 	projectID, projectName string
 	ownProfile             int64 // profile of the collection's own vectors; 0 for none
 	ownSize                int   // their dimensions
@@ -59,33 +60,46 @@ func (w *memoryWriter) flush() error {
 	return nil
 }
 
-// place finds the partition for one of the caller's collections and a project, and makes what is missing of it.
+// place finds the partition for a collection and a project, both by name, and makes what is missing of it.
 func (w *memoryWriter) place(collection, projectID, projectName string) (*place, error) {
 	name := placeName{collection, projectID, projectName}
 	if p, ok := w.places[name]; ok {
 		return p, nil
 	}
-	row, _, found, err := ownCollection(w.tx, w.sc, collection)
-	if err != nil {
-		return nil, err
-	}
-	if !found && collection == DefaultCollection {
-		row, err = w.store.addCollection(w.tx, w.sc, NewCollection{Name: DefaultCollection})
-	} else if !found {
-		err = w.store.unknownCollection(w.tx, w.sc, collection)
-	}
-	if err != nil {
-		return nil, err
-	}
 	project, err := w.project(projectID, projectName)
 	if err != nil {
 		return nil, err
 	}
-	p, err := w.partition(row, project)
+	p, err := w.placeIn(collection, project)
 	if err == nil {
 		w.places[name] = p
 	}
 	return p, err
+}
+
+// placeIn is place for a project by row, 0 for none.
+func (w *memoryWriter) placeIn(collection string, project int64) (*place, error) {
+	owner, err := projectOwner(w.tx, w.sc, project)
+	if err != nil {
+		return nil, err
+	}
+	at, err := w.store.collectionFor(w.tx, w.sc, collection, owner)
+	if err == nil && at.row == 0 {
+		at.row, err = w.store.addFor(w.tx, collection, owner, at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w.partition(at.row, project)
+}
+
+// projectOwner returns the row of the user to whom belongs what lies in a project (0: in none), and who pays for it.
+func projectOwner(tx *sqlite.Tx, sc scope, project int64) (owner int64, err error) {
+	if project == 0 {
+		return sc.user, nil
+	}
+	err = tx.QueryRow(`SELECT owner_id FROM project WHERE id = ?`, project).Scan(&owner)
+	return owner, err
 }
 
 // project returns the row of the project that a write names, 0 for none, and makes an unknown one.
@@ -116,7 +130,8 @@ func (w *memoryWriter) tell(stored *Stored, id, name string) {
 	}
 }
 
-// partition returns the place of a collection and a project (0: none), by row.
+// partition returns the place of a collection and a project (0: none), by row. Of several, which come from files in which
+// members had collections of their own in a project, it is the first.
 func (w *memoryWriter) partition(collection, project int64) (*place, error) {
 	var projectArg any
 	if project != 0 {
@@ -127,7 +142,7 @@ func (w *memoryWriter) partition(collection, project int64) (*place, error) {
 		collection, projectArg, collection, project); err != nil {
 		return nil, err
 	}
-	rows, err := sqlite.Column[int64](w.tx, `SELECT id FROM partition WHERE collection_id = ? AND ifnull(project_id, 0) = ?`, collection, project)
+	rows, err := sqlite.Column[int64](w.tx, `SELECT id FROM partition WHERE collection_id = ? AND ifnull(project_id, 0) = ? ORDER BY id`, collection, project)
 	if err != nil {
 		return nil, err
 	}
@@ -140,11 +155,11 @@ func (w *memoryWriter) placeByRow(partition int64) (*place, error) {
 		return known, nil
 	}
 	var p place
-	err := w.tx.QueryRow(`SELECT p.id, ifnull(p.project_id, 0), p.next_passage, c.name, ifnull(c.own_profile, 0), ifnull(f.dimensions, 0), ifnull(j.uid, ''), ifnull(j.name, '')
-		FROM partition p JOIN collection c ON c.id = p.collection_id
+	err := w.tx.QueryRow(`SELECT p.id, ifnull(p.project_id, 0), p.next_passage, c.owner_id, u.uid, c.name, ifnull(c.own_profile, 0), ifnull(f.dimensions, 0), ifnull(j.uid, ''), ifnull(j.name, '')
+		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN user u ON u.id = c.owner_id
 		LEFT JOIN profile f ON f.id = c.own_profile LEFT JOIN project j ON j.id = p.project_id
 		WHERE p.id = ?`, partition).
-		Scan(&p.partition, &p.project, &p.first, &p.collection, &p.ownProfile, &p.ownSize, &p.projectID, &p.projectName)
+		Scan(&p.partition, &p.project, &p.first, &p.owner, &p.ownerID, &p.collection, &p.ownProfile, &p.ownSize, &p.projectID, &p.projectName)
 	if err != nil {
 		return nil, err
 	}

@@ -208,7 +208,7 @@ func factsOf(h memoryHead, user souvenir.User) (known, own []memoryFact) {
 	listed("Classification", string(h.Classification), "classification", string(h.Classification))
 	listed("Rule", string(h.RuleType), "rule_type", string(h.RuleType))
 	if h.Owner != user.ID {
-		known = append(known, memoryFact{Key: "Stored by", Value: nameOr(h.Status.OwnerName, h.Owner)})
+		known = append(known, memoryFact{Key: "Owner", Value: nameOr(h.Status.OwnerName, h.Owner)})
 	}
 	known = append(known, memoryFact{Key: "Found by", Value: foundBy(h.Status)})
 	left := shownMetadata

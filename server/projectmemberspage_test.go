@@ -72,7 +72,7 @@ func TestLeavingAProject(t *testing.T) {
 		}
 	}
 	left := rita.post(members, p.formTo(members, "change", "end"))
-	rita.leadsTo(left, "/projects?done=left").expect(http.StatusOK, "You are no member of the project any more.").lacks("The shop")
+	rita.leadsTo(left, "/projects?done=left").expect(http.StatusOK, "You left the project.").lacks("The shop")
 	rita.get(w.shop()).expect(http.StatusNotFound)
 	w.signedIn(owner).get(members).expect(http.StatusOK, "2 members").lacks("rita</h3>")
 }

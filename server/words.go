@@ -26,7 +26,7 @@ var notices = map[string]string{
 	"declined":              "The invitation is declined.",
 	"blocked":               "The invitation is declined, and its sender is blocked.",
 	"unblocked":             "They can send you invitations again.",
-	"left":                  "You are no member of the project any more. What you stored there stays there, and stays yours.",
+	"left":                  "You left the project. What you stored there stays with it.",
 	"ticked":                "The to-do is saved.",
 	"memory-unchanged":      "Nothing was different, so nothing was changed.",
 	"memories-deleted":      "That is deleted. It was too large to be kept for taking it back.",

@@ -1,0 +1,341 @@
+package souvenir
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The matrix of a project: who does what with what lies in it. Everything in it was first stored by a person who has left since,
+// so that having stored something gives nobody a way back.
+
+// matrixPart is what somebody has to do with the project of the matrix.
+type matrixPart struct {
+	name string
+	can  reach
+	join func(t *testing.T, owner *Store, project string) // what makes the user that; nil: nothing
+}
+
+// reach is how much of the project a part opens.
+type reach int
+
+const (
+	mayNothing reach = iota
+	mayRead
+	mayWrite
+	mayManage // and what only the owner of record does
+)
+
+// matrixParts are the rows. The name of each is that of its user.
+func matrixParts() []matrixPart {
+	member := func(user string, role MemberRole) func(*testing.T, *Store, string) {
+		return func(t *testing.T, owner *Store, project string) { share(t, owner, project, user, role) }
+	}
+	former := func(user string, role MemberRole) func(*testing.T, *Store, string) {
+		return func(t *testing.T, owner *Store, project string) {
+			share(t, owner, project, user, role)
+			if err := owner.DeleteMember(t.Context(), DeleteMember{Project: ProjectRef{ID: project}, User: user}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return []matrixPart{
+		{"owner", mayManage, nil},
+		{"coowner", mayWrite, member("coowner", MemberOwner)},
+		{"writer", mayWrite, member("writer", MemberWriter)},
+		{"reader", mayRead, member("reader", MemberReader)},
+		{"formerowner", mayNothing, former("formerowner", MemberOwner)},
+		{"formerreader", mayNothing, former("formerreader", MemberReader)},
+		{"invited", mayNothing, func(t *testing.T, owner *Store, project string) { // as an owner, and has not answered
+			_, err := owner.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: project}, User: "invited", Role: MemberOwner})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"author", mayNothing, nil}, // who stored everything as a writer, and has left
+		{"stranger", mayNothing, nil},
+	}
+}
+
+// matrixThings are what lies in the project.
+type matrixThings struct {
+	project          ProjectRef // OWNER/ID
+	memory, rule     string     // ids
+	file, linkedFile string
+	private          string // a memory of the visitor's own
+}
+
+// matrixCell is a column: an action, and whom it needs. An answer without anything in it counts as not found.
+type matrixCell struct {
+	name  string
+	needs reach
+	do    func(t *testing.T, s *Store, on matrixThings) error
+}
+
+var errEmpty = errors.New("nothing is found")
+
+func notEmpty(err error, n int) error {
+	if err == nil && n == 0 {
+		return errEmpty
+	}
+	return err
+}
+
+var matrixReads = []matrixCell{
+	{"GetMemory", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.GetMemory(t.Context(), on.memory)
+		return err
+	}},
+	{"GetMemoryStatus", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.GetMemoryStatus(t.Context(), on.memory)
+		return err
+	}},
+	{"Revisions", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		all, err := s.Revisions(t.Context(), on.memory)
+		if err == nil && len(all) != 2 {
+			t.Errorf("the history has %d states, want 2", len(all))
+		}
+		return err
+	}},
+	{"RelatedMemories", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.RelatedMemories(t.Context(), on.memory, 2)
+		return err
+	}},
+	{"Search", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		found, err := s.Search(t.Context(), Query{Text: "kettle", Filter: Filter{"id": on.memory}})
+		return notEmpty(err, found.Total)
+	}},
+	{"Memories", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		for m, err := range s.Memories(t.Context(), List{}) {
+			if err != nil || m.ID == on.memory {
+				return err
+			}
+		}
+		return errEmpty
+	}},
+	{"a link from a memory of one's own", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		if on.private == "" {
+			return errEmpty
+		}
+		m, err := s.GetMemory(t.Context(), on.private)
+		return notEmpty(err, len(m.Related))
+	}},
+	{"GetRule", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.GetRule(t.Context(), on.project, RuleDo)
+		return err
+	}},
+	{"the rule by id", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.GetMemory(t.Context(), on.rule)
+		return err
+	}},
+	{"the rule's history", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.Revisions(t.Context(), on.rule)
+		return err
+	}},
+	{"GetTodo", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.GetTodo(t.Context(), on.project)
+		return err
+	}},
+	{"GetContext", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		c, err := s.GetContext(t.Context(), ContextQuery{ProjectID: on.project.ID, Query: "kettle"})
+		if err == nil && (c.ProjectRules == nil || c.ProjectRules.Do == nil) {
+			err = errEmpty
+		}
+		for _, m := range c.Related {
+			if err != nil && m.ID == on.memory {
+				t.Errorf("a context shows the memory, and no rules")
+			}
+		}
+		return err
+	}},
+	{"MainMemory", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.MainMemory(t.Context(), on.project)
+		return err
+	}},
+	{"ModuleState", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		m, err := s.ModuleState(t.Context(), ModuleQuery{Module: "pump", ProjectID: on.project.ID})
+		return notEmpty(err, m.Summary.Total)
+	}},
+	{"GetFile", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.GetFile(t.Context(), on.file)
+		return err
+	}},
+	{"OpenFile", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		r, err := s.OpenFile(t.Context(), on.linkedFile)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		_, err = io.ReadAll(r)
+		return err
+	}},
+	{"Files of the memory", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		p, err := s.FilePage(t.Context(), FileQuery{FileList: FileList{MemoryID: on.memory}})
+		return notEmpty(err, p.Total)
+	}},
+	{"GetProject", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.GetProject(t.Context(), on.project)
+		return err
+	}},
+	{"Members", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.Members(t.Context(), on.project)
+		return err
+	}},
+	{"Export", mayManage, func(t *testing.T, s *Store, on matrixThings) error {
+		var out strings.Builder
+		_, err := s.Export(t.Context(), &out, nil)
+		if err == nil && !strings.Contains(out.String(), `"`+on.memory+`"`) {
+			err = cmp.Or(errEmpty, err)
+		}
+		return err
+	}},
+}
+
+var matrixWrites = []matrixCell{
+	{"UpdateMemory", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.UpdateMemory(t.Context(), on.memory, UpdateMemory{Content: content("changed")})
+		return err
+	}},
+	{"RestoreRevision", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.RestoreRevision(t.Context(), on.memory, 1)
+		return err
+	}},
+	{"TakeMemory", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.TakeMemory(t.Context(), on.memory)
+		return err
+	}},
+	{"DeleteMemory", mayWrite, func(t *testing.T, s *Store, on matrixThings) error { return s.DeleteMemory(t.Context(), on.memory) }},
+	{"linking to the memory", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.AddMemory(t.Context(), NewMemory{Content: "of my own", Related: []string{on.memory}})
+		return err
+	}},
+	{"AddMemory", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.AddMemory(t.Context(), NewMemory{Content: "one more", ProjectID: on.project.ID})
+		return err
+	}},
+	{"SetRule", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.SetRule(t.Context(), NewRule{ProjectID: on.project.ID, Type: RuleDo, Content: "changed"})
+		return err
+	}},
+	{"the rule by id, changed", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.UpdateMemory(t.Context(), on.rule, UpdateMemory{Content: content("changed")})
+		return err
+	}},
+	{"DeleteRule", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
+		return s.DeleteRule(t.Context(), on.project, RuleDo)
+	}},
+	{"SetTodo", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.SetTodo(t.Context(), NewTodo{ProjectID: on.project.ID, Content: five(nil)})
+		return err
+	}},
+	{"CompleteTask", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.CompleteTask(t.Context(), CompleteTask{ProjectID: on.project.ID, TaskID: "T1"})
+		return err
+	}},
+	{"UpdateFile", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.UpdateFile(t.Context(), on.file, UpdateFile{Description: content("changed")})
+		return err
+	}},
+	{"DeleteFile", mayWrite, func(t *testing.T, s *Store, on matrixThings) error { return s.DeleteFile(t.Context(), on.linkedFile) }},
+	{"AddFile to the memory", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.AddFile(t.Context(), NewFile{MemoryID: on.memory}, strings.NewReader("x"))
+		return err
+	}},
+	{"AddFile", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.AddFile(t.Context(), NewFile{ProjectID: on.project.ID}, strings.NewReader("x"))
+		return err
+	}},
+	{"taking the memory out", mayManage, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.UpdateMemory(t.Context(), on.memory, UpdateMemory{Metadata: map[string]any{"project_id": nil, "project_name": nil}})
+		return err
+	}},
+	{"taking the file out", mayManage, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.UpdateFile(t.Context(), on.file, UpdateFile{Project: &ProjectRef{}})
+		return err
+	}},
+	{"DeleteProject", mayManage, func(t *testing.T, s *Store, on matrixThings) error {
+		return s.DeleteProject(t.Context(), DeleteProject{Project: on.project, WithMemories: true})
+	}},
+}
+
+// want is how a cell ends for a part.
+func (c matrixCell) want(p matrixPart) error {
+	switch {
+	case p.can >= c.needs:
+		return nil
+	case p.can >= mayRead && c.name != "Export":
+		return ErrForbidden
+	}
+	return ErrNotFound
+}
+
+// fill makes the project anew, and in it what the author stores, who then leaves.
+func (p matrixPart) fill(t *testing.T, s *Store, project string) matrixThings {
+	t.Helper()
+	owner, author, visitor := s.As(Access{User: "owner"}), s.As(Access{User: "author"}), s.As(Access{User: p.name})
+	mustAddProject(t, owner, NewProject{ID: project})
+	share(t, owner, project, "author", MemberWriter)
+	on := matrixThings{project: ProjectRef{ID: "owner/" + project}}
+	m := mustAdd(t, author, NewMemory{Content: "a kettle", ProjectID: on.project.ID, EventType: EventProjectMain, Tags: []string{"pump"}})
+	on.memory = m.ID
+	if _, err := author.UpdateMemory(t.Context(), m.ID, UpdateMemory{Content: content("a new kettle")}); err != nil {
+		t.Fatal(err)
+	}
+	on.rule = mustSetRule(t, author, NewRule{ProjectID: on.project.ID, Type: RuleDo, Content: "boil"}).ID
+	if _, err := author.SetTodo(t.Context(), NewTodo{ProjectID: on.project.ID, Content: five(map[Section]string{SectionTasks: "## Tasks\n- [ ] T1 boil"})}); err != nil {
+		t.Fatal(err)
+	}
+	on.file = mustAddFile(t, author, NewFile{ProjectID: on.project.ID}, "plan").ID
+	on.linkedFile = mustAddFile(t, author, NewFile{MemoryID: m.ID}, "plan").ID
+	if p.name == "author" {
+		on.private = mustAdd(t, author, NewMemory{Content: "of my own", Related: []string{m.ID}}).ID
+	}
+	if err := author.DeleteMember(t.Context(), DeleteMember{Project: on.project, User: "author"}); err != nil {
+		t.Fatal(err)
+	}
+	if p.join != nil {
+		p.join(t, owner, project)
+	}
+	if p.can >= mayRead {
+		on.private = mustAdd(t, visitor, NewMemory{Content: "of my own", Related: []string{m.ID}}).ID
+	}
+	return on
+}
+
+func TestTheMatrixOfAProject(t *testing.T) {
+	people := map[string]string{}
+	for _, p := range matrixParts() {
+		people[p.name] = ""
+	}
+	s := openPeople(t, people)
+	projects := 0
+	next := func() string {
+		projects++
+		return fmt.Sprint("p", projects)
+	}
+	for _, p := range matrixParts() {
+		t.Run(p.name, func(t *testing.T) {
+			visitor := s.As(Access{User: p.name})
+			limited := s.As(Access{User: p.name, ReadOnly: true})
+			on := p.fill(t, s, next())
+			for i, c := range slices.Concat(matrixReads, matrixWrites) {
+				view := limited
+				if i >= len(matrixReads) { // each may end what it is about
+					on, view = p.fill(t, s, next()), visitor
+				}
+				err := c.do(t, view, on)
+				if errors.Is(err, errEmpty) || errors.Is(err, ErrInvalid) { // OWNER/ID of an unknown project
+					err = ErrNotFound
+				}
+				if want := c.want(p); !errors.Is(err, want) {
+					t.Errorf("%s: %v, want %v", c.name, err, want)
+				}
+			}
+		})
+	}
+	checkConsistency(t, s)
+}
