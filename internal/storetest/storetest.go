@@ -100,6 +100,7 @@ func searching() []concept {
 		projects(),
 		projectNames(),
 		sharing(),
+		projectInvitations(),
 		updates(),
 		revisions(),
 		undeletion(),
