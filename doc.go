@@ -33,7 +33,8 @@
 //   - Memories: [Store.AddMemory], [Store.AddMemories], [Store.GetMemory], [Store.UpdateMemory], [Store.DeleteMemory],
 //     [Store.Memories]; [Store.Revisions] is the history of one, [Store.RelatedMemories] walks over links. They lie in
 //     collections ([Store.AddCollection]). [Store.Search] finds them.
-//   - Projects, which can be shared: [Store.AddProject], [Store.AddMember], [Store.MainMemory], [Store.ModuleState].
+//   - Projects: [Store.AddProject], [Store.MainMemory], [Store.ModuleState]. They are shared by invitation: [Store.AddMember],
+//     [Store.ProjectInvitations], [Store.AcceptProjectInvitation], [Store.BlockSender].
 //   - What an agent begins with: [Store.GetContext], [Store.SetIdentityMemory].
 //   - Rules and the to-do document of a project: [Store.SetRule], [Store.SetTodo], [Store.UpdateTodoSection],
 //     [Store.CompleteTask], [ParseTodo].

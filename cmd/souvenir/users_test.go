@@ -133,3 +133,53 @@ func TestErrorsNameFlags(t *testing.T) {
 		}
 	}
 }
+
+func TestProjectMemberCommands(t *testing.T) {
+	c := newStore(t)
+	add := []string{"project", "member", "add", "home", "ben", "--role", "writer", "--owner", "anna"}
+	if got := c.ok(t, add...); got != "ben is a member of home (writer)\n" {
+		t.Errorf("member add printed %q", got)
+	}
+	c.fails(t, exitError, "already", add...)
+	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
+	ids := map[string]string{}
+	for _, name := range []string{"anna", "ben"} {
+		u, err := store.GetUser(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[name] = u.ID
+	}
+	anna := store.As(souvenir.Access{User: ids["anna"]})
+	p, err := anna.GetProject(t.Context(), souvenir.ProjectRef{Name: "home"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err = store.As(souvenir.Access{User: ids["ben"]}).GetProject(t.Context(), souvenir.ProjectRef{ID: ids["anna"] + "/" + p.ID})
+	if err != nil || p.Role != souvenir.MemberWriter {
+		t.Errorf("the member sees %+v, %v", p, err)
+	}
+	if _, err := anna.AddMember(t.Context(), souvenir.NewMember{Project: souvenir.ProjectRef{ID: p.ID}, User: "zoe", Role: souvenir.MemberReader}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(c.ok(t, "project", "member", "list", "home", "--owner", "anna")), "\n")
+	if len(lines) != 4 || !regexp.MustCompile(`^ben +writer +accepted `).MatchString(lines[2]) || !regexp.MustCompile(`^zoe +reader +invited `).MatchString(lines[3]) {
+		t.Errorf("the list is\n%s", strings.Join(lines, "\n"))
+	}
+	if members := decode[[]souvenir.Member](t, c.ok(t, "project", "member", "list", "home", "--owner", "anna", "--json")); len(members) != 3 {
+		t.Errorf("the list is %+v", members)
+	}
+	c.ok(t, "project", "member", "remove", "home", "ben", "--owner", "anna")
+	c.ok(t, "project", "member", "remove", "home", "zoe", "--owner", "anna")
+	for says, args := range map[string][]string{
+		"nor invited to it":         {"project", "member", "remove", "home", "ben", "--owner", "anna"},
+		`anna has no project "x"`:   {"project", "member", "add", "x", "ben", "--owner", "anna"},
+		`ben has no project "x"`:    {"project", "member", "add", "x", "anna", "--owner", "ben"},
+		"--role is \"king\"":        {"project", "member", "add", "home", "ben", "--owner", "anna", "--role", "king"},
+		"USER \"zoe\" is not known": {"project", "member", "add", "home", "zoe", "--owner", "anna"},
+	} {
+		c.fails(t, exitError, says, args...)
+	}
+	c.fails(t, exitUsage, "--owner is missing", "project", "member", "add", "home", "ben")
+	c.fails(t, exitUsage, "needs USER", "project", "member", "add", "home")
+}
