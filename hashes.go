@@ -45,7 +45,7 @@ func hashedTables() []hashedTable {
 		row(3, "project", "the project", `SELECT uid FROM project WHERE id = ?1`),
 		set(4, "project_member", "project_id", "the list of members of the project", `SELECT uid FROM project WHERE id = ?1`),
 		row(5, "partition", "the place of memories", `SELECT name FROM collection WHERE id = (SELECT collection_id FROM partition WHERE id = ?1)`,
-			"next_passage", "memories", "passages"),
+			"next_passage", "memories", "passages", "bytes", "revisions"),
 		row(memoryKind, "memory", "the memory", ofMemory),
 		set(7, "memory_tag", "memory_id", "the list of tags of the memory", ofMemory),
 		set(8, "memory_link", "memory_id", "the list of links of the memory", ofMemory),
@@ -58,9 +58,9 @@ func hashedTables() []hashedTable {
 		row(15, "oauth_client", "the application", `SELECT client_id FROM oauth_client WHERE id = ?1`),
 		row(16, "oauth_grant", "the consent", `SELECT uid FROM oauth_grant WHERE id = ?1`, "last_used_at"),
 		row(17, "signing_key", "the signing key", `SELECT kid FROM signing_key WHERE id = ?1`),
-		set(19, "project_alias", "project_id", "the list of former names of the project", `SELECT uid FROM project WHERE id = ?1`),
 		row(18, "invitation", "the invitation", `SELECT uid FROM invitation WHERE id = ?1`),
-		set(19, "blocked_sender", "user_id", "the list of blocked senders of the user", ofUser),
+		set(19, "project_alias", "project_id", "the list of former names of the project", `SELECT uid FROM project WHERE id = ?1`),
+		set(20, "blocked_sender", "user_id", "the list of blocked senders of the user", ofUser),
 	}
 }
 

@@ -125,7 +125,7 @@ everything else to standard error.`,
 	root.AddCommand(
 		c.serveCommand(), c.mcpCommand(), c.demoCommand(), c.healthCommand(), c.doctorCommand(), c.userCommand(), c.projectCommand(), c.tokenCommand(), c.clientCommand(), c.clientConfigCommand(),
 		c.searchCommand(), c.exportCommand(), c.importCommand(),
-		c.backupCommand(), c.restoreCommand(), c.checkCommand(), c.reindexCommand(), c.purgeCommand(), c.statsCommand(),
+		c.backupCommand(), c.restoreCommand(), c.checkCommand(), c.recoverCommand(), c.reindexCommand(), c.purgeCommand(), c.statsCommand(),
 		c.versionCommand(),
 	)
 	root.SetHelpCommand(helpCommand())

@@ -69,7 +69,7 @@ func TestListsAreToldAsJSONToo(t *testing.T) {
 		{"client", "add", "--user", "anna", "--id", "app", "--redirect-uri", "https://a.example/b"}, {"client", "list"},
 		{"client", "regenerate-secret", "app"}, {"client", "deactivate", "app"}, {"client-config"},
 		{"search", "kettle", "--user", "anna"}, {"export", "out.jsonl"}, {"import", "out.jsonl"},
-		{"backup", "copy.db"}, {"restore", "copy.db", "--db", "other.db"}, {"check"}, {"reindex"}, {"purge"}, {"stats"}, {"version"},
+		{"backup", "copy.db"}, {"restore", "copy.db", "--db", "other.db"}, {"check"}, {"recover", "souvenir.db", "recovered.db"}, {"reindex"}, {"purge"}, {"stats"}, {"version"},
 	}
 	for _, args := range lists {
 		o := c.run(t, append(args, "--json")...)

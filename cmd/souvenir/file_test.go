@@ -119,6 +119,61 @@ func TestCheckRepairsWhatCanBeMadeAgain(t *testing.T) {
 	}
 }
 
+func TestRecoverMakesAStoreOfADamagedFile(t *testing.T) {
+	c := newStore(t)
+	o := c.run(t, "recover", "souvenir.db", "same.db")
+	if o.code != 0 || !strings.Contains(o.stdout, "everything came over, and is verified") {
+		t.Errorf("of a sound file: %+v", o)
+	}
+	path := filepath.Join(c.dir, "souvenir.db")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(content[:4096])
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"check"}, {"check", "--repair"}, {"restore", "souvenir.db", "--db", "restored.db"}} {
+		if o := c.run(t, args...); o.code == 0 {
+			t.Errorf("%v of a file without its first page: %+v", args, o)
+		}
+	}
+	o = c.run(t, "recover", "souvenir.db", "recovered.db", "--json")
+	report := decode[souvenir.RecoverReport](t, o.stdout)
+	if report.Tables["memory"].Rows != 2 || len(report.Notes) == 0 || (o.code == 0) != report.OK {
+		t.Errorf("recover: %+v", o)
+	}
+	if o := c.run(t, "recover", "souvenir.db", "recovered.db"); o.code != exitError || !strings.Contains(o.stderr, "OUT") || !strings.Contains(o.stderr, "exists") {
+		t.Errorf("onto a file that is there: %+v", o)
+	}
+	if o := c.run(t, "recover", "none.db", "other.db"); o.code != exitError || !strings.Contains(o.stderr, "IN") {
+		t.Errorf("of no file: %+v", o)
+	}
+	if o := c.run(t, "check", "--accept"); o.code != exitUsage || !strings.Contains(o.stderr, "--repair") {
+		t.Errorf("--accept alone: %+v", o)
+	}
+}
+
+func TestCheckNamesAChangedByteAndRepairDoesNotCallItSound(t *testing.T) {
+	c := newStore(t)
+	change(t, filepath.Join(c.dir, "souvenir.db"), `UPDATE memory SET content = content || '!' WHERE id = 1`)
+	for _, args := range [][]string{{"check"}, {"check", "--repair"}} {
+		if o := c.run(t, args...); o.code != exitError || !strings.Contains(o.stdout, "not what was stored") || !strings.Contains(o.stdout, "1 are damaged or lost") {
+			t.Errorf("%v: %+v", args, o)
+		}
+	}
+	o := c.run(t, "check", "--repair", "--json")
+	report := decode[souvenir.CheckReport](t, o.stdout)
+	if o.code != exitError || report.OK || report.Verified == 0 || len(report.Damaged) != 1 || report.Damaged[0].Table != "memory" {
+		t.Errorf("as JSON: %+v", o)
+	}
+	if got := c.ok(t, "check", "--repair", "--accept"); !strings.Contains(got, "0 are damaged") {
+		t.Errorf("accepted: %q", got)
+	}
+	c.ok(t, "check")
+}
+
 // change runs a statement on a store's file, as no command would.
 func change(t *testing.T, path, statement string) {
 	t.Helper()

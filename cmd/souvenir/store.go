@@ -60,7 +60,7 @@ func openError(path string, how opening, err error) error {
 	case errors.Is(err, souvenir.ErrForeign):
 		return fmt.Errorf("--db: %q is no store of Souvenir, and is left as it is: %w", path, err)
 	case errors.Is(err, souvenir.ErrCorrupt):
-		return fmt.Errorf("--db: %q is damaged, and is left as it is; \"souvenir restore\" makes a store of a backup: %w", path, err)
+		return fmt.Errorf("--db: %q is damaged, and is left as it is; \"souvenir restore\" makes a store of a backup, \"souvenir recover\" one of what can still be read of it: %w", path, err)
 	case errors.Is(err, souvenir.ErrNewer):
 		return fmt.Errorf("--db: %q is of a newer version of Souvenir, and is left as it is: %w", path, err)
 	case errors.Is(err, souvenir.ErrReadOnly):

@@ -1,0 +1,220 @@
+// Package salvage reads the pages of a SQLite file by itself, with nothing of it taken for granted, so that what can still be read of a
+// damaged file is got out of it. It follows https://www.sqlite.org/fileformat2.html and never writes.
+package salvage
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+const (
+	headerSize  = 100
+	magic       = "SQLite format 3\x00"
+	defaultPage = 4096
+	maxPages    = 1 << 31
+)
+
+// ErrNoFile says that there is nothing to be read.
+var ErrNoFile = errors.New("no file with pages")
+
+// File is a file that is read page by page, with what its write-ahead log holds of it.
+type File struct {
+	file     *os.File
+	log      *os.File
+	inLog    map[uint32]int64 // page -> where its newest committed state is in the log
+	size     int              // of a page, in bytes
+	usable   int              // of those, without what is reserved at its end
+	pages    uint32
+	header   []byte
+	Problems []string // what is wrong with the file as a whole
+}
+
+// Open opens a file for reading. A file that cannot be read, or has no bytes, gives an error; everything else is a matter of Problems.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &File{file: f, inLog: map[uint32]int64{}, header: make([]byte, headerSize)}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%w: it is not a regular file", ErrNoFile)
+	}
+	if err == nil && info.Size() == 0 {
+		err = fmt.Errorf("%w: it is empty", ErrNoFile)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	if _, err := f.ReadAt(s.header, 0); err != nil && err != io.EOF { //nolint:errorlint // ReadAt returns it bare
+		_ = f.Close()
+		return nil, err
+	}
+	s.readLog(path + "-wal")
+	if first, ok := s.raw(1, defaultPage); ok && len(s.inLog) > 0 {
+		copy(s.header, first)
+	}
+	s.pageSize()
+	s.pages = max(s.pages, uint32(min((info.Size()+int64(s.size)-1)/int64(s.size), maxPages)))
+	return s, nil
+}
+
+// Close closes it.
+func (s *File) Close() error {
+	if s.log != nil {
+		_ = s.log.Close()
+	}
+	return s.file.Close()
+}
+
+// pageSize reads the size of pages; of a damaged header, it is that of every file of ours.
+func (s *File) pageSize() {
+	if s.size == 0 {
+		s.size = int(binary.BigEndian.Uint16(s.header[16:]))
+	}
+	if s.size == 1 {
+		s.size = 1 << 16
+	}
+	reserved := int(s.header[20])
+	if s.size < 512 || s.size > 1<<16 || s.size&(s.size-1) != 0 || !bytes.HasPrefix(s.header, []byte(magic)) {
+		s.Problems = append(s.Problems, "the header of the file is damaged")
+		s.size, reserved = defaultPage, 0
+	}
+	if s.size-reserved < 480 {
+		reserved = 0
+	}
+	s.usable = s.size - reserved
+}
+
+// Version is the version of the schema (PRAGMA user_version), 0 if the header is damaged.
+func (s *File) Version() int {
+	if len(s.Problems) > 0 {
+		return 0
+	}
+	return int(int32(binary.BigEndian.Uint32(s.header[60:])))
+}
+
+// Application is PRAGMA application_id.
+func (s *File) Application() int32 { return int32(binary.BigEndian.Uint32(s.header[68:])) }
+
+// Sound says whether the header is that of a SQLite file.
+func (s *File) Sound() bool { return bytes.HasPrefix(s.header, []byte(magic)) }
+
+// Pages is how many pages there are; they are numbered from 1.
+func (s *File) Pages() uint32 { return s.pages }
+
+// page returns the bytes of a page that are used; not ok where the file does not have all of them.
+func (s *File) page(n uint32) ([]byte, bool) {
+	data, ok := s.raw(n, s.size)
+	if !ok {
+		return nil, false
+	}
+	return data[:s.usable], true
+}
+
+func (s *File) raw(n uint32, size int) ([]byte, bool) {
+	if n == 0 || n > maxPages {
+		return nil, false
+	}
+	data := make([]byte, size)
+	if at, ok := s.inLog[n]; ok {
+		_, err := s.log.ReadAt(data, at)
+		return data, err == nil
+	}
+	_, err := s.file.ReadAt(data, int64(n-1)*int64(size))
+	return data, err == nil
+}
+
+// readLog notes which pages the write-ahead log holds: those of all transactions that were committed, up to the first frame that is
+// not what was written (section 4.2 of the format).
+func (s *File) readLog(path string) {
+	log, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	head := make([]byte, 32)
+	if _, err := log.ReadAt(head, 0); err != nil {
+		_ = log.Close()
+		return
+	}
+	s.log = log
+	word := binary.BigEndian.Uint32
+	var order binary.ByteOrder = binary.LittleEndian
+	switch word(head) {
+	case 0x377f0683:
+		order = binary.BigEndian
+	case 0x377f0682:
+	default:
+		s.Problems = append(s.Problems, "the write-ahead log is damaged, and is left out")
+		return
+	}
+	size := int(word(head[8:]))
+	c0, c1 := checksum(order, 0, 0, head[:24])
+	if size < 512 || size > 1<<16 || size&(size-1) != 0 || c0 != word(head[24:]) || c1 != word(head[28:]) {
+		s.Problems = append(s.Problems, "the write-ahead log is damaged, and is left out")
+		return
+	}
+	pending := map[uint32]int64{}
+	frame := make([]byte, 24+size)
+	for at := int64(32); ; at += int64(len(frame)) {
+		if _, err := log.ReadAt(frame, at); err != nil {
+			return
+		}
+		if !bytes.Equal(frame[8:16], head[16:24]) {
+			return // of an earlier use of the log
+		}
+		c0, c1 = checksum(order, c0, c1, frame[:8])
+		c0, c1 = checksum(order, c0, c1, frame[24:])
+		if c0 != word(frame[16:]) || c1 != word(frame[20:]) {
+			return // it was not finished
+		}
+		pending[word(frame)] = at + 24
+		if pages := word(frame[4:]); pages != 0 { // a commit
+			for n, where := range pending {
+				s.inLog[n] = where
+			}
+			clear(pending)
+			s.pages, s.size = pages, size
+		}
+	}
+}
+
+func checksum(order binary.ByteOrder, c0, c1 uint32, data []byte) (uint32, uint32) {
+	for ; len(data) >= 8; data = data[8:] {
+		c0 += order.Uint32(data) + c1
+		c1 += order.Uint32(data[4:]) + c0
+	}
+	return c0, c1
+}
+
+// Free are the pages that the file says are free. What they hold was deleted.
+func (s *File) Free() map[uint32]bool {
+	free := map[uint32]bool{}
+	if !s.Sound() {
+		return free
+	}
+	for n := binary.BigEndian.Uint32(s.header[32:]); n != 0 && n <= s.pages && !free[n]; {
+		page, ok := s.page(n)
+		if !ok {
+			break
+		}
+		free[n] = true
+		count := binary.BigEndian.Uint32(page[4:])
+		if int64(count) > int64(len(page)/4-2) {
+			s.Problems = append(s.Problems, "the list of free pages is damaged")
+			break
+		}
+		for i := range count {
+			if leaf := binary.BigEndian.Uint32(page[8+4*i:]); leaf != 0 && leaf <= s.pages {
+				free[leaf] = true
+			}
+		}
+		n = binary.BigEndian.Uint32(page)
+	}
+	return free
+}

@@ -1,0 +1,386 @@
+package souvenir
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/salvage"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// damagedStore is a store of all kinds of rows, for being damaged, and what is in it.
+type damagedStore struct {
+	content []byte
+	rows    map[string]map[string]storedRow
+	reader  *recovery
+	tables  map[string][]uint32 // table -> its pages
+	ids     map[string]map[int64][]uint32
+}
+
+// storedRow is a row and the pages that it lies on.
+type storedRow struct {
+	values []any
+	pages  []uint32
+}
+
+const damagedPage = 4096
+
+func newDamagedStore(t *testing.T) *damagedStore {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "sound.db")
+	s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	varied(t, s)
+	many := make([]NewMemory, 500)
+	for i := range many {
+		many[i] = NewMemory{Content: fmt.Sprintf("memory %d of the kettle %s", i, strings.Repeat(fmt.Sprintf("w%d ", i), 40+i%200)), Tags: []string{fmt.Sprint("t", i%7), fmt.Sprint("u", i%3)},
+			ProjectName: fmt.Sprint("p", i%4), Metadata: map[string]any{"number": i}}
+		if i%25 == 0 {
+			many[i].Content += strings.Repeat(fmt.Sprintf("long %d ", i), 1500)
+		}
+	}
+	added, err := s.AddMemories(t.Context(), many, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(added); i += 3 {
+		if _, err := s.UpdateMemory(t.Context(), added[i].ID, UpdateMemory{Content: content(fmt.Sprintf("memory %d again, %s", i, strings.Repeat("x", i)))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	putFile(t, s, "a-file", LocalUser, added[5].ID, "", pattern(chunkSize+5))
+	if err := s.DeleteMemory(t.Context(), added[7].ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := &damagedStore{content: readFile(t, path), reader: &recovery{version: len(migrationNames(t))}, tables: map[string][]uint32{}, ids: map[string]map[int64][]uint32{}}
+	d.rows = d.read(t, path, true)
+	return d
+}
+
+// read reads a sound file and gives the rows of each table that is recovered, and the pages that each lies on.
+func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map[string]storedRow {
+	t.Helper()
+	d.reader.tables, d.reader.report = nil, &RecoverReport{}
+	if err := d.reader.readSchema(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f, err := salvage.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	d.reader.file, d.reader.progress = f, func(string, int, int) {}
+	if err := d.reader.readFile(t.Context()); err != nil || len(f.Problems) > 0 || len(d.reader.report.Notes) > 0 {
+		t.Fatalf("%v, %v, %v", err, f.Problems, d.reader.report.Notes)
+	}
+	content := readFile(t, path)
+	all := map[string]map[string]storedRow{}
+	for _, table := range d.reader.tables {
+		if slices.Contains(notRecovered, table.name) && table.name != "row_hash" || table.name == "passage" || table.name == "activity" {
+			continue
+		}
+		all[table.name] = map[string]storedRow{}
+		found := &salvage.Found{Pages: map[uint32]bool{}}
+		seen := map[uint32]bool{}
+		if err := f.Walk(d.reader.roots[table.name], found, func(row salvage.Row) error {
+			pages := []uint32{row.Page}
+			for n := range found.Pages {
+				if !seen[n] {
+					seen[n] = true
+					if kind := content[(n-1)*damagedPage]; kind != 2 && kind != 5 && kind != 13 && kind != 10 {
+						pages = append(pages, n)
+					}
+				}
+			}
+			values, ok := table.values(row)
+			if !ok || row.Cut {
+				t.Errorf("%s: the row %v cannot be read", table.name, row.Values)
+			}
+			all[table.name][rowText(table, values)] = storedRow{values, pages}
+			if note && table.rowID >= 0 {
+				if d.ids[table.name] == nil {
+					d.ids[table.name] = map[int64][]uint32{}
+				}
+				d.ids[table.name][row.ID] = pages
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if note {
+			for n := range found.Pages {
+				d.tables[table.name] = append(d.tables[table.name], n)
+			}
+			slices.Sort(d.tables[table.name])
+		}
+		if found.Problems > 0 {
+			t.Errorf("%s: %d problems in a sound file", table.name, found.Problems)
+		}
+	}
+	return all
+}
+
+// rowText is a row as a text, without what upkeep changes.
+func rowText(t *recoveredTable, values []any) string {
+	values = slices.Clone(values)
+	for i, c := range t.columns {
+		if t.name == "partition" && slices.Contains([]string{"next_passage", "memories", "passages"}, c.name) {
+			values[i] = nil
+		}
+	}
+	return fmt.Sprintf("%#v", values)
+}
+
+// pagesOfKind are the pages of a table whose first byte is kind.
+func (d *damagedStore) pagesOfKind(table string, kind byte) (pages []uint32) {
+	for _, n := range d.tables[table] {
+		if d.content[(n-1)*damagedPage] == kind {
+			pages = append(pages, n)
+		}
+	}
+	return pages
+}
+
+// damageCase is one damage, and the pages that it is on.
+type damageCase struct {
+	name  string
+	pages []uint32
+	do    func(content []byte) []byte
+}
+
+func (d *damagedStore) cases(t *testing.T) (cases []damageCase) {
+	t.Helper()
+	seed := rand.New(rand.NewPCG(12, 9)) //nolint:gosec // the same damages each time
+	pick := func(pages []uint32) uint32 {
+		t.Helper()
+		if len(pages) == 0 {
+			t.Fatal("there is no such page")
+		}
+		return pages[seed.IntN(len(pages))]
+	}
+	zero := func(name string, pages ...uint32) {
+		cases = append(cases, damageCase{name, pages, func(content []byte) []byte {
+			for _, n := range pages {
+				clear(content[(n-1)*damagedPage : n*damagedPage])
+			}
+			return content
+		}})
+	}
+	flip := func(name string, n uint32, count int) {
+		at := make([]int, count)
+		for i := range at {
+			at[i] = int(n-1)*damagedPage + seed.IntN(damagedPage)
+		}
+		cases = append(cases, damageCase{name, []uint32{n}, func(content []byte) []byte {
+			for _, i := range at {
+				content[i] ^= 0x5a
+			}
+			return content
+		}})
+	}
+	leaf, inner := d.pagesOfKind("memory", 13), d.pagesOfKind("memory", 5)
+	for i := range 3 {
+		zero(fmt.Sprint("a leaf of memories is zero, ", i), pick(leaf))
+		flip(fmt.Sprint("bytes in a leaf of memories are flipped, ", i), pick(leaf), 8)
+	}
+	zero("an interior page of memories is zero", pick(inner))
+	zero("the interior pages of memories are zero", inner...)
+	flip("bytes in an interior page of memories are flipped", pick(inner), 40)
+	zero("three leaves of memories are zero", pick(leaf), pick(leaf), pick(leaf))
+	zero("a page of overflow is zero", pick(d.pagesOfKind("memory", 0)))
+	zero("a leaf of tags is zero", pick(d.pagesOfKind("memory_tag", 10)))
+	zero("the interior page of tags is zero", pick(d.pagesOfKind("memory_tag", 2)))
+	zero("a leaf of former states is zero", pick(d.pagesOfKind("memory_revision", 13)))
+	zero("the interior pages of former states are zero", d.pagesOfKind("memory_revision", 5)...)
+	zero("a leaf of hashes is zero", pick(d.pagesOfKind("row_hash", 10)))
+	zero("the first page is zero", 1)
+	flip("bytes in the first page are flipped", 1, 60)
+	zero("users, projects, collections and places are zero", d.tables["user"][0], d.tables["project"][0], d.tables["collection"][0], d.tables["partition"][0])
+	zero("a piece of a file is zero", pick(d.pagesOfKind("file_chunk", 0)))
+	cases = append(cases, damageCase{"the header is damaged", []uint32{1}, func(content []byte) []byte {
+		copy(content, bytes.Repeat([]byte{0xee}, 100))
+		return content
+	}})
+	pages := uint32(len(d.content) / damagedPage)
+	var gone []uint32
+	for n := pages * 3 / 4; n <= pages; n++ {
+		gone = append(gone, n)
+	}
+	cases = append(cases, damageCase{"a quarter of the file is cut off", gone, func(content []byte) []byte { return content[:int(pages*3/4-1)*damagedPage+100] }})
+	return cases
+}
+
+func TestRecoverYieldsEveryRowThatIsNotOnADamagedPage(t *testing.T) {
+	d := newDamagedStore(t)
+	for i, c := range d.cases(t) {
+		if testing.Short() && i%4 != 0 {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			in, out := filepath.Join(t.TempDir(), "in.db"), filepath.Join(t.TempDir(), "out.db")
+			damaged := c.do(bytes.Clone(d.content))
+			writeFile(t, in, damaged)
+			report, err := Recover(t.Context(), in, out, &RecoverOptions{Embedder: wordEmbedder("words-1")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(readFile(t, in), damaged) {
+				t.Error("the damaged file was changed")
+			}
+			onlyFile(t, in)
+			onlyFile(t, out)
+			d.compare(t, c, out, report)
+		})
+	}
+}
+
+// compare holds the new store against the one that was damaged.
+func (d *damagedStore) compare(t *testing.T, c damageCase, out string, report RecoverReport) {
+	t.Helper()
+	lies := func(pages []uint32) bool {
+		return slices.ContainsFunc(pages, func(n uint32) bool { return slices.Contains(c.pages, n) })
+	}
+	recovered := d.read(t, out, false)
+	total, there, missing := 0, 0, 0
+	for name, rows := range d.rows {
+		if name == "row_hash" {
+			continue
+		}
+		for text, row := range rows {
+			total++
+			if _, ok := recovered[name][text]; ok {
+				there++
+				continue
+			}
+			missing++
+			if !lies(row.pages) && !d.hangsOnLost(name, row, lies) {
+				t.Errorf("%s: the row %.300s is on no damaged page, and is not there", name, text)
+			}
+		}
+	}
+	wrong := 0
+	for name, rows := range recovered {
+		table := d.reader.table(name)
+		if table.hash == nil || table.hash.Set {
+			continue
+		}
+		for text := range rows {
+			if _, ok := d.rows[name][text]; !ok {
+				wrong++
+			}
+		}
+	}
+	if told := len(report.Check.Damaged) + report.Check.Unverified; told < wrong || missing > 0 && report.OK {
+		t.Errorf("%d rows are missing, %d others than were stored; OK is %v, %d are damaged, %d not verified", missing, wrong, report.OK, len(report.Check.Damaged), report.Check.Unverified)
+	}
+	t.Logf("of %d rows %d are there, %d of %d memories; %d are damaged or lost, %d not verified; %v", total, there,
+		report.Tables["memory"].Rows, len(d.rows["memory"]), len(report.Check.Damaged), report.Check.Unverified, report.Notes)
+}
+
+// hangsOnLost says whether a row refers to one that was on a damaged page.
+func (d *damagedStore) hangsOnLost(name string, row storedRow, lies func([]uint32) bool) bool {
+	for i, c := range d.reader.table(name).columns {
+		if id, ok := row.values[i].(int64); ok && c.parent != "" && lies(d.ids[c.parent][id]) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestRecoverOfASoundStoreIsTheSameStore(t *testing.T) {
+	s := openRich(t)
+	in, out := s.db.Path(), filepath.Join(t.TempDir(), "out.db")
+	before := exported(t, s, ExportOptions{Credentials: true})
+	report, err := Recover(t.Context(), in, out, &RecoverOptions{Embedder: wordEmbedder("words-1")}) // with its log: the store is open
+	if err != nil || !report.OK || report.Check.Verified < 50 || len(report.Notes) > 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	copied := openWords(t, out, Options{Now: sealedClock})
+	if after := exported(t, copied, ExportOptions{Credentials: true}); !bytes.Equal(after, before) {
+		t.Error("it differs:", lineDiff(after, before))
+	}
+	if report := mustCheck(t, copied, nil); !report.OK {
+		t.Errorf("%+v", report)
+	}
+	encoded, err := json.Marshal(report)
+	if err != nil || !bytes.Contains(encoded, []byte(`"ok":true`)) || !bytes.Contains(encoded, []byte(`"damaged":[]`)) {
+		t.Errorf("%s, %v", encoded, err)
+	}
+	found, err := copied.As(Access{User: "alice"}).Search(t.Context(), Query{Vector: []float32{3, 0, 4}, Collections: []string{"mine"}, Limit: 1})
+	if err != nil || len(found.Hits) != 1 || found.Hits[0].Parts.Vector < 0.99 {
+		t.Errorf("a vector of the caller's own: %+v, %v", found.Hits, err)
+	}
+}
+
+func TestRecoverRefuses(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string, content []byte) string {
+		writeFile(t, filepath.Join(dir, name), content)
+		return filepath.Join(dir, name)
+	}
+	store := storeFile(t)
+	foreign, newer := bytes.Clone(store), bytes.Clone(store)
+	binary.BigEndian.PutUint32(foreign[68:], 77)
+	binary.BigEndian.PutUint32(newer[60:], 9999)
+	sound, out := path("sound.db", store), filepath.Join(dir, "out.db")
+	for name, c := range map[string]struct {
+		in, out string
+		kind    error
+	}{
+		"nothing":           {"", out, ErrInvalid},
+		"no such file":      {filepath.Join(dir, "none.db"), out, ErrNotFound},
+		"a folder":          {dir, out, ErrInvalid},
+		"a text":            {path("text", bytes.Repeat([]byte("no store at all "), 1000)), out, ErrForeign},
+		"another program's": {path("foreign.db", foreign), out, ErrForeign},
+		"a newer one":       {path("newer.db", newer), out, ErrNewer},
+		"no way out":        {sound, "", ErrInvalid},
+		"a file is there":   {sound, path("taken", nil), ErrConflict},
+		"a log is there":    {sound, strings.TrimSuffix(path("log-wal", nil), "-wal"), ErrConflict},
+		"no folder":         {sound, filepath.Join(dir, "none", "out.db"), ErrNotFound},
+	} {
+		if _, err := Recover(t.Context(), c.in, c.out, nil); !errors.Is(err, c.kind) {
+			t.Errorf("%s: %v, want %v", name, err, c.kind)
+		}
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("something was written")
+	}
+}
+
+func TestRecoverOfAFileWithoutHashesCallsNothingVerified(t *testing.T) {
+	path, out := filepath.Join(t.TempDir(), "old.db"), filepath.Join(t.TempDir(), "out.db")
+	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, ApplicationID: applicationID, Migrations: migrationsUpTo{sqlite.Migrations(), 11}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		return tx.ExecScript(`INSERT INTO user (id, uid, created_at) VALUES (1, 'local', 1);
+			INSERT INTO collection (id, owner_id, name, description, created_at, updated_at) VALUES (1, 1, 'default', '', 1, 1); INSERT INTO partition (id, collection_id) VALUES (1, 1);
+			INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at) VALUES ('one', 1, 'An old kettle.', '{}', 1, 1, 1)`)
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	report, err := Recover(t.Context(), path, out, &RecoverOptions{Embedder: wordEmbedder("words-1")})
+	if err != nil || report.OK || report.Check.Verified != 0 || report.Check.Unverified != 4 || report.Tables["memory"].Rows != 1 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	s := openWords(t, out, Options{})
+	if found, err := s.Search(t.Context(), Query{Text: "kettle"}); err != nil || len(found.Hits) != 1 {
+		t.Errorf("%+v, %v", found.Hits, err)
+	}
+}
