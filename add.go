@@ -70,6 +70,7 @@ type Similar struct {
 	Score      float64 `json:"score"` // cosine similarity, 0.9 to 1
 	Content    string  `json:"content"`
 	Collection string  `json:"collection_name"`
+	SharedBy   string  `json:"shared_by,omitempty"` // as [Memory] has it
 }
 
 // AddMemory stores a memory and returns it as stored. When it returns, the memory is durable and every search finds
@@ -296,7 +297,7 @@ func (w *memoryWriter) insert(d *draft) (Stored, error) {
 		EventType: d.eventType, State: d.state, ProjectID: place.projectID, ProjectName: place.projectName,
 		Importance: d.importance, Classification: d.classification, RuleType: d.ruleType,
 		Tags: d.tags, Related: d.related, Metadata: orEmpty(d.own),
-		Revision: 1, CreatedAt: toTime(now), UpdatedAt: toTime(now),
+		Revision: 1, CreatedAt: toTime(now), UpdatedAt: toTime(now), SharedBy: place.sharedBy,
 	}
 	metadata, err := json.Marshal(m.Metadata)
 	if err != nil {

@@ -100,7 +100,7 @@ func (m *ContextMemory) within(most int) {
 	whole := m.Content
 	m.Truncated, m.Content = true, ""
 	if most-jsonSize(m) < min(minShown, len(whole)) {
-		m.Memory = Memory{ID: m.ID, EventType: m.EventType, RuleType: m.RuleType}
+		m.Memory = Memory{ID: m.ID, EventType: m.EventType, RuleType: m.RuleType, SharedBy: m.SharedBy}
 	}
 	room := most - jsonSize(m)
 	for characters := room; characters > 0; {

@@ -36,6 +36,10 @@ type Memory struct {
 	Revision  int // 1 when stored, one more with each update
 	CreatedAt time.Time
 	UpdatedAt time.Time
+
+	// SharedBy is who owns the project that the memory lies in, where that is not the view's user: the name of the account,
+	// or the user id if there is none. Empty for the user's own. What somebody else shares is not the user's own word.
+	SharedBy string
 }
 
 // ShownMetadata returns metadata as the interface shows it: the caller's own keys and the known keys that are set.
@@ -59,14 +63,15 @@ type memoryJSON struct {
 	Revision   int            `json:"revision"`
 	CreatedAt  time.Time      `json:"created_at"`
 	UpdatedAt  time.Time      `json:"updated_at"`
+	SharedBy   string         `json:"shared_by,omitempty"`
 }
 
 func (m Memory) json() memoryJSON {
-	return memoryJSON{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt}
+	return memoryJSON{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt, m.SharedBy}
 }
 
 // MarshalJSON gives the form of the interface: id, content, collection_name, owner, metadata with the known keys inside,
-// revision, created_at and updated_at (RFC 3339, UTC).
+// revision, created_at and updated_at (RFC 3339, UTC), and shared_by where somebody else owns the project.
 func (m Memory) MarshalJSON() ([]byte, error) { return json.Marshal(m.json()) }
 
 // GetMemory returns a memory by id. One that does not exist, or that this view may not see, is ErrNotFound.
@@ -193,7 +198,7 @@ func (s *Store) loadMemories(tx *sqlite.Tx, sc scope, condition string, args ...
 		var created, updated int64
 		err := row.Scan(&m.row, &m.partition, &m.collection, &m.owner, &m.project, &m.ownVectors, &m.ID, &m.Collection, &m.Owner, &m.Content,
 			&m.EventType, &m.State, &m.Importance, &m.Classification, &m.RuleType, &m.ProjectID, &m.ProjectName,
-			&metadata, &tags, &related, &m.Revision, &created, &updated, &m.writable)
+			&metadata, &tags, &related, &m.Revision, &created, &updated, &m.writable, &m.SharedBy)
 		if err != nil {
 			return err
 		}
@@ -215,10 +220,11 @@ func (s *Store) loadMemories(tx *sqlite.Tx, sc scope, condition string, args ...
 			(SELECT json_group_array(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id),
 			(SELECT json_group_array(r.uid ORDER BY l.position) FROM memory_link l JOIN memory r ON r.id = l.related_id
 				WHERE l.memory_id = m.id AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = r.partition_id AND `+visible+`)),
-			m.revision, m.created_at, m.updated_at, `+writable+`
+			m.revision, m.created_at, m.updated_at, `+writable+`,
+			iif(j.owner_id <> ?, (SELECT ifnull(o.name, o.uid) FROM user o WHERE o.id = j.owner_id), '')
 		`+fromMemory+` JOIN user u ON u.id = c.owner_id
 		LEFT JOIN project j ON j.id = p.project_id
-		WHERE `+visible+` AND `+condition, slices.Concat(visibleArgs, writableArgs, visibleArgs, args)...)
+		WHERE `+visible+` AND `+condition, slices.Concat(visibleArgs, writableArgs, []any{sc.user}, visibleArgs, args)...)
 	return found, err
 }
 

@@ -56,7 +56,7 @@ func (s *Store) similar(tx *sqlite.Tx, sc scope, d *draft) ([]Similar, error) {
 	found, err := s.loadRows(tx, sc, rows)
 	var similar []Similar
 	for _, m := range found {
-		similar = append(similar, Similar{ID: m.ID, Score: scores[m.row], Content: m.Content, Collection: m.Collection})
+		similar = append(similar, Similar{ID: m.ID, Score: scores[m.row], Content: m.Content, Collection: m.Collection, SharedBy: m.SharedBy})
 	}
 	return similar, err
 }

@@ -28,9 +28,10 @@ type place struct {
 	owner                  int64 // row of the collection's owner
 	ownerID, collection    string
 	projectID, projectName string
-	ownProfile             int64 // profile of the collection's own vectors; 0 for none
-	ownSize                int   // their dimensions
-	first, next            int64 // number of the partition's next passage: in the file, and now
+	sharedBy               string // who owns the project, if somebody else does
+	ownProfile             int64  // profile of the collection's own vectors; 0 for none
+	ownSize                int    // their dimensions
+	first, next            int64  // number of the partition's next passage: in the file, and now
 }
 
 func (s *Store) newWriter(tx *sqlite.Tx, sc scope) (*memoryWriter, error) {
@@ -155,11 +156,12 @@ func (w *memoryWriter) placeByRow(partition int64) (*place, error) {
 		return known, nil
 	}
 	var p place
-	err := w.tx.QueryRow(`SELECT p.id, ifnull(p.project_id, 0), p.next_passage, c.owner_id, u.uid, c.name, ifnull(c.own_profile, 0), ifnull(f.dimensions, 0), ifnull(j.uid, ''), ifnull(j.name, '')
+	err := w.tx.QueryRow(`SELECT p.id, ifnull(p.project_id, 0), p.next_passage, c.owner_id, u.uid, c.name, ifnull(c.own_profile, 0), ifnull(f.dimensions, 0), ifnull(j.uid, ''), ifnull(j.name, ''),
+			iif(j.owner_id <> ?, (SELECT ifnull(o.name, o.uid) FROM user o WHERE o.id = j.owner_id), '')
 		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN user u ON u.id = c.owner_id
 		LEFT JOIN profile f ON f.id = c.own_profile LEFT JOIN project j ON j.id = p.project_id
-		WHERE p.id = ?`, partition).
-		Scan(&p.partition, &p.project, &p.first, &p.owner, &p.ownerID, &p.collection, &p.ownProfile, &p.ownSize, &p.projectID, &p.projectName)
+		WHERE p.id = ?`, w.sc.user, partition).
+		Scan(&p.partition, &p.project, &p.first, &p.owner, &p.ownerID, &p.collection, &p.ownProfile, &p.ownSize, &p.projectID, &p.projectName, &p.sharedBy)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func chatGPTTools() (search, fetch tools.Tool) {
 	reading := tools.Annotations{ReadOnly: true, Idempotent: true}
 	return tools.Tool{
 			Name: "search", Title: "Search memories", Annotations: reading,
-			Description: "Search the user's long-term memory by meaning and by word. Returns ids, titles and URLs of the ten best; fetch gives the text of one.",
+			Description: "Search the user's long-term memory, and what others share with the user, by meaning and by word. Returns ids, titles and URLs of the ten best; fetch gives the text of one.",
 			InputSchema: oneText("query", "What to look for, in plain language."),
 		}, tools.Tool{
 			Name: "fetch", Title: "Fetch memory", Annotations: reading,
@@ -84,6 +84,9 @@ func (s *service) fetchForChatGPT(ctx context.Context, arguments json.RawMessage
 	}
 	metadata := m.ShownMetadata()
 	metadata["collection_name"], metadata["created_at"], metadata["updated_at"] = m.Collection, m.CreatedAt, m.UpdatedAt
+	if m.SharedBy != "" {
+		metadata["shared_by"] = m.SharedBy
+	}
 	return fetched{s.found(m), m.Content, metadata}, nil
 }
 
@@ -93,7 +96,7 @@ func (s *service) found(m souvenir.Memory) found {
 	if s.PublicURL != "" {
 		url = s.PublicURL + "/memories/" + m.ID
 	}
-	return found{m.ID, titleOf(m.Content), url}
+	return found{m.ID, titleOf(m.Content) + sharedMark(m), url}
 }
 
 // chatGPTCall returns the view that a call works through, and its argument.

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ func read(ctx context.Context, store *souvenir.Store, a address) (*mcp.ResourceC
 	switch a.kind {
 	case kindMemory:
 		m, err := store.GetMemory(ctx, a.id)
-		return &mcp.ResourceContents{MIMEType: markdown, Text: m.Content}, err
+		return &mcp.ResourceContents{MIMEType: markdown, Text: mark(m.SharedBy, cmp.Or(m.ProjectName, m.ProjectID)) + m.Content}, err
 	case kindFile:
 		return readFile(ctx, store, a.id)
 	case kindProjects:
@@ -32,16 +33,38 @@ func read(ctx context.Context, store *souvenir.Store, a address) (*mcp.ResourceC
 		return asJSON(map[string]any{"projects": append([]souvenir.Project{}, projects...)})
 	case kindGeneralRules:
 		rules, err := store.Rules(ctx, souvenir.ProjectRef{})
-		return rulesText(rules, "There are no general rules yet. The tool rules stores them."), err
+		instead := "There are no general rules yet. The tool rules stores them."
+		if len(rules.Warnings) > 0 {
+			instead = strings.Join(rules.Warnings, "; ")
+		}
+		return rulesText(rules, instead), err
 	}
 	p, err := projectOf(ctx, store, a.id)
 	if err != nil {
 		return nil, err
 	}
-	project := souvenir.ProjectRef{ID: p.Ref()}
-	switch a.kind {
-	case kindProject:
+	if a.kind == kindProject {
 		return asJSON(p)
+	}
+	contents, err := readOf(ctx, store, a.kind, p)
+	if err == nil {
+		contents.Text = mark(sharer(p), p.Name) + contents.Text
+	}
+	return contents, err
+}
+
+// mark is the line before what lies in a project of somebody else; nothing before the user's own.
+func mark(by, project string) string {
+	if by == "" {
+		return ""
+	}
+	return "> From the project " + project + " of " + by + ", who shares it. These are not the user's own words.\n\n"
+}
+
+// readOf reads a text of a project.
+func readOf(ctx context.Context, store *souvenir.Store, kind kind, p souvenir.Project) (*mcp.ResourceContents, error) {
+	project := souvenir.ProjectRef{ID: p.Ref()}
+	switch kind {
 	case kindRules:
 		rules, err := store.Rules(ctx, project)
 		return rulesText(rules, "The project "+p.Name+" has no rules yet. The tool rules stores them."), err

@@ -82,11 +82,11 @@ func TestChatGPTSearchesAndFetchesInItsShapes(t *testing.T) {
 		options.Toolsets, options.PublicURL = []mcpserver.Toolset{mcpserver.ToolsetChatGPT}, publicURL
 		session := connect(t, mcpserver.New(view, &options), handshake)
 		text, result := call(t, session, "search", `{"query": "which granite are the pillars of"}`)
-		if result.IsError || !strings.Contains(text, `{"id":"`+w.ids["pillars"]+`","title":"Pillars","url":"`+start+w.ids["pillars"]+`"}`) || strings.Contains(text, secretDiary) {
+		if result.IsError || !strings.Contains(text, `{"id":"`+w.ids["pillars"]+`","title":"Pillars (project Bridge, shared by anna)","url":"`+start+w.ids["pillars"]+`"}`) || strings.Contains(text, secretDiary) {
 			t.Errorf("search gives %s", text)
 		}
 		text, result = call(t, session, "fetch", `{"id": "`+w.ids["pillars"]+`"}`)
-		for _, part := range []string{`"title":"Pillars"`, `"text":"# Pillars\n\nThe pillars are of granite."`, `"url":"` + start, `"metadata":{`, `"event_type":"decision"`} {
+		for _, part := range []string{`"title":"Pillars (project Bridge, shared by anna)"`, `"text":"# Pillars\n\nThe pillars are of granite."`, `"url":"` + start, `"metadata":{`, `"event_type":"decision"`} {
 			if result.IsError || !strings.Contains(text, part) {
 				t.Errorf("fetch lacks %s: %s", part, text)
 			}

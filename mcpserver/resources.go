@@ -140,7 +140,11 @@ func projectResources(projects []souvenir.Project) []*mcp.Resource {
 		}{
 			{kindMain, "What the project is about."}, {kindRules, "What to do and what not to do in the project."}, {kindTodo, "The project's plan and tasks."},
 		} {
-			list = append(list, &mcp.Resource{URI: address{of.kind, p.Ref()}.uri(), Name: p.Name + " " + string(of.kind), Title: p.Name + ": " + string(of.kind), MIMEType: markdown, Description: of.description})
+			description := of.description
+			if by := sharer(p); by != "" {
+				description += " Shared by " + by + "."
+			}
+			list = append(list, &mcp.Resource{URI: address{of.kind, p.Ref()}.uri(), Name: p.Name + " " + string(of.kind), Title: p.Name + ": " + string(of.kind), MIMEType: markdown, Description: description})
 		}
 	}
 	return list
@@ -152,6 +156,9 @@ func memoryResource(m souvenir.Memory) *mcp.Resource {
 		if part != "" {
 			about = append(about, part)
 		}
+	}
+	if m.SharedBy != "" {
+		about = append(about, "shared by "+m.SharedBy)
 	}
 	title := titleOf(m.Content)
 	return &mcp.Resource{

@@ -168,6 +168,7 @@ type similarMemory struct {
 	Score      float64 `json:"score"`
 	Collection string  `json:"collection_name"`
 	Preview    string  `json:"preview"`
+	SharedBy   string  `json:"shared_by,omitempty"` // who owns the project, if somebody else does
 }
 
 // storedMemory is the result of memory store. The content is not repeated: the caller has just sent it.
@@ -181,6 +182,7 @@ type storedMemory struct {
 	UpdatedAt   time.Time       `json:"updated_at"`
 	Indexed     bool            `json:"indexed"`
 	Similar     []similarMemory `json:"similar"`
+	SharedBy    string          `json:"shared_by,omitempty"` // who owns the project, if somebody else does
 
 	ProjectCreated bool     `json:"project_created,omitempty"` // there was no such project
 	Warnings       []string `json:"warnings,omitempty"`
@@ -203,9 +205,9 @@ func (s *Set) storeMemory(ctx context.Context, a *arguments) (any, error) {
 	}
 	similar := make([]similarMemory, len(m.Similar))
 	for i, like := range m.Similar {
-		similar[i] = similarMemory{like.ID, like.Score, like.Collection, clip(like.Content, mostPreview)}
+		similar[i] = similarMemory{like.ID, like.Score, like.Collection, clip(like.Content, mostPreview), like.SharedBy}
 	}
-	return storedMemory{m.ID, m.Collection, m.ProjectID, m.ProjectName, m.Revision, m.CreatedAt, m.UpdatedAt, m.Indexed, similar, m.ProjectCreated, m.Warnings}, nil
+	return storedMemory{m.ID, m.Collection, m.ProjectID, m.ProjectName, m.Revision, m.CreatedAt, m.UpdatedAt, m.Indexed, similar, m.SharedBy, m.ProjectCreated, m.Warnings}, nil
 }
 
 // updatedMemory is the result of memory update.

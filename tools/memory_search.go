@@ -41,6 +41,7 @@ type foundMemory struct {
 	CreatedAt time.Time              `json:"created_at"` // in seconds, like the next
 	UpdatedAt time.Time              `json:"updated_at"`
 	FileCount int                    `json:"file_count,omitempty"`
+	SharedBy  string                 `json:"shared_by,omitempty"` // who owns the project, if somebody else does
 	Files     []souvenir.FileSummary `json:"files"`
 }
 
@@ -48,7 +49,7 @@ type foundMemory struct {
 func shownHit(h souvenir.Hit, inProject bool) foundMemory {
 	m := foundMemory{
 		ID: h.ID, Content: h.Content, Metadata: h.ShownMetadata(), Score: math.Round(h.Score*1000) / 1000, Rank: h.Rank,
-		CreatedAt: h.CreatedAt.Truncate(time.Second), UpdatedAt: h.UpdatedAt.Truncate(time.Second), FileCount: h.FileCount, Files: orEmpty(h.Files),
+		CreatedAt: h.CreatedAt.Truncate(time.Second), UpdatedAt: h.UpdatedAt.Truncate(time.Second), FileCount: h.FileCount, Files: orEmpty(h.Files), SharedBy: h.SharedBy,
 	}
 	if h.Revision > 1 {
 		m.Revision = h.Revision
@@ -172,6 +173,9 @@ func readable(m souvenir.Memory, files []souvenir.FileSummary) string {
 	fmt.Fprintf(&b, "Memory %s in collection %s", m.ID, m.Collection)
 	if m.ProjectID != "" {
 		fmt.Fprintf(&b, ", project %s", cmp.Or(m.ProjectName, m.ProjectID))
+		if m.SharedBy != "" {
+			fmt.Fprintf(&b, ", shared by %s", m.SharedBy)
+		}
 	}
 	fmt.Fprintf(&b, ", revision %d:\n\n%s", m.Revision, m.Content)
 	if len(files) > 0 {

@@ -19,6 +19,7 @@ func projectNames() concept {
 		{"that a project had lead to it until another one gets them", projectNamesFormer},
 		{"that others' projects had lead members to them, of the time of their membership", projectNamesFormerShared},
 		{"that a project had are bounded", projectNamesFormerBounded},
+		{"of others' projects come with who shares them", projectNamesShared},
 		{"that a project had come along in an export", projectNamesExported},
 	}}
 }
@@ -283,6 +284,46 @@ func projectNamesFormerBounded(f *fixture) {
 		f.rename("p", fmt.Sprint("number ", i+1))
 	}
 	f.equal("the last sixteen", []bool{f.stored("number 3", "x").ProjectCreated, f.stored("number 4", "x").ProjectCreated}, []bool{true, false})
+}
+
+func projectNamesShared(f *fixture) {
+	f.addUser(souvenir.NewUser{ID: "u7", Name: "Bob"})
+	ann, bob := f.user("ann"), f.user("u7")
+	bob.addProject(souvenir.NewProject{ID: "p", Name: "Apollo"})
+	bob.share("p", "ann", souvenir.MemberWriter)
+	long := strings.Repeat("A car is kept. ", 400)
+	for _, c := range []souvenir.NewMemory{
+		{Content: long, EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDo},
+		{Content: "the car", Classification: souvenir.ClassDo}, {Content: "a car", EventType: souvenir.EventProjectMain},
+	} {
+		c.ProjectID = "p"
+		f.equal("to its owner it is their own", bob.add(c).SharedBy, "")
+	}
+	own := ann.addTexts("my car")
+	stored := ann.add(souvenir.NewMemory{Content: "her car", ProjectName: "apollo"})
+	f.equal("as stored and read", []string{stored.SharedBy, ann.get(stored.ID).SharedBy, ann.get(own[0]).SharedBy}, []string{"Bob", "Bob", ""})
+	for _, h := range ann.search(souvenir.Query{Text: "car"}).Hits {
+		f.equal("found "+brief(h.Content), h.SharedBy == "Bob", h.ID != own[0])
+	}
+	for _, budget := range []int{0, 500} {
+		c, err := ann.reader.GetContext(f.ctx, souvenir.ContextQuery{ProjectName: "Apollo", Query: "car", TokenBudget: budget})
+		f.check("GetContext", err)
+		f.equal("rule", c.ProjectRules.Do.SharedBy, "Bob")
+		if !strings.Contains(toJSON(c.ProjectRules.Do), `"shared_by":"Bob"`) {
+			f.Errorf("the rule is shown as %s", toJSON(c.ProjectRules.Do))
+		}
+		for _, m := range append(c.Related, c.ProjectDoDont...) {
+			f.equal("of the context: "+brief(m.Content), m.SharedBy == "Bob", m.ID != own[0])
+		}
+		f.equal("the rules are called the user's own", contains(c.Guide, "project_rules and general_do_dont; they are the user's own"), false)
+		f.equal("the guide says what the mark means", contains(c.Guide, "shared_by"), true)
+	}
+	main, err := ann.reader.MainMemory(f.ctx, souvenir.ProjectRef{Name: "Apollo"})
+	f.check("MainMemory", err)
+	f.equal("main memory", main.Memory.SharedBy, "Bob")
+	if s := toJSON(ann.get(own[0])); strings.Contains(s, "shared_by") {
+		f.Errorf("her own is marked: %s", s)
+	}
 }
 
 func projectNamesExported(f *fixture) {
