@@ -116,6 +116,7 @@ func (st settled) arguments() map[string][]any {
 		"CheckSession":             {st.session.Value},
 		"CheckToken":               {st.value},
 		"CompleteTask":             {CompleteTask{ProjectID: "p", TaskID: "T1"}},
+		"ConfirmSession":           {st.session.ID},
 		"DeactivateClient":         {"app"},
 		"DeleteCollection":         {DeleteCollection{Name: DefaultCollection, WithMemories: true}},
 		"DeleteFile":               {st.file},
@@ -224,7 +225,7 @@ func errorOf(value reflect.Value) error {
 }
 
 // writers are the verbs of methods that change something, and so are refused where nothing may be changed.
-var writers = []string{"Accept", "Add", "Authorize", "BlockSender", "Change", "Compact", "Complete", "Deactivate", "Decline", "Delete", "End", "Exchange", "Import", "Link", "Purge", "Record", "Refresh", "Regenerate", "Register", "Reindex",
+var writers = []string{"Accept", "Add", "Authorize", "BlockSender", "Change", "Compact", "Complete", "Confirm", "Deactivate", "Decline", "Delete", "End", "Exchange", "Import", "Link", "Purge", "Record", "Refresh", "Regenerate", "Register", "Reindex",
 	"Restore", "Revoke", "Rotate", "Set", "Take", "Unblock", "Unlink", "Update"}
 
 func writes(method string) bool {

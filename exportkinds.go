@@ -342,12 +342,13 @@ func oauthRecords() []record {
 				{name: "expires_at", form: timeForm},
 				{name: "used_at", form: timeForm, passing: true},
 				{name: "disabled_at", form: timeForm},
+				{name: "maker", absent: "", check: checkText},
 			},
-			selection: `SELECT o.client_id, o.kind, u.uid, o.name, o.auth_method, o.secret_hash, o.redirect_uris, o.metadata, o.created_at, o.updated_at, o.expires_at, o.used_at, o.disabled_at
+			selection: `SELECT o.client_id, o.kind, u.uid, o.name, o.auth_method, o.secret_hash, o.redirect_uris, o.metadata, o.created_at, o.updated_at, o.expires_at, o.used_at, o.disabled_at, o.maker
 				FROM oauth_client o LEFT JOIN user u ON u.id = o.owner_id`,
 			keyed: `o.client_id = ?`, ordered: `o.id`,
-			insert: `INSERT INTO oauth_client (client_id, kind, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at, expires_at, used_at, disabled_at, owner_id)
-				VALUES (?1, ?2, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO NOTHING`,
+			insert: `INSERT INTO oauth_client (client_id, kind, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at, expires_at, used_at, disabled_at, maker, owner_id)
+				VALUES (?1, ?2, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT DO NOTHING`,
 			refs: func(t *importTx, v []any) ([]any, error) {
 				if v[2] == nil {
 					return []any{nil}, nil
@@ -368,12 +369,13 @@ func oauthRecords() []record {
 				{name: "last_used_at", form: timeForm, passing: true},
 				{name: "revoked_at", form: timeForm},
 				{name: "refused", form: jsonForm, check: checkStrings},
+				{name: "session", absent: "", check: checkText},
 			},
-			selection: `SELECT g.uid, o.client_id, u.uid, g.scopes, g.projects, g.resource, g.created_at, g.last_used_at, g.revoked_at, g.refused
+			selection: `SELECT g.uid, o.client_id, u.uid, g.scopes, g.projects, g.resource, g.created_at, g.last_used_at, g.revoked_at, g.refused, g.session
 				FROM oauth_grant g JOIN oauth_client o ON o.id = g.client_id JOIN user u ON u.id = g.user_id`,
 			keyed: `g.uid = ?`, ordered: `g.id`,
-			insert: `INSERT INTO oauth_grant (uid, scopes, projects, resource, created_at, last_used_at, revoked_at, refused, client_id, user_id)
-				VALUES (?1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING`,
+			insert: `INSERT INTO oauth_grant (uid, scopes, projects, resource, created_at, last_used_at, revoked_at, refused, session, client_id, user_id)
+				VALUES (?1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT DO NOTHING`,
 			refs: func(t *importTx, v []any) ([]any, error) {
 				client, err := t.rows(t.known("client_id", `SELECT id FROM oauth_client WHERE client_id = ?`, v[1]))
 				if err != nil {
@@ -404,19 +406,30 @@ func tokenRecords() []record {
 				{name: "last_used_at", form: timeForm, passing: true},
 				{name: "revoked_at", form: timeForm},
 				{name: "grant", check: checkName},
+				{name: "parent", check: checkName},
+				{name: "session", absent: "", check: checkText},
+				{name: "browser", absent: "", check: checkText},
+				{name: "with_session", form: countForm, absent: int64(0)},
 			},
-			selection: `SELECT k.uid, u.uid, k.name, k.hash, k.prefix, k.scopes, k.projects, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, g.uid
-				FROM token k JOIN user u ON u.id = k.user_id LEFT JOIN oauth_grant g ON g.id = k.grant_id`,
+			selection: `SELECT k.uid, u.uid, k.name, k.hash, k.prefix, k.scopes, k.projects, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, g.uid,
+					p.uid, k.session, k.browser, k.with_session
+				FROM token k JOIN user u ON u.id = k.user_id LEFT JOIN oauth_grant g ON g.id = k.grant_id LEFT JOIN token p ON p.id = k.parent_id`,
 			keyed: `k.uid = ?`, ordered: `k.id`,
-			insert: `INSERT INTO token (uid, name, hash, prefix, scopes, projects, created_at, expires_at, last_used_at, revoked_at, user_id, grant_id)
-				VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?13, ?14) ON CONFLICT DO NOTHING`,
+			insert: `INSERT INTO token (uid, name, hash, prefix, scopes, projects, created_at, expires_at, last_used_at, revoked_at, session, browser, with_session,
+					user_id, grant_id, parent_id)
+				VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?14, ?15, ?16 <> 0, ?17, ?18, ?19) ON CONFLICT DO NOTHING`,
 			refs: func(t *importTx, v []any) ([]any, error) {
-				user, err := t.rows(t.person("user", v[1]))
-				if err != nil || v[11] == nil {
-					return append(user, nil), err
+				rows, err := t.rows(t.person("user", v[1]))
+				for i, parent := range []struct{ name, query string }{
+					{"grant", `SELECT id FROM oauth_grant WHERE uid = ?`}, {"parent", `SELECT id FROM token WHERE uid = ?`},
+				} {
+					found := []any{nil}
+					if err == nil && v[11+i] != nil {
+						found, err = t.rows(t.known(parent.name, parent.query, v[11+i]))
+					}
+					rows = append(rows, found...)
 				}
-				grant, err := t.rows(t.known("grant", `SELECT id FROM oauth_grant WHERE uid = ?`, v[11]))
-				return append(user, grant...), err
+				return rows, err
 			},
 		},
 	}

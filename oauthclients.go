@@ -20,6 +20,7 @@ type Client struct {
 	Owner    string // user id of who made it; empty unless it is of kind ClientAdmin
 	Metadata ClientRegistration
 	Active   bool // false: deactivated, for good
+	Made     bool // through a token or by an application, with which it ends, and not by a person
 
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -142,6 +143,9 @@ type NewClient struct {
 	Name         string   // what people are shown, at most 200 characters; empty: the ID
 	RedirectURIs []string // 1 to 20 that CheckRedirectURI allows
 	AuthMethod   string   // empty means AuthSecretBasic
+
+	// What the client is made through, and with which it is deactivated: the TokenID and GrantID of a [Principal]. Empty: by a person.
+	TokenID, GrantID string
 }
 
 // AddClient makes a client of the view's user. An ID that is taken is ErrConflict.
@@ -163,13 +167,31 @@ func (s *Store) AddClient(ctx context.Context, n NewClient) (RegisteredClient, e
 	}
 	var c storedClient
 	err = s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
-		c = storedClient{Client: Client{ID: n.ID, Kind: ClientAdmin, Owner: s.access.User, Metadata: r}, owner: &sc.user}
+		maker, err := n.maker(tx, sc.user, s.now())
+		if err != nil {
+			return err
+		}
+		c = storedClient{Client: Client{ID: n.ID, Kind: ClientAdmin, Owner: s.access.User, Metadata: r, Made: maker != ""}, owner: &sc.user, maker: maker}
 		return s.insertClient(tx, &c, secret)
 	})
 	if err != nil {
 		return RegisteredClient{}, err
 	}
 	return RegisteredClient{Client: c.Client, Secret: secret}, nil
+}
+
+// maker is what a client is made through, as it is stored.
+func (n NewClient) maker(tx *sqlite.Tx, user, now int64) (string, error) {
+	u := storedUser{row: user}
+	if n.TokenID != "" { // which ends with its grant, if it has one
+		_, err := liveToken(tx, u, n.TokenID, now)
+		return "token " + n.TokenID, err
+	}
+	if n.GrantID != "" {
+		_, err := liveGrant(tx, u, n.GrantID)
+		return "grant " + n.GrantID, err
+	}
+	return "", nil
 }
 
 func (n NewClient) check() error {
@@ -368,8 +390,10 @@ func (s *Store) DeactivateClient(ctx context.Context, clientID string) error {
 		if _, err := tx.Exec(`UPDATE oauth_client SET disabled_at = ?, updated_at = ? WHERE id = ? AND disabled_at IS NULL`, now, now, c.row); err != nil {
 			return err
 		}
-		_, err = tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL`, now, c.row)
-		return err
+		if _, err = tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL`, now, c.row); err != nil {
+			return err
+		}
+		return endMadeClients(tx, now)
 	})
 }
 
@@ -428,6 +452,7 @@ type storedClient struct {
 	row    int64
 	owner  *int64 // row of the user, nil for none
 	secret []byte // SHA-256; nil for none
+	maker  string // the token or the grant through which it was made; empty: none
 }
 
 // uses reports whether a client has registered for a grant type.
@@ -452,7 +477,7 @@ func loadClients(tx *sqlite.Tx, condition string, args ...any) ([]storedClient, 
 		var uris, metadata []byte
 		var created, updated int64
 		var expires *int64
-		if err := row.Scan(&c.row, &c.ID, &c.Kind, &c.owner, &c.Owner, &name, &method, &c.secret, &uris, &metadata, &created, &updated, &expires, &c.Active); err != nil {
+		if err := row.Scan(&c.row, &c.ID, &c.Kind, &c.owner, &c.Owner, &name, &method, &c.secret, &uris, &metadata, &created, &updated, &expires, &c.Active, &c.maker); err != nil {
 			return err
 		}
 		if err := json.Unmarshal(metadata, &c.Metadata); err != nil {
@@ -461,7 +486,7 @@ func loadClients(tx *sqlite.Tx, condition string, args ...any) ([]storedClient, 
 		if err := json.Unmarshal(uris, &c.Metadata.RedirectURIs); err != nil {
 			return damaged(err, "the redirect URIs of the OAuth client %s", show(c.ID))
 		}
-		c.Metadata.ClientName, c.Metadata.TokenEndpointAuthMethod = name, method
+		c.Metadata.ClientName, c.Metadata.TokenEndpointAuthMethod, c.Made = name, method, c.maker != ""
 		c.CreatedAt, c.UpdatedAt = toTime(created), toTime(updated)
 		if expires != nil && *expires != 0 {
 			c.ExpiresAt = toTime(*expires)
@@ -469,7 +494,7 @@ func loadClients(tx *sqlite.Tx, condition string, args ...any) ([]storedClient, 
 		found = append(found, c)
 		return nil
 	}, `SELECT c.id, c.client_id, c.kind, c.owner_id, ifnull(u.uid, ''), c.name, c.auth_method, c.secret_hash, c.redirect_uris, c.metadata,
-			c.created_at, c.updated_at, c.expires_at, c.disabled_at IS NULL
+			c.created_at, c.updated_at, c.expires_at, c.disabled_at IS NULL, c.maker
 		FROM oauth_client c LEFT JOIN user u ON u.id = c.owner_id WHERE `+condition, args...)
 	return found, err
 }
@@ -484,9 +509,9 @@ func (s *Store) insertClient(tx *sqlite.Tx, c *storedClient, secret string) erro
 	if err != nil {
 		return err
 	}
-	result, err := tx.Exec(`INSERT INTO oauth_client (client_id, kind, owner_id, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at, expires_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		c.ID, c.Kind, c.owner, c.Metadata.ClientName, c.Metadata.TokenEndpointAuthMethod, c.secret, uris, metadata, now, now, c.expires())
+	result, err := tx.Exec(`INSERT INTO oauth_client (client_id, kind, owner_id, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at, expires_at, maker)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		c.ID, c.Kind, c.owner, c.Metadata.ClientName, c.Metadata.TokenEndpointAuthMethod, c.secret, uris, metadata, now, now, c.expires(), c.maker)
 	if err == nil && result.RowsAffected == 0 {
 		return newError(KindConflict, "client_id", "client_id %s is taken; choose another one, or leave it out to get a random one", show(c.ID))
 	}

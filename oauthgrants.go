@@ -37,6 +37,9 @@ type Authorization struct {
 	// Resource is where the tokens will be used (RFC 8707). Whoever knows what there is has checked it; here it is compared,
 	// with or without a slash at its end. Empty means the audience that is given when tokens are issued.
 	Resource string
+
+	// SessionID is the session of the same user in which this is allowed: ending that one from elsewhere ends the grant. Empty: none.
+	SessionID string
 }
 
 // AuthorizationCode is what the client gets to exchange for tokens.
@@ -91,6 +94,9 @@ func (s *Store) Authorize(ctx context.Context, a Authorization) (AuthorizationCo
 		}
 		projects, err := canonicalProjects(tx, sc, "projects", a.Projects)
 		if err != nil {
+			return err
+		}
+		if err := s.checkSessionLives(tx, sc, a.SessionID); err != nil {
 			return err
 		}
 		if code, err = s.addGrant(tx, sc, client, a, projects); err != nil {
@@ -173,6 +179,18 @@ func checkMayAuthorize(tx *sqlite.Tx, sc scope) error {
 	return err
 }
 
+// checkSessionLives refuses what comes from a session that has just ended.
+func (s *Store) checkSessionLives(tx *sqlite.Tx, sc scope, id string) error {
+	if id == "" {
+		return nil
+	}
+	found, err := loadSessions(tx, `e.uid = ? AND e.user_id = ? AND e.expires_at > ?`, id, sc.user, s.now())
+	if err == nil && len(found) == 0 {
+		err = oauthError(KindForbidden, OAuthAccessDenied, "session_id", "the sign-in in which this was allowed has ended")
+	}
+	return err
+}
+
 func (s *Store) addGrant(tx *sqlite.Tx, sc scope, client storedClient, a Authorization, projects []string) (AuthorizationCode, error) {
 	now := s.now()
 	expires := now + codeLifetime.Microseconds()
@@ -196,8 +214,8 @@ func (s *Store) addGrant(tx *sqlite.Tx, sc scope, client storedClient, a Authori
 		}
 		refused = string(encoded)
 	}
-	grant, err := tx.Exec(`INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, projects, resource, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		code.GrantID, client.row, sc.user, string(scopes), refused, limit, a.Resource, now)
+	grant, err := tx.Exec(`INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, projects, resource, created_at, session) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		code.GrantID, client.row, sc.user, string(scopes), refused, limit, a.Resource, now, a.SessionID)
 	if err != nil {
 		return code, err
 	}
@@ -220,7 +238,8 @@ type Grant struct {
 	Projects   []string  `json:"projects"`          // null: all
 	Resource   string    `json:"resource,omitempty"`
 	CreatedAt  time.Time `json:"created_at"`
-	LastUsedAt time.Time `json:"last_used_at"` // when the client last got tokens, which it does every hour of use
+	LastUsedAt time.Time `json:"last_used_at"`         // when the client last got tokens, which it does every hour of use
+	SessionID  string    `json:"session_id,omitempty"` // the session in which it was allowed, which may have ended
 }
 
 // Grants returns what the view's user has allowed and not taken back, the newest first.
@@ -259,8 +278,11 @@ func (s *Store) RevokeGrant(ctx context.Context, id string) error {
 
 // endGrant ends a grant with all that hangs on it.
 func (s *shared) endGrant(tx *sqlite.Tx, grant int64) error {
-	_, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, s.now(), grant)
-	return err
+	now := s.now()
+	if _, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, grant); err != nil {
+		return err
+	}
+	return endMadeClients(tx, now)
 }
 
 // storedGrant is a grant with its rows.
@@ -280,7 +302,7 @@ func loadGrants(tx *sqlite.Tx, condition string, args ...any) ([]storedGrant, er
 		var projects, refused *string
 		var created, used int64
 		if err := row.Scan(&g.row, &g.client, &g.user, &g.ended, &g.ID, &g.ClientID, &g.ClientName, &uris,
-			&scopes, &refused, &projects, &g.Resource, &created, &used); err != nil {
+			&scopes, &refused, &projects, &g.Resource, &created, &used, &g.SessionID); err != nil {
 			return err
 		}
 		g.CreatedAt = toTime(created)
@@ -315,7 +337,7 @@ func loadGrants(tx *sqlite.Tx, condition string, args ...any) ([]storedGrant, er
 		found = append(found, g)
 		return nil
 	}, `SELECT g.id, g.client_id, u.uid, g.revoked_at IS NOT NULL OR u.disabled_at IS NOT NULL, g.uid, c.client_id, c.name,
-			c.redirect_uris, g.scopes, g.refused, g.projects, g.resource, g.created_at, ifnull(g.last_used_at, 0)
+			c.redirect_uris, g.scopes, g.refused, g.projects, g.resource, g.created_at, ifnull(g.last_used_at, 0), g.session
 		FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id JOIN user u ON u.id = g.user_id WHERE `+condition, args...)
 	return found, err
 }

@@ -32,6 +32,9 @@ type ChangePassword struct {
 	New string
 
 	KeepSession string // id of a session that does not end, such as the one in which the user does this; empty: all end
+
+	// End is what else ends in the same commit: AccessGrants, AccessTokens. Whoever knew the old password may have made some. Nil: nothing.
+	End []AccessKind
 }
 
 const (
@@ -71,13 +74,16 @@ func (s *Store) CheckPassword(ctx context.Context, c Credentials) (User, error) 
 }
 
 // ChangePassword sets the password of this view's user, and ends the user's sessions but KeepSession. MCP tokens and OAuth grants go
-// on; [Store.EndAccess] ends them. A wrong old one is ErrUnauthenticated, with the argument old_password; a user without an account
+// on, unless End names them. A wrong old one is ErrUnauthenticated, with the argument old_password; a user without an account
 // is ErrConflict. A view that is limited to projects may not.
 func (s *Store) ChangePassword(ctx context.Context, c ChangePassword) error {
 	if err := s.checkAccount("ChangePassword"); err != nil {
 		return err
 	}
 	if err := s.checkWritable(); err != nil {
+		return err
+	}
+	if err := checkKinds("end", c.End); err != nil {
 		return err
 	}
 	var u storedUser
@@ -108,7 +114,10 @@ func (s *Store) ChangePassword(ctx context.Context, c ChangePassword) error {
 		if err := s.replaceHash(tx, u, hash); err != nil {
 			return err
 		}
-		return endSessions(tx, u.row, c.KeepSession)
+		if err := endSessions(tx, u.row, c.KeepSession); err != nil {
+			return err
+		}
+		return s.endKinds(tx, u.row, EndAccess{Kinds: c.End, KeepSession: c.KeepSession})
 	})
 }
 

@@ -62,6 +62,7 @@ func (st settled) refusals() map[string]refusal {
 		"CheckSession":             {[]any{"ses_wrong"}, ErrUnauthenticated, ""},
 		"CheckToken":               {[]any{"mcp_wrong"}, ErrUnauthenticated, ""},
 		"CompleteTask":             {[]any{CompleteTask{ProjectID: "p", TaskID: "T2"}}, ErrNotFound, "task_id"},
+		"ConfirmSession":           {[]any{"nowhere"}, ErrNotFound, "id"},
 		"DeactivateClient":         {[]any{"nobody"}, ErrNotFound, "client_id"},
 		"DeleteCollection":         {[]any{DeleteCollection{Name: "nowhere"}}, ErrNotFound, "collection_name"},
 		"DeleteFile":               {[]any{"nowhere"}, ErrNotFound, "file_id"},

@@ -1,6 +1,9 @@
 package souvenir
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Scope is a right that an MCP token or an OAuth grant carries.
 type Scope string
@@ -40,6 +43,9 @@ type Principal struct {
 	ClientID  string // of an OAuth client; empty for anything else
 	GrantID   string // of an OAuth grant, also of one through which an MCP token was made; empty for anything else
 	SessionID string // of a person's session in a browser; empty for anything else
+
+	// ConfirmedAt is when the person of a session last showed who they are, with a password or at a provider; zero for anything else.
+	ConfirmedAt time.Time
 }
 
 // accessOf is what the view of a credential is made with.

@@ -19,6 +19,9 @@ type Session struct {
 	LastUsedAt time.Time `json:"last_used_at"` // to the minute
 	ExpiresAt  time.Time `json:"expires_at"`   // 14 days after the last use, and at most 90 days after the sign-in
 	UserAgent  string    `json:"user_agent"`   // what the browser called itself; empty if it did not
+
+	// ConfirmedAt is when the person last showed who they are: at the sign-in, or with [Store.ConfirmSession].
+	ConfirmedAt time.Time `json:"confirmed_at"`
 }
 
 // NewSession describes the sign-in of somebody whose credentials have been checked.
@@ -28,6 +31,10 @@ type NewSession struct {
 	// UserAgent is the browser's User-Agent header, for people to tell their sessions apart. It is kept without characters that
 	// cannot be seen, up to 256 bytes.
 	UserAgent string
+
+	// Replaces is the id of a session of the same user in the same browser, which ends; what was made in it counts as made in the new one.
+	// Any other id, and none, ends nothing.
+	Replaces string
 
 	// Since is when checking the credentials began, by the store's clock. If the account has been changed after that, as by a new
 	// password, the sign-in is refused: what was checked may count no more. Zero means that nothing is compared.
@@ -61,7 +68,12 @@ type EndAccess struct {
 
 // DeleteSessions says which sessions to end.
 type DeleteSessions struct {
+	Only   string // id of the one session that ends; empty: all
 	Except string // id of a session that stays; empty: none
+
+	// KeepMade lets tokens go on that were made in these sessions, and applications that were let in there: the person signs out, and all is
+	// well. False ends them, too: somebody else may have made them. Tokens that were made WithSession end either way.
+	KeepMade bool
 }
 
 const (
@@ -91,8 +103,10 @@ func (s *Store) AddSession(ctx context.Context, n NewSession) (AddedSession, err
 		if err := u.checkMaySignIn(tx, n.Since); err != nil {
 			return err
 		}
-		added.Session, err = s.addSession(tx, u, n.UserAgent, added.Value)
-		return err
+		if added.Session, err = s.addSession(tx, u, n.UserAgent, added.Value); err != nil || n.Replaces == "" {
+			return err
+		}
+		return replaceSession(tx, u, n.Replaces, added.ID)
 	})
 	if err != nil {
 		return AddedSession{}, err
@@ -115,17 +129,32 @@ func (u storedUser) checkMaySignIn(tx *sqlite.Tx, since time.Time) error {
 	return err
 }
 
+// replaceSession ends a session whose place another one takes, with what was made in it.
+func replaceSession(tx *sqlite.Tx, u storedUser, old, fresh string) error {
+	deleted, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, old, u.row)
+	if err != nil || deleted.RowsAffected == 0 {
+		return err
+	}
+	for _, statement := range []string{`UPDATE token SET session = ? WHERE session = ?`, `UPDATE oauth_grant SET session = ? WHERE session = ?`} {
+		if _, err := tx.Exec(statement, fresh, old); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *Store) addSession(tx *sqlite.Tx, u storedUser, userAgent, value string) (Session, error) {
 	now := s.now()
 	added := Session{
 		ID: s.newID(), CreatedAt: toTime(now), LastUsedAt: toTime(now), ExpiresAt: toTime(now + sessionIdle.Microseconds()), UserAgent: cleanUserAgent(userAgent),
+		ConfirmedAt: toTime(now),
 	}
 	if _, err := tx.Exec(`DELETE FROM session WHERE user_id = ?1 AND (expires_at <= ?2 OR id IN
 		(SELECT id FROM session WHERE user_id = ?1 AND expires_at > ?2 ORDER BY last_used_at DESC, id DESC LIMIT -1 OFFSET ?3))`, u.row, now, maxSessions-1); err != nil {
 		return Session{}, err
 	}
-	_, err := tx.Exec(`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		added.ID, u.row, digest(value), added.UserAgent, now, now, added.ExpiresAt.UnixMicro())
+	_, err := tx.Exec(`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at, confirmed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		added.ID, u.row, digest(value), added.UserAgent, now, now, added.ExpiresAt.UnixMicro(), now)
 	return added, err
 }
 
@@ -163,12 +192,12 @@ func loadSessions(tx *sqlite.Tx, condition string, args ...any) ([]storedSession
 	var found []storedSession
 	err := tx.Each(func(row *sqlite.Rows) error {
 		var e storedSession
-		var created, used, expires int64
-		err := row.Scan(&e.row, &e.user, &e.ID, &e.UserAgent, &created, &used, &expires)
-		e.CreatedAt, e.LastUsedAt, e.ExpiresAt = toTime(created), toTime(used), toTime(expires)
+		var created, used, expires, confirmed int64
+		err := row.Scan(&e.row, &e.user, &e.ID, &e.UserAgent, &created, &used, &expires, &confirmed)
+		e.CreatedAt, e.LastUsedAt, e.ExpiresAt, e.ConfirmedAt = toTime(created), toTime(used), toTime(expires), toTime(max(confirmed, created))
 		found = append(found, e)
 		return err
-	}, `SELECT e.id, e.user_id, e.uid, e.user_agent, e.created_at, e.last_used_at, e.expires_at FROM session e WHERE `+condition, args...)
+	}, `SELECT e.id, e.user_id, e.uid, e.user_agent, e.created_at, e.last_used_at, e.expires_at, e.confirmed_at FROM session e WHERE `+condition, args...)
 	return found, err
 }
 
@@ -207,7 +236,7 @@ func (s *Store) CheckSession(ctx context.Context, value string) (Principal, erro
 	if users[0].Role != RoleAdmin {
 		scopes = slices.DeleteFunc(scopes, func(scope Scope) bool { return scope == ScopeAdmin })
 	}
-	return Principal{User: users[0].User, Scopes: scopes, Access: Access{User: users[0].ID}, SessionID: sessions[0].ID}, nil
+	return Principal{User: users[0].User, Scopes: scopes, Access: Access{User: users[0].ID}, SessionID: sessions[0].ID, ConfirmedAt: sessions[0].ConfirmedAt}, nil
 }
 
 // noteSession remembers that a session was used, and lets it last longer.
@@ -237,27 +266,60 @@ func (s *Store) Sessions(ctx context.Context) ([]Session, error) {
 	return all, err
 }
 
-// DeleteSession ends one of the user's sessions at once: signs out. One that is unknown, or has ended, is ErrNotFound. A view that
-// is limited to projects may not.
-func (s *Store) DeleteSession(ctx context.Context, id string) error {
-	if err := s.checkAccount("DeleteSession"); err != nil {
+// ConfirmSession notes that the person in front of a session of the view's user has just shown anew who they are. One that is unknown, or
+// has ended, is ErrNotFound. A view that is limited to projects may not.
+func (s *Store) ConfirmSession(ctx context.Context, id string) error {
+	if err := s.checkAccount("ConfirmSession"); err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
-		result, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, id, sc.user)
+		now := s.now()
+		result, err := tx.Exec(`UPDATE session SET confirmed_at = ? WHERE uid = ? AND user_id = ? AND expires_at > ?`, now, id, sc.user, now)
 		if err == nil && result.RowsAffected == 0 {
-			return newError(KindNotFound, "id", "id %s is no session of this user", show(id))
+			return noSession(id)
 		}
 		return err
 	})
 }
 
-// DeleteSessions ends the user's sessions at once: signs out everywhere. A view that is limited to projects may not.
+func noSession(id string) error {
+	return newError(KindNotFound, "id", "id %s is no session of this user", show(id))
+}
+
+// DeleteSession ends one of the user's sessions at once, with the tokens that were made and the applications that were let in there: the
+// wrong person may sit in front of it. To sign out, use [Store.DeleteSessions]. One that is unknown, or has ended, is ErrNotFound.
+// A view that is limited to projects may not.
+func (s *Store) DeleteSession(ctx context.Context, id string) error {
+	if err := s.checkAccount("DeleteSession"); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		if err := endMadeIn(tx, s.now(), `e.uid = ? AND e.user_id = ?`, id, sc.user); err != nil {
+			return err
+		}
+		result, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, id, sc.user)
+		if err == nil && result.RowsAffected == 0 {
+			return noSession(id)
+		}
+		return err
+	})
+}
+
+// DeleteSessions ends sessions of the user at once: signs out. That there is none is no error. A view that is limited to projects may not.
 func (s *Store) DeleteSessions(ctx context.Context, d DeleteSessions) error {
 	if err := s.checkAccount("DeleteSessions"); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error { return endSessions(tx, sc.user, d.Except) })
+	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		const these = `e.user_id = ?1 AND e.uid <> ?2 AND (?3 = '' OR e.uid = ?3)`
+		if !d.KeepMade {
+			if err := endMadeIn(tx, s.now(), these, sc.user, d.Except, d.Only); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(`DELETE FROM session WHERE id IN (SELECT e.id FROM session e WHERE `+these+`)`, sc.user, d.Except, d.Only)
+		return err
+	})
 }
 
 // EndAccess ends at once what speaks for the user: browsers, applications, MCP tokens, or all of them. Applications that the user
@@ -269,28 +331,39 @@ func (s *Store) EndAccess(ctx context.Context, e EndAccess) error {
 	if len(e.Kinds) == 0 {
 		return invalid("kinds", "kinds is empty; give some of %s", oneOf(AccessKinds()))
 	}
-	for _, kind := range e.Kinds {
-		if !slices.Contains(AccessKinds(), kind) {
-			return invalid("kinds", "kinds has %s; allowed are %s", show(string(kind)), oneOf(AccessKinds()))
-		}
+	if err := checkKinds("kinds", e.Kinds); err != nil {
+		return err
 	}
 	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
-		for _, kind := range e.Kinds {
-			var err error
-			switch kind {
-			case AccessSessions:
-				err = endSessions(tx, sc.user, e.KeepSession)
-			case AccessGrants:
-				err = endGrants(tx, sc.user, s.now())
-			case AccessTokens:
-				err = endTokens(tx, sc.user, s.now())
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.endKinds(tx, sc.user, e)
 	})
+}
+
+func checkKinds(argument string, kinds []AccessKind) error {
+	for _, kind := range kinds {
+		if !slices.Contains(AccessKinds(), kind) {
+			return invalid(argument, "%s has %s; allowed are %s", argument, show(string(kind)), oneOf(AccessKinds()))
+		}
+	}
+	return nil
+}
+
+func (s *Store) endKinds(tx *sqlite.Tx, user int64, e EndAccess) error {
+	for _, kind := range e.Kinds {
+		var err error
+		switch kind {
+		case AccessSessions:
+			err = endSessions(tx, user, e.KeepSession)
+		case AccessGrants:
+			err = endGrants(tx, user, s.now())
+		case AccessTokens:
+			err = endTokens(tx, user, s.now())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endSessions ends the sessions of a user (a row) but the one of an id.
@@ -301,14 +374,18 @@ func endSessions(tx *sqlite.Tx, user int64, except string) error {
 
 // endGrants ends what a user has allowed applications.
 func endGrants(tx *sqlite.Tx, user, now int64) error {
-	_, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now, user)
-	return err
+	if _, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now, user); err != nil {
+		return err
+	}
+	return endMadeClients(tx, now)
 }
 
 // endTokens ends a user's MCP tokens.
 func endTokens(tx *sqlite.Tx, user, now int64) error {
-	_, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now, user)
-	return err
+	if _, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now, user); err != nil {
+		return err
+	}
+	return endMadeClients(tx, now)
 }
 
 // purgeSessions deletes the sessions that have expired, and counts them.
@@ -328,7 +405,8 @@ func sessionRecord() record {
 			{name: "created_at", form: timeForm},
 			{name: "last_used_at", form: timeForm},
 			{name: "expires_at", form: timeForm},
+			{name: "confirmed_at", form: timeForm},
 		},
-		selection: `SELECT uid, hash, user_agent, created_at, last_used_at, expires_at FROM session`, ordered: `id`,
+		selection: `SELECT uid, hash, user_agent, created_at, last_used_at, expires_at, confirmed_at FROM session`, ordered: `id`,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,18 @@ type Token struct {
 	// are empty for a token that ends with none.
 	GrantID    string `json:"grant_id,omitempty"`
 	ClientName string `json:"client_name,omitempty"`
+
+	// TokenID is the token through which it was made and with which it ends, and TokenName that one's name. Both are empty for a token that
+	// was not made through one.
+	TokenID   string `json:"token_id,omitempty"`
+	TokenName string `json:"token_name,omitempty"`
+
+	// SessionID is the sign-in in which it was made, and Browser what the browser of that called itself, also after it has ended. Both
+	// are empty for a token that was made in none. Ending that sign-in from elsewhere ends the token. WithSession says that
+	// signing out, and expiry of the sign-in, end it, too.
+	SessionID   string `json:"session_id,omitempty"`
+	Browser     string `json:"browser,omitempty"`
+	WithSession bool   `json:"with_session,omitempty"`
 }
 
 // MarshalJSON writes a time that is zero as null.
@@ -79,16 +92,23 @@ func timeOrNil(t time.Time) *time.Time {
 type NewToken struct {
 	Name     string   // 1 to 128 characters, to know it by; need not be unique
 	User     string   // id or name of the user it is for; empty: the view's user. Only the operator's store may name another
-	Scopes   []Scope  // nil: DefaultScopes. Only an admin's token may carry ScopeAdmin
+	Scopes   []Scope  // nil: DefaultScopes, as far as its parent carries them. Only an admin's token may carry ScopeAdmin
 	Projects []string // limits the token to these projects, named as in Access.Projects; nil: no limit. At most 100
 
 	// ExpiresAt or ExpiresIn ends the token; both zero means never.
 	ExpiresAt time.Time
 	ExpiresIn time.Duration
 
-	// GrantID is the id of an OAuth grant of the same user with which the token ends, too: whoever lets an application make tokens
-	// gives the GrantID of its [Principal]. It takes nothing but time from the token, so that any view may give one. Empty: none.
-	GrantID string
+	// What the token is made through, and with which it ends: whoever lets a credential make tokens gives the TokenID, GrantID and
+	// SessionID of its [Principal]. It gets no more scopes and projects than that has and does not outlive it; Scopes, Projects and
+	// ExpiresAt that are left out become those of the parent. Giving one takes something from the token and adds nothing, so any view may. Empty: none.
+	TokenID   string // a token of the same user; its grant and its session become those of the new one, whatever is given here
+	GrantID   string // an OAuth grant of the same user
+	SessionID string // a session of the same user; not looked at beside TokenID
+
+	// WithSession ends the token however the session ends. Without it, signing out and the expiry of the session leave the token alone,
+	// and only ending the session from elsewhere ends it.
+	WithSession bool
 }
 
 // AddedToken is a new token with its value, which can never be seen again.
@@ -106,11 +126,10 @@ const (
 )
 
 // AddToken adds an MCP token: a credential for programs that act for the user. Its value is in the answer and nowhere
-// else; the store keeps a hash. At most 1,000 tokens of a user may be valid at once. A grant that is not the user's, or has ended, is
-// ErrNotFound. A view that is limited to projects may not.
+// else; the store keeps a hash. At most 1,000 tokens of a user may be valid at once. A parent that is not the user's, or has ended, is
+// ErrNotFound; what exceeds it is ErrForbidden. A view that is limited to projects may not.
 //
-// The view does not know with which credential its caller has come: who lets one credential make another sees to it that
-// the new one has no more scopes, lives no longer, and ends with the same grant.
+// The view does not know with which credential its caller has come: whoever lets one credential make another names it as the parent.
 func (s *Store) AddToken(ctx context.Context, n NewToken) (AddedToken, error) {
 	if err := s.checkAccount("AddToken"); err != nil {
 		return AddedToken{}, err
@@ -118,16 +137,17 @@ func (s *Store) AddToken(ctx context.Context, n NewToken) (AddedToken, error) {
 	if err := checkName("name", n.Name); err != nil {
 		return AddedToken{}, err
 	}
-	if n.Scopes == nil {
-		n.Scopes = DefaultScopes()
-	}
 	scopes, err := checkScopes("scopes", n.Scopes)
 	if err != nil {
 		return AddedToken{}, err
 	}
 	switch {
+	case n.Scopes == nil:
+		scopes = nil // it depends on the parent
 	case len(scopes) == 0:
 		return AddedToken{}, invalid("scopes", "scopes is empty; give some of %s, or leave it out for %s", oneOf(Scopes()), joinScopes(DefaultScopes()))
+	}
+	switch {
 	case n.Projects != nil && len(n.Projects) == 0:
 		return AddedToken{}, invalid("projects", "projects is empty; name the projects that the token may see, or leave it out for all")
 	case len(n.Projects) > maxTokenProjects:
@@ -193,10 +213,8 @@ func (s *Store) addToken(tx *sqlite.Tx, u storedUser, n NewToken, value string) 
 	if u.Disabled {
 		return Token{}, newError(KindForbidden, "user", "user %s is disabled and gets no tokens", show(u.ID))
 	}
-	for _, scope := range n.Scopes {
-		if scope == ScopeAdmin && u.Role != RoleAdmin {
-			return Token{}, newError(KindForbidden, "scopes", "scopes has %s, which only a token of an admin may carry", show(string(scope)))
-		}
+	if slices.Contains(n.Scopes, ScopeAdmin) && u.Role != RoleAdmin {
+		return Token{}, newError(KindForbidden, "scopes", "scopes has %s, which only a token of an admin may carry", show(string(ScopeAdmin)))
 	}
 	live, err := sqlite.Column[int](tx, `SELECT count(*) `+fromToken+` WHERE t.user_id = ? AND NOT `+tokenEnded+` AND ifnull(t.expires_at, ?) >= ?`, u.row, now+1, now+1)
 	if err != nil {
@@ -205,14 +223,15 @@ func (s *Store) addToken(tx *sqlite.Tx, u storedUser, n NewToken, value string) 
 	if live[0] >= maxTokens {
 		return Token{}, newError(KindTooLarge, "", "this user has %d tokens, and at most %d are allowed; delete some", live[0], maxTokens)
 	}
-	added := Token{ID: s.newID(), Name: n.Name, Prefix: value[:8], Scopes: n.Scopes, CreatedAt: toTime(now), ExpiresAt: n.ExpiresAt}
-	grant, err := added.bind(tx, u, n.GrantID)
+	added := Token{ID: s.newID(), Name: n.Name, Prefix: value[:8], CreatedAt: toTime(now)}
+	if n.Projects, err = canonicalProjects(tx, scope{user: u.row}, "projects", n.Projects); err != nil {
+		return Token{}, err
+	}
+	made, err := added.inherit(tx, u, &n, now)
 	if err != nil {
 		return Token{}, err
 	}
-	if added.Projects, err = canonicalProjects(tx, scope{user: u.row}, "projects", n.Projects); err != nil {
-		return Token{}, err
-	}
+	added.Scopes, added.Projects, added.ExpiresAt = n.Scopes, n.Projects, n.ExpiresAt
 	scopes, err := json.Marshal(added.Scopes)
 	if err != nil {
 		return Token{}, err
@@ -228,25 +247,10 @@ func (s *Store) addToken(tx *sqlite.Tx, u storedUser, n NewToken, value string) 
 	if !n.ExpiresAt.IsZero() {
 		expires = n.ExpiresAt.UnixMicro()
 	}
-	_, err = tx.Exec(`INSERT INTO token (uid, user_id, grant_id, name, hash, prefix, scopes, projects, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		added.ID, u.row, grant, added.Name, digest(value), added.Prefix, string(scopes), projects, now, expires)
+	_, err = tx.Exec(`INSERT INTO token (uid, user_id, grant_id, parent_id, session, browser, with_session, name, hash, prefix, scopes, projects, created_at, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		added.ID, u.row, made.grant, made.token, made.session, made.browser, made.withSession, added.Name, digest(value), added.Prefix, string(scopes), projects, now, expires)
 	return added, err
-}
-
-// bind notes the grant with which a new token ends, and returns its row: nil for none.
-func (t *Token) bind(tx *sqlite.Tx, u storedUser, grant string) (row any, err error) {
-	if grant == "" {
-		return nil, nil
-	}
-	found, err := loadGrants(tx, `g.uid = ? AND g.user_id = ? AND g.revoked_at IS NULL AND c.disabled_at IS NULL`, grant, u.row)
-	if err != nil {
-		return nil, err
-	}
-	if len(found) == 0 {
-		return nil, newError(KindNotFound, "grant_id", "grant_id %s is no OAuth grant of this user, or has ended", show(grant))
-	}
-	t.GrantID, t.ClientName = found[0].ID, found[0].ClientName
-	return found[0].row, nil
 }
 
 // storedToken is a token with what stays inside the store.
@@ -257,11 +261,13 @@ type storedToken struct {
 	expired, wasRevoked bool
 }
 
-// fromToken joins a token t with the grant g that it ends with, if any, and the client c of that; tokenEnded is the condition for its
-// having been ended, by itself or with these.
+// fromToken joins a token t with what it ends with, if any: the grant g, the client c of that, the token p through which it was made and
+// the session e; tokenEnded is the condition for its having been ended, by itself or with these. A session that has expired and
+// is still there, loadTokens knows.
 const (
-	fromToken  = `FROM token t LEFT JOIN oauth_grant g ON g.id = t.grant_id LEFT JOIN oauth_client c ON c.id = g.client_id`
-	tokenEnded = `(t.revoked_at IS NOT NULL OR g.revoked_at IS NOT NULL OR c.disabled_at IS NOT NULL)`
+	fromToken = `FROM token t LEFT JOIN oauth_grant g ON g.id = t.grant_id LEFT JOIN oauth_client c ON c.id = g.client_id
+		LEFT JOIN token p ON p.id = t.parent_id LEFT JOIN session e ON e.uid = t.session`
+	tokenEnded = `(t.revoked_at IS NOT NULL OR g.revoked_at IS NOT NULL OR c.disabled_at IS NOT NULL OR p.revoked_at IS NOT NULL OR t.with_session = 1 AND e.id IS NULL)`
 )
 
 // loadTokens reads the tokens for which a condition on t holds, as they are at a time.
@@ -272,8 +278,9 @@ func loadTokens(tx *sqlite.Tx, now int64, condition string, args ...any) ([]stor
 		var scopes string
 		var projects *string
 		var created int64
-		var expires *int64
-		if err := row.Scan(&t.row, &t.user, &t.ID, &t.Name, &t.Prefix, &scopes, &projects, &created, &t.used, &expires, &t.wasRevoked, &t.GrantID, &t.ClientName); err != nil {
+		var expires, session *int64
+		if err := row.Scan(&t.row, &t.user, &t.ID, &t.Name, &t.Prefix, &scopes, &projects, &created, &t.used, &expires, &t.wasRevoked, &t.GrantID, &t.ClientName,
+			&t.TokenID, &t.TokenName, &t.SessionID, &t.Browser, &t.WithSession, &session); err != nil {
 			return err
 		}
 		t.CreatedAt = toTime(created)
@@ -282,6 +289,9 @@ func loadTokens(tx *sqlite.Tx, now int64, condition string, args ...any) ([]stor
 		}
 		if expires != nil {
 			t.ExpiresAt, t.expired = toTime(*expires), *expires <= now
+		}
+		if t.WithSession && session != nil && *session <= now {
+			t.expired = true
 		}
 		if err := json.Unmarshal([]byte(scopes), &t.Scopes); err != nil {
 			return damaged(err, "the scopes of token %s cannot be read", t.ID)
@@ -297,7 +307,7 @@ func loadTokens(tx *sqlite.Tx, now int64, condition string, args ...any) ([]stor
 		found = append(found, t)
 		return nil
 	}, `SELECT t.id, t.user_id, t.uid, t.name, t.prefix, t.scopes, t.projects, t.created_at, t.last_used_at, t.expires_at, `+tokenEnded+`,
-			ifnull(g.uid, ''), ifnull(c.name, '') `+fromToken+` WHERE `+condition, args...)
+			ifnull(g.uid, ''), ifnull(c.name, ''), ifnull(p.uid, ''), ifnull(p.name, ''), t.session, t.browser, t.with_session, e.expires_at `+fromToken+` WHERE `+condition, args...)
 	return found, err
 }
 
@@ -318,18 +328,22 @@ func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 	return all, err
 }
 
-// DeleteToken ends one of the user's tokens at once. One that is unknown, or has been deleted, is ErrNotFound. A view
-// that is limited to projects may not.
+// DeleteToken ends one of the user's tokens at once, with all that was made through it. One that is unknown, or has been deleted, is
+// ErrNotFound. A view that is limited to projects may not.
 func (s *Store) DeleteToken(ctx context.Context, id string) error {
 	if err := s.checkAccount("DeleteToken"); err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
-		result, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL`, s.now(), canonicalID(id), sc.user)
-		if err == nil && result.RowsAffected == 0 {
-			return newError(KindNotFound, "id", "id %s is no token of this user", show(id))
+		now := s.now()
+		ended, err := sqlite.Column[int64](tx, `UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL RETURNING id`, now, canonicalID(id), sc.user)
+		if err == nil && len(ended) == 0 {
+			err = newError(KindNotFound, "id", "id %s is no token of this user", show(id))
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return endDescendants(tx, ended[0], now)
 	})
 }
 
@@ -412,6 +426,13 @@ func (s *Store) noteUse(ctx context.Context, u use, write func(*sqlite.Tx) error
 // purgeTokens deletes what is left of tokens that were deleted or expired more than 30 days ago, and counts them.
 func (s *Store) purgeTokens(tx *sqlite.Tx, now int64) (int64, error) {
 	before := now - keepDeadTokens.Microseconds()
+	if _, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE with_session = 1 AND revoked_at IS NULL
+		AND NOT EXISTS (SELECT 1 FROM session e WHERE e.uid = token.session)`, now); err != nil {
+		return 0, err
+	}
+	if err := endMadeClients(tx, now); err != nil {
+		return 0, err
+	}
 	result, err := tx.Exec(`DELETE FROM token WHERE revoked_at < ?1 OR expires_at < ?1`, before)
 	return result.RowsAffected, err
 }

@@ -87,6 +87,17 @@ var userVisits = map[string]func(v visit){
 			}
 		}
 	},
+	"ConfirmSession": func(v visit) {
+		others, mine := v.signAllIn()
+		for user, session := range others {
+			err := v.view.ConfirmSession(v.Context(), session.ID)
+			v.check("ConfirmSession", nil, err)
+			if !isAny(err, ErrNotFound, ErrForbidden, ErrReadOnly) {
+				v.Errorf("ConfirmSession of %s's gives %v", user, err)
+			}
+		}
+		_, _ = v.self("ConfirmSession", true, func(s *Store, _ string) (any, error) { return nil, s.ConfirmSession(v.Context(), mine.ID) })
+	},
 	"DeleteSession": func(v visit) {
 		others, mine := v.signAllIn()
 		for user, session := range others {

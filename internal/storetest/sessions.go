@@ -96,7 +96,7 @@ func sessionsListed(f *fixture) {
 	}
 	f.equal("listed", hers.sessions(), []souvenir.Session{second.Session, first.Session})
 	f.equal("as JSON", toJSON(first.Session), fmt.Sprintf(`{"id":%q,"created_at":"2026-03-01T09:00:00Z","last_used_at":"2026-03-01T09:00:00Z",`+
-		`"expires_at":"2026-03-15T09:00:00Z","user_agent":"Browser/1"}`, first.ID))
+		`"expires_at":"2026-03-15T09:00:00Z","user_agent":"Browser/1","confirmed_at":"2026-03-01T09:00:00Z"}`, first.ID))
 	var shown map[string]any
 	f.check("JSON", json.Unmarshal([]byte(toJSON(first)), &shown))
 	f.equal("the value in JSON", shown["session"], any(first.Value))

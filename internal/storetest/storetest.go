@@ -77,6 +77,7 @@ func concepts() []concept {
 		passwords(),
 		identities(),
 		tokens(),
+		parents(),
 		mistakes(),
 		quotas(),
 		sessions(),

@@ -1,0 +1,302 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func parents() concept {
+	return concept{"Parents", []promise{
+		{"what is made through a credential ends with it, through any number of others", parentsEnd},
+		{"what is made through a credential is no more than that", parentsLimit},
+		{"signing out leaves what a person made, and takes what was to end with it", parentsSignOut},
+		{"a new sign-in in the same browser takes over what was made in the old one", parentsReplaced},
+		{"a client ends with the credential that made it", parentsClients},
+		{"a parent is one of the same user, and in force", parentsArguments},
+		{"a changed password ends what else it is told to", parentsPassword},
+		{"a session remembers when its person last showed who they are", sessionsConfirmed},
+	}}
+}
+
+// family is a credential of ann's with what was made through it.
+type family struct {
+	*fixture
+	ann    souvenir.User
+	view   *fixture
+	parent souvenir.NewToken // names the credential
+	end    map[string]func()
+}
+
+// made adds a token through the parent of a family, one through that, and one through that one.
+func (f family) made() []souvenir.AddedToken {
+	f.Helper()
+	n := f.parent
+	var all []souvenir.AddedToken
+	for generation := range 3 {
+		n.Name = fmt.Sprintf("generation %d", generation)
+		added := f.view.addToken(n)
+		all = append(all, added)
+		n = souvenir.NewToken{TokenID: added.ID}
+	}
+	return all
+}
+
+// families are the kinds of parents, each with the ways in which it ends.
+func (f *fixture) families() map[string]func() family {
+	user := func() (souvenir.User, *fixture) {
+		name := fmt.Sprintf("ann%d", f.clock.Now().UnixNano())
+		f.clock.Pass(time.Second)
+		u := f.addUser(souvenir.NewUser{Name: name, Password: password})
+		return u, f.as(souvenir.Access{User: u.ID})
+	}
+	everywhere := func(fm family) {
+		fm.end["the user is disabled"] = func() { f.updateUser(fm.ann.ID, souvenir.UpdateUser{Disabled: pointer(true)}) }
+		fm.end["the user is deleted"] = func() { f.check("DeleteUser", f.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: fm.ann.ID})) }
+		fm.end["all tokens end"] = func() {
+			f.check("EndAccess", fm.view.store.EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{souvenir.AccessTokens}}))
+		}
+	}
+	return map[string]func() family{
+		"a token": func() family {
+			u, view := user()
+			parent := view.addToken(souvenir.NewToken{Name: "parent", ExpiresIn: time.Hour})
+			fm := family{f, u, view, souvenir.NewToken{TokenID: parent.ID}, map[string]func(){
+				"it is deleted": func() { f.check("DeleteToken", view.store.DeleteToken(f.ctx, parent.ID)) },
+				"it expires":    func() { f.clock.Pass(time.Hour) },
+			}}
+			everywhere(fm)
+			return fm
+		},
+		"an application": func() family {
+			u, view := user()
+			client := f.register(souvenir.AuthNone)
+			grant := f.works("the application", view.letIn(client)).GrantID
+			fm := family{f, u, view, souvenir.NewToken{GrantID: grant}, map[string]func(){
+				"it is disconnected":        func() { f.check("RevokeGrant", view.store.RevokeGrant(f.ctx, grant)) },
+				"its client is deactivated": func() { f.check("DeactivateClient", f.operator.DeactivateClient(f.ctx, client.ID)) },
+				"all applications end": func() {
+					f.check("EndAccess", view.store.EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{souvenir.AccessGrants}}))
+				},
+			}}
+			everywhere(fm)
+			return fm
+		},
+		"a session": func() family {
+			u, view := user()
+			session := f.addSession(souvenir.NewSession{User: u.ID, UserAgent: "Lynx"})
+			fm := family{f, u, view, souvenir.NewToken{SessionID: session.ID}, map[string]func(){
+				"it is ended from elsewhere": func() { f.check("DeleteSession", view.store.DeleteSession(f.ctx, session.ID)) },
+				"all are ended": func() {
+					f.check("DeleteSessions", view.store.DeleteSessions(f.ctx, souvenir.DeleteSessions{}))
+				},
+			}}
+			everywhere(fm)
+			return fm
+		},
+		"a session, with it": func() family {
+			u, view := user()
+			session := f.addSession(souvenir.NewSession{User: u.ID})
+			fm := family{f, u, view, souvenir.NewToken{SessionID: session.ID, WithSession: true}, map[string]func(){
+				"it is ended from elsewhere": func() { f.check("DeleteSession", view.store.DeleteSession(f.ctx, session.ID)) },
+				"its person signs out": func() {
+					f.check("DeleteSessions", view.store.DeleteSessions(f.ctx, souvenir.DeleteSessions{Only: session.ID, KeepMade: true}))
+				},
+				"it expires":               func() { f.clock.Pass(15 * 24 * time.Hour) },
+				"it expires and is purged": func() { f.clock.Pass(15 * 24 * time.Hour); f.purge() },
+				"the password is changed": func() {
+					f.check("ChangePassword", view.store.ChangePassword(f.ctx, souvenir.ChangePassword{Old: password, New: "quite another"}))
+				},
+			}}
+			everywhere(fm)
+			return fm
+		},
+	}
+}
+
+func (f *fixture) purge() {
+	f.Helper()
+	_, err := f.operator.Purge(f.ctx, nil)
+	f.check("Purge", err)
+}
+
+func parentsEnd(f *fixture) {
+	for kind, build := range f.families() {
+		for how := range build().end {
+			fm := build()
+			own := fm.view.addToken(souvenir.NewToken{Name: "own"}) // of nobody
+			made := fm.made()
+			for _, token := range made {
+				f.principal(token.Value)
+			}
+			fm.end[how]()
+			for _, token := range made {
+				f.tokenFails(fmt.Sprintf("of %s, %s, when %s", token.Name, kind, how), token.Value)
+			}
+			if how == "the user is disabled" || how == "the user is deleted" || how == "all tokens end" {
+				continue
+			}
+			f.principal(own.Value)
+			for _, token := range made {
+				_, err := fm.view.store.AddToken(f.ctx, souvenir.NewToken{Name: "late", TokenID: token.ID})
+				f.failsAt("AddToken through "+token.Name, err, souvenir.ErrNotFound, "token_id")
+			}
+		}
+	}
+}
+
+func parentsLimit(f *fixture) {
+	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann"}).ID})
+	ann.addProject(souvenir.NewProject{ID: "shop"})
+	ann.addProject(souvenir.NewProject{ID: "plot"})
+	parent := ann.addToken(souvenir.NewToken{Name: "parent", Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite, souvenir.ScopeAccount}, Projects: []string{"shop"}, ExpiresIn: time.Hour})
+	child := ann.addToken(souvenir.NewToken{Name: "child", TokenID: parent.ID})
+	f.equal("what is left out", []any{child.Scopes, child.Projects, child.ExpiresAt}, []any{[]souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite}, parent.Projects, parent.ExpiresAt})
+	f.equal("made through", []string{child.TokenID, child.TokenName}, []string{parent.ID, "parent"})
+	f.equal("listed", ann.tokens()[0], child.Token)
+	ann.addToken(souvenir.NewToken{Name: "as much", TokenID: parent.ID, Scopes: []souvenir.Scope{souvenir.ScopeAccount, souvenir.ScopeMemoryRead}, Projects: []string{"shop"}, ExpiresIn: time.Hour})
+	for argument, n := range map[string]souvenir.NewToken{
+		"scopes":     {Scopes: []souvenir.Scope{souvenir.ScopeFilesRead}},
+		"projects":   {Projects: []string{"shop", "plot"}},
+		"expires_at": {ExpiresIn: time.Hour + time.Second},
+	} {
+		n.Name, n.TokenID = "more", parent.ID
+		_, err := ann.store.AddToken(f.ctx, n)
+		f.failsAt("AddToken with more "+argument, err, souvenir.ErrForbidden, argument)
+	}
+	grant := f.works("the application", ann.letIn(f.register(souvenir.AuthNone))).GrantID // memory:write files:read
+	_, err := ann.store.AddToken(f.ctx, souvenir.NewToken{Name: "more", GrantID: grant, Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
+	f.failsAt("AddToken with more than an application", err, souvenir.ErrForbidden, "scopes", "account")
+}
+
+func parentsSignOut(f *fixture) {
+	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann"}).ID})
+	session := f.addSession(souvenir.NewSession{User: "ann", UserAgent: "Lynx"})
+	lasting := ann.addToken(souvenir.NewToken{Name: "lasting", SessionID: session.ID})
+	passing := ann.addToken(souvenir.NewToken{Name: "passing", SessionID: session.ID, WithSession: true})
+	f.equal("made in", []any{lasting.SessionID, lasting.Browser, lasting.WithSession, passing.WithSession}, []any{session.ID, "Lynx", false, true})
+	f.check("DeleteSessions", ann.store.DeleteSessions(f.ctx, souvenir.DeleteSessions{Only: session.ID, KeepMade: true}))
+	f.signedOut("who has signed out", session.Value)
+	f.equal("the browser is still known", f.principal(lasting.Value).TokenID, lasting.ID)
+	f.equal("listed", ann.tokens()[0].Browser, "Lynx")
+	f.tokenFails("that ends with the session", passing.Value)
+	f.equal("only one is listed", len(ann.tokens()), 1)
+
+	old := f.addSession(souvenir.NewSession{User: "ann"})
+	expiring := ann.addToken(souvenir.NewToken{Name: "expiring", SessionID: old.ID})
+	f.clock.Pass(15 * 24 * time.Hour)
+	f.purge()
+	f.principal(expiring.Value)
+	f.principal(lasting.Value)
+}
+
+func parentsReplaced(f *fixture) {
+	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann"}).ID})
+	bens := f.addSession(souvenir.NewSession{User: f.addUser(souvenir.NewUser{Name: "ben"}).ID})
+	old := f.addSession(souvenir.NewSession{User: "ann"})
+	token := ann.addToken(souvenir.NewToken{Name: "x", SessionID: old.ID, WithSession: true})
+	fresh := f.addSession(souvenir.NewSession{User: "ann", Replaces: old.ID})
+	f.signedOut("that was replaced", old.Value)
+	f.principal(token.Value)
+	f.addSession(souvenir.NewSession{User: "ann", Replaces: bens.ID})
+	f.signedIn(bens)
+	f.check("DeleteSession", ann.store.DeleteSession(f.ctx, fresh.ID))
+	f.tokenFails("of the session that took over", token.Value)
+}
+
+func parentsClients(f *fixture) {
+	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann"}).ID})
+	token := ann.addToken(souvenir.NewToken{Name: "x"})
+	grant := f.works("the application", ann.letIn(f.register(souvenir.AuthNone))).GrantID
+	soon := ann.addToken(souvenir.NewToken{Name: "soon", ExpiresIn: time.Hour})
+	own := ann.addClient(souvenir.NewClient{Name: "Own"})
+	ofToken := ann.addClient(souvenir.NewClient{Name: "Of the token", TokenID: token.ID})
+	ofGrant := ann.addClient(souvenir.NewClient{Name: "Of the application", GrantID: grant})
+	ofSoon := ann.addClient(souvenir.NewClient{Name: "Of the one that ends", TokenID: soon.ID})
+	f.equal("made", []bool{own.Made, ofToken.Made, ofGrant.Made}, []bool{false, true, true})
+	active := func(what string, want ...string) {
+		f.Helper()
+		clients, err := ann.store.Clients(f.ctx)
+		f.check("Clients", err)
+		var names []string
+		for _, c := range clients {
+			if c.Active {
+				names = append(names, c.Metadata.ClientName)
+			}
+		}
+		same(f, what, names, want)
+	}
+	active("at first", "Of the application", "Of the one that ends", "Of the token", "Own")
+	f.check("DeleteToken", ann.store.DeleteToken(f.ctx, token.ID))
+	active("without the token", "Of the application", "Of the one that ends", "Own")
+	f.check("RevokeGrant", ann.store.RevokeGrant(f.ctx, grant))
+	active("without the application", "Of the one that ends", "Own")
+	f.clock.Pass(time.Hour)
+	f.purge()
+	active("when a token has expired", "Own")
+	for _, id := range []string{ofToken.ID, ofGrant.ID, ofSoon.ID} {
+		_, err := f.operator.CheckClient(f.ctx, souvenir.ClientCredentials{ID: id})
+		f.failsAt("CheckClient "+id, err, souvenir.ErrUnauthenticated, "client_id")
+	}
+	_, err := ann.store.AddClient(f.ctx, souvenir.NewClient{RedirectURIs: []string{callback}, TokenID: token.ID})
+	f.failsAt("AddClient through a token that has ended", err, souvenir.ErrNotFound, "token_id")
+	_, err = ann.store.AddClient(f.ctx, souvenir.NewClient{RedirectURIs: []string{callback}, GrantID: grant})
+	f.failsAt("AddClient through an application that has ended", err, souvenir.ErrNotFound, "grant_id")
+}
+
+func parentsArguments(f *fixture) {
+	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann"}).ID})
+	f.addUser(souvenir.NewUser{Name: "ben"})
+	bens := f.addToken(souvenir.NewToken{Name: "x", User: "ben"})
+	hisSession := f.addSession(souvenir.NewSession{User: "ben"})
+	expired := f.addSession(souvenir.NewSession{User: "ann"})
+	f.clock.Pass(15 * 24 * time.Hour)
+	for argument, n := range map[string][]souvenir.NewToken{
+		"token_id":   {{TokenID: bens.ID}, {TokenID: "unknown"}},
+		"session_id": {{SessionID: hisSession.ID}, {SessionID: "unknown"}, {SessionID: expired.ID}},
+	} {
+		for _, n := range n {
+			n.Name = "x"
+			_, err := ann.store.AddToken(f.ctx, n)
+			f.failsAt("AddToken with a parent that is not one's own", err, souvenir.ErrNotFound, argument)
+		}
+	}
+	f.equal("made", len(ann.tokens()), 0)
+}
+
+func parentsPassword(f *fixture) {
+	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann", Password: password}).ID})
+	token := ann.addToken(souvenir.NewToken{Name: "x"})
+	app := ann.letIn(f.register(souvenir.AuthNone))
+	change := func(old, fresh string, end ...souvenir.AccessKind) error {
+		return ann.store.ChangePassword(f.ctx, souvenir.ChangePassword{Old: old, New: fresh, End: end})
+	}
+	f.failsAt("another kind", change(password, "quite another", "everything"), souvenir.ErrInvalid, "end", "everything")
+	f.check("ChangePassword", change(password, "quite another"))
+	f.principal(token.Value)
+	f.works("the application", app)
+	f.check("ChangePassword", change("quite another", password, souvenir.AccessTokens))
+	f.tokenFails("after a changed password", token.Value)
+	f.works("the application", app)
+	f.check("ChangePassword", change(password, "quite another", souvenir.AccessGrants))
+	grants, err := ann.store.Grants(f.ctx)
+	f.check("Grants", err)
+	f.equal("applications", len(grants), 0)
+}
+
+func sessionsConfirmed(f *fixture) {
+	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann"}).ID})
+	f.addUser(souvenir.NewUser{Name: "ben"})
+	session, other := f.addSession(souvenir.NewSession{User: "ann"}), f.addSession(souvenir.NewSession{User: "ben"})
+	signedIn := f.clock.Now()
+	f.clock.Pass(time.Hour)
+	f.equal("at the sign-in", f.signedIn(session).ConfirmedAt, signedIn)
+	f.check("ConfirmSession", ann.store.ConfirmSession(f.ctx, session.ID))
+	f.equal("confirmed", f.signedIn(session).ConfirmedAt, f.clock.Now())
+	f.equal("listed", ann.sessions()[0].ConfirmedAt, f.clock.Now())
+	for _, id := range []string{other.ID, "unknown"} {
+		f.failsAt("ConfirmSession of "+id, ann.store.ConfirmSession(f.ctx, id), souvenir.ErrNotFound, "id")
+	}
+	f.equal("another's", f.signedIn(other).ConfirmedAt, signedIn)
+}
