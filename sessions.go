@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -35,6 +36,9 @@ type NewSession struct {
 	// Replaces is the id of a session of the same user in the same browser, which ends; what was made in it counts as made in the new one.
 	// Any other id, and none, ends nothing.
 	Replaces string
+
+	// Confirmed is when the person showed who they are, if that was before now, as at a provider that has known them for a while. Zero means now.
+	Confirmed time.Time
 
 	// Since is when checking the credentials began, by the store's clock. If the account has been changed after that, as by a new
 	// password, the sign-in is refused: what was checked may count no more. Zero means that nothing is compared.
@@ -103,7 +107,7 @@ func (s *Store) AddSession(ctx context.Context, n NewSession) (AddedSession, err
 		if err := u.checkMaySignIn(tx, n.Since); err != nil {
 			return err
 		}
-		if added.Session, err = s.addSession(tx, u, n.UserAgent, added.Value); err != nil || n.Replaces == "" {
+		if added.Session, err = s.addSession(tx, u, n, added.Value); err != nil || n.Replaces == "" {
 			return err
 		}
 		return replaceSession(tx, u, n.Replaces, added.ID)
@@ -143,18 +147,22 @@ func replaceSession(tx *sqlite.Tx, u storedUser, old, fresh string) error {
 	return nil
 }
 
-func (s *Store) addSession(tx *sqlite.Tx, u storedUser, userAgent, value string) (Session, error) {
+func (s *Store) addSession(tx *sqlite.Tx, u storedUser, n NewSession, value string) (Session, error) {
 	now := s.now()
+	confirmed := now
+	if !n.Confirmed.IsZero() {
+		confirmed = max(1, min(now, n.Confirmed.UnixMicro())) // 0 stands for the time of the sign-in
+	}
 	added := Session{
-		ID: s.newID(), CreatedAt: toTime(now), LastUsedAt: toTime(now), ExpiresAt: toTime(now + sessionIdle.Microseconds()), UserAgent: cleanUserAgent(userAgent),
-		ConfirmedAt: toTime(now),
+		ID: s.newID(), CreatedAt: toTime(now), LastUsedAt: toTime(now), ExpiresAt: toTime(now + sessionIdle.Microseconds()), UserAgent: cleanUserAgent(n.UserAgent),
+		ConfirmedAt: toTime(confirmed),
 	}
 	if _, err := tx.Exec(`DELETE FROM session WHERE user_id = ?1 AND (expires_at <= ?2 OR id IN
 		(SELECT id FROM session WHERE user_id = ?1 AND expires_at > ?2 ORDER BY last_used_at DESC, id DESC LIMIT -1 OFFSET ?3))`, u.row, now, maxSessions-1); err != nil {
 		return Session{}, err
 	}
 	_, err := tx.Exec(`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at, confirmed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		added.ID, u.row, digest(value), added.UserAgent, now, now, added.ExpiresAt.UnixMicro(), now)
+		added.ID, u.row, digest(value), added.UserAgent, now, now, added.ExpiresAt.UnixMicro(), confirmed)
 	return added, err
 }
 
@@ -194,7 +202,7 @@ func loadSessions(tx *sqlite.Tx, condition string, args ...any) ([]storedSession
 		var e storedSession
 		var created, used, expires, confirmed int64
 		err := row.Scan(&e.row, &e.user, &e.ID, &e.UserAgent, &created, &used, &expires, &confirmed)
-		e.CreatedAt, e.LastUsedAt, e.ExpiresAt, e.ConfirmedAt = toTime(created), toTime(used), toTime(expires), toTime(max(confirmed, created))
+		e.CreatedAt, e.LastUsedAt, e.ExpiresAt, e.ConfirmedAt = toTime(created), toTime(used), toTime(expires), toTime(cmp.Or(confirmed, created))
 		found = append(found, e)
 		return err
 	}, `SELECT e.id, e.user_id, e.uid, e.user_agent, e.created_at, e.last_used_at, e.expires_at, e.confirmed_at FROM session e WHERE `+condition, args...)

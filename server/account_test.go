@@ -135,15 +135,19 @@ func TestProfile(t *testing.T) {
 	w.setPassword(owner)
 	b, elsewhere := w.signedIn(owner), w.signedIn(owner)
 	elsewhere.agent = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 Version/18.6 Mobile/15E148 Safari/604.1"
-	p := b.get("/profile").expect(http.StatusOK, `value="olivia"`, `value="olivia@example.com"`, "<details>\n<summary>Sign out everywhere")
+	p := b.get("/profile").expect(http.StatusOK, `name="grants" value="yes" checked`, `name="tokens" value="yes" checked`, `value="olivia"`, `value="olivia@example.com"`, "<details>\n<summary>Sign out everywhere")
 	b.submit(p, "/profile", url.Values{"name": {"RITA"}, "email": {"typed@example.com"}}).expect(http.StatusBadRequest, "taken", `value="typed@example.com"`)
 	b.leadsTo(b.submit(p, "/profile", url.Values{"name": {"Liv"}, "email": {""}}), "/profile?done=profile").expect(http.StatusOK, "Your profile is saved.", `value="Liv"`).lacks("olivia@")
 
 	// Another browser stays signed in until the password changes.
 	elsewhere.get("/profile").expect(http.StatusOK)
 	value := b.cookie("auth_token")
-	b.leadsTo(b.submit(p, "/profile/password", url.Values{"old": {rightPassword}, "new": {"ten blue kettles"}}), "/profile?done=password").expect(http.StatusOK, "Tokens and applications go on", "<details open>\n<summary>Sign out everywhere")
+	b.leadsTo(b.submit(p, "/profile/password", url.Values{"old": {rightPassword}, "new": {"ten blue kettles"}, "grants": nil, "tokens": nil}), "/profile?done=password").expect(http.StatusOK, "Tokens and applications go on", "<details open>\n<summary>Sign out everywhere")
 	elsewhere.get("/profile").expect(http.StatusSeeOther)
+	w.do(limited, "GET", "/api/projects", "").expect(http.StatusOK)
+	b.leadsTo(b.submit(b.get("/profile"), "/profile/password", url.Values{"old": {"ten blue kettles"}, "new": {"nine red kettles"}, "grants": nil}), "/profile?done=password-tokens").expect(http.StatusOK, "your tokens revoked")
+	w.do(limited, "GET", "/api/projects", "").expect(http.StatusUnauthorized)
+	b.leadsTo(b.submit(b.get("/profile"), "/profile/password", url.Values{"old": {"nine red kettles"}, "new": {"ten blue kettles"}}), "/profile?done=password-all").expect(http.StatusOK, "disconnected and your tokens revoked")
 	if b.cookie("auth_token") != value {
 		t.Error("the session of who changes the password has changed")
 	}
@@ -153,7 +157,7 @@ func TestProfile(t *testing.T) {
 	// Somebody without a password sets one.
 	rita := w.signedIn(reader)
 	p = rita.get("/profile").expect(http.StatusOK, "You have none yet.", "Set the password").lacks("Old password")
-	rita.leadsTo(rita.submit(p, "/profile/password", url.Values{"new": {rightPassword}}), "/profile?done=password").expect(http.StatusOK, "Old password")
+	rita.leadsTo(rita.submit(p, "/profile/password", url.Values{"new": {rightPassword}}), "/profile?done=password-all").expect(http.StatusOK, "Old password")
 }
 
 func TestSessionsOfTheProfile(t *testing.T) {
@@ -181,11 +185,11 @@ func TestSessionsOfTheProfile(t *testing.T) {
 	third.get("/profile").expect(http.StatusSeeOther)
 	second.get("/profile").expect(http.StatusOK)
 
-	b.leadsTo(b.submit(p, "/profile/sign-out", nil), "/profile?done=sessions").expect(http.StatusOK)
+	b.leadsTo(b.submit(p, "/profile/sign-out", url.Values{"grants": nil, "tokens": nil}), "/profile?done=sessions").expect(http.StatusOK)
 	second.get("/profile").expect(http.StatusSeeOther)
 	bearer(access, http.StatusOK)
 	bearer(w.tokens[limited], http.StatusOK)
-	b.leadsTo(b.submit(p, "/profile/sign-out", url.Values{"keep": nil, "grants": {"yes"}, "tokens": {"yes"}}), "/login?done=signed-out-everywhere").expect(http.StatusOK, "signed out everywhere")
+	b.leadsTo(b.submit(p, "/profile/sign-out", url.Values{"keep": nil}), "/login?done=signed-out-everywhere").expect(http.StatusOK, "signed out everywhere")
 	b.get("/profile").expect(http.StatusSeeOther)
 	bearer(access, http.StatusUnauthorized)
 	bearer(w.tokens[limited], http.StatusUnauthorized)

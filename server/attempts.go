@@ -71,6 +71,7 @@ func (a *attempts) mark(who string) string {
 type counted struct {
 	all    *attempts
 	limits []limit
+	known  bool // from a browser in which somebody has signed in to this account
 }
 
 // limit is what holds for one of the counts.
@@ -88,7 +89,8 @@ func (a *attempts) begin(who, address, mark string) (counted, time.Duration) {
 		{keyOf("from", address), max(a.free, freeTriesShort), shortWait},
 		{keyOf("name", who), max(a.free, freeTriesShort), shortWait},
 	}
-	if hmac.Equal([]byte(mark), []byte(a.mark(who))) {
+	known := hmac.Equal([]byte(mark), []byte(a.mark(who)))
+	if known {
 		limits = []limit{{keyOf("marked", who), a.free, longestWait}}
 	}
 	a.mu.Lock()
@@ -110,7 +112,7 @@ func (a *attempts) begin(who, address, mark string) (counted, time.Duration) {
 		}
 		a.seen.set(limit.key, t)
 	}
-	return counted{a, limits}, 0
+	return counted{a, limits, known}, 0
 }
 
 // right takes a try back, for its password was right. The other wrong tries of this name from this address are forgotten;

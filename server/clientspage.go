@@ -141,6 +141,9 @@ func (s *Server) changeClient(w http.ResponseWriter, r *http.Request, c caller) 
 	id := values.Get("id")
 	switch change := values.Get("change"); change {
 	case "secret":
+		if asks, err := s.confirm(w, r, c, values, "/clients"); asks != nil || err != nil {
+			return asks, err
+		}
 		renewed, err := c.store.RegenerateClientSecret(r.Context(), id)
 		if err != nil {
 			return nil, err

@@ -49,7 +49,8 @@ const firstToken = "First client"
 
 // connectPage greets somebody who has just made an account: with a token, so that the first client can be connected at once.
 func (s *Server) connectPage(r *http.Request, user souvenir.User, title string) (any, error) {
-	token, err := s.store.As(souvenir.Access{User: user.ID}).AddToken(r.Context(), souvenir.NewToken{Name: firstToken})
+	n := souvenir.NewToken{Name: firstToken, SessionID: exchangeOf(r.Context()).caller.SessionID}
+	token, err := s.store.As(souvenir.Access{User: user.ID}).AddToken(r.Context(), n)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +135,7 @@ func (s *Server) connectClient(w http.ResponseWriter, r *http.Request, c caller)
 	if !slices.Contains(clientNamesOf(s.connection("").Snippets, s.connection(tokenStandIn).Snippets), chosen) {
 		return nil, invalid("client", "client is "+quoted(chosen)+"; choose one of those on the page")
 	}
-	n := souvenir.NewToken{Name: chosen}
+	n := souvenir.NewToken{Name: chosen, SessionID: c.SessionID}
 	if values.Get("access") == tokenReads {
 		n.Scopes = []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}
 	}

@@ -104,7 +104,7 @@ func (s *Server) preselect(ctx context.Context, c caller, a *asking) (offered []
 	chosen.Scopes = slices.DeleteFunc(slices.Clone(offered), func(scope souvenir.Scope) bool {
 		// Whoever runs the server does not hand it over by not looking: this box is ticked by hand, or by who made the client. The
 		// one with which an application lets others in is always ticked by hand, each time.
-		return scope == souvenir.ScopeAccount || scope == souvenir.ScopeAdmin && a.client.Owner != c.User.ID
+		return scope == souvenir.ScopeAccount || scope == souvenir.ScopeAdmin && (a.client.Owner != c.User.ID || a.client.Made)
 	})
 	grants, err := c.store.Grants(ctx)
 	if err != nil {
@@ -212,6 +212,12 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ caller) (any, 
 		return s.refuseAsking(r, a, err)
 	}
 	state := consentState{offered: offered, chosen: chosen, shown: chosen, again: again}
+	// To let others in, or run the service, takes somebody who has shown recently who they are.
+	if form.Get("decision") == "allow" && (slices.Contains(form["scope"], string(souvenir.ScopeAccount)) || slices.Contains(form["scope"], string(souvenir.ScopeAdmin))) {
+		if asks, err := s.confirm(w, r, c, form, authorizePath+"?"+a.query()); asks != nil || err != nil {
+			return asks, err
+		}
+	}
 	if !s.consents.take(form.Get("nonce"), browserSecret(r), a.questionFor(c, chosen), time.Now()) {
 		state.problem = "This page was out of date, so nothing has been allowed yet. Please look again, and decide."
 		return s.consentPage(r, c, a, state)
@@ -234,6 +240,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ caller) (any, 
 // letIn notes what a person has allowed, and sends the browser to the application with a code.
 func (s *Server) letIn(r *http.Request, c caller, a *asking, state consentState) (any, error) {
 	allowed := a.authorization()
+	allowed.SessionID = c.SessionID
 	allowed.Scopes, allowed.Refused = state.shown.granted(), state.offered // less what is allowed of it
 	if state.shown.Limited {
 		allowed.Projects = state.shown.Projects

@@ -73,5 +73,32 @@ func ProjectPath(p souvenir.Project) string { return projectPath(p) }
 // LongSpan is how the settings tell a length of time.
 func LongSpan(d time.Duration) string { return longSpan(d) }
 
+// SetConfirmClock makes a server measure by another clock how long ago people have shown who they are.
+func SetConfirmClock(s *Server, now func() time.Time) { s.now = now }
+
+// FillLane takes all places of the lane of browsers that nobody knows, until the test calls what it returns.
+func FillLane(s *Server) (empty func()) {
+	var leave []func()
+	for range cap(s.hashing.others.running) {
+		done, err := s.hashing.others.enter(context.Background(), http.Header{})
+		if err != nil {
+			panic(err)
+		}
+		leave = append(leave, done)
+	}
+	waiting := cap(s.hashing.others.inside) - len(s.hashing.others.inside)
+	for range waiting {
+		s.hashing.others.inside <- struct{}{}
+	}
+	return func() {
+		for range waiting {
+			<-s.hashing.others.inside
+		}
+		for _, done := range leave {
+			done()
+		}
+	}
+}
+
 // SetRecently changes how long ago people may have signed in, for what takes everything away.
 func SetRecently(s *Server, most time.Duration) { s.recently = most }

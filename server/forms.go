@@ -86,11 +86,23 @@ func (f *pageForm) refuse(err error) {
 // again shows the page of a form once more, after what was sent in it has been refused: refuse has put the error into it.
 // What whoever filled it in cannot mend is an error as everywhere.
 func again(p page, err error) (any, error) {
+	p, err = againAs(p, err)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func againAs(p page, err error) (page, error) {
 	status, _ := told(err)
 	switch status {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusTooManyRequests:
 		p.status = status
 		return p, nil
 	}
-	return nil, err
+	if errors.Is(err, errBusy) {
+		p.status = status
+		return p, nil
+	}
+	return page{}, err
 }

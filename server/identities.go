@@ -141,7 +141,11 @@ func (s *Server) beginLink(w http.ResponseWriter, r *http.Request, c caller) (an
 	if err != nil {
 		return nil, err
 	}
-	if c.User.HasPassword {
+	if !c.User.HasPassword {
+		if asks, err := s.confirm(w, r, c, values, "/profile"); asks != nil || err != nil {
+			return asks, err
+		}
+	} else {
 		if _, _, err := s.checkPassword(w, r, c.User.Name, values.Get("password")); err != nil {
 			if errors.Is(err, souvenir.ErrUnauthenticated) {
 				err = &souvenir.Error{Kind: souvenir.KindUnauthenticated, Argument: "password", Message: "password is not the present one"}

@@ -84,6 +84,13 @@ func (s *Server) checkPassword(w http.ResponseWriter, r *http.Request, name, pas
 	if err != nil {
 		return souvenir.User{}, time.Time{}, err
 	}
+	known := try.known || exchangeOf(r.Context()).caller.SessionID != ""
+	leave, err := s.hashing.of(known).enter(r.Context(), w.Header())
+	if err != nil {
+		try.unused()
+		return souvenir.User{}, time.Time{}, err
+	}
+	defer leave()
 	since := time.Now()
 	user, err := s.store.CheckPassword(r.Context(), souvenir.Credentials{Name: name, Password: password})
 	if err == nil {
@@ -119,7 +126,8 @@ func (s *Server) beginTry(w http.ResponseWriter, r *http.Request, who string) (c
 	return try, &failure{http.StatusTooManyRequests, fmt.Sprintf("there were too many wrong tries; wait %s, then try again", inWords(wait))}
 }
 
-// logout ends the session of this browser. Somebody else may sign in then, and go on where the form says.
+// logout ends the session of this browser. What the person made in it goes on, but for what was to end with it. Somebody else may sign in
+// then, and go on where the form says.
 func (s *Server) logout(w http.ResponseWriter, r *http.Request, _ caller) (any, error) {
 	values, err := s.readForm(w, r)
 	if err != nil {

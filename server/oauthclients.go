@@ -40,11 +40,18 @@ func (s *Server) addClient(w http.ResponseWriter, r *http.Request, c caller) (an
 	if err := s.readJSON(w, r, &given, false); err != nil {
 		return nil, err
 	}
-	return c.store.AddClient(r.Context(), souvenir.NewClient{
-		ID: given.ID, Secret: given.Secret, Name: given.Name, RedirectURIs: given.RedirectURIs, AuthMethod: given.AuthMethod})
+	if err := s.checkConfirmed(c); err != nil {
+		return nil, err
+	}
+	made, err := c.store.AddClient(r.Context(), souvenir.NewClient{ID: given.ID, Secret: given.Secret, Name: given.Name, RedirectURIs: given.RedirectURIs,
+		AuthMethod: given.AuthMethod, TokenID: c.TokenID, GrantID: c.GrantID})
+	return made, sinceEnded(err)
 }
 
 func (s *Server) regenerateSecret(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	if err := s.checkConfirmed(c); err != nil {
+		return nil, err
+	}
 	return c.store.RegenerateClientSecret(r.Context(), r.PathValue("client_id"))
 }
 

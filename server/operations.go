@@ -200,6 +200,9 @@ func components() map[string]schema {
 		"projects": orNull(list(text(""), "null: all")), "created_at": moment(""), "last_used_at": orNull(moment("null: never")), "expires_at": orNull(moment("null: never")),
 		"grant_id":    text("The OAuth grant with which it ends, because an application made it. Left out: it ends with none"),
 		"client_name": text("What that application calls itself"),
+		"token_id":    text("The token through which it was made, and with which it ends. Left out: through none"), "token_name": text("What that one is called"),
+		"session_id": text("The sign-in in a browser in which it was made. Left out: in none"), "browser": text("What the browser of that called itself"),
+		"with_session": described(flag(), "It ends however that sign-in ends. Left out: only when the sign-in is ended from elsewhere"),
 	}
 	added := schema{"token": text("Its value, which begins with mcp_")}
 	for name, member := range token {
@@ -253,8 +256,8 @@ func components() map[string]schema {
 			"project_id": text(""), "memory_id": text(""), "file_id": text(""), "outcome": word("", souvenir.Outcomes()...),
 			"started_at": moment(""), "duration_ms": schema{"type": "number"}, "bytes": number("Of the answer; 0: not known")},
 			"user_name", "project_id", "memory_id", "file_id"),
-		"Token":      object(token, "grant_id", "client_name"),
-		"AddedToken": object(added, "grant_id", "client_name"),
+		"Token":      object(token, "grant_id", "client_name", "token_id", "token_name", "session_id", "browser", "with_session"),
+		"AddedToken": object(added, "grant_id", "client_name", "token_id", "token_name", "session_id", "browser", "with_session"),
 	}
 }
 

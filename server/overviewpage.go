@@ -16,7 +16,7 @@ func overviewRoutes() []route {
 		{"GET", "/{$}", person, (*Server).showOverview},
 
 		{"GET", "/connect", person, (*Server).showConnect},
-		{"POST", "/connect", person, (*Server).connectClient},
+		{"POST", "/connect", person, confirmed("/connect", (*Server).connectClient)},
 
 		{"GET", "/activity", person, (*Server).showActivity},
 	}

@@ -90,7 +90,7 @@ func pageRoutes() []route {
 		{"POST", "/undo", person, (*Server).takeBack},
 
 		{"GET", "/profile", person, (*Server).showProfile},
-		{"POST", "/profile", person, (*Server).updateProfile},
+		{"POST", "/profile", person, confirmed("/profile", (*Server).updateProfile)},
 		{"POST", "/profile/password", person, (*Server).changePassword},
 		{"POST", "/profile/sessions/end", person, (*Server).endSession},
 		{"POST", "/profile/sign-out", person, (*Server).signOutEverywhere},

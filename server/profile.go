@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -23,7 +24,31 @@ type profilePage struct {
 // ownSession is a browser in which the user has signed in.
 type ownSession struct {
 	souvenir.Session
-	Current bool // the one that asks
+	Current bool   // the one that asks
+	Made    string // in words, what was made in it and is in force; empty: nothing
+}
+
+// madeIn says what was made in a session.
+func madeIn(session string, tokens []souvenir.Token, grants []souvenir.Grant) string {
+	made, allowed := 0, 0
+	for _, t := range tokens {
+		if t.SessionID == session {
+			made++
+		}
+	}
+	for _, g := range grants {
+		if g.SessionID == session {
+			allowed++
+		}
+	}
+	var words []string
+	if made > 0 {
+		words = append(words, count(made, "token"))
+	}
+	if allowed > 0 {
+		words = append(words, count(allowed, "application"))
+	}
+	return strings.Join(words, " and ")
 }
 
 // profile gathers the page, as it is before anything is typed.
@@ -38,7 +63,7 @@ func (s *Server) profile(r *http.Request, c caller) (page, *profilePage, error) 
 			{Name: "old", argument: "old_password", Label: "Old password", Type: "password", Autocomplete: "current-password"},
 			{Name: "new", argument: "new_password", Label: "New password", Type: "password", Autocomplete: "new-password", Hint: "8 characters or more. A few words make a good one."},
 		}},
-		Changed: r.URL.Query().Get("done") == "password",
+		Changed: strings.HasPrefix(r.URL.Query().Get("done"), "password"),
 	}
 	if !data.Has {
 		data.Password.Fields = data.Password.Fields[1:]
@@ -51,9 +76,17 @@ func (s *Server) profile(r *http.Request, c caller) (page, *profilePage, error) 
 	if err != nil {
 		return page{}, nil, err
 	}
+	tokens, err := c.store.Tokens(r.Context())
+	if err != nil {
+		return page{}, nil, err
+	}
+	grants, err := c.store.Grants(r.Context())
+	if err != nil {
+		return page{}, nil, err
+	}
 	sessions, data.SessionPages = part(sessions, r, "sessions")
 	for _, session := range sessions {
-		data.Sessions = append(data.Sessions, ownSession{session, session.ID == c.SessionID})
+		data.Sessions = append(data.Sessions, ownSession{session, session.ID == c.SessionID, madeIn(session.ID, tokens, grants)})
 	}
 	return page{template: "profile", title: "Profile", data: data}, data, nil
 }
@@ -94,9 +127,19 @@ func (s *Server) changePassword(w http.ResponseWriter, r *http.Request, c caller
 	if err != nil {
 		return nil, err
 	}
+	if !data.Has { // there is no old one to ask for
+		if asks, err := s.confirm(w, r, c, values, "/profile"); asks != nil || err != nil {
+			return asks, err
+		}
+	}
+	change := souvenir.ChangePassword{Old: values.Get("old"), New: values.Get("new"), KeepSession: c.SessionID, End: endedKinds(values)}
 	try, err := s.beginTry(w, r, knownAccount(c.User.ID))
 	if err == nil {
-		err = c.store.ChangePassword(r.Context(), souvenir.ChangePassword{Old: values.Get("old"), New: values.Get("new"), KeepSession: c.SessionID})
+		var leave func()
+		if leave, err = s.hashing.known.enter(r.Context(), w.Header()); err == nil {
+			err = c.store.ChangePassword(r.Context(), change)
+			leave()
+		}
 		switch {
 		case err == nil:
 			try.right()
@@ -108,17 +151,37 @@ func (s *Server) changePassword(w http.ResponseWriter, r *http.Request, c caller
 		data.Password.refuse(err)
 		return again(p, err)
 	}
-	return s.done("/profile", "password"), nil
+	switch len(change.End) {
+	case 0:
+		return s.done("/profile", "password"), nil
+	case 1:
+		return s.done("/profile", "password-"+string(change.End[0])), nil
+	}
+	return s.done("/profile", "password-all"), nil
 }
 
-// endSession signs another browser out, or this one.
+// endedKinds are what a form says is to end besides browsers.
+func endedKinds(values url.Values) []souvenir.AccessKind {
+	var kinds []souvenir.AccessKind
+	for _, kind := range []souvenir.AccessKind{souvenir.AccessGrants, souvenir.AccessTokens} {
+		if values.Has(string(kind)) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// endSession signs another browser out, or this one, with what was made there unless the form keeps that.
 func (s *Server) endSession(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	values, err := s.readForm(w, r)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.store.DeleteSession(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
-		return nil, err
+	if id := values.Get("id"); id != "" {
+		end := souvenir.DeleteSessions{Only: id, KeepMade: values.Has("offered") && !values.Has("made")}
+		if err := c.store.DeleteSessions(r.Context(), end); err != nil {
+			return nil, err
+		}
 	}
 	return s.done("/profile", "session"), nil
 }
@@ -129,12 +192,7 @@ func (s *Server) signOutEverywhere(w http.ResponseWriter, r *http.Request, c cal
 	if err != nil {
 		return nil, err
 	}
-	end := souvenir.EndAccess{Kinds: []souvenir.AccessKind{souvenir.AccessSessions}}
-	for _, kind := range []souvenir.AccessKind{souvenir.AccessGrants, souvenir.AccessTokens} {
-		if values.Has(string(kind)) {
-			end.Kinds = append(end.Kinds, kind)
-		}
-	}
+	end := souvenir.EndAccess{Kinds: append([]souvenir.AccessKind{souvenir.AccessSessions}, endedKinds(values)...)}
 	if values.Has("keep") {
 		end.KeepSession = c.SessionID
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,6 +32,9 @@ func providerRoutes() []route {
 
 // newAccount is how long making an account takes at most.
 const newAccount = 10 * time.Second
+
+// providerLeeway is how far the provider's clock may be behind.
+const providerLeeway = time.Minute
 
 // askedAgain is the parameter of the sign-in's addresses by which people show anew who they are.
 const askedAgain = "again"
@@ -78,8 +82,8 @@ func (s *Server) toProvider(w http.ResponseWriter, r *http.Request, j journey) (
 	if len(s.provider.RequireACR) > 0 {
 		options = append(options, oauth2.SetAuthURLParam("acr_values", strings.Join(s.provider.RequireACR, " ")))
 	}
-	if j.Again {
-		options = append(options, oauth2.SetAuthURLParam("prompt", "login"))
+	if j.Again { // max_age has the provider say when the person signed in there (section 3.1.2.1)
+		options = append(options, oauth2.SetAuthURLParam("prompt", "login"), oauth2.SetAuthURLParam("max_age", strconv.Itoa(int(s.recently.Seconds()))))
 	}
 	return redirect(s.providerConfig(d).AuthCodeURL(j.State, options...)), nil
 }
@@ -111,7 +115,7 @@ func (s *Server) endProviderLogin(w http.ResponseWriter, r *http.Request, _ call
 		since = time.Time{} // the account is being made, by this request or one beside it, and nothing about it was checked before
 	}
 	if err == nil {
-		err = s.signIn(w, r, user, since)
+		err = s.signInShown(w, r, user, souvenir.NewSession{Since: since, Confirmed: who.At})
 	}
 	if err != nil {
 		return s.refuseProvider(r, j, err)
@@ -164,6 +168,7 @@ type asserted struct {
 	Email    string
 	Verified bool // the e-mail address, by the provider
 	Username string
+	At       time.Time // when the person showed there who they are; zero: the provider has not said
 }
 
 // idClaims are the claims of an ID token that the library does not check (OpenID Connect Core 1.0, section 2).
@@ -171,6 +176,8 @@ type idClaims struct {
 	Azp string `json:"azp"`
 	ACR string `json:"acr"`
 	AMR words  `json:"amr"`
+
+	AuthTime int64 `json:"auth_time"` // seconds since 1970
 	profileClaims
 }
 
@@ -225,7 +232,14 @@ func (s *Server) askProvider(ctx context.Context, j journey, answer url.Values) 
 	if err := p.checkStrength(claims); err != nil {
 		return asserted{}, err
 	}
-	who := asserted{id.Subject, claims.Email, bool(claims.EmailVerified), claims.Username}
+	who := asserted{Subject: id.Subject, Email: claims.Email, Verified: bool(claims.EmailVerified), Username: claims.Username}
+	if claims.AuthTime > 0 {
+		who.At = time.Unix(claims.AuthTime, 0)
+	}
+	if j.Again && !who.At.IsZero() && s.now().Sub(who.At) > s.recently+providerLeeway {
+		return asserted{}, &providerRefusal{again: true, cause: errors.New("auth_time is " + who.At.UTC().Format(time.RFC3339)),
+			told: p.Name + " has not asked you again who you are. Sign out there, and sign in anew"}
+	}
 	if who.Email == "" {
 		who.complete(ctx, d, token)
 	}

@@ -133,7 +133,9 @@ type Server struct {
 	clients       clientNames      // of MCP
 	consents      consents         // pages of consent that wait for an answer
 	working       work             // what takes longer than a request
-	recently      time.Duration    // how long ago people may have signed in, for what takes everything away
+	hashing       lanes            // in which passwords are checked
+	recently      time.Duration    // how long ago people may have shown who they are, for what lasts or takes everything away
+	now           func() time.Time // by which that is measured
 	undoing       undo             // what was done on pages and can be taken back
 	busy          chan struct{}    // holds one for each picture that is computed now
 }
@@ -149,7 +151,7 @@ func New(store *souvenir.Store, options *Options) *Server {
 		s.options = *options
 	}
 	s.options.MaxBody = cmp.Or(max(s.options.MaxBody, 0), defaultMaxBody)
-	s.recently = recently
+	s.recently, s.now, s.hashing = recently, time.Now, newLanes()
 	s.attempts = newAttempts(cmp.Or(max(s.options.LoginTries, 0), freeTries))
 	s.options.Patience = cmp.Or(max(s.options.Patience, 0), defaultPatience)
 	if s.log = s.options.Logger; s.log == nil {

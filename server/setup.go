@@ -113,9 +113,14 @@ func (s *Server) makeAccount(w http.ResponseWriter, r *http.Request, purpose sou
 	}
 	p, data := newAccountPage(i, value)
 	data.fill(values.Get)
-	user, err := s.store.AcceptInvitation(r.Context(), souvenir.AcceptInvitation{
-		Value: value, Name: values.Get("username"), Password: values.Get("password"), Email: cmp.Or(values.Get("email"), i.Email),
-	})
+	var user souvenir.User
+	leave, err := s.hashing.others.enter(r.Context(), w.Header())
+	if err == nil {
+		user, err = s.store.AcceptInvitation(r.Context(), souvenir.AcceptInvitation{
+			Value: value, Name: values.Get("username"), Password: values.Get("password"), Email: cmp.Or(values.Get("email"), i.Email),
+		})
+		leave()
+	}
 	if err != nil {
 		var known *souvenir.Error
 		if errors.As(err, &known) && known.Argument == "invitation" {

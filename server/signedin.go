@@ -46,9 +46,19 @@ func (s *Server) admitPerson(r *http.Request, needs need) (caller, error) {
 
 // signIn begins a session of a user, whose credentials were checked since a time, in the browser that sent a request. The
 // value of the session is always a new one: a cookie that somebody has put into the browser before is worth nothing. What
-// was signed in there ends.
+// was signed in there ends; what the same person made in it belongs to the new session.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request, user souvenir.User, since time.Time) error {
-	added, err := s.store.AddSession(r.Context(), souvenir.NewSession{User: user.ID, UserAgent: r.UserAgent(), Since: since})
+	return s.signInShown(w, r, user, souvenir.NewSession{Since: since})
+}
+
+// signInShown does so for a session that says more than that.
+func (s *Server) signInShown(w http.ResponseWriter, r *http.Request, user souvenir.User, n souvenir.NewSession) error {
+	before, err := s.admitPerson(r, person)
+	if err != nil && !errors.Is(err, errSignIn) {
+		return err
+	}
+	n.User, n.UserAgent, n.Replaces = user.ID, r.UserAgent(), before.SessionID
+	added, err := s.store.AddSession(r.Context(), n)
 	if err != nil {
 		return err
 	}
@@ -76,10 +86,7 @@ func (s *Server) endCookie(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := c.store.DeleteSession(r.Context(), c.SessionID); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
-		return err
-	}
-	return nil
+	return c.store.DeleteSessions(r.Context(), souvenir.DeleteSessions{Only: c.SessionID, KeepMade: true})
 }
 
 // browserName is what a person would call a browser that says of itself what it does in User-Agent: most of that is

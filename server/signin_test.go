@@ -286,5 +286,5 @@ func TestGuessingThePresentPassword(t *testing.T) {
 	change(wrongPassword, "ten blue kettles").expect(http.StatusUnauthorized)
 	change(rightPassword, "ten blue kettles").expect(http.StatusTooManyRequests, "wait 2 seconds")
 	ticks.pass(2 * time.Second)
-	b.leadsTo(change(rightPassword, "ten blue kettles"), "/profile?done=password").expect(http.StatusOK, "Your password is changed.")
+	b.leadsTo(change(rightPassword, "ten blue kettles"), "/profile?done=password-all").expect(http.StatusOK, "Your password is changed.")
 }

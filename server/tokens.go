@@ -34,8 +34,8 @@ func (s *Server) listTokens(_ http.ResponseWriter, r *http.Request, c caller) (a
 	return TokenList{all, len(all)}, err
 }
 
-// addToken makes a token that can do no more, and lives no longer, than the credential through which it is made; what comes from an
-// application ends with what the user allowed it.
+// addToken makes a token that can do no more, and lives no longer, than the credential through which it is made, and ends with it: with a
+// token, with what the user allowed an application, or, if a program came with the cookie of a browser, with that sign-in.
 func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	var given struct {
 		Name     string           `json:"name"`
@@ -46,8 +46,11 @@ func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c caller) (any
 	if err := s.readJSON(w, r, &given, true); err != nil {
 		return nil, err
 	}
-	n := souvenir.NewToken{Name: given.Name, Scopes: given.Scopes, Projects: given.Projects, GrantID: c.GrantID}
-	var err error
+	err := s.checkConfirmed(c)
+	if err != nil {
+		return nil, err
+	}
+	n := souvenir.NewToken{Name: given.Name, Projects: given.Projects, TokenID: c.TokenID, GrantID: c.GrantID, SessionID: c.SessionID, WithSession: c.SessionID != ""}
 	if n.Scopes, err = scopesWithin(c, given.Scopes); err != nil {
 		return nil, err
 	}
@@ -55,10 +58,16 @@ func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c caller) (any
 		return nil, err
 	}
 	added, err := c.store.AddToken(r.Context(), n)
-	if failure := (*souvenir.Error)(nil); errors.As(err, &failure) && failure.Argument == "grant_id" {
-		return nil, &badCredential{unauthenticated("what the token was given for has ended")} // since it was checked
+	return added, sinceEnded(err)
+}
+
+// sinceEnded is an error of making something through a credential that has ended since it was checked.
+func sinceEnded(err error) error {
+	var known *souvenir.Error
+	if errors.As(err, &known) && slices.Contains([]string{"token_id", "grant_id", "session_id"}, known.Argument) {
+		return &badCredential{unauthenticated("what the credential was given for has ended")}
 	}
-	return added, err
+	return err
 }
 
 // scopesWithin are the scopes of a new token: those that are wished, or for nil the default ones that the caller has.

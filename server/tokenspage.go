@@ -33,12 +33,17 @@ type ownToken struct {
 	Names []string // of its projects
 }
 
-// Maker is the application through which the token was made, empty if it was through none. It has named itself.
-func (t ownToken) Maker() string {
-	if t.GrantID == "" {
-		return ""
+// Origin says what the token was made through, and ends with; empty if nothing is known. Applications have named themselves.
+func (t ownToken) Origin() string {
+	switch {
+	case t.TokenID != "":
+		return "through the token " + cmp.Or(shortName(t.TokenName), t.TokenID)
+	case t.GrantID != "":
+		return "through " + cmp.Or(shortName(t.ClientName), "an application without a name")
+	case t.SessionID != "":
+		return "in the browser session of " + browserName(t.Browser)
 	}
-	return cmp.Or(shortName(t.ClientName), "an application without a name")
+	return ""
 }
 
 // Rights says in a few words what a token may do.
@@ -65,6 +70,7 @@ type tokenChoice struct {
 	Access   string
 	Account  bool
 	Admin    bool
+	Session  bool // it ends however the sign-in ends
 	Projects []string
 }
 
@@ -110,10 +116,11 @@ func (s *Server) makeToken(w http.ResponseWriter, r *http.Request, c caller) (an
 	if err != nil {
 		return nil, err
 	}
-	chosen := tokenChoice{values.Get("days"), values.Get("access"), values.Has("account"), values.Has("admin"), values["project"]}
+	chosen := tokenChoice{values.Get("days"), values.Get("access"), values.Has("account"), values.Has("admin"), values.Has("with-session"), values["project"]}
 	n, err := chosen.token(values.Get("name"), c.User, time.Now())
 	var added souvenir.AddedToken
 	if err == nil {
+		n.SessionID, n.WithSession = c.SessionID, chosen.Session
 		added, err = c.store.AddToken(r.Context(), n)
 	}
 	p, data, failed := s.tokens(r, c)

@@ -32,7 +32,7 @@ func TestTokensPage(t *testing.T) {
 	}
 	w.tokens["application"], _ = w.accessTokenOf(owner, "Kite", souvenir.Authorization{Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite, souvenir.ScopeAccount}})
 	w.do("application", "POST", "/api/mcp-tokens", `{"name": "of an application"}`).expect(http.StatusOK)
-	if page := b.get("/tokens").expect(http.StatusOK, "through Kite"); strings.Count(page.body, " through ") != 1 {
+	if page := b.get("/tokens").expect(http.StatusOK, "through Kite"); strings.Count(page.body, " through Kite") != 1 {
 		t.Errorf("not one token was made through an application: %s", page.body)
 	}
 	id := all[len(all)-1].ID

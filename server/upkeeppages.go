@@ -4,11 +4,11 @@ package server
 func upkeepRoutes() []route {
 	return []route{
 		{"GET", "/tokens", person, (*Server).showTokens},
-		{"POST", "/tokens", person, (*Server).makeToken},
+		{"POST", "/tokens", person, confirmed("/tokens", (*Server).makeToken)},
 		{"POST", "/tokens/end", person, (*Server).endToken},
 
 		{"GET", "/clients", person, (*Server).showClients},
-		{"POST", "/clients", person, (*Server).makeClient},
+		{"POST", "/clients", person, confirmed("/clients", (*Server).makeClient)},
 		{"POST", "/clients/change", person, (*Server).changeClient},
 
 		{"GET", "/settings", person, (*Server).showSettings},

@@ -299,4 +299,7 @@ func sessionsConfirmed(f *fixture) {
 		f.failsAt("ConfirmSession of "+id, ann.store.ConfirmSession(f.ctx, id), souvenir.ErrNotFound, "id")
 	}
 	f.equal("another's", f.signedIn(other).ConfirmedAt, signedIn)
+	for given, want := range map[time.Time]time.Time{{}: f.clock.Now(), signedIn: signedIn, f.clock.Now().Add(time.Hour): f.clock.Now()} {
+		f.equal("shown at a provider", f.signedIn(f.addSession(souvenir.NewSession{User: "ann", Confirmed: given})).ConfirmedAt, want)
+	}
 }
