@@ -21,6 +21,9 @@ type Access struct {
 	// empty slice that is not nil means nothing at all.
 	Projects []string
 
+	// Through says what acts for the user, such as "tool" or "page": the trash shows the first 64 characters beside who deleted something.
+	Through string
+
 	// ReadOnly refuses every write through the view with ErrReadOnly.
 	ReadOnly bool
 }

@@ -216,35 +216,6 @@ var visits = map[string]func(v visit){
 	"DeleteMemory": func(v visit) {
 		v.onEach("DeleteMemory", true, func(s *Store, _, id string) (any, error) { return nil, s.DeleteMemory(v.Context(), id) })
 	},
-	"TakeMemory": func(v visit) {
-		v.onEach("TakeMemory", true, func(s *Store, _, id string) (any, error) { return s.TakeMemory(v.Context(), id) })
-	},
-	"RestoreMemory": func(v visit) {
-		for _, m := range neighbours {
-			name, owner := m.name, v.n.As(Access{User: m.user})
-			taken, err := owner.TakeMemory(v.Context(), v.n.ids[name])
-			if err != nil {
-				v.Fatal(err)
-			}
-			answer, err := v.view.RestoreMemory(v.Context(), taken)
-			v.check("RestoreMemory of "+name, answer, err, taken.ID)
-			want := ErrForbidden
-			switch {
-			case v.access.ReadOnly:
-				want = ErrReadOnly
-			case slices.Contains(v.changes, name):
-				want = nil
-			}
-			if want == nil && err != nil || want != nil && !errors.Is(err, want) {
-				v.Errorf("RestoreMemory of %s gives %v, want %v", name, err, want)
-			}
-			if err != nil {
-				if _, err := owner.RestoreMemory(v.Context(), taken); err != nil {
-					v.Fatal(err)
-				}
-			}
-		}
-	},
 	"Memories": func(v visit) {
 		for _, l := range []List{{}, {Tags: []string{"everybody"}}, {Sort: SortUpdatedDesc}, {Filter: Filter{"key": Not("x")}}} {
 			var all []Memory
@@ -440,7 +411,7 @@ func (v visit) adds(what string, add func(*Store, NewMemory) (Stored, error)) {
 func allVisits(t *testing.T) map[string]func(v visit) {
 	all := maps.Clone(visits)
 	for _, more := range []map[string]func(v visit){
-		projectVisits, userVisits, fileVisits, rulesVisits, oauthVisits, contextVisits, maintainVisits,
+		projectVisits, userVisits, fileVisits, rulesVisits, oauthVisits, contextVisits, maintainVisits, trashVisits,
 		exportVisits, activityVisits, sharingVisits,
 	} {
 		for method, perform := range more {

@@ -191,6 +191,7 @@ func (in *inspection) look(tx *sqlite.Tx) error {
 		{"passage_text", in.checkFullText},
 		{"memory_revision", in.checkRevisions},
 		{"file", in.checkFiles},
+		{"trash", in.checkTrash},
 	}...) {
 		err := step.look()
 		if aboutContent(err) {
@@ -267,7 +268,7 @@ func (o orphans) condition() string {
 }
 
 // kept are the tables whose rows no repair deletes: what people have stored, and all that would take such rows with it.
-var kept = []string{"memory", "file", "partition", "collection", "project", "user"}
+var kept = []string{"trash", "trash_item", "memory", "file", "partition", "collection", "project", "user"}
 
 // checkReferences looks for references that lead nowhere.
 func (in *inspection) checkReferences() error {

@@ -26,7 +26,7 @@ func (in *inspection) checkFiles() error {
 		return err
 	}, `SELECT id, uid, filename, mime_type, size, sha256, description, category, created_at, updated_at,
 			ifnull((SELECT group_concat(tag || char(10), '' ORDER BY position) FROM file_tag WHERE file_id = file.id), '')
-		FROM file WHERE state = 'stored' ORDER BY id`)
+		FROM file WHERE state IN ('stored', 'trashed') ORDER BY id`)
 	if err != nil {
 		return err
 	}

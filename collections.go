@@ -365,10 +365,13 @@ type DeleteCollection struct {
 
 	// WithMemories deletes the memories in it, too. Without it a collection that is not empty is ErrConflict.
 	WithMemories bool
+
+	// ForGood erases it: it does not go to the trash.
+	ForGood bool
 }
 
-// DeleteCollection deletes one of the caller's own collections. Memories go by the thousand, so that other writers get
-// their turn; after an error some of them may be gone, and a second call deletes the rest.
+// DeleteCollection deletes one of the caller's own collections, which goes to the trash as one entry. Memories go by the thousand, so
+// that other writers get their turn; after an error some of them may be gone, and a second call deletes the rest into the same entry.
 func (s *Store) DeleteCollection(ctx context.Context, d DeleteCollection) error {
 	for done := false; !done; {
 		err := s.write(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
@@ -378,6 +381,9 @@ func (s *Store) DeleteCollection(ctx context.Context, d DeleteCollection) error 
 		if err != nil {
 			return err
 		}
+	}
+	if d.ForGood {
+		return wrap(s.scrubSoon(ctx))
 	}
 	return nil
 }
@@ -396,7 +402,13 @@ func (s *Store) deleteCollection(tx *sqlite.Tx, sc scope, d DeleteCollection) (d
 		return false, newError(KindConflict, "collection_name", "collection_name %s holds %d memories; move or delete them first, or delete the collection together with its memories",
 			show(d.Name), counts[0])
 	}
-	if done, err = deleteMemories(tx, `p.collection_id = ?`, row); err != nil || !done {
+	t := s.newTrasher(tx, sc)
+	t.forGood = t.forGood || d.ForGood
+	entry, err := t.collection(row)
+	if err != nil {
+		return false, err
+	}
+	if done, err = t.memories(entry, `p.collection_id = ?`, row); err != nil || !done {
 		return false, err
 	}
 	_, err = tx.Exec(`DELETE FROM collection WHERE id = ?`, row)
@@ -405,14 +417,6 @@ func (s *Store) deleteCollection(tx *sqlite.Tx, sc scope, d DeleteCollection) (d
 
 // deletedAtOnce is how many memories one transaction deletes.
 const deletedAtOnce = 1000
-
-// deleteMemories deletes memories of the partitions p for which a condition holds, as many as one transaction should,
-// and reports whether these were all. Who calls it has seen to it that the caller may delete them.
-func deleteMemories(tx *sqlite.Tx, condition string, arg int64) (done bool, err error) {
-	result, err := tx.Exec(`DELETE FROM memory WHERE id IN (SELECT m.id FROM partition p JOIN memory m ON m.partition_id = p.id
-		WHERE `+condition+` LIMIT ?)`, arg, deletedAtOnce)
-	return result.RowsAffected < deletedAtOnce, err
-}
 
 // writableCollection returns the row of a collection that the caller may change: an own one, through a view that is
 // not limited to projects.

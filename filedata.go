@@ -17,8 +17,9 @@ import (
 
 // How the bytes of a file come into the store and leave it. They lie in chunks, several of which are written in one
 // transaction, so that a large file neither needs memory nor keeps others from writing. A file that needs more
-// than one transaction is in the state "arriving" until the last; one that is deleted is "leaving" until its last
-// chunk is gone. Nobody sees files of these states, and purgeFiles removes those that a crash left.
+// than one transaction is in the state "arriving" until the last; one that is deleted for good is "leaving" until its last
+// chunk is gone. Only files that are "stored" are ever seen, and purgeFiles removes those that a crash left. One that is "trashed" can be
+// restored.
 
 const (
 	chunkSize   = 256 << 10
@@ -311,7 +312,7 @@ func (s *Store) checkFileQuota(tx *sqlite.Tx, sc scope, owner, size int64) error
 		return nil
 	}
 	var all int64
-	if err := tx.QueryRow(`SELECT ifnull(sum(size), 0) FROM file WHERE owner_id = ? AND state IN ('arriving', 'stored')`, owner).Scan(&all); err != nil {
+	if err := tx.QueryRow(`SELECT ifnull(sum(size), 0) FROM file WHERE owner_id = ? AND state IN ('arriving', 'stored', 'trashed')`, owner).Scan(&all); err != nil {
 		return err
 	}
 	switch {
@@ -321,7 +322,7 @@ func (s *Store) checkFileQuota(tx *sqlite.Tx, sc scope, owner, size int64) error
 		return newError(KindTooLarge, "size", "the owner of this project has no room left for files of %d bytes; files in a project count for its owner, who may have %d bytes",
 			size, s.quota)
 	}
-	return newError(KindTooLarge, "size", "with this file of %d bytes, the files of %s would have %d bytes; at most %d are allowed",
+	return newError(KindTooLarge, "size", "with this file of %d bytes, the files of %s would have %d bytes, those in the trash included; at most %d are allowed",
 		size, show(s.access.User), all, s.quota)
 }
 
@@ -396,12 +397,36 @@ func (u *upload) giveUp(ctx context.Context) {
 	}
 }
 
-// DeleteFile deletes a file. Nobody sees it once DeleteFile has returned; the bytes of a large one are removed in several
-// transactions, so that others can write in between.
+// DeleteFile deletes a file. It goes to the trash, from which [Store.RestoreTrashed] brings it back under its id, unless Options.KeepTrash
+// switches the trash off; [Store.EraseFile] deletes for good.
 func (s *Store) DeleteFile(ctx context.Context, id string) error {
+	if s.options.KeepTrash < 0 {
+		return s.removeStoredFile(ctx, id, func(*sqlite.Tx, scope, storedFile) error { return nil })
+	}
+	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		f, err := s.fileForWriting(tx, sc, id)
+		if err != nil {
+			return err
+		}
+		return s.newTrasher(tx, sc).file(f)
+	})
+}
+
+// removeStoredFile deletes a file for good, unless allowed says no. The bytes of a large one are removed in several transactions, so
+// that others can write in between.
+func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(*sqlite.Tx, scope, storedFile) error) error {
 	var f storedFile
 	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
 		if f, err = s.fileForWriting(tx, sc, id); err != nil {
+			return err
+		}
+		if err := allowed(tx, sc, f); err != nil {
+			return err
+		}
+		if err := noteErasure(tx); err != nil {
+			return err
+		}
+		if _, err = tx.Exec(`DELETE FROM trash_link WHERE kind = 'file' AND source = ?`, f.ID); err != nil {
 			return err
 		}
 		if _, err = tx.Exec(`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE id = ?`, f.row); err != nil {
@@ -451,7 +476,7 @@ func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, erro
 	before := min(olderThan.UnixMicro(), s.now()-abandoned.Microseconds())
 	var rows []int64
 	err := s.db.Read(ctx, func(tx *sqlite.Tx) (err error) {
-		rows, err = sqlite.Column[int64](tx, `SELECT id FROM file WHERE state <> 'stored' AND (state = 'leaving' OR updated_at < ?)`, before)
+		rows, err = sqlite.Column[int64](tx, `SELECT id FROM file WHERE state IN ('arriving', 'leaving') AND (state = 'leaving' OR updated_at < ?)`, before)
 		return err
 	})
 	if err != nil {

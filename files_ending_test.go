@@ -151,7 +151,7 @@ func TestBytesThatCannotBeRemovedAreLeftToPurge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeleteFile(t.Context(), f.ID); err != nil {
+	if err := s.EraseFile(t.Context(), f.ID); err != nil {
 		t.Error(err)
 	}
 	if names := fileNames(t, s, FileList{}); len(names) != 0 {

@@ -179,6 +179,12 @@ func TestFileQuota(t *testing.T) {
 	if err := s.DeleteFile(t.Context(), one.ID); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := s.AddFile(t.Context(), NewFile{}, zeros(600)); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "trash") {
+		t.Errorf("while a file is in the trash: %v", err)
+	}
+	if err := s.EraseTrashed(t.Context(), one.ID); err != nil {
+		t.Fatal(err)
+	}
 	mustAddFile(t, s, NewFile{}, strings.Repeat("x", 600))
 }
 

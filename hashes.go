@@ -22,6 +22,8 @@ type hashedTable struct {
 const (
 	memoryKind   = 6
 	revisionKind = 9
+
+	trashItemKind = 31
 )
 
 // settingHashed is when the hashes that the file has now were first made, of what it held then. Zero: with the file.
@@ -60,6 +62,8 @@ func hashedTables() []hashedTable {
 		row(17, "signing_key", "the signing key", `SELECT kid FROM signing_key WHERE id = ?1`),
 		row(18, "invitation", "the invitation", `SELECT uid FROM invitation WHERE id = ?1`),
 		set(19, "project_alias", "project_id", "the list of former names of the project", `SELECT uid FROM project WHERE id = ?1`),
+		row(30, "trash", "the entry of the trash", `SELECT uid FROM trash WHERE id = ?1`, "memories", "size"),
+		row(trashItemKind, "trash_item", "the part of an entry of the trash", `SELECT uid FROM trash_item WHERE id = ?1`),
 		set(20, "blocked_sender", "user_id", "the list of blocked senders of the user", ofUser),
 	}
 }
@@ -197,6 +201,39 @@ func makeHashes(tx *sqlite.Tx, version int, now int64) error {
 		return nil
 	}
 	return setSetting(tx, settingHashed, now)
+}
+
+// rowSound reports whether a row of a kind has its hash.
+func rowSound(tx *sqlite.Tx, kind int, id int64) (bool, error) {
+	t, err := kindOf(kind)
+	if err != nil {
+		return false, err
+	}
+	columns, err := hashedColumns(tx, t)
+	if err != nil {
+		return false, err
+	}
+	sound, err := sqlite.Column[bool](tx, fmt.Sprintf(`SELECT h.hash = %s FROM "%s" t JOIN row_hash h ON h.kind = %d AND h.id = t."%s" WHERE t."%[4]s" = ?`,
+		t.Expression("t", columns), t.Name, t.Kind, t.Key), id)
+	return len(sound) == 1 && sound[0], err
+}
+
+// doubtRow notes that a row was made of a damaged one, and is no better.
+func doubtRow(tx *sqlite.Tx, kind int, id int64) error {
+	t, err := kindOf(kind)
+	if err != nil {
+		return err
+	}
+	return writeHash(tx, t, id, []byte{})
+}
+
+func kindOf(kind int) (hashedTable, error) {
+	all := hashedTables()
+	i := slices.IndexFunc(all, func(t hashedTable) bool { return t.Kind == kind })
+	if i < 0 {
+		return hashedTable{}, fmt.Errorf("there are no hashes of kind %d", kind)
+	}
+	return all[i], nil
 }
 
 // acceptRows takes rows for what was stored as they are.

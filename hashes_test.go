@@ -56,7 +56,7 @@ func TestEveryTableHasHashesOrIsKnownToHaveNone(t *testing.T) {
 		"setting": "the store's own", "profile": "checked against what it is made of", "passage": "made again", "change": "for indexes",
 		"row_hash": "the hashes", "file_chunk": "has a SHA-256 of its own", "session": "ends soon", "oauth_code": "ends soon", "oauth_token": "ends soon",
 		"project_invitation": "ends soon", "declined_invitation": "ends soon",
-		"activity": "a log",
+		"activity": "a log", "trash_link": "ids that lead nowhere when they are changed",
 	}
 	s := openWords(t, ":memory:", Options{})
 	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {

@@ -166,8 +166,13 @@ func idAttacks() []attack {
 			_, err := a.GetMemoryStatus(ctx, id)
 			return err
 		},
-		"TakeMemory": func(ctx context.Context, a attacked, id string) error { _, err := a.TakeMemory(ctx, id); return err },
-		"Revisions":  func(ctx context.Context, a attacked, id string) error { _, err := a.Revisions(ctx, id); return err },
+		"EraseMemory":  func(ctx context.Context, a attacked, id string) error { return a.EraseMemory(ctx, id) },
+		"EraseTrashed": func(ctx context.Context, a attacked, id string) error { return a.EraseTrashed(ctx, id) },
+		"RestoreTrashed": func(ctx context.Context, a attacked, id string) error {
+			_, err := a.RestoreTrashed(ctx, id)
+			return err
+		},
+		"Revisions": func(ctx context.Context, a attacked, id string) error { _, err := a.Revisions(ctx, id); return err },
 		"RestoreRevision": func(ctx context.Context, a attacked, id string) error {
 			_, err := a.RestoreRevision(ctx, id, 1)
 			return err

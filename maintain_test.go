@@ -311,7 +311,7 @@ func TestCompactGivesFreePagesBack(t *testing.T) {
 		if _, err := s.AddMemories(t.Context(), many, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.DeleteCollection(t.Context(), DeleteCollection{Name: "big", WithMemories: true}); err != nil {
+		if err := s.DeleteCollection(t.Context(), DeleteCollection{Name: "big", WithMemories: true, ForGood: true}); err != nil {
 			t.Fatal(err)
 		}
 		before, err := s.Stats(t.Context())

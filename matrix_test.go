@@ -204,8 +204,11 @@ var matrixWrites = []matrixCell{
 		_, err := s.RestoreRevision(t.Context(), on.memory, 1)
 		return err
 	}},
-	{"TakeMemory", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
-		_, err := s.TakeMemory(t.Context(), on.memory)
+	{"DeleteMemory and RestoreTrashed", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
+		if err := s.DeleteMemory(t.Context(), on.memory); err != nil {
+			return err
+		}
+		_, err := s.RestoreTrashed(t.Context(), on.memory)
 		return err
 	}},
 	{"DeleteMemory", mayWrite, func(t *testing.T, s *Store, on matrixThings) error { return s.DeleteMemory(t.Context(), on.memory) }},

@@ -85,15 +85,15 @@ func (s *Store) GetMemory(ctx context.Context, id string) (Memory, error) {
 	return m, err
 }
 
-// DeleteMemory deletes a memory, its history, and the links from and to it.
+// DeleteMemory deletes a memory with its history and the links from and to it. It goes to the trash, from which [Store.RestoreTrashed]
+// brings it back under its id, unless Options.KeepTrash switches the trash off; [Store.EraseMemory] deletes for good.
 func (s *Store) DeleteMemory(ctx context.Context, id string) error {
 	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
 		found, err := s.memoryForWriting(tx, sc, id)
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(`DELETE FROM memory WHERE id = ?`, found.row)
-		return err
+		return s.newTrasher(tx, sc).memory(found)
 	})
 }
 

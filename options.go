@@ -31,7 +31,7 @@ type Options struct {
 	MaxFile int64
 
 	// FileQuota is the most bytes that all files of one owner may have together. Zero means no quota. What is being stored
-	// counts; what a crash left unfinished does so for 24 hours.
+	// counts, and what is in the trash; what a crash left unfinished does so for 24 hours.
 	FileQuota int64
 
 	// Quota bounds the memories of each owner. The zero value bounds nothing; imports are never bounded.
@@ -42,6 +42,10 @@ type Options struct {
 
 	// MaxActivity is how many of them are kept. Zero means 100,000.
 	MaxActivity int
+
+	// KeepTrash is how long what was deleted can be restored. Zero means 30 days; a negative value means no trash: deletions are
+	// for good. At most 100 years. What is in the trash keeps the time that it was given.
+	KeepTrash time.Duration
 
 	// Logger hears about background work and what it could not do. Nil means silence.
 	Logger *slog.Logger
@@ -58,6 +62,7 @@ const (
 	defaultIndexMemory = 1 << 30
 	defaultMaxFile     = 100 << 20
 	maxKeepActivity    = 100 * 365 * 24 * time.Hour
+	defaultKeepTrash   = 30 * 24 * time.Hour
 )
 
 // withDefaults returns a copy in which no field is zero, or says which field is wrong.
@@ -92,6 +97,10 @@ func (o *Options) withDefaults() (Options, error) {
 	if full.MaxActivity < 0 {
 		return full, invalid("MaxActivity", "MaxActivity is %d; a number of calls is expected, or 0 for 100,000", full.MaxActivity)
 	}
+	if full.KeepTrash > maxKeepActivity {
+		return full, invalid("KeepTrash", "KeepTrash is %s; at most 100 years are allowed, 0 means 30 days, and a negative value no trash", full.KeepTrash)
+	}
+	full.KeepTrash = cmp.Or(full.KeepTrash, defaultKeepTrash)
 	full.KeepActivity = cmp.Or(full.KeepActivity, defaultKeepActivity)
 	full.MaxActivity = cmp.Or(full.MaxActivity, defaultMaxActivity)
 	if full.MaxFile == 0 {

@@ -183,9 +183,12 @@ type DeleteProject struct {
 	// WithMemories deletes the memories in it, too, whoever stored them; files stay with its owner, outside of any
 	// project. Without it a project that holds memories or files is ErrConflict.
 	WithMemories bool
+
+	// ForGood erases it with its memories: they do not go to the trash.
+	ForGood bool
 }
 
-// DeleteProject deletes a project of the caller's; members lose it at once. Only the owner of record may, through a view
+// DeleteProject deletes a project of the caller's, which goes to the trash as one entry; members lose it when its last memory has gone. Only the owner of record may, through a view
 // that is not limited to projects. Memories go by the thousand, so that other writers get their turn; after an error
 // some of them may be gone, and a second call deletes the rest.
 func (s *Store) DeleteProject(ctx context.Context, d DeleteProject) error {
@@ -194,18 +197,21 @@ func (s *Store) DeleteProject(ctx context.Context, d DeleteProject) error {
 	}
 	for done := false; !done; {
 		err := s.write(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
-			done, err = deleteProject(tx, sc, d)
+			done, err = s.deleteProject(tx, sc, d)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
+	if d.ForGood {
+		return wrap(s.scrubSoon(ctx))
+	}
 	return nil
 }
 
 // deleteProject deletes as much as one transaction should, and reports whether that was all.
-func deleteProject(tx *sqlite.Tx, sc scope, d DeleteProject) (done bool, err error) {
+func (s *Store) deleteProject(tx *sqlite.Tx, sc scope, d DeleteProject) (done bool, err error) {
 	p, err := managedProject(tx, sc, d.Project)
 	if err != nil {
 		return false, err
@@ -223,7 +229,16 @@ func deleteProject(tx *sqlite.Tx, sc scope, d DeleteProject) (done bool, err err
 		return false, newError(KindConflict, p.argument, "project %s holds %d memories and %d files; move or delete them first, or delete the project together with its memories, which keeps the files",
 			whole(p.ref()), memories, files)
 	}
-	if done, err = deleteMemories(tx, `p.project_id = ?`, p.row); err != nil || !done {
+	t := s.newTrasher(tx, sc)
+	t.forGood = t.forGood || d.ForGood
+	entry, err := t.project(p)
+	if err != nil {
+		return false, err
+	}
+	if done, err = t.memories(entry, `p.project_id = ?`, p.row); err != nil || !done {
+		return false, err
+	}
+	if err := t.finishProject(entry, p); err != nil {
 		return false, err
 	}
 	// What memories elsewhere were while they lay in the project remains, for its owner.

@@ -15,6 +15,7 @@ type PurgeOptions struct {
 // Purged tells what [Store.Purge] has deleted.
 type Purged struct {
 	Revisions   int `json:"revisions"`   // former states of memories
+	Trash       int `json:"trash"`       // entries whose time to be restored is over
 	Files       int `json:"files"`       // of which only a part had arrived, or that were deleted in part
 	Tokens      int `json:"tokens"`      // revoked or expired long ago
 	Sessions    int `json:"sessions"`    // expired
@@ -23,8 +24,9 @@ type Purged struct {
 	OAuth       int `json:"oauth"`       // rows of expired codes, tokens, grants, clients and keys
 }
 
-// Purge deletes what is of no more use: uploads of which nothing has come for 24 hours, sessions that have expired, recorded calls that are
-// too old or too many, and invitations, tokens and OAuth state long used or expired; and, if asked to, old revisions. It works in short transactions between those of others. Free space stays in the file, for new
+// Purge deletes what is of no more use: what has been in the trash for long enough, uploads of which nothing has come for 24 hours, sessions that have expired, recorded calls that are
+// too old or too many, and invitations, tokens and OAuth state long used or expired; and, if asked to, old revisions. It works in short transactions between those of others. Of what
+// was erased, now or since the last time, no trace is left in the file and its log, unless others read from the log all the time. Free space stays in the file, for new
 // content, until [Store.Compact].
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
@@ -43,15 +45,20 @@ func (s *Store) Purge(ctx context.Context, options *PurgeOptions) (Purged, error
 	if err := s.purgeExpired(ctx, &p); err != nil {
 		return p, wrap(err)
 	}
-	if o.KeepRevisions == 0 {
-		return p, nil
+	if o.KeepRevisions > 0 {
+		if err := s.purgeRevisions(ctx, o.KeepRevisions, &p); err != nil {
+			return p, wrap(err)
+		}
 	}
-	return p, wrap(s.purgeRevisions(ctx, o.KeepRevisions, &p))
+	return p, wrap(s.scrub(ctx))
 }
 
 // purgeExpired deletes what has expired, whatever the options say.
 func (s *Store) purgeExpired(ctx context.Context, p *Purged) error {
 	var err error
+	if p.Trash, err = s.eraseExpired(ctx); err != nil {
+		return err
+	}
 	if p.Files, err = s.purgeFiles(ctx, s.clock()); err != nil {
 		return err
 	}

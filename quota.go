@@ -11,15 +11,15 @@ import (
 type Quota struct {
 	Memories  int   // memories
 	Revisions int   // past versions of memories; Purge removes old ones
-	Bytes     int64 // bytes of contents and metadata, present and past; files are bounded by Options.FileQuota
+	Bytes     int64 // bytes of contents and metadata, present, past and in the trash; files are bounded by Options.FileQuota
 }
 
 // Usage is what one owner has stored, and how much that may be.
 type Usage struct {
 	Memories  int   `json:"memories"`
 	Revisions int   `json:"revisions"`  // past versions of memories
-	Bytes     int64 `json:"bytes"`      // of contents and metadata, present and past
-	FileBytes int64 `json:"file_bytes"` // of files, those being stored included
+	Bytes     int64 `json:"bytes"`      // of contents and metadata, present, past and in the trash
+	FileBytes int64 `json:"file_bytes"` // of files, those being stored and those in the trash included
 
 	Quota     Quota `json:"-"` // zero fields: no bound
 	FileQuota int64 `json:"-"` // bytes; zero: no bound
@@ -36,15 +36,16 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 		if u.Memories, u.Revisions, u.Bytes, err = used(tx, sc.user); err != nil {
 			return err
 		}
-		return tx.QueryRow(`SELECT ifnull(sum(size), 0) FROM file WHERE owner_id = ? AND state IN ('arriving', 'stored')`, sc.user).Scan(&u.FileBytes)
+		return tx.QueryRow(`SELECT ifnull(sum(size), 0) FROM file WHERE owner_id = ? AND state IN ('arriving', 'stored', 'trashed')`, sc.user).Scan(&u.FileBytes)
 	})
 	return u, err
 }
 
-// used counts what lies in the collections of an owner, by row.
+// used counts what lies in the collections of an owner, by row; of bytes also those in the trash.
 func used(tx *sqlite.Tx, owner int64) (memories, revisions int, bytes int64, err error) {
-	err = tx.QueryRow(`SELECT ifnull(sum(p.memories), 0), ifnull(sum(p.revisions), 0), ifnull(sum(p.bytes), 0)
-		FROM collection c JOIN partition p ON p.collection_id = c.id WHERE c.owner_id = ?`, owner).Scan(&memories, &revisions, &bytes)
+	err = tx.QueryRow(`SELECT ifnull(sum(p.memories), 0), ifnull(sum(p.revisions), 0),
+			ifnull(sum(p.bytes), 0) + (SELECT ifnull(sum(size), 0) FROM trash WHERE owner_id = ?1 AND kind <> 'file')
+		FROM collection c JOIN partition p ON p.collection_id = c.id WHERE c.owner_id = ?1`, owner).Scan(&memories, &revisions, &bytes)
 	return memories, revisions, bytes, err
 }
 
@@ -87,7 +88,7 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 		return newError(KindTooLarge, "content", "this would make %d past versions of memories, and %s is %d; delete memories that have many, or ask for old versions to be purged",
 			revisions, whose, quota.Revisions)
 	case quota.Bytes > 0 && bytes > quota.Bytes:
-		return newError(KindTooLarge, "content", "with this, memories and their past versions would take %d bytes, and %s is %d; delete some first", bytes, whose, quota.Bytes)
+		return newError(KindTooLarge, "content", "with this, memories and their past versions would take %d bytes, what is in the trash included, and %s is %d; delete some first, and empty the trash", bytes, whose, quota.Bytes)
 	}
 	return nil
 }

@@ -147,8 +147,8 @@ func (s *Store) rules(tx *sqlite.Tx, sc scope, project ProjectRef) (Rules, error
 	return r, nil
 }
 
-// DeleteRule deletes the rule of a type that a project has, or for the zero ProjectRef the user's general one, and its
-// history. ErrNotFound means that there is none.
+// DeleteRule deletes the rule of a type that a project has, or for the zero ProjectRef the user's general one, as
+// DeleteMemory does. ErrNotFound means that there is none.
 func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType RuleType) error {
 	if err := cmp.Or(checkRuleType(ruleType), checkProject(project.ID, project.Name)); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType Rul
 			if !m.writable {
 				return forbiddenRule(m)
 			}
-			if _, err := tx.Exec(`DELETE FROM memory WHERE id = ?`, m.row); err != nil {
+			if err := s.newTrasher(tx, sc).memory(m); err != nil {
 				return err
 			}
 		}

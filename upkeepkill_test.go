@@ -41,9 +41,19 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 				_, err := s.Import(ctx, strings.NewReader(export), &ImportOptions{Progress: step, OnConflict: ConflictReplace})
 				return err
 			},
-			"reindex":     func() error { return s.Reindex(ctx, &ReindexOptions{Progress: step}) },
-			"compact":     func() error { return s.Compact(ctx) },
-			"purge":       func() error { _, err := s.Purge(ctx, &PurgeOptions{KeepRevisions: 1}); return err },
+			"reindex": func() error { return s.Reindex(ctx, &ReindexOptions{Progress: step}) },
+			"compact": func() error { return s.Compact(ctx) },
+			"purge":   func() error { _, err := s.Purge(ctx, &PurgeOptions{KeepRevisions: 1}); return err },
+			"restore": func() error {
+				p, err := s.ListTrash(ctx, TrashQuery{Limit: 20})
+				for _, e := range p.Entries {
+					if _, err := s.RestoreTrashed(ctx, e.ID); err != nil && !isAny(err, ErrNotFound, ErrConflict) {
+						return err
+					}
+				}
+				return err
+			},
+			"empty trash": func() error { _, err := s.EmptyTrash(ctx); return err },
 			"delete file": func() error { return s.DeleteFile(ctx, f.ID) },
 			"delete project": func() error {
 				return s.DeleteProject(ctx, DeleteProject{Project: ProjectRef{ID: "p1"}, WithMemories: true})
@@ -103,6 +113,9 @@ func TestKilledUpkeepLeavesWhatARepairMends(t *testing.T) {
 	}
 	later := openWords(t, path, Options{Now: func() time.Time { return time.Now().Add(25 * time.Hour) }})
 	if _, err := later.Purge(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := later.EmptyTrash(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if held := filesHeld(t, later); held[0] != len(fileNames(t, later, FileList{})) {

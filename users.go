@@ -474,7 +474,7 @@ type DeleteUser struct {
 	User string // id or name
 
 	// WithMemories deletes the user's collections, projects and files, too, with all memories in them: also what others
-	// have stored in these projects. Without it a user who has any of it is ErrConflict.
+	// have stored in these projects. None of it goes to the trash, and the user's trash is erased in any case. Without it a user who has any of it is ErrConflict.
 	WithMemories bool
 }
 
@@ -525,7 +525,12 @@ func (s *Store) deleteUser(tx *sqlite.Tx, d DeleteUser) (done bool, err error) {
 			return false, err
 		}
 	}
-	done, err = deleteMemories(tx, `(p.collection_id IN (SELECT id FROM collection WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
+	t := s.newTrasher(tx, scope{user: u.row})
+	t.forGood = true
+	if done, err = t.eraseTrashOf(u.row); err != nil || !done {
+		return false, err
+	}
+	done, err = t.memories(0, `(p.collection_id IN (SELECT id FROM collection WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
 	if err != nil || !done {
 		return false, err
 	}
@@ -537,7 +542,7 @@ func (s *Store) deleteUser(tx *sqlite.Tx, d DeleteUser) (done bool, err error) {
 		return false, err
 	}
 	for _, id := range projects {
-		if done, err = deleteProject(tx, scope{user: u.row}, DeleteProject{Project: ProjectRef{ID: id}, WithMemories: true}); err != nil || !done {
+		if done, err = s.deleteProject(tx, scope{user: u.row}, DeleteProject{Project: ProjectRef{ID: id}, WithMemories: true, ForGood: true}); err != nil || !done {
 			return false, err
 		}
 	}
@@ -567,6 +572,7 @@ func checkOwnsNothing(tx *sqlite.Tx, u storedUser) error {
 // emptyUser takes from a user (?1) what is left besides memories and projects. The row itself stays: views remember it,
 // and files leave after it.
 var emptyUser = []string{
+	`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file WHERE owner_id = ?1 AND state = 'trashed')`,
 	`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE owner_id = ?1`,
 	`DELETE FROM project_member WHERE user_id = ?1`,
 	`DELETE FROM project_invitation WHERE sender_id = ?1`,

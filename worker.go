@@ -12,13 +12,15 @@ import (
 )
 
 // worker embeds in the background what could not be embedded when it was stored, and everything anew when the store
-// changes to another model. It also removes what crashes left of files.
+// changes to another model. It also removes what crashes left of files, and
+// erases what has been in the trash for long enough.
 type worker struct {
 	s       *shared
 	ctx     context.Context
 	cancel  context.CancelFunc
 	signal  chan struct{} // of one place: more than one wake-up is one
 	done    sync.WaitGroup
+	erased  atomic.Bool  // something was erased, and its traces are to be removed now
 	failure atomic.Value // string: the last error, empty after a success
 }
 
@@ -27,6 +29,8 @@ const (
 	lastRetry  = 5 * time.Minute
 	// lookAround is how often the worker looks for work that another process left: one that lacks the embedder, or ended.
 	lookAround = 30 * time.Second
+	// lookForTraces is how often it removes the traces of single deletions for good, which takes longer.
+	lookForTraces = time.Hour
 )
 
 func newWorker(s *shared) *worker {
@@ -62,7 +66,9 @@ func (w *worker) lastError() string {
 func (w *worker) run() {
 	defer w.done.Done()
 	retry := firstRetry
+	var scrubbed time.Time
 	for {
+		w.erase(&scrubbed)
 		if _, err := w.s.purgeFiles(w.ctx, w.s.clock()); err != nil && w.ctx.Err() == nil {
 			w.s.log.Warn("what was left of unfinished files could not be removed", "error", err)
 		}
@@ -86,6 +92,18 @@ func (w *worker) run() {
 		case <-timer.C:
 		}
 		timer.Stop()
+	}
+}
+
+// erase erases what has been in the trash for long enough, and removes the traces of what was erased.
+func (w *worker) erase(scrubbed *time.Time) {
+	erased, err := w.s.eraseExpired(w.ctx)
+	if now := w.erased.Swap(false); err == nil && (now || erased > 0 || time.Since(*scrubbed) > lookForTraces) {
+		err = w.s.scrub(w.ctx)
+		*scrubbed = time.Now()
+	}
+	if err != nil && w.ctx.Err() == nil && !errors.Is(err, sqlite.ErrClosed) {
+		w.s.log.Warn("what is to be erased could not be erased yet", "error", err)
 	}
 }
 

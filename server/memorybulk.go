@@ -26,13 +26,12 @@ type bulkStep struct {
 	text   func(n int) string                            // says what was done, of so many
 	change func(souvenir.Memory) (map[string]any, error) // the patch of a memory's metadata; nil: nothing is to be changed
 	remove bool                                          // the memories are deleted
-	room   int64                                         // bytes of deleted memories that are kept for taking it back; what is past that is not deleted
 }
 
 // bulkResult is what became of the memories.
 type bulkResult struct {
 	changed []changedMemory
-	deleted []*souvenir.DeletedMemory
+	deleted []string       // ids
 	same    int            // were so already
 	gone    int            // were deleted meanwhile
 	refused map[string]int // how often each reason kept one from being changed
@@ -71,7 +70,7 @@ func (s *Server) changeMemories(w http.ResponseWriter, r *http.Request, c caller
 		return nil, err
 	}
 	result := runBulk(r.Context(), c.store, ids, step)
-	return s.bulkDone(c, result, step, listPath(search, values.Get("shown")))
+	return s.bulkDone(r.Context(), c, result, step, listPath(search, values.Get("shown")))
 }
 
 // listPath is the path of a list of memories, and of the part that was shown.
@@ -141,7 +140,7 @@ func readBulkStep(values url.Values) (bulkStep, error) {
 	case "move":
 		return readMove(values.Get("bulk_project"))
 	case "delete":
-		return bulkStep{text: func(n int) string { return are(n) + " deleted" }, remove: true, room: maxUndoBytes / 4}, nil
+		return bulkStep{text: func(n int) string { return are(n) + " deleted" }, remove: true}, nil
 	case "tag", "untag":
 		if tag == "" {
 			return bulkStep{}, invalid("tag", "the tag is missing; write it into the field beside the button")
@@ -211,11 +210,7 @@ func runBulk(ctx context.Context, store *souvenir.Store, ids []string, step bulk
 	var mu sync.Mutex
 	var workers sync.WaitGroup
 	next := make(chan string)
-	atOnce := min(bulkAtOnce, len(ids))
-	if step.remove {
-		atOnce = 1 // links between them come back in the order in which they have gone
-	}
-	for range atOnce {
+	for range min(bulkAtOnce, len(ids)) {
 		workers.Go(func() {
 			for id := range next {
 				one := step.run(ctx, store, id)
@@ -225,14 +220,11 @@ func runBulk(ctx context.Context, store *souvenir.Store, ids []string, step bulk
 			}
 		})
 	}
-	for i, id := range ids {
+	for _, id := range ids {
 		mu.Lock()
-		failed, full := result.failed, step.remove && result.bytes() > step.room
-		if full {
-			result.refused["the others are as much as can be kept for taking it back; delete these in a further step"] = len(ids) - i
-		}
+		failed := result.failed
 		mu.Unlock()
-		if failed != nil || full {
+		if failed != nil {
 			break
 		}
 		next <- id
@@ -245,13 +237,13 @@ func runBulk(ctx context.Context, store *souvenir.Store, ids []string, step bulk
 // bulkOutcome is what became of one memory: it was changed, deleted, or neither.
 type bulkOutcome struct {
 	changed *changedMemory
-	deleted *souvenir.DeletedMemory
+	deleted string // its id
 	err     error
 }
 
 func (b *bulkResult) add(one bulkOutcome) {
 	switch {
-	case one.deleted != nil:
+	case one.deleted != "":
 		b.deleted = append(b.deleted, one.deleted)
 	case one.changed != nil:
 		b.changed = append(b.changed, *one.changed)
@@ -289,8 +281,10 @@ func reason(err error, message string) string {
 // run does the step to one memory.
 func (b bulkStep) run(ctx context.Context, store *souvenir.Store, id string) bulkOutcome {
 	if b.remove {
-		deleted, err := store.TakeMemory(ctx, id)
-		return bulkOutcome{deleted: deleted, err: err}
+		if err := store.DeleteMemory(ctx, id); err != nil {
+			return bulkOutcome{err: err}
+		}
+		return bulkOutcome{deleted: id}
 	}
 	const tries = 3 // somebody else may change it at the same time
 	for try := 1; ; try++ {
@@ -330,7 +324,7 @@ func updateWithBack(ctx context.Context, store *souvenir.Store, before souvenir.
 }
 
 // bulkDone says what became of the memories, and offers to take it back.
-func (s *Server) bulkDone(c caller, result bulkResult, step bulkStep, path string) (any, error) {
+func (s *Server) bulkDone(ctx context.Context, c caller, result bulkResult, step bulkStep, path string) (any, error) {
 	if result.failed != nil {
 		if len(result.changed)+len(result.deleted) == 0 {
 			return nil, result.failed
@@ -359,8 +353,16 @@ func (s *Server) bulkDone(c caller, result bulkResult, step bulkStep, path strin
 		}
 		return nil, &failure{http.StatusConflict, "nothing was changed: " + strings.Join(sentences, " ")}
 	}
+	text := strings.Join(sentences, " ")
+	if len(result.deleted) > 0 {
+		last, err := c.store.GetTrashed(ctx, result.deleted[len(result.deleted)-1])
+		if err != nil { // the trash is off
+			return s.told(c, path, text), nil
+		}
+		text += " The trash keeps them until " + untilDay(last.Until) + "."
+	}
 	back := func(ctx context.Context) error { return takeBulkBack(ctx, c.store, result) }
-	return s.stepDone(c, path, undoStep{text: strings.Join(sentences, " "), path: path, back: back, bytes: result.bytes()}), nil
+	return s.stepDone(c, path, undoStep{text: text, path: path, back: back, bytes: result.bytes()}), nil
 }
 
 // takeBulkBack gives memories back what they were, but for those that have been changed since.
@@ -376,9 +378,13 @@ func takeBulkBack(ctx context.Context, store *souvenir.Store, result bulkResult)
 			failed = cmp.Or(failed, err)
 		}
 	}
-	for _, d := range slices.Backward(result.deleted) {
-		_, err := store.RestoreMemory(ctx, d)
-		note(clipped(d.Content, 60), err)
+	for _, id := range result.deleted {
+		title := id
+		if entry, err := store.GetTrashed(ctx, id); err == nil {
+			title = clipped(entry.Title, 60)
+		}
+		_, err := store.RestoreTrashed(ctx, id)
+		note(title, err)
 	}
 	for _, m := range result.changed {
 		_, err := store.UpdateMemory(ctx, m.id, souvenir.UpdateMemory{Content: m.content, Metadata: m.back, ExpectedRevision: m.revision})

@@ -230,11 +230,12 @@ func (m *merge) run(ctx context.Context, all []mergeChoice, keep int, content st
 		if err := m.moveFiles(ctx, other.ID, kept.ID); err != nil {
 			return err
 		}
-		deleted, err := m.store.TakeMemory(ctx, other.ID)
-		if err != nil {
+	}
+	for _, other := range others {
+		if err := m.store.DeleteMemory(ctx, other.ID); err != nil {
 			return err
 		}
-		m.deleted = append(m.deleted, deleted)
+		m.deleted = append(m.deleted, other.ID)
 	}
 	return nil
 }
@@ -359,8 +360,8 @@ func (m *merge) follow(ctx context.Context, i int) {
 // bytes is how much memory it takes to keep this.
 func (b *bulkResult) bytes() int64 {
 	var n int64
-	for _, d := range b.deleted {
-		n += d.Bytes()
+	for _, id := range b.deleted {
+		n += int64(len(id)) + 64
 	}
 	for _, c := range b.changed {
 		n += 1024

@@ -2,10 +2,10 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -84,37 +84,41 @@ func revert(ctx context.Context, store *souvenir.Store, id string, revision int)
 	return err
 }
 
-// deleteMemory deletes a memory, and keeps what is needed to take that back for a while.
+// deleteMemory deletes a memory, and offers to restore it.
 func (s *Server) deleteMemory(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	if _, err := s.readForm(w, r); err != nil {
 		return nil, err
 	}
-	taken, err := c.store.TakeMemory(r.Context(), r.PathValue("id"))
+	m, err := c.store.GetMemory(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	return s.deletedWithUndo(c, "/memories", memoryPath(taken.ID), "“"+titleOf(taken.Content)+"” is deleted.", taken), nil
+	if err := c.store.DeleteMemory(r.Context(), m.ID); err != nil {
+		return nil, err
+	}
+	return s.deletedWithUndo(r.Context(), c, "/memories", memoryPath(m.ID), "“"+titleOf(m.Content)+"” is deleted.", m.ID), nil
 }
 
-// deletedWithUndo is where a form leads that has deleted memories: to a page that offers to bring them back, and shows another one when
-// that is done.
-func (s *Server) deletedWithUndo(c caller, path, back, text string, taken ...*souvenir.DeletedMemory) redirect {
-	step := undoStep{text: text, path: back, back: func(ctx context.Context) error {
-		var failed []error
-		for _, m := range taken {
-			if _, err := c.store.RestoreMemory(ctx, m); err != nil {
-				failed = append(failed, err)
-			}
-		}
-		return errors.Join(failed...)
-	}}
-	for _, m := range taken {
-		step.bytes += m.Bytes()
+// deletedWithUndo is where a form leads that has deleted something: to a page that offers to restore it from the trash, and shows
+// another one when that is done. With the trash off, it says what was done.
+func (s *Server) deletedWithUndo(ctx context.Context, c caller, path, back, text, id string) redirect {
+	entry, err := c.store.GetTrashed(ctx, id)
+	if err != nil {
+		return s.told(c, path, text)
 	}
-	if step.bytes > maxUndoBytes {
-		return s.done(path, "memories-deleted")
-	}
-	return s.stepDone(c, path, step)
+	text += " The trash keeps it until " + untilDay(entry.Until) + "."
+	return s.stepDone(c, path, undoStep{text: text, path: back, back: func(ctx context.Context) error {
+		_, err := c.store.RestoreTrashed(ctx, id)
+		return err
+	}})
+}
+
+// untilDay is the day until which the trash keeps something.
+func untilDay(t time.Time) string { return t.UTC().Format("2 January 2006") }
+
+// told leads to a page that says what was done, and offers nothing.
+func (s *Server) told(c caller, path, text string) redirect {
+	return s.stepDone(c, path, undoStep{text: text, path: path})
 }
 
 // linkFile links a file that is there to a memory.

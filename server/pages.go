@@ -195,6 +195,9 @@ func ofScript(r *http.Request) bool {
 func (s *Server) notice(r *http.Request, c caller) *notice {
 	query := r.URL.Query()
 	if step, ok := s.undoing.step(c.User.ID, query.Get(undoParameter), false); ok {
+		if step.back == nil {
+			return &notice{Text: step.text}
+		}
 		return &notice{step.text, query.Get(undoParameter)}
 	}
 	if text := notices[query.Get(noticeParameter)]; text != "" {

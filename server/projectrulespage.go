@@ -1,8 +1,6 @@
 package server
 
 import (
-	"context"
-	"errors"
 	"net/http"
 
 	"github.com/souvenir-ai/souvenir"
@@ -84,17 +82,10 @@ func (s *Server) deleteRule(w http.ResponseWriter, r *http.Request, c caller) (a
 	if err != nil {
 		return nil, err
 	}
-	deleted, err := c.store.TakeMemory(r.Context(), rule.ID)
-	if err != nil {
+	if err := c.store.DeleteMemory(r.Context(), rule.ID); err != nil {
 		return nil, err
 	}
-	return s.stepDone(c, back, undoStep{text: "“" + text.Title + "” is deleted.", path: back, bytes: deleted.Bytes(), back: func(ctx context.Context) error {
-		_, err := c.store.RestoreMemory(ctx, deleted)
-		if errors.Is(err, souvenir.ErrConflict) {
-			return savedSince
-		}
-		return err
-	}}), nil
+	return s.deletedWithUndo(r.Context(), c, back, back, "“"+text.Title+"” is deleted.", rule.ID), nil
 }
 
 // savedSince says that a step cannot be taken back.

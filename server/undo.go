@@ -21,7 +21,7 @@ const (
 )
 
 // undo remembers how to take back what was done on pages. It is in memory: what was done before a restart is taken back by the
-// history of each memory.
+// history of each memory, and by the trash.
 type undo struct {
 	mu    sync.Mutex
 	steps map[string]undoStep
@@ -35,8 +35,8 @@ type undoStep struct {
 	text  string // what was done, as a sentence
 	path  string // of the page to be shown when it is taken back
 	until time.Time
-	back  func(context.Context) error
-	bytes int64 // that back holds, such as a memory that was deleted
+	back  func(context.Context) error // nil: it cannot be taken back
+	bytes int64                       // that back holds
 }
 
 // remember keeps a step and returns its name.
@@ -110,9 +110,9 @@ func (s *Server) takeBack(w http.ResponseWriter, r *http.Request, c caller) (any
 		return nil, err
 	}
 	step, ok := s.undoing.step(c.User.ID, values.Get("step"), true)
-	if !ok {
+	if !ok || step.back == nil {
 		return nil, &failure{http.StatusNotFound, "this cannot be taken back any more: it was taken back already, was done more than an hour ago, or the server has started anew since; " +
-			"the history of each memory has what it was before"}
+			"the history of each memory has what it was before, and the trash what was deleted"}
 	}
 	// Half of a step is worse than all of it: a browser that goes away does not end it.
 	if err := step.back(context.WithoutCancel(r.Context())); err != nil {

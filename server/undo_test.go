@@ -112,8 +112,8 @@ func TestStepsThatFailAreKept(t *testing.T) {
 	}
 }
 
-// No more memories are deleted at once than can be kept for taking it back.
-func TestAsMuchIsDeletedAsCanBeKept(t *testing.T) {
+// Many memories that are deleted at once come back with the links between them.
+func TestWhatIsDeletedAtOnceComesBackWithItsLinks(t *testing.T) {
 	store, err := souvenir.Open(t.Context(), ":memory:", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -125,22 +125,24 @@ func TestAsMuchIsDeletedAsCanBeKept(t *testing.T) {
 	}
 	view := store.As(souvenir.Access{User: user.ID})
 	var ids []string
-	for range 20 {
-		m, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: "some text"})
+	for i := range 20 {
+		m, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: "some text", Related: ids[max(0, i-1):]})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, m.ID)
 	}
-	result := runBulk(t.Context(), view, ids, bulkStep{remove: true, room: 10_000})
-	refused := 0
-	for _, times := range result.refused {
-		refused += times
-	}
-	if deleted := len(result.deleted); deleted == 0 || deleted > 10 || deleted+refused != len(ids) || result.failed != nil {
-		t.Errorf("%d are deleted and %d are not: %v %v", deleted, refused, result.refused, result.failed)
+	result := runBulk(t.Context(), view, ids, bulkStep{remove: true})
+	if len(result.deleted) != len(ids) || result.failed != nil {
+		t.Fatalf("%d are deleted: %v %v", len(result.deleted), result.refused, result.failed)
 	}
 	if err := takeBulkBack(t.Context(), view, result); err != nil {
 		t.Error(err)
+	}
+	for i, id := range ids {
+		m, err := view.GetMemory(t.Context(), id)
+		if err != nil || len(m.Related) != min(i, 1) {
+			t.Errorf("memory %d is back with %v, %v", i, m.Related, err)
+		}
 	}
 }

@@ -29,7 +29,6 @@ var notices = map[string]string{
 	"left":                  "You left the project. What you stored there stays with it.",
 	"ticked":                "The to-do is saved.",
 	"memory-unchanged":      "Nothing was different, so nothing was changed.",
-	"memories-deleted":      "That is deleted. It was too large to be kept for taking it back.",
 	"unchanged":             "The text is as it was: there was nothing to save.",
 	"signed-out":            "You are signed out.",
 	"signed-out-everywhere": "You are signed out everywhere.",

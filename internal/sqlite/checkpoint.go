@@ -72,7 +72,8 @@ func (w *writer) restartLog() {
 	w.db.log.Debug("write-ahead log is still in use", "path", w.db.path, "bytes", size, "error", err)
 }
 
-var errLogInUse = errors.New("readers hold the write-ahead log")
+// ErrLogInUse means that the write-ahead log could not be emptied, because others read from it.
+var ErrLogInUse = errors.New("readers hold the write-ahead log")
 
 // checkpoint copies the whole log into the file and empties it, waiting so many milliseconds for
 // readers and other writers.
@@ -86,7 +87,7 @@ func (w *writer) checkpoint(wait int) error {
 		return classify("checkpoint", err)
 	}
 	if busy != 0 {
-		return errLogInUse
+		return ErrLogInUse
 	}
 	return nil
 }
@@ -97,7 +98,7 @@ func (w *writer) lastCheckpoint() {
 	if _, err := os.Stat(w.db.path); errors.Is(err, fs.ErrNotExist) {
 		return // deleted while it was open
 	}
-	if err := w.checkpoint(0); err != nil && !errors.Is(err, errLogInUse) {
+	if err := w.checkpoint(0); err != nil && !errors.Is(err, ErrLogInUse) {
 		w.db.log.Warn("last checkpoint failed", "path", w.db.path, "error", err)
 	}
 }

@@ -67,6 +67,23 @@ func (db *DB) Compact(ctx context.Context) error {
 	})
 }
 
+// Checkpoint copies the write-ahead log into the file and cuts it to nothing. While others read from it that cannot be, and is
+// ErrLogInUse.
+func (db *DB) Checkpoint(ctx context.Context) error {
+	if err := db.begin(ctx); err != nil {
+		return err
+	}
+	defer db.end()
+	w := db.writer
+	switch {
+	case w == nil:
+		return readOnlyError(db.path)
+	case db.memory:
+		return nil
+	}
+	return w.exclusive(ctx, func() error { return w.checkpoint(walPatience) })
+}
+
 // LogSize is the size of the write-ahead log in bytes.
 func (db *DB) LogSize() int64 {
 	if db.memory {

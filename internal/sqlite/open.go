@@ -26,7 +26,8 @@ var settings = []string{
 var (
 	writerSettings = append(slices.Clone(settings),
 		fmt.Sprintf("wal_autocheckpoint = %d", autoCheckpoint),
-		fmt.Sprintf("journal_size_limit = %d", walLimit))
+		fmt.Sprintf("journal_size_limit = %d", walLimit),
+		"secure_delete = ON") // what is deleted is overwritten, in the file and on the pages that become free
 	readerSettings = append(slices.Clone(settings), "query_only = ON")
 )
 

@@ -104,7 +104,7 @@ func searching() []concept {
 		projectInvitations(),
 		updates(),
 		revisions(),
-		undeletion(),
+		trash(),
 		rules(),
 		search(),
 		contexts(),

@@ -1,0 +1,183 @@
+package souvenir
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// traces counts how often some secrets stand in the files of a store.
+func traces(t *testing.T, path string, secrets ...string) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	for _, suffix := range []string{"", "-wal"} {
+		data, err := os.ReadFile(path + suffix)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		for _, secret := range secrets {
+			if n := bytes.Count(data, []byte(secret)); n > 0 {
+				found[secret+suffix] = n
+			}
+		}
+	}
+	return found
+}
+
+// What was erased is in no byte of the file or its log any more: not in tables, full text, free pages or former states of pages.
+func TestErasedBytesAreGone(t *testing.T) {
+	const word, secret, former, tag, inFile = "xylotomous", "the xylotomous password is Quidnunc", "it was Zugzwang before", "tagfloccinauci", "bytesofafile-Wobbegong"
+	all := []string{word, "Quidnunc", "quidnunc", "Zugzwang", "zugzwang", tag, "Wobbegong", "secretname"}
+	for name, erase := range map[string]func(s *Store, memory, file string) error{
+		"an entry": func(s *Store, memory, file string) error {
+			for _, id := range []string{memory, file} {
+				if err := s.EraseTrashed(t.Context(), id); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"the whole trash": func(s *Store, _, _ string) error { _, err := s.EmptyTrash(t.Context()); return err },
+		"when its time is over": func(s *Store, _, _ string) error {
+			_, err := s.Purge(t.Context(), nil)
+			return err
+		},
+		"without the trash": func(s *Store, memory, file string) error {
+			for _, id := range []string{memory, file} {
+				if _, err := s.RestoreTrashed(t.Context(), id); err != nil {
+					return err
+				}
+			}
+			if err := s.EraseMemory(t.Context(), memory); err != nil {
+				return err
+			}
+			return s.EraseFile(t.Context(), file)
+		},
+		"with its project": func(s *Store, memory, file string) error {
+			if _, err := s.RestoreTrashed(t.Context(), memory); err != nil {
+				return err
+			}
+			if err := s.EraseTrashed(t.Context(), file); err != nil {
+				return err
+			}
+			return s.DeleteProject(t.Context(), DeleteProject{Project: ProjectRef{ID: "p"}, WithMemories: true, ForGood: true})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "erased.db")
+			var late time.Duration
+			s := openWords(t, path, Options{Now: func() time.Time { return time.Now().Add(late) }})
+			if _, err := s.AddMemories(t.Context(), slices.Repeat([]NewMemory{{Content: "the others stay", Tags: []string{"other"}}}, 200), nil); err != nil {
+				t.Fatal(err)
+			}
+			m := mustAdd(t, s, NewMemory{ProjectID: "p", Content: former, Tags: []string{tag}, Metadata: map[string]any{"key": secret}})
+			if _, err := s.UpdateMemory(t.Context(), m.ID, UpdateMemory{Content: content(secret + strings.Repeat(". "+secret, 2000))}); err != nil {
+				t.Fatal(err)
+			}
+			f := mustAddFile(t, s, NewFile{Filename: "secretname.txt", MemoryID: m.ID}, strings.Repeat(inFile, 100_000))
+			if before := traces(t, path, all...); len(before) < 8 {
+				t.Fatalf("before, the files hold %v only", before)
+			}
+			if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.DeleteFile(t.Context(), f.ID); err != nil {
+				t.Fatal(err)
+			}
+			if name == "when its time is over" {
+				late = 31 * 24 * time.Hour
+			}
+			if err := erase(s, m.ID, f.ID); err != nil {
+				t.Fatal(err)
+			}
+			if left := traces(t, path, all...); len(left) > 0 {
+				t.Errorf("the files still hold %v", left)
+			}
+			checkConsistency(t, s)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if left := traces(t, path, all...); len(left) > 0 {
+				t.Errorf("after closing, the file still holds %v", left)
+			}
+		})
+	}
+}
+
+// Deleting a user takes the trash along: also what lay in the user's projects and others have deleted.
+func TestDeletedUsersLeaveNoTrash(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "users.db"), Options{})
+	for _, n := range []string{"ada", "bob"} {
+		if _, err := s.AddUser(t.Context(), NewUser{ID: n, Name: n}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ada, bob := s.As(Access{User: "ada"}), s.As(Access{User: "bob"})
+	var ids []string
+	for i := range 3 {
+		ids = append(ids, mustAdd(t, ada, NewMemory{ProjectID: "p", Content: fmt.Sprint("number ", i)}).ID)
+	}
+	share(t, ada, "p", "bob", MemberWriter)
+	f := mustAddFile(t, ada, NewFile{ProjectID: "p"}, "content")
+	for _, err := range []error{ada.DeleteMemory(t.Context(), ids[0]), bob.DeleteMemory(t.Context(), ids[1]), bob.DeleteFile(t.Context(), f.ID)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.DeleteUser(t.Context(), DeleteUser{User: "ada", WithMemories: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Purge(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
+		var left int
+		err := tx.QueryRow(`SELECT (SELECT count(*) FROM trash) + (SELECT count(*) FROM trash_item) + (SELECT count(*) FROM trash_link) +
+			(SELECT count(*) FROM file) + (SELECT count(*) FROM file_chunk)`).Scan(&left)
+		if left > 0 {
+			t.Errorf("%d rows are left", left)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkConsistency(t, s)
+}
+
+// A byte changed in the trash is found, and what it is part of is not sound after it has come back either; nor is what was damaged
+// before it was deleted.
+func TestDamageInTheTrashIsFound(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "damaged.db"), Options{})
+	m := mustAdd(t, s, NewMemory{Content: "the sound content"})
+	if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		return tx.ExecScript(`DROP TRIGGER hash_trash_item_changed; UPDATE trash_item SET data = replace(data, 'sound', 'wrong')`)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	report := mustCheck(t, s, nil)
+	if report.OK || report.Total != 1 || report.Findings[0].Table != "trash_item" || report.Findings[0].ID != m.ID {
+		t.Errorf("check says %+v", report)
+	}
+	for range 2 {
+		if _, err := s.RestoreTrashed(t.Context(), m.ID); err != nil {
+			t.Fatal(err)
+		}
+		if report := mustCheck(t, s, nil); report.OK || report.Total != 1 || report.Findings[0].Table != "memory" || report.Findings[0].ID != m.ID {
+			t.Errorf("check says %+v", report)
+		}
+		if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// How things are erased: from the trash, or at once. The file overwrites what is deleted (secure_delete); besides that, the words
+// of what was deleted stand in full text until its parts are merged, and earlier states of pages in the write-ahead log until that is
+// copied and cut. scrub sees to both.
+
+const (
+	// settingErasure is not 0 while the file may have traces of what was deleted for good. It counts up with each such deletion.
+	settingErasure = "erasure_due"
+
+	erasedAtOnce = 500    // rows of the trash that one transaction erases
+	mergedAtOnce = 500    // pages of full text that one transaction merges
+	scrubNow     = 20_000 // passages of a store up to which an erasure waits for the traces to be gone, too
+)
+
+// EraseTrashed erases an entry of the trash for good. Only the owner of the place where it lay may: to others who see it, it is
+// ErrForbidden. When it returns, nothing of it is left in the file; in a store of more than 20,000 passages, that is so after the next
+// [Store.Purge], or when background work has come to it, within minutes. Backups are not touched.
+func (s *Store) EraseTrashed(ctx context.Context, id string) error {
+	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		e, err := s.trashed(tx, sc, id)
+		if err != nil {
+			return err
+		}
+		if !e.Own {
+			return newError(KindForbidden, "id", "what lay in a place of %s can be restored by who may write there, and erased by its owner only", show(e.Owner))
+		}
+		_, err = tx.Exec(`UPDATE trash SET restorable_until = 0 WHERE id = ?`, e.row)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := s.eraseExpired(ctx); err != nil {
+		return wrap(err)
+	}
+	return wrap(s.scrubSoon(ctx))
+}
+
+// EmptyTrash erases all entries of the trash that are the caller's to erase, as EraseTrashed does, and returns how many.
+func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
+	var emptied int64
+	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		condition, args := sc.visibleTrash()
+		result, err := tx.Exec(`UPDATE trash SET restorable_until = 0 WHERE id IN (SELECT t.id FROM trash t WHERE `+condition+` AND t.owner_id = ? AND t.restorable_until > ?)`,
+			append(args, sc.user, s.now())...)
+		emptied = result.RowsAffected
+		return err
+	})
+	if err != nil || emptied == 0 {
+		return 0, err
+	}
+	if _, err := s.eraseExpired(ctx); err != nil {
+		return int(emptied), wrap(err)
+	}
+	return int(emptied), wrap(s.scrubSoon(ctx))
+}
+
+// EraseMemory deletes a memory for good, with its history: it does not go to the trash. Only the owner of the place where it lies
+// may; to others who may write there it is ErrForbidden. What EraseTrashed says of the file holds here, too.
+func (s *Store) EraseMemory(ctx context.Context, id string) error {
+	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		m, err := s.memoryForWriting(tx, sc, id)
+		if err != nil {
+			return err
+		}
+		t := s.newTrasher(tx, sc)
+		at, err := t.place(m.partition)
+		if err != nil {
+			return err
+		}
+		if at.owner != sc.user {
+			return newError(KindForbidden, "id", "memory %s lies in a place of another user, who alone may erase it; DeleteMemory puts it into the trash", show(id))
+		}
+		return t.eraseMemories(m.row)
+	})
+	if err != nil {
+		return err
+	}
+	return wrap(s.scrubSoon(ctx))
+}
+
+// EraseFile deletes a file for good: it does not go to the trash. Only the owner of the place where it lies may; to others
+// who may write there it is ErrForbidden.
+func (s *Store) EraseFile(ctx context.Context, id string) error {
+	err := s.removeStoredFile(ctx, id, func(tx *sqlite.Tx, sc scope, f storedFile) error {
+		owner, err := ownerOfFilePlace(tx, f)
+		if err == nil && owner != sc.user {
+			err = newError(KindForbidden, "file_id", "file %s lies in a place of another user, who alone may erase it; DeleteFile puts it into the trash", show(id))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return wrap(s.scrubSoon(ctx))
+}
+
+// eraseExpired erases the entries whose time is over, in short transactions, and returns how many.
+func (s *shared) eraseExpired(ctx context.Context) (erased int, err error) {
+	for {
+		var rows []int64
+		err := s.db.Read(ctx, func(tx *sqlite.Tx) (err error) {
+			rows, err = sqlite.Column[int64](tx, `SELECT id FROM trash WHERE restorable_until <= ? ORDER BY restorable_until LIMIT 100`, s.now())
+			return err
+		})
+		if err != nil || len(rows) == 0 {
+			return erased, err
+		}
+		for _, row := range rows {
+			if err := s.eraseEntry(ctx, row); err != nil {
+				return erased, err
+			}
+			erased++
+		}
+	}
+}
+
+// eraseEntry erases an entry.
+func (s *shared) eraseEntry(ctx context.Context, row int64) error {
+	var files []int64
+	for done := false; !done; {
+		err := s.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+			files, done, err = eraseStep(tx, row)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, file := range files {
+		if err := s.removeFile(ctx, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eraseStep erases as much of an entry as one transaction should, and reports whether that was all. The files that it returns are
+// leaving, and still to be removed.
+func eraseStep(tx *sqlite.Tx, row int64) (files []int64, done bool, err error) {
+	items, err := sqlite.Column[int64](tx, `SELECT id FROM trash_item WHERE entry_id = ? LIMIT ?`, row, erasedAtOnce)
+	if err != nil {
+		return nil, false, err
+	}
+	list := jsonList(items)
+	for _, statement := range []string{
+		`DELETE FROM trash_link WHERE source IN (SELECT uid FROM trash_item WHERE id IN (SELECT value FROM json_each(?1)) AND kind = 'memory')`,
+		`DELETE FROM trash_link WHERE target IN (SELECT uid FROM trash_item WHERE id IN (SELECT value FROM json_each(?1)) AND kind = 'memory')`,
+		`DELETE FROM trash_item WHERE id IN (SELECT value FROM json_each(?1))`,
+	} {
+		if _, err := tx.Exec(statement, list); err != nil {
+			return nil, false, err
+		}
+	}
+	if err := noteErasure(tx); err != nil || len(items) == erasedAtOnce {
+		return nil, false, err
+	}
+	if files, err = sqlite.Column[int64](tx, `SELECT id FROM file WHERE uid = ? AND state = 'trashed'`, trashedFileID(row)); err != nil {
+		return nil, false, err
+	}
+	for _, statement := range []string{
+		`UPDATE file SET state = 'leaving', filename = '', description = '' WHERE id IN (SELECT value FROM json_each(?2)) AND ?1 <> 0`,
+		`DELETE FROM trash_link WHERE source = (SELECT item FROM trash WHERE id = ?1 AND kind = 'file') AND ?2 <> ''`,
+		`DELETE FROM trash WHERE id = ?1 AND ?2 <> ''`,
+	} {
+		if _, err := tx.Exec(statement, row, jsonList(files)); err != nil {
+			return nil, false, err
+		}
+	}
+	return files, true, nil
+}
+
+// eraseTrashOf erases as much of a user's trash as one transaction should, and reports whether that was all. Files are left to purgeFiles.
+func (t *trasher) eraseTrashOf(user int64) (done bool, err error) {
+	entries, err := sqlite.Column[int64](t.tx, `SELECT id FROM trash WHERE owner_id = ? LIMIT ?`, user, erasedAtOnce)
+	if err != nil {
+		return false, err
+	}
+	for _, row := range entries {
+		if _, done, err := eraseStep(t.tx, row); err != nil || !done {
+			return false, err
+		}
+	}
+	return len(entries) < erasedAtOnce, nil
+}
+
+// scrubSoon removes the traces of what was erased: now if the store is small, else in the background.
+func (s *shared) scrubSoon(ctx context.Context) error {
+	var passages int
+	err := s.db.Read(ctx, func(tx *sqlite.Tx) error {
+		return tx.QueryRow(`SELECT ifnull(sum(passages), 0) FROM partition`).Scan(&passages)
+	})
+	if err != nil {
+		return err
+	}
+	if passages <= scrubNow {
+		return s.scrub(ctx)
+	}
+	s.worker.erased.Store(true)
+	s.worker.wake()
+	return nil
+}
+
+// scrub removes what is left in the file of what was deleted for good. It works in short transactions. Where readers hold the
+// log, it stays due.
+func (s *shared) scrub(ctx context.Context) error {
+	var due int64
+	err := s.db.Read(ctx, func(tx *sqlite.Tx) (err error) {
+		due, err = setting(tx, settingErasure)
+		return err
+	})
+	if err != nil || due == 0 {
+		return err
+	}
+	for pages, more := -mergedAtOnce, true; more; pages = mergedAtOnce {
+		err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
+			before, err := changes(tx)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(`INSERT INTO passage_text (passage_text, rank) VALUES ('merge', ?)`, pages); err != nil {
+				return err
+			}
+			after, err := changes(tx)
+			more = after-before >= 2 // fewer: there was nothing to merge (FTS5, section 6.8)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := s.db.Checkpoint(ctx); errors.Is(err, sqlite.ErrLogInUse) {
+		s.log.Info("the write-ahead log is in use and may hold traces of what was erased; trying again later")
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		_, err := tx.Exec(`UPDATE setting SET value = 0 WHERE key = ? AND value = ?`, settingErasure, due) // unless more was erased meanwhile
+		return err
+	})
+}
+
+// noteErasure notes that something is deleted for good.
+func noteErasure(tx *sqlite.Tx) error {
+	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1) ON CONFLICT DO UPDATE SET value = value + 1`, settingErasure)
+	return err
+}

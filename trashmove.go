@@ -1,0 +1,465 @@
+package souvenir
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// How things come into the trash.
+
+const (
+	trashVersion = 1
+	maxTitle     = 120      // characters of the title of an entry
+	maxThrough   = 64       // characters of Access.Through that are kept
+	trashBytes   = 16 << 20 // that one transaction moves, about; a thousand memories at most
+)
+
+// trashedPlace is where a memory lay. Rows may be gone, and their numbers be used again, by the time it is restored, so it says
+// what they were, too.
+type trashedPlace struct {
+	Owner             string `json:"owner"` // of the collection, as everywhere here: user ids
+	Collection        string `json:"collection"`
+	CollectionRow     int64  `json:"collection_row"`
+	CollectionCreated int64  `json:"collection_created"`
+	OwnSize           int    `json:"own_vectors,omitempty"` // dimensions
+	ProjectOwner      string `json:"project_owner,omitempty"`
+	Project           string `json:"project,omitempty"`
+	ProjectName       string `json:"project_name,omitempty"`
+	ProjectRow        int64  `json:"project_row,omitempty"`
+	ProjectCreated    int64  `json:"project_created,omitempty"`
+
+	owner int64 // row of who owns it: the project's owner, else the collection's
+}
+
+// trashedMemory is a memory in the trash, as JSON. Times are microseconds since 1970.
+type trashedMemory struct {
+	Version        int              `json:"v"`
+	Place          trashedPlace     `json:"place"`
+	Content        string           `json:"content"`
+	EventType      string           `json:"event_type,omitempty"`
+	State          string           `json:"state,omitempty"`
+	Importance     string           `json:"importance,omitempty"`
+	Classification string           `json:"classification,omitempty"`
+	RuleType       string           `json:"rule_type,omitempty"`
+	Metadata       string           `json:"metadata"` // JSON, as it lay in the file
+	Tags           []string         `json:"tags,omitempty"`
+	Revision       int64            `json:"revision"`
+	Created        int64            `json:"created_at"`
+	Updated        int64            `json:"updated_at"`
+	Passages       []trashedPassage `json:"passages"`
+}
+
+// trashedPassage is a passage with its vector, and the key of the vector's profile.
+type trashedPassage struct {
+	Start   int    `json:"start"`
+	Length  int    `json:"length"`
+	Blank   bool   `json:"blank,omitempty"`
+	Profile string `json:"profile,omitempty"`
+	Vector  []byte `json:"vector,omitempty"`
+}
+
+// trashedRevision is a former state of a memory.
+type trashedRevision struct {
+	Version    int          `json:"v"`
+	Place      trashedPlace `json:"place"` // where it lay then: who may see this state
+	Number     int64        `json:"revision"`
+	Content    string       `json:"content"`
+	Attributes string       `json:"attributes"` // JSON
+	Created    int64        `json:"created_at"`
+}
+
+// trasher deletes within one transaction: into the trash, or for good when that is asked for or the trash is off.
+type trasher struct {
+	s       *Store
+	tx      *sqlite.Tx
+	sc      scope
+	forGood bool
+	places  map[int64]trashedPlace // of partitions
+	left    int64                  // bytes that this transaction may still move
+}
+
+func (s *Store) newTrasher(tx *sqlite.Tx, sc scope) *trasher {
+	return &trasher{s: s, tx: tx, sc: sc, forGood: s.options.KeepTrash < 0, places: map[int64]trashedPlace{}, left: trashBytes}
+}
+
+// place returns where the memories of a partition lie.
+func (t *trasher) place(partition int64) (trashedPlace, error) {
+	if known, ok := t.places[partition]; ok {
+		return known, nil
+	}
+	var p trashedPlace
+	err := t.tx.QueryRow(`SELECT u.uid, c.name, c.id, c.created_at, ifnull(f.dimensions, 0), ifnull(o.uid, ''), ifnull(j.uid, ''), ifnull(j.name, ''),
+			ifnull(j.id, 0), ifnull(j.created_at, 0), ifnull(j.owner_id, c.owner_id)
+		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN user u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
+		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN user o ON o.id = j.owner_id WHERE p.id = ?`, partition).
+		Scan(&p.Owner, &p.Collection, &p.CollectionRow, &p.CollectionCreated, &p.OwnSize, &p.ProjectOwner, &p.Project, &p.ProjectName,
+			&p.ProjectRow, &p.ProjectCreated, &p.owner)
+	t.places[partition] = p
+	return p, err
+}
+
+// memory deletes one memory, as an entry of its own.
+func (t *trasher) memory(m storedMemory) error {
+	if t.forGood {
+		return t.eraseMemories(m.row)
+	}
+	at, err := t.place(m.partition)
+	if err != nil {
+		return err
+	}
+	entry, err := t.add(trashEntry{
+		TrashEntry: TrashEntry{ID: m.ID, Kind: TrashMemory, Title: titleOf(m.Content), Collection: at.Collection, ProjectID: at.Project, ProjectName: at.ProjectName},
+		item:       m.ID, owner: at.owner, collection: at.CollectionRow, project: at.ProjectRow, data: `{}`,
+	})
+	if err != nil {
+		return err
+	}
+	return t.move(entry, m.row)
+}
+
+// add makes an entry and returns its row.
+func (t *trasher) add(e trashEntry) (int64, error) {
+	taken, err := sqlite.Column[int64](t.tx, `SELECT id FROM trash WHERE uid = ?`, e.ID)
+	if err != nil {
+		return 0, err
+	}
+	if len(taken) > 0 { // it was deleted before, came into the store again, such as by an import, and is deleted again
+		if _, err := t.tx.Exec(`UPDATE trash SET uid = ? WHERE id = ?`, t.s.newID(), taken[0]); err != nil {
+			return 0, err
+		}
+	}
+	now := t.s.now()
+	result, err := t.tx.Exec(`INSERT INTO trash (uid, kind, item, title, owner_id, collection_id, project_id, collection, project, project_name, data,
+			memories, size, deleted_by, deleted_through, deleted_at, restorable_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?)`,
+		e.ID, string(e.Kind), e.item, e.Title, e.owner, rowOrNull(e.collection), rowOrNull(e.project), e.Collection, e.ProjectID, e.ProjectName, e.data,
+		e.Size, t.sc.user, leading(t.s.access.Through, maxThrough), now, now+t.s.options.KeepTrash.Microseconds())
+	return result.LastInsertID, err
+}
+
+// titleOf is the beginning of a memory, in one line.
+func titleOf(content string) string {
+	head := leading(content, 4*maxTitle)
+	title := strings.Join(strings.FieldsFunc(head, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if short := leading(title, maxTitle); len(short) < len(title) || len(head) < len(content) {
+		return short + "…"
+	}
+	return title
+}
+
+// leading returns the first characters of a text.
+func leading(value string, most int) string {
+	for i := range value {
+		if most--; most < 0 {
+			return value[:i]
+		}
+	}
+	return value
+}
+
+// memories deletes memories of the partitions p for which a condition holds into an entry, or for good, as many as one transaction
+// should, and reports whether these were all. Who calls it has seen to it that the caller may delete them.
+func (t *trasher) memories(entry int64, condition string, arg int64) (done bool, err error) {
+	rows, err := sqlite.Column[int64](t.tx, `SELECT m.id FROM partition p JOIN memory m ON m.partition_id = p.id
+		WHERE `+condition+` LIMIT ?`, arg, deletedAtOnce)
+	if err != nil {
+		return false, err
+	}
+	done = len(rows) < deletedAtOnce
+	if t.forGood {
+		return done, t.eraseMemories(rows...)
+	}
+	for i, row := range rows {
+		if t.left <= 0 {
+			rows, done = rows[:i], false
+			break
+		}
+		if err := t.move(entry, row); err != nil {
+			return false, err
+		}
+	}
+	return done, nil
+}
+
+// eraseMemories deletes memories for good.
+func (t *trasher) eraseMemories(rows ...int64) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	for _, statement := range []string{
+		`DELETE FROM trash_link WHERE source IN (SELECT uid FROM memory WHERE id IN (SELECT value FROM json_each(?1)))
+			OR target IN (SELECT uid FROM memory WHERE id IN (SELECT value FROM json_each(?1)))`,
+		`DELETE FROM memory WHERE id IN (SELECT value FROM json_each(?1))`,
+	} {
+		if _, err := t.tx.Exec(statement, jsonList(rows)); err != nil {
+			return err
+		}
+	}
+	return noteErasure(t.tx)
+}
+
+// move takes a memory with all that belongs to it out of the tables of the living.
+func (t *trasher) move(entry, row int64) error {
+	var m trashedMemory
+	var id, tags string
+	var partition int64
+	err := t.tx.QueryRow(`SELECT uid, partition_id, content, ifnull(event_type, ''), ifnull(state, ''), ifnull(importance, ''), ifnull(classification, ''),
+			ifnull(rule_type, ''), metadata, revision, created_at, updated_at,
+			(SELECT json_group_array(tag ORDER BY position) FROM memory_tag WHERE memory_id = memory.id) FROM memory WHERE id = ?`, row).
+		Scan(&id, &partition, &m.Content, &m.EventType, &m.State, &m.Importance, &m.Classification, &m.RuleType, &m.Metadata, &m.Revision, &m.Created, &m.Updated, &tags)
+	if err != nil {
+		return err
+	}
+	m.Version = trashVersion
+	if m.Tags, err = decodeStrings(tags); err != nil {
+		return err
+	}
+	if m.Place, err = t.place(partition); err != nil {
+		return err
+	}
+	err = t.tx.Each(func(row *sqlite.Rows) error {
+		var p trashedPassage
+		err := row.Scan(&p.Start, &p.Length, &p.Blank, &p.Profile, &p.Vector)
+		m.Passages = append(m.Passages, p)
+		return err
+	}, `SELECT p.start, p.length, p.blank, ifnull(f.key, ''), p.vector FROM passage p LEFT JOIN profile f ON f.id = p.profile_id WHERE p.memory_id = ? ORDER BY p.id`, row)
+	if err != nil {
+		return err
+	}
+	sound, err := rowSound(t.tx, memoryKind, row)
+	if err != nil {
+		return err
+	}
+	if err := t.put(entry, "memory", id, m, sound); err != nil {
+		return err
+	}
+	size := int64(len(m.Content) + len(m.Metadata)) // as quotas count them
+	former, err := t.moveRevisions(entry, row, id)
+	if err != nil {
+		return err
+	}
+	if err := t.keepLinks(row); err != nil {
+		return err
+	}
+	if _, err := t.tx.Exec(`DELETE FROM memory WHERE id = ?`, row); err != nil {
+		return err
+	}
+	_, err = t.tx.Exec(`UPDATE trash SET memories = memories + 1, size = size + ? WHERE id = ?`, size+former, entry)
+	return err
+}
+
+// put writes a part of an entry. What was damaged stays known as such.
+func (t *trasher) put(entry int64, kind, id string, part any, sound bool) error {
+	data, err := json.Marshal(part)
+	if err != nil {
+		return damaged(err, "memory %s", id)
+	}
+	t.left -= int64(len(data))
+	result, err := t.tx.Exec(`INSERT INTO trash_item (entry_id, kind, uid, data) VALUES (?, ?, ?, ?)`, entry, kind, id, string(data))
+	if err == nil && !sound {
+		err = doubtRow(t.tx, trashItemKind, result.LastInsertID)
+	}
+	return err
+}
+
+// moveRevisions writes the former states of a memory, which go with it, and returns their size in bytes.
+func (t *trasher) moveRevisions(entry, row int64, id string) (size int64, err error) {
+	numbers, err := sqlite.Column[int64](t.tx, `SELECT id FROM memory_revision WHERE memory_id = ? ORDER BY revision`, row)
+	if err != nil {
+		return 0, err
+	}
+	for _, number := range numbers { // one by one: there may be very many
+		r := trashedRevision{Version: trashVersion}
+		var partition int64
+		if err := t.tx.QueryRow(`SELECT partition_id, revision, content, attributes, created_at FROM memory_revision WHERE id = ?`, number).
+			Scan(&partition, &r.Number, &r.Content, &r.Attributes, &r.Created); err != nil {
+			return 0, err
+		}
+		if r.Place, err = t.place(partition); err != nil {
+			return 0, err
+		}
+		sound, err := rowSound(t.tx, revisionKind, number)
+		if err != nil {
+			return 0, err
+		}
+		if err := t.put(entry, "revision", id, r, sound); err != nil {
+			return 0, err
+		}
+		size += int64(len(r.Content) + len(r.Attributes))
+	}
+	return size, nil
+}
+
+// keepLinks notes the links from and to a memory that leaves, and its files, which stay.
+func (t *trasher) keepLinks(row int64) error {
+	for _, statement := range []string{
+		`INSERT INTO trash_link (kind, source, target, position) SELECT 'memory', m.uid, r.uid, l.position FROM memory_link l
+			JOIN memory m ON m.id = l.memory_id JOIN memory r ON r.id = l.related_id WHERE l.memory_id = ?1 OR l.related_id = ?1
+			ON CONFLICT DO UPDATE SET position = excluded.position`,
+		`INSERT INTO trash_link (kind, source, target, position) SELECT 'file', f.uid, m.uid, 0 FROM file f JOIN memory m ON m.id = f.memory_id
+			WHERE f.memory_id = ?1 AND f.state = 'stored' ON CONFLICT DO NOTHING`,
+	} {
+		if _, err := t.tx.Exec(statement, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file deletes a file, as an entry of its own. Its pieces stay where they are.
+func (t *trasher) file(f storedFile) error {
+	owner, err := ownerOfFilePlace(t.tx, f)
+	if err != nil {
+		return err
+	}
+	e := trashEntry{
+		TrashEntry: TrashEntry{ID: f.ID, Kind: TrashFile, Title: f.Filename, ProjectID: f.ProjectID, Size: f.Size},
+		item:       f.ID, owner: owner, project: f.project, data: `{}`,
+	}
+	if f.project != 0 {
+		if err := t.tx.QueryRow(`SELECT uid, name FROM project WHERE id = ?`, f.project).Scan(&e.ProjectID, &e.ProjectName); err != nil {
+			return err
+		}
+	}
+	entry, err := t.add(e)
+	if err != nil {
+		return err
+	}
+	if _, err := t.tx.Exec(`INSERT INTO trash_link (kind, source, target, position) SELECT 'file', f.uid, m.uid, 0 FROM file f JOIN memory m ON m.id = f.memory_id
+			WHERE f.id = ? ON CONFLICT DO NOTHING`, f.row); err != nil {
+		return err
+	}
+	_, err = t.tx.Exec(`UPDATE file SET state = 'trashed', uid = ?, memory_id = NULL, project_id = NULL WHERE id = ?`, trashedFileID(entry), f.row)
+	return err
+}
+
+// ownerOfFilePlace returns who owns the place where a file lies: the project's owner, else that of its memory's collection, else its own.
+func ownerOfFilePlace(tx *sqlite.Tx, f storedFile) (owner int64, err error) {
+	err = tx.QueryRow(`SELECT coalesce(j.owner_id, c.owner_id, f.owner_id) `+fromFile+` LEFT JOIN project j ON j.id = `+projectOfFile+` WHERE f.id = ?`, f.row).Scan(&owner)
+	return owner, err
+}
+
+// trashedFileID is the id that the file of an entry has meanwhile: one that no caller can name, so that its own is free.
+func trashedFileID(entry int64) string { return fmt.Sprintf("trash/%d", entry) }
+
+// trashedCollection is what a collection was, as JSON.
+type trashedCollection struct {
+	Version     int    `json:"v"`
+	Description string `json:"description,omitempty"`
+	OwnSize     int    `json:"own_vectors,omitempty"` // dimensions
+	Created     int64  `json:"created_at"`
+	Updated     int64  `json:"updated_at"`
+}
+
+// collection returns the entry for a collection (row) that is being deleted, 0 when it is deleted for good. What is left of an
+// earlier call goes on.
+func (t *trasher) collection(row int64) (int64, error) {
+	if t.forGood {
+		return 0, nil
+	}
+	open, err := sqlite.Column[int64](t.tx, `SELECT id FROM trash WHERE kind = 'collection' AND collection_id = ?`, row)
+	if err != nil || len(open) > 0 {
+		return first(open), err
+	}
+	c := trashedCollection{Version: trashVersion}
+	e := trashEntry{TrashEntry: TrashEntry{ID: t.s.newID(), Kind: TrashCollection}, owner: t.sc.user, collection: row}
+	if err := t.tx.QueryRow(`SELECT c.name, c.description, ifnull(f.dimensions, 0), c.created_at, c.updated_at FROM collection c
+		LEFT JOIN profile f ON f.id = c.own_profile WHERE c.id = ?`, row).Scan(&e.item, &c.Description, &c.OwnSize, &c.Created, &c.Updated); err != nil {
+		return 0, err
+	}
+	e.Title, e.Collection = e.item, e.item
+	data, err := json.Marshal(c)
+	if err != nil {
+		return 0, err
+	}
+	e.data = string(data)
+	return t.add(e)
+}
+
+// trashedProject is what a project was, as JSON.
+type trashedProject struct {
+	Version int             `json:"v"`
+	Created int64           `json:"created_at"`
+	Updated int64           `json:"updated_at"`
+	Members []trashedMember `json:"members,omitempty"`
+	Former  []trashedName   `json:"former_names,omitempty"`
+}
+
+// trashedName is a name that a project had before.
+type trashedName struct {
+	Name  string `json:"name"`
+	Key   string `json:"name_key"`
+	Until int64  `json:"until"`
+}
+
+type trashedMember struct {
+	User    string     `json:"user"` // user id
+	Role    MemberRole `json:"role"`
+	Created int64      `json:"created_at"`
+}
+
+// project returns the entry for a project of the caller's that is being deleted, as collection does.
+func (t *trasher) project(p projectRow) (int64, error) {
+	if t.forGood {
+		return 0, nil
+	}
+	open, err := sqlite.Column[int64](t.tx, `SELECT id FROM trash WHERE kind = 'project' AND project_id = ?`, p.row)
+	if err != nil || len(open) > 0 {
+		return first(open), err
+	}
+	return t.add(trashEntry{
+		TrashEntry: TrashEntry{ID: t.s.newID(), Kind: TrashProject, Title: p.name, ProjectID: p.uid, ProjectName: p.name},
+		item:       p.uid, owner: t.sc.user, project: p.row, data: `{}`,
+	})
+}
+
+// finishProject notes what a project is whose memories are all gone: its times, its members, its former names, and the files of its owner that lie
+// in it and stay.
+func (t *trasher) finishProject(entry int64, p projectRow) error {
+	if entry == 0 {
+		return nil
+	}
+	kept := trashedProject{Version: trashVersion}
+	if err := t.tx.QueryRow(`SELECT created_at, updated_at FROM project WHERE id = ?`, p.row).Scan(&kept.Created, &kept.Updated); err != nil {
+		return err
+	}
+	err := t.tx.Each(func(row *sqlite.Rows) error {
+		var m trashedMember
+		err := row.Scan(&m.User, &m.Role, &m.Created)
+		kept.Members = append(kept.Members, m)
+		return err
+	}, `SELECT u.uid, m.role, m.created_at FROM project_member m JOIN user u ON u.id = m.user_id WHERE m.project_id = ? ORDER BY m.created_at, u.uid`, p.row)
+	if err != nil {
+		return err
+	}
+	err = t.tx.Each(func(row *sqlite.Rows) error {
+		var n trashedName
+		err := row.Scan(&n.Name, &n.Key, &n.Until)
+		kept.Former = append(kept.Former, n)
+		return err
+	}, `SELECT name, name_key, created_at FROM project_alias WHERE project_id = ? ORDER BY created_at, name_key`, p.row)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	if _, err := t.tx.Exec(`UPDATE trash SET data = ? WHERE id = ?`, string(data), entry); err != nil {
+		return err
+	}
+	_, err = t.tx.Exec(`INSERT INTO trash_item (entry_id, kind, uid, data) SELECT ?, 'file', uid, '' FROM file
+		WHERE project_id = ? AND owner_id = ? AND state = 'stored'`, entry, p.row, t.sc.user)
+	return err
+}
+
+// first returns the first of some rows, 0 if there is none.
+func first(rows []int64) int64 {
+	if len(rows) == 0 {
+		return 0
+	}
+	return rows[0]
+}

@@ -1,0 +1,550 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// How things come out of the trash, back to where they lay.
+
+const restoreBatch = 200 // memories that one transaction brings back at most
+
+// RestoreTrashed brings an entry of the trash back: a memory with its id, times, revision, history and vectors, and with those of its
+// links and files that still exist and are free; a file; a project with its members and memories; a collection. It returns the entry.
+//
+// The caller must be allowed to write where it lay. A memory whose id is taken again, or whose place as a rule is, is ErrConflict, as is
+// a collection whose name or a project whose id is; what lay in a project or collection that is in the trash itself is
+// ErrNotFound, and the error says what to restore first. A project or collection comes back by the hundred, so that other writers get their
+// turn, and what cannot come back keeps nothing else from it: it stays in the trash, and the error says why. After an error, call again to go on.
+func (s *Store) RestoreTrashed(ctx context.Context, id string) (TrashEntry, error) {
+	var restored *TrashEntry
+	var refused error
+	after, indexed := int64(0), true
+	for done := false; !done; {
+		var r *restorer
+		err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+			e, err := s.trashed(tx, sc, id)
+			if err != nil {
+				return err
+			}
+			if r, err = s.newRestorer(tx, sc, e, after); err != nil {
+				return err
+			}
+			if done, err = r.restore(); err != nil {
+				return err
+			}
+			if restored == nil {
+				restored = &e.TrashEntry
+			}
+			return r.w.flush()
+		})
+		switch {
+		case err != nil && restored != nil && errors.Is(err, ErrNotFound): // another caller has brought the rest back
+			return *restored, nil
+		case err != nil:
+			return TrashEntry{}, err
+		}
+		after, indexed, refused = r.after, indexed && r.indexed, cmp.Or(refused, r.refused)
+	}
+	if !indexed {
+		s.worker.wake()
+	}
+	if refused != nil {
+		return TrashEntry{}, refused
+	}
+	return *restored, nil
+}
+
+// restorer brings back an entry within one transaction.
+type restorer struct {
+	s       *Store
+	tx      *sqlite.Tx
+	sc      scope
+	w       *memoryWriter
+	entry   trashEntry
+	after   int64 // row of the last part that was looked at
+	indexed bool
+	refused error // why a part of a project or collection did not come back
+}
+
+func (s *Store) newRestorer(tx *sqlite.Tx, sc scope, e trashEntry, after int64) (*restorer, error) {
+	w, err := s.newWriter(tx, sc)
+	return &restorer{s: s, tx: tx, sc: sc, w: w, entry: e, after: after, indexed: true}, err
+}
+
+// restore brings back as much as one transaction should, and reports whether that was all.
+func (r *restorer) restore() (done bool, err error) {
+	switch r.entry.Kind {
+	case TrashFile:
+		err = r.file()
+	case TrashCollection:
+		err = r.collection()
+	case TrashProject:
+		err = r.project()
+	}
+	if err == nil && r.entry.Kind != TrashFile {
+		done, err = r.memories()
+	} else {
+		done = true
+	}
+	if err != nil || !done {
+		return false, err
+	}
+	left, err := sqlite.Column[int64](r.tx, `SELECT count(*) FROM trash_item WHERE entry_id = ? AND kind = 'memory'`, r.entry.row)
+	if err != nil || left[0] > 0 {
+		return true, err
+	}
+	_, err = r.tx.Exec(`DELETE FROM trash WHERE id = ?`, r.entry.row)
+	return true, err
+}
+
+// file brings a file back, to its memory if that exists, else into its project.
+func (r *restorer) file() error {
+	e := r.entry
+	taken, err := sqlite.Column[int64](r.tx, `SELECT id FROM file WHERE uid = ?`, e.item)
+	if err != nil {
+		return err
+	}
+	if len(taken) > 0 {
+		return newError(KindConflict, "id", "file %s exists already; delete it first", show(e.item))
+	}
+	project := e.project
+	if project == 0 && e.ProjectID != "" {
+		there, err := sqlite.Column[int64](r.tx, `SELECT id FROM project WHERE owner_id = ? AND uid = ?`, e.owner, e.ProjectID)
+		if err != nil {
+			return err
+		}
+		if project = first(there); project == 0 {
+			if err := r.checkNotTrashed(TrashProject, e.owner, e.ProjectID); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := r.tx.Exec(`UPDATE file SET uid = ?, state = 'stored', project_id = ? WHERE uid = ? AND state = 'trashed'`,
+		e.item, rowOrNull(project), trashedFileID(e.row)); err != nil {
+		return err
+	}
+	return r.attachFiles(`l.source = ?`, e.item)
+}
+
+// checkNotTrashed says what has to be restored first: the project or collection in which something lay.
+func (r *restorer) checkNotTrashed(kind TrashKind, owner int64, item string) error {
+	found, err := sqlite.Column[string](r.tx, `SELECT uid FROM trash WHERE kind = ? AND owner_id = ? AND item = ? AND restorable_until > ? ORDER BY id DESC`,
+		string(kind), owner, item, r.s.now())
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return newError(KindNotFound, "id", "the %s %s, in which it lay, is in the trash; restore that first (id %s)", kind, show(item), show(found[0]))
+}
+
+// collection makes the collection of the entry anew, unless it is there: it was deleted in part, or is restored in part.
+func (r *restorer) collection() error {
+	e := &r.entry
+	if e.collection != 0 {
+		return nil
+	}
+	var c trashedCollection
+	if err := json.Unmarshal([]byte(e.data), &c); err != nil {
+		return damaged(err, "entry %s of the trash", e.ID)
+	}
+	there, _, found, err := ownCollection(r.tx, r.sc, e.item)
+	switch {
+	case err != nil:
+		return err
+	case found && e.item == DefaultCollection: // made again by what was stored since
+		e.collection = there
+	case found:
+		return newError(KindConflict, "id", "collection %s exists again; rename or delete that one first", show(e.item))
+	default:
+		row, err := r.s.addCollection(r.tx, r.sc, NewCollection{Name: e.item, Description: c.Description, OwnVectors: c.OwnSize != 0, VectorSize: c.OwnSize})
+		if err != nil {
+			return err
+		}
+		if _, err := r.tx.Exec(`UPDATE collection SET created_at = ?, updated_at = ? WHERE id = ?`, c.Created, c.Updated, row); err != nil {
+			return err
+		}
+		e.collection = row
+	}
+	_, err = r.tx.Exec(`UPDATE trash SET collection_id = ?1 WHERE id = ?2 OR kind = 'memory' AND owner_id = ?3 AND collection_id IS NULL AND collection = ?4`,
+		e.collection, e.row, e.owner, e.item)
+	return err
+}
+
+// project makes the project of the entry anew, with its members but for those who have blocked its owner since, unless it is there.
+func (r *restorer) project() error {
+	e := &r.entry
+	if e.project == 0 {
+		if err := r.addProject(); err != nil {
+			return err
+		}
+	}
+	// The files first: they go to their memories with these.
+	if _, err := r.tx.Exec(`UPDATE file SET project_id = ?1 WHERE uid IN (SELECT uid FROM trash_item WHERE entry_id = ?2 AND kind = 'file')
+		AND state = 'stored' AND memory_id IS NULL AND project_id IS NULL AND owner_id = ?3`, e.project, e.row, e.owner); err != nil {
+		return err
+	}
+	_, err := r.tx.Exec(`DELETE FROM trash_item WHERE entry_id = ? AND kind = 'file'`, e.row)
+	return err
+}
+
+func (r *restorer) addProject() error {
+	e := &r.entry
+	var p trashedProject
+	if err := json.Unmarshal([]byte(e.data), &p); err != nil {
+		return damaged(err, "entry %s of the trash", e.ID)
+	}
+	taken, err := sqlite.Column[int64](r.tx, `SELECT id FROM project WHERE owner_id = ? AND uid = ?`, e.owner, e.item)
+	if err != nil {
+		return err
+	}
+	if len(taken) > 0 {
+		return newError(KindConflict, "id", "project %s exists again; delete that one first", show(e.item))
+	}
+	named, err := sqlite.Column[string](r.tx, `SELECT uid FROM project WHERE owner_id = ? AND name_key = ? LIMIT 1`, e.owner, foldName(e.Title))
+	if err != nil {
+		return err
+	}
+	if len(named) > 0 {
+		return newError(KindConflict, "id", "another project, %s, has the name %s now; rename that one first", show(named[0]), show(e.Title))
+	}
+	if e.project, err = r.s.addProject(r.tx, r.sc, e.item, e.Title); err != nil {
+		return err
+	}
+	if _, err := r.tx.Exec(`UPDATE project SET created_at = ?, updated_at = ? WHERE id = ?`, p.Created, p.Updated, e.project); err != nil {
+		return err
+	}
+	for _, m := range p.Members {
+		if _, err := r.tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT ?, id, ?, ? FROM user WHERE uid = ?
+			AND NOT EXISTS (SELECT 1 FROM blocked_sender WHERE user_id = user.id AND sender_id = ?) ON CONFLICT DO NOTHING`,
+			e.project, string(m.Role), m.Created, m.User, e.owner); err != nil {
+			return err
+		}
+	}
+	for _, n := range p.Former { // as far as no other project has taken them
+		if _, err := r.tx.Exec(`INSERT INTO project_alias (owner_id, name_key, name, project_id, created_at) SELECT ?1, ?2, ?3, ?4, ?5
+			WHERE NOT EXISTS (SELECT 1 FROM project WHERE owner_id = ?1 AND name_key = ?2) ON CONFLICT DO NOTHING`, e.owner, n.Key, n.Name, e.project, n.Until); err != nil {
+			return err
+		}
+	}
+	_, err = r.tx.Exec(`UPDATE trash SET project_id = ?1 WHERE id = ?2 OR kind IN ('memory', 'file') AND owner_id = ?3 AND project_id IS NULL AND project = ?4`,
+		e.project, e.row, e.owner, e.item)
+	return err
+}
+
+// trashItem is a part of an entry as it lies in the file.
+type trashItem struct {
+	row      int64
+	id, data string
+}
+
+// into decodes a part.
+func (i trashItem) into(part any) error {
+	if err := json.Unmarshal([]byte(i.data), part); err != nil {
+		return damaged(err, "memory %s in the trash", i.id)
+	}
+	return nil
+}
+
+// memories brings back the next memories of the entry, and reports whether these were the last.
+func (r *restorer) memories() (done bool, err error) {
+	rows, err := sqlite.Column[int64](r.tx, `SELECT id FROM trash_item WHERE entry_id = ? AND kind = 'memory' AND id > ? ORDER BY id LIMIT ?`,
+		r.entry.row, r.after, restoreBatch)
+	if err != nil {
+		return false, err
+	}
+	left := trashBytes
+	for i, row := range rows {
+		item := trashItem{row: row}
+		if err := r.tx.QueryRow(`SELECT uid, data FROM trash_item WHERE id = ?`, row).Scan(&item.id, &item.data); err != nil {
+			return false, err
+		}
+		m, at, err := r.prepare(item)
+		alone := r.entry.Kind == TrashMemory
+		switch {
+		case err == nil:
+			err = r.memory(item, m, at)
+		case !alone && (errors.Is(err, ErrConflict) || errors.Is(err, ErrCorrupt)):
+			r.refused, err = cmp.Or(r.refused, err), nil
+		}
+		if err != nil {
+			return false, err
+		}
+		r.after = row
+		if left -= len(item.data); left < 0 {
+			return i == len(rows)-1 && len(rows) < restoreBatch, nil
+		}
+	}
+	return len(rows) < restoreBatch, nil
+}
+
+// prepare decodes a memory and finds its place. It is an error where the memory cannot come back, and nothing is written of it then.
+func (r *restorer) prepare(item trashItem) (m trashedMemory, at *place, err error) {
+	if err := item.into(&m); err != nil {
+		return m, nil, err
+	}
+	there, err := sqlite.Column[int64](r.tx, `SELECT id FROM memory WHERE uid = ?`, item.id)
+	if err != nil {
+		return m, nil, err
+	}
+	if len(there) > 0 {
+		return m, nil, newError(KindConflict, "id", "memory %s exists already; delete it first", show(item.id))
+	}
+	if at, err = r.place(m.Place); err != nil {
+		return m, nil, err
+	}
+	none := storedMemory{Memory: Memory{ID: item.id}}
+	return m, at, r.w.checkRule(none, storedMemory{Memory: Memory{ID: item.id, Content: m.Content, RuleType: RuleType(m.RuleType)}}, at)
+}
+
+// place finds where a memory lay, and makes what is gone of it for good.
+func (r *restorer) place(p trashedPlace) (*place, error) {
+	collection, err := r.collectionOf(p)
+	if err != nil {
+		return nil, err
+	}
+	project, err := r.projectOf(p)
+	if err != nil {
+		return nil, err
+	}
+	return r.w.partition(collection, project)
+}
+
+func (r *restorer) collectionOf(p trashedPlace) (int64, error) {
+	if r.entry.Kind == TrashCollection {
+		return r.entry.collection, nil
+	}
+	there, err := sqlite.Column[int64](r.tx, collectionOf, p.Owner, p.CollectionRow, p.CollectionCreated, p.Collection, p.CollectionRow)
+	if err != nil || len(there) > 0 {
+		return first(there), err
+	}
+	owner, err := sqlite.Column[int64](r.tx, `SELECT id FROM user WHERE uid = ?`, p.Owner)
+	if err != nil {
+		return 0, err
+	}
+	if err := r.checkNotTrashed(TrashCollection, first(owner), p.Collection); err != nil {
+		return 0, err
+	}
+	return r.s.addCollection(r.tx, scope{user: first(owner)}, NewCollection{Name: p.Collection, OwnVectors: p.OwnSize != 0, VectorSize: p.OwnSize})
+}
+
+// collectionOf selects a collection of an owner: the same one, whatever its name is now, or one that has its name.
+const collectionOf = `SELECT c.id FROM collection c JOIN user u ON u.id = c.owner_id WHERE u.uid = ? AND (c.id = ? AND c.created_at = ? OR c.name = ?)
+	ORDER BY c.id = ? DESC`
+
+func (r *restorer) projectOf(p trashedPlace) (int64, error) {
+	if p.Project == "" {
+		return 0, nil
+	}
+	if r.entry.Kind == TrashProject {
+		return r.entry.project, nil
+	}
+	there, err := sqlite.Column[int64](r.tx, projectOf, p.ProjectOwner, p.ProjectRow, p.ProjectCreated, p.Project, p.ProjectRow)
+	if err != nil || len(there) > 0 {
+		return first(there), err
+	}
+	if err := r.checkNotTrashed(TrashProject, r.entry.owner, p.Project); err != nil {
+		return 0, err
+	}
+	if r.entry.owner != r.sc.user {
+		return 0, newError(KindNotFound, "id", "the project %s, in which it lay, is gone", show(p.Project))
+	}
+	return r.s.addProject(r.tx, r.sc, p.Project, p.ProjectName)
+}
+
+const projectOf = `SELECT j.id FROM project j JOIN user u ON u.id = j.owner_id WHERE u.uid = ? AND (j.id = ? AND j.created_at = ? OR j.uid = ?)
+	ORDER BY j.id = ? DESC`
+
+// formerPlace finds the partition in which a memory lay in a former state, 0 if it is gone: the state goes with it, as those of
+// memories that were not deleted. Without its project the state is for the collection's owner.
+func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *place) (int64, error) {
+	if p == of.Place {
+		return at.partition, nil
+	}
+	var collection int64
+	if p.CollectionRow == of.Place.CollectionRow && p.Owner == of.Place.Owner {
+		if err := r.tx.QueryRow(`SELECT collection_id FROM partition WHERE id = ?`, at.partition).Scan(&collection); err != nil {
+			return 0, err
+		}
+	} else {
+		there, err := sqlite.Column[int64](r.tx, collectionOf, p.Owner, p.CollectionRow, p.CollectionCreated, p.Collection, p.CollectionRow)
+		if err != nil || len(there) == 0 {
+			return 0, err
+		}
+		collection = there[0]
+	}
+	var project int64
+	if p.Project != "" {
+		there, err := sqlite.Column[int64](r.tx, `SELECT j.id FROM project j JOIN user u ON u.id = j.owner_id WHERE u.uid = ? AND j.uid = ? AND j.created_at = ?`,
+			p.ProjectOwner, p.Project, p.ProjectCreated)
+		if err != nil {
+			return 0, err
+		}
+		project = first(there)
+	}
+	found, err := r.w.partition(collection, project)
+	if err != nil {
+		return 0, err
+	}
+	return found.partition, nil
+}
+
+// memory writes a memory into its place, with all that belongs to it, and takes it out of the trash.
+func (r *restorer) memory(item trashItem, m trashedMemory, at *place) error {
+	result, err := r.tx.Exec(`INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
+			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		item.id, at.partition, m.Content, null(m.EventType), null(m.State), null(m.Importance), null(m.Classification), null(m.RuleType),
+		m.Metadata, m.Revision, m.Created, m.Updated)
+	if err != nil {
+		return err
+	}
+	row := result.LastInsertID
+	if err := r.carryDoubt(item.row, memoryKind, row); err != nil {
+		return err
+	}
+	if err := r.w.addTags(row, m.Tags); err != nil {
+		return err
+	}
+	size, err := r.revisions(item.id, row, m, at)
+	if err != nil {
+		return err
+	}
+	passages, own, err := r.passages(m, at)
+	if err != nil {
+		return err
+	}
+	indexed, _, err := r.w.addPassages(row, at, passages, own, m.Tags)
+	if err != nil {
+		return err
+	}
+	r.indexed = r.indexed && indexed
+	if err := r.attach(item.id); err != nil {
+		return err
+	}
+	if _, err := r.tx.Exec(`DELETE FROM trash_item WHERE entry_id = ? AND uid = ?`, r.entry.row, item.id); err != nil {
+		return err
+	}
+	_, err = r.tx.Exec(`UPDATE trash SET memories = max(memories - 1, 0), size = max(size - ?, 0) WHERE id = ?`, size+int64(len(m.Content)+len(m.Metadata)), r.entry.row)
+	return err
+}
+
+// carryDoubt keeps a row that is made of a damaged part of the trash known as damaged.
+func (r *restorer) carryDoubt(item int64, kind int, row int64) error {
+	sound, err := rowSound(r.tx, trashItemKind, item)
+	if err != nil || sound {
+		return err
+	}
+	return doubtRow(r.tx, kind, row)
+}
+
+// revisions writes the former states of a memory, and returns how many bytes they have.
+func (r *restorer) revisions(id string, row int64, m trashedMemory, at *place) (size int64, err error) {
+	items, err := sqlite.Column[int64](r.tx, `SELECT id FROM trash_item WHERE entry_id = ? AND uid = ? AND kind = 'revision' ORDER BY id`, r.entry.row, id)
+	if err != nil {
+		return 0, err
+	}
+	for _, number := range items { // one by one: there may be very many
+		item, former := trashItem{id: id}, trashedRevision{}
+		if err := r.tx.QueryRow(`SELECT data FROM trash_item WHERE id = ?`, number).Scan(&item.data); err != nil {
+			return 0, err
+		}
+		if err := item.into(&former); err != nil {
+			return 0, err
+		}
+		size += int64(len(former.Content) + len(former.Attributes))
+		partition, err := r.formerPlace(former.Place, m, at)
+		if err != nil {
+			return 0, err
+		}
+		if partition == 0 {
+			continue
+		}
+		result, err := r.tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+			row, former.Number, partition, former.Content, former.Attributes, former.Created)
+		if err != nil {
+			return 0, err
+		}
+		if err := r.carryDoubt(number, revisionKind, result.LastInsertID); err != nil {
+			return 0, err
+		}
+	}
+	return size, nil
+}
+
+// passages are those of a memory in the trash, and the vector of its owner's own, if any. Where the store has another model
+// since, the text is cut for that one, and waits for its vectors.
+func (r *restorer) passages(m trashedMemory, at *place) (passages []passage, own []float32, err error) {
+	keys := map[string]int64{}
+	for _, p := range m.Passages {
+		if p.Start < 0 || p.Length < 0 || p.Start+p.Length > len(m.Content) {
+			return nil, nil, damaged(errOutside, "the passages of a memory in the trash")
+		}
+		if _, known := keys[p.Profile]; !known && p.Profile != "" {
+			rows, err := sqlite.Column[int64](r.tx, `SELECT id FROM profile WHERE key = ?`, p.Profile)
+			if err != nil {
+				return nil, nil, err
+			}
+			keys[p.Profile] = first(rows)
+		}
+		restored := passage{start: p.Start, length: p.Length, blank: p.Blank, profile: keys[p.Profile], indexed: text.Indexed(m.Content[p.Start : p.Start+p.Length])}
+		if restored.vector, err = decodeVector(p.Vector); err != nil {
+			return nil, nil, err
+		}
+		passages = append(passages, restored)
+	}
+	switch {
+	case len(passages) == 0:
+	case at.ownProfile != 0:
+		if passages[0].profile == at.ownProfile {
+			own = passages[0].vector
+		}
+	case passages[0].profile != r.w.target && r.w.target == r.s.profile && !passages[0].blank:
+		passages = split(m.Content, maxInput(r.s.embedder))
+	}
+	return passages, own, nil
+}
+
+// attach gives a memory that is back its links, as far as their other ends exist, and its files, as far as they have not been
+// given to another.
+func (r *restorer) attach(id string) error {
+	for _, statement := range []string{
+		`INSERT INTO memory_link (memory_id, related_id, position) SELECT m.id, r.id, l.position FROM trash_link l
+			JOIN memory m ON m.uid = l.source JOIN memory r ON r.uid = l.target
+			WHERE l.kind = 'memory' AND (l.source = ?1 OR l.target = ?1)
+			AND (SELECT count(*) FROM memory_link o WHERE o.memory_id = m.id) < ?2 ON CONFLICT DO NOTHING`,
+		`DELETE FROM trash_link WHERE kind = 'memory' AND (source = ?1 OR target = ?1) AND ?2 > 0
+			AND EXISTS (SELECT 1 FROM memory WHERE uid = source) AND EXISTS (SELECT 1 FROM memory WHERE uid = target)`,
+	} {
+		if _, err := r.tx.Exec(statement, id, MaxRelated); err != nil {
+			return err
+		}
+	}
+	return r.attachFiles(`l.target = ?`, id)
+}
+
+// attachFiles links files and memories that belong together, of the links l for which a condition holds.
+func (r *restorer) attachFiles(condition, id string) error {
+	var found [][2]int64
+	err := r.tx.Each(func(row *sqlite.Rows) error {
+		var link [2]int64
+		err := row.Scan(&link[0], &link[1])
+		found = append(found, link)
+		return err
+	}, `SELECT f.id, m.id FROM trash_link l JOIN file f ON f.uid = l.source JOIN memory m ON m.uid = l.target JOIN partition p ON p.id = m.partition_id
+		WHERE l.kind = 'file' AND `+condition+` AND f.state = 'stored' AND f.memory_id IS NULL AND f.project_id IS p.project_id`, id)
+	if err != nil {
+		return err
+	}
+	for _, link := range found {
+		if _, err := r.tx.Exec(`UPDATE file SET memory_id = ?, project_id = NULL WHERE id = ?`, link[1], link[0]); err != nil {
+			return err
+		}
+	}
+	_, err = r.tx.Exec(`DELETE FROM trash_link AS l WHERE kind = 'file' AND `+condition+`
+		AND EXISTS (SELECT 1 FROM memory WHERE uid = target) AND EXISTS (SELECT 1 FROM file WHERE uid = source AND state = 'stored')`, id)
+	return err
+}

@@ -1,0 +1,137 @@
+package souvenir
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// What each visitor of the neighbourhood can do with what its people have deleted.
+
+var trashVisits = map[string]func(v visit){
+	"ListTrash": func(v visit) {
+		for _, m := range neighbours {
+			v.trashes(m.name)
+		}
+		p, err := v.view.ListTrash(v.Context(), TrashQuery{})
+		v.check("ListTrash", p, err)
+		for _, e := range p.Entries {
+			if name, _, _ := strings.Cut(e.Title, " "); !v.access.ReadOnly && !slices.Contains(v.changes, name) {
+				v.Errorf("the trash shows %s", name)
+			}
+		}
+		if !v.access.ReadOnly && p.Total != len(v.changes) {
+			v.Errorf("the trash shows %d entries, want %v", p.Total, v.changes)
+		}
+	},
+	"GetTrashed": func(v visit) {
+		v.onEachTrashed("GetTrashed", nil, nil, func(s *Store, id string) (any, error) { return s.GetTrashed(v.Context(), id) })
+	},
+	"RestoreTrashed": func(v visit) {
+		v.onEachTrashed("RestoreTrashed", ErrReadOnly, nil, func(s *Store, id string) (any, error) { return s.RestoreTrashed(v.Context(), id) })
+	},
+	"EraseTrashed": func(v visit) {
+		v.onEachTrashed("EraseTrashed", ErrReadOnly, ErrForbidden, func(s *Store, id string) (any, error) { return nil, s.EraseTrashed(v.Context(), id) })
+	},
+	"EmptyTrash": func(v visit) {
+		for _, m := range neighbours {
+			v.trashes(m.name)
+		}
+		n, err := v.view.EmptyTrash(v.Context())
+		v.check("EmptyTrash", n, err)
+		if v.access.ReadOnly != errors.Is(err, ErrReadOnly) {
+			v.Errorf("EmptyTrash gives %v", err)
+		}
+		for _, m := range neighbours {
+			owner := placeOwner(m.user, m.project)
+			_, err := v.n.As(Access{User: owner}).GetTrashed(v.Context(), v.n.ids[m.name])
+			if gone := owner == v.access.User && slices.Contains(v.changes, m.name); gone != errors.Is(err, ErrNotFound) {
+				v.Errorf("after EmptyTrash %s is there: %v", m.name, err)
+			}
+		}
+	},
+	"EraseMemory": func(v visit) {
+		for _, m := range neighbours {
+			id := v.n.ids[m.name]
+			err := v.view.EraseMemory(v.Context(), id)
+			v.erasedLive("EraseMemory", m.name, placeOwner(m.user, m.project), id, err)
+		}
+	},
+	"EraseFile": func(v visit) {
+		for _, m := range neighbours {
+			f := v.attach(m.name)
+			err := v.view.EraseFile(v.Context(), f.ID)
+			v.erasedLive("EraseFile", m.name, placeOwner(m.user, m.project), f.ID, err)
+		}
+	},
+}
+
+// placeOwner owns what a neighbour stores: the owner of the project, else the neighbour.
+func placeOwner(user, project string) string {
+	if owner, _, found := strings.Cut(project, "/"); found {
+		return owner
+	}
+	return user
+}
+
+// trashes has the one who stored a memory delete it.
+func (v visit) trashes(name string) {
+	v.Helper()
+	for _, m := range neighbours {
+		if m.name == name {
+			if err := v.n.As(Access{User: m.user}).DeleteMemory(v.Context(), v.n.ids[name]); err != nil {
+				v.Fatal(err)
+			}
+		}
+	}
+}
+
+// onEachTrashed calls a method on each memory after it has been deleted. readOnly is what a read-only view gets, others what those get
+// who may write there and do not own the place.
+func (v visit) onEachTrashed(what string, readOnly, others error, call func(s *Store, id string) (any, error)) {
+	v.Helper()
+	for _, m := range neighbours {
+		v.n = openNeighbourhood(v.T, v.n, 0)
+		v.view = v.n.As(v.access)
+		id := v.n.ids[m.name]
+		v.trashes(m.name)
+		before := rowsOf(v.T, v.n.Store)
+		answer, err := call(v.view, id)
+		v.check(what+" of "+m.name, answer, err, id)
+		var want error
+		switch {
+		case v.access.ReadOnly:
+			if want = readOnly; want == nil {
+				continue // what it sees is what its user sees
+			}
+		case !slices.Contains(v.changes, m.name):
+			want = ErrNotFound
+		case placeOwner(m.user, m.project) != v.access.User:
+			want = others
+		}
+		if want == nil && err != nil || want != nil && !errors.Is(err, want) {
+			v.Errorf("%s of %s gives %v, want %v", what, m.name, err, want)
+		}
+		if err != nil && rowsOf(v.T, v.n.Store) != before {
+			v.Errorf("%s of %s was refused and changed something", what, m.name)
+		}
+	}
+}
+
+// erasedLive looks at what came of erasing something that had not been deleted.
+func (v visit) erasedLive(what, name, owner, id string, err error) {
+	v.Helper()
+	v.check(what+" of "+name, nil, err, id)
+	want := ErrForbidden
+	switch {
+	case v.access.ReadOnly:
+		want = ErrReadOnly
+	case !slices.Contains(v.sees, name):
+		want = ErrNotFound
+	case slices.Contains(v.changes, name) && owner == v.access.User:
+		want = nil
+	}
+	if want == nil && err != nil || want != nil && !errors.Is(err, want) {
+		v.Errorf("%s of %s gives %v, want %v", what, name, err, want)
+	}
+}
