@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -24,6 +25,7 @@ func (s *Server) vouched(r *http.Request) (p souvenir.Principal, known bool, err
 		return p, false, otherOrigin(err)
 	}
 	p = *given
+	p.SessionID, p.ConfirmedAt = "", time.Time{} // the program's own sessions are not the store's
 	if p.Access.User == "" {
 		return p, false, errors.New("server.Options.Authenticate returned a principal without Access.User, which nobody is")
 	}

@@ -47,6 +47,8 @@ func application(r *http.Request) (*souvenir.Principal, error) {
 		return &souvenir.Principal{Access: souvenir.Access{User: "olivia"}, Scopes: reading}, nil
 	case "olivia without scopes":
 		return &souvenir.Principal{Access: souvenir.Access{User: "olivia"}, Scopes: []souvenir.Scope{}}, nil
+	case "with a session":
+		return &souvenir.Principal{Access: souvenir.Access{User: user}, SessionID: "of the program", Scopes: souvenir.Scopes()}, nil
 	case "somebody who manages":
 		return &souvenir.Principal{Access: souvenir.Access{User: user}, Scopes: append(souvenir.DefaultScopes(), souvenir.ScopeAccount)}, nil
 	default:
@@ -139,6 +141,7 @@ func TestTokensOfTheApplicationsUsers(t *testing.T) {
 	w := newWorld(t, server.Options{Authenticate: application})
 	var made souvenir.AddedToken
 	w.spokenFor("somebody new", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).expect(http.StatusForbidden, "account")
+	w.spokenFor("with a session", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).expect(http.StatusOK).lacks("of the program")
 	w.spokenFor("somebody who manages", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).expect(http.StatusOK).decode(&made)
 	if left := time.Until(made.ExpiresAt); left > 30*24*time.Hour || left < 29*24*time.Hour {
 		t.Errorf("it ends in %v", left)
