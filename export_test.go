@@ -226,7 +226,7 @@ func TestTheSameImportAgainChangesNothing(t *testing.T) {
 			if after := rowsOf(t, s); after != before {
 				t.Error("rows differ:", lineDiff([]byte(after), []byte(before)))
 			}
-			if len(first.Counts) != 16 {
+			if len(first.Counts) != 17 {
 				t.Errorf("only these kinds are counted: %v", first.Counts)
 			}
 			for kind, n := range first.Counts {

@@ -23,7 +23,7 @@ func FuzzContent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		content := string(raw)
 		added, err := inMemory.AddMemory(ctx, NewMemory{Content: content})
-		if right := content != "" && len(content) <= MaxContent && utf8.ValidString(content); right != (err == nil) {
+		if right := !isBlank(content) && len(content) <= MaxContent && utf8.ValidString(content); right != (err == nil) {
 			t.Fatalf("storing %q: %v", content, err)
 		}
 		if err != nil {

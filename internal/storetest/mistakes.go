@@ -69,7 +69,7 @@ func (f *fixture) shareWith(user, owner, project string) {
 	owners := f.as(souvenir.Access{User: owner})
 	owners.addProject(souvenir.NewProject{ID: project})
 	f.add(souvenir.NewMemory{Content: "so that the store knows the user"})
-	_, err := owners.store.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: project}, User: user, Role: souvenir.MemberReader})
+	_, err := f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: owner + "/" + project}, User: user, Role: souvenir.MemberReader})
 	f.check("AddMember", err)
 }
 

@@ -181,7 +181,8 @@ func mapPlaces(f *fixture) {
 }
 
 func mapUnplaced(f *fixture) {
-	f.addTexts("the red car", " ")
+	f.addTexts("the red car")
+	f.imported([]byte(`{"souvenir":"export","version":1}` + "\n" + `{"type":"memory","content":" "}` + "\n")) // which AddMemory refuses
 	f.addCollection(souvenir.NewCollection{Name: "own", VectorSize: 2, OwnVectors: true})
 	f.add(souvenir.NewMemory{Collection: "own", Content: "own vector", Embedding: []float32{1, 0}})
 	f.embedder.Break(errOffline)
