@@ -263,7 +263,7 @@ func (s *Store) foreseen(tx *sqlite.Tx, sc scope, d *draft) (collectionPlace, er
 	}
 	owner := sc.user
 	if id != "" || d.projectName != "" {
-		p, err := findProject(tx, sc, id, d.projectName)
+		p, _, err := s.projectToWrite(tx, sc, id, d.projectName)
 		if err == nil && p != nil {
 			owner, err = projectOwner(tx, sc, p.row)
 		}

@@ -22,7 +22,8 @@ import (
 //   - a slice of these: equal to any of its elements, as [In];
 //   - a [Condition], or a map in its JSON form: {"in": [...]}, {"ne": x}, {"gte": x, "lt": y}, {"all": [...]}.
 //
-// Times are compared as time.Time, RFC 3339 ("2026-03-01T09:00:00Z") or a date ("2026-03-01", UTC).
+// Times are compared as time.Time, RFC 3339 ("2026-03-01T09:00:00Z") or a date ("2026-03-01"), which is the whole day (UTC): what
+// is equal to it lies in that day, what is at most it before the day's end, what is more than it after that.
 type Filter map[string]any
 
 // Condition is what a [Filter] demands of one key. All of its fields that are set must hold.
@@ -83,8 +84,8 @@ var knownFields = map[string]field{
 	"project_id":      column("(SELECT j.uid FROM project j WHERE j.id = p.project_id)", textValue),
 	"collection_name": column("c.name", textValue),
 	"id":              column("m.uid", textValue),
-	"created_at":      column("m.created_at", timeValue),
-	"updated_at":      column("m.updated_at", timeValue),
+	"created_at":      timeColumn("m.created_at"),
+	"updated_at":      timeColumn("m.updated_at"),
 	"tags":            list(`SELECT t.memory_id FROM memory_tag t WHERE true`, `t.tag`),
 }
 
@@ -111,6 +112,54 @@ func column(expression string, value func(any) (any, error), args ...any) field 
 			return expression + operator + ` ?`, append(slices.Clone(args), bound)
 		},
 		isSet: func() (string, []any) { return expression + ` IS NOT NULL`, args },
+	}
+}
+
+// timeSpan is the time that a value stands for, in microseconds: a day, or a moment, which is one long.
+type timeSpan struct{ from, to int64 }
+
+// timeColumn compares a column of times with moments and with days.
+func timeColumn(expression string) field {
+	return field{
+		value: func(v any) (any, error) { return timeValue(v) },
+		anyOf: func(values []any) (string, []any) {
+			var moments, days []any
+			for _, v := range values {
+				if span, ok := v.(timeSpan); ok && span.to > span.from+1 {
+					days = append(days, [2]int64{span.from, span.to})
+				} else if ok {
+					moments = append(moments, span.from)
+				}
+			}
+			is, moment := among(moments)
+			if len(days) == 0 {
+				return expression + is, []any{moment}
+			}
+			list, err := json.Marshal(days)
+			if err != nil {
+				list = []byte("[]") // numbers are always JSON
+			}
+			sql, args := `EXISTS (SELECT 1 FROM json_each(?) d WHERE `+expression+` >= d.value ->> 0 AND `+expression+` < d.value ->> 1)`, []any{string(list)}
+			if len(days) == 1 {
+				day, _ := days[0].([2]int64)
+				sql, args = expression+` >= ? AND `+expression+` < ?`, []any{day[0], day[1]}
+			}
+			if len(moments) > 0 {
+				sql, args = sql+` OR `+expression+is, append(args, moment)
+			}
+			return `(` + sql + `)`, args
+		},
+		compare: func(operator string, bound any) (string, []any) {
+			span, _ := bound.(timeSpan)
+			switch operator {
+			case ` >`:
+				return expression + ` >= ?`, []any{span.to}
+			case ` <=`:
+				return expression + ` < ?`, []any{span.to}
+			}
+			return expression + operator + ` ?`, []any{span.from}
+		},
+		isSet: func() (string, []any) { return expression + ` IS NOT NULL`, nil },
 	}
 }
 
@@ -393,18 +442,21 @@ func foldedName(v any) (any, error) {
 	return nil, err
 }
 
-func timeValue(v any) (any, error) {
+func timeValue(v any) (timeSpan, error) {
 	switch v := v.(type) {
 	case time.Time:
-		return v.UnixMicro(), nil
+		return timeSpan{v.UnixMicro(), v.UnixMicro() + 1}, nil
 	case string:
-		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
+		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05"} {
 			if t, err := time.Parse(layout, v); err == nil {
-				return t.UnixMicro(), nil
+				return timeSpan{t.UnixMicro(), t.UnixMicro() + 1}, nil
 			}
 		}
+		if t, err := time.Parse(time.DateOnly, v); err == nil {
+			return timeSpan{t.UnixMicro(), t.AddDate(0, 0, 1).UnixMicro()}, nil
+		}
 	}
-	return nil, fmt.Errorf(` is %s; a time is expected, such as "2026-03-01T09:00:00Z" or "2026-03-01"`, showJSON(v))
+	return timeSpan{}, fmt.Errorf(` is %s; a time is expected, such as "2026-03-01T09:00:00Z", or a day, such as "2026-03-01"`, showJSON(v))
 }
 
 // scalarValue brings a value to the form in which JSON holds it.

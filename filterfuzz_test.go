@@ -179,8 +179,14 @@ func valuesOf(m Memory, key string) (isSet bool, values []any) {
 // compareValues compares what is stored with what is demanded; not ok means that they are of different sorts.
 func compareValues(key string, stored, demanded any) (c int, ok bool) {
 	if at, isTime := stored.(time.Time); isTime {
-		bound, err := timeValue(demanded)
-		return int(at.UnixMicro() - bound.(int64)), err == nil
+		span, err := timeValue(demanded)
+		switch micros := at.UnixMicro(); {
+		case micros < span.from:
+			return -1, err == nil
+		case micros >= span.to:
+			return 1, err == nil
+		}
+		return 0, err == nil
 	}
 	a, aText := stored.(string)
 	b, bText := demanded.(string)

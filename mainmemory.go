@@ -3,6 +3,7 @@ package souvenir
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -14,21 +15,27 @@ type MainMemory struct {
 
 	Files []File // that are linked to it
 
-	// Related are the memories up to two links away from it, in both directions, nearest first; each once.
+	// Related are the memories up to two links away from it, in both directions, nearest first; each once. At most 1,000.
 	Related []Related
+
+	Warnings []string // what a caller should know, for example what was left out
 }
+
+// maxMainRelated is how many related memories are read: the nearest.
+const maxMainRelated = 1000
 
 // mainMemoryDepth is how many links away from a main memory its related memories may be.
 const mainMemoryDepth = 2
 
-// MarshalJSON gives an object of project, memory, files and related_memories.
+// MarshalJSON gives an object of project, memory, files, related_memories and warnings.
 func (m MainMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Project Project   `json:"project"`
-		Memory  Memory    `json:"memory"`
-		Files   []File    `json:"files"`
-		Related []Related `json:"related_memories"`
-	}{m.Project, m.Memory, emptyList(m.Files), emptyList(m.Related)})
+		Project  Project   `json:"project"`
+		Memory   Memory    `json:"memory"`
+		Files    []File    `json:"files"`
+		Related  []Related `json:"related_memories"`
+		Warnings []string  `json:"warnings,omitempty"`
+	}{m.Project, m.Memory, emptyList(m.Files), emptyList(m.Related), m.Warnings})
 }
 
 // MainMemory returns the main memory of a project, with its files and what it is related to. A project that is unknown, or that has
@@ -43,7 +50,7 @@ func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (MainMemory,
 		if err != nil {
 			return err
 		}
-		m = MainMemory{}
+		m = MainMemory{Warnings: p.notes()}
 		if m.Project, err = loadProject(tx, sc, p.row); err != nil {
 			return err
 		}
@@ -74,6 +81,9 @@ func (s *Store) mainMemory(tx *sqlite.Tx, sc scope, p projectRow, m *MainMemory)
 		return err
 	}
 	m.Files = files[row]
-	m.Related, err = s.walk(tx, sc, found[0], mainMemoryDepth)
+	var more bool
+	if m.Related, more, err = s.walk(tx, sc, found[0], mainMemoryDepth, maxMainRelated); more {
+		m.Warnings = append(m.Warnings, fmt.Sprintf("there are more related memories than the %d that are shown; search finds the others", len(m.Related)))
+	}
 	return err
 }

@@ -43,6 +43,8 @@ type ModuleMemory struct {
 	Memory
 	Match ModuleMatch
 	Score float64 // relevance to the module's name, 0 to 1; 0 for its own memories
+
+	Truncated bool // only a part is shown; see [ModuleState.Within]
 }
 
 // ModuleMatch says why a memory belongs to a module.
@@ -90,9 +92,10 @@ const (
 func (m ModuleMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		memoryJSON
-		Match ModuleMatch `json:"match"`
-		Score float64     `json:"score,omitempty"`
-	}{m.Memory.json(), m.Match, m.Score})
+		Match     ModuleMatch `json:"match"`
+		Score     float64     `json:"score,omitempty"`
+		Truncated bool        `json:"truncated,omitempty"`
+	}{m.Memory.json(), m.Match, m.Score, m.Truncated})
 }
 
 // MarshalJSON gives an object of module_name, memories, files, summary and warnings.

@@ -22,6 +22,7 @@ type Related struct {
 	Depth     int       // 1: linked directly
 	Direction Direction // of the link over which it was reached
 	Path      []string  // ids from the memory where the walk began to this one, both included
+	Truncated bool      // only a part is shown; see [MainMemory.Within]
 }
 
 // MarshalJSON gives the memory's form with depth, direction and path.
@@ -31,7 +32,8 @@ func (r Related) MarshalJSON() ([]byte, error) {
 		Depth     int       `json:"depth"`
 		Direction Direction `json:"direction"`
 		Path      []string  `json:"path"`
-	}{r.Memory.json(), r.Depth, r.Direction, r.Path})
+		Truncated bool      `json:"truncated,omitempty"`
+	}{r.Memory.json(), r.Depth, r.Direction, r.Path, r.Truncated})
 }
 
 // maxWalk bounds how far a walk over links may go.
@@ -49,20 +51,20 @@ func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) ([]Re
 		if err != nil {
 			return err
 		}
-		all, err = s.walk(tx, sc, start, depth)
+		all, _, err = s.walk(tx, sc, start, depth, 0)
 		return err
 	})
 	return all, err
 }
 
-func (s *Store) walk(tx *sqlite.Tx, sc scope, start storedMemory, depth int) ([]Related, error) {
+// walk goes along links, up to depth of them and to most memories (0: any number), and reports whether there are more.
+func (s *Store) walk(tx *sqlite.Tx, sc scope, start storedMemory, depth, most int) (all []Related, more bool, err error) {
 	type step struct {
 		from      int64
 		direction Direction
 	}
 	paths := map[int64][]string{start.row: {start.ID}}
 	level := []int64{start.row}
-	var all []Related
 	for d := 1; d <= depth && len(level) > 0; d++ {
 		reached := map[int64]step{}
 		var next []int64
@@ -87,11 +89,14 @@ func (s *Store) walk(tx *sqlite.Tx, sc scope, start storedMemory, depth int) ([]
 				UNION ALL SELECT related_id, memory_id, 'incoming', position FROM memory_link WHERE related_id IN level)
 			ORDER BY way DESC, position, related_id`, frontier)
 		if err != nil {
-			return nil, err
+			return nil, false, err
+		}
+		if most > 0 && len(all)+len(next) > most {
+			next, more = next[:most-len(all)], true
 		}
 		found, err := s.loadRows(tx, sc, next)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		level = level[:0]
 		for _, m := range found {
@@ -102,5 +107,5 @@ func (s *Store) walk(tx *sqlite.Tx, sc scope, start storedMemory, depth int) ([]
 			all = append(all, Related{Memory: m.Memory, Depth: d, Direction: from.direction, Path: path})
 		}
 	}
-	return all, nil
+	return all, more, nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"io"
 	"mime"
 	"net/http"
@@ -67,11 +68,15 @@ func numberIn(query url.Values, name string, least, most int) (int, error) {
 	return n, nil
 }
 
-// tagsOf takes lists of tags apart, which are separated by commas; empty ones count for nothing.
+// tagsOf takes lists of tags apart, which are separated by commas or are JSON; empty ones count for nothing.
 func tagsOf(lists []string) []string {
 	var tags []string
 	for _, list := range lists {
-		for tag := range strings.SplitSeq(list, ",") {
+		var elements []string
+		if json.Unmarshal([]byte(list), &elements) != nil {
+			elements = strings.Split(list, ",")
+		}
+		for _, tag := range elements {
 			if tag = strings.TrimSpace(tag); tag != "" {
 				tags = append(tags, tag)
 			}

@@ -125,7 +125,9 @@ func interfaceRoutes() []route {
 // mount brings the table into the mux: one entry for each path, which knows the methods there.
 func (s *Server) mount() {
 	paths := map[string]methods{}
-	for _, rt := range s.routes() {
+	routes := s.routes()
+	s.queries = queries(routes)
+	for _, rt := range routes {
 		if paths[rt.pattern] == nil {
 			paths[rt.pattern] = methods{}
 		}
@@ -218,6 +220,10 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 			s.fail(w, r, err)
 			return
 		}
+	}
+	if err := s.checkQuery(r, rt); err != nil {
+		s.fail(w, r, err)
+		return
 	}
 	answer, err := rt.handle(s, w, r, c)
 	if err != nil {

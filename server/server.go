@@ -122,9 +122,10 @@ type Server struct {
 	log       *slog.Logger
 	mux       *http.ServeMux
 	crossSite *http.CrossOriginProtection
-	mcp       http.Handler // of the Model Context Protocol
-	toolNames []string     // which the log may tell
-	document  []byte       // of /openapi.json
+	mcp       http.Handler        // of the Model Context Protocol
+	toolNames []string            // which the log may tell
+	document  []byte              // of /openapi.json
+	queries   map[string][]string // parameters of the routes that refuse others
 
 	registrations *limiter         // of OAuth clients, by address
 	attempts      *attempts        // of signing in

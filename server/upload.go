@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -183,8 +184,16 @@ func (f *fileFields) set(name, value string) error {
 	case "project_name":
 		field = &f.projectName
 	case "tags[]":
-		if value != "" {
-			f.tags = append(f.tags[:len(f.tags):len(f.tags)], value)
+		tags := []string{value} // a comma is part of one; a JSON list is several
+		if strings.HasPrefix(strings.TrimSpace(value), "[") {
+			if listed := []string{}; json.Unmarshal([]byte(value), &listed) == nil {
+				tags = listed
+			}
+		}
+		for _, tag := range tags {
+			if tag != "" {
+				f.tags = append(f.tags[:len(f.tags):len(f.tags)], tag)
+			}
 		}
 		return nil
 	case "tags":

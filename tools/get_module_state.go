@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/souvenir-ai/souvenir"
@@ -18,17 +19,22 @@ var getModuleState = definition{
 		{name: "project_name", kind: word, description: "Left out, with project_id: all projects."},
 		{name: "project_id", kind: word},
 		{name: "limit", kind: integer, least: 1, most: souvenir.MaxLimit, preset: souvenir.DefaultModuleLimit, description: "Memories to return."},
+		{name: "token_budget", kind: integer, least: souvenir.MinTokenBudget, most: 1_000_000, preset: souvenir.DefaultTokenBudget, description: "Most tokens of the answer."},
 	},
 	actions: []action{{
 		scope:    souvenir.ScopeMemoryRead,
-		required: []string{"module_name"}, optional: []string{"project_name", "project_id", "limit"},
+		required: []string{"module_name"}, optional: []string{"project_name", "project_id", "limit", "token_budget"},
 		call: (*Set).getModuleState,
 	}},
 }
 
 func (s *Set) getModuleState(ctx context.Context, a *arguments) (any, error) {
 	project := a.project()
-	return s.store.ModuleState(ctx, souvenir.ModuleQuery{
+	state, err := s.store.ModuleState(ctx, souvenir.ModuleQuery{
 		Module: a.text("module_name"), ProjectID: project.ID, ProjectName: project.Name, Limit: a.integer("limit"),
 	})
+	if err != nil {
+		return nil, err
+	}
+	return state.Within(cmp.Or(a.integer("token_budget"), souvenir.DefaultTokenBudget)), nil
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/souvenir-ai/souvenir"
@@ -16,13 +17,18 @@ var getProjectMainMemory = definition{
 	parameters: []parameter{
 		{name: "project_name", kind: word, description: "This or project_id is needed."},
 		{name: "project_id", kind: word},
+		{name: "token_budget", kind: integer, least: souvenir.MinTokenBudget, most: 1_000_000, preset: souvenir.DefaultTokenBudget, description: "Most tokens of the answer."},
 	},
 	actions: []action{{
-		scope: souvenir.ScopeMemoryRead, optional: []string{"project_name", "project_id"},
+		scope: souvenir.ScopeMemoryRead, optional: []string{"project_name", "project_id", "token_budget"},
 		call: (*Set).getProjectMainMemory,
 	}},
 }
 
 func (s *Set) getProjectMainMemory(ctx context.Context, a *arguments) (any, error) {
-	return s.store.MainMemory(ctx, a.project())
+	m, err := s.store.MainMemory(ctx, a.project())
+	if err != nil {
+		return nil, err
+	}
+	return m.Within(cmp.Or(a.integer("token_budget"), souvenir.DefaultTokenBudget)), nil
 }

@@ -12,6 +12,7 @@ import (
 
 func filters() concept {
 	return concept{"Filters", []promise{
+		{"a day is all of it, for every operator", filterDays},
 		{"choose what fits, with every operator", filterTable},
 		{"take every kind of Go value", filterGoValues},
 		{"compare times as time, RFC 3339 or date", filterTimes},
@@ -180,7 +181,7 @@ func filterTimes(f *fixture) {
 		{souvenir.Filter{"created_at": "2026-03-01T10:00:00+01:00"}, "ant"},
 		{souvenir.Filter{"created_at": "2026-03-01T09:00:00.000Z"}, "ant"},
 		{souvenir.Filter{"created_at": souvenir.Between(day(1), day(2))}, "bee cat"},
-		{souvenir.Filter{"created_at": souvenir.Between("2026-03-02", "2026-03-04")}, "bee cat"},
+		{souvenir.Filter{"created_at": souvenir.Between("2026-03-02", "2026-03-04")}, "bee cat doe"},
 		{souvenir.Filter{"created_at": map[string]any{"gt": day(1), "lte": "2026-03-04T09:00:00Z"}}, "cat doe"},
 		{souvenir.Filter{"created_at": map[string]any{"lt": "2026-03-02"}}, "ant"},
 		{souvenir.Filter{"created_at": souvenir.In(day(0), day(4))}, "ant elk"},
@@ -269,6 +270,45 @@ func filterScores(f *fixture) {
 			if w.ID == h.ID {
 				f.equal("score of "+h.Content, []any{h.Score, h.Parts}, []any{w.Score, w.Parts})
 			}
+		}
+	}
+}
+
+func filterDays(f *fixture) {
+	f.add(souvenir.NewMemory{Content: "first"}) // at 09:00 of 2026-03-01
+	f.clock.Pass(14*time.Hour + 59*time.Minute)
+	f.add(souvenir.NewMemory{Content: "late"})
+	f.clock.Pass(time.Minute)
+	f.add(souvenir.NewMemory{Content: "midnight"})
+	f.clock.Pass(24 * time.Hour)
+	f.add(souvenir.NewMemory{Content: "after"})
+	day, next := "2026-03-01", "2026-03-02"
+	for _, c := range []struct {
+		value any
+		want  []string
+	}{
+		{day, []string{"first", "late"}},
+		{next, []string{"midnight"}},
+		{map[string]any{"eq": day}, []string{"first", "late"}},
+		{map[string]any{"ne": day}, []string{"midnight", "after"}},
+		{map[string]any{"gte": next}, []string{"midnight", "after"}},
+		{map[string]any{"gt": day}, []string{"midnight", "after"}},
+		{map[string]any{"gt": next}, []string{"after"}},
+		{map[string]any{"lte": day}, []string{"first", "late"}},
+		{map[string]any{"lte": next}, []string{"first", "late", "midnight"}},
+		{map[string]any{"lt": next}, []string{"first", "late"}},
+		{map[string]any{"lt": day}, nil},
+		{map[string]any{"gte": day, "lte": day}, []string{"first", "late"}},
+		{map[string]any{"in": []any{day, "2026-03-03"}}, []string{"first", "late", "after"}},
+		{map[string]any{"in": []any{day, "2026-03-02T00:00:00Z", nil}}, []string{"first", "late", "midnight"}},
+		{map[string]any{"ne": []any{day, next}}, []string{"after"}},
+		{souvenir.Between(day, next), []string{"first", "late", "midnight"}},
+		{[]string{day, next, "2026-03-03"}, []string{"first", "late", "midnight", "after"}},
+		{"2026-03-01T09:00:00Z", []string{"first"}},
+		{map[string]any{"gt": "2026-03-01T09:00:00Z", "lte": "2026-03-02T00:00:00Z"}, []string{"late", "midnight"}},
+	} {
+		for _, key := range []string{"created_at", "updated_at"} {
+			f.same(key+" "+brief(c.value), texts(f.list(souvenir.List{Filter: souvenir.Filter{key: c.value}})), c.want...)
 		}
 	}
 }

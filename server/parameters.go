@@ -1,0 +1,51 @@
+package server
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// queries are the parameters that the query of a route may have, by "METHOD /pattern", for the routes that refuse others. OAuth's
+// endpoints ignore what they do not know (RFC 6749, section 3.1), and so do pages, whose addresses people edit.
+func queries(routes []spokenRoute) map[string][]string {
+	described := operations()
+	known := map[string][]string{}
+	for _, rt := range routes {
+		if rt.method != http.MethodGet || rt.speaks != speaksInterface || !strings.HasPrefix(rt.pattern, "/api/") {
+			continue
+		}
+		key := rt.method + " " + rt.pattern
+		names := []string{}
+		for _, p := range described[key].parameters {
+			names = append(names, p.name)
+		}
+		known[key] = names
+	}
+	return known
+}
+
+// checkQuery refuses parameters of a query that a route does not know: what was misspelled would be ignored, and the answer be one to
+// another question. The parameter with a credential is known everywhere.
+func (s *Server) checkQuery(r *http.Request, rt spokenRoute) error {
+	known, strict := s.queries[rt.method+" "+rt.pattern]
+	if !strict || r.URL.RawQuery == "" {
+		return nil
+	}
+	given, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return invalid("query", "the query cannot be read: "+err.Error())
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if name == tokenParameter || slices.Contains(known, name) {
+			continue
+		}
+		if len(known) == 0 {
+			return invalid(name, "parameter "+quoted(name)+" is not known; this endpoint takes none")
+		}
+		return invalid(name, "parameter "+quoted(name)+" is not known; allowed are "+strings.Join(known, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+// TestUnknownParametersOfQueriesAreRefused goes through every GET route of the API that the document describes.
+func TestUnknownParametersOfQueriesAreRefused(t *testing.T) {
+	w := newWorld(t, server.Options{PublicURL: "https://memory.example"})
+	checked := 0
+	for path, methods := range readDocument(t, w).Paths {
+		if _, gets := methods["get"]; !gets || !strings.HasPrefix(path, "/api/") {
+			continue
+		}
+		checked++
+		for _, method := range []string{"GET", "HEAD"} {
+			a := w.do(owner, method, strings.NewReplacer("{id}", "x", "{user}", "x").Replace(path)+"?limt=1", "")
+			if a.expect(http.StatusBadRequest); method == "GET" && !strings.Contains(a.body, "limt") {
+				t.Errorf("%s answers %s", path, a.body)
+			}
+		}
+		if a := w.do(guest, "GET", strings.NewReplacer("{id}", "x", "{user}", "x").Replace(path)+"?limt=1", ""); a.status != http.StatusUnauthorized {
+			t.Errorf("%s tells a guest %d %s", path, a.status, a.body)
+		}
+	}
+	if checked < 8 {
+		t.Errorf("only %d routes were looked at", checked)
+	}
+	for path, status := range map[string]int{
+		"/api/files?limit=1&offset=0&tags=a&token=x": http.StatusOK, "/api/activity?limit=1&token=x": http.StatusOK, "/api/projects?token=x": http.StatusOK,
+		"/health?x=1": http.StatusOK, "/tools?x=1": http.StatusOK, "/.well-known/oauth-authorization-server?x=1": http.StatusOK,
+	} {
+		w.do(owner, "GET", path, "").expect(status)
+	}
+	a := w.do(owner, "GET", "/api/files?project=x", "").expect(http.StatusBadRequest)
+	for _, name := range []string{"project_id", "project_name", "memory_id", "tags"} {
+		if !strings.Contains(a.body, name) {
+			t.Errorf("the error names no %s: %s", name, a.body)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package tools_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/storetest"
+	"github.com/souvenir-ai/souvenir/tools"
+)
+
+func TestMainMemoryAndModuleStateKeepToABudgetAndSayWhatIsLeftOut(t *testing.T) {
+	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Embedder: storetest.Words{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	content := strings.Repeat("What is to be known of the parser. ", 25)
+	add := func(m souvenir.NewMemory) string {
+		t.Helper()
+		m.ProjectID = "p"
+		stored, err := store.AddMemory(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stored.ID
+	}
+	main := add(souvenir.NewMemory{Content: strings.Repeat("The main memory. ", 2000), EventType: "project-main"})
+	module := map[string]any{"module_name": "parser"}
+	for i := range 300 {
+		add(souvenir.NewMemory{Content: fmt.Sprint(content, i), Related: []string{main}, Metadata: module, EventType: fmt.Sprint("type ", i)})
+	}
+	set := tools.New(store, nil)
+	for _, c := range []struct {
+		tool, arguments string
+		most            int
+		says            []string
+	}{
+		{"get_project_main_memory", `{"project_id": "p"}`, 4 * souvenir.DefaultTokenBudget, []string{"main memory is shortened", main, "of 300", "linked directly", "related_memory_ids"}},
+		{"get_project_main_memory", `{"project_id": "p", "token_budget": 500}`, 4 * 700, []string{"token_budget 500", "of 300"}},
+		{"get_project_main_memory", `{"project_id": "p", "token_budget": 1000000}`, 1 << 20, nil},
+		{"get_module_state", `{"project_id": "p", "module_name": "parser", "limit": 100}`, 4 * souvenir.DefaultTokenBudget, []string{"of 100", "memory search", "of 300 event types"}},
+		{"get_module_state", `{"project_id": "p", "module_name": "parser", "limit": 100, "token_budget": 500}`, 4 * 900, []string{"of 100"}},
+		{"get_module_state", `{"project_id": "p", "module_name": "parser", "limit": 2, "token_budget": 100000}`, 1 << 20, nil},
+	} {
+		result, err := set.Call(t.Context(), c.tool, json.RawMessage(c.arguments))
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded, err := json.Marshal(result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s %s: %d bytes", c.tool, c.arguments, len(encoded))
+		var shown struct {
+			Warnings []string
+			Related  []struct{ Truncated bool } `json:"related_memories"`
+			Memories []struct{ Truncated bool }
+		}
+		if err := json.Unmarshal(encoded, &shown); err != nil {
+			t.Fatal(err)
+		}
+		if len(encoded) > c.most || len(c.says) == 0 && len(shown.Warnings) > 0 {
+			t.Errorf("%s %s: %d bytes, at most %d are wanted; warnings %q", c.tool, c.arguments, len(encoded), c.most, shown.Warnings)
+		}
+		for _, part := range c.says {
+			if !strings.Contains(strings.Join(shown.Warnings, "; "), part) {
+				t.Errorf("%s %s: warnings %q lack %q", c.tool, c.arguments, shown.Warnings, part)
+			}
+		}
+		if len(c.says) > 2 && len(shown.Related)+len(shown.Memories) < 10 {
+			t.Errorf("%s %s shows %d memories only", c.tool, c.arguments, len(shown.Related)+len(shown.Memories))
+		}
+		for _, m := range append(shown.Related, shown.Memories...) {
+			if m.Truncated != (len(c.says) > 0) {
+				t.Errorf("%s %s: a memory is truncated: %v", c.tool, c.arguments, m.Truncated)
+			}
+		}
+	}
+	if _, err := set.Call(t.Context(), "get_module_state", json.RawMessage(`{"module_name": "x", "token_budget": 10}`)); err == nil {
+		t.Error("a budget of 10 tokens is taken")
+	}
+}
