@@ -131,3 +131,52 @@ func (v visit) haveBlocked() {
 		}
 	}
 }
+
+// Whoever deletes an account leaves no invitation, decline or block behind, in either direction.
+func TestDeletedUsersLeaveNoInvitations(t *testing.T) {
+	s := openWords(t, ":memory:", Options{})
+	for _, name := range []string{"ann", "ben", "cora"} {
+		mustAddUser(t, s, NewUser{ID: name, Name: name})
+	}
+	ann := s.As(Access{User: "ann"})
+	for _, project := range []string{"p", "q", "r"} {
+		mustAddProject(t, ann, NewProject{ID: project})
+	}
+	invite := func(project, user string) {
+		t.Helper()
+		if _, err := ann.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: project}, User: user, Role: MemberReader}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, user := range []string{"ben", "cora"} {
+		view := s.As(Access{User: user})
+		invite("p", user)
+		if err := view.DeclineProjectInvitation(t.Context(), idOfOffer(t, s, "p", user)); err != nil {
+			t.Fatal(err)
+		}
+		invite("q", user)
+		invite("r", user)
+	}
+	if _, err := s.As(Access{User: "cora"}).BlockSender(t.Context(), idOfOffer(t, s, "q", "cora")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteUser(t.Context(), DeleteUser{User: "cora"}); err != nil {
+		t.Fatal(err)
+	}
+	mustAddUser(t, s, NewUser{ID: "cora", Name: "cora"}) // begins with nothing
+	if id := idOfOffer(t, s, "r", "cora"); id != "" {
+		t.Error("an invitation of a deleted user has come back with the account")
+	}
+	invite("p", "cora")
+	if id := idOfOffer(t, s, "p", "cora"); id == "" {
+		t.Error("what a deleted user declined and blocked counts for the new one")
+	}
+	if err := s.DeleteUser(t.Context(), DeleteUser{User: "ann", WithMemories: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"project_invitation", "declined_invitation", "blocked_sender"} {
+		if n := count(t, s, `SELECT count(*) FROM `+table); n != 0 {
+			t.Errorf("%d rows are left in %s", n, table)
+		}
+	}
+}
