@@ -81,7 +81,7 @@ function person(page) {
       await settle(page)
     },
     follow: async (text, within = 'main') => {
-      await page.locator(within).getByRole('link', { name: text }).first().click()
+      await page.locator(within).getByRole('link', { name: text, exact: within === '.menu' }).first().click()
       await settle(page)
     },
     notice: async () => ((await page.locator('main [role=status]').allTextContents()).join(' ')),

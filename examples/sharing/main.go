@@ -89,7 +89,7 @@ func run(ctx context.Context, w io.Writer) error {
 		return fmt.Errorf("the agent could write: %w", err)
 	}
 
-	// Ben leaves, and with him goes his sight of the project; what he stored himself stays his.
+	// Ben leaves, and with him goes his sight of the project; what he stored in it belongs to the project.
 	if err := anna.DeleteMember(ctx, souvenir.DeleteMember{Project: boat, User: "ben"}); err != nil {
 		return err
 	}

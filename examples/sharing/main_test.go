@@ -22,7 +22,7 @@ Ben: What is planned for the boat?
   The sailmaker wants a third of the price in advance. (by anna)
 
 Anna: Which wood was ordered for the mast?
-  The mast is ordered, of spruce; it comes by lorry. (by ben)
+  The mast is ordered, of spruce; it comes by lorry. (by anna)
   The boat gets a new mast in April. (by anna)
 
 Ben: What is my birthday present?
@@ -36,7 +36,7 @@ Anna's agent: What is Ben's birthday present?
 Anna's agent, storing: this view of the store is for reading only
 
 Ben, afterwards: What is planned for the boat?
-  The mast is ordered, of spruce; it comes by lorry. (by ben)`
+  nothing that can be seen`
 	if strings.TrimSpace(out.String()) != want {
 		t.Errorf("it prints\n%s\nwant\n%s", out.String(), want)
 	}

@@ -13,7 +13,8 @@ const (
 	verifier = "a-verifier-that-is-long-enough-for-the-rules-of-pkce"
 )
 
-// people makes two more users and the projects: ben writes to atlas and shares harbour with anna, cora reads atlas.
+// people makes two more users and the projects: ben writes to atlas and shares harbour with anna, cora reads atlas, and has invited anna to
+// the regatta, which waits for an answer.
 func (f *filler) people() error {
 	for _, name := range []string{"ben", "cora"} {
 		user, err := f.store.AddUser(f.ctx, souvenir.NewUser{Name: name, Email: name + "@example.com", Password: Password})
@@ -44,7 +45,18 @@ func (f *filler) people() error {
 			}
 		}
 	}
-	_, err := ben.AddMemories(f.ctx, []souvenir.NewMemory{
+	cora, err := f.store.GetUser(f.ctx, "cora")
+	if err != nil {
+		return err
+	}
+	view := f.store.As(souvenir.Access{User: cora.ID})
+	if _, err := view.AddProject(f.ctx, souvenir.NewProject{ID: "regatta", Name: "Regatta"}); err != nil {
+		return err
+	}
+	if _, err := view.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "regatta"}, User: "anna", Role: souvenir.MemberReader}); err != nil {
+		return err
+	}
+	_, err = ben.AddMemories(f.ctx, []souvenir.NewMemory{
 		{Content: "The harbour master is Mr Okafor, pier 4.", ProjectID: "harbour", EventType: "fact", Tags: []string{"ferry"}},
 		{Content: "Pier 4 is closed for repairs in November.", ProjectID: "harbour", EventType: "decision", Tags: []string{"ferry"}},
 		{Content: "What only ben may see."},
