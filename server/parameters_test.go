@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,21 @@ func TestUnknownParametersOfQueriesAreRefused(t *testing.T) {
 	for _, name := range []string{"project_id", "project_name", "memory_id", "tags"} {
 		if !strings.Contains(a.body, name) {
 			t.Errorf("the error names no %s: %s", name, a.body)
+		}
+	}
+}
+
+func TestTagsOfAFormAreAListHoweverTheyAreWritten(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	for name, fields := range map[string][]part{
+		"JSON":           {{name: "tags", value: `["a","b, c"]`}},
+		"JSON in tags[]": {{name: "tags[]", value: ` ["a", "b, c"] `}},
+		"repeated":       {{name: "tags[]", value: "a"}, {name: "tags[]", value: "b, c"}},
+	} {
+		a := w.upload(owner, append(fields, part{name: "file", filename: "f.txt", value: "text"})...).expect(http.StatusOK)
+		var stored server.ChangedFile
+		if a.decode(&stored); !slices.Equal(stored.File.Tags, []string{"a", "b, c"}) {
+			t.Errorf("%s: %q", name, stored.File.Tags)
 		}
 	}
 }

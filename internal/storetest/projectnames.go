@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -41,9 +40,6 @@ func (f *fixture) share(id, user string, role souvenir.MemberRole) {
 	f.Helper()
 	m := souvenir.NewMember{Project: souvenir.ProjectRef{ID: f.name() + "/" + id}, User: user, Role: role}
 	_, err := f.operator.AddMember(f.ctx, m)
-	if errors.Is(err, souvenir.ErrNotFound) {
-		_, err = f.store.AddMember(f.ctx, m)
-	}
 	f.check("AddMember "+user, err)
 }
 
