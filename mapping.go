@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -43,6 +44,9 @@ type GraphQuery struct {
 
 	// Similar is the cosine similarity from which on memories are like each other: up to 1; zero means 0.6.
 	Similar float64
+
+	// Duplicates, above 0, connects near duplicates instead: memories that say the same with at least this likelihood.
+	Duplicates float64
 }
 
 // Graph is memories and how they hang together.
@@ -58,7 +62,7 @@ type Edge struct {
 	From  int      `json:"from"` // place in Nodes; of EdgeSimilar the lower one
 	To    int      `json:"to"`
 	Kind  EdgeKind `json:"kind"`
-	Score float64  `json:"score,omitempty"` // cosine similarity, for EdgeSimilar
+	Score float64  `json:"score,omitempty"` // for EdgeSimilar: cosine similarity, or how likely they say the same, of duplicates
 }
 
 // EdgeKind is the reason why two memories are connected.
@@ -86,6 +90,8 @@ func (q *GraphQuery) check() error {
 		return invalid("neighbours", "neighbours is %d; at most %d are allowed, and a negative number for none", q.Neighbours, maxNeighbours)
 	case !(q.Similar >= -1 && q.Similar <= 1):
 		return invalid("similar", "similar is %v; a cosine similarity up to 1 is expected", q.Similar)
+	case !(q.Duplicates >= 0 && q.Duplicates <= 1):
+		return invalid("duplicates", "duplicates is %v; a likelihood from 0 to 1 is expected", q.Duplicates)
 	}
 	return nil
 }
@@ -110,7 +116,13 @@ func (s *Store) Graph(ctx context.Context, q GraphQuery) (Graph, error) {
 		if err != nil {
 			return err
 		}
+		if q.Duplicates > 0 {
+			q.Neighbours, q.Similar = maxNeighbours, alike.Candidate
+		}
 		pairs, err := index.Pairs(tx.Context(), means, s.embedder.Dimensions(), q.Neighbours, float32(q.Similar))
+		if err == nil && q.Duplicates > 0 {
+			pairs, err = s.duplicates(tx, p.nodes, places, pairs, q.Duplicates)
+		}
 		for _, pair := range pairs {
 			g.Edges = append(g.Edges, Edge{From: places[pair.A], To: places[pair.B], Kind: EdgeSimilar, Score: float64(pair.Cosine)})
 		}
@@ -119,6 +131,34 @@ func (s *Store) Graph(ctx context.Context, q GraphQuery) (Graph, error) {
 	})
 	return g, err
 }
+
+// duplicates keeps the pairs of memories that say the same, with how likely that is in place of the cosine.
+func (s *Store) duplicates(tx *sqlite.Tx, nodes []Node, places []int, pairs []index.Pair, least float64) ([]index.Pair, error) {
+	var rows []int64
+	for _, pair := range pairs {
+		rows = append(rows, nodes[places[pair.A]].row, nodes[places[pair.B]].row)
+	}
+	slices.Sort(rows)
+	texts, err := beginnings(tx, slices.Compact(rows))
+	if err != nil {
+		return nil, err
+	}
+	var same []index.Pair
+	for i, pair := range pairs {
+		if i%checkEvery == 0 && tx.Context().Err() != nil {
+			return nil, tx.Context().Err()
+		}
+		likeness := s.likeness(texts[nodes[places[pair.A]].row], texts[nodes[places[pair.B]].row], float64(pair.Cosine))
+		if likeness >= least {
+			pair.Cosine = float32(likeness)
+			same = append(same, pair)
+		}
+	}
+	return same, nil
+}
+
+// checkEvery is after how many comparisons it is seen whether somebody still waits for them.
+const checkEvery = 256
 
 // MapQuery says which memories a map shows.
 type MapQuery struct {

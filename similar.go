@@ -5,12 +5,17 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// nearDuplicate is the cosine similarity from which on a memory says nearly the same as another.
-const nearDuplicate = 0.9
+// ownDuplicate is the cosine similarity from which on vectors of callers' own belong to near duplicates: nothing is known of
+// their model.
+const ownDuplicate = 0.9
+
+// candidates is how many memories with similar vectors are compared by their texts.
+const candidates = 16
 
 // similarTo finds, for each draft that asks for it, the visible memories that say nearly the same. It runs before the
 // drafts are stored, so none finds itself.
@@ -43,9 +48,19 @@ func (s *Store) similar(tx *sqlite.Tx, sc scope, d *draft) ([]Similar, error) {
 	if err != nil {
 		return nil, err
 	}
-	hits, err := s.near(tx, w, sel, d.similar)
+	least, limit := float32(alike.Candidate), max(candidates, d.similar)
+	if w.own {
+		least, limit = ownDuplicate, d.similar
+	}
+	hits, err := s.near(tx, w, sel, least, limit)
 	if err != nil {
 		return nil, err
+	}
+	if !w.own {
+		if hits, err = s.sayTheSame(tx, d.content, hits); err != nil {
+			return nil, err
+		}
+		hits = hits[:min(len(hits), d.similar)]
 	}
 	var rows []int64
 	scores := map[int64]float64{}
@@ -61,9 +76,57 @@ func (s *Store) similar(tx *sqlite.Tx, sc scope, d *draft) ([]Similar, error) {
 	return similar, err
 }
 
-// near finds the memories of a selection without filters that say nearly the same as a vector: none where there is nothing
+// sayTheSame keeps of hits those whose text is likely to say the same as another, and scores them by how likely that is.
+func (s *Store) sayTheSame(tx *sqlite.Tx, content string, hits []index.Hit) ([]index.Hit, error) {
+	if len(hits) == 0 {
+		return nil, nil
+	}
+	rows := make([]int64, len(hits))
+	for i, h := range hits {
+		rows[i] = h.Row
+	}
+	texts, err := beginnings(tx, rows)
+	if err != nil {
+		return nil, err
+	}
+	given := alike.Read(content)
+	var same []index.Hit
+	for _, h := range hits {
+		if h.Score = float32(s.likeness(given, texts[h.Row], float64(h.Cosine))); h.Score >= alike.Duplicate {
+			same = append(same, h)
+		}
+	}
+	slices.SortFunc(same, func(a, b index.Hit) int { return index.CompareHits(&a, &b) })
+	return same, nil
+}
+
+// likeness compares two texts. The cosine counts where it is of the built-in model, for which the likeness was calibrated;
+// another embedder only finds what to compare.
+func (s *Store) likeness(a, b alike.Text, cosine float64) float64 {
+	if s.embedder.Model() != Builtin().Model() {
+		cosine = alike.CosineOf(a, b)
+	}
+	return alike.Likeness(a, b, cosine)
+}
+
+// beginnings reads as much of memories as is compared.
+func beginnings(tx *sqlite.Tx, rows []int64) (map[int64]alike.Text, error) {
+	texts := make(map[int64]alike.Text, len(rows))
+	err := tx.Each(func(row *sqlite.Rows) error {
+		var id int64
+		var content string
+		if err := row.Scan(&id, &content); err != nil {
+			return err
+		}
+		texts[id] = alike.Read(content)
+		return nil
+	}, `SELECT id, substr(content, 1, ?) FROM memory WHERE id IN (SELECT value FROM json_each(?))`, alike.MaxBytes+1, jsonList(rows))
+	return texts, err
+}
+
+// near finds the memories of a selection without filters whose vectors are similar to another: none where there is nothing
 // to compare it with.
-func (s *Store) near(tx *sqlite.Tx, w want, sel selection, limit int) ([]index.Hit, error) {
+func (s *Store) near(tx *sqlite.Tx, w want, sel selection, least float32, limit int) ([]index.Hit, error) {
 	ready, err := s.embeddingReady(tx)
 	if err != nil {
 		return nil, err
@@ -78,11 +141,18 @@ func (s *Store) near(tx *sqlite.Tx, w want, sel selection, limit int) ([]index.H
 		return nil, err
 	}
 	if ix != nil {
-		return ix.Near(tx.Context(), index.Near{Vector: w.vector, Partitions: partitions, Least: nearDuplicate, Limit: limit})
+		return ix.Near(tx.Context(), index.Near{Vector: w.vector, Partitions: partitions, Least: least, Limit: limit})
 	}
 	defer s.index.loadIfDue(s.shared)
 	hits, _, err := rankOnDisk(tx, s.profile, index.Query{
 		Vector: w.vector, Partitions: partitions, Compare: func(int64) bool { return true }, Fuse: fuse(false, true), Limit: limit,
 	})
-	return slices.DeleteFunc(hits, func(h index.Hit) bool { return h.Score < nearDuplicate }), err
+	return slices.DeleteFunc(hits, func(h index.Hit) bool { return h.Score < least }), err
+}
+
+// Likeness returns how likely it is that two texts say the same, 0 to 1, by the built-in model and by what they have of words,
+// numbers, names and negations: what the score of [Similar] is, too.
+func Likeness(a, b string) float64 {
+	x, y := alike.Read(a), alike.Read(b)
+	return alike.Likeness(x, y, alike.CosineOf(x, y))
 }

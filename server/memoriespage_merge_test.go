@@ -34,7 +34,7 @@ func TestNearDuplicatesAreFound(t *testing.T) {
 	olivia.get("/memories/duplicates?similar=100").expect(http.StatusOK, "no near duplicates")
 	olivia.get("/memories/duplicates?limit=2").expect(http.StatusOK, "Looked at the 2 memories changed last, of 5", "Look at those before")
 	olivia.get("/memories/duplicates?project=shop").expect(http.StatusOK, "Looked at 2 memories: no near duplicates.")
-	for query, want := range map[string]string{"similar=5": "Similar is &#34;5&#34;; a likeness of 80 to 100", "similar=x": "a likeness of", "limit=0": "Limit is &#34;0&#34;; 1 to 5,000", "limit=5001": "1 to 5,000", "importance=x": "allowed are low"} {
+	for query, want := range map[string]string{"similar=5": "Similar is &#34;5&#34;; a likeness of 50 to 100", "similar=x": "a likeness of", "limit=0": "Limit is &#34;0&#34;; 1 to 5,000", "limit=5001": "1 to 5,000", "importance=x": "allowed are low"} {
 		checkPage(w, olivia.get("/memories/duplicates?"+query).expect(http.StatusBadRequest, want))
 	}
 	sam.get("/memories/duplicates").lacks("renderer")

@@ -40,7 +40,7 @@ type duplicateGroup struct {
 
 const (
 	defaultCompared = 1000
-	defaultLikeness = "93"
+	defaultLikeness = "80"
 	groupsShown     = 10
 )
 
@@ -61,7 +61,7 @@ func (s *Server) showDuplicates(_ http.ResponseWriter, r *http.Request, c caller
 		return nil, err
 	}
 	data.Projects[0].Label = "All projects"
-	data.Likeness = choices(data.Similar, "99", "99 % and more", "96", "96 % and more", "93", "93 % and more", "90", "90 % and more")
+	data.Likeness = choices(data.Similar, "95", "95 % and more", "90", "90 % and more", "80", "80 % and more", "70", "70 % and more")
 	data.Limits = choices(strconv.Itoa(data.Limit), "500", "500", "1000", "1,000", "2000", "2,000", "5000", "5,000")
 	shown.data = data
 	return shown, nil
@@ -78,14 +78,14 @@ func (s *Server) findDuplicates(r *http.Request, c caller, data *duplicatesPage)
 		data.Limit = number
 	}
 	percent, err := strconv.Atoi(data.Similar)
-	if err != nil || percent < 80 || percent > 100 {
-		return invalid("similar", "similar is "+quoted(data.Similar)+"; a likeness of 80 to 100 percent is expected")
+	if err != nil || percent < 50 || percent > 100 {
+		return invalid("similar", "similar is "+quoted(data.Similar)+"; a likeness of 50 to 100 percent is expected")
 	}
 	list, err := data.Search.list()
 	if err != nil {
 		return err
 	}
-	graph, err := s.readGraph(r.Context(), c, souvenir.GraphQuery{List: list, Limit: data.Limit, Neighbours: 5, Similar: float64(percent) / 100})
+	graph, err := s.readGraph(r.Context(), c, souvenir.GraphQuery{List: list, Limit: data.Limit, Duplicates: float64(percent) / 100})
 	if err != nil {
 		return err
 	}

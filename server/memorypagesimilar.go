@@ -20,7 +20,7 @@ type similarPage struct {
 // similarMemory is a memory that says similar things.
 type similarMemory struct {
 	ID, Title string
-	Percent   int    // how alike they are
+	Percent   int    // how likely it is that they say the same
 	Part      string // of the memory, the passage that fits best
 	UpdatedAt time.Time
 }
@@ -55,7 +55,7 @@ func (s *Server) showSimilar(_ http.ResponseWriter, r *http.Request, c caller) (
 			continue
 		}
 		data.Found = append(data.Found, similarMemory{
-			ID: hit.ID, Title: titleOf(hit.Content), Percent: int(100*hit.Parts.Vector + 0.5),
+			ID: hit.ID, Title: titleOf(hit.Content), Percent: int(100*souvenir.Likeness(head.Content, hit.Content) + 0.5),
 			Part: titleOf(hit.Content[hit.Start:hit.End]), UpdatedAt: hit.UpdatedAt,
 		})
 	}

@@ -14,22 +14,27 @@ func similar() concept {
 }
 
 func similarHints(f *fixture) {
-	f.addTexts("we deploy on monday morning from the main branch only after review", "we deploy on monday morning from a fork", "gardening in may")
-	close := f.addTexts("we deploy on monday morning from the main branch only after reviews")[0]
-	exact := f.addTexts("we deploy on monday morning from the main branch only after notice")[0]
-	m := souvenir.NewMemory{Content: "we deploy on monday morning from the main branch only after notice"}
+	const content = "we deploy on monday morning from the main branch only after notice"
+	other := f.addTexts("we deploy on monday morning from the main branch only after review", "we deploy on friday morning from the main branch only after notice",
+		"we do not deploy on monday morning from the main branch after notice", "gardening in may")
+	close := f.addTexts("note: we deploy on monday morning from the main branch, only after notice")[0]
+	exact := f.addTexts(content)[0]
+	m := souvenir.NewMemory{Content: content}
 	same(f, "hints when none are asked for", f.add(m).Similar, nil)
 	m.Similar = 20
 	hints := f.add(m).Similar
-	if len(hints) < 4 || hints[0].Score < 0.999 || hints[0].Content != m.Content || hints[0].Collection != souvenir.DefaultCollection {
+	if len(hints) < 3 || hints[0].Score < 0.999 || hints[0].Content != m.Content || hints[0].Collection != souvenir.DefaultCollection {
 		f.Fatalf("hints %+v; want the same text first", hints)
 	}
 	var got []string
 	for i, h := range hints {
 		got = append(got, h.ID)
-		if h.Score < 0.9 || h.Score > 1 || i > 0 && h.Score > hints[i-1].Score {
-			f.Errorf("hint %d has the score %v; want 0.9 to 1, falling", i, h.Score)
+		if h.Score < 0.8 || h.Score > 1 || i > 0 && h.Score > hints[i-1].Score {
+			f.Errorf("hint %d has the score %v; want 0.8 to 1, falling", i, h.Score)
 		}
+	}
+	for _, id := range other {
+		f.equal("a hint at what says something else", contains(got, id), false)
 	}
 	f.equal("both near ones are among them", contains(got, close) && contains(got, exact), true)
 	m.Similar = 1
@@ -39,7 +44,7 @@ func similarHints(f *fixture) {
 
 func similarBefore(f *fixture) {
 	before := f.addTexts("car house dog")[0]
-	stored, err := f.store.AddMemories(f.ctx, []souvenir.NewMemory{{Content: "car house dog", Similar: 5}, {Content: "automobile dwelling hound", Similar: 5}, {Content: "car house dog"}}, nil)
+	stored, err := f.store.AddMemories(f.ctx, []souvenir.NewMemory{{Content: "car house dog", Similar: 5}, {Content: "Car, house, dog!", Similar: 5}, {Content: "car house dog"}}, nil)
 	f.check("AddMemories", err)
 	for i, want := range []int{1, 1, 0} {
 		f.equal("hints", len(stored[i].Similar), want)

@@ -1,0 +1,113 @@
+package alike
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+// labelled is a pair of texts of which people know whether they say the same.
+type labelled struct {
+	Language string `json:"lang"`
+	Kind     string
+	A, B     string
+	Same     bool
+}
+
+func pairs(t *testing.T) (all []labelled) {
+	t.Helper()
+	file, err := os.Open("testdata/pairs.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var p labelled
+		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func likeness(a, b string) float64 {
+	x, y := Read(a), Read(b)
+	return Likeness(x, y, CosineOf(x, y))
+}
+
+// TestNearDuplicatesAreDuplicates holds what is offered to the precision and recall that docs/benchmarks.md tells of.
+func TestNearDuplicatesAreDuplicates(t *testing.T) {
+	type count struct{ offered, right, same int }
+	counts := map[string]*count{"all": {}}
+	for _, p := range pairs(t) {
+		if counts[p.Language] == nil {
+			counts[p.Language] = &count{}
+		}
+		offered := likeness(p.A, p.B) >= Duplicate
+		for _, c := range []*count{counts["all"], counts[p.Language]} {
+			if p.Same {
+				c.same++
+			}
+			if offered {
+				c.offered++
+			}
+			if offered && p.Same {
+				c.right++
+			}
+		}
+		if offered && !p.Same {
+			t.Logf("offered, though %s: %q and %q", p.Kind, p.A, p.B)
+		}
+	}
+	for language, leastRecall := range map[string]float64{"all": 0.40, "en": 0.55, "de": 0.25, "es": 0.25, "zh": 0.35, "ja": 0.40} {
+		c := counts[language]
+		precision, recall := float64(c.right)/float64(max(1, c.offered)), float64(c.right)/float64(max(1, c.same))
+		t.Logf("%s: %d offered, precision %.3f, recall %.3f", language, c.offered, precision, recall)
+		if precision < 0.95 || recall < leastRecall {
+			t.Errorf("%s: precision %.3f and recall %.3f, want at least 0.95 and %v", language, precision, recall, leastRecall)
+		}
+	}
+}
+
+func TestLikeness(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"The deploy window of Falcon is Tuesday 14:00 UTC.", "Falcon deploys on Tuesdays at 14:00 UTC.", true},
+		{"The deploy window of Falcon is Tuesday 14:00 UTC.", "Falcon deploys on Tuesdays at 2 pm UTC.", true},
+		{"The deploy window of Falcon is Tuesday 14:00 UTC.", "Falcon deploys on Mondays at 14:00 UTC.", false},
+		{"The deploy window of Falcon is Tuesday 14:00 UTC.", "Falcon deploys on Tuesdays at 15:00 UTC.", false},
+		{"The deploy window of Falcon is Tuesday 14:00 UTC.", "Kestrel deploys on Tuesdays at 14:00 UTC.", false},
+		{"京都の宿は夜10時に門が閉まります。部屋は305号室です。", "京都の宿は夜11時に門が閉まります。部屋は712号室です。", false},
+		{"Restart the queue worker after each deploy.", "Note: Restart the queue worker after each deploy", true},
+		{"Restart the queue worker after each deploy.", "Do not restart the queue worker after each deploy.", false},
+		{"ferry tickets are cheap in May", "The certificate of the gateway has expired", false},
+		{"", "", true},
+		{"x", "", false},
+	} {
+		if got := likeness(c.a, c.b); got >= Duplicate != c.same || got < 0 || got > 1 {
+			t.Errorf("%q and %q: likeness %.2f, duplicates should be %v", c.a, c.b, got, c.same)
+		}
+		if there, back := likeness(c.a, c.b), likeness(c.b, c.a); there-back > 0.05 || back-there > 0.05 {
+			t.Errorf("%q and %q: likeness %.2f one way and %.2f the other", c.a, c.b, there, back)
+		}
+	}
+}
+
+func FuzzLikeness(f *testing.F) {
+	f.Add("2 pm on Tuesday", "火曜日14:00 UTC")
+	f.Add(strings.Repeat("ab ", 3000), "\xff\x00ー-'")
+	f.Add("星期二周", "1,000.5-")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if got := likeness(a, b); !(got >= 0 && got <= 1) {
+			t.Errorf("%q and %q: likeness %v", a, b, got)
+		}
+		if got := likeness(a, a); len(a) < MaxBytes && got != 1 {
+			t.Errorf("%q and itself: likeness %v", a, got)
+		}
+	})
+}

@@ -1,0 +1,202 @@
+package alike
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// Bounds of what is compared of a text: its beginning stands for it.
+const (
+	MaxBytes  = 4 << 10
+	maxTokens = 256
+)
+
+// Text is a text as it is compared.
+type Text struct {
+	source    string
+	tokens    []token
+	words     map[string]bool // the stems of its words, and single characters of scripts without spaces
+	content   int             // tokens that are no function words
+	denied    bool            // it says that something is not so
+	wide      bool            // most of it is in a script without spaces
+	truncated bool
+}
+
+type token struct {
+	text     string // folded, a stem
+	start    int    // in source
+	end      int
+	number   bool // a number, a time, a day of the week, a month
+	name     bool // capitalised inside a sentence, or in katakana
+	initial  bool // capitalised at the beginning of a sentence
+	function bool // a function word, a particle, a negation
+}
+
+// Read takes a text apart.
+func Read(content string) Text {
+	t := Text{words: map[string]bool{}}
+	if len(content) > MaxBytes {
+		t.truncated = true
+		content = content[:MaxBytes]
+	}
+	t.source = norm.NFKC.String(strings.ToValidUTF8(content, " "))
+	wide := 0
+	begins := true // of a sentence
+	for i := 0; i < len(t.source) && len(t.tokens) < maxTokens; {
+		r, size := utf8.DecodeRuneInString(t.source[i:])
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			begins = begins && r != ',' || strings.ContainsRune(".?!:。？！：\n", r)
+			i += size
+			continue
+		}
+		end := tokenEnd(t.source, i)
+		if isWide(r) {
+			wide++
+		}
+		t.take(i, end, begins)
+		i, begins = end, false
+	}
+	t.wide = 2*wide > len(t.tokens)
+	for i := range t.tokens {
+		t.readDenial(i)
+	}
+	t.joinTimes()
+	for _, w := range t.tokens {
+		t.words[w.text] = true
+		if !w.function {
+			t.content++
+		}
+	}
+	return t
+}
+
+// isWide reports whether r is of a script that is written without spaces, and no katakana, which writes names.
+func isWide(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+func isKatakana(r rune) bool { return unicode.Is(unicode.Katakana, r) || r == 'ー' }
+
+// tokenEnd returns where the word, number or character at s[i:] ends.
+func tokenEnd(s string, i int) int {
+	first, size := utf8.DecodeRuneInString(s[i:])
+	end := i + size
+	if isWide(first) {
+		return end
+	}
+	digits := unicode.IsDigit(first)
+	for end < len(s) {
+		r, size := utf8.DecodeRuneInString(s[end:])
+		inside := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+		switch {
+		case inside && isWide(r), inside && isKatakana(r) != isKatakana(first):
+			return end
+		case inside:
+			digits = digits && unicode.IsDigit(r)
+		case strings.ContainsRune("'’-_.:,/", r) && end+size < len(s):
+			next, _ := utf8.DecodeRuneInString(s[end+size:])
+			if isWide(next) || !unicode.IsDigit(next) && (digits || !unicode.IsLetter(next) || r == ':' || r == ',' || r == '/') ||
+				unicode.IsDigit(next) && !digits && strings.ContainsRune(",:/", r) {
+				return end
+			}
+		default:
+			return end
+		}
+		end += size
+	}
+	return end
+}
+
+// take adds the token source[start:end].
+func (t *Text) take(start, end int, begins bool) {
+	word := t.source[start:end]
+	first, _ := utf8.DecodeRuneInString(word)
+	w := token{start: start, end: end, text: strings.ToLower(word)}
+	switch {
+	case strings.IndexFunc(word, unicode.IsDigit) >= 0:
+		w.number = true
+		w.text = strings.TrimSuffix(strings.ReplaceAll(w.text, ",", ""), ":00")
+	case isKatakana(first):
+		w.name = utf8.RuneCountInString(word) > 1
+	case isWide(first):
+		w.function = wideParticles[first]
+	default:
+		if functionWords[w.text] {
+			w.function = true
+			break
+		}
+		if n, ok := numberWords[w.text]; ok {
+			w.text, w.number = n, true
+			break
+		}
+		if terms := text.Terms(word); len(terms) > 0 {
+			w.text = terms[len(terms)-1]
+		}
+		if n, ok := numberWords[w.text]; ok {
+			w.text, w.number = n, true
+			break
+		}
+		if unicode.IsUpper(first) {
+			w.name, w.initial = !begins, begins
+		}
+	}
+	t.tokens = append(t.tokens, w)
+}
+
+// readDenial notes negations.
+func (t *Text) readDenial(i int) {
+	w := t.tokens[i]
+	if negations[w.text] {
+		t.denied = true
+		return
+	}
+	if n := len(w.text); n > 3 && strings.HasSuffix(strings.ToLower(t.source[w.start:w.end]), "n't") {
+		t.denied = true
+		return
+	}
+	if !isWide([]rune(w.text)[0]) {
+		return
+	}
+	rest := t.source[w.start:]
+	for _, n := range wideNegations {
+		if strings.HasPrefix(rest, n) && !strings.HasPrefix(rest, "ませんか") {
+			t.denied = true
+		}
+	}
+}
+
+// joinTimes turns "2 pm" into 14, and days of the week of Chinese and Japanese into numbers.
+func (t *Text) joinTimes() {
+	var kept []token
+	for i := 0; i < len(t.tokens); i++ {
+		w := t.tokens[i]
+		if i+1 < len(t.tokens) && w.number {
+			switch next := t.tokens[i+1].text; {
+			case next == "pm" || next == "p.m":
+				if hour, ok := afternoon[w.text]; ok {
+					w.text = hour
+				}
+				i++
+			case next == "am" || next == "a.m" || next == "uhr" || next == "oclock":
+				i++
+			}
+		}
+		rest := t.source[w.start:]
+		for name, day := range wideDays {
+			if strings.HasPrefix(rest, name) {
+				w = token{text: day, start: w.start, end: w.start + len(name), number: true}
+				for i+1 < len(t.tokens) && t.tokens[i+1].start < w.end {
+					i++
+				}
+				break
+			}
+		}
+		kept = append(kept, w)
+	}
+	t.tokens = kept
+}
