@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"runtime/debug"
 
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/static"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
@@ -175,6 +176,14 @@ func ownProfile(dimensions int) profile {
 	return profile{model: OwnVectors, dimensions: dimensions, key: fmt.Sprintf("%s:%d", OwnVectors, dimensions)}
 }
 
+// callEmbedder calls the embedder. One that is not built in waits for another program, and takes no processor meanwhile.
+func (s *shared) callEmbedder(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
+	if _, ours := s.embedder.(builtin); !ours {
+		defer fairqueue.Pause(ctx)()
+	}
+	return s.embedder.Embed(ctx, purpose, texts)
+}
+
 // embed embeds texts in batches and returns unit vectors, or an error that says what is wrong with the embedder's
 // answer. That error is for the log and the operator only: it may hold texts, addresses and keys. Progress may be nil.
 func (s *shared) embed(ctx context.Context, purpose Purpose, texts []string, progress func(done int)) ([][]float32, error) {
@@ -184,7 +193,7 @@ func (s *shared) embed(ctx context.Context, purpose Purpose, texts []string, pro
 			return nil, err
 		}
 		batch := texts[:min(len(texts), EmbedBatch)]
-		got, err := s.embedder.Embed(ctx, purpose, batch)
+		got, err := s.callEmbedder(ctx, purpose, batch)
 		if err != nil {
 			return nil, fmt.Errorf("embedder %s: %w", s.embedder.Model(), err)
 		}

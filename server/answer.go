@@ -33,6 +33,7 @@ type response struct {
 	status   int // 0: nothing sent yet
 	bytes    int64
 	extended time.Time // when the deadline was moved last; zero: never
+	sending  func(bytes int)
 }
 
 // WriteHeader sends the header.
@@ -49,6 +50,7 @@ func (w *response) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
+	w.sending(len(p))
 	w.extend()
 	n, err := w.ResponseWriter.Write(p)
 	w.bytes += int64(n)

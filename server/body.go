@@ -24,6 +24,7 @@ type body struct {
 	control  *http.ResponseController
 	patience time.Duration
 	extended time.Time
+	arrived  func(bytes int64)
 }
 
 // newBody makes the body of a request patient.
@@ -32,6 +33,7 @@ func (s *Server) newBody(control *http.ResponseController, r *http.Request) io.R
 		return http.NoBody
 	}
 	b := &body{ReadCloser: r.Body, control: control, patience: s.options.Patience}
+	b.arrived = func(bytes int64) { exchangeOf(r.Context()).pace(r, bytes) }
 	b.extend()
 	return b
 }
@@ -48,6 +50,7 @@ func (b *body) extend() {
 func (b *body) Read(p []byte) (int, error) {
 	b.extend()
 	n, err := b.ReadCloser.Read(p)
+	b.arrived(int64(n))
 	if err == io.EOF { // wrapped, it is an end that comes too early
 		// A deadline that passes later would end the request while it is being answered.
 		b.control.SetReadDeadline(time.Time{}) //nolint:errcheck // as above
@@ -72,9 +75,9 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 			return invalid("Content-Type", "the body's Content-Type is "+quoted(given)+"; application/json is needed")
 		}
 	}
-	encoded, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.MaxBody))
+	encoded, err := s.encodedBody(w, r)
 	if err != nil {
-		return unreadable(err)
+		return err
 	}
 	if len(bytes.TrimSpace(encoded)) == 0 {
 		return invalid("body", "the body is empty; a JSON object is needed")

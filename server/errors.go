@@ -63,7 +63,10 @@ type TextBlock struct {
 func told(err error) (status int, message string) {
 	var wrong *failure
 	var known *souvenir.Error
+	refused, seconds, busy := refusal(err)
 	switch {
+	case busy:
+		return http.StatusServiceUnavailable, busyMessage(refused, seconds)
 	case errors.As(err, &wrong):
 		return wrong.status, wrong.message
 	case errors.As(err, &known) && statuses[known.Kind] != 0:
@@ -79,6 +82,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		err = &failure{http.StatusBadRequest, "the request was given up before it was answered"} // which nobody will read
 	}
 	status, message := told(err)
+	if _, seconds, busy := refusal(err); busy {
+		w.Header().Set("Retry-After", seconds)
+	}
 	switch status {
 	case http.StatusServiceUnavailable:
 		if w.Header().Get("Retry-After") == "" {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 )
 
 // exchange is one request and its answer, as the log knows it.
@@ -30,6 +31,11 @@ type exchange struct {
 	fileID    string         // of a file that was uploaded
 	activity  activity       // calls of tools
 	signedIn  string         // value of the session that this request has begun; empty: none
+
+	ticket   *fairqueue.Ticket // its place in the queue
+	holds    int64             // bytes of the budget for bodies
+	holder   string            // whose part of the budget that is
+	streamed int64             // bytes since its last turn
 }
 
 type exchangeKey struct{}
@@ -47,20 +53,28 @@ const requestID = "X-Request-Id"
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	e := &exchange{id: r.Header.Get(requestID)}
+	e := &exchange{id: r.Header.Get(requestID), ticket: s.queue.Ticket()}
 	if !validRequestID(e.id) {
 		e.id = rand.Text()
 	}
 	out := &response{ResponseWriter: w, control: http.NewResponseController(w), patience: s.options.Patience}
-	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, e))
+	r = r.WithContext(fairqueue.With(context.WithValue(r.Context(), exchangeKey{}, e), e.ticket))
 	e.address = s.remote(r)
 	r.Body = s.newBody(out.control, r)
+	out.sending = func(bytes int) {
+		e.ticket.Leave()
+		e.pace(r, int64(bytes))
+	}
 	defer func() {
 		broken := recover()
 		if broken != nil {
 			broken = s.survive(out, r, broken)
 		}
 		out.finish()
+		e.ticket.Leave()
+		if e.holds > 0 {
+			s.bodies.Return(e.holder, e.holds)
+		}
 		took := time.Since(began)
 		s.note(r, e, out, took)
 		s.record(r, e, out, took)

@@ -102,3 +102,6 @@ func FillLane(s *Server) (empty func()) {
 
 // SetRecently changes how long ago people may have signed in, for what takes everything away.
 func SetRecently(s *Server, most time.Duration) { s.recently = most }
+
+// BegunPerUser is how many calls of a user may have begun.
+const BegunPerUser = begunPerUser

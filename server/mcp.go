@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/mcpserver"
 	"github.com/souvenir-ai/souvenir/tools"
 )
@@ -90,6 +91,11 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, c caller) (any
 		return nil, err
 	}
 	body, bad := s.readMCP(w, r)
+	if bad == nil && (body[0] == '[' || len(body) > largeBody) {
+		if err := takeTurn(r); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case bad != nil:
 		bad.write(s, w, r)
@@ -142,7 +148,7 @@ func (s *Server) readMCP(w http.ResponseWriter, r *http.Request) ([]byte, *mcpRe
 	if !acceptsJSON(r.Header.Values("Accept")) {
 		return nil, mcpError(http.StatusNotAcceptable, nil, jsonrpc.CodeInvalidRequest, "the header Accept excludes application/json, in which answers come; accept application/json and text/event-stream")
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.MaxBody))
+	body, err := s.encodedBody(w, r)
 	if err != nil {
 		status, message := told(unreadable(err))
 		return nil, mcpError(status, nil, jsonrpc.CodeInvalidRequest, message)
@@ -179,6 +185,11 @@ func (s *Server) relay(r *http.Request, m *mcpMessage) *mcpReply {
 	if m.ID == nil || m.Method == "" {
 		return &mcpReply{status: http.StatusAccepted} // nothing here waits for notifications and responses
 	}
+	if m.heavy() {
+		if err := takeTurn(r); err != nil {
+			return s.busyReply(m, err)
+		}
+	}
 	relayed := *r
 	relayed.Header = maps.Clone(r.Header)
 	relayed.Header.Set("Accept", "application/json, text/event-stream")
@@ -210,6 +221,7 @@ func (s *Server) relayBatch(r *http.Request, body []byte) ([]json.RawMessage, *m
 			reply = s.relay(r, m)
 		}
 		size += reply.body.Len()
+		fairqueue.Pause(r.Context())() // a batch takes a turn for each message
 		if r.Context().Err() != nil {
 			break
 		}

@@ -50,6 +50,37 @@ func parseMessage(encoded []byte) (*mcpMessage, *mcpReply) {
 
 func (m *mcpMessage) isNotification() bool { return strings.HasPrefix(m.Method, "notifications/") }
 
+// heavy reports whether the message asks for something of the user's; the others cost next to nothing.
+func (m *mcpMessage) heavy() bool {
+	switch m.Method {
+	case "tools/call", "resources/read", "resources/list", "prompts/get", "completion/complete":
+		return true
+	}
+	return len(m.encoded) > largeBody
+}
+
+// busyReply answers a message that did not get its turn: the call of a tool with a result, so that the model learns that it may try again.
+func (s *Server) busyReply(m *mcpMessage, err error) *mcpReply {
+	refused, seconds, busy := refusal(err)
+	if !busy { // its caller is gone
+		return &mcpReply{}
+	}
+	message := busyMessage(refused, seconds)
+	if m.Method != "tools/call" {
+		reply := mcpError(http.StatusServiceUnavailable, m.ID, jsonrpc.CodeInternalError, message)
+		reply.header = http.Header{"Retry-After": {seconds}}
+		return reply
+	}
+	result := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Error: " + message}}, IsError: true}
+	encoded, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": result})
+	if err != nil {
+		return mcpError(http.StatusServiceUnavailable, m.ID, jsonrpc.CodeInternalError, message)
+	}
+	reply := &mcpReply{header: http.Header{"Retry-After": {seconds}}, status: http.StatusOK}
+	reply.body.Write(encoded)
+	return reply
+}
+
 // shown is how the log names the message: its method, and the tool or prompt that it is about. Nothing that a client made up
 // gets into the log.
 func (s *Server) shown(m *mcpMessage) (method, name string) {
@@ -172,6 +203,9 @@ func (m *mcpReply) write(s *Server, w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("Content-Type", kind)
 		w.Header().Set("Content-Length", strconv.Itoa(m.body.Len()))
+	}
+	if after := m.header.Get("Retry-After"); after != "" {
+		w.Header().Set("Retry-After", after)
 	}
 	if m.status == 0 {
 		m.status = http.StatusOK

@@ -140,6 +140,7 @@ func (o operation) responses(rt spokenRoute) schema {
 	if rt.needs != nothing {
 		wrong["401"], wrong["403"] = "No credential, or one that is not valid", "The credential, or its user, may not do this"
 		wrong["400"] = "Something in the request is wrong; the message says what would be right"
+		wrong["503"] = "The server is busy, or has too many of the caller's requests; the header Retry-After says for how many seconds to wait"
 	}
 	failed := ref("Error")
 	if rt.speaks == speaksOAuth {

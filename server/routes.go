@@ -216,6 +216,9 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 		var err error
 		c, err = s.admit(r, rt.needs)
 		exchangeOf(r.Context()).caller = c
+		if err == nil {
+			err = s.prepare(w, r, rt)
+		}
 		if err != nil {
 			s.fail(w, r, err)
 			return

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/mcpserver"
 )
 
@@ -86,6 +87,25 @@ type Options struct {
 	// limits. Zero means 8 MiB: a memory of the largest size, however it is written in JSON.
 	MaxBody int64
 
+	// MaxRunning is how many requests of people and programs that have signed in may use the processors at once; a request that waits for
+	// the disk, a model or its client does not count. Zero means as many as there are processors (GOMAXPROCS).
+	MaxRunning int
+
+	// MaxRunningPerUser is how many of them may be one user's: more wait, and users take turns. Zero means one less than MaxRunning, and
+	// at least one, so that another user's request finds a processor.
+	MaxRunningPerUser int
+
+	// QueuePerUser is how many requests of a user may wait for their turn; more are answered with 503 and Retry-After. Of all users,
+	// 16 times as many may wait. Zero means 256.
+	QueuePerUser int
+
+	// QueueWait is how long a request waits for its turn, and for memory for its body, before it is answered with 503. Zero means 15 seconds.
+	QueueWait time.Duration
+
+	// BodyMemory is how many bytes the bodies of all requests may take up in memory at once, those of one user half of that; others wait.
+	// Uploaded files are not held in memory. Zero means 64 MiB; it is at least twice MaxBody.
+	BodyMemory int64
+
 	// Patience is how long a client may be silent while it sends a request or takes an answer. Zero means a minute.
 	Patience time.Duration
 
@@ -139,6 +159,8 @@ type Server struct {
 	now           func() time.Time // by which that is measured
 	undoing       undo             // what was done on pages and can be taken back
 	busy          chan struct{}    // holds one for each picture that is computed now
+	queue         *fairqueue.Queue
+	bodies        *fairqueue.Budget // of requests, in memory
 }
 
 // New makes a server for a store, which is the operator's, as [souvenir.Open] returned it: only that one can tell whom a
@@ -153,6 +175,7 @@ func New(store *souvenir.Store, options *Options) *Server {
 	}
 	s.options.MaxBody = cmp.Or(max(s.options.MaxBody, 0), defaultMaxBody)
 	s.recently, s.now, s.hashing = recently, time.Now, newLanes()
+	s.queue, s.bodies = newTurns(&s.options)
 	s.attempts = newAttempts(cmp.Or(max(s.options.LoginTries, 0), freeTries))
 	s.options.Patience = cmp.Or(max(s.options.Patience, 0), defaultPatience)
 	if s.log = s.options.Logger; s.log == nil {

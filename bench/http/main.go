@@ -3,6 +3,7 @@
 // program is. Client and server share the machine. Linux only.
 //
 //	go run ./http [-memories 10000] [-seconds 5] [-rounds 3] [-mib 1024] [-dir DIR]
+//	go run ./http -fair [-memories 10000] [-seconds 5] [-rounds 3] [-binary PROGRAM]
 package main
 
 import (
@@ -26,6 +27,8 @@ type settings struct {
 	seconds                       time.Duration
 	large                         int64 // bytes
 	dir                           string
+	fair                          bool
+	binary                        string // empty: it is built
 }
 
 func main() {
@@ -37,6 +40,8 @@ func main() {
 	seconds := flag.Int("seconds", 5, "seconds of each round")
 	mib := flag.Int64("mib", 1024, "MiB of the large file; 0: none")
 	flag.StringVar(&s.dir, "dir", os.TempDir(), "where the stores are made")
+	flag.BoolVar(&s.fair, "fair", false, "measure one user's searches beside another user's, and nothing else")
+	flag.StringVar(&s.binary, "binary", "", "the program to measure; empty: it is built from the sources")
 	flag.Parse()
 	s.seconds, s.large = time.Duration(*seconds)*time.Second, *mib<<20
 	if err := run(s); err != nil {
@@ -51,7 +56,9 @@ func run(s settings) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
 	binary := filepath.Join(s.dir, "souvenir")
-	if err := build(binary); err != nil {
+	if s.binary != "" {
+		binary = s.binary
+	} else if err := build(binary); err != nil {
 		return err
 	}
 	info, err := os.Stat(binary)
@@ -64,6 +71,9 @@ func run(s settings) (err error) {
 	}
 	fmt.Printf("load of the machine before: %s\n\n", strings.Join(strings.Fields(string(load))[:3], " "))
 	fmt.Printf("%-52s %10s  %s\n", "what", "goal", "measured")
+	if s.fair {
+		return fair(binary, s)
+	}
 	line("program, stripped", "45 MB", fmt.Sprintf("%.1f MB", mb(info.Size())))
 	if err := empty(binary, s); err != nil {
 		return err

@@ -37,6 +37,11 @@ type settings struct {
 	keepActivity          *time.Duration
 	maxActivity           *int
 	noActivity            *bool
+	maxRunning            *int
+	maxRunningPerUser     *int
+	queuePerUser          *int
+	queueWait             *time.Duration
+	bodyMemory            byteSize
 	shown                 func() []server.Setting
 	provider              providerFlags
 }
@@ -90,10 +95,16 @@ be registered with the redirect URI PUBLIC-URL/login/provider/callback. They lin
 		grace:       flags.Duration("grace", 30*time.Second, "`duration` for which requests may go on when the server is told to end"),
 		purgeEvery: flags.Duration("purge-every", 24*time.Hour,
 			"`duration` after which unfinished uploads, and tokens and OAuth state long expired, are deleted, again and again; 0: never"),
-		provider:      newProviderFlags(command),
-		keepActivity:  flags.Duration("keep-activity", 30*24*time.Hour, "`duration` for which it is kept who has called what and when, for the page of activity"),
-		maxActivity:   flags.Int("max-activity", 100_000, "most calls of which that is kept, a `number`; past it the oldest are forgotten"),
-		noActivity:    flags.Bool("no-activity", false, "record no calls; what was recorded before stays until it is too old"),
+		provider:     newProviderFlags(command),
+		keepActivity: flags.Duration("keep-activity", 30*24*time.Hour, "`duration` for which it is kept who has called what and when, for the page of activity"),
+		maxActivity:  flags.Int("max-activity", 100_000, "most calls of which that is kept, a `number`; past it the oldest are forgotten"),
+		noActivity:   flags.Bool("no-activity", false, "record no calls; what was recorded before stays until it is too old"),
+		maxRunning:   flags.Int("max-running", 0, "`number` of requests that use the processors at once; those that wait for the disk or a model do not count; 0: one for each processor"),
+		maxRunningPerUser: flags.Int("max-running-per-user", 0,
+			"`number` of them that may be one user's, while users take turns; 0: one less than --max-running, and at least one"),
+		queuePerUser:  flags.Int("queue-per-user", 256, "`number` of requests of a user that wait for their turn; more are answered with 503 and Retry-After"),
+		queueWait:     flags.Duration("queue-wait", 15*time.Second, "`duration` for which a request waits for its turn before it is answered with 503"),
+		bodyMemory:    64 << 20,
 		shown:         func() []server.Setting { return shownSettings(flags) },
 		keepRevisions: keepRevisionsFlag(command, "with each purge keep this `number` of former states of each memory, the newest, and delete the others; 0 keeps all"),
 	}
@@ -104,6 +115,7 @@ be registered with the redirect URI PUBLIC-URL/login/provider/callback. They lin
 	flags.IntVar(&s.memoryQuota.Memories, "memory-quota", 1_000_000, "most memories of a user, a `number`; 0: no limit")
 	flags.IntVar(&s.memoryQuota.Revisions, "revision-quota", 5_000_000, "most past versions of a user's memories, a `number`; 0: no limit")
 	flags.Var(&s.textQuota, "text-quota", "most `bytes` of a user's memories, past versions included; 0: no limit")
+	flags.Var(&s.bodyMemory, "body-memory", "most `bytes` that the bodies of all requests take up in memory at once, half of them one user's; uploaded files do not count")
 	flags.Var(&s.indexMemory, "index-memory", "most `bytes` of memory for the search index; past it, and with 0, searches run on disk")
 	_ = command.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = command.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
@@ -141,6 +153,9 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 		return misused("--memory-quota is %d and --revision-quota %d; give numbers, or 0 for no limit", s.memoryQuota.Memories, s.memoryQuota.Revisions)
 	case *s.maxActivity <= 0:
 		return misused("--max-activity is %d; give 1 or more, or --no-activity to record no calls", *s.maxActivity)
+	}
+	if err := s.checkTurns(); err != nil {
+		return err
 	}
 	chosen, err := chooseToolsets(*s.toolsets)
 	if err != nil {
@@ -183,6 +198,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	handler := server.New(store, &server.Options{
 		PublicURL: publicURL, Version: readBuild().Version, Logger: log, NoQueryTokens: *s.noQueryTokens, TrustedProxies: s.trustedProxies,
 		Toolsets: chosen, ReadOnly: *s.readOnly, Snippets: snippets, Provider: provider, NoActivity: *s.noActivity, Settings: s.shown(),
+		MaxRunning: *s.maxRunning, MaxRunningPerUser: *s.maxRunningPerUser, QueuePerUser: *s.queuePerUser, QueueWait: *s.queueWait, BodyMemory: int64(s.bodyMemory),
 	})
 	defer announce(*s.db, log)()
 	fmt.Fprintf(&c.out, "listening on http://%s\n", address(*s.listen, listener))

@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 )
 
 // Config says what to open and how.
@@ -165,6 +167,7 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	if db.writer == nil {
 		return readOnlyError(db.path)
 	}
+	defer fairqueue.Pause(ctx)() // waiting for the disk takes no processor
 	return db.writer.write(ctx, fn)
 }
 

@@ -1,0 +1,332 @@
+package fairqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// small are limits that tests reach.
+func small() Limits {
+	return Limits{Running: 2, RunningPerUser: 1, Begun: 6, BegunPerUser: 3, Waiting: 8, WaitingPerUser: 4, Patience: time.Second}
+}
+
+// record collects in which order calls run.
+type record struct {
+	mu   sync.Mutex
+	runs []string
+}
+
+func (r *record) note(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.runs = append(r.runs, name)
+}
+
+func (r *record) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.runs, " ")
+}
+
+// One user's calls wait behind each other; another's do not wait behind them.
+func TestUsersTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := small()
+		l.Running, l.WaitingPerUser, l.Waiting = 1, 100, 200
+		q := New(l)
+		first := q.Ticket()
+		if err := first.Enter(t.Context(), "anna"); err != nil {
+			t.Fatal(err)
+		}
+		var order record
+		for i := range 4 {
+			go func() {
+				ticket := q.Ticket()
+				if err := ticket.Enter(t.Context(), "anna"); err != nil {
+					t.Error(err)
+				}
+				order.note(fmt.Sprint("a", i))
+				ticket.Leave()
+			}()
+			synctest.Wait()
+		}
+		for i, user := range []string{"bob", "cleo", "bob"} {
+			go func() {
+				ticket := q.Ticket()
+				if err := ticket.Enter(t.Context(), user); err != nil {
+					t.Error(err)
+				}
+				order.note(user[:1] + fmt.Sprint(i))
+				ticket.Leave()
+			}()
+			synctest.Wait()
+		}
+		if order.String() != "" {
+			t.Fatalf("%s ran beside a call that fills the queue", &order)
+		}
+		first.Leave()
+		synctest.Wait()
+		if got, want := order.String(), "a0 b0 c1 a1 b2 a2 a3"; got != want {
+			t.Errorf("calls ran as %s, not %s", got, want)
+		}
+		checkEmpty(t, q)
+	})
+}
+
+func checkEmpty(t *testing.T, q *Queue) {
+	t.Helper()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.running != 0 || q.begun != 0 || q.waiting != 0 || len(q.users) != 0 || q.turns.Len() != 0 {
+		t.Errorf("the queue is not empty: %d running, %d begun, %d waiting, %d users, %d turns", q.running, q.begun, q.waiting, len(q.users), q.turns.Len())
+	}
+}
+
+// However many calls one user has, another one's runs at once while there is room for it.
+func TestAnotherUserRunsBesideOneWithManyCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := small()
+		l.WaitingPerUser, l.Waiting = 1000, 2000
+		q := New(l)
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 200 {
+			go func() {
+				if q.Ticket().Enter(ctx, "anna") == nil {
+					<-ctx.Done() // and never leaves by itself
+				}
+			}()
+		}
+		synctest.Wait()
+		if err := q.Ticket().Enter(t.Context(), "bob"); err != nil {
+			t.Errorf("bob waits behind anna: %v", err)
+		}
+		cancel()
+		synctest.Wait()
+		q.mu.Lock()
+		if q.waiting != 0 || q.running != 2 {
+			t.Errorf("%d wait and %d run after the callers are gone", q.waiting, q.running)
+		}
+		q.mu.Unlock()
+	})
+}
+
+// A line that is full, and a wait that is too long, are refused with a time to come back.
+func TestWhatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(small())
+		running := q.Ticket()
+		if err := running.Enter(t.Context(), "anna"); err != nil {
+			t.Fatal(err)
+		}
+		var refused record
+		for range 4 {
+			go func() { refused.note(fmt.Sprint(q.Ticket().Enter(t.Context(), "anna"))) }()
+		}
+		synctest.Wait()
+		var r *Refused
+		if err := q.Ticket().Enter(t.Context(), "anna"); !errors.As(err, &r) || r.After < time.Second || !strings.Contains(r.Reason, "4 calls of yours") {
+			t.Errorf("a call too many is %v", err)
+		}
+		other := q.Ticket()
+		if err := other.Enter(t.Context(), "bob"); err != nil {
+			t.Fatal(err)
+		}
+		for _, user := range []string{"cleo", "cleo", "dora", "dora"} {
+			go func() { refused.note(fmt.Sprint(q.Ticket().Enter(t.Context(), user))) }()
+		}
+		synctest.Wait()
+		if err := q.Ticket().Enter(t.Context(), "emil"); !errors.As(err, &r) || !strings.Contains(r.Reason, "8 calls are waiting") {
+			t.Errorf("a call too many of all is %v", err)
+		}
+		time.Sleep(2 * time.Second)
+		if got := strings.Count(refused.String(), "has waited for its turn for 1s"); got != 8 {
+			t.Errorf("%d of 8 have waited for too long: %s", got, &refused)
+		}
+		running.Leave()
+		other.Leave()
+		checkEmpty(t, q)
+	})
+}
+
+// A caller that goes away leaves its line, and no place with it.
+func TestCallersThatGoAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(small())
+		first := q.Ticket()
+		if err := first.Enter(t.Context(), "anna"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- q.Ticket().Enter(ctx, "anna") }()
+		synctest.Wait()
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if err := q.Ticket().Enter(ctx, "bob"); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		first.Leave()
+		first.Leave()
+		checkEmpty(t, q)
+	})
+}
+
+// A call that waits for the disk gives its place to others, and goes before those that have not begun when it comes back.
+func TestPausedCallsGiveTheirPlaceBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := small()
+		l.Running = 1
+		q := New(l)
+		ticket := q.Ticket()
+		ctx := With(t.Context(), ticket)
+		Pause(ctx)() // not begun: nothing happens
+		if err := ticket.Enter(ctx, "anna"); err != nil {
+			t.Fatal(err)
+		}
+		resume := Pause(ctx)
+		inner := Pause(ctx) // a pause in a pause ends with the first
+		second := q.Ticket()
+		if err := second.Enter(t.Context(), "anna"); err != nil {
+			t.Fatal(err)
+		}
+		var order record
+		go func() {
+			third := q.Ticket()
+			if err := third.Enter(t.Context(), "anna"); err != nil {
+				t.Error(err)
+			}
+			order.note("third")
+			third.Leave()
+		}()
+		synctest.Wait()
+		go func() {
+			inner()
+			resume()
+			order.note("first")
+			ticket.Leave()
+		}()
+		synctest.Wait()
+		second.Leave()
+		synctest.Wait()
+		if got := order.String(); got != "first third" {
+			t.Errorf("the order is %s", got)
+		}
+		Pause(ctx)() // it has left: nothing happens
+		checkEmpty(t, q)
+	})
+}
+
+// Calls that are paused count as begun: one user does not fill what lies behind the queue, such as the line of writers.
+func TestCallsThatHaveBegunAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(small())
+		var tickets []*Ticket
+		for range 3 {
+			ticket := q.Ticket()
+			if err := ticket.Enter(t.Context(), "anna"); err != nil {
+				t.Fatal(err)
+			}
+			Pause(With(t.Context(), ticket))
+			tickets = append(tickets, ticket)
+		}
+		var r *Refused
+		if err := q.Ticket().Enter(t.Context(), "anna"); !errors.As(err, &r) {
+			t.Errorf("a fourth begins: %v", err)
+		}
+		if err := q.Ticket().Enter(t.Context(), "bob"); err != nil {
+			t.Errorf("bob: %v", err)
+		}
+		for _, ticket := range tickets {
+			ticket.Leave()
+		}
+	})
+}
+
+// A stream is paced by turns, and never refused.
+func TestStreamsArePaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(small())
+		running := q.Ticket()
+		if err := running.Enter(t.Context(), "anna"); err != nil {
+			t.Fatal(err)
+		}
+		var order record
+		go func() {
+			q.Ticket().Turn(t.Context(), "anna")
+			order.note("turn")
+		}()
+		time.Sleep(time.Minute)
+		if order.String() != "" {
+			t.Error("a stream went on beside a call that fills the user's places")
+		}
+		running.Leave()
+		synctest.Wait()
+		if order.String() != "turn" {
+			t.Error("the stream did not go on")
+		}
+		var none *Ticket
+		none.Turn(t.Context(), "anna")
+		if err := none.Enter(t.Context(), "anna"); err != nil {
+			t.Error(err)
+		}
+		none.Leave()
+		checkEmpty(t, q)
+	})
+}
+
+// Whatever users do, no limit is passed and nothing is left over.
+func TestLimitsHoldWhateverHappens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(small())
+		var mu sync.Mutex
+		now := map[string]int{}
+		note := func(user string, by int) {
+			mu.Lock()
+			defer mu.Unlock()
+			now[user] += by
+			now[""] += by
+			if now[user] > q.limits.RunningPerUser || now[""] > q.limits.Running {
+				t.Errorf("%d of %s run, %d in all", now[user], user, now[""])
+			}
+		}
+		users := []string{"anna", "bob", "cleo", "dora"}
+		var group sync.WaitGroup
+		for i := range 400 {
+			random := rand.New(rand.NewPCG(uint64(i), 7))
+			group.Go(func() {
+				time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
+				user := users[min(random.IntN(8), 3)]
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+random.IntN(900))*time.Millisecond)
+				defer cancel()
+				ticket := q.Ticket()
+				ctx = With(ctx, ticket)
+				if ticket.Enter(ctx, user) != nil {
+					return
+				}
+				defer ticket.Leave()
+				for range random.IntN(3) {
+					note(user, 1)
+					time.Sleep(time.Duration(random.IntN(40)) * time.Millisecond)
+					note(user, -1)
+					resume := Pause(ctx)
+					time.Sleep(time.Duration(random.IntN(40)) * time.Millisecond)
+					resume()
+					if ctx.Err() != nil {
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
+		checkEmpty(t, q)
+	})
+}

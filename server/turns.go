@@ -1,0 +1,171 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
+)
+
+// Requests of people and programs that have signed in take turns for the processors, see package fairqueue. A turn begins once the body of
+// the request is here, and ends when the answer is ready to be sent: slow clients hold no one up. What streams, uploads and
+// downloads, holds no place either; it is paced by a turn for each piece.
+
+const (
+	defaultQueuePerUser = 256
+	defaultQueueWait    = 15 * time.Second
+	defaultBodyMemory   = 64 << 20
+
+	begunPerUser = 32  // calls of a user that run, or wait for the disk or a model
+	begunInAll   = 512 // of all users
+	queuesInAll  = 16  // how many users' full lines are as much as may wait
+
+	paceBytes = 256 << 10 // of a stream, for each turn
+	largeBody = 64 << 10  // bytes of a body that takes a turn to be parsed
+	firstRoom = 64 << 10  // bytes for a body whose length is not known
+)
+
+// newTurns makes the queue and the budget for bodies that the options ask for.
+func newTurns(o *Options) (*fairqueue.Queue, *fairqueue.Budget) {
+	o.MaxRunning = cmp.Or(max(o.MaxRunning, 0), runtime.GOMAXPROCS(0))
+	o.MaxRunningPerUser = cmp.Or(max(o.MaxRunningPerUser, 0), max(o.MaxRunning-1, 1))
+	o.QueuePerUser = cmp.Or(max(o.QueuePerUser, 0), defaultQueuePerUser)
+	o.QueueWait = cmp.Or(max(o.QueueWait, 0), defaultQueueWait)
+	o.BodyMemory = max(cmp.Or(max(o.BodyMemory, 0), defaultBodyMemory), 2*o.MaxBody)
+	queue := fairqueue.New(fairqueue.Limits{
+		Running: o.MaxRunning, RunningPerUser: o.MaxRunningPerUser, Begun: max(begunInAll, o.MaxRunning), BegunPerUser: max(begunPerUser, o.MaxRunningPerUser),
+		Waiting: queuesInAll * o.QueuePerUser, WaitingPerUser: o.QueuePerUser, Patience: o.QueueWait,
+	})
+	return queue, fairqueue.NewBudget(o.BodyMemory, o.QueueWait)
+}
+
+// line is in whose line a request waits; empty: it speaks for no one.
+func (e *exchange) line() string { return cmp.Or(e.caller.User.ID, e.caller.Access.User) }
+
+// takeTurn waits until a request may run. It may be called again.
+func takeTurn(r *http.Request) error {
+	e := exchangeOf(r.Context())
+	return e.ticket.Enter(r.Context(), e.line())
+}
+
+// prepare reads the body of a request and waits for its turn.
+func (s *Server) prepare(w http.ResponseWriter, r *http.Request, rt spokenRoute) error {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodOptions:
+	default:
+		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && kind == "multipart/form-data" {
+			return nil // a stream
+		}
+		read, err := s.readBody(w, r)
+		if err != nil {
+			return err
+		}
+		r.Body = read
+		if read.failed != nil {
+			return nil // which its handler says
+		}
+	}
+	if rt.pattern == "/mcp" {
+		return nil // what a message asks for decides
+	}
+	return takeTurn(r)
+}
+
+// bodyRead is the bytes of a body that is in memory, or what was wrong with it: its handler says so.
+type bodyRead struct {
+	bytes.Reader
+	encoded []byte
+	failed  error
+}
+
+// Read reads what is in memory.
+func (b *bodyRead) Read(p []byte) (int, error) {
+	if b.failed != nil {
+		return 0, b.failed
+	}
+	return b.Reader.Read(p)
+}
+
+// Close does nothing.
+func (b *bodyRead) Close() error { return nil }
+
+// readBody reads a body of at most MaxBody bytes, once there is memory for it in the budget of all bodies. The error is about the budget or
+// the request; what is wrong with the body lies in it.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*bodyRead, error) {
+	if read, ok := r.Body.(*bodyRead); ok {
+		return read, nil
+	}
+	e := exchangeOf(r.Context())
+	in := http.MaxBytesReader(w, r.Body, s.options.MaxBody)
+	room := r.ContentLength
+	switch {
+	case room == 0 || r.Body == http.NoBody:
+		return &bodyRead{}, nil
+	case room < 0:
+		room = firstRoom
+	}
+	encoded := []byte(nil)
+	for room = min(room, s.options.MaxBody) + 1; ; room *= 2 { // a byte more, so that the end is seen without growing
+		if e.holds == 0 {
+			e.holder = e.line()
+		}
+		taken, err := s.bodies.Take(r.Context(), e.holder, room-int64(len(encoded)))
+		if err != nil {
+			return nil, err
+		}
+		e.holds += taken
+		encoded = append(make([]byte, 0, room), encoded...)
+		for len(encoded) < cap(encoded) {
+			n, err := in.Read(encoded[len(encoded):cap(encoded)])
+			encoded = encoded[:len(encoded)+n]
+			if errors.Is(err, io.EOF) {
+				read := &bodyRead{encoded: encoded}
+				read.Reset(encoded)
+				return read, nil
+			}
+			if err != nil {
+				return &bodyRead{failed: err}, nil
+			}
+		}
+	}
+}
+
+// encodedBody is the body of a request, whole.
+func (s *Server) encodedBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	read, err := s.readBody(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if read.failed != nil {
+		return nil, unreadable(read.failed)
+	}
+	return read.encoded, nil
+}
+
+// pace waits for a turn after so many bytes of a stream.
+func (e *exchange) pace(r *http.Request, bytes int64) {
+	if e.streamed += bytes; e.streamed >= paceBytes {
+		e.streamed = 0
+		e.ticket.Turn(r.Context(), e.line())
+	}
+}
+
+// refusal is an error for a request that did not get its turn, if that is what an error is: with the seconds after which it is worth another try.
+func refusal(err error) (refused *fairqueue.Refused, seconds string, ok bool) {
+	if !errors.As(err, &refused) {
+		return nil, "", false
+	}
+	return refused, strconv.Itoa(int((refused.After + time.Second - 1) / time.Second)), true
+}
+
+// busyMessage is what the caller is told.
+func busyMessage(refused *fairqueue.Refused, seconds string) string {
+	return refused.Reason + "; try again in " + seconds + " s"
+}

@@ -1,0 +1,189 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+// slowModel is an embedder that waits until it is let go on, for texts that say so.
+type slowModel struct {
+	souvenir.Embedder
+	began chan struct{}
+	goOn  chan struct{}
+}
+
+func newSlowModel() slowModel {
+	return slowModel{souvenir.Builtin(), make(chan struct{}, 1000), make(chan struct{})}
+}
+
+func (m slowModel) Model() string { return "slow" }
+
+func (m slowModel) Embed(ctx context.Context, purpose souvenir.Purpose, texts []string) ([][]float32, error) {
+	if purpose == souvenir.ForQuery && strings.Contains(texts[0], "slowly") {
+		m.began <- struct{}{}
+		select {
+		case <-m.goOn:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return m.Embedder.Embed(ctx, purpose, texts)
+}
+
+// busyWorld is a world with a model that waits, and limits that a test reaches.
+func busyWorld(t *testing.T, m slowModel) *world {
+	t.Helper()
+	p, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Embedder: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := plan{tokens: map[string]string{}, tokenIDs: map[string]string{}, users: map[string]string{}}
+	if err := own.fill(store); err != nil {
+		t.Fatal(err)
+	}
+	own.tokens[garbage] = p.tokens[garbage]
+	return serve(t, own, store, server.Options{MaxRunning: 2, QueuePerUser: 3, QueueWait: 200 * time.Millisecond})
+}
+
+// A user who has as many calls under way and in line as may be is refused more, in the form of each transport; others are not.
+func TestOneUserFillsOnlyTheirOwnLine(t *testing.T) {
+	m := newSlowModel()
+	w := busyWorld(t, m)
+	w.doc = nil // it is not for several goroutines
+	const search = `{"name": "memory", "arguments": {"action": "search", "query": "slowly"}}`
+	var group sync.WaitGroup
+	call := func() { group.Go(func() { w.do(stranger, "POST", "/tools/call", search) }) }
+	// Calls that wait for the model take no processor, and so many of them may have begun.
+	for range server.BegunPerUser {
+		call()
+	}
+	for range server.BegunPerUser {
+		<-m.began
+	}
+	a := w.do(stranger, "POST", "/tools/call", search) // waits, and not for long
+	a.expect(http.StatusServiceUnavailable, "the call has waited for its turn for 200ms", "try again in 1 s", `"isError":true`)
+	if a.header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After is %q", a.header.Get("Retry-After"))
+	}
+	w.do(stranger, "GET", "/api/projects", "").expect(http.StatusServiceUnavailable)
+	w.do(stranger, "POST", "/mcp", `{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": `+search+`}`).
+		expect(http.StatusOK, `"id":7`, `"isError":true`, "Error: the server is busy", "try again in 1 s")
+	w.do(stranger, "POST", "/mcp", `{"jsonrpc": "2.0", "id": 8, "method": "resources/list"}`).expect(http.StatusServiceUnavailable, `"id":8`, `"error":{`)
+	w.do(stranger, "POST", "/mcp", `{"jsonrpc": "2.0", "id": 9, "method": "ping"}`).expect(http.StatusOK, `"result":{}`)
+	w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK, "shop")
+	w.call(owner, "memory", `{"action": "search", "query": "when does the shop open"}`)
+	w.signedIn(owner).get("/memories").expect(http.StatusOK)
+	w.do(guest, "GET", "/health", "").expect(http.StatusOK)
+	close(m.goOn)
+	group.Wait()
+	w.do(stranger, "GET", "/api/projects", "").expect(http.StatusOK)
+}
+
+// A line that is full is refused at once.
+func TestALineThatIsFull(t *testing.T) {
+	m := newSlowModel()
+	w := busyWorld(t, m)
+	w.doc = nil
+	const search = `{"name": "memory", "arguments": {"action": "search", "query": "slowly"}}`
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	reasons := map[string]int{}
+	for range server.BegunPerUser + 20 {
+		group.Go(func() {
+			a := w.do(stranger, "POST", "/tools/call", search)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case a.status == http.StatusOK:
+				reasons["answered"]++
+			case strings.Contains(a.body, "3 calls of yours are waiting"):
+				reasons["full"]++
+			case strings.Contains(a.body, "waited for its turn"):
+				reasons["waited"]++
+			default:
+				reasons[fmt.Sprint(a.status, a.body)]++
+			}
+		})
+	}
+	for range server.BegunPerUser {
+		<-m.began
+	}
+	for {
+		mu.Lock()
+		over := reasons["full"]+reasons["waited"] == 20
+		mu.Unlock()
+		if over {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	close(m.goOn)
+	group.Wait()
+	if reasons["answered"] != server.BegunPerUser || reasons["full"] == 0 || reasons["waited"] < 1 || len(reasons) != 3 {
+		t.Errorf("calls ended as %v", reasons)
+	}
+}
+
+// Silent uploads and downloads that no one takes hold no place.
+func TestStreamsHoldNoPlace(t *testing.T) {
+	w := newWorld(t, server.Options{MaxRunning: 1, QueueWait: time.Second})
+	w.doc = nil
+	large := w.fileOf(owner, souvenir.NewFile{Filename: "large.bin"}, strings.Repeat("0123456789abcdef", 1<<20))
+	for range 5 {
+		body, kind := silentForm()
+		r := w.request(owner, http.MethodPost, "/api/files/upload", body)
+		r.Header.Set("Content-Type", kind)
+		go func() {
+			if answer, err := w.at.Client().Do(r); err == nil {
+				_ = answer.Body.Close()
+			}
+		}()
+		t.Cleanup(func() { _ = body.Close() })
+		answer, err := w.at.Client().Do(w.request(owner, http.MethodGet, "/api/files/"+large.ID, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = answer.Body.Close() }) // of which nothing is read
+	}
+	for range 20 {
+		w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK)
+	}
+}
+
+// silentForm is a form whose file begins and does not go on.
+func silentForm() (body *silence, kind string) {
+	s := &silence{closed: make(chan struct{})}
+	s.begin = strings.NewReader("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\nbegin")
+	return s, "multipart/form-data; boundary=x"
+}
+
+type silence struct {
+	begin  *strings.Reader
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (s *silence) Read(p []byte) (int, error) {
+	if n, err := s.begin.Read(p); err == nil {
+		return n, nil
+	}
+	<-s.closed
+	return 0, context.Canceled
+}
+
+func (s *silence) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return nil
+}
