@@ -21,7 +21,7 @@ type Activity struct {
 	Client     string     `json:"client"`               // what the program calls itself; empty if it does not
 	Tool       string     `json:"tool"`                 // or the method and pattern of a route, such as "GET /api/files/{id}"
 	Action     string     `json:"action"`               // of the tool; empty for those without actions
-	ProjectID  string     `json:"project_id,omitempty"` // that was named; empty: none, or none that is visible through this view
+	ProjectID  string     `json:"project_id,omitempty"` // that was named, or in which lay what it was about; empty: none, or none that is visible through this view
 	MemoryID   string     `json:"memory_id,omitempty"`  // that it was about; it may have been deleted since
 	FileID     string     `json:"file_id,omitempty"`    // likewise
 	Outcome    Outcome    `json:"outcome"`
@@ -94,7 +94,7 @@ type NewActivity struct {
 	Client   string     // what the program calls itself: a User-Agent, or name and version. It is kept in one line of at most 100 bytes, without tokens
 	Tool     string     // needed: the name of the tool, or method and pattern of a route, never what a caller made up; at most 200 bytes
 	Action   string     // likewise
-	Project  ProjectRef // that the call named; one that the principal cannot see is left out
+	Project  ProjectRef // that the call named; one that the principal cannot see is left out. Empty: that of the memory or file, as long as it is there
 	MemoryID string     // that it was about. Give one that the principal could see: it is not looked up
 	FileID   string     // likewise
 	Outcome  Outcome    // empty: OutcomeOK
@@ -111,8 +111,8 @@ const (
 
 // RecordActivity records a call. It costs microseconds: what was recorded is written to the file in the background, once a second
 // or when 256 calls are waiting, so that a crash loses at most what came in the last second. Close writes what is left, unless
-// another process holds the file for seconds. When the file
-// cannot be written to for long, the oldest of more than 4,096 calls that wait are lost; [Stats] counts them. Beyond
+// another process holds the file for seconds. While 32,768 calls are waiting it waits for the writer, at most two seconds, or until ctx ends. When the
+// file cannot be written to for that long, the oldest of those that wait are lost; [Stats] and [ActivityPage] count them. Beyond
 // [Options.KeepActivity] and [Options.MaxActivity] the oldest calls are deleted.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
@@ -132,7 +132,7 @@ func (s *Store) RecordActivity(ctx context.Context, n NewActivity) error {
 	if n.StartedAt.IsZero() {
 		n.StartedAt = s.clock().Add(-n.Duration)
 	}
-	if !s.activity.add(waitingActivity{NewActivity: n, id: s.newID()}) {
+	if !s.activity.add(ctx, waitingActivity{NewActivity: n, id: s.newID()}) {
 		return newError(KindClosed, "", "the store is closed")
 	}
 	return nil
@@ -162,6 +162,7 @@ type ActivityQuery struct {
 type ActivityPage struct {
 	Activities []Activity `json:"activities"` // what was recorded last comes first; never nil
 	HasMore    bool       `json:"has_more"`   // there are more: ask again with Before set to the id of the last one
+	Lost       int        `json:"lost"`       // calls, of all users, that could not be recorded since the store was opened
 }
 
 // shortWhile is how far apart two times are between which calls are looked up by their time.
@@ -205,7 +206,7 @@ func (s *Store) Activities(ctx context.Context, q ActivityQuery) (ActivityPage, 
 	}
 	var page ActivityPage
 	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
-		page = ActivityPage{Activities: []Activity{}}
+		page = ActivityPage{Activities: []Activity{}, Lost: s.activity.lost()}
 		condition, args, err := s.activityCondition(tx, sc, q)
 		if err != nil || condition == "" {
 			return err

@@ -19,9 +19,11 @@ type activityLog struct {
 
 	mu      sync.Mutex
 	waiting []waitingActivity
-	dropped int  // calls that were lost because too many waited
-	warned  int  // of them, how many the log has heard of
-	closed  bool // nothing is taken any more
+	dropped int           // calls that were lost because too many waited
+	warned  int           // of them, how many the log has heard of
+	room    chan struct{} // closed, and replaced, when something was written
+	failing time.Time     // until when nothing waits for room, since waiting has been in vain; zero: it may
+	closed  bool          // nothing is taken any more
 
 	writing chan struct{} // holds one token: whoever has it writes
 	some    chan struct{} // something waits
@@ -40,9 +42,10 @@ type waitingActivity struct {
 
 const (
 	activityBatch    = 256 // calls that are written at once
-	activityRoom     = 4096
+	activityRoom     = 32 << 10
 	activityInterval = time.Second
 	activityPatience = 5 * time.Second // with other processes that write
+	activityWait     = 2 * time.Second // for room, when too many calls wait
 	boundEvery       = 64              // batches between two looks at how many calls there are
 	purgeBatch       = 5000            // rows that one transaction deletes
 
@@ -51,7 +54,7 @@ const (
 )
 
 func newActivityLog(s *shared, keep time.Duration, most int) *activityLog {
-	l := &activityLog{s: s, keep: keep, most: most, writing: make(chan struct{}, 1), some: make(chan struct{}, 1), many: make(chan struct{}, 1)}
+	l := &activityLog{s: s, keep: keep, most: most, room: make(chan struct{}), writing: make(chan struct{}, 1), some: make(chan struct{}, 1), many: make(chan struct{}, 1)}
 	l.writing <- struct{}{}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
@@ -77,10 +80,14 @@ func (l *activityLog) stop() {
 	}
 }
 
-// add takes a call; it reports false when the store is closed.
-func (l *activityLog) add(a waitingActivity) bool {
+// add takes a call; it reports false when the store is closed. When too many wait it waits for the writer, for a moment: calls may come faster than
+// they are written, and none is lost for that. If nothing is written in that time, the oldest are dropped and counted.
+func (l *activityLog) add(ctx context.Context, a waitingActivity) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(l.waiting) >= activityRoom && !l.closed && time.Now().After(l.failing) {
+		l.waitForRoom(ctx)
+	}
 	if l.closed {
 		return false
 	}
@@ -96,6 +103,33 @@ func (l *activityLog) add(a waitingActivity) bool {
 		signal(l.many)
 	}
 	return true
+}
+
+// waitForRoom waits until something was written, with the lock given back meanwhile.
+func (l *activityLog) waitForRoom(ctx context.Context) {
+	timer := time.NewTimer(activityWait)
+	defer timer.Stop()
+	for len(l.waiting) >= activityRoom && !l.closed {
+		room := l.room
+		signal(l.many)
+		signal(l.some)
+		l.mu.Unlock()
+		ended := false
+		select {
+		case <-room:
+		case <-ctx.Done():
+			ended = true
+		case <-timer.C:
+			ended = true
+		}
+		l.mu.Lock()
+		if ended {
+			if ctx.Err() == nil && len(l.waiting) >= activityRoom {
+				l.failing = time.Now().Add(activityPatience)
+			}
+			return
+		}
+	}
 }
 
 func signal(c chan struct{}) {
@@ -202,6 +236,11 @@ func (l *activityLog) writeBatch(ctx context.Context) (int, error) {
 	})
 	if err == nil {
 		l.flushes++
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.failing = time.Time{}
+		close(l.room)
+		l.room = make(chan struct{})
 		return n, nil
 	}
 	if errors.Is(err, sqlite.ErrClosed) {
@@ -236,6 +275,9 @@ func insertActivity(tx *sqlite.Tx, a waitingActivity, projects *activityProjects
 		return nil //nolint:nilerr // nobody can have such an id, so nobody could ask for it
 	}
 	project, err := projects.row(a.Principal.Access, a.Project)
+	if err == nil && project == nil && a.Project == (ProjectRef{}) {
+		project, err = projectOfSubject(tx, a)
+	}
 	if err != nil {
 		return err
 	}
@@ -252,6 +294,31 @@ func insertActivity(tx *sqlite.Tx, a waitingActivity, projects *activityProjects
 		a.id, user, string(kind), line(id, maxName), cleanClient(a.Client), line(a.Tool, maxActivityTool), line(a.Action, maxActivityTool), project,
 		line(a.MemoryID, maxName), line(a.FileID, maxName), string(outcome), a.StartedAt.UnixMicro(), max(a.Duration.Microseconds(), 0), max(a.Bytes, 0))
 	return err
+}
+
+// projectOfSubject is the row of the project in which lies what a call was about, if it is still there; nil: none.
+func projectOfSubject(tx *sqlite.Tx, a waitingActivity) (any, error) {
+	for _, subject := range []struct{ id, query string }{
+		{a.MemoryID, `SELECT p.project_id FROM memory m JOIN partition p ON p.id = m.partition_id WHERE m.uid = ? AND p.project_id IS NOT NULL`},
+		{a.FileID, `SELECT coalesce(p.project_id, f.project_id) FROM file f LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id
+			WHERE f.uid = ? AND coalesce(p.project_id, f.project_id) IS NOT NULL`},
+	} {
+		if subject.id == "" {
+			continue
+		}
+		rows, err := sqlite.Column[int64](tx, subject.query, subject.id)
+		if err != nil || len(rows) > 0 {
+			return firstOrNil(rows), err
+		}
+	}
+	return nil, nil
+}
+
+func firstOrNil(rows []int64) any {
+	if len(rows) == 0 {
+		return nil
+	}
+	return rows[0]
 }
 
 // activityProjects finds the rows of the projects that calls named, as far as their callers see them.

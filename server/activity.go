@@ -3,6 +3,8 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"net/http"
 	"net/url"
@@ -27,6 +29,18 @@ type activity struct {
 	mu    sync.Mutex
 	calls []souvenir.NewActivity
 	over  bool // the exchange is: what comes yet was given up by its caller
+}
+
+// client is what the client of an exchange has called itself.
+func (a *activity) client() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, n := range a.calls {
+		if n.Client != "" {
+			return n.Client
+		}
+	}
+	return ""
 }
 
 // clientNames remembers what MCP clients call themselves: in most revisions of the protocol they do so once, and then come with
@@ -89,7 +103,7 @@ func (s *Server) record(r *http.Request, e *exchange, out *response, took time.D
 	agent := r.UserAgent()
 	for _, n := range calls {
 		n.Principal = e.caller.Principal
-		n.Client = s.clients.name(e.caller.Principal, agent, n.Client)
+		n.Client = s.clientName(r, e, agent, n.Client)
 		s.keep(r.Context(), n)
 	}
 }
@@ -99,6 +113,24 @@ func (s *Server) keep(ctx context.Context, n souvenir.NewActivity) {
 	err := s.store.RecordActivity(context.WithoutCancel(ctx), n)
 	if err != nil && !errors.Is(err, souvenir.ErrReadOnly) && !errors.Is(err, souvenir.ErrClosed) {
 		s.log.WarnContext(ctx, "a call was not recorded", "request_id", exchangeOf(ctx).id, "error", err)
+	}
+}
+
+// noteProject notes the project of the memory or file that a request is to change: afterwards it may be gone.
+func (s *Server) noteProject(r *http.Request, rt spokenRoute, c caller) {
+	if s.options.NoActivity || rt.needs == nothing || r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return
+	}
+	e, id := exchangeOf(r.Context()), r.PathValue("id")
+	switch {
+	case strings.HasPrefix(rt.pattern, "/memories/{id}/"):
+		if m, err := c.store.GetMemoryStatus(r.Context(), id); err == nil && m.ProjectID != "" {
+			e.project.ID = m.ProjectOwner + "/" + m.ProjectID
+		}
+	case strings.HasPrefix(rt.pattern, "/api/files/{id}"), strings.HasPrefix(rt.pattern, "/files/{id}/"):
+		if f, err := c.store.GetFile(r.Context(), id); err == nil {
+			e.project.ID = f.ProjectID
+		}
 	}
 }
 
@@ -119,7 +151,7 @@ func recorded(r *http.Request, e *exchange, out *response) bool {
 
 // routeCall is an exchange that has called no tool.
 func (s *Server) routeCall(r *http.Request, e *exchange, out *response, took time.Duration) souvenir.NewActivity {
-	n := souvenir.NewActivity{Tool: e.route, Outcome: outcomeOf(e, out), Duration: took, Bytes: out.bytes, FileID: e.fileID}
+	n := souvenir.NewActivity{Tool: e.route, Outcome: outcomeOf(e, out), Duration: took, Bytes: out.bytes, FileID: e.fileID, Project: e.project}
 	_, pattern, _ := strings.Cut(e.route, " ")
 	switch {
 	case strings.HasPrefix(pattern, "/api/projects/{id}"):
@@ -152,18 +184,61 @@ func outcomeOf(e *exchange, out *response) souvenir.Outcome {
 	return souvenir.OutcomeOf(souvenir.ErrInvalid)
 }
 
-// name returns what a client calls itself: what it has told now, or told in its last message of this kind, or its User-Agent.
+// clientName is what the client of a request calls itself: what it says in the message, or has said when it began its MCP session. Only clients that
+// keep no session are known by their credential and User-Agent.
+func (s *Server) clientName(r *http.Request, e *exchange, agent, told string) string {
+	if _, pattern, _ := strings.Cut(e.route, " "); pattern != "/mcp" {
+		return agent
+	}
+	if began := sessionClient(r.Header.Get(sessionHeader)); told == "" && began != "" {
+		return began
+	}
+	return s.clients.name(e.caller.Principal, agent, told)
+}
+
+// sessionHeader names the session of an MCP client, in the revisions of the protocol that have sessions.
+const sessionHeader = "Mcp-Session-Id"
+
+// newSessionID makes the id of a session. It holds what the client calls itself, so that nothing has to be remembered, by any process: sessions are
+// for telling calls apart, and open nothing.
+func newSessionID(client string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(client[:min(len(client), maxSessionClient)])) + "." + rand.Text()
+}
+
+// maxSessionClient is how many bytes of a client's name a session id holds.
+const maxSessionClient = 200
+
+// sessionClient is what a client has called itself when its session began; empty: the id is none of this server's.
+func sessionClient(id string) string {
+	encoded, _, found := strings.Cut(id, ".")
+	if !found || len(encoded) > 2*maxSessionClient {
+		return ""
+	}
+	client, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil {
+		return ""
+	}
+	return strings.ToValidUTF8(string(client), "")
+}
+
+// name returns what a client calls itself: what it tells now, or what all clients with this credential and User-Agent have told, or its
+// User-Agent. Of several that have told different names, nobody can say which one calls.
 func (c *clientNames) name(p souvenir.Principal, agent, told string) string {
 	key := p.Access.User + "\x00" + cmp.Or(p.TokenID, p.ClientID, p.SessionID) + "\x00" + agent[:min(len(agent), 200)]
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before, known := c.names[key]
 	if told == "" {
-		return cmp.Or(c.names[key], agent)
+		return cmp.Or(before, agent)
 	}
 	if c.names == nil || len(c.names) >= maxClientNames {
 		c.names = map[string]string{}
 	}
-	c.names[key] = told[:min(len(told), 200)]
+	short := told[:min(len(told), 200)]
+	if known && before != short {
+		short = "" // several
+	}
+	c.names[key] = short
 	return told
 }
 

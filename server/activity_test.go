@@ -59,7 +59,7 @@ func TestEveryCallIsRecorded(t *testing.T) {
 		got = append(got, briefActivity(a))
 	}
 	want := []string{
-		"memory search ok shop", "memory retrieve ok", "memory retrieve not_found", "memory invalid", "memory store ok shop", "rules store ok shop",
+		"memory search ok shop", "memory retrieve ok shop", "memory retrieve not_found", "memory invalid", "memory store ok shop", "rules store ok shop",
 		"POST /tools/call not_found", "POST /tools/call invalid",
 		"POST /api/files/upload ok", "GET /api/files/{id} ok", "GET /api/files/{id} not_found",
 		"GET /api/projects/{id} ok shop", "GET /api/projects/{id} not_found", "GET /api/files forbidden",
@@ -111,7 +111,7 @@ func TestEveryCallOverMCPIsRecordedWithItsClient(t *testing.T) {
 		}
 	}
 	calls := []string{"memory search ok shop", "memory retrieve not_found", "search ok", "fetch ok", "resources/read ok", "tools/call invalid"}
-	want := slices.Concat([]string{"initialize ok"}, calls, calls, []string{"list_collections ok", "memory delete ok"})
+	want := slices.Concat([]string{"initialize ok"}, calls, calls, []string{"list_collections ok", "memory delete ok shop"})
 	if !slices.Equal(got, want) {
 		t.Fatalf("recorded are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

@@ -29,6 +29,7 @@ type activityPage struct {
 	Recorded bool   // calls are
 	Keep     string // how long, in words
 	Most     int    // how many, of all users
+	Lost     int    // how many could not be recorded since the server was started
 }
 
 // activityFilter is what the calls have to fit.
@@ -163,7 +164,7 @@ func (s *Server) fillCalls(r *http.Request, c caller, data *activityPage, q souv
 	if err != nil {
 		return err
 	}
-	data.Calls = shownCalls(found.Activities, c, data.Projects)
+	data.Calls, data.Lost = shownCalls(found.Activities, c, data.Projects), found.Lost
 	if found.HasMore {
 		data.Older = data.Filter.address("before", found.Activities[len(found.Activities)-1].ID)
 	}

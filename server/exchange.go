@@ -24,13 +24,14 @@ type exchange struct {
 
 	address netip.Addr // of whoever sent it; see remote
 
-	mcpMethod string         // of a message of the Model Context Protocol; "batch": of several
-	mcpName   string         // the tool that it calls
-	lacks     souvenir.Scope // the one that it needs and the credential does not carry
-	failed    error          // what fail answered; nil: nothing has failed
-	fileID    string         // of a file that was uploaded
-	activity  activity       // calls of tools
-	signedIn  string         // value of the session that this request has begun; empty: none
+	mcpMethod string              // of a message of the Model Context Protocol; "batch": of several
+	mcpName   string              // the tool that it calls
+	lacks     souvenir.Scope      // the one that it needs and the credential does not carry
+	failed    error               // what fail answered; nil: nothing has failed
+	fileID    string              // of a file that was uploaded
+	project   souvenir.ProjectRef // in which lies what the request is to change
+	activity  activity            // calls of tools
+	signedIn  string              // value of the session that this request has begun; empty: none
 
 	ticket   *fairqueue.Ticket // its place in the queue
 	holds    int64             // bytes of the budget for bodies

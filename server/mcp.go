@@ -114,6 +114,9 @@ func (s *Server) serveMessage(w http.ResponseWriter, r *http.Request, c caller, 
 	if m != nil {
 		e.mcpMethod, e.mcpName = s.shown(m)
 		reply = s.relay(r, m)
+		if m.Method == "initialize" && reply.status < http.StatusBadRequest {
+			w.Header().Set(sessionHeader, newSessionID(e.activity.client()))
+		}
 	}
 	if e.lacks != "" && c.ClientID != "" {
 		// A client of OAuth may ask its user for the scope, for which it must see this status. Others would take it for the
@@ -195,6 +198,7 @@ func (s *Server) relay(r *http.Request, m *mcpMessage) *mcpReply {
 	relayed.Header.Set("Accept", "application/json, text/event-stream")
 	relayed.Header.Set("Content-Type", jsonMedia)
 	relayed.Header.Del("Last-Event-ID")
+	relayed.Header.Del(sessionHeader) // which is for activity alone
 	relayed.Body, relayed.ContentLength = io.NopCloser(bytes.NewReader(m.encoded)), int64(len(m.encoded))
 	reply := &mcpReply{header: http.Header{}}
 	s.mcp.ServeHTTP(reply, &relayed)

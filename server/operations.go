@@ -117,7 +117,8 @@ func operations() map[string]operation {
 
 		"GET /api/activity": {
 			summary: "Calls that were recorded, the newest first: who, with what, on what, when, how long and how it ended", wrong: []string{"404"},
-			answer: object(schema{"activities": list(ref("Activity"), ""), "has_more": described(flag(), "Ask again, with before set to the id of the last one")}),
+			answer: object(schema{"activities": list(ref("Activity"), ""), "has_more": described(flag(), "Ask again, with before set to the id of the last one"),
+				"lost": described(number(""), "Calls, of all users, that could not be recorded since the server was started")}),
 			parameters: []parameter{{"user", text("Id or name of another user, or * for all users: for admins, with the scope admin")},
 				{"credential", word("Only calls with a credential of this kind", credentialKinds()...)},
 				{"credential_id", text("Only calls with this one")}, {"client", text("Only calls of the program that calls itself so")}, {"tool", text("Only calls of this tool or route")},

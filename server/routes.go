@@ -228,6 +228,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 		s.fail(w, r, err)
 		return
 	}
+	s.noteProject(r, rt, c)
 	answer, err := rt.handle(s, w, r, c)
 	if err != nil {
 		s.fail(w, r, err)

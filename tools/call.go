@@ -12,7 +12,7 @@ import (
 type Call struct {
 	Tool     string              // empty: the tool that was asked for is none
 	Action   string              // empty: the tool has none, or the one that was asked for is none
-	Project  souvenir.ProjectRef // as the call named it
+	Project  souvenir.ProjectRef // as the call named it, or in which the memory lies that it changes
 	MemoryID string              // that the call was about; empty for none, and for calls that failed
 	FileID   string              // likewise
 	Duration time.Duration
@@ -64,13 +64,25 @@ func (s *Set) call(ctx context.Context, name string, arguments json.RawMessage, 
 	if err != nil {
 		return nil, err
 	}
-	c.Project = a.project()
+	if c.Project = a.project(); s.onCall != nil && act.changes() {
+		s.noteProject(ctx, a, c)
+	}
 	result, err := act.call(s, ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	c.MemoryID, c.FileID = subject(a, result)
 	return noted(result, a.warnings), nil
+}
+
+// noteProject notes the project of a memory that is to be changed or deleted: afterwards it may be gone.
+func (s *Set) noteProject(ctx context.Context, a *arguments, c *Call) {
+	if c.Project != (souvenir.ProjectRef{}) || a.text("id") == "" {
+		return
+	}
+	if m, err := s.store.GetMemoryStatus(ctx, a.text("id")); err == nil && m.ProjectID != "" {
+		c.Project.ID = m.ProjectOwner + "/" + m.ProjectID
+	}
 }
 
 // subject is the memory and the file that a call was about, by its arguments and its result.
