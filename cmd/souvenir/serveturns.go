@@ -16,3 +16,20 @@ func (s *settings) checkTurns() error {
 	}
 	return nil
 }
+
+// checkKept checks the flags that say what is kept, and for how long.
+func (s *settings) checkKept() error {
+	switch {
+	case *s.purgeEvery < 0:
+		return misused("--purge-every is %s; give a duration such as 24h, or 0 for never", *s.purgeEvery)
+	case *s.keepRevisions < 0:
+		return badKeepRevisions(*s.keepRevisions)
+	case *s.keepActivity <= 0 || *s.keepActivity > mostKept:
+		return misused("--keep-activity is %s; give a duration such as 720h, at most %s, or --no-activity to record no calls", *s.keepActivity, mostKept)
+	case s.memoryQuota.Memories < 0 || s.memoryQuota.Revisions < 0:
+		return misused("--memory-quota is %d and --revision-quota %d; give numbers, or 0 for no limit", s.memoryQuota.Memories, s.memoryQuota.Revisions)
+	case *s.maxActivity <= 0:
+		return misused("--max-activity is %d; give 1 or more, or --no-activity to record no calls", *s.maxActivity)
+	}
+	return nil
+}
