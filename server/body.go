@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 	"github.com/souvenir-ai/souvenir/internal/jsonescape"
 )
 
@@ -66,6 +67,9 @@ func (b *body) explain(err error) error {
 	return err
 }
 
+// maxValues is how many values the JSON of a body may have, but for the arguments of tools, which bound them themselves.
+const maxValues = 100_000
+
 // readJSON reads a body that is one JSON value into v. Strict refuses members that v has no field for: where a misspelt
 // limit would otherwise mean no limit.
 func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict bool) error {
@@ -90,6 +94,15 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 	}
 	if escape, at := jsonescape.LoneSurrogate(encoded); at >= 0 {
 		return invalid("body", fmt.Sprintf("the body has the escape %s at byte %d, which is half of a character; write both halves, or the character itself", escape, at))
+	}
+	if _, call := v.(*toolCall); call && len(encoded) > largeBody {
+		if err := json.Unmarshal(encoded, v); err != nil {
+			return badJSON(err)
+		}
+		return nil
+	}
+	if n := jsonbound.Count(encoded); n > maxValues {
+		return invalid("body", fmt.Sprintf("the body has %d values; at most %d are allowed", n, maxValues))
 	}
 	decoder := json.NewDecoder(bytes.NewReader(encoded))
 	decoder.UseNumber()

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
+	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 	"github.com/souvenir-ai/souvenir/mcpserver"
 	"github.com/souvenir-ai/souvenir/tools"
 )
@@ -188,6 +189,9 @@ func (s *Server) relay(r *http.Request, m *mcpMessage) *mcpReply {
 	if m.ID == nil || m.Method == "" {
 		return &mcpReply{status: http.StatusAccepted} // nothing here waits for notifications and responses
 	}
+	if bad := checkValues(m); bad != nil {
+		return bad
+	}
 	if m.heavy() {
 		if err := takeTurn(r); err != nil {
 			return s.busyReply(m, err)
@@ -209,6 +213,9 @@ func (s *Server) relay(r *http.Request, m *mcpMessage) *mcpReply {
 func (s *Server) relayBatch(r *http.Request, body []byte) ([]json.RawMessage, *mcpReply) {
 	if revision := r.Header.Get(protocolHeader); revision > batchesUntil {
 		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "revision "+quoted(revision)+" of the protocol has no batches; send each message by itself")
+	}
+	if n := jsonbound.Count(body); n > maxValues {
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the batch has %d values; at most %d are allowed", n, maxValues))
 	}
 	var messages []json.RawMessage
 	if err := json.Unmarshal(body, &messages); err != nil || len(messages) == 0 || len(messages) > maxBatch {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 )
 
 // mcpMessage is a message of JSON-RPC 2.0, as far as it is of interest here.
@@ -57,6 +58,27 @@ func (m *mcpMessage) heavy() bool {
 		return true
 	}
 	return len(m.encoded) > largeBody
+}
+
+// checkValues refuses messages with very many values besides the arguments of a tool, which are decoded as far as the tool knows them: the SDK decodes
+// all others.
+func checkValues(m *mcpMessage) *mcpReply {
+	count := jsonbound.Count(m.encoded)
+	if count <= maxValues {
+		return nil
+	}
+	if m.Method == "tools/call" {
+		jsonbound.Members(m.Params, func(member jsonbound.Member) bool {
+			if string(member.Key) == `"arguments"` {
+				count -= jsonbound.Count(member.Value)
+			}
+			return true
+		})
+	}
+	if count <= maxValues {
+		return nil
+	}
+	return mcpError(http.StatusBadRequest, m.ID, jsonrpc.CodeInvalidRequest, "the message has "+strconv.Itoa(count)+" values; at most "+strconv.Itoa(maxValues)+" are allowed")
 }
 
 // busyReply answers a message that did not get its turn: the call of a tool with a result, so that the model learns that it may try again.

@@ -25,12 +25,15 @@ func (s *Server) listTools(http.ResponseWriter, *http.Request, caller) (any, err
 	return ToolList{tools.List()}, nil
 }
 
+// toolCall is the body of POST /tools/call.
+type toolCall struct {
+	Name      *string         `json:"name"`
+	Arguments json.RawMessage `json:"arguments"` // the tool decodes what it knows
+}
+
 // callTool calls a tool.
 func (s *Server) callTool(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	var call struct {
-		Name      *string         `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-	}
+	var call toolCall
 	if err := s.readJSON(w, r, &call, false); err != nil {
 		return nil, err
 	}

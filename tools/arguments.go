@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 	"github.com/souvenir-ai/souvenir/internal/jsonescape"
 )
 
@@ -47,8 +48,12 @@ func (a *arguments) warn(format string, args ...any) {
 	a.warnings = append(a.warnings, fmt.Sprintf(format, args...))
 }
 
+// maxValues is how many values the arguments of a call may have: elements of lists and members of objects, with those within them. Each
+// takes many times as much memory as it has bytes.
+const maxValues = 100_000
+
 // parse reads the arguments of a call: a JSON object, or a JSON string that holds one.
-func parse(encoded json.RawMessage) (map[string]any, error) {
+func (d *definition) parse(encoded json.RawMessage) (map[string]any, error) {
 	if len(encoded) > MaxArguments {
 		return nil, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "arguments",
 			Message: fmt.Sprintf("arguments are %d bytes as JSON; at most %d are allowed", len(encoded), MaxArguments)}
@@ -61,6 +66,10 @@ func parse(encoded json.RawMessage) (map[string]any, error) {
 	}
 	if escape, at := jsonescape.LoneSurrogate(encoded); at >= 0 {
 		return nil, invalid("arguments", "arguments have the escape %s at byte %d, which is half of a character; write both halves, or the character itself", escape, at)
+	}
+	encoded, err := d.lighten(encoded)
+	if err != nil {
+		return nil, err
 	}
 	given, err := decodeJSON(encoded)
 	if err != nil {
@@ -88,6 +97,9 @@ func parse(encoded json.RawMessage) (map[string]any, error) {
 
 // decodeJSON reads one JSON value. Numbers stay as they are written.
 func decodeJSON(encoded []byte) (any, error) {
+	if n := jsonbound.Count(encoded); n > maxValues {
+		return nil, fmt.Errorf("there are %d values; at most %d are allowed", n, maxValues)
+	}
 	decoder := json.NewDecoder(bytes.NewReader(encoded))
 	decoder.UseNumber()
 	var decoded any
@@ -330,6 +342,9 @@ func toList(given any) ([]any, bool) {
 			decoded, err := decodeJSON([]byte(v))
 			list, ok := decoded.([]any)
 			return list, ok && err == nil
+		}
+		if strings.Count(v, ",") > maxValues {
+			return nil, false
 		}
 		var list []any
 		for item := range strings.SplitSeq(v, ",") {

@@ -45,7 +45,7 @@ func (s *Set) call(ctx context.Context, name string, arguments json.RawMessage, 
 		return nil, err
 	}
 	c.Tool = d.name
-	given, err := parse(arguments)
+	given, err := d.parse(arguments)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,94 @@
+// Package jsonbound bounds what JSON becomes in memory: a list of empty lists takes thirty times as many bytes as it is long.
+package jsonbound
+
+import "bytes"
+
+// Count counts the values of a JSON text, at least: what commas separate and what brackets hold. It allocates nothing, and counts
+// something in what is no JSON, too.
+func Count(encoded []byte) int {
+	count := 1
+	for i := 0; i < len(encoded); i++ {
+		switch encoded[i] {
+		case '"':
+			i = endOfString(encoded, i)
+		case ',', '[', '{':
+			count++
+		}
+	}
+	return count
+}
+
+// endOfString is where the string ends that begins at i: the place of its last quote.
+func endOfString(encoded []byte, i int) int {
+	for i++; i < len(encoded); i++ {
+		switch encoded[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return i
+}
+
+// Member is a member of an object, as it is encoded.
+type Member struct {
+	Key   []byte // with its quotes
+	Value []byte
+}
+
+// Members goes through the members of a valid JSON object until yield returns false; of anything else there are none. It allocates nothing.
+func Members(encoded []byte, yield func(Member) bool) {
+	rest := bytes.TrimSpace(encoded)
+	if len(rest) < 2 || rest[0] != '{' {
+		return
+	}
+	for i := 1; i < len(rest); {
+		i = skip(rest, i, " \t\r\n,")
+		if i >= len(rest) || rest[i] != '"' {
+			return
+		}
+		end := endOfString(rest, i) + 1
+		if end > len(rest) {
+			return
+		}
+		m := Member{Key: rest[i:end]}
+		i = skip(rest, end, " \t\r\n:")
+		end = endOfValue(rest, i)
+		m.Value = bytes.TrimSpace(rest[i:end])
+		if !yield(m) {
+			return
+		}
+		i = end
+	}
+}
+
+func skip(encoded []byte, i int, what string) int {
+	for i < len(encoded) && bytes.IndexByte([]byte(what), encoded[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+// endOfValue is where the value ends that begins at i: the place behind it.
+func endOfValue(encoded []byte, i int) int {
+	depth := 0
+	for ; i < len(encoded); i++ {
+		switch encoded[i] {
+		case '"':
+			i = endOfString(encoded, i)
+		case '[', '{':
+			depth++
+		case ']', '}':
+			if depth == 0 {
+				return i
+			}
+			depth--
+		case ',':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(encoded)
+}

@@ -1,0 +1,73 @@
+package jsonbound
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestCount(t *testing.T) {
+	for text, want := range map[string]int{
+		``: 1, `1`: 1, `"a,[{\",["`: 1, `[]`: 2, `[1,2]`: 3, `{"a,":[{},"}"]}`: 5, `"`: 1, `"\`: 1,
+	} {
+		if got := Count([]byte(text)); got != want {
+			t.Errorf("%s has %d values, not %d", text, got, want)
+		}
+	}
+	large := []byte(`{"a":[` + strings.Repeat(`[],`, 1000) + `[]]}`)
+	if got := Count(large); got < 2000 {
+		t.Errorf("%d values", got)
+	}
+	if n := testing.AllocsPerRun(10, func() { Count(large) }); n != 0 {
+		t.Errorf("counting allocates %v times", n)
+	}
+}
+
+func collect(text string) string {
+	var all []string
+	Members([]byte(text), func(m Member) bool {
+		all = append(all, string(m.Key)+"="+string(m.Value))
+		return true
+	})
+	return strings.Join(all, ";")
+}
+
+func TestMembers(t *testing.T) {
+	for text, want := range map[string]string{
+		` { "a" : [1,{"b":","}] , "c\"d":"}" ,"e":-1.5e3,"f":null} `: `"a"=[1,{"b":","}];"c\"d"="}";"e"=-1.5e3;"f"=null`, `{}`: "", `[1]`: "", `"{"`: "", `{"a":{}}`: `"a"={}`,
+	} {
+		if got := collect(text); got != want {
+			t.Errorf("%s has %s, not %s", text, got, want)
+		}
+	}
+}
+
+// Of any JSON the members are those that encoding/json finds; what is none ends, too.
+func FuzzMembers(f *testing.F) {
+	for _, text := range []string{`{"a":1}`, `{"a":[{"b":"]"}],"c":{}}`, `{"a`, `{"a":`, `{"a":1]`, `{"\\":"\\"}`, `[[]]`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		found := map[string]bool{}
+		Members([]byte(text), func(m Member) bool {
+			var key string
+			if json.Unmarshal(m.Key, &key) == nil {
+				found[key] = json.Valid(m.Value)
+			}
+			return true
+		})
+		Count([]byte(text))
+		var want map[string]json.RawMessage
+		if json.Unmarshal([]byte(text), &want) != nil {
+			return
+		}
+		for key := range want {
+			if !found[key] {
+				t.Errorf("%q: the member %q is not found", text, key)
+			}
+		}
+		if len(found) != len(want) {
+			t.Errorf("%q: %d members are found, not %d", text, len(found), len(want))
+		}
+	})
+}

@@ -1,0 +1,63 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/souvenir-ai/souvenir/internal/jsonbound"
+)
+
+// maxUnknown is how many arguments that no action takes are looked at.
+const maxUnknown = 1000
+
+// lighten leaves what the tool does not know out of arguments with very many values, before they are decoded. What is unknown
+// is still there by name, for the warning; what is known must not have too many values itself.
+func (d *definition) lighten(encoded json.RawMessage) (json.RawMessage, error) {
+	if jsonbound.Count(encoded) <= maxValues {
+		return encoded, nil
+	}
+	if !json.Valid(encoded) {
+		return nil, invalid("arguments", "arguments are not JSON: %v", json.Unmarshal(encoded, new(json.RawMessage)))
+	}
+	if trimmed := bytes.TrimSpace(encoded); trimmed[0] != '{' {
+		return nil, invalid("arguments", "arguments are %s…; a JSON object is expected", trimmed[:min(len(trimmed), 20)])
+	}
+	light := []byte{'{'}
+	unknown, left := 0, maxValues
+	var failed error
+	jsonbound.Members(encoded, func(m jsonbound.Member) bool {
+		var name string
+		value, count := m.Value, jsonbound.Count(m.Value)
+		if len(m.Key) > 1000 || json.Unmarshal(m.Key, &name) != nil || !d.knows(name) {
+			if unknown++; unknown > maxUnknown || len(m.Key) > 1000 {
+				return true
+			}
+			if count > 2 {
+				value = []byte("[0]") // not empty, and no more
+			}
+		} else if left -= count; left < 0 {
+			failed = invalid(name, "%s has %d values; a call may have %d in all", name, count, maxValues)
+			return false
+		}
+		if len(light) > 1 {
+			light = append(light, ',')
+		}
+		light = append(append(append(light, m.Key...), ':'), value...)
+		return true
+	})
+	return append(light, '}'), failed
+}
+
+// knows reports whether any action takes an argument, by whatever spelling.
+func (d *definition) knows(name string) bool {
+	folded := fold(name)
+	if folded == fold(actionName) {
+		return true
+	}
+	for i := range d.parameters {
+		if fold(d.parameters[i].name) == folded {
+			return true
+		}
+	}
+	return false
+}
