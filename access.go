@@ -14,18 +14,18 @@ import (
 type Access struct {
 	// User is the id of the user: whose collections they are, and who owns what is stored outside of others' projects. Empty means the local user. An id
 	// that nobody has becomes that of a new user with the first write, unless it is the name of another (ErrConflict).
-	User string
+	User string `json:"user"`
 
 	// Projects limits the view to these projects: ids, or OWNER/ID (the owner's user id or account name) for a project
 	// that somebody else shares under an id that is not unique. Nothing outside them is visible, memories without a project included. Nil means no limit; an
 	// empty slice that is not nil means nothing at all.
-	Projects []string
+	Projects []string `json:"projects"`
 
 	// Through says what acts for the user, such as "tool" or "page": the trash shows the first 64 characters beside who deleted something.
-	Through string
+	Through string `json:"through,omitempty"`
 
 	// ReadOnly refuses every write through the view with ErrReadOnly.
-	ReadOnly bool
+	ReadOnly bool `json:"read_only"`
 }
 
 // LocalUser is the id of the user for whom a store works when no other is named.

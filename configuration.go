@@ -10,18 +10,18 @@ import (
 
 // Configuration is how a store works: the options that Open was given, with their defaults, and what they are about.
 type Configuration struct {
-	Path       string // of the file, from the root of the file system; ":memory:" for none
-	ReadOnly   bool   // nothing is ever written to the file
-	SQLite     string // version
-	Model      string // of the embedder
-	Dimensions int    // of its vectors
+	Path       string `json:"path"`       // of the file, from the root of the file system; ":memory:" for none
+	ReadOnly   bool   `json:"read_only"`  // nothing is ever written to the file
+	SQLite     string `json:"sqlite"`     // version
+	Model      string `json:"model"`      // of the embedder
+	Dimensions int    `json:"dimensions"` // of its vectors
 
-	IndexMemory  int64 // bytes; less than 0: no index in memory
-	MaxFile      int64 // bytes of a file
-	FileQuota    int64 // bytes of all files of an owner; 0: no quota
-	Quota        Quota // of memories
-	KeepActivity time.Duration
-	MaxActivity  int // recorded calls
+	IndexMemory  int64         `json:"index_memory"` // bytes; less than 0: no index in memory
+	MaxFile      int64         `json:"max_file"`     // bytes of a file
+	FileQuota    int64         `json:"file_quota"`   // bytes of all files of an owner; 0: no quota
+	Quota        Quota         `json:"quota"`        // of memories
+	KeepActivity time.Duration `json:"keep_activity"`
+	MaxActivity  int           `json:"max_activity"` // recorded calls
 }
 
 // Configuration tells how the store works. It is for the Store that Open returned; a view gets ErrForbidden.

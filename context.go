@@ -48,29 +48,29 @@ const (
 // Context is what an agent should know when an interaction begins.
 type Context struct {
 	// Identity is the newest active memory of event type IDENTITY in the caller's own collections; nil if there is none.
-	Identity *ContextMemory
+	Identity *ContextMemory `json:"identity"`
 
 	// IdentitySuggestion is the call that would store the detected identity. Nil unless one was given, none is stored, and
 	// this view may write and is not limited to projects.
-	IdentitySuggestion *ToolCall
+	IdentitySuggestion *ToolCall `json:"identity_suggestion"`
 
 	// ConversationID is the id of the active memory of event type conversation or case that fits the query best, or, without a
 	// query, of the newest one: in the project if one is given, else in the caller's own collections, and only one that the
 	// caller may update. Empty if there is none.
-	ConversationID string
+	ConversationID string `json:"conversation_memory_id"`
 
-	Related []ContextMemory // previews of related memories: the project's first, then others; each once
-	Guide   []string        // how to work with the memory, for a model
+	Related []ContextMemory `json:"related_memories"`    // previews of related memories: the project's first, then others; each once
+	Guide   []string        `json:"get_context_do_dont"` // how to work with the memory, for a model
 
 	// GeneralDoDont holds the caller's general rules and dos and don'ts: those that lie in no project.
-	GeneralDoDont []ContextMemory
+	GeneralDoDont []ContextMemory `json:"general_do_dont"`
 
 	// ProjectDoDont holds the project's short dos and don'ts; nil when no project is given. ProjectRules took their place.
-	ProjectDoDont []ContextMemory
+	ProjectDoDont []ContextMemory `json:"project_do_dont"`
 
-	ProjectRules *ContextRules // nil when no project is given
-	Warnings     []string      // what a caller should know, for example what was left out
-	Tokens       int           // size of this answer: a quarter of the bytes of its JSON, rounded up
+	ProjectRules *ContextRules `json:"project_rules"` // nil when no project is given
+	Warnings     []string      `json:"warnings"`      // what a caller should know, for example what was left out
+	Tokens       int           `json:"tokens"`        // size of this answer: a quarter of the bytes of its JSON, rounded up
 }
 
 // ContextRules are the rules of a project; nil for what it has not.

@@ -19,19 +19,19 @@ import (
 // A file that lies in a project belongs to the project: its people see it, and nobody else does. Any other one is seen by
 // its owner.
 type File struct {
-	ID          string // UUID
-	MemoryID    string // the memory that it is linked to; empty: none, or none that is visible through this view
-	Filename    string // as CleanFilename leaves it
-	MIMEType    string // RFC 2045, such as "text/plain; charset=utf-8"
-	Size        int64  // bytes
-	SHA256      string // of the bytes, as 64 hexadecimal digits
-	Description string
-	Tags        []string // in the order given
-	Category    string
-	Owner       string // user id of who stored it; of what lies in a project, the project's owner
-	ProjectID   string // the project it lies in: its memory's, or its own while it is linked to none; empty: none
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
+	ID          string    `json:"id"`        // UUID
+	MemoryID    string    `json:"memory_id"` // the memory that it is linked to; empty: none, or none that is visible through this view
+	Filename    string    `json:"filename"`  // as CleanFilename leaves it
+	MIMEType    string    `json:"mime_type"` // RFC 2045, such as "text/plain; charset=utf-8"
+	Size        int64     `json:"size"`      // bytes
+	SHA256      string    `json:"sha256"`    // of the bytes, as 64 hexadecimal digits
+	Description string    `json:"description"`
+	Tags        []string  `json:"tags"` // in the order given
+	Category    string    `json:"category"`
+	Owner       string    `json:"owner"`      // user id of who stored it; of what lies in a project, the project's owner
+	ProjectID   string    `json:"project_id"` // the project it lies in: its memory's, or its own while it is linked to none; empty: none
+	CreatedAt   time.Time `json:"created_at"`
+	UpdatedAt   time.Time `json:"updated_at"`
 }
 
 // FileSummary is what search results tell of a file.
@@ -220,10 +220,10 @@ type FileQuery struct {
 
 // FilePage is a page of files.
 type FilePage struct {
-	Files  []File // never nil
-	Total  int    // how many fit, on all pages
-	Offset int    // as in the query
-	Limit  int    // as it was applied
+	Files  []File `json:"files"`  // never nil
+	Total  int    `json:"total"`  // how many fit, on all pages
+	Offset int    `json:"offset"` // as in the query
+	Limit  int    `json:"limit"`  // as it was applied
 }
 
 // HasMore reports whether there are files behind this page.

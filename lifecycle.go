@@ -17,6 +17,10 @@ import (
 const (
 	settingTarget = "embedding_target"
 	settingReady  = "embedding_ready"
+
+	// How far the last change has come: the profile that it leaves, and the last memory that has been embedded anew.
+	settingLeaves  = "embedding_leaves"
+	settingChanged = "embedding_changed"
 )
 
 // setting returns a number from the settings, 0 if it is not there.
@@ -77,6 +81,14 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 			if err := setSetting(tx, settingTarget, s.profile); err != nil {
 				return err
 			}
+			if ready != 0 { // else an earlier change was not finished
+				if err := setSetting(tx, settingLeaves, ready); err != nil {
+					return err
+				}
+			}
+			if err := setSetting(tx, settingChanged, 0); err != nil {
+				return err
+			}
 			ready = s.profile
 			outdated, err := outdatedMemories(tx, s.profile, 0, 1)
 			if len(outdated) > 0 {
@@ -109,6 +121,13 @@ type EmbeddingStatus struct {
 	Pending    int    `json:"pending"`  // those of them that wait to be embedded
 	Changing   bool   `json:"changing"` // the store is changing to this model; searches go by words until it is done
 
+	// How far a change of the model has come: Changed of Memories have been embedded anew, as far as they are visible through the view and
+	// the store makes their vectors. Changed only grows until the change is done, and is Memories then. From is the model that the store
+	// leaves; empty when it is not changing.
+	Memories int    `json:"memories"`
+	Changed  int    `json:"changed"`
+	From     string `json:"from,omitempty"`
+
 	// LastError is why embedding in the background failed last; empty once it works again. It is set for the Store that
 	// Open returned only: an embedder's error may hold texts, addresses and keys.
 	LastError string `json:"last_error,omitempty"`
@@ -139,8 +158,33 @@ func (s *Store) embeddingStatus(tx *sqlite.Tx, partitions string, e *EmbeddingSt
 	if e.Pending, err = pendingPassages(tx, partitions, -1); err != nil {
 		return err
 	}
+	return s.changeStatus(tx, partitions, e)
+}
+
+// changeStatus tells how far a change of the model has come in some partitions. It counts along an index, and only while there is a change.
+func (s *Store) changeStatus(tx *sqlite.Tx, partitions string, e *EmbeddingStatus) error {
 	ready, err := s.embeddingReady(tx)
+	if err != nil {
+		return err
+	}
 	e.Changing = !ready
+	const ours = `FROM partition p JOIN collection c ON c.id = p.collection_id WHERE c.own_profile IS NULL AND p.id IN (SELECT value FROM json_each(?))`
+	if err := tx.QueryRow(`SELECT ifnull(sum(p.memories), 0) `+ours, partitions).Scan(&e.Memories); err != nil || ready {
+		e.Changed = e.Memories
+		return err
+	}
+	last, err := setting(tx, settingChanged)
+	if err != nil {
+		return err
+	}
+	if err := tx.QueryRow(`SELECT count(*) FROM memory INDEXED BY memory_created WHERE id <= ? AND partition_id IN (SELECT p.id `+ours+`)`, last, partitions).
+		Scan(&e.Changed); err != nil {
+		return err
+	}
+	models, err := sqlite.Column[string](tx, `SELECT model FROM profile WHERE id = (SELECT value FROM setting WHERE key = ?)`, settingLeaves)
+	if len(models) > 0 {
+		e.From = models[0]
+	}
 	return err
 }
 

@@ -10,15 +10,15 @@ import (
 
 // MainMemory is what to know first of a project.
 type MainMemory struct {
-	Project Project
-	Memory  Memory // the newest active memory of event type project-main in the project
+	Project Project `json:"project"`
+	Memory  Memory  `json:"memory"` // the newest active memory of event type project-main in the project
 
-	Files []File // that are linked to it
+	Files []File `json:"files"` // that are linked to it
 
 	// Related are the memories up to two links away from it, in both directions, nearest first; each once. At most 1,000.
-	Related []Related
+	Related []Related `json:"related_memories"`
 
-	Warnings []string // what a caller should know, for example what was left out
+	Warnings []string `json:"warnings,omitempty"` // what a caller should know, for example what was left out
 }
 
 // maxMainRelated is how many related memories are read: the nearest.

@@ -31,11 +31,11 @@ const DefaultModuleLimit = 10
 
 // ModuleState is what is known of a module.
 type ModuleState struct {
-	Module   string
-	Memories []ModuleMemory // its own ones, the last updated first; behind them, those that are related to it by meaning
-	Files    []File         // linked to the module's own memories or to one of Memories, and those whose tags name the module
-	Summary  ModuleSummary
-	Warnings []string // what a caller should know
+	Module   string         `json:"module_name"`
+	Memories []ModuleMemory `json:"memories"` // its own ones, the last updated first; behind them, those that are related to it by meaning
+	Files    []File         `json:"files"`    // linked to the module's own memories or to one of Memories, and those whose tags name the module
+	Summary  ModuleSummary  `json:"summary"`
+	Warnings []string       `json:"warnings"` // what a caller should know
 }
 
 // ModuleMemory is a memory of a module.

@@ -44,9 +44,9 @@ type Authorization struct {
 
 // AuthorizationCode is what the client gets to exchange for tokens.
 type AuthorizationCode struct {
-	Code      string
-	GrantID   string
-	ExpiresAt time.Time // five minutes after it was made
+	Code      string    `json:"code"`
+	GrantID   string    `json:"grant_id"`
+	ExpiresAt time.Time `json:"expires_at"` // five minutes after it was made
 }
 
 // CheckAuthorization sees whether what a client asks for could be granted by a user, before the user is asked. It looks at

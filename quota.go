@@ -9,9 +9,9 @@ import (
 // Quota bounds what one owner may store. A field that is zero bounds nothing. What a member stores into a project counts
 // for the project's owner.
 type Quota struct {
-	Memories  int   // memories
-	Revisions int   // past versions of memories; Purge removes old ones
-	Bytes     int64 // bytes of contents and metadata, present, past and in the trash; files are bounded by Options.FileQuota
+	Memories  int   `json:"memories"`  // memories
+	Revisions int   `json:"revisions"` // past versions of memories; Purge removes old ones
+	Bytes     int64 `json:"bytes"`     // bytes of contents and metadata, present, past and in the trash; files are bounded by Options.FileQuota
 }
 
 // Usage is what one owner has stored, and how much that may be.

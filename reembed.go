@@ -128,6 +128,14 @@ func (w *worker) embedAnew(memories []outdated) error {
 				return err
 			}
 		}
+		// The next rounds, for what other processes have stored meanwhile, take nothing back.
+		last, err := setting(tx, settingChanged)
+		if err == nil && memories[len(memories)-1].row > last {
+			err = setSetting(tx, settingChanged, memories[len(memories)-1].row)
+		}
+		if err != nil {
+			return err
+		}
 		return writer.flush()
 	})
 }

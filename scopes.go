@@ -36,16 +36,16 @@ func DefaultScopes() []Scope {
 // credential that carries none of memory:write, files:write and account. A view knows no scopes: which of memories and files a
 // credential may read and write, and whether it may manage anything, is asked of Allows before each call.
 type Principal struct {
-	User      User
-	Scopes    []Scope
-	Access    Access // for As: see there
-	TokenID   string // of an MCP token; empty for anything else
-	ClientID  string // of an OAuth client; empty for anything else
-	GrantID   string // of an OAuth grant, also of one through which an MCP token was made; empty for anything else
-	SessionID string // of a person's session in a browser; empty for anything else
+	User      User    `json:"user"`
+	Scopes    []Scope `json:"scopes"`
+	Access    Access  `json:"access"`               // for As: see there
+	TokenID   string  `json:"token_id,omitempty"`   // of an MCP token; empty for anything else
+	ClientID  string  `json:"client_id,omitempty"`  // of an OAuth client; empty for anything else
+	GrantID   string  `json:"grant_id,omitempty"`   // of an OAuth grant, also of one through which an MCP token was made; empty for anything else
+	SessionID string  `json:"session_id,omitempty"` // of a person's session in a browser; empty for anything else
 
 	// ConfirmedAt is when the person of a session last showed who they are, with a password or at a provider; zero for anything else.
-	ConfirmedAt time.Time
+	ConfirmedAt time.Time `json:"confirmed_at,omitzero"`
 }
 
 // accessOf is what the view of a credential is made with.

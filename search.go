@@ -59,12 +59,12 @@ type Query struct {
 
 // Results are a page of what a search found.
 type Results struct {
-	Hits     []Hit
-	Total    int // of the memories found, over all pages
-	Offset   int
-	Limit    int
-	Sort     SortOrder // the order that was used
-	Warnings []string  // what a caller should know, for example that a part of the store is found by words only for now
+	Hits     []Hit     `json:"hits"`
+	Total    int       `json:"total"` // of the memories found, over all pages
+	Offset   int       `json:"offset"`
+	Limit    int       `json:"limit"`
+	Sort     SortOrder `json:"sort_order"`         // the order that was used
+	Warnings []string  `json:"warnings,omitempty"` // what a caller should know, for example that a part of the store is found by words only for now
 }
 
 // HasMore reports whether there are results after this page.
@@ -110,9 +110,9 @@ type Parts struct {
 
 // Group is the part of a page that lies in one collection.
 type Group struct {
-	Collection string
-	Owner      string // user id of the collection's owner: collections of different owners may have one name
-	Hits       []Hit
+	Collection string `json:"collection_name"`
+	Owner      string `json:"owner"` // user id of the collection's owner: collections of different owners may have one name
+	Hits       []Hit  `json:"hits"`
 }
 
 // Groups returns the page's hits by collection, in the order of each collection's best one.

@@ -54,9 +54,11 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 		if err := tx.QueryRow(`SELECT count(*) FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL`).Scan(&st.Embedding.Pending); err != nil {
 			return err
 		}
-		ready, err := s.embeddingReady(tx)
-		st.Embedding.Changing = !ready
-		return err
+		all, err := sqlite.Column[int64](tx, `SELECT id FROM partition`)
+		if err != nil {
+			return err
+		}
+		return s.changeStatus(tx, jsonList(all), &st.Embedding)
 	})
 	return st, err
 }

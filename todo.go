@@ -183,11 +183,11 @@ type CompleteTask struct {
 
 // CompletedTask is a task that is done.
 type CompletedTask struct {
-	Task             Task
-	AlreadyCompleted bool // it was done before; nothing was changed
-	Progress         TodoProgress
-	Memory           Memory // the todo
-	Warnings         []string
+	Task             Task         `json:"task"`
+	AlreadyCompleted bool         `json:"already_completed"` // it was done before; nothing was changed
+	Progress         TodoProgress `json:"progress"`
+	Memory           Memory       `json:"memory"` // the todo
+	Warnings         []string     `json:"warnings"`
 }
 
 // MarshalJSON gives task, already_completed, progress, memory and warnings.

@@ -16,6 +16,11 @@ type aboutPage struct {
 	Licences string // of what others have written and is served here
 }
 
+// changedSoFar tells how far a change of the embedding model has come.
+func changedSoFar(e souvenir.EmbeddingStatus) string {
+	return thousands(e.Changed) + " of " + count(e.Memories, "memory") + " done; searches use words until then"
+}
+
 // licences is the file of web/static that says under which terms the others' files there are.
 const licences = "vendor/LICENSES.txt"
 
@@ -37,6 +42,9 @@ func (s *Server) showAbout(_ http.ResponseWriter, r *http.Request, c caller) (an
 			{"Embedding model", configuration.Model + ", " + count(configuration.Dimensions, "dimension")},
 		},
 		Mine: []fact{{"Passages that are searched", thousands(status.Passages)}, {"Waiting for their vectors", thousands(status.Pending)}},
+	}
+	if status.Changing {
+		data.Mine = append(data.Mine, fact{"Changing the embedding model", changedSoFar(status)})
 	}
 	if c.User.Role == souvenir.RoleAdmin {
 		stats, err := s.store.Stats(r.Context())

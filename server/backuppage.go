@@ -61,7 +61,7 @@ func (s *Server) backup(r *http.Request, c caller) (page, *backupPage, error) {
 		Work: s.working.state(r, "/backup", upkeep),
 	}
 	if stats.Embedding.Changing {
-		data.Vectors = append(data.Vectors, fact{"Changing the model", "searches go by words until it is done"})
+		data.Vectors = append(data.Vectors, fact{"Changing the model", changedSoFar(stats.Embedding)})
 	}
 	if stats.Embedding.LastError != "" {
 		data.Vectors = append(data.Vectors, fact{"Embedding", "failed last time; the server's log says why"})

@@ -15,6 +15,14 @@ type health struct {
 	Index souvenir.IndexState // empty: as it was told before
 }
 
+// PercentChanged is how far a change of the model has come.
+func (h health) PercentChanged() int {
+	if h.Memories == 0 {
+		return 100
+	}
+	return int(int64(h.Changed) * 100 / int64(h.Memories))
+}
+
 // Done is how many passages have their vectors.
 func (h health) Done() int { return h.Passages - h.Pending }
 

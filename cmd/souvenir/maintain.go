@@ -113,6 +113,9 @@ func (c *cli) statsCommand() *cobra.Command {
 			if s.Embedding.Pending > 0 {
 				vectors += fmt.Sprintf("; %d passages wait to be embedded", s.Embedding.Pending)
 			}
+			if s.Embedding.Changing {
+				vectors += fmt.Sprintf("; the model is changing: %d of %d memories done", s.Embedding.Changed, s.Embedding.Memories)
+			}
 			return table(&c.out, []string{"WHAT", "HOW MUCH"}, [][]string{
 				{"users", fmt.Sprint(s.Users)},
 				{"collections", fmt.Sprint(s.Collections)},

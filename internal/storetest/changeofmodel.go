@@ -14,6 +14,7 @@ func changeOfModel() concept {
 		{"goes by words, with a warning, until all is embedded anew", changeGoesByWords},
 		{"ends with the meaning of the new model", changeEnds},
 		{"resumes where it stopped", changeResumes},
+		{"tells how far it has come, and never less", changeProgress},
 		{"back to the old model needs nothing", changeBack},
 		{"leaves own vectors alone", changeOwnVectors},
 		{"embeds what waited for the old model", changeOfPending},
@@ -90,6 +91,51 @@ func changeEnds(f *fixture) {
 	f.equal("state", []any{e2.Model, e2.Pending, e2.Changing}, []any{"words-2", 0, false})
 	f.reopen(NewSwitch(Words{Version: "2"}))
 	f.same("by meaning once it is opened again", f.find("vehicle"), "a red automobile")
+}
+
+// changeProgress also stores while the model changes: more is to be done then, and nothing is taken back.
+func changeProgress(f *fixture) {
+	const n = 300
+	batch := make([]souvenir.NewMemory, n)
+	for i := range batch {
+		batch[i].Content = fmt.Sprint("automobile number", i)
+	}
+	_, err := f.store.AddMemories(f.ctx, batch, nil)
+	f.check("AddMemories", err)
+	f.as(souvenir.Access{User: "ann"}).add(souvenir.NewMemory{Content: "of somebody else"})
+	before := f.state()
+	f.equal("before", []any{before.Memories, before.Changed, before.From}, []any{n, n, ""})
+
+	e := NewSwitch(Words{Version: "2"})
+	e.BreakAfter(n/2, errOffline)
+	f.reopen(e)
+	most := 0
+	grows := func() souvenir.EmbeddingStatus {
+		now := f.state()
+		if now.Changed < most || now.Changed > now.Memories {
+			f.Errorf("%d of %d memories are done; %d were before", now.Changed, now.Memories, most)
+		}
+		most = now.Changed
+		return now
+	}
+	f.until("some of the work is done", func() bool {
+		grows()
+		failed, err := f.store.EmbeddingStatus(f.ctx)
+		f.check("EmbeddingStatus", err)
+		return failed.LastError != ""
+	})
+	half := grows()
+	f.equal("half done", []any{half.Changing, half.Memories, half.Changed > 0, half.Changed < n, half.From, half.Model}, []any{true, n, true, true, before.Model, "words-2"})
+	f.add(souvenir.NewMemory{Content: "stored meanwhile"})
+	f.equal("with what was stored meanwhile", []int{grows().Memories, grows().Changed}, []int{n + 1, half.Changed})
+	stats, err := f.store.Stats(f.ctx)
+	f.check("Stats", err)
+	f.equal("of all users", []any{stats.Embedding.Memories, stats.Embedding.Changed, stats.Embedding.From}, []any{n + 2, half.Changed, before.Model})
+
+	f.reopen(NewSwitch(Words{Version: "2"}))
+	f.until("all is done", func() bool { return !grows().Changing })
+	after := grows()
+	f.equal("after", []any{after.Memories, after.Changed, after.From}, []any{n + 1, n + 1, ""})
 }
 
 func changeResumes(f *fixture) {

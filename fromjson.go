@@ -1,0 +1,220 @@
+package souvenir
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// What a memory's MarshalJSON writes, UnmarshalJSON reads. A type that embeds [Memory] needs a method of its own: Memory's would
+// read the memory alone.
+
+// UnmarshalJSON reads what MarshalJSON writes: the known keys of metadata go into their fields. One that has another type there stays
+// in Metadata, which is never nil.
+func (m *Memory) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	var given struct {
+		ID         string          `json:"id"`
+		Content    string          `json:"content"`
+		Collection string          `json:"collection_name"`
+		Owner      string          `json:"owner"`
+		Metadata   json.RawMessage `json:"metadata"`
+		Revision   int             `json:"revision"`
+		CreatedAt  time.Time       `json:"created_at"`
+		UpdatedAt  time.Time       `json:"updated_at"`
+		SharedBy   string          `json:"shared_by"`
+	}
+	if err := json.Unmarshal(data, &given); err != nil {
+		return err
+	}
+	metadata, err := parseMetadata(given.Metadata)
+	if err != nil {
+		return err
+	}
+	read := Memory{
+		ID: given.ID, Collection: given.Collection, Owner: given.Owner, Content: given.Content, Metadata: orEmpty(metadata),
+		Revision: given.Revision, CreatedAt: given.CreatedAt, UpdatedAt: given.UpdatedAt, SharedBy: given.SharedBy,
+	}
+	for key, into := range map[string]*string{
+		"event_type": &read.EventType, "state": &read.State, "project_id": &read.ProjectID, "project_name": &read.ProjectName,
+		"importance": (*string)(&read.Importance), "classification": (*string)(&read.Classification), "rule_type": (*string)(&read.RuleType),
+	} {
+		if text, ok := metadata[key].(string); ok && text != "" {
+			*into = text
+			delete(metadata, key)
+		}
+	}
+	for key, into := range map[string]*[]string{"tags": &read.Tags, "related_memory_ids": &read.Related} {
+		if list, ok := texts(metadata[key]); ok {
+			*into = list
+			delete(metadata, key)
+		}
+	}
+	*m = read
+	return nil
+}
+
+// texts returns a list of at least one string.
+func texts(value any) ([]string, bool) {
+	list, ok := value.([]any)
+	all := make([]string, len(list))
+	for i := 0; ok && i < len(list); i++ {
+		all[i], ok = list[i].(string)
+	}
+	return all, ok && len(list) > 0
+}
+
+// withMemory reads a memory, and what stands beside its members.
+func withMemory(data []byte, m *Memory, beside any) error {
+	if err := json.Unmarshal(data, beside); err != nil {
+		return err
+	}
+	return m.UnmarshalJSON(data)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (h *Hit) UnmarshalJSON(data []byte) error {
+	var beside struct {
+		Rank      int           `json:"rank"`
+		Score     float64       `json:"score"`
+		Parts     Parts         `json:"parts"`
+		Start     int           `json:"start"`
+		End       int           `json:"end"`
+		FileCount int           `json:"file_count"`
+		Files     []FileSummary `json:"files"`
+	}
+	var m Memory
+	if err := withMemory(data, &m, &beside); err != nil {
+		return err
+	}
+	*h = Hit{m, beside.Rank, beside.Score, beside.Parts, beside.Start, beside.End, beside.FileCount, beside.Files}
+	return nil
+}
+
+// storedJSON is what stands beside the members of a stored memory.
+type storedJSON struct {
+	Indexed        bool      `json:"indexed"`
+	Similar        []Similar `json:"similar"`
+	ProjectCreated bool      `json:"project_created"`
+	Warnings       []string  `json:"warnings"`
+	Created        bool      `json:"created"` // of rules
+}
+
+func (s storedJSON) of(m Memory) Stored {
+	return Stored{Memory: m, Indexed: s.Indexed, Similar: s.Similar, Warnings: s.Warnings, ProjectCreated: s.ProjectCreated}
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (s *Stored) UnmarshalJSON(data []byte) error {
+	var beside storedJSON
+	var m Memory
+	if err := withMemory(data, &m, &beside); err != nil {
+		return err
+	}
+	*s = beside.of(m)
+	return nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *StoredRule) UnmarshalJSON(data []byte) error {
+	var beside storedJSON
+	var m Memory
+	if err := withMemory(data, &m, &beside); err != nil {
+		return err
+	}
+	*r = StoredRule{beside.of(m), beside.Created}
+	return nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. The document is that of the content.
+func (t *StoredTodo) UnmarshalJSON(data []byte) error {
+	var rule StoredRule
+	if err := rule.UnmarshalJSON(data); err != nil {
+		return err
+	}
+	*t = StoredTodo{StoredRule: rule}
+	if document, err := ParseTodo(rule.Content); err == nil { // as GetTodo does
+		t.Document = document
+	}
+	return nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. The document is that of the content.
+func (t *Todo) UnmarshalJSON(data []byte) error {
+	var beside struct {
+		Warnings []string `json:"warnings"`
+	}
+	var m Memory
+	if err := withMemory(data, &m, &beside); err != nil {
+		return err
+	}
+	*t = Todo{Memory: m, Warnings: beside.Warnings}
+	if document, err := ParseTodo(m.Content); err == nil {
+		t.Document = document
+	}
+	return nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (m *ContextMemory) UnmarshalJSON(data []byte) error {
+	var beside struct {
+		Score     float64 `json:"score"`
+		Truncated bool    `json:"truncated"`
+	}
+	var memory Memory
+	if err := withMemory(data, &memory, &beside); err != nil {
+		return err
+	}
+	*m = ContextMemory{Memory: memory, Score: beside.Score, Truncated: beside.Truncated}
+	return nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (m *ModuleMemory) UnmarshalJSON(data []byte) error {
+	var beside struct {
+		Match ModuleMatch `json:"match"`
+		Score float64     `json:"score"`
+	}
+	var memory Memory
+	if err := withMemory(data, &memory, &beside); err != nil {
+		return err
+	}
+	*m = ModuleMemory{Memory: memory, Match: beside.Match, Score: beside.Score}
+	return nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *Related) UnmarshalJSON(data []byte) error {
+	var beside struct {
+		Depth     int       `json:"depth"`
+		Direction Direction `json:"direction"`
+		Path      []string  `json:"path"`
+	}
+	var m Memory
+	if err := withMemory(data, &m, &beside); err != nil {
+		return err
+	}
+	*r = Related{Memory: m, Depth: beside.Depth, Direction: beside.Direction, Path: beside.Path}
+	return nil
+}
+
+// MarshalJSON gives hits (never null), total, offset, limit, sort_order, has_more and warnings.
+func (r Results) MarshalJSON() ([]byte, error) {
+	type plain Results
+	r.Hits = emptyList(r.Hits)
+	return json.Marshal(struct {
+		plain
+		HasMore bool `json:"has_more"`
+	}{plain(r), r.HasMore()})
+}
+
+// MarshalJSON gives files (never null), total, offset, limit and has_more.
+func (p FilePage) MarshalJSON() ([]byte, error) {
+	type plain FilePage
+	p.Files = emptyList(p.Files)
+	return json.Marshal(struct {
+		plain
+		HasMore bool `json:"has_more"`
+	}{plain(p), p.HasMore()})
+}
