@@ -373,6 +373,7 @@ type DeleteCollection struct {
 // DeleteCollection deletes one of the caller's own collections, which goes to the trash as one entry. Memories go by the thousand, so
 // that other writers get their turn; after an error some of them may be gone, and a second call deletes the rest into the same entry.
 func (s *Store) DeleteCollection(ctx context.Context, d DeleteCollection) error {
+	ctx = sqlite.Freeing(ctx)
 	for done := false; !done; {
 		err := s.write(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
 			done, err = s.deleteCollection(tx, sc, d)

@@ -400,6 +400,7 @@ func (u *upload) giveUp(ctx context.Context) {
 // DeleteFile deletes a file. It goes to the trash, from which [Store.RestoreTrashed] brings it back under its id, unless Options.KeepTrash
 // switches the trash off; [Store.EraseFile] deletes for good.
 func (s *Store) DeleteFile(ctx context.Context, id string) error {
+	ctx = sqlite.Freeing(ctx)
 	if s.options.KeepTrash < 0 {
 		return s.removeStoredFile(ctx, id, func(*sqlite.Tx, scope, storedFile) error { return nil })
 	}
@@ -415,6 +416,7 @@ func (s *Store) DeleteFile(ctx context.Context, id string) error {
 // removeStoredFile deletes a file for good, unless allowed says no. The bytes of a large one are removed in several transactions, so
 // that others can write in between.
 func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(*sqlite.Tx, scope, storedFile) error) error {
+	ctx = sqlite.Freeing(ctx)
 	var f storedFile
 	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
 		if f, err = s.fileForWriting(tx, sc, id); err != nil {

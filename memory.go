@@ -88,6 +88,7 @@ func (s *Store) GetMemory(ctx context.Context, id string) (Memory, error) {
 // DeleteMemory deletes a memory with its history and the links from and to it. It goes to the trash, from which [Store.RestoreTrashed]
 // brings it back under its id, unless Options.KeepTrash switches the trash off; [Store.EraseMemory] deletes for good.
 func (s *Store) DeleteMemory(ctx context.Context, id string) error {
+	ctx = sqlite.Freeing(ctx)
 	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
 		found, err := s.memoryForWriting(tx, sc, id)
 		if err != nil {

@@ -47,6 +47,10 @@ type Options struct {
 	// for good. At most 100 years. What is in the trash keeps the time that it was given.
 	KeepTrash time.Duration
 
+	// Reserve is how many bytes a file beside the store (its name with -reserve behind) holds back, so that something can be deleted when the disk
+	// is full. Zero means none; at most 1 GiB. The file stays when the store is closed.
+	Reserve int64
+
 	// Logger hears about background work and what it could not do. Nil means silence.
 	Logger *slog.Logger
 
@@ -90,6 +94,9 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if q := full.Quota; q.Memories < 0 || q.Revisions < 0 || q.Bytes < 0 {
 		return full, invalid("Quota", "Quota is %+v; numbers of 0 (no bound) or more are expected", q)
+	}
+	if full.Reserve < 0 || full.Reserve > 1<<30 {
+		return full, invalid("Reserve", "Reserve is %d; 0 to 1,073,741,824 bytes are allowed", full.Reserve)
 	}
 	if full.KeepActivity < 0 || full.KeepActivity > maxKeepActivity {
 		return full, invalid("KeepActivity", "KeepActivity is %s; more than 0 and at most 100 years are allowed, or 0 for 30 days", full.KeepActivity)

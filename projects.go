@@ -192,6 +192,7 @@ type DeleteProject struct {
 // that is not limited to projects. Memories go by the thousand, so that other writers get their turn; after an error
 // some of them may be gone, and a second call deletes the rest.
 func (s *Store) DeleteProject(ctx context.Context, d DeleteProject) error {
+	ctx = sqlite.Freeing(ctx)
 	if err := checkNamed(d.Project); err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ type Purged struct {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
 func (s *Store) Purge(ctx context.Context, options *PurgeOptions) (Purged, error) {
+	ctx = sqlite.Freeing(ctx)
 	if err := s.checkOperator("Purge"); err != nil {
 		return Purged{}, err
 	}

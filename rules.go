@@ -150,6 +150,7 @@ func (s *Store) rules(tx *sqlite.Tx, sc scope, project ProjectRef) (Rules, error
 // DeleteRule deletes the rule of a type that a project has, or for the zero ProjectRef the user's general one, as
 // DeleteMemory does. ErrNotFound means that there is none.
 func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType RuleType) error {
+	ctx = sqlite.Freeing(ctx)
 	if err := cmp.Or(checkRuleType(ruleType), checkProject(project.ID, project.Name)); err != nil {
 		return err
 	}

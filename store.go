@@ -71,7 +71,7 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 		return nil, err
 	}
 	config := fileConfig(path, o.Now)
-	config.ReadOnly, config.Readers, config.Logger = o.ReadOnly, o.Readers, o.Logger
+	config.ReadOnly, config.Readers, config.Logger, config.Reserve = o.ReadOnly, o.Readers, o.Logger, o.Reserve
 	db, err := sqlite.Open(ctx, config)
 	if err != nil {
 		return nil, openError("path", path, err)

@@ -24,6 +24,7 @@ const (
 // ErrForbidden. When it returns, nothing of it is left in the file; in a store of more than 20,000 passages, that is so after the next
 // [Store.Purge], or when background work has come to it, within minutes. Backups are not touched.
 func (s *Store) EraseTrashed(ctx context.Context, id string) error {
+	ctx = sqlite.Freeing(ctx)
 	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
 		e, err := s.trashed(tx, sc, id)
 		if err != nil {
@@ -46,6 +47,7 @@ func (s *Store) EraseTrashed(ctx context.Context, id string) error {
 
 // EmptyTrash erases all entries of the trash that are the caller's to erase, as EraseTrashed does, and returns how many.
 func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
+	ctx = sqlite.Freeing(ctx)
 	var emptied int64
 	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
 		condition, args := sc.visibleTrash()
@@ -66,6 +68,7 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 // EraseMemory deletes a memory for good, with its history: it does not go to the trash. Only the owner of the place where it lies
 // may; to others who may write there it is ErrForbidden. What EraseTrashed says of the file holds here, too.
 func (s *Store) EraseMemory(ctx context.Context, id string) error {
+	ctx = sqlite.Freeing(ctx)
 	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
 		m, err := s.memoryForWriting(tx, sc, id)
 		if err != nil {
@@ -90,6 +93,7 @@ func (s *Store) EraseMemory(ctx context.Context, id string) error {
 // EraseFile deletes a file for good: it does not go to the trash. Only the owner of the place where it lies may; to others
 // who may write there it is ErrForbidden.
 func (s *Store) EraseFile(ctx context.Context, id string) error {
+	ctx = sqlite.Freeing(ctx)
 	err := s.removeStoredFile(ctx, id, func(tx *sqlite.Tx, sc scope, f storedFile) error {
 		owner, err := ownerOfFilePlace(tx, f)
 		if err == nil && owner != sc.user {

@@ -483,6 +483,7 @@ type DeleteUser struct {
 // or a view made with it, begins with nothing. Memories go by the thousand, so that other writers get their turn; after
 // an error the user may be disabled and some memories gone, and a second call deletes the rest. Only for the operator's store.
 func (s *Store) DeleteUser(ctx context.Context, d DeleteUser) error {
+	ctx = sqlite.Freeing(ctx)
 	if err := s.checkOperator("DeleteUser"); err != nil {
 		return err
 	}

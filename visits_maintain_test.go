@@ -24,6 +24,9 @@ var maintainVisits = map[string]func(v visit){
 			return err
 		})
 	},
+	"Health": func(v visit) {
+		v.refuses("Health", func(s *Store) error { return s.Health(v.Context()) })
+	},
 	"Check": func(v visit) {
 		v.refuses("Check", func(s *Store) error {
 			report, err := s.Check(v.Context(), &CheckOptions{Repair: true})

@@ -1,24 +1,36 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 	"time"
+
+	"github.com/souvenir-ai/souvenir"
 )
 
 // Health is the answer of GET /health.
 type Health struct {
-	Status  string `json:"status"`  // ok
+	Status  string `json:"status"`  // ok, or degraded: it can be read, and something else is wrong
 	Service string `json:"service"` // souvenir
 	Version string `json:"version"` // of the interface
 	Program string `json:"program,omitempty"`
+	Problem string `json:"problem,omitempty"` // what is wrong; only when degraded
 }
 
-// health says that the service works: the store can be read.
+// health says whether the service works: the store can be read. Where something else is wrong it is degraded, and answers all the same: whoever
+// looks after it should not take it away from those who read, and delete.
 func (s *Server) health(_ http.ResponseWriter, r *http.Request, _ caller) (any, error) {
 	if _, err := s.store.Me(r.Context()); err != nil {
 		return nil, err
 	}
-	return Health{Status: "ok", Service: "souvenir", Version: APIVersion, Program: s.options.Version}, nil
+	answer := Health{Status: "ok", Service: "souvenir", Version: APIVersion, Program: s.options.Version}
+	switch err := s.store.Health(r.Context()); {
+	case errors.Is(err, souvenir.ErrFull): // without the path, which is nobody's but the operator's
+		answer.Status, answer.Problem = "degraded", "the disk is full: nothing new is stored until there is room; reading and deleting work"
+	case err != nil:
+		return nil, err
+	}
+	return answer, nil
 }
 
 // describe answers with the OpenAPI document.

@@ -214,8 +214,9 @@ func components() map[string]schema {
 	addedClient := maps.Clone(registered)
 	addedClient["name"], addedClient["active"] = text(""), flag()
 	return map[string]schema{
-		"Health": object(schema{"status": constant("ok"), "service": constant("souvenir"), "version": constant(APIVersion), "program": text("Version of the program")}, "program"),
-		"Text":   object(schema{"type": constant("text"), "text": text("")}),
+		"Health": object(schema{"status": schema{"type": "string", "enum": []string{"ok", "degraded"}}, "service": constant("souvenir"), "version": constant(APIVersion),
+			"program": text("Version of the program"), "problem": text("What is wrong, where the status is degraded")}, "program", "problem"),
+		"Text": object(schema{"type": constant("text"), "text": text("")}),
 		"Error": object(schema{"error": text("What was wrong, with which value, and what would be right"),
 			"content": list(ref("Text"), "One: Error: and the error"), "isError": constant(true)}),
 		"RPCAnswer": object(schema{

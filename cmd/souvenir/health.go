@@ -82,6 +82,8 @@ func askHealth(ctx context.Context, url string) (server.Health, error) {
 		return health, fmt.Errorf("%s: the answer breaks off: %w", url, err)
 	case answer.StatusCode != http.StatusOK:
 		return health, fmt.Errorf("%s answers %s", url, answer.Status)
+	case json.Unmarshal(body, &health) == nil && health.Service == "souvenir" && health.Status == "degraded":
+		return health, fmt.Errorf("%s is degraded: %s", url, plain(health.Problem))
 	case json.Unmarshal(body, &health) != nil || health.Service != "souvenir" || health.Status != "ok":
 		return health, fmt.Errorf("%s is answered by something that is not Souvenir", url)
 	}

@@ -167,6 +167,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	}
 	defer listener.Close()
 	store, err := souvenir.Open(ctx, *s.db, &souvenir.Options{
+		Reserve: serveReserve,
 		MaxFile: s.maxFile.limit(), FileQuota: int64(s.fileQuota), Quota: s.quota(), IndexMemory: s.indexMemory.limit(), Logger: log,
 		KeepActivity: *s.keepActivity, MaxActivity: *s.maxActivity,
 	})
@@ -369,3 +370,6 @@ Where there is no browser, make a user and a token here:
 	}
 	fmt.Fprintf(c.stderr, "\nMake a token for a client:\n\n  %s\n\nGive it to the client, for example Claude Code (\"souvenir client-config\" has others):\n\n  %s\n\n", addToken, add)
 }
+
+// serveReserve is how many bytes a server holds back beside its store, for deleting on a full disk.
+const serveReserve = 16 << 20

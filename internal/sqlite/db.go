@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
@@ -53,6 +54,9 @@ type Config struct {
 	// for 0014_project_names.sql. Each runs behind its migration, in the same transaction, when that is new to the file.
 	Fill map[string]func(*Tx) error
 
+	// Reserve is how many bytes a file beside the database holds back, for writes of a [Freeing] context on a full disk; 0 means none.
+	Reserve int64
+
 	// LockTimeout is how long a write waits for another process's lock when its context
 	// ends no earlier; 0 means 30 seconds.
 	LockTimeout time.Duration
@@ -73,6 +77,14 @@ type DB struct {
 	writer      *writer            // nil: read-only
 	memory      bool               // one connection for everything, the writer's
 	makeReady   func(tx *Tx) error // Config.Prepare
+
+	reserve int64       // bytes held back beside the file
+	full    atomic.Bool // the last write found no room
+
+	room      sync.Mutex // for what Room has found
+	roomError error
+	roomAsked time.Time
+	roomEvery time.Duration // how long what was found holds
 
 	closing chan struct{} // closed when Close begins
 
@@ -107,11 +119,14 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	}
 	db := &DB{
 		path: c.Path, log: c.Logger, lockTimeout: c.LockTimeout,
-		readers: newReaders(c.Readers), makeReady: c.Prepare,
+		readers: newReaders(c.Readers), makeReady: c.Prepare, reserve: c.Reserve, roomEvery: 5 * time.Second,
 		closing: make(chan struct{}), idle: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if err := db.open(ctx, c, steps); err != nil {
 		return nil, err
+	}
+	if err := db.takeReserve(); err != nil {
+		db.log.Warn("no room can be held in reserve for deleting on a full disk", "path", db.path, "error", err)
 	}
 	return db, nil
 }
@@ -168,7 +183,7 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 		return readOnlyError(db.path)
 	}
 	defer fairqueue.Pause(ctx)() // waiting for the disk takes no processor
-	return db.writer.write(ctx, fn)
+	return db.writeOnFullDisk(ctx, fn)
 }
 
 func readOnlyError(path string) error {

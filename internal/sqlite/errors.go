@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // The classes of error that callers tell apart with errors.Is. Errors that SQLite
@@ -46,7 +47,15 @@ type Error struct {
 	err  error  // the driver's error
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("sqlite: %s: %v", e.Op, e.err) }
+// Error says what was being done and what came of it. While pages are copied, a driver may have only the code of an error, and the text
+// of the other file's, which is that there is none.
+func (e *Error) Error() string {
+	text := e.err.Error()
+	if e.kind != nil && strings.Contains(text, "not an error") {
+		text = fmt.Sprintf("%v (%d)", e.kind, e.Code)
+	}
+	return fmt.Sprintf("sqlite: %s: %s", e.Op, text)
+}
 
 // Unwrap gives the class and the driver's error.
 func (e *Error) Unwrap() []error {

@@ -55,3 +55,51 @@ func TestFullDiskLeavesTheStoreUsable(t *testing.T) {
 		t.Errorf("%d items are stored, want %d", n, stored+3)
 	}
 }
+
+func TestOnAFullDiskTheReserveLetsThingsBeDeleted(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=12m"); err != nil {
+		t.Skipf("cannot make a small disk: %v", err)
+	}
+	t.Cleanup(func() { must(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
+	config := testConfig(filepath.Join(dir, "test.db"))
+	config.Reserve = 2 << 20
+	db := openTest(t, config)
+	t.Cleanup(func() { _ = db.Close() })
+	db.roomEvery = 0
+	must(t, db.Room(t.Context()))
+	var err error
+	for err == nil {
+		err = db.Write(t.Context(), func(tx *Tx) error {
+			_, err := tx.Exec("INSERT INTO item (data) VALUES (?)", make([]byte, 10<<10))
+			return err
+		})
+	}
+	mustBe(t, err, ErrFull)
+	ballast := filepath.Join(dir, "ballast")
+	f, err := os.Create(ballast)
+	must(t, err)
+	for err == nil { // to the last byte
+		_, err = f.Write(make([]byte, 512))
+	}
+	must(t, f.Close())
+	mustBe(t, db.Room(t.Context()), ErrFull)
+	remove := func(tx *Tx) error {
+		_, err := tx.Exec("DELETE FROM item WHERE id IN (SELECT id FROM item ORDER BY id LIMIT 20)")
+		return err
+	}
+	if err := db.Write(t.Context(), remove); err == nil {
+		t.Fatal("without the reserve there is room; the test proves nothing")
+	}
+	for range 10 {
+		must(t, db.Write(Freeing(t.Context()), remove))
+	}
+	must(t, os.Remove(ballast))
+	must(t, db.Write(Freeing(t.Context()), func(tx *Tx) error { _, err := tx.Exec("DELETE FROM item"); return err }))
+	must(t, db.Compact(t.Context()))
+	must(t, db.Room(t.Context()))
+	if info, err := os.Stat(filepath.Join(dir, "test.db-reserve")); err != nil || info.Size() != config.Reserve {
+		t.Errorf("once there is room, the reserve is not taken again: %v", err)
+	}
+	must(t, db.Write(t.Context(), insert("after")))
+}
