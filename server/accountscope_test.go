@@ -14,7 +14,8 @@ import (
 // aboutContent are the routes that change something and need no more than a scope for memories or files. Every other one that changes
 // something decides who else may come to a user's data, and needs the scope account: a new route has to be put here or there.
 var aboutContent = map[string]bool{
-	"POST /tools/call": true, "POST /mcp": true, "DELETE /mcp": true,
+	"POST /api/trash/{id}/restore": true,
+	"POST /tools/call":             true, "POST /mcp": true, "DELETE /mcp": true,
 	"POST /api/files/upload": true, "DELETE /api/files/{id}": true, "PUT /api/files/{id}/metadata": true,
 	"PUT /api/user-preferences": true, "PATCH /api/user-preferences": true,
 }

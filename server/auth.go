@@ -57,7 +57,9 @@ func (s *Server) admit(r *http.Request, needs need) (caller, error) {
 	if err != nil {
 		return caller{}, err
 	}
-	c := caller{p, s.store.As(p.Access)}
+	access := p.Access
+	access.Through = through(r)
+	c := caller{p, s.store.As(access)}
 	if scope := needs.scope(); scope != "" && !p.Allows(scope) {
 		return c, refuse(scope)
 	}

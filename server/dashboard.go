@@ -3,7 +3,7 @@ package server
 // dashboardRoutes are the tables of the pages that need somebody who has signed in, each in the file of its subject.
 func dashboardRoutes() [][]route {
 	return [][]route{
-		overviewRoutes(), memoryListRoutes(), memoryRoutes(), projectPageRoutes(), sharingPageRoutes(), filePageRoutes(), pictureRoutes(), upkeepRoutes(),
+		overviewRoutes(), memoryListRoutes(), memoryRoutes(), projectPageRoutes(), sharingPageRoutes(), trashPageRoutes(), filePageRoutes(), pictureRoutes(), upkeepRoutes(),
 	}
 }
 

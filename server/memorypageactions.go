@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -109,6 +110,10 @@ func (s *Server) deletedWithUndo(ctx context.Context, c caller, path, back, text
 	text += " The trash keeps it until " + untilDay(entry.Until) + "."
 	return s.stepDone(c, path, undoStep{text: text, path: back, back: func(ctx context.Context) error {
 		_, err := c.store.RestoreTrashed(ctx, id)
+		var known *souvenir.Error
+		if errors.As(err, &known) && known.Kind == souvenir.KindConflict && known.Argument == "rule_type" {
+			return savedSince
+		}
 		return err
 	}})
 }

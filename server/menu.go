@@ -23,7 +23,7 @@ type menuPlace struct {
 func menu(user souvenir.User, here string, invitations int) []menuGroup {
 	groups := []menuGroup{
 		{"", []menuPlace{{Path: "/", Name: "Overview"}, {Path: "/memories", Name: "Memories"}, {Path: "/projects", Name: "Projects"}, {Path: "/files", Name: "Files"},
-			{Path: "/graph", Name: "Graph"}, {Path: "/map", Name: "Map"}, {Path: "/activity", Name: "Activity"}}},
+			{Path: "/graph", Name: "Graph"}, {Path: "/map", Name: "Map"}, {Path: "/activity", Name: "Activity"}, {Path: trashPath, Name: "Trash"}}},
 		{"Clients", []menuPlace{{Path: "/connect", Name: "Connect"}, {Path: "/tokens", Name: "Tokens"}, {Path: "/connected", Name: "Applications"}, {Path: "/clients", Name: "OAuth clients"}}},
 		{"You", []menuPlace{{Path: sharingPath, Name: "Project invitations", Waiting: invitations}, {Path: "/profile", Name: "Profile"}, {Path: "/transfer", Name: "Export and import"}, {Path: "/settings", Name: "Settings"}}},
 	}

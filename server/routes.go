@@ -87,7 +87,7 @@ func (s *Server) routes() []spokenRoute {
 // interfaceRoutes is the table of the interface. What a credential sees and may change beyond its scopes, the store
 // decides: each handler works through the view that the credential reaches.
 func interfaceRoutes() []route {
-	return append(sharingRoutes(), []route{
+	return append(append(sharingRoutes(), trashRoutes()...), []route{
 		{"GET", "/health", nothing, (*Server).health},
 		{"GET", "/openapi.json", nothing, (*Server).describe},
 

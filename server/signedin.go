@@ -36,7 +36,9 @@ func (s *Server) admitPerson(r *http.Request, needs need) (caller, error) {
 	if err != nil {
 		return caller{}, err
 	}
-	signedIn := caller{p, s.store.As(p.Access)}
+	access := p.Access
+	access.Through = through(r)
+	signedIn := caller{p, s.store.As(access)}
 	if needs == administrator && p.User.Role != souvenir.RoleAdmin {
 		exchangeOf(r.Context()).caller = signedIn
 		return signedIn, &failure{http.StatusForbidden, "this page is for admins; ask one of them"}

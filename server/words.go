@@ -17,6 +17,9 @@ import (
 const noticeParameter = "done"
 
 var notices = map[string]string{
+	"restored":              "It is restored.",
+	"erased":                "It is erased for good.",
+	"emptied":               "The trash is empty, but for what others own.",
 	"undone":                "That is taken back.",
 	"nothing-to-merge":      "Only one of them is left: there is nothing to merge any more.",
 	"nothing-changed":       "Nothing had to be changed: what you chose was so already.",

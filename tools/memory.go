@@ -273,6 +273,8 @@ func (s *Set) memoryIn(ctx context.Context, a *arguments) (souvenir.Memory, erro
 type deletedMemory struct {
 	ID      string `json:"id"`
 	Deleted bool   `json:"deleted"`
+
+	RestorableUntil *time.Time `json:"restorable_until,omitempty"` // from the trash; nil: it is switched off
 }
 
 func (s *Set) deleteMemory(ctx context.Context, a *arguments) (any, error) {
@@ -283,5 +285,9 @@ func (s *Set) deleteMemory(ctx context.Context, a *arguments) (any, error) {
 	if err := s.store.DeleteMemory(ctx, m.ID); err != nil {
 		return nil, err
 	}
-	return deletedMemory{m.ID, true}, nil
+	result := deletedMemory{ID: m.ID, Deleted: true}
+	if entry, err := s.store.GetTrashed(ctx, m.ID); err == nil {
+		result.RestorableUntil = &entry.Until
+	}
+	return result, nil
 }

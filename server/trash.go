@@ -1,0 +1,86 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// TrashList is the answer of GET /api/trash.
+type TrashList struct {
+	Entries []souvenir.TrashEntry `json:"entries"`
+	Count   int                   `json:"count"` // on this page
+	Total   int                   `json:"total"`
+	Offset  int                   `json:"offset"`
+	Limit   int                   `json:"limit"`
+	HasMore bool                  `json:"has_more"`
+}
+
+// RestoredEntry is the answer to POST /api/trash/:id/restore.
+type RestoredEntry struct {
+	Success bool                `json:"success"` // true
+	Entry   souvenir.TrashEntry `json:"entry"`
+	Message string              `json:"message"`
+}
+
+// EmptiedTrash is the answer to DELETE /api/trash.
+type EmptiedTrash struct {
+	Success bool   `json:"success"` // true
+	Erased  int    `json:"erased"`
+	Message string `json:"message"`
+}
+
+// trashRoutes are the trash. To erase what an agent has deleted is for people, so no tool does it, and the scope is one that
+// nothing has by default.
+func trashRoutes() []route {
+	return []route{
+		{"GET", "/api/trash", memoryRead, (*Server).listTrash},
+		{"POST", "/api/trash/{id}/restore", memoryWrite, (*Server).restoreTrashed},
+		{"DELETE", "/api/trash/{id}", account, (*Server).eraseTrashed},
+		{"DELETE", "/api/trash", account, (*Server).emptyTrash},
+	}
+}
+
+func (s *Server) listTrash(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	wanted, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, invalid("query", "the query cannot be read: "+err.Error())
+	}
+	q := souvenir.TrashQuery{Kind: souvenir.TrashKind(wanted.Get("kind"))}
+	if q.Limit, err = numberIn(wanted, "limit", 1, souvenir.MaxTrashLimit); err != nil {
+		return nil, err
+	}
+	if q.Offset, err = numberIn(wanted, "offset", 0, maxOffset); err != nil {
+		return nil, err
+	}
+	p, err := c.store.ListTrash(r.Context(), q)
+	return TrashList{p.Entries, len(p.Entries), p.Total, p.Offset, p.Limit, p.HasMore()}, err
+}
+
+func (s *Server) restoreTrashed(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	e, err := c.store.RestoreTrashed(r.Context(), r.PathValue("id"))
+	return RestoredEntry{true, e, "it is restored"}, err
+}
+
+func (s *Server) eraseTrashed(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	err := c.store.EraseTrashed(r.Context(), r.PathValue("id"))
+	return Done{true, "it is erased for good; backups that were made before still hold it"}, err
+}
+
+func (s *Server) emptyTrash(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	n, err := c.store.EmptyTrash(r.Context())
+	return EmptiedTrash{true, n, "what lay in places of your own is erased for good; backups that were made before still hold it"}, err
+}
+
+// through says what a request came by, for the trash.
+func through(r *http.Request) string {
+	switch path := r.URL.Path; {
+	case strings.HasSuffix(path, "/tools/call"), strings.HasSuffix(path, "/mcp"), strings.HasSuffix(path, "/mcp/"):
+		return "tool"
+	case strings.Contains(path, "/api/"):
+		return "api"
+	}
+	return "page"
+}

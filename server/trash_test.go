@@ -1,0 +1,54 @@
+package server_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+func TestTheTrash(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	view := w.store.As(souvenir.Access{User: w.users[owner]})
+	var ids []string
+	for _, content := range []string{"first of three", "second of three", hostile} {
+		m, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: content})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, m.ID)
+	}
+	w.do(owner, "POST", "/tools/call", `{"name": "memory", "arguments": {"action": "delete", "id": "`+ids[0]+`"}}`).
+		expect(http.StatusOK, ids[0], "restorable_until")
+	for _, id := range ids[1:] {
+		if err := view.DeleteMemory(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.do(owner, "GET", "/api/trash?limit=1", "").expect(http.StatusOK, `"total":3`, `"count":1`, `"has_more":true`)
+	w.do(owner, "GET", "/api/trash", "").expect(http.StatusOK, "first of three", `"deleted_through":"tool"`, `"kind":"memory"`)
+	w.do(stranger, "GET", "/api/trash", "").expect(http.StatusOK, `"entries":[]`)
+	w.do(stranger, "POST", "/api/trash/"+ids[0]+"/restore", "").expect(http.StatusNotFound)
+	w.do(stranger, "DELETE", "/api/trash/"+ids[0], "").expect(http.StatusNotFound)
+	w.do(owner, "POST", "/api/trash/"+ids[0]+"/restore", "").expect(http.StatusOK, `"success":true`, ids[0])
+	w.do(owner, "POST", "/api/trash/"+ids[0]+"/restore", "").expect(http.StatusNotFound)
+
+	olivia, sam := w.signedIn(owner), w.signedIn(stranger)
+	checkPage(w, sam.get("/trash").expect(http.StatusOK, "Nothing here").lacks("second of three", "Empty the trash"))
+	p := olivia.get("/trash").expect(http.StatusOK, "second of three", "can be restored until", "Empty the trash").lacks("<script>alert")
+	checkPage(w, p)
+	csrf := p.hidden().Get("csrf")
+	post := func(values url.Values) *shownPage {
+		values.Set("csrf", csrf)
+		return olivia.post("/trash", values)
+	}
+	olivia.leadsTo(post(url.Values{"action": {"restore"}, "id": {ids[1]}}), "/trash?done=restored").expect(http.StatusOK, "It is restored.").lacks("second of three")
+	post(url.Values{"action": {"restore"}, "id": {ids[1]}}).expect(http.StatusNotFound, "not in the trash")
+	post(url.Values{"action": {hostile}}).expect(http.StatusBadRequest, "allowed are empty").lacks("<script>alert")
+	olivia.post("/trash", url.Values{"action": {"empty"}}).expect(http.StatusForbidden)
+	checkPage(w, olivia.get("/trash?empty=ask").expect(http.StatusOK, "Erase everything here?", "cannot be undone"))
+	olivia.leadsTo(post(url.Values{"action": {"empty"}}), "/trash?done=emptied").expect(http.StatusOK, "Nothing here")
+	w.do(owner, "GET", "/api/trash", "").expect(http.StatusOK, `"total":0`)
+}
