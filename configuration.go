@@ -22,6 +22,7 @@ type Configuration struct {
 	Quota        Quota         `json:"quota"`        // of memories
 	KeepActivity time.Duration `json:"keep_activity"`
 	MaxActivity  int           `json:"max_activity"` // recorded calls
+	KeepTrash    time.Duration `json:"keep_trash"`   // less than 0: no trash, deletions are for good
 }
 
 // Configuration tells how the store works. It is for the Store that Open returned; a view gets ErrForbidden.
@@ -33,6 +34,7 @@ func (s *Store) Configuration(ctx context.Context) (Configuration, error) {
 	c := Configuration{
 		Path: s.db.Path(), ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
 		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, Quota: o.Quota, KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
+		KeepTrash: o.KeepTrash,
 	}
 	if c.Path != ":memory:" {
 		absolute, err := filepath.Abs(c.Path)

@@ -9,14 +9,14 @@ import (
 
 func TestConfiguration(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
-	s, err := Open(t.Context(), path, &Options{MaxFile: -1, FileQuota: 7, KeepActivity: time.Hour, MaxActivity: 9})
+	s, err := Open(t.Context(), path, &Options{MaxFile: -1, FileQuota: 7, KeepActivity: time.Hour, MaxActivity: 9, KeepTrash: 3 * time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	c, err := s.Configuration(t.Context())
 	if err != nil || c.Path != path || c.ReadOnly || c.SQLite == "" || c.Model != s.embedder.Model() || c.Dimensions < 1 ||
-		c.IndexMemory != defaultIndexMemory || c.MaxFile != largestFile || c.FileQuota != 7 || c.KeepActivity != time.Hour || c.MaxActivity != 9 {
+		c.IndexMemory != defaultIndexMemory || c.MaxFile != largestFile || c.FileQuota != 7 || c.KeepActivity != time.Hour || c.MaxActivity != 9 || c.KeepTrash != 3*time.Hour {
 		t.Errorf("%+v %v", c, err)
 	}
 	// A path from where the program stands is told from the root.

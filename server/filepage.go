@@ -25,7 +25,8 @@ type filePage struct {
 	Chosen   string             // one of them, as the form says
 	Find     string             // what memories are searched for, to link it to one
 	Found    []souvenir.Memory
-	Looked   bool // memories were searched for
+	Looked   bool   // memories were searched for
+	Trash    string // what becomes of the file when it is deleted
 }
 
 // clipShown is how much of a memory is shown with a file, in bytes.
@@ -86,6 +87,11 @@ func (s *Server) file(r *http.Request, c caller) (page, *filePage, error) {
 			data.Project = thing{"project", project.Name, projectPath(project)}
 		}
 	}
+	until, err := s.trashUntil(r.Context())
+	if err != nil {
+		return p, data, err
+	}
+	data.Trash = trashWords(1, until)
 	data.Preview, err = s.preview(r, c, f)
 	return p, data, err
 }
@@ -203,7 +209,7 @@ func (c caller) putBack(ctx context.Context, changed souvenir.File, back souveni
 	return err
 }
 
-// deleteFileOnPage deletes a file, for good.
+// deleteFileOnPage deletes a file.
 func (s *Server) deleteFileOnPage(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	if _, err := s.readForm(w, r); err != nil {
 		return nil, err
@@ -211,5 +217,12 @@ func (s *Server) deleteFileOnPage(w http.ResponseWriter, r *http.Request, c call
 	if err := c.store.DeleteFile(r.Context(), r.PathValue("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}
-	return s.done("/files", "file-deleted"), nil
+	until, err := s.trashUntil(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	if until.IsZero() {
+		return s.done("/files", "file-deleted"), nil
+	}
+	return s.done("/files", "file-trashed"), nil
 }

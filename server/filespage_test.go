@@ -220,7 +220,8 @@ func TestFilesAreChangedLinkedAndDeleted(t *testing.T) {
 	b.get(at).expect(http.StatusOK, "Linked to none")
 	checkPage(w, b.submit(b.get(at+"?find="+w.memory), at+"/link", url.Values{"memory_id": {"nowhere"}}).expect(http.StatusNotFound, "nowhere"))
 
-	b.leadsTo(b.submit(b.get(at), at+"/delete", nil), "/files?done=file-deleted").expect(http.StatusOK, "The file is deleted.").lacks("old.txt")
+	b.get(at).expect(http.StatusOK, "It stays in the trash until").lacks("gone for good", "This cannot be")
+	b.leadsTo(b.submit(b.get(at), at+"/delete", nil), "/files?done=file-trashed").expect(http.StatusOK, "The file is deleted.").lacks("old.txt")
 	b.get(at).expect(http.StatusNotFound)
 }
 

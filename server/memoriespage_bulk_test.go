@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
@@ -22,6 +23,9 @@ func (b *browser) change(query, action string, fields url.Values) *shownPage {
 	fields.Set("shown", form.Get("shown"))
 	fields.Set("action", action)
 	p := b.post("/memories/bulk", fields)
+	if p.status == http.StatusOK && action == "delete" { // it asks first
+		p = b.submit(p, "/memories/bulk", nil)
+	}
 	if p.status == http.StatusSeeOther {
 		return b.get(p.header.Get("Location"))
 	}
@@ -154,7 +158,7 @@ func TestManyMemoriesOfOthers(t *testing.T) {
 		b.get("/memories").expect(http.StatusOK)
 		csrf := b.get("/profile").hidden().Get("csrf")
 		for _, action := range []string{"archive", "delete", "tag", "state", "move"} {
-			b.post("/memories/bulk", url.Values{"csrf": {csrf}, "id": {w.memory, w.private}, "action": {action}, "bulk_tag": {"x"}, "bulk_state": {"x"}}).
+			b.post("/memories/bulk", url.Values{"csrf": {csrf}, "id": {w.memory, w.private}, "action": {action}, "bulk_tag": {"x"}, "bulk_state": {"x"}, "sure": {"yes"}}).
 				expect(http.StatusConflict, "Nothing was changed").lacks(secret)
 		}
 		b.post("/memories/merge", url.Values{"csrf": {csrf}, "id": {w.memory, w.private}, "revision": {"1", "1"}, "keep": {w.memory}}).lacks(secret)
@@ -165,6 +169,56 @@ func TestManyMemoriesOfOthers(t *testing.T) {
 	p := w.signedIn(writer).change("", "tag", url.Values{"id": {w.memory}, "bulk_tag": {"by walter"}}).expect(http.StatusOK, "1 memory has the tag")
 	w.signedIn(owner).post("/undo", url.Values{"csrf": {w.signedIn(owner).get("/profile").hidden().Get("csrf")}, "step": {p.hidden().Get("step")}}).lacks("taken back.")
 	w.signedIn(writer).change("", "move", url.Values{"id": {w.memory}}).expect(http.StatusConflict, "Only its owner can move it to another project")
+}
+
+func TestDeletionsOfManyMemoriesAskFirst(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	ids := w.fill(owner, souvenir.NewMemory{Content: "one", Tags: []string{"x"}}, souvenir.NewMemory{Content: "two", Tags: []string{"x"}}, souvenir.NewMemory{Content: "three", Tags: []string{"x"}})
+	olivia := w.signedIn(owner)
+	ask := func(b *browser, query string, fields url.Values) *shownPage {
+		form := b.get("/memories?" + query).hidden()
+		fields.Set("csrf", form.Get("csrf"))
+		fields.Set("back", form.Get("back"))
+		fields.Set("action", "delete")
+		return b.post("/memories/bulk", fields)
+	}
+	day := time.Now().AddDate(0, 0, 30).UTC().Format("January 2006")
+	p := ask(olivia, "tag=x", url.Values{"id": ids[:2]}).
+		expect(http.StatusOK, "Delete 2 memories?", "They stay in the trash until", day+", and can be restored until then.", "Cancel", `href="/memories?tag=x"`)
+	checkPage(w, p)
+	ask(olivia, "", url.Values{"id": {ids[0], ids[0]}}).expect(http.StatusOK, "Delete 1 memory?", "It stays in the trash until")
+	all := ask(olivia, "tag=x", url.Values{"all": {"3"}}).expect(http.StatusOK, "Delete 3 memories?")
+	if rows := olivia.find("tag=x").rows(); len(rows) != 3 {
+		t.Fatalf("%d of 3 are left before the answer", len(rows))
+	}
+	added := w.fill(owner, souvenir.NewMemory{Content: "came meanwhile", Tags: []string{"x"}})
+	done := olivia.submit(all, "/memories/bulk", nil)
+	olivia.get(done.header.Get("Location")).expect(http.StatusOK, "3 memories are deleted.", "The trash keeps them until")
+	if rows := olivia.find("tag=x").rows(); !slices.Equal(rows, added) {
+		t.Errorf("%q are left; want %q, which was not counted", rows, added)
+	}
+
+	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{KeepTrash: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w = serve(t, w.plan, store, server.Options{})
+	admin, err := store.AddUser(t.Context(), souvenir.NewUser{Name: "adam", Password: "a password of adam", Role: souvenir.RoleAdmin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := store.AddSession(t.Context(), souvenir.NewSession{User: admin.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := store.As(souvenir.Access{User: admin.ID}).AddMemory(t.Context(), souvenir.NewMemory{Content: "one", ProjectID: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	adam := w.browser()
+	adam.setCookie("auth_token", session.Value)
+	ask(adam, "", url.Values{"id": {m.ID}}).expect(http.StatusOK, "Delete 1 memory?", "This cannot be undone.").lacks("stays in the trash")
+	adam.get("/projects/"+admin.ID+"/p/settings").expect(http.StatusOK, "This cannot be undone.").lacks("stays in the trash")
 }
 
 func TestAllMemoriesThatFit(t *testing.T) {

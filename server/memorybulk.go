@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -69,8 +70,37 @@ func (s *Server) changeMemories(w http.ResponseWriter, r *http.Request, c caller
 	if err != nil {
 		return nil, err
 	}
+	path := listPath(search, values.Get("shown"))
+	if step.remove && values.Get("sure") == "" {
+		return s.askBulkDelete(r.Context(), ids, values, path)
+	}
 	result := runBulk(r.Context(), c.store, ids, step)
-	return s.bulkDone(r.Context(), c, result, step, listPath(search, values.Get("shown")))
+	return s.bulkDone(r.Context(), c, result, step, path)
+}
+
+// askBulkDelete asks before many memories are deleted. The answer names each of them, so what is deleted is what was counted.
+func (s *Server) askBulkDelete(ctx context.Context, ids []string, values url.Values, path string) (any, error) {
+	until, err := s.trashUntil(ctx)
+	if err != nil {
+		return nil, err
+	}
+	asks := &question{ID: "delete", Title: "Delete " + count(len(ids), "memory") + "?", Action: "/memories/bulk", Button: "Delete", Back: path,
+		Text: trashWords(len(ids), until), Kept: []fact{{"action", "delete"}, {"sure", "yes"}, {"back", values.Get("back")}, {"shown", values.Get("shown")}}}
+	for _, id := range ids {
+		asks.Kept = append(asks.Kept, fact{"id", id})
+	}
+	return page{template: "asks", title: "Delete memories", data: &asksPage{asks}}, nil
+}
+
+// trashWords says what becomes of things that are deleted; the zero time means that the trash is off.
+func trashWords(n int, until time.Time) string {
+	switch {
+	case until.IsZero():
+		return "This cannot be undone."
+	case n == 1:
+		return "It stays in the trash until " + untilDay(until) + ", and can be restored until then."
+	}
+	return "They stay in the trash until " + untilDay(until) + ", and can be restored until then."
 }
 
 // listPath is the path of a list of memories, and of the part that was shown.

@@ -121,7 +121,7 @@ func TestProjectsAreRenamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	walter := w.signedIn(writer) // an owner, but not of record
-	walter.get(settings).expect(http.StatusOK, "Rename").lacks("Delete it for good")
+	walter.get(settings).expect(http.StatusOK, "Rename").lacks("Delete the project")
 	walter.post(w.shop()+"/delete", url.Values{"csrf": {walter.get(settings).hidden().Get("csrf")}, "typed": {"The shop"}}).stays(http.StatusForbidden, "who alone may delete it")
 	w.signedIn(reader).get(settings).expect(http.StatusForbidden, "only its owners may change it")
 }
@@ -134,8 +134,9 @@ func TestProjectsAreDeletedByThoseWhoMeanIt(t *testing.T) {
 		checkPage(w, p)
 	}
 	olivia.get(w.shop()).expect(http.StatusOK, "The shop opens at nine.")
+	olivia.get(settings).expect(http.StatusOK, "stays in the trash until", "can be restored until then").lacks("cannot be", "for good")
 	gone := olivia.submit(olivia.get(settings), w.shop()+"/delete", url.Values{"typed": {" The shop "}})
-	olivia.leadsTo(gone, "/projects?done=project-deleted").expect(http.StatusOK, "The project is deleted, with its memories.").lacks("The shop")
+	olivia.leadsTo(gone, "/projects?done=project-trashed").expect(http.StatusOK, "The project is deleted, with its memories. It can be restored from the trash.").lacks("The shop")
 	olivia.get(w.shop()).expect(http.StatusNotFound)
 	olivia.get("/memories/" + w.memory).expect(http.StatusNotFound)
 	olivia.get("/api/files/"+w.file).expect(http.StatusOK, "soup")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -13,6 +14,7 @@ type settingsOfProject struct {
 	Head   projectHead
 	Name   pageForm
 	Delete pageForm
+	Until  time.Time // the trash keeps the project until then; zero: the trash is off
 }
 
 func (s *Server) showProjectSettings(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
@@ -23,17 +25,18 @@ func (s *Server) showProjectSettings(_ http.ResponseWriter, r *http.Request, c c
 	if !head.CanManage() {
 		return nil, &failure{http.StatusForbidden, "project " + quoted(head.Name) + " is shared with you with the role " + string(head.Role) + "; only its owners may change it"}
 	}
-	return projectSettings(head), nil
+	return s.projectSettings(r.Context(), head)
 }
 
 // projectSettings is the page, with forms that nobody has filled in yet.
-func projectSettings(head projectHead) page {
+func (s *Server) projectSettings(ctx context.Context, head projectHead) (page, error) {
+	until, err := s.trashUntil(ctx)
 	return page{template: "projectsettings", title: "Settings of " + head.Name, data: &settingsOfProject{
-		Head: head,
+		Head: head, Until: until,
 		Name: pageForm{Fields: []field{{Name: "name", Label: "Name", Type: "text", Value: head.Name, Autocomplete: "off",
 			Hint: "All memories in the project show the new name at once. Its id and its address stay."}}},
 		Delete: pageForm{Fields: []field{{Name: "typed", Label: "Name of the project", Type: "text", Autocomplete: "off", Hint: "Type it, to be sure: " + head.Name}}},
-	}}
+	}}, err
 }
 
 // renameProject gives a project another name.
@@ -52,7 +55,10 @@ func (s *Server) renameProject(w http.ResponseWriter, r *http.Request, c caller)
 	}
 	ref := head.Reference()
 	if _, err := c.store.UpdateProject(r.Context(), ref, souvenir.UpdateProject{Name: &name}); err != nil {
-		p := projectSettings(head)
+		p, failed := s.projectSettings(r.Context(), head)
+		if failed != nil {
+			return nil, failed
+		}
 		if data, ok := p.data.(*settingsOfProject); ok {
 			data.Name.fill(values.Get)
 			data.Name.refuse(err)
@@ -71,7 +77,7 @@ func (s *Server) renameProject(w http.ResponseWriter, r *http.Request, c caller)
 	}), nil
 }
 
-// deleteProject deletes a project with its memories, for good, if its name was typed.
+// deleteProject deletes a project with its memories, if its name was typed.
 func (s *Server) deleteProject(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	values, err := s.readForm(w, r)
 	if err != nil {
@@ -83,7 +89,10 @@ func (s *Server) deleteProject(w http.ResponseWriter, r *http.Request, c caller)
 	}
 	if typed := strings.TrimSpace(values.Get("typed")); typed != strings.TrimSpace(head.Name) {
 		wrong := invalid("typed", "typed is "+quoted(typed)+", but the project is named "+quoted(head.Name)+"; nothing was deleted")
-		p := projectSettings(head)
+		p, failed := s.projectSettings(r.Context(), head)
+		if failed != nil {
+			return nil, failed
+		}
 		if data, ok := p.data.(*settingsOfProject); ok {
 			data.Delete.fill(values.Get)
 			data.Delete.refuse(wrong)
@@ -93,5 +102,12 @@ func (s *Server) deleteProject(w http.ResponseWriter, r *http.Request, c caller)
 	if err := c.store.DeleteProject(r.Context(), souvenir.DeleteProject{Project: head.Reference(), WithMemories: true}); err != nil {
 		return nil, err
 	}
-	return s.done("/projects", "project-deleted"), nil
+	until, err := s.trashUntil(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	if until.IsZero() {
+		return s.done("/projects", "project-deleted"), nil
+	}
+	return s.done("/projects", "project-trashed"), nil
 }

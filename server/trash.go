@@ -1,9 +1,11 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -72,6 +74,15 @@ func (s *Server) eraseTrashed(_ http.ResponseWriter, r *http.Request, c caller) 
 func (s *Server) emptyTrash(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
 	n, err := c.store.EmptyTrash(r.Context())
 	return EmptiedTrash{true, n, "what lay in places of your own is erased for good; backups that were made before still hold it"}, err
+}
+
+// trashUntil is until when the trash keeps what is deleted now; zero if the trash is off.
+func (s *Server) trashUntil(ctx context.Context) (time.Time, error) {
+	c, err := s.store.Configuration(ctx)
+	if err != nil || c.KeepTrash < 0 {
+		return time.Time{}, err
+	}
+	return s.now().Add(c.KeepTrash), nil
 }
 
 // through says what a request came by, for the trash.

@@ -23,7 +23,7 @@ type trashPage struct {
 	Total   int
 	Own     bool // there is something here that the user may erase
 	Pages   pager
-	Asks    bool // shall all of it be erased?
+	Asks    *question // nil: nothing is asked
 	Error   string
 }
 
@@ -32,13 +32,17 @@ func (s *Server) showTrash(_ http.ResponseWriter, r *http.Request, c caller) (an
 }
 
 func (s *Server) trashPage(r *http.Request, c caller, problem string) (page, error) {
-	data := trashPage{Error: problem, Asks: r.URL.Query().Get("empty") != "", Pages: pager{Name: "entries", Page: 1}}
+	data := trashPage{Error: problem, Pages: pager{Name: "entries", Page: 1}}
 	if asked, err := strconv.Atoi(r.URL.Query().Get("entries")); err == nil {
 		data.Pages.Page = min(max(asked, 1), 1_000_000)
 	}
 	p, err := c.store.ListTrash(r.Context(), souvenir.TrashQuery{Limit: listed, Offset: (data.Pages.Page - 1) * listed})
 	if err != nil {
 		return page{}, err
+	}
+	if r.URL.Query().Get("empty") != "" {
+		data.Asks = &question{ID: "empty", Title: "Erase everything here?", Action: trashPath, Button: "Empty the trash", Back: trashPath,
+			Text: "Everything below that lies in your own places is erased for good. This cannot be undone.", Kept: []fact{{"action", "empty"}}}
 	}
 	data.Pages.Pages = max(1, (p.Total+listed-1)/listed)
 	data.Entries, data.Total = p.Entries, p.Total

@@ -25,6 +25,7 @@ var notices = map[string]string{
 	"nothing-changed":       "Nothing had to be changed: what you chose was so already.",
 	"project":               "The project is there. Say below what it is about, or let an agent store into it.",
 	"project-deleted":       "The project is deleted, with its memories.",
+	"project-trashed":       "The project is deleted, with its memories. It can be restored from the trash.",
 	"accepted":              "You are a member of this project. Your agents can use it from now on.",
 	"declined":              "The invitation is declined.",
 	"blocked":               "The invitation is declined, and its sender is blocked.",
@@ -55,6 +56,7 @@ var notices = map[string]string{
 	"file":                  "The file is stored.",
 	"files":                 "The files are stored.",
 	"file-deleted":          "The file is deleted.",
+	"file-trashed":          "The file is deleted. It can be restored from the trash.",
 	"invitation":            "The invitation is taken back. Its link does not work any more.",
 }
 
@@ -83,6 +85,7 @@ func pageWords() template.FuncMap {
 		"ago":        func(t time.Time) string { return ago(t, time.Now()) },
 		"machine":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"full":       func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
+		"day":        untilDay,
 		"scope":      scopeInWords,
 		"browser":    browserName,
 		"sentence":   sentence,

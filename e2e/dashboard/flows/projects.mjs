@@ -14,10 +14,10 @@ export async function aProjectIsMadeRenamedAndDeleted(someone, { user }) {
   const remove = page.locator('section', { has: page.locator('#delete') }).locator('form')
   await remove.locator('input[type=text], input:not([type=hidden])').first().fill('wrong')
   page.expected = [400]
-  await page.send('Delete it for good')
+  await page.send('Delete the project')
   assert.ok(await page.locator('.wrong, .problem').first().isVisible(), 'a wrong name does not keep the project')
   await remove.locator('input:not([type=hidden])').first().fill('Lighthouses')
-  await page.send('Delete it for good')
+  await page.send('Delete the project')
   assert.equal(await page.heading(), 'Projects')
   assert.equal(await page.locator('ul.projects', { hasText: 'Lighthouses' }).count(), 0)
 }
