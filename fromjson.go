@@ -173,14 +173,15 @@ func (m *ContextMemory) UnmarshalJSON(data []byte) error {
 // UnmarshalJSON reads what MarshalJSON writes.
 func (m *ModuleMemory) UnmarshalJSON(data []byte) error {
 	var beside struct {
-		Match ModuleMatch `json:"match"`
-		Score float64     `json:"score"`
+		Match     ModuleMatch `json:"match"`
+		Score     float64     `json:"score"`
+		Truncated bool        `json:"truncated"`
 	}
 	var memory Memory
 	if err := withMemory(data, &memory, &beside); err != nil {
 		return err
 	}
-	*m = ModuleMemory{Memory: memory, Match: beside.Match, Score: beside.Score}
+	*m = ModuleMemory{Memory: memory, Match: beside.Match, Score: beside.Score, Truncated: beside.Truncated}
 	return nil
 }
 
@@ -190,12 +191,13 @@ func (r *Related) UnmarshalJSON(data []byte) error {
 		Depth     int       `json:"depth"`
 		Direction Direction `json:"direction"`
 		Path      []string  `json:"path"`
+		Truncated bool      `json:"truncated"`
 	}
 	var m Memory
 	if err := withMemory(data, &m, &beside); err != nil {
 		return err
 	}
-	*r = Related{Memory: m, Depth: beside.Depth, Direction: beside.Direction, Path: beside.Path}
+	*r = Related{Memory: m, Depth: beside.Depth, Direction: beside.Direction, Path: beside.Path, Truncated: beside.Truncated}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -47,9 +48,9 @@ type TrashEntry struct {
 
 // TrashQuery asks for a page of the trash, the newest deletion first.
 type TrashQuery struct {
-	Kind   TrashKind // only entries of this kind; empty means all
-	Limit  int       // entries to return, 1 to 1,000; zero means 100
-	Offset int       // entries to leave out before the first, 0 or more
+	Kinds  []TrashKind // only entries of these kinds; empty means all
+	Limit  int         // entries to return, 1 to 1,000; zero means 100
+	Offset int         // entries to leave out before the first, 0 or more
 }
 
 // MaxTrashLimit is the most entries that [Store.ListTrash] returns at once.
@@ -76,14 +77,20 @@ func (s *Store) ListTrash(ctx context.Context, q TrashQuery) (TrashPage, error) 
 	case q.Offset < 0:
 		return TrashPage{}, invalid("offset", "offset is %d; 0 or more is needed", q.Offset)
 	}
-	if err := checkEnum("kind", q.Kind, trashKinds); err != nil {
-		return TrashPage{}, err
+	for _, kind := range q.Kinds {
+		if !slices.Contains(trashKinds, kind) {
+			return TrashPage{}, invalid("kinds", "kinds has %s; memory, file, project and collection are allowed", show(string(kind)))
+		}
+	}
+	kinds, err := json.Marshal(q.Kinds)
+	if err != nil {
+		return TrashPage{}, wrap(err)
 	}
 	p := TrashPage{Offset: q.Offset, Limit: q.Limit}
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
 		condition, args := sc.visibleTrash()
-		condition += ` AND t.restorable_until > ? AND (? = '' OR t.kind = ?)`
-		args = append(args, s.now(), string(q.Kind), string(q.Kind))
+		condition += ` AND t.restorable_until > ? AND (? = 0 OR t.kind IN (SELECT value FROM json_each(?)))`
+		args = append(args, s.now(), len(q.Kinds), string(kinds))
 		if err := tx.QueryRow(`SELECT count(*) FROM trash t WHERE `+condition, args...).Scan(&p.Total); err != nil {
 			return err
 		}

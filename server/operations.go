@@ -94,13 +94,13 @@ func operations() map[string]operation {
 		"DELETE /api/projects/{id}/members/{user}": {summary: "Remove a member from a project, or withdraw an invitation", answer: ref("Done")},
 
 		"GET /api/trash": {
-			summary: "What was deleted and can be restored, the newest deletion first",
+			summary: "What was deleted and can be restored, the newest deletion first: files with the scope files:read, all else with memory:read",
 			answer: object(schema{"entries": list(ref("TrashEntry"), ""), "count": number("Entries on this page"), "total": number(""), "offset": number(""),
 				"limit": number(""), "has_more": flag()}),
 			parameters: []parameter{{"kind", word("Only entries of this kind", souvenir.TrashMemory, souvenir.TrashFile, souvenir.TrashProject, souvenir.TrashCollection)},
 				{"limit", within("Most entries on this page", 1, souvenir.MaxTrashLimit, 100)}, {"offset", within("Entries to leave out before the first", 0, maxOffset, 0)}},
 		},
-		"POST /api/trash/{id}/restore": {summary: "Restore an entry of the trash to where it lay", answer: object(schema{"success": constant(true), "entry": ref("TrashEntry"), "message": text("")})},
+		"POST /api/trash/{id}/restore": {summary: "Restore an entry of the trash to where it lay: a file with the scope files:write, all else with memory:write", answer: object(schema{"success": constant(true), "entry": ref("TrashEntry"), "message": text("")})},
 		"DELETE /api/trash/{id}":       {summary: "Erase an entry of the trash for good; for the owner of the place where it lay", answer: ref("Done")},
 		"DELETE /api/trash": {summary: "Erase everything in the trash that lay in the caller's own places",
 			answer: object(schema{"success": constant(true), "erased": number("How many entries"), "message": text("")})},

@@ -96,10 +96,10 @@ func endpoints() []endpoint {
 		{name: "remove a member", method: "DELETE", path: "/api/projects/shop/members/walter", has: []string{`"success":true`}, lacks: []string{secret},
 			rows: everybody(403, map[string]int{stranger: 404, admin: 404, owner: 200, writer: 200})}, // who may leave
 
-		{name: "trash", method: "GET", path: "/api/trash", has: []string{`"entries":[]`, `"total":0`}, lacks: []string{secret}, rows: everybody(200, map[string]int{noMemory: 403})},
-		{name: "restore from the trash", method: "POST", path: "/api/trash/none/restore", rows: everybody(404, map[string]int{readOnly: 403, noMemory: 403}), lacks: []string{secret}},
-		{name: "erase from the trash", method: "DELETE", path: "/api/trash/none", rows: everybody(404, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403}), lacks: []string{secret}},
-		{name: "empty the trash", method: "DELETE", path: "/api/trash", has: []string{`"erased":0`}, lacks: []string{secret}, rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},
+		{name: "trash", method: "GET", path: "/api/trash", has: []string{`"entries":[]`, `"total":0`}, lacks: []string{secret}, rows: everybody(200, nil)},
+		{name: "restore from the trash", method: "POST", path: "/api/trash/none/restore", rows: everybody(404, map[string]int{readOnly: 403}), lacks: []string{secret}},
+		{name: "erase from the trash", method: "DELETE", path: "/api/trash/none", rows: everybody(404, map[string]int{readOnly: 403, noFiles: 403, noMemory: 403}), lacks: []string{secret}},
+		{name: "empty the trash", method: "DELETE", path: "/api/trash", has: []string{`"erased":0`}, lacks: []string{secret}, rows: everybody(200, map[string]int{readOnly: 403, noFiles: 403, noMemory: 403})},
 		{name: "invitations to projects", method: "GET", path: "/api/project-invitations", has: []string{`"invitations":[]`, `"count":0`}, lacks: []string{secret},
 			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},
 		{name: "accept an invitation to a project", method: "POST", path: "/api/project-invitations/none/accept", rows: everybody(404, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403}), lacks: []string{secret}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,11 +39,39 @@ type EmptiedTrash struct {
 // nothing has by default.
 func trashRoutes() []route {
 	return []route{
-		{"GET", "/api/trash", memoryRead, (*Server).listTrash},
-		{"POST", "/api/trash/{id}/restore", memoryWrite, (*Server).restoreTrashed},
+		{"GET", "/api/trash", credential, (*Server).listTrash}, // files need other scopes than all else; see trashScopes
+		{"POST", "/api/trash/{id}/restore", credential, (*Server).restoreTrashed},
 		{"DELETE", "/api/trash/{id}", account, (*Server).eraseTrashed},
 		{"DELETE", "/api/trash", account, (*Server).emptyTrash},
 	}
+}
+
+// trashScopes are the scopes with which entries of a kind are seen and restored.
+func trashScopes(kind souvenir.TrashKind) (read, write souvenir.Scope) {
+	if kind == souvenir.TrashFile {
+		return souvenir.ScopeFilesRead, souvenir.ScopeFilesWrite
+	}
+	return souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite
+}
+
+// trashKinds are the kinds of entries that a list shows: the one that is asked for, or all that the credential may see.
+func (c caller) trashKinds(asked string) ([]souvenir.TrashKind, error) {
+	all := []souvenir.TrashKind{souvenir.TrashMemory, souvenir.TrashFile, souvenir.TrashProject, souvenir.TrashCollection}
+	if kind := souvenir.TrashKind(asked); asked != "" {
+		if !slices.Contains(all, kind) {
+			return nil, invalid("kind", "kind is "+quoted(asked)+"; allowed are memory, file, project and collection")
+		}
+		all = []souvenir.TrashKind{kind}
+	}
+	seen := slices.DeleteFunc(slices.Clone(all), func(kind souvenir.TrashKind) bool {
+		read, _ := trashScopes(kind)
+		return !c.Allows(read)
+	})
+	if len(seen) == 0 {
+		read, _ := trashScopes(all[0])
+		return nil, refuse(read)
+	}
+	return seen, nil
 }
 
 func (s *Server) listTrash(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
@@ -50,7 +79,10 @@ func (s *Server) listTrash(_ http.ResponseWriter, r *http.Request, c caller) (an
 	if err != nil {
 		return nil, invalid("query", "the query cannot be read: "+err.Error())
 	}
-	q := souvenir.TrashQuery{Kind: souvenir.TrashKind(wanted.Get("kind"))}
+	q := souvenir.TrashQuery{}
+	if q.Kinds, err = c.trashKinds(wanted.Get("kind")); err != nil {
+		return nil, err
+	}
 	if q.Limit, err = numberIn(wanted, "limit", 1, souvenir.MaxTrashLimit); err != nil {
 		return nil, err
 	}
@@ -62,6 +94,21 @@ func (s *Server) listTrash(_ http.ResponseWriter, r *http.Request, c caller) (an
 }
 
 func (s *Server) restoreTrashed(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+	if !c.Allows(souvenir.ScopeMemoryWrite) && !c.Allows(souvenir.ScopeFilesWrite) {
+		return nil, refuse(souvenir.ScopeMemoryWrite)
+	}
+	found, err := c.store.GetTrashed(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	read, write := trashScopes(found.Kind)
+	switch {
+	case !c.Allows(read): // it does not learn that this is there
+		return nil, &souvenir.Error{Kind: souvenir.KindNotFound, Argument: "id",
+			Message: "id " + quoted(r.PathValue("id")) + " is not in the trash, or you have no access to it"}
+	case !c.Allows(write):
+		return nil, refuse(write)
+	}
 	e, err := c.store.RestoreTrashed(r.Context(), r.PathValue("id"))
 	return RestoredEntry{true, e, "it is restored"}, err
 }

@@ -9,6 +9,39 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
+func TestTheTrashGoesByScopes(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	view := w.store.As(souvenir.Access{User: w.users[owner]})
+	if err := view.DeleteFile(t.Context(), w.file); err != nil {
+		t.Fatal(err)
+	}
+	if err := view.DeleteMemory(t.Context(), w.memory); err != nil {
+		t.Fatal(err)
+	}
+	only, err := view.AddToken(t.Context(), souvenir.NewToken{Name: "only", Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.hold("only", only.Value)
+	w.do("only", "GET", "/api/trash", "").expect(http.StatusForbidden, "needs the scope memory:read")
+	w.do("only", "POST", "/api/trash/"+w.memory+"/restore", "").expect(http.StatusForbidden, "needs the scope memory:write")
+	w.do(owner, "GET", "/api/trash", "").expect(http.StatusOK, `"total":2`, w.memory, w.file)
+	w.do(owner, "GET", "/api/trash?kind=user", "").expect(http.StatusBadRequest, "kind is")
+	w.do(readOnly, "GET", "/api/trash", "").expect(http.StatusOK, `"total":2`)
+	for _, c := range []struct{ caller, kind, sees, other, lacks string }{
+		{noFiles, "memory", w.memory, w.file, "files:read"}, {noMemory, "file", w.file, w.memory, "memory:read"},
+	} {
+		w.do(c.caller, "GET", "/api/trash", "").expect(http.StatusOK, `"total":1`, c.sees).lacks(c.other)
+		other := map[string]string{"memory": "file", "file": "memory"}[c.kind]
+		w.do(c.caller, "GET", "/api/trash?kind="+other, "").expect(http.StatusForbidden, "needs the scope "+c.lacks)
+		w.do(c.caller, "GET", "/api/trash?kind="+c.kind, "").expect(http.StatusOK, c.sees)
+		w.do(c.caller, "POST", "/api/trash/"+c.other+"/restore", "").expect(http.StatusNotFound, "is not in the trash")
+	}
+	w.do(readOnly, "POST", "/api/trash/"+w.file+"/restore", "").expect(http.StatusForbidden)
+	w.do(noFiles, "POST", "/api/trash/"+w.memory+"/restore", "").expect(http.StatusOK)
+	w.do(noMemory, "POST", "/api/trash/"+w.file+"/restore", "").expect(http.StatusOK)
+}
+
 func TestTheTrash(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	view := w.store.As(souvenir.Access{User: w.users[owner]})

@@ -592,7 +592,8 @@ func trashPages(f *fixture) {
 		{souvenir.TrashQuery{Limit: 2}, []string{"four", "three"}, 4},
 		{souvenir.TrashQuery{Limit: 2, Offset: 3}, []string{"one"}, 4},
 		{souvenir.TrashQuery{Offset: 4}, nil, 4},
-		{souvenir.TrashQuery{Kind: souvenir.TrashMemory}, []string{"three", "two", "one"}, 3},
+		{souvenir.TrashQuery{Kinds: []souvenir.TrashKind{souvenir.TrashMemory, souvenir.TrashProject}}, []string{"three", "two", "one"}, 3},
+		{souvenir.TrashQuery{Kinds: []souvenir.TrashKind{souvenir.TrashFile}}, []string{"four"}, 1},
 	} {
 		p, err := f.reader.ListTrash(f.ctx, c.query)
 		f.check("ListTrash", err)
@@ -602,7 +603,7 @@ func trashPages(f *fixture) {
 		}
 		f.equal(fmt.Sprintf("%+v", c.query), []any{titles, p.Total, p.HasMore()}, []any{c.want, c.total, c.query.Limit == 2 && c.query.Offset == 0})
 	}
-	for argument, q := range map[string]souvenir.TrashQuery{"limit": {Limit: 1001}, "offset": {Offset: -1}, "kind": {Kind: "user"}} {
+	for argument, q := range map[string]souvenir.TrashQuery{"limit": {Limit: 1001}, "offset": {Offset: -1}, "kinds": {Kinds: []souvenir.TrashKind{souvenir.TrashFile, "user"}}} {
 		_, err := f.reader.ListTrash(f.ctx, q)
 		f.failsAt("ListTrash", err, souvenir.ErrInvalid, argument)
 	}
