@@ -265,6 +265,9 @@ func (s *Store) foreseen(tx *sqlite.Tx, sc scope, d *draft) (collectionPlace, er
 	if id != "" || d.projectName != "" {
 		p, _, err := s.projectToWrite(tx, sc, id, d.projectName)
 		if err == nil && p != nil {
+			err = p.checkWritable() // before the collection: to readers, every name that the owner may have is the same
+		}
+		if err == nil && p != nil {
 			owner, err = projectOwner(tx, sc, p.row)
 		}
 		if err != nil {

@@ -35,8 +35,8 @@ func (s *Store) projectForWriting(tx *sqlite.Tx, sc scope, id, name string) (pro
 		return projectTarget{}, err
 	}
 	if p != nil {
-		if p.role == MemberReader {
-			return projectTarget{}, newError(KindForbidden, "project_id", "project %s is shared with this user for reading only", whole(p.ref()))
+		if err := p.checkWritable(); err != nil {
+			return projectTarget{}, err
 		}
 		return projectTarget{row: p.row, warnings: slices.Concat(p.notes(), warnings)}, nil
 	}
@@ -68,6 +68,14 @@ func (s *Store) newProjectFor(tx *sqlite.Tx, sc scope, id, name string) (int64, 
 		}
 	}
 	return s.addProject(tx, sc, id, name)
+}
+
+// checkWritable refuses writes to a project that the caller may only read.
+func (p *projectRow) checkWritable() error {
+	if p.role == MemberReader {
+		return newError(KindForbidden, "project_id", "project %s is shared with this user for reading only", whole(p.ref()))
+	}
+	return nil
 }
 
 // projectToWrite finds the project that a write names. Nil means a new one of the caller's. Unlike [findProject] it lets no

@@ -354,7 +354,7 @@ func TestCausesAreLoggedNotTold(t *testing.T) {
 		OnError: func(_ context.Context, _ string, err error) { heard = err },
 	}), newest)
 	text, result := call(t, session, "list_collections", `{}`)
-	if !result.IsError || text != "the server could not do this; its log says why" || !strings.Contains(log.String(), "closed") || !errors.Is(heard, souvenir.ErrClosed) {
+	if !result.IsError || text != "Error: the server could not do this; its log says why" || !strings.Contains(log.String(), "closed") || !errors.Is(heard, souvenir.ErrClosed) {
 		t.Errorf("told %q, logged %q, heard %v", text, log.String(), heard)
 	}
 	_, err = session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "souvenir://projects"})

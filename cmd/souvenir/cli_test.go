@@ -68,7 +68,8 @@ func TestListsAreToldAsJSONToo(t *testing.T) {
 		{"token", "add", "--user", "anna", "--name", "x"}, {"token", "list", "--user", "anna"}, {"token", "delete", token, "--user", "anna"},
 		{"client", "add", "--user", "anna", "--id", "app", "--redirect-uri", "https://a.example/b"}, {"client", "list"},
 		{"client", "regenerate-secret", "app"}, {"client", "deactivate", "app"}, {"client-config"},
-		{"search", "kettle", "--user", "anna"}, {"export", "out.jsonl"}, {"import", "out.jsonl"},
+		{"project", "member", "add", "home", "ben", "--owner", "anna"}, {"project", "member", "list", "home", "--owner", "anna"},
+		{"project", "member", "remove", "home", "ben", "--owner", "anna"}, {"search", "kettle", "--user", "anna"}, {"export", "out.jsonl"}, {"import", "out.jsonl"},
 		{"backup", "copy.db"}, {"restore", "copy.db", "--db", "other.db"}, {"check"}, {"recover", "souvenir.db", "recovered.db"}, {"reindex"}, {"purge"}, {"stats"}, {"version"},
 	}
 	for _, args := range lists {

@@ -235,8 +235,8 @@ all: ` + strings.Join(names[:6], ", ") + `,
 
 By default they speak HTTP with a running server, with a token, which "souvenir token add" makes. With --oauth they get the URL
 alone, and ask their user to sign in there. With --stdio they start "souvenir mcp" themselves, on the file, without a server and
-without a token; several may do so at once; a file with several users needs --user. claude-ai and chatgpt run elsewhere: they come over HTTPS, with OAuth,
-and so does Claude Desktop with --oauth, unless the URL leads to this machine or a private network.
+without a token; several may do so at once; a file with several users needs --user. claude-ai and chatgpt run elsewhere: they come over
+HTTPS, with OAuth, and so does Claude Desktop with --oauth, unless the URL leads to this machine or a private network.
 
 Without --db, --stdio names the file that "souvenir mcp" would find now.`,
 		Example: `  souvenir client-config claude-code --token "$(souvenir token add --user anna --name laptop)"
