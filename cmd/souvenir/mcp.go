@@ -23,6 +23,7 @@ type mcpSettings struct {
 	toolsets    *[]string
 	readOnly    *bool
 	indexMemory byteSize
+	trashDays   *int
 	logLevel    *string
 }
 
@@ -54,6 +55,7 @@ protocol and nothing else.`,
 		toolsets:    toolsetsFlag(command),
 		readOnly:    flags.Bool("read-only", false, "open the file for reading, and offer only what changes nothing"),
 		indexMemory: 256 << 20,
+		trashDays:   trashDaysFlag(command),
 		logLevel:    flags.String("log-level", "warn", "`level` from which on things are logged to standard error: debug, info, warn or error"),
 	}
 	flags.Var(&s.indexMemory, "index-memory", "most `bytes` of memory for the search index, which the first search begins to load; past it, and with 0, searches run on disk")
@@ -83,6 +85,9 @@ func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
 	if err != nil {
 		return err
 	}
+	if err := checkTrashDays(*s.trashDays); err != nil {
+		return err
+	}
 	path := *s.db
 	if path == "" {
 		var why string
@@ -95,7 +100,7 @@ func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
 	if *s.readOnly {
 		how = forReading
 	}
-	store, err := souvenir.Open(ctx, path, &souvenir.Options{ReadOnly: *s.readOnly, IndexMemory: s.indexMemory.limit(), Logger: log})
+	store, err := souvenir.Open(ctx, path, &souvenir.Options{ReadOnly: *s.readOnly, IndexMemory: s.indexMemory.limit(), KeepTrash: keepTrash(*s.trashDays), Logger: log})
 	if err != nil {
 		return openError(path, how, err)
 	}
@@ -156,5 +161,5 @@ func viewFor(ctx context.Context, store *souvenir.Store, named string, readOnly 
 	case user.Disabled:
 		return nil, fmt.Errorf("--user: %s is disabled; \"souvenir user enable %s\" lets the user in again", nameOf(user), nameOf(user))
 	}
-	return store.As(souvenir.Access{User: user.ID, ReadOnly: readOnly}), nil
+	return store.As(souvenir.Access{User: user.ID, ReadOnly: readOnly, Through: "mcp"}), nil
 }

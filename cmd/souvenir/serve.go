@@ -98,7 +98,7 @@ be registered with the redirect URI PUBLIC-URL/login/provider/callback. They lin
 			"`duration` after which unfinished uploads, and tokens and OAuth state long expired, are deleted, again and again; 0: never"),
 		provider:     newProviderFlags(command),
 		keepActivity: flags.Duration("keep-activity", 30*24*time.Hour, "`duration` for which it is kept who has called what and when, for the page of activity"),
-		trashDays:    flags.Int("trash-days", 30, "`number` of days for which what was deleted can be restored; 0: deletions are for good"),
+		trashDays:    trashDaysFlag(command),
 		maxActivity:  flags.Int("max-activity", 100_000, "most calls of which that is kept, a `number`; past it the oldest are forgotten"),
 		noActivity:   flags.Bool("no-activity", false, "record no calls; what was recorded before stays until it is too old"),
 		maxRunning:   flags.Int("max-running", 0, "`number` of requests that use the processors at once; those that wait for the disk or a model do not count; 0: one for each processor"),
@@ -376,11 +376,3 @@ Where there is no browser, make a user and a token here:
 
 // serveReserve is how many bytes a server holds back beside its store, for deleting on a full disk.
 const serveReserve = 16 << 20
-
-// keepTrash is for how long the trash keeps things, in the form of souvenir.Options.
-func keepTrash(days int) time.Duration {
-	if days == 0 {
-		return -1
-	}
-	return time.Duration(days) * 24 * time.Hour
-}

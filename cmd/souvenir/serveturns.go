@@ -28,10 +28,8 @@ func (s *settings) checkKept() error {
 		return misused("--keep-activity is %s; give a duration such as 720h, at most %s, or --no-activity to record no calls", *s.keepActivity, mostKept)
 	case s.memoryQuota.Memories < 0 || s.memoryQuota.Revisions < 0:
 		return misused("--memory-quota is %d and --revision-quota %d; give numbers, or 0 for no limit", s.memoryQuota.Memories, s.memoryQuota.Revisions)
-	case *s.trashDays < 0 || *s.trashDays > 36500:
-		return misused("--trash-days is %d; give 0 to 36500 days", *s.trashDays)
 	case *s.maxActivity <= 0:
 		return misused("--max-activity is %d; give 1 or more, or --no-activity to record no calls", *s.maxActivity)
 	}
-	return nil
+	return checkTrashDays(*s.trashDays)
 }

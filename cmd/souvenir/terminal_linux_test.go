@@ -220,3 +220,28 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+func TestEmptyingTheTrashAsks(t *testing.T) {
+	c, _, _ := trashed(t)
+	for _, test := range []struct {
+		answer string
+		code   int
+		shown  string
+	}{{"n", exitError, "nothing was erased"}, {"", exitError, "nothing was erased"}, {"yes", exitOK, "for good? [y/N] "}} {
+		x := openTerminal(t)
+		cmd := c.command(context.Background(), "trash", "empty", "--user", "anna")
+		cmd.Stdin, cmd.Stderr = x.program, x.program
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		x.awaitText(t, "Erase 3 entries for good? [y/N] ")
+		if _, err := x.person.WriteString(test.answer + "\n"); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if got := cmd.ProcessState.ExitCode(); got != test.code {
+			t.Errorf("%q gives exit status %d; the terminal shows %q", test.answer, got, x.text())
+		}
+		x.await(t, test.shown, func() bool { return strings.Contains(x.text(), test.shown) })
+	}
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func (c *cli) trashCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use: "trash", GroupID: groupMemories,
+		Short: "List, restore and erase what was deleted",
+		Long: `What users, agents and programs delete stays in the trash for 30 days, or for as long as --trash-days of "souvenir serve" and
+"souvenir mcp" says, and can be restored until then. These commands work whether or not a server is running on the file.`,
+	}, c.trashList(), c.trashRestore(), c.trashEmpty())
+}
+
+// withTrash opens the store, and calls fn with the view of the user whose trash it is.
+func withTrash(ctx context.Context, path, user string, how opening, fn func(view *souvenir.Store) error) error {
+	return withStore(ctx, path, how, func(store *souvenir.Store) error {
+		owner, err := chooseUser(ctx, store, user)
+		if err != nil {
+			return renamed(err, "user", "--user")
+		}
+		return fn(store.As(souvenir.Access{User: owner.ID, ReadOnly: how == forReading, Through: "cli"}))
+	})
+}
+
+func (c *cli) trashList() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "list [flags]",
+		Short: "List what was deleted and can be restored",
+		Long: `Lists what was deleted and can be restored, the newest deletion first: in places of the user, and memories and files from projects in
+which the user may write.`,
+		Example: "  souvenir trash list\n  souvenir trash list --user anna --kind project",
+	}
+	db, user, asJSON := dbFlag(command), userFlag(command, "whose trash"), jsonFlag(command)
+	kinds := command.Flags().StringSlice("kind", nil, "only entries of a `kind`, or of several with commas between: memory, file, project, collection")
+	limit := command.Flags().Int("limit", 100, fmt.Sprintf("`number` of entries, 1 to %d", souvenir.MaxTrashLimit))
+	offset := command.Flags().Int("offset", 0, "`number` of entries to skip before them")
+	_ = command.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{"memory", "file", "project", "collection"}, cobra.ShellCompDirectiveNoFileComp))
+	return c.command(command, func(ctx context.Context, _ []string) error {
+		if *limit < 1 || *limit > souvenir.MaxTrashLimit {
+			return misused("--limit is %d; give a number from 1 to %d", *limit, souvenir.MaxTrashLimit)
+		}
+		q := souvenir.TrashQuery{Limit: *limit, Offset: *offset}
+		for _, kind := range *kinds {
+			q.Kinds = append(q.Kinds, souvenir.TrashKind(kind))
+		}
+		return withTrash(ctx, *db, *user, forReading, func(view *souvenir.Store) error {
+			p, err := view.ListTrash(ctx, q)
+			switch {
+			case err != nil:
+				return err
+			case *asJSON:
+				return printJSON(&c.out, struct {
+					souvenir.TrashPage
+					HasMore bool `json:"has_more"`
+				}{p, p.HasMore()})
+			case p.Total == 0:
+				return c.none("the trash is empty")
+			}
+			var rows [][]string
+			for _, e := range p.Entries {
+				rows = append(rows, []string{moment(e.DeletedAt), moment(e.Until), string(e.Kind), e.ID, cmp.Or(e.DeletedByName, e.DeletedBy), shorten(plain(e.Title), 60)})
+			}
+			if err := table(&c.out, []string{"DELETED", "RESTORABLE UNTIL", "KIND", "ID", "BY", "TITLE"}, rows); err != nil {
+				return err
+			}
+			if p.HasMore() {
+				fmt.Fprintf(c.stderr, "%d more: --offset %d\n", p.Total-p.Offset-len(p.Entries), p.Offset+len(p.Entries))
+			}
+			return nil
+		})
+	})
+}
+
+func (c *cli) trashRestore() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "restore ID... [flags]",
+		Short: "Restore what was deleted",
+		Long: `Restores entries of the trash to where they lay: a memory with its history, links and files, a project with its members and memories.
+ID is what "souvenir trash list" shows. What cannot be restored stays in the trash, and the others are restored all the same.`,
+		Example: "  souvenir trash restore 01989a0e-6d5c-7b1e-8f4a-2f6f0d8c1b11 --user anna",
+		Args:    wants(1, -1, "ID"),
+	}
+	db, user, asJSON := dbFlag(command), userFlag(command, "whose trash"), jsonFlag(command)
+	return c.command(command, func(ctx context.Context, args []string) error {
+		return withTrash(ctx, *db, *user, forWriting, func(view *souvenir.Store) error {
+			var restored []souvenir.TrashEntry
+			failed := 0
+			for _, id := range args {
+				e, err := view.RestoreTrashed(ctx, id)
+				switch {
+				case ctx.Err() != nil:
+					return ctx.Err()
+				case err != nil:
+					fmt.Fprintf(c.stderr, "souvenir: %v\n", renamed(err, "id", "ID"))
+					failed++
+				case *asJSON:
+					restored = append(restored, e)
+				default:
+					fmt.Fprintf(&c.out, "restored %s %s\n", e.Kind, shorten(plain(e.Title), 60))
+				}
+			}
+			if *asJSON {
+				if err := printJSON(&c.out, orEmpty(restored)); err != nil {
+					return err
+				}
+			}
+			if failed > 0 {
+				return errSilent
+			}
+			return nil
+		})
+	})
+}
+
+func (c *cli) trashEmpty() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "empty [ID...] [flags]",
+		Short: "Erase what was deleted, for good",
+		Long: `Erases everything in the trash that lay in places of the user, or the entries with the ids alone. That cannot be undone; backups that were
+made before still hold it. It asks on a terminal first; without one it needs --yes.`,
+		Example: "  souvenir trash empty --user anna\n  souvenir trash empty 01989a0e-6d5c-7b1e-8f4a-2f6f0d8c1b11 --user anna --yes",
+		Args:    wants(0, -1),
+	}
+	db, user, asJSON := dbFlag(command), userFlag(command, "whose trash"), jsonFlag(command)
+	sure := command.Flags().Bool("yes", false, "do not ask")
+	return c.command(command, func(ctx context.Context, args []string) error {
+		return withTrash(ctx, *db, *user, forWriting, func(view *souvenir.Store) error {
+			own, err := ownTrash(ctx, view, args)
+			if err != nil {
+				return err
+			}
+			if own == 0 {
+				return c.tell(*asJSON, object{"erased": 0}, "there is nothing to erase")
+			}
+			if !*sure {
+				if err := c.confirmErasure(ctx, own); err != nil {
+					return err
+				}
+			}
+			erased := 0
+			if len(args) == 0 {
+				if erased, err = view.EmptyTrash(ctx); err != nil {
+					return err
+				}
+			}
+			for _, id := range args {
+				if err := view.EraseTrashed(ctx, id); err != nil {
+					return fmt.Errorf("after %d of %d: %w", erased, len(args), renamed(err, "id", "ID"))
+				}
+				erased++
+			}
+			return c.tell(*asJSON, object{"erased": erased}, "erased %s for good; backups that were made before still hold it", entriesInWords(erased))
+		})
+	})
+}
+
+// ownTrash counts what is to be erased: the entries with the ids, each of which must exist, or all of the user's own.
+func ownTrash(ctx context.Context, view *souvenir.Store, ids []string) (n int, err error) {
+	for _, id := range ids {
+		e, err := view.GetTrashed(ctx, id)
+		if err != nil {
+			return 0, renamed(err, "id", "ID")
+		}
+		if !e.Own {
+			return 0, fmt.Errorf("ID %q lay in a place of another user, who alone may erase it", id)
+		}
+	}
+	if len(ids) > 0 {
+		return len(ids), nil
+	}
+	for q := (souvenir.TrashQuery{Limit: souvenir.MaxTrashLimit}); ; q.Offset += q.Limit {
+		p, err := view.ListTrash(ctx, q)
+		if err != nil {
+			return 0, err
+		}
+		for _, e := range p.Entries {
+			if e.Own {
+				n++
+			}
+		}
+		if !p.HasMore() {
+			return n, nil
+		}
+	}
+}
+
+func entriesInWords(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return fmt.Sprintf("%d entries", n)
+}
+
+// confirmErasure asks on the terminal. Without one, or without a yes, it is an error.
+func (c *cli) confirmErasure(ctx context.Context, n int) error {
+	if !isTerminal(c.stdin) {
+		return misused("--yes is missing: %s would be erased for good", entriesInWords(n))
+	}
+	fmt.Fprintf(c.stderr, "Erase %s for good? [y/N] ", entriesInWords(n))
+	answered := make(chan string, 1)
+	go func() { // it stays behind when the context ends first: the program is about to end
+		line, _ := bufio.NewReader(c.stdin).ReadString('\n')
+		answered <- line
+	}()
+	select {
+	case line := <-answered:
+		if answer := strings.ToLower(strings.TrimSpace(line)); answer == "y" || answer == "yes" {
+			return nil
+		}
+		return errors.New("nothing was erased")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+const mostTrashDays = 36500
+
+func trashDaysFlag(command *cobra.Command) *int {
+	return command.Flags().Int("trash-days", 30, "`number` of days for which what was deleted can be restored; 0: deletions are for good")
+}
+
+func checkTrashDays(days int) error {
+	if days < 0 || days > mostTrashDays {
+		return misused("--trash-days is %d; give 0 to %d days", days, mostTrashDays)
+	}
+	return nil
+}
+
+// keepTrash is for how long the trash keeps things, in the form of souvenir.Options.
+func keepTrash(days int) time.Duration {
+	if days == 0 {
+		return -1
+	}
+	return time.Duration(days) * 24 * time.Hour
+}
