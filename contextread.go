@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -79,10 +80,14 @@ func selectPlaces(places []visiblePlace, fits func(visiblePlace) bool) selection
 func ownPlace(p visiblePlace) bool     { return p.own }
 func generalPlace(p visiblePlace) bool { return p.own && p.project == 0 }
 
+const activeRows = `SELECT m.id, m.updated_at FROM memory m WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND ` + active + `
+	AND m.updated_at BETWEEN ? AND ? `
+
+var newestActive = newestQuery{byTime: activeRows + `ORDER BY m.updated_at DESC, m.id DESC LIMIT ?`, byRow: activeRows + `ORDER BY m.id DESC LIMIT ?`}
+
 // newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
-func newestActive(tx *sqlite.Tx, sel selection, types ...string) (int64, error) {
-	rows, err := sqlite.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND `+active+`
-		ORDER BY m.updated_at DESC, m.id DESC LIMIT 1`, sel.partitionList(), wordList(types...))
+func (s *shared) newestActive(tx *sqlite.Tx, sel selection, types ...string) (int64, error) {
+	rows, err := s.newest(tx, 1, newestActive, sel.partitionList(), wordList(types...))
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
@@ -162,16 +167,16 @@ func (r *contextReader) inProject(p visiblePlace) bool {
 
 // direct fills in what is found by filters alone, whatever the query is.
 func (r *contextReader) direct(c *Context) error {
-	identity, err := newestActive(r.tx, selectPlaces(r.places, ownPlace), EventIdentity)
+	identity, err := r.newestActive(r.tx, selectPlaces(r.places, ownPlace), EventIdentity)
 	if err != nil {
 		return err
 	}
-	rules, err := ruleRows(r.tx, selectPlaces(r.places, r.inProject))
+	rules, err := r.ruleRows(r.tx, selectPlaces(r.places, r.inProject))
 	if err != nil {
 		return err
 	}
 	general := selectPlaces(r.places, generalPlace)
-	generalRules, err := ruleRows(r.tx, general)
+	generalRules, err := r.ruleRows(r.tx, general)
 	if err != nil {
 		return err
 	}
@@ -221,32 +226,43 @@ func (r *contextReader) load(rows []int64) (map[int64]Memory, error) {
 	return found, err
 }
 
-const ruleQuery = `SELECT m.id, m.rule_type FROM memory m INDEXED BY memory_event WHERE m.partition_id IN (SELECT value FROM json_each(?))
+const ruleQuery = `SELECT m.id, m.updated_at, m.rule_type FROM memory m INDEXED BY memory_event WHERE m.partition_id IN (SELECT value FROM json_each(?))
 	AND m.event_type = '` + EventProjectRule + `' AND m.rule_type IS NOT NULL ORDER BY m.updated_at DESC, m.id DESC`
 
 // ruleRows returns the rows of the rules in a selection by their type. Where an older file holds several of one type, the newest
 // counts.
-func ruleRows(tx *sqlite.Tx, sel selection) (map[RuleType]int64, error) {
+func (s *shared) ruleRows(tx *sqlite.Tx, sel selection) (map[RuleType]int64, error) {
 	rules := map[RuleType]int64{}
 	if len(sel.partitions) == 0 {
 		return rules, nil
 	}
+	var rows []changedRow
+	types := map[int64]RuleType{}
 	err := tx.Each(func(row *sqlite.Rows) error {
-		var id int64
+		var r changedRow
 		var t RuleType
-		err := row.Scan(&id, &t)
-		if rules[t] == 0 {
-			rules[t] = id
-		}
+		err := row.Scan(&r.row, &r.at, &t)
+		rows, types[r.row] = append(rows, r), t
 		return err
 	}, ruleQuery, sel.partitionList())
+	if err == nil {
+		err = s.newestFirst(tx, rows)
+	}
+	for _, r := range rows {
+		if t := types[r.row]; rules[t] == 0 {
+			rules[t] = r.row
+		}
+	}
 	return rules, err
 }
 
-const doDontQuery = `SELECT m.id FROM memory m INDEXED BY memory_do_dont WHERE m.partition_id IN (SELECT value FROM json_each(?))
+// urgency orders memories by their importance.
+const urgency = `CASE m.importance WHEN 'critical' THEN 0 WHEN 'high' THEN 1 WHEN 'low' THEN 3 ELSE 2 END`
+
+const doDontQuery = `SELECT m.id, m.updated_at, ` + urgency + ` FROM memory m INDEXED BY memory_do_dont WHERE m.partition_id IN (SELECT value FROM json_each(?))
 	AND m.classification IN ('do', 'dont') AND ifnull(m.event_type, '') <> '` + EventProjectRule + `'
 	AND ifnull(m.state, '') <> '` + StateArchived + `' COLLATE NOCASE
-	ORDER BY CASE m.importance WHEN 'critical' THEN 0 WHEN 'high' THEN 1 WHEN 'low' THEN 3 ELSE 2 END, m.updated_at DESC, m.id DESC`
+	ORDER BY ` + urgency + `, m.updated_at DESC, m.id DESC`
 
 // doDont returns the rows of the dos and don'ts in a selection that are no rules and not archived, behind some others: the most
 // important ones first, of equally important ones the newest. One that says nothing of its importance counts as medium.
@@ -255,8 +271,20 @@ func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int
 	if len(sel.partitions) == 0 {
 		return first, nil
 	}
-	rows, err := sqlite.Column[int64](r.tx, doDontQuery, sel.partitionList())
-	rows = append(first, rows...)
+	var found []changedRow
+	order := map[int64]int{}
+	err := r.tx.Each(func(row *sqlite.Rows) error {
+		var m changedRow
+		var urgency int
+		err := row.Scan(&m.row, &m.at, &urgency)
+		found, order[m.row] = append(found, m), urgency
+		return err
+	}, doDontQuery, sel.partitionList())
+	if err == nil {
+		err = r.newestFirst(r.tx, found)
+	}
+	slices.SortStableFunc(found, func(a, b changedRow) int { return cmp.Compare(order[a.row], order[b.row]) })
+	rows := append(first, onlyRows(found)...)
 	if len(rows) > maxDoDont {
 		r.warn("%s shows %d of %d memories, the most important and newest ones; the others are found by search with classification do and dont",
 			key, maxDoDont, len(rows))
@@ -273,7 +301,7 @@ func (r *contextReader) conversation() (string, error) {
 		}
 		return p.own && !p.shared // what is said here would otherwise be stored where other people read it, and they could choose what is continued
 	})
-	row, err := newestActive(r.tx, sel, EventConversation, EventCase)
+	row, err := r.newestActive(r.tx, sel, EventConversation, EventCase)
 	if err != nil || row == 0 {
 		return "", err
 	}
@@ -329,7 +357,7 @@ func (r *contextReader) related() ([]ContextMemory, error) {
 
 func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 	if !r.sought {
-		rows, err := newestRows(r.tx, sel, limit+len(r.shown))
+		rows, err := r.newest(r.tx, limit+len(r.shown), newestOfAll, sel.partitionList())
 		if err != nil {
 			return nil, err
 		}
@@ -351,12 +379,9 @@ func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 	return page.Hits, err
 }
 
-// newestQuery takes the newest memories of each partition from its index: nothing goes through all of them.
-const newestQuery = `SELECT m.id FROM json_each(?1) e JOIN memory m ON m.id IN (
-		SELECT n.id FROM memory n WHERE n.partition_id = e.value ORDER BY n.updated_at DESC LIMIT ?2)
-	ORDER BY m.updated_at DESC, m.id DESC LIMIT ?2`
-
-// newestRows returns the rows of the memories of a selection that were updated last.
-func newestRows(tx *sqlite.Tx, sel selection, limit int) ([]int64, error) {
-	return sqlite.Column[int64](tx, newestQuery, sel.partitionList(), limit)
-}
+// newestOfAll takes the newest memories of each partition from its index: nothing goes through all of them.
+var newestOfAll = newestQuery{byTime: `SELECT m.id, m.updated_at FROM json_each(?1) e JOIN memory m ON m.id IN (
+		SELECT n.id FROM memory n WHERE n.partition_id = e.value AND n.updated_at BETWEEN ?2 AND ?3 ORDER BY n.updated_at DESC LIMIT ?4)
+	ORDER BY m.updated_at DESC, m.id DESC LIMIT ?4`,
+	byRow: `SELECT m.id, m.updated_at FROM json_each(?1) e CROSS JOIN memory m INDEXED BY memory_updated ON m.partition_id = e.value
+		WHERE m.updated_at BETWEEN ?2 AND ?3 ORDER BY m.id DESC LIMIT ?4`}

@@ -325,7 +325,10 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u UpdateFile) (File, 
 		if after.memory != 0 {
 			project = 0 // its memory's
 		}
-		now := max(s.now(), before.UpdatedAt.UnixMicro())
+		now, err := s.timeOfChange(tx, before.UpdatedAt)
+		if err != nil {
+			return err
+		}
 		if _, err := tx.Exec(`UPDATE file SET filename = ?, description = ?, category = ?, memory_id = ?, project_id = ?, updated_at = ? WHERE id = ?`,
 			after.Filename, after.Description, after.Category, rowOrNull(after.memory), rowOrNull(project), now, before.row); err != nil {
 			return err

@@ -69,7 +69,7 @@ func (s *Store) identityMemory(tx *sqlite.Tx, sc scope) (*storedMemory, error) {
 	if err != nil {
 		return nil, err
 	}
-	row, err := newestActive(tx, selectPlaces(places, ownPlace), EventIdentity)
+	row, err := s.newestActive(tx, selectPlaces(places, ownPlace), EventIdentity)
 	if err != nil || row == 0 {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func (s *Store) mainMemory(tx *sqlite.Tx, sc scope, p projectRow, m *MainMemory)
 	if err != nil {
 		return err
 	}
-	row, err := newestActive(tx, selectPlaces(places, func(place visiblePlace) bool { return place.project == p.row }), EventProjectMain)
+	row, err := s.newestActive(tx, selectPlaces(places, func(place visiblePlace) bool { return place.project == p.row }), EventProjectMain)
 	if err != nil {
 		return err
 	}

@@ -220,7 +220,7 @@ func tagSpellings(name string) []string {
 const moduleName = `iif(json_valid(metadata), json_extract(metadata, '$.module_name'), NULL)`
 
 // moduleQuery selects the memories that name a module. The arguments are its spellings, the tags that name it, and the partitions.
-const moduleQuery = `SELECT m.id, min(e.match), ifnull(m.event_type, ''), ifnull(m.state, '') FROM (
+const moduleQuery = `SELECT m.id, m.updated_at, min(e.match), ifnull(m.event_type, ''), ifnull(m.state, '') FROM (
 		SELECT id, '` + string(MatchModuleName) + `' AS match FROM memory WHERE ` + moduleName + ` IS NOT NULL AND ` + moduleName + ` COLLATE NOCASE IN (SELECT value FROM json_each(?))
 		UNION ALL SELECT t.memory_id, '` + string(MatchTag) + `' FROM memory_tag t WHERE t.tag COLLATE NOCASE IN (SELECT value FROM json_each(?))) e
 	JOIN memory m ON m.id = e.id WHERE m.partition_id IN (SELECT value FROM json_each(?))
@@ -232,14 +232,15 @@ func (r *moduleReader) count() error {
 	summary := &r.state.Summary
 	*summary = ModuleSummary{EventTypes: map[string]int{}, States: map[string]int{}, Newest: []ModuleChange{}, OpenTasks: []ModuleTask{}}
 	r.match = map[int64]ModuleMatch{}
-	return r.tx.Each(func(row *sqlite.Rows) error {
-		var id int64
+	var own []changedRow
+	err := r.tx.Each(func(row *sqlite.Rows) error {
+		var m changedRow
 		var match ModuleMatch
 		var eventType, state string
-		if err := row.Scan(&id, &match, &eventType, &state); err != nil {
+		if err := row.Scan(&m.row, &m.at, &match, &eventType, &state); err != nil {
 			return err
 		}
-		r.own, r.match[id] = append(r.own, id), match
+		own, r.match[m.row] = append(own, m), match
 		summary.Total++
 		if eventType != "" {
 			summary.EventTypes[eventType]++
@@ -249,6 +250,11 @@ func (r *moduleReader) count() error {
 		}
 		return nil
 	}, moduleQuery, wordList(names...), wordList(tagSpellings(r.query.Module)...), r.sel.partitionList())
+	if err == nil {
+		err = r.newestFirst(r.tx, own)
+	}
+	r.own = onlyRows(own)
+	return err
 }
 
 // byMeaning fills the memories up with those that are related to the module's name: they share words with it, or mean something
@@ -317,7 +323,7 @@ func (r *moduleReader) named() bool { return r.query.ProjectID != "" || r.query.
 
 // openTasks fills in the tasks of the project's todo that name the module.
 func (r *moduleReader) openTasks() error {
-	rules, err := ruleRows(r.tx, r.sel)
+	rules, err := r.ruleRows(r.tx, r.sel)
 	if err != nil || rules[RuleTodo] == 0 {
 		return err
 	}

@@ -202,8 +202,20 @@ func (s *Store) rulesAt(tx *sqlite.Tx, sc scope, project int64, ruleType RuleTyp
 	if project == 0 {
 		condition, where = `p.project_id IS NULL AND c.owner_id = ?`, sc.user
 	}
-	return s.loadMemories(tx, sc, `m.event_type = ? AND m.rule_type = ? AND `+condition+` ORDER BY m.updated_at DESC, m.id DESC`,
+	found, err := s.loadMemories(tx, sc, `m.event_type = ? AND m.rule_type = ? AND `+condition+` ORDER BY m.updated_at DESC, m.id DESC`,
 		EventProjectRule, string(ruleType), where)
+	if err != nil || len(found) < 2 {
+		return found, err
+	}
+	rows, rules := make([]changedRow, len(found)), map[int64]storedMemory{}
+	for i, m := range found {
+		rows[i], rules[m.row] = changedRow{m.row, m.UpdatedAt.UnixMicro()}, m
+	}
+	err = s.newestFirst(tx, rows)
+	for i, r := range rows {
+		found[i] = rules[r.row]
+	}
+	return found, err
 }
 
 // superfluous says which of several rules of one type do not count.

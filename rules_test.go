@@ -156,6 +156,27 @@ func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {
 	}
 }
 
+// A clock that was ahead does not decide which of several rules counts, either.
+func TestOfSeveralRulesOneStoredAheadOfTimeDoesNotCountForEver(t *testing.T) {
+	clock := newMovingClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
+	s := openWords(t, ":memory:", Options{Now: clock.Now})
+	var ids []string
+	for i, passes := range []time.Duration{0, 365 * 24 * time.Hour, -365 * 24 * time.Hour} {
+		clock.Pass(passes)
+		ids = append(ids, mustAdd(t, s, NewMemory{ProjectID: "p", Content: fmt.Sprint("rule ", i)}).ID)
+	}
+	mustExec(t, s, `UPDATE memory SET event_type = 'project-rule', rule_type = 'do'`)
+	for _, want := range []string{ids[2], ids[1], ids[0]} {
+		if m, err := s.GetRule(t.Context(), ProjectRef{ID: "p"}, RuleDo); err != nil || m.ID != want {
+			t.Errorf("the rule is %+v, %v; want %s", m, err, want)
+		}
+		if c, err := s.GetContext(t.Context(), ContextQuery{ProjectID: "p"}); err != nil || c.ProjectRules.Do == nil || c.ProjectRules.Do.ID != want {
+			t.Errorf("the context has %+v, %v; want %s", c.ProjectRules, err, want)
+		}
+		mustExec(t, s, `UPDATE memory SET rule_type = NULL, event_type = NULL WHERE uid = ?`, want)
+	}
+}
+
 func TestATodoOfAnOldFileThatIsNoneIsReadAndNotEdited(t *testing.T) {
 	s := openWords(t, ":memory:", Options{})
 	id := mustAdd(t, s, NewMemory{ProjectID: "p", Content: "## Tasks\n- [ ] T1 a"}).ID

@@ -13,7 +13,8 @@ import (
 // SortOrder is the order of search results and listings.
 type SortOrder string
 
-// The values of [SortOrder]. Among equals the id decides, so that pages neither repeat nor skip.
+// The values of [SortOrder]. Among equals the id decides, so that pages neither repeat nor skip. Orders by time use the stored
+// times, also those given by a clock that was ahead.
 const (
 	SortRelevance   SortOrder = "relevance" // best first
 	SortUpdatedAsc  SortOrder = "updated_at_asc"

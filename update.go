@@ -183,7 +183,10 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 	if err != nil {
 		return Stored{}, err
 	}
-	now := max(w.store.now(), before.UpdatedAt.UnixMicro())
+	now, err := w.store.timeOfChange(w.tx, before.UpdatedAt)
+	if err != nil {
+		return Stored{}, err
+	}
 	if _, err := w.tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?, classification = ?,
 			rule_type = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
 		at.partition, after.Content, null(after.EventType), null(after.State), null(string(after.Importance)), null(string(after.Classification)),

@@ -71,6 +71,7 @@ func concepts() []concept {
 		related(),
 		todo(),
 		listing(),
+		clocks(),
 		mainMemories(),
 		files(),
 		users(),
