@@ -444,7 +444,7 @@ func (r *recovery) reviveMemories(ctx context.Context, db *sqlite.DB, t *recover
 		if _, known := r.hashes[memoryKind][id]; !known && len(r.hashes[memoryKind]) > 0 {
 			return nil // it was deleted
 		}
-		if before := newest[id]; before == nil || before[column("revision")].(int64) < number {
+		if before, found := newest[id]; !found || before[column("revision")].(int64) < number {
 			newest[id] = values
 		}
 		return nil

@@ -85,7 +85,7 @@ func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
 	}
 	for _, want := range []error{ErrForbidden, ErrNotFound} {
 		what := "reads only"
-		if want == ErrNotFound {
+		if errors.Is(want, ErrNotFound) {
 			what = "has left"
 			if err := alice.DeleteMember(t.Context(), DeleteMember{Project: ref, User: "carol"}); err != nil {
 				t.Fatal(err)

@@ -172,10 +172,9 @@ func (t *trasher) memories(entry int64, condition string, arg int64) (done bool,
 	if t.forGood {
 		return done, t.eraseMemories(rows...)
 	}
-	for i, row := range rows {
+	for _, row := range rows {
 		if t.left <= 0 {
-			rows, done = rows[:i], false
-			break
+			return false, nil
 		}
 		if err := t.move(entry, row); err != nil {
 			return false, err

@@ -200,7 +200,7 @@ func TestWhatHindersTheServerForATimeIsNoFaultOfItsProgram(t *testing.T) {
 	for kind, want := range map[souvenir.Kind]int{souvenir.KindBusy: http.StatusServiceUnavailable, souvenir.KindFull: http.StatusInsufficientStorage,
 		souvenir.KindInternal: http.StatusInternalServerError, souvenir.KindCorrupt: http.StatusInternalServerError} {
 		w := httptest.NewRecorder()
-		r := httptest.NewRequest("POST", "/tools/call", nil)
+		r := httptest.NewRequest(http.MethodPost, "/tools/call", nil)
 		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, &exchange{}))
 		s.fail(w, r, fmt.Errorf("storing: %w", &souvenir.Error{Kind: kind, Message: "/srv/memory.db is locked"}))
 		if w.Code != want || strings.Contains(w.Body.String(), "/srv") {

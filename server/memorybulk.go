@@ -386,8 +386,8 @@ func (s *Server) bulkDone(ctx context.Context, c caller, result bulkResult, step
 	text := strings.Join(sentences, " ")
 	if len(result.deleted) > 0 {
 		last, err := c.store.GetTrashed(ctx, result.deleted[len(result.deleted)-1])
-		if err != nil { // the trash is off
-			return s.told(c, path, text), nil
+		if err != nil {
+			return s.told(c, path, text), nil //nolint:nilerr // the trash is off
 		}
 		text += " The trash keeps them until " + untilDay(last.Until) + "."
 	}

@@ -69,7 +69,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, rt spokenRoute)
 		}
 		r.Body = read
 		if read.failed != nil {
-			return nil // which its handler says
+			return nil //nolint:nilerr // its handler says so
 		}
 	}
 	if rt.pattern == "/mcp" {
@@ -131,7 +131,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*bodyRead, er
 				return read, nil
 			}
 			if err != nil {
-				return &bodyRead{failed: err}, nil
+				return &bodyRead{failed: err}, nil //nolint:nilerr // whoever reads it is told
 			}
 		}
 	}

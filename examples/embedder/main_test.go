@@ -16,7 +16,7 @@ stored "The train to Bergen leaves at 8:05 from platform 3.", found by meaning a
 stored "Ben plays the cello in a quartet.", found by meaning already: false
 
 railway peanuts?
-  Anna cannot eat peanuts. (meaning 0.00, words 0.17)
+  Anna cannot eat peanuts. (meaning 0.00, words 0.83)
   by words only for now
 
 The service answers now. What waited is embedded in the background.

@@ -8,6 +8,7 @@ import (
 // Exactness of a term: whether a memory either holds it or is not what was asked for.
 type Exactness uint8
 
+// How exact a term is, from the least.
 const (
 	Ordinary   Exactness = iota // one word among others
 	Name                        // counts where a single memory holds it

@@ -51,7 +51,7 @@ func Open(path string) (*File, error) {
 		_ = f.Close()
 		return nil, err
 	}
-	if _, err := f.ReadAt(s.header, 0); err != nil && err != io.EOF { //nolint:errorlint // ReadAt returns it bare
+	if _, err := f.ReadAt(s.header, 0); err != nil && err != io.EOF {
 		_ = f.Close()
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func (db *DB) takeReserve() (err error) {
 	if err != nil {
 		return full(err)
 	}
-	defer os.Remove(part.Name())
+	defer func() { _ = os.Remove(part.Name()) }() // which is gone where it became the reserve
 	if err := errors.Join(fill(part, db.reserve), part.Close()); err != nil {
 		return full(err)
 	}
@@ -94,7 +94,7 @@ func (db *DB) probe(size int64) error {
 	if err != nil {
 		return full(err)
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }()
 	return full(errors.Join(fill(f, size), f.Close()))
 }
 

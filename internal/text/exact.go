@@ -11,6 +11,7 @@ import (
 // term is decides the index.
 type Exactness uint8
 
+// How exact a term is, from the least.
 const (
 	Ordinary   Exactness = iota // a word among others
 	Name                        // a capitalised word inside a sentence, an acronym, a short number, a word of a short search
