@@ -28,7 +28,7 @@ func (db *DB) reservePath() string { return db.path + "-reserve" }
 func (db *DB) writeOnFullDisk(ctx context.Context, fn func(*Tx) error) error {
 	err := db.writer.write(ctx, fn)
 	freeing := isFreeing(ctx)
-	if errors.Is(err, ErrFull) && freeing && db.releaseReserve(ctx) {
+	if errors.Is(err, ErrFull) && freeing && db.makeRoom(ctx) {
 		err = db.writer.write(ctx, fn)
 	}
 	switch {
@@ -40,18 +40,18 @@ func (db *DB) writeOnFullDisk(ctx context.Context, fn func(*Tx) error) error {
 	return err
 }
 
-// releaseReserve gives the room that is held back to the disk. False: there is none.
-func (db *DB) releaseReserve(ctx context.Context) bool {
-	if db.memory || db.reserve <= 0 {
+// makeRoom gives the room that is held back to the disk, and that of the log to be written anew. False: neither could be done.
+func (db *DB) makeRoom(ctx context.Context) bool {
+	if db.memory {
 		return false
 	}
-	err := os.Remove(db.reservePath())
-	if err == nil {
+	released := db.reserve > 0 && os.Remove(db.reservePath()) == nil
+	if released {
 		db.log.Warn("the disk is full; room held in reserve is used for deleting", "path", db.path)
-		// What has been deleted makes the log small again only when it is copied into the file.
-		_ = db.writer.exclusive(ctx, func() error { return db.writer.checkpoint(walPatience) })
 	}
-	return err == nil
+	// What has been deleted makes the log small again only when it is copied into the file.
+	err := db.writer.exclusive(ctx, func() error { return db.writer.checkpoint(walPatience) })
+	return released || err == nil
 }
 
 // takeReserve holds room back, if it is not held already. An error: there is not enough.
