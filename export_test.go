@@ -258,7 +258,7 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"memory_tag":        "memory_id tag position", "memory_link": "memory_id related_id position",
 		"memory_revision": "id memory_id revision partition_id content attributes created_at",
 		"passage":         "id memory_id start length blank profile_id vector",
-		"file":            "id uid owner_id memory_id project_id state filename mime_type size sha256 description category created_at updated_at",
+		"file":            "id uid owner_id memory_id project_id filename mime_type size sha256 description category created_at updated_at state",
 		"file_tag":        "file_id tag position", "file_chunk": "id sha256 data",
 		"token":        "id uid user_id name hash prefix scopes projects created_at expires_at last_used_at revoked_at grant_id parent_id session browser with_session",
 		"oauth_client": "id client_id kind owner_id name auth_method secret_hash redirect_uris metadata created_at updated_at expires_at used_at disabled_at maker",
@@ -266,7 +266,7 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"oauth_token":  "hash grant_id created_at expires_at rotated_at",
 		"signing_key":  "id kid algorithm private_key created_at retired_at",
 		"oauth_code":   madeAgain, "session": left, "invitation": left, "project_invitation": left, "declined_invitation": left, "activity": left, "setting": madeAgain, "profile": madeAgain, "partition": madeAgain, "change": madeAgain,
-		"row_hash": madeAgain,
+		"row_hash": madeAgain, "trash": left, "trash_item": left, "trash_link": left,
 	}
 	s := openCopy(t)
 	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {

@@ -46,6 +46,25 @@ var neighbours = []struct {
 	{name: "frankdiary", user: "frank", collection: "moonlight"},
 }
 
+// ownerOf is to whom a memory there belongs: what lies in a project, to the project's owner.
+func ownerOf(user, project string) string {
+	if owner, _, shared := strings.Cut(project, "/"); shared {
+		return owner
+	}
+	return user
+}
+
+// hasCollection reports whether a user has a collection: one to store into, or one of the name in which others have stored
+// into a project of the user's.
+func hasCollection(user, name string) bool {
+	for _, m := range neighbours {
+		if m.collection == name && ownerOf(m.user, m.project) == user {
+			return true
+		}
+	}
+	return false
+}
+
 // accounts are the names of the neighbours' accounts by user id: words that whoever has no project in common with
 // somebody must not find in any answer.
 var accounts = map[string]string{"alice": "Atherton", "bob": "Bellamy", "carol": "Carraway", "dave": "Dunmore", "eve": "Eastlake", "frank": "Fairfax"}

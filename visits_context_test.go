@@ -133,7 +133,7 @@ var projectRefs = []string{"", "shared", "alice/shared", "eve/shared", "secretpl
 // seesOwn reports whether the visitor sees a memory of its own.
 func (v visit) seesOwn() bool {
 	for _, m := range neighbours {
-		if m.user == v.access.User && slices.Contains(v.sees, m.name) {
+		if ownerOf(m.user, m.project) == v.access.User && slices.Contains(v.sees, m.name) {
 			return true
 		}
 	}
@@ -144,7 +144,7 @@ func (v visit) seesOwn() bool {
 func (v visit) kinds(eventType string) {
 	v.Helper()
 	for _, m := range neighbours {
-		if _, err := v.n.As(Access{User: m.user}).UpdateMemory(v.Context(), v.n.ids[m.name], UpdateMemory{Metadata: map[string]any{"event_type": eventType}}); err != nil {
+		if _, err := v.n.As(Access{User: ownerOf(m.user, m.project)}).UpdateMemory(v.Context(), v.n.ids[m.name], UpdateMemory{Metadata: map[string]any{"event_type": eventType}}); err != nil {
 			v.Fatal(err)
 		}
 	}
