@@ -305,7 +305,7 @@ func (r *recovery) keep(t *recoveredTable, values []any) {
 // tell what was changed by that. Not fits: what it belongs to is lost.
 func (w *tableWriter) mend(tx *sqlite.Tx, row recoveredRow) (fits bool, err error) {
 	for i, c := range w.t.columns {
-		if w.t.hash != nil && slices.Contains(w.t.hash.Except, c.name) && c.kind == "INTEGER" && c.required {
+		if w.t.name == "partition" && slices.Contains(w.t.hash.Except, c.name) {
 			row.values[i] = int64(0) // counts, which begin anew
 			continue
 		}
