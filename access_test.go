@@ -471,6 +471,7 @@ func TestEveryMethodKeepsToItsView(t *testing.T) {
 var openers = map[string]string{
 	"CheckExport": "anybody: it reads what it is given, and no store",
 	"Open":        "whoever may read the file: what it returns is the operator's",
+	"Recover":     "whoever may read a damaged file and write where the new one goes",
 	"Restore":     "whoever may write where the copy goes: it makes a new file of a copy",
 }
 

@@ -103,14 +103,12 @@ func guard(e Embedder) (guarded guardedEmbedder, err error) {
 	if isNil(e) {
 		return guarded, invalid("Embedder", "the Embedder is a nil %T; give one that is made, or leave it out for the built-in one", e)
 	}
-	if f, ok := e.(embedderFunc); ok && f.embed == nil {
-		return guarded, invalid("Embedder", "the function of the Embedder %s is nil; give one", show(f.model))
-	}
 	defer func() {
 		if broken := recover(); broken != nil {
 			err = invalid("Embedder", "the Embedder (%T) panicked while it was asked for its model and sizes: %v", e, broken)
 		}
 	}()
+	f, isFunc := e.(embedderFunc)
 	g := guardedEmbedder{e, e.Model(), e.Dimensions(), maxInput(e)}
 	switch {
 	case g.model == "" || g.model == OwnVectors:
@@ -119,6 +117,8 @@ func guard(e Embedder) (guarded guardedEmbedder, err error) {
 		return g, invalid("Embedder", "the Embedder %s has %d dimensions; 1 to %d are allowed", show(g.model), g.dimensions, maxVector)
 	case g.maxInput < 200:
 		return g, invalid("Embedder", "the Embedder %s takes texts of %d bytes at most; at least 200 are needed", show(g.model), g.maxInput)
+	case isFunc && f.embed == nil:
+		return g, invalid("Embedder", "the function of the Embedder %s is nil; give one", show(g.model))
 	}
 	return g, nil
 }

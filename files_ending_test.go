@@ -22,6 +22,7 @@ func fileCalls(s *Store, id string) map[string]func(context.Context) error {
 			return err
 		},
 		"DeleteFile": func(ctx context.Context) error { return s.DeleteFile(ctx, id) },
+		"EraseFile":  func(ctx context.Context) error { return s.EraseFile(ctx, id) },
 		"Files": func(ctx context.Context) error {
 			for _, err := range s.Files(ctx, FileList{}) {
 				return err
@@ -81,7 +82,7 @@ func TestFileCallsOfAReadOnlyStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "files.db")
 	f := mustAddFile(t, openWords(t, path, Options{}), NewFile{}, "content")
 	s := openWords(t, path, Options{ReadOnly: true})
-	writes := map[string]bool{"AddFile": true, "DeleteFile": true, "UpdateFile": true}
+	writes := map[string]bool{"AddFile": true, "DeleteFile": true, "EraseFile": true, "UpdateFile": true}
 	for name, call := range fileCalls(s, f.ID) {
 		if err := call(t.Context()); writes[name] && !errors.Is(err, ErrReadOnly) || !writes[name] && err != nil {
 			t.Errorf("%s gives %v", name, err)
@@ -122,7 +123,7 @@ func TestRowsOfFilesThatAreDamaged(t *testing.T) {
 	m := mustAdd(t, s, NewMemory{Content: "x"})
 	f := mustAddFile(t, s, NewFile{MemoryID: m.ID}, "content")
 	mustExec(t, s, `ALTER TABLE file_chunk RENAME TO elsewhere`)
-	for _, name := range []string{"AddFile", "DeleteFile", "OpenFile"} {
+	for _, name := range []string{"AddFile", "EraseFile", "OpenFile"} {
 		if err := fileCalls(s, f.ID)[name](t.Context()); !errors.Is(err, ErrInternal) {
 			t.Errorf("without chunks, %s gives %v", name, err)
 		}

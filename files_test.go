@@ -84,7 +84,7 @@ func TestUnfinishedFilesAreNotSeenAndKeepNobodyFromWriting(t *testing.T) {
 		mustAdd(t, s, NewMemory{Content: "written meanwhile"}) // a transaction that was left open would be in its way
 		mustAddFile(t, s, NewFile{Filename: "another"}, "stored meanwhile")
 		for f, err := range s.Files(t.Context(), FileList{}) {
-			if err := errors.Join(err, s.DeleteFile(t.Context(), f.ID)); err != nil {
+			if err := errors.Join(err, s.EraseFile(t.Context(), f.ID)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -275,7 +275,7 @@ func TestLargeFilesAreDeletedWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.DeleteFile(t.Context(), f.ID); err != nil {
+		if err := s.EraseFile(t.Context(), f.ID); err != nil {
 			t.Fatal(err)
 		}
 		if held := filesHeld(t, s); held != [3]int{} {
@@ -318,7 +318,7 @@ func TestDamagedFilesAreNotReadAsIfTheyWereWhole(t *testing.T) {
 	corrupt("a missing chunk", err, "chunk 2 of 4", "0 bytes")
 	_, err = s.OpenFile(t.Context(), f.ID)
 	corrupt("fewer chunks", err, "3 chunks", "of "+fmt.Sprint(f.Size)+" in 4")
-	if err := s.DeleteFile(t.Context(), f.ID); err != nil || filesHeld(t, s) != [3]int{} {
+	if err := s.EraseFile(t.Context(), f.ID); err != nil || filesHeld(t, s) != [3]int{} {
 		t.Errorf("a damaged file cannot be deleted: %v", err)
 	}
 }

@@ -36,7 +36,7 @@ func checkNewContent(content string) error {
 // isBlank reports whether a text shows nothing: white space, and characters that are not seen.
 func isBlank(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool {
-		return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) && !unicode.IsControl(r)
+		return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r)
 	}) < 0
 }
 

@@ -84,22 +84,23 @@ func (s *Store) purgeExpired(ctx context.Context, p *Purged) error {
 			return err
 		}
 		p.Tokens, p.Sessions, p.Invitations = int(tokens), int(sessions), int(invitations+toProjects)
-		before, err := changes(tx)
+		before, err := oauthRows(tx)
 		if err != nil {
 			return err
 		}
 		if err := purgeOAuth(tx, s.now()); err != nil {
 			return err
 		}
-		after, err := changes(tx)
-		p.OAuth = after - before
+		after, err := oauthRows(tx)
+		p.OAuth = before - after
 		return err
 	})
 }
 
-// changes is how many rows this connection has changed, those included that were deleted with others.
-func changes(tx *sqlite.Tx) (n int, err error) {
-	err = tx.QueryRow(`SELECT total_changes()`).Scan(&n)
+// oauthRows is how many rows there are of what purgeOAuth deletes.
+func oauthRows(tx *sqlite.Tx) (n int, err error) {
+	err = tx.QueryRow(`SELECT (SELECT count(*) FROM oauth_code) + (SELECT count(*) FROM oauth_token) + (SELECT count(*) FROM oauth_grant)
+		+ (SELECT count(*) FROM oauth_client) + (SELECT count(*) FROM signing_key)`).Scan(&n)
 	return n, err
 }
 

@@ -258,3 +258,9 @@ func noteErasure(tx *sqlite.Tx) error {
 	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1) ON CONFLICT DO UPDATE SET value = value + 1`, settingErasure)
 	return err
 }
+
+// changes is how many rows this connection has changed, those that triggers change included.
+func changes(tx *sqlite.Tx) (n int, err error) {
+	err = tx.QueryRow(`SELECT total_changes()`).Scan(&n)
+	return n, err
+}
