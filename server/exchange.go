@@ -87,13 +87,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.secure() { // RFC 6797; other names below the host are not this server's to speak for
 		out.Header().Set("Strict-Transport-Security", "max-age=31536000")
 	}
-	if !clean(r) {
-		s.fail(out, r, unknownPath(r))
-		return
-	}
 	if r.URL.Path == "/mcp/" { // as some clients write it
 		at := *r.URL
 		at.Path, at.RawPath, r.URL = "/mcp", "", &at
+	}
+	if !clean(r) {
+		s.fail(out, r, unknownPath(r))
+		return
 	}
 	s.mux.ServeHTTP(out, r)
 }

@@ -228,7 +228,7 @@ func TestMemoriesLikeAnother(t *testing.T) {
 	for _, text := range []string{"The shop opens at nine every day, and " + secret + " too.", "The shop opens at nine on Sundays."} {
 		w.addMemory(owner, souvenir.NewMemory{Content: text})
 	}
-	like := w.addMemory(owner, souvenir.NewMemory{Content: "The shop opens at ten.", ProjectID: "shop"})
+	like := w.addMemory(owner, souvenir.NewMemory{Content: "Our shop opens at nine.", ProjectID: "shop"})
 	r := func(b *browser) *http.Request {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.at.URL+"/memories/"+w.memory+"/similar", nil)
 		if err != nil {
