@@ -81,7 +81,8 @@ export async function aMemoryIsArchivedAndDeletedAndComesBack(someone, { user, m
 export async function similarOnesAreShownAndLinksLeadOn(someone, { user, memory }) {
   const page = await someone(user)
   await page.go(`/memories/${memory}`)
-  await page.waitForFunction(() => /% alike|None that you can see/.test(document.querySelector('section[aria-labelledby=alike]').textContent))
+  const alike = page.locator('section[aria-labelledby=alike]')
+  await alike.locator('ul.linked a').or(alike.getByText('None that you can see')).first().waitFor()
   await page.locator('section[aria-labelledby=related] ul.linked a').first().click()
   await page.waitForURL((url) => !url.pathname.includes(memory))
   await page.settle()
