@@ -147,7 +147,8 @@ func (r *recovery) finish(ctx context.Context, path string, options *RecoverOpti
 	if err != nil {
 		return err
 	}
-	if !r.hashed { // there was nothing by which anything could be verified
+	err = s.db.Write(ctx, r.mendTrash)
+	if err == nil && !r.hashed { // there was nothing by which anything could be verified
 		err = s.db.Write(ctx, func(tx *sqlite.Tx) error { _, err := tx.Exec(`DELETE FROM row_hash`); return err })
 	}
 	if err == nil {

@@ -138,7 +138,7 @@ func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map
 func rowText(t *recoveredTable, values []any) string {
 	values = slices.Clone(values)
 	for i, c := range t.columns {
-		if t.name == "partition" && slices.Contains(t.hash.Except, c.name) {
+		if (t.name == "partition" || t.name == "trash") && slices.Contains(t.hash.Except, c.name) {
 			values[i] = nil
 		}
 	}

@@ -505,6 +505,23 @@ func (r *recovery) revive(tx *sqlite.Tx, id, number, created, partition int64, c
 	return nil
 }
 
+// mendTrash counts what the entries of the trash still hold, and takes files out of it whose entries are lost.
+func (r *recovery) mendTrash(tx *sqlite.Tx) error {
+	_, err := tx.Exec(`UPDATE trash SET memories = (SELECT count(*) FROM trash_item i WHERE i.entry_id = trash.id AND i.kind = 'memory') WHERE restorable_until > 0`)
+	if err != nil {
+		return err
+	}
+	lost, err := sqlite.Column[int64](tx, `SELECT id FROM file WHERE state = 'trashed' AND uid NOT IN (SELECT 'trash/' || id FROM trash WHERE kind = 'file')`)
+	for _, row := range lost {
+		if err == nil {
+			uid := uuid.Must(uuid.NewV7()).String()
+			_, err = tx.Exec(`UPDATE file SET uid = ?, state = 'stored' WHERE id = ?`, uid, row)
+			r.note("the entry of a file in the trash is lost; the file is among its owner's files again, as %s", uid)
+		}
+	}
+	return err
+}
+
 // writeHashes writes the hashes that the rows should have, so that a check of the new file says what is damaged and what is lost.
 func (r *recovery) writeHashes(tx *sqlite.Tx) error {
 	if !r.hashed {
