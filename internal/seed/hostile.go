@@ -36,7 +36,7 @@ func hostileTexts() []string {
 
 // hostile fills the store with them: wherever one may be chosen, a text stands that would do harm.
 func (f *filler) hostile() error {
-	return f.inOrder(f.hostilePeople, f.hostileMemories, f.hostileFiles, f.hostileManagement)
+	return f.inOrder(f.hostilePeople, f.hostileMemories, f.hostileFiles, f.hostileTrash, f.hostileManagement)
 }
 
 func (f *filler) hostilePeople() error {
@@ -131,6 +131,27 @@ func (f *filler) hostileFiles() error {
 		}
 		if i == 0 {
 			f.File = file.ID
+		}
+	}
+	return nil
+}
+
+// hostileTrash deletes memories and files that say what the others do.
+func (f *filler) hostileTrash() error {
+	for i, text := range hostileTexts() {
+		stored, err := f.view.AddMemory(f.ctx, souvenir.NewMemory{Content: text + "\nThrown away.", ProjectID: f.Project})
+		if err != nil {
+			return fmt.Errorf("text %d: %w", i, err)
+		}
+		if err := f.view.DeleteMemory(f.ctx, stored.ID); err != nil {
+			return err
+		}
+		file, err := f.view.AddFile(f.ctx, souvenir.NewFile{Filename: line(text, 100) + ".gone"}, strings.NewReader(text))
+		if err != nil {
+			return fmt.Errorf("file %d: %w", i, err)
+		}
+		if err := f.view.DeleteFile(f.ctx, file.ID); err != nil {
+			return err
 		}
 	}
 	return nil
