@@ -77,20 +77,24 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 	if err != nil {
 		return err
 	}
-	whose := "your quota"
-	if owner != w.sc.user {
-		whose = "the quota of the project's owner"
-	}
+	var what string
+	var held, most int64
 	switch {
 	case quota.Memories > 0 && memories > quota.Memories:
-		return newError(KindTooLarge, "content", "this would make %d memories, and %s is %d; delete some first", memories, whose, quota.Memories)
+		what, held, most = "memories", int64(memories), int64(quota.Memories)
 	case quota.Revisions > 0 && revisions > quota.Revisions:
-		return newError(KindTooLarge, "content", "this would make %d past versions of memories, and %s is %d; delete memories that have many, or ask for old versions to be purged",
-			revisions, whose, quota.Revisions)
+		what, held, most = "past versions of memories", int64(revisions), int64(quota.Revisions)
 	case quota.Bytes > 0 && bytes > quota.Bytes:
-		return newError(KindTooLarge, "content", "with this, memories and their past versions would take %d bytes, what is in the trash included, and %s is %d; delete some first, and empty the trash", bytes, whose, quota.Bytes)
+		what, held, most = "bytes in memories and their past versions", bytes, quota.Bytes
+	default:
+		return nil
 	}
-	return nil
+	if owner != w.sc.user { // how much the owner has stored elsewhere is not for members to know
+		return newError(KindTooLarge, "content",
+			"the owner of this project has no room for more %s; ask for some, or delete what the project no longer needs", what)
+	}
+	return newError(KindTooLarge, "content", "with this there would be %d %s, and your quota is %d; delete some first",
+		held, what, most)
 }
 
 // grow notes that more lies in a partition than before.
