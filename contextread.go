@@ -284,7 +284,7 @@ func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int
 		err = r.newestFirst(r.tx, found)
 	}
 	slices.SortStableFunc(found, func(a, b changedRow) int { return cmp.Compare(order[a.row], order[b.row]) })
-	rows := append(first, onlyRows(found)...)
+	rows := slices.Concat(first, onlyRows(found))
 	if len(rows) > maxDoDont {
 		r.warn("%s shows %d of %d memories, the most important and newest ones; the others are found by search with classification do and dont",
 			key, maxDoDont, len(rows))

@@ -61,7 +61,7 @@ func TestFileCallsOfAClosedStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.AddFile(t.Context(), NewFile{}, io.MultiReader(zeros(5<<20), hook(func() { s.Close() }), zeros(5<<20)))
+	_, err = s.AddFile(t.Context(), NewFile{}, io.MultiReader(zeros(5<<20), hook(func() { _ = s.Close() }), zeros(5<<20)))
 	if !errors.Is(err, ErrClosed) {
 		t.Errorf("a file that arrives while the store is closed: %v", err)
 	}
