@@ -138,6 +138,7 @@ func (f *filler) hostileFiles() error {
 
 // hostileTrash deletes memories and files that say what the others do.
 func (f *filler) hostileTrash() error {
+	f.at(1) // now, for a server that starts empties the trash of what has been there for long
 	for i, text := range hostileTexts() {
 		stored, err := f.view.AddMemory(f.ctx, souvenir.NewMemory{Content: text + "\nThrown away.", ProjectID: f.Project})
 		if err != nil {
