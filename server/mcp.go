@@ -39,7 +39,7 @@ const (
 	maxBatchReply = 16 << 20
 )
 
-// newMCP makes the one handler for all callers and all revisions of the Model Context Protocol. It keeps no sessions: each
+// newMCP makes the one handler for all callers and all revisions of the Model Context Protocol. It keeps no state of sessions, whose ids only tell clients apart: each
 // message works through the view that its own credential reaches, which may have ended since the last one.
 func (s *Server) newMCP() http.Handler {
 	s.toolNames = []string{"search", "fetch"} // of mcpserver.ToolsetChatGPT

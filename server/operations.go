@@ -54,7 +54,7 @@ func operations() map[string]operation {
 			body: message(), answer: schema{"description": "Its answer; a list of answers to a list of messages"},
 		},
 		"GET /mcp":    {summary: "Refused: there is no stream of messages", refused: true},
-		"DELETE /mcp": {summary: "Refused: there are no sessions", refused: true},
+		"DELETE /mcp": {summary: "Refused: the id of a session only tells clients apart, so there is nothing to end", refused: true},
 
 		"GET /api/files": {
 			summary: "Files that are visible, the newest first",
