@@ -70,7 +70,7 @@ func TestTheTrash(t *testing.T) {
 
 	olivia, sam := w.signedIn(owner), w.signedIn(stranger)
 	checkPage(w, sam.get("/trash").expect(http.StatusOK, "Nothing here").lacks("second of three", "Empty the trash"))
-	p := olivia.get("/trash").expect(http.StatusOK, "second of three", "can be restored until", "Empty the trash").lacks("<script>alert")
+	p := olivia.get("/trash").expect(http.StatusOK, "second of three", "erased for good", "Empty the trash").lacks("<script>alert")
 	checkPage(w, p)
 	csrf := p.hidden().Get("csrf")
 	post := func(values url.Values) *shownPage {
