@@ -111,7 +111,9 @@ func embeddingNonsense(f *fixture) {
 		if stored.Indexed || !contains(stored.Warnings, "the embedder nonsense failed") {
 			f.Errorf("%s: indexed %v with the warnings %q; want false and one about the embedder", c.name, stored.Indexed, stored.Warnings)
 		}
-		f.lastError("embedder nonsense")
+		if c.vectors == nil { // two vectors are right for the two texts that wait in the end
+			f.lastError("embedder nonsense")
+		}
 		f.equal("by word", f.byWord(stored.Content)[0], stored.Content)
 	}
 }

@@ -88,5 +88,9 @@ func quotasCount(f *fixture) {
 	f.fails("Usage of a limited view", err, souvenir.ErrForbidden)
 	f.delete(id)
 	u = f.usage()
+	f.equal("in the trash", []any{u.Memories, u.Revisions, u.Bytes > 0}, []any{0, 0, true})
+	_, err = f.store.EmptyTrash(f.ctx)
+	f.check("EmptyTrash", err)
+	u = f.usage()
 	f.equal("deleted", []int64{int64(u.Memories), int64(u.Revisions), u.Bytes}, []int64{0, 0, 0})
 }
