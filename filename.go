@@ -41,7 +41,7 @@ func cleanFilename(name string) string {
 		}
 		return r
 	}, name)
-	name = trimFilename(name)
+	name = cutFilename(trimFilename(name)) // which can leave a reserved name of a long one
 	stem, _, _ := strings.Cut(name, ".")
 	if slices.Contains(reservedNames, strings.ToLower(strings.TrimSpace(stem))) {
 		name = "_" + name

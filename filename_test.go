@@ -50,7 +50,7 @@ func TestCleanFilename(t *testing.T) {
 }
 
 func FuzzFilename(f *testing.F) {
-	for _, name := range []string{"plan.txt", `C:\a\b.txt`, "../..", "con.txt", "a\u202eb", "e\u0301", "<\u0338", "a\xffb", strings.Repeat("ä.", 200), "\u212bngstr\u00f6m"} {
+	for _, name := range []string{"plan.txt", `C:\a\b.txt`, "../..", "con.txt", "a\u202eb", "e\u0301", "<\u0338", "a\xffb", strings.Repeat("ä.", 200), "con" + strings.Repeat(" ", 300) + "x.txt", "\u212bngstr\u00f6m"} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {

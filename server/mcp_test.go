@@ -266,7 +266,7 @@ func TestMCPComesFromWhereItMay(t *testing.T) {
 func TestMCPIsNeverRedirected(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	for _, path := range []string{"/mcp/", "//mcp", "/mcp//", "/./mcp", "/mcp/x"} {
+	for _, path := range []string{"//mcp", "/mcp//", "/./mcp", "/mcp/x"} {
 		for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS", "PUT"} {
 			response, err := client.Do(w.request(owner, method, path, nil))
 			if err != nil {

@@ -106,7 +106,7 @@ func TestNamesThatAreOfferedForNewMembers(t *testing.T) {
 func TestProjectsAreRenamed(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia, settings := w.signedIn(owner), w.shop()+"/settings"
-	checkPage(w, olivia.get(settings).expect(http.StatusOK, "Rename", "Delete it for good", "<b>1 memory</b> in it goes with it"))
+	checkPage(w, olivia.get(settings).expect(http.StatusOK, "Rename", "The project stays in the trash until", "<b>1 memory</b> in it"))
 	renamed := olivia.submit(olivia.get(settings), settings, url.Values{"name": {hostile}})
 	checkPage(w, olivia.get(renamed.header.Get("Location")).expect(http.StatusOK, "The project is named"))
 	checkPage(w, olivia.get(w.shop()))

@@ -28,10 +28,20 @@ var registerVec = sync.OnceFunc(vec.Auto)
 func openDriver(dsn string) (driver.Conn, error) {
 	registerVec()
 	d := sqlite3.SQLiteDriver{ConnectHook: func(c *sqlite3.SQLiteConn) error {
-		err := c.RegisterFunc(rowhash.FunctionHash, func(names string, values ...any) ([]byte, error) { return rowhash.Hash(names, values) }, true)
+		err := c.RegisterFunc(rowhash.FunctionHash, hashOfRow, true)
 		return errors.Join(err, c.RegisterFunc(rowhash.FunctionXor, rowhash.Xor, true))
 	}}
 	return d.Open(dsn)
+}
+
+// hashOfRow is rowhash.Hash for this driver, which gives NULL as a nil slice of bytes.
+func hashOfRow(names string, values ...any) ([]byte, error) {
+	for i, v := range values {
+		if b, ok := v.([]byte); ok && b == nil {
+			values[i] = nil
+		}
+	}
+	return rowhash.Hash(names, values)
 }
 
 // resultCode is SQLite's extended result code in a driver's error.
