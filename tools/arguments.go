@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,31 +22,26 @@ import (
 // characters are escaped.
 const MaxArguments = 8 << 20
 
-// arguments are what a call was given, in the types of its parameters. Those that are absent have the zero value.
-type arguments struct {
-	values   map[string]any
-	warnings []string
+// arguments is what a call was given: a pointer to the struct of a tool's arguments. Absent ones have the zero value.
+type arguments interface{ noted() *notes }
+
+// notes are embedded in each such struct: warnings about the arguments, for the result.
+type notes struct{ warnings []string }
+
+func (n *notes) noted() *notes { return n }
+
+func (n *notes) warn(format string, args ...any) {
+	n.warnings = append(n.warnings, fmt.Sprintf(format, args...))
 }
 
-// value returns an argument in the type of its kind.
-func value[T any](a *arguments, name string) T {
-	v, _ := a.values[name].(T)
-	return v
+// project is embedded where arguments name a project.
+type project struct {
+	ProjectName string `json:"project_name"`
+	ProjectID   string `json:"project_id"`
 }
 
-func (a *arguments) project() souvenir.ProjectRef {
-	return souvenir.ProjectRef{ID: a.text("project_id"), Name: a.text("project_name")}
-}
-
-func (a *arguments) has(name string) bool              { return a.values[name] != nil }
-func (a *arguments) text(name string) string           { return value[string](a, name) }
-func (a *arguments) integer(name string) int           { return value[int](a, name) }
-func (a *arguments) boolean(name string) bool          { return value[bool](a, name) }
-func (a *arguments) words(name string) []string        { return value[[]string](a, name) }
-func (a *arguments) numbers(name string) []float32     { return value[[]float32](a, name) }
-func (a *arguments) object(name string) map[string]any { return value[map[string]any](a, name) }
-func (a *arguments) warn(format string, args ...any) {
-	a.warnings = append(a.warnings, fmt.Sprintf(format, args...))
+func (p *project) ref() souvenir.ProjectRef {
+	return souvenir.ProjectRef{ID: p.ProjectID, Name: p.ProjectName}
 }
 
 // maxValues is how many values the arguments of a call may have: elements of lists and members of objects, with those within them. Each
@@ -156,9 +152,10 @@ func nameIn(given map[string]any, name string) string {
 	return name
 }
 
-// decode brings what was given to the types of the action's parameters.
-func (d *definition) decode(act *action, given map[string]any) (*arguments, error) {
-	a := &arguments{values: map[string]any{}}
+// decode brings what was given into the struct of the tool's arguments.
+func (d *definition) decode(act *action, given map[string]any) (arguments, error) {
+	made := reflect.New(d.arguments)
+	a := made.Interface().(arguments)
 	used := map[string]bool{}
 	if d.hasActions() {
 		used[nameIn(given, actionName)] = true
@@ -175,18 +172,24 @@ func (d *definition) decode(act *action, given map[string]any) (*arguments, erro
 			return nil, err
 		}
 		if decoded != nil {
-			a.values[p.name] = decoded
+			p.set(made.Elem(), decoded)
 		} else if slices.Contains(act.required, p.name) {
 			return nil, invalid(p.name, "%s is missing; %s needs it", p.name, d.callName(act))
 		}
 	}
-	a.noteUnknown(d, act, given, used)
+	a.noted().noteUnknown(d, act, given, used)
 	return a, nil
+}
+
+// set puts what decode returned into the parameter's field.
+func (p *parameter) set(arguments reflect.Value, decoded any) {
+	field := arguments.FieldByIndex(p.index)
+	field.Set(reflect.ValueOf(decoded).Convert(field.Type()))
 }
 
 // noteUnknown warns of arguments that the call does not take. Empty ones are not worth a word: some clients send every
 // argument of a schema.
-func (a *arguments) noteUnknown(d *definition, act *action, given map[string]any, used map[string]bool) {
+func (n *notes) noteUnknown(d *definition, act *action, given map[string]any, used map[string]bool) {
 	const most = 10
 	var unknown []string
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -205,7 +208,7 @@ func (a *arguments) noteUnknown(d *definition, act *action, given map[string]any
 	if taken == "" {
 		taken = "no arguments"
 	}
-	a.warn("ignored arguments that %s does not take: %s%s; it takes %s", d.callName(act), strings.Join(names, ", "), more, taken)
+	n.warn("ignored arguments that %s does not take: %s%s; it takes %s", d.callName(act), strings.Join(names, ", "), more, taken)
 }
 
 // isAbsent reports whether a value is as good as none: null, or a text without a character to be seen.

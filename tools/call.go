@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -64,29 +65,36 @@ func (s *Set) call(ctx context.Context, name string, arguments json.RawMessage, 
 	if err != nil {
 		return nil, err
 	}
-	if c.Project = a.project(); s.onCall != nil && act.changes() {
-		s.noteProject(ctx, a, c)
+	if named, ok := a.(interface{ ref() souvenir.ProjectRef }); ok {
+		c.Project = named.ref()
+	}
+	memory, ofMemory := a.(*memoryArguments)
+	if ofMemory && s.onCall != nil && act.changes() {
+		s.noteProject(ctx, memory.ID, c)
 	}
 	result, err := act.call(s, ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	c.MemoryID, c.FileID = subject(a, result)
-	return noted(result, a.warnings), nil
+	c.MemoryID, c.FileID = subject(result)
+	if ofMemory {
+		c.MemoryID = cmp.Or(c.MemoryID, memory.ID)
+	}
+	return noted(result, a.noted().warnings), nil
 }
 
 // noteProject notes the project of a memory that is to be changed or deleted: afterwards it may be gone.
-func (s *Set) noteProject(ctx context.Context, a *arguments, c *Call) {
-	if c.Project != (souvenir.ProjectRef{}) || a.text("id") == "" {
+func (s *Set) noteProject(ctx context.Context, id string, c *Call) {
+	if c.Project != (souvenir.ProjectRef{}) || id == "" {
 		return
 	}
-	if m, err := s.store.GetMemoryStatus(ctx, a.text("id")); err == nil && m.ProjectID != "" {
+	if m, err := s.store.GetMemoryStatus(ctx, id); err == nil && m.ProjectID != "" {
 		c.Project.ID = m.ProjectOwner + "/" + m.ProjectID
 	}
 }
 
-// subject is the memory and the file that a call was about, by its arguments and its result.
-func subject(a *arguments, result any) (memory, file string) {
+// subject is the memory and the file that a call was about, by its result.
+func subject(result any) (memory, file string) {
 	switch r := result.(type) {
 	case storedMemory:
 		return r.ID, ""
@@ -99,5 +107,5 @@ func subject(a *arguments, result any) (memory, file string) {
 	case souvenir.File:
 		return r.MemoryID, r.ID
 	}
-	return a.text("id"), "" // of the tool memory
+	return "", ""
 }

@@ -2,21 +2,32 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
 )
 
-// definition is a tool: what clients are told of it, and what it does. The schema that clients see and the decoding of what they
-// send both come from its parameters.
+// definition is a tool: what clients learn about it, and what it does. The schema that clients see and the decoding of what
+// they send both come from the struct of its arguments.
 type definition struct {
 	name, title, description string
 	annotations              Annotations
-	parameters               []parameter // those of all actions, in the order of the schema
-	actions                  []action    // a tool without actions has a single one, which has no name
+	arguments                reflect.Type // a struct with one field for each argument of any action; see parametersOf
+	parameters               []parameter  // made from arguments; in the order of the schema
+	actions                  []action     // a tool without actions has a single one, which has no name
+}
+
+// define completes a definition with the parameters that the fields of A are.
+func define[A any](d definition) definition {
+	d.arguments = reflect.TypeFor[A]()
+	d.parameters = parametersOf(d.arguments)
+	return d
 }
 
 // action is one of the things that a tool does.
@@ -25,11 +36,20 @@ type action struct {
 	scope    souvenir.Scope
 	required []string // names of parameters
 	optional []string
-	call     func(*Set, context.Context, *arguments) (any, error)
+	call     calling
 }
 
-// parameter is one argument of a tool.
+// calling is what an action calls.
+type calling func(*Set, context.Context, arguments) (any, error)
+
+// with is a call that takes arguments of type A.
+func with[A arguments](call func(*Set, context.Context, A) (any, error)) calling {
+	return func(s *Set, ctx context.Context, a arguments) (any, error) { return call(s, ctx, a.(A)) }
+}
+
+// parameter is one argument of a tool: a field of the struct of its arguments.
 type parameter struct {
+	index       []int // of the field
 	name        string
 	kind        kind
 	description string   // for models
@@ -37,6 +57,65 @@ type parameter struct {
 	least, most int      // of an integer: its bounds; both zero: none but those of the store
 	preset      int      // of an integer: what the store takes when it is absent; zero: nothing to tell
 	keepsEmpty  bool     // an empty text is a value, not an absent one
+}
+
+// parametersOf returns the parameters that the fields of a struct are, in their order. The type of a field says its kind;
+// its tags say the rest:
+//
+//	json      the name; a field without one is no parameter
+//	doc       the description; on an embedded struct, a tag with the name of a parameter describes that one
+//	text      "verbatim": white space around it counts; "verbatim,empty": so does an empty text
+//	enum      the allowed values, separated by commas
+//	minimum, maximum, default
+func parametersOf(arguments reflect.Type) []parameter {
+	var list []parameter
+	for field := range arguments.Fields() {
+		if field.Anonymous {
+			for _, p := range parametersOf(field.Type) {
+				p.index = slices.Concat(field.Index, p.index)
+				p.description = cmp.Or(field.Tag.Get(p.name), p.description)
+				list = append(list, p)
+			}
+			continue
+		}
+		name, ok := field.Tag.Lookup("json")
+		if !ok {
+			continue
+		}
+		number := func(tag string) int {
+			n, _ := strconv.Atoi(field.Tag.Get(tag)) // a test holds the tags to the bounds of the store
+			return n
+		}
+		p := parameter{index: field.Index, name: name, kind: kindOf(field), description: field.Tag.Get("doc"),
+			least: number("minimum"), most: number("maximum"), preset: number("default"),
+			keepsEmpty: field.Tag.Get("text") == "verbatim,empty"}
+		if allowed := field.Tag.Get("enum"); allowed != "" {
+			p.allowed = strings.Split(allowed, ",")
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// kindOf is what a field takes.
+func kindOf(field reflect.StructField) kind {
+	switch field.Type.Kind() {
+	case reflect.Int:
+		return integer
+	case reflect.Bool:
+		return boolean
+	case reflect.Map:
+		return object
+	case reflect.Slice:
+		if field.Type.Elem().Kind() == reflect.Float32 {
+			return numbers
+		}
+		return words
+	}
+	if field.Tag.Get("text") != "" {
+		return text
+	}
+	return word
 }
 
 // kind is what a parameter takes.

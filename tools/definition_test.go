@@ -1,7 +1,11 @@
 package tools
 
 import (
+	"encoding/json"
+	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
@@ -33,6 +37,69 @@ func TestEveryActionTakesOnlyParametersThatThereAre(t *testing.T) {
 		for name, uses := range names {
 			if uses == 0 {
 				t.Errorf("%s tells of %s, which no action takes", d.name, name)
+			}
+		}
+	}
+}
+
+// Tags hold literals only: the bounds that clients are shown are those of the store.
+func TestBoundsInTagsAreThoseOfTheStore(t *testing.T) {
+	const mostTokens = 1_000_000
+	type bounds struct{ least, most, preset int }
+	want := map[string]bounds{
+		"memory limit":                         {1, souvenir.MaxLimit, souvenir.DefaultLimit},
+		"get_project_main_memory token_budget": {souvenir.MinTokenBudget, mostTokens, souvenir.DefaultTokenBudget},
+		"get_module_state limit":               {1, souvenir.MaxLimit, souvenir.DefaultModuleLimit},
+		"get_module_state token_budget":        {souvenir.MinTokenBudget, mostTokens, souvenir.DefaultTokenBudget},
+	}
+	for _, d := range registry {
+		for _, p := range d.parameters {
+			name := d.name + " " + p.name
+			if got := (bounds{p.least, p.most, p.preset}); got != want[name] {
+				t.Errorf("%s has the bounds %+v, want %+v", name, got, want[name])
+			}
+			delete(want, name)
+		}
+	}
+	for name := range want {
+		t.Errorf("no parameter %s", name)
+	}
+}
+
+// Each field of arguments takes what its kind decodes to, and tags are spelled as parametersOf reads them.
+func TestEveryFieldOfArgumentsTakesWhatIsDecoded(t *testing.T) {
+	given := map[kind]any{word: " a ", text: " a ", integer: json.Number("600"), boolean: true,
+		words: []any{"a"}, numbers: []any{json.Number("1")}, object: map[string]any{"a": "b"}}
+	known := []string{"json", "doc", "text", "enum", "minimum", "maximum", "default", "project_name", "project_id"}
+	tag := regexp.MustCompile(`(\w+):"`)
+	for _, d := range registry {
+		for field := range d.arguments.Fields() {
+			if _, isParameter := field.Tag.Lookup("json"); !isParameter && !field.Anonymous {
+				t.Errorf("%s has the field %s, which is no parameter", d.name, field.Name)
+			}
+			for _, found := range tag.FindAllStringSubmatch(string(field.Tag), -1) {
+				if !slices.Contains(known, found[1]) {
+					t.Errorf("%s: the field %s has the tag %s", d.name, field.Name, found[1])
+				}
+			}
+		}
+		for i := range d.parameters {
+			p := &d.parameters[i]
+			value := given[p.kind]
+			switch {
+			case p.allowed != nil:
+				value = p.allowed[len(p.allowed)-1]
+			case p.most != 0:
+				value = json.Number(strconv.Itoa(p.most))
+			}
+			decoded, err := p.decode(p.name, value)
+			if err != nil {
+				t.Errorf("%s %s: %v", d.name, p.name, err)
+				continue
+			}
+			made := reflect.New(d.arguments).Elem()
+			if p.set(made, decoded); made.FieldByIndex(p.index).IsZero() {
+				t.Errorf("%s %s: %v is not in its field", d.name, p.name, decoded)
 			}
 		}
 	}

@@ -4,13 +4,48 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"slices"
+	"reflect"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
 
-var memoryTool = definition{
+type memoryArguments struct {
+	notes
+	Query      string `json:"query" text:"verbatim" doc:"What to look for, in plain language."`
+	Content    string `json:"content" text:"verbatim" doc:"The text to remember, up to 1 MiB; Markdown is fine."`
+	ID         string `json:"id" doc:"Memory id."`
+	Collection string `json:"collection_name" doc:"Left out: store uses \"default\", everything else looks in all."`
+	knownKeys
+	Metadata         map[string]any     `json:"metadata" doc:"Anything else worth keeping; the arguments above may stand here, too."`
+	ExpectedRevision int                `json:"expected_revision" doc:"Fail if the memory was changed since you read this revision."`
+	Filter           map[string]any     `json:"filter" doc:"Field or metadata key to a value, a list of values, or {\"in\",\"ne\",\"gte\",\"lte\",\"all\"}: {\"event_type\": \"decision\", \"created_at\": {\"gte\": \"2026-01-01\"}}."`
+	Limit            int                `json:"limit" minimum:"1" maximum:"100" default:"7"`
+	Offset           int                `json:"offset" doc:"Results to skip."`
+	Sort             souvenir.SortOrder `json:"sort_order" enum:"relevance,updated_at_asc,updated_at_desc,created_at_asc,created_at_desc"`
+	IncludeFiles     bool               `json:"include_files" doc:"List each result's files, not only file_count."`
+	DetectedIdentity map[string]any     `json:"detected_identity" doc:"get_context: what you know of who you are and whom you talk to."`
+	TokenBudget      int                `json:"token_budget" doc:"get_context: most tokens of the answer, 500 or more."`
+	QueryEmbedding   []float32          `json:"query_embedding" doc:"Vector instead of query."`
+	Embedding        []float32          `json:"embedding" doc:"Vector of content, in a collection with own_vectors."`
+}
+
+// knownKeys are the keys of metadata that are arguments as well.
+type knownKeys struct {
+	project        `project_name:"Project to work in; store makes a new one." project_id:"Alternative to project_name."`
+	EventType      string                  `json:"event_type" doc:"Such as project-main, conversation, decision; IDENTITY for who you are."`
+	State          string                  `json:"state" doc:"Such as active, archived, completed."`
+	Importance     souvenir.Importance     `json:"importance" enum:"low,medium,high,critical"`
+	Classification souvenir.Classification `json:"classification" enum:"do,dont,todo,notes"`
+	RuleType       souvenir.RuleType       `json:"rule_type" enum:"do,dont,todo" doc:"With event_type project-rule only."`
+	Tags           []string                `json:"tags" doc:"For search: any of them."`
+	Related        []string                `json:"related_memory_ids" doc:"Memories to link to."`
+}
+
+// knownParameters are the parameters of knownKeys.
+var knownParameters = parametersOf(reflect.TypeFor[knownKeys]())
+
+var memoryTool = define[memoryArguments](definition{
 	name:  "memory",
 	title: "Memory",
 	description: `Long-term memory: texts with metadata, found again by meaning and by word. Actions:
@@ -22,94 +57,65 @@ var memoryTool = definition{
 - delete (id): for good; its files stay.
 Name the project whenever you work on one.`,
 	annotations: Annotations{Destructive: true},
-	parameters: slices.Concat([]parameter{
-		{name: "query", kind: text, description: "What to look for, in plain language."},
-		{name: "content", kind: text, description: "The text to remember, up to 1 MiB; Markdown is fine."},
-		{name: "id", kind: word, description: "Memory id."},
-		{name: "collection_name", kind: word, description: `Left out: store uses "default", everything else looks in all.`},
-	}, knownKeys, []parameter{
-		{name: "metadata", kind: object, description: "Anything else worth keeping; the arguments above may stand here, too."},
-		{name: "expected_revision", kind: integer, description: "Fail if the memory was changed since you read this revision."},
-		{name: "filter", kind: object, description: `Field or metadata key to a value, a list of values, or {"in","ne","gte","lte","all"}: {"event_type": "decision", "created_at": {"gte": "2026-01-01"}}.`},
-		{name: "limit", kind: integer, least: 1, most: souvenir.MaxLimit, preset: souvenir.DefaultLimit},
-		{name: "offset", kind: integer, description: "Results to skip."},
-		{name: "sort_order", kind: word, allowed: []string{"relevance", "updated_at_asc", "updated_at_desc", "created_at_asc", "created_at_desc"}},
-		{name: "include_files", kind: boolean, description: "List each result's files, not only file_count."},
-		{name: "detected_identity", kind: object, description: "get_context: what you know of who you are and whom you talk to."},
-		{name: "token_budget", kind: integer, description: "get_context: most tokens of the answer, 500 or more."},
-		{name: "query_embedding", kind: numbers, description: "Vector instead of query."},
-		{name: "embedding", kind: numbers, description: "Vector of content, in a collection with own_vectors."},
-	}),
 	actions: []action{
 		{
 			name: "get_context", scope: souvenir.ScopeMemoryRead,
 			optional: []string{"query", "project_name", "project_id", "detected_identity", "token_budget"},
-			call:     (*Set).getContext,
+			call:     with((*Set).getContext),
 		},
 		{
 			name: "store", scope: souvenir.ScopeMemoryWrite,
 			required: []string{"content"},
 			optional: []string{"collection_name", "metadata", "event_type", "state", "project_name", "project_id", "importance", "classification", "rule_type",
 				"tags", "related_memory_ids", "embedding"},
-			call: (*Set).storeMemory,
+			call: with((*Set).storeMemory),
 		},
 		{
 			name: "search", scope: souvenir.ScopeMemoryRead,
 			optional: []string{"query", "query_embedding", "collection_name", "project_name", "project_id", "event_type", "state", "importance", "classification",
 				"tags", "filter", "limit", "offset", "sort_order", "include_files"},
-			call: (*Set).searchMemories,
+			call: with((*Set).searchMemories),
 		},
 		{
 			name: "retrieve", scope: souvenir.ScopeMemoryRead,
 			required: []string{"id"}, optional: []string{"collection_name"},
-			call: (*Set).retrieveMemory,
+			call: with((*Set).retrieveMemory),
 		},
 		{
 			name: "update", scope: souvenir.ScopeMemoryWrite,
 			required: []string{"id"},
 			optional: []string{"collection_name", "content", "metadata", "event_type", "state", "project_name", "project_id", "importance", "classification", "rule_type",
 				"tags", "related_memory_ids", "expected_revision", "embedding"},
-			call: (*Set).updateMemory,
+			call: with((*Set).updateMemory),
 		},
 		{
 			name: "delete", scope: souvenir.ScopeMemoryWrite,
 			required: []string{"id"}, optional: []string{"collection_name"},
-			call: (*Set).deleteMemory,
+			call: with((*Set).deleteMemory),
 		},
 	},
-}
-
-// knownKeys are the keys of metadata that are arguments as well.
-var knownKeys = []parameter{
-	{name: "project_name", kind: word, description: "Project to work in; store makes a new one."},
-	{name: "project_id", kind: word, description: "Alternative to project_name."},
-	{name: "event_type", kind: word, description: "Such as project-main, conversation, decision; IDENTITY for who you are."},
-	{name: "state", kind: word, description: "Such as active, archived, completed."},
-	{name: "importance", kind: word, allowed: []string{"low", "medium", "high", "critical"}},
-	{name: "classification", kind: word, allowed: []string{"do", "dont", "todo", "notes"}},
-	{name: "rule_type", kind: word, allowed: []string{"do", "dont", "todo"}, description: "With event_type project-rule only."},
-	{name: "tags", kind: words, description: "For search: any of them."},
-	{name: "related_memory_ids", kind: words, description: "Memories to link to."},
-}
+})
 
 // takeKnown moves the known keys from the argument metadata to the arguments, as far as these are not given themselves: so they
 // are read in the same way wherever they stand. It returns the rest of the metadata. A null stays there: in an update it
 // removes the key.
-func (a *arguments) takeKnown() (rest map[string]any, err error) {
-	rest = maps.Clone(a.object("metadata"))
-	projectGiven := a.project() != souvenir.ProjectRef{} // the two names of a project are one thing
-	for i := range knownKeys {
-		key := knownKeys[i].name
+func (a *memoryArguments) takeKnown() (rest map[string]any, err error) {
+	rest = maps.Clone(a.Metadata)
+	known := reflect.ValueOf(&a.knownKeys).Elem()
+	projectGiven := a.ref() != souvenir.ProjectRef{} // the two names of a project are one thing
+	for i := range knownParameters {
+		p := &knownParameters[i]
+		key := p.name
 		given, isThere := rest[key]
 		ofProject := key == "project_name" || key == "project_id"
-		if a.has(key) || ofProject && projectGiven {
+		if !known.FieldByIndex(p.index).IsZero() || ofProject && projectGiven {
 			delete(rest, key)
 			continue
 		}
 		if !isThere || given == nil {
 			continue
 		}
-		decoded, err := knownKeys[i].decode("metadata."+key, given)
+		decoded, err := p.decode("metadata."+key, given)
 		if err != nil {
 			return nil, err
 		}
@@ -119,23 +125,22 @@ func (a *arguments) takeKnown() (rest map[string]any, err error) {
 		}
 		delete(rest, key)
 		if decoded != nil {
-			a.values[key] = decoded
+			p.set(known, decoded)
 		}
 	}
 	return rest, nil
 }
 
-func (s *Set) getContext(ctx context.Context, a *arguments) (any, error) {
+func (s *Set) getContext(ctx context.Context, a *memoryArguments) (any, error) {
 	store := s.store
 	if !s.allows(souvenir.ScopeMemoryWrite) { // a caller who may not store is not told to
 		access := store.Access()
 		access.ReadOnly = true
 		store = store.As(access)
 	}
-	project := a.project()
 	q := souvenir.ContextQuery{
-		Query: a.text("query"), ProjectID: project.ID, ProjectName: project.Name,
-		DetectedIdentity: a.object("detected_identity"), TokenBudget: a.integer("token_budget"),
+		Query: a.Query, ProjectID: a.ProjectID, ProjectName: a.ProjectName,
+		DetectedIdentity: a.DetectedIdentity, TokenBudget: a.TokenBudget,
 	}
 	extra := 0 // tokens of the warnings about the arguments, which count as well
 	if len(a.warnings) > 0 {
@@ -188,17 +193,16 @@ type storedMemory struct {
 	Warnings       []string `json:"warnings,omitempty"`
 }
 
-func (s *Set) storeMemory(ctx context.Context, a *arguments) (any, error) {
+func (s *Set) storeMemory(ctx context.Context, a *memoryArguments) (any, error) {
 	rest, err := a.takeKnown()
 	if err != nil {
 		return nil, err
 	}
-	project := a.project()
 	m, err := s.store.AddMemory(ctx, souvenir.NewMemory{
-		Collection: a.text("collection_name"), Content: a.text("content"), EventType: a.text("event_type"), State: a.text("state"),
-		ProjectID: project.ID, ProjectName: project.Name, Importance: souvenir.Importance(a.text("importance")),
-		Classification: souvenir.Classification(a.text("classification")), RuleType: souvenir.RuleType(a.text("rule_type")),
-		Tags: a.words("tags"), Related: a.words("related_memory_ids"), Metadata: rest, Embedding: a.numbers("embedding"), Similar: mostSimilar,
+		Collection: a.Collection, Content: a.Content, EventType: a.EventType, State: a.State,
+		ProjectID: a.ProjectID, ProjectName: a.ProjectName, Importance: a.Importance,
+		Classification: a.Classification, RuleType: a.RuleType,
+		Tags: a.Tags, Related: a.Related, Metadata: rest, Embedding: a.Embedding, Similar: mostSimilar,
 	})
 	if err != nil {
 		return nil, err
@@ -224,30 +228,35 @@ type updatedMemory struct {
 	Warnings       []string `json:"warnings,omitempty"`
 }
 
-func (s *Set) updateMemory(ctx context.Context, a *arguments) (any, error) {
+func (s *Set) updateMemory(ctx context.Context, a *memoryArguments) (any, error) {
 	patch, err := a.takeKnown()
 	if err != nil {
 		return nil, err
 	}
-	for i := range knownKeys {
-		if key := knownKeys[i].name; a.has(key) {
-			if patch == nil {
-				patch = map[string]any{}
-			}
-			patch[key] = a.values[key]
+	known := reflect.ValueOf(a.knownKeys)
+	for i := range knownParameters {
+		p := &knownParameters[i]
+		field := known.FieldByIndex(p.index)
+		if field.IsZero() {
+			continue
+		}
+		if patch == nil {
+			patch = map[string]any{}
+		}
+		if patch[p.name] = field.Interface(); p.kind == word {
+			patch[p.name] = field.String()
 		}
 	}
-	u := souvenir.UpdateMemory{Metadata: patch, Embedding: a.numbers("embedding"), ExpectedRevision: a.integer("expected_revision")}
-	if a.has("content") {
-		content := a.text("content")
-		u.Content = &content
+	u := souvenir.UpdateMemory{Metadata: patch, Embedding: a.Embedding, ExpectedRevision: a.ExpectedRevision}
+	if a.Content != "" {
+		u.Content = &a.Content
 	} else if len(patch) == 0 {
 		return nil, invalid("content", "content and metadata are missing; memory update needs what shall change")
 	}
 	if _, err := s.memoryIn(ctx, a); err != nil {
 		return nil, err
 	}
-	m, err := s.store.UpdateMemory(ctx, a.text("id"), u)
+	m, err := s.store.UpdateMemory(ctx, a.ID, u)
 	if err != nil {
 		return nil, err
 	}
@@ -255,12 +264,12 @@ func (s *Set) updateMemory(ctx context.Context, a *arguments) (any, error) {
 }
 
 // memoryIn returns the memory that a call names, if it lies in the collection that the call names, if any.
-func (s *Set) memoryIn(ctx context.Context, a *arguments) (souvenir.Memory, error) {
-	m, err := s.store.GetMemory(ctx, a.text("id"))
+func (s *Set) memoryIn(ctx context.Context, a *memoryArguments) (souvenir.Memory, error) {
+	m, err := s.store.GetMemory(ctx, a.ID)
 	if err != nil {
 		return m, err
 	}
-	if collection := a.text("collection_name"); collection != "" && collection != m.Collection {
+	if collection := a.Collection; collection != "" && collection != m.Collection {
 		if _, err := s.store.GetCollection(ctx, collection); err != nil {
 			return m, err
 		}
@@ -277,7 +286,7 @@ type deletedMemory struct {
 	RestorableUntil *time.Time `json:"restorable_until,omitempty"` // from the trash; nil: it is switched off
 }
 
-func (s *Set) deleteMemory(ctx context.Context, a *arguments) (any, error) {
+func (s *Set) deleteMemory(ctx context.Context, a *memoryArguments) (any, error) {
 	m, err := s.memoryIn(ctx, a)
 	if err != nil {
 		return nil, err

@@ -61,18 +61,18 @@ func shownHit(h souvenir.Hit, inProject bool) foundMemory {
 	return m
 }
 
-func (s *Set) searchMemories(ctx context.Context, a *arguments) (any, error) {
+func (s *Set) searchMemories(ctx context.Context, a *memoryArguments) (any, error) {
 	filter, project, err := a.filter()
 	if err != nil {
 		return nil, err
 	}
 	q := souvenir.Query{
-		Text: a.text("query"), Vector: a.numbers("query_embedding"), ProjectID: project.ID, ProjectName: project.Name,
-		Classification: souvenir.Classification(a.text("classification")), Tags: a.words("tags"), Filter: filter,
-		Sort: souvenir.SortOrder(a.text("sort_order")), Limit: a.integer("limit"), Offset: a.integer("offset"), IncludeFiles: a.boolean("include_files"),
+		Text: a.Query, Vector: a.QueryEmbedding, ProjectID: project.ID, ProjectName: project.Name,
+		Classification: a.Classification, Tags: a.Tags, Filter: filter,
+		Sort: a.Sort, Limit: a.Limit, Offset: a.Offset, IncludeFiles: a.IncludeFiles,
 	}
-	if collection := a.text("collection_name"); collection != "" {
-		q.Collections = []string{collection}
+	if a.Collection != "" {
+		q.Collections = []string{a.Collection}
 	}
 	found, err := s.store.Search(ctx, q)
 	if err != nil {
@@ -97,9 +97,9 @@ func (s *Set) searchMemories(ctx context.Context, a *arguments) (any, error) {
 
 // filter returns the filter of a search, and the project it is in. Arguments that are known keys count as part of it and
 // win over what it says of them. A project that it names is found like everywhere: the caller's own first.
-func (a *arguments) filter() (souvenir.Filter, souvenir.ProjectRef, error) {
-	project := a.project()
-	filter := souvenir.Filter(maps.Clone(a.object("filter")))
+func (a *memoryArguments) filter() (souvenir.Filter, souvenir.ProjectRef, error) {
+	project := a.ref()
+	filter := souvenir.Filter(maps.Clone(a.Filter))
 	if filter == nil {
 		filter = souvenir.Filter{}
 	}
@@ -110,8 +110,8 @@ func (a *arguments) filter() (souvenir.Filter, souvenir.ProjectRef, error) {
 			delete(filter, key)
 		}
 	}
-	for i := range knownKeys {
-		p := &knownKeys[i]
+	for i := range knownParameters {
+		p := &knownParameters[i]
 		key := p.name
 		given, isThere := filter[key]
 		if !isThere {
@@ -129,9 +129,9 @@ func (a *arguments) filter() (souvenir.Filter, souvenir.ProjectRef, error) {
 			filter[key] = decoded
 		}
 	}
-	for _, key := range []string{"event_type", "state", "importance"} {
-		if a.has(key) {
-			filter[key] = a.text(key)
+	for key, value := range map[string]string{"event_type": a.EventType, "state": a.State, "importance": string(a.Importance)} {
+		if value != "" {
+			filter[key] = value
 		}
 	}
 	return filter, cmp.Or(project, named), nil
@@ -152,7 +152,7 @@ type retrievedMemory struct {
 	Files  []souvenir.FileSummary `json:"files"`
 }
 
-func (s *Set) retrieveMemory(ctx context.Context, a *arguments) (any, error) {
+func (s *Set) retrieveMemory(ctx context.Context, a *memoryArguments) (any, error) {
 	m, err := s.memoryIn(ctx, a)
 	if err != nil {
 		return nil, err

@@ -6,29 +6,30 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-var rulesTool = definition{
+type rulesArguments struct {
+	notes
+	RuleType         souvenir.RuleType `json:"rule_type" enum:"do,dont"`
+	Content          string            `json:"content" text:"verbatim" doc:"The whole rule text, Markdown."`
+	project          `project_name:"Left out, with project_id: rules for everywhere."`
+	Tags             []string `json:"tags"`
+	Related          []string `json:"related_memory_ids"`
+	ExpectedRevision int      `json:"expected_revision" doc:"Fail if the rule was changed since you read this revision."`
+}
+
+var rulesTool = define[rulesArguments](definition{
 	name:  "rules",
 	title: "Rules",
 	description: `Keep the long-form rules that have to be followed: what to do and what not to do in a project, or, without a project, everywhere. ` +
 		`There is one text per rule_type; store replaces it as a whole, so begin with the present one (memory get_context: project_rules, general_do_dont). ` +
 		`Use it when the user states a lasting rule. Returns id, created or updated, revision, memory.`,
 	annotations: Annotations{Idempotent: true},
-	parameters: []parameter{
-		{name: "rule_type", kind: word, allowed: []string{"do", "dont"}},
-		{name: "content", kind: text, description: "The whole rule text, Markdown."},
-		{name: "project_name", kind: word, description: "Left out, with project_id: rules for everywhere."},
-		{name: "project_id", kind: word},
-		{name: "tags", kind: words},
-		{name: "related_memory_ids", kind: words},
-		{name: "expected_revision", kind: integer, description: "Fail if the rule was changed since you read this revision."},
-	},
 	actions: []action{{
 		name: "store", scope: souvenir.ScopeMemoryWrite,
 		required: []string{"rule_type", "content"},
 		optional: []string{"project_name", "project_id", "tags", "related_memory_ids", "expected_revision"},
-		call:     (*Set).storeRule,
+		call:     with((*Set).storeRule),
 	}},
-}
+})
 
 // storedRule is the result of rules store.
 type storedRule struct {
@@ -47,11 +48,10 @@ func ruleResult(r souvenir.StoredRule) storedRule {
 	return storedRule{r.ID, r.Created, !r.Created, r.Revision, r.Indexed, r.Memory, r.ProjectCreated, r.Warnings}
 }
 
-func (s *Set) storeRule(ctx context.Context, a *arguments) (any, error) {
-	project := a.project()
+func (s *Set) storeRule(ctx context.Context, a *rulesArguments) (any, error) {
 	stored, err := s.store.SetRule(ctx, souvenir.NewRule{
-		ProjectID: project.ID, ProjectName: project.Name, Type: souvenir.RuleType(a.text("rule_type")), Content: a.text("content"),
-		Tags: a.words("tags"), Related: a.words("related_memory_ids"), ExpectedRevision: a.integer("expected_revision"),
+		ProjectID: a.ProjectID, ProjectName: a.ProjectName, Type: a.RuleType, Content: a.Content,
+		Tags: a.Tags, Related: a.Related, ExpectedRevision: a.ExpectedRevision,
 	})
 	if err != nil {
 		return nil, err

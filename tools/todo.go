@@ -6,7 +6,18 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-var todoTool = definition{
+type todoArguments struct {
+	notes
+	project          `project_name:"This or project_id is needed."`
+	Content          string           `json:"content" text:"verbatim,empty" doc:"store: the whole document; update_section: the new text without the heading."`
+	Section          souvenir.Section `json:"section" enum:"constitution,spec,plan,tasks,gaps"`
+	TaskID           string           `json:"task_id" doc:"As written in Tasks, such as T12."`
+	Tags             []string         `json:"tags"`
+	Related          []string         `json:"related_memory_ids"`
+	ExpectedRevision int              `json:"expected_revision" doc:"Fail if the todo was changed since you read this revision."`
+}
+
+var todoTool = define[todoArguments](definition{
 	name:  "todo",
 	title: "Todo",
 	description: `Keep a project's todo: one Markdown document with the headings ## Constitution, ## Spec, ## Plan, ## Tasks and ## Gaps, each once and in this order. ` +
@@ -16,36 +27,26 @@ var todoTool = definition{
 - complete (task_id): ticks a task; do it as soon as the task is done. Returns next_task.
 All return the progress.`,
 	annotations: Annotations{Idempotent: true},
-	parameters: []parameter{
-		{name: "project_name", kind: word, description: "This or project_id is needed."},
-		{name: "project_id", kind: word},
-		{name: "content", kind: text, keepsEmpty: true, description: "store: the whole document; update_section: the new text without the heading."},
-		{name: "section", kind: word, allowed: []string{"constitution", "spec", "plan", "tasks", "gaps"}},
-		{name: "task_id", kind: word, description: "As written in Tasks, such as T12."},
-		{name: "tags", kind: words},
-		{name: "related_memory_ids", kind: words},
-		{name: "expected_revision", kind: integer, description: "Fail if the todo was changed since you read this revision."},
-	},
 	actions: []action{
 		{
 			name: "store", scope: souvenir.ScopeMemoryWrite,
 			required: []string{"content"},
 			optional: []string{"project_name", "project_id", "tags", "related_memory_ids", "expected_revision"},
-			call:     (*Set).storeTodo,
+			call:     with((*Set).storeTodo),
 		},
 		{
 			name: "update_section", scope: souvenir.ScopeMemoryWrite,
 			required: []string{"section", "content"},
 			optional: []string{"project_name", "project_id", "expected_revision"},
-			call:     (*Set).updateTodoSection,
+			call:     with((*Set).updateTodoSection),
 		},
 		{
 			name: "complete", scope: souvenir.ScopeMemoryWrite,
 			required: []string{"task_id"}, optional: []string{"project_name", "project_id"},
-			call: (*Set).completeTask,
+			call: with((*Set).completeTask),
 		},
 	},
-}
+})
 
 // storedTodo is the result of todo store and todo update_section.
 type storedTodo struct {
@@ -67,11 +68,10 @@ func todoResult(t souvenir.StoredTodo) storedTodo {
 	return storedTodo{r.ID, r.Created, r.Updated, r.Revision, souvenir.TodoProgress{Done: done, Total: total}, r.Indexed, r.Memory, r.ProjectCreated, r.Warnings}
 }
 
-func (s *Set) storeTodo(ctx context.Context, a *arguments) (any, error) {
-	project := a.project()
+func (s *Set) storeTodo(ctx context.Context, a *todoArguments) (any, error) {
 	stored, err := s.store.SetTodo(ctx, souvenir.NewTodo{
-		ProjectID: project.ID, ProjectName: project.Name, Content: a.text("content"),
-		Tags: a.words("tags"), Related: a.words("related_memory_ids"), ExpectedRevision: a.integer("expected_revision"),
+		ProjectID: a.ProjectID, ProjectName: a.ProjectName, Content: a.Content,
+		Tags: a.Tags, Related: a.Related, ExpectedRevision: a.ExpectedRevision,
 	})
 	if err != nil {
 		return nil, err
@@ -79,11 +79,10 @@ func (s *Set) storeTodo(ctx context.Context, a *arguments) (any, error) {
 	return todoResult(stored), nil
 }
 
-func (s *Set) updateTodoSection(ctx context.Context, a *arguments) (any, error) {
-	project := a.project()
+func (s *Set) updateTodoSection(ctx context.Context, a *todoArguments) (any, error) {
 	stored, err := s.store.UpdateTodoSection(ctx, souvenir.UpdateTodoSection{
-		ProjectID: project.ID, ProjectName: project.Name, Section: souvenir.Section(a.text("section")), Content: a.text("content"),
-		ExpectedRevision: a.integer("expected_revision"),
+		ProjectID: a.ProjectID, ProjectName: a.ProjectName, Section: a.Section, Content: a.Content,
+		ExpectedRevision: a.ExpectedRevision,
 	})
 	if err != nil {
 		return nil, err
@@ -102,9 +101,8 @@ type completedTask struct {
 	Warnings         []string              `json:"warnings,omitempty"`
 }
 
-func (s *Set) completeTask(ctx context.Context, a *arguments) (any, error) {
-	project := a.project()
-	c, err := s.store.CompleteTask(ctx, souvenir.CompleteTask{ProjectID: project.ID, ProjectName: project.Name, TaskID: a.text("task_id")})
+func (s *Set) completeTask(ctx context.Context, a *todoArguments) (any, error) {
+	c, err := s.store.CompleteTask(ctx, souvenir.CompleteTask{ProjectID: a.ProjectID, ProjectName: a.ProjectName, TaskID: a.TaskID})
 	if err != nil {
 		return nil, err
 	}

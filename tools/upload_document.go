@@ -10,57 +10,57 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-var uploadDocument = definition{
+type uploadDocumentArguments struct {
+	notes
+	FileID        string   `json:"file_id" doc:"An uploaded file, to link."`
+	MemoryID      string   `json:"memory_id" doc:"The memory to link to."`
+	Filename      string   `json:"filename"`
+	MIMEType      string   `json:"mime_type" doc:"Left out: found out from content and name."`
+	Content       string   `json:"content" text:"verbatim" doc:"The file as text."`
+	ContentBase64 string   `json:"content_base64" text:"verbatim" doc:"The file as base64."`
+	Description   string   `json:"description" text:"verbatim"`
+	Tags          []string `json:"tags"`
+	Category      string   `json:"category"`
+	project       `project_name:"Project of a new file without memory_id."`
+}
+
+var uploadDocument = define[uploadDocumentArguments](definition{
 	name:  "upload_document",
 	title: "Upload document",
 	description: `Keep a file beside a memory. Either link one that is uploaded already (file_id and memory_id), ` +
 		`or store a small one: filename with content (text) or content_base64 (anything else), and memory_id if it belongs to a memory. ` +
 		`Large files go to POST /api/files/upload first. Returns the file; GET /api/files/ID gives its bytes.`,
-	parameters: []parameter{
-		{name: "file_id", kind: word, description: "An uploaded file, to link."},
-		{name: "memory_id", kind: word, description: "The memory to link to."},
-		{name: "filename", kind: word},
-		{name: "mime_type", kind: word, description: "Left out: found out from content and name."},
-		{name: "content", kind: text, description: "The file as text."},
-		{name: "content_base64", kind: text, description: "The file as base64."},
-		{name: "description", kind: text},
-		{name: "tags", kind: words},
-		{name: "category", kind: word},
-		{name: "project_name", kind: word, description: "Project of a new file without memory_id."},
-		{name: "project_id", kind: word},
-	},
 	actions: []action{{
 		scope: souvenir.ScopeFilesWrite,
 		optional: []string{"file_id", "memory_id", "filename", "mime_type", "content", "content_base64", "description", "tags", "category",
 			"project_name", "project_id"},
-		call: (*Set).uploadDocument,
+		call: with((*Set).uploadDocument),
 	}},
-}
+})
 
-func (s *Set) uploadDocument(ctx context.Context, a *arguments) (any, error) {
-	text, encoded := a.has("content"), a.has("content_base64")
+func (s *Set) uploadDocument(ctx context.Context, a *uploadDocumentArguments) (any, error) {
+	text, encoded := a.Content != "", a.ContentBase64 != ""
 	switch {
 	case text && encoded:
 		return nil, invalid("content_base64", "content and content_base64 are both given; a file has one of them")
-	case a.has("file_id") && (text || encoded):
+	case a.FileID != "" && (text || encoded):
 		return nil, invalid("file_id", "file_id comes with content; give file_id and memory_id to link a file that is uploaded, or filename and content to store a new one")
-	case a.has("file_id"):
+	case a.FileID != "":
 		return s.linkFile(ctx, a)
 	case !text && !encoded:
 		return nil, invalid("file_id", "file_id and content are missing; give file_id and memory_id to link a file that is uploaded, or filename with content or content_base64 to store a new one")
-	case !a.has("filename"):
+	case a.Filename == "":
 		return nil, invalid("filename", `filename is missing; a new file needs one, such as "notes.md"`)
 	}
-	project := a.project()
 	file := souvenir.NewFile{
-		Filename: a.text("filename"), MIMEType: a.text("mime_type"), Description: a.text("description"), Category: a.text("category"), Tags: a.words("tags"),
-		MemoryID: a.text("memory_id"), ProjectID: project.ID, ProjectName: project.Name,
+		Filename: a.Filename, MIMEType: a.MIMEType, Description: a.Description, Category: a.Category, Tags: a.Tags,
+		MemoryID: a.MemoryID, ProjectID: a.ProjectID, ProjectName: a.ProjectName,
 	}
-	content := []byte(a.text("content"))
+	content := []byte(a.Content)
 	if encoded {
 		var declared string
 		var err error
-		if content, declared, err = decodeBase64(a.text("content_base64")); err != nil {
+		if content, declared, err = decodeBase64(a.ContentBase64); err != nil {
 			return nil, err
 		}
 		if file.MIMEType == "" {
@@ -72,24 +72,25 @@ func (s *Set) uploadDocument(ctx context.Context, a *arguments) (any, error) {
 }
 
 // linkFile links a file to a memory, and changes what is said of it.
-func (s *Set) linkFile(ctx context.Context, a *arguments) (any, error) {
-	if !a.has("memory_id") {
+func (s *Set) linkFile(ctx context.Context, a *uploadDocumentArguments) (any, error) {
+	if a.MemoryID == "" {
 		return nil, invalid("memory_id", "memory_id is missing; a file is linked to a memory")
 	}
-	for _, name := range []string{"filename", "mime_type", "project_name", "project_id"} {
-		if a.has(name) {
-			a.warn("ignored %s: it is for new files, and file_id names one that is uploaded", name)
+	for _, ignored := range []struct{ name, value string }{
+		{"filename", a.Filename}, {"mime_type", a.MIMEType}, {"project_name", a.ProjectName}, {"project_id", a.ProjectID},
+	} {
+		if ignored.value != "" {
+			a.warn("ignored %s: it is for new files, and file_id names one that is uploaded", ignored.name)
 		}
 	}
-	given := func(name string) *string {
-		if !a.has(name) {
+	given := func(value string) *string {
+		if value == "" {
 			return nil
 		}
-		value := a.text(name)
 		return &value
 	}
-	return s.store.UpdateFile(ctx, a.text("file_id"), souvenir.UpdateFile{
-		MemoryID: given("memory_id"), Description: given("description"), Category: given("category"), Tags: a.words("tags"),
+	return s.store.UpdateFile(ctx, a.FileID, souvenir.UpdateFile{
+		MemoryID: &a.MemoryID, Description: given(a.Description), Category: given(a.Category), Tags: a.Tags,
 	})
 }
 
