@@ -36,8 +36,8 @@ type confirmPage struct {
 func (s *Server) isConfirmed(c caller) bool { return s.now().Sub(c.ConfirmedAt) < s.recently }
 
 // confirmed is a form's handler that makes something lasting. Back is the page of the form.
-func confirmed(back string, handle handler) handler {
-	return func(s *Server, w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) confirmed(back string, handle handler) handler {
+	return func(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
 		form, err := s.readForm(w, r)
 		if err != nil {
 			return nil, err
@@ -45,7 +45,7 @@ func confirmed(back string, handle handler) handler {
 		if asks, err := s.confirm(w, r, c, form, back); asks != nil || err != nil {
 			return asks, err
 		}
-		return handle(s, w, r, c)
+		return handle(w, r, c)
 	}
 }
 

@@ -1,9 +1,9 @@
 package server
 
 // dashboardRoutes are the tables of the pages that need somebody who has signed in, each in the file of its subject.
-func dashboardRoutes() [][]route {
+func (s *Server) dashboardRoutes() [][]route {
 	return [][]route{
-		overviewRoutes(), memoryListRoutes(), memoryRoutes(), projectPageRoutes(), sharingPageRoutes(), trashPageRoutes(), filePageRoutes(), pictureRoutes(), upkeepRoutes(),
+		s.overviewRoutes(), s.memoryListRoutes(), s.memoryRoutes(), s.projectPageRoutes(), s.sharingPageRoutes(), s.trashPageRoutes(), s.filePageRoutes(), s.pictureRoutes(), s.upkeepRoutes(),
 	}
 }
 

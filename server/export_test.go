@@ -47,7 +47,7 @@ func ForgetProvider(s *Server) { s.provider.until = time.Time{} }
 // ProviderRoutes are the routes that are there with an external provider only.
 func ProviderRoutes() []PageRoute {
 	var all []PageRoute
-	for _, rt := range providerRoutes() {
+	for _, rt := range (&Server{}).providerRoutes() {
 		all = append(all, PageRoute{rt.method, rt.pattern, string(rt.needs)})
 	}
 	return all

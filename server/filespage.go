@@ -13,14 +13,14 @@ import (
 )
 
 // filePageRoutes are the files.
-func filePageRoutes() []route {
+func (s *Server) filePageRoutes() []route {
 	return []route{
-		{"GET", "/files", person, (*Server).showFiles},
-		{"POST", "/files", person, (*Server).uploadOnPage},
-		{"GET", "/files/{id}", person, (*Server).showFile},
-		{"POST", "/files/{id}/edit", person, (*Server).editFile},
-		{"POST", "/files/{id}/link", person, (*Server).linkToMemory},
-		{"POST", "/files/{id}/delete", person, (*Server).deleteFileOnPage},
+		get("/files", person, s.showFiles),
+		post("/files", person, s.uploadOnPage),
+		get("/files/{id}", person, s.showFile),
+		post("/files/{id}/edit", person, s.editFile),
+		post("/files/{id}/link", person, s.linkToMemory),
+		post("/files/{id}/delete", person, s.deleteFileOnPage),
 	}
 }
 

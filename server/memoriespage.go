@@ -11,15 +11,15 @@ import (
 )
 
 // memoryListRoutes are the memories of a user, and what is done to many of them.
-func memoryListRoutes() []route {
+func (s *Server) memoryListRoutes() []route {
 	return []route{
-		{"GET", "/memories", person, (*Server).showMemories},
-		{"POST", "/memories/bulk", person, (*Server).changeMemories},
-		{"GET", "/memories/new", person, (*Server).showNewMemory},
-		{"POST", "/memories/new", person, (*Server).addMemory},
-		{"GET", "/memories/duplicates", person, (*Server).showDuplicates},
-		{"GET", "/memories/merge", person, (*Server).showMerge},
-		{"POST", "/memories/merge", person, (*Server).mergeMemories},
+		get("/memories", person, s.showMemories),
+		post("/memories/bulk", person, s.changeMemories),
+		get("/memories/new", person, s.showNewMemory),
+		post("/memories/new", person, s.addMemory),
+		get("/memories/duplicates", person, s.showDuplicates),
+		get("/memories/merge", person, s.showMerge),
+		post("/memories/merge", person, s.mergeMemories),
 	}
 }
 

@@ -18,23 +18,23 @@ import (
 )
 
 // memoryRoutes are the page of a memory, and what is done to one.
-func memoryRoutes() []route {
+func (s *Server) memoryRoutes() []route {
 	const memory = "/memories/{id}"
 	return []route{
-		{"GET", memory, person, (*Server).showMemory},
-		{"GET", memory + "/similar", person, (*Server).showSimilar},
-		{"POST", memory + "/set", person, (*Server).setOfMemory},
-		{"POST", memory + "/delete", person, (*Server).deleteMemory},
-		{"POST", memory + "/files", person, (*Server).linkFile},
-		{"POST", memory + "/files/add", person, (*Server).addFileToMemory},
-		{"POST", memory + "/files/unlink", person, (*Server).unlinkFile},
+		get(memory, person, s.showMemory),
+		get(memory + "/similar", person, s.showSimilar),
+		post(memory + "/set", person, s.setOfMemory),
+		post(memory + "/delete", person, s.deleteMemory),
+		post(memory + "/files", person, s.linkFile),
+		post(memory + "/files/add", person, s.addFileToMemory),
+		post(memory + "/files/unlink", person, s.unlinkFile),
 
-		{"GET", memory + "/edit", person, (*Server).showMemoryEdit},
-		{"POST", memory + "/edit", person, (*Server).saveMemory},
-		{"POST", memory + "/preview", person, (*Server).previewMemory},
+		get(memory + "/edit", person, s.showMemoryEdit),
+		post(memory + "/edit", person, s.saveMemory),
+		post(memory + "/preview", person, s.previewMemory),
 
-		{"GET", memory + "/history", person, (*Server).showHistory},
-		{"POST", memory + "/restore", person, (*Server).restoreRevision},
+		get(memory + "/history", person, s.showHistory),
+		post(memory + "/restore", person, s.restoreRevision),
 	}
 }
 

@@ -15,16 +15,16 @@ const (
 )
 
 // oauthRoutes is the table of the OAuth endpoints that programs speak with. Those that people see are pages.
-func oauthRoutes() []route {
-	return append(metadataRoutes(), []route{
-		{"GET", "/oauth/jwks", nothing, (*Server).signingKeys},
-		{"POST", "/oauth/token", nothing, (*Server).token},
-		{"POST", "/oauth/revoke", nothing, (*Server).revoke},
-		{"POST", "/oauth/register", nothing, (*Server).registerClient},
+func (s *Server) oauthRoutes() []route {
+	return append(s.metadataRoutes(), []route{
+		get("/oauth/jwks", nothing, s.signingKeys),
+		post("/oauth/token", nothing, s.token),
+		post("/oauth/revoke", nothing, s.revoke),
+		post("/oauth/register", nothing, s.registerClient),
 
 		// Where clients of before RFC 8414 guess them.
-		{"POST", "/token", nothing, (*Server).token},
-		{"POST", "/register", nothing, (*Server).registerClient},
+		post("/token", nothing, s.token),
+		post("/register", nothing, s.registerClient),
 	}...)
 }
 

@@ -14,12 +14,12 @@ type ClientList struct {
 
 // clientRoutes is the table of the OAuth clients that users make for themselves. Like MCP tokens they are a user's own, and need no
 // admin: nobody is let in by one who has not consented.
-func clientRoutes() []route {
+func (s *Server) clientRoutes() []route {
 	return []route{
-		{"GET", "/oauth/admin/clients", memoryRead, (*Server).listClients},
-		{"POST", "/oauth/admin/clients", account, (*Server).addClient},
-		{"POST", "/oauth/admin/clients/{client_id}/regenerate-secret", account, (*Server).regenerateSecret},
-		{"DELETE", "/oauth/admin/clients/{client_id}", account, (*Server).deactivateClient},
+		get("/oauth/admin/clients", memoryRead, s.listClients),
+		post("/oauth/admin/clients", account, s.addClient),
+		post("/oauth/admin/clients/{client_id}/regenerate-secret", account, s.regenerateSecret),
+		del("/oauth/admin/clients/{client_id}", account, s.deactivateClient),
 	}
 }
 

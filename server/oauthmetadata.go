@@ -42,12 +42,12 @@ type resourceMetadata struct {
 }
 
 // metadataRoutes is the table of the documents with which clients find out all the rest.
-func metadataRoutes() []route {
+func (s *Server) metadataRoutes() []route {
 	return []route{
-		{"GET", "/.well-known/oauth-authorization-server", nothing, (*Server).serverMetadata},
-		{"GET", "/.well-known/openid-configuration", nothing, (*Server).serverMetadata},
-		{"GET", "/.well-known/oauth-protected-resource", nothing, (*Server).resourceMetadataOfAll},
-		{"GET", "/.well-known/oauth-protected-resource/mcp", nothing, (*Server).resourceMetadataOfMCP},
+		get("/.well-known/oauth-authorization-server", nothing, s.serverMetadata),
+		get("/.well-known/openid-configuration", nothing, s.serverMetadata),
+		get("/.well-known/oauth-protected-resource", nothing, s.resourceMetadataOfAll),
+		get("/.well-known/oauth-protected-resource/mcp", nothing, s.resourceMetadataOfMCP),
 	}
 }
 

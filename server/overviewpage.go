@@ -11,14 +11,14 @@ import (
 )
 
 // overviewRoutes are the overview, how clients are connected, and what was called.
-func overviewRoutes() []route {
+func (s *Server) overviewRoutes() []route {
 	return []route{
-		{"GET", "/{$}", person, (*Server).showOverview},
+		get("/{$}", person, s.showOverview),
 
-		{"GET", "/connect", person, (*Server).showConnect},
-		{"POST", "/connect", person, confirmed("/connect", (*Server).connectClient)},
+		get("/connect", person, s.showConnect),
+		post("/connect", person, s.confirmed("/connect", s.connectClient)),
 
-		{"GET", "/activity", person, (*Server).showActivity},
+		get("/activity", person, s.showActivity),
 	}
 }
 

@@ -75,39 +75,39 @@ func (p shown) Asset(name string) (string, error) {
 }
 
 // pageRoutes is the table of the pages.
-func pageRoutes() []route {
+func (s *Server) pageRoutes() []route {
 	return []route{
-		{"GET", "/static/{file...}", nothing, (*Server).static},
+		get("/static/{file...}", nothing, s.static),
 
-		{"GET", "/login", nothing, (*Server).showLogin},
-		{"POST", "/login", nothing, (*Server).login},
-		{"POST", "/logout", nothing, (*Server).logout},
-		{"GET", "/setup", nothing, (*Server).showSetup},
-		{"POST", "/setup", nothing, (*Server).setup},
-		{"GET", "/invite", nothing, (*Server).showInvite},
-		{"POST", "/invite", nothing, (*Server).acceptInvite},
+		get("/login", nothing, s.showLogin),
+		post("/login", nothing, s.login),
+		post("/logout", nothing, s.logout),
+		get("/setup", nothing, s.showSetup),
+		post("/setup", nothing, s.setup),
+		get("/invite", nothing, s.showInvite),
+		post("/invite", nothing, s.acceptInvite),
 
-		{"POST", "/undo", person, (*Server).takeBack},
+		post("/undo", person, s.takeBack),
 
-		{"GET", "/profile", person, (*Server).showProfile},
-		{"POST", "/profile", person, confirmed("/profile", (*Server).updateProfile)},
-		{"POST", "/profile/password", person, (*Server).changePassword},
-		{"POST", "/profile/sessions/end", person, (*Server).endSession},
-		{"POST", "/profile/sign-out", person, (*Server).signOutEverywhere},
+		get("/profile", person, s.showProfile),
+		post("/profile", person, s.confirmed("/profile", s.updateProfile)),
+		post("/profile/password", person, s.changePassword),
+		post("/profile/sessions/end", person, s.endSession),
+		post("/profile/sign-out", person, s.signOutEverywhere),
 
-		{"GET", "/connected", person, (*Server).showConnected},
-		{"POST", "/connected/end", person, (*Server).endConnected},
+		get("/connected", person, s.showConnected),
+		post("/connected/end", person, s.endConnected),
 
-		{"GET", "/users", administrator, (*Server).showUsers},
-		{"POST", "/users", administrator, (*Server).updateUser},
-		{"GET", "/invitations", administrator, (*Server).showInvitations},
-		{"POST", "/invitations", administrator, (*Server).invite},
-		{"POST", "/invitations/end", administrator, (*Server).endInvitation},
+		get("/users", administrator, s.showUsers),
+		post("/users", administrator, s.updateUser),
+		get("/invitations", administrator, s.showInvitations),
+		post("/invitations", administrator, s.invite),
+		post("/invitations/end", administrator, s.endInvitation),
 
-		{"GET", authorizePath, nothing, (*Server).authorize}, // who is there, it finds out itself
-		{"POST", authorizePath, nothing, (*Server).decide},
-		{"GET", "/authorize", nothing, (*Server).authorize}, // where old clients guess it
-		{"POST", "/authorize", nothing, (*Server).decide},
+		get(authorizePath, nothing, s.authorize), // who is there, it finds out itself
+		post(authorizePath, nothing, s.decide),
+		get("/authorize", nothing, s.authorize), // where old clients guess it
+		post("/authorize", nothing, s.decide),
 	}
 }
 

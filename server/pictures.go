@@ -13,14 +13,14 @@ import (
 )
 
 // pictureRoutes are the graph and the map of memories: the pages, what scripts draw from, and a memory beside the picture.
-func pictureRoutes() []route {
+func (s *Server) pictureRoutes() []route {
 	return []route{
-		{"GET", "/graph", person, (*Server).showGraph},
-		{"GET", "/graph/data", person, (*Server).graphData},
-		{"GET", "/map", person, (*Server).showMap},
-		{"GET", "/map/data", person, (*Server).mapData},
-		{"GET", "/graph/found", person, (*Server).foundInPicture},
-		{"GET", "/graph/memories/{id}", person, (*Server).showNode},
+		get("/graph", person, s.showGraph),
+		get("/graph/data", person, s.graphData),
+		get("/map", person, s.showMap),
+		get("/map/data", person, s.mapData),
+		get("/graph/found", person, s.foundInPicture),
+		get("/graph/memories/{id}", person, s.showNode),
 	}
 }
 

@@ -26,19 +26,19 @@ type BlockedUserList struct {
 }
 
 // sharingRoutes are who takes part in which project. They are for people, and no tool offers them.
-func sharingRoutes() []route {
+func (s *Server) sharingRoutes() []route {
 	return []route{
-		{"POST", "/api/projects/{id}/members", account, (*Server).addMember},
-		{"PATCH", "/api/projects/{id}/members/{user}", account, (*Server).updateMember},
-		{"DELETE", "/api/projects/{id}/members/{user}", account, (*Server).deleteMember},
+		post("/api/projects/{id}/members", account, s.addMember),
+		patch("/api/projects/{id}/members/{user}", account, s.updateMember),
+		del("/api/projects/{id}/members/{user}", account, s.deleteMember),
 
-		{"GET", "/api/project-invitations", account, (*Server).listProjectInvitations},
-		{"POST", "/api/project-invitations/{id}/accept", account, (*Server).acceptProjectInvitation},
-		{"POST", "/api/project-invitations/{id}/decline", account, (*Server).declineProjectInvitation},
-		{"POST", "/api/project-invitations/{id}/block", account, (*Server).blockSender},
+		get("/api/project-invitations", account, s.listProjectInvitations),
+		post("/api/project-invitations/{id}/accept", account, s.acceptProjectInvitation),
+		post("/api/project-invitations/{id}/decline", account, s.declineProjectInvitation),
+		post("/api/project-invitations/{id}/block", account, s.blockSender),
 
-		{"GET", "/api/blocked-users", account, (*Server).listBlockedUsers},
-		{"DELETE", "/api/blocked-users/{user}", account, (*Server).unblockUser},
+		get("/api/blocked-users", account, s.listBlockedUsers),
+		del("/api/blocked-users/{user}", account, s.unblockUser),
 	}
 }
 

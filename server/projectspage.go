@@ -12,30 +12,30 @@ import (
 )
 
 // projectPageRoutes are the projects, their members, rules and to-do documents.
-func projectPageRoutes() []route {
+func (s *Server) projectPageRoutes() []route {
 	const project = "/projects/{owner}/{id}"
 	return []route{
-		{"GET", "/projects", person, (*Server).showProjects},
-		{"POST", "/projects", person, (*Server).makeProject},
-		{"GET", generalRulesPath, person, (*Server).showGeneralRules},
-		{"GET", generalRulesPath + "/edit", person, (*Server).showText},
-		{"POST", generalRulesPath + "/edit", person, (*Server).saveText},
-		{"POST", generalRulesPath + "/delete", person, (*Server).deleteRule},
+		get("/projects", person, s.showProjects),
+		post("/projects", person, s.makeProject),
+		get(generalRulesPath, person, s.showGeneralRules),
+		get(generalRulesPath + "/edit", person, s.showText),
+		post(generalRulesPath + "/edit", person, s.saveText),
+		post(generalRulesPath + "/delete", person, s.deleteRule),
 
-		{"GET", project, person, (*Server).showProject},
-		{"GET", project + "/rules", person, (*Server).showRules},
-		{"POST", project + "/rules/delete", person, (*Server).deleteRule},
-		{"GET", project + "/todo", person, (*Server).showTodo},
-		{"POST", project + "/todo/tick", person, (*Server).tickTodo},
-		{"GET", project + "/members", person, (*Server).showMembers},
-		{"POST", project + "/members", person, (*Server).changeMembers},
-		{"GET", project + "/modules", person, (*Server).showModules},
-		{"GET", project + "/context", person, (*Server).showContext},
-		{"GET", project + "/settings", person, (*Server).showProjectSettings},
-		{"POST", project + "/settings", person, (*Server).renameProject},
-		{"POST", project + "/delete", person, (*Server).deleteProject},
-		{"GET", project + "/edit", person, (*Server).showText},
-		{"POST", project + "/edit", person, (*Server).saveText},
+		get(project, person, s.showProject),
+		get(project + "/rules", person, s.showRules),
+		post(project + "/rules/delete", person, s.deleteRule),
+		get(project + "/todo", person, s.showTodo),
+		post(project + "/todo/tick", person, s.tickTodo),
+		get(project + "/members", person, s.showMembers),
+		post(project + "/members", person, s.changeMembers),
+		get(project + "/modules", person, s.showModules),
+		get(project + "/context", person, s.showContext),
+		get(project + "/settings", person, s.showProjectSettings),
+		post(project + "/settings", person, s.renameProject),
+		post(project + "/delete", person, s.deleteProject),
+		get(project + "/edit", person, s.showText),
+		post(project + "/edit", person, s.saveText),
 	}
 }
 

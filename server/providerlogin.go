@@ -21,12 +21,12 @@ import (
 // they are here says a link between the provider's issuer and subject and a user: never an e-mail address.
 
 // providerRoutes is the table of the pages of an external provider.
-func providerRoutes() []route {
+func (s *Server) providerRoutes() []route {
 	return []route{
-		{"GET", providerLoginPath, nothing, (*Server).beginProviderLogin},
-		{"GET", providerAnswersPath, nothing, (*Server).endProviderLogin},
-		{"POST", "/profile/identities", person, (*Server).beginLink},
-		{"POST", "/profile/identities/end", person, (*Server).unlink},
+		get(providerLoginPath, nothing, s.beginProviderLogin),
+		get(providerAnswersPath, nothing, s.endProviderLogin),
+		post("/profile/identities", person, s.beginLink),
+		post("/profile/identities/end", person, s.unlink),
 	}
 }
 

@@ -37,13 +37,33 @@ func (n need) scope() souvenir.Scope {
 
 // handler answers a request: with a value that becomes the JSON of the answer, with a page or a redirect, with nil when it
 // has written the answer itself, or with an error, which fail turns into one.
-type handler func(s *Server, w http.ResponseWriter, r *http.Request, c caller) (any, error)
+type handler func(w http.ResponseWriter, r *http.Request, c caller) (any, error)
 
 // route is a line of the table.
 type route struct {
 	method, pattern string
 	needs           need
 	handle          handler
+}
+
+func get(pattern string, needs need, handle handler) route {
+	return route{"GET", pattern, needs, handle}
+}
+
+func post(pattern string, needs need, handle handler) route {
+	return route{"POST", pattern, needs, handle}
+}
+
+func put(pattern string, needs need, handle handler) route {
+	return route{"PUT", pattern, needs, handle}
+}
+
+func patch(pattern string, needs need, handle handler) route {
+	return route{"PATCH", pattern, needs, handle}
+}
+
+func del(pattern string, needs need, handle handler) route {
+	return route{"DELETE", pattern, needs, handle}
 }
 
 // spokenRoute is a route with the dialect of its table.
@@ -69,16 +89,16 @@ func (s *Server) routes() []spokenRoute {
 			all = append(all, spokenRoute{rt, speaks})
 		}
 	}
-	add(speaksInterface, interfaceRoutes())
+	add(speaksInterface, s.interfaceRoutes())
 	if s.options.PublicURL != "" { // without it nobody can be told where to go
-		add(speaksOAuth, oauthRoutes())
-		add(speaksInterface, clientRoutes())
-		add(speaksPages, pageRoutes())
-		for _, table := range dashboardRoutes() {
+		add(speaksOAuth, s.oauthRoutes())
+		add(speaksInterface, s.clientRoutes())
+		add(speaksPages, s.pageRoutes())
+		for _, table := range s.dashboardRoutes() {
 			add(speaksPages, table)
 		}
 		if s.provider != nil {
-			add(speaksPages, providerRoutes())
+			add(speaksPages, s.providerRoutes())
 		}
 	}
 	return all
@@ -86,39 +106,39 @@ func (s *Server) routes() []spokenRoute {
 
 // interfaceRoutes is the table of the interface. What a credential sees and may change beyond its scopes, the store
 // decides: each handler works through the view that the credential reaches.
-func interfaceRoutes() []route {
-	return append(append(sharingRoutes(), trashRoutes()...), []route{
-		{"GET", "/health", nothing, (*Server).health},
-		{"GET", "/openapi.json", nothing, (*Server).describe},
+func (s *Server) interfaceRoutes() []route {
+	return append(append(s.sharingRoutes(), s.trashRoutes()...), []route{
+		get("/health", nothing, s.health),
+		get("/openapi.json", nothing, s.describe),
 
-		{"GET", "/tools", nothing, (*Server).listTools},
-		{"POST", "/tools/call", credential, (*Server).callTool}, // each tool knows its scopes
+		get("/tools", nothing, s.listTools),
+		post("/tools/call", credential, s.callTool), // each tool knows its scopes
 
-		{"POST", "/mcp", credential, (*Server).serveMCP},
-		{"GET", "/mcp", credential, (*Server).noMCPStream},
-		{"DELETE", "/mcp", credential, (*Server).noMCPStream},
+		post("/mcp", credential, s.serveMCP),
+		get("/mcp", credential, s.noMCPStream),
+		del("/mcp", credential, s.noMCPStream),
 
-		{"GET", "/api/files", filesRead, (*Server).listFiles},
-		{"POST", "/api/files/upload", filesWrite, (*Server).uploadFile},
-		{"GET", "/api/files/{id}", filesRead, (*Server).downloadFile},
-		{"DELETE", "/api/files/{id}", filesWrite, (*Server).deleteFile},
-		{"PUT", "/api/files/{id}/metadata", filesWrite, (*Server).updateFile},
+		get("/api/files", filesRead, s.listFiles),
+		post("/api/files/upload", filesWrite, s.uploadFile),
+		get("/api/files/{id}", filesRead, s.downloadFile),
+		del("/api/files/{id}", filesWrite, s.deleteFile),
+		put("/api/files/{id}/metadata", filesWrite, s.updateFile),
 
-		{"GET", "/api/projects", memoryRead, (*Server).listProjects},
-		{"GET", "/api/projects/{id}", memoryRead, (*Server).getProject},
-		{"GET", "/api/projects/{id}/members", memoryRead, (*Server).listMembers},
+		get("/api/projects", memoryRead, s.listProjects),
+		get("/api/projects/{id}", memoryRead, s.getProject),
+		get("/api/projects/{id}/members", memoryRead, s.listMembers),
 
-		{"GET", "/api/mcp-tokens", memoryRead, (*Server).listTokens},
-		{"POST", "/api/mcp-tokens", account, (*Server).addToken},
-		{"DELETE", "/api/mcp-tokens/{id}", account, (*Server).deleteToken},
+		get("/api/mcp-tokens", memoryRead, s.listTokens),
+		post("/api/mcp-tokens", account, s.addToken),
+		del("/api/mcp-tokens/{id}", account, s.deleteToken),
 
-		{"GET", "/api/owner-ids/me", memoryRead, (*Server).ownerIDs},
+		get("/api/owner-ids/me", memoryRead, s.ownerIDs),
 
-		{"GET", activityPath, memoryRead, (*Server).listActivity},
+		get(activityPath, memoryRead, s.listActivity),
 
-		{"GET", "/api/user-preferences", memoryRead, (*Server).preferences},
-		{"PUT", "/api/user-preferences", memoryWrite, (*Server).setPreferences},
-		{"PATCH", "/api/user-preferences", memoryWrite, (*Server).updatePreferences},
+		get("/api/user-preferences", memoryRead, s.preferences),
+		put("/api/user-preferences", memoryWrite, s.setPreferences),
+		patch("/api/user-preferences", memoryWrite, s.updatePreferences),
 	}...)
 }
 
@@ -134,7 +154,7 @@ func (s *Server) mount() {
 		paths[rt.pattern][rt.method] = rt
 	}
 	if s.base() != "" {
-		for _, rt := range metadataRoutes() {
+		for _, rt := range s.metadataRoutes() {
 			paths[s.atHostRoot(rt.pattern)] = paths[rt.pattern] // where the handler is mounted at /.well-known/, too
 		}
 	}
@@ -229,7 +249,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 		return
 	}
 	s.noteProject(r, rt, c)
-	answer, err := rt.handle(s, w, r, c)
+	answer, err := rt.handle(w, r, c)
 	if err != nil {
 		s.fail(w, r, err)
 		return

@@ -11,10 +11,10 @@ import (
 const sharingPath = "/project-invitations"
 
 // sharingPageRoutes are the page of the invitations to projects, and what it does.
-func sharingPageRoutes() []route {
+func (s *Server) sharingPageRoutes() []route {
 	return []route{
-		{"GET", sharingPath, person, (*Server).showProjectInvitations},
-		{"POST", sharingPath, person, (*Server).answerProjectInvitation},
+		get(sharingPath, person, s.showProjectInvitations),
+		post(sharingPath, person, s.answerProjectInvitation),
 	}
 }
 

@@ -37,12 +37,12 @@ type EmptiedTrash struct {
 
 // trashRoutes are the trash. To erase what an agent has deleted is for people, so no tool does it, and the scope is one that
 // nothing has by default.
-func trashRoutes() []route {
+func (s *Server) trashRoutes() []route {
 	return []route{
-		{"GET", "/api/trash", credential, (*Server).listTrash}, // files need other scopes than all else; see trashScopes
-		{"POST", "/api/trash/{id}/restore", credential, (*Server).restoreTrashed},
-		{"DELETE", "/api/trash/{id}", account, (*Server).eraseTrashed},
-		{"DELETE", "/api/trash", account, (*Server).emptyTrash},
+		get("/api/trash", credential, s.listTrash), // files need other scopes than all else; see trashScopes
+		post("/api/trash/{id}/restore", credential, s.restoreTrashed),
+		del("/api/trash/{id}", account, s.eraseTrashed),
+		del("/api/trash", account, s.emptyTrash),
 	}
 }
 

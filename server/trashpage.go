@@ -10,10 +10,10 @@ import (
 const trashPath = "/trash"
 
 // trashPageRoutes are the page of the trash, and what it does.
-func trashPageRoutes() []route {
+func (s *Server) trashPageRoutes() []route {
 	return []route{
-		{"GET", trashPath, person, (*Server).showTrash},
-		{"POST", trashPath, person, (*Server).changeTrash},
+		get(trashPath, person, s.showTrash),
+		post(trashPath, person, s.changeTrash),
 	}
 }
 

@@ -1,29 +1,29 @@
 package server
 
 // upkeepRoutes are tokens, OAuth clients, settings and what an admin looks after.
-func upkeepRoutes() []route {
+func (s *Server) upkeepRoutes() []route {
 	return []route{
-		{"GET", "/tokens", person, (*Server).showTokens},
-		{"POST", "/tokens", person, confirmed("/tokens", (*Server).makeToken)},
-		{"POST", "/tokens/end", person, (*Server).endToken},
+		get("/tokens", person, s.showTokens),
+		post("/tokens", person, s.confirmed("/tokens", s.makeToken)),
+		post("/tokens/end", person, s.endToken),
 
-		{"GET", "/clients", person, (*Server).showClients},
-		{"POST", "/clients", person, confirmed("/clients", (*Server).makeClient)},
-		{"POST", "/clients/change", person, (*Server).changeClient},
+		get("/clients", person, s.showClients),
+		post("/clients", person, s.confirmed("/clients", s.makeClient)),
+		post("/clients/change", person, s.changeClient),
 
-		{"GET", "/settings", person, (*Server).showSettings},
-		{"POST", "/settings", person, (*Server).changeSettings},
-		{"POST", "/settings/whole", person, (*Server).replaceSettings},
+		get("/settings", person, s.showSettings),
+		post("/settings", person, s.changeSettings),
+		post("/settings/whole", person, s.replaceSettings),
 
-		{"GET", "/transfer", person, (*Server).showTransfer},
-		{"POST", "/transfer/export", person, (*Server).exportStore},
-		{"POST", "/transfer/import", administrator, (*Server).importExport},
+		get("/transfer", person, s.showTransfer),
+		post("/transfer/export", person, s.exportStore),
+		post("/transfer/import", administrator, s.importExport),
 
-		{"GET", "/backup", administrator, (*Server).showBackup},
-		{"POST", "/backup/download", administrator, (*Server).downloadBackup},
-		{"POST", "/backup/work", administrator, (*Server).workOnFile},
-		{"POST", "/backup/stop", administrator, (*Server).stopWork},
+		get("/backup", administrator, s.showBackup),
+		post("/backup/download", administrator, s.downloadBackup),
+		post("/backup/work", administrator, s.workOnFile),
+		post("/backup/stop", administrator, s.stopWork),
 
-		{"GET", "/about", person, (*Server).showAbout},
+		get("/about", person, s.showAbout),
 	}
 }
