@@ -24,25 +24,6 @@ import (
 
 const activityPath = "/api/activity"
 
-// activity is the calls of tools that an exchange has made: one, or those of a batch.
-type activity struct {
-	mu    sync.Mutex
-	calls []souvenir.NewActivity
-	over  bool // the exchange is: what comes yet was given up by its caller
-}
-
-// client is what the client of an exchange has called itself.
-func (a *activity) client() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, n := range a.calls {
-		if n.Client != "" {
-			return n.Client
-		}
-	}
-	return ""
-}
-
 // clientNames remembers what MCP clients call themselves: in most revisions of the protocol they do so once, and then come with
 // the User-Agent of a library.
 type clientNames struct {
@@ -73,13 +54,7 @@ func (s *Server) addCall(ctx context.Context, n souvenir.NewActivity) {
 	if n.Tool == "" {
 		n.Tool = e.route
 	}
-	e.activity.mu.Lock()
-	over := e.activity.over
-	if !over {
-		e.activity.calls = append(e.activity.calls, n)
-	}
-	e.activity.mu.Unlock()
-	if over {
+	if !e.activity.add(n) {
 		n.Principal = e.caller.Principal
 		s.keep(ctx, n)
 	}
@@ -90,10 +65,7 @@ func (s *Server) record(r *http.Request, e *exchange, out *response, took time.D
 	if s.options.NoActivity || e.caller.Access.User == "" {
 		return // strangers would fill the store
 	}
-	e.activity.mu.Lock()
-	calls := e.activity.calls
-	e.activity.over = true
-	e.activity.mu.Unlock()
+	calls := e.activity.end()
 	if len(calls) == 1 {
 		calls[0].Bytes = out.bytes
 	}

@@ -12,17 +12,9 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// caller is who a request speaks for. The context of a request holds it: exchangeOf(ctx).caller.
-type caller struct {
-	souvenir.Principal
-	store *souvenir.Store // the view that the credential reaches; nil on open routes
-}
-
 const (
 	tokenHeader    = "X-Mcp-Token"
-	tokenCookie    = "auth_token"
 	tokenParameter = "token"
-	mcpTokenStart  = "mcp_"
 )
 
 // presented returns the credential of a request: of the places where one may be, the first that holds something decides,

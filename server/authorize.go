@@ -259,6 +259,15 @@ func (s *Server) signInFor(a *asking, parameters string) string {
 }
 
 const (
-	authorizePath = "/oauth/authorize"
-	signInAgain   = "again=1&" // whoever has signed in already
+	signInAgain = "again=1&" // whoever has signed in already
 )
+
+// consentRoutes are the pages on which a person lets an application in.
+func (s *Server) consentRoutes() []route {
+	return []route{
+		get(authorizePath, nothing, s.authorize), // who is there, it finds out itself
+		post(authorizePath, nothing, s.decide),
+		get("/authorize", nothing, s.authorize), // where old clients guess it
+		post("/authorize", nothing, s.decide),
+	}
+}

@@ -13,7 +13,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 	"github.com/souvenir-ai/souvenir/internal/jsonescape"
 )
@@ -116,52 +115,4 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 		return invalid("body", fmt.Sprintf("the body goes on behind its JSON value, which ends at byte %d; one value is needed", decoder.InputOffset()))
 	}
 	return nil
-}
-
-// unreadable is the error for a body that could not be read to its end.
-func unreadable(err error) error {
-	var known *souvenir.Error
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &known), ended(err):
-		return err
-	case errors.As(err, &large):
-		return &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body", Err: err, Message: fmt.Sprintf("the body is longer than %d bytes, the most that is allowed", large.Limit)}
-	}
-	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: "body", Message: "the body ends before it should: " + err.Error(), Err: err}
-}
-
-// badJSON says what is wrong with a body, by name where it has one.
-func badJSON(err error) error {
-	var known *souvenir.Error
-	var syntax *json.SyntaxError
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &known):
-		return err
-	case errors.As(err, &syntax):
-		return invalid("body", fmt.Sprintf("the body is not valid JSON at byte %d: %v", syntax.Offset, syntax))
-	case errors.As(err, &wrong) && wrong.Field != "":
-		return invalid(wrong.Field, fmt.Sprintf("%s is of the JSON type %s; %s is needed", wrong.Field, wrong.Value, jsonType(wrong.Type.Kind().String())))
-	case errors.As(err, &wrong):
-		return invalid("body", fmt.Sprintf("the body is of the JSON type %s; an object is needed", wrong.Value))
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return invalid("body", "the body is not valid JSON: it ends in the midst of it")
-	}
-	return invalid("body", "the body is not as it should be: "+strings.TrimPrefix(err.Error(), "json: "))
-}
-
-// jsonType is what JSON calls a kind of Go's.
-func jsonType(kind string) string {
-	switch kind {
-	case "slice", "array":
-		return "an array"
-	case "map", "struct":
-		return "an object"
-	case "bool":
-		return "true or false"
-	case "string":
-		return "a string"
-	}
-	return "a whole number"
 }

@@ -101,22 +101,6 @@ func (s *Server) checkConfirmed(c caller) error {
 	return &failure{http.StatusForbidden, fmt.Sprintf("the sign-in of this browser is older than %d minutes; sign in again, or send a token with the scope account", int(s.recently.Minutes()))}
 }
 
-// question is asked before something is done, in a page's own words.
-type question struct {
-	ID     string // of its heading
-	Title  string
-	Text   string
-	Action string // path of the form
-	Kept   []fact // the fields of the form
-	Button string
-	Back   string // path of the page to which Cancel leads
-}
-
-// asksPage is a page that asks, and does nothing else.
-type asksPage struct {
-	Asks *question
-}
-
 func sortedNames(form url.Values) []string {
 	var names []string
 	for name := range form {

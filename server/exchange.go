@@ -6,48 +6,12 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"runtime/debug"
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 )
-
-// exchange is one request and its answer, as the log knows it.
-type exchange struct {
-	id     string // of the request
-	route  string // "METHOD /pattern"; empty: none fits
-	speaks dialect
-	caller caller
-
-	address netip.Addr // of whoever sent it; see remote
-
-	mcpMethod string              // of a message of the Model Context Protocol; "batch": of several
-	mcpName   string              // the tool that it calls
-	lacks     souvenir.Scope      // the one that it needs and the credential does not carry
-	failed    error               // what fail answered; nil: nothing has failed
-	fileID    string              // of a file that was uploaded
-	project   souvenir.ProjectRef // in which lies what the request is to change
-	activity  activity            // calls of tools
-	signedIn  string              // value of the session that this request has begun; empty: none
-
-	ticket   *fairqueue.Ticket // its place in the queue
-	holds    int64             // bytes of the budget for bodies
-	holder   string            // whose part of the budget that is
-	streamed int64             // bytes since its last turn
-}
-
-type exchangeKey struct{}
-
-// exchangeOf returns the exchange of a request's context.
-func exchangeOf(ctx context.Context) *exchange {
-	if e, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
-		return e
-	}
-	return &exchange{}
-}
 
 const requestID = "X-Request-Id"
 

@@ -150,7 +150,7 @@ func (s *Server) editFile(w http.ResponseWriter, r *http.Request, c caller) (any
 		back.Project = &former
 	}
 	return s.doneWithUndo(c, "/files/"+before.ID, changed.Filename+" is changed.", func(ctx context.Context) error {
-		return c.putBack(ctx, changed, back)
+		return putFileBack(ctx, c.store, changed, back)
 	}), nil
 }
 
@@ -192,20 +192,20 @@ func (s *Server) linkToMemory(w http.ResponseWriter, r *http.Request, c caller) 
 		if before.MemoryID == "" {
 			back.Project = &former
 		}
-		return c.putBack(ctx, changed, back)
+		return putFileBack(ctx, c.store, changed, back)
 	}), nil
 }
 
-// putBack takes a change of a file back, unless it was changed once more since.
-func (c caller) putBack(ctx context.Context, changed souvenir.File, back souvenir.UpdateFile) error {
-	now, err := c.store.GetFile(ctx, changed.ID)
+// putFileBack takes a change of a file back, unless it was changed once more since.
+func putFileBack(ctx context.Context, store *souvenir.Store, changed souvenir.File, back souvenir.UpdateFile) error {
+	now, err := store.GetFile(ctx, changed.ID)
 	if err != nil {
 		return err
 	}
 	if !now.UpdatedAt.Equal(changed.UpdatedAt) {
 		return &failure{http.StatusConflict, "this cannot be taken back: the file has been changed since"}
 	}
-	_, err = c.store.UpdateFile(ctx, changed.ID, back)
+	_, err = store.UpdateFile(ctx, changed.ID, back)
 	return err
 }
 

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"io"
 	"mime"
 	"net/http"
@@ -66,23 +65,6 @@ func numberIn(query url.Values, name string, least, most int) (int, error) {
 		return 0, invalid(name, name+" is "+quoted(given)+"; a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most)+" is needed")
 	}
 	return n, nil
-}
-
-// tagsOf takes lists of tags apart, which are separated by commas or are JSON; empty ones count for nothing.
-func tagsOf(lists []string) []string {
-	var tags []string
-	for _, list := range lists {
-		var elements []string
-		if json.Unmarshal([]byte(list), &elements) != nil {
-			elements = strings.Split(list, ",")
-		}
-		for _, tag := range elements {
-			if tag = strings.TrimSpace(tag); tag != "" {
-				tags = append(tags, tag)
-			}
-		}
-	}
-	return tags
 }
 
 func (s *Server) updateFile(w http.ResponseWriter, r *http.Request, c caller) (any, error) {

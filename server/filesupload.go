@@ -27,7 +27,7 @@ func (s *Server) uploadOnPage(w http.ResponseWriter, r *http.Request, c caller) 
 	if err := s.crossSite.Check(r); err != nil {
 		return nil, &failure{http.StatusForbidden, "a page of another site has sent this form; open the page here and send it again"}
 	}
-	in, err := s.openForm(r)
+	in, err := openForm(r, s.options.MaxBody)
 	if err != nil {
 		return nil, err
 	}

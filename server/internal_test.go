@@ -146,7 +146,7 @@ func FuzzForm(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := httptest.NewRequest(http.MethodPost, "/api/files/upload", bytes.NewReader(body))
 		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
-		in, err := s.openForm(r)
+		in, err := openForm(r, s.options.MaxBody)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -142,3 +142,26 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request, _ caller) (any, 
 	}
 	return s.done("/login", "signed-out"), nil
 }
+
+// signInRoutes are the ways in and out, and what people look after themselves.
+func (s *Server) signInRoutes() []route {
+	all := []route{
+		get("/login", nothing, s.showLogin),
+		post("/login", nothing, s.login),
+		post("/logout", nothing, s.logout),
+		get("/setup", nothing, s.showSetup),
+		post("/setup", nothing, s.setup),
+		get("/invite", nothing, s.showInvite),
+		post("/invite", nothing, s.acceptInvite),
+
+		get("/profile", person, s.showProfile),
+		post("/profile", person, s.confirmed("/profile", s.updateProfile)),
+		post("/profile/password", person, s.changePassword),
+		post("/profile/sessions/end", person, s.endSession),
+		post("/profile/sign-out", person, s.signOutEverywhere),
+	}
+	if s.provider != nil {
+		all = append(all, s.providerRoutes()...)
+	}
+	return all
+}

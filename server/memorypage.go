@@ -22,19 +22,19 @@ func (s *Server) memoryRoutes() []route {
 	const memory = "/memories/{id}"
 	return []route{
 		get(memory, person, s.showMemory),
-		get(memory + "/similar", person, s.showSimilar),
-		post(memory + "/set", person, s.setOfMemory),
-		post(memory + "/delete", person, s.deleteMemory),
-		post(memory + "/files", person, s.linkFile),
-		post(memory + "/files/add", person, s.addFileToMemory),
-		post(memory + "/files/unlink", person, s.unlinkFile),
+		get(memory+"/similar", person, s.showSimilar),
+		post(memory+"/set", person, s.setOfMemory),
+		post(memory+"/delete", person, s.deleteMemory),
+		post(memory+"/files", person, s.linkFile),
+		post(memory+"/files/add", person, s.addFileToMemory),
+		post(memory+"/files/unlink", person, s.unlinkFile),
 
-		get(memory + "/edit", person, s.showMemoryEdit),
-		post(memory + "/edit", person, s.saveMemory),
-		post(memory + "/preview", person, s.previewMemory),
+		get(memory+"/edit", person, s.showMemoryEdit),
+		post(memory+"/edit", person, s.saveMemory),
+		post(memory+"/preview", person, s.previewMemory),
 
-		get(memory + "/history", person, s.showHistory),
-		post(memory + "/restore", person, s.restoreRevision),
+		get(memory+"/history", person, s.showHistory),
+		post(memory+"/restore", person, s.restoreRevision),
 	}
 }
 
@@ -120,9 +120,6 @@ type memoryPage struct {
 	More     int             // related ones that are not shown
 
 }
-
-// fact is something that is known, by its name.
-type fact struct{ Key, Value string }
 
 // memoryFact is something that is known of a memory, with where others like it are found.
 type memoryFact struct {

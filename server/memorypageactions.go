@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -117,9 +116,6 @@ func (s *Server) deletedWithUndo(ctx context.Context, c caller, path, back, text
 		return err
 	}})
 }
-
-// untilDay is the day until which the trash keeps something.
-func untilDay(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
 // told leads to a page that says what was done, and offers nothing.
 func (s *Server) told(c caller, path, text string) redirect {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/http"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
@@ -38,4 +39,13 @@ func menu(user souvenir.User, here string, invitations int) []menuGroup {
 		}
 	}
 	return groups
+}
+
+// waitingInvitations is how many invitations to projects wait for somebody: for the menu, which can do without.
+func (s *Server) waitingInvitations(r *http.Request, c caller) int {
+	all, err := c.store.ProjectInvitations(r.Context())
+	if err != nil {
+		return 0
+	}
+	return len(all)
 }

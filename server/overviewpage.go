@@ -10,13 +10,10 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// overviewRoutes are the overview, how clients are connected, and what was called.
+// overviewRoutes are the overview and the recorded calls.
 func (s *Server) overviewRoutes() []route {
 	return []route{
 		get("/{$}", person, s.showOverview),
-
-		get("/connect", person, s.showConnect),
-		post("/connect", person, s.confirmed("/connect", s.connectClient)),
 
 		get("/activity", person, s.showActivity),
 	}

@@ -145,26 +145,6 @@ type picturePage struct {
 	InWords     any // of the graph or of the map; nil: it is drawn
 }
 
-// option is a choice of a select.
-type option struct {
-	Value, Label string
-	Chosen       bool
-}
-
-// choices makes options of values and their labels, and adds the chosen value if it is none of them.
-func choices(chosen string, pairs ...string) []option {
-	var all []option
-	known := false
-	for i := 0; i+1 < len(pairs); i += 2 {
-		all = append(all, option{pairs[i], pairs[i+1], pairs[i] == chosen})
-		known = known || pairs[i] == chosen
-	}
-	if !known {
-		all = append(all, option{chosen, chosen, true})
-	}
-	return all
-}
-
 // inTurn does what keeps a processor busy for a while. As many are at it at once as there are processors; the others wait, so that
 // calls of tools are not slowed down.
 func (s *Server) inTurn(ctx context.Context, do func() error) error {

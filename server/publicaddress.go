@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -31,6 +32,8 @@ var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("2002::/16"),       // 6to4, which has an IPv4 address in it
 	netip.MustParsePrefix("3fff::/20"),       // documentation
 }
+
+const connectTimeout = 5 * time.Second
 
 var givenOut = netip.MustParsePrefix("2000::/3") // NAT64, with an IPv4 address in it, is outside
 
@@ -63,14 +66,29 @@ func refusePrivate(network, address string, _ syscall.RawConn) error {
 
 // publicTransport connects to public addresses, without a proxy, and keeps no connections.
 func publicTransport() *http.Transport {
-	dialer := &net.Dialer{Timeout: documentTimeout, Control: refusePrivate}
+	dialer := &net.Dialer{Timeout: connectTimeout, Control: refusePrivate}
 	return &http.Transport{
 		DialContext:            dialer.DialContext,
 		DisableKeepAlives:      true,
 		ForceAttemptHTTP2:      true,
-		TLSHandshakeTimeout:    documentTimeout,
-		ResponseHeaderTimeout:  documentTimeout,
+		TLSHandshakeTimeout:    connectTimeout,
+		ResponseHeaderTimeout:  connectTimeout,
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: 16 << 10,
 	}
+}
+
+// isLoopback reports whether a host, with or without port, is this machine.
+func isLoopback(host string) bool {
+	name := hostname(host)
+	address, err := netip.ParseAddr(name)
+	return strings.EqualFold(name, "localhost") || err == nil && address.Unmap().IsLoopback()
+}
+
+// hostname is a host without its port.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.Trim(host, "[]")
 }

@@ -5,81 +5,13 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/souvenir-ai/souvenir"
 )
-
-// need is what a request must have to be let in: nothing, a credential, a credential with a scope, or a person who has
-// signed in with a browser, which alone may do what only people may: allow an application, or change a password. An
-// administrator is such a person who is an admin.
-type need string
-
-const (
-	nothing       need = "nothing"
-	credential    need = "credential"
-	person        need = "person"
-	administrator need = "administrator"
-	memoryRead         = need(souvenir.ScopeMemoryRead)
-	memoryWrite        = need(souvenir.ScopeMemoryWrite)
-	filesRead          = need(souvenir.ScopeFilesRead)
-	filesWrite         = need(souvenir.ScopeFilesWrite)
-	account            = need(souvenir.ScopeAccount)
-)
-
-// scope is the scope that is needed; empty for none.
-func (n need) scope() souvenir.Scope {
-	switch n {
-	case nothing, credential, person, administrator:
-		return ""
-	}
-	return souvenir.Scope(n)
-}
-
-// handler answers a request: with a value that becomes the JSON of the answer, with a page or a redirect, with nil when it
-// has written the answer itself, or with an error, which fail turns into one.
-type handler func(w http.ResponseWriter, r *http.Request, c caller) (any, error)
-
-// route is a line of the table.
-type route struct {
-	method, pattern string
-	needs           need
-	handle          handler
-}
-
-func get(pattern string, needs need, handle handler) route {
-	return route{"GET", pattern, needs, handle}
-}
-
-func post(pattern string, needs need, handle handler) route {
-	return route{"POST", pattern, needs, handle}
-}
-
-func put(pattern string, needs need, handle handler) route {
-	return route{"PUT", pattern, needs, handle}
-}
-
-func patch(pattern string, needs need, handle handler) route {
-	return route{"PATCH", pattern, needs, handle}
-}
-
-func del(pattern string, needs need, handle handler) route {
-	return route{"DELETE", pattern, needs, handle}
-}
 
 // spokenRoute is a route with the dialect of its table.
 type spokenRoute struct {
 	route
 	speaks dialect
 }
-
-// dialect is how a route tells its errors: in the interface's body (the zero value), as OAuth does, or to people, on a page.
-type dialect int
-
-const (
-	speaksInterface dialect = iota
-	speaksOAuth
-	speaksPages
-)
 
 // routes is everything that is served.
 func (s *Server) routes() []spokenRoute {
@@ -93,12 +25,11 @@ func (s *Server) routes() []spokenRoute {
 	if s.options.PublicURL != "" { // without it nobody can be told where to go
 		add(speaksOAuth, s.oauthRoutes())
 		add(speaksInterface, s.clientRoutes())
-		add(speaksPages, s.pageRoutes())
+		add(speaksPages, s.siteRoutes())
+		add(speaksPages, s.signInRoutes())
+		add(speaksPages, s.consentRoutes())
 		for _, table := range s.dashboardRoutes() {
 			add(speaksPages, table)
-		}
-		if s.provider != nil {
-			add(speaksPages, s.providerRoutes())
 		}
 	}
 	return all

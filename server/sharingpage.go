@@ -98,12 +98,3 @@ func (s *Server) answerProjectInvitation(w http.ResponseWriter, r *http.Request,
 	}
 	return again(p, err)
 }
-
-// waitingInvitations is how many invitations to projects wait for somebody: for the menu, which can do without.
-func (s *Server) waitingInvitations(r *http.Request, c caller) int {
-	all, err := c.store.ProjectInvitations(r.Context())
-	if err != nil {
-		return 0
-	}
-	return len(all)
-}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -19,17 +18,6 @@ type shownClient struct {
 	Local   string // what the answer goes to there, in words
 	Origin  string // how the server knows it, in words
 	Warning string // empty: none
-}
-
-// maxShownName is the most characters of a name that are shown: enough for a name, and too few for a story.
-const maxShownName = 60
-
-// shortName is a name as it is shown.
-func shortName(name string) string {
-	if utf8.RuneCountInString(name) > maxShownName {
-		return string([]rune(name)[:maxShownName]) + "…"
-	}
-	return name
 }
 
 // showClient describes the client of a request to the person who is asked.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -11,8 +10,6 @@ import (
 )
 
 const (
-	sessionStart    = "ses_"
-	invitationStart = "inv_"
 
 	// cookieLife is how long a browser keeps the cookie of a sign-in: as long as a session can last. The store ends it earlier
 	// when it is not used.
@@ -89,38 +86,4 @@ func (s *Server) endCookie(r *http.Request) error {
 		return err
 	}
 	return c.store.DeleteSessions(r.Context(), souvenir.DeleteSessions{Only: c.SessionID, KeepMade: true})
-}
-
-// browserName is what a person would call a browser that says of itself what it does in User-Agent: most of that is
-// history. It is for people to tell their sign-ins apart, and nothing is decided by it.
-func browserName(userAgent string) string {
-	first := func(names [][2]string) string {
-		for _, name := range names {
-			if strings.Contains(userAgent, name[0]) {
-				return name[1]
-			}
-		}
-		return ""
-	}
-	// In this order: most browsers name others, too.
-	browser := first([][2]string{
-		{"Edg", "Edge"}, {"OPR/", "Opera"}, {"SamsungBrowser/", "Samsung Internet"}, {"Firefox/", "Firefox"}, {"FxiOS/", "Firefox"},
-		{"Chromium/", "Chromium"}, {"Chrome/", "Chrome"}, {"CriOS/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"},
-	})
-	system := first([][2]string{
-		{"Windows", "Windows"}, {"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"CrOS", "ChromeOS"}, {"Mac OS X", "macOS"}, {"Linux", "Linux"},
-	})
-	if browser != "" && system != "" {
-		return browser + " on " + system
-	}
-	return cmp.Or(browser, system, shortened(userAgent), "a browser without a name")
-}
-
-// shortened is a text that fits into a line.
-func shortened(text string) string {
-	const most = 60
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return text
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 )
@@ -44,19 +43,4 @@ func (s *Server) trustsOrigin(r *http.Request, origin string) bool {
 func (s *Server) isPublicHost(host string) bool {
 	u, err := url.Parse(s.options.PublicURL)
 	return err == nil && u.Host != "" && strings.EqualFold(u.Hostname(), hostname(host))
-}
-
-// isLoopback reports whether a host, with or without port, is this machine.
-func isLoopback(host string) bool {
-	name := hostname(host)
-	address, err := netip.ParseAddr(name)
-	return strings.EqualFold(name, "localhost") || err == nil && address.Unmap().IsLoopback()
-}
-
-// hostname is a host without its port.
-func hostname(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		return name
-	}
-	return strings.Trim(host, "[]")
 }

@@ -19,8 +19,6 @@ type TokenList struct {
 }
 
 const (
-	day = 24 * time.Hour
-
 	maxTokenDays = 36_500
 
 	// grantTokenLife is how long a token lives that was made without one: by an application that somebody let in, or by a user

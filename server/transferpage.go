@@ -220,7 +220,7 @@ func (s *Server) readUpload(w http.ResponseWriter, r *http.Request) (url.Values,
 	if err := s.crossSite.Check(r); err != nil {
 		return values, nil, &failure{http.StatusForbidden, "a page of another site has sent this form; open the page here and send it again"}
 	}
-	in, err := s.openForm(r)
+	in, err := openForm(r, s.options.MaxBody)
 	if err != nil {
 		return values, nil, err
 	}

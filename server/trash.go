@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
@@ -130,15 +129,4 @@ func (s *Server) trashUntil(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	return s.now().Add(c.KeepTrash), nil
-}
-
-// through says what a request came by, for the trash.
-func through(r *http.Request) string {
-	switch path := r.URL.Path; {
-	case strings.HasSuffix(path, "/tools/call"), strings.HasSuffix(path, "/mcp"), strings.HasSuffix(path, "/mcp/"):
-		return "tool"
-	case strings.Contains(path, "/api/"):
-		return "api"
-	}
-	return "page"
 }

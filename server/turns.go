@@ -8,7 +8,6 @@ import (
 	"mime"
 	"net/http"
 	"runtime"
-	"strconv"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
@@ -27,9 +26,8 @@ const (
 	begunInAll   = 512 // of all users
 	queuesInAll  = 16  // how many users' full lines are as much as may wait
 
-	paceBytes = 256 << 10 // of a stream, for each turn
-	largeBody = 64 << 10  // bytes of a body that takes a turn to be parsed
-	firstRoom = 64 << 10  // bytes for a body whose length is not known
+	largeBody = 64 << 10 // bytes of a body that takes a turn to be parsed
+	firstRoom = 64 << 10 // bytes for a body whose length is not known
 )
 
 // newTurns makes the queue and the budget for bodies that the options ask for.
@@ -45,9 +43,6 @@ func newTurns(o *Options) (*fairqueue.Queue, *fairqueue.Budget) {
 	})
 	return queue, fairqueue.NewBudget(o.BodyMemory, o.QueueWait)
 }
-
-// line is in whose line a request waits; empty: it speaks for no one.
-func (e *exchange) line() string { return cmp.Or(e.caller.User.ID, e.caller.Access.User) }
 
 // takeTurn waits until a request may run. It may be called again.
 func takeTurn(r *http.Request) error {
@@ -147,25 +142,4 @@ func (s *Server) encodedBody(w http.ResponseWriter, r *http.Request) ([]byte, er
 		return nil, unreadable(read.failed)
 	}
 	return read.encoded, nil
-}
-
-// pace waits for a turn after so many bytes of a stream.
-func (e *exchange) pace(r *http.Request, bytes int64) {
-	if e.streamed += bytes; e.streamed >= paceBytes {
-		e.streamed = 0
-		e.ticket.Turn(r.Context(), e.line())
-	}
-}
-
-// refusal is an error for a request that did not get its turn, if that is what an error is: with the seconds after which it is worth another try.
-func refusal(err error) (refused *fairqueue.Refused, seconds string, ok bool) {
-	if !errors.As(err, &refused) {
-		return nil, "", false
-	}
-	return refused, strconv.Itoa(int((refused.After + time.Second - 1) / time.Second)), true
-}
-
-// busyMessage is what the caller is told.
-func busyMessage(refused *fairqueue.Refused, seconds string) string {
-	return refused.Reason + "; try again in " + seconds + " s"
 }

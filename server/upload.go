@@ -2,23 +2,14 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"mime"
-	"mime/multipart"
 	"net/http"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
 )
 
 const (
-	maxField  = 64 << 10 // bytes of a field of a form
-	maxFields = 1000
 
 	// undoing is how long the deletion of a file may take whose upload was refused in the end.
 	undoing = 10 * time.Second
@@ -28,7 +19,7 @@ const (
 // may come before the file or behind it. What comes behind is applied to the stored file; if it cannot be, or the form ends
 // early, the file is deleted again.
 func (s *Server) uploadFile(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	in, err := s.openForm(r)
+	in, err := openForm(r, s.options.MaxBody)
 	if err != nil {
 		return nil, err
 	}
@@ -82,159 +73,4 @@ func (s *Server) undo(ctx context.Context, c caller, id string) {
 	if err := c.store.DeleteFile(ctx, id); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 		s.log.ErrorContext(ctx, "a file whose upload failed could not be deleted", "request_id", exchangeOf(ctx).id, "file", id, "error", err)
 	}
-}
-
-// form is a multipart body that is read once, from front to back. What is not in the file is bounded.
-type form struct {
-	*multipart.Reader
-	in     io.Reader
-	left   int64 // bytes that may still come outside of the file
-	most   int64
-	inFile bool
-	fields int
-}
-
-func (s *Server) openForm(r *http.Request) (*form, error) {
-	given := r.Header.Get("Content-Type")
-	kind, parameters, err := mime.ParseMediaType(given)
-	switch {
-	case err != nil || kind != "multipart/form-data":
-		return nil, invalid("Content-Type", "the body's Content-Type is "+quoted(given)+"; multipart/form-data is needed")
-	case parameters["boundary"] == "":
-		return nil, invalid("Content-Type", "the body's Content-Type has no boundary; leave the header to what makes the form")
-	}
-	// Package multipart takes a form that breaks off in the header of a part for one that is complete. So the body never ends
-	// by itself; the last boundary, which a line's end makes whole, is the one end that there is.
-	body := io.MultiReader(r.Body, strings.NewReader("\r\n"), brokenOff{})
-	f := &form{in: body, left: s.options.MaxBody, most: s.options.MaxBody}
-	f.Reader = multipart.NewReader(f, parameters["boundary"])
-	return f, nil
-}
-
-// brokenOff is what comes behind a form that has no last boundary.
-type brokenOff struct{}
-
-// Read says that it ends too early.
-func (brokenOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-// Read reads what has arrived.
-func (f *form) Read(p []byte) (int, error) {
-	n, err := f.in.Read(p)
-	if f.inFile {
-		return n, err
-	}
-	if f.left -= int64(n); f.left < 0 {
-		return 0, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body",
-			Message: fmt.Sprintf("the form is longer than %d bytes, the most that is allowed besides its file", f.most)}
-	}
-	return n, err
-}
-
-// readFields reads fields up to the next file, which it returns, or to the end of the form.
-func (f *form) readFields(into *fileFields) (*multipart.Part, error) {
-	for {
-		part, err := f.NextPart()
-		switch {
-		case err == io.EOF: //nolint:errorlint // wrapped, it is an end that comes too early
-			return nil, nil
-		case err != nil:
-			return nil, unreadable(err)
-		case part.FormName() == "file":
-			return part, nil
-		case part.FileName() != "":
-			return nil, invalid(part.FormName(), "the form has a file named "+quoted(part.FormName())+"; the file must be named \"file\"")
-		}
-		if f.fields++; f.fields > maxFields {
-			return nil, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body", Message: fmt.Sprintf("the form has more than %d fields, the most that is allowed", maxFields)}
-		}
-		value, err := io.ReadAll(io.LimitReader(part, maxField+1))
-		if err != nil {
-			return nil, unreadable(err)
-		}
-		if err := into.set(part.FormName(), string(value)); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// fileFields are the fields of an upload; empty means not given.
-type fileFields struct {
-	memoryID, description, category, projectID, projectName string
-	tags                                                    []string
-}
-
-// set notes a field. Unknown ones are ignored.
-func (f *fileFields) set(name, value string) error {
-	switch {
-	case len(value) > maxField:
-		return &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: name, Message: fmt.Sprintf("%s has more than %d bytes, the most that is allowed", name, maxField)}
-	case !utf8.ValidString(value):
-		return invalid(name, name+" is not valid UTF-8")
-	}
-	var field *string
-	switch name {
-	case "memory_id":
-		field = &f.memoryID
-	case "description":
-		field = &f.description
-	case "category":
-		field = &f.category
-	case "project_id":
-		field = &f.projectID
-	case "project_name":
-		field = &f.projectName
-	case "tags[]":
-		tags := []string{value} // a comma is part of one; a JSON list is several
-		if strings.HasPrefix(strings.TrimSpace(value), "[") {
-			if listed := []string{}; json.Unmarshal([]byte(value), &listed) == nil {
-				tags = listed
-			}
-		}
-		for _, tag := range tags {
-			if tag != "" {
-				f.tags = append(f.tags[:len(f.tags):len(f.tags)], tag)
-			}
-		}
-		return nil
-	case "tags":
-		f.tags = append(f.tags[:len(f.tags):len(f.tags)], tagsOf([]string{value})...)
-		return nil
-	default:
-		return nil
-	}
-	if *field != "" && value != "" && *field != value {
-		return invalid(name, name+" comes twice, as "+quoted(*field)+" and as "+quoted(value)+"; send it once")
-	}
-	if value != "" {
-		*field = value
-	}
-	return nil
-}
-
-// newFile describes the file of a part.
-func (f fileFields) newFile(part *multipart.Part) souvenir.NewFile {
-	return souvenir.NewFile{
-		Filename: part.FileName(), MIMEType: part.Header.Get("Content-Type"), Description: f.description, Category: f.category, Tags: f.tags,
-		MemoryID: f.memoryID, ProjectID: f.projectID, ProjectName: f.projectName,
-	}
-}
-
-// since is the change that makes of a file with the fields before one with these.
-func (f fileFields) since(before fileFields) (change souvenir.UpdateFile, some bool) {
-	if f.description != before.description {
-		change.Description, some = &f.description, true
-	}
-	if f.category != before.category {
-		change.Category, some = &f.category, true
-	}
-	if len(f.tags) != len(before.tags) {
-		change.Tags, some = f.tags, true
-	}
-	if f.memoryID != before.memoryID {
-		change.MemoryID, some = &f.memoryID, true
-	}
-	if f.projectID != before.projectID || f.projectName != before.projectName {
-		change.Project, some = &souvenir.ProjectRef{ID: f.projectID, Name: f.projectName}, true
-	}
-	return change, some
 }

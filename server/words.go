@@ -1,8 +1,8 @@
 package server
 
 import (
+	"cmp"
 	"html/template"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -11,73 +11,6 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 )
-
-// noticeParameter says, in the address of a page, what was done by the form that led there. It chooses a text of notices, and
-// is none itself: nobody can have the pages say something by a link.
-const noticeParameter = "done"
-
-var notices = map[string]string{
-	"restored":              "It is restored.",
-	"erased":                "It is erased for good.",
-	"emptied":               "The trash is empty, but for what others own.",
-	"undone":                "That is taken back.",
-	"nothing-to-merge":      "Only one of them is left: there is nothing to merge any more.",
-	"nothing-changed":       "Nothing had to be changed: what you chose was so already.",
-	"project":               "The project is there. Say below what it is about, or let an agent store into it.",
-	"project-deleted":       "The project is deleted, with its memories.",
-	"project-trashed":       "The project is deleted, with its memories. It can be restored from the trash.",
-	"accepted":              "You are a member of this project. Your agents can use it from now on.",
-	"declined":              "The invitation is declined.",
-	"blocked":               "The invitation is declined, and its sender is blocked.",
-	"unblocked":             "They can send you invitations again.",
-	"left":                  "You left the project. What you stored there stays with it.",
-	"ticked":                "The to-do is saved.",
-	"memory-unchanged":      "Nothing was different, so nothing was changed.",
-	"unchanged":             "The text is as it was: there was nothing to save.",
-	"signed-out":            "You are signed out.",
-	"signed-out-everywhere": "You are signed out everywhere.",
-	"profile":               "Your profile is saved.",
-	"password":              "Your password is changed. Your other browsers are signed out. Tokens and applications go on, and can be ended below.",
-	"password-grants":       "Your password is changed. Your other browsers are signed out and your applications disconnected. Tokens go on.",
-	"password-tokens":       "Your password is changed. Your other browsers are signed out and your tokens revoked. Applications go on.",
-	"password-all":          "Your password is changed. Your other browsers are signed out, your applications disconnected and your tokens revoked.",
-	"linked":                "The account there is linked. You can sign in with it from now on.",
-	"unlinked":              "You cannot sign in with that account any more. Browsers that are signed in stay so.",
-	"session":               "That browser is signed out.",
-	"sessions":              "Your other browsers are signed out.",
-	"token":                 "The token is not valid any more.",
-	"stopped":               "It is being stopped. What it has done so far stays.",
-	"client":                "The client is deactivated. Whoever had let it in is cut off.",
-	"application":           "The application is not connected any more.",
-	"user-disabled":         "The user is disabled. All sign-ins, tokens and applications of theirs have ended.",
-	"user-enabled":          "The user may sign in again.",
-	"user-admin":            "The user is an admin now.",
-	"user-user":             "The user is no admin any more.",
-	"file":                  "The file is stored.",
-	"files":                 "The files are stored.",
-	"file-deleted":          "The file is deleted.",
-	"file-trashed":          "The file is deleted. It can be restored from the trash.",
-	"invitation":            "The invitation is taken back. Its link does not work any more.",
-}
-
-// done is where a form leads that has done something: a page that says so.
-func (s *Server) done(path, notice string) redirect {
-	return redirect(s.path(withNotice(path, noticeParameter, notice)))
-}
-
-// withNotice is the address of a page that says what was done last, and nothing of what was done before.
-func withNotice(path, parameter, value string) string {
-	u, err := url.Parse(path)
-	if err != nil {
-		return path // paths are this server's own
-	}
-	query := u.Query()
-	query.Del(noticeParameter)
-	query.Del(undoParameter)
-	query.Set(parameter, value)
-	u.RawQuery = query.Encode()
-	return u.String()
-}
 
 // pageWords are the functions that the templates have.
 func pageWords() template.FuncMap {
@@ -208,3 +141,55 @@ func sentence(message string) string {
 	}
 	return message + "."
 }
+
+const (
+	day = 24 * time.Hour
+)
+
+// browserName is what a person would call a browser that says of itself what it does in User-Agent: most of that is
+// history. It is for people to tell their sign-ins apart, and nothing is decided by it.
+func browserName(userAgent string) string {
+	first := func(names [][2]string) string {
+		for _, name := range names {
+			if strings.Contains(userAgent, name[0]) {
+				return name[1]
+			}
+		}
+		return ""
+	}
+	// In this order: most browsers name others, too.
+	browser := first([][2]string{
+		{"Edg", "Edge"}, {"OPR/", "Opera"}, {"SamsungBrowser/", "Samsung Internet"}, {"Firefox/", "Firefox"}, {"FxiOS/", "Firefox"},
+		{"Chromium/", "Chromium"}, {"Chrome/", "Chrome"}, {"CriOS/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"},
+	})
+	system := first([][2]string{
+		{"Windows", "Windows"}, {"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"CrOS", "ChromeOS"}, {"Mac OS X", "macOS"}, {"Linux", "Linux"},
+	})
+	if browser != "" && system != "" {
+		return browser + " on " + system
+	}
+	return cmp.Or(browser, system, shortened(userAgent), "a browser without a name")
+}
+
+// shortened is a text that fits into a line.
+func shortened(text string) string {
+	const most = 60
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}
+
+// maxShownName is the most characters of a name that are shown: enough for a name, and too few for a story.
+const maxShownName = 60
+
+// shortName is a name as it is shown.
+func shortName(name string) string {
+	if utf8.RuneCountInString(name) > maxShownName {
+		return string([]rune(name)[:maxShownName]) + "…"
+	}
+	return name
+}
+
+// untilDay is the day until which the trash keeps something.
+func untilDay(t time.Time) string { return t.UTC().Format("2 January 2006") }
