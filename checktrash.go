@@ -13,9 +13,9 @@ func (in *inspection) checkTrash() error {
 	}
 	err := in.tx.Each(func(row *sqlite.Rows) error {
 		var id, kind, title, through string
-		var memories, counted, files int
+		var memories, counted, revisions, countedRevisions, files int
 		var deleted, until int64
-		if err := row.Scan(&id, &kind, &title, &through, &deleted, &until, &memories, &counted, &files); err != nil {
+		if err := row.Scan(&id, &kind, &title, &through, &deleted, &until, &memories, &counted, &revisions, &countedRevisions, &files); err != nil {
 			return err
 		}
 		in.report.Checked["trash"]++
@@ -27,12 +27,16 @@ func (in *inspection) checkTrash() error {
 		if memories != counted && until > 0 { // what is being erased counts no more
 			wrong("trash", id, "counts %d memories and has %d", memories, counted)
 		}
+		if revisions != countedRevisions && until > 0 {
+			wrong("trash", id, "counts %d past versions and has %d", revisions, countedRevisions)
+		}
 		if kind == string(TrashFile) && files != 1 {
 			wrong("trash", id, "has %d files instead of one", files)
 		}
 		return nil
 	}, `SELECT uid, kind, title, deleted_through, deleted_at, restorable_until, memories,
-			(SELECT count(*) FROM trash_item i WHERE i.entry_id = t.id AND i.kind = 'memory'),
+			(SELECT count(*) FROM trash_item i WHERE i.entry_id = t.id AND i.kind = 'memory'), revisions,
+			(SELECT count(*) FROM trash_item i WHERE i.entry_id = t.id AND i.kind = 'revision'),
 			(SELECT count(*) FROM file f WHERE f.uid = 'trash/' || t.id AND f.state = 'trashed')
 		FROM trash t ORDER BY id`)
 	if err != nil {

@@ -86,6 +86,9 @@ func (s *Store) AddCollection(ctx context.Context, c NewCollection) (Collection,
 		if _, err := s.addCollection(tx, sc, c); err != nil {
 			return err
 		}
+		if err := s.checkItems(tx, sc, TrashCollection, sc.user); err != nil {
+			return err
+		}
 		var err error
 		added, err = s.collection(tx, sc, c.Name)
 		return err
@@ -243,10 +246,13 @@ func (s *Store) collectionFor(tx *sqlite.Tx, sc scope, name string, owner int64)
 }
 
 // addFor makes the collection in which a write goes to a project of an owner.
-func (s *Store) addFor(tx *sqlite.Tx, name string, owner int64, at collectionPlace) (int64, error) {
+func (s *Store) addFor(tx *sqlite.Tx, sc scope, name string, owner int64, at collectionPlace) (int64, error) {
 	row, err := s.addCollection(tx, scope{user: owner}, NewCollection{Name: name})
 	if err == nil && at.profile != 0 {
 		_, err = tx.Exec(`UPDATE collection SET own_profile = ? WHERE id = ?`, at.profile, row)
+	}
+	if err == nil {
+		err = s.checkItems(tx, sc, TrashCollection, owner)
 	}
 	return row, err
 }

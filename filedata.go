@@ -303,6 +303,11 @@ func (u *upload) storeRow(tx *sqlite.Tx, sc scope) (row int64, err error) {
 	if result.RowsAffected == 0 {
 		return 0, newError(KindConflict, "content", "the file was given up, because nothing of it had come for %v; store it again", abandoned)
 	}
+	if u.row == 0 {
+		if err := u.s.checkItems(tx, sc, TrashFile, owner); err != nil {
+			return 0, err
+		}
+	}
 	return row, u.s.checkFileQuota(tx, sc, owner, size)
 }
 

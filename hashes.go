@@ -62,16 +62,20 @@ func hashedTables() []hashedTable {
 		row(17, "signing_key", "the signing key", `SELECT kid FROM signing_key WHERE id = ?1`),
 		row(18, "invitation", "the invitation", `SELECT uid FROM invitation WHERE id = ?1`),
 		set(19, "project_alias", "project_id", "the list of former names of the project", `SELECT uid FROM project WHERE id = ?1`),
-		row(30, "trash", "the entry of the trash", `SELECT uid FROM trash WHERE id = ?1`, "memories", "size"),
+		row(30, "trash", "the entry of the trash", `SELECT uid FROM trash WHERE id = ?1`, "memories", "revisions", "size"),
 		row(trashItemKind, "trash_item", "the part of an entry of the trash", `SELECT uid FROM trash_item WHERE id = ?1`),
+		row(32, "trash_link", "the link of what is in the trash", `SELECT source FROM trash_link WHERE id = ?1`),
 		set(20, "blocked_sender", "user_id", "the list of blocked senders of the user", ofUser),
 	}
 }
 
-// hashedColumns are the columns that a table's hashes are over: all that it has, also those which a later version adds. None: there
-// is no such table yet.
+// hashedColumns are the columns that a table's hashes are over: all that it has, also those which a later version adds. None: the
+// table does not exist yet, or not yet in the form that has hashes.
 func hashedColumns(tx *sqlite.Tx, t hashedTable) ([]string, error) {
 	columns, err := sqlite.Column[string](tx, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, t.Name)
+	if !slices.Contains(columns, t.Key) {
+		return nil, err
+	}
 	return slices.DeleteFunc(columns, func(c string) bool { return !t.Set && c == t.Key || slices.Contains(t.Except, c) }), err
 }
 

@@ -56,7 +56,7 @@ func TestEveryTableHasHashesOrIsKnownToHaveNone(t *testing.T) {
 		"setting": "the store's own", "profile": "checked against what it is made of", "passage": "made again", "change": "for indexes",
 		"row_hash": "the hashes", "file_chunk": "has a SHA-256 of its own", "session": "ends soon", "oauth_code": "ends soon", "oauth_token": "ends soon",
 		"project_invitation": "ends soon", "declined_invitation": "ends soon",
-		"activity": "a log", "trash_link": "ids that lead nowhere when they are changed",
+		"activity": "a log",
 	}
 	s := openWords(t, ":memory:", Options{})
 	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
@@ -327,5 +327,28 @@ func TestHashesAreKeptAfterCompacting(t *testing.T) {
 	}
 	if report := mustCheck(t, s, nil); !report.OK {
 		t.Errorf("%+v", report)
+	}
+}
+
+func TestADamagedLinkInTheTrashIsFound(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trash.db")
+	s := openWords(t, path, Options{})
+	target := mustAdd(t, s, NewMemory{Content: "the calendar"})
+	m := mustAdd(t, s, NewMemory{Content: "the plan", Related: []string{target.ID}})
+	if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+		t.Fatal(err)
+	}
+	if report := mustCheck(t, s, nil); !report.OK {
+		t.Fatalf("before the damage: %+v", report)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if rows := behindTheBack(t, path, `UPDATE trash_link SET target = 'another'`); rows != 1 {
+		t.Fatalf("%d links were damaged", rows)
+	}
+	s = openWords(t, path, Options{})
+	if report := mustCheck(t, s, nil); report.OK || !isDamaged(report, "trash_link") {
+		t.Errorf("after the damage: %+v", report)
 	}
 }

@@ -92,7 +92,7 @@ func (o *Options) withDefaults() (Options, error) {
 	if full.FileQuota < 0 {
 		return full, invalid("FileQuota", "FileQuota is %d; a number of bytes is expected, or 0 for no quota", full.FileQuota)
 	}
-	if q := full.Quota; q.Memories < 0 || q.Revisions < 0 || q.Bytes < 0 {
+	if q := full.Quota; q.Memories < 0 || q.Revisions < 0 || q.Items < 0 || q.Bytes < 0 {
 		return full, invalid("Quota", "Quota is %+v; numbers of 0 (no bound) or more are expected", q)
 	}
 	if full.Reserve < 0 || full.Reserve > 1<<30 {

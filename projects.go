@@ -74,6 +74,9 @@ func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
 		if err != nil {
 			return err
 		}
+		if err := s.checkItems(tx, sc, TrashProject, sc.user); err != nil {
+			return err
+		}
 		sc.projects = append(sc.projects, row)
 		added, err = loadProject(tx, sc, row)
 		return err

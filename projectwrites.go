@@ -67,7 +67,11 @@ func (s *Store) newProjectFor(tx *sqlite.Tx, sc scope, id, name string) (int64, 
 			}
 		}
 	}
-	return s.addProject(tx, sc, id, name)
+	row, err := s.addProject(tx, sc, id, name)
+	if err != nil {
+		return 0, err
+	}
+	return row, s.checkItems(tx, sc, TrashProject, sc.user)
 }
 
 // checkWritable refuses writes to a project that the caller may only read.

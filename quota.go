@@ -7,10 +7,12 @@ import (
 )
 
 // Quota bounds what one owner may store. A field that is zero bounds nothing. What a member stores into a project counts
-// for the project's owner.
+// for the project's owner. The trash may hold as many memories and past versions again: past that, nothing is stored
+// until it has been emptied.
 type Quota struct {
 	Memories  int   `json:"memories"`  // memories
 	Revisions int   `json:"revisions"` // past versions of memories; Purge removes old ones
+	Items     int   `json:"items"`     // collections, projects and files, of each of them; with those in the trash
 	Bytes     int64 `json:"bytes"`     // bytes of contents and metadata, present, past and in the trash; files are bounded by Options.FileQuota
 }
 
@@ -52,6 +54,7 @@ func used(tx *sqlite.Tx, owner int64) (memories, revisions int, bytes int64, err
 // checkQuota refuses a transaction that has stored more than the owners of some partitions may.
 func (w *memoryWriter) checkQuota() error {
 	quota := w.store.options.Quota
+	quota.Items = 0 // is looked at where one is added
 	if len(w.grown) == 0 || quota == (Quota{}) {
 		return nil
 	}
@@ -77,6 +80,11 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 	if err != nil {
 		return err
 	}
+	if w.restoring { // what is in the trash has counted for the bytes
+		quota.Bytes = 0
+	} else if err := w.checkTrashRoom(quota, owner); err != nil {
+		return err
+	}
 	var what string
 	var held, most int64
 	switch {
@@ -93,8 +101,57 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 		return newError(KindTooLarge, "content",
 			"the owner of this project has no room for more %s; ask for some, or delete what the project no longer needs", what)
 	}
-	return newError(KindTooLarge, "content", "with this there would be %d %s, and your quota is %d; delete some first",
+	argument := "content"
+	if w.restoring {
+		argument = "id"
+	}
+	return newError(KindTooLarge, argument, "with this there would be %d %s, and your quota is %d; delete some first",
 		held, what, most)
+}
+
+// checkTrashRoom refuses to store while the owner's trash holds more than the quota: otherwise storing and deleting in turn
+// would fill the disk.
+func (w *memoryWriter) checkTrashRoom(quota Quota, owner int64) error {
+	var memories, revisions int
+	err := w.tx.QueryRow(`SELECT ifnull(sum(memories), 0), ifnull(sum(revisions), 0) FROM trash WHERE owner_id = ?`, owner).
+		Scan(&memories, &revisions)
+	switch {
+	case err != nil:
+		return err
+	case (quota.Memories == 0 || memories <= quota.Memories) && (quota.Revisions == 0 || revisions <= quota.Revisions):
+		return nil
+	case owner != w.sc.user:
+		return newError(KindTooLarge, "content", "the trash of this project's owner is full; ask for it to be emptied")
+	}
+	return newError(KindTooLarge, "content",
+		"the trash holds %d memories and %d past versions, and your quota is %d and %d; empty the trash, or erase some of it, first",
+		memories, revisions, quota.Memories, quota.Revisions)
+}
+
+// checkItems refuses one more collection, project or file of an owner.
+func (s *shared) checkItems(tx *sqlite.Tx, sc scope, kind TrashKind, owner int64) error {
+	most := s.options.Quota.Items
+	if most == 0 {
+		return nil
+	}
+	counts := map[TrashKind]string{
+		TrashCollection: `SELECT (SELECT count(*) FROM collection WHERE owner_id = ?1)
+			+ (SELECT count(*) FROM trash WHERE owner_id = ?1 AND kind = 'collection')`,
+		TrashProject: `SELECT (SELECT count(*) FROM project WHERE owner_id = ?1)
+			+ (SELECT count(*) FROM trash WHERE owner_id = ?1 AND kind = 'project')`,
+		TrashFile: `SELECT count(*) FROM file WHERE owner_id = ?1 AND state IN ('arriving', 'stored', 'trashed')`,
+	}
+	arguments := map[TrashKind]string{TrashCollection: "collection_name", TrashProject: "project_name", TrashFile: "file"}
+	var held int
+	if err := tx.QueryRow(counts[kind], owner).Scan(&held); err != nil || held <= most {
+		return err
+	}
+	if owner != sc.user {
+		return newError(KindTooLarge, arguments[kind], "the owner of this project has no room for more %ss", kind)
+	}
+	return newError(KindTooLarge, arguments[kind],
+		"with this there would be %d %ss, those in the trash included, and your quota is %d; delete some, and empty the trash, first",
+		held, kind, most)
 }
 
 // grow notes that more lies in a partition than before.

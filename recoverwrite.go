@@ -507,9 +507,11 @@ func (r *recovery) revive(tx *sqlite.Tx, id, number, created, partition int64, c
 
 // mendTrash counts what the entries of the trash still hold, and takes files out of it whose entries are lost.
 func (r *recovery) mendTrash(tx *sqlite.Tx) error {
-	_, err := tx.Exec(`UPDATE trash SET memories = (SELECT count(*) FROM trash_item i WHERE i.entry_id = trash.id AND i.kind = 'memory') WHERE restorable_until > 0`)
-	if err != nil {
-		return err
+	for _, count := range []struct{ column, kind string }{{"memories", "memory"}, {"revisions", "revision"}} {
+		if _, err := tx.Exec(`UPDATE trash SET `+count.column+` = (SELECT count(*) FROM trash_item i
+			WHERE i.entry_id = trash.id AND i.kind = ?) WHERE restorable_until > 0`, count.kind); err != nil {
+			return err
+		}
 	}
 	lost, err := sqlite.Column[int64](tx, `SELECT id FROM file WHERE state = 'trashed' AND uid NOT IN (SELECT 'trash/' || id FROM trash WHERE kind = 'file')`)
 	for _, row := range lost {

@@ -236,7 +236,7 @@ func (t *trasher) move(entry, row int64) error {
 		return err
 	}
 	size := int64(len(m.Content) + len(m.Metadata)) // as quotas count them
-	former, err := t.moveRevisions(entry, row, id)
+	count, former, err := t.moveRevisions(entry, row, id)
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (t *trasher) move(entry, row int64) error {
 	if _, err := t.tx.Exec(`DELETE FROM memory WHERE id = ?`, row); err != nil {
 		return err
 	}
-	_, err = t.tx.Exec(`UPDATE trash SET memories = memories + 1, size = size + ? WHERE id = ?`, size+former, entry)
+	_, err = t.tx.Exec(`UPDATE trash SET memories = memories + 1, revisions = revisions + ?, size = size + ? WHERE id = ?`, count, size+former, entry)
 	return err
 }
 
@@ -264,32 +264,32 @@ func (t *trasher) put(entry int64, kind, id string, part any, sound bool) error 
 	return err
 }
 
-// moveRevisions writes the former states of a memory, which go with it, and returns their size in bytes.
-func (t *trasher) moveRevisions(entry, row int64, id string) (size int64, err error) {
+// moveRevisions writes the former states of a memory, which go with it, and returns how many they are and their size in bytes.
+func (t *trasher) moveRevisions(entry, row int64, id string) (count int, size int64, err error) {
 	numbers, err := sqlite.Column[int64](t.tx, `SELECT id FROM memory_revision WHERE memory_id = ? ORDER BY revision`, row)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for _, number := range numbers { // one by one: there may be very many
 		r := trashedRevision{Version: trashVersion}
 		var partition int64
 		if err := t.tx.QueryRow(`SELECT partition_id, revision, content, attributes, created_at FROM memory_revision WHERE id = ?`, number).
 			Scan(&partition, &r.Number, &r.Content, &r.Attributes, &r.Created); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if r.Place, err = t.place(partition); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		sound, err := rowSound(t.tx, revisionKind, number)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if err := t.put(entry, "revision", id, r, sound); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		size += int64(len(r.Content) + len(r.Attributes))
 	}
-	return size, nil
+	return len(numbers), size, nil
 }
 
 // keepLinks notes the links from and to a memory that leaves, and its files, which stay.

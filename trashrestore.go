@@ -17,7 +17,7 @@ const restoreBatch = 200 // memories that one transaction brings back at most
 // RestoreTrashed brings an entry of the trash back: a memory with its id, times, revision, history and vectors, and with those of its
 // links and files that still exist and are free; a file; a project with its members and memories; a collection. It returns the entry.
 //
-// The caller must be allowed to write where it lay. A memory whose id is taken again, or whose place as a rule is, is ErrConflict, as is
+// The caller must be allowed to write where it lay. What would exceed a quota of memories or past versions is ErrTooLarge. A memory whose id is taken again, or whose place as a rule is, is ErrConflict, as is
 // a collection whose name or a project whose id is; what lay in a project or collection that is in the trash itself is
 // ErrNotFound, and the error says what to restore first. A project or collection comes back by the hundred, so that other writers get their
 // turn, and what cannot come back keeps nothing else from it: it stays in the trash, and the error says why. After an error, call again to go on.
@@ -74,6 +74,10 @@ type restorer struct {
 
 func (s *Store) newRestorer(tx *sqlite.Tx, sc scope, e trashEntry, after int64) (*restorer, error) {
 	w, err := s.newWriter(tx, sc)
+	if err != nil {
+		return nil, err
+	}
+	w.restoring = true
 	return &restorer{s: s, tx: tx, sc: sc, w: w, entry: e, after: after, indexed: true}, err
 }
 
@@ -403,13 +407,14 @@ func (r *restorer) memory(item trashItem, m trashedMemory, at *place) error {
 		return err
 	}
 	row := result.LastInsertID
+	r.w.grow(at.partition)
 	if err := r.carryDoubt(item.row, memoryKind, row); err != nil {
 		return err
 	}
 	if err := r.w.addTags(row, m.Tags); err != nil {
 		return err
 	}
-	size, err := r.revisions(item.id, row, m, at)
+	former, size, err := r.revisions(item.id, row, m, at)
 	if err != nil {
 		return err
 	}
@@ -428,7 +433,8 @@ func (r *restorer) memory(item trashItem, m trashedMemory, at *place) error {
 	if _, err := r.tx.Exec(`DELETE FROM trash_item WHERE entry_id = ? AND uid = ?`, r.entry.row, item.id); err != nil {
 		return err
 	}
-	_, err = r.tx.Exec(`UPDATE trash SET memories = max(memories - 1, 0), size = max(size - ?, 0) WHERE id = ?`, size+int64(len(m.Content)+len(m.Metadata)), r.entry.row)
+	_, err = r.tx.Exec(`UPDATE trash SET memories = max(memories - 1, 0), revisions = max(revisions - ?, 0), size = max(size - ?, 0) WHERE id = ?`,
+		former, size+int64(len(m.Content)+len(m.Metadata)), r.entry.row)
 	return err
 }
 
@@ -441,24 +447,24 @@ func (r *restorer) carryDoubt(item int64, kind int, row int64) error {
 	return doubtRow(r.tx, kind, row)
 }
 
-// revisions writes the former states of a memory, and returns how many bytes they have.
-func (r *restorer) revisions(id string, row int64, m trashedMemory, at *place) (size int64, err error) {
+// revisions writes the former states of a memory, and returns how many they are and how many bytes they have.
+func (r *restorer) revisions(id string, row int64, m trashedMemory, at *place) (count int, size int64, err error) {
 	items, err := sqlite.Column[int64](r.tx, `SELECT id FROM trash_item WHERE entry_id = ? AND uid = ? AND kind = 'revision' ORDER BY id`, r.entry.row, id)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for _, number := range items { // one by one: there may be very many
 		item, former := trashItem{id: id}, trashedRevision{}
 		if err := r.tx.QueryRow(`SELECT data FROM trash_item WHERE id = ?`, number).Scan(&item.data); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if err := item.into(&former); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		size += int64(len(former.Content) + len(former.Attributes))
 		partition, err := r.formerPlace(former.Place, m, at)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if partition == 0 {
 			continue
@@ -466,13 +472,13 @@ func (r *restorer) revisions(id string, row int64, m trashedMemory, at *place) (
 		result, err := r.tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			row, former.Number, partition, former.Content, former.Attributes, former.Created)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if err := r.carryDoubt(number, revisionKind, result.LastInsertID); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
-	return size, nil
+	return len(items), size, nil
 }
 
 // passages are those of a memory in the trash, and the vector of its owner's own, if any. Where the store has another model

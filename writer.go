@@ -18,6 +18,7 @@ type memoryWriter struct {
 	partitions map[int64]*place
 	targets    map[ProjectRef]projectTarget // by how they were named
 	grown      map[int64]bool               // partitions in which there is more than before
+	restoring  bool                         // it comes from the trash
 }
 
 // placeName is where callers say that a memory goes; place is where that is.
@@ -86,7 +87,7 @@ func (w *memoryWriter) placeIn(collection string, project int64) (*place, error)
 	}
 	at, err := w.store.collectionFor(w.tx, w.sc, collection, owner)
 	if err == nil && at.row == 0 {
-		at.row, err = w.store.addFor(w.tx, collection, owner, at)
+		at.row, err = w.store.addFor(w.tx, w.sc, collection, owner, at)
 	}
 	if err != nil {
 		return nil, err

@@ -108,6 +108,9 @@ func quotaInWords(q souvenir.Quota) string {
 	if q.Revisions > 0 {
 		parts = append(parts, thousands(q.Revisions)+" past versions")
 	}
+	if q.Items > 0 {
+		parts = append(parts, thousands(q.Items)+" collections, projects and files each")
+	}
 	if q.Bytes > 0 {
 		parts = append(parts, bytesInWords(q.Bytes))
 	}

@@ -116,6 +116,7 @@ be registered with the redirect URI PUBLIC-URL/login/provider/callback. They lin
 	flags.Var(&s.fileQuota, "file-quota", "most `bytes` of all files of a user together; 0: no limit")
 	flags.IntVar(&s.memoryQuota.Memories, "memory-quota", 1_000_000, "most memories of a user, a `number`; 0: no limit")
 	flags.IntVar(&s.memoryQuota.Revisions, "revision-quota", 5_000_000, "most past versions of a user's memories, a `number`; 0: no limit")
+	flags.IntVar(&s.memoryQuota.Items, "item-quota", 100_000, "most collections, projects and files of a user, a `number` of each; 0: no limit")
 	flags.Var(&s.textQuota, "text-quota", "most `bytes` of a user's memories, past versions included; 0: no limit")
 	flags.Var(&s.bodyMemory, "body-memory", "most `bytes` that the bodies of all requests take up in memory at once, half of them one user's; uploaded files do not count")
 	flags.Var(&s.indexMemory, "index-memory", "most `bytes` of memory for the search index; past it, and with 0, searches run on disk")

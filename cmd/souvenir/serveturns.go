@@ -26,8 +26,9 @@ func (s *settings) checkKept() error {
 		return badKeepRevisions(*s.keepRevisions)
 	case *s.keepActivity <= 0 || *s.keepActivity > mostKept:
 		return misused("--keep-activity is %s; give a duration such as 720h, at most %s, or --no-activity to record no calls", *s.keepActivity, mostKept)
-	case s.memoryQuota.Memories < 0 || s.memoryQuota.Revisions < 0:
-		return misused("--memory-quota is %d and --revision-quota %d; give numbers, or 0 for no limit", s.memoryQuota.Memories, s.memoryQuota.Revisions)
+	case s.memoryQuota.Memories < 0 || s.memoryQuota.Revisions < 0 || s.memoryQuota.Items < 0:
+		return misused("--memory-quota is %d, --revision-quota %d and --item-quota %d; give numbers, or 0 for no limit",
+			s.memoryQuota.Memories, s.memoryQuota.Revisions, s.memoryQuota.Items)
 	case *s.maxActivity <= 0:
 		return misused("--max-activity is %d; give 1 or more, or --no-activity to record no calls", *s.maxActivity)
 	}

@@ -12,6 +12,9 @@ func quotas() concept {
 		{"memories, past versions and bytes are bounded for each owner", quotasHold},
 		{"a quota holds however many store at once", quotasHoldAtOnce},
 		{"what is deleted, moved and purged counts no more", quotasCount},
+		{"what comes back from the trash counts again", quotasRestore},
+		{"the trash holds as much again, and no more", quotasTrash},
+		{"collections, projects and files are bounded, with those in the trash", quotasItems},
 	}}
 }
 
@@ -93,4 +96,82 @@ func quotasCount(f *fixture) {
 	f.check("EmptyTrash", err)
 	u = f.usage()
 	f.equal("deleted", []int64{int64(u.Memories), int64(u.Revisions), u.Bytes}, []int64{0, 0, 0})
+}
+
+func quotasRestore(f *fixture) {
+	f.bounded(souvenir.Quota{Memories: 2, Revisions: 2, Bytes: 1000})
+	ids := f.addTexts("one", "two")
+	f.rewrite(ids[0], "one, again")
+	f.rewrite(ids[0], "one, once more")
+	f.delete(ids[0])
+	three := f.addTexts("three")[0]
+	_, err := f.store.RestoreTrashed(f.ctx, ids[0])
+	f.failsAt("RestoreTrashed past the quota", err, souvenir.ErrTooLarge, "id", "3 memories", "is 2", "delete")
+	f.same("in the trash", f.inTrash(), "memory one, once more")
+	f.delete(three)
+	f.rewrite(ids[1], "two, again")
+	_, err = f.store.RestoreTrashed(f.ctx, ids[0])
+	f.failsAt("RestoreTrashed of past versions", err, souvenir.ErrTooLarge, "id", "3 past versions", "is 2")
+	f.delete(ids[1])
+	f.restore(ids[0])
+	f.equal("restored", []any{f.usage().Memories, f.usage().Revisions, f.get(ids[0]).Revision}, []any{1, 2, 3})
+
+	collection := f.addCollection(souvenir.NewCollection{Name: "box"})
+	f.add(souvenir.NewMemory{Content: "four", Collection: collection.Name})
+	entry := f.deleteCollection("box")
+	f.restore(ids[1])
+	_, err = f.store.RestoreTrashed(f.ctx, entry.ID)
+	f.fails("RestoreTrashed of a collection past the quota", err, souvenir.ErrTooLarge, "3 memories")
+	f.delete(ids[1])
+	f.restore(entry.ID)
+
+	// A quota that has become smaller than what is there: the bytes in the trash have counted all the time.
+	f.delete(ids[0])
+	f.bounded(souvenir.Quota{Bytes: 1})
+	f.restore(ids[0])
+}
+
+func quotasTrash(f *fixture) {
+	f.bounded(souvenir.Quota{Memories: 2, Revisions: 3})
+	for range 3 {
+		f.delete(f.addTexts("again")[0])
+	}
+	_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "and again"})
+	f.failsAt("AddMemory beside a full trash", err, souvenir.ErrTooLarge, "content", "3 memories", "empty the trash")
+	f.check("EraseTrashed", f.store.EraseTrashed(f.ctx, f.trash()[0].ID))
+	id := f.addTexts("and again")[0]
+	for _, content := range []string{"a", "b", "c"} {
+		f.rewrite(id, content)
+	}
+	f.delete(id)
+	_, err = f.store.EmptyTrash(f.ctx)
+	f.check("EmptyTrash", err)
+	f.addTexts("there is room")
+}
+
+func quotasItems(f *fixture) {
+	f.bounded(souvenir.Quota{Items: 2})
+	f.addTexts("makes the collection default")
+	f.addCollection(souvenir.NewCollection{Name: "two"})
+	_, err := f.store.AddCollection(f.ctx, souvenir.NewCollection{Name: "three"})
+	f.failsAt("AddCollection past the quota", err, souvenir.ErrTooLarge, "collection_name", "3 collections", "is 2")
+	f.deleteCollection("two")
+	_, err = f.store.AddCollection(f.ctx, souvenir.NewCollection{Name: "three"})
+	f.fails("AddCollection with one in the trash", err, souvenir.ErrTooLarge, "trash")
+
+	f.addProject(souvenir.NewProject{ID: "p"})
+	f.add(souvenir.NewMemory{Content: "makes a project", ProjectName: "q"})
+	_, err = f.store.AddProject(f.ctx, souvenir.NewProject{ID: "r"})
+	f.failsAt("AddProject past the quota", err, souvenir.ErrTooLarge, "project_name", "3 projects", "is 2")
+	_, err = f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "makes a project", ProjectName: "r"})
+	f.fails("AddMemory that makes a project", err, souvenir.ErrTooLarge, "3 projects")
+
+	f.addFile(souvenir.NewFile{Filename: "a.txt"}, "")
+	f.deleteFile(f.addFile(souvenir.NewFile{Filename: "b.txt"}, "").ID)
+	_, err = f.store.AddFile(f.ctx, souvenir.NewFile{Filename: "c.txt"}, strings.NewReader(""))
+	f.failsAt("AddFile past the quota", err, souvenir.ErrTooLarge, "file", "3 files", "is 2")
+	_, err = f.store.EmptyTrash(f.ctx)
+	f.check("EmptyTrash", err)
+	f.addFile(souvenir.NewFile{Filename: "c.txt"}, "")
+	f.addCollection(souvenir.NewCollection{Name: "three"})
 }
