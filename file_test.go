@@ -545,3 +545,22 @@ func blocked(waiting chan<- struct{}) Embedder {
 		return words.Embed(ctx, purpose, texts)
 	})
 }
+
+func TestDeclaredTypesAreBroughtToOneForm(t *testing.T) {
+	for declared, want := range map[string]string{
+		"":                           "",
+		"  ":                         "",
+		"Image/PNG":                  "image/png",
+		"text/plain;charset=utf-8":   "text/plain; charset=utf-8",
+		`text/plain; name="a b.txt"`: `text/plain; name="a b.txt"`,
+	} {
+		if got, err := checkType(declared); err != nil || got != want {
+			t.Errorf("%q becomes %q, %v; want %q", declared, got, err, want)
+		}
+	}
+	for _, declared := range []string{"png", "image/", "/png", "a/b/c", "text/plain; x", "text/plain; a=\"\xff\"\"", "image/\u00e4"} {
+		if got, err := checkType(declared); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%q becomes %q, %v", declared, got, err)
+		}
+	}
+}

@@ -9,9 +9,12 @@ import (
 	"hash"
 	"io"
 	"math"
+	"mime"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/filetype"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -150,6 +153,37 @@ func (s *Store) checkFileSize(size int64) error {
 	return nil
 }
 
+// maxType is the most bytes of a type with its parameters.
+const maxType = 255
+
+// checkType brings a declared type to its usual form. Empty stays empty.
+func checkType(declared string) (string, error) {
+	if strings.TrimSpace(declared) == "" {
+		return "", nil
+	}
+	mediaType, parameters, err := mime.ParseMediaType(declared)
+	kind, subtype, found := strings.Cut(mediaType, "/")
+	if err != nil || !found || kind == "" || subtype == "" || len(declared) > maxType {
+		return "", invalid("mime_type", `mime_type is %s; a type such as "text/plain" or "image/png" is expected, at most %d bytes long`,
+			show(declared), maxType)
+	}
+	formatted := mime.FormatMediaType(mediaType, parameters)
+	if formatted == "" {
+		return "", invalid("mime_type", "mime_type is %s, which has a parameter that cannot be written", show(declared))
+	}
+	return formatted, nil
+}
+
+// typeOfFile returns the type of a file: declared by its sender (empty: not), of this name, beginning with these bytes.
+func typeOfFile(declared, filename string, head []byte) (string, error) {
+	found, contradiction := filetype.Of(declared, filename, head)
+	if contradiction != "" {
+		return "", invalid("mime_type", "mime_type is %s, but the content is of type %s; give the right type, or leave mime_type out",
+			show(declared), show(contradiction))
+	}
+	return found, nil
+}
+
 // errUndone ends a transaction that is only tried.
 var errUndone = errors.New("only tried")
 
@@ -248,10 +282,10 @@ func (u *upload) take(data []byte, last bool) error {
 		return nil
 	}
 	var err error
-	if u.MIMEType, err = fileType(u.declared, u.Filename, data); err != nil {
+	if u.MIMEType, err = typeOfFile(u.declared, u.Filename, data); err != nil {
 		return err
 	}
-	u.Filename = cmp.Or(u.Filename, noFilename+extensionOf(u.MIMEType))
+	u.Filename = cmp.Or(u.Filename, noFilename+filetype.Extension(u.MIMEType))
 	return nil
 }
 

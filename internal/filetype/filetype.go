@@ -1,0 +1,208 @@
+// Package filetype decides of which type a file is. A declared type is taken as it is, unless the bytes say clearly that it is
+// something else: a page with scripts must not be kept as a picture. Without a declared type the bytes decide, then the name.
+//
+// The bytes are read by github.com/gabriel-vasile/mimetype. The table of extensions is our own: that of package mime differs
+// from system to system.
+package filetype
+
+import (
+	"bytes"
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gabriel-vasile/mimetype"
+)
+
+const (
+	anyBytes  = "application/octet-stream"
+	plainText = "text/plain; charset=utf-8"
+	htmlType  = "text/html"
+	svgType   = "image/svg+xml"
+	xmlType   = "application/xml"
+	sniffed   = 4096 // bytes that are looked at, as mimetype does
+)
+
+// extensionTypes are the types that a name tells better than the bytes: those of texts, and of files that begin as others do. The
+// first extension of a type is the one for a file without a name.
+var extensionTypes = []struct{ extension, mimeType string }{
+	{".txt", plainText}, {".log", plainText}, {".md", "text/markdown; charset=utf-8"}, {".markdown", "text/markdown; charset=utf-8"},
+	{".html", htmlType}, {".htm", htmlType}, {".css", "text/css"}, {".csv", "text/csv"}, {".tsv", "text/tab-separated-values"},
+	{".js", "text/javascript"}, {".mjs", "text/javascript"}, {".json", "application/json"}, {".jsonl", "application/jsonl"},
+	{".xml", xmlType}, {".yaml", "application/yaml"}, {".yml", "application/yaml"}, {".toml", "application/toml"},
+	{".ics", "text/calendar"}, {".vcf", "text/vcard"}, {".eml", "message/rfc822"}, {".svg", svgType},
+	{".go", plainText}, {".py", plainText}, {".rs", plainText}, {".c", plainText}, {".h", plainText}, {".cpp", plainText},
+	{".java", plainText}, {".kt", plainText}, {".ts", plainText}, {".tsx", plainText}, {".jsx", plainText}, {".sh", plainText},
+	{".sql", plainText}, {".rb", plainText}, {".php", plainText}, {".ini", plainText}, {".conf", plainText},
+	{".ipynb", "application/x-ipynb+json"},
+	{".m4a", "audio/mp4"}, {".mp4", "video/mp4"}, {".m4v", "video/mp4"}, {".ogg", "audio/ogg"}, {".oga", "audio/ogg"},
+	{".opus", "audio/ogg"}, {".ogv", "video/ogg"}, {".webm", "video/webm"}, {".mkv", "video/matroska"},
+	{".docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+	{".xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
+	{".pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"},
+	{".odt", "application/vnd.oasis.opendocument.text"}, {".ods", "application/vnd.oasis.opendocument.spreadsheet"},
+	{".odp", "application/vnd.oasis.opendocument.presentation"}, {".epub", "application/epub+zip"}, {".jar", "application/java-archive"},
+	{".doc", "application/msword"}, {".xls", "application/vnd.ms-excel"}, {".ppt", "application/vnd.ms-powerpoint"},
+}
+
+// registered are the names at IANA of types that mimetype calls otherwise.
+var registered = map[string]string{
+	"application/ogg": "audio/ogg", "audio/x-m4a": "audio/mp4", "video/x-m4v": "video/mp4", "text/xml": xmlType,
+	"application/xhtml+xml": htmlType, "text/rtf": "application/rtf", "image/x-icon": "image/vnd.microsoft.icon",
+}
+
+// certainTexts are the types that the bytes of a text show for certain. Whether one is CSV, JSON or a letter is a guess.
+var certainTexts = []string{htmlType, svgType, xmlType, "application/rtf", "text/x-shellscript"}
+
+// Of returns the type of a file: declared by its sender (empty: not), of this name, beginning with these bytes. If they contradict
+// what is declared, there is none, and the second result is the type that they show.
+func Of(declared, filename string, head []byte) (mimeType, contradiction string) {
+	found := ofBytes(head)
+	declaredAs := essence(declared)
+	if declaredAs == "" || declaredAs == anyBytes {
+		return undeclared(found, ofName(filename), head), ""
+	}
+	isImage := strings.HasPrefix(declaredAs, "image/")
+	switch {
+	case !isImage && !isContainer(declaredAs) && declaredAs != "application/pdf": // any other does no harm under a wrong name
+		return declared, ""
+	case found == "" || found == declaredAs || isContainer(declaredAs) && isContainer(found) || refines(declaredAs, found):
+		return declared, ""
+	case isImage && strings.HasPrefix(found, "image/") && found != svgType:
+		if mimetype.Lookup(declaredAs) == nil {
+			return declared, "" // such as a camera's raw format, which begins as TIFF does
+		}
+		return found, "" // one picture for another: the bytes are right
+	case declaredAs == svgType && (found == xmlType || found == htmlType && bytes.Contains(head[:min(len(head), sniffed)], []byte("<svg"))):
+		return declared, "" // with a comment before its first element
+	}
+	return "", found
+}
+
+// Extension is the extension for files of a type, "" if none is known.
+func Extension(mimeType string) string {
+	for _, e := range extensionTypes {
+		if e.mimeType == mimeType {
+			return e.extension
+		}
+	}
+	if known := mimetype.Lookup(mimeType); known != nil {
+		return known.Extension()
+	}
+	return ""
+}
+
+// undeclared is what the bytes say, and what the name says where it says more.
+func undeclared(found, byName string, head []byte) string {
+	text := isText(head)
+	named := byName != "" && (mimetype.Lookup(byName) == nil || isTextual(byName)) // a type that only its name tells
+	switch {
+	case len(head) == 0:
+		return cmp.Or(byName, anyBytes)
+	case refines(byName, found), isContainer(found) && isContainer(byName), text && named:
+		return byName
+	case found != "":
+		return found
+	case text:
+		return plainText
+	case named && !strings.HasPrefix(byName, "text/"):
+		return byName
+	case named && !isBinary(head): // of another encoding than UTF-8
+		return essence(byName)
+	}
+	return anyBytes
+}
+
+// essence is a type without its parameters.
+func essence(mimeType string) string {
+	kind, _, _ := strings.Cut(mimeType, ";")
+	return kind
+}
+
+// refines reports whether files of a type are also of another one, or whether these are two names of one type: a document of
+// Word is a ZIP archive.
+func refines(mimeType, other string) bool {
+	for known := mimetype.Lookup(mimeType); known != nil && !known.Is(anyBytes) && !known.Is("text/plain"); known = known.Parent() {
+		if known.Is(other) || nameOf(known) == other {
+			return true
+		}
+	}
+	return false
+}
+
+// isTextual reports whether files of a type are texts.
+func isTextual(mimeType string) bool {
+	for known := mimetype.Lookup(mimeType); known != nil; known = known.Parent() {
+		if known.Is("text/plain") {
+			return true
+		}
+	}
+	return false
+}
+
+// isContainer reports whether a type is audio or video, which share their containers.
+func isContainer(mimeType string) bool {
+	return strings.HasPrefix(mimeType, "audio/") || strings.HasPrefix(mimeType, "video/")
+}
+
+// ofName is the type that an extension stands for, "" for an unknown one.
+func ofName(filename string) string {
+	extension := strings.ToLower(path.Ext(filename))
+	for _, e := range extensionTypes {
+		if e.extension == extension {
+			return e.mimeType
+		}
+	}
+	return ""
+}
+
+// nameOf is our name for a type.
+func nameOf(known *mimetype.MIME) string {
+	name := essence(known.String())
+	return cmp.Or(registered[name], name)
+}
+
+// ofBytes is the type that the first bytes of a file show for certain; "" when they do not.
+func ofBytes(head []byte) string {
+	head = head[:min(len(head), sniffed)]
+	text := bytes.ToLower(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), "\t\n\f\r "))
+	if bytes.HasPrefix(text, []byte("<?xml")) || bytes.HasPrefix(text, []byte("<!doctype svg")) || bytes.HasPrefix(text, []byte("<svg")) {
+		switch { // mimetype is stricter than browsers
+		case bytes.Contains(text, []byte("<svg")):
+			return svgType
+		case bytes.Contains(text, []byte("<html")):
+			return htmlType
+		}
+	}
+	known := mimetype.Detect(head)
+	if name := nameOf(known); name != anyBytes && (!isTextual(known.String()) || slices.Contains(certainTexts, name)) {
+		return name
+	}
+	return ""
+}
+
+// isText reports whether the beginning of a file is text in UTF-8.
+func isText(head []byte) bool {
+	cut := len(head) > sniffed
+	head = head[:min(len(head), sniffed)]
+	if isBinary(head) {
+		return false
+	}
+	for len(head) > 0 {
+		r, size := utf8.DecodeRune(head)
+		if r == utf8.RuneError && size == 1 {
+			return cut && !utf8.FullRune(head)
+		}
+		head = head[size:]
+	}
+	return true
+}
+
+// isBinary reports whether the beginning of a file has control characters that texts do not have.
+func isBinary(head []byte) bool {
+	return slices.ContainsFunc(head[:min(len(head), sniffed)], func(c byte) bool {
+		return c < ' ' && strings.IndexByte("\t\n\f\r\x1b", c) < 0 || c == 0x7f
+	})
+}
