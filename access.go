@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Access says for whom a view of the store works, and how far it reaches. The zero value is the local user with
@@ -62,7 +62,7 @@ type scope struct {
 }
 
 // scope looks the view's user and projects up. It writes nothing.
-func (s *Store) scope(tx *sqlite.Tx) (scope, error) {
+func (s *Store) scope(tx db.Tx) (scope, error) {
 	sc := scope{limited: s.access.Projects != nil}
 	var err error
 	if sc.user, err = s.userRow(tx); err != nil {
@@ -84,11 +84,11 @@ func (s *Store) scope(tx *sqlite.Tx) (scope, error) {
 }
 
 // userRow returns the row of the view's user, 0 if there is none yet.
-func (s *Store) userRow(tx *sqlite.Tx) (int64, error) {
+func (s *Store) userRow(tx db.Tx) (int64, error) {
 	if row, ok := s.users.Load(s.access.User); ok {
 		return row.(int64), nil
 	}
-	rows, err := sqlite.Column[int64](tx, `SELECT id FROM user WHERE uid = ?`, s.access.User)
+	rows, err := db.Column[int64](tx, `SELECT id FROM user WHERE uid = ?`, s.access.User)
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
@@ -99,7 +99,7 @@ func (s *Store) userRow(tx *sqlite.Tx) (int64, error) {
 }
 
 // addUser makes the row of a view's user, whose id must not look like somebody else's name.
-func (s *Store) addUser(tx *sqlite.Tx) (int64, error) {
+func (s *Store) addUser(tx db.Tx) (int64, error) {
 	if err := checkIDFree(tx, "user", s.access.User); err != nil {
 		return 0, err
 	}
@@ -184,8 +184,8 @@ func (sc scope) file(projects string) (condition string, args []any) {
 }
 
 // ownerName is how an error names a user whose things the caller can see: by the account's name, or without one by id.
-func ownerName(tx *sqlite.Tx, uid string) string {
-	names, err := sqlite.Column[string](tx, `SELECT name FROM user WHERE uid = ? AND name IS NOT NULL`, uid)
+func ownerName(tx db.Tx, uid string) string {
+	names, err := db.Column[string](tx, `SELECT name FROM user WHERE uid = ? AND name IS NOT NULL`, uid)
 	if err != nil || len(names) == 0 {
 		return strconv.Quote(uid)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Access tokens: JWTs of the profile of RFC 9068. They are not stored; each is checked against its grant whenever it is
@@ -71,7 +71,7 @@ func (s *Store) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (Princ
 		return Principal{}, err
 	}
 	var p Principal
-	err = s.inspect(ctx, func(tx *sqlite.Tx) (err error) {
+	err = s.inspect(ctx, func(tx db.Tx) (err error) {
 		p, err = principalOf(tx, claims, key)
 		return err
 	})
@@ -161,7 +161,7 @@ func (s *shared) verificationKey(ctx context.Context, id string) (any, error) {
 	}
 	var key signingKey
 	var found bool
-	err := s.db.Read(ctx, func(tx *sqlite.Tx) (err error) {
+	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
 		key, found, err = s.signingKey(tx, id)
 		return err
 	})
@@ -197,7 +197,7 @@ func (s *shared) checkClaims(claims accessClaims, c AccessTokenCheck) error {
 }
 
 // principalOf sees that nothing has ended that a token needs, and says who it speaks for.
-func principalOf(tx *sqlite.Tx, claims accessClaims, key string) (Principal, error) {
+func principalOf(tx db.Tx, claims accessClaims, key string) (Principal, error) {
 	grants, err := loadGrants(tx, `g.uid = ? AND c.disabled_at IS NULL AND EXISTS (SELECT 1 FROM signing_key k
 		WHERE k.kid = ? AND (k.retired_at IS NULL OR k.retired_at >= ?))`, claims.GrantID, key, claims.IssuedAt.UnixMicro())
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Activity is a call that somebody has made: who, with what, on what, when, how long, and how it ended. It holds nothing of
@@ -205,7 +205,7 @@ func (s *Store) Activities(ctx context.Context, q ActivityQuery) (ActivityPage, 
 		s.log.WarnContext(ctx, "recorded calls could not be written yet", "error", err)
 	}
 	var page ActivityPage
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		page = ActivityPage{Activities: []Activity{}, Lost: s.activity.lost()}
 		condition, args, err := s.activityCondition(tx, sc, q)
 		if err != nil || condition == "" {
@@ -221,7 +221,7 @@ func (s *Store) Activities(ctx context.Context, q ActivityQuery) (ActivityPage, 
 }
 
 // activityCondition turns a query into a condition on a; an empty one when nothing can fit.
-func (s *Store) activityCondition(tx *sqlite.Tx, sc scope, q ActivityQuery) (condition string, args []any, err error) {
+func (s *Store) activityCondition(tx db.Tx, sc scope, q ActivityQuery) (condition string, args []any, err error) {
 	condition = `true`
 	add := func(part string, values ...any) {
 		condition += ` AND ` + part
@@ -235,7 +235,7 @@ func (s *Store) activityCondition(tx *sqlite.Tx, sc scope, q ActivityQuery) (con
 		add(`a.user = ?`, user)
 	}
 	if q.Before != "" {
-		rows, err := sqlite.Column[int64](tx, `SELECT a.id FROM activity a WHERE a.uid = ? AND `+condition, append([]any{q.Before}, args...)...)
+		rows, err := db.Column[int64](tx, `SELECT a.id FROM activity a WHERE a.uid = ? AND `+condition, append([]any{q.Before}, args...)...)
 		if err != nil {
 			return "", nil, err
 		}
@@ -280,7 +280,7 @@ func (s *Store) activityCondition(tx *sqlite.Tx, sc scope, q ActivityQuery) (con
 }
 
 // activityUser returns whose calls are asked for; empty: everybody's.
-func (s *Store) activityUser(tx *sqlite.Tx, named string) (string, error) {
+func (s *Store) activityUser(tx db.Tx, named string) (string, error) {
 	if s.operator && named == "" {
 		return "", nil
 	}
@@ -292,7 +292,7 @@ func (s *Store) activityUser(tx *sqlite.Tx, named string) (string, error) {
 	}
 	u, err := findUser(tx, named)
 	if errors.Is(err, ErrNotFound) { // somebody of whom there is nothing but calls
-		found, err2 := sqlite.Column[string](tx, `SELECT user FROM activity WHERE user = ? LIMIT 1`, named)
+		found, err2 := db.Column[string](tx, `SELECT user FROM activity WHERE user = ? LIMIT 1`, named)
 		if err2 != nil || len(found) > 0 {
 			return named, err2
 		}
@@ -301,14 +301,14 @@ func (s *Store) activityUser(tx *sqlite.Tx, named string) (string, error) {
 }
 
 // loadActivities reads the calls for which a condition on a holds (and what follows WHERE).
-func (s *Store) loadActivities(tx *sqlite.Tx, sc scope, condition string, args ...any) ([]Activity, error) {
+func (s *Store) loadActivities(tx db.Tx, sc scope, condition string, args ...any) ([]Activity, error) {
 	project, projectArgs := `j.id = a.project_id`, []any(nil)
 	if !s.operator {
 		visible, visibleArgs := sc.visibleProject()
 		project, projectArgs = project+` AND `+visible, visibleArgs
 	}
 	found := []Activity{}
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var a Activity
 		var started, duration int64
 		err := row.Scan(&a.ID, &a.User, &a.UserName, &a.Credential.Kind, &a.Credential.ID, &a.Credential.Name, &a.Client, &a.Tool, &a.Action,

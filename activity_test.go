@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // While another process holds the file, calls wait; of too many the oldest are lost, and counted.
@@ -15,7 +15,7 @@ func TestRecordedCallsWaitForAFileThatIsHeld(t *testing.T) {
 	s, other := openWords(t, path, Options{}), openWords(t, path, Options{})
 	const calls = activityRoom + 3*activityBatch
 	over := errors.New("undone")
-	err := other.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err := other.db.Write(t.Context(), func(tx db.Tx) error {
 		if _, err := tx.Exec(`UPDATE setting SET value = value`); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func TestRecordedCallsWaitForAFileThatIsHeld(t *testing.T) {
 
 func countRows(t *testing.T, s *Store, query string) (n int) {
 	t.Helper()
-	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error { return tx.QueryRow(query).Scan(&n) })
+	err := s.db.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(query).Scan(&n) })
 	if err != nil {
 		t.Fatal(err)
 	}

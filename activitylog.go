@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // activityLog holds calls that wait to be written. A call must not wait for a commit of its own log entry, so they are written
@@ -221,7 +221,7 @@ func (l *activityLog) writeBatch(ctx context.Context) (int, error) {
 		return 0, nil
 	}
 	bound := l.flushes%boundEvery == 0
-	err := l.s.db.Write(ctx, func(tx *sqlite.Tx) error {
+	err := l.s.db.Write(ctx, func(tx db.Tx) error {
 		projects := activityProjects{s: l.s, tx: tx, known: map[string]any{}}
 		for _, a := range batch {
 			if err := insertActivity(tx, a, &projects); err != nil {
@@ -243,7 +243,7 @@ func (l *activityLog) writeBatch(ctx context.Context) (int, error) {
 		l.room = make(chan struct{})
 		return n, nil
 	}
-	if errors.Is(err, sqlite.ErrClosed) {
+	if errors.Is(err, db.ErrClosed) {
 		return 0, err
 	}
 	l.mu.Lock()
@@ -256,7 +256,7 @@ func (l *activityLog) writeBatch(ctx context.Context) (int, error) {
 	return 0, err
 }
 
-func insertActivity(tx *sqlite.Tx, a waitingActivity, projects *activityProjects) error {
+func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) error {
 	var kind CredentialKind
 	var id string
 	switch p := a.Principal; {
@@ -297,7 +297,7 @@ func insertActivity(tx *sqlite.Tx, a waitingActivity, projects *activityProjects
 }
 
 // projectOfSubject is the row of the project in which lies what a call was about, if it is still there; nil: none.
-func projectOfSubject(tx *sqlite.Tx, a waitingActivity) (any, error) {
+func projectOfSubject(tx db.Tx, a waitingActivity) (any, error) {
 	for _, subject := range []struct{ id, query string }{
 		{a.MemoryID, `SELECT p.project_id FROM memory m JOIN partition p ON p.id = m.partition_id WHERE m.uid = ? AND p.project_id IS NOT NULL`},
 		{a.FileID, `SELECT coalesce(p.project_id, f.project_id) FROM file f LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id
@@ -306,7 +306,7 @@ func projectOfSubject(tx *sqlite.Tx, a waitingActivity) (any, error) {
 		if subject.id == "" {
 			continue
 		}
-		rows, err := sqlite.Column[int64](tx, subject.query, subject.id)
+		rows, err := db.Column[int64](tx, subject.query, subject.id)
 		if err != nil || len(rows) > 0 {
 			return firstOrNil(rows), err
 		}
@@ -324,7 +324,7 @@ func firstOrNil(rows []int64) any {
 // activityProjects finds the rows of the projects that calls named, as far as their callers see them.
 type activityProjects struct {
 	s     *shared
-	tx    *sqlite.Tx
+	tx    db.Tx
 	known map[string]any // row, or nil for none
 }
 
@@ -357,7 +357,7 @@ func (p *activityProjects) row(access Access, ref ProjectRef) (any, error) {
 }
 
 // deleteOld deletes a part of the calls that are too old or too many, and counts them.
-func (l *activityLog) deleteOld(tx *sqlite.Tx) (int64, error) {
+func (l *activityLog) deleteOld(tx db.Tx) (int64, error) {
 	// Of those that are too many the newest one is found from the end of the table, which the primary key knows.
 	result, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE id <= (SELECT id FROM activity ORDER BY id DESC LIMIT 1 OFFSET ?1) LIMIT ?2)`, l.most, purgeBatch)
 	if err != nil {
@@ -371,7 +371,7 @@ func (l *activityLog) deleteOld(tx *sqlite.Tx) (int64, error) {
 func (l *activityLog) purge(ctx context.Context) (deleted int, err error) {
 	for {
 		var some int64
-		err := l.s.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+		err := l.s.db.Write(ctx, func(tx db.Tx) (err error) {
 			some, err = l.deleteOld(tx)
 			return err
 		})

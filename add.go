@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // NewMemory describes a memory to store. Only Content is needed.
@@ -129,7 +129,7 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 		return nil, err
 	}
 	var added []Stored
-	err = s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err = s.write(ctx, func(tx db.Tx, sc scope) error {
 		added = make([]Stored, 0, len(drafts))
 		w, err := s.newWriter(tx, sc)
 		if err != nil {
@@ -237,7 +237,7 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []draft) error {
 	if err := s.checkWritable(); err != nil {
 		return err
 	}
-	return s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	return s.read(ctx, func(tx db.Tx, sc scope) error {
 		ownVectors := map[placeName]bool{}
 		for i := range drafts {
 			d := &drafts[i]
@@ -256,7 +256,7 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []draft) error {
 }
 
 // foreseen is the collection that a draft goes to if it is stored now.
-func (s *Store) foreseen(tx *sqlite.Tx, sc scope, d *draft) (collectionPlace, error) {
+func (s *Store) foreseen(tx db.Tx, sc scope, d *draft) (collectionPlace, error) {
 	id := d.projectID
 	if id == "" && d.projectName == "" && len(s.access.Projects) == 1 {
 		id = s.access.Projects[0]

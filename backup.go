@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -43,7 +44,7 @@ func (s *Store) Backup(ctx context.Context, path string, options *BackupOptions)
 	if options == nil {
 		options = &BackupOptions{}
 	}
-	return newFileError("path", path, s.db.Backup(ctx, path, copied(options.Progress)))
+	return newFileError("path", path, s.db.Upkeep().Backup(ctx, path, copied(options.Progress)))
 }
 
 // BackupTo writes what [Store.Backup] would write to a file to w, and returns the number of bytes. An error of w ends it and
@@ -61,9 +62,9 @@ func (s *Store) BackupTo(ctx context.Context, w io.Writer, options *BackupOption
 	if options == nil {
 		options = &BackupOptions{}
 	}
-	snapshot, err := s.db.Snapshot(ctx, copied(options.Progress))
+	snapshot, err := s.db.Upkeep().Snapshot(ctx, copied(options.Progress))
 	if err != nil {
-		return 0, newFileError("path", s.db.Path(), err)
+		return 0, newFileError("path", s.db.Upkeep().Path(), err)
 	}
 	n, err := io.Copy(w, untilDone{ctx, snapshot})
 	if closed := snapshot.Close(); err == nil {
@@ -108,38 +109,26 @@ func Restore(ctx context.Context, r Restoration) error {
 	if err := checkNewPath("To", r.To); err != nil {
 		return err
 	}
-	db, err := sqlite.Open(ctx, sqlite.Config{
+	file, err := sqlite.Open(ctx, sqlite.Config{
 		Path: r.From, ReadOnly: true, AnyVersion: true, ApplicationID: applicationID, Migrations: sqlite.Migrations(),
 	})
-	if errors.Is(err, sqlite.ErrOlder) {
+	if errors.Is(err, db.ErrOlder) {
 		return invalid("From", "From is %s, an empty file, which is no backup", show(r.From))
 	}
 	if err != nil {
 		return openError("From", r.From, err)
 	}
-	defer db.Close()
+	defer file.Close()
 	if r.Progress != nil {
 		r.Progress("check", 0, 1)
 	}
-	if err := db.Read(ctx, soundFile); err != nil {
+	if err := file.Read(ctx, sqlite.Sound); err != nil {
 		return wrap(err)
 	}
 	if r.Progress != nil {
 		r.Progress("check", 1, 1)
 	}
-	return newFileError("To", r.To, db.Backup(ctx, r.To, copied(r.Progress)))
-}
-
-// soundFile looks whether SQLite finds damage in the file.
-func soundFile(tx *sqlite.Tx) error {
-	found, err := sqlite.Column[string](tx, `PRAGMA quick_check(1)`)
-	if err != nil {
-		return err
-	}
-	if len(found) == 1 && found[0] == "ok" {
-		return nil
-	}
-	return damaged(fmt.Errorf("%q", found), "SQLite's check finds")
+	return newFileError("To", r.To, file.Backup(ctx, r.To, copied(r.Progress)))
 }
 
 // checkNewPath checks the path of a file that is to be made.

@@ -117,7 +117,7 @@ func TestBackupOverwritesNothingAndLeavesNothing(t *testing.T) {
 	}{
 		{taken, ErrConflict, "taken.db"},
 		{folder, ErrConflict, "exists"},
-		{s.db.Path(), ErrConflict, "exists"},
+		{s.db.Upkeep().Path(), ErrConflict, "exists"},
 		{filepath.Join(folder, "link.db"), ErrConflict, "link.db"},
 		{filepath.Join(folder, "free-wal.db"), ErrConflict, "free-wal.db-wal"},
 		{filepath.Join(folder, "free-shm.db"), ErrConflict, "free-shm.db-shm"},
@@ -196,7 +196,7 @@ func TestCancelledBackupLeavesNothing(t *testing.T) {
 	if left := filesIn(t, folder); len(left) > 0 {
 		t.Errorf("%v were left", left)
 	}
-	for _, name := range filesIn(t, filepath.Dir(s.db.Path())) {
+	for _, name := range filesIn(t, filepath.Dir(s.db.Upkeep().Path())) {
 		if !strings.HasPrefix(name, "store.db") {
 			t.Errorf("%s was left beside the store", name)
 		}
@@ -362,11 +362,11 @@ func TestRestoreChecksTheBackupFirst(t *testing.T) {
 // A backup of a version before this one is restored as it is, and brought up to date by Open.
 func TestRestoreOfAnOlderVersion(t *testing.T) {
 	from, to := filepath.Join(t.TempDir(), "old.db"), filepath.Join(t.TempDir(), "new.db")
-	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: from, ApplicationID: applicationID, Migrations: onlyFirst{sqlite.Migrations()}})
+	file, err := sqlite.Open(t.Context(), sqlite.Config{Path: from, ApplicationID: applicationID, Migrations: onlyFirst{sqlite.Migrations()}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Close(); err != nil {
+	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := Restore(t.Context(), Restoration{From: from, To: to}); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -34,11 +35,11 @@ func oldFile(t *testing.T, statements ...string) string {
 	}
 	config := fileConfig(path, time.Now)
 	config.Migrations, config.Logger = upTo, slog.New(slog.DiscardHandler)
-	db, err := sqlite.Open(t.Context(), config)
+	file, err := sqlite.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.Write(context.Background(), func(tx *sqlite.Tx) error {
+	err = file.Write(context.Background(), func(tx db.Tx) error {
 		for _, statement := range statements {
 			if _, err := tx.Exec(statement); err != nil {
 				t.Fatalf("%s: %v", statement, err)
@@ -49,7 +50,7 @@ func oldFile(t *testing.T, statements ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Close(); err != nil {
+	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return path

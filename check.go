@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // CheckOptions change how [Store.Check] works. Nil means the zero value: it looks, and changes nothing.
@@ -140,7 +140,7 @@ func (f Finding) key() string { return f.Table + "\x00" + f.ID + "\x00" + f.Prob
 // inspection is one look at everything, in one snapshot.
 type inspection struct {
 	s        *Store
-	tx       *sqlite.Tx
+	tx       db.Tx
 	progress Progress
 	report   CheckReport
 	found    map[string]bool // keys of all findings, also of those past the report's limit
@@ -158,7 +158,7 @@ type inspection struct {
 func (s *Store) inspectAll(ctx context.Context, accept bool, progress Progress) (*inspection, error) {
 	in := newInspection(s, progress)
 	in.accept = accept
-	return in, s.db.Scratch(ctx, in.look)
+	return in, s.db.Upkeep().Scratch(ctx, in.look)
 }
 
 func newInspection(s *Store, progress Progress) *inspection {
@@ -169,7 +169,7 @@ func newInspection(s *Store, progress Progress) *inspection {
 }
 
 // look goes through everything in one transaction.
-func (in *inspection) look(tx *sqlite.Tx) error {
+func (in *inspection) look(tx db.Tx) error {
 	in.tx = tx
 	type step struct {
 		table string
@@ -215,7 +215,7 @@ func aboutContent(err error) bool {
 		return false
 	}
 	for _, other := range []error{
-		context.Canceled, context.DeadlineExceeded, sqlite.ErrClosed, sqlite.ErrBusy, sqlite.ErrFull, sqlite.ErrIO, sqlite.ErrReadOnly, sqlite.ErrNoMemory,
+		context.Canceled, context.DeadlineExceeded, db.ErrClosed, db.ErrBusy, db.ErrFull, db.ErrIO, db.ErrReadOnly, db.ErrNoMemory,
 	} {
 		if errors.Is(err, other) {
 			return false
@@ -239,22 +239,14 @@ func (in *inspection) find(f Finding) {
 // checkFile has SQLite look at the structure of the file, its indexes and full text.
 func (in *inspection) checkFile() error {
 	in.progress("file", 0, 1)
-	lines, err := sqlite.Column[string](in.tx, fmt.Sprintf(`PRAGMA integrity_check(%d)`, maxFindings))
+	problems, err := in.s.db.Upkeep().Check(in.tx, maxFindings)
 	if err != nil {
 		return err
 	}
-	for _, line := range lines {
-		if line == "ok" {
-			continue
-		}
-		f := Finding{Table: "file", Problem: line}
-		switch {
-		case strings.Contains(line, "FTS5"):
-			f.Repairable, in.repairs.fullText = true, true
-		case strings.Contains(line, "from index ") || strings.Contains(line, "in index "):
-			f.Repairable, in.repairs.indexes = true, true
-		}
-		in.find(f)
+	for _, p := range problems {
+		in.find(Finding{Table: "file", Problem: p.Text, Repairable: p.Words || p.Indexes})
+		in.repairs.fullText = in.repairs.fullText || p.Words
+		in.repairs.indexes = in.repairs.indexes || p.Indexes
 	}
 	in.progress("file", 1, 1)
 	return nil
@@ -273,35 +265,23 @@ var kept = []string{"trash", "trash_item", "memory", "file", "partition", "colle
 // checkReferences looks for references that lead nowhere.
 func (in *inspection) checkReferences() error {
 	in.progress("references", 0, 1)
-	type broken struct {
-		orphans
-		onDelete string
-		count    int
-	}
-	var all []broken
-	err := in.tx.Each(func(row *sqlite.Rows) error {
-		var b broken
-		err := row.Scan(&b.table, &b.column, &b.parent, &b.key, &b.onDelete, &b.count)
-		all = append(all, b)
-		return err
-	}, `SELECT v."table", l."from", l."table", ifnull(l."to", 'id'), l.on_delete, count(*)
-		FROM pragma_foreign_key_check v JOIN pragma_foreign_key_list(v."table") l ON l.id = v.fkid GROUP BY 1, 2, 3, 4, 5`)
+	all, err := in.s.db.Upkeep().Broken(in.tx)
 	if err != nil {
 		return err
 	}
 	for _, b := range all {
-		f := Finding{Table: b.table, Problem: fmt.Sprintf("%d rows refer by %s to a %s that does not exist", b.count, b.column, b.parent)}
+		f := Finding{Table: b.Table, Problem: fmt.Sprintf("%d rows refer by %s to a %s that does not exist", b.Rows, b.Column, b.Parent)}
 		switch {
-		case b.table == "passage" && b.column == "profile_id": // found with its memory
+		case b.Table == "passage" && b.Column == "profile_id": // found with its memory
 			continue
-		case b.onDelete == "SET NULL" && !(b.parent == "memory" && len(in.lostMemories) > 0):
+		case b.OnDelete == "SET NULL" && !(b.Parent == "memory" && len(in.lostMemories) > 0):
 			f.Repairable = true
-			in.repairs.unlink = append(in.repairs.unlink, b.orphans)
-		case b.table == "memory_revision" && b.parent == "partition": // who may see the state is not known; it is somebody's all the same
-		case b.parent == "memory" && len(in.lostMemories) > 0: // what hangs on a memory that is lost is all that is left of it
-		case b.onDelete == "CASCADE" && !slices.Contains(kept, b.table):
+			in.repairs.unlink = append(in.repairs.unlink, orphans{b.Table, b.Column, b.Parent, b.Key})
+		case b.Table == "memory_revision" && b.Parent == "partition": // who may see the state is not known; it is somebody's all the same
+		case b.Parent == "memory" && len(in.lostMemories) > 0: // what hangs on a memory that is lost is all that is left of it
+		case b.OnDelete == "CASCADE" && !slices.Contains(kept, b.Table):
 			f.Repairable = true
-			in.repairs.orphans = append(in.repairs.orphans, b.orphans)
+			in.repairs.orphans = append(in.repairs.orphans, orphans{b.Table, b.Column, b.Parent, b.Key})
 		}
 		in.find(f)
 	}
@@ -312,7 +292,7 @@ func (in *inspection) checkReferences() error {
 // readProfiles reads which vectors there may be.
 func (in *inspection) readProfiles() error {
 	in.profiles = map[int64]profile{}
-	err := in.tx.Each(func(row *sqlite.Rows) error {
+	err := in.tx.Each(func(row db.Rows) error {
 		var id int64
 		var p profile
 		err := row.Scan(&id, &p.key, &p.model, &p.dimensions)
@@ -338,7 +318,7 @@ func (in *inspection) readProfiles() error {
 
 // checkPartitions compares the counts with what is counted.
 func (in *inspection) checkPartitions() error {
-	return in.tx.Each(func(row *sqlite.Rows) error {
+	return in.tx.Each(func(row db.Rows) error {
 		var id, next, following int64
 		var collection string
 		var memories, passages, counted, countedPassages int
@@ -379,7 +359,7 @@ func (in *inspection) checkPartitions() error {
 
 // checkRevisions looks whether the former states of memories can be read.
 func (in *inspection) checkRevisions() error {
-	return in.tx.Each(func(row *sqlite.Rows) error {
+	return in.tx.Each(func(row db.Rows) error {
 		var memory, content, attributes string
 		var number, current int
 		var created int64

@@ -15,13 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
 // damage runs raw SQL on a store's file.
 func damage(tb testing.TB, s *Store, statements ...string) {
 	tb.Helper()
-	err := s.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+	err := s.db.Write(context.Background(), func(tx db.Tx) error {
 		for _, statement := range statements {
 			if err := tx.ExecScript(statement); err != nil {
 				return err
@@ -52,18 +53,18 @@ func withoutReferencesOrHashes(tb testing.TB, path string, statement string) {
 
 func withoutReferencesIn(tb testing.TB, config sqlite.Config, statement string) {
 	tb.Helper()
-	write := func(fn func(tx *sqlite.Tx) error) {
+	write := func(fn func(tx db.Tx) error) {
 		tb.Helper()
-		db, err := sqlite.Open(context.Background(), config)
+		file, err := sqlite.Open(context.Background(), config)
 		if err == nil {
-			err = errors.Join(db.Write(context.Background(), fn), db.Close())
+			err = errors.Join(file.Write(context.Background(), fn), file.Close())
 		}
 		if err != nil {
 			tb.Fatal(err)
 		}
 	}
 	tables := map[string]string{} // name -> how it was made
-	setTables := func(tx *sqlite.Tx, change func(sql string) string) error {
+	setTables := func(tx db.Tx, change func(sql string) string) error {
 		var version int
 		if err := tx.QueryRow(`PRAGMA schema_version`).Scan(&version); err != nil {
 			return err
@@ -78,8 +79,8 @@ func withoutReferencesIn(tb testing.TB, config sqlite.Config, statement string) 
 		}
 		return tx.ExecScript(fmt.Sprintf(`PRAGMA schema_version = %d`, version+1))
 	}
-	write(func(tx *sqlite.Tx) error {
-		if err := tx.Each(func(row *sqlite.Rows) error {
+	write(func(tx db.Tx) error {
+		if err := tx.Each(func(row db.Rows) error {
 			var name, sql string
 			err := row.Scan(&name, &sql)
 			tables[name] = sql
@@ -89,8 +90,8 @@ func withoutReferencesIn(tb testing.TB, config sqlite.Config, statement string) 
 		}
 		return setTables(tx, func(sql string) string { return referenceClause.ReplaceAllString(sql, "") })
 	})
-	write(func(tx *sqlite.Tx) error { return tx.ExecScript(statement) })
-	write(func(tx *sqlite.Tx) error { return setTables(tx, func(sql string) string { return sql }) })
+	write(func(tx db.Tx) error { return tx.ExecScript(statement) })
+	write(func(tx db.Tx) error { return setTables(tx, func(sql string) string { return sql }) })
 }
 
 // varied stores memories of every kind and returns the id of one.
@@ -285,8 +286,8 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 // idsOfRows returns the ids of all memories, whatever is wrong with them.
 func idsOfRows(tb testing.TB, s *Store) (ids []string) {
 	tb.Helper()
-	err := s.db.Read(context.Background(), func(tx *sqlite.Tx) (err error) {
-		ids, err = sqlite.Column[string](tx, `SELECT uid FROM memory`)
+	err := s.db.Read(context.Background(), func(tx db.Tx) (err error) {
+		ids, err = db.Column[string](tx, `SELECT uid FROM memory`)
 		return err
 	})
 	if err != nil {

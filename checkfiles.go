@@ -5,13 +5,13 @@ import (
 	"crypto/sha256"
 	"fmt"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // checkFiles reads all bytes of all files and compares them with their hashes.
 func (in *inspection) checkFiles() error {
 	var files []exportFile
-	err := in.tx.Each(func(row *sqlite.Rows) error {
+	err := in.tx.Each(func(row db.Rows) error {
 		var f exportFile
 		var tags string
 		err := row.Scan(&f.row, &f.id, &f.filename, &f.mimeType, &f.size, &f.sha256, &f.description, &f.category, &f.created, &f.updated, &tags)
@@ -53,7 +53,7 @@ func (in *inspection) checkChunks(f exportFile) error {
 		in.find(Finding{Table: table, ID: f.id, Problem: fmt.Sprintf(format, args...)})
 	}
 	whole, size, next := sha256.New(), int64(0), int64(0)
-	err := in.tx.Each(func(row *sqlite.Rows) error {
+	err := in.tx.Each(func(row db.Rows) error {
 		var id int64
 		var sum, data []byte
 		if err := row.Scan(&id, &sum, &data); err != nil {

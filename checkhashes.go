@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // DamagedRow is a row of the file that is not what was stored, or is not there any more.
@@ -84,12 +84,12 @@ func (in *inspection) lose(t hashedTable, h rowHash) {
 
 // named finds the id by which callers know a row. Of a memory that is lost the index of the ids may still know it.
 func (in *inspection) named(t hashedTable, h rowHash) string {
-	names, err := sqlite.Column[string](in.tx, `SELECT ifnull((`+t.named+`), '')`, h.id)
+	names, err := db.Column[string](in.tx, `SELECT ifnull((`+t.named+`), '')`, h.id)
 	if err == nil && len(names) > 0 && names[0] != "" {
 		return names[0]
 	}
 	if t.Kind == memoryKind || t.Name == "memory_tag" || t.Name == "memory_link" {
-		names, err = sqlite.Column[string](in.tx, `SELECT uid FROM memory INDEXED BY sqlite_autoindex_memory_1 WHERE +id = ?`, h.id)
+		names, err = db.Column[string](in.tx, `SELECT uid FROM memory INDEXED BY sqlite_autoindex_memory_1 WHERE +id = ?`, h.id)
 		if err == nil && len(names) == 1 {
 			return names[0]
 		}
@@ -107,7 +107,7 @@ func (in *inspection) intactRevision(memory int64) string {
 		if err != nil {
 			return ""
 		}
-		numbers, err := sqlite.Column[int64](in.tx, fmt.Sprintf(`SELECT t.revision FROM memory_revision t JOIN row_hash h ON h.kind = %d AND h.id = t.id
+		numbers, err := db.Column[int64](in.tx, fmt.Sprintf(`SELECT t.revision FROM memory_revision t JOIN row_hash h ON h.kind = %d AND h.id = t.id
 			WHERE t.memory_id = ? AND h.hash = %s ORDER BY t.revision DESC LIMIT 1`, t.Kind, t.Expression("t", columns)), memory)
 		if err == nil && len(numbers) == 1 {
 			return fmt.Sprintf("; its revision %d is sound", numbers[0])
@@ -123,7 +123,7 @@ type acceptedRow struct {
 }
 
 // takeRows takes rows as they were when they were looked at. What has changed since is left.
-func takeRows(tx *sqlite.Tx, rows []acceptedRow) error {
+func takeRows(tx db.Tx, rows []acceptedRow) error {
 	for _, r := range rows {
 		columns, err := hashedColumns(tx, r.table)
 		if err != nil {

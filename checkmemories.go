@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -59,7 +59,7 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 	list := jsonList(rows)
 	var memories []checkedMemory
 	place := map[int64]int{}
-	err := in.tx.Each(func(row *sqlite.Rows) error {
+	err := in.tx.Each(func(row db.Rows) error {
 		var m checkedMemory
 		a := &m.attributes
 		err := row.Scan(&m.row, &m.partition, &m.ownProfile, &m.id, &m.content, &m.metadata, &a.eventType, &a.state, &a.importance, &a.classification,
@@ -74,7 +74,7 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = in.tx.Each(func(row *sqlite.Rows) error {
+	err = in.tx.Each(func(row db.Rows) error {
 		var p checkedPassage
 		var memory int64
 		err := row.Scan(&p.id, &memory, &p.start, &p.length, &p.blank, &p.profile, &p.vector)
@@ -225,34 +225,24 @@ func sumOfTerm(column string, offset int, term string) uint64 {
 // checkFullText compares what full text holds with the terms of the passages.
 func (in *inspection) checkFullText() error {
 	rows := map[int64]uint64{} // passage -> sum of what full text holds
-	if err := in.tx.Each(func(row *sqlite.Rows) error {
-		var id int64
-		err := row.Scan(&id)
+	passages, err := in.tx.Words().Passages()
+	if err != nil {
+		return err
+	}
+	for _, id := range passages {
 		rows[id] = 0
-		return err
-	}, `SELECT rowid FROM passage_text`); err != nil {
-		return err
 	}
 	in.report.Checked["passage_text"] = len(rows)
 	in.progress("full text", 0, len(rows))
-	if _, err := in.tx.Exec(`CREATE VIRTUAL TABLE temp.held USING fts5vocab('main', 'passage_text', 'instance')`); err != nil {
-		return err
-	}
 	strays := false
-	err := in.tx.Each(func(row *sqlite.Rows) error {
-		var term, column string
-		var passage int64
-		var offset int
-		if err := row.Scan(&term, &passage, &column, &offset); err != nil {
-			return err
-		}
+	err = in.tx.Words().Occurrences(func(passage int64, column string, offset int, term string) error {
 		if _, ok := rows[passage]; !ok {
 			strays = true
 			return nil
 		}
 		rows[passage] += sumOfTerm(column, offset, term)
 		return nil
-	}, `SELECT term, doc, col, offset FROM temp.held`)
+	})
 	if err != nil {
 		return err
 	}
@@ -298,7 +288,7 @@ func (in *inspection) compareFullText(rows map[int64]uint64) {
 
 // passagesOf returns the passages of some memories.
 func (in *inspection) passagesOf(memories []int64) []int64 {
-	ids, err := sqlite.Column[int64](in.tx, `SELECT id FROM passage WHERE memory_id IN (SELECT value FROM json_each(?))`, jsonList(memories))
+	ids, err := db.Column[int64](in.tx, `SELECT id FROM passage WHERE memory_id IN (SELECT value FROM json_each(?))`, jsonList(memories))
 	if err != nil {
 		return nil // then they are reported; writing them anew mends them, too
 	}

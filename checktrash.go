@@ -3,7 +3,7 @@ package souvenir
 import (
 	"fmt"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // checkTrash looks whether what is in the trash can be restored.
@@ -11,7 +11,7 @@ func (in *inspection) checkTrash() error {
 	wrong := func(table, id, format string, args ...any) {
 		in.find(Finding{Table: table, ID: id, Problem: fmt.Sprintf(format, args...)})
 	}
-	err := in.tx.Each(func(row *sqlite.Rows) error {
+	err := in.tx.Each(func(row db.Rows) error {
 		var id, kind, title, through string
 		var memories, counted, revisions, countedRevisions, files int
 		var deleted, until int64
@@ -42,7 +42,7 @@ func (in *inspection) checkTrash() error {
 	if err != nil {
 		return err
 	}
-	err = in.tx.Each(func(row *sqlite.Rows) error {
+	err = in.tx.Each(func(row db.Rows) error {
 		var kind string
 		var i trashItem
 		if err := row.Scan(&kind, &i.id, &i.data); err != nil {
@@ -63,7 +63,7 @@ func (in *inspection) checkTrash() error {
 	if err != nil {
 		return err
 	}
-	strays, err := sqlite.Column[string](in.tx, `SELECT uid FROM file WHERE state = 'trashed' AND uid NOT IN (SELECT 'trash/' || id FROM trash WHERE kind = 'file')`)
+	strays, err := db.Column[string](in.tx, `SELECT uid FROM file WHERE state = 'trashed' AND uid NOT IN (SELECT 'trash/' || id FROM trash WHERE kind = 'file')`)
 	for _, id := range strays {
 		wrong("file", id, "is in the trash, and no entry of it has it")
 	}

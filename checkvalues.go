@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // What a store refuses to take cannot stand in it either: it could not be shown as JSON, or come back from an export.
@@ -13,7 +13,7 @@ import (
 // checkRecords looks at the values of one kind of row, by the rules by which an import takes them.
 func (in *inspection) checkRecords(r record) error {
 	values, into := r.room()
-	return in.tx.Each(func(row *sqlite.Rows) error {
+	return in.tx.Each(func(row db.Rows) error {
 		if err := row.Scan(into...); err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (f recordField) stands(value any) error {
 
 // checkFoldedNames looks whether the names that people sign in with, and those of projects, can be found.
 func (in *inspection) checkFoldedNames() error {
-	return in.tx.Each(func(row *sqlite.Rows) error {
+	return in.tx.Each(func(row db.Rows) error {
 		var table, id, name, key string
 		if err := row.Scan(&table, &id, &name, &key); err != nil {
 			return err

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // tripsOver says in which way a store that is damaged in a transaction keeps what it holds from coming back from an export.
-func tripsOver(t *testing.T, tx *sqlite.Tx) string {
+func tripsOver(t *testing.T, tx db.Tx) string {
 	t.Helper()
-	export := func(tx *sqlite.Tx) ([]byte, error) {
+	export := func(tx db.Tx) ([]byte, error) {
 		var out bytes.Buffer
 		e := exporter{ExportOptions: ExportOptions{Credentials: true, Progress: func(string, int, int) {}}, hash: sha256.New(), tx: tx, counts: map[string]int{}, places: map[int64]exportPlace{}}
 		e.w = bufio.NewWriter(io.MultiWriter(&out, e.hash))
@@ -34,7 +34,7 @@ func tripsOver(t *testing.T, tx *sqlite.Tx) string {
 		return fmt.Sprintf("import: %v, %+v", err, report.Conflicts)
 	}
 	var second []byte
-	if err := s.db.Read(t.Context(), func(tx *sqlite.Tx) (err error) { second, err = export(tx); return err }); err != nil {
+	if err := s.db.Read(t.Context(), func(tx db.Tx) (err error) { second, err = export(tx); return err }); err != nil {
 		return "export of the copy: " + err.Error()
 	}
 	if !bytes.Equal(first, second) {
@@ -47,8 +47,8 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 	s := openRich(t)
 	type column struct{ table, name, kind string }
 	var columns []column
-	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
-		return tx.Each(func(row *sqlite.Rows) error {
+	err := s.db.Read(t.Context(), func(tx db.Tx) error {
+		return tx.Each(func(row db.Rows) error {
 			var c column
 			err := row.Scan(&c.table, &c.name, &c.kind)
 			columns = append(columns, c)
@@ -70,7 +70,7 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 			if testing.Short() && i%4 != 0 {
 				break // a part of them
 			}
-			err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+			err := s.db.Write(t.Context(), func(tx db.Tx) error {
 				one := fmt.Sprintf(`UPDATE "%s" SET "%s" = %s WHERE "%[2]s" IS (SELECT max("%[2]s") FROM "%[1]s")`, c.table, c.name, value)
 				if r, err := tx.Exec(one); err != nil || r.RowsAffected == 0 {
 					return errUndone // the schema does not take it, or there is nothing to damage

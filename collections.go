@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // DefaultCollection is the collection that memories are stored in when none is named. It is made when first needed.
@@ -82,7 +82,7 @@ func (s *Store) AddCollection(ctx context.Context, c NewCollection) (Collection,
 			"a view limited to projects adds no collections; store into %s or into a collection that exists", show(DefaultCollection))
 	}
 	var added Collection
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.write(ctx, func(tx db.Tx, sc scope) error {
 		if _, err := s.addCollection(tx, sc, c); err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (s *Store) AddCollection(ctx context.Context, c NewCollection) (Collection,
 	return added, err
 }
 
-func (s *Store) addCollection(tx *sqlite.Tx, sc scope, c NewCollection) (int64, error) {
+func (s *Store) addCollection(tx db.Tx, sc scope, c NewCollection) (int64, error) {
 	var profile any
 	if c.OwnVectors {
 		row, err := s.profileRow(tx, ownProfile(c.VectorSize))
@@ -118,7 +118,7 @@ func (s *Store) addCollection(tx *sqlite.Tx, sc scope, c NewCollection) (int64, 
 // caller. An unknown one is ErrNotFound.
 func (s *Store) GetCollection(ctx context.Context, name string) (Collection, error) {
 	var found Collection
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		found, err = s.collection(tx, sc, name)
 		return err
 	})
@@ -129,14 +129,14 @@ func (s *Store) GetCollection(ctx context.Context, name string) (Collection, err
 // memories shared with the caller lie. A view limited to projects sees those that hold memories of these projects.
 func (s *Store) Collections(ctx context.Context) ([]Collection, error) {
 	var all []Collection
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		all, err = s.listCollections(tx, sc, "")
 		return err
 	})
 	return all, err
 }
 
-func (s *Store) collection(tx *sqlite.Tx, sc scope, name string) (Collection, error) {
+func (s *Store) collection(tx db.Tx, sc scope, name string) (Collection, error) {
 	if err := checkName("collection_name", name); err != nil {
 		return Collection{}, err
 	}
@@ -156,7 +156,7 @@ func (s *Store) collection(tx *sqlite.Tx, sc scope, name string) (Collection, er
 }
 
 // listCollections lists the visible collections, or those of one name if it is not empty.
-func (s *Store) listCollections(tx *sqlite.Tx, sc scope, name string) ([]Collection, error) {
+func (s *Store) listCollections(tx db.Tx, sc scope, name string) ([]Collection, error) {
 	visible, visibleArgs := sc.visible()
 	args := slices.Clone(visibleArgs)
 	condition := `EXISTS (SELECT 1 FROM partition p WHERE p.collection_id = c.id AND p.memories > 0 AND ` + visible + `)`
@@ -170,7 +170,7 @@ func (s *Store) listCollections(tx *sqlite.Tx, sc scope, name string) ([]Collect
 		args = append(args, name)
 	}
 	all := []Collection{}
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var c Collection
 		var created, updated int64
 		var own *int64
@@ -195,8 +195,8 @@ func (s *Store) listCollections(tx *sqlite.Tx, sc scope, name string) ([]Collect
 }
 
 // ownCollection returns the row of the caller's own collection, and the profile of its own vectors (0: none).
-func ownCollection(tx *sqlite.Tx, sc scope, name string) (row, profile int64, found bool, err error) {
-	err = tx.Each(func(r *sqlite.Rows) error {
+func ownCollection(tx db.Tx, sc scope, name string) (row, profile int64, found bool, err error) {
+	err = tx.Each(func(r db.Rows) error {
 		found = true
 		return r.Scan(&row, &profile)
 	}, `SELECT id, ifnull(own_profile, 0) FROM collection WHERE owner_id = ? AND name = ?`, sc.user, name)
@@ -212,7 +212,7 @@ type collectionPlace struct {
 // collectionFor finds the collection of an owner: the caller, or the owner of a project that the caller stores into. In the
 // latter case the caller can name the default collection, one that holds memories which the caller sees, and one that the
 // caller has, too, which is made for the owner. Names of the owner's other collections are as unknown as any other.
-func (s *Store) collectionFor(tx *sqlite.Tx, sc scope, name string, owner int64) (collectionPlace, error) {
+func (s *Store) collectionFor(tx db.Tx, sc scope, name string, owner int64) (collectionPlace, error) {
 	var at collectionPlace
 	var found bool
 	var err error
@@ -226,7 +226,7 @@ func (s *Store) collectionFor(tx *sqlite.Tx, sc scope, name string, owner int64)
 		return at, s.unknownCollection(tx, sc, name)
 	}
 	visible, args := sc.visible()
-	seen, err := sqlite.Column[int64](tx, `SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
+	seen, err := db.Column[int64](tx, `SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
 		WHERE p.collection_id = ? AND p.memories > 0 AND `+visible+` LIMIT 1`, append([]any{at.row}, args...)...)
 	if err != nil || len(seen) > 0 {
 		return at, err
@@ -246,7 +246,7 @@ func (s *Store) collectionFor(tx *sqlite.Tx, sc scope, name string, owner int64)
 }
 
 // addFor makes the collection in which a write goes to a project of an owner.
-func (s *Store) addFor(tx *sqlite.Tx, sc scope, name string, owner int64, at collectionPlace) (int64, error) {
+func (s *Store) addFor(tx db.Tx, sc scope, name string, owner int64, at collectionPlace) (int64, error) {
 	row, err := s.addCollection(tx, scope{user: owner}, NewCollection{Name: name})
 	if err == nil && at.profile != 0 {
 		_, err = tx.Exec(`UPDATE collection SET own_profile = ? WHERE id = ?`, at.profile, row)
@@ -258,7 +258,7 @@ func (s *Store) addFor(tx *sqlite.Tx, sc scope, name string, owner int64, at col
 }
 
 // unknownCollection is the error for a name that fits no visible collection; it names the nearest one.
-func (s *Store) unknownCollection(tx *sqlite.Tx, sc scope, name string) error {
+func (s *Store) unknownCollection(tx db.Tx, sc scope, name string) error {
 	all, err := s.listCollections(tx, sc, "")
 	if err != nil {
 		return err
@@ -319,7 +319,7 @@ func (s *Store) UpdateCollection(ctx context.Context, name string, u UpdateColle
 		return Collection{}, err
 	}
 	var updated Collection
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.write(ctx, func(tx db.Tx, sc scope) error {
 		row, err := s.writableCollection(tx, sc, name)
 		if err != nil {
 			return err
@@ -347,7 +347,7 @@ func (s *Store) UpdateCollection(ctx context.Context, name string, u UpdateColle
 	return updated, err
 }
 
-func renameCollection(tx *sqlite.Tx, sc scope, row int64, before, after string) error {
+func renameCollection(tx db.Tx, sc scope, row int64, before, after string) error {
 	if before == after {
 		return nil
 	}
@@ -379,9 +379,9 @@ type DeleteCollection struct {
 // DeleteCollection deletes one of the caller's own collections, which goes to the trash as one entry. Memories go by the thousand, so
 // that other writers get their turn; after an error some of them may be gone, and a second call deletes the rest into the same entry.
 func (s *Store) DeleteCollection(ctx context.Context, d DeleteCollection) error {
-	ctx = sqlite.Freeing(ctx)
+	ctx = db.Freeing(ctx)
 	for done := false; !done; {
-		err := s.write(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+		err := s.write(ctx, func(tx db.Tx, sc scope) (err error) {
 			done, err = s.deleteCollection(tx, sc, d)
 			return err
 		})
@@ -396,12 +396,12 @@ func (s *Store) DeleteCollection(ctx context.Context, d DeleteCollection) error 
 }
 
 // deleteCollection deletes as much as one transaction should, and reports whether that was all.
-func (s *Store) deleteCollection(tx *sqlite.Tx, sc scope, d DeleteCollection) (done bool, err error) {
+func (s *Store) deleteCollection(tx db.Tx, sc scope, d DeleteCollection) (done bool, err error) {
 	row, err := s.writableCollection(tx, sc, d.Name)
 	if err != nil {
 		return false, err
 	}
-	counts, err := sqlite.Column[int64](tx, `SELECT ifnull(sum(memories), 0) FROM partition WHERE collection_id = ?`, row)
+	counts, err := db.Column[int64](tx, `SELECT ifnull(sum(memories), 0) FROM partition WHERE collection_id = ?`, row)
 	if err != nil {
 		return false, err
 	}
@@ -427,7 +427,7 @@ const deletedAtOnce = 1000
 
 // writableCollection returns the row of a collection that the caller may change: an own one, through a view that is
 // not limited to projects.
-func (s *Store) writableCollection(tx *sqlite.Tx, sc scope, name string) (int64, error) {
+func (s *Store) writableCollection(tx db.Tx, sc scope, name string) (int64, error) {
 	visible, err := s.collection(tx, sc, name)
 	if err != nil {
 		return 0, err

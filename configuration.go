@@ -3,9 +3,10 @@ package souvenir
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Configuration is how a store works: the options that Open was given, with their defaults, and what they are about.
@@ -32,7 +33,7 @@ func (s *Store) Configuration(ctx context.Context) (Configuration, error) {
 	}
 	o := s.options
 	c := Configuration{
-		Path: s.db.Path(), ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
+		Path: s.db.Upkeep().Path(), ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
 		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, Quota: o.Quota, KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
 		KeepTrash: o.KeepTrash,
 	}
@@ -43,9 +44,6 @@ func (s *Store) Configuration(ctx context.Context) (Configuration, error) {
 		}
 		c.Path = absolute
 	}
-	err := s.read(ctx, func(tx *sqlite.Tx, _ scope) error { return tx.QueryRow(`SELECT sqlite_version()`).Scan(&c.SQLite) })
-	if err != nil {
-		return Configuration{}, err
-	}
-	return c, nil
+	c.SQLite = strings.TrimPrefix(s.db.Upkeep().Name(), "SQLite ")
+	return c, s.read(ctx, func(db.Tx, scope) error { return nil }) // an error on a closed store
 }

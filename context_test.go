@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Contexts are asked for at the beginning of every interaction: what they gather must not be looked for among everything.
@@ -31,8 +31,8 @@ func TestContextsUseTheirIndexes(t *testing.T) {
 		{moduleQuery, `memory_tag_name (tag=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
 	} {
 		var plan strings.Builder
-		err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
-			return tx.Each(func(row *sqlite.Rows) error {
+		err := s.db.Read(t.Context(), func(tx db.Tx) error {
+			return tx.Each(func(row db.Rows) error {
 				var id, parent, unused int64
 				var detail string
 				err := row.Scan(&id, &parent, &unused, &detail)
@@ -180,7 +180,7 @@ func TestTasksNameModulesByWholeWords(t *testing.T) {
 // addFileRow puts a file of no bytes into the store.
 func addFileRow(t *testing.T, s *Store, id, user, memory, project, tag string) {
 	t.Helper()
-	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err := s.db.Write(t.Context(), func(tx db.Tx) error {
 		r, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
 			SELECT ?, u.id, (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project WHERE uid = ?), 'stored', 'f', 'text/plain', 0, x'', '', '', 0, 0
 			FROM user u WHERE u.uid = ?`, id, memory, project, user)
@@ -229,7 +229,7 @@ func TestMainMemoriesAndModulesBringTheirFiles(t *testing.T) {
 func TestTodosThatCannotBeReadAreAWarning(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "todo.db"), Options{})
 	m := mustAdd(t, s, NewMemory{Content: "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n- [ ] T1 engine\n\n## Gaps\n", EventType: EventProjectRule, RuleType: RuleTodo, ProjectID: "p"})
-	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err := s.db.Write(t.Context(), func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE memory SET content = replace(content, '## Gaps', 'no gaps') WHERE uid = ?`, m.ID)
 		return err
 	})
@@ -247,7 +247,7 @@ func TestOfSeveralRulesTheNewestCounts(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "rules.db"), Options{})
 	old := mustAdd(t, s, NewMemory{Content: "old", ProjectID: "p"})
 	mustAdd(t, s, NewMemory{Content: "new", ProjectID: "p"})
-	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err := s.db.Write(t.Context(), func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE memory SET event_type = 'project-rule', rule_type = 'do'`)
 		if err == nil {
 			_, err = tx.Exec(`UPDATE memory SET updated_at = updated_at + 1 WHERE uid = ?`, old.ID)

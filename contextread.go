@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
 // The event types that mean something to the store, besides [EventProjectRule]. They are compared without regard to case.
@@ -50,11 +50,11 @@ type visiblePlace struct {
 }
 
 // visiblePlaces lists the visible partitions that hold memories.
-func visiblePlaces(tx *sqlite.Tx, sc scope) ([]visiblePlace, error) {
+func visiblePlaces(tx db.Tx, sc scope) ([]visiblePlace, error) {
 	visible, visibleArgs := sc.visible()
 	writable, writableArgs := sc.writable()
 	var places []visiblePlace
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var p visiblePlace
 		err := row.Scan(&p.id, &p.memories, &p.ownSize, &p.project, &p.own, &p.shared, &p.writable)
 		places = append(places, p)
@@ -86,7 +86,7 @@ const activeRows = `SELECT m.id, m.updated_at FROM memory m WHERE m.partition_id
 var newestActive = newestQuery{byTime: activeRows + `ORDER BY m.updated_at DESC, m.id DESC LIMIT ?`, byRow: activeRows + `ORDER BY m.id DESC LIMIT ?`}
 
 // newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
-func (s *shared) newestActive(tx *sqlite.Tx, sel selection, types ...string) (int64, error) {
+func (s *shared) newestActive(tx db.Tx, sel selection, types ...string) (int64, error) {
 	rows, err := s.newest(tx, 1, newestActive, sel.partitionList(), wordList(types...))
 	if err != nil || len(rows) == 0 {
 		return 0, err
@@ -97,7 +97,7 @@ func (s *shared) newestActive(tx *sqlite.Tx, sel selection, types ...string) (in
 // contextReader gathers a context from one snapshot.
 type contextReader struct {
 	*Store
-	tx     *sqlite.Tx
+	tx     db.Tx
 	sc     scope
 	query  ContextQuery
 	sought bool // there is a text to be relevant to
@@ -111,7 +111,7 @@ type contextReader struct {
 
 func (s *Store) gatherContext(ctx context.Context, q ContextQuery, sought string, w want) (Context, error) {
 	var c Context
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		r := contextReader{Store: s, tx: tx, sc: sc, query: q, want: w, shown: map[int64]bool{}}
 		r.sought = (&Query{Text: sought}).sought()
 		r.found.Warnings = slices.Clone(w.warnings)
@@ -231,14 +231,14 @@ const ruleQuery = `SELECT m.id, m.updated_at, m.rule_type FROM memory m INDEXED 
 
 // ruleRows returns the rows of the rules in a selection by their type. Where an older file holds several of one type, the newest
 // counts.
-func (s *shared) ruleRows(tx *sqlite.Tx, sel selection) (map[RuleType]int64, error) {
+func (s *shared) ruleRows(tx db.Tx, sel selection) (map[RuleType]int64, error) {
 	rules := map[RuleType]int64{}
 	if len(sel.partitions) == 0 {
 		return rules, nil
 	}
 	var rows []changedRow
 	types := map[int64]RuleType{}
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var r changedRow
 		var t RuleType
 		err := row.Scan(&r.row, &r.at, &t)
@@ -273,7 +273,7 @@ func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int
 	}
 	var found []changedRow
 	order := map[int64]int{}
-	err := r.tx.Each(func(row *sqlite.Rows) error {
+	err := r.tx.Each(func(row db.Rows) error {
 		var m changedRow
 		var urgency int
 		err := row.Scan(&m.row, &m.at, &urgency)

@@ -4,16 +4,15 @@ import (
 	"math"
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
-	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
 // rankOnDisk answers a query as [index.Index.Search] does, from the file alone: full text finds the passages that share
 // words, sqlite-vec computes every cosine similarity, and the same formulas score them. It serves stores that are too
 // large for memory, and those whose index is still loading. Where more than maxMatches passages of a partition share words
 // with the query, only the best of them by FTS5's ranking are scored by words.
-func rankOnDisk(tx *sqlite.Tx, profile int64, q index.Query) ([]index.Hit, int, error) {
+func rankOnDisk(tx db.Tx, profile int64, q index.Query) ([]index.Hit, int, error) {
 	d := diskRanking{tx: tx, profile: profile, q: q, words: map[int64]index.Hit{}, places: map[int64]int{}}
 	for _, step := range []func() error{d.measure, d.matchWords} {
 		if err := step(); err != nil {
@@ -36,12 +35,12 @@ func rankOnDisk(tx *sqlite.Tx, profile int64, q index.Query) ([]index.Hit, int, 
 const maxMatches = 5000
 
 type diskRanking struct {
-	tx      *sqlite.Tx
+	tx      db.Tx
 	profile int64 // of the vectors that may be compared, besides callers' own
 	q       index.Query
 	stats   index.Stats
 	idf     map[string]float32  // of the query's terms, times their weights
-	rare    []text.Term         // the exact ones
+	rare    []string            // the exact ones
 	bonus   float32             // of a passage that holds one of them
 	words   map[int64]index.Hit // the passages that share words, by id; those whose vector has been compared are gone
 	score   func(index.Parts) float32
@@ -55,27 +54,27 @@ func (d *diskRanking) measure() error {
 		jsonList(d.q.Partitions)).Scan(&d.stats.Passages)
 }
 
-// passageRange returns the first and the last id that a passage of the partition can have.
-func passageRange(partition int64) (first, last int64) {
-	return partition << passageBits, (partition+1)<<passageBits - 1
+// passageRange is the ids that the passages of a partition can have.
+func passageRange(partition int64) db.Range {
+	return db.Range{First: partition << passageBits, Last: (partition+1)<<passageBits - 1}
 }
 
 // matchWords scores the passages that share words with the query.
 func (d *diskRanking) matchWords() error {
 	d.idf = map[string]float32{}
-	terms := make([]text.Term, len(d.q.Terms))
+	terms := make([]string, len(d.q.Terms))
 	exact := index.NewExact(d.stats.Passages)
 	for i, t := range d.q.Terms {
-		terms[i] = text.Term{Text: t.Text, Weight: t.Weight}
-		match := text.Match(terms[i:i+1], "")
-		containing, err := d.count(`SELECT count(*) FROM passage_text WHERE passage_text MATCH ? AND rowid BETWEEN ? AND ?`, match)
+		terms[i] = t.Text
+		containing, err := d.count(func(in db.Range) (int, error) { return d.tx.Words().Count(in, terms[i:i+1]) })
 		if err != nil {
 			return err
 		}
 		var failed error
 		exact.Consider(i, t.Exact, containing, func(most int) (memories int) {
-			memories, failed = d.count(`SELECT count(*) FROM (SELECT DISTINCT memory_id FROM passage WHERE id IN (
-				SELECT rowid FROM passage_text WHERE passage_text MATCH ? AND rowid BETWEEN ? AND ?) LIMIT ?)`, match, most+1)
+			memories, failed = d.count(func(in db.Range) (int, error) {
+				return d.tx.Words().CountMemories(in, terms[i:i+1], most+1)
+			})
 			return memories
 		})
 		if failed != nil {
@@ -86,22 +85,16 @@ func (d *diskRanking) matchWords() error {
 	}
 	d.bonus = exact.Bonus(d.stats.IdealBM25)
 	d.stats.IdealBM25 += d.bonus
-	var rare []text.Term
 	for _, i := range exact.Terms() {
-		rare = append(rare, terms[i])
-	}
-	d.rare = rare
-	match := text.Match(terms, "")
-	if match == "" {
-		return nil
+		d.rare = append(d.rare, terms[i])
 	}
 	for _, p := range d.q.Partitions {
-		found, err := d.matching(p, match)
+		found, err := d.tx.Words().Best(passageRange(p), terms, maxMatches)
 		if err != nil {
 			return err
 		}
-		if len(found) == maxMatches && len(rare) > 0 { // those with an exact term may not be among them
-			first, err := d.matching(p, text.Match(rare, ""))
+		if len(found) == maxMatches && len(d.rare) > 0 { // those with an exact term may not be among them
+			first, err := d.tx.Words().Best(passageRange(p), d.rare, maxMatches)
 			if err != nil {
 				return err
 			}
@@ -116,12 +109,11 @@ func (d *diskRanking) matchWords() error {
 	return nil
 }
 
-// count sums up what a query for a match counts in each partition.
-func (d *diskRanking) count(query, match string, args ...any) (sum int, err error) {
+// count sums up what is counted in each partition.
+func (d *diskRanking) count(in func(db.Range) (int, error)) (sum int, err error) {
 	for _, p := range d.q.Partitions {
-		first, last := passageRange(p)
-		var n int
-		if err := d.tx.QueryRow(query, append([]any{match, first, last}, args...)...).Scan(&n); err != nil {
+		n, err := in(passageRange(p))
+		if err != nil {
 			return 0, err
 		}
 		sum += n
@@ -129,16 +121,9 @@ func (d *diskRanking) count(query, match string, args ...any) (sum int, err erro
 	return sum, nil
 }
 
-// matching returns the passages of a partition that match best.
-func (d *diskRanking) matching(partition int64, match string) ([]int64, error) {
-	first, last := passageRange(partition)
-	return sqlite.Column[int64](d.tx, `SELECT rowid FROM passage_text WHERE passage_text MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?`,
-		match, first, last, maxMatches)
-}
-
 // scoreWords computes BM25 for some passages, from the words of their memories.
 func (d *diskRanking) scoreWords(passages []int64) error {
-	memories, err := sqlite.Column[int64](d.tx, `SELECT DISTINCT memory_id FROM passage WHERE id IN (SELECT value FROM json_each(?))`, jsonList(passages))
+	memories, err := db.Column[int64](d.tx, `SELECT DISTINCT memory_id FROM passage WHERE id IN (SELECT value FROM json_each(?))`, jsonList(passages))
 	if err != nil {
 		return err
 	}
@@ -175,7 +160,7 @@ func (d *diskRanking) bm25(e index.Entry, saturation index.Saturation) (score fl
 			score += d.idf[t.Text] * saturation.Of(n, uint32(len(e.Terms)))
 		}
 	}
-	if slices.ContainsFunc(d.rare, func(t text.Term) bool { return frequency[t.Text] > 0 }) {
+	if slices.ContainsFunc(d.rare, func(t string) bool { return frequency[t] > 0 }) {
 		score += d.bonus
 	}
 	return score
@@ -185,43 +170,42 @@ func (d *diskRanking) compareVectors() error {
 	if d.q.Vector == nil {
 		return nil
 	}
-	blob := encodeVector(d.q.Vector)
+	profiles, err := db.Column[int64](d.tx, `SELECT id FROM profile WHERE id = ? OR model = ?`, d.profile, OwnVectors)
+	if err != nil {
+		return err
+	}
+	vector := encodeVector(d.q.Vector)
 	for _, p := range d.q.Partitions {
 		if !d.q.Compare(p) {
 			continue
 		}
-		first, last := passageRange(p)
-		err := d.tx.Each(func(row *sqlite.Rows) error {
-			var h index.Hit
-			var start, length int
-			var distance *float64
-			if err := row.Scan(&h.Passage, &h.Row, &start, &length, &distance); err != nil {
-				return err
-			}
-			if start < 0 || length < 0 || start > MaxContent || length > MaxContent {
-				return damaged(errOutside, "the passages of memory %d", h.Row)
-			}
-			h.Span = index.Span{Start: uint32(start), End: uint32(start + length)}
-			if d.q.Keep != nil && !d.q.Keep(h.Row) {
-				return nil
-			}
-			if known, ok := d.words[h.Passage]; ok {
-				h = known
-				delete(d.words, h.Passage)
-			}
-			h.HasVector = true
-			if distance != nil && !math.IsNaN(*distance) { // a vector of zeros has no direction
-				h.Cosine = float32(max(-1, min(1, 1-*distance)))
-			}
-			d.offer(h)
-			return nil
-		}, `SELECT p.id, p.memory_id, p.start, p.length, vec_distance_cosine(p.vector, ?) FROM passage p
-			WHERE p.id BETWEEN ? AND ? AND length(p.vector) = ? AND (p.profile_id = ? OR p.profile_id IN (SELECT id FROM profile WHERE model = ?))`,
-			blob, first, last, len(blob), d.profile, OwnVectors)
-		if err != nil {
+		if err := d.tx.Vectors().Compare(passageRange(p), vector, profiles, d.compared); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// compared takes a passage whose vector was compared.
+func (d *diskRanking) compared(c db.Compared) error {
+	if c.Start < 0 || c.Length < 0 || c.Start > MaxContent || c.Length > MaxContent {
+		return damaged(errOutside, "the passages of memory %d", c.Memory)
+	}
+	if d.q.Keep != nil && !d.q.Keep(c.Memory) {
+		return nil
+	}
+	h, ok := d.words[c.Passage]
+	if ok {
+		delete(d.words, c.Passage)
+	} else {
+		h = index.Hit{Passage: c.Passage, Row: c.Memory}
+		h.Span = index.Span{Start: uint32(c.Start), End: uint32(c.Start + c.Length)}
+	}
+	h.HasVector = true
+	if !math.IsNaN(c.Cosine) { // a vector of zeros has no direction
+		h.Cosine = float32(max(-1, min(1, c.Cosine)))
+	}
+	d.offer(h)
 	return nil
 }
 
@@ -260,7 +244,7 @@ func (d *diskRanking) best() ([]index.Hit, error) {
 			best, rows = append(best, h), append(rows, h.Row)
 		}
 	}
-	err := d.tx.Each(func(row *sqlite.Rows) error {
+	err := d.tx.Each(func(row db.Rows) error {
 		var memory int64
 		var id string
 		err := row.Scan(&memory, &id)

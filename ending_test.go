@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
@@ -32,7 +32,7 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 	locked := func(t *testing.T, call func() error) error {
 		var result error
 		over := errors.New("undone")
-		err := other.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+		err := other.db.Write(context.Background(), func(tx db.Tx) error {
 			if _, err := tx.Exec(`UPDATE setting SET value = value`); err != nil {
 				return err
 			}

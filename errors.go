@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Kind says what sort of thing went wrong, so that a program can decide without reading the message.
@@ -95,14 +95,14 @@ var storeErrors = []struct {
 	kind    Kind
 	message string
 }{
-	{sqlite.ErrClosed, KindClosed, "the store is closed"},
-	{sqlite.ErrReadOnly, KindReadOnly, "the store is opened for reading only"},
-	{sqlite.ErrOlder, KindReadOnly, ""},
-	{sqlite.ErrBusy, KindBusy, ""},
-	{sqlite.ErrFull, KindFull, ""},
-	{sqlite.ErrForeign, KindForeign, ""},
-	{sqlite.ErrNewer, KindNewer, ""},
-	{sqlite.ErrCorrupt, KindCorrupt, ""},
+	{db.ErrClosed, KindClosed, "the store is closed"},
+	{db.ErrReadOnly, KindReadOnly, "the store is opened for reading only"},
+	{db.ErrOlder, KindReadOnly, ""},
+	{db.ErrBusy, KindBusy, ""},
+	{db.ErrFull, KindFull, ""},
+	{db.ErrForeign, KindForeign, ""},
+	{db.ErrNewer, KindNewer, ""},
+	{db.ErrCorrupt, KindCorrupt, ""},
 }
 
 // wrap turns any error that leaves the package into an *Error; context errors stay what they are.

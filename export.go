@@ -13,7 +13,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // ExportOptions change what [Store.Export] writes. Nil means the zero value: everything but credentials.
@@ -68,7 +68,7 @@ func (s *Store) Export(ctx context.Context, w io.Writer, options *ExportOptions)
 	}
 	e := exporter{ExportOptions: o, hash: sha256.New(), counts: map[string]int{}, places: map[int64]exportPlace{}}
 	e.w = bufio.NewWriterSize(io.MultiWriter(w, e.hash, &e.size), 256<<10)
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		e.tx = tx
 		if !s.operator {
 			e.user = &sc.user
@@ -84,7 +84,7 @@ func (s *Store) Export(ctx context.Context, w io.Writer, options *ExportOptions)
 // exporter writes an export within one transaction.
 type exporter struct {
 	ExportOptions
-	tx     *sqlite.Tx
+	tx     db.Tx
 	user   *int64        // row of the user whose things are written; nil: everybody's
 	w      *bufio.Writer // into the caller's, the hash and the size
 	hash   hash.Hash
@@ -170,7 +170,7 @@ func (e *exporter) write(kind string) error {
 // records writes the lines of one kind that are rows.
 func (e *exporter) records(r record) error {
 	values, into := r.room()
-	return e.tx.Each(func(row *sqlite.Rows) error {
+	return e.tx.Each(func(row db.Rows) error {
 		if err := row.Scan(into...); err != nil {
 			return err
 		}
@@ -230,7 +230,7 @@ func (e *exporter) place(partition int64) (exportPlace, error) {
 		JOIN collection c ON c.id = p.collection_id JOIN user u ON u.id = c.owner_id
 		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN user o ON o.id = j.owner_id WHERE p.id = ?`, partition).
 		Scan(&p.owner, &p.collection, &p.projectOwner, &p.project)
-	if errors.Is(err, sqlite.ErrNoRows) {
+	if errors.Is(err, db.ErrNoRows) {
 		return p, damaged(err, "a memory, or a former state of one, lies in partition %d, which does not exist", partition)
 	}
 	e.places[partition] = p
@@ -246,12 +246,12 @@ func (e *exporter) project(owner string, p exportPlace) {
 
 // side reads the rows that belong to memories or files beside these, in the same order.
 type side struct {
-	rows *sqlite.Rows
+	rows db.Rows
 	of   int64 // whose row it is that has been read; 0: none has been
-	scan func(*sqlite.Rows, *int64) error
+	scan func(db.Rows, *int64) error
 }
 
-func (e *exporter) side(scan func(*sqlite.Rows, *int64) error, query string) (*side, error) {
+func (e *exporter) side(scan func(db.Rows, *int64) error, query string) (*side, error) {
 	rows, err := e.tx.Query(query)
 	if err != nil {
 		return nil, err
@@ -293,13 +293,13 @@ func (e *exporter) files() error {
 		return err
 	}
 	var tag string
-	tags, err := e.side(func(row *sqlite.Rows, of *int64) error { return row.Scan(of, &tag) },
+	tags, err := e.side(func(row db.Rows, of *int64) error { return row.Scan(of, &tag) },
 		`SELECT file_id, tag FROM file_tag ORDER BY file_id, position`)
 	if err != nil {
 		return err
 	}
 	defer tags.rows.Close()
-	err = e.tx.Each(func(row *sqlite.Rows) error {
+	err = e.tx.Each(func(row db.Rows) error {
 		var f exportFile
 		if err := row.Scan(&f.row, &f.id, &f.owner, &f.memory, &f.memoryOwner, &f.projectOwner, &f.project, &f.filename, &f.mimeType,
 			&f.size, &f.sha256, &f.description, &f.category, &f.created, &f.updated); err != nil {
@@ -369,7 +369,7 @@ var errChunks = errors.New("its pieces are not what was stored")
 // stored.
 func (e *exporter) chunks(f exportFile, wrote func(n int)) error {
 	whole, n, size := sha256.New(), int64(0), int64(0)
-	err := e.tx.Each(func(row *sqlite.Rows) error {
+	err := e.tx.Each(func(row db.Rows) error {
 		var data []byte
 		if err := row.Scan(&data); err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // sealedClock makes exports of equal stores equal.
@@ -24,7 +24,7 @@ func sealedClock() time.Time { return time.Date(2026, 11, 21, 8, 0, 0, 123456000
 // statements runs statements on a store, for what has no method of its own.
 func statements(tb testing.TB, s *Store, all ...string) {
 	tb.Helper()
-	err := s.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+	err := s.db.Write(context.Background(), func(tx db.Tx) error {
 		for _, statement := range all {
 			if _, err := tx.Exec(statement); err != nil {
 				return fmt.Errorf("%s: %w", statement, err)
@@ -40,7 +40,7 @@ func statements(tb testing.TB, s *Store, all ...string) {
 // putFile stores a file row by row.
 func putFile(tb testing.TB, s *Store, id, owner, memory, project string, data []byte) {
 	tb.Helper()
-	err := s.db.Write(context.Background(), func(tx *sqlite.Tx) error {
+	err := s.db.Write(context.Background(), func(tx db.Tx) error {
 		sum := sha256.Sum256(data)
 		result, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
 			SELECT ?, u.id, (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project WHERE uid = ?), 'stored', ?, 'text/plain', ?, ?, 'a "file"', '', 5, 6 FROM user u WHERE u.uid = ?`,
@@ -206,7 +206,7 @@ func TestAnExportImportedAndExportedAgainIsTheSame(t *testing.T) {
 
 func pendingOf(t *testing.T, s *Store) (n int) {
 	t.Helper()
-	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) (err error) {
+	err := s.db.Read(t.Context(), func(tx db.Tx) (err error) {
 		return tx.QueryRow(`SELECT count(*) FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL AND NOT blank`).Scan(&n)
 	})
 	if err != nil {
@@ -269,8 +269,8 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"row_hash": madeAgain, "trash": left, "trash_item": left, "trash_link": left,
 	}
 	s := openCopy(t)
-	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
-		return tx.Each(func(row *sqlite.Rows) error {
+	err := s.db.Read(t.Context(), func(tx db.Tx) error {
+		return tx.Each(func(row db.Rows) error {
 			var table, columns string
 			if err := row.Scan(&table, &columns); err != nil {
 				return err

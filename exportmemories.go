@@ -3,7 +3,7 @@ package souvenir
 import (
 	"strconv"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // vectorsLine is how many bytes of vectors go into one line, about.
@@ -42,7 +42,7 @@ func (e *exporter) memories() error {
 		return err
 	}
 	var tag string
-	tags, err := e.side(func(row *sqlite.Rows, of *int64) error { return row.Scan(of, &tag) },
+	tags, err := e.side(func(row db.Rows, of *int64) error { return row.Scan(of, &tag) },
 		`SELECT memory_id, tag FROM memory_tag ORDER BY memory_id, position`)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (e *exporter) memories() error {
 	}
 	defer revisions.rows.Close()
 	done := 0
-	err = e.tx.Each(func(row *sqlite.Rows) error {
+	err = e.tx.Each(func(row db.Rows) error {
 		m, err := e.memory(row)
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ func (e *exporter) memories() error {
 const selectExportMemory = `SELECT id, partition_id, uid, content, ifnull(event_type, ''), ifnull(state, ''), ifnull(importance, ''),
 	ifnull(classification, ''), ifnull(rule_type, ''), metadata, revision, created_at, updated_at FROM memory`
 
-func (e *exporter) memory(row *sqlite.Rows) (exportMemory, error) {
+func (e *exporter) memory(row db.Rows) (exportMemory, error) {
 	var m exportMemory
 	var partition int64
 	err := row.Scan(&m.row, &partition, &m.id, &m.content, &m.eventType, &m.state, &m.importance, &m.classification, &m.ruleType,
@@ -138,7 +138,7 @@ func (e *exporter) vectors() (*vectorSide, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.side = &side{rows: rows, scan: func(row *sqlite.Rows, of *int64) error {
+	v.side = &side{rows: rows, scan: func(row db.Rows, of *int64) error {
 		p := &v.passage
 		return row.Scan(of, &p.start, &p.length, &p.profile, &p.own, &p.vector)
 	}}
@@ -198,7 +198,7 @@ type revisionSide struct {
 func (e *exporter) revisions() (*revisionSide, error) {
 	r := &revisionSide{}
 	var err error
-	r.side, err = e.side(func(row *sqlite.Rows, of *int64) error {
+	r.side, err = e.side(func(row db.Rows, of *int64) error {
 		v := &r.revision
 		return row.Scan(of, &v.number, &v.partition, &v.content, &v.attributes, &v.created)
 	}, `SELECT memory_id, revision, partition_id, content, attributes, created_at FROM memory_revision ORDER BY memory_id, revision`)
@@ -247,7 +247,7 @@ func (e *exporter) links() error {
 		related = related[:0]
 		return e.write(kindLink)
 	}
-	err := e.tx.Each(func(row *sqlite.Rows) error {
+	err := e.tx.Each(func(row db.Rows) error {
 		var from, to string
 		var partition, changed int64
 		if err := row.Scan(&from, &partition, &changed, &to); err != nil {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // What a store does with files, disks, contexts and Close when they do not behave.
@@ -345,7 +345,7 @@ func TestDamagedRowsGiveErrorsAndNeverPanics(t *testing.T) {
 				if _, err := s.UpdateMemory(t.Context(), first.ID, UpdateMemory{Metadata: map[string]any{"k": "v"}}); err != nil {
 					t.Fatal(err)
 				}
-				err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error { _, err := tx.Exec(damage); return err })
+				err := s.db.Write(t.Context(), func(tx db.Tx) error { _, err := tx.Exec(damage); return err })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -500,7 +500,7 @@ func TestFullDiskRefusesWholeWritesAndLeavesTheStoreUsable(t *testing.T) {
 func openWithFewPages(t *testing.T) (*Store, func()) {
 	s := openWords(t, filepath.Join(t.TempDir(), "full.db"), Options{})
 	pages := func(n int) {
-		err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		err := s.db.Write(t.Context(), func(tx db.Tx) error {
 			var set int
 			return tx.QueryRow(fmt.Sprintf(`PRAGMA max_page_count = %d`, n)).Scan(&set)
 		})

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filetype"
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
 // How the bytes of a file come into the store and leave it. They lie in chunks, several of which are written in one
@@ -189,7 +189,7 @@ var errUndone = errors.New("only tried")
 
 // checkPlace finds out, before anything is read, whether the file may be stored where it shall be.
 func (u *upload) checkPlace(ctx context.Context) error {
-	err := u.s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := u.s.write(ctx, func(tx db.Tx, sc scope) error {
 		memory, project, err := u.place(tx, &sc)
 		if err != nil {
 			return err
@@ -211,7 +211,7 @@ func (u *upload) checkPlace(ctx context.Context) error {
 }
 
 // place finds the rows of the memory and of the project for the file; 0 for none. The scope then sees that project.
-func (u *upload) place(tx *sqlite.Tx, sc *scope) (memory, project int64, err error) {
+func (u *upload) place(tx db.Tx, sc *scope) (memory, project int64, err error) {
 	if u.MemoryID != "" {
 		m, err := u.s.memoryToLink(tx, *sc, u.MemoryID)
 		return m.row, 0, err
@@ -298,7 +298,7 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error
 	}
 	row := u.row
 	var added File
-	err := u.s.write(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+	err := u.s.write(ctx, func(tx db.Tx, sc scope) (err error) {
 		if row, err = u.storeRow(tx, sc); err != nil {
 			return err
 		}
@@ -321,9 +321,9 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error
 }
 
 // storeRow makes or touches the row of an arriving file, and sees that its owner has room for it.
-func (u *upload) storeRow(tx *sqlite.Tx, sc scope) (row int64, err error) {
+func (u *upload) storeRow(tx db.Tx, sc scope) (row int64, err error) {
 	now, size, row, owner := u.s.now(), max(u.size, u.Size), u.row, cmp.Or(u.heir, sc.user)
-	var result sqlite.Result
+	var result db.Result
 	if row == 0 {
 		result, err = tx.Exec(`INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
 			VALUES (?, ?, 'arriving', ?, ?, ?, x'', ?, ?, ?, ?)`, u.id, owner, u.Filename, u.MIMEType, size, u.Description, u.Category, now, now)
@@ -346,7 +346,7 @@ func (u *upload) storeRow(tx *sqlite.Tx, sc scope) (row int64, err error) {
 }
 
 // checkFileQuota refuses what makes the files of an owner larger than they may be, those that were just written among them.
-func (s *Store) checkFileQuota(tx *sqlite.Tx, sc scope, owner, size int64) error {
+func (s *Store) checkFileQuota(tx db.Tx, sc scope, owner, size int64) error {
 	if s.quota == 0 {
 		return nil
 	}
@@ -367,7 +367,7 @@ func (s *Store) checkFileQuota(tx *sqlite.Tx, sc scope, owner, size int64) error
 
 // fileOwner returns the row of the user to whom a file belongs: that of the memory's collection, or else of the project; without
 // both it is the caller.
-func fileOwner(tx *sqlite.Tx, sc scope, memory, project int64) (owner int64, err error) {
+func fileOwner(tx db.Tx, sc scope, memory, project int64) (owner int64, err error) {
 	if memory == 0 {
 		return projectOwner(tx, sc, project)
 	}
@@ -376,7 +376,7 @@ func fileOwner(tx *sqlite.Tx, sc scope, memory, project int64) (owner int64, err
 }
 
 // giveFile gives a file to the owner of the project that it has come into.
-func (s *Store) giveFile(tx *sqlite.Tx, sc scope, file, project int64) error {
+func (s *Store) giveFile(tx db.Tx, sc scope, file, project int64) error {
 	owner, err := projectOwner(tx, sc, project)
 	if err != nil {
 		return err
@@ -385,11 +385,11 @@ func (s *Store) giveFile(tx *sqlite.Tx, sc scope, file, project int64) error {
 }
 
 // moveFiles gives the files of a memory to the owner to whom the memory goes.
-func (s *Store) moveFiles(tx *sqlite.Tx, sc scope, memory, owner int64) error {
+func (s *Store) moveFiles(tx db.Tx, sc scope, memory, owner int64) error {
 	return s.giveFiles(tx, sc, owner, `memory_id = ?`, memory)
 }
 
-func (s *Store) giveFiles(tx *sqlite.Tx, sc scope, owner int64, condition string, arg int64) error {
+func (s *Store) giveFiles(tx db.Tx, sc scope, owner int64, condition string, arg int64) error {
 	var size int64
 	if err := tx.QueryRow(`SELECT ifnull(sum(size), 0) FROM file WHERE owner_id <> ? AND `+condition, owner, arg).Scan(&size); err != nil {
 		return err
@@ -402,7 +402,7 @@ func (s *Store) giveFiles(tx *sqlite.Tx, sc scope, owner int64, condition string
 }
 
 // finish makes an arriving file one that is stored.
-func (u *upload) finish(tx *sqlite.Tx, sc scope, row int64) (File, error) {
+func (u *upload) finish(tx db.Tx, sc scope, row int64) (File, error) {
 	memory, project, err := u.place(tx, &sc)
 	if err != nil {
 		return File{}, err
@@ -439,11 +439,11 @@ func (u *upload) giveUp(ctx context.Context) {
 // DeleteFile deletes a file. It goes to the trash, from which [Store.RestoreTrashed] brings it back under its id, unless Options.KeepTrash
 // switches the trash off; [Store.EraseFile] deletes for good.
 func (s *Store) DeleteFile(ctx context.Context, id string) error {
-	ctx = sqlite.Freeing(ctx)
+	ctx = db.Freeing(ctx)
 	if s.options.KeepTrash < 0 {
-		return s.removeStoredFile(ctx, id, func(*sqlite.Tx, scope, storedFile) error { return nil })
+		return s.removeStoredFile(ctx, id, func(db.Tx, scope, storedFile) error { return nil })
 	}
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		f, err := s.fileForWriting(tx, sc, id)
 		if err != nil {
 			return err
@@ -454,10 +454,10 @@ func (s *Store) DeleteFile(ctx context.Context, id string) error {
 
 // removeStoredFile deletes a file for good, unless allowed says no. The bytes of a large one are removed in several transactions, so
 // that others can write in between.
-func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(*sqlite.Tx, scope, storedFile) error) error {
-	ctx = sqlite.Freeing(ctx)
+func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db.Tx, scope, storedFile) error) error {
+	ctx = db.Freeing(ctx)
 	var f storedFile
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+	err := s.write(ctx, func(tx db.Tx, sc scope) (err error) {
 		if f, err = s.fileForWriting(tx, sc, id); err != nil {
 			return err
 		}
@@ -488,7 +488,7 @@ func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(*s
 // removeFile removes a leaving file, in several transactions.
 func (s *shared) removeFile(ctx context.Context, row int64) error {
 	for more := true; more; {
-		err := s.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+		err := s.db.Write(ctx, func(tx db.Tx) (err error) {
 			more, err = removeChunks(tx, row)
 			return err
 		})
@@ -500,7 +500,7 @@ func (s *shared) removeFile(ctx context.Context, row int64) error {
 }
 
 // removeChunks removes some chunks of a leaving file, and the file with the last of them; then there is no more.
-func removeChunks(tx *sqlite.Tx, row int64) (more bool, err error) {
+func removeChunks(tx db.Tx, row int64) (more bool, err error) {
 	result, err := tx.Exec(`DELETE FROM file_chunk WHERE id IN (SELECT id FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT ?)`,
 		row<<chunkBits, (row+1)<<chunkBits, deleteBatch)
 	if err != nil || result.RowsAffected == deleteBatch {
@@ -516,8 +516,8 @@ func removeChunks(tx *sqlite.Tx, row int64) (more bool, err error) {
 func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, error) {
 	before := min(olderThan.UnixMicro(), s.now()-abandoned.Microseconds())
 	var rows []int64
-	err := s.db.Read(ctx, func(tx *sqlite.Tx) (err error) {
-		rows, err = sqlite.Column[int64](tx, `SELECT id FROM file WHERE state IN ('arriving', 'leaving') AND (state = 'leaving' OR updated_at < ?)`, before)
+	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
+		rows, err = db.Column[int64](tx, `SELECT id FROM file WHERE state IN ('arriving', 'leaving') AND (state = 'leaving' OR updated_at < ?)`, before)
 		return err
 	})
 	if err != nil {
@@ -535,7 +535,7 @@ func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, erro
 // whatever keeps it from being removed now, it will be.
 func (s *shared) removeAbandoned(ctx context.Context, row, before int64) error {
 	var leaving bool
-	err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
+	err := s.db.Write(ctx, func(tx db.Tx) error {
 		if _, err := tx.Exec(`UPDATE file SET state = 'leaving' WHERE id = ? AND state = 'arriving' AND updated_at < ?`, row, before); err != nil {
 			return err
 		}

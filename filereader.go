@@ -8,7 +8,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // FileReader reads the bytes of a file in any order; it is an io.ReadSeekCloser, an io.ReaderAt and an io.WriterTo. It
@@ -33,7 +33,7 @@ type FileReader struct {
 // may not see, is ErrNotFound; one of which not all bytes are there is ErrCorrupt.
 func (s *Store) OpenFile(ctx context.Context, id string) (*FileReader, error) {
 	r := &FileReader{ctx: ctx, store: s}
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		if r.file, err = s.file(tx, sc, id); err != nil {
 			return err
 		}
@@ -195,11 +195,11 @@ func (r *FileReader) from(offset int64) ([]byte, error) {
 // load reads one chunk, if the file is still there and visible.
 func (r *FileReader) load(number int64) ([]byte, error) {
 	var sum, data []byte
-	err := r.store.read(r.ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := r.store.read(r.ctx, func(tx db.Tx, sc scope) error {
 		visible, args := sc.visibleFile()
 		err := tx.QueryRow(`SELECT k.sha256, k.data `+fromFile+` LEFT JOIN file_chunk k ON k.id = ? WHERE f.id = ? AND `+visible,
 			append([]any{r.file.row<<chunkBits | number, r.file.row}, args...)...).Scan(&sum, &data)
-		if errors.Is(err, sqlite.ErrNoRows) {
+		if errors.Is(err, db.ErrNoRows) {
 			_, err = r.store.file(tx, sc, r.file.ID) // says so
 		}
 		return err

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // File is a document that is kept beside the memories: its bytes lie in the store, too, and [Store.OpenFile] reads them.
@@ -76,7 +76,7 @@ func (f File) MarshalJSON() ([]byte, error) {
 // GetFile returns what is known about a file. One that does not exist, or that this view may not see, is ErrNotFound.
 func (s *Store) GetFile(ctx context.Context, id string) (File, error) {
 	var f storedFile
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		f, err = s.file(tx, sc, id)
 		return err
 	})
@@ -111,7 +111,7 @@ func (s *Store) Files(ctx context.Context, l FileList) iter.Seq2[File, error] {
 		}
 		for batch := range slices.Chunk(rows, page) {
 			var found []storedFile
-			err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+			err := s.read(ctx, func(tx db.Tx, sc scope) error {
 				found, err = loadInOrder(tx, sc, batch)
 				return err
 			})
@@ -133,7 +133,7 @@ func (s *Store) fileRows(ctx context.Context, l FileList) (rows []int64, err err
 	if err := l.check(); err != nil {
 		return nil, err
 	}
-	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		rows, err = l.rows(tx, sc)
 		return err
 	})
@@ -166,7 +166,7 @@ func (l *FileList) check() error {
 }
 
 // rows returns the rows of the files that fit, in order.
-func (l FileList) rows(tx *sqlite.Tx, sc scope) ([]int64, error) {
+func (l FileList) rows(tx db.Tx, sc scope) ([]int64, error) {
 	order, err := fileOrder(l.Sort)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (l FileList) rows(tx *sqlite.Tx, sc scope) ([]int64, error) {
 		condition += ` AND f.id IN (SELECT file_id FROM file_tag WHERE tag IN (` + questionMarks(len(l.Tags)) + `))`
 		args = append(args, anys(l.Tags)...)
 	}
-	return sqlite.Column[int64](tx, `SELECT f.id `+fromFile+` WHERE `+condition+` ORDER BY `+order, args...)
+	return db.Column[int64](tx, `SELECT f.id `+fromFile+` WHERE `+condition+` ORDER BY `+order, args...)
 }
 
 // MaxFileLimit is the most files that [Store.FilePage] returns at once.
@@ -243,7 +243,7 @@ func (s *Store) FilePage(ctx context.Context, q FileQuery) (FilePage, error) {
 		return FilePage{}, err
 	}
 	p := FilePage{Files: []File{}, Offset: q.Offset, Limit: q.Limit}
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		rows, err := q.rows(tx, sc)
 		if err != nil {
 			return err
@@ -260,7 +260,7 @@ func (s *Store) FilePage(ctx context.Context, q FileQuery) (FilePage, error) {
 }
 
 // loadInOrder returns those of some files (rows) that are there, in the order of the rows.
-func loadInOrder(tx *sqlite.Tx, sc scope, rows []int64) ([]storedFile, error) {
+func loadInOrder(tx db.Tx, sc scope, rows []int64) ([]storedFile, error) {
 	found, err := loadFiles(tx, sc, `f.id IN (SELECT value FROM json_each(?))`, jsonList(rows))
 	place := make(map[int64]int, len(rows))
 	for i, row := range rows {
@@ -308,7 +308,7 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u UpdateFile) (File, 
 		return File{}, err
 	}
 	var changed storedFile
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.write(ctx, func(tx db.Tx, sc scope) error {
 		before, err := s.fileForWriting(tx, sc, id)
 		if err != nil {
 			return err
@@ -399,7 +399,7 @@ func (u UpdateFile) describe(f *File) {
 }
 
 // relink applies the part of a change that is about where the file lies.
-func (s *Store) relink(tx *sqlite.Tx, sc *scope, u UpdateFile, before storedFile, after *storedFile) error {
+func (s *Store) relink(tx db.Tx, sc *scope, u UpdateFile, before storedFile, after *storedFile) error {
 	switch {
 	case u.MemoryID != nil && *u.MemoryID != "":
 		m, err := s.memoryToLink(tx, *sc, *u.MemoryID)
@@ -426,7 +426,7 @@ func (s *Store) relink(tx *sqlite.Tx, sc *scope, u UpdateFile, before storedFile
 }
 
 // memoryToLink returns the memory that a file shall be linked to: one that the caller may change.
-func (s *Store) memoryToLink(tx *sqlite.Tx, sc scope, id string) (storedMemory, error) {
+func (s *Store) memoryToLink(tx db.Tx, sc scope, id string) (storedMemory, error) {
 	m, err := s.memory(tx, sc, id)
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -438,7 +438,7 @@ func (s *Store) memoryToLink(tx *sqlite.Tx, sc scope, id string) (storedMemory, 
 }
 
 // projectForFile is projectForWriting, after which a limited view sees the project that has just been made for it.
-func (s *Store) projectForFile(tx *sqlite.Tx, sc *scope, id, name string) (int64, error) {
+func (s *Store) projectForFile(tx db.Tx, sc *scope, id, name string) (int64, error) {
 	target, err := s.projectForWriting(tx, *sc, id, name)
 	if err == nil && sc.limited && !slices.Contains(sc.projects, target.row) {
 		sc.projects = append(sc.projects, target.row)
@@ -454,7 +454,7 @@ func checkCategory(category string) error {
 	return checkWord("category", category)
 }
 
-func replaceFileTags(tx *sqlite.Tx, file int64, tags []string) error {
+func replaceFileTags(tx db.Tx, file int64, tags []string) error {
 	if _, err := tx.Exec(`DELETE FROM file_tag WHERE file_id = ?`, file); err != nil {
 		return err
 	}
@@ -484,7 +484,7 @@ type storedFile struct {
 }
 
 // file returns a visible file by id.
-func (s *Store) file(tx *sqlite.Tx, sc scope, id string) (storedFile, error) {
+func (s *Store) file(tx db.Tx, sc scope, id string) (storedFile, error) {
 	found, err := loadFiles(tx, sc, `f.uid IN (?, ?) ORDER BY f.uid = ? DESC`, id, canonicalID(id), id)
 	if err != nil {
 		return storedFile{}, err
@@ -496,7 +496,7 @@ func (s *Store) file(tx *sqlite.Tx, sc scope, id string) (storedFile, error) {
 }
 
 // fileForWriting returns a file that the caller may change: invisible is not found, visible only is forbidden.
-func (s *Store) fileForWriting(tx *sqlite.Tx, sc scope, id string) (storedFile, error) {
+func (s *Store) fileForWriting(tx db.Tx, sc scope, id string) (storedFile, error) {
 	f, err := s.file(tx, sc, id)
 	if err == nil && !f.writable {
 		err = newError(KindForbidden, "file_id", "file %s belongs to %s, who shares it for reading only", show(id), ownerName(tx, f.Owner))
@@ -505,7 +505,7 @@ func (s *Store) fileForWriting(tx *sqlite.Tx, sc scope, id string) (storedFile, 
 }
 
 // filesOf returns the files of some memories (rows), the newest of each first. Memories without a visible file are left out.
-func (s *Store) filesOf(tx *sqlite.Tx, sc scope, memories []int64) (map[int64][]File, error) {
+func (s *Store) filesOf(tx db.Tx, sc scope, memories []int64) (map[int64][]File, error) {
 	if len(memories) == 0 {
 		return nil, nil
 	}
@@ -521,7 +521,7 @@ func (s *Store) filesOf(tx *sqlite.Tx, sc scope, memories []int64) (map[int64][]
 }
 
 // addFiles counts the files of each hit, and with summaries tells what they are.
-func addFiles(tx *sqlite.Tx, sc scope, hits []Hit, summaries bool) error {
+func addFiles(tx db.Tx, sc scope, hits []Hit, summaries bool) error {
 	var some bool
 	if err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file)`).Scan(&some); err != nil || !some || len(hits) == 0 {
 		return err
@@ -540,7 +540,7 @@ func addFiles(tx *sqlite.Tx, sc scope, hits []Hit, summaries bool) error {
 	args = append([]any{string(list)}, args...)
 	var memory string
 	if !summaries {
-		return tx.Each(func(row *sqlite.Rows) error {
+		return tx.Each(func(row db.Rows) error {
 			var files int
 			if err := row.Scan(&memory, &files); err != nil {
 				return err
@@ -549,7 +549,7 @@ func addFiles(tx *sqlite.Tx, sc scope, hits []Hit, summaries bool) error {
 			return nil
 		}, `SELECT m.uid, count(*) `+from+` GROUP BY m.uid`, args...)
 	}
-	return tx.Each(func(row *sqlite.Rows) error {
+	return tx.Each(func(row db.Rows) error {
 		var f FileSummary
 		if err := row.Scan(&memory, &f.ID, &f.Filename, &f.MIMEType, &f.Size); err != nil {
 			return err
@@ -562,12 +562,12 @@ func addFiles(tx *sqlite.Tx, sc scope, hits []Hit, summaries bool) error {
 }
 
 // loadFiles reads the visible files for which a condition on f, m, p or c holds (and what follows WHERE: an order).
-func loadFiles(tx *sqlite.Tx, sc scope, condition string, args ...any) ([]storedFile, error) {
+func loadFiles(tx db.Tx, sc scope, condition string, args ...any) ([]storedFile, error) {
 	memory, memoryArgs := sc.visible()
 	writable, writableArgs := sc.writableFile()
 	visible, visibleArgs := sc.visibleFile()
 	var found []storedFile
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var f storedFile
 		var sum []byte
 		var tags string

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // How calls about files end before they are through.
@@ -145,7 +145,7 @@ func TestRowsOfFilesThatAreDamaged(t *testing.T) {
 func TestBytesThatCannotBeRemovedAreLeftToPurge(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
 	f := mustAddFile(t, s, NewFile{}, strings.Repeat("x", (deleteBatch+3)*chunkSize))
-	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err := s.db.Write(t.Context(), func(tx db.Tx) error {
 		return tx.ExecScript(fmt.Sprintf(`CREATE TRIGGER stuck BEFORE DELETE ON file_chunk WHEN OLD.id & 0xffffff >= %d OR OLD.id >> %d > 1
 			BEGIN SELECT raise(ABORT, 'stuck'); END;`, deleteBatch, chunkBits))
 	})

@@ -17,7 +17,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // What the bytes of files do to the store, and what damage and crashes do to them.
@@ -61,7 +61,7 @@ func fileNames(tb testing.TB, s *Store, l FileList) []string {
 func filesHeld(tb testing.TB, s *Store) [3]int {
 	tb.Helper()
 	var n [3]int
-	err := s.db.Read(context.Background(), func(tx *sqlite.Tx) error {
+	err := s.db.Read(context.Background(), func(tx db.Tx) error {
 		return tx.QueryRow(`SELECT (SELECT count(*) FROM file), (SELECT count(*) FROM file_chunk), (SELECT count(*) FROM file_tag)`).Scan(&n[0], &n[1], &n[2])
 	})
 	if err != nil {
@@ -435,11 +435,11 @@ func TestFilesOfMemories(t *testing.T) {
 	other := mustAddFile(t, s, NewFile{MemoryID: three.ID}, "other")
 	mustAddFile(t, s, NewFile{}, "of none")
 	filesOf := func(s *Store, memories ...Stored) (files map[string][]File) {
-		err := s.read(t.Context(), func(tx *sqlite.Tx, sc scope) error {
+		err := s.read(t.Context(), func(tx db.Tx, sc scope) error {
 			ids := map[int64]string{}
 			var rows []int64
 			for _, m := range memories {
-				row, err := sqlite.Column[int64](tx, `SELECT id FROM memory WHERE uid = ?`, m.ID)
+				row, err := db.Column[int64](tx, `SELECT id FROM memory WHERE uid = ?`, m.ID)
 				if err != nil {
 					return err
 				}

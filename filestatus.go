@@ -3,7 +3,7 @@ package souvenir
 import (
 	"context"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // FileStatus is how a file lies in the store, as the caller sees it.
@@ -22,7 +22,7 @@ type FileStatus struct {
 // GetFileStatus returns how a file lies in the store. One that does not exist, or that this view may not see, is ErrNotFound.
 func (s *Store) GetFileStatus(ctx context.Context, id string) (FileStatus, error) {
 	var status FileStatus
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		f, err := s.file(tx, sc, id)
 		if err != nil {
 			return err

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
 // Rows that hold what people and programs have stored have hashes. Temporary triggers keep them in step with the rows, so whatever
@@ -71,8 +71,8 @@ func hashedTables() []hashedTable {
 
 // hashedColumns are the columns that a table's hashes are over: all that it has, also those which a later version adds. None: the
 // table does not exist yet, or not yet in the form that has hashes.
-func hashedColumns(tx *sqlite.Tx, t hashedTable) ([]string, error) {
-	columns, err := sqlite.Column[string](tx, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, t.Name)
+func hashedColumns(tx db.Tx, t hashedTable) ([]string, error) {
+	columns, err := db.Column[string](tx, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, t.Name)
 	if !slices.Contains(columns, t.Key) {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func hashedColumns(tx *sqlite.Tx, t hashedTable) ([]string, error) {
 }
 
 // keepHashes has a connection keep the hashes.
-func keepHashes(tx *sqlite.Tx) error {
+func keepHashes(tx db.Tx) error {
 	var memory string
 	for _, t := range hashedTables() {
 		columns, err := hashedColumns(tx, t)
@@ -110,7 +110,7 @@ type rowHash struct {
 func (h rowHash) sound() bool { return h.now != nil && bytes.Equal(h.stored, h.now) }
 
 // eachHash goes through the hashes of a table: of its rows first, then those of rows that are lost.
-func eachHash(tx *sqlite.Tx, t hashedTable, fn func(h rowHash) error) error {
+func eachHash(tx db.Tx, t hashedTable, fn func(h rowHash) error) error {
 	columns, err := hashedColumns(tx, t)
 	if err != nil || len(columns) == 0 {
 		return err
@@ -124,7 +124,7 @@ func eachHash(tx *sqlite.Tx, t hashedTable, fn func(h rowHash) error) error {
 		held = rowHash{}
 		return fn(h)
 	}
-	err = tx.Each(func(row *sqlite.Rows) error {
+	err = tx.Each(func(row db.Rows) error {
 		var h rowHash
 		if err := row.Scan(&h.id, &h.stored, &h.now); err != nil {
 			return err
@@ -146,7 +146,7 @@ func eachHash(tx *sqlite.Tx, t hashedTable, fn func(h rowHash) error) error {
 	if err := flush(); err != nil {
 		return err
 	}
-	return tx.Each(func(row *sqlite.Rows) error {
+	return tx.Each(func(row db.Rows) error {
 		var h rowHash
 		if err := row.Scan(&h.id, &h.stored); err != nil {
 			return err
@@ -157,7 +157,7 @@ func eachHash(tx *sqlite.Tx, t hashedTable, fn func(h rowHash) error) error {
 
 // markDamage notes, before the schema changes, what does not have the hash that it should have: afterwards, hashes are made anew, and what
 // was damaged must not become sound by that.
-func markDamage(tx *sqlite.Tx, _ int) error {
+func markDamage(tx db.Tx, _ int) error {
 	var there bool
 	if err := tx.QueryRow(`SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'row_hash'`).Scan(&there); err != nil || !there {
 		return err
@@ -182,17 +182,17 @@ func markDamage(tx *sqlite.Tx, _ int) error {
 	return nil
 }
 
-func writeHash(tx *sqlite.Tx, t hashedTable, id int64, hash []byte) error {
+func writeHash(tx db.Tx, t hashedTable, id int64, hash []byte) error {
 	_, err := tx.Exec(`INSERT INTO row_hash (kind, id, hash) VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET hash = excluded.hash`, t.Kind, id, hash)
 	return err
 }
 
 // makeHashes makes the hashes anew after the schema has changed, but of what was damaged before.
-func makeHashes(tx *sqlite.Tx, version int, now int64) error {
+func makeHashes(tx db.Tx, version int, now int64) error {
 	if version == 0 {
 		return nil // a new file
 	}
-	had, err := sqlite.Column[int64](tx, `SELECT 1 FROM row_hash LIMIT 1`)
+	had, err := db.Column[int64](tx, `SELECT 1 FROM row_hash LIMIT 1`)
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func makeHashes(tx *sqlite.Tx, version int, now int64) error {
 }
 
 // rowSound reports whether a row of a kind has its hash.
-func rowSound(tx *sqlite.Tx, kind int, id int64) (bool, error) {
+func rowSound(tx db.Tx, kind int, id int64) (bool, error) {
 	t, err := kindOf(kind)
 	if err != nil {
 		return false, err
@@ -217,13 +217,13 @@ func rowSound(tx *sqlite.Tx, kind int, id int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	sound, err := sqlite.Column[bool](tx, fmt.Sprintf(`SELECT h.hash = %s FROM "%s" t JOIN row_hash h ON h.kind = %d AND h.id = t."%s" WHERE t."%[4]s" = ?`,
+	sound, err := db.Column[bool](tx, fmt.Sprintf(`SELECT h.hash = %s FROM "%s" t JOIN row_hash h ON h.kind = %d AND h.id = t."%s" WHERE t."%[4]s" = ?`,
 		t.Expression("t", columns), t.Name, t.Kind, t.Key), id)
 	return len(sound) == 1 && sound[0], err
 }
 
 // doubtRow notes that a row was made of a damaged one, and is no better.
-func doubtRow(tx *sqlite.Tx, kind int, id int64) error {
+func doubtRow(tx db.Tx, kind int, id int64) error {
 	t, err := kindOf(kind)
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ func kindOf(kind int) (hashedTable, error) {
 }
 
 // acceptRows takes rows for what was stored as they are.
-func acceptRows(tx *sqlite.Tx, t hashedTable, which func(h rowHash) bool) error {
+func acceptRows(tx db.Tx, t hashedTable, which func(h rowHash) bool) error {
 	var wrong []rowHash
 	err := eachHash(tx, t, func(h rowHash) error {
 		if which(h) {

@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -19,16 +20,16 @@ func behindTheBack(tb testing.TB, path, statement string) (rows int64) {
 	tb.Helper()
 	config := fileConfig(path, time.Now)
 	config.Prepare = nil
-	db, err := sqlite.Open(context.Background(), config)
+	file, err := sqlite.Open(context.Background(), config)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	err = db.Write(context.Background(), func(tx *sqlite.Tx) error {
+	err = file.Write(context.Background(), func(tx db.Tx) error {
 		r, err := tx.Exec(statement)
 		rows = r.RowsAffected
 		return err
 	})
-	if closed := db.Close(); err == nil {
+	if closed := file.Close(); err == nil {
 		err = closed
 	}
 	if err != nil {
@@ -59,8 +60,8 @@ func TestEveryTableHasHashesOrIsKnownToHaveNone(t *testing.T) {
 		"activity": "a log",
 	}
 	s := openWords(t, ":memory:", Options{})
-	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
-		names, err := sqlite.Column[string](tx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict`)
+	err := s.db.Read(t.Context(), func(tx db.Tx) error {
+		names, err := db.Column[string](tx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict`)
 		for _, name := range names {
 			i := slices.IndexFunc(hashedTables(), func(h hashedTable) bool { return h.Name == name })
 			if _, known := without[name]; known == (i >= 0) {
@@ -83,10 +84,10 @@ func TestEveryTableHasHashesOrIsKnownToHaveNone(t *testing.T) {
 
 func TestAChangeInAnyColumnIsFound(t *testing.T) {
 	s := openRich(t)
-	path := s.db.Path()
+	path := s.db.Upkeep().Path()
 	type column struct{ table, name, kind string }
 	var columns []column
-	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
+	err := s.db.Read(t.Context(), func(tx db.Tx) error {
 		for _, h := range hashedTables() {
 			names, err := hashedColumns(tx, h)
 			if err != nil {
@@ -110,11 +111,11 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 	}
 	config := fileConfig(path, time.Now)
 	config.Prepare = nil
-	db, err := sqlite.Open(t.Context(), config)
+	file, err := sqlite.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	defer file.Close()
 	damages := 0
 	for i, c := range columns {
 		if testing.Short() && i%5 != 0 {
@@ -127,7 +128,7 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 			"BLOB":    `CAST("%[2]s" || x'00' AS BLOB)`,
 		}[c.kind]
 		one := fmt.Sprintf(`UPDATE OR IGNORE "%[1]s" SET "%[2]s" = `+value+` WHERE "%[2]s" IS (SELECT max("%[2]s") FROM "%[1]s" WHERE length("%[2]s") > 0) AND "%[2]s" IS NOT NULL`, c.table, c.name)
-		err := db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		err := file.Write(t.Context(), func(tx db.Tx) error {
 			if err := tx.ExecScript(`PRAGMA ignore_check_constraints = ON; PRAGMA defer_foreign_keys = ON`); err != nil {
 				return err
 			}
@@ -223,7 +224,7 @@ func TestRowsThatAreLostAreNamedAndWhatHangsOnThemStays(t *testing.T) {
 		t.Fatalf("%+v", report)
 	}
 	var revisions int
-	if err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error { return tx.QueryRow(`SELECT count(*) FROM memory_revision`).Scan(&revisions) }); err != nil || revisions != 2 {
+	if err := s.db.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(`SELECT count(*) FROM memory_revision`).Scan(&revisions) }); err != nil || revisions != 2 {
 		t.Errorf("of memory %s %d former states are left, want 2: %v", id, revisions, err)
 	}
 	for range 2 { // what hangs on it is deleted once it is accepted that it is gone
@@ -269,13 +270,13 @@ func TestAFileOfAnOlderVersionGetsHashesAndDamageStaysDamage(t *testing.T) {
 			`ALTER TABLE memory ADD COLUMN extra TEXT; UPDATE memory SET extra = 'x' WHERE id = 1; UPDATE memory SET updated_at = updated_at + 1`)}
 		config := fileConfig(path, sealedClock)
 		config.Migrations = migrations
-		db, err := sqlite.Open(t.Context(), config)
+		file, err := sqlite.Open(t.Context(), config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer db.Close()
+		defer file.Close()
 		in := newInspection(nil, nil)
-		if err := db.Read(t.Context(), func(tx *sqlite.Tx) error { in.tx = tx; return in.checkHashes() }); err != nil {
+		if err := file.Read(t.Context(), func(tx db.Tx) error { in.tx = tx; return in.checkHashes() }); err != nil {
 			t.Fatal(err)
 		}
 		return in.report
@@ -299,14 +300,14 @@ func TestAFileWithoutHashesGetsThemWhenItIsOpened(t *testing.T) {
 	behindTheBack(t, path, `DELETE FROM row_hash`)
 	config := fileConfig(path, sealedClock)
 	config.Prepare = nil
-	db, err := sqlite.Open(t.Context(), config)
+	file, err := sqlite.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Write(t.Context(), func(tx *sqlite.Tx) error { return makeHashes(tx, 11, sealedClock().UnixMicro()) }); err != nil {
+	if err := file.Write(t.Context(), func(tx db.Tx) error { return makeHashes(tx, 11, sealedClock().UnixMicro()) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Close(); err != nil {
+	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s = openWords(t, path, Options{})

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Health says whether the store works as it should: nil, or what is wrong. ErrFull means that the disk is full: reading works, and deleting
@@ -16,11 +16,11 @@ func (s *Store) Health(ctx context.Context) error {
 	if err := s.checkOperator("Health"); err != nil {
 		return err
 	}
-	if err := s.db.Read(ctx, func(tx *sqlite.Tx) error { _, err := tx.Exec(`SELECT 1`); return err }); err != nil {
+	if err := s.db.Read(ctx, func(tx db.Tx) error { _, err := tx.Exec(`SELECT 1`); return err }); err != nil {
 		return wrap(err)
 	}
-	err := s.db.Room(ctx)
-	if errors.Is(err, sqlite.ErrFull) {
+	err := s.db.Upkeep().Room(ctx)
+	if errors.Is(err, db.ErrFull) {
 		return &Error{Kind: KindFull, Message: fmt.Sprintf("the disk is full: nothing new is stored until there is room; reading and deleting work (%v)", err), Err: err}
 	}
 	return wrap(err)

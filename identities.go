@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Identity is who a user is at an external identity provider.
@@ -50,7 +50,7 @@ func (s *Store) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, erro
 		return Identity{}, err
 	}
 	var linked Identity
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.write(ctx, func(tx db.Tx, sc scope) error {
 		u, err := s.account(tx, sc, n.User)
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func (s *Store) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, erro
 	return linked, err
 }
 
-func (s *Store) linkIdentity(tx *sqlite.Tx, u storedUser, n NewIdentity) (Identity, error) {
+func (s *Store) linkIdentity(tx db.Tx, u storedUser, n NewIdentity) (Identity, error) {
 	if _, err := tx.Exec(`INSERT INTO external_identity (issuer, subject, user_id, email, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET email = excluded.email WHERE user_id = excluded.user_id`, n.Issuer, n.Subject, u.row, n.Email, s.now()); err != nil {
 		return Identity{}, err
@@ -92,9 +92,9 @@ func checkIdentity(issuer, subject string) error {
 }
 
 // identities reads the identities of a user (a row), the oldest first.
-func identities(tx *sqlite.Tx, user int64) ([]Identity, error) {
+func identities(tx db.Tx, user int64) ([]Identity, error) {
 	all := []Identity{}
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var i Identity
 		var created int64
 		err := row.Scan(&i.Issuer, &i.Subject, &i.Email, &created)
@@ -112,7 +112,7 @@ func (s *Store) Identities(ctx context.Context, user string) ([]Identity, error)
 		return nil, err
 	}
 	var all []Identity
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		u, err := s.account(tx, sc, user)
 		if err != nil {
 			return err
@@ -132,7 +132,7 @@ func (s *Store) UnlinkIdentity(ctx context.Context, i UnlinkIdentity) error {
 	if err := checkIdentity(i.Issuer, i.Subject); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		u, err := s.account(tx, sc, i.User)
 		if err != nil {
 			return err
@@ -162,7 +162,7 @@ func (s *Store) UserByIdentity(ctx context.Context, issuer, subject string) (Use
 		return User{}, err
 	}
 	var found []storedUser
-	err := s.read(ctx, func(tx *sqlite.Tx, _ scope) (err error) {
+	err := s.read(ctx, func(tx db.Tx, _ scope) (err error) {
 		found, err = loadUsers(tx, `u.id = (SELECT user_id FROM external_identity WHERE issuer = ? AND subject = ?)`, issuer, subject)
 		return err
 	})

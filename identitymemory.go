@@ -5,7 +5,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // IdentityMemory describes who an agent is and how it deals with its user. It is kept as a memory of event type IDENTITY, whose
@@ -39,7 +39,7 @@ func (i IdentityMemory) metadata() map[string]any {
 // caller's own collections. None is ErrNotFound.
 func (s *Store) GetIdentityMemory(ctx context.Context) (Memory, error) {
 	var identity Memory
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		found, err := s.identityMemory(tx, sc)
 		if err != nil {
 			return err
@@ -55,7 +55,7 @@ func (s *Store) GetIdentityMemory(ctx context.Context) (Memory, error) {
 
 // hasIdentity reports whether an identity is stored.
 func (s *Store) hasIdentity(ctx context.Context) (known bool, err error) {
-	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		found, err := s.identityMemory(tx, sc)
 		known = found != nil
 		return err
@@ -64,7 +64,7 @@ func (s *Store) hasIdentity(ctx context.Context) (known bool, err error) {
 }
 
 // identityMemory returns the caller's identity, nil if there is none.
-func (s *Store) identityMemory(tx *sqlite.Tx, sc scope) (*storedMemory, error) {
+func (s *Store) identityMemory(tx db.Tx, sc scope) (*storedMemory, error) {
 	places, err := visiblePlaces(tx, sc)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 		return Stored{}, wrap(err)
 	}
 	var stored Stored
-	err = s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err = s.write(ctx, func(tx db.Tx, sc scope) error {
 		w, err := s.newWriter(tx, sc)
 		if err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // OnConflict says what an import does with something that the store has already in another state.
@@ -511,7 +511,7 @@ func (im *importer) flush(ctx context.Context) error {
 // write runs fn in a transaction and adds what it did to the report. It is no caller's: the local user is not made for it.
 func (im *importer) write(ctx context.Context, fn func(*importTx) error) error {
 	var t *importTx
-	err := im.s.db.Write(ctx, func(tx *sqlite.Tx) error {
+	err := im.s.db.Write(ctx, func(tx db.Tx) error {
 		w, err := (&Store{shared: im.s.shared}).newWriter(tx, scope{})
 		if err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // openCopy opens an empty store.
@@ -365,8 +365,8 @@ func invariants(tb testing.TB, s *Store) {
 		"chunks without file": `SELECT count(*) FROM file_chunk k WHERE NOT EXISTS (SELECT 1 FROM file f WHERE f.id = k.id >> 24)`,
 		"references":          `SELECT count(*) FROM pragma_foreign_key_check`,
 	} {
-		err := s.db.Read(context.Background(), func(tx *sqlite.Tx) error {
-			bad, err := sqlite.Column[int64](tx, query)
+		err := s.db.Read(context.Background(), func(tx db.Tx) error {
+			bad, err := db.Column[int64](tx, query)
 			if err == nil && bad[0] > 0 {
 				tb.Errorf("%s: %d are wrong", name, bad[0])
 			}

@@ -9,7 +9,7 @@ import (
 	"hash"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // incomingFile is a file whose chunks are being read. It lies in the store under an id that nobody knows, in a state in which
@@ -129,7 +129,7 @@ func parseChunk(line []byte, n int) (importItem, error) {
 func (im *importer) begin(ctx context.Context, f *incomingFile) error {
 	f.im, im.current = im, nil
 	var o outcome
-	err := im.s.db.Read(ctx, func(tx *sqlite.Tx) (err error) {
+	err := im.s.db.Read(ctx, func(tx db.Tx) (err error) {
 		f.stored, o, err = f.compare(tx, im.OnConflict == ConflictReplace)
 		return err
 	})
@@ -150,9 +150,9 @@ func (im *importer) begin(ctx context.Context, f *incomingFile) error {
 }
 
 // compare looks whether the store has a file of this id, and in which state.
-func (f *incomingFile) compare(tx *sqlite.Tx, replace bool) (row int64, o outcome, err error) {
+func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, err error) {
 	if f.memory != "" {
-		there, err := sqlite.Column[int64](tx, memoryOf, f.memory, f.memoryOwner)
+		there, err := db.Column[int64](tx, memoryOf, f.memory, f.memoryOwner)
 		if err != nil {
 			return 0, added, err
 		}
@@ -168,7 +168,7 @@ func (f *incomingFile) compare(tx *sqlite.Tx, replace bool) (row int64, o outcom
 	}
 	var s exportFile
 	var tags string
-	err = tx.Each(func(r *sqlite.Rows) error {
+	err = tx.Each(func(r db.Rows) error {
 		return r.Scan(&s.row, &s.owner, &s.memory, &s.projectOwner, &s.project, &s.filename, &s.mimeType, &s.size, &s.sha256, &s.description, &s.category, &s.created, &s.updated, &tags)
 	}, `SELECT f.id, u.uid, ifnull(m.uid, ''), ifnull(o.uid, ''), ifnull(j.uid, ''), f.filename, f.mime_type, f.size, f.sha256, f.description, f.category, f.created_at, f.updated_at,
 			(SELECT json_group_array(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id)
@@ -319,7 +319,7 @@ func (f *incomingFile) finish(t *importTx) error {
 // place returns the rows of what the file is linked to and lies in, 0 for nothing.
 func (f *incomingFile) place(t *importTx) (memory, project int64, err error) {
 	if f.memory != "" {
-		rows, err := sqlite.Column[int64](t.tx, memoryOf, f.memory, f.memoryOwner)
+		rows, err := db.Column[int64](t.tx, memoryOf, f.memory, f.memoryOwner)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -359,7 +359,7 @@ func (f *incomingFile) remove(ctx context.Context, row int64) {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	err := f.im.s.db.Write(ctx, func(tx *sqlite.Tx) error {
+	err := f.im.s.db.Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE file SET state = 'leaving' WHERE id = ? AND state = 'arriving'`, row)
 		return err
 	})

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // revisionItem is a former state of the memory before it.
@@ -85,7 +85,7 @@ func (r *revisionItem) apply(t *importTx) error {
 	if err != nil {
 		return err
 	}
-	same, err := sqlite.Column[bool](t.tx, `SELECT content = ? AND attributes = ? AND created_at = ? AND partition_id = ? FROM memory_revision WHERE memory_id = ? AND revision = ?`,
+	same, err := db.Column[bool](t.tx, `SELECT content = ? AND attributes = ? AND created_at = ? AND partition_id = ? FROM memory_revision WHERE memory_id = ? AND revision = ?`,
 		r.content, r.attributes, r.created, at.partition, r.of.row, r.number)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (l *linkItem) apply(t *importTx) error {
 	if l.kept {
 		return nil
 	}
-	found, err := sqlite.Column[int64](t.tx, `SELECT m.id `+fromMemory+` JOIN user u ON u.id = c.owner_id WHERE m.uid = ?1 AND u.uid = ?2 AND (?3 IS NULL OR m.updated_at = ?3)`,
+	found, err := db.Column[int64](t.tx, `SELECT m.id `+fromMemory+` JOIN user u ON u.id = c.owner_id WHERE m.uid = ?1 AND u.uid = ?2 AND (?3 IS NULL OR m.updated_at = ?3)`,
 		l.memory, l.owner, l.updated)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (l *linkItem) apply(t *importTx) error {
 	}
 	o := unchanged
 	for i, id := range l.related {
-		target, err := sqlite.Column[int64](t.tx, `SELECT id FROM memory WHERE uid = ?`, id)
+		target, err := db.Column[int64](t.tx, `SELECT id FROM memory WHERE uid = ?`, id)
 		if err != nil {
 			return err
 		}

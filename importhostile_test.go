@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 func TestReadersAndWritersThatMisbehaveAreErrors(t *testing.T) {
@@ -80,7 +80,7 @@ func TestCallersThatPanicLeaveTheStoreUsable(t *testing.T) {
 			t.Errorf("%s: a backup that panicked leaves %q", path, left)
 		}
 		var unfinished int
-		if err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
+		if err := s.db.Read(t.Context(), func(tx db.Tx) error {
 			return tx.QueryRow(`SELECT count(*) FROM file WHERE state <> 'stored'`).Scan(&unfinished)
 		}); err != nil || unfinished > 0 {
 			t.Errorf("%s: %d unfinished files are left, %v", path, unfinished, err)

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // memoryItem is a memory to import. It may lack anything but its content.
@@ -245,7 +245,7 @@ func (m *memoryItem) settle(ours string, embedder Embedder) bool {
 // prepare does what takes long, before the transaction: it embeds what came without vectors, unless it is there already.
 func (im *importer) prepare(ctx context.Context, items []importItem) error {
 	var due, missing []*memoryItem
-	err := im.s.db.Read(ctx, func(tx *sqlite.Tx) error {
+	err := im.s.db.Read(ctx, func(tx db.Tx) error {
 		due = due[:0]
 		for _, item := range items {
 			m, ok := item.(*memoryItem)
@@ -260,7 +260,7 @@ func (im *importer) prepare(ctx context.Context, items []importItem) error {
 				m.spans = nil
 				continue
 			}
-			own, err := sqlite.Column[int](tx, `SELECT f.dimensions FROM collection c JOIN user u ON u.id = c.owner_id JOIN profile f ON f.id = c.own_profile
+			own, err := db.Column[int](tx, `SELECT f.dimensions FROM collection c JOIN user u ON u.id = c.owner_id JOIN profile f ON f.id = c.own_profile
 				WHERE u.uid = ? AND c.name = ?`, m.owner, m.draft.collection)
 			if err != nil {
 				return err
@@ -317,7 +317,7 @@ type storedState struct {
 }
 
 // compare looks whether the store has a memory of this id, and in which state. The row is 0 if it has none.
-func (m *memoryItem) compare(tx *sqlite.Tx, replace bool) (row int64, o outcome, err error) {
+func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err error) {
 	for _, owner := range []*string{&m.owner, &m.projectOwner} {
 		if *owner, err = idOfOwner(tx, *owner); err != nil {
 			return 0, added, err
@@ -330,7 +330,7 @@ func (m *memoryItem) compare(tx *sqlite.Tx, replace bool) (row int64, o outcome,
 		m.links.owner = m.owner
 	}
 	var s storedState
-	err = tx.Each(func(r *sqlite.Rows) error {
+	err = tx.Each(func(r db.Rows) error {
 		return r.Scan(&s.row, &s.owner, &s.collection, &s.projectOwner, &s.project, &s.projectName, &s.content, &s.eventType, &s.state,
 			&s.importance, &s.classification, &s.ruleType, &s.own, &s.revision, &s.created, &s.updated, &s.tagList)
 	}, `SELECT m.id, u.uid, c.name, ifnull(o.uid, ''), ifnull(j.uid, ''), ifnull(j.name, ''), m.content, ifnull(m.event_type, ''), ifnull(m.state, ''),
@@ -358,10 +358,10 @@ func (m *memoryItem) compare(tx *sqlite.Tx, replace bool) (row int64, o outcome,
 
 // idOfOwner is the id of the user who is meant by an owner: who writes a file by hand knows the names of accounts, not their
 // ids. An id comes first; what is neither becomes the id of somebody new.
-func idOfOwner(tx *sqlite.Tx, owner string) (string, error) {
-	found, err := sqlite.Column[string](tx, `SELECT uid FROM user WHERE uid = ?`, owner)
+func idOfOwner(tx db.Tx, owner string) (string, error) {
+	found, err := db.Column[string](tx, `SELECT uid FROM user WHERE uid = ?`, owner)
 	if err == nil && len(found) == 0 && len(owner) <= maxFolded {
-		found, err = sqlite.Column[string](tx, `SELECT uid FROM user WHERE name_key = ?`, foldName(owner))
+		found, err = db.Column[string](tx, `SELECT uid FROM user WHERE name_key = ?`, foldName(owner))
 	}
 	if err != nil || len(found) == 0 {
 		return owner, err
@@ -457,7 +457,7 @@ func (m *memoryItem) secondRule(t *importTx, at *place) (string, error) {
 	if m.draft.ruleType == "" {
 		return "", nil
 	}
-	others, err := sqlite.Column[string](t.tx, `SELECT m.uid `+fromMemory+` JOIN partition here ON here.id = ?1
+	others, err := db.Column[string](t.tx, `SELECT m.uid `+fromMemory+` JOIN partition here ON here.id = ?1
 		WHERE m.event_type = ?2 AND m.rule_type = ?3 AND m.uid <> ?4 AND p.project_id IS here.project_id
 			AND (p.project_id IS NOT NULL OR c.owner_id = (SELECT owner_id FROM collection WHERE id = here.collection_id)) LIMIT 1`,
 		at.partition, EventProjectRule, string(m.draft.ruleType), m.id)

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // importTx is one transaction of an import.
 type importTx struct {
 	s       *Store
-	tx      *sqlite.Tx
+	tx      db.Tx
 	w       *memoryWriter
 	replace bool
 	now     int64
@@ -78,7 +78,7 @@ func (t *importTx) rows(row int64, err error) ([]any, error) { return []any{row}
 
 // known returns the row of something that must be there.
 func (t *importTx) known(argument, query string, args ...any) (int64, error) {
-	found, err := sqlite.Column[int64](t.tx, query, args...)
+	found, err := db.Column[int64](t.tx, query, args...)
 	if err == nil && len(found) == 0 {
 		named := make([]string, len(args))
 		for i, a := range args {
@@ -103,7 +103,7 @@ func (t *importTx) owner(uid any) (int64, error) {
 	if row, ok := t.users[id]; ok {
 		return row, nil
 	}
-	found, err := sqlite.Column[int64](t.tx, `SELECT id FROM user WHERE uid = ?`, id)
+	found, err := db.Column[int64](t.tx, `SELECT id FROM user WHERE uid = ?`, id)
 	if err != nil {
 		return 0, err
 	}
@@ -154,10 +154,10 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 	if id == "" {
 		argument, condition, value = "project_name", `name_key = ?`, foldName(name)
 	}
-	found, err := sqlite.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND `+condition, owner, value)
+	found, err := db.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND `+condition, owner, value)
 	if err == nil && id == "" && len(found) > 1 { // from before names were compared folded
 		var exact []int64
-		if exact, err = sqlite.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND name = ?`, owner, name); len(exact) == 1 {
+		if exact, err = db.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND name = ?`, owner, name); len(exact) == 1 {
 			found = exact
 		}
 	}
@@ -273,7 +273,7 @@ func (item *recordItem) apply(t *importTx) error {
 	}
 	existing, into := item.room()
 	found := false
-	err := t.tx.Each(func(row *sqlite.Rows) error {
+	err := t.tx.Each(func(row db.Rows) error {
 		found = true
 		return row.Scan(into...)
 	}, item.selection+` WHERE `+item.keyed, values[:item.key]...)
@@ -435,13 +435,13 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 // checkIDFree; all ids are folded only once for a transaction.
 func (t *importTx) taken(id, name string) (bool, error) {
 	key := foldName(name)
-	others, err := sqlite.Column[int64](t.tx, `SELECT 1 FROM user WHERE name_key IN (?, ?) AND uid <> ?`, key, foldName(id), id)
+	others, err := db.Column[int64](t.tx, `SELECT 1 FROM user WHERE name_key IN (?, ?) AND uid <> ?`, key, foldName(id), id)
 	if err != nil || len(others) > 0 {
 		return true, err
 	}
 	if t.folded == nil {
 		t.folded = map[string]string{}
-		ids, err := sqlite.Column[string](t.tx, `SELECT uid FROM user`)
+		ids, err := db.Column[string](t.tx, `SELECT uid FROM user`)
 		if err != nil {
 			return true, err
 		}

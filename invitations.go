@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // InvitationPurpose is what an invitation is for.
@@ -81,14 +81,14 @@ func (s *Store) HasAccounts(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	var has bool
-	err := s.inspect(ctx, func(tx *sqlite.Tx) (err error) {
+	err := s.inspect(ctx, func(tx db.Tx) (err error) {
 		has, err = hasAccounts(tx)
 		return err
 	})
 	return has, err
 }
 
-func hasAccounts(tx *sqlite.Tx) (has bool, err error) {
+func hasAccounts(tx db.Tx) (has bool, err error) {
 	err = tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM user WHERE name_key IS NOT NULL)`).Scan(&has)
 	return has, err
 }
@@ -105,7 +105,7 @@ func (s *Store) AddInvitation(ctx context.Context, n NewInvitation) (AddedInvita
 		return AddedInvitation{}, err
 	}
 	added := AddedInvitation{Value: newValue(invitationStart)}
-	err = s.operate(ctx, func(tx *sqlite.Tx) (err error) {
+	err = s.operate(ctx, func(tx db.Tx) (err error) {
 		added.Invitation, err = s.addInvitation(tx, n, added.Value)
 		return err
 	})
@@ -150,7 +150,7 @@ func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
 	return n, nil
 }
 
-func (s *Store) addInvitation(tx *sqlite.Tx, n NewInvitation, value string) (Invitation, error) {
+func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitation, error) {
 	now := s.now()
 	added := Invitation{ID: s.newID(), Purpose: n.Purpose, Role: n.Role, Email: n.Email, Note: n.Note, CreatedAt: toTime(now), ExpiresAt: n.ExpiresAt}
 	var by any
@@ -178,7 +178,7 @@ func (s *Store) addInvitation(tx *sqlite.Tx, n NewInvitation, value string) (Inv
 	if _, err := purgeInvitations(tx, now); err != nil {
 		return added, err
 	}
-	waiting, err := sqlite.Column[int](tx, `SELECT count(*) FROM invitation WHERE used_at IS NULL AND expires_at > ?`, now)
+	waiting, err := db.Column[int](tx, `SELECT count(*) FROM invitation WHERE used_at IS NULL AND expires_at > ?`, now)
 	if err != nil {
 		return added, err
 	}
@@ -198,9 +198,9 @@ type storedInvitation struct {
 }
 
 // loadInvitations reads the invitations for which a condition on i holds (and what follows WHERE).
-func loadInvitations(tx *sqlite.Tx, condition string, args ...any) ([]storedInvitation, error) {
+func loadInvitations(tx db.Tx, condition string, args ...any) ([]storedInvitation, error) {
 	var found []storedInvitation
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var i storedInvitation
 		var created, expires int64
 		var used *int64
@@ -224,7 +224,7 @@ func (s *Store) Invitations(ctx context.Context) ([]Invitation, error) {
 		return nil, err
 	}
 	all := []Invitation{}
-	err := s.inspect(ctx, func(tx *sqlite.Tx) error {
+	err := s.inspect(ctx, func(tx db.Tx) error {
 		found, err := loadInvitations(tx, `ifnull(i.used_at, i.expires_at) >= ? ORDER BY i.created_at DESC, i.id DESC`, s.now()-keepDeadInvitations.Microseconds())
 		for _, i := range found {
 			all = append(all, i.Invitation)
@@ -240,7 +240,7 @@ func (s *Store) DeleteInvitation(ctx context.Context, id string) error {
 	if err := s.checkOperator("DeleteInvitation"); err != nil {
 		return err
 	}
-	return s.operate(ctx, func(tx *sqlite.Tx) error {
+	return s.operate(ctx, func(tx db.Tx) error {
 		result, err := tx.Exec(`DELETE FROM invitation WHERE uid = ?`, id)
 		if err == nil && result.RowsAffected == 0 {
 			return newError(KindNotFound, "id", "id %s is no invitation of this store", show(id))
@@ -257,7 +257,7 @@ func (s *Store) CheckInvitation(ctx context.Context, value string) (Invitation, 
 		return Invitation{}, err
 	}
 	var found storedInvitation
-	err := s.inspect(ctx, func(tx *sqlite.Tx) (err error) {
+	err := s.inspect(ctx, func(tx db.Tx) (err error) {
 		found, err = usableInvitation(tx, value, s.now())
 		return err
 	})
@@ -268,7 +268,7 @@ func (s *Store) CheckInvitation(ctx context.Context, value string) (Invitation, 
 }
 
 // usableInvitation finds an invitation that counts. It is looked up by its hash, so nobody can learn a value by trying.
-func usableInvitation(tx *sqlite.Tx, value string, now int64) (storedInvitation, error) {
+func usableInvitation(tx db.Tx, value string, now int64) (storedInvitation, error) {
 	refuse := func(format string, args ...any) (storedInvitation, error) {
 		return storedInvitation{}, newError(KindNotFound, "invitation", format, args...)
 	}
@@ -329,7 +329,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, a AcceptInvitation) (User,
 		return User{}, err
 	}
 	var made storedUser
-	err = s.operate(ctx, func(tx *sqlite.Tx) error {
+	err = s.operate(ctx, func(tx db.Tx) error {
 		i, err := usableInvitation(tx, a.Value, s.now()) // it may have been used since
 		if err != nil {
 			return err
@@ -352,7 +352,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, a AcceptInvitation) (User,
 }
 
 // purgeInvitations deletes the invitations that were used or expired more than 30 days ago, and counts them.
-func purgeInvitations(tx *sqlite.Tx, now int64) (int64, error) {
+func purgeInvitations(tx db.Tx, now int64) (int64, error) {
 	before := now - keepDeadInvitations.Microseconds()
 	result, err := tx.Exec(`DELETE FROM invitation WHERE ifnull(used_at, expires_at) < ?`, before)
 	return result.RowsAffected, err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // How a store and its embedding model come together.
@@ -24,22 +24,22 @@ const (
 )
 
 // setting returns a number from the settings, 0 if it is not there.
-func setting(tx *sqlite.Tx, key string) (int64, error) {
-	values, err := sqlite.Column[int64](tx, `SELECT value FROM setting WHERE key = ?`, key)
+func setting(tx db.Tx, key string) (int64, error) {
+	values, err := db.Column[int64](tx, `SELECT value FROM setting WHERE key = ?`, key)
 	if err != nil || len(values) == 0 {
 		return 0, err
 	}
 	return values[0], nil
 }
 
-func setSetting(tx *sqlite.Tx, key string, value int64) error {
+func setSetting(tx db.Tx, key string, value int64) error {
 	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value`, key, value)
 	return err
 }
 
 // profileRow returns the row of a profile and makes it when it is missing.
-func (s *shared) profileRow(tx *sqlite.Tx, p profile) (int64, error) {
-	rows, err := sqlite.Column[int64](tx, `SELECT id FROM profile WHERE key = ?`, p.key)
+func (s *shared) profileRow(tx db.Tx, p profile) (int64, error) {
+	rows, err := db.Column[int64](tx, `SELECT id FROM profile WHERE key = ?`, p.key)
 	if err != nil {
 		return 0, err
 	}
@@ -55,8 +55,8 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 	p := profileOf(s.embedder)
 	s.worker = newWorker(s)
 	var target, ready int64
-	err := s.db.Read(ctx, func(tx *sqlite.Tx) error {
-		rows, err := sqlite.Column[int64](tx, `SELECT id FROM profile WHERE key = ?`, p.key)
+	err := s.db.Read(ctx, func(tx db.Tx) error {
+		rows, err := db.Column[int64](tx, `SELECT id FROM profile WHERE key = ?`, p.key)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 		return err
 	}
 	if s.profile == 0 || target != s.profile {
-		err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
+		err := s.db.Write(ctx, func(tx db.Tx) error {
 			var err error
 			if s.profile, err = s.profileRow(tx, p); err != nil {
 				return err
@@ -108,7 +108,7 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 }
 
 // embeddingReady reports whether the file's vectors are those of this store's embedder.
-func (s *shared) embeddingReady(tx *sqlite.Tx) (bool, error) {
+func (s *shared) embeddingReady(tx db.Tx) (bool, error) {
 	ready, err := setting(tx, settingReady)
 	return ready == s.profile && ready != 0, err
 }
@@ -136,7 +136,7 @@ type EmbeddingStatus struct {
 // EmbeddingStatus reports the state of the vectors, as far as they are visible through this view.
 func (s *Store) EmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
 	var e EmbeddingStatus
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		sel, err := s.selection(tx, sc, Query{})
 		if err != nil {
 			return err
@@ -147,7 +147,7 @@ func (s *Store) EmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
 }
 
 // embeddingStatus tells the state of the vectors of some partitions.
-func (s *Store) embeddingStatus(tx *sqlite.Tx, partitions string, e *EmbeddingStatus) (err error) {
+func (s *Store) embeddingStatus(tx db.Tx, partitions string, e *EmbeddingStatus) (err error) {
 	*e = EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions()}
 	if s.operator {
 		e.LastError = s.worker.lastError()
@@ -162,7 +162,7 @@ func (s *Store) embeddingStatus(tx *sqlite.Tx, partitions string, e *EmbeddingSt
 }
 
 // changeStatus tells how far a change of the model has come in some partitions. It counts along an index, and only while there is a change.
-func (s *Store) changeStatus(tx *sqlite.Tx, partitions string, e *EmbeddingStatus) error {
+func (s *Store) changeStatus(tx db.Tx, partitions string, e *EmbeddingStatus) error {
 	ready, err := s.embeddingReady(tx)
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func (s *Store) changeStatus(tx *sqlite.Tx, partitions string, e *EmbeddingStatu
 		Scan(&e.Changed); err != nil {
 		return err
 	}
-	models, err := sqlite.Column[string](tx, `SELECT model FROM profile WHERE id = (SELECT value FROM setting WHERE key = ?)`, settingLeaves)
+	models, err := db.Column[string](tx, `SELECT model FROM profile WHERE id = (SELECT value FROM setting WHERE key = ?)`, settingLeaves)
 	if len(models) > 0 {
 		e.From = models[0]
 	}
@@ -189,7 +189,7 @@ func (s *Store) changeStatus(tx *sqlite.Tx, partitions string, e *EmbeddingStatu
 }
 
 // pendingPassages counts the passages of some partitions that wait to be embedded, up to a limit (negative: none).
-func pendingPassages(tx *sqlite.Tx, partitions string, limit int) (n int, err error) {
+func pendingPassages(tx db.Tx, partitions string, limit int) (n int, err error) {
 	var some bool // hardly ever, and told sooner than for the partitions
 	if err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL)`).Scan(&some); err != nil || !some {
 		return 0, err
@@ -201,7 +201,7 @@ func pendingPassages(tx *sqlite.Tx, partitions string, limit int) (n int, err er
 
 // superseded reports whether another process has changed the store to another model since this one opened it.
 func (s *Store) superseded(ctx context.Context) (superseded bool, err error) {
-	err = s.read(ctx, func(tx *sqlite.Tx, _ scope) error {
+	err = s.read(ctx, func(tx db.Tx, _ scope) error {
 		target, err := setting(tx, settingTarget)
 		superseded = target != s.profile && !s.db.ReadOnly()
 		return err

@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // count counts the memories that are selected, in each partition.
-func (sel *selection) count(tx *sqlite.Tx) (total int, err error) {
+func (sel *selection) count(tx db.Tx) (total int, err error) {
 	fitting := map[int64]int{}
 	if sel.condition != "" {
-		err = tx.Each(func(row *sqlite.Rows) error {
+		err = tx.Each(func(row db.Rows) error {
 			var partition int64
 			var n int
 			err := row.Scan(&partition, &n)
@@ -32,17 +32,17 @@ func (sel *selection) count(tx *sqlite.Tx) (total int, err error) {
 }
 
 // all returns the rows of the selection in an order by time.
-func (sel selection) all(tx *sqlite.Tx, order SortOrder) ([]int64, error) {
+func (sel selection) all(tx db.Tx, order SortOrder) ([]int64, error) {
 	condition, args := sel.where()
-	return sqlite.Column[int64](tx, `SELECT m.id `+fromMemory+` WHERE `+condition+` ORDER BY `+timeOrder(order), args...)
+	return db.Column[int64](tx, `SELECT m.id `+fromMemory+` WHERE `+condition+` ORDER BY `+timeOrder(order), args...)
 }
 
 // page returns rows of a counted selection in an order by time, up to limit of them after skipping offset.
-func (sel selection) page(tx *sqlite.Tx, order SortOrder, limit, offset int) ([]int64, error) {
+func (sel selection) page(tx db.Tx, order SortOrder, limit, offset int) ([]int64, error) {
 	if sel.worthMerging(limit + offset) {
 		return sel.merged(tx, order, limit, offset)
 	}
-	return sqlite.Column[int64](tx, `SELECT m.id `+fromPartitions(`INDEXED BY memory_updated`)+` WHERE p.id IN (SELECT value FROM json_each(?))`+sel.further()+
+	return db.Column[int64](tx, `SELECT m.id `+fromPartitions(`INDEXED BY memory_updated`)+` WHERE p.id IN (SELECT value FROM json_each(?))`+sel.further()+
 		` ORDER BY +`+timeOrder(order)+` LIMIT ? OFFSET ?`, append(append([]any{sel.partitionList()}, sel.args...), limit, offset)...)
 }
 
@@ -65,7 +65,7 @@ func (sel selection) worthMerging(first int) bool {
 
 // merged does what page does, from the first rows of each partition: at first somewhat more than its share, and all that a page could
 // have where these do not reach as far as the page does.
-func (sel selection) merged(tx *sqlite.Tx, order SortOrder, limit, offset int) ([]int64, error) {
+func (sel selection) merged(tx db.Tx, order SortOrder, limit, offset int) ([]int64, error) {
 	total := 0
 	for _, p := range sel.partitions {
 		total += p.fitting
@@ -131,12 +131,12 @@ func inTime(order SortOrder) func(a, b timedRow) int {
 }
 
 // first returns the first rows of a partition in an order by time, along the index of that order.
-func (sel selection) first(tx *sqlite.Tx, p selectedPartition, order SortOrder, limit int) (rows []timedRow, err error) {
+func (sel selection) first(tx db.Tx, p selectedPartition, order SortOrder, limit int) (rows []timedRow, err error) {
 	column, index := `m.updated_at`, `INDEXED BY memory_updated`
 	if order == SortCreatedAsc || order == SortCreatedDesc {
 		column, index = `m.created_at`, `INDEXED BY memory_created`
 	}
-	err = tx.Each(func(row *sqlite.Rows) error {
+	err = tx.Each(func(row db.Rows) error {
 		var t timedRow
 		err := row.Scan(&t.at, &t.id, &t.row)
 		rows = append(rows, t)

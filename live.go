@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -16,12 +16,12 @@ import (
 // that was answered before it began.
 type liveIndex struct {
 	limit  int64 // bytes; negative: no index
-	atOnce int64 // passages; see loadAtOnce
+	atOnce int   // passages; see loadAtOnce
 	log    *slog.Logger
 
 	turn    chan struct{} // holds one token: whoever has it brings the index up to date
 	ix      *index.Index
-	seq     int64 // the newest change that ix knows
+	mark    db.Mark // what ix knows
 	tooBig  bool
 	due     bool // a search went to disk because everything has to be loaded
 	loading bool // that runs in the background
@@ -36,7 +36,7 @@ type liveIndex struct {
 const loadAtOnce = 2_000
 
 func newLiveIndex(limit int64, log *slog.Logger) *liveIndex {
-	l := &liveIndex{limit: limit, atOnce: loadAtOnce, log: log, seq: -1, turn: make(chan struct{}, 1)}
+	l := &liveIndex{limit: limit, atOnce: loadAtOnce, log: log, turn: make(chan struct{}, 1)}
 	l.turn <- struct{}{}
 	l.background, l.cancel = context.WithCancel(context.Background())
 	return l
@@ -50,7 +50,7 @@ func (s *Store) LoadIndex(ctx context.Context) error {
 		return err
 	}
 	defer s.index.loadIfDue(s.shared)
-	return s.inspect(ctx, func(tx *sqlite.Tx) error {
+	return s.inspect(ctx, func(tx db.Tx) error {
 		_, err := s.index.current(tx, s.shared)
 		return err
 	})
@@ -66,12 +66,12 @@ func (l *liveIndex) stop() {
 
 // current returns an index that knows at least everything in the transaction's snapshot; nil when there is none, and
 // the search has to go to disk.
-func (l *liveIndex) current(tx *sqlite.Tx, s *shared) (*index.Index, error) {
+func (l *liveIndex) current(tx db.Tx, s *shared) (*index.Index, error) {
 	if l.limit < 0 {
 		return nil, nil
 	}
-	var first, last int64
-	if err := tx.QueryRow(`SELECT ifnull((SELECT min(seq) FROM change), 0), ifnull((SELECT max(seq) FROM change), 0)`).Scan(&first, &last); err != nil {
+	now, err := tx.Changes().Mark()
+	if err != nil {
 		return nil, err
 	}
 	select {
@@ -83,34 +83,28 @@ func (l *liveIndex) current(tx *sqlite.Tx, s *shared) (*index.Index, error) {
 	switch {
 	case l.tooBig:
 		return nil, nil
-	case l.ix != nil && l.seq >= last:
+	case l.ix == nil:
+		return l.loadAll(tx, s, now)
+	case l.mark == now:
 		return l.ix, nil
-	case l.ix != nil && l.seq >= first-1:
-		return l.catchUp(tx, s, last)
 	}
-	return l.loadAll(tx, s, last)
-}
-
-// catchUp loads the memories that changed since the index was last up to date.
-func (l *liveIndex) catchUp(tx *sqlite.Tx, s *shared, last int64) (*index.Index, error) {
-	rows, err := sqlite.Column[int64](tx, `SELECT DISTINCT memory_id FROM change WHERE seq > ?`, l.seq)
-	if err != nil {
+	rows, next, complete, err := tx.Changes().Since(l.mark, l.atOnce)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if int64(len(rows)) > l.atOnce {
-		l.due = !l.loading
-		return nil, nil
+	case !complete:
+		return l.loadAll(tx, s, now)
 	}
 	if err := fill(tx, s, l.ix, rows); err != nil {
 		return nil, err
 	}
-	l.seq = last
+	l.mark = next
 	return l.fitting(l.ix), nil
 }
 
 // loadAll builds the index anew: now if it is small, else in the background.
-func (l *liveIndex) loadAll(tx *sqlite.Tx, s *shared, last int64) (*index.Index, error) {
-	var passages int64
+func (l *liveIndex) loadAll(tx db.Tx, s *shared, now db.Mark) (*index.Index, error) {
+	var passages int
 	if err := tx.QueryRow(`SELECT ifnull(sum(passages), 0) FROM partition`).Scan(&passages); err != nil {
 		return nil, err
 	}
@@ -122,7 +116,7 @@ func (l *liveIndex) loadAll(tx *sqlite.Tx, s *shared, last int64) (*index.Index,
 	if err := eachBatch(tx, 0, func(rows []int64) error { return fill(tx, s, ix, rows) }); err != nil {
 		return nil, err
 	}
-	l.ix, l.seq = ix, last
+	l.ix, l.mark = ix, now
 	return l.fitting(ix), nil
 }
 
@@ -140,16 +134,18 @@ func (l *liveIndex) loadIfDue(s *shared) {
 }
 
 // load reads the file in steps, each a transaction of its own, so that no long snapshot keeps the log of
-// changes from being folded into the file. What changes meanwhile is read again by catchUp.
+// changes from being folded into the file. What changes meanwhile is read again by the next search.
 func (l *liveIndex) load(s *shared) {
 	defer l.done.Done()
 	ix := index.New()
-	var seq, after int64
-	err := s.db.Read(l.background, func(tx *sqlite.Tx) error {
-		return tx.QueryRow(`SELECT ifnull(max(seq), 0) FROM change`).Scan(&seq)
+	var mark db.Mark
+	var after int64
+	err := s.db.Read(l.background, func(tx db.Tx) (err error) {
+		mark, err = tx.Changes().Mark()
+		return err
 	})
 	for more := true; err == nil && more && ix.Bytes() <= l.limit; {
-		err = s.db.Read(l.background, func(tx *sqlite.Tx) error {
+		err = s.db.Read(l.background, func(tx db.Tx) error {
 			rows, err := nextBatch(tx, after)
 			if err != nil || len(rows) == 0 {
 				more = false
@@ -163,11 +159,11 @@ func (l *liveIndex) load(s *shared) {
 	defer func() { l.turn <- struct{}{} }()
 	l.loading = false
 	switch {
-	case errors.Is(err, context.Canceled) || errors.Is(err, sqlite.ErrClosed):
+	case errors.Is(err, context.Canceled) || errors.Is(err, db.ErrClosed):
 	case err != nil:
 		l.log.Error("the search index could not be loaded; searching on disk", "error", err)
 	default:
-		l.ix, l.seq = ix, seq
+		l.ix, l.mark = ix, mark
 		l.fitting(ix)
 	}
 }
@@ -184,12 +180,12 @@ func (l *liveIndex) fitting(ix *index.Index) *index.Index {
 
 const batchRows = 500
 
-func nextBatch(tx *sqlite.Tx, after int64) ([]int64, error) {
-	return sqlite.Column[int64](tx, `SELECT id FROM memory WHERE id > ? ORDER BY id LIMIT ?`, after, batchRows)
+func nextBatch(tx db.Tx, after int64) ([]int64, error) {
+	return db.Column[int64](tx, `SELECT id FROM memory WHERE id > ? ORDER BY id LIMIT ?`, after, batchRows)
 }
 
 // eachBatch goes through the rows of all memories after one.
-func eachBatch(tx *sqlite.Tx, after int64, fn func(rows []int64) error) error {
+func eachBatch(tx db.Tx, after int64, fn func(rows []int64) error) error {
 	for {
 		rows, err := nextBatch(tx, after)
 		if err != nil || len(rows) == 0 {
@@ -203,7 +199,7 @@ func eachBatch(tx *sqlite.Tx, after int64, fn func(rows []int64) error) error {
 }
 
 // fill puts memories, as they are in the transaction's snapshot, into an index; what is gone there is deleted.
-func fill(tx *sqlite.Tx, s *shared, ix *index.Index, rows []int64) error {
+func fill(tx db.Tx, s *shared, ix *index.Index, rows []int64) error {
 	for len(rows) > 0 {
 		batch := rows[:min(len(rows), batchRows)]
 		rows = rows[len(batch):]
@@ -229,12 +225,12 @@ func fill(tx *sqlite.Tx, s *shared, ix *index.Index, rows []int64) error {
 
 // entries reads what an index holds of some memories. Vectors of other profiles than the one given, or callers' own,
 // are left out.
-func entries(tx *sqlite.Tx, profile int64, rows []int64) ([]index.Memory, error) {
+func entries(tx db.Tx, profile int64, rows []int64) ([]index.Memory, error) {
 	list := jsonList(rows)
 	var memories []index.Memory
 	var contents, tags []string
 	place := map[int64]int{}
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var m index.Memory
 		var content, tagged string
 		if err := row.Scan(&m.Row, &m.ID, &m.Partition, &content, &tagged); err != nil {
@@ -248,7 +244,7 @@ func entries(tx *sqlite.Tx, profile int64, rows []int64) ([]index.Memory, error)
 	if err != nil {
 		return nil, err
 	}
-	err = tx.Each(func(row *sqlite.Rows) error {
+	err = tx.Each(func(row db.Rows) error {
 		var memory int64
 		var start, length int
 		var e index.Entry

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // openLive opens a store of 300 memories, of which every tenth is about a ferry.
@@ -50,7 +50,7 @@ func ferries(t *testing.T, s *Store) ([]string, int) {
 // inMemory reports whether searches use the index in memory now.
 func inMemory(t *testing.T, s *Store) (used bool) {
 	t.Helper()
-	err := s.read(t.Context(), func(tx *sqlite.Tx, _ scope) error {
+	err := s.read(t.Context(), func(tx db.Tx, _ scope) error {
 		ix, err := s.index.current(tx, s.shared)
 		used = ix != nil
 		return err
@@ -96,7 +96,7 @@ func TestLargeIndexIsLoadedInTheBackgroundWhileSearchesGoToDisk(t *testing.T) {
 func TestIndexIsLoadedAheadOfTheFirstSearch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "live.db")
 	want, wantTotal := ferries(t, openLive(t, path, nil))
-	for _, atOnce := range []int64{loadAtOnce, 10} {
+	for _, atOnce := range []int{loadAtOnce, 10} {
 		s := openLive(t, path, nil)
 		s.index.atOnce = atOnce
 		for range 2 { // the second time there is nothing to do
@@ -141,7 +141,7 @@ func TestALoadBeginsOnlyAfterTheSearchThatWantsIt(t *testing.T) {
 func TestIndexPastItsMemoryIsGivenUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "live.db")
 	want, wantTotal := ferries(t, openLive(t, path, nil))
-	for _, atOnce := range []int64{loadAtOnce, 10} {
+	for _, atOnce := range []int{loadAtOnce, 10} {
 		s := openLive(t, path, &Options{IndexMemory: 100_000})
 		s.index.atOnce = atOnce
 		for range 3 {
@@ -158,7 +158,7 @@ func TestIndexPastItsMemoryIsGivenUp(t *testing.T) {
 func TestIndexThatFellBehindTheChangeLogIsLoadedAgain(t *testing.T) {
 	s := openLive(t, filepath.Join(t.TempDir(), "live.db"), nil)
 	want, wantTotal := ferries(t, s)
-	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err := s.db.Write(t.Context(), func(tx db.Tx) error {
 		// As if 65,536 changes had come since: the log no longer reaches back to what the index knows.
 		_, err := tx.Exec(`UPDATE change SET seq = seq + 1000000`)
 		return err

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // MainMemory is what to know first of a project.
@@ -45,7 +45,7 @@ func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (MainMemory,
 		return MainMemory{}, err
 	}
 	var m MainMemory
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		p, err := knownProject(tx, sc, project)
 		if err != nil {
 			return err
@@ -59,7 +59,7 @@ func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (MainMemory,
 	return m, err
 }
 
-func (s *Store) mainMemory(tx *sqlite.Tx, sc scope, p projectRow, m *MainMemory) error {
+func (s *Store) mainMemory(tx db.Tx, sc scope, p projectRow, m *MainMemory) error {
 	places, err := visiblePlaces(tx, sc)
 	if err != nil {
 		return err

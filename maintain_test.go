@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // counting is an embedder that notes what it embeds, and calls a function before.
@@ -367,7 +367,7 @@ func TestStatsCountEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	var passages int
-	if err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error { return tx.QueryRow(`SELECT count(*) FROM passage`).Scan(&passages) }); err != nil {
+	if err := s.db.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(`SELECT count(*) FROM passage`).Scan(&passages) }); err != nil {
 		t.Fatal(err)
 	}
 	want := st
@@ -410,8 +410,8 @@ func TestPurgeDeletesWhatHasExpired(t *testing.T) {
 	}
 	for table, want := range map[string]string{"token": "new", "file": "whole"} {
 		var left []string
-		if err := s.db.Read(t.Context(), func(tx *sqlite.Tx) (err error) {
-			left, err = sqlite.Column[string](tx, `SELECT uid FROM `+table)
+		if err := s.db.Read(t.Context(), func(tx db.Tx) (err error) {
+			left, err = db.Column[string](tx, `SELECT uid FROM `+table)
 			return err
 		}); err != nil || len(left) != 1 || left[0] != want {
 			t.Errorf("of %s %v are left, want %s: %v", table, left, want, err)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/alike"
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
 // Node is a memory as a picture of many shows it.
@@ -103,7 +103,7 @@ func (s *Store) Graph(ctx context.Context, q GraphQuery) (Graph, error) {
 		return Graph{}, err
 	}
 	var g Graph
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		p, err := s.picture(tx, sc, q.List, q.Limit)
 		if err != nil {
 			return err
@@ -133,7 +133,7 @@ func (s *Store) Graph(ctx context.Context, q GraphQuery) (Graph, error) {
 }
 
 // duplicates keeps the pairs of memories that say the same, with how likely that is in place of the cosine.
-func (s *Store) duplicates(tx *sqlite.Tx, nodes []Node, places []int, pairs []index.Pair, least float64) ([]index.Pair, error) {
+func (s *Store) duplicates(tx db.Tx, nodes []Node, places []int, pairs []index.Pair, least float64) ([]index.Pair, error) {
 	var rows []int64
 	for _, pair := range pairs {
 		rows = append(rows, nodes[places[pair.A]].row, nodes[places[pair.B]].row)
@@ -195,7 +195,7 @@ func (s *Store) Map(ctx context.Context, q MapQuery) (Map, error) {
 		return Map{}, invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxNodes)
 	}
 	var m Map
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		p, err := s.picture(tx, sc, q.List, q.Limit)
 		if err != nil {
 			return err
@@ -233,7 +233,7 @@ type picture struct {
 }
 
 // picture selects the memories of a listing, up to a limit.
-func (s *Store) picture(tx *sqlite.Tx, sc scope, l List, limit int) (*picture, error) {
+func (s *Store) picture(tx db.Tx, sc scope, l List, limit int) (*picture, error) {
 	order := cmp.Or(l.Sort, SortUpdatedDesc)
 	if !slices.Contains(sortOrders[1:], order) {
 		return nil, invalid("sort_order", "sort_order is %s; a listing goes by time: allowed are %s", show(string(order)), oneOf(sortOrders[1:]))
@@ -258,10 +258,10 @@ func (s *Store) picture(tx *sqlite.Tx, sc scope, l List, limit int) (*picture, e
 }
 
 // loadNodes reads memories that the caller may see, in the order of the rows.
-func loadNodes(tx *sqlite.Tx, rows []int64) ([]Node, error) {
+func loadNodes(tx db.Tx, rows []int64) ([]Node, error) {
 	const labelled = 600 // characters in which the first line is looked for
 	nodes := make([]Node, 0, len(rows))
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var n Node
 		var content string
 		var created, updated int64
@@ -285,14 +285,14 @@ func (p *picture) rows() []int64 {
 }
 
 // links are the links between the nodes, in the order of the nodes.
-func (p *picture) links(tx *sqlite.Tx) ([]Edge, error) {
+func (p *picture) links(tx db.Tx) ([]Edge, error) {
 	rows := p.rows()
 	place := make(map[int64]int, len(rows))
 	for i, row := range rows {
 		place[row] = i
 	}
 	edges := []Edge{}
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var from, to int64
 		err := row.Scan(&from, &to)
 		if at, shown := place[to]; shown {
@@ -304,7 +304,7 @@ func (p *picture) links(tx *sqlite.Tx) ([]Edge, error) {
 }
 
 // means returns the directions of the nodes that have one, one behind the other, and the places of these nodes.
-func (p *picture) means(tx *sqlite.Tx) (means []float32, places []int, err error) {
+func (p *picture) means(tx db.Tx) (means []float32, places []int, err error) {
 	ready, err := p.s.embeddingReady(tx)
 	if err != nil {
 		return nil, nil, err
@@ -338,9 +338,9 @@ func (p *picture) means(tx *sqlite.Tx) (means []float32, places []int, err error
 }
 
 // readMeans does what [index.Index.Means] does from the file.
-func (p *picture) readMeans(tx *sqlite.Tx, size int, means []float32) ([]bool, error) {
+func (p *picture) readMeans(tx db.Tx, size int, means []float32) ([]bool, error) {
 	found := make([]bool, len(p.nodes))
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var at int
 		var blob []byte
 		if err := row.Scan(&at, &blob); err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // MemberRole is what somebody may do in a project.
@@ -47,7 +47,7 @@ func (s *Store) Members(ctx context.Context, project ProjectRef) ([]Member, erro
 		return nil, err
 	}
 	var all []Member
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		p, err := knownProject(tx, sc, project)
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (s *Store) AddMember(ctx context.Context, n NewMember) (Member, error) {
 		return Member{}, err
 	}
 	var added Member
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+	err := s.write(ctx, func(tx db.Tx, sc scope) (err error) {
 		if s.operator {
 			added, err = s.addMember(tx, sc, n)
 		} else {
@@ -100,7 +100,7 @@ func (s *Store) AddMember(ctx context.Context, n NewMember) (Member, error) {
 }
 
 // addMember adds an accepted member.
-func (s *Store) addMember(tx *sqlite.Tx, sc scope, n NewMember) (Member, error) {
+func (s *Store) addMember(tx db.Tx, sc scope, n NewMember) (Member, error) {
 	p, err := operatorProject(tx, sc, n.Project)
 	if err != nil {
 		return Member{}, err
@@ -148,7 +148,7 @@ func (s *Store) UpdateMember(ctx context.Context, u UpdateMember) (Member, error
 		return Member{}, err
 	}
 	var updated Member
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.write(ctx, func(tx db.Tx, sc scope) error {
 		p, err := managedProject(tx, sc, u.Project)
 		if err != nil {
 			return err
@@ -190,7 +190,7 @@ func (s *Store) DeleteMember(ctx context.Context, d DeleteMember) error {
 	if err := checkMember(d.Project, d.User, MemberReader); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		p, forbidden := managedProject(tx, sc, d.Project)
 		if forbidden != nil && (p.row == 0 || sc.limited) {
 			return forbidden
@@ -213,14 +213,14 @@ func (s *Store) DeleteMember(ctx context.Context, d DeleteMember) error {
 }
 
 // endInvitationsOf ends the pending invitations to a project that somebody sent who owns it no longer.
-func endInvitationsOf(tx *sqlite.Tx, project, sender int64) error {
+func endInvitationsOf(tx db.Tx, project, sender int64) error {
 	_, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND sender_id = ?`, project, sender)
 	return err
 }
 
 // operatorProject returns the project that a reference names to the operator: OWNER/ID a project of any user, anything else what
 // it names to the local user.
-func operatorProject(tx *sqlite.Tx, sc scope, ref ProjectRef) (projectRow, error) {
+func operatorProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 	slash := strings.LastIndexByte(ref.ID, '/')
 	if slash < 0 {
 		return knownProject(tx, sc, ref)
@@ -264,9 +264,9 @@ type person struct {
 }
 
 // loadPeople reads the people of a project, the owner of record first.
-func loadPeople(tx *sqlite.Tx, project int64) ([]person, error) {
+func loadPeople(tx db.Tx, project int64) ([]person, error) {
 	var people []person
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var m person
 		var since int64
 		err := row.Scan(&m.row, &m.User, &m.Name, &m.Role, &m.ofRecord, &since)
@@ -291,7 +291,7 @@ func personNamed(people []person, user string) int {
 }
 
 // findMember returns one of a project's people whose part can be changed.
-func findMember(tx *sqlite.Tx, p projectRow, user string) (person, error) {
+func findMember(tx db.Tx, p projectRow, user string) (person, error) {
 	people, err := loadPeople(tx, p.row)
 	if err != nil {
 		return person{}, err
@@ -307,7 +307,7 @@ func findMember(tx *sqlite.Tx, p projectRow, user string) (person, error) {
 }
 
 // loadMember reads a member after a change.
-func loadMember(tx *sqlite.Tx, p projectRow, user string) (Member, error) {
+func loadMember(tx db.Tx, p projectRow, user string) (Member, error) {
 	m, err := findMember(tx, p, user)
 	return m.Member, err
 }

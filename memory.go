@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Memory is a text that is remembered, with what is known about it.
@@ -77,7 +77,7 @@ func (m Memory) MarshalJSON() ([]byte, error) { return json.Marshal(m.json()) }
 // GetMemory returns a memory by id. One that does not exist, or that this view may not see, is ErrNotFound.
 func (s *Store) GetMemory(ctx context.Context, id string) (Memory, error) {
 	var m Memory
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		found, err := s.memory(tx, sc, id)
 		m = found.Memory
 		return err
@@ -88,8 +88,8 @@ func (s *Store) GetMemory(ctx context.Context, id string) (Memory, error) {
 // DeleteMemory deletes a memory with its history and the links from and to it. It goes to the trash, from which [Store.RestoreTrashed]
 // brings it back under its id, unless Options.KeepTrash switches the trash off; [Store.EraseMemory] deletes for good.
 func (s *Store) DeleteMemory(ctx context.Context, id string) error {
-	ctx = sqlite.Freeing(ctx)
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	ctx = db.Freeing(ctx)
+	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		found, err := s.memoryForWriting(tx, sc, id)
 		if err != nil {
 			return err
@@ -123,7 +123,7 @@ func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
 		}
 		for batch := range slices.Chunk(rows, page) {
 			var found []storedMemory
-			err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+			err := s.read(ctx, func(tx db.Tx, sc scope) error {
 				found, err = s.loadRows(tx, sc, batch)
 				return err
 			})
@@ -146,7 +146,7 @@ func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) 
 	if !slices.Contains(sortOrders[1:], q.Sort) {
 		return nil, invalid("sort_order", "sort_order is %s; a listing goes by time: allowed are %s", show(string(q.Sort)), oneOf(sortOrders[1:]))
 	}
-	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		selection, err := s.selection(tx, sc, q)
 		if err == nil {
 			rows, err = selection.all(tx, q.Sort)
@@ -167,7 +167,7 @@ type storedMemory struct {
 }
 
 // memory returns a visible memory by id.
-func (s *Store) memory(tx *sqlite.Tx, sc scope, id string) (storedMemory, error) {
+func (s *Store) memory(tx db.Tx, sc scope, id string) (storedMemory, error) {
 	found, err := s.loadMemories(tx, sc, `m.uid IN (?, ?) ORDER BY m.uid = ? DESC`, id, canonicalID(id), id)
 	if err != nil {
 		return storedMemory{}, err
@@ -179,7 +179,7 @@ func (s *Store) memory(tx *sqlite.Tx, sc scope, id string) (storedMemory, error)
 }
 
 // memoryForWriting returns a memory that the caller may change: invisible is not found, visible only is forbidden.
-func (s *Store) memoryForWriting(tx *sqlite.Tx, sc scope, id string) (storedMemory, error) {
+func (s *Store) memoryForWriting(tx db.Tx, sc scope, id string) (storedMemory, error) {
 	m, err := s.memory(tx, sc, id)
 	if err == nil && !m.writable {
 		err = newError(KindForbidden, "id", "memory %s belongs to %s, who shares it for reading only", show(id), ownerName(tx, m.Owner))
@@ -189,11 +189,11 @@ func (s *Store) memoryForWriting(tx *sqlite.Tx, sc scope, id string) (storedMemo
 
 // loadMemories reads the visible memories for which a condition on m, p, c or j holds (and what follows WHERE: an
 // order, a limit).
-func (s *Store) loadMemories(tx *sqlite.Tx, sc scope, condition string, args ...any) ([]storedMemory, error) {
+func (s *Store) loadMemories(tx db.Tx, sc scope, condition string, args ...any) ([]storedMemory, error) {
 	visible, visibleArgs := sc.visible()
 	writable, writableArgs := sc.writable()
 	var found []storedMemory
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var m storedMemory
 		var metadata, tags, related string
 		var created, updated int64
@@ -233,7 +233,7 @@ func (s *Store) loadMemories(tx *sqlite.Tx, sc scope, condition string, args ...
 const fromMemory = `FROM memory m JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id`
 
 // loadRows reads the visible ones of some memories, in the order of the rows given.
-func (s *Store) loadRows(tx *sqlite.Tx, sc scope, rows []int64) ([]storedMemory, error) {
+func (s *Store) loadRows(tx db.Tx, sc scope, rows []int64) ([]storedMemory, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}

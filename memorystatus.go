@@ -3,7 +3,7 @@ package souvenir
 import (
 	"context"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // MemoryStatus says how a memory lies in the store: to whom it and its project belong, what the caller may do with it, and how it is found.
@@ -27,7 +27,7 @@ type MemoryStatus struct {
 // GetMemoryStatus returns how a memory lies in the store. One that does not exist, or that this view may not see, is ErrNotFound.
 func (s *Store) GetMemoryStatus(ctx context.Context, id string) (MemoryStatus, error) {
 	var m MemoryStatus
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		found, err := s.memory(tx, sc, id)
 		if err != nil {
 			return err

@@ -10,8 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
 // ModuleQuery names a module of a project.
@@ -134,7 +134,7 @@ func (s *Store) ModuleState(ctx context.Context, q ModuleQuery) (ModuleState, er
 		return ModuleState{}, err
 	}
 	var state ModuleState
-	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		search := Query{Text: q.Module, ProjectID: q.ProjectID, ProjectName: q.ProjectName}
 		sel, err := s.selection(tx, sc, search)
 		if err != nil {
@@ -157,7 +157,7 @@ func (s *Store) ModuleState(ctx context.Context, q ModuleQuery) (ModuleState, er
 // moduleReader gathers the state of a module from one snapshot.
 type moduleReader struct {
 	*Store
-	tx    *sqlite.Tx
+	tx    db.Tx
 	sc    scope
 	query ModuleQuery
 	want  want
@@ -233,7 +233,7 @@ func (r *moduleReader) count() error {
 	*summary = ModuleSummary{EventTypes: map[string]int{}, States: map[string]int{}, Newest: []ModuleChange{}, OpenTasks: []ModuleTask{}}
 	r.match = map[int64]ModuleMatch{}
 	var own []changedRow
-	err := r.tx.Each(func(row *sqlite.Rows) error {
+	err := r.tx.Each(func(row db.Rows) error {
 		var m changedRow
 		var match ModuleMatch
 		var eventType, state string

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Module is a module that memories name.
@@ -43,7 +43,7 @@ func (s *Store) Modules(ctx context.Context, project ProjectRef) ([]Module, erro
 		return nil, err
 	}
 	var all []Module
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		all = []Module{}
 		sel, err := s.selection(tx, sc, Query{ProjectID: project.ID, ProjectName: project.Name})
 		if err != nil || len(sel.partitions) == 0 {
@@ -51,7 +51,7 @@ func (s *Store) Modules(ctx context.Context, project ProjectRef) ([]Module, erro
 		}
 		named := map[string]Module{}
 		for _, query := range []string{modulesInMetadata, modulesInTags} {
-			err := tx.Each(func(row *sqlite.Rows) error {
+			err := tx.Each(func(row db.Rows) error {
 				var name string
 				var n int
 				if err := row.Scan(&name, &n); err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // neighbourhood is a store of several users, some of whose projects are shared:
@@ -161,7 +161,7 @@ func addAccount(t *testing.T, s *Store, user, name string) {
 	if name == "" {
 		return
 	}
-	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err := s.db.Write(t.Context(), func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE user SET name = ?, name_key = ? WHERE uid = ?`, name, foldName(name), user)
 		return err
 	})

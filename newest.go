@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // maxAhead is how far a stored time may lie in the future before the clock that gave it counts as wrong.
@@ -32,7 +32,7 @@ func (s *shared) horizon() int64 { return s.now() + maxAhead.Microseconds() }
 
 // newestFirst sorts memories by their last change, if any of their times is in the future: as they are stored, those would
 // be the newest for as long as the clock was ahead. Otherwise it leaves them in the order that they have.
-func (s *shared) newestFirst(tx *sqlite.Tx, rows []changedRow) error {
+func (s *shared) newestFirst(tx db.Tx, rows []changedRow) error {
 	horizon := s.horizon()
 	var ahead []int64
 	for _, r := range rows {
@@ -65,11 +65,11 @@ func (s *shared) newestFirst(tx *sqlite.Tx, rows []changedRow) error {
 // estimateChanges returns when memories whose times are in the future changed, as far as the store can tell: no earlier than
 // the last memory stored before them, since rows are numbered in the order of storing, and no earlier than their last
 // revision with a time that can be right. Each lookup ends at the row of the one before, so all together read a row once.
-func estimateChanges(tx *sqlite.Tx, rows []int64, now int64) (map[int64]estimate, error) {
+func estimateChanges(tx db.Tx, rows []int64, now int64) (map[int64]estimate, error) {
 	estimates := make(map[int64]estimate, len(rows))
 	anchored := map[int64][]int64{} // the memories that take the time of another one
 	last := int64(0)
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var id, anchor, created, revised int64
 		if err := row.Scan(&id, &anchor, &created, &revised); err != nil {
 			return err
@@ -97,7 +97,7 @@ func estimateChanges(tx *sqlite.Tx, rows []int64, now int64) (map[int64]estimate
 		anchors = append(anchors, anchor)
 	}
 	// The latest of some: a memory restored from the trash or imported has a time long before it got its row.
-	return estimates, tx.Each(func(row *sqlite.Rows) error {
+	return estimates, tx.Each(func(row db.Rows) error {
 		var anchor, at int64
 		err := row.Scan(&anchor, &at)
 		for _, id := range anchored[anchor] {
@@ -120,7 +120,7 @@ type newestQuery struct {
 
 // newest returns the rows of the memories of a query that changed last. Only where one has a time in the future is there more
 // to read than these: some that have such a time, which may be the newest, and as many that have not.
-func (s *shared) newest(tx *sqlite.Tx, limit int, q newestQuery, args ...any) ([]int64, error) {
+func (s *shared) newest(tx db.Tx, limit int, q newestQuery, args ...any) ([]int64, error) {
 	horizon := s.horizon()
 	rows, err := readChanged(tx, q.byTime, append(slices.Clone(args), 0, math.MaxInt64, limit)...)
 	if err == nil && len(rows) > 0 && rows[0].at > horizon {
@@ -144,8 +144,8 @@ func (s *shared) newest(tx *sqlite.Tx, limit int, q newestQuery, args ...any) ([
 	return onlyRows(rows[:min(limit, len(rows))]), nil
 }
 
-func readChanged(tx *sqlite.Tx, query string, args ...any) (rows []changedRow, err error) {
-	err = tx.Each(func(row *sqlite.Rows) error {
+func readChanged(tx db.Tx, query string, args ...any) (rows []changedRow, err error) {
+	err = tx.Each(func(row db.Rows) error {
 		var r changedRow
 		err := row.Scan(&r.row, &r.at)
 		rows = append(rows, r)
@@ -164,7 +164,7 @@ func onlyRows(changes []changedRow) []int64 {
 
 // timeOfChange returns the time of a change to a memory or file that changed last at another time. It is not before that one,
 // unless that one is in the future, and the clock is likely to be right now: it is past the time of some memory.
-func (s *shared) timeOfChange(tx *sqlite.Tx, before time.Time) (int64, error) {
+func (s *shared) timeOfChange(tx db.Tx, before time.Time) (int64, error) {
 	now, last := s.now(), before.UnixMicro()
 	if last <= s.horizon() {
 		return max(now, last), nil

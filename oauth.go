@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // The state of an OAuth 2.1 authorization server: clients (oauthclients.go), what users allowed them (oauthgrants.go,
@@ -102,17 +102,17 @@ type oauthState struct {
 }
 
 // operate runs fn in a transaction like write, for what belongs to the store and to no user.
-func (s *Store) operate(ctx context.Context, fn func(*sqlite.Tx) error) error {
+func (s *Store) operate(ctx context.Context, fn func(db.Tx) error) error {
 	return wrap(s.db.Write(ctx, fn))
 }
 
 // inspect runs fn on a snapshot like read, for what belongs to the store and to no user.
-func (s *Store) inspect(ctx context.Context, fn func(*sqlite.Tx) error) error {
+func (s *Store) inspect(ctx context.Context, fn func(db.Tx) error) error {
 	return wrap(s.db.Read(ctx, fn))
 }
 
 // purgeNowAndThen purges once in a while, in the midst of a write that is rare anyway.
-func (s *shared) purgeNowAndThen(tx *sqlite.Tx) error {
+func (s *shared) purgeNowAndThen(tx db.Tx) error {
 	now := s.now()
 	last := s.oauth.purged.Load()
 	if now-last < purgeInterval.Microseconds() || !s.oauth.purged.CompareAndSwap(last, now) {
@@ -124,7 +124,7 @@ func (s *shared) purgeNowAndThen(tx *sqlite.Tx) error {
 // purgeOAuth deletes what can never count again: clients that registered themselves and to which nobody consented, codes and
 // refresh tokens that have expired, grants that were revoked long ago or that nobody can use any more, and signing
 // keys that signed nothing that has not expired.
-func purgeOAuth(tx *sqlite.Tx, now int64) error {
+func purgeOAuth(tx db.Tx, now int64) error {
 	before := func(d time.Duration) int64 { return now - d.Microseconds() }
 	for _, step := range []struct {
 		statement string

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // What of OAuth is not seen from outside: users who are disabled, what the file keeps, limits, damage, and forgeries.
@@ -181,12 +181,12 @@ func TestPurgeDeletesWhatCanNeverCount(t *testing.T) {
 				step.refresh1++
 			}
 		}
-		if err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error { return purgeOAuth(tx, s.now()) }); err != nil {
+		if err := s.db.Write(t.Context(), func(tx db.Tx) error { return purgeOAuth(tx, s.now()) }); err != nil {
 			t.Fatal(err)
 		}
 		var got []int
-		err := s.db.Read(t.Context(), func(tx *sqlite.Tx) (err error) {
-			got, err = sqlite.Column[int](tx, `SELECT count(*) FROM oauth_client UNION ALL SELECT count(*) FROM oauth_grant UNION ALL SELECT count(*) FROM oauth_code
+		err := s.db.Read(t.Context(), func(tx db.Tx) (err error) {
+			got, err = db.Column[int](tx, `SELECT count(*) FROM oauth_client UNION ALL SELECT count(*) FROM oauth_grant UNION ALL SELECT count(*) FROM oauth_code
 				UNION ALL SELECT count(*) FROM oauth_token UNION ALL SELECT count(*) FROM signing_key`)
 			return err
 		})

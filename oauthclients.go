@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Client is an OAuth client: a program that may ask users to let it in.
@@ -95,7 +95,7 @@ func (s *Store) RegisterClient(ctx context.Context, r ClientRegistration) (Regis
 	if r.TokenEndpointAuthMethod == AuthNone {
 		secret = ""
 	}
-	err = s.operate(ctx, func(tx *sqlite.Tx) error {
+	err = s.operate(ctx, func(tx db.Tx) error {
 		if err := s.purgeNowAndThen(tx); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (s *Store) RegisterClient(ctx context.Context, r ClientRegistration) (Regis
 
 // checkRoomForClient keeps strangers from filling the file. When it is full, those go that nobody has let in any more: all
 // clients know how to register again. Deactivated documents stay, since they would come back by themselves.
-func (s *Store) checkRoomForClient(tx *sqlite.Tx) error {
+func (s *Store) checkRoomForClient(tx db.Tx) error {
 	count := func() (n int, err error) {
 		err = tx.QueryRow(`SELECT count(*) FROM oauth_client WHERE kind IN ('registered', 'document')`).Scan(&n)
 		return n, err
@@ -166,7 +166,7 @@ func (s *Store) AddClient(ctx context.Context, n NewClient) (RegisteredClient, e
 		secret = ""
 	}
 	var c storedClient
-	err = s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err = s.write(ctx, func(tx db.Tx, sc scope) error {
 		maker, err := n.maker(tx, sc.user, s.now())
 		if err != nil {
 			return err
@@ -181,7 +181,7 @@ func (s *Store) AddClient(ctx context.Context, n NewClient) (RegisteredClient, e
 }
 
 // maker is what a client is made through, as it is stored.
-func (n NewClient) maker(tx *sqlite.Tx, user, now int64) (string, error) {
+func (n NewClient) maker(tx db.Tx, user, now int64) (string, error) {
 	u := storedUser{row: user}
 	if n.TokenID != "" { // which ends with its grant, if it has one
 		_, err := liveToken(tx, u, n.TokenID, now)
@@ -251,7 +251,7 @@ func (s *Store) SetDocumentClient(ctx context.Context, d DocumentClient) (Client
 		return Client{}, err
 	}
 	var set Client
-	err = s.operate(ctx, func(tx *sqlite.Tx) error {
+	err = s.operate(ctx, func(tx db.Tx) error {
 		c, found, err := loadClient(tx, d.URL)
 		switch {
 		case err != nil:
@@ -294,7 +294,7 @@ func (s *Store) GetClient(ctx context.Context, clientID string) (Client, error) 
 		return Client{}, err
 	}
 	var c storedClient
-	err := s.inspect(ctx, func(tx *sqlite.Tx) error {
+	err := s.inspect(ctx, func(tx db.Tx) error {
 		var found bool
 		var err error
 		if c, found, err = loadClient(tx, clientID); err == nil && !found {
@@ -315,7 +315,7 @@ func (s *Store) Clients(ctx context.Context) ([]Client, error) {
 		return nil, err
 	}
 	all := []Client{}
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		condition, args := s.ownClients(sc)
 		found, err := loadClients(tx, condition+` ORDER BY c.name, c.id`, args...)
 		for _, c := range found {
@@ -335,7 +335,7 @@ func (s *Store) ownClients(sc scope) (condition string, args []any) {
 }
 
 // ownClient returns one of the clients that the view may change.
-func (s *Store) ownClient(tx *sqlite.Tx, sc scope, clientID string) (storedClient, error) {
+func (s *Store) ownClient(tx db.Tx, sc scope, clientID string) (storedClient, error) {
 	condition, args := s.ownClients(sc)
 	found, err := loadClients(tx, condition+` AND c.client_id = ?`, append(args, clientID)...)
 	if err != nil {
@@ -355,7 +355,7 @@ func (s *Store) RegenerateClientSecret(ctx context.Context, clientID string) (Re
 	}
 	secret := newSecret()
 	var c storedClient
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.write(ctx, func(tx db.Tx, sc scope) error {
 		var err error
 		if c, err = s.ownClient(tx, sc, clientID); err != nil {
 			return err
@@ -381,7 +381,7 @@ func (s *Store) DeactivateClient(ctx context.Context, clientID string) error {
 	if err := s.checkAccount("DeactivateClient"); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		c, err := s.ownClient(tx, sc, clientID)
 		if err != nil {
 			return err
@@ -410,14 +410,14 @@ func (s *Store) CheckClient(ctx context.Context, c ClientCredentials) (Client, e
 		return Client{}, err
 	}
 	var checked storedClient
-	err := s.inspect(ctx, func(tx *sqlite.Tx) (err error) {
+	err := s.inspect(ctx, func(tx db.Tx) (err error) {
 		checked, err = checkClient(tx, c)
 		return err
 	})
 	return checked.Client, err
 }
 
-func checkClient(tx *sqlite.Tx, c ClientCredentials) (storedClient, error) {
+func checkClient(tx db.Tx, c ClientCredentials) (storedClient, error) {
 	client, found, err := loadClient(tx, c.ID)
 	if err != nil {
 		return storedClient{}, err
@@ -433,7 +433,7 @@ func checkClient(tx *sqlite.Tx, c ClientCredentials) (storedClient, error) {
 }
 
 // activeClient returns a client that users may be asked about.
-func activeClient(tx *sqlite.Tx, clientID string) (storedClient, error) {
+func activeClient(tx db.Tx, clientID string) (storedClient, error) {
 	c, found, err := loadClient(tx, clientID)
 	if err == nil && (!found || !c.Active) {
 		err = invalidClient(clientID)
@@ -460,7 +460,7 @@ func (c storedClient) uses(grantType string) bool {
 	return slices.Contains(c.Metadata.GrantTypes, grantType)
 }
 
-func loadClient(tx *sqlite.Tx, clientID string) (c storedClient, found bool, err error) {
+func loadClient(tx db.Tx, clientID string) (c storedClient, found bool, err error) {
 	clients, err := loadClients(tx, `c.client_id = ?`, clientID)
 	if err != nil || len(clients) == 0 {
 		return storedClient{}, false, err
@@ -469,9 +469,9 @@ func loadClient(tx *sqlite.Tx, clientID string) (c storedClient, found bool, err
 }
 
 // loadClients reads the clients for which a condition on c holds (and what follows WHERE).
-func loadClients(tx *sqlite.Tx, condition string, args ...any) ([]storedClient, error) {
+func loadClients(tx db.Tx, condition string, args ...any) ([]storedClient, error) {
 	var found []storedClient
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var c storedClient
 		var name, method string
 		var uris, metadata []byte
@@ -499,7 +499,7 @@ func loadClients(tx *sqlite.Tx, condition string, args ...any) ([]storedClient, 
 	return found, err
 }
 
-func (s *Store) insertClient(tx *sqlite.Tx, c *storedClient, secret string) error {
+func (s *Store) insertClient(tx db.Tx, c *storedClient, secret string) error {
 	now := s.now()
 	c.Active, c.CreatedAt, c.UpdatedAt, c.secret = true, toTime(now), toTime(now), nil
 	if secret != "" {
@@ -519,7 +519,7 @@ func (s *Store) insertClient(tx *sqlite.Tx, c *storedClient, secret string) erro
 	return err
 }
 
-func (s *Store) updateClient(tx *sqlite.Tx, c *storedClient) error {
+func (s *Store) updateClient(tx db.Tx, c *storedClient) error {
 	now := s.now()
 	c.UpdatedAt = toTime(now)
 	uris, metadata, err := c.encoded()

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Authorization is what a client asks for at the authorization endpoint, and what the user allows of it.
@@ -60,7 +60,7 @@ func (s *Store) CheckAuthorization(ctx context.Context, a Authorization) (Client
 		a.Scopes = Scopes()
 	}
 	var client storedClient
-	err := s.inspect(ctx, func(tx *sqlite.Tx) (err error) {
+	err := s.inspect(ctx, func(tx db.Tx) (err error) {
 		client, _, err = a.checked(tx)
 		return err
 	})
@@ -84,7 +84,7 @@ func (s *Store) Authorize(ctx context.Context, a Authorization) (AuthorizationCo
 		return AuthorizationCode{}, newError(KindTooLarge, "projects", "projects names %d projects; at most %d are allowed", len(a.Projects), maxTokenProjects)
 	}
 	var code AuthorizationCode
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.write(ctx, func(tx db.Tx, sc scope) error {
 		client, a, err := a.checked(tx)
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (s *Store) Authorize(ctx context.Context, a Authorization) (AuthorizationCo
 }
 
 // checked returns the client that an authorization is about, and the authorization in the form in which it is stored.
-func (a Authorization) checked(tx *sqlite.Tx) (storedClient, Authorization, error) {
+func (a Authorization) checked(tx db.Tx) (storedClient, Authorization, error) {
 	client, err := activeClient(tx, a.ClientID)
 	if err != nil {
 		return client, a, err
@@ -171,8 +171,8 @@ func verifies(verifier, challenge string) bool {
 }
 
 // checkMayAuthorize refuses consents of users who have been disabled since they signed in.
-func checkMayAuthorize(tx *sqlite.Tx, sc scope) error {
-	disabled, err := sqlite.Column[bool](tx, `SELECT disabled_at IS NOT NULL FROM user WHERE id = ?`, sc.user)
+func checkMayAuthorize(tx db.Tx, sc scope) error {
+	disabled, err := db.Column[bool](tx, `SELECT disabled_at IS NOT NULL FROM user WHERE id = ?`, sc.user)
 	if err == nil && slices.Contains(disabled, true) {
 		err = oauthError(KindForbidden, OAuthAccessDenied, "", "this user is disabled and can let nobody in")
 	}
@@ -180,7 +180,7 @@ func checkMayAuthorize(tx *sqlite.Tx, sc scope) error {
 }
 
 // checkSessionLives refuses what comes from a session that has just ended.
-func (s *Store) checkSessionLives(tx *sqlite.Tx, sc scope, id string) error {
+func (s *Store) checkSessionLives(tx db.Tx, sc scope, id string) error {
 	if id == "" {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (s *Store) checkSessionLives(tx *sqlite.Tx, sc scope, id string) error {
 	return err
 }
 
-func (s *Store) addGrant(tx *sqlite.Tx, sc scope, client storedClient, a Authorization, projects []string) (AuthorizationCode, error) {
+func (s *Store) addGrant(tx db.Tx, sc scope, client storedClient, a Authorization, projects []string) (AuthorizationCode, error) {
 	now := s.now()
 	expires := now + codeLifetime.Microseconds()
 	code := AuthorizationCode{Code: newSecret(), GrantID: s.newID(), ExpiresAt: toTime(expires)}
@@ -248,7 +248,7 @@ func (s *Store) Grants(ctx context.Context) ([]Grant, error) {
 		return nil, err
 	}
 	all := []Grant{}
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		found, err := loadGrants(tx, `g.user_id = ? AND g.revoked_at IS NULL AND g.last_used_at IS NOT NULL ORDER BY g.created_at DESC, g.id DESC`, sc.user)
 		for _, g := range found {
 			all = append(all, g.Grant)
@@ -264,8 +264,8 @@ func (s *Store) RevokeGrant(ctx context.Context, id string) error {
 	if err := s.checkAccount("RevokeGrant"); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
-		rows, err := sqlite.Column[int64](tx, `SELECT id FROM oauth_grant WHERE uid = ? AND user_id = ?`, id, sc.user)
+	return s.write(ctx, func(tx db.Tx, sc scope) error {
+		rows, err := db.Column[int64](tx, `SELECT id FROM oauth_grant WHERE uid = ? AND user_id = ?`, id, sc.user)
 		if err == nil && len(rows) == 0 {
 			err = newError(KindNotFound, "id", "id %s is no OAuth grant of this user", show(id))
 		}
@@ -277,7 +277,7 @@ func (s *Store) RevokeGrant(ctx context.Context, id string) error {
 }
 
 // endGrant ends a grant with all that hangs on it.
-func (s *shared) endGrant(tx *sqlite.Tx, grant int64) error {
+func (s *shared) endGrant(tx db.Tx, grant int64) error {
 	now := s.now()
 	if _, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, grant); err != nil {
 		return err
@@ -294,9 +294,9 @@ type storedGrant struct {
 }
 
 // loadGrants reads the grants for which a condition on g, c and u holds (and what follows WHERE).
-func loadGrants(tx *sqlite.Tx, condition string, args ...any) ([]storedGrant, error) {
+func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) {
 	var found []storedGrant
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var g storedGrant
 		var scopes, uris string
 		var projects, refused *string

@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // The token endpoint: codes and refresh tokens in, tokens out. What ends a grant here is committed although the caller gets an
@@ -43,7 +43,7 @@ func (s *Store) ExchangeCode(ctx context.Context, x CodeExchange) (TokenSet, err
 	if err := checkIssuer(x.Issuer, x.Audience); err != nil {
 		return TokenSet{}, err
 	}
-	return s.issue(ctx, func(tx *sqlite.Tx) (t issued, refused, err error) {
+	return s.issue(ctx, func(tx db.Tx) (t issued, refused, err error) {
 		client, err := checkClient(tx, x.Client)
 		if err != nil {
 			return t, nil, err
@@ -106,7 +106,7 @@ func (s *Store) RefreshTokens(ctx context.Context, r Refresh) (TokenSet, error) 
 	if err != nil {
 		return TokenSet{}, asOAuth(err, OAuthInvalidScope)
 	}
-	return s.issue(ctx, func(tx *sqlite.Tx) (t issued, refused, err error) {
+	return s.issue(ctx, func(tx db.Tx) (t issued, refused, err error) {
 		client, err := checkClient(tx, r.Client)
 		if err != nil {
 			return t, nil, err
@@ -143,10 +143,10 @@ func (s *Store) RefreshTokens(ctx context.Context, r Refresh) (TokenSet, error) 
 
 // issue runs fn in a transaction and makes tokens of what it gives, unless it refuses: then the transaction is committed all
 // the same.
-func (s *Store) issue(ctx context.Context, fn func(tx *sqlite.Tx) (t issued, refused, err error)) (TokenSet, error) {
+func (s *Store) issue(ctx context.Context, fn func(tx db.Tx) (t issued, refused, err error)) (TokenSet, error) {
 	var t issued
 	var refused error
-	err := s.operate(ctx, func(tx *sqlite.Tx) (err error) {
+	err := s.operate(ctx, func(tx db.Tx) (err error) {
 		t, refused, err = fn(tx)
 		return err
 	})
@@ -174,7 +174,7 @@ type issued struct {
 }
 
 // grantTokens notes that a client gets tokens.
-func (s *Store) grantTokens(tx *sqlite.Tx, t *issued, client storedClient, g storedGrant) error {
+func (s *Store) grantTokens(tx db.Tx, t *issued, client storedClient, g storedGrant) error {
 	now := s.now()
 	t.user, t.client, t.grant, t.tokenID, t.at = g.user, client.ID, g.ID, s.newID(), toTime(now)
 	if client.uses(grantRefresh) {
@@ -257,9 +257,9 @@ type storedCode struct {
 	used                   bool
 }
 
-func loadCode(tx *sqlite.Tx, code string) (c storedCode, found bool, err error) {
+func loadCode(tx db.Tx, code string) (c storedCode, found bool, err error) {
 	var grant int64
-	err = tx.Each(func(row *sqlite.Rows) error {
+	err = tx.Each(func(row db.Rows) error {
 		found = true
 		return row.Scan(&grant, &c.redirectURI, &c.challenge, &c.expires, &c.used)
 	}, `SELECT grant_id, redirect_uri, challenge, expires_at, used_at IS NOT NULL FROM oauth_code WHERE hash = ?`, digest(code))
@@ -271,7 +271,7 @@ func loadCode(tx *sqlite.Tx, code string) (c storedCode, found bool, err error) 
 }
 
 // useCode marks a code as used. In a transaction that has seen it unused nobody else can have used it.
-func (s *Store) useCode(tx *sqlite.Tx, code string) error {
+func (s *Store) useCode(tx db.Tx, code string) error {
 	_, err := tx.Exec(`UPDATE oauth_code SET used_at = ? WHERE hash = ? AND used_at IS NULL`, s.now(), digest(code))
 	return err
 }
@@ -283,9 +283,9 @@ type storedRefreshToken struct {
 	rotated int64 // when another one took its place; 0: it is the newest
 }
 
-func loadRefreshToken(tx *sqlite.Tx, token string) (t storedRefreshToken, found bool, err error) {
+func loadRefreshToken(tx db.Tx, token string) (t storedRefreshToken, found bool, err error) {
 	var grant int64
-	err = tx.Each(func(row *sqlite.Rows) error {
+	err = tx.Each(func(row db.Rows) error {
 		found = true
 		return row.Scan(&grant, &t.expires, &t.rotated)
 	}, `SELECT grant_id, expires_at, ifnull(rotated_at, 0) FROM oauth_token WHERE hash = ?`, digest(token))
@@ -297,13 +297,13 @@ func loadRefreshToken(tx *sqlite.Tx, token string) (t storedRefreshToken, found 
 }
 
 // loadGrant reads a grant that must be there.
-func loadGrant(tx *sqlite.Tx, row int64) (storedGrant, error) {
+func loadGrant(tx db.Tx, row int64) (storedGrant, error) {
 	found, err := loadGrants(tx, `g.id = ?`, row)
 	if err != nil {
 		return storedGrant{}, err
 	}
 	if len(found) == 0 {
-		return storedGrant{}, damaged(sqlite.ErrNoRows, "the OAuth grant of a token")
+		return storedGrant{}, damaged(db.ErrNoRows, "the OAuth grant of a token")
 	}
 	return found[0], nil
 }
@@ -325,7 +325,7 @@ func (s *Store) RevokeToken(ctx context.Context, r Revocation) error {
 	if err != nil && !isBadAccessToken(err) {
 		return err
 	}
-	return s.operate(ctx, func(tx *sqlite.Tx) error {
+	return s.operate(ctx, func(tx db.Tx) error {
 		var client storedClient
 		if r.Client != (ClientCredentials{}) {
 			if client, err = checkClient(tx, r.Client); err != nil {
@@ -335,7 +335,7 @@ func (s *Store) RevokeToken(ctx context.Context, r Revocation) error {
 		if r.Token == "" {
 			return oauthError(KindInvalid, OAuthInvalidRequest, "token", "token is missing; an access token or a refresh token is needed")
 		}
-		grants, err := sqlite.Column[int64](tx, `SELECT id FROM oauth_grant WHERE (client_id = ?1 OR ?1 = 0)
+		grants, err := db.Column[int64](tx, `SELECT id FROM oauth_grant WHERE (client_id = ?1 OR ?1 = 0)
 			AND (uid = ?2 OR id = (SELECT grant_id FROM oauth_token WHERE hash = ?3))`, client.row, claims.GrantID, digest(r.Token))
 		if err != nil || len(grants) == 0 {
 			return err

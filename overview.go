@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // OverviewQuery says how far back an overview looks.
@@ -109,7 +109,7 @@ func (s *Store) Overview(ctx context.Context, q OverviewQuery) (Overview, error)
 	}
 	clients := s.clientCounts(ctx, q.MemoriesOnly)
 	var o Overview
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		o = Overview{Index: s.index.state()}
 		sel, err := s.selection(tx, sc, Query{})
 		if err != nil {
@@ -149,9 +149,9 @@ func (s *Store) Overview(ctx context.Context, q OverviewQuery) (Overview, error)
 	return o, nil
 }
 
-func (o *Overview) countProjects(tx *sqlite.Tx, partitions string) error {
+func (o *Overview) countProjects(tx db.Tx, partitions string) error {
 	o.Projects = []ProjectCount{}
-	return tx.Each(func(row *sqlite.Rows) error {
+	return tx.Each(func(row db.Rows) error {
 		var c ProjectCount
 		err := row.Scan(&c.ID, &c.Name, &c.Owner, &c.Memories)
 		o.Projects = append(o.Projects, c)
@@ -160,9 +160,9 @@ func (o *Overview) countProjects(tx *sqlite.Tx, partitions string) error {
 		WHERE p.id IN (SELECT value FROM json_each(?)) GROUP BY p.project_id ORDER BY 4 DESC, 1, 3 LIMIT ?`, partitions, maxCounts)
 }
 
-func (o *Overview) countCollections(tx *sqlite.Tx, partitions string) error {
+func (o *Overview) countCollections(tx db.Tx, partitions string) error {
 	o.Collections = []CollectionCount{}
-	return tx.Each(func(row *sqlite.Rows) error {
+	return tx.Each(func(row db.Rows) error {
 		var c CollectionCount
 		err := row.Scan(&c.Name, &c.Owner, &c.Memories)
 		o.Collections = append(o.Collections, c)
@@ -172,9 +172,9 @@ func (o *Overview) countCollections(tx *sqlite.Tx, partitions string) error {
 }
 
 // countEventTypes counts along an index, partition by partition, so that nothing has to be sorted.
-func (o *Overview) countEventTypes(tx *sqlite.Tx, partitions string) error {
+func (o *Overview) countEventTypes(tx db.Tx, partitions string) error {
 	counts, rest := map[string]int{}, o.Memories
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var name string
 		var n int
 		err := row.Scan(&name, &n)
@@ -213,9 +213,9 @@ func (s *Store) clientCounts(ctx context.Context, none bool) <-chan countedClien
 	}
 	go func() {
 		var c countedClients
-		c.err = s.read(ctx, func(tx *sqlite.Tx, _ scope) error {
+		c.err = s.read(ctx, func(tx db.Tx, _ scope) error {
 			c.clients = []ClientCount{}
-			return tx.Each(func(row *sqlite.Rows) error {
+			return tx.Each(func(row db.Rows) error {
 				var one ClientCount
 				var last int64
 				err := row.Scan(&one.Name, &one.Calls, &last)
@@ -250,7 +250,7 @@ func daysUntil(now time.Time, n int) []day {
 }
 
 // countDays counts ranges of an index. Partitions in which nothing was stored in all that time are passed over first.
-func (o *Overview) countDays(tx *sqlite.Tx, partitions string, days []day) error {
+func (o *Overview) countDays(tx db.Tx, partitions string, days []day) error {
 	o.Days = make([]DayCount, len(days))
 	spans := make([][2]int64, len(days))
 	for i, d := range days {
@@ -260,7 +260,7 @@ func (o *Overview) countDays(tx *sqlite.Tx, partitions string, days []day) error
 	if err != nil {
 		return err
 	}
-	return tx.Each(func(row *sqlite.Rows) error {
+	return tx.Each(func(row db.Rows) error {
 		var at, n int
 		err := row.Scan(&at, &n)
 		o.Days[at].Memories = n

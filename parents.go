@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Credentials have parents: what is made through a token, an application or a browser's session ends with it.
@@ -33,7 +33,7 @@ type limits struct {
 }
 
 // inherit finds what a new token is made through, limits it to that, and fills in what was left open.
-func (t *Token) inherit(tx *sqlite.Tx, u storedUser, n *NewToken, now int64) (parents, error) {
+func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents, error) {
 	var p parents
 	if n.TokenID != "" {
 		parent, err := liveToken(tx, u, n.TokenID, now)
@@ -75,7 +75,7 @@ func (t *Token) inherit(tx *sqlite.Tx, u storedUser, n *NewToken, now int64) (pa
 }
 
 // liveToken finds a token of a user that is in force.
-func liveToken(tx *sqlite.Tx, u storedUser, id string, now int64) (storedToken, error) {
+func liveToken(tx db.Tx, u storedUser, id string, now int64) (storedToken, error) {
 	found, err := loadTokens(tx, now, `t.uid = ? AND t.user_id = ?`, id, u.row)
 	if err == nil && (len(found) == 0 || found[0].wasRevoked || found[0].expired) {
 		err = newError(KindNotFound, "token_id", "token_id %s is no token of this user, or has ended", show(id))
@@ -87,7 +87,7 @@ func liveToken(tx *sqlite.Tx, u storedUser, id string, now int64) (storedToken, 
 }
 
 // liveGrant finds an OAuth grant of a user that is in force.
-func liveGrant(tx *sqlite.Tx, u storedUser, id string) (storedGrant, error) {
+func liveGrant(tx db.Tx, u storedUser, id string) (storedGrant, error) {
 	found, err := loadGrants(tx, `g.uid = ? AND g.user_id = ? AND g.revoked_at IS NULL AND c.disabled_at IS NULL`, id, u.row)
 	if err == nil && len(found) == 0 {
 		err = newError(KindNotFound, "grant_id", "grant_id %s is no OAuth grant of this user, or has ended", show(id))
@@ -129,7 +129,7 @@ func (n *NewToken) within(l limits) error {
 }
 
 // endDescendants ends all tokens that were made through one (a row), and through these.
-func endDescendants(tx *sqlite.Tx, token, now int64) error {
+func endDescendants(tx db.Tx, token, now int64) error {
 	_, err := tx.Exec(`WITH RECURSIVE made (id) AS (
 			SELECT id FROM token WHERE parent_id = ?1 UNION SELECT t.id FROM token t JOIN made ON t.parent_id = made.id)
 		UPDATE token SET revoked_at = ?2 WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL`, token, now)
@@ -141,8 +141,8 @@ func endDescendants(tx *sqlite.Tx, token, now int64) error {
 
 // endMadeIn ends what was made in the sessions of a user for which a condition on e holds: tokens, with all that descends from them, and
 // applications.
-func endMadeIn(tx *sqlite.Tx, now int64, condition string, args ...any) error {
-	sessions, err := sqlite.Column[string](tx, `SELECT e.uid FROM session e WHERE `+condition, args...)
+func endMadeIn(tx db.Tx, now int64, condition string, args ...any) error {
+	sessions, err := db.Column[string](tx, `SELECT e.uid FROM session e WHERE `+condition, args...)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func endMadeIn(tx *sqlite.Tx, now int64, condition string, args ...any) error {
 }
 
 // endMadeClients deactivates the clients whose maker has ended.
-func endMadeClients(tx *sqlite.Tx, now int64) error {
+func endMadeClients(tx db.Tx, now int64) error {
 	_, err := tx.Exec(`UPDATE oauth_client SET disabled_at = ?1, updated_at = ?1 WHERE maker <> '' AND disabled_at IS NULL
 		AND NOT EXISTS (SELECT 1 `+fromToken+` WHERE oauth_client.maker = 'token ' || t.uid AND NOT `+tokenEnded+` AND ifnull(t.expires_at > ?1, true))
 		AND NOT EXISTS (SELECT 1 FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id

@@ -8,7 +8,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -114,7 +114,7 @@ func (w *memoryWriter) addPassages(memory int64, at *place, passages []passage, 
 			id, memory, p.start, p.length, p.blank, profile, encodeVector(vector)); err != nil {
 			return false, nil, err
 		}
-		if _, err := w.tx.Exec(`INSERT INTO passage_text (rowid, content, tags) VALUES (?, ?, ?)`, id, p.indexed, tagTerms); err != nil {
+		if err := w.tx.Words().Put(id, p.indexed, tagTerms); err != nil {
 			return false, nil, err
 		}
 		tagTerms = "" // tags are found through the first passage
@@ -140,7 +140,7 @@ func checkOwnVector(at *place, embedder Embedder, own []float32) error {
 // storedPassages reads the passages of a memory, to be written elsewhere.
 func (w *memoryWriter) storedPassages(m storedMemory) ([]passage, error) {
 	var passages []passage
-	err := w.tx.Each(func(row *sqlite.Rows) error {
+	err := w.tx.Each(func(row db.Rows) error {
 		var p passage
 		var blob []byte
 		if err := row.Scan(&p.start, &p.length, &p.blank, &p.profile, &blob); err != nil {

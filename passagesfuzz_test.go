@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -67,8 +67,8 @@ func FuzzContent(f *testing.F) {
 func checkPassages(t *testing.T, s *Store, content string) {
 	t.Helper()
 	end := 0
-	err := s.db.Read(context.Background(), func(tx *sqlite.Tx) error {
-		return tx.Each(func(row *sqlite.Rows) error {
+	err := s.db.Read(context.Background(), func(tx db.Tx) error {
+		return tx.Each(func(row db.Rows) error {
 			var start, length int
 			if err := row.Scan(&start, &length); err != nil {
 				return err

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Credentials are what somebody signs in with.
@@ -51,7 +51,7 @@ func (s *Store) CheckPassword(ctx context.Context, c Credentials) (User, error) 
 	}
 	var u storedUser
 	if len(c.Name) <= maxFolded {
-		err := s.read(ctx, func(tx *sqlite.Tx, _ scope) error {
+		err := s.read(ctx, func(tx db.Tx, _ scope) error {
 			found, err := loadUsers(tx, `u.name_key = ?`, foldName(c.Name))
 			if len(found) > 0 {
 				u = found[0]
@@ -87,7 +87,7 @@ func (s *Store) ChangePassword(ctx context.Context, c ChangePassword) error {
 		return err
 	}
 	var u storedUser
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		u, err = s.account(tx, sc, "")
 		return err
 	})
@@ -110,7 +110,7 @@ func (s *Store) ChangePassword(ctx context.Context, c ChangePassword) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *sqlite.Tx, _ scope) error {
+	return s.write(ctx, func(tx db.Tx, _ scope) error {
 		if err := s.replaceHash(tx, u, hash); err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (s *Store) ChangePassword(ctx context.Context, c ChangePassword) error {
 }
 
 // replaceHash writes a new hash unless the user has got another one since u was read.
-func (s *Store) replaceHash(tx *sqlite.Tx, u storedUser, hash string) error {
+func (s *Store) replaceHash(tx db.Tx, u storedUser, hash string) error {
 	result, err := tx.Exec(`UPDATE user SET password = ?, updated_at = ? WHERE id = ? AND ifnull(password, '') = ?`, hash, s.now(), u.row, u.password)
 	if err == nil && result.RowsAffected == 0 {
 		return newError(KindConflict, "old_password", "the password has been changed in the meantime; try again with that one")
@@ -202,7 +202,7 @@ func (s *Store) renewHash(ctx context.Context, u storedUser, password string) {
 	prepared, _ := preparePassword(password) // it was the right one
 	hash, err := s.hashPassword(ctx, prepared)
 	if err == nil {
-		err = s.operate(ctx, func(tx *sqlite.Tx) error {
+		err = s.operate(ctx, func(tx db.Tx) error {
 			_, err := tx.Exec(`UPDATE user SET password = ? WHERE id = ? AND password = ?`, hash, u.row, u.password) // the account stays as it is
 			return err
 		})

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // setHash plants a hash, as a file from elsewhere may have it.
 func setHash(t *testing.T, s *Store, user, hash string) {
 	t.Helper()
-	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err := s.db.Write(t.Context(), func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE user SET password = ? WHERE uid = ?`, hash, user)
 		return err
 	})
@@ -26,7 +26,7 @@ func setHash(t *testing.T, s *Store, user, hash string) {
 func hashOf(t *testing.T, s *Store, user string) string {
 	t.Helper()
 	var found []storedUser
-	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) (err error) {
+	err := s.db.Read(t.Context(), func(tx db.Tx) (err error) {
 		found, err = loadUsers(tx, `u.uid = ?`, user)
 		return err
 	})

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // MaxPreferences is the number of bytes that a user's preferences may have, as JSON. They are an object in which programs
@@ -19,7 +19,7 @@ func (s *Store) Preferences(ctx context.Context) (map[string]any, error) {
 		return nil, err
 	}
 	var found map[string]any
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		found, err = preferences(tx, sc)
 		return err
 	})
@@ -50,7 +50,7 @@ func (s *Store) changePreferences(ctx context.Context, what string, given map[st
 		return nil, err
 	}
 	var changed map[string]any
-	err = s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err = s.write(ctx, func(tx db.Tx, sc scope) error {
 		present, err := preferences(tx, sc)
 		if err != nil {
 			return err
@@ -85,8 +85,8 @@ func encodePreferences(object map[string]any) ([]byte, error) {
 	return encoded, nil
 }
 
-func preferences(tx *sqlite.Tx, sc scope) (map[string]any, error) {
-	stored, err := sqlite.Column[string](tx, `SELECT value FROM preference WHERE user_id = ?`, sc.user)
+func preferences(tx db.Tx, sc scope) (map[string]any, error) {
+	stored, err := db.Column[string](tx, `SELECT value FROM preference WHERE user_id = ?`, sc.user)
 	if err != nil || len(stored) == 0 {
 		return map[string]any{}, err
 	}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -394,7 +394,7 @@ func TestProcessesWithDifferentEmbeddersShareAFile(t *testing.T) {
 func checkConsistency(tb testing.TB, s *Store) {
 	tb.Helper()
 	over := errors.New("nothing of this is kept")
-	err := s.db.Write(context.Background(), func(tx *sqlite.Tx) error { // it makes a temporary table, and takes it back
+	err := s.db.Write(context.Background(), func(tx db.Tx) error { // it makes a temporary table, and takes it back
 		if err := wrongRows(tb, tx); err != nil {
 			return err
 		}
@@ -412,7 +412,7 @@ func checkConsistency(tb testing.TB, s *Store) {
 }
 
 // wrongRows runs queries whose answers are what is wrong.
-func wrongRows(tb testing.TB, tx *sqlite.Tx) error {
+func wrongRows(tb testing.TB, tx db.Tx) error {
 	tb.Helper()
 	for _, c := range []struct{ promise, query string }{
 		{"SQLite finds no damage", `SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'`},
@@ -441,7 +441,7 @@ func wrongRows(tb testing.TB, tx *sqlite.Tx) error {
 			JOIN project j ON j.id = iif(m.id IS NULL, f.project_id, p.project_id) WHERE f.state = 'stored' AND f.owner_id <> j.owner_id`},
 		{"metadata is an object", `SELECT uid FROM memory WHERE json_type(metadata) <> 'object'`},
 	} {
-		found, err := sqlite.Column[string](tx, c.query)
+		found, err := db.Column[string](tx, c.query)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.promise, err)
 		}
@@ -453,13 +453,13 @@ func wrongRows(tb testing.TB, tx *sqlite.Tx) error {
 }
 
 // wrongTerms compares what full text holds with what the contents and tags say.
-func wrongTerms(tb testing.TB, tx *sqlite.Tx) error {
+func wrongTerms(tb testing.TB, tx db.Tx) error {
 	tb.Helper()
 	if _, err := tx.Exec(`CREATE VIRTUAL TABLE temp.held USING fts5vocab('main', 'passage_text', 'instance')`); err != nil {
 		return err
 	}
 	held := map[string]string{}
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var doc int64
 		var column, terms string
 		err := row.Scan(&doc, &column, &terms)
@@ -471,7 +471,7 @@ func wrongTerms(tb testing.TB, tx *sqlite.Tx) error {
 	}
 	previous := int64(0)
 	wrong := 0
-	err = tx.Each(func(row *sqlite.Rows) error {
+	err = tx.Each(func(row db.Rows) error {
 		var id, memory int64
 		var start, length int
 		var content, tags string
@@ -532,7 +532,7 @@ func TestConsistencyCheckFindsWhatIsWrong(t *testing.T) {
 		s := openWords(t, ":memory:", Options{})
 		mustAdd(t, s, NewMemory{Content: "one memory", Tags: []string{"tagged"}})
 		if damage != "" {
-			if err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error { _, err := tx.Exec(damage); return err }); err != nil {
+			if err := s.db.Write(t.Context(), func(tx db.Tx) error { _, err := tx.Exec(damage); return err }); err != nil {
 				t.Fatal(err)
 			}
 		}

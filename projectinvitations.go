@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // ProjectInvitation is an invitation to a project, as the invited user sees it. Until it is accepted, nothing else of the project is
@@ -69,9 +69,9 @@ type sentInvitation struct {
 }
 
 // loadSentInvitations reads the pending invitations for which a condition on i holds, the newest first.
-func loadSentInvitations(tx *sqlite.Tx, now int64, condition string, args ...any) ([]sentInvitation, error) {
+func loadSentInvitations(tx db.Tx, now int64, condition string, args ...any) ([]sentInvitation, error) {
 	var found []sentInvitation
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var i sentInvitation
 		var created, expires int64
 		err := row.Scan(&i.row, &i.project, &i.sender, &i.invited, &i.ID, &i.ProjectID, &i.ProjectName, &i.Owner, &i.OwnerName,
@@ -87,7 +87,7 @@ func loadSentInvitations(tx *sqlite.Tx, now int64, condition string, args ...any
 
 // inviteMember invites somebody to a project. What it answers, and what it looks up, is the same whether or not there is such a user,
 // and whether or not the invitation is delivered.
-func (s *Store) inviteMember(tx *sqlite.Tx, sc scope, n NewMember) (Member, error) {
+func (s *Store) inviteMember(tx db.Tx, sc scope, n NewMember) (Member, error) {
 	p, err := managedProject(tx, sc, n.Project)
 	if err != nil {
 		return Member{}, err
@@ -106,7 +106,7 @@ func (s *Store) inviteMember(tx *sqlite.Tx, sc scope, n NewMember) (Member, erro
 	if _, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND invited = ?`, p.row, n.User); err != nil { // the new one takes its place
 		return Member{}, err
 	}
-	sent, err := sqlite.Column[int](tx, `SELECT count(*) FROM project_invitation WHERE sender_id = ?`, sc.user)
+	sent, err := db.Column[int](tx, `SELECT count(*) FROM project_invitation WHERE sender_id = ?`, sc.user)
 	if err != nil {
 		return Member{}, err
 	}
@@ -132,13 +132,13 @@ func (s *Store) inviteMember(tx *sqlite.Tx, sc scope, n NewMember) (Member, erro
 
 // recipientOf returns the row of the user to whom an invitation is delivered, 0 for nobody. It asks the same of everybody, also of
 // nobody.
-func recipientOf(tx *sqlite.Tx, sender, project int64, named string, now int64) (int64, error) {
+func recipientOf(tx db.Tx, sender, project int64, named string, now int64) (int64, error) {
 	u, err := findUser(tx, named)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return 0, err
 	}
 	since := now - declineLasts.Microseconds()
-	found, err := sqlite.Column[int64](tx, `SELECT u.id FROM user u WHERE u.id = ?1
+	found, err := db.Column[int64](tx, `SELECT u.id FROM user u WHERE u.id = ?1
 		AND NOT EXISTS (SELECT 1 FROM blocked_sender WHERE user_id = ?1 AND sender_id = ?2)
 		AND NOT EXISTS (SELECT 1 FROM declined_invitation WHERE user_id = ?1 AND project_id = ?3 AND declined_at > ?4)
 		AND (SELECT count(*) FROM declined_invitation WHERE user_id = ?1 AND sender_id = ?2 AND declined_at > ?4) < ?5`,
@@ -150,8 +150,8 @@ func recipientOf(tx *sqlite.Tx, sender, project int64, named string, now int64) 
 }
 
 // dropSurplus bounds what a user has received: the newest invitation of whoever has sent most goes, so that nobody can crowd out others.
-func dropSurplus(tx *sqlite.Tx, recipient int64) error {
-	received, err := sqlite.Column[int](tx, `SELECT count(*) FROM project_invitation WHERE recipient_id = ?`, recipient)
+func dropSurplus(tx db.Tx, recipient int64) error {
+	received, err := db.Column[int](tx, `SELECT count(*) FROM project_invitation WHERE recipient_id = ?`, recipient)
 	if err != nil || received[0] <= MaxReceivedInvitations {
 		return err
 	}
@@ -166,7 +166,7 @@ func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) ([]Invit
 		return nil, err
 	}
 	all := []InvitedMember{}
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		p, err := managedProject(tx, sc, project)
 		if err != nil {
 			return err
@@ -181,7 +181,7 @@ func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) ([]Invit
 }
 
 // findInvited returns the pending invitation that somebody typed so.
-func findInvited(tx *sqlite.Tx, p projectRow, user string, now int64) (sentInvitation, error) {
+func findInvited(tx db.Tx, p projectRow, user string, now int64) (sentInvitation, error) {
 	found, err := loadSentInvitations(tx, now, `i.project_id = ?`, p.row)
 	if err != nil {
 		return sentInvitation{}, err
@@ -198,7 +198,7 @@ func findInvited(tx *sqlite.Tx, p projectRow, user string, now int64) (sentInvit
 }
 
 // updateInvited gives a pending invitation another role. It is a new one to the recipient: nobody accepts what they have not seen.
-func (s *Store) updateInvited(tx *sqlite.Tx, p projectRow, u UpdateMember) (Member, error) {
+func (s *Store) updateInvited(tx db.Tx, p projectRow, u UpdateMember) (Member, error) {
 	i, err := findInvited(tx, p, u.User, s.now())
 	if err != nil {
 		return Member{}, err
@@ -208,7 +208,7 @@ func (s *Store) updateInvited(tx *sqlite.Tx, p projectRow, u UpdateMember) (Memb
 }
 
 // withdrawInvited ends a pending invitation.
-func withdrawInvited(tx *sqlite.Tx, p projectRow, user string, now int64) error {
+func withdrawInvited(tx db.Tx, p projectRow, user string, now int64) error {
 	i, err := findInvited(tx, p, user, now)
 	if err == nil {
 		_, err = tx.Exec(`DELETE FROM project_invitation WHERE id = ?`, i.row)
@@ -217,11 +217,11 @@ func withdrawInvited(tx *sqlite.Tx, p projectRow, user string, now int64) error 
 }
 
 // endInvitationsTo ends the pending invitations of a user, who is a member now, to a project, under whichever name they were sent.
-func endInvitationsTo(tx *sqlite.Tx, project int64, u User, row int64) error {
+func endInvitationsTo(tx db.Tx, project int64, u User, row int64) error {
 	if _, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND (recipient_id = ? OR invited = ?)`, project, row, u.ID); err != nil || u.Name == "" {
 		return err
 	}
-	named, err := sqlite.Column[string](tx, `SELECT invited FROM project_invitation WHERE project_id = ?`, project)
+	named, err := db.Column[string](tx, `SELECT invited FROM project_invitation WHERE project_id = ?`, project)
 	for _, invited := range named {
 		if err == nil && foldName(invited) == foldName(u.Name) {
 			_, err = tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND invited = ?`, project, invited)
@@ -238,7 +238,7 @@ func (s *Store) ProjectInvitations(ctx context.Context) ([]ProjectInvitation, er
 		return nil, err
 	}
 	all := []ProjectInvitation{}
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		found, err := loadSentInvitations(tx, s.now(), `i.recipient_id = ?`, sc.user)
 		for _, i := range found {
 			all = append(all, i.ProjectInvitation)
@@ -249,11 +249,11 @@ func (s *Store) ProjectInvitations(ctx context.Context) ([]ProjectInvitation, er
 }
 
 // answerInvitation runs fn on an invitation that waits for this view's user. Anything else is ErrNotFound, whatever the reason.
-func (s *Store) answerInvitation(ctx context.Context, what, id string, fn func(*sqlite.Tx, scope, sentInvitation) error) error {
+func (s *Store) answerInvitation(ctx context.Context, what, id string, fn func(db.Tx, scope, sentInvitation) error) error {
 	if err := s.checkAccount(what); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		found, err := loadSentInvitations(tx, s.now(), `i.uid = ? AND i.recipient_id = ?`, id, sc.user)
 		if err != nil {
 			return err
@@ -269,7 +269,7 @@ func (s *Store) answerInvitation(ctx context.Context, what, id string, fn func(*
 // not wait for the user is ErrNotFound, and a view limited to projects ErrForbidden. It is for people: no tool offers it.
 func (s *Store) AcceptProjectInvitation(ctx context.Context, id string) (Project, error) {
 	var accepted Project
-	err := s.answerInvitation(ctx, "AcceptProjectInvitation", id, func(tx *sqlite.Tx, sc scope, i sentInvitation) error {
+	err := s.answerInvitation(ctx, "AcceptProjectInvitation", id, func(tx db.Tx, sc scope, i sentInvitation) error {
 		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			i.project, sc.user, string(i.Role), s.now())
 		if err != nil {
@@ -295,10 +295,10 @@ func (s *Store) AcceptProjectInvitation(ctx context.Context, id string) (Project
 // three declined ones of a sender none of that sender. Senders are not told: to them it is pending until it expires. Errors
 // are those of [Store.AcceptProjectInvitation].
 func (s *Store) DeclineProjectInvitation(ctx context.Context, id string) error {
-	return s.answerInvitation(ctx, "DeclineProjectInvitation", id, func(tx *sqlite.Tx, sc scope, i sentInvitation) error { return s.decline(tx, sc, i) })
+	return s.answerInvitation(ctx, "DeclineProjectInvitation", id, func(tx db.Tx, sc scope, i sentInvitation) error { return s.decline(tx, sc, i) })
 }
 
-func (s *Store) decline(tx *sqlite.Tx, sc scope, i sentInvitation) error {
+func (s *Store) decline(tx db.Tx, sc scope, i sentInvitation) error {
 	if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE project_id = ? AND recipient_id = ?`, i.project, sc.user); err != nil {
 		return err
 	}
@@ -311,7 +311,7 @@ func (s *Store) decline(tx *sqlite.Tx, sc scope, i sentInvitation) error {
 // [Store.AcceptProjectInvitation].
 func (s *Store) BlockSender(ctx context.Context, id string) (BlockedSender, error) {
 	var blocked BlockedSender
-	err := s.answerInvitation(ctx, "BlockSender", id, func(tx *sqlite.Tx, sc scope, i sentInvitation) error {
+	err := s.answerInvitation(ctx, "BlockSender", id, func(tx db.Tx, sc scope, i sentInvitation) error {
 		if err := s.decline(tx, sc, i); err != nil {
 			return err
 		}
@@ -333,8 +333,8 @@ func (s *Store) BlockedSenders(ctx context.Context) ([]BlockedSender, error) {
 		return nil, err
 	}
 	all := []BlockedSender{}
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
-		return tx.Each(func(row *sqlite.Rows) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
+		return tx.Each(func(row db.Rows) error {
 			var b BlockedSender
 			var since int64
 			err := row.Scan(&b.User, &b.Name, &since)
@@ -352,7 +352,7 @@ func (s *Store) UnblockSender(ctx context.Context, user string) error {
 	if err := s.checkAccount("UnblockSender"); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		result, err := tx.Exec(`DELETE FROM blocked_sender WHERE user_id = ? AND sender_id = (SELECT id FROM user WHERE uid = ?)`, sc.user, user)
 		if err == nil && result.RowsAffected == 0 {
 			return newError(KindNotFound, "user", "user %s is not among those whom this user has blocked; give the id of one who is", show(user))
@@ -362,7 +362,7 @@ func (s *Store) UnblockSender(ctx context.Context, user string) error {
 }
 
 // purgeProjectInvitations deletes expired invitations, which it counts, and declines that count no longer.
-func purgeProjectInvitations(tx *sqlite.Tx, now int64) (int64, error) {
+func purgeProjectInvitations(tx db.Tx, now int64) (int64, error) {
 	if _, err := tx.Exec(`DELETE FROM declined_invitation WHERE declined_at <= ?`, now-declineLasts.Microseconds()); err != nil {
 		return 0, err
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
 // How a project is found by what callers name it.
@@ -27,7 +27,7 @@ const maxAmbiguous = 20
 // shared; OWNER/ID decides between two shared ones), else by name. Nil means unknown. Id and name that disagree, and a
 // name or id that two projects share, are errors.
 // A limited view knows of its own projects only, also in errors.
-func findProject(tx *sqlite.Tx, sc scope, id, name string) (*projectRow, error) {
+func findProject(tx db.Tx, sc scope, id, name string) (*projectRow, error) {
 	if id == "" {
 		fitting, err := findNamed(tx, sc, name)
 		if err != nil || len(fitting) == 0 {
@@ -56,7 +56,7 @@ func disagreeingID(id, name string, named projectRow) error {
 }
 
 // agreeing returns the project that was found by an id, if the name that came with it is its name, or was.
-func agreeing(tx *sqlite.Tx, sc scope, found projectRow, id, name string) (*projectRow, error) {
+func agreeing(tx db.Tx, sc scope, found projectRow, id, name string) (*projectRow, error) {
 	if foldName(found.name) == foldName(name) {
 		return &found, nil
 	}
@@ -73,7 +73,7 @@ func agreeing(tx *sqlite.Tx, sc scope, found projectRow, id, name string) (*proj
 }
 
 // findProjectID finds a project by id or OWNER/ID, nil if it is unknown.
-func findProjectID(tx *sqlite.Tx, sc scope, id string) (*projectRow, error) {
+func findProjectID(tx db.Tx, sc scope, id string) (*projectRow, error) {
 	condition, args := `j.uid = ?`, []any{id}
 	owner, ofOwner := "", false
 	if slash := strings.LastIndexByte(id, '/'); slash >= 0 { // ids have none, user ids may
@@ -114,7 +114,7 @@ func onlyProject(argument, value string, fitting []projectRow) (*projectRow, err
 }
 
 // findNamed returns the visible projects that a name fits and that no others go before; more than one is ambiguous.
-func findNamed(tx *sqlite.Tx, sc scope, name string) ([]projectRow, error) {
+func findNamed(tx db.Tx, sc scope, name string) ([]projectRow, error) {
 	key := foldName(name)
 	if key == "" {
 		return nil, nil
@@ -122,7 +122,7 @@ func findNamed(tx *sqlite.Tx, sc scope, name string) ([]projectRow, error) {
 	visible, visibleArgs := sc.visibleProject()
 	role, roleArgs := sc.projectRole()
 	var all []projectRow
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var p projectRow
 		err := row.Scan(&p.row, &p.uid, &p.name, &p.owner, &p.own, &p.role, &p.former)
 		all = append(all, p)
@@ -158,11 +158,11 @@ func findNamed(tx *sqlite.Tx, sc scope, name string) ([]projectRow, error) {
 }
 
 // findProjects returns the visible projects for which a condition on project j and its owner u holds.
-func findProjects(tx *sqlite.Tx, sc scope, condition string, args ...any) ([]projectRow, error) {
+func findProjects(tx db.Tx, sc scope, condition string, args ...any) ([]projectRow, error) {
 	visible, visibleArgs := sc.visibleProject()
 	role, roleArgs := sc.projectRole()
 	var found []projectRow
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var p projectRow
 		err := row.Scan(&p.row, &p.uid, &p.name, &p.owner, &p.own, &p.role)
 		found = append(found, p)
@@ -181,8 +181,8 @@ func (p *projectRow) notes() []string {
 }
 
 // checkFreeName refuses a name that one of the caller's projects has: it would name two.
-func checkFreeName(tx *sqlite.Tx, sc scope, argument, name string, except int64) error {
-	return tx.Each(func(row *sqlite.Rows) error {
+func checkFreeName(tx db.Tx, sc scope, argument, name string, except int64) error {
+	return tx.Each(func(row db.Rows) error {
 		var id, taken string
 		if err := row.Scan(&id, &taken); err != nil {
 			return err
@@ -196,7 +196,7 @@ func checkFreeName(tx *sqlite.Tx, sc scope, argument, name string, except int64)
 }
 
 // addProject adds a project to those of the scope's user. A former name that it gets leads to it alone from then on.
-func (s *Store) addProject(tx *sqlite.Tx, sc scope, id, name string) (int64, error) {
+func (s *Store) addProject(tx db.Tx, sc scope, id, name string) (int64, error) {
 	if strings.Contains(id, "/") {
 		return 0, invalid("project_id", "project_id %s names nobody's project; the id of a new project has no slash", show(id))
 	}
@@ -216,7 +216,7 @@ func (s *Store) addProject(tx *sqlite.Tx, sc scope, id, name string) (int64, err
 }
 
 // renameProject gives a project another name. The name before, if it is not the same when folded, becomes a former one.
-func (s *Store) renameProject(tx *sqlite.Tx, p projectRow, name string) error {
+func (s *Store) renameProject(tx db.Tx, p projectRow, name string) error {
 	now, key := s.now(), foldName(name)
 	statements := []struct {
 		sql  string
@@ -241,13 +241,13 @@ func (s *Store) renameProject(tx *sqlite.Tx, p projectRow, name string) error {
 
 // fillProjectNames computes the keys of names in a file from before they were stored, and those of user names with letters
 // that were folded wrongly then.
-func fillProjectNames(tx *sqlite.Tx) error {
+func fillProjectNames(tx db.Tx) error {
 	for _, statement := range []struct{ selection, update string }{
 		{`SELECT id, name, name_key FROM project`, `UPDATE project SET name_key = ? WHERE id = ?`},
 		{`SELECT id, name, name_key FROM user WHERE name IS NOT NULL`, `UPDATE OR IGNORE user SET name_key = ? WHERE id = ?`},
 	} {
 		keys := map[int64]string{}
-		err := tx.Each(func(row *sqlite.Rows) error {
+		err := tx.Each(func(row db.Rows) error {
 			var id int64
 			var name, key string
 			err := row.Scan(&id, &name, &key)
@@ -273,7 +273,7 @@ const maxNearNames = 10_000
 
 // nearNames returns what a caller should know of a project that a write has just made: that there are others whose names
 // differ by a typing error or two.
-func nearNames(tx *sqlite.Tx, sc scope, made int64) ([]string, error) {
+func nearNames(tx db.Tx, sc scope, made int64) ([]string, error) {
 	const most = 3
 	visible, args := sc.visibleProject()
 	var name, key string
@@ -281,7 +281,7 @@ func nearNames(tx *sqlite.Tx, sc scope, made int64) ([]string, error) {
 		return nil, err
 	}
 	var near []string
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		p := projectRow{}
 		var other string
 		if err := row.Scan(&p.uid, &p.name, &p.owner, &p.own, &other); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -28,17 +29,17 @@ func TestProjectsFromBeforeNamesWereFoldedAreFoundByAnyForm(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.db")
 	config := fileConfig(path, sealedClock)
 	config.Migrations, config.Fill = before{sqlite.Migrations(), "_project_names.sql"}, nil
-	db, err := sqlite.Open(t.Context(), config)
+	file, err := sqlite.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("x", 120)
-	err = db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err = file.Write(t.Context(), func(tx db.Tx) error {
 		return tx.ExecScript(`INSERT INTO user (id, uid, created_at, name, name_key) VALUES (1, 'local', 1, NULL, NULL), (2, 'u2', 1, 'ꭰꭰ', 'ꭰꭰ');
 			INSERT INTO project (owner_id, uid, name, created_at, updated_at) VALUES (1, 'p1', 'Apollo', 1, 1), (1, 'p2', 'apollo', 1, 1), (1, 'p3', '订单　服务', 1, 1),
 				(1, 'p4', char(0x200b), 1, 1), (1, '` + long + `1', 'APOLLO 2', 1, 1), (1, '` + long + `2', 'apollo  2', 1, 1)`)
 	})
-	if err := errors.Join(err, db.Close()); err != nil {
+	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}
 	s := openWords(t, path, Options{})

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Project is something that memories are about, and what people share with each other. It comes into being with
@@ -66,7 +66,7 @@ func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
 		}
 	}
 	var added Project
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.write(ctx, func(tx db.Tx, sc scope) error {
 		if err := s.checkNewProject(tx, sc, n); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
 }
 
 // checkNewProject refuses what is taken, and what a limited view may not add.
-func (s *Store) checkNewProject(tx *sqlite.Tx, sc scope, n NewProject) error {
+func (s *Store) checkNewProject(tx db.Tx, sc scope, n NewProject) error {
 	if sc.limited {
 		beyond := !slices.Contains(s.access.Projects, n.ID)
 		if !beyond {
@@ -99,7 +99,7 @@ func (s *Store) checkNewProject(tx *sqlite.Tx, sc scope, n NewProject) error {
 			return newError(KindForbidden, "project_id", "this view is limited to the projects %s and adds no others", oneOf(s.access.Projects))
 		}
 	}
-	taken, err := sqlite.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ? AND uid = ?`, sc.user, n.ID)
+	taken, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ? AND uid = ?`, sc.user, n.ID)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (s *Store) GetProject(ctx context.Context, ref ProjectRef) (Project, error)
 		return Project{}, err
 	}
 	var found Project
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		p, err := knownProject(tx, sc, ref)
 		if err != nil {
 			return err
@@ -133,7 +133,7 @@ func (s *Store) GetProject(ctx context.Context, ref ProjectRef) (Project, error)
 // the caller, each by name.
 func (s *Store) Projects(ctx context.Context) ([]Project, error) {
 	var all []Project
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		all, err = loadProjects(tx, sc, `true`)
 		return err
 	})
@@ -158,7 +158,7 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u UpdateProje
 		}
 	}
 	var updated Project
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.write(ctx, func(tx db.Tx, sc scope) error {
 		p, err := managedProject(tx, sc, ref)
 		if err != nil {
 			return err
@@ -195,12 +195,12 @@ type DeleteProject struct {
 // that is not limited to projects. Memories go by the thousand, so that other writers get their turn; after an error
 // some of them may be gone, and a second call deletes the rest.
 func (s *Store) DeleteProject(ctx context.Context, d DeleteProject) error {
-	ctx = sqlite.Freeing(ctx)
+	ctx = db.Freeing(ctx)
 	if err := checkNamed(d.Project); err != nil {
 		return err
 	}
 	for done := false; !done; {
-		err := s.write(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+		err := s.write(ctx, func(tx db.Tx, sc scope) (err error) {
 			done, err = s.deleteProject(tx, sc, d)
 			return err
 		})
@@ -215,7 +215,7 @@ func (s *Store) DeleteProject(ctx context.Context, d DeleteProject) error {
 }
 
 // deleteProject deletes as much as one transaction should, and reports whether that was all.
-func (s *Store) deleteProject(tx *sqlite.Tx, sc scope, d DeleteProject) (done bool, err error) {
+func (s *Store) deleteProject(tx db.Tx, sc scope, d DeleteProject) (done bool, err error) {
 	p, err := managedProject(tx, sc, d.Project)
 	if err != nil {
 		return false, err
@@ -274,8 +274,8 @@ type Owner struct {
 // others by name.
 func (s *Store) Owners(ctx context.Context) ([]Owner, error) {
 	var owners []Owner
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
-		names, err := sqlite.Column[string](tx, `SELECT ifnull(name, '') FROM user WHERE id = ?`, sc.user)
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
+		names, err := db.Column[string](tx, `SELECT ifnull(name, '') FROM user WHERE id = ?`, sc.user)
 		if err != nil {
 			return err
 		}
@@ -299,12 +299,12 @@ func (s *Store) Owners(ctx context.Context) ([]Owner, error) {
 }
 
 // loadProjects reads the visible projects for which a condition on project j holds.
-func loadProjects(tx *sqlite.Tx, sc scope, condition string, args ...any) ([]Project, error) {
+func loadProjects(tx db.Tx, sc scope, condition string, args ...any) ([]Project, error) {
 	visible, visibleArgs := sc.visibleProject()
 	role, roleArgs := sc.projectRole()
 	memories, memoriesArgs := sc.visible()
 	all := []Project{}
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var p Project
 		var created, updated int64
 		err := row.Scan(&p.ID, &p.Name, &p.Owner, &p.OwnerName, &p.own, &p.Role, &p.Members, &p.MemoryCount, &created, &updated)
@@ -322,7 +322,7 @@ func loadProjects(tx *sqlite.Tx, sc scope, condition string, args ...any) ([]Pro
 }
 
 // loadProject reads a project that the caller can see.
-func loadProject(tx *sqlite.Tx, sc scope, row int64) (Project, error) {
+func loadProject(tx db.Tx, sc scope, row int64) (Project, error) {
 	found, err := loadProjects(tx, sc, `j.id = ?`, row)
 	if err != nil || len(found) == 0 {
 		return Project{}, err
@@ -332,7 +332,7 @@ func loadProject(tx *sqlite.Tx, sc scope, row int64) (Project, error) {
 
 // canonicalProjects brings a list of references, for the Projects of an Access that will be used later, to the form
 // OWNER/ID, which keeps its meaning whatever projects come and go. Each must be visible. Nil stays nil: no limit.
-func canonicalProjects(tx *sqlite.Tx, sc scope, argument string, refs []string) ([]string, error) {
+func canonicalProjects(tx db.Tx, sc scope, argument string, refs []string) ([]string, error) {
 	if refs == nil {
 		return nil, nil
 	}
@@ -379,7 +379,7 @@ func checkNamed(ref ProjectRef) error {
 }
 
 // knownProject returns the project that a reference names; one that cannot be seen is not found.
-func knownProject(tx *sqlite.Tx, sc scope, ref ProjectRef) (projectRow, error) {
+func knownProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 	p, err := findProject(tx, sc, ref.ID, ref.Name)
 	switch {
 	case err != nil:
@@ -393,7 +393,7 @@ func knownProject(tx *sqlite.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 }
 
 // managedProject returns a project whose name and people the caller may change.
-func managedProject(tx *sqlite.Tx, sc scope, ref ProjectRef) (projectRow, error) {
+func managedProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 	p, err := knownProject(tx, sc, ref)
 	switch {
 	case err != nil:

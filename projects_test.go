@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // openPeople opens a store whose users have accounts; an empty name means none.
@@ -165,7 +165,7 @@ func TestFoldName(t *testing.T) {
 // addFile puts a file of a user's into a project, or into a memory.
 func addFile(t *testing.T, s *Store, user, project, memory string) (id int64) {
 	t.Helper()
-	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err := s.db.Write(t.Context(), func(tx db.Tx) error {
 		result, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
 			VALUES (?, (SELECT id FROM user WHERE uid = ?), (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project WHERE uid = ?), 'stored', 'f', 'text/plain', 0, x'00', '', '', 0, 0)`,
 			fmt.Sprint(user, project, memory), user, memory, project)
@@ -189,9 +189,9 @@ func TestFilesOfADeletedProjectStayWithItsOwner(t *testing.T) {
 		t.Helper()
 		view := s.As(Access{User: user})
 		var rows []int64
-		err := view.read(t.Context(), func(tx *sqlite.Tx, sc scope) (err error) {
+		err := view.read(t.Context(), func(tx db.Tx, sc scope) (err error) {
 			condition, args := sc.visibleFile()
-			rows, err = sqlite.Column[int64](tx, `SELECT f.id `+fromFile+` WHERE `+condition+` ORDER BY f.id`, args...)
+			rows, err = db.Column[int64](tx, `SELECT f.id `+fromFile+` WHERE `+condition+` ORDER BY f.id`, args...)
 			return err
 		})
 		if err != nil {
@@ -235,8 +235,8 @@ func TestFilesOfADeletedCollectionStayInTheProject(t *testing.T) {
 	if err := olga.DeleteCollection(t.Context(), DeleteCollection{Name: DefaultCollection, WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
-	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
-		projects, err := sqlite.Column[string](tx, `SELECT ifnull((SELECT uid FROM project WHERE id = f.project_id), '') FROM file f WHERE id = ?`, file)
+	err := s.db.Read(t.Context(), func(tx db.Tx) error {
+		projects, err := db.Column[string](tx, `SELECT ifnull((SELECT uid FROM project WHERE id = f.project_id), '') FROM file f WHERE id = ?`, file)
 		if err == nil && !slices.Equal(projects, []string{"p"}) {
 			t.Errorf("the file lies in %q, want p", projects)
 		}

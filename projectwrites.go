@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // projectTarget is the project that a write goes to.
@@ -17,7 +17,7 @@ type projectTarget struct {
 
 // projectForWriting finds the project that a write names and makes an unknown one for the caller: an unknown id becomes
 // the new project's id. A view limited to a single project stores there when none is named.
-func (s *Store) projectForWriting(tx *sqlite.Tx, sc scope, id, name string) (projectTarget, error) {
+func (s *Store) projectForWriting(tx db.Tx, sc scope, id, name string) (projectTarget, error) {
 	if id == "" && name == "" {
 		switch {
 		case !sc.limited:
@@ -59,7 +59,7 @@ func (s *Store) projectForWriting(tx *sqlite.Tx, sc scope, id, name string) (pro
 }
 
 // newProjectFor makes the project that a write names.
-func (s *Store) newProjectFor(tx *sqlite.Tx, sc scope, id, name string) (int64, error) {
+func (s *Store) newProjectFor(tx db.Tx, sc scope, id, name string) (int64, error) {
 	for _, given := range []struct{ argument, value string }{{"project_id", id}, {"project_name", name}} {
 		if given.value != "" && (given.argument == "project_name" || name == "") {
 			if err := checkProjectName(given.argument, given.value); err != nil {
@@ -85,7 +85,7 @@ func (p *projectRow) checkWritable() error {
 // projectToWrite finds the project that a write names. Nil means a new one of the caller's. Unlike [findProject] it lets no
 // share stand in the way of a name that the caller wants: where a name fits no own project, and others only that the caller
 // may not write in, or several, a new one is made, with a warning.
-func (s *Store) projectToWrite(tx *sqlite.Tx, sc scope, id, name string) (*projectRow, []string, error) {
+func (s *Store) projectToWrite(tx db.Tx, sc scope, id, name string) (*projectRow, []string, error) {
 	if id == "" {
 		fitting, err := findNamed(tx, sc, name)
 		if err != nil {
@@ -145,7 +145,7 @@ func (s *Store) beyondLimit(sc scope, id, name string) error {
 }
 
 // notTheirs says why a name that others' projects have has made a new one.
-func notTheirs(tx *sqlite.Tx, name string, fitting []projectRow) string {
+func notTheirs(tx db.Tx, name string, fitting []projectRow) string {
 	first := fitting[0]
 	if len(fitting) > 1 {
 		return fmt.Sprintf("project %s was created as your own: %d projects of others have that name; to store in one of them, give its project_id, such as %s",
@@ -157,12 +157,12 @@ func notTheirs(tx *sqlite.Tx, name string, fitting []projectRow) string {
 
 // checkMeantName refuses an unknown id that is the name of one of the caller's projects, or was: that project is meant, and a
 // new one, of the same name, could not be told from it by name.
-func checkMeantName(tx *sqlite.Tx, sc scope, id, name string) error {
+func checkMeantName(tx db.Tx, sc scope, id, name string) error {
 	if name != "" || sc.limited { // which names the projects outside its limit have is not for it to know
 		return nil
 	}
 	key := foldName(id)
-	taken, err := sqlite.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?1 AND name_key = ?2
+	taken, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?1 AND name_key = ?2
 		UNION ALL SELECT j.uid FROM project_alias a JOIN project j ON j.id = a.project_id WHERE a.owner_id = ?1 AND a.name_key = ?2 LIMIT 1`, sc.user, key)
 	if err == nil && len(taken) > 0 && key != "" {
 		err = newError(KindConflict, "project_id", "project_id %s is no project, but the name of the one with project_id %s; give that, or project_name %s", show(id), show(taken[0]), show(id))

@@ -3,7 +3,7 @@ package souvenir
 import (
 	"context"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // PurgeOptions say what [Store.Purge] deletes besides what counts no more. Nil means the zero value.
@@ -31,7 +31,7 @@ type Purged struct {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
 func (s *Store) Purge(ctx context.Context, options *PurgeOptions) (Purged, error) {
-	ctx = sqlite.Freeing(ctx)
+	ctx = db.Freeing(ctx)
 	if err := s.checkOperator("Purge"); err != nil {
 		return Purged{}, err
 	}
@@ -66,7 +66,7 @@ func (s *Store) purgeExpired(ctx context.Context, p *Purged) error {
 	if p.Activity, err = s.activity.purge(ctx); err != nil {
 		return err
 	}
-	return s.db.Write(ctx, func(tx *sqlite.Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		tokens, err := s.purgeTokens(tx, s.now())
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ func (s *Store) purgeExpired(ctx context.Context, p *Purged) error {
 }
 
 // oauthRows is how many rows there are of what purgeOAuth deletes.
-func oauthRows(tx *sqlite.Tx) (n int, err error) {
+func oauthRows(tx db.Tx) (n int, err error) {
 	err = tx.QueryRow(`SELECT (SELECT count(*) FROM oauth_code) + (SELECT count(*) FROM oauth_token) + (SELECT count(*) FROM oauth_grant)
 		+ (SELECT count(*) FROM oauth_client) + (SELECT count(*) FROM signing_key)`).Scan(&n)
 	return n, err
@@ -110,9 +110,9 @@ func (s *Store) purgeRevisions(ctx context.Context, keep int, p *Purged) error {
 	for after := int64(0); ; {
 		var memories []int64
 		deleted := 0
-		err := s.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+		err := s.db.Write(ctx, func(tx db.Tx) (err error) {
 			deleted = 0
-			if memories, err = sqlite.Column[int64](tx, `SELECT memory_id FROM memory_revision WHERE memory_id > ?
+			if memories, err = db.Column[int64](tx, `SELECT memory_id FROM memory_revision WHERE memory_id > ?
 				GROUP BY memory_id HAVING count(*) > ? ORDER BY memory_id LIMIT ?`, after, keep, batch); err != nil {
 				return err
 			}
@@ -147,5 +147,5 @@ func (s *Store) Compact(ctx context.Context) error {
 	if err := s.checkOperator("Compact"); err != nil {
 		return err
 	}
-	return wrap(s.db.Compact(ctx))
+	return wrap(s.db.Upkeep().Compact(ctx))
 }

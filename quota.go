@@ -3,7 +3,7 @@ package souvenir
 import (
 	"context"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Quota bounds what one owner may store. A field that is zero bounds nothing. What a member stores into a project counts
@@ -34,7 +34,7 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 		return Usage{}, err
 	}
 	u := Usage{Quota: s.options.Quota, FileQuota: s.options.FileQuota}
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		if u.Memories, u.Revisions, u.Bytes, err = used(tx, sc.user); err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 }
 
 // used counts what lies in the collections of an owner, by row; of bytes also those in the trash.
-func used(tx *sqlite.Tx, owner int64) (memories, revisions int, bytes int64, err error) {
+func used(tx db.Tx, owner int64) (memories, revisions int, bytes int64, err error) {
 	err = tx.QueryRow(`SELECT ifnull(sum(p.memories), 0), ifnull(sum(p.revisions), 0),
 			ifnull(sum(p.bytes), 0) + (SELECT ifnull(sum(size), 0) FROM trash WHERE owner_id = ?1 AND kind <> 'file')
 		FROM collection c JOIN partition p ON p.collection_id = c.id WHERE c.owner_id = ?1`, owner).Scan(&memories, &revisions, &bytes)
@@ -60,7 +60,7 @@ func (w *memoryWriter) checkQuota() error {
 	}
 	checked := map[int64]bool{}
 	for partition := range w.grown {
-		owners, err := sqlite.Column[int64](w.tx, `SELECT c.owner_id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = ?`, partition)
+		owners, err := db.Column[int64](w.tx, `SELECT c.owner_id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = ?`, partition)
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (w *memoryWriter) checkTrashRoom(quota Quota, owner int64) error {
 }
 
 // checkItems refuses one more collection, project or file of an owner.
-func (s *shared) checkItems(tx *sqlite.Tx, sc scope, kind TrashKind, owner int64) error {
+func (s *shared) checkItems(tx db.Tx, sc scope, kind TrashKind, owner int64) error {
 	most := s.options.Quota.Items
 	if most == 0 {
 		return nil

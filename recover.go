@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -149,7 +150,7 @@ func (r *recovery) finish(ctx context.Context, path string, options *RecoverOpti
 	}
 	err = s.db.Write(ctx, r.mendTrash)
 	if err == nil && !r.hashed { // there was nothing by which anything could be verified
-		err = s.db.Write(ctx, func(tx *sqlite.Tx) error { _, err := tx.Exec(`DELETE FROM row_hash`); return err })
+		err = s.db.Write(ctx, func(tx db.Tx) error { _, err := tx.Exec(`DELETE FROM row_hash`); return err })
 	}
 	if err == nil {
 		r.report.Check, err = s.Check(ctx, &CheckOptions{Repair: true, Progress: r.progress})

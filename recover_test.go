@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -303,7 +304,7 @@ func (d *damagedStore) hangsOnLost(name string, row storedRow, lies func([]uint3
 
 func TestRecoverOfASoundStoreIsTheSameStore(t *testing.T) {
 	s := openRich(t)
-	in, out := s.db.Path(), filepath.Join(t.TempDir(), "out.db")
+	in, out := s.db.Upkeep().Path(), filepath.Join(t.TempDir(), "out.db")
 	before := exported(t, s, ExportOptions{Credentials: true})
 	report, err := Recover(t.Context(), in, out, &RecoverOptions{Embedder: wordEmbedder("words-1")}) // with its log: the store is open
 	if err != nil || !report.OK || report.Check.Verified < 50 || len(report.Notes) > 0 {
@@ -363,16 +364,16 @@ func TestRecoverRefuses(t *testing.T) {
 
 func TestRecoverOfAFileWithoutHashesCallsNothingVerified(t *testing.T) {
 	path, out := filepath.Join(t.TempDir(), "old.db"), filepath.Join(t.TempDir(), "out.db")
-	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, ApplicationID: applicationID, Migrations: migrationsUpTo{sqlite.Migrations(), 11}})
+	file, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, ApplicationID: applicationID, Migrations: migrationsUpTo{sqlite.Migrations(), 11}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err = file.Write(t.Context(), func(tx db.Tx) error {
 		return tx.ExecScript(`INSERT INTO user (id, uid, created_at) VALUES (1, 'local', 1);
 			INSERT INTO collection (id, owner_id, name, description, created_at, updated_at) VALUES (1, 1, 'default', '', 1, 1); INSERT INTO partition (id, collection_id) VALUES (1, 1);
 			INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at) VALUES ('one', 1, 'An old kettle.', '{}', 1, 1, 1)`)
 	})
-	if err := errors.Join(err, db.Close()); err != nil {
+	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}
 	report, err := Recover(t.Context(), path, out, &RecoverOptions{Embedder: wordEmbedder("words-1")})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -75,14 +76,14 @@ var notRecovered = []string{"setting", "change", "session", "oauth_code", "row_h
 
 // readSchema learns from the migrations which tables a file of this version has.
 func (r *recovery) readSchema(ctx context.Context) error {
-	db, err := sqlite.Open(ctx, r.config(":memory:"))
+	file, err := sqlite.Open(ctx, r.config(":memory:"))
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer file.Close()
 	hashed := hashedTables()
-	return db.Read(ctx, func(tx *sqlite.Tx) error {
-		names, err := sqlite.Column[string](tx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict ORDER BY name`)
+	return file.Read(ctx, func(tx db.Tx) error {
+		names, err := db.Column[string](tx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict ORDER BY name`)
 		if err != nil {
 			return err
 		}
@@ -102,8 +103,8 @@ func (r *recovery) readSchema(ctx context.Context) error {
 	})
 }
 
-func (t *recoveredTable) readColumns(tx *sqlite.Tx) error {
-	err := tx.Each(func(row *sqlite.Rows) error {
+func (t *recoveredTable) readColumns(tx db.Tx) error {
+	err := tx.Each(func(row db.Rows) error {
 		var c recoveredColumn
 		err := row.Scan(&c.name, &c.kind, &c.required, &c.key, &c.parent)
 		t.columns = append(t.columns, c)

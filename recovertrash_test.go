@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // What was in the trash of a damaged store can be restored from that of the new one.
@@ -92,7 +92,7 @@ func TestRecoverTakesFilesOutOfATrashThatIsLost(t *testing.T) {
 	if err := s.DeleteFile(t.Context(), "a-file"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error { _, err := tx.Exec(`DELETE FROM trash`); return err }); err != nil {
+	if err := s.db.Write(t.Context(), func(tx db.Tx) error { _, err := tx.Exec(`DELETE FROM trash`); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -108,7 +108,7 @@ func TestRecoverTakesFilesOutOfATrashThatIsLost(t *testing.T) {
 	}
 	defer s.Close()
 	var state string
-	err = s.db.Read(t.Context(), func(tx *sqlite.Tx) error { return tx.QueryRow(`SELECT state FROM file`).Scan(&state) })
+	err = s.db.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(`SELECT state FROM file`).Scan(&state) })
 	if err != nil || state != "stored" {
 		t.Errorf("the file is %q, %v", state, err)
 	}

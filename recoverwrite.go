@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -26,12 +27,12 @@ const (
 
 // write makes a new file of the old one's version, with the rows that could be read and the hashes that they should have.
 func (r *recovery) write(ctx context.Context, path string) (err error) {
-	db, err := sqlite.Open(ctx, r.config(path))
+	file, err := sqlite.Open(ctx, r.config(path))
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if closed := db.Close(); err == nil {
+		if closed := file.Close(); err == nil {
 			err = closed
 		}
 	}()
@@ -42,16 +43,16 @@ func (r *recovery) write(ctx context.Context, path string) (err error) {
 			continue
 		}
 		if t.name == "memory_revision" {
-			if err := r.reviveMemories(ctx, db, t); err != nil {
+			if err := r.reviveMemories(ctx, file, t); err != nil {
 				return err
 			}
 		}
-		if err := r.writeTable(ctx, db, t); err != nil {
+		if err := r.writeTable(ctx, file, t); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
 	}
 	r.progress("copy", len(r.tables), len(r.tables))
-	return db.Write(ctx, r.writeHashes)
+	return file.Write(ctx, r.writeHashes)
 }
 
 // recoveredRow is a row on its way from the old file to the new one.
@@ -61,8 +62,8 @@ type recoveredRow struct {
 }
 
 // writeTable copies what can be read of a table.
-func (r *recovery) writeTable(ctx context.Context, db *sqlite.DB, t *recoveredTable) error {
-	w := &tableWriter{r: r, t: t, db: db, ctx: ctx, sums: map[int64][]byte{}, seen: map[int64]bool{}}
+func (r *recovery) writeTable(ctx context.Context, file db.DB, t *recoveredTable) error {
+	w := &tableWriter{r: r, t: t, db: file, ctx: ctx, sums: map[int64][]byte{}, seen: map[int64]bool{}}
 	found := &salvage.Found{Pages: map[uint32]bool{}}
 	if root := r.roots[t.name]; root != 0 {
 		if err := r.file.Walk(root, found, func(row salvage.Row) error { return w.take(row, false) }); err != nil {
@@ -85,7 +86,7 @@ func (r *recovery) writeTable(ctx context.Context, db *sqlite.DB, t *recoveredTa
 type tableWriter struct {
 	r     *recovery
 	t     *recoveredTable
-	db    *sqlite.DB
+	db    db.DB
 	ctx   context.Context //nolint:containedctx // it lives as long as the one call
 	count RecoveredTable
 	batch []recoveredRow
@@ -230,7 +231,7 @@ func (w *tableWriter) flush() error {
 		return nil
 	}
 	var count RecoveredTable
-	err := w.db.Write(w.ctx, func(tx *sqlite.Tx) error {
+	err := w.db.Write(w.ctx, func(tx db.Tx) error {
 		count = RecoveredTable{}
 		for _, row := range batch {
 			if err := w.insert(tx, row, &count); err != nil {
@@ -246,7 +247,7 @@ func (w *tableWriter) flush() error {
 	return err
 }
 
-func (w *tableWriter) insert(tx *sqlite.Tx, row recoveredRow, count *RecoveredTable) error {
+func (w *tableWriter) insert(tx db.Tx, row recoveredRow, count *RecoveredTable) error {
 	fits, err := w.mend(tx, row)
 	if err != nil {
 		return err
@@ -257,7 +258,7 @@ func (w *tableWriter) insert(tx *sqlite.Tx, row recoveredRow, count *RecoveredTa
 			names[i], places[i] = `"`+c.name+`"`, "?"
 		}
 		_, err = tx.Exec(fmt.Sprintf(`INSERT INTO "%s" (%s) VALUES (%s)`, w.t.name, strings.Join(names, ", "), strings.Join(places, ", ")), row.values...)
-		if errors.Is(err, sqlite.ErrConstraint) {
+		if errors.Is(err, db.ErrConstraint) {
 			fits, err = false, nil
 		}
 		if err != nil {
@@ -303,7 +304,7 @@ func (r *recovery) keep(t *recoveredTable, values []any) {
 
 // mend makes a row fit into the new file: values that a cut took away, texts that are none, and references that lead nowhere. Hashes
 // tell what was changed by that. Not fits: what it belongs to is lost.
-func (w *tableWriter) mend(tx *sqlite.Tx, row recoveredRow) (fits bool, err error) {
+func (w *tableWriter) mend(tx db.Tx, row recoveredRow) (fits bool, err error) {
 	for i, c := range w.t.columns {
 		if w.t.name == "partition" && slices.Contains(w.t.hash.Except, c.name) {
 			row.values[i] = int64(0) // counts, which begin anew
@@ -367,7 +368,7 @@ func mendedText(column, value string) string {
 
 // standIn makes a row for one that is lost and that others hang on. What hung on a lost owner or place is the local user's, whom
 // nobody but the operator can be.
-func (r *recovery) standIn(tx *sqlite.Tx, table string, id int64) (bool, error) {
+func (r *recovery) standIn(tx db.Tx, table string, id int64) (bool, error) {
 	now := time.Now().UnixMicro()
 	name := fmt.Sprintf("recovered-%d", id)
 	owner := func() (int64, error) {
@@ -426,7 +427,7 @@ func (r *recovery) keepID(table string, id int64) {
 }
 
 // reviveMemories brings memories back that are lost, in the newest of their former states that is left.
-func (r *recovery) reviveMemories(ctx context.Context, db *sqlite.DB, t *recoveredTable) error {
+func (r *recovery) reviveMemories(ctx context.Context, file db.DB, t *recoveredTable) error {
 	column := func(name string) int {
 		return slices.IndexFunc(t.columns, func(c recoveredColumn) bool { return c.name == name })
 	}
@@ -466,15 +467,15 @@ func (r *recovery) reviveMemories(ctx context.Context, db *sqlite.DB, t *recover
 		number, _ := values[column("revision")].(int64)
 		created, _ := values[column("created_at")].(int64)
 		partition, _ := values[column("partition_id")].(int64)
-		err := db.Write(ctx, func(tx *sqlite.Tx) error { return r.revive(tx, id, number, created, partition, content, shown) })
-		if err != nil && !errors.Is(err, sqlite.ErrConstraint) {
+		err := file.Write(ctx, func(tx db.Tx) error { return r.revive(tx, id, number, created, partition, content, shown) })
+		if err != nil && !errors.Is(err, db.ErrConstraint) {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *recovery) revive(tx *sqlite.Tx, id, number, created, partition int64, content, shown string) error {
+func (r *recovery) revive(tx db.Tx, id, number, created, partition int64, content, shown string) error {
 	uid := r.names[id]
 	if uid == "" {
 		uid = uuid.Must(uuid.NewV7()).String()
@@ -506,14 +507,14 @@ func (r *recovery) revive(tx *sqlite.Tx, id, number, created, partition int64, c
 }
 
 // mendTrash counts what the entries of the trash still hold, and takes files out of it whose entries are lost.
-func (r *recovery) mendTrash(tx *sqlite.Tx) error {
+func (r *recovery) mendTrash(tx db.Tx) error {
 	for _, count := range []struct{ column, kind string }{{"memories", "memory"}, {"revisions", "revision"}} {
 		if _, err := tx.Exec(`UPDATE trash SET `+count.column+` = (SELECT count(*) FROM trash_item i
 			WHERE i.entry_id = trash.id AND i.kind = ?) WHERE restorable_until > 0`, count.kind); err != nil {
 			return err
 		}
 	}
-	lost, err := sqlite.Column[int64](tx, `SELECT id FROM file WHERE state = 'trashed' AND uid NOT IN (SELECT 'trash/' || id FROM trash WHERE kind = 'file')`)
+	lost, err := db.Column[int64](tx, `SELECT id FROM file WHERE state = 'trashed' AND uid NOT IN (SELECT 'trash/' || id FROM trash WHERE kind = 'file')`)
 	for _, row := range lost {
 		if err == nil {
 			uid := uuid.Must(uuid.NewV7()).String()
@@ -525,7 +526,7 @@ func (r *recovery) mendTrash(tx *sqlite.Tx) error {
 }
 
 // writeHashes writes the hashes that the rows should have, so that a check of the new file says what is damaged and what is lost.
-func (r *recovery) writeHashes(tx *sqlite.Tx) error {
+func (r *recovery) writeHashes(tx db.Tx) error {
 	if !r.hashed {
 		return nil
 	}

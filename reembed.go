@@ -3,7 +3,7 @@ package souvenir
 import (
 	"context"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // outdated is a memory whose passages are of another profile than the target.
@@ -21,7 +21,7 @@ func (w *worker) changeModel() error {
 	for after := int64(0); ; {
 		var memories []outdated
 		var due bool
-		err := w.s.db.Read(w.ctx, func(tx *sqlite.Tx) (err error) {
+		err := w.s.db.Read(w.ctx, func(tx db.Tx) (err error) {
 			if due, err = w.changeIsDue(tx); err != nil || !due {
 				return err
 			}
@@ -45,7 +45,7 @@ func (w *worker) changeModel() error {
 }
 
 // changeIsDue reports whether the store is changing to the model of this process.
-func (w *worker) changeIsDue(tx *sqlite.Tx) (bool, error) {
+func (w *worker) changeIsDue(tx db.Tx) (bool, error) {
 	target, err := setting(tx, settingTarget)
 	if err != nil || target != w.s.profile {
 		return false, err
@@ -55,9 +55,9 @@ func (w *worker) changeIsDue(tx *sqlite.Tx) (bool, error) {
 }
 
 // outdatedMemories returns memories, by row and after one, that have passages of another profile than the target.
-func outdatedMemories(tx *sqlite.Tx, target, after int64, limit int) ([]outdated, error) {
+func outdatedMemories(tx db.Tx, target, after int64, limit int) ([]outdated, error) {
 	var all []outdated
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var m outdated
 		var tags string
 		if err := row.Scan(&m.row, &m.partition, &m.revision, &m.content, &tags); err != nil {
@@ -111,13 +111,13 @@ func (w *worker) embedAnew(memories []outdated) error {
 	if err != nil {
 		return err
 	}
-	return w.s.db.Write(w.ctx, func(tx *sqlite.Tx) error {
+	return w.s.db.Write(w.ctx, func(tx db.Tx) error {
 		writer, err := (&Store{shared: w.s}).newWriter(tx, scope{})
 		if err != nil {
 			return err
 		}
 		for i, m := range memories {
-			same, err := sqlite.Column[int64](tx, `SELECT id FROM memory WHERE id = ? AND revision = ? AND partition_id = ?`, m.row, m.revision, m.partition)
+			same, err := db.Column[int64](tx, `SELECT id FROM memory WHERE id = ? AND revision = ? AND partition_id = ?`, m.row, m.revision, m.partition)
 			if err != nil {
 				return err
 			}
@@ -159,7 +159,7 @@ func (w *memoryWriter) replacePassages(memory, partition int64, passages []passa
 // finishChange lets vectors be compared again, unless something outdated has turned up since.
 func (w *worker) finishChange() error { return w.s.db.Write(w.ctx, w.endChange) }
 
-func (w *worker) endChange(tx *sqlite.Tx) error {
+func (w *worker) endChange(tx db.Tx) error {
 	due, err := w.changeIsDue(tx)
 	if err != nil || !due {
 		return err

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // ReindexOptions change how [Store.Reindex] works. Nil means the zero value.
@@ -67,7 +67,7 @@ type reindexing struct {
 
 // begin reads how far an earlier one came, or notes the beginning of a new one.
 func (r *reindexing) begin(ctx context.Context) error {
-	return r.s.db.Write(ctx, func(tx *sqlite.Tx) error {
+	return r.s.db.Write(ctx, func(tx db.Tx) error {
 		if err := r.s.checkTarget(tx); err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (r *reindexing) begin(ctx context.Context) error {
 }
 
 // checkTarget refuses to make vectors that the file does not want any more.
-func (s *shared) checkTarget(tx *sqlite.Tx) error {
+func (s *shared) checkTarget(tx db.Tx) error {
 	target, err := setting(tx, settingTarget)
 	if err == nil && target != s.profile {
 		err = newError(KindConflict, "", "another process has changed the store to another embedding model than %s; close and open the store to change it back", show(s.embedder.Model()))
@@ -110,7 +110,7 @@ func (s *shared) checkTarget(tx *sqlite.Tx) error {
 func (r *reindexing) step(ctx context.Context) error {
 	const batch = 64
 	var memories []plainMemory
-	err := r.s.db.Read(ctx, func(tx *sqlite.Tx) (err error) {
+	err := r.s.db.Read(ctx, func(tx db.Tx) (err error) {
 		memories, err = readPlain(tx, `m.id > ? AND m.id <= ? ORDER BY m.id LIMIT ?`, r.after, r.last, batch)
 		return err
 	})
@@ -128,7 +128,7 @@ func (r *reindexing) step(ctx context.Context) error {
 		return err
 	}
 	var after int64
-	err = r.s.db.Write(ctx, func(tx *sqlite.Tx) error {
+	err = r.s.db.Write(ctx, func(tx db.Tx) error {
 		after, err = r.replace(tx, memories, passages)
 		if err != nil {
 			return err
@@ -151,7 +151,7 @@ func (r *reindexing) step(ctx context.Context) error {
 }
 
 // replace writes passages of memories and returns the last memory that is done.
-func (r *reindexing) replace(tx *sqlite.Tx, memories []plainMemory, passages [][]passage) (after int64, err error) {
+func (r *reindexing) replace(tx db.Tx, memories []plainMemory, passages [][]passage) (after int64, err error) {
 	if err := r.s.checkTarget(tx); err != nil {
 		return 0, err
 	}
@@ -184,7 +184,7 @@ func (r *reindexing) replace(tx *sqlite.Tx, memories []plainMemory, passages [][
 
 // finish ends a reindexing, and with it a change of model that it has done on the way.
 func (r *reindexing) finish(ctx context.Context) error {
-	return r.s.db.Write(ctx, func(tx *sqlite.Tx) error {
+	return r.s.db.Write(ctx, func(tx db.Tx) error {
 		for _, key := range []string{settingReindexProfile, settingReindexDone, settingReindexLast} {
 			if _, err := tx.Exec(`DELETE FROM setting WHERE key = ?`, key); err != nil {
 				return err
@@ -207,9 +207,9 @@ func (m plainMemory) same(other plainMemory) bool {
 }
 
 // readPlain reads the memories m for which a condition holds.
-func readPlain(tx *sqlite.Tx, condition string, args ...any) ([]plainMemory, error) {
+func readPlain(tx db.Tx, condition string, args ...any) ([]plainMemory, error) {
 	var all []plainMemory
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var m plainMemory
 		var tags string
 		err := row.Scan(&m.row, &m.partition, &m.ownVectors, &m.content, &tags)

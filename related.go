@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Direction says which way a link goes, seen from the memory where a walk began.
@@ -46,7 +46,7 @@ func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) ([]Re
 		return nil, invalid("depth", "depth is %d; 1 to %d are allowed", depth, maxWalk)
 	}
 	var all []Related
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		start, err := s.memory(tx, sc, id)
 		if err != nil {
 			return err
@@ -58,7 +58,7 @@ func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) ([]Re
 }
 
 // walk goes along links, up to depth of them and to most memories (0: any number), and reports whether there are more.
-func (s *Store) walk(tx *sqlite.Tx, sc scope, start storedMemory, depth, most int) (all []Related, more bool, err error) {
+func (s *Store) walk(tx db.Tx, sc scope, start storedMemory, depth, most int) (all []Related, more bool, err error) {
 	type step struct {
 		from      int64
 		direction Direction
@@ -69,7 +69,7 @@ func (s *Store) walk(tx *sqlite.Tx, sc scope, start storedMemory, depth, most in
 		reached := map[int64]step{}
 		var next []int64
 		frontier := jsonList(level)
-		err := tx.Each(func(row *sqlite.Rows) error {
+		err := tx.Each(func(row db.Rows) error {
 			var from, to int64
 			var direction Direction
 			if err := row.Scan(&from, &to, &direction); err != nil {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -48,7 +48,7 @@ type ranking struct {
 }
 
 // searchByRelevance fills in the page of a query that has a text or a vector.
-func (s *Store) searchByRelevance(tx *sqlite.Tx, sc scope, q Query, w want, sel selection, results *Results) error {
+func (s *Store) searchByRelevance(tx db.Tx, sc scope, q Query, w want, sel selection, results *Results) error {
 	if w.own && len(sel.partitions) == 0 {
 		return s.checkVectorSize(tx, sc, q)
 	}
@@ -79,7 +79,7 @@ func (s *Store) searchByRelevance(tx *sqlite.Tx, sc scope, q Query, w want, sel 
 const maxRanked = 10_000
 
 // checkVectorSize checks the vector of a query for which nothing is stored yet.
-func (s *Store) checkVectorSize(tx *sqlite.Tx, sc scope, q Query) error {
+func (s *Store) checkVectorSize(tx db.Tx, sc scope, q Query) error {
 	all, err := s.listCollections(tx, sc, "")
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (s *Store) checkVectorSize(tx *sqlite.Tx, sc scope, q Query) error {
 }
 
 // ranking says what is to be ranked and how.
-func (s *Store) ranking(tx *sqlite.Tx, w want, sel selection, results *Results) (*ranking, error) {
+func (s *Store) ranking(tx db.Tx, w want, sel selection, results *Results) (*ranking, error) {
 	r := &ranking{}
 	r.BM25 = bm25
 	for _, t := range w.terms {
@@ -126,7 +126,7 @@ func (s *Store) ranking(tx *sqlite.Tx, w want, sel selection, results *Results) 
 	}
 	if sel.condition != "" {
 		condition, args := sel.where()
-		rows, err := sqlite.Column[int64](tx, `SELECT m.id `+fromMemory+` WHERE `+condition, args...)
+		rows, err := db.Column[int64](tx, `SELECT m.id `+fromMemory+` WHERE `+condition, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -161,7 +161,7 @@ func (s *Store) comparable(w want, sel selection, ready bool) (compare map[int64
 	return compare, sizes
 }
 
-func (s *Store) warnOfMissingVectors(tx *sqlite.Tx, ready bool, w want, sel selection, results *Results) error {
+func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, w want, sel selection, results *Results) error {
 	if w.vector == nil {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (s *Store) warnOfMissingVectors(tx *sqlite.Tx, ready bool, w want, sel sele
 }
 
 // rank finds the best memories: in memory if the index is there, else on disk.
-func (s *Store) rank(tx *sqlite.Tx, r *ranking) ([]index.Hit, int, error) {
+func (s *Store) rank(tx db.Tx, r *ranking) ([]index.Hit, int, error) {
 	ix, err := s.index.current(tx, s.shared)
 	if err != nil {
 		return nil, 0, err
@@ -198,7 +198,7 @@ func (s *Store) rank(tx *sqlite.Tx, r *ranking) ([]index.Hit, int, error) {
 }
 
 // orderByTime takes those hits that are at least half as relevant as the best one, and returns a page of them by time.
-func orderByTime(tx *sqlite.Tx, hits []index.Hit, q Query) (page []index.Hit, total int, err error) {
+func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total int, err error) {
 	byRow := map[int64]index.Hit{}
 	var rows []int64
 	for _, h := range hits {
@@ -208,7 +208,7 @@ func orderByTime(tx *sqlite.Tx, hits []index.Hit, q Query) (page []index.Hit, to
 		byRow[h.Row] = h
 		rows = append(rows, h.Row)
 	}
-	ordered, err := sqlite.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY `+timeOrder(q.Sort)+` LIMIT ? OFFSET ?`,
+	ordered, err := db.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY `+timeOrder(q.Sort)+` LIMIT ? OFFSET ?`,
 		jsonList(rows), q.Limit, q.Offset)
 	for _, row := range ordered {
 		page = append(page, byRow[row])
@@ -217,7 +217,7 @@ func orderByTime(tx *sqlite.Tx, hits []index.Hit, q Query) (page []index.Hit, to
 }
 
 // showHits reads the memories of a page.
-func (s *Store) showHits(tx *sqlite.Tx, sc scope, hits []index.Hit, ideal float32, results *Results) error {
+func (s *Store) showHits(tx db.Tx, sc scope, hits []index.Hit, ideal float32, results *Results) error {
 	rows := make([]int64, len(hits))
 	byRow := make(map[int64]*index.Hit, len(hits))
 	for i := range hits {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -49,21 +49,21 @@ func (s *Store) repair(ctx context.Context, r *repairs, progress Progress) error
 func (s *Store) repairSteps(ctx context.Context, r *repairs) (steps []func() error) {
 	one := func(statement string, args ...any) {
 		steps = append(steps, func() error {
-			return s.db.Write(ctx, func(tx *sqlite.Tx) error {
+			return s.db.Write(ctx, func(tx db.Tx) error {
 				_, err := tx.Exec(statement, args...)
 				return err
 			})
 		})
 	}
-	many := func(rows []int64, fn func(tx *sqlite.Tx, batch []int64) error) {
+	many := func(rows []int64, fn func(tx db.Tx, batch []int64) error) {
 		for batch := range slices.Chunk(distinctRows(rows), repairBatch) {
 			steps = append(steps, func() error {
-				err := s.db.Write(ctx, func(tx *sqlite.Tx) error { return fn(tx, batch) })
+				err := s.db.Write(ctx, func(tx db.Tx) error { return fn(tx, batch) })
 				if !aboutContent(err) {
 					return err
 				}
 				for i := range batch { // one that cannot be mended keeps no other from it
-					one := s.db.Write(ctx, func(tx *sqlite.Tx) error { return fn(tx, batch[i:i+1]) })
+					one := s.db.Write(ctx, func(tx db.Tx) error { return fn(tx, batch[i:i+1]) })
 					if one != nil && !aboutContent(one) {
 						return one
 					}
@@ -73,11 +73,12 @@ func (s *Store) repairSteps(ctx context.Context, r *repairs) (steps []func() err
 		}
 	}
 	if r.indexes {
-		one(`REINDEX`)
+		steps = append(steps, func() error { return s.db.Write(ctx, s.db.Upkeep().Reindex) })
 	}
 	if r.fullText {
-		one(`INSERT INTO passage_text (passage_text) VALUES ('delete-all')`)
-		steps = append(steps, func() error { return s.rebuildFullText(ctx) })
+		steps = append(steps,
+			func() error { return s.db.Write(ctx, func(tx db.Tx) error { return tx.Words().Clear() }) },
+			func() error { return s.rebuildFullText(ctx) })
 	}
 	for _, o := range r.unlink {
 		one(fmt.Sprintf(`UPDATE "%s" SET "%s" = NULL WHERE %s`, o.table, o.column, o.condition()))
@@ -91,13 +92,13 @@ func (s *Store) repairSteps(ctx context.Context, r *repairs) (steps []func() err
 	many(r.places, giveToOwners)
 	many(r.counts, recount)
 	many(r.memories, s.remakePassages)
-	many(r.vectors, func(tx *sqlite.Tx, batch []int64) error {
+	many(r.vectors, func(tx db.Tx, batch []int64) error {
 		_, err := tx.Exec(`UPDATE passage SET vector = NULL WHERE id IN (SELECT value FROM json_each(?))`, jsonList(batch))
 		return err
 	})
 	many(r.texts, rewriteFullText)
 	for batch := range slices.Chunk(r.accept, repairBatch) {
-		steps = append(steps, func() error { return s.db.Write(ctx, func(tx *sqlite.Tx) error { return takeRows(tx, batch) }) })
+		steps = append(steps, func() error { return s.db.Write(ctx, func(tx db.Tx) error { return takeRows(tx, batch) }) })
 	}
 	return steps
 }
@@ -112,7 +113,7 @@ const partitionBytes = `(SELECT ifnull(sum(octet_length(content) + octet_length(
 
 // giveToOwners gives partitions to the owners of the projects that they lie in, as collections of the same names, or of a number behind
 // it where the owner has one with other vectors.
-func giveToOwners(tx *sqlite.Tx, partitions []int64) error {
+func giveToOwners(tx db.Tx, partitions []int64) error {
 	for _, p := range partitions {
 		var owner, profile int64
 		var name string
@@ -144,14 +145,14 @@ func giveToOwners(tx *sqlite.Tx, partitions []int64) error {
 }
 
 // recount makes the counts of partitions what is there.
-func recount(tx *sqlite.Tx, partitions []int64) error {
+func recount(tx db.Tx, partitions []int64) error {
 	for _, p := range partitions {
-		first, last := passageRange(p)
+		in := passageRange(p)
 		_, err := tx.Exec(`UPDATE partition SET memories = (SELECT count(*) FROM memory WHERE partition_id = ?1),
 				passages = (SELECT count(*) FROM passage WHERE id BETWEEN ?2 AND ?3),
 				revisions = (SELECT count(*) FROM memory_revision WHERE partition_id = ?1), bytes = `+partitionBytes+`,
 				next_passage = max(iif(next_passage > 1 << 32, 0, next_passage), ifnull((SELECT max(id) & 0xffffffff FROM passage WHERE id BETWEEN ?2 AND ?3), -1) + 1)
-			WHERE id = ?1`, p, first, last)
+			WHERE id = ?1`, p, in.First, in.Last)
 		if err != nil {
 			return err
 		}
@@ -161,7 +162,7 @@ func recount(tx *sqlite.Tx, partitions []int64) error {
 
 // remakePassages makes the passages of memories again, from their contents. Their vectors are made later, but for those of
 // the caller's own, which are kept if they are sound.
-func (s *Store) remakePassages(tx *sqlite.Tx, memories []int64) error {
+func (s *Store) remakePassages(tx db.Tx, memories []int64) error {
 	w, err := s.newWriter(tx, scope{})
 	if err != nil {
 		return err
@@ -202,8 +203,8 @@ func (s *shared) remakeOwn(w *memoryWriter, m plainMemory) error {
 }
 
 // soundOwnVector returns the vector of the caller's own that a memory has; nil if it has none, or a damaged one.
-func soundOwnVector(tx *sqlite.Tx, at *place, memory int64) ([]float32, error) {
-	blobs, err := sqlite.Column[[]byte](tx, `SELECT vector FROM passage WHERE memory_id = ? AND vector IS NOT NULL ORDER BY id`, memory)
+func soundOwnVector(tx db.Tx, at *place, memory int64) ([]float32, error) {
+	blobs, err := db.Column[[]byte](tx, `SELECT vector FROM passage WHERE memory_id = ? AND vector IS NOT NULL ORDER BY id`, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -221,8 +222,8 @@ func soundOwnVector(tx *sqlite.Tx, at *place, memory int64) ([]float32, error) {
 func (s *Store) rebuildFullText(ctx context.Context) error {
 	for after := int64(-1); ; {
 		var batch []int64
-		err := s.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
-			if batch, err = sqlite.Column[int64](tx, `SELECT id FROM passage WHERE id > ? ORDER BY id LIMIT ?`, after, batchRows); err != nil {
+		err := s.db.Write(ctx, func(tx db.Tx) (err error) {
+			if batch, err = db.Column[int64](tx, `SELECT id FROM passage WHERE id > ? ORDER BY id LIMIT ?`, after, batchRows); err != nil {
 				return err
 			}
 			return rewriteFullText(tx, batch)
@@ -235,18 +236,16 @@ func (s *Store) rebuildFullText(ctx context.Context) error {
 }
 
 // rewriteFullText writes the rows of some passages into full text, and deletes those of passages that do not exist.
-func rewriteFullText(tx *sqlite.Tx, passages []int64) error {
-	for _, id := range passages {
-		if _, err := tx.Exec(`DELETE FROM passage_text WHERE rowid = ?`, id); err != nil {
-			return err
-		}
+func rewriteFullText(tx db.Tx, passages []int64) error {
+	if err := tx.Words().Drop(passages...); err != nil {
+		return err
 	}
 	type row struct {
 		id            int64
 		content, tags string
 	}
 	var rows []row
-	err := tx.Each(func(r *sqlite.Rows) error {
+	err := tx.Each(func(r db.Rows) error {
 		var p row
 		var piece []byte
 		err := r.Scan(&p.id, &piece, &p.tags)
@@ -261,7 +260,7 @@ func rewriteFullText(tx *sqlite.Tx, passages []int64) error {
 		return err
 	}
 	for _, r := range rows {
-		if _, err := tx.Exec(`INSERT INTO passage_text (rowid, content, tags) VALUES (?, ?, ?)`, r.id, text.Indexed(r.content), text.Indexed(r.tags)); err != nil {
+		if err := tx.Words().Put(r.id, text.Indexed(r.content), text.Indexed(r.tags)); err != nil {
 			return err
 		}
 	}

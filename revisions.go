@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Revision is a state that a memory is or was in.
@@ -21,7 +21,7 @@ type Revision struct {
 // Revisions returns the history of a memory, the present state first.
 func (s *Store) Revisions(ctx context.Context, id string) ([]Revision, error) {
 	var all []Revision
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		m, err := s.memory(tx, sc, id)
 		if err != nil {
 			return err
@@ -40,7 +40,7 @@ func (s *Store) Revisions(ctx context.Context, id string) ([]Revision, error) {
 func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Stored, error) {
 	var current storedMemory
 	var former []Revision
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		if current, err = s.memoryForWriting(tx, sc, id); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (w *memoryWriter) renamed(a, now attributes) (attributes, error) {
 func (w *memoryWriter) keepRevision(m storedMemory) error {
 	a := m.attributes()
 	var err error
-	if a.related, err = sqlite.Column[string](w.tx, `SELECT r.uid FROM memory_link l JOIN memory r ON r.id = l.related_id
+	if a.related, err = db.Column[string](w.tx, `SELECT r.uid FROM memory_link l JOIN memory r ON r.id = l.related_id
 		WHERE l.memory_id = ? ORDER BY l.position`, m.row); err != nil {
 		return err
 	}
@@ -110,10 +110,10 @@ func (w *memoryWriter) keepRevision(m storedMemory) error {
 // formerRevisions reads the states before the present one, newest first; only one of them when number is not 0. A state
 // from before the memory came into a project is for those who could see it there, and of the links only those to memories
 // that the caller can see now are left.
-func formerRevisions(tx *sqlite.Tx, sc scope, m storedMemory, number int) ([]Revision, error) {
+func formerRevisions(tx db.Tx, sc scope, m storedMemory, number int) ([]Revision, error) {
 	visible, args := sc.visible()
 	var all []Revision
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var r Revision
 		var attributes string
 		var created int64
@@ -146,7 +146,7 @@ func formerRevisions(tx *sqlite.Tx, sc scope, m storedMemory, number int) ([]Rev
 	return all, nil
 }
 
-func onlyVisibleLinks(tx *sqlite.Tx, sc scope, metadata map[string]any) error {
+func onlyVisibleLinks(tx db.Tx, sc scope, metadata map[string]any) error {
 	value, linked := metadata["related_memory_ids"]
 	if !linked {
 		return nil
@@ -160,7 +160,7 @@ func onlyVisibleLinks(tx *sqlite.Tx, sc scope, metadata map[string]any) error {
 		return err
 	}
 	condition, args := sc.visible()
-	seen, err := sqlite.Column[string](tx, `SELECT m.uid `+fromMemory+` WHERE m.uid IN (SELECT value FROM json_each(?)) AND `+condition,
+	seen, err := db.Column[string](tx, `SELECT m.uid `+fromMemory+` WHERE m.uid IN (SELECT value FROM json_each(?)) AND `+condition,
 		append([]any{string(encoded)}, args...)...)
 	if err != nil {
 		return err

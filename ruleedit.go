@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -98,7 +98,7 @@ func (s *Store) editRule(ctx context.Context, e ruleEdit) (StoredRule, error) {
 			return StoredRule{}, err
 		}
 		var stored StoredRule
-		err = s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		err = s.write(ctx, func(tx db.Tx, sc scope) error {
 			stored, err = s.storeRule(tx, sc, e, ready, try == tries)
 			return err
 		})
@@ -121,7 +121,7 @@ func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready map[string]pa
 	var content string
 	var ownVectors bool
 	known := map[string][]float32{}
-	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		present, err := s.rulesToWrite(tx, sc, e)
 		if err != nil {
 			return err
@@ -167,7 +167,7 @@ func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready map[string]pa
 
 // rulesToWrite returns the rules that an edit changes, as presentRules does, of the project that it would be stored in. An
 // edit of what must be there does not go to a new project: then what the caller can only read is in its way.
-func (s *Store) rulesToWrite(tx *sqlite.Tx, sc scope, e ruleEdit) ([]storedMemory, error) {
+func (s *Store) rulesToWrite(tx db.Tx, sc scope, e ruleEdit) ([]storedMemory, error) {
 	var present []storedMemory
 	var err error
 	if e.project == (ProjectRef{}) {
@@ -199,8 +199,8 @@ func (s *Store) rulesToWrite(tx *sqlite.Tx, sc scope, e ruleEdit) ([]storedMemor
 }
 
 // passageVectors adds the vectors of this store's model that a memory's passages have, by text.
-func (s *Store) passageVectors(tx *sqlite.Tx, m storedMemory, known map[string][]float32) error {
-	return tx.Each(func(row *sqlite.Rows) error {
+func (s *Store) passageVectors(tx db.Tx, m storedMemory, known map[string][]float32) error {
+	return tx.Each(func(row db.Rows) error {
 		var start, length int
 		var blob []byte
 		if err := row.Scan(&start, &length, &blob); err != nil {
@@ -217,7 +217,7 @@ func (s *Store) passageVectors(tx *sqlite.Tx, m storedMemory, known map[string][
 
 // storeRule makes the change in the transaction. Passages that are not ready end it with errUnprepared, unless it is
 // the last try: then they are stored without vectors.
-func (s *Store) storeRule(tx *sqlite.Tx, sc scope, e ruleEdit, ready map[string]passage, last bool) (StoredRule, error) {
+func (s *Store) storeRule(tx db.Tx, sc scope, e ruleEdit, ready map[string]passage, last bool) (StoredRule, error) {
 	w, err := s.newWriter(tx, sc)
 	if err != nil {
 		return StoredRule{}, err

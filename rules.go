@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // A rule is a memory of event type project-rule. A project has at most one of each RuleType; outside all projects each user has at most one general do and dont. Storing again changes that memory in place,
@@ -92,7 +92,7 @@ func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleTy
 		return Memory{}, err
 	}
 	var m Memory
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		present, err := s.presentRules(tx, sc, project, ruleType)
 		if err == nil && len(present) == 0 {
 			err = s.noRule(project, ruleType)
@@ -112,7 +112,7 @@ func (s *Store) Rules(ctx context.Context, project ProjectRef) (Rules, error) {
 		return Rules{}, err
 	}
 	var r Rules
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		r, err = s.rules(tx, sc, project)
 		if project == (ProjectRef{}) && sc.limited {
 			r.Warnings = append(r.Warnings, "general rules are not visible here: this view is limited to projects; name one of them")
@@ -122,7 +122,7 @@ func (s *Store) Rules(ctx context.Context, project ProjectRef) (Rules, error) {
 	return r, err
 }
 
-func (s *Store) rules(tx *sqlite.Tx, sc scope, project ProjectRef) (Rules, error) {
+func (s *Store) rules(tx db.Tx, sc scope, project ProjectRef) (Rules, error) {
 	var r Rules
 	if project != (ProjectRef{}) {
 		p, err := findProject(tx, sc, project.ID, project.Name)
@@ -150,14 +150,14 @@ func (s *Store) rules(tx *sqlite.Tx, sc scope, project ProjectRef) (Rules, error
 // DeleteRule deletes the rule of a type that a project has, or for the zero ProjectRef the user's general one, as
 // DeleteMemory does. ErrNotFound means that there is none.
 func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType RuleType) error {
-	ctx = sqlite.Freeing(ctx)
+	ctx = db.Freeing(ctx)
 	if err := cmp.Or(checkRuleType(ruleType), checkProject(project.ID, project.Name)); err != nil {
 		return err
 	}
 	if err := s.checkGeneralRule(project); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		present, err := s.presentRules(tx, sc, project, ruleType)
 		if err == nil && len(present) == 0 {
 			err = s.noRule(project, ruleType)
@@ -183,7 +183,7 @@ func forbiddenRule(m storedMemory) error {
 
 // presentRules returns the rule of a type that a project has, for reading: the one that counts first, then superfluous
 // ones. Without a project it is the general one, which a limited view does not see.
-func (s *Store) presentRules(tx *sqlite.Tx, sc scope, project ProjectRef, ruleType RuleType) ([]storedMemory, error) {
+func (s *Store) presentRules(tx db.Tx, sc scope, project ProjectRef, ruleType RuleType) ([]storedMemory, error) {
 	var row int64
 	if project != (ProjectRef{}) {
 		p, err := findProject(tx, sc, project.ID, project.Name)
@@ -197,7 +197,7 @@ func (s *Store) presentRules(tx *sqlite.Tx, sc scope, project ProjectRef, ruleTy
 
 // rulesAt returns the rules of a type in a project (0: general ones), the newest change first. There is more than one
 // only in files from before rules were unique.
-func (s *Store) rulesAt(tx *sqlite.Tx, sc scope, project int64, ruleType RuleType) ([]storedMemory, error) {
+func (s *Store) rulesAt(tx db.Tx, sc scope, project int64, ruleType RuleType) ([]storedMemory, error) {
 	condition, where := `p.project_id = ?`, project
 	if project == 0 {
 		condition, where = `p.project_id IS NULL AND c.owner_id = ?`, sc.user

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 func mustSetRule(t *testing.T, s *Store, r NewRule) StoredRule {
@@ -324,11 +324,11 @@ func TestRulesAreFoundByIndexes(t *testing.T) {
 	for i := range 20 {
 		mustSetRule(t, s, NewRule{ProjectID: fmt.Sprint("p", i), Type: RuleDo, Content: "x"})
 	}
-	err := s.read(t.Context(), func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(t.Context(), func(tx db.Tx, sc scope) error {
 		for _, project := range []string{`p.project_id = 3`, `p.project_id IS NULL AND c.owner_id = 1`} {
 			visible, args := sc.visible()
 			var plan []string
-			err := tx.Each(func(row *sqlite.Rows) error {
+			err := tx.Each(func(row db.Rows) error {
 				var id, parent, unused int64
 				var detail string
 				err := row.Scan(&id, &parent, &unused, &detail)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -188,7 +188,7 @@ func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
 	if err != nil {
 		return Results{}, err
 	}
-	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		results.Hits, results.Total, results.Warnings = nil, 0, slices.Clone(want.warnings)
 		selection, err := s.selection(tx, sc, q)
 		if err != nil {
@@ -242,7 +242,7 @@ func (s *Store) want(ctx context.Context, q Query) (want, error) {
 	return w, nil
 }
 
-func (s *Store) searchByTime(tx *sqlite.Tx, sc scope, q Query, sel selection, results *Results) error {
+func (s *Store) searchByTime(tx db.Tx, sc scope, q Query, sel selection, results *Results) error {
 	var err error
 	if results.Total, err = sel.count(tx); err != nil {
 		return err

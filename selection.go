@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // selection is the part of the store that a query is about.
@@ -33,7 +33,7 @@ func (sel selection) partitionList() string {
 }
 
 // selection resolves the collections, the project and the filters of a query.
-func (s *Store) selection(tx *sqlite.Tx, sc scope, q Query) (selection, error) {
+func (s *Store) selection(tx db.Tx, sc scope, q Query) (selection, error) {
 	var sel selection
 	if err := sel.addFilters(sc, q); err != nil {
 		return sel, err
@@ -71,7 +71,7 @@ func (s *Store) selection(tx *sqlite.Tx, sc scope, q Query) (selection, error) {
 		condition += ` AND p.project_id = ?`
 		args = append(args, project.row)
 	}
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var p selectedPartition
 		err := row.Scan(&p.id, &p.memories, &p.ownSize)
 		sel.partitions = append(sel.partitions, p)

@@ -9,8 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
 // Session is a sign-in of a person in a browser.
@@ -96,7 +96,7 @@ func (s *Store) AddSession(ctx context.Context, n NewSession) (AddedSession, err
 		return AddedSession{}, err
 	}
 	added := AddedSession{Value: newValue(sessionStart)}
-	err := s.write(ctx, func(tx *sqlite.Tx, _ scope) error {
+	err := s.write(ctx, func(tx db.Tx, _ scope) error {
 		u, err := findUser(tx, n.User)
 		if err != nil {
 			return err
@@ -119,14 +119,14 @@ func (s *Store) AddSession(ctx context.Context, n NewSession) (AddedSession, err
 }
 
 // checkMaySignIn refuses who is disabled, and who has been changed since a time.
-func (u storedUser) checkMaySignIn(tx *sqlite.Tx, since time.Time) error {
+func (u storedUser) checkMaySignIn(tx db.Tx, since time.Time) error {
 	if u.Disabled {
 		return newError(KindUnauthenticated, "", "this user is disabled")
 	}
 	if since.IsZero() {
 		return nil
 	}
-	changed, err := sqlite.Column[int64](tx, `SELECT 1 FROM user WHERE id = ? AND updated_at > ?`, u.row, since.UnixMicro())
+	changed, err := db.Column[int64](tx, `SELECT 1 FROM user WHERE id = ? AND updated_at > ?`, u.row, since.UnixMicro())
 	if err == nil && len(changed) > 0 {
 		return newError(KindUnauthenticated, "", "this account was changed during the sign-in; sign in again")
 	}
@@ -134,7 +134,7 @@ func (u storedUser) checkMaySignIn(tx *sqlite.Tx, since time.Time) error {
 }
 
 // replaceSession ends a session whose place another one takes, with what was made in it.
-func replaceSession(tx *sqlite.Tx, u storedUser, old, fresh string) error {
+func replaceSession(tx db.Tx, u storedUser, old, fresh string) error {
 	deleted, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, old, u.row)
 	if err != nil || deleted.RowsAffected == 0 {
 		return err
@@ -147,7 +147,7 @@ func replaceSession(tx *sqlite.Tx, u storedUser, old, fresh string) error {
 	return nil
 }
 
-func (s *Store) addSession(tx *sqlite.Tx, u storedUser, n NewSession, value string) (Session, error) {
+func (s *Store) addSession(tx db.Tx, u storedUser, n NewSession, value string) (Session, error) {
 	now := s.now()
 	confirmed := now
 	if !n.Confirmed.IsZero() {
@@ -196,9 +196,9 @@ type storedSession struct {
 }
 
 // loadSessions reads the sessions for which a condition on e holds (and what follows WHERE).
-func loadSessions(tx *sqlite.Tx, condition string, args ...any) ([]storedSession, error) {
+func loadSessions(tx db.Tx, condition string, args ...any) ([]storedSession, error) {
 	var found []storedSession
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var e storedSession
 		var created, used, expires, confirmed int64
 		err := row.Scan(&e.row, &e.user, &e.ID, &e.UserAgent, &created, &used, &expires, &confirmed)
@@ -226,7 +226,7 @@ func (s *Store) CheckSession(ctx context.Context, value string) (Principal, erro
 	now := s.now()
 	var sessions []storedSession
 	var users []storedUser
-	err := s.inspect(ctx, func(tx *sqlite.Tx) (err error) {
+	err := s.inspect(ctx, func(tx db.Tx) (err error) {
 		if sessions, err = loadSessions(tx, `e.hash = ? AND e.expires_at > ?`, digest(value), now); err != nil || len(sessions) == 0 {
 			return err
 		}
@@ -251,7 +251,7 @@ func (s *Store) CheckSession(ctx context.Context, value string) (Principal, erro
 func (s *Store) noteSession(ctx context.Context, e storedSession, now int64) {
 	used := e.LastUsedAt.UnixMicro()
 	expires := min(now+sessionIdle.Microseconds(), e.CreatedAt.Add(sessionLifetime).UnixMicro())
-	s.noteUse(ctx, use{of: "session", id: e.ID, last: &used, now: now}, func(tx *sqlite.Tx) error {
+	s.noteUse(ctx, use{of: "session", id: e.ID, last: &used, now: now}, func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE session SET last_used_at = ?, expires_at = ? WHERE id = ? AND uid = ? AND last_used_at < ?1`, now, expires, e.row, e.ID)
 		return err
 	})
@@ -264,7 +264,7 @@ func (s *Store) Sessions(ctx context.Context) ([]Session, error) {
 		return nil, err
 	}
 	all := []Session{}
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		found, err := loadSessions(tx, `e.user_id = ? AND e.expires_at > ? ORDER BY e.created_at DESC, e.id DESC`, sc.user, s.now())
 		for _, e := range found {
 			all = append(all, e.Session)
@@ -280,7 +280,7 @@ func (s *Store) ConfirmSession(ctx context.Context, id string) error {
 	if err := s.checkAccount("ConfirmSession"); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		now := s.now()
 		result, err := tx.Exec(`UPDATE session SET confirmed_at = ? WHERE uid = ? AND user_id = ? AND expires_at > ?`, now, id, sc.user, now)
 		if err == nil && result.RowsAffected == 0 {
@@ -301,7 +301,7 @@ func (s *Store) DeleteSession(ctx context.Context, id string) error {
 	if err := s.checkAccount("DeleteSession"); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		if err := endMadeIn(tx, s.now(), `e.uid = ? AND e.user_id = ?`, id, sc.user); err != nil {
 			return err
 		}
@@ -318,7 +318,7 @@ func (s *Store) DeleteSessions(ctx context.Context, d DeleteSessions) error {
 	if err := s.checkAccount("DeleteSessions"); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		const these = `e.user_id = ?1 AND e.uid <> ?2 AND (?3 = '' OR e.uid = ?3)`
 		if !d.KeepMade {
 			if err := endMadeIn(tx, s.now(), these, sc.user, d.Except, d.Only); err != nil {
@@ -342,7 +342,7 @@ func (s *Store) EndAccess(ctx context.Context, e EndAccess) error {
 	if err := checkKinds("kinds", e.Kinds); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		return s.endKinds(tx, sc.user, e)
 	})
 }
@@ -356,7 +356,7 @@ func checkKinds(argument string, kinds []AccessKind) error {
 	return nil
 }
 
-func (s *Store) endKinds(tx *sqlite.Tx, user int64, e EndAccess) error {
+func (s *Store) endKinds(tx db.Tx, user int64, e EndAccess) error {
 	for _, kind := range e.Kinds {
 		var err error
 		switch kind {
@@ -375,13 +375,13 @@ func (s *Store) endKinds(tx *sqlite.Tx, user int64, e EndAccess) error {
 }
 
 // endSessions ends the sessions of a user (a row) but the one of an id.
-func endSessions(tx *sqlite.Tx, user int64, except string) error {
+func endSessions(tx db.Tx, user int64, except string) error {
 	_, err := tx.Exec(`DELETE FROM session WHERE user_id = ? AND uid <> ?`, user, except)
 	return err
 }
 
 // endGrants ends what a user has allowed applications.
-func endGrants(tx *sqlite.Tx, user, now int64) error {
+func endGrants(tx db.Tx, user, now int64) error {
 	if _, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now, user); err != nil {
 		return err
 	}
@@ -389,7 +389,7 @@ func endGrants(tx *sqlite.Tx, user, now int64) error {
 }
 
 // endTokens ends a user's MCP tokens.
-func endTokens(tx *sqlite.Tx, user, now int64) error {
+func endTokens(tx db.Tx, user, now int64) error {
 	if _, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now, user); err != nil {
 		return err
 	}
@@ -397,7 +397,7 @@ func endTokens(tx *sqlite.Tx, user, now int64) error {
 }
 
 // purgeSessions deletes the sessions that have expired, and counts them.
-func purgeSessions(tx *sqlite.Tx, now int64) (int64, error) {
+func purgeSessions(tx db.Tx, now int64) (int64, error) {
 	result, err := tx.Exec(`DELETE FROM session WHERE expires_at <= ?`, now)
 	return result.RowsAffected, err
 }

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // The keys that access tokens are signed with. They lie in the file, so that all processes on it accept each other's tokens,
@@ -54,8 +54,8 @@ func (s *Store) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 		return nil, err
 	}
 	all := []SigningKey{}
-	err := s.inspect(ctx, func(tx *sqlite.Tx) error {
-		return tx.Each(func(row *sqlite.Rows) error {
+	err := s.inspect(ctx, func(tx db.Tx) error {
+		return tx.Each(func(row db.Rows) error {
 			var k SigningKey
 			var seed []byte
 			var created, retired int64
@@ -86,7 +86,7 @@ func (s *Store) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 		return SigningKey{}, err
 	}
 	var made SigningKey
-	err := s.operate(ctx, func(tx *sqlite.Tx) error {
+	err := s.operate(ctx, func(tx db.Tx) error {
 		now := s.now()
 		if _, err := tx.Exec(`UPDATE signing_key SET retired_at = ? WHERE retired_at IS NULL`, now); err != nil {
 			return err
@@ -107,8 +107,8 @@ func (s *Store) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 
 // currentKey returns the key that signs and makes it when there is none. It asks the file each time, since another process
 // may have rotated it; only one process at a time writes, so that two do not make one each.
-func (s *shared) currentKey(tx *sqlite.Tx) (signingKey, error) {
-	ids, err := sqlite.Column[string](tx, `SELECT kid FROM signing_key WHERE algorithm = ? AND retired_at IS NULL`, algorithm)
+func (s *shared) currentKey(tx db.Tx) (signingKey, error) {
+	ids, err := db.Column[string](tx, `SELECT kid FROM signing_key WHERE algorithm = ? AND retired_at IS NULL`, algorithm)
 	if err != nil {
 		return signingKey{}, err
 	}
@@ -117,12 +117,12 @@ func (s *shared) currentKey(tx *sqlite.Tx) (signingKey, error) {
 	}
 	key, found, err := s.signingKey(tx, ids[0])
 	if err == nil && !found {
-		err = damaged(sqlite.ErrNoRows, "the signing key %s", ids[0])
+		err = damaged(db.ErrNoRows, "the signing key %s", ids[0])
 	}
 	return key, err
 }
 
-func (s *shared) addSigningKey(tx *sqlite.Tx) (signingKey, error) {
+func (s *shared) addSigningKey(tx db.Tx) (signingKey, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return signingKey{}, err
@@ -133,11 +133,11 @@ func (s *shared) addSigningKey(tx *sqlite.Tx) (signingKey, error) {
 }
 
 // signingKey returns a key by its id, from memory or else from the file.
-func (s *shared) signingKey(tx *sqlite.Tx, id string) (key signingKey, found bool, err error) {
+func (s *shared) signingKey(tx db.Tx, id string) (key signingKey, found bool, err error) {
 	if known, ok := s.oauth.keys.Load(id); ok {
 		return known.(signingKey), true, nil
 	}
-	seeds, err := sqlite.Column[[]byte](tx, `SELECT private_key FROM signing_key WHERE kid = ? AND algorithm = ?`, id, algorithm)
+	seeds, err := db.Column[[]byte](tx, `SELECT private_key FROM signing_key WHERE kid = ? AND algorithm = ?`, id, algorithm)
 	if err != nil || len(seeds) == 0 {
 		return signingKey{}, false, err
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/alike"
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
 // ownDuplicate is the cosine similarity from which on vectors of callers' own belong to near duplicates: nothing is known of
@@ -26,7 +26,7 @@ func (s *Store) similarTo(ctx context.Context, drafts []draft) ([][]Similar, err
 		if d.similar == 0 || d.vector == nil && d.passages[0].vector == nil {
 			continue
 		}
-		err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+		err := s.read(ctx, func(tx db.Tx, sc scope) error {
 			var err error
 			all[i], err = s.similar(tx, sc, d)
 			return err
@@ -38,7 +38,7 @@ func (s *Store) similarTo(ctx context.Context, drafts []draft) ([][]Similar, err
 	return all, nil
 }
 
-func (s *Store) similar(tx *sqlite.Tx, sc scope, d *draft) ([]Similar, error) {
+func (s *Store) similar(tx db.Tx, sc scope, d *draft) ([]Similar, error) {
 	w := want{vector: d.passages[0].vector}
 	var q Query
 	if d.vector != nil { // comparable within its collection only
@@ -77,7 +77,7 @@ func (s *Store) similar(tx *sqlite.Tx, sc scope, d *draft) ([]Similar, error) {
 }
 
 // sayTheSame keeps of hits those whose text is likely to say the same as another, and scores them by how likely that is.
-func (s *Store) sayTheSame(tx *sqlite.Tx, content string, hits []index.Hit) ([]index.Hit, error) {
+func (s *Store) sayTheSame(tx db.Tx, content string, hits []index.Hit) ([]index.Hit, error) {
 	if len(hits) == 0 {
 		return nil, nil
 	}
@@ -110,9 +110,9 @@ func (s *Store) likeness(a, b alike.Text, cosine float64) float64 {
 }
 
 // beginnings reads as much of memories as is compared.
-func beginnings(tx *sqlite.Tx, rows []int64) (map[int64]alike.Text, error) {
+func beginnings(tx db.Tx, rows []int64) (map[int64]alike.Text, error) {
 	texts := make(map[int64]alike.Text, len(rows))
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var id int64
 		var content string
 		if err := row.Scan(&id, &content); err != nil {
@@ -126,7 +126,7 @@ func beginnings(tx *sqlite.Tx, rows []int64) (map[int64]alike.Text, error) {
 
 // near finds the memories of a selection without filters whose vectors are similar to another: none where there is nothing
 // to compare it with.
-func (s *Store) near(tx *sqlite.Tx, w want, sel selection, least float32, limit int) ([]index.Hit, error) {
+func (s *Store) near(tx db.Tx, w want, sel selection, least float32, limit int) ([]index.Hit, error) {
 	ready, err := s.embeddingReady(tx)
 	if err != nil {
 		return nil, err

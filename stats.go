@@ -3,7 +3,7 @@ package souvenir
 import (
 	"context"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Stats are numbers about a whole store.
@@ -33,10 +33,10 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	st := Stats{
-		WALBytes: s.db.LogSize(), LostActivity: s.activity.lost(),
-		Embedding: EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(), LastError: s.worker.lastError()},
+		LostActivity: s.activity.lost(),
+		Embedding:    EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(), LastError: s.worker.lastError()},
 	}
-	err := s.read(ctx, func(tx *sqlite.Tx, _ scope) error {
+	err := s.read(ctx, func(tx db.Tx, _ scope) error {
 		err := tx.QueryRow(`SELECT (SELECT count(*) FROM user u WHERE `+listed+`), (SELECT count(*) FROM collection), (SELECT count(*) FROM project),
 				(SELECT ifnull(sum(memories), 0) FROM partition), (SELECT ifnull(sum(passages), 0) FROM partition),
 				(SELECT count(*) FROM memory_revision), count(*), ifnull(sum(size), 0) FROM file WHERE state = 'stored'`).
@@ -44,17 +44,16 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 		if err != nil {
 			return err
 		}
-		var page, pages, free int64
-		if err := tx.QueryRow(`SELECT page_size, page_count, freelist_count FROM pragma_page_size, pragma_page_count, pragma_freelist_count`).
-			Scan(&page, &pages, &free); err != nil {
+		size, err := s.db.Upkeep().Size(tx)
+		if err != nil {
 			return err
 		}
-		st.DatabaseBytes, st.FreeBytes = page*pages, page*free
+		st.DatabaseBytes, st.FreeBytes, st.WALBytes = size.Database, size.Free, size.Log
 		st.Embedding.Passages = st.Passages
 		if err := tx.QueryRow(`SELECT count(*) FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL`).Scan(&st.Embedding.Pending); err != nil {
 			return err
 		}
-		all, err := sqlite.Column[int64](tx, `SELECT id FROM partition`)
+		all, err := db.Column[int64](tx, `SELECT id FROM partition`)
 		if err != nil {
 			return err
 		}

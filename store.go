@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -28,7 +29,7 @@ type Store struct {
 
 // shared is what all views of a store have in common.
 type shared struct {
-	db       *sqlite.DB
+	db       db.DB
 	embedder Embedder
 	profile  int64 // row of the embedder's profile; 0 when a read-only file does not know it
 	index    *liveIndex
@@ -72,13 +73,13 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	}
 	config := fileConfig(path, o.Now)
 	config.ReadOnly, config.Readers, config.Logger, config.Reserve = o.ReadOnly, o.Readers, o.Logger, o.Reserve
-	db, err := sqlite.Open(ctx, config)
+	file, err := sqlite.Open(ctx, config)
 	if err != nil {
 		return nil, openError("path", path, err)
 	}
 	s := &Store{
 		shared: &shared{
-			db: db, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
+			db: file, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
 			index: newLiveIndex(o.IndexMemory, o.Logger), maxFile: o.MaxFile, quota: o.FileQuota,
 			hashing: make(chan struct{}, runtime.GOMAXPROCS(0)), options: o,
 		},
@@ -86,7 +87,7 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	}
 	s.activity = newActivityLog(s.shared, o.KeepActivity, o.MaxActivity)
 	if err := s.startEmbedding(ctx); err != nil {
-		_ = db.Close() // what went wrong first is what counts
+		_ = file.Close() // what went wrong first is what counts
 		return nil, wrap(err)
 	}
 	s.activity.start()
@@ -99,9 +100,9 @@ func fileConfig(path string, now func() time.Time) sqlite.Config {
 		Path:             path,
 		ApplicationID:    applicationID,
 		Migrations:       sqlite.Migrations(),
-		Fill:             map[string]func(*sqlite.Tx) error{"project_names": fillProjectNames},
+		Fill:             map[string]func(db.Tx) error{"project_names": fillProjectNames},
 		BeforeMigrations: markDamage,
-		AfterMigrations:  func(tx *sqlite.Tx, version int) error { return makeHashes(tx, version, now().UnixMicro()) },
+		AfterMigrations:  func(tx db.Tx, version int) error { return makeHashes(tx, version, now().UnixMicro()) },
 		Prepare:          keepHashes,
 	}
 }
@@ -118,7 +119,7 @@ func checkPath(argument, path string) error {
 func openError(argument, path string, err error) error {
 	var cause *fs.PathError
 	switch {
-	case errors.Is(err, sqlite.ErrFull):
+	case errors.Is(err, db.ErrFull):
 	case errors.Is(err, fs.ErrNotExist):
 		return &Error{Kind: KindNotFound, Argument: argument, Message: fmt.Sprintf("%s %q cannot be opened: %v", argument, path, err), Err: err}
 	case errors.As(err, &cause):
@@ -151,8 +152,8 @@ func (s *Store) As(access Access) *Store {
 }
 
 // read runs fn on one snapshot of the file.
-func (s *Store) read(ctx context.Context, fn func(*sqlite.Tx, scope) error) error {
-	return wrap(s.db.Read(ctx, func(tx *sqlite.Tx) error {
+func (s *Store) read(ctx context.Context, fn func(db.Tx, scope) error) error {
+	return wrap(s.db.Read(ctx, func(tx db.Tx) error {
 		sc, err := s.scope(tx)
 		if err != nil {
 			return err
@@ -163,11 +164,11 @@ func (s *Store) read(ctx context.Context, fn func(*sqlite.Tx, scope) error) erro
 
 // write runs fn in a transaction of its own: all of it is durable when write returns nil, none of it when it returns
 // an error. fn may run more than once and must set its results anew each time.
-func (s *Store) write(ctx context.Context, fn func(*sqlite.Tx, scope) error) error {
+func (s *Store) write(ctx context.Context, fn func(db.Tx, scope) error) error {
 	if err := s.checkWritable(); err != nil {
 		return err
 	}
-	return wrap(s.db.Write(ctx, func(tx *sqlite.Tx) error {
+	return wrap(s.db.Write(ctx, func(tx db.Tx) error {
 		sc, err := s.scope(tx)
 		if err != nil {
 			return err

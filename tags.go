@@ -3,7 +3,7 @@ package souvenir
 import (
 	"context"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Tag is a tag that visible memories have.
@@ -15,13 +15,13 @@ type Tag struct {
 // Tags returns the tags of the visible memories in some collections (none named: in all), the most frequent first.
 func (s *Store) Tags(ctx context.Context, collections ...string) ([]Tag, error) {
 	all := []Tag{}
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		selection, err := s.selection(tx, sc, Query{Collections: collections})
 		if err != nil {
 			return err
 		}
 		all = all[:0]
-		return tx.Each(func(row *sqlite.Rows) error {
+		return tx.Each(func(row db.Rows) error {
 			var t Tag
 			err := row.Scan(&t.Name, &t.Count)
 			all = append(all, t)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // NewTodo describes the todo document that a project shall have.
@@ -109,7 +109,7 @@ func (s *Store) GetTodo(ctx context.Context, project ProjectRef) (Todo, error) {
 		return Todo{}, err
 	}
 	var t Todo
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		present, err := s.presentRules(tx, sc, project, RuleTodo)
 		if err == nil && len(present) == 0 {
 			err = s.noRule(project, RuleTodo)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Token is an MCP token as its user sees it: everything but the token itself.
@@ -159,7 +159,7 @@ func (s *Store) AddToken(ctx context.Context, n NewToken) (AddedToken, error) {
 	}
 	value := newValue(tokenStart)
 	var added AddedToken
-	err = s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err = s.write(ctx, func(tx db.Tx, sc scope) error {
 		u, err := s.account(tx, sc, n.User)
 		if err != nil {
 			return err
@@ -208,7 +208,7 @@ func isValue(start, value string) bool {
 	return strings.HasPrefix(value, start) && len(value) == len(start)+valueDigits
 }
 
-func (s *Store) addToken(tx *sqlite.Tx, u storedUser, n NewToken, value string) (Token, error) {
+func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Token, error) {
 	now := s.now()
 	if u.Disabled {
 		return Token{}, newError(KindForbidden, "user", "user %s is disabled and gets no tokens", show(u.ID))
@@ -216,7 +216,7 @@ func (s *Store) addToken(tx *sqlite.Tx, u storedUser, n NewToken, value string) 
 	if slices.Contains(n.Scopes, ScopeAdmin) && u.Role != RoleAdmin {
 		return Token{}, newError(KindForbidden, "scopes", "scopes has %s, which only a token of an admin may carry", show(string(ScopeAdmin)))
 	}
-	live, err := sqlite.Column[int](tx, `SELECT count(*) `+fromToken+` WHERE t.user_id = ? AND NOT `+tokenEnded+` AND ifnull(t.expires_at, ?) >= ?`, u.row, now+1, now+1)
+	live, err := db.Column[int](tx, `SELECT count(*) `+fromToken+` WHERE t.user_id = ? AND NOT `+tokenEnded+` AND ifnull(t.expires_at, ?) >= ?`, u.row, now+1, now+1)
 	if err != nil {
 		return Token{}, err
 	}
@@ -271,9 +271,9 @@ const (
 )
 
 // loadTokens reads the tokens for which a condition on t holds, as they are at a time.
-func loadTokens(tx *sqlite.Tx, now int64, condition string, args ...any) ([]storedToken, error) {
+func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedToken, error) {
 	var found []storedToken
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var t storedToken
 		var scopes string
 		var projects *string
@@ -318,7 +318,7 @@ func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 		return nil, err
 	}
 	all := []Token{}
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		found, err := loadTokens(tx, s.now(), `t.user_id = ? AND NOT `+tokenEnded+` ORDER BY t.created_at DESC, t.id DESC`, sc.user)
 		for _, t := range found {
 			all = append(all, t.Token)
@@ -334,9 +334,9 @@ func (s *Store) DeleteToken(ctx context.Context, id string) error {
 	if err := s.checkAccount("DeleteToken"); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		now := s.now()
-		ended, err := sqlite.Column[int64](tx, `UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL RETURNING id`, now, canonicalID(id), sc.user)
+		ended, err := db.Column[int64](tx, `UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL RETURNING id`, now, canonicalID(id), sc.user)
 		if err == nil && len(ended) == 0 {
 			err = newError(KindNotFound, "id", "id %s is no token of this user", show(id))
 		}
@@ -363,7 +363,7 @@ func (s *Store) CheckToken(ctx context.Context, value string) (Principal, error)
 	now := s.now()
 	var t storedToken
 	var u storedUser
-	err := s.inspect(ctx, func(tx *sqlite.Tx) error {
+	err := s.inspect(ctx, func(tx db.Tx) error {
 		tokens, err := loadTokens(tx, now, `t.hash = ?`, digest(value))
 		if err != nil || len(tokens) == 0 {
 			return err
@@ -382,7 +382,7 @@ func (s *Store) CheckToken(ctx context.Context, value string) (Principal, error)
 		s.log.DebugContext(ctx, "a token was refused", "id", t.ID, "unknown", t.row == 0, "deleted", t.wasRevoked, "expired", t.expired, "user disabled", u.Disabled)
 		return Principal{}, badToken()
 	}
-	s.noteUse(ctx, use{of: "token", id: t.ID, last: t.used, now: now}, func(tx *sqlite.Tx) error {
+	s.noteUse(ctx, use{of: "token", id: t.ID, last: t.used, now: now}, func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE token SET last_used_at = ? WHERE id = ?`, now, t.row)
 		return err
 	})
@@ -402,7 +402,7 @@ type use struct {
 
 // noteUse has write remember that a credential was used: once a minute, and never so that the caller has to wait for it much or
 // fails because of it.
-func (s *Store) noteUse(ctx context.Context, u use, write func(*sqlite.Tx) error) {
+func (s *Store) noteUse(ctx context.Context, u use, write func(db.Tx) error) {
 	const (
 		every    = int64(time.Minute / time.Microsecond)
 		patience = 250 * time.Millisecond
@@ -424,7 +424,7 @@ func (s *Store) noteUse(ctx context.Context, u use, write func(*sqlite.Tx) error
 }
 
 // purgeTokens deletes what is left of tokens that were deleted or expired more than 30 days ago, and counts them.
-func (s *Store) purgeTokens(tx *sqlite.Tx, now int64) (int64, error) {
+func (s *Store) purgeTokens(tx db.Tx, now int64) (int64, error) {
 	before := now - keepDeadTokens.Microseconds()
 	if _, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE with_session = 1 AND revoked_at IS NULL
 		AND NOT EXISTS (SELECT 1 FROM session e WHERE e.uid = token.session)`, now); err != nil {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 func mustAddToken(t *testing.T, s *Store, n NewToken) AddedToken {
@@ -28,7 +28,7 @@ func mustAddToken(t *testing.T, s *Store, n NewToken) AddedToken {
 
 func mustExec(t testing.TB, s *Store, statement string, args ...any) {
 	t.Helper()
-	err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err := s.db.Write(t.Context(), func(tx db.Tx) error {
 		_, err := tx.Exec(statement, args...)
 		return err
 	})
@@ -120,7 +120,7 @@ func TestCheckingATokenOrASessionNeverWaitsForAnotherProcessesWrite(t *testing.T
 	clock.Pass(time.Hour)
 	holding, release, released := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		released <- other.db.Write(context.WithoutCancel(t.Context()), func(tx *sqlite.Tx) error {
+		released <- other.db.Write(context.WithoutCancel(t.Context()), func(tx db.Tx) error {
 			_, err := tx.Exec(`UPDATE setting SET value = value`)
 			close(holding)
 			<-release
@@ -173,7 +173,7 @@ func TestPurgeDeletesTokensThatEndedLongAgo(t *testing.T) {
 		t.Fatal(err)
 	}
 	purge := func() (n int64) {
-		err := s.db.Write(t.Context(), func(tx *sqlite.Tx) (err error) {
+		err := s.db.Write(t.Context(), func(tx db.Tx) (err error) {
 			n, err = s.purgeTokens(tx, s.now())
 			return err
 		})

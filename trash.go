@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // The trash keeps what was deleted, for Options.KeepTrash. What lies there has left the tables that answer callers: it is in no
@@ -87,7 +87,7 @@ func (s *Store) ListTrash(ctx context.Context, q TrashQuery) (TrashPage, error) 
 		return TrashPage{}, wrap(err)
 	}
 	p := TrashPage{Offset: q.Offset, Limit: q.Limit}
-	err = s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		condition, args := sc.visibleTrash()
 		condition += ` AND t.restorable_until > ? AND (? = 0 OR t.kind IN (SELECT value FROM json_each(?)))`
 		args = append(args, s.now(), len(q.Kinds), string(kinds))
@@ -107,7 +107,7 @@ func (s *Store) ListTrash(ctx context.Context, q TrashQuery) (TrashPage, error) 
 // GetTrashed returns an entry of the trash. One that does not exist, or that this view may not see, is ErrNotFound.
 func (s *Store) GetTrashed(ctx context.Context, id string) (TrashEntry, error) {
 	var e trashEntry
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		e, err = s.trashed(tx, sc, id)
 		return err
 	})
@@ -138,7 +138,7 @@ func (sc scope) visibleTrash() (condition string, args []any) {
 }
 
 // trashed returns a visible entry that can still be restored.
-func (s *Store) trashed(tx *sqlite.Tx, sc scope, id string) (trashEntry, error) {
+func (s *Store) trashed(tx db.Tx, sc scope, id string) (trashEntry, error) {
 	condition, args := sc.visibleTrash()
 	found, err := loadTrash(tx, sc, condition+` AND t.restorable_until > ? AND t.uid = ?`, append(args, s.now(), id)...)
 	if err != nil {
@@ -151,9 +151,9 @@ func (s *Store) trashed(tx *sqlite.Tx, sc scope, id string) (trashEntry, error) 
 }
 
 // loadTrash reads the entries t for which a condition holds (and what follows WHERE: an order, a limit).
-func loadTrash(tx *sqlite.Tx, sc scope, condition string, args ...any) ([]trashEntry, error) {
+func loadTrash(tx db.Tx, sc scope, condition string, args ...any) ([]trashEntry, error) {
 	var found []trashEntry
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var e trashEntry
 		var deleted, until int64
 		err := row.Scan(&e.row, &e.ID, &e.Kind, &e.item, &e.Title, &e.owner, &e.Owner, &e.collection, &e.project, &e.Collection, &e.ProjectID, &e.ProjectName,

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // traces counts how often some secrets stand in the files of a store.
@@ -137,7 +137,7 @@ func TestDeletedUsersLeaveNoTrash(t *testing.T) {
 	if _, err := s.Purge(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error {
+	err := s.db.Read(t.Context(), func(tx db.Tx) error {
 		var left int
 		err := tx.QueryRow(`SELECT (SELECT count(*) FROM trash) + (SELECT count(*) FROM trash_item) + (SELECT count(*) FROM trash_link) +
 			(SELECT count(*) FROM file) + (SELECT count(*) FROM file_chunk)`).Scan(&left)
@@ -160,7 +160,7 @@ func TestDamageInTheTrashIsFound(t *testing.T) {
 	if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	if err := s.db.Write(t.Context(), func(tx db.Tx) error {
 		return tx.ExecScript(`DROP TRIGGER hash_trash_item_changed; UPDATE trash_item SET data = replace(data, 'sound', 'wrong')`)
 	}); err != nil {
 		t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // How things are erased: from the trash, or at once. The file overwrites what is deleted (secure_delete); besides that, the words
@@ -16,7 +16,6 @@ const (
 	settingErasure = "erasure_due"
 
 	erasedAtOnce = 500    // rows of the trash that one transaction erases
-	mergedAtOnce = 500    // pages of full text that one transaction merges
 	scrubNow     = 20_000 // passages of a store up to which an erasure waits for the traces to be gone, too
 )
 
@@ -24,8 +23,8 @@ const (
 // ErrForbidden. When it returns, nothing of it is left in the file; in a store of more than 20,000 passages, that is so after the next
 // [Store.Purge], or when background work has come to it, within minutes. Backups are not touched.
 func (s *Store) EraseTrashed(ctx context.Context, id string) error {
-	ctx = sqlite.Freeing(ctx)
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	ctx = db.Freeing(ctx)
+	err := s.write(ctx, func(tx db.Tx, sc scope) error {
 		e, err := s.trashed(tx, sc, id)
 		if err != nil {
 			return err
@@ -47,9 +46,9 @@ func (s *Store) EraseTrashed(ctx context.Context, id string) error {
 
 // EmptyTrash erases all entries of the trash that are the caller's to erase, as EraseTrashed does, and returns how many.
 func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
-	ctx = sqlite.Freeing(ctx)
+	ctx = db.Freeing(ctx)
 	var emptied int64
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.write(ctx, func(tx db.Tx, sc scope) error {
 		condition, args := sc.visibleTrash()
 		result, err := tx.Exec(`UPDATE trash SET restorable_until = 0 WHERE id IN (SELECT t.id FROM trash t WHERE `+condition+` AND t.owner_id = ? AND t.restorable_until > ?)`,
 			append(args, sc.user, s.now())...)
@@ -68,8 +67,8 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 // EraseMemory deletes a memory for good, with its history: it does not go to the trash. Only the owner of the place where it lies
 // may; to others who may write there it is ErrForbidden. What EraseTrashed says of the file holds here, too.
 func (s *Store) EraseMemory(ctx context.Context, id string) error {
-	ctx = sqlite.Freeing(ctx)
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	ctx = db.Freeing(ctx)
+	err := s.write(ctx, func(tx db.Tx, sc scope) error {
 		m, err := s.memoryForWriting(tx, sc, id)
 		if err != nil {
 			return err
@@ -93,8 +92,8 @@ func (s *Store) EraseMemory(ctx context.Context, id string) error {
 // EraseFile deletes a file for good: it does not go to the trash. Only the owner of the place where it lies may; to others
 // who may write there it is ErrForbidden.
 func (s *Store) EraseFile(ctx context.Context, id string) error {
-	ctx = sqlite.Freeing(ctx)
-	err := s.removeStoredFile(ctx, id, func(tx *sqlite.Tx, sc scope, f storedFile) error {
+	ctx = db.Freeing(ctx)
+	err := s.removeStoredFile(ctx, id, func(tx db.Tx, sc scope, f storedFile) error {
 		owner, err := ownerOfFilePlace(tx, f)
 		if err == nil && owner != sc.user {
 			err = newError(KindForbidden, "file_id", "file %s lies in a place of another user, who alone may erase it; DeleteFile puts it into the trash", show(id))
@@ -111,8 +110,8 @@ func (s *Store) EraseFile(ctx context.Context, id string) error {
 func (s *shared) eraseExpired(ctx context.Context) (erased int, err error) {
 	for {
 		var rows []int64
-		err := s.db.Read(ctx, func(tx *sqlite.Tx) (err error) {
-			rows, err = sqlite.Column[int64](tx, `SELECT id FROM trash WHERE restorable_until <= ? ORDER BY restorable_until LIMIT 100`, s.now())
+		err := s.db.Read(ctx, func(tx db.Tx) (err error) {
+			rows, err = db.Column[int64](tx, `SELECT id FROM trash WHERE restorable_until <= ? ORDER BY restorable_until LIMIT 100`, s.now())
 			return err
 		})
 		if err != nil || len(rows) == 0 {
@@ -131,7 +130,7 @@ func (s *shared) eraseExpired(ctx context.Context) (erased int, err error) {
 func (s *shared) eraseEntry(ctx context.Context, row int64) error {
 	var files []int64
 	for done := false; !done; {
-		err := s.db.Write(ctx, func(tx *sqlite.Tx) (err error) {
+		err := s.db.Write(ctx, func(tx db.Tx) (err error) {
 			files, done, err = eraseStep(tx, row)
 			return err
 		})
@@ -149,8 +148,8 @@ func (s *shared) eraseEntry(ctx context.Context, row int64) error {
 
 // eraseStep erases as much of an entry as one transaction should, and reports whether that was all. The files that it returns are
 // leaving, and still to be removed.
-func eraseStep(tx *sqlite.Tx, row int64) (files []int64, done bool, err error) {
-	items, err := sqlite.Column[int64](tx, `SELECT id FROM trash_item WHERE entry_id = ? LIMIT ?`, row, erasedAtOnce)
+func eraseStep(tx db.Tx, row int64) (files []int64, done bool, err error) {
+	items, err := db.Column[int64](tx, `SELECT id FROM trash_item WHERE entry_id = ? LIMIT ?`, row, erasedAtOnce)
 	if err != nil {
 		return nil, false, err
 	}
@@ -167,7 +166,7 @@ func eraseStep(tx *sqlite.Tx, row int64) (files []int64, done bool, err error) {
 	if err := noteErasure(tx); err != nil || len(items) == erasedAtOnce {
 		return nil, false, err
 	}
-	if files, err = sqlite.Column[int64](tx, `SELECT id FROM file WHERE uid = ? AND state = 'trashed'`, trashedFileID(row)); err != nil {
+	if files, err = db.Column[int64](tx, `SELECT id FROM file WHERE uid = ? AND state = 'trashed'`, trashedFileID(row)); err != nil {
 		return nil, false, err
 	}
 	for _, statement := range []string{
@@ -184,7 +183,7 @@ func eraseStep(tx *sqlite.Tx, row int64) (files []int64, done bool, err error) {
 
 // eraseTrashOf erases as much of a user's trash as one transaction should, and reports whether that was all. Files are left to purgeFiles.
 func (t *trasher) eraseTrashOf(user int64) (done bool, err error) {
-	entries, err := sqlite.Column[int64](t.tx, `SELECT id FROM trash WHERE owner_id = ? LIMIT ?`, user, erasedAtOnce)
+	entries, err := db.Column[int64](t.tx, `SELECT id FROM trash WHERE owner_id = ? LIMIT ?`, user, erasedAtOnce)
 	if err != nil {
 		return false, err
 	}
@@ -199,7 +198,7 @@ func (t *trasher) eraseTrashOf(user int64) (done bool, err error) {
 // scrubSoon removes the traces of what was erased: now if the store is small, else in the background.
 func (s *shared) scrubSoon(ctx context.Context) error {
 	var passages int
-	err := s.db.Read(ctx, func(tx *sqlite.Tx) error {
+	err := s.db.Read(ctx, func(tx db.Tx) error {
 		return tx.QueryRow(`SELECT ifnull(sum(passages), 0) FROM partition`).Scan(&passages)
 	})
 	if err != nil {
@@ -217,50 +216,36 @@ func (s *shared) scrubSoon(ctx context.Context) error {
 // log, it stays due.
 func (s *shared) scrub(ctx context.Context) error {
 	var due int64
-	err := s.db.Read(ctx, func(tx *sqlite.Tx) (err error) {
+	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
 		due, err = setting(tx, settingErasure)
 		return err
 	})
 	if err != nil || due == 0 {
 		return err
 	}
-	for pages, more := -mergedAtOnce, true; more; pages = mergedAtOnce {
-		err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
-			before, err := changes(tx)
-			if err != nil {
-				return err
-			}
-			if _, err := tx.Exec(`INSERT INTO passage_text (passage_text, rank) VALUES ('merge', ?)`, pages); err != nil {
-				return err
-			}
-			after, err := changes(tx)
-			more = after-before >= 2 // fewer: there was nothing to merge (FTS5, section 6.8)
+	for first, more := true, true; more; first = false {
+		err := s.db.Write(ctx, func(tx db.Tx) (err error) {
+			more, err = tx.Words().Tidy(first)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if err := s.db.Checkpoint(ctx); errors.Is(err, sqlite.ErrLogInUse) {
+	if err := s.db.Upkeep().Flush(ctx); errors.Is(err, db.ErrLogInUse) {
 		s.log.Info("the write-ahead log is in use and may hold traces of what was erased; trying again later")
 		return nil
 	} else if err != nil {
 		return err
 	}
-	return s.db.Write(ctx, func(tx *sqlite.Tx) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE setting SET value = 0 WHERE key = ? AND value = ?`, settingErasure, due) // unless more was erased meanwhile
 		return err
 	})
 }
 
 // noteErasure notes that something is deleted for good.
-func noteErasure(tx *sqlite.Tx) error {
+func noteErasure(tx db.Tx) error {
 	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1) ON CONFLICT DO UPDATE SET value = value + 1`, settingErasure)
 	return err
-}
-
-// changes is how many rows this connection has changed, those that triggers change included.
-func changes(tx *sqlite.Tx) (n int, err error) {
-	err = tx.QueryRow(`SELECT total_changes()`).Scan(&n)
-	return n, err
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // How things come into the trash.
@@ -75,14 +75,14 @@ type trashedRevision struct {
 // trasher deletes within one transaction: into the trash, or for good when that is asked for or the trash is off.
 type trasher struct {
 	s       *Store
-	tx      *sqlite.Tx
+	tx      db.Tx
 	sc      scope
 	forGood bool
 	places  map[int64]trashedPlace // of partitions
 	left    int64                  // bytes that this transaction may still move
 }
 
-func (s *Store) newTrasher(tx *sqlite.Tx, sc scope) *trasher {
+func (s *Store) newTrasher(tx db.Tx, sc scope) *trasher {
 	return &trasher{s: s, tx: tx, sc: sc, forGood: s.options.KeepTrash < 0, places: map[int64]trashedPlace{}, left: trashBytes}
 }
 
@@ -123,7 +123,7 @@ func (t *trasher) memory(m storedMemory) error {
 
 // add makes an entry and returns its row.
 func (t *trasher) add(e trashEntry) (int64, error) {
-	taken, err := sqlite.Column[int64](t.tx, `SELECT id FROM trash WHERE uid = ?`, e.ID)
+	taken, err := db.Column[int64](t.tx, `SELECT id FROM trash WHERE uid = ?`, e.ID)
 	if err != nil {
 		return 0, err
 	}
@@ -163,7 +163,7 @@ func leading(value string, most int) string {
 // memories deletes memories of the partitions p for which a condition holds into an entry, or for good, as many as one transaction
 // should, and reports whether these were all. Who calls it has seen to it that the caller may delete them.
 func (t *trasher) memories(entry int64, condition string, arg int64) (done bool, err error) {
-	rows, err := sqlite.Column[int64](t.tx, `SELECT m.id FROM partition p JOIN memory m ON m.partition_id = p.id
+	rows, err := db.Column[int64](t.tx, `SELECT m.id FROM partition p JOIN memory m ON m.partition_id = p.id
 		WHERE `+condition+` LIMIT ?`, arg, deletedAtOnce)
 	if err != nil {
 		return false, err
@@ -219,7 +219,7 @@ func (t *trasher) move(entry, row int64) error {
 	if m.Place, err = t.place(partition); err != nil {
 		return err
 	}
-	err = t.tx.Each(func(row *sqlite.Rows) error {
+	err = t.tx.Each(func(row db.Rows) error {
 		var p trashedPassage
 		err := row.Scan(&p.Start, &p.Length, &p.Blank, &p.Profile, &p.Vector)
 		m.Passages = append(m.Passages, p)
@@ -266,7 +266,7 @@ func (t *trasher) put(entry int64, kind, id string, part any, sound bool) error 
 
 // moveRevisions writes the former states of a memory, which go with it, and returns how many they are and their size in bytes.
 func (t *trasher) moveRevisions(entry, row int64, id string) (count int, size int64, err error) {
-	numbers, err := sqlite.Column[int64](t.tx, `SELECT id FROM memory_revision WHERE memory_id = ? ORDER BY revision`, row)
+	numbers, err := db.Column[int64](t.tx, `SELECT id FROM memory_revision WHERE memory_id = ? ORDER BY revision`, row)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -336,7 +336,7 @@ func (t *trasher) file(f storedFile) error {
 }
 
 // ownerOfFilePlace returns who owns the place where a file lies: the project's owner, else that of its memory's collection, else its own.
-func ownerOfFilePlace(tx *sqlite.Tx, f storedFile) (owner int64, err error) {
+func ownerOfFilePlace(tx db.Tx, f storedFile) (owner int64, err error) {
 	err = tx.QueryRow(`SELECT coalesce(j.owner_id, c.owner_id, f.owner_id) `+fromFile+` LEFT JOIN project j ON j.id = `+projectOfFile+` WHERE f.id = ?`, f.row).Scan(&owner)
 	return owner, err
 }
@@ -359,7 +359,7 @@ func (t *trasher) collection(row int64) (int64, error) {
 	if t.forGood {
 		return 0, nil
 	}
-	open, err := sqlite.Column[int64](t.tx, `SELECT id FROM trash WHERE kind = 'collection' AND collection_id = ?`, row)
+	open, err := db.Column[int64](t.tx, `SELECT id FROM trash WHERE kind = 'collection' AND collection_id = ?`, row)
 	if err != nil || len(open) > 0 {
 		return first(open), err
 	}
@@ -405,7 +405,7 @@ func (t *trasher) project(p projectRow) (int64, error) {
 	if t.forGood {
 		return 0, nil
 	}
-	open, err := sqlite.Column[int64](t.tx, `SELECT id FROM trash WHERE kind = 'project' AND project_id = ?`, p.row)
+	open, err := db.Column[int64](t.tx, `SELECT id FROM trash WHERE kind = 'project' AND project_id = ?`, p.row)
 	if err != nil || len(open) > 0 {
 		return first(open), err
 	}
@@ -425,7 +425,7 @@ func (t *trasher) finishProject(entry int64, p projectRow) error {
 	if err := t.tx.QueryRow(`SELECT created_at, updated_at FROM project WHERE id = ?`, p.row).Scan(&kept.Created, &kept.Updated); err != nil {
 		return err
 	}
-	err := t.tx.Each(func(row *sqlite.Rows) error {
+	err := t.tx.Each(func(row db.Rows) error {
 		var m trashedMember
 		err := row.Scan(&m.User, &m.Role, &m.Created)
 		kept.Members = append(kept.Members, m)
@@ -434,7 +434,7 @@ func (t *trasher) finishProject(entry int64, p projectRow) error {
 	if err != nil {
 		return err
 	}
-	err = t.tx.Each(func(row *sqlite.Rows) error {
+	err = t.tx.Each(func(row db.Rows) error {
 		var n trashedName
 		err := row.Scan(&n.Name, &n.Key, &n.Until)
 		kept.Former = append(kept.Former, n)

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -27,7 +27,7 @@ func (s *Store) RestoreTrashed(ctx context.Context, id string) (TrashEntry, erro
 	after, indexed := int64(0), true
 	for done := false; !done; {
 		var r *restorer
-		err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+		err := s.write(ctx, func(tx db.Tx, sc scope) error {
 			e, err := s.trashed(tx, sc, id)
 			if err != nil {
 				return err
@@ -63,7 +63,7 @@ func (s *Store) RestoreTrashed(ctx context.Context, id string) (TrashEntry, erro
 // restorer brings back an entry within one transaction.
 type restorer struct {
 	s       *Store
-	tx      *sqlite.Tx
+	tx      db.Tx
 	sc      scope
 	w       *memoryWriter
 	entry   trashEntry
@@ -72,7 +72,7 @@ type restorer struct {
 	refused error // why a part of a project or collection did not come back
 }
 
-func (s *Store) newRestorer(tx *sqlite.Tx, sc scope, e trashEntry, after int64) (*restorer, error) {
+func (s *Store) newRestorer(tx db.Tx, sc scope, e trashEntry, after int64) (*restorer, error) {
 	w, err := s.newWriter(tx, sc)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (r *restorer) restore() (done bool, err error) {
 	if err != nil || !done {
 		return false, err
 	}
-	left, err := sqlite.Column[int64](r.tx, `SELECT count(*) FROM trash_item WHERE entry_id = ? AND kind = 'memory'`, r.entry.row)
+	left, err := db.Column[int64](r.tx, `SELECT count(*) FROM trash_item WHERE entry_id = ? AND kind = 'memory'`, r.entry.row)
 	if err != nil || left[0] > 0 {
 		return true, err
 	}
@@ -110,7 +110,7 @@ func (r *restorer) restore() (done bool, err error) {
 // file brings a file back, to its memory if that exists, else into its project.
 func (r *restorer) file() error {
 	e := r.entry
-	taken, err := sqlite.Column[int64](r.tx, `SELECT id FROM file WHERE uid = ?`, e.item)
+	taken, err := db.Column[int64](r.tx, `SELECT id FROM file WHERE uid = ?`, e.item)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (r *restorer) file() error {
 	}
 	project := e.project
 	if project == 0 && e.ProjectID != "" {
-		there, err := sqlite.Column[int64](r.tx, `SELECT id FROM project WHERE owner_id = ? AND uid = ?`, e.owner, e.ProjectID)
+		there, err := db.Column[int64](r.tx, `SELECT id FROM project WHERE owner_id = ? AND uid = ?`, e.owner, e.ProjectID)
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (r *restorer) file() error {
 
 // checkNotTrashed says what has to be restored first: the project or collection in which something lay.
 func (r *restorer) checkNotTrashed(kind TrashKind, owner int64, item string) error {
-	found, err := sqlite.Column[string](r.tx, `SELECT uid FROM trash WHERE kind = ? AND owner_id = ? AND item = ? AND restorable_until > ? ORDER BY id DESC`,
+	found, err := db.Column[string](r.tx, `SELECT uid FROM trash WHERE kind = ? AND owner_id = ? AND item = ? AND restorable_until > ? ORDER BY id DESC`,
 		string(kind), owner, item, r.s.now())
 	if err != nil || len(found) == 0 {
 		return err
@@ -202,14 +202,14 @@ func (r *restorer) addProject() error {
 	if err := json.Unmarshal([]byte(e.data), &p); err != nil {
 		return damaged(err, "entry %s of the trash", e.ID)
 	}
-	taken, err := sqlite.Column[int64](r.tx, `SELECT id FROM project WHERE owner_id = ? AND uid = ?`, e.owner, e.item)
+	taken, err := db.Column[int64](r.tx, `SELECT id FROM project WHERE owner_id = ? AND uid = ?`, e.owner, e.item)
 	if err != nil {
 		return err
 	}
 	if len(taken) > 0 {
 		return newError(KindConflict, "id", "project %s exists again; delete that one first", show(e.item))
 	}
-	named, err := sqlite.Column[string](r.tx, `SELECT uid FROM project WHERE owner_id = ? AND name_key = ? LIMIT 1`, e.owner, foldName(e.Title))
+	named, err := db.Column[string](r.tx, `SELECT uid FROM project WHERE owner_id = ? AND name_key = ? LIMIT 1`, e.owner, foldName(e.Title))
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (i trashItem) into(part any) error {
 
 // memories brings back the next memories of the entry, and reports whether these were the last.
 func (r *restorer) memories() (done bool, err error) {
-	rows, err := sqlite.Column[int64](r.tx, `SELECT id FROM trash_item WHERE entry_id = ? AND kind = 'memory' AND id > ? ORDER BY id LIMIT ?`,
+	rows, err := db.Column[int64](r.tx, `SELECT id FROM trash_item WHERE entry_id = ? AND kind = 'memory' AND id > ? ORDER BY id LIMIT ?`,
 		r.entry.row, r.after, restoreBatch)
 	if err != nil {
 		return false, err
@@ -291,7 +291,7 @@ func (r *restorer) prepare(item trashItem) (m trashedMemory, at *place, err erro
 	if err := item.into(&m); err != nil {
 		return m, nil, err
 	}
-	there, err := sqlite.Column[int64](r.tx, `SELECT id FROM memory WHERE uid = ?`, item.id)
+	there, err := db.Column[int64](r.tx, `SELECT id FROM memory WHERE uid = ?`, item.id)
 	if err != nil {
 		return m, nil, err
 	}
@@ -322,11 +322,11 @@ func (r *restorer) collectionOf(p trashedPlace) (int64, error) {
 	if r.entry.Kind == TrashCollection {
 		return r.entry.collection, nil
 	}
-	there, err := sqlite.Column[int64](r.tx, collectionOf, p.Owner, p.CollectionRow, p.CollectionCreated, p.Collection, p.CollectionRow)
+	there, err := db.Column[int64](r.tx, collectionOf, p.Owner, p.CollectionRow, p.CollectionCreated, p.Collection, p.CollectionRow)
 	if err != nil || len(there) > 0 {
 		return first(there), err
 	}
-	owner, err := sqlite.Column[int64](r.tx, `SELECT id FROM user WHERE uid = ?`, p.Owner)
+	owner, err := db.Column[int64](r.tx, `SELECT id FROM user WHERE uid = ?`, p.Owner)
 	if err != nil {
 		return 0, err
 	}
@@ -347,7 +347,7 @@ func (r *restorer) projectOf(p trashedPlace) (int64, error) {
 	if r.entry.Kind == TrashProject {
 		return r.entry.project, nil
 	}
-	there, err := sqlite.Column[int64](r.tx, projectOf, p.ProjectOwner, p.ProjectRow, p.ProjectCreated, p.Project, p.ProjectRow)
+	there, err := db.Column[int64](r.tx, projectOf, p.ProjectOwner, p.ProjectRow, p.ProjectCreated, p.Project, p.ProjectRow)
 	if err != nil || len(there) > 0 {
 		return first(there), err
 	}
@@ -375,7 +375,7 @@ func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *place) (int
 			return 0, err
 		}
 	} else {
-		there, err := sqlite.Column[int64](r.tx, collectionOf, p.Owner, p.CollectionRow, p.CollectionCreated, p.Collection, p.CollectionRow)
+		there, err := db.Column[int64](r.tx, collectionOf, p.Owner, p.CollectionRow, p.CollectionCreated, p.Collection, p.CollectionRow)
 		if err != nil || len(there) == 0 {
 			return 0, err
 		}
@@ -383,7 +383,7 @@ func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *place) (int
 	}
 	var project int64
 	if p.Project != "" {
-		there, err := sqlite.Column[int64](r.tx, `SELECT j.id FROM project j JOIN user u ON u.id = j.owner_id WHERE u.uid = ? AND j.uid = ? AND j.created_at = ?`,
+		there, err := db.Column[int64](r.tx, `SELECT j.id FROM project j JOIN user u ON u.id = j.owner_id WHERE u.uid = ? AND j.uid = ? AND j.created_at = ?`,
 			p.ProjectOwner, p.Project, p.ProjectCreated)
 		if err != nil {
 			return 0, err
@@ -449,7 +449,7 @@ func (r *restorer) carryDoubt(item int64, kind int, row int64) error {
 
 // revisions writes the former states of a memory, and returns how many they are and how many bytes they have.
 func (r *restorer) revisions(id string, row int64, m trashedMemory, at *place) (count int, size int64, err error) {
-	items, err := sqlite.Column[int64](r.tx, `SELECT id FROM trash_item WHERE entry_id = ? AND uid = ? AND kind = 'revision' ORDER BY id`, r.entry.row, id)
+	items, err := db.Column[int64](r.tx, `SELECT id FROM trash_item WHERE entry_id = ? AND uid = ? AND kind = 'revision' ORDER BY id`, r.entry.row, id)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -490,7 +490,7 @@ func (r *restorer) passages(m trashedMemory, at *place) (passages []passage, own
 			return nil, nil, damaged(errOutside, "the passages of a memory in the trash")
 		}
 		if _, known := keys[p.Profile]; !known && p.Profile != "" {
-			rows, err := sqlite.Column[int64](r.tx, `SELECT id FROM profile WHERE key = ?`, p.Profile)
+			rows, err := db.Column[int64](r.tx, `SELECT id FROM profile WHERE key = ?`, p.Profile)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -535,7 +535,7 @@ func (r *restorer) attach(id string) error {
 // attachFiles links files and memories that belong together, of the links l for which a condition holds.
 func (r *restorer) attachFiles(condition, id string) error {
 	var found [][2]int64
-	err := r.tx.Each(func(row *sqlite.Rows) error {
+	err := r.tx.Each(func(row db.Rows) error {
 		var link [2]int64
 		err := row.Scan(&link[0], &link[1])
 		found = append(found, link)

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // UpdateMemory describes a change of a memory. Fields that are not set change nothing.
@@ -81,7 +81,7 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *dr
 		}
 	}
 	var changed Stored
-	err := s.write(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.write(ctx, func(tx db.Tx, sc scope) error {
 		before, err := s.memoryForWriting(tx, sc, id)
 		if err != nil {
 			return err
@@ -122,7 +122,7 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *dr
 // embedChange embeds new content, unless the change cannot be made or the collection embeds no texts.
 func (s *Store) embedChange(ctx context.Context, id string, expected int, content *draft) (*draft, []string, error) {
 	drafts := []draft{*content}
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		m, err := s.memoryForWriting(tx, sc, id)
 		if err == nil {
 			err = m.expect(expected)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // upkeepWithoutEnd does everything that takes more than one transaction again and again, and prints a line at each step.
@@ -59,7 +59,7 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 				return s.DeleteProject(ctx, DeleteProject{Project: ProjectRef{ID: "p1"}, WithMemories: true})
 			},
 			"repair": func() error {
-				if err := s.db.Write(ctx, func(tx *sqlite.Tx) error {
+				if err := s.db.Write(ctx, func(tx db.Tx) error {
 					return tx.ExecScript(`UPDATE passage SET start = start + 1; DELETE FROM passage_text WHERE rowid & 1; UPDATE partition SET memories = 0;`)
 				}); err != nil {
 					return err

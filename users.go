@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // User is somebody for whom the store works.
@@ -66,9 +66,9 @@ type storedUser struct {
 }
 
 // loadUsers reads the users for which a condition on u holds.
-func loadUsers(tx *sqlite.Tx, condition string, args ...any) ([]storedUser, error) {
+func loadUsers(tx db.Tx, condition string, args ...any) ([]storedUser, error) {
 	var found []storedUser
-	err := tx.Each(func(row *sqlite.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var u storedUser
 		var created int64
 		err := row.Scan(&u.row, &u.ID, &u.Name, &u.Email, &u.Role, &u.Disabled, &u.password, &created)
@@ -87,7 +87,7 @@ const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE ow
 	OR EXISTS (SELECT 1 FROM project_member WHERE user_id = u.id) OR EXISTS (SELECT 1 FROM file WHERE owner_id = u.id AND state = 'stored'))`
 
 // findUser looks a user up by id, or else by name. A row that is merely what a deleted user leaves behind is none.
-func findUser(tx *sqlite.Tx, idOrName string) (storedUser, error) {
+func findUser(tx db.Tx, idOrName string) (storedUser, error) {
 	found, err := loadUsers(tx, `u.uid = ? AND (u.disabled_at IS NULL OR `+listed+`)`, idOrName)
 	if err == nil && len(found) == 0 && len(idOrName) <= maxFolded {
 		found, err = loadUsers(tx, `u.name_key = ?`, foldName(idOrName))
@@ -105,7 +105,7 @@ func findUser(tx *sqlite.Tx, idOrName string) (storedUser, error) {
 const maxFolded = 4 * 4 * maxUserName
 
 // account finds the user whom a call is about: the view's own when none is named. Only the operator may name another.
-func (s *Store) account(tx *sqlite.Tx, sc scope, idOrName string) (storedUser, error) {
+func (s *Store) account(tx db.Tx, sc scope, idOrName string) (storedUser, error) {
 	own := storedUser{User: User{ID: s.access.User, Role: RoleUser}}
 	if sc.user != 0 {
 		found, err := loadUsers(tx, `u.id = ?`, sc.user)
@@ -144,7 +144,7 @@ func (s *Store) AddUser(ctx context.Context, n NewUser) (User, error) {
 		return User{}, err
 	}
 	var added storedUser
-	err = s.write(ctx, func(tx *sqlite.Tx, _ scope) (err error) {
+	err = s.write(ctx, func(tx db.Tx, _ scope) (err error) {
 		added, err = s.addAccount(tx, n, hash)
 		return err
 	})
@@ -185,7 +185,7 @@ func (s *Store) checkNewUser(ctx context.Context, n NewUser) (NewUser, string, e
 func (n NewUser) hasIdentity() bool { return n.Identity.Issuer != "" || n.Identity.Subject != "" }
 
 // addAccount writes a new account that has been checked; hash is that of its password.
-func (s *Store) addAccount(tx *sqlite.Tx, n NewUser, hash string) (storedUser, error) {
+func (s *Store) addAccount(tx db.Tx, n NewUser, hash string) (storedUser, error) {
 	id := cmp.Or(n.ID, s.newID())
 	if err := checkIDFree(tx, "id", id); err != nil {
 		return storedUser{}, err
@@ -213,7 +213,7 @@ func (s *Store) addAccount(tx *sqlite.Tx, n NewUser, hash string) (storedUser, e
 }
 
 // userRowOf returns the row of a user who has no account yet, and makes it if there is none.
-func (s *Store) userRowOf(tx *sqlite.Tx, id string) (int64, error) {
+func (s *Store) userRowOf(tx db.Tx, id string) (int64, error) {
 	users, err := loadUsers(tx, `u.uid = ?`, id)
 	switch {
 	case err != nil:
@@ -227,8 +227,8 @@ func (s *Store) userRowOf(tx *sqlite.Tx, id string) (int64, error) {
 }
 
 // checkIDFree sees that the id of a new user is nobody else's name: whoever names a user shall always mean the same one.
-func checkIDFree(tx *sqlite.Tx, argument, id string) error {
-	taken, err := sqlite.Column[int64](tx, `SELECT 1 FROM user WHERE name_key = ? AND uid <> ?`, foldName(id), id)
+func checkIDFree(tx db.Tx, argument, id string) error {
+	taken, err := db.Column[int64](tx, `SELECT 1 FROM user WHERE name_key = ? AND uid <> ?`, foldName(id), id)
 	if err == nil && len(taken) > 0 {
 		return newError(KindConflict, argument, "%s %s is the name of a user with another id; give that id, or choose another one", argument, show(id))
 	}
@@ -237,16 +237,16 @@ func checkIDFree(tx *sqlite.Tx, argument, id string) error {
 
 // checkNameFree sees that nobody but the user of this id has the name, be it as a name or as an id. All ids are folded
 // to be compared: so many as there are users, and this is rare.
-func checkNameFree(tx *sqlite.Tx, id, name string) error {
+func checkNameFree(tx db.Tx, id, name string) error {
 	key := foldName(name)
-	taken, err := sqlite.Column[string](tx, `SELECT name FROM user WHERE name_key = ? AND uid <> ?`, key, id)
+	taken, err := db.Column[string](tx, `SELECT name FROM user WHERE name_key = ? AND uid <> ?`, key, id)
 	if err != nil {
 		return err
 	}
 	if len(taken) > 0 {
 		return newError(KindConflict, "name", "name %s is taken by the user %s; choose another name", show(name), show(taken[0]))
 	}
-	ids, err := sqlite.Column[string](tx, `SELECT uid FROM user WHERE uid <> ?`, id)
+	ids, err := db.Column[string](tx, `SELECT uid FROM user WHERE uid <> ?`, id)
 	if err != nil {
 		return err
 	}
@@ -297,7 +297,7 @@ func (s *Store) Users(ctx context.Context) ([]User, error) {
 		return nil, err
 	}
 	all := []User{}
-	err := s.read(ctx, func(tx *sqlite.Tx, _ scope) error {
+	err := s.read(ctx, func(tx db.Tx, _ scope) error {
 		users, err := loadUsers(tx, listed+` ORDER BY u.name_key IS NULL, u.name_key, u.uid`)
 		for _, u := range users {
 			all = append(all, u.User)
@@ -314,7 +314,7 @@ func (s *Store) GetUser(ctx context.Context, idOrName string) (User, error) {
 		return User{}, err
 	}
 	var found storedUser
-	err := s.read(ctx, func(tx *sqlite.Tx, _ scope) (err error) {
+	err := s.read(ctx, func(tx db.Tx, _ scope) (err error) {
 		found, err = findUser(tx, idOrName)
 		return err
 	})
@@ -325,7 +325,7 @@ func (s *Store) GetUser(ctx context.Context, idOrName string) (User, error) {
 // [RoleUser]. A view that is limited to projects is not told the email address.
 func (s *Store) Me(ctx context.Context) (User, error) {
 	var me storedUser
-	err := s.read(ctx, func(tx *sqlite.Tx, sc scope) (err error) {
+	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		me, err = s.account(tx, sc, "")
 		return err
 	})
@@ -346,7 +346,7 @@ func (s *Store) UpdateUser(ctx context.Context, idOrName string, u UpdateUser) (
 		return User{}, err
 	}
 	var updated storedUser
-	err = s.write(ctx, func(tx *sqlite.Tx, _ scope) error {
+	err = s.write(ctx, func(tx db.Tx, _ scope) error {
 		before, err := findUser(tx, idOrName)
 		if err != nil {
 			return err
@@ -398,7 +398,7 @@ func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UpdateUser) 
 }
 
 // updateUser writes a change that has been checked; hash is that of a new password.
-func (s *Store) updateUser(tx *sqlite.Tx, before storedUser, u UpdateUser, hash string) error {
+func (s *Store) updateUser(tx db.Tx, before storedUser, u UpdateUser, hash string) error {
 	after := before
 	if u.Name != nil {
 		if err := checkNameFree(tx, before.ID, *u.Name); err != nil {
@@ -432,14 +432,14 @@ func (s *Store) updateUser(tx *sqlite.Tx, before storedUser, u UpdateUser, hash 
 }
 
 // setAccount writes what makes up an account.
-func (s *Store) setAccount(tx *sqlite.Tx, u storedUser) error {
+func (s *Store) setAccount(tx db.Tx, u storedUser) error {
 	_, err := tx.Exec(`UPDATE user SET name = ?, name_key = ?, email = ?, role = ?, password = ?, updated_at = ? WHERE id = ?`,
 		u.Name, foldName(u.Name), orNull(u.Email), u.Role, orNull(u.password), s.now(), u.row)
 	return err
 }
 
 // disable shuts a user out, with every program that acts for them, or lets the user in again.
-func disable(tx *sqlite.Tx, row int64, disabled bool, now int64) error {
+func disable(tx db.Tx, row int64, disabled bool, now int64) error {
 	if !disabled {
 		_, err := tx.Exec(`UPDATE user SET disabled_at = NULL, updated_at = ? WHERE id = ?`, now, row)
 		return err
@@ -458,11 +458,11 @@ func disable(tx *sqlite.Tx, row int64, disabled bool, now int64) error {
 
 // checkAdminLeft refuses a change, which has been made in tx, that leaves no admin where there was one. before is the
 // user as it was.
-func checkAdminLeft(tx *sqlite.Tx, before storedUser) error {
+func checkAdminLeft(tx db.Tx, before storedUser) error {
 	if before.Role != RoleAdmin || before.Disabled {
 		return nil
 	}
-	left, err := sqlite.Column[int64](tx, `SELECT count(*) FROM user WHERE role = 'admin' AND disabled_at IS NULL`)
+	left, err := db.Column[int64](tx, `SELECT count(*) FROM user WHERE role = 'admin' AND disabled_at IS NULL`)
 	if err == nil && left[0] == 0 {
 		return newError(KindConflict, "user", "user %s is the last admin who can sign in; make another user an admin first", show(before.Name))
 	}
@@ -483,7 +483,7 @@ type DeleteUser struct {
 // or a view made with it, begins with nothing. Memories go by the thousand, so that other writers get their turn; after
 // an error the user may be disabled and some memories gone, and a second call deletes the rest. Only for the operator's store.
 func (s *Store) DeleteUser(ctx context.Context, d DeleteUser) error {
-	ctx = sqlite.Freeing(ctx)
+	ctx = db.Freeing(ctx)
 	if err := s.checkOperator("DeleteUser"); err != nil {
 		return err
 	}
@@ -496,7 +496,7 @@ func (s *Store) DeleteUser(ctx context.Context, d DeleteUser) error {
 	}
 	d.User = u.ID // a name may be somebody else's by the time that the last memories go
 	for done := false; !done; {
-		err := s.write(ctx, func(tx *sqlite.Tx, _ scope) (err error) {
+		err := s.write(ctx, func(tx db.Tx, _ scope) (err error) {
 			done, err = s.deleteUser(tx, d)
 			return err
 		})
@@ -508,7 +508,7 @@ func (s *Store) DeleteUser(ctx context.Context, d DeleteUser) error {
 }
 
 // deleteUser deletes as much as one transaction should, and reports whether that was all.
-func (s *Store) deleteUser(tx *sqlite.Tx, d DeleteUser) (done bool, err error) {
+func (s *Store) deleteUser(tx db.Tx, d DeleteUser) (done bool, err error) {
 	u, err := findUser(tx, d.User)
 	if err != nil {
 		return false, err
@@ -538,7 +538,7 @@ func (s *Store) deleteUser(tx *sqlite.Tx, d DeleteUser) (done bool, err error) {
 	if _, err := tx.Exec(`DELETE FROM collection WHERE owner_id = ?`, u.row); err != nil {
 		return false, err
 	}
-	projects, err := sqlite.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?`, u.row)
+	projects, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?`, u.row)
 	if err != nil {
 		return false, err
 	}
@@ -557,7 +557,7 @@ func (s *Store) deleteUser(tx *sqlite.Tx, d DeleteUser) (done bool, err error) {
 }
 
 // checkOwnsNothing refuses a user who has something that others may miss, too. Empty collections are nothing.
-func checkOwnsNothing(tx *sqlite.Tx, u storedUser) error {
+func checkOwnsNothing(tx db.Tx, u storedUser) error {
 	var memories, projects, files int64
 	err := tx.QueryRow(`SELECT
 		(SELECT ifnull(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id WHERE c.owner_id = ?1),

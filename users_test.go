@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 func count(t *testing.T, s *Store, query string) (n int64) {
 	t.Helper()
-	err := s.db.Read(t.Context(), func(tx *sqlite.Tx) error { return tx.QueryRow(query).Scan(&n) })
+	err := s.db.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(query).Scan(&n) })
 	if err != nil {
 		t.Fatal(err)
 	}

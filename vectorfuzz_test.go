@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 func FuzzVectorBlob(f *testing.F) {
@@ -30,7 +30,7 @@ func FuzzVectorBlob(f *testing.F) {
 		if err == nil && blob != nil && !bytes.Equal(encodeVector(v), blob) {
 			t.Fatalf("%x becomes %x", blob, encodeVector(v))
 		}
-		err = inMemory.db.Write(ctx, func(tx *sqlite.Tx) error {
+		err = inMemory.db.Write(ctx, func(tx db.Tx) error {
 			_, err := tx.Exec(`UPDATE passage SET vector = ? WHERE memory_id = (SELECT id FROM memory WHERE uid = ?)`, blob, damaged.ID)
 			return err
 		})

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // wordSize is the length of wordEmbedder's vectors.
@@ -76,8 +76,8 @@ func rowsOf(tb testing.TB, s *Store) string {
 		tb.Fatal(err)
 	}
 	var rows []string
-	err = s.db.Read(context.Background(), func(tx *sqlite.Tx) error {
-		rows, err = sqlite.Column[string](tx, query)
+	err = s.db.Read(context.Background(), func(tx db.Tx) error {
+		rows, err = db.Column[string](tx, query)
 		return err
 	})
 	if err != nil {
@@ -95,8 +95,8 @@ var everyRow = sync.OnceValues(func() (string, error) {
 	}
 	defer s.Close()
 	var queries []string
-	err = s.db.Read(ctx, func(tx *sqlite.Tx) error {
-		queries, err = sqlite.Column[string](tx, `
+	err = s.db.Read(ctx, func(tx db.Tx) error {
+		queries, err = db.Column[string](tx, `
 			SELECT 'SELECT ''' || t.name || ' '' || ' || group_concat('quote("' || c.name || '")', ' || '','' || ') || ' FROM "' || t.name || '"'
 			FROM sqlite_schema t, pragma_table_info(t.name) c
 			WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%' AND t.name NOT LIKE 'passage_text%'

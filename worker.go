@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // worker embeds in the background what could not be embedded when it was stored, and everything anew when the store
@@ -73,7 +73,7 @@ func (w *worker) run() {
 			w.s.log.Warn("what was left of unfinished files could not be removed", "error", err)
 		}
 		err := w.work()
-		if w.ctx.Err() != nil || errors.Is(err, sqlite.ErrClosed) {
+		if w.ctx.Err() != nil || errors.Is(err, db.ErrClosed) {
 			return
 		}
 		pause := lookAround
@@ -102,7 +102,7 @@ func (w *worker) erase(scrubbed *time.Time) {
 		err = w.s.scrub(w.ctx)
 		*scrubbed = time.Now()
 	}
-	if err != nil && w.ctx.Err() == nil && !errors.Is(err, sqlite.ErrClosed) {
+	if err != nil && w.ctx.Err() == nil && !errors.Is(err, db.ErrClosed) {
 		w.s.log.Warn("what is to be erased could not be erased yet", "error", err)
 	}
 }
@@ -155,9 +155,9 @@ type pendingPassage struct {
 // embedPending embeds one batch of the waiting passages after one, and returns the last of them; 0 if there are none.
 func (w *worker) embedPending(after int64) (last int64, err error) {
 	var pending []pendingPassage
-	err = w.s.db.Read(w.ctx, func(tx *sqlite.Tx) error {
+	err = w.s.db.Read(w.ctx, func(tx db.Tx) error {
 		pending = pending[:0]
-		return tx.Each(func(row *sqlite.Rows) error {
+		return tx.Each(func(row db.Rows) error {
 			var p pendingPassage
 			var piece []byte
 			err := row.Scan(&p.id, &piece)
@@ -178,7 +178,7 @@ func (w *worker) embedPending(after int64) (last int64, err error) {
 	if vectors == nil {
 		return 0, refused
 	}
-	err = w.s.db.Write(w.ctx, func(tx *sqlite.Tx) error {
+	err = w.s.db.Write(w.ctx, func(tx db.Tx) error {
 		for i, p := range pending {
 			if vectors[i] == nil {
 				continue

@@ -3,14 +3,14 @@ package souvenir
 import (
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // memoryWriter writes memories within one transaction. It remembers where things go, so that storing many costs no
 // more look-ups than it must.
 type memoryWriter struct {
 	store      *Store
-	tx         *sqlite.Tx
+	tx         db.Tx
 	sc         scope
 	target     int64 // profile that new vectors must have; another process may have set another one than ours
 	outdated   bool  // something was written that is not of the target
@@ -35,7 +35,7 @@ type place struct {
 	first, next            int64  // number of the partition's next passage: in the file, and now
 }
 
-func (s *Store) newWriter(tx *sqlite.Tx, sc scope) (*memoryWriter, error) {
+func (s *Store) newWriter(tx db.Tx, sc scope) (*memoryWriter, error) {
 	target, err := setting(tx, settingTarget)
 	return &memoryWriter{store: s, tx: tx, sc: sc, target: target, places: map[placeName]*place{}, partitions: map[int64]*place{}, targets: map[ProjectRef]projectTarget{}}, err
 }
@@ -96,7 +96,7 @@ func (w *memoryWriter) placeIn(collection string, project int64) (*place, error)
 }
 
 // projectOwner returns the row of the user to whom belongs what lies in a project (0: in none), and who pays for it.
-func projectOwner(tx *sqlite.Tx, sc scope, project int64) (owner int64, err error) {
+func projectOwner(tx db.Tx, sc scope, project int64) (owner int64, err error) {
 	if project == 0 {
 		return sc.user, nil
 	}
@@ -144,7 +144,7 @@ func (w *memoryWriter) partition(collection, project int64) (*place, error) {
 		collection, projectArg, collection, project); err != nil {
 		return nil, err
 	}
-	rows, err := sqlite.Column[int64](w.tx, `SELECT id FROM partition WHERE collection_id = ? AND ifnull(project_id, 0) = ? ORDER BY id`, collection, project)
+	rows, err := db.Column[int64](w.tx, `SELECT id FROM partition WHERE collection_id = ? AND ifnull(project_id, 0) = ? ORDER BY id`, collection, project)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (w *memoryWriter) replaceTags(memory int64, tags []string) error {
 func (w *memoryWriter) addLinks(memory int64, related []string) error {
 	condition, args := w.sc.visible()
 	for i, id := range related {
-		targets, err := sqlite.Column[int64](w.tx, `SELECT m.id `+fromMemory+` WHERE m.uid IN (?, ?) AND `+condition+` ORDER BY m.uid = ? DESC`,
+		targets, err := db.Column[int64](w.tx, `SELECT m.id `+fromMemory+` WHERE m.uid IN (?, ?) AND `+condition+` ORDER BY m.uid = ? DESC`,
 			slices.Concat([]any{id, canonicalID(id)}, args, []any{id})...)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -177,15 +178,15 @@ func TestCheckNamesAChangedByteAndRepairDoesNotCallItSound(t *testing.T) {
 // change runs a statement on a store's file, as no command would.
 func change(t *testing.T, path, statement string) {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, ApplicationID: 0x5375766e, Migrations: sqlite.Migrations()})
+	file, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, ApplicationID: 0x5375766e, Migrations: sqlite.Migrations()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.Write(t.Context(), func(tx *sqlite.Tx) error {
+	err = file.Write(t.Context(), func(tx db.Tx) error {
 		_, err := tx.Exec(statement)
 		return err
 	})
-	if err := errors.Join(err, db.Close()); err != nil {
+	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // stepPages is how many pages are copied between two looks at the context: 1 MiB.
@@ -24,7 +27,7 @@ type pageCopy interface {
 // name only when it is whole and on disk; after an error nothing is left of it. A path that exists, or beside which a log
 // lies that SQLite would take for the new file's, gives an error that is fs.ErrExist. Progress, which may be nil, hears of
 // pages. The log of a file that is written meanwhile grows until the copy is done.
-func (db *DB) Backup(ctx context.Context, path string, progress func(done, total int)) error {
+func (d *DB) Backup(ctx context.Context, path string, progress func(done, total int)) error {
 	path, err := absolute(path)
 	if err != nil {
 		return err
@@ -32,7 +35,7 @@ func (db *DB) Backup(ctx context.Context, path string, progress func(done, total
 	if err := mustBeFree(path); err != nil {
 		return err
 	}
-	part, err := db.copyBeside(ctx, filepath.Dir(path), filepath.Base(path)+".part-*", progress)
+	part, err := d.copyBeside(ctx, filepath.Dir(path), filepath.Base(path)+".part-*", progress)
 	if err != nil {
 		return err
 	}
@@ -47,15 +50,15 @@ func (db *DB) Backup(ctx context.Context, path string, progress func(done, total
 }
 
 // Snapshot makes a copy as Backup does and returns it open for reading. It has no name, or loses it when it is closed.
-func (db *DB) Snapshot(ctx context.Context, progress func(done, total int)) (*SnapshotFile, error) {
+func (d *DB) Snapshot(ctx context.Context, progress func(done, total int)) (io.ReadCloser, error) {
 	const pattern = ".souvenir-snapshot-*"
 	dir := os.TempDir()
-	if !db.memory {
-		dir = filepath.Dir(db.path) // which has room for a database, other than many folders for temporary files
+	if !d.memory {
+		dir = filepath.Dir(d.path) // which has room for a database, other than many folders for temporary files
 	}
-	part, err := db.copyBeside(ctx, dir, pattern, progress)
+	part, err := d.copyBeside(ctx, dir, pattern, progress)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		part, err = db.copyBeside(ctx, os.TempDir(), pattern, progress)
+		part, err = d.copyBeside(ctx, os.TempDir(), pattern, progress)
 	}
 	if err != nil {
 		return nil, err
@@ -80,7 +83,7 @@ func (f *SnapshotFile) Close() error {
 }
 
 // copyBeside copies the database into a new file of a folder, synced, and returns its path.
-func (db *DB) copyBeside(ctx context.Context, dir, pattern string, progress func(done, total int)) (path string, err error) {
+func (d *DB) copyBeside(ctx context.Context, dir, pattern string, progress func(done, total int)) (path string, err error) {
 	f, err := os.CreateTemp(dir, pattern)
 	if err != nil {
 		return "", full(err)
@@ -91,11 +94,11 @@ func (db *DB) copyBeside(ctx context.Context, dir, pattern string, progress func
 			removeCopy(f.Name())
 		}
 	}()
-	err = f.Chmod(db.copyMode())
+	err = f.Chmod(d.copyMode())
 	if err := errors.Join(err, f.Close()); err != nil {
 		return "", full(err)
 	}
-	if err := db.copyInto(ctx, f.Name(), progress); err != nil {
+	if err := d.copyInto(ctx, f.Name(), progress); err != nil {
 		return "", err
 	}
 	if err := syncFile(f.Name()); err != nil {
@@ -106,26 +109,26 @@ func (db *DB) copyBeside(ctx context.Context, dir, pattern string, progress func
 }
 
 // copyMode is the permissions that a copy gets: those of the file, and its owner may always read and write.
-func (db *DB) copyMode() fs.FileMode {
+func (d *DB) copyMode() fs.FileMode {
 	const owner = 0o600
-	if info, err := os.Stat(db.path); err == nil && !db.memory {
+	if info, err := os.Stat(d.path); err == nil && !d.memory {
 		return info.Mode().Perm() | owner
 	}
 	return owner
 }
 
 // copyInto copies the database into an empty file.
-func (db *DB) copyInto(ctx context.Context, path string, progress func(done, total int)) error {
+func (d *DB) copyInto(ctx context.Context, path string, progress func(done, total int)) error {
 	if progress == nil {
 		progress = func(int, int) {}
 	}
-	return db.Read(ctx, func(tx *Tx) error {
+	return d.Read(ctx, func(tx db.Tx) error {
 		// The transaction keeps its snapshot through all steps; else each commit would make the copy begin again.
 		var version int
 		if err := tx.QueryRow("PRAGMA schema_version").Scan(&version); err != nil {
 			return err
 		}
-		c, err := copyPages(tx.conn.raw, path)
+		c, err := copyPages(tx.(*Tx).conn.raw, path)
 		if err != nil {
 			return classify("backup to "+path, err)
 		}

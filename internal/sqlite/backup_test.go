@@ -11,12 +11,14 @@ import (
 	"slices"
 	"testing"
 	"testing/fstest"
+
+	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // blob adds some bytes, so that a copy has several steps.
 func blob(tb testing.TB, db *DB, size int) {
 	tb.Helper()
-	must(tb, db.Write(tb.Context(), func(tx *Tx) error {
+	must(tb, db.Write(tb.Context(), func(tx base.Tx) error {
 		_, err := tx.Exec("INSERT INTO item (data) VALUES (zeroblob(?))", size)
 		return err
 	}))
@@ -59,7 +61,7 @@ func TestBackupIsOneSnapshotInOneFile(t *testing.T) {
 			t.Errorf("the copy has %q", got)
 		}
 		must(t, copied.Write(t.Context(), insert("c")))
-		must(t, copied.Read(t.Context(), func(tx *Tx) error {
+		must(t, copied.Read(t.Context(), func(tx base.Tx) error {
 			var check string
 			err := tx.QueryRow("PRAGMA integrity_check").Scan(&check)
 			if check != "ok" {
@@ -140,8 +142,8 @@ func TestSnapshotIsDeletedWhenItIsClosed(t *testing.T) {
 		content, err := io.ReadAll(f)
 		must(t, err)
 		must(t, f.Close())
-		if _, err := os.Stat(f.Name()); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is there: %v", f.Name(), err)
+		if _, err := os.Stat(f.(*SnapshotFile).Name()); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is there: %v", f.(*SnapshotFile).Name(), err)
 		}
 		path := newFile(t)
 		must(t, os.WriteFile(path, content, 0o600))
@@ -158,7 +160,7 @@ func TestScratchMayMakeTemporaryTablesAndChangesNothing(t *testing.T) {
 	bothKinds(t, func(t *testing.T, db *DB) {
 		must(t, db.Write(t.Context(), insert("a")))
 		for range 2 {
-			must(t, db.Scratch(t.Context(), func(tx *Tx) error {
+			must(t, db.Scratch(t.Context(), func(tx base.Tx) error {
 				if _, err := tx.Exec("CREATE TEMP TABLE mine (name TEXT)"); err != nil {
 					return err
 				}
@@ -178,13 +180,13 @@ func TestScratchMayMakeTemporaryTablesAndChangesNothing(t *testing.T) {
 			t.Errorf("%d items are left", n)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		mustBe(t, db.Scratch(ctx, func(tx *Tx) error {
+		mustBe(t, db.Scratch(ctx, func(tx base.Tx) error {
 			cancel()
 			_, err := tx.Exec("SELECT 1")
 			return err
 		}), context.Canceled)
 		must(t, db.Close())
-		mustBe(t, db.Scratch(t.Context(), func(*Tx) error { return nil }), ErrClosed)
+		mustBe(t, db.Scratch(t.Context(), func(base.Tx) error { return nil }), ErrClosed)
 		mustBe(t, db.Compact(t.Context()), ErrClosed)
 	})
 }
@@ -192,7 +194,7 @@ func TestScratchMayMakeTemporaryTablesAndChangesNothing(t *testing.T) {
 func TestCompactWritesTheFileAnew(t *testing.T) {
 	bothKinds(t, func(t *testing.T, db *DB) {
 		blob(t, db, 8<<20)
-		must(t, db.Write(t.Context(), func(tx *Tx) error { _, err := tx.Exec("DELETE FROM item"); return err }))
+		must(t, db.Write(t.Context(), func(tx base.Tx) error { _, err := tx.Exec("DELETE FROM item"); return err }))
 		must(t, db.Write(t.Context(), insert("left")))
 		done := make(chan error, 20)
 		for i := range cap(done) { // writers and readers beside it
@@ -201,7 +203,7 @@ func TestCompactWritesTheFileAnew(t *testing.T) {
 					done <- db.Write(context.Background(), insert(fmt.Sprint(i)))
 					return
 				}
-				done <- db.Read(context.Background(), func(tx *Tx) error { _, err := Column[string](tx, "SELECT name FROM item"); return err })
+				done <- db.Read(context.Background(), func(tx base.Tx) error { _, err := base.Column[string](tx, "SELECT name FROM item"); return err })
 			}()
 		}
 		must(t, db.Compact(t.Context()))
@@ -209,12 +211,12 @@ func TestCompactWritesTheFileAnew(t *testing.T) {
 			must(t, <-done)
 		}
 		var pages int
-		must(t, db.Read(t.Context(), func(tx *Tx) error { return tx.QueryRow("PRAGMA page_count").Scan(&pages) }))
+		must(t, db.Read(t.Context(), func(tx base.Tx) error { return tx.QueryRow("PRAGMA page_count").Scan(&pages) }))
 		if pages > 30 || len(names(t, db)) != 11 {
 			t.Errorf("%d pages, items %v", pages, names(t, db))
 		}
 		var store int
-		must(t, db.Write(t.Context(), func(tx *Tx) error { return tx.QueryRow("PRAGMA temp_store").Scan(&store) }))
+		must(t, db.Write(t.Context(), func(tx base.Tx) error { return tx.QueryRow("PRAGMA temp_store").Scan(&store) }))
 		if store != 2 {
 			t.Errorf("temporary tables are kept in %d afterwards", store)
 		}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // BenchmarkWrite measures durable single-row writes.
@@ -24,7 +26,7 @@ func BenchmarkWrite(b *testing.B) {
 			for range goroutines {
 				wg.Go(func() {
 					for left.Add(-1) >= 0 {
-						err := db.Write(ctx, func(tx *Tx) error {
+						err := db.Write(ctx, func(tx base.Tx) error {
 							_, err := tx.Exec("INSERT INTO item (data) VALUES (?)", data)
 							return err
 						})
@@ -44,7 +46,7 @@ func BenchmarkWrite(b *testing.B) {
 // BenchmarkRead measures a read transaction with one lookup by key.
 func BenchmarkRead(b *testing.B) {
 	db := openTest(b, testConfig(newFile(b)))
-	must(b, db.Write(b.Context(), func(tx *Tx) error {
+	must(b, db.Write(b.Context(), func(tx base.Tx) error {
 		_, err := tx.Exec("INSERT INTO item (id, name) VALUES (1, 'a')")
 		return err
 	}))
@@ -54,7 +56,7 @@ func BenchmarkRead(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				err := db.Read(ctx, func(tx *Tx) error {
+				err := db.Read(ctx, func(tx base.Tx) error {
 					var name string
 					return tx.QueryRow("SELECT name FROM item WHERE id = ?", 1).Scan(&name)
 				})
@@ -67,14 +69,14 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("empty", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := db.Read(cancellable, func(*Tx) error { return nil }); err != nil {
+			if err := db.Read(cancellable, func(base.Tx) error { return nil }); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	b.Run("lookup in one transaction", func(b *testing.B) {
 		b.ReportAllocs()
-		err := db.Read(cancellable, func(tx *Tx) error {
+		err := db.Read(cancellable, func(tx base.Tx) error {
 			for b.Loop() {
 				var name string
 				if err := tx.QueryRow("SELECT name FROM item WHERE id = ?", 1).Scan(&name); err != nil {
@@ -93,7 +95,7 @@ func BenchmarkRead(b *testing.B) {
 func BenchmarkScan(b *testing.B) {
 	db := openTest(b, testConfig(newFile(b)))
 	const rows = 10_000
-	must(b, db.Write(b.Context(), func(tx *Tx) error {
+	must(b, db.Write(b.Context(), func(tx base.Tx) error {
 		for i := range rows {
 			if _, err := tx.Exec("INSERT INTO item (name, data) VALUES (?, ?)", fmt.Sprint(i), make([]byte, 1024)); err != nil {
 				return err
@@ -102,7 +104,7 @@ func BenchmarkScan(b *testing.B) {
 		return nil
 	}))
 	for b.Loop() {
-		err := db.Read(b.Context(), func(tx *Tx) error {
+		err := db.Read(b.Context(), func(tx base.Tx) error {
 			r, err := tx.Query("SELECT id, name, data FROM item")
 			if err != nil {
 				return err

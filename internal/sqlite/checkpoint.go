@@ -72,9 +72,6 @@ func (w *writer) restartLog() {
 	w.db.log.Debug("write-ahead log is still in use", "path", w.db.path, "bytes", size, "error", err)
 }
 
-// ErrLogInUse means that the write-ahead log could not be emptied, because others read from it.
-var ErrLogInUse = errors.New("readers hold the write-ahead log")
-
 // checkpoint copies the whole log into the file and empties it, waiting so many milliseconds for
 // readers and other writers.
 func (w *writer) checkpoint(wait int) error {

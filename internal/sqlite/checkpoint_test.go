@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // grow writes about so many bytes in transactions of 256 KiB.
@@ -12,7 +14,7 @@ func grow(t *testing.T, db *DB, bytes int) {
 	t.Helper()
 	data := make([]byte, 64<<10)
 	for written := 0; written < bytes; {
-		must(t, db.Write(t.Context(), func(tx *Tx) error {
+		must(t, db.Write(t.Context(), func(tx base.Tx) error {
 			for range 4 {
 				if _, err := tx.Exec("INSERT INTO item (data) VALUES (?)", data); err != nil {
 					return err
@@ -32,7 +34,7 @@ func TestLogStaysBoundedUnderConstantReaders(t *testing.T) {
 	for range 3 { // at every moment somebody reads, so the log is never free by itself
 		reading.Go(func() {
 			for !stop.Load() {
-				err := db.Read(t.Context(), func(tx *Tx) error {
+				err := db.Read(t.Context(), func(tx base.Tx) error {
 					var n int
 					if err := tx.QueryRow("SELECT count(*) FROM item").Scan(&n); err != nil {
 						return err
@@ -63,7 +65,7 @@ func TestLogStaysBoundedUnderConstantReaders(t *testing.T) {
 
 func TestLogThatAReaderPinnedShrinksAfterwards(t *testing.T) {
 	db := openTest(t, testConfig(newFile(t)))
-	must(t, db.Read(t.Context(), func(tx *Tx) error {
+	must(t, db.Read(t.Context(), func(tx base.Tx) error {
 		var n int
 		must(t, tx.QueryRow("SELECT count(*) FROM item").Scan(&n)) // the snapshot is taken
 		grow(t, db, 40<<20)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // conn is one connection of SQLite, used by one goroutine at a time. It drives
@@ -55,40 +57,34 @@ func (c *conn) script(sql string) error {
 	return err
 }
 
-// Result tells what a statement did.
-type Result struct {
-	RowsAffected int64
-	LastInsertID int64
-}
-
-func (c *conn) exec(query string, args []any) (Result, error) {
+func (c *conn) exec(query string, args []any) (db.Result, error) {
 	s, err := c.prepare(query)
 	if err != nil {
-		return Result{}, err
+		return db.Result{}, err
 	}
 	defer c.stmts.release(s)
 	defer c.unbind()
 	named, err := c.bind(s, args)
 	if err != nil {
-		return Result{}, err
+		return db.Result{}, err
 	}
 	if s.rows {
 		return c.execDrain(s, named)
 	}
 	r, err := s.ds.(driver.StmtExecContext).ExecContext(background, named)
 	if err != nil {
-		return Result{}, err
+		return db.Result{}, err
 	}
 	affected, _ := r.RowsAffected() // neither driver fails here
 	id, _ := r.LastInsertId()
-	return Result{affected, id}, nil
+	return db.Result{RowsAffected: affected, LastInsertID: id}, nil
 }
 
 // execDrain runs a statement that gives rows to its end and throws the rows away.
-func (c *conn) execDrain(s *stmt, args []driver.NamedValue) (Result, error) {
+func (c *conn) execDrain(s *stmt, args []driver.NamedValue) (db.Result, error) {
 	rows, err := s.ds.(driver.StmtQueryContext).QueryContext(background, args)
 	if err != nil {
-		return Result{}, err
+		return db.Result{}, err
 	}
 	row := make([]driver.Value, len(rows.Columns()))
 	for err == nil {
@@ -96,12 +92,12 @@ func (c *conn) execDrain(s *stmt, args []driver.NamedValue) (Result, error) {
 	}
 	closed := rows.Close()
 	if !errors.Is(err, io.EOF) {
-		return Result{}, err
+		return db.Result{}, err
 	}
 	if closed != nil {
-		return Result{}, closed
+		return db.Result{}, closed
 	}
-	var r Result
+	var r db.Result
 	err = c.one("SELECT changes(), last_insert_rowid()", &r.RowsAffected, &r.LastInsertID)
 	return r, err
 }
@@ -138,7 +134,7 @@ func (c *conn) one(query string, dest ...any) error {
 	if err != nil {
 		return err
 	}
-	return (&Row{rows: r}).Scan(dest...)
+	return (&row{rows: r}).Scan(dest...)
 }
 
 // inTransaction tells whether a transaction is open. It is asked after failures only: some errors

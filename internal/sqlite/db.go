@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 )
 
@@ -45,14 +46,14 @@ type Config struct {
 
 	// BeforeMigrations and AfterMigrations run in the transaction of migrations, with the version that the file has (0: it is new) or had.
 	// Nil: nothing.
-	BeforeMigrations, AfterMigrations func(tx *Tx, version int) error
+	BeforeMigrations, AfterMigrations func(tx db.Tx, version int) error
 
 	// Prepare runs on the connection that writes, after migrations and before the first transaction, and may make temporary triggers there. Nil: nothing.
-	Prepare func(tx *Tx) error
+	Prepare func(tx db.Tx) error
 
 	// Fill completes migrations with what SQL cannot compute. The keys are their names without the number: "project_names"
 	// for 0014_project_names.sql. Each runs behind its migration, in the same transaction, when that is new to the file.
-	Fill map[string]func(*Tx) error
+	Fill map[string]func(db.Tx) error
 
 	// Reserve is how many bytes a file beside the database holds back, for writes of a [Freeing] context on a full disk; 0 means none.
 	Reserve int64
@@ -74,9 +75,9 @@ type DB struct {
 	readMode    string          // how reading connections open the file
 	sidesBefore map[string]bool // which side files were there before a read-only opening
 	readers     *readers
-	writer      *writer            // nil: read-only
-	memory      bool               // one connection for everything, the writer's
-	makeReady   func(tx *Tx) error // Config.Prepare
+	writer      *writer              // nil: read-only
+	memory      bool                 // one connection for everything, the writer's
+	makeReady   func(tx db.Tx) error // Config.Prepare
 
 	reserve int64       // bytes held back beside the file
 	full    atomic.Bool // the last write found no room
@@ -117,45 +118,45 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{
+	d := &DB{
 		path: c.Path, log: c.Logger, lockTimeout: c.LockTimeout,
 		readers: newReaders(c.Readers), makeReady: c.Prepare, reserve: c.Reserve, roomEvery: 5 * time.Second,
 		closing: make(chan struct{}), idle: make(chan struct{}), gone: make(chan struct{}),
 	}
-	if err := db.open(ctx, c, steps); err != nil {
+	if err := d.open(ctx, c, steps); err != nil {
 		return nil, err
 	}
-	if err := db.takeReserve(); err != nil {
-		db.log.Warn("no room can be held in reserve for deleting on a full disk", "path", db.path, "error", err)
+	if err := d.takeReserve(); err != nil {
+		d.log.Warn("no room can be held in reserve for deleting on a full disk", "path", d.path, "error", err)
 	}
-	return db, nil
+	return d, nil
 }
 
 // Path is the absolute path of the file, or ":memory:".
-func (db *DB) Path() string { return db.path }
+func (d *DB) Path() string { return d.path }
 
 // ReadOnly tells whether every Write gives ErrReadOnly.
-func (db *DB) ReadOnly() bool { return db.writer == nil }
+func (d *DB) ReadOnly() bool { return d.writer == nil }
 
 // Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of
 // them. It never waits for writers. When ctx ends, a running statement is interrupted and
 // ctx's error returned. fn must not call Write, Close, or Read (with all readers so
 // occupied they would wait for each other; that ends with ErrNested).
-func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
-	if err := db.begin(ctx); err != nil {
+func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) error {
+	if err := d.begin(ctx); err != nil {
 		return err
 	}
-	defer db.end()
-	if db.memory {
-		return db.readMemory(ctx, fn)
+	defer d.end()
+	if d.memory {
+		return d.readMemory(ctx, fn)
 	}
-	c, err := db.readers.get(ctx, db.openReader)
+	c, err := d.readers.get(ctx, d.openReader)
 	if err != nil {
 		return err
 	}
 	clean := false
-	defer func() { db.readers.put(c, clean) }()
-	clean, err = c.snapshot(ctx, db.patience(), fn)
+	defer func() { d.readers.put(c, clean) }()
+	clean, err = c.snapshot(ctx, d.patience(), fn)
 	return err
 }
 
@@ -174,16 +175,16 @@ func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 //
 // Without a deadline a lock of another process is waited for as long as Config.LockTimeout
 // says, then the error is ErrBusy.
-func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
-	if err := db.begin(ctx); err != nil {
+func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
+	if err := d.begin(ctx); err != nil {
 		return err
 	}
-	defer db.end()
-	if db.writer == nil {
-		return readOnlyError(db.path)
+	defer d.end()
+	if d.writer == nil {
+		return readOnlyError(d.path)
 	}
 	defer fairqueue.Pause(ctx)() // waiting for the disk takes no processor
-	return db.writeOnFullDisk(ctx, fn)
+	return d.writeOnFullDisk(ctx, fn)
 }
 
 func readOnlyError(path string) error {
@@ -191,57 +192,57 @@ func readOnlyError(path string) error {
 }
 
 // begin counts a call that uses connections.
-func (db *DB) begin(ctx context.Context) error {
+func (d *DB) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if db.closed {
-		return fmt.Errorf("sqlite: %s: %w", db.path, ErrClosed)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return fmt.Errorf("sqlite: %s: %w", d.path, ErrClosed)
 	}
-	db.active++
+	d.active++
 	return nil
 }
 
-func (db *DB) end() {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	db.active--
-	if db.closed && db.active == 0 {
-		close(db.idle)
+func (d *DB) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.active--
+	if d.closed && d.active == 0 {
+		close(d.idle)
 	}
 }
 
 // Close waits for the calls that are running, including writes that are queued, and closes the file;
 // whoever waits for another process's lock gets ErrClosed. Later calls give ErrClosed; closing
 // again is no error. The -wal and -shm files vanish with the last process that closes.
-func (db *DB) Close() error {
-	db.mu.Lock()
-	if db.closed {
-		db.mu.Unlock()
-		<-db.gone
+func (d *DB) Close() error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		<-d.gone
 		return nil
 	}
-	db.closed = true
-	if db.active == 0 {
-		close(db.idle)
+	d.closed = true
+	if d.active == 0 {
+		close(d.idle)
 	}
-	db.mu.Unlock()
-	close(db.closing)
-	<-db.idle
-	defer close(db.gone)
+	d.mu.Unlock()
+	close(d.closing)
+	<-d.idle
+	defer close(d.gone)
 
-	db.readers.close()
-	if db.writer == nil {
-		db.leaveNoTrace()
+	d.readers.close()
+	if d.writer == nil {
+		d.leaveNoTrace()
 		return nil
 	}
-	if !db.memory {
-		db.writer.lastCheckpoint()
+	if !d.memory {
+		d.writer.lastCheckpoint()
 	}
-	if err := db.writer.conn.close(); err != nil {
-		return classify("close "+db.path, err)
+	if err := d.writer.conn.close(); err != nil {
+		return classify("close "+d.path, err)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
 func TestCloseWaitsForRunningWorkAndRefusesNewWork(t *testing.T) {
@@ -13,7 +15,7 @@ func TestCloseWaitsForRunningWorkAndRefusesNewWork(t *testing.T) {
 		begun, release := make(chan struct{}), make(chan struct{})
 		running := make(chan error, 2)
 		go func() {
-			running <- db.Write(t.Context(), func(tx *Tx) error { close(begun); <-release; return insert("a")(tx) })
+			running <- db.Write(t.Context(), func(tx base.Tx) error { close(begun); <-release; return insert("a")(tx) })
 		}()
 		<-begun
 		go func() { running <- db.Write(t.Context(), insert("queued")) }()
@@ -25,7 +27,7 @@ func TestCloseWaitsForRunningWorkAndRefusesNewWork(t *testing.T) {
 		}
 		<-db.closing
 		mustBe(t, db.Write(t.Context(), insert("x")), ErrClosed)
-		mustBe(t, db.Read(t.Context(), func(*Tx) error { return nil }), ErrClosed)
+		mustBe(t, db.Read(t.Context(), func(base.Tx) error { return nil }), ErrClosed)
 		select {
 		case err := <-closed:
 			t.Errorf("Close did not wait: %v", err)
@@ -62,7 +64,7 @@ func TestCloseUnderLoadLosesNoAnsweredWrite(t *testing.T) {
 		})
 		wg.Go(func() {
 			for {
-				err := db.Read(t.Context(), func(tx *Tx) error {
+				err := db.Read(t.Context(), func(tx base.Tx) error {
 					var n int
 					return tx.QueryRow("SELECT count(*) FROM item").Scan(&n)
 				})
@@ -86,7 +88,7 @@ func TestCloseUnderLoadLosesNoAnsweredWrite(t *testing.T) {
 }
 
 func TestEveryConnectionHasTheSettingsAndExtensions(t *testing.T) {
-	check := func(tx *Tx, pragma, want string) {
+	check := func(tx base.Tx, pragma, want string) {
 		t.Helper()
 		var got string
 		var raw any
@@ -95,7 +97,7 @@ func TestEveryConnectionHasTheSettingsAndExtensions(t *testing.T) {
 			t.Errorf("%s is %s, want %s", pragma, got, want)
 		}
 	}
-	common := func(tx *Tx) {
+	common := func(tx base.Tx) {
 		check(tx, "foreign_keys", "1")
 		check(tx, "synchronous", "2")
 		check(tx, "temp_store", "2")
@@ -110,15 +112,15 @@ func TestEveryConnectionHasTheSettingsAndExtensions(t *testing.T) {
 	c := testConfig(newFile(t))
 	c.Readers = 2
 	db := openTest(t, c)
-	must(t, db.Read(t.Context(), func(tx *Tx) error {
+	must(t, db.Read(t.Context(), func(tx base.Tx) error {
 		common(tx)
-		return db.Read(t.Context(), func(tx *Tx) error { // the second reader
+		return db.Read(t.Context(), func(tx base.Tx) error { // the second reader
 			common(tx)
 			check(tx, "journal_mode", "wal")
 			return nil
 		})
 	}))
-	write := func(tx *Tx) error {
+	write := func(tx base.Tx) error {
 		common(tx)
 		must(t, tx.ExecScript("INSERT INTO note (rowid, body) VALUES (1, 'hello world'); DELETE FROM note WHERE rowid = 1; INSERT INTO note (rowid, body) VALUES (2, 'hello again')"))
 		var id int
@@ -149,7 +151,7 @@ func TestErrorsAreClassified(t *testing.T) {
 			"syntax":      {"SELEC 1", nil, nil, 1},
 			"full-text":   {"SELECT rowid FROM note WHERE note MATCH ?", []any{`"`}, nil, 1},
 		} {
-			err := db.Write(t.Context(), func(tx *Tx) error {
+			err := db.Write(t.Context(), func(tx base.Tx) error {
 				rows, err := tx.Query(test.query, test.args...)
 				if err != nil {
 					return err
@@ -169,7 +171,7 @@ func TestErrorsAreClassified(t *testing.T) {
 				t.Errorf("%s: %v: uniqueness is not told apart", name, err)
 			}
 		}
-		mustBe(t, db.Read(t.Context(), func(tx *Tx) error {
+		mustBe(t, db.Read(t.Context(), func(tx base.Tx) error {
 			var n int
 			return tx.QueryRow("SELECT id FROM item WHERE id = 4711").Scan(&n)
 		}), ErrNoRows)
@@ -178,7 +180,7 @@ func TestErrorsAreClassified(t *testing.T) {
 
 func TestSeveralStatementsInOneExecAreRefused(t *testing.T) {
 	bothKinds(t, func(t *testing.T, db *DB) {
-		err := db.Write(t.Context(), func(tx *Tx) error {
+		err := db.Write(t.Context(), func(tx base.Tx) error {
 			if _, err := tx.Exec("INSERT INTO item (name) VALUES ('a');"); err != nil {
 				t.Errorf("one statement with a semicolon: %v", err)
 			}

@@ -6,6 +6,15 @@ import (
 	"sync"
 )
 
+// version is SQLite's own.
+var version = sync.OnceValue(func() (version string) {
+	if c, err := connect(memoryPath, nil); err == nil {
+		defer c.close()
+		_ = c.one("SELECT sqlite_version()", &version) // without an answer it is ""
+	}
+	return version
+})
+
 // Driver names the driver of this build and its versions, for diagnostics.
 func Driver() string { return describeDriver() }
 

@@ -1,42 +1,33 @@
 package sqlite
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// The classes of error that callers tell apart with errors.Is. Errors that SQLite
-// reports are classified by its result code, which both drivers carry, never by text.
+// The classes of [db], by their names here.
 var (
-	ErrBusy       = errors.New("locked by another process")
-	ErrFull       = errors.New("disk full")
-	ErrReadOnly   = errors.New("read-only")
-	ErrIO         = errors.New("input/output error")
-	ErrCorrupt    = errors.New("damaged database")
-	ErrNoMemory   = errors.New("out of memory")
-	ErrTooBig     = errors.New("value or statement too big")
-	ErrConstraint = errors.New("constraint violated")
-
-	// ErrUnique and ErrForeignKey are kinds of ErrConstraint: errors.Is holds for both.
-	ErrUnique     = fmt.Errorf("%w: not unique", ErrConstraint)
-	ErrForeignKey = fmt.Errorf("%w: foreign key", ErrConstraint)
-
-	ErrClosed  = errors.New("closed")
-	ErrForeign = errors.New("not a database of this program")
-	ErrNewer   = errors.New("schema is newer than this program")
-	ErrOlder   = errors.New("schema is older than this program and cannot be upgraded read-only")
-
-	// ErrNested is the answer to a Read or Write that was called from within the function
-	// of another one and would wait for itself. See [DB.Write].
-	ErrNested = errors.New("transaction requested from within a transaction of the same goroutine")
-
-	// ErrTxDone is the answer to a Tx that is used after its function has returned.
-	ErrTxDone = errors.New("transaction is over")
-
-	// ErrNoRows is what Row.Scan returns when the query found nothing.
-	ErrNoRows = sql.ErrNoRows
+	ErrBusy       = db.ErrBusy
+	ErrFull       = db.ErrFull
+	ErrReadOnly   = db.ErrReadOnly
+	ErrIO         = db.ErrIO
+	ErrCorrupt    = db.ErrCorrupt
+	ErrNoMemory   = db.ErrNoMemory
+	ErrTooBig     = db.ErrTooBig
+	ErrConstraint = db.ErrConstraint
+	ErrUnique     = db.ErrUnique
+	ErrForeignKey = db.ErrForeignKey
+	ErrClosed     = db.ErrClosed
+	ErrForeign    = db.ErrForeign
+	ErrNewer      = db.ErrNewer
+	ErrOlder      = db.ErrOlder
+	ErrNested     = db.ErrNested
+	ErrTxDone     = db.ErrTxDone
+	ErrNoRows     = db.ErrNoRows
+	ErrLogInUse   = db.ErrLogInUse
 )
 
 // Error is a failure that SQLite reported.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
 func TestFullDiskLeavesTheStoreUsable(t *testing.T) {
@@ -20,7 +22,7 @@ func TestFullDiskLeavesTheStoreUsable(t *testing.T) {
 	ballast := filepath.Join(dir, "ballast")
 	must(t, os.WriteFile(ballast, make([]byte, 2<<20), 0o644))
 	stored := 0
-	fill := func(tx *Tx) error {
+	fill := func(tx base.Tx) error {
 		_, err := tx.Exec("INSERT INTO item (data) VALUES (?)", make([]byte, 100<<10))
 		return err
 	}
@@ -37,7 +39,7 @@ func TestFullDiskLeavesTheStoreUsable(t *testing.T) {
 
 	must(t, os.Remove(ballast)) // room for some, not for everything
 	must(t, db.Write(t.Context(), insert("before")))
-	errs := group(t, db, insert("a"), func(tx *Tx) error {
+	errs := group(t, db, insert("a"), func(tx base.Tx) error {
 		for {
 			if err := fill(tx); err != nil {
 				return err
@@ -70,7 +72,7 @@ func TestOnAFullDiskTheReserveLetsThingsBeDeleted(t *testing.T) {
 	must(t, db.Room(t.Context()))
 	var err error
 	for err == nil {
-		err = db.Write(t.Context(), func(tx *Tx) error {
+		err = db.Write(t.Context(), func(tx base.Tx) error {
 			_, err := tx.Exec("INSERT INTO item (data) VALUES (?)", make([]byte, 10<<10))
 			return err
 		})
@@ -84,7 +86,7 @@ func TestOnAFullDiskTheReserveLetsThingsBeDeleted(t *testing.T) {
 	}
 	must(t, f.Close())
 	mustBe(t, db.Room(t.Context()), ErrFull)
-	remove := func(tx *Tx) error {
+	remove := func(tx base.Tx) error {
 		_, err := tx.Exec("DELETE FROM item WHERE id IN (SELECT id FROM item ORDER BY id LIMIT 20)")
 		return err
 	}
@@ -92,11 +94,11 @@ func TestOnAFullDiskTheReserveLetsThingsBeDeleted(t *testing.T) {
 		t.Fatal("without the reserve there is room; the test proves nothing")
 	}
 	for range 10 {
-		must(t, db.Write(Freeing(t.Context()), remove))
+		must(t, db.Write(base.Freeing(t.Context()), remove))
 	}
 	must(t, os.Remove(ballast))
 	for left := 1; left > 0; { // a part at a time, as the store does: what is deleted is overwritten, which goes through the log
-		must(t, db.Write(Freeing(t.Context()), func(tx *Tx) error {
+		must(t, db.Write(base.Freeing(t.Context()), func(tx base.Tx) error {
 			if err := remove(tx); err != nil {
 				return err
 			}

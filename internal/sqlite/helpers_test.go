@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // testID is the application id of the tests' files.
@@ -63,8 +65,8 @@ func mustBe(tb testing.TB, err, want error) {
 	}
 }
 
-func insert(name string) func(*Tx) error {
-	return func(tx *Tx) error {
+func insert(name string) func(base.Tx) error {
+	return func(tx base.Tx) error {
 		_, err := tx.Exec("INSERT INTO item (name) VALUES (?)", name)
 		return err
 	}
@@ -74,8 +76,8 @@ func insert(name string) func(*Tx) error {
 func names(tb testing.TB, db *DB) []string {
 	tb.Helper()
 	var all []string
-	must(tb, db.Read(tb.Context(), func(tx *Tx) (err error) {
-		all, err = Column[string](tx, "SELECT coalesce(name, '') FROM item ORDER BY id")
+	must(tb, db.Read(tb.Context(), func(tx base.Tx) (err error) {
+		all, err = base.Column[string](tx, "SELECT coalesce(name, '') FROM item ORDER BY id")
 		return err
 	}))
 	return all

@@ -1,40 +1,44 @@
 package sqlite
 
-import "context"
+import (
+	"context"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
 
 // Scratch is Read on a connection of its own, whose function may make temporary tables. They go with it.
-func (db *DB) Scratch(ctx context.Context, fn func(*Tx) error) error {
-	if err := db.begin(ctx); err != nil {
+func (d *DB) Scratch(ctx context.Context, fn func(db.Tx) error) error {
+	if err := d.begin(ctx); err != nil {
 		return err
 	}
-	defer db.end()
-	if db.memory {
-		c := db.writer.conn
-		return db.writer.exclusive(ctx, func() error {
-			_, err := c.snapshot(ctx, db.patience(), fn) // which ends with a rollback, whatever fn does
+	defer d.end()
+	if d.memory {
+		c := d.writer.conn
+		return d.writer.exclusive(ctx, func() error {
+			_, err := c.snapshot(ctx, d.patience(), fn) // which ends with a rollback, whatever fn does
 			return err
 		})
 	}
-	c, err := db.connect(ctx, db.readMode, settings)
+	c, err := d.connect(ctx, d.readMode, settings)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.close() }()
-	_, err = c.snapshot(ctx, db.patience(), fn)
+	_, err = c.snapshot(ctx, d.patience(), fn)
 	return err
 }
 
 // Compact writes the file anew without its free pages. Reads go on meanwhile; writes wait, also those of other
 // processes. It needs room for a copy of the file in the folder for temporary files and for one in the log, and when ctx
 // ends everything is as it was.
-func (db *DB) Compact(ctx context.Context) error {
-	if err := db.begin(ctx); err != nil {
+func (d *DB) Compact(ctx context.Context) error {
+	if err := d.begin(ctx); err != nil {
 		return err
 	}
-	defer db.end()
-	w := db.writer
+	defer d.end()
+	w := d.writer
 	if w == nil {
-		return readOnlyError(db.path)
+		return readOnlyError(d.path)
 	}
 	return w.exclusive(ctx, func() error {
 		// The new content is built in a temporary database, which may be too large for memory.
@@ -45,11 +49,11 @@ func (db *DB) Compact(ctx context.Context) error {
 		w.unready = true
 		defer func() {
 			_ = w.conn.script("PRAGMA temp_store = MEMORY")
-			w.unready = db.prepare(context.WithoutCancel(ctx), w.conn) != nil // then the next write tries
+			w.unready = d.prepare(context.WithoutCancel(ctx), w.conn) != nil // then the next write tries
 		}()
 		// Nobody else's work is in this transaction, so unlike others it may be interrupted.
 		unwatch := w.conn.watch(ctx)
-		err := db.patience().retry(ctx, func() error {
+		err := d.patience().retry(ctx, func() error {
 			_, err := w.conn.exec("VACUUM", nil)
 			return err
 		})
@@ -60,34 +64,34 @@ func (db *DB) Compact(ctx context.Context) error {
 			}
 			return classify("compact", err)
 		}
-		if !db.memory {
+		if !d.memory {
 			w.restartLog()
 		}
 		return nil
 	})
 }
 
-// Checkpoint copies the write-ahead log into the file and cuts it to nothing. While others read from it that cannot be, and is
+// Flush copies the write-ahead log into the file and cuts it to nothing. While others read from it that cannot be, and is
 // ErrLogInUse.
-func (db *DB) Checkpoint(ctx context.Context) error {
-	if err := db.begin(ctx); err != nil {
+func (d *DB) Flush(ctx context.Context) error {
+	if err := d.begin(ctx); err != nil {
 		return err
 	}
-	defer db.end()
-	w := db.writer
+	defer d.end()
+	w := d.writer
 	switch {
 	case w == nil:
-		return readOnlyError(db.path)
-	case db.memory:
+		return readOnlyError(d.path)
+	case d.memory:
 		return nil
 	}
 	return w.exclusive(ctx, func() error { return w.checkpoint(walPatience) })
 }
 
 // LogSize is the size of the write-ahead log in bytes.
-func (db *DB) LogSize() int64 {
-	if db.memory {
+func (d *DB) LogSize() int64 {
+	if d.memory {
 		return 0
 	}
-	return walSize(db.logPath)
+	return walSize(d.logPath)
 }

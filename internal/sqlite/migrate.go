@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 //go:embed migrations/*.sql
@@ -61,7 +63,7 @@ func loadMigrations(fsys fs.FS) ([]migration, error) {
 }
 
 // fill completes a migration.
-func (m migration) fill(tx *Tx, fills map[string]func(*Tx) error) error {
+func (m migration) fill(tx *Tx, fills map[string]func(db.Tx) error) error {
 	_, name, _ := strings.Cut(strings.TrimSuffix(m.name, ".sql"), "_")
 	if fill := fills[name]; fill != nil {
 		return fill(tx)
@@ -71,16 +73,16 @@ func (m migration) fill(tx *Tx, fills map[string]func(*Tx) error) error {
 
 // migrate brings the schema up to date: all steps in one transaction, so a file is never half-way. The
 // version is read again under the lock: another process may have been faster.
-func (db *DB) migrate(ctx context.Context, c *conn, config Config, steps []migration) (err error) {
-	version, err := db.version(ctx, c)
+func (d *DB) migrate(ctx context.Context, c *conn, config Config, steps []migration) (err error) {
+	version, err := d.version(ctx, c)
 	if err != nil || version == len(steps) {
 		return err
 	}
 	if version > len(steps) {
-		return db.newer(version, len(steps))
+		return d.newer(version, len(steps))
 	}
-	if err := db.locked(ctx, c, "BEGIN IMMEDIATE"); err != nil {
-		return classify("migrate "+db.path, err)
+	if err := d.locked(ctx, c, "BEGIN IMMEDIATE"); err != nil {
+		return classify("migrate "+d.path, err)
 	}
 	defer func() {
 		if err != nil {
@@ -88,10 +90,10 @@ func (db *DB) migrate(ctx context.Context, c *conn, config Config, steps []migra
 		}
 	}()
 	if err := c.one("PRAGMA user_version", &version); err != nil {
-		return classify("migrate "+db.path, err)
+		return classify("migrate "+d.path, err)
 	}
 	if version > len(steps) {
-		return db.newer(version, len(steps))
+		return d.newer(version, len(steps))
 	}
 	tx := &Tx{conn: c, ctx: ctx, writable: true}
 	defer tx.end()
@@ -105,16 +107,16 @@ func (db *DB) migrate(ctx context.Context, c *conn, config Config, steps []migra
 			return err
 		}
 		if err := c.script(m.sql); err != nil {
-			return classify(fmt.Sprintf("migrate %s: %s", db.path, m.name), err)
+			return classify(fmt.Sprintf("migrate %s: %s", d.path, m.name), err)
 		}
 		if err := m.fill(tx, config.Fill); err != nil {
-			return fmt.Errorf("migrate %s: %s: %w", db.path, m.name, err)
+			return fmt.Errorf("migrate %s: %s: %w", d.path, m.name, err)
 		}
 		level := slog.LevelInfo
 		if version == 0 {
 			level = slog.LevelDebug // of a new file, nobody wonders how it came to be
 		}
-		db.log.Log(ctx, level, "schema migrated", "path", db.path, "migration", m.name)
+		d.log.Log(ctx, level, "schema migrated", "path", d.path, "migration", m.name)
 	}
 	if config.AfterMigrations != nil && version < len(steps) {
 		if err := config.AfterMigrations(tx, version); err != nil {
@@ -122,29 +124,29 @@ func (db *DB) migrate(ctx context.Context, c *conn, config Config, steps []migra
 		}
 	}
 	if err := c.script(fmt.Sprintf("PRAGMA user_version = %d", len(steps))); err != nil {
-		return classify("migrate "+db.path, err)
+		return classify("migrate "+d.path, err)
 	}
 	if _, err = c.exec("COMMIT", nil); err != nil {
-		return classify("migrate "+db.path, err)
+		return classify("migrate "+d.path, err)
 	}
-	if version == 0 && !db.memory {
-		db.log.Info("made a new file", "path", db.path)
+	if version == 0 && !d.memory {
+		d.log.Info("made a new file", "path", d.path)
 	}
 	return nil
 }
 
 // prepare has the caller make ready the connection that writes.
-func (db *DB) prepare(ctx context.Context, c *conn) error {
-	if db.makeReady == nil {
+func (d *DB) prepare(ctx context.Context, c *conn) error {
+	if d.makeReady == nil {
 		return nil
 	}
 	// What it reads is the file's schema, and what it makes is in no file: a transaction for reading does.
-	err := db.patience().retry(ctx, func() error {
+	err := d.patience().retry(ctx, func() error {
 		if _, err := c.exec("BEGIN", nil); err != nil {
 			return err
 		}
 		tx := &Tx{conn: c, ctx: ctx, writable: true}
-		err := db.makeReady(tx)
+		err := d.makeReady(tx)
 		tx.end()
 		if err == nil {
 			_, err = c.exec("COMMIT", nil)
@@ -154,16 +156,16 @@ func (db *DB) prepare(ctx context.Context, c *conn) error {
 		}
 		return err
 	})
-	return classify("open "+db.path, err)
+	return classify("open "+d.path, err)
 }
 
 // version is the number of the last migration that the file has seen.
-func (db *DB) version(ctx context.Context, c *conn) (version int, err error) {
-	err = db.patience().retry(ctx, func() error { return c.one("PRAGMA user_version", &version) })
-	return version, classify("open "+db.path, err)
+func (d *DB) version(ctx context.Context, c *conn) (version int, err error) {
+	err = d.patience().retry(ctx, func() error { return c.one("PRAGMA user_version", &version) })
+	return version, classify("open "+d.path, err)
 }
 
-func (db *DB) newer(version, known int) error {
-	return &FileError{Path: db.path, kind: ErrNewer,
+func (d *DB) newer(version, known int) error {
+	return &FileError{Path: d.path, kind: ErrNewer,
 		Found: fmt.Sprintf("the file has schema version %d, this program knows up to %d; use a newer program", version, known)}
 }

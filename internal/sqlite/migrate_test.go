@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // migrationsAnd is testMigrations and one more.
@@ -24,7 +26,7 @@ func TestMigrationsThatAreNewAreRun(t *testing.T) {
 
 	c.Migrations = migrationsAnd(t, "0003_more.sql", "ALTER TABLE item ADD COLUMN more TEXT; UPDATE item SET more = 'new'")
 	db = openTest(t, c)
-	must(t, db.Read(t.Context(), func(tx *Tx) error {
+	must(t, db.Read(t.Context(), func(tx base.Tx) error {
 		var name, more string
 		var version int
 		must(t, tx.QueryRow("SELECT name, more FROM item").Scan(&name, &more))
@@ -81,7 +83,7 @@ func TestTheProgramsOwnSchemaCanBeCreated(t *testing.T) {
 		c := testConfig(path)
 		c.Migrations = Migrations()
 		db := openTest(t, c)
-		must(t, db.Read(t.Context(), func(tx *Tx) error {
+		must(t, db.Read(t.Context(), func(tx base.Tx) error {
 			var violations int
 			return tx.QueryRow("SELECT count(*) FROM pragma_foreign_key_check").Scan(&violations)
 		}))

@@ -31,51 +31,51 @@ var (
 	readerSettings = append(slices.Clone(settings), "query_only = ON")
 )
 
-func (db *DB) open(ctx context.Context, c Config, steps []migration) error {
+func (d *DB) open(ctx context.Context, c Config, steps []migration) error {
 	if c.Path == memoryPath {
-		return db.openMemory(ctx, c, steps)
+		return d.openMemory(ctx, c, steps)
 	}
 	path, err := absolute(c.Path)
 	if err != nil {
 		return err
 	}
-	db.path = path
-	db.resolveLog()
-	before := db.sideFiles()
-	err = db.openFile(ctx, c, steps)
+	d.path = path
+	d.resolveLog()
+	before := d.sideFiles()
+	err = d.openFile(ctx, c, steps)
 	if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrForeign) {
-		db.sweep(before)
+		d.sweep(before)
 	}
 	return err
 }
 
-func (db *DB) openFile(ctx context.Context, c Config, steps []migration) error {
-	fresh, err := db.inspect(ctx, c.ApplicationID, len(steps))
+func (d *DB) openFile(ctx context.Context, c Config, steps []migration) error {
+	fresh, err := d.inspect(ctx, c.ApplicationID, len(steps))
 	if err != nil {
 		return err
 	}
 	if !c.ReadOnly {
-		err := db.openWritable(ctx, c, steps, fresh)
-		if fresh || !db.cannotWrite(err) {
+		err := d.openWritable(ctx, c, steps, fresh)
+		if fresh || !d.cannotWrite(err) {
 			return err
 		}
-		db.log.Warn("file cannot be written, opened read-only", "path", db.path, "reason", err)
+		d.log.Warn("file cannot be written, opened read-only", "path", d.path, "reason", err)
 	}
-	return db.openReadOnly(ctx, len(steps), fresh, c.AnyVersion)
+	return d.openReadOnly(ctx, len(steps), fresh, c.AnyVersion)
 }
 
-func (db *DB) openReader(ctx context.Context) (*conn, error) {
-	return db.connect(ctx, db.readMode, readerSettings)
+func (d *DB) openReader(ctx context.Context) (*conn, error) {
+	return d.connect(ctx, d.readMode, readerSettings)
 }
 
 // cannotWrite tells whether err means that the file or its folder may not be written, rather than
 // that something else (too many open files, say) was in the way.
-func (db *DB) cannotWrite(err error) bool {
+func (d *DB) cannotWrite(err error) bool {
 	switch primaryCode(err) {
 	case codeReadOnly:
 		return true
 	case codeCantOpen: // the log could not be created
-		probe, err := os.CreateTemp(filepath.Dir(db.logPath), ".writable-*")
+		probe, err := os.CreateTemp(filepath.Dir(d.logPath), ".writable-*")
 		if err != nil {
 			return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 		}
@@ -85,13 +85,13 @@ func (db *DB) cannotWrite(err error) bool {
 	return false
 }
 
-func (db *DB) openWritable(ctx context.Context, c Config, steps []migration, fresh bool) (err error) {
+func (d *DB) openWritable(ctx context.Context, c Config, steps []migration, fresh bool) (err error) {
 	mode := modeReadWrite
 	if fresh {
 		mode = modeCreate
-		db.makePrivate()
+		d.makePrivate()
 	}
-	w, err := db.connect(ctx, mode, writerSettings)
+	w, err := d.connect(ctx, mode, writerSettings)
 	if err != nil {
 		return err
 	}
@@ -101,30 +101,30 @@ func (db *DB) openWritable(ctx context.Context, c Config, steps []migration, fre
 		}
 	}()
 	if fresh {
-		err = db.create(ctx, w, c.ApplicationID)
+		err = d.create(ctx, w, c.ApplicationID)
 	} else {
-		err = db.checkWritable(w)
+		err = d.checkWritable(w)
 	}
 	if err != nil {
 		return err
 	}
 	var journal string
-	err = db.patience().retry(ctx, func() error { return w.one("PRAGMA journal_mode = WAL", &journal) })
+	err = d.patience().retry(ctx, func() error { return w.one("PRAGMA journal_mode = WAL", &journal) })
 	if err != nil {
-		return classify("open "+db.path, err)
+		return classify("open "+d.path, err)
 	}
 	if journal != "wal" {
-		return fmt.Errorf("sqlite: open %s: %w: write-ahead log not possible on this file system (journal mode stays %q)", db.path, ErrIO, journal)
+		return fmt.Errorf("sqlite: open %s: %w: write-ahead log not possible on this file system (journal mode stays %q)", d.path, ErrIO, journal)
 	}
-	if err := db.migrate(ctx, w, c, steps); err != nil {
+	if err := d.migrate(ctx, w, c, steps); err != nil {
 		return err
 	}
-	if err := db.prepare(ctx, w); err != nil {
+	if err := d.prepare(ctx, w); err != nil {
 		return err
 	}
-	db.resolveLog()
-	db.writer = &writer{db: db, conn: w, group: maxGroup}
-	db.readMode = modeReadWrite
+	d.resolveLog()
+	d.writer = &writer{db: d, conn: w, group: maxGroup}
+	d.readMode = modeReadWrite
 	return nil
 }
 
@@ -133,21 +133,21 @@ func (db *DB) openWritable(ctx context.Context, c Config, steps []migration, fre
 //
 // The file gets its name when it is closed already: closing it later would end the locks of those in this process who have
 // found it in between (POSIX, fcntl).
-func (db *DB) makePrivate() {
-	f, err := os.CreateTemp(filepath.Dir(db.path), ".souvenir-*") // with 0600
+func (d *DB) makePrivate() {
+	f, err := os.CreateTemp(filepath.Dir(d.path), ".souvenir-*") // with 0600
 	if err != nil {
 		return
 	}
 	_ = f.Close()
-	_ = os.Link(f.Name(), db.path)
+	_ = os.Link(f.Name(), d.path)
 	_ = os.Remove(f.Name())
 }
 
 // create marks a new file as ours, under a lock: several processes may be doing so. It happens before the
 // switch to the write-ahead log, so the mark is in the file itself from its first page on.
-func (db *DB) create(ctx context.Context, c *conn, id int32) error {
-	if err := db.locked(ctx, c, "BEGIN EXCLUSIVE"); err != nil {
-		return classify("create "+db.path, err)
+func (d *DB) create(ctx context.Context, c *conn, id int32) error {
+	if err := d.locked(ctx, c, "BEGIN EXCLUSIVE"); err != nil {
+		return classify("create "+d.path, err)
 	}
 	found, err := c.header()
 	switch {
@@ -156,21 +156,21 @@ func (db *DB) create(ctx context.Context, c *conn, id int32) error {
 		_, err = c.exec("ROLLBACK", nil)
 	case found.application != 0 || !found.empty:
 		_, _ = c.exec("ROLLBACK", nil)
-		return db.foreign(found, id)
+		return d.foreign(found, id)
 	default:
 		// One page is written, in one piece, over nothing: a journal on disk would only cost syncs.
 		err = c.script(fmt.Sprintf("PRAGMA journal_mode = MEMORY; PRAGMA application_id = %d; COMMIT", id))
 	}
 	if err != nil {
 		_, _ = c.exec("ROLLBACK", nil)
-		return classify("create "+db.path, err)
+		return classify("create "+d.path, err)
 	}
 	return nil
 }
 
 // checkWritable fails with SQLite's read-only or cannot-open code if writing is impossible. That another
 // process is writing just now is no obstacle.
-func (db *DB) checkWritable(c *conn) error {
+func (d *DB) checkWritable(c *conn) error {
 	_, err := c.exec("BEGIN IMMEDIATE", nil)
 	if err == nil {
 		_, err = c.exec("ROLLBACK", nil)
@@ -178,52 +178,52 @@ func (db *DB) checkWritable(c *conn) error {
 	if primaryCode(err) == codeBusy {
 		return nil
 	}
-	return classify("open "+db.path, err)
+	return classify("open "+d.path, err)
 }
 
-func (db *DB) openReadOnly(ctx context.Context, known int, fresh, anyVersion bool) error {
+func (d *DB) openReadOnly(ctx context.Context, known int, fresh, anyVersion bool) error {
 	if fresh {
-		if _, err := os.Stat(db.path); err != nil {
-			return fmt.Errorf("sqlite: open %s read-only: %w", db.path, err)
+		if _, err := os.Stat(d.path); err != nil {
+			return fmt.Errorf("sqlite: open %s read-only: %w", d.path, err)
 		}
-		return &FileError{Path: db.path, kind: ErrOlder, Found: "there is no schema in it yet"}
+		return &FileError{Path: d.path, kind: ErrOlder, Found: "there is no schema in it yet"}
 	}
-	db.resolveLog()
-	before := db.sideFiles()
+	d.resolveLog()
+	before := d.sideFiles()
 	mode := modeReadOnly
-	c, err := db.connect(ctx, mode, readerSettings)
-	if db.cannotWrite(err) && walSize(db.logPath) == 0 {
+	c, err := d.connect(ctx, mode, readerSettings)
+	if d.cannotWrite(err) && walSize(d.logPath) == 0 {
 		// The log's index can neither be found nor made. With nothing in the log it is not needed.
 		mode = modeImmutable
-		c, err = db.connect(ctx, mode, readerSettings)
+		c, err = d.connect(ctx, mode, readerSettings)
 	}
 	if err != nil {
 		return err
 	}
-	version, err := db.version(ctx, c)
+	version, err := d.version(ctx, c)
 	switch {
 	case err != nil:
 	case version > known:
-		err = db.newer(version, known)
+		err = d.newer(version, known)
 	case version < known && !anyVersion:
-		err = &FileError{Path: db.path, kind: ErrOlder,
+		err = &FileError{Path: d.path, kind: ErrOlder,
 			Found: fmt.Sprintf("the file has schema version %d, this program needs %d; open it for writing once", version, known)}
 	}
 	if err != nil {
 		_ = c.close()
 		return err
 	}
-	db.readers.idle = append(db.readers.idle, c)
-	db.readMode = mode
+	d.readers.idle = append(d.readers.idle, c)
+	d.readMode = mode
 	if mode == modeReadOnly {
-		db.sidesBefore = before
+		d.sidesBefore = before
 	}
 	return nil
 }
 
 // openMemory uses one connection for reads and writes, one after the other: in memory a second
 // connection would have a database of its own.
-func (db *DB) openMemory(ctx context.Context, c Config, steps []migration) error {
+func (d *DB) openMemory(ctx context.Context, c Config, steps []migration) error {
 	if c.ReadOnly {
 		return fmt.Errorf("sqlite: open %s: a new database in memory cannot be read-only", memoryPath)
 	}
@@ -231,11 +231,11 @@ func (db *DB) openMemory(ctx context.Context, c Config, steps []migration) error
 	if err != nil {
 		return classify("open "+memoryPath, err)
 	}
-	db.memory = true
-	db.writer = &writer{db: db, conn: w, group: 1}
-	err = db.migrate(ctx, w, c, steps)
+	d.memory = true
+	d.writer = &writer{db: d, conn: w, group: 1}
+	err = d.migrate(ctx, w, c, steps)
 	if err == nil {
-		err = db.prepare(ctx, w)
+		err = d.prepare(ctx, w)
 	}
 	if err != nil {
 		_ = w.close()
@@ -245,9 +245,9 @@ func (db *DB) openMemory(ctx context.Context, c Config, steps []migration) error
 }
 
 // connect opens a connection to the file, and waits while another process has it locked.
-func (db *DB) connect(ctx context.Context, mode string, settings []string) (c *conn, err error) {
-	err = db.patience().retry(ctx, func() error {
-		c, err = connect(fileDSN(db.path, mode), settings)
+func (d *DB) connect(ctx context.Context, mode string, settings []string) (c *conn, err error) {
+	err = d.patience().retry(ctx, func() error {
+		c, err = connect(fileDSN(d.path, mode), settings)
 		if err == nil && mode != modeCreate {
 			// Some failures show only when the file is first read.
 			var version int
@@ -258,36 +258,36 @@ func (db *DB) connect(ctx context.Context, mode string, settings []string) (c *c
 		return err
 	})
 	if err != nil {
-		return nil, classify("open "+db.path, err)
+		return nil, classify("open "+d.path, err)
 	}
 	return c, nil
 }
 
-func (db *DB) patience() patience {
-	return patience{until: time.Now().Add(db.lockTimeout), closed: db.closing}
+func (d *DB) patience() patience {
+	return patience{until: time.Now().Add(d.lockTimeout), closed: d.closing}
 }
 
 // locked begins a transaction, waiting for the lock.
-func (db *DB) locked(ctx context.Context, c *conn, begin string) error {
-	return db.patience().retry(ctx, func() error {
+func (d *DB) locked(ctx context.Context, c *conn, begin string) error {
+	return d.patience().retry(ctx, func() error {
 		_, err := c.exec(begin, nil)
 		return err
 	})
 }
 
 // resolveLog finds the write-ahead log, which lies beside the file itself even if the path is a link.
-func (db *DB) resolveLog() {
-	real, err := filepath.EvalSymlinks(db.path)
+func (d *DB) resolveLog() {
+	real, err := filepath.EvalSymlinks(d.path)
 	if err != nil {
-		real = db.path
+		real = d.path
 	}
-	db.logPath = real + "-wal"
+	d.logPath = real + "-wal"
 }
 
 // sideFiles returns which of the files that SQLite keeps beside a database are there.
-func (db *DB) sideFiles() map[string]bool {
+func (d *DB) sideFiles() map[string]bool {
 	there := map[string]bool{}
-	for _, path := range []string{db.logPath, strings.TrimSuffix(db.logPath, "-wal") + "-shm"} {
+	for _, path := range []string{d.logPath, strings.TrimSuffix(d.logPath, "-wal") + "-shm"} {
 		_, err := os.Lstat(path)
 		there[path] = err == nil
 	}
@@ -295,8 +295,8 @@ func (db *DB) sideFiles() map[string]bool {
 }
 
 // sweep removes the side files that looking at a refused file has made, unless there is something in the log.
-func (db *DB) sweep(before map[string]bool) {
-	if walSize(db.logPath) > 0 {
+func (d *DB) sweep(before map[string]bool) {
+	if walSize(d.logPath) > 0 {
 		return
 	}
 	for path, was := range before {
@@ -308,16 +308,16 @@ func (db *DB) sweep(before map[string]bool) {
 
 // leaveNoTrace has SQLite remove the side files that reading has made: a connection that may not write leaves them behind.
 // It writes nothing to the file itself, since there is nothing in the log.
-func (db *DB) leaveNoTrace() {
-	for path, was := range db.sidesBefore {
-		if _, err := os.Lstat(path); was || err != nil || walSize(db.logPath) > 0 {
+func (d *DB) leaveNoTrace() {
+	for path, was := range d.sidesBefore {
+		if _, err := os.Lstat(path); was || err != nil || walSize(d.logPath) > 0 {
 			return
 		}
 	}
-	if len(db.sidesBefore) == 0 {
+	if len(d.sidesBefore) == 0 {
 		return
 	}
-	if c, err := connect(fileDSN(db.path, modeReadWrite), nil); err == nil {
+	if c, err := connect(fileDSN(d.path, modeReadWrite), nil); err == nil {
 		var version int
 		_ = c.one("PRAGMA user_version", &version)
 		_ = c.close()
@@ -352,40 +352,40 @@ func (c *conn) header() (h header, err error) {
 //
 // Only SQLite itself may read the file: if this process has it open elsewhere, closing a
 // second descriptor of it would drop all its locks (SQLite, "How To Corrupt", 2.2).
-func (db *DB) inspect(ctx context.Context, id int32, known int) (fresh bool, err error) {
-	info, err := os.Stat(db.path)
+func (d *DB) inspect(ctx context.Context, id int32, known int) (fresh bool, err error) {
+	info, err := os.Stat(d.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		dir := filepath.Dir(db.path)
+		dir := filepath.Dir(d.path)
 		if _, err := os.Stat(dir); err != nil {
-			return false, fmt.Errorf("sqlite: open %s: its folder: %w", db.path, err)
+			return false, fmt.Errorf("sqlite: open %s: its folder: %w", d.path, err)
 		}
 		return true, nil
 	case err != nil:
 		return false, fmt.Errorf("sqlite: open: %w", err)
 	case info.IsDir():
-		return false, &FileError{Path: db.path, kind: ErrForeign, Found: "it is a folder"}
+		return false, &FileError{Path: d.path, kind: ErrForeign, Found: "it is a folder"}
 	case !info.Mode().IsRegular():
-		return false, &FileError{Path: db.path, kind: ErrForeign, Found: "it is not a regular file"}
+		return false, &FileError{Path: d.path, kind: ErrForeign, Found: "it is not a regular file"}
 	case info.Size() == 0:
 		return true, nil
 	case info.Size() < headerSize: // SQLite takes a file of one byte for an empty one
-		return false, &FileError{Path: db.path, kind: ErrForeign, Found: fmt.Sprintf("it is not a SQLite file: it has %d bytes", info.Size())}
+		return false, &FileError{Path: d.path, kind: ErrForeign, Found: fmt.Sprintf("it is not a SQLite file: it has %d bytes", info.Size())}
 	}
-	found, err := db.look(ctx)
+	found, err := d.look(ctx)
 	switch code := primaryCode(err); {
 	case code == codeNotADB:
-		return false, &FileError{Path: db.path, kind: ErrForeign, Found: "it is not a SQLite file"}
+		return false, &FileError{Path: d.path, kind: ErrForeign, Found: "it is not a SQLite file"}
 	case code == codeCorrupt:
-		return false, &FileError{Path: db.path, kind: ErrCorrupt, Found: err.Error()}
+		return false, &FileError{Path: d.path, kind: ErrCorrupt, Found: err.Error()}
 	case err != nil:
-		return false, classify("open "+db.path, err)
+		return false, classify("open "+d.path, err)
 	case found.application == 0 && found.empty:
 		return true, nil
 	case found.application != id:
-		return false, db.foreign(found, id)
+		return false, d.foreign(found, id)
 	case found.version > known:
-		return false, db.newer(found.version, known)
+		return false, d.newer(found.version, known)
 	}
 	return false, nil
 }
@@ -393,16 +393,16 @@ func (db *DB) inspect(ctx context.Context, id int32, known int) (fresh bool, err
 // look reads the header. Without a write-ahead log it takes no lock and makes no file; then a
 // checkpoint by another process at this very moment can make the file look damaged, so
 // the second look is a regular one.
-func (db *DB) look(ctx context.Context) (h header, err error) {
-	db.resolveLog()
-	if walSize(db.logPath) == 0 {
-		h, err = lookOnce(db.path, modeImmutable)
+func (d *DB) look(ctx context.Context) (h header, err error) {
+	d.resolveLog()
+	if walSize(d.logPath) == 0 {
+		h, err = lookOnce(d.path, modeImmutable)
 		if code := primaryCode(err); err == nil || code != codeCorrupt {
 			return h, err
 		}
 	}
-	err = db.patience().retry(ctx, func() error {
-		h, err = lookOnce(db.path, modeReadOnly)
+	err = d.patience().retry(ctx, func() error {
+		h, err = lookOnce(d.path, modeReadOnly)
 		return err
 	})
 	return h, err
@@ -417,12 +417,12 @@ func lookOnce(path, mode string) (header, error) {
 	return c.header()
 }
 
-func (db *DB) foreign(found header, id int32) error {
+func (d *DB) foreign(found header, id int32) error {
 	what := fmt.Sprintf("it is a SQLite file of another program (application id %#x, ours is %#x)", uint32(found.application), uint32(id))
 	if found.application == 0 {
 		what = fmt.Sprintf("it is a SQLite file with tables of another program (no application id, ours is %#x)", uint32(id))
 	}
-	return &FileError{Path: db.path, kind: ErrForeign, Found: what}
+	return &FileError{Path: d.path, kind: ErrForeign, Found: what}
 }
 
 // pragmaScript joins settings into one script.

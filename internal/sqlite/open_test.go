@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // makeFile creates a SQLite file by SQL of its own.
@@ -232,8 +234,8 @@ func readUnwritable(path, want string) error {
 	if err := db.Write(context.Background(), insert("x")); !errors.Is(err, ErrReadOnly) {
 		return errors.New("a write gave no ErrReadOnly")
 	}
-	err = db.Read(context.Background(), func(tx *Tx) error {
-		got, err := Column[string](tx, "SELECT name FROM item ORDER BY id")
+	err = db.Read(context.Background(), func(tx base.Tx) error {
+		got, err := base.Column[string](tx, "SELECT name FROM item ORDER BY id")
 		if err == nil && strings.Join(got, " ") != want {
 			err = errors.New("read " + strings.Join(got, " ") + ", want " + want)
 		}

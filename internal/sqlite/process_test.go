@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // The tests with several processes start this test binary again, with what to do in the environment.
@@ -104,11 +106,11 @@ func TestEveryAnsweredWriteSurvivesAKilledProcess(t *testing.T) {
 			}
 		}
 		var check string
-		must(t, db.Read(t.Context(), func(tx *Tx) error { return tx.QueryRow("PRAGMA integrity_check").Scan(&check) }))
+		must(t, db.Read(t.Context(), func(tx base.Tx) error { return tx.QueryRow("PRAGMA integrity_check").Scan(&check) }))
 		if check != "ok" {
 			t.Fatalf("round %d: integrity check: %s", round, check)
 		}
-		must(t, db.Write(t.Context(), func(tx *Tx) error { _, err := tx.Exec("DELETE FROM item"); return err }))
+		must(t, db.Write(t.Context(), func(tx base.Tx) error { _, err := tx.Exec("DELETE FROM item"); return err }))
 		must(t, db.Close())
 		clear(answered)
 	}
@@ -210,7 +212,7 @@ func holdTheLock(path, _ string) error {
 		return err
 	}
 	defer db.Close()
-	return db.Write(context.Background(), func(tx *Tx) error {
+	return db.Write(context.Background(), func(tx base.Tx) error {
 		fmt.Println("locked")
 		_, _ = bufio.NewReader(os.Stdin).ReadByte()
 		return insert("by the other process")(tx)
@@ -244,7 +246,7 @@ func TestWaitingForAnotherProcessEndsWithTheContext(t *testing.T) {
 	db := openTest(t, testConfig(path))
 	release := lockedByAnother(t, path)
 
-	mustNotRun := func(*Tx) error { t.Error("ran in spite of the lock"); return nil }
+	mustNotRun := func(base.Tx) error { t.Error("ran in spite of the lock"); return nil }
 	ctx, cancel := context.WithCancel(t.Context())
 	const callers = 5
 	errs := make(chan error, callers)
@@ -252,7 +254,7 @@ func TestWaitingForAnotherProcessEndsWithTheContext(t *testing.T) {
 		go func() { errs <- db.Write(ctx, mustNotRun) }()
 	}
 	queued(t, db, callers-1)
-	must(t, db.Read(t.Context(), func(tx *Tx) error { return nil })) // reads go on
+	must(t, db.Read(t.Context(), func(tx base.Tx) error { return nil })) // reads go on
 	cancel()
 	for range callers {
 		mustBe(t, <-errs, context.Canceled)

@@ -1,8 +1,10 @@
 package sqlite
 
+import "github.com/souvenir-ai/souvenir/internal/db"
+
 // Each runs a query and calls fn for each of its rows, until fn returns an error.
-func (tx *Tx) Each(fn func(*Rows) error, query string, args ...any) error {
-	rows, err := tx.Query(query, args...)
+func (tx *Tx) Each(fn func(db.Rows) error, query string, args ...any) error {
+	rows, err := tx.query(query, args...)
 	if err != nil {
 		return err
 	}
@@ -13,18 +15,6 @@ func (tx *Tx) Each(fn func(*Rows) error, query string, args ...any) error {
 		}
 	}
 	return rows.Err()
-}
-
-// Column runs a query of one column and returns its values.
-func Column[T any](tx *Tx, query string, args ...any) ([]T, error) {
-	var values []T
-	err := tx.Each(func(row *Rows) error {
-		var v T
-		err := row.Scan(&v)
-		values = append(values, v)
-		return err
-	}, query, args...)
-	return values, err
 }
 
 // Writable reports whether the transaction may write.

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"sync"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // readers is the pool of connections that only read. They are opened when needed; the one used
@@ -67,7 +69,7 @@ func (p *readers) close() {
 }
 
 // snapshot runs fn in one read transaction. If clean is false the connection must not be used again.
-func (c *conn) snapshot(ctx context.Context, p patience, fn func(*Tx) error) (clean bool, err error) {
+func (c *conn) snapshot(ctx context.Context, p patience, fn func(db.Tx) error) (clean bool, err error) {
 	if _, err := c.exec("BEGIN", nil); err != nil {
 		return false, classify("begin", err)
 	}
@@ -83,14 +85,14 @@ func (c *conn) snapshot(ctx context.Context, p patience, fn func(*Tx) error) (cl
 }
 
 // readMemory uses the only connection there is, for reading only.
-func (db *DB) readMemory(ctx context.Context, fn func(*Tx) error) error {
-	c := db.writer.conn
-	return db.writer.exclusive(ctx, func() error {
+func (d *DB) readMemory(ctx context.Context, fn func(db.Tx) error) error {
+	c := d.writer.conn
+	return d.writer.exclusive(ctx, func() error {
 		if err := c.script("PRAGMA query_only = ON"); err != nil {
 			return classify("begin", err)
 		}
 		defer func() { _ = c.script("PRAGMA query_only = OFF") }()
-		_, err := c.snapshot(ctx, db.patience(), fn)
+		_, err := c.snapshot(ctx, d.patience(), fn)
 		return err
 	})
 }

@@ -7,16 +7,18 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
 func TestReadersSeeOneSnapshotAndDoNotBlockTheWriter(t *testing.T) {
 	db := openTest(t, testConfig(newFile(t)))
 	must(t, db.Write(t.Context(), insert("before")))
-	count := func(tx *Tx) (n int) {
+	count := func(tx base.Tx) (n int) {
 		must(t, tx.QueryRow("SELECT count(*) FROM item").Scan(&n))
 		return n
 	}
-	must(t, db.Read(t.Context(), func(tx *Tx) error {
+	must(t, db.Read(t.Context(), func(tx base.Tx) error {
 		if n := count(tx); n != 1 {
 			t.Errorf("first look: %d items, want 1", n)
 		}
@@ -26,7 +28,7 @@ func TestReadersSeeOneSnapshotAndDoNotBlockTheWriter(t *testing.T) {
 		}
 		return nil
 	}))
-	must(t, db.Read(t.Context(), func(tx *Tx) error {
+	must(t, db.Read(t.Context(), func(tx base.Tx) error {
 		if n := count(tx); n != 2 {
 			t.Errorf("a new read sees %d items, want 2", n)
 		}
@@ -56,7 +58,7 @@ func TestCancelledReadIsInterrupted(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(20*time.Millisecond, cancel)
-				err := db.Read(ctx, func(tx *Tx) error {
+				err := db.Read(ctx, func(tx base.Tx) error {
 					rows, err := tx.Query(query)
 					if err != nil {
 						return err
@@ -83,14 +85,14 @@ func TestInterruptsNeverReachTheNextRead(t *testing.T) {
 	for i := range 300 {
 		ctx, cancel := context.WithCancel(t.Context())
 		timer := time.AfterFunc(time.Duration(i)*time.Microsecond, cancel)
-		err := db.Read(ctx, func(tx *Tx) error {
+		err := db.Read(ctx, func(tx base.Tx) error {
 			var n int
 			return tx.QueryRow(query).Scan(&n)
 		})
 		if err != nil {
 			mustBe(t, err, context.Canceled)
 		}
-		must(t, db.Read(t.Context(), func(tx *Tx) error {
+		must(t, db.Read(t.Context(), func(tx base.Tx) error {
 			var n int
 			return tx.QueryRow(query).Scan(&n)
 		}))
@@ -126,7 +128,7 @@ func TestReadMeetsALockPatientlyOnlyBeforeItsSnapshot(t *testing.T) {
 	path := newFile(t)
 	first, second := openTest(t, testConfig(path)), openTest(t, testConfig(path))
 	var busy error
-	must(t, first.Write(t.Context(), func(*Tx) error {
+	must(t, first.Write(t.Context(), func(base.Tx) error {
 		return second.writer.exclusive(t.Context(), func() error {
 			_, busy = second.writer.conn.exec("BEGIN IMMEDIATE", nil)
 			return nil
@@ -135,7 +137,7 @@ func TestReadMeetsALockPatientlyOnlyBeforeItsSnapshot(t *testing.T) {
 	if primaryCode(busy) != codeBusy {
 		t.Fatalf("error is %v, want a lock's", busy)
 	}
-	must(t, first.Read(t.Context(), func(tx *Tx) error {
+	must(t, first.Read(t.Context(), func(tx base.Tx) error {
 		tries := 0
 		locked := func() error {
 			if tries++; tries < 4 {
@@ -143,11 +145,11 @@ func TestReadMeetsALockPatientlyOnlyBeforeItsSnapshot(t *testing.T) {
 			}
 			return nil
 		}
-		if err := tx.patiently("query", locked); err != nil || tries != 4 {
+		if err := tx.(*Tx).patiently("query", locked); err != nil || tries != 4 {
 			t.Errorf("the first statement gave %v after %d tries", err, tries)
 		}
 		tries = 0
-		mustBe(t, tx.patiently("query", locked), ErrBusy)
+		mustBe(t, tx.(*Tx).patiently("query", locked), ErrBusy)
 		return nil
 	}))
 }
@@ -161,7 +163,7 @@ func TestReadsWaitForAFreeReaderAsLongAsTheContextAllows(t *testing.T) {
 	running.Add(2)
 	for range 2 {
 		done.Go(func() {
-			if err := db.Read(t.Context(), func(*Tx) error { running.Done(); <-release; return nil }); err != nil {
+			if err := db.Read(t.Context(), func(base.Tx) error { running.Done(); <-release; return nil }); err != nil {
 				t.Error(err)
 			}
 		})
@@ -169,9 +171,9 @@ func TestReadsWaitForAFreeReaderAsLongAsTheContextAllows(t *testing.T) {
 	running.Wait()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	mustBe(t, db.Read(ctx, func(*Tx) error { t.Error("ran"); return nil }), context.DeadlineExceeded)
+	mustBe(t, db.Read(ctx, func(base.Tx) error { t.Error("ran"); return nil }), context.DeadlineExceeded)
 	third := make(chan error)
-	go func() { third <- db.Read(t.Context(), func(*Tx) error { return nil }) }()
+	go func() { third <- db.Read(t.Context(), func(base.Tx) error { return nil }) }()
 	close(release)
 	must(t, <-third)
 	done.Wait()
@@ -188,7 +190,7 @@ func TestPanicInAReadLosesNoReader(t *testing.T) {
 					t.Error("the panic did not arrive")
 				}
 			}()
-			_ = db.Read(t.Context(), func(tx *Tx) error {
+			_ = db.Read(t.Context(), func(tx base.Tx) error {
 				if _, err := tx.Query("SELECT 1"); err != nil {
 					t.Error(err)
 				}
@@ -205,10 +207,10 @@ func TestTheSameQueryInsideItsOwnLoop(t *testing.T) {
 			must(t, db.Write(t.Context(), insert(fmt.Sprint(i))))
 		}
 		pairs := 0
-		must(t, db.Read(t.Context(), func(tx *Tx) error {
+		must(t, db.Read(t.Context(), func(tx base.Tx) error {
 			const query = "SELECT name FROM item"
-			return tx.Each(func(*Rows) error {
-				return tx.Each(func(*Rows) error { pairs++; return nil }, query)
+			return tx.Each(func(base.Rows) error {
+				return tx.Each(func(base.Rows) error { pairs++; return nil }, query)
 			}, query)
 		}))
 		if pairs != 9 {
@@ -221,7 +223,7 @@ func TestPreparedStatementsAreKeptButBounded(t *testing.T) {
 	c := testConfig(newFile(t))
 	c.Readers = 1
 	db := openTest(t, c)
-	must(t, db.Read(t.Context(), func(tx *Tx) error {
+	must(t, db.Read(t.Context(), func(tx base.Tx) error {
 		for i := range 3 * maxStmts {
 			var n int
 			must(t, tx.QueryRow(fmt.Sprintf("SELECT %d", i)).Scan(&n))
@@ -229,10 +231,10 @@ func TestPreparedStatementsAreKeptButBounded(t *testing.T) {
 				t.Errorf("SELECT %d gives %d", i, n)
 			}
 		}
-		if n := len(tx.conn.stmts.byQuery); n != maxStmts || tx.conn.stmts.order.Len() != n {
-			t.Errorf("%d statements kept, %d in order, want %d", n, tx.conn.stmts.order.Len(), maxStmts)
+		if n := len(tx.(*Tx).conn.stmts.byQuery); n != maxStmts || tx.(*Tx).conn.stmts.order.Len() != n {
+			t.Errorf("%d statements kept, %d in order, want %d", n, tx.(*Tx).conn.stmts.order.Len(), maxStmts)
 		}
-		if tx.conn.stmts.byQuery[fmt.Sprintf("SELECT %d", 3*maxStmts-1)] == nil {
+		if tx.(*Tx).conn.stmts.byQuery[fmt.Sprintf("SELECT %d", 3*maxStmts-1)] == nil {
 			t.Error("the newest statement was not kept")
 		}
 		return nil

@@ -108,14 +108,14 @@ func (r *Rows) finish() {
 	}
 }
 
-// Row is the first row of a query.
-type Row struct {
+// row is the first row of a query.
+type row struct {
 	rows *Rows
 	err  error
 }
 
 // Scan copies the row's columns like [Rows.Scan]. Without a row it returns ErrNoRows.
-func (r *Row) Scan(dest ...any) error {
+func (r *row) Scan(dest ...any) error {
 	if r.err != nil {
 		return r.err
 	}

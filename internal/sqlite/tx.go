@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Tx is a transaction, valid until the function that it was given to returns. It is for one
@@ -23,11 +25,11 @@ type Tx struct {
 func (tx *Tx) Context() context.Context { return tx.ctx }
 
 // Exec runs one statement. Arguments are positional (?, ?1).
-func (tx *Tx) Exec(query string, args ...any) (Result, error) {
+func (tx *Tx) Exec(query string, args ...any) (db.Result, error) {
 	if err := tx.usable(); err != nil {
-		return Result{}, err
+		return db.Result{}, err
 	}
-	var r Result
+	var r db.Result
 	err := tx.patiently("exec", func() (err error) {
 		r, err = tx.conn.exec(query, args)
 		return err
@@ -48,7 +50,15 @@ func (tx *Tx) ExecScript(script string) error {
 }
 
 // Query runs one statement that gives rows.
-func (tx *Tx) Query(query string, args ...any) (*Rows, error) {
+func (tx *Tx) Query(query string, args ...any) (db.Rows, error) {
+	rows, err := tx.query(query, args...)
+	if err != nil {
+		return nil, err // not a nil *Rows in an interface
+	}
+	return rows, nil
+}
+
+func (tx *Tx) query(query string, args ...any) (*Rows, error) {
 	if err := tx.usable(); err != nil {
 		return nil, err
 	}
@@ -74,9 +84,9 @@ func (tx *Tx) Query(query string, args ...any) (*Rows, error) {
 }
 
 // QueryRow runs one statement for its first row.
-func (tx *Tx) QueryRow(query string, args ...any) *Row {
-	rows, err := tx.Query(query, args...)
-	return &Row{rows: rows, err: err}
+func (tx *Tx) QueryRow(query string, args ...any) db.Row {
+	rows, err := tx.query(query, args...)
+	return &row{rows: rows, err: err}
 }
 
 // patiently runs the first statement of a read again while a lock is in its way: a reader takes its

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
 type color string
@@ -49,7 +51,7 @@ func TestValuesComeBackAsTheyWere(t *testing.T) {
 			{sql.Null[int64]{}, "null", sql.Null[int64]{}},
 			{sql.Null[int64]{V: 4, Valid: true}, "integer", sql.Null[int64]{V: 4, Valid: true}},
 		} {
-			must(t, db.Read(t.Context(), func(tx *Tx) error {
+			must(t, db.Read(t.Context(), func(tx base.Tx) error {
 				var kind string
 				got := reflect.New(reflect.TypeOf(test.want))
 				must(t, tx.QueryRow("SELECT typeof(?1), ?1", test.in).Scan(&kind, got.Interface()))
@@ -68,7 +70,7 @@ func TestValuesComeBackAsTheyWere(t *testing.T) {
 func TestValuesThatDoNotFitAreErrors(t *testing.T) {
 	db := openTest(t, testConfig(":memory:"))
 	for _, in := range []any{uint64(math.MaxUint64), time.Now(), struct{}{}, make(chan int), map[string]int{}} {
-		err := db.Write(t.Context(), func(tx *Tx) error { _, err := tx.Exec("INSERT INTO item (name) VALUES (?)", in); return err })
+		err := db.Write(t.Context(), func(tx base.Tx) error { _, err := tx.Exec("INSERT INTO item (name) VALUES (?)", in); return err })
 		if err == nil || !strings.Contains(err.Error(), "argument 1") {
 			t.Errorf("%T: error is %v, want one that names the argument", in, err)
 		}
@@ -85,14 +87,14 @@ func TestValuesThatDoNotFitAreErrors(t *testing.T) {
 		"SELECT 'a'":           "not a pointer",
 		"SELECT x'00' WHERE 1": new(float64),
 	} {
-		must(t, db.Read(t.Context(), func(tx *Tx) error {
+		must(t, db.Read(t.Context(), func(tx base.Tx) error {
 			if err := tx.QueryRow(query).Scan(dest); err == nil || !strings.Contains(err.Error(), "scan") {
 				t.Errorf("%s into %T: %v", query, dest, err)
 			}
 			return nil
 		}))
 	}
-	err := db.Read(t.Context(), func(tx *Tx) error { _, err := tx.Query("SELECT ?, ?", 1); return err })
+	err := db.Read(t.Context(), func(tx base.Tx) error { _, err := tx.Query("SELECT ?, ?", 1); return err })
 	if err == nil {
 		t.Error("a missing argument went unnoticed")
 	}
@@ -101,8 +103,8 @@ func TestValuesThatDoNotFitAreErrors(t *testing.T) {
 func TestScannedBlobsAreTheCallersToKeep(t *testing.T) {
 	bothKinds(t, func(t *testing.T, db *DB) {
 		var kept [][]byte
-		must(t, db.Read(t.Context(), func(tx *Tx) (err error) {
-			kept, err = Column[[]byte](tx, "SELECT x'01' UNION ALL SELECT x'02' UNION ALL SELECT x'03'")
+		must(t, db.Read(t.Context(), func(tx base.Tx) (err error) {
+			kept, err = base.Column[[]byte](tx, "SELECT x'01' UNION ALL SELECT x'02' UNION ALL SELECT x'03'")
 			return err
 		}))
 		if !reflect.DeepEqual(kept, [][]byte{{1}, {2}, {3}}) {
@@ -113,9 +115,9 @@ func TestScannedBlobsAreTheCallersToKeep(t *testing.T) {
 
 func TestExecTellsWhatItDid(t *testing.T) {
 	bothKinds(t, func(t *testing.T, db *DB) {
-		must(t, db.Write(t.Context(), func(tx *Tx) error {
-			for query, want := range map[string]Result{
-				"INSERT INTO item (id, name) VALUES (10, 'a'), (11, 'b')": {2, 11},
+		must(t, db.Write(t.Context(), func(tx base.Tx) error {
+			for query, want := range map[string]base.Result{
+				"INSERT INTO item (id, name) VALUES (10, 'a'), (11, 'b')": {RowsAffected: 2, LastInsertID: 11},
 			} {
 				got, err := tx.Exec(query)
 				must(t, err)
@@ -125,7 +127,7 @@ func TestExecTellsWhatItDid(t *testing.T) {
 			}
 			got, err := tx.Exec("INSERT INTO item (id, name) VALUES (20, 'c'), (21, 'd') RETURNING id")
 			must(t, err)
-			if got != (Result{2, 21}) {
+			if got != (base.Result{RowsAffected: 2, LastInsertID: 21}) {
 				t.Errorf("RETURNING: %+v", got)
 			}
 			if got, err = tx.Exec("UPDATE item SET name = name || '!'"); err != nil || got.RowsAffected != 4 {

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // The bounds of a group: a commit is shared by at most so many callers, and nobody joins a
@@ -53,7 +55,7 @@ type member struct {
 // errAgain tells a member that its work was undone through no fault of its own.
 var errAgain = errors.New("sqlite: to be run again")
 
-func (w *writer) write(ctx context.Context, fn func(*Tx) error) error {
+func (w *writer) write(ctx context.Context, fn func(db.Tx) error) error {
 	m := &member{turn: make(chan struct{}, 1), done: make(chan error, 1), alone: w.group == 1}
 	deadline := time.Now().Add(w.db.lockTimeout)
 	for {
@@ -143,7 +145,7 @@ func (w *writer) mayJoin(m *member) bool {
 }
 
 // perform runs one caller's function within its turn, hands the turn on, and waits for the commit.
-func (w *writer) perform(ctx context.Context, m *member, deadline time.Time, fn func(*Tx) error) error {
+func (w *writer) perform(ctx context.Context, m *member, deadline time.Time, fn func(db.Tx) error) error {
 	first := !w.open
 	if err := w.enter(ctx, m, deadline); err != nil {
 		w.next()

@@ -11,18 +11,20 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // group holds the writer's turn until all of fns are queued, so that they share one transaction,
 // and gives their errors.
-func group(t *testing.T, db *DB, fns ...func(*Tx) error) []error {
+func group(t *testing.T, db *DB, fns ...func(base.Tx) error) []error {
 	t.Helper()
 	errs := make([]error, len(fns))
 	begun, release := make(chan struct{}), make(chan struct{})
 	begin := sync.OnceFunc(func() { close(begun) }) // the first function runs again like any other
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := db.Write(t.Context(), func(*Tx) error { begin(); <-release; return nil }); err != nil {
+		if err := db.Write(t.Context(), func(base.Tx) error { begin(); <-release; return nil }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -48,12 +50,12 @@ func TestFailedMembersOfAGroupUndoOnlyTheirOwnWork(t *testing.T) {
 		own := errors.New("the function's own")
 		errs := group(t, db,
 			insert("a"),
-			func(tx *Tx) error { must(t, insert("undone by error")(tx)); return own },
+			func(tx base.Tx) error { must(t, insert("undone by error")(tx)); return own },
 			insert("b"),
-			func(tx *Tx) error { must(t, insert("undone by panic")(tx)); panic("on purpose") },
+			func(tx base.Tx) error { must(t, insert("undone by panic")(tx)); panic("on purpose") },
 			insert("a"), // taken
-			func(tx *Tx) error { must(t, insert("undone by exit")(tx)); runtime.Goexit(); return nil },
-			func(tx *Tx) error {
+			func(tx base.Tx) error { must(t, insert("undone by exit")(tx)); runtime.Goexit(); return nil },
+			func(tx base.Tx) error {
 				if err := insert("a")(tx); err == nil {
 					t.Error("second a was stored")
 				}
@@ -89,7 +91,7 @@ func TestARefusalIsTrueWhenItIsHeard(t *testing.T) {
 				t.Errorf("it is refused, and there is %q", got)
 			}
 		}
-		last := func(*Tx) error {
+		last := func(base.Tx) error {
 			select { // time enough for an answer that comes too early
 			case <-heard:
 				t.Error("it was answered before the commit")
@@ -98,7 +100,7 @@ func TestARefusalIsTrueWhenItIsHeard(t *testing.T) {
 			return nil
 		}
 		var wg sync.WaitGroup
-		must(t, db.Write(t.Context(), func(tx *Tx) error {
+		must(t, db.Write(t.Context(), func(tx base.Tx) error {
 			wg.Go(refused)
 			queued(t, db, 1)
 			wg.Go(func() {
@@ -119,7 +121,7 @@ func TestFirstMemberOfAGroupFailsAlone(t *testing.T) {
 	own := errors.New("the function's own")
 	first := make(chan error)
 	go func() {
-		first <- db.Write(t.Context(), func(tx *Tx) error {
+		first <- db.Write(t.Context(), func(tx base.Tx) error {
 			close(begun)
 			<-release
 			if err := insert("undone")(tx); err != nil {
@@ -143,7 +145,7 @@ func TestFirstMemberOfAGroupFailsAlone(t *testing.T) {
 func TestConcurrentWritesShareCommits(t *testing.T) {
 	db := openTest(t, testConfig(newFile(t)))
 	frames := func() (n int) {
-		must(t, db.Read(t.Context(), func(tx *Tx) error {
+		must(t, db.Read(t.Context(), func(tx base.Tx) error {
 			var busy, copied int
 			return db.writer.exclusive(t.Context(), func() error {
 				return db.writer.conn.one("PRAGMA wal_checkpoint(PASSIVE)", &busy, &n, &copied)
@@ -152,7 +154,7 @@ func TestConcurrentWritesShareCommits(t *testing.T) {
 		return n
 	}
 	before := frames()
-	var fns []func(*Tx) error
+	var fns []func(base.Tx) error
 	for i := range 40 {
 		fns = append(fns, insert(fmt.Sprint(i)))
 	}
@@ -180,12 +182,12 @@ func commitThatFails(t *testing.T) int32 {
 	t.Helper()
 	db := openTest(t, testConfig(newFile(t)))
 	var runs atomic.Int32
-	counted := func(name string) func(*Tx) error {
-		return func(tx *Tx) error { runs.Add(1); return insert(name)(tx) }
+	counted := func(name string) func(base.Tx) error {
+		return func(tx base.Tx) error { runs.Add(1); return insert(name)(tx) }
 	}
 	errs := group(t, db,
 		counted("a"),
-		func(tx *Tx) error { // noticed by COMMIT only: the key is deferred
+		func(tx base.Tx) error { // noticed by COMMIT only: the key is deferred
 			_, err := tx.Exec("INSERT INTO child (item_id) VALUES (4711)")
 			return err
 		},
@@ -208,14 +210,14 @@ func TestWhenSQLiteRollsBackTheOthersRunAgain(t *testing.T) {
 	var after error
 	errs := group(t, db,
 		insert("a"),
-		func(tx *Tx) error {
+		func(tx base.Tx) error {
 			must(t, insert("undone")(tx))
 			_, err := tx.Exec("INSERT OR ROLLBACK INTO item (name) VALUES ('taken')") // ends the whole transaction
 			_, after = tx.Exec("INSERT INTO item (name) VALUES ('outside any transaction')")
 			return err
 		},
 		insert("b"),
-		func(tx *Tx) error { // swallows the error
+		func(tx base.Tx) error { // swallows the error
 			_, _ = tx.Exec("INSERT OR ROLLBACK INTO item (name) VALUES ('taken')")
 			return nil
 		},
@@ -242,7 +244,7 @@ func TestFullDatabaseIsATypedErrorAndWritingGoesOnAfterwards(t *testing.T) {
 		}))
 	}
 	limit(40)
-	big := func(tx *Tx) error {
+	big := func(tx base.Tx) error {
 		_, err := tx.Exec("INSERT INTO item (name, data) VALUES ('too big', ?)", make([]byte, 1<<20))
 		return err
 	}
@@ -265,13 +267,13 @@ func TestWriteWhoseContextEndsInTheQueueNeverRuns(t *testing.T) {
 		begun, release := make(chan struct{}), make(chan struct{})
 		first := make(chan error)
 		go func() {
-			first <- db.Write(t.Context(), func(tx *Tx) error { close(begun); <-release; return insert("first")(tx) })
+			first <- db.Write(t.Context(), func(tx base.Tx) error { close(begun); <-release; return insert("first")(tx) })
 		}()
 		<-begun
 		ctx, cancel := context.WithCancel(t.Context())
 		second := make(chan error)
 		go func() {
-			second <- db.Write(ctx, func(*Tx) error { t.Error("a cancelled write ran"); return nil })
+			second <- db.Write(ctx, func(base.Tx) error { t.Error("a cancelled write ran"); return nil })
 		}()
 		queued(t, db, 1)
 		cancel()
@@ -286,10 +288,10 @@ func TestContextIsLookedAtBetweenStatementsAndNeverInterruptsAWrite(t *testing.T
 	bothKinds(t, func(t *testing.T, db *DB) {
 		ctx, cancel := context.WithCancel(t.Context())
 		must(t, db.Write(t.Context(), insert("a")))
-		err := db.Write(ctx, func(tx *Tx) error {
+		err := db.Write(ctx, func(tx base.Tx) error {
 			time.AfterFunc(time.Millisecond, cancel)
 			// Without the look at the context, which may have ended already on a busy machine.
-			_, err := tx.conn.exec(`INSERT INTO item (name) SELECT 'n' || value FROM
+			_, err := tx.(*Tx).conn.exec(`INSERT INTO item (name) SELECT 'n' || value FROM
 				(WITH RECURSIVE n (value) AS (VALUES (1) UNION ALL SELECT value + 1 FROM n WHERE value < 20000) SELECT value FROM n)`, nil)
 			if err != nil {
 				t.Errorf("the running statement failed: %v", err)
@@ -308,7 +310,7 @@ func TestNestedTransactionsEndWithAnError(t *testing.T) {
 	t.Parallel() // each waits for nestedAfter
 	t.Run("write in write", func(t *testing.T) {
 		bothKinds(t, func(t *testing.T, db *DB) {
-			must(t, db.Write(t.Context(), func(tx *Tx) error {
+			must(t, db.Write(t.Context(), func(tx base.Tx) error {
 				mustBe(t, db.Write(t.Context(), insert("inner")), ErrNested)
 				return insert("outer")(tx)
 			}))
@@ -319,8 +321,8 @@ func TestNestedTransactionsEndWithAnError(t *testing.T) {
 	})
 	t.Run("read in memory", func(t *testing.T) {
 		db := openTest(t, testConfig(":memory:"))
-		must(t, db.Read(t.Context(), func(*Tx) error {
-			mustBe(t, db.Read(t.Context(), func(*Tx) error { return nil }), ErrNested)
+		must(t, db.Read(t.Context(), func(base.Tx) error {
+			mustBe(t, db.Read(t.Context(), func(base.Tx) error { return nil }), ErrNested)
 			return nil
 		}))
 	})
@@ -328,8 +330,8 @@ func TestNestedTransactionsEndWithAnError(t *testing.T) {
 		c := testConfig(newFile(t))
 		c.Readers = 1
 		db := openTest(t, c)
-		must(t, db.Read(t.Context(), func(*Tx) error {
-			mustBe(t, db.Read(t.Context(), func(*Tx) error { return nil }), ErrNested)
+		must(t, db.Read(t.Context(), func(base.Tx) error {
+			mustBe(t, db.Read(t.Context(), func(base.Tx) error { return nil }), ErrNested)
 			return nil
 		}))
 	})
@@ -337,9 +339,9 @@ func TestNestedTransactionsEndWithAnError(t *testing.T) {
 
 func TestTransactionIsOverWhenItsFunctionReturns(t *testing.T) {
 	bothKinds(t, func(t *testing.T, db *DB) {
-		var kept *Tx
-		var rows *Rows
-		must(t, db.Write(t.Context(), func(tx *Tx) (err error) {
+		var kept base.Tx
+		var rows base.Rows
+		must(t, db.Write(t.Context(), func(tx base.Tx) (err error) {
 			kept = tx
 			must(t, insert("a")(tx))
 			must(t, insert("b")(tx))
@@ -352,7 +354,7 @@ func TestTransactionIsOverWhenItsFunctionReturns(t *testing.T) {
 		_, err = kept.Query("SELECT 1")
 		mustBe(t, err, ErrTxDone)
 		mustBe(t, kept.ExecScript("SELECT 1"), ErrTxDone)
-		if len(kept.open) != 0 || kept.conn.stmts.byQuery["SELECT name FROM item"].busy {
+		if len(kept.(*Tx).open) != 0 || kept.(*Tx).conn.stmts.byQuery["SELECT name FROM item"].busy {
 			t.Error("the open rows still hold their statement, and with it an old snapshot")
 		}
 		if rows.Next() {
@@ -377,7 +379,7 @@ func TestManyWritersUnderFailuresAndCancellations(t *testing.T) {
 					if i%5 == 0 {
 						time.AfterFunc(time.Duration(i*20)*time.Microsecond, cancel)
 					}
-					err := db.Write(ctx, func(tx *Tx) error {
+					err := db.Write(ctx, func(tx base.Tx) error {
 						if err := insert(name)(tx); err != nil {
 							return err
 						}

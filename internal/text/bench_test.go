@@ -34,7 +34,7 @@ func BenchmarkTerms(b *testing.B) {
 func BenchmarkQueryTerms(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		Match(QueryTerms("When did Hannah's sister go to the market, and what did she buy there?"), "content")
+		QueryTerms("When did Hannah's sister go to the market, and what did she buy there?")
 	}
 }
 

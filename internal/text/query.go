@@ -71,23 +71,20 @@ func (a *analyzer) queryTerms(stops bool) []Term {
 	return terms
 }
 
-// Match returns the FTS5 query (sqlite.org/fts5.html, section 3) for rows that have any of the terms in the
-// column, or in any column when column is "". Whatever the terms hold, it is no syntax error: what could not
+// Match returns the FTS5 query (sqlite.org/fts5.html, section 3) for rows that have any of the terms. Whatever the terms hold, it is no syntax error: what could not
 // be a term is left out. It is "" when no term is left, which FTS5 would refuse: there is nothing to find.
-func Match(terms []Term, column string) string {
+func Match(terms []string) string {
 	var b strings.Builder
 	for _, t := range terms {
-		if !IsTerm(t.Text) {
+		if !IsTerm(t) {
 			continue
 		}
 		if b.Len() > 0 {
 			b.WriteString(" OR ")
-		} else if column != "" {
-			b.WriteString(`"` + strings.ReplaceAll(column, `"`, `""`) + `" : (`)
 		} else {
 			b.WriteByte('(')
 		}
-		b.WriteString(`"` + t.Text + `"`)
+		b.WriteString(`"` + t + `"`)
 	}
 	if b.Len() > 0 {
 		b.WriteByte(')')

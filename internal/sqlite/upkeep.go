@@ -1,0 +1,68 @@
+package sqlite
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// Upkeep is the database itself.
+func (d *DB) Upkeep() db.Upkeep { return d }
+
+// Name is SQLite and its version.
+func (d *DB) Name() string { return "SQLite " + version() }
+
+// Size is what the file and its log take.
+func (d *DB) Size(tx db.Tx) (s db.Size, err error) {
+	var page, pages, free int64
+	err = tx.QueryRow(`SELECT page_size, page_count, freelist_count FROM pragma_page_size, pragma_page_count, pragma_freelist_count`).
+		Scan(&page, &pages, &free)
+	return db.Size{Database: page * pages, Free: page * free, Log: d.LogSize()}, err
+}
+
+// Check has SQLite look at the structure of the file, its indexes and full text.
+func (d *DB) Check(tx db.Tx, limit int) ([]db.Problem, error) {
+	lines, err := db.Column[string](tx, fmt.Sprintf(`PRAGMA integrity_check(%d)`, limit))
+	if err != nil {
+		return nil, err
+	}
+	var problems []db.Problem
+	for _, line := range lines {
+		if line == "ok" {
+			continue
+		}
+		words := strings.Contains(line, "FTS5")
+		index := strings.Contains(line, "from index ") || strings.Contains(line, "in index ")
+		problems = append(problems, db.Problem{Text: line, Words: words, Indexes: index && !words})
+	}
+	return problems, nil
+}
+
+// Sound looks, faster than Check, whether SQLite finds damage, and returns the first it finds.
+func Sound(tx db.Tx) error {
+	found, err := db.Column[string](tx, `PRAGMA quick_check(1)`)
+	if err == nil && (len(found) != 1 || found[0] != "ok") {
+		err = fmt.Errorf("SQLite's check finds: %w: %q", ErrCorrupt, found)
+	}
+	return err
+}
+
+// Broken asks SQLite for rows whose foreign keys lead nowhere.
+func (d *DB) Broken(tx db.Tx) ([]db.Broken, error) {
+	var all []db.Broken
+	err := tx.Each(func(row db.Rows) error {
+		var b db.Broken
+		err := row.Scan(&b.Table, &b.Column, &b.Parent, &b.Key, &b.OnDelete, &b.Rows)
+		all = append(all, b)
+		return err
+	}, `SELECT v."table", l."from", l."table", ifnull(l."to", 'id'), l.on_delete, count(*)
+		FROM pragma_foreign_key_check v JOIN pragma_foreign_key_list(v."table") l ON l.id = v.fkid GROUP BY 1, 2, 3, 4, 5`)
+	return all, err
+}
+
+// Reindex builds all indexes of the file anew.
+func (d *DB) Reindex(tx db.Tx) error {
+	_, err := tx.Exec(`REINDEX`)
+	return err
+}
