@@ -21,8 +21,8 @@ type Token struct {
 	Scopes     []Scope   `json:"scopes"`
 	Projects   []string  `json:"projects"` // as in Access.Projects; nil: all
 	CreatedAt  time.Time `json:"created_at"`
-	LastUsedAt time.Time `json:"last_used_at,omitzero"` // to the minute; zero: never, null in JSON
-	ExpiresAt  time.Time `json:"expires_at,omitzero"`   // zero: never, null in JSON
+	LastUsedAt time.Time `json:"last_used_at"` // to the minute; zero: never, null in JSON
+	ExpiresAt  time.Time `json:"expires_at"`   // zero: never, null in JSON
 
 	// GrantID is the OAuth grant with which the token ends, because an application made it, and ClientName what that is called. Both
 	// are empty for a token that ends with none.

@@ -13,12 +13,17 @@ import (
 
 // FileList is the answer of GET /api/files: a page.
 type FileList struct {
-	Files   []souvenir.File `json:"files"`
-	Count   int             `json:"count"` // of files on this page
-	Total   int             `json:"total"` // of files that fit
-	Offset  int             `json:"offset"`
-	Limit   int             `json:"limit"`
-	HasMore bool            `json:"has_more"`
+	Files []souvenir.File `json:"files"`
+	Page
+}
+
+// Page says where in a list the entries of an answer stand.
+type Page struct {
+	Count   int  `json:"count"` // on this page
+	Total   int  `json:"total"` // on all pages
+	Offset  int  `json:"offset"`
+	Limit   int  `json:"limit"`
+	HasMore bool `json:"has_more"`
 }
 
 // ChangedFile is the answer to an upload and to a change of what is known about a file.
@@ -47,7 +52,7 @@ func (s *Server) listFiles(_ http.ResponseWriter, r *http.Request, c caller) (an
 	if err != nil {
 		return nil, err
 	}
-	return FileList{page.Files, len(page.Files), page.Total, page.Offset, page.Limit, page.HasMore()}, nil
+	return FileList{page.Files, Page{len(page.Files), page.Total, page.Offset, page.Limit, page.HasMore()}}, nil
 }
 
 // maxOffset is the largest offset that a query may have: what every program that reads JSON can count to, and every
@@ -67,14 +72,17 @@ func numberIn(query url.Values, name string, least, most int) (int, error) {
 	return n, nil
 }
 
+// fileChange is the body of PUT /api/files/:id/metadata.
+type fileChange struct {
+	Filename    *string  `json:"filename"`
+	Description *string  `json:"description"`
+	Category    *string  `json:"category"`
+	Tags        []string `json:"tags"`
+	MemoryID    *string  `json:"memory_id"`
+}
+
 func (s *Server) updateFile(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	var given struct {
-		Filename    *string  `json:"filename"`
-		Description *string  `json:"description"`
-		Category    *string  `json:"category"`
-		Tags        []string `json:"tags"`
-		MemoryID    *string  `json:"memory_id"`
-	}
+	var given fileChange
 	if err := s.readJSON(w, r, &given, false); err != nil {
 		return nil, err
 	}

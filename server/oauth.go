@@ -77,15 +77,18 @@ func usesBasic(r *http.Request) bool {
 	return strings.EqualFold(scheme, "Basic")
 }
 
+// keySet is the answer of GET /oauth/jwks.
+type keySet struct {
+	Keys []any `json:"keys"`
+}
+
 // signingKeys are the public keys of access tokens, as a JSON Web Key Set (RFC 7517).
 func (s *Server) signingKeys(_ http.ResponseWriter, r *http.Request, _ caller) (any, error) {
 	keys, err := s.store.SigningKeys(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	set := struct {
-		Keys []any `json:"keys"`
-	}{Keys: []any{}}
+	set := keySet{Keys: []any{}}
 	for _, key := range keys {
 		set.Keys = append(set.Keys, key)
 	}

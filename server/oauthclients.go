@@ -28,15 +28,18 @@ func (s *Server) listClients(_ http.ResponseWriter, r *http.Request, c caller) (
 	return ClientList{all, len(all)}, err
 }
 
+// newClient is the body of POST /oauth/admin/clients.
+type newClient struct {
+	ID           string   `json:"client_id"`
+	Secret       string   `json:"client_secret"`
+	Name         string   `json:"name"`
+	RedirectURIs []string `json:"redirect_uris"`
+	AuthMethod   string   `json:"token_endpoint_auth_method"`
+}
+
 // addClient makes a client. Its secret is told this once, whether it was given or made here.
 func (s *Server) addClient(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	var given struct {
-		ID           string   `json:"client_id"`
-		Secret       string   `json:"client_secret"`
-		Name         string   `json:"name"`
-		RedirectURIs []string `json:"redirect_uris"`
-		AuthMethod   string   `json:"token_endpoint_auth_method"`
-	}
+	var given newClient
 	if err := s.readJSON(w, r, &given, false); err != nil {
 		return nil, err
 	}

@@ -28,6 +28,17 @@ type ChangedMember struct {
 	Message string                `json:"message"`
 }
 
+// newMember and newRole are the bodies of changes of a project's people.
+type (
+	newMember struct {
+		User string              `json:"user"`
+		Role souvenir.MemberRole `json:"role"`
+	}
+	newRole struct {
+		Role souvenir.MemberRole `json:"role"`
+	}
+)
+
 // Done is the answer to a deletion.
 type Done struct {
 	Success bool   `json:"success"` // true
@@ -61,10 +72,7 @@ func (s *Server) listMembers(_ http.ResponseWriter, r *http.Request, c caller) (
 }
 
 func (s *Server) addMember(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	var given struct {
-		User string              `json:"user"`
-		Role souvenir.MemberRole `json:"role"`
-	}
+	var given newMember
 	if err := s.readJSON(w, r, &given, true); err != nil {
 		return nil, err
 	}
@@ -76,9 +84,7 @@ func (s *Server) addMember(w http.ResponseWriter, r *http.Request, c caller) (an
 }
 
 func (s *Server) updateMember(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	var given struct {
-		Role souvenir.MemberRole `json:"role"`
-	}
+	var given newRole
 	if err := s.readJSON(w, r, &given, true); err != nil {
 		return nil, err
 	}

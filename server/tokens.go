@@ -18,6 +18,14 @@ type TokenList struct {
 	Count  int              `json:"count"`
 }
 
+// newToken is the body of POST /api/mcp-tokens.
+type newToken struct {
+	Name     string           `json:"name"`
+	Days     *float64         `json:"expires_in_days"` // whole; 30.0 is, too
+	Scopes   []souvenir.Scope `json:"scopes"`
+	Projects []string         `json:"projects"`
+}
+
 const (
 	maxTokenDays = 36_500
 
@@ -35,12 +43,7 @@ func (s *Server) listTokens(_ http.ResponseWriter, r *http.Request, c caller) (a
 // addToken makes a token that can do no more, and lives no longer, than the credential through which it is made, and ends with it: with a
 // token, with what the user allowed an application, or, if a program came with the cookie of a browser, with that sign-in.
 func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	var given struct {
-		Name     string           `json:"name"`
-		Days     *float64         `json:"expires_in_days"` // whole; 30.0 is, too
-		Scopes   []souvenir.Scope `json:"scopes"`
-		Projects []string         `json:"projects"`
-	}
+	var given newToken
 	if err := s.readJSON(w, r, &given, true); err != nil {
 		return nil, err
 	}

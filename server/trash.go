@@ -13,11 +13,7 @@ import (
 // TrashList is the answer of GET /api/trash.
 type TrashList struct {
 	Entries []souvenir.TrashEntry `json:"entries"`
-	Count   int                   `json:"count"` // on this page
-	Total   int                   `json:"total"`
-	Offset  int                   `json:"offset"`
-	Limit   int                   `json:"limit"`
-	HasMore bool                  `json:"has_more"`
+	Page
 }
 
 // RestoredEntry is the answer to POST /api/trash/:id/restore.
@@ -89,7 +85,7 @@ func (s *Server) listTrash(_ http.ResponseWriter, r *http.Request, c caller) (an
 		return nil, err
 	}
 	p, err := c.store.ListTrash(r.Context(), q)
-	return TrashList{p.Entries, len(p.Entries), p.Total, p.Offset, p.Limit, p.HasMore()}, err
+	return TrashList{p.Entries, Page{len(p.Entries), p.Total, p.Offset, p.Limit, p.HasMore()}}, err
 }
 
 func (s *Server) restoreTrashed(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {

@@ -1,0 +1,134 @@
+package server
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/tools"
+)
+
+// The schemas of the OpenAPI document are made from the Go types that request bodies are read into and answers are written
+// from. What types do not say (meanings, bounds, null for nothing) operations.go adds by member. Tests compare each answer with
+// the document.
+
+// of is the schema of a body of type T: a reference for a type that several operations share. Words says more of members, by
+// their names in JSON. Optional are the members named so, and those that encoding/json may leave out.
+func of[T any](words schema, optional ...string) schema {
+	if name := sharedName(reflect.TypeFor[T]()); name != "" {
+		return ref(name)
+	}
+	return expanded(reflect.TypeFor[T](), words, optional...)
+}
+
+// share puts the schema of a type among those that operations refer to.
+func share[T any](all map[string]schema, words schema, optional ...string) {
+	all[sharedName(reflect.TypeFor[T]())] = expanded(reflect.TypeFor[T](), words, optional...)
+}
+
+// expanded is the schema of a struct: an object with these members and no others.
+func expanded(t reflect.Type, words schema, optional ...string) schema {
+	members, left := schema{}, []string{}
+	for _, field := range reflect.VisibleFields(t) {
+		name, options, tagged := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" || name == "-" || !field.IsExported() {
+			continue
+		}
+		if tagged && (strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")) {
+			left = append(left, name)
+		}
+		member := schemaOf(field.Type)
+		if more, ok := words[name].(schema); ok {
+			maps.Copy(member, more)
+		}
+		members[name] = member
+	}
+	for name, said := range words { // a test finds a name that the type does not have: no answer has it
+		if members[name] == nil {
+			members[name] = said
+		}
+	}
+	return object(members, slices.Concat(left, optional)...)
+}
+
+// schemaOf is the schema of what encoding/json writes for a type, and reads into it.
+func schemaOf(t reflect.Type) schema {
+	if name := sharedName(t); name != "" {
+		return ref(name)
+	}
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return moment("")
+	case reflect.TypeFor[json.RawMessage]():
+		return anything("")
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return orNull(schemaOf(t.Elem()))
+	case reflect.Slice:
+		return list(schemaOf(t.Elem()), "")
+	case reflect.Struct:
+		return expanded(t, nil)
+	case reflect.String:
+		if values := valuesOf(t); values != nil {
+			return schema{"type": "string", "enum": values}
+		}
+		return text("")
+	case reflect.Bool:
+		return flag()
+	case reflect.Int, reflect.Int64:
+		return number("")
+	case reflect.Float64:
+		return schema{"type": "number"}
+	}
+	return anything("")
+}
+
+// valuesOf are the values of a type of words; nil: any.
+func valuesOf(t reflect.Type) any {
+	switch t {
+	case reflect.TypeFor[souvenir.Scope]():
+		return souvenir.Scopes()
+	case reflect.TypeFor[souvenir.Outcome]():
+		return souvenir.Outcomes()
+	case reflect.TypeFor[souvenir.MemberRole]():
+		return []souvenir.MemberRole{souvenir.MemberReader, souvenir.MemberWriter, souvenir.MemberOwner}
+	case reflect.TypeFor[souvenir.MemberStatus]():
+		return []souvenir.MemberStatus{souvenir.MemberAccepted, souvenir.MemberInvited}
+	case reflect.TypeFor[souvenir.Role]():
+		return []souvenir.Role{souvenir.RoleUser, souvenir.RoleAdmin}
+	case reflect.TypeFor[souvenir.ClientKind]():
+		return []souvenir.ClientKind{souvenir.ClientAdmin, souvenir.ClientRegistered, souvenir.ClientDocument}
+	case reflect.TypeFor[souvenir.TrashKind]():
+		return []souvenir.TrashKind{souvenir.TrashMemory, souvenir.TrashFile, souvenir.TrashProject, souvenir.TrashCollection}
+	}
+	return nil
+}
+
+// sharedName is the name in the document of a type that several operations share; empty for any other.
+func sharedName(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[TextBlock]():
+		return "Text"
+	case reflect.TypeFor[ErrorBody]():
+		return "Error"
+	case reflect.TypeFor[souvenir.BlockedSender]():
+		return "BlockedUser"
+	case reflect.TypeFor[Health](), reflect.TypeFor[Done](), reflect.TypeFor[ChangedFile](), reflect.TypeFor[ChangedMember](),
+		reflect.TypeFor[tools.Tool](), reflect.TypeFor[souvenir.File](), reflect.TypeFor[souvenir.Project](),
+		reflect.TypeFor[souvenir.Member](), reflect.TypeFor[souvenir.InvitedMember](), reflect.TypeFor[souvenir.ProjectInvitation](),
+		reflect.TypeFor[souvenir.TrashEntry](), reflect.TypeFor[souvenir.Owner](), reflect.TypeFor[souvenir.User](),
+		reflect.TypeFor[souvenir.Activity](), reflect.TypeFor[souvenir.Token](), reflect.TypeFor[souvenir.AddedToken](),
+		reflect.TypeFor[souvenir.Client](), reflect.TypeFor[souvenir.TokenSet](), reflect.TypeFor[souvenir.OAuthError]():
+		return t.Name()
+	case reflect.TypeFor[serverMetadata]():
+		return "ServerMetadata"
+	case reflect.TypeFor[resourceMetadata]():
+		return "ResourceMetadata"
+	}
+	return ""
+}
