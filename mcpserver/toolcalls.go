@@ -45,12 +45,28 @@ func (s *service) addTool(server *mcp.Server, t tools.Tool, call func(context.Co
 	}
 	s.tools = append(s.tools, shown)
 	server.AddTool(shown, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		result, err := call(ctx, request.Params.Arguments)
+		result, err := call(ctx, argumentsOf(ctx, request))
 		if err != nil {
 			return s.toolError(ctx, err), nil
 		}
 		return toolResult(result)
 	})
+}
+
+type argumentsKey struct{}
+
+// WithArguments returns a context whose calls of tools have these arguments, in place of those in their messages. A transport can so
+// keep large arguments out of what the SDK decodes and copies.
+func WithArguments(ctx context.Context, arguments json.RawMessage) context.Context {
+	return context.WithValue(ctx, argumentsKey{}, arguments)
+}
+
+// argumentsOf returns the arguments of a call.
+func argumentsOf(ctx context.Context, request *mcp.CallToolRequest) json.RawMessage {
+	if arguments, ok := ctx.Value(argumentsKey{}).(json.RawMessage); ok {
+		return arguments
+	}
+	return request.Params.Arguments
 }
 
 // toolResult is a result as structure and, for clients of older revisions and for those that show models text only, as JSON

@@ -197,7 +197,14 @@ func (s *Server) relay(r *http.Request, m *mcpMessage) *mcpReply {
 			return s.busyReply(m, err)
 		}
 	}
+	arguments := m.takeArguments()
+	if bad := checkBesides(m); bad != nil {
+		return bad
+	}
 	relayed := *r
+	if arguments != nil {
+		relayed = *r.WithContext(mcpserver.WithArguments(r.Context(), arguments))
+	}
 	relayed.Header = maps.Clone(r.Header)
 	relayed.Header.Set("Accept", "application/json, text/event-stream")
 	relayed.Header.Set("Content-Type", jsonMedia)
