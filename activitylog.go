@@ -231,7 +231,10 @@ func (l *activityLog) writeBatch(ctx context.Context) (int, error) {
 		if !bound {
 			return nil
 		}
-		_, err := l.deleteOld(tx)
+		e, _, err := l.s.readDeadline(tx)
+		if err == nil {
+			_, err = l.deleteOld(tx, e.at)
+		}
 		return err
 	})
 	if err == nil {
@@ -357,22 +360,22 @@ func (p *activityProjects) row(access Access, ref ProjectRef) (any, error) {
 }
 
 // deleteOld deletes a part of the calls that are too old or too many, and counts them.
-func (l *activityLog) deleteOld(tx db.Tx) (int64, error) {
+func (l *activityLog) deleteOld(tx db.Tx, now int64) (int64, error) {
 	// Of those that are too many the newest one is found from the end of the table, which the primary key knows.
 	result, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE id <= (SELECT id FROM activity ORDER BY id DESC LIMIT 1 OFFSET ?1) LIMIT ?2)`, l.most, purgeBatch)
 	if err != nil {
 		return 0, err
 	}
-	old, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE started_at < ? LIMIT ?)`, l.s.now()-l.keep.Microseconds(), purgeBatch)
+	old, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE started_at < ? LIMIT ?)`, now-l.keep.Microseconds(), purgeBatch)
 	return result.RowsAffected + old.RowsAffected, err
 }
 
 // purge deletes all calls that are too old or too many, and counts them.
-func (l *activityLog) purge(ctx context.Context) (deleted int, err error) {
+func (l *activityLog) purge(ctx context.Context, now int64) (deleted int, err error) {
 	for {
 		var some int64
 		err := l.s.db.Write(ctx, func(tx db.Tx) (err error) {
-			some, err = l.deleteOld(tx)
+			some, err = l.deleteOld(tx, now)
 			return err
 		})
 		deleted += int(some)

@@ -2,6 +2,7 @@ package souvenir
 
 import (
 	"context"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
@@ -10,6 +11,9 @@ import (
 type PurgeOptions struct {
 	// KeepRevisions is how many former states of each memory stay, the newest ones. Zero keeps all.
 	KeepRevisions int
+
+	// TrustClock deletes what has expired by the clock as it is now, even if that is far past the time at which the store was last used.
+	TrustClock bool
 }
 
 // Purged tells what [Store.Purge] has deleted.
@@ -22,12 +26,20 @@ type Purged struct {
 	Invitations int `json:"invitations"` // used or expired long ago
 	Activity    int `json:"activity"`    // recorded calls, too old or too many
 	OAuth       int `json:"oauth"`       // rows of expired codes, tokens, grants, clients and keys
+
+	// HeldUntil is not zero if what has expired was not deleted, because the clock is far past the time at which the store was last
+	// used: it is from when on a purge deletes it, if the clock still says so.
+	HeldUntil time.Time `json:"held_until,omitzero"`
 }
 
 // Purge deletes what is of no more use: what has been in the trash for long enough, uploads of which nothing has come for 24 hours, sessions that have expired, recorded calls that are
 // too old or too many, and invitations, tokens and OAuth state long used or expired; and, if asked to, old revisions. It works in short transactions between those of others. Of what
 // was erased, now or since the last time, no trace is left in the file and its log, unless others read from the log all the time. Free space stays in the file, for new
 // content, until [Store.Compact].
+//
+// A clock that is a year ahead must not empty the trash. So where the clock is more than two days past the last purge, or the last
+// look of the background worker, nothing that expires by time is deleted until the clock has said so for a day, or
+// TrustClock is set; the result says so.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
 func (s *Store) Purge(ctx context.Context, options *PurgeOptions) (Purged, error) {
@@ -43,7 +55,14 @@ func (s *Store) Purge(ctx context.Context, options *PurgeOptions) (Purged, error
 		return Purged{}, invalid("KeepRevisions", "KeepRevisions is %d; 1 or more are kept, and 0 keeps all", o.KeepRevisions)
 	}
 	var p Purged
-	if err := s.purgeExpired(ctx, &p); err != nil {
+	e, err := s.deadline(ctx, o.TrustClock)
+	if err != nil {
+		return p, wrap(err)
+	}
+	if e.ahead != 0 {
+		p.HeldUntil = toTime(e.ahead + leapLasts.Microseconds())
+	}
+	if err := s.purgeExpired(ctx, e.at, &p); err != nil {
 		return p, wrap(err)
 	}
 	if o.KeepRevisions > 0 {
@@ -54,32 +73,113 @@ func (s *Store) Purge(ctx context.Context, options *PurgeOptions) (Purged, error
 	return p, wrap(s.scrub(ctx))
 }
 
-// purgeExpired deletes what has expired, whatever the options say.
-func (s *Store) purgeExpired(ctx context.Context, p *Purged) error {
+const (
+	// settingClock is the time up to which upkeep has deleted what had expired; settingAhead is since when the clock has been far past that,
+	// 0 if it is not.
+	settingClock = "clock_seen"
+	settingAhead = "clock_ahead"
+
+	maxLeap   = 48 * time.Hour // by which the clock may be past the time that was seen last
+	leapLasts = 24 * time.Hour // for which it must say so to be believed
+	noteEvery = time.Hour      // how much time passes between notes of it
+)
+
+// deadline says up to which time what has expired may be deleted.
+type deadline struct {
+	at    int64 // the present, or while the clock is not believed the time that was seen last
+	ahead int64 // since when the clock has been far past that; 0: it is not
+}
+
+// readDeadline compares the clock with the time that was seen last.
+func (s *shared) readDeadline(tx db.Tx) (e deadline, seen int64, err error) {
+	now := s.now()
+	if seen, err = setting(tx, settingClock); err != nil {
+		return e, 0, err
+	}
+	last := seen
+	if last == 0 { // a new file, or one from before this was noted
+		if err := tx.QueryRow(`SELECT max(ifnull((SELECT deleted_at FROM trash ORDER BY id DESC LIMIT 1), 0),
+			ifnull((SELECT started_at FROM activity ORDER BY id DESC LIMIT 1), 0))`).Scan(&last); err != nil {
+			return e, 0, err
+		}
+	}
+	ahead, err := setting(tx, settingAhead)
+	switch {
+	case err != nil:
+		return e, 0, err
+	case last == 0 || now <= last+maxLeap.Microseconds() || ahead != 0 && now >= ahead+leapLasts.Microseconds():
+		return deadline{at: now}, seen, nil
+	case ahead == 0 || now < ahead:
+		ahead = now
+	}
+	return deadline{at: last, ahead: ahead}, seen, nil
+}
+
+// deadline returns up to which time what has expired may be deleted, and notes the time for the next time.
+func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err error) {
+	note := trust
+	look := func(tx db.Tx) error {
+		var seen, ahead int64
+		if e, seen, err = s.readDeadline(tx); err != nil {
+			return err
+		}
+		if trust {
+			e = deadline{at: s.now()}
+		}
+		if ahead, err = setting(tx, settingAhead); err != nil {
+			return err
+		}
+		passed := max(e.at-seen, seen-e.at)
+		note = note || e.ahead != ahead || e.ahead == 0 && passed >= noteEvery.Microseconds()
+		return nil
+	}
+	if err := s.db.Read(ctx, look); err != nil || !note {
+		return e, err
+	}
+	err = s.db.Write(db.Freeing(ctx), func(tx db.Tx) error {
+		if err := look(tx); err != nil {
+			return err
+		}
+		if e.ahead == 0 {
+			if err := setSetting(tx, settingClock, e.at); err != nil {
+				return err
+			}
+		}
+		return setSetting(tx, settingAhead, e.ahead)
+	})
+	if err == nil && e.ahead != 0 {
+		s.log.Warn("the clock is far past the time at which this store was last used; nothing that has expired is deleted until the clock has said so for a day",
+			"last used", toTime(e.at), "now", toTime(s.now()), "until", toTime(e.ahead+leapLasts.Microseconds()))
+	}
+	return e, err
+}
+
+// purgeExpired deletes what has expired by a time, whatever the options say.
+func (s *Store) purgeExpired(ctx context.Context, now int64, p *Purged) error {
 	var err error
-	if p.Trash, err = s.eraseExpired(ctx); err != nil {
+	if p.Trash, err = s.eraseExpired(ctx, now); err != nil {
 		return err
 	}
 	if p.Files, err = s.purgeFiles(ctx, s.clock()); err != nil {
 		return err
 	}
-	if p.Activity, err = s.activity.purge(ctx); err != nil {
+	if p.Activity, err = s.activity.purge(ctx, now); err != nil {
 		return err
 	}
 	return s.db.Write(ctx, func(tx db.Tx) error {
-		tokens, err := s.purgeTokens(tx, s.now())
+		tokens, err := s.purgeTokens(tx, now)
 		if err != nil {
 			return err
 		}
-		sessions, err := purgeSessions(tx, s.now())
+		sessions, err := purgeSessions(tx, now)
 		if err != nil {
 			return err
 		}
-		invitations, err := purgeInvitations(tx, s.now())
+		invitations, err := purgeInvitations(tx, now)
 		if err != nil {
 			return err
 		}
-		toProjects, err := purgeProjectInvitations(tx, s.now())
+		toProjects, err := purgeProjectInvitations(tx, now)
 		if err != nil {
 			return err
 		}
@@ -88,7 +188,7 @@ func (s *Store) purgeExpired(ctx context.Context, p *Purged) error {
 		if err != nil {
 			return err
 		}
-		if err := purgeOAuth(tx, s.now()); err != nil {
+		if err := purgeOAuth(tx, now); err != nil {
 			return err
 		}
 		after, err := oauthRows(tx)

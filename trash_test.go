@@ -46,7 +46,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 		},
 		"the whole trash": func(s *Store, _, _ string) error { _, err := s.EmptyTrash(t.Context()); return err },
 		"when its time is over": func(s *Store, _, _ string) error {
-			_, err := s.Purge(t.Context(), nil)
+			_, err := s.Purge(t.Context(), &PurgeOptions{TrustClock: true})
 			return err
 		},
 		"without the trash": func(s *Store, memory, file string) error {

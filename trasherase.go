@@ -38,7 +38,7 @@ func (s *Store) EraseTrashed(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.eraseExpired(ctx); err != nil {
+	if _, err := s.eraseExpired(ctx, 0); err != nil {
 		return wrap(err)
 	}
 	return wrap(s.scrubSoon(ctx))
@@ -58,7 +58,7 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 	if err != nil || emptied == 0 {
 		return 0, err
 	}
-	if _, err := s.eraseExpired(ctx); err != nil {
+	if _, err := s.eraseExpired(ctx, 0); err != nil {
 		return int(emptied), wrap(err)
 	}
 	return int(emptied), wrap(s.scrubSoon(ctx))
@@ -106,12 +106,13 @@ func (s *Store) EraseFile(ctx context.Context, id string) error {
 	return wrap(s.scrubSoon(ctx))
 }
 
-// eraseExpired erases the entries whose time is over, in short transactions, and returns how many.
-func (s *shared) eraseExpired(ctx context.Context) (erased int, err error) {
+// eraseExpired erases the entries whose time is over at a time, in short transactions, and returns how many. With 0 these are the ones that
+// somebody has erased.
+func (s *shared) eraseExpired(ctx context.Context, now int64) (erased int, err error) {
 	for {
 		var rows []int64
 		err := s.db.Read(ctx, func(tx db.Tx) (err error) {
-			rows, err = db.Column[int64](tx, `SELECT id FROM trash WHERE restorable_until <= ? ORDER BY restorable_until LIMIT 100`, s.now())
+			rows, err = db.Column[int64](tx, `SELECT id FROM trash WHERE restorable_until <= ? ORDER BY restorable_until LIMIT 100`, now)
 			return err
 		})
 		if err != nil || len(rows) == 0 {

@@ -97,7 +97,11 @@ func (w *worker) run() {
 
 // erase erases what has been in the trash for long enough, and removes the traces of what was erased.
 func (w *worker) erase(scrubbed *time.Time) {
-	erased, err := w.s.eraseExpired(w.ctx)
+	var erased int
+	e, err := w.s.deadline(w.ctx, false)
+	if err == nil {
+		erased, err = w.s.eraseExpired(w.ctx, e.at)
+	}
 	if now := w.erased.Swap(false); err == nil && (now || erased > 0 || time.Since(*scrubbed) > lookForTraces) {
 		err = w.s.scrub(w.ctx)
 		*scrubbed = time.Now()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -48,6 +49,7 @@ not write meanwhile.`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	keep := keepRevisionsFlag(command, "keep this `number` of former states of each memory, the newest; 0 keeps all")
+	trust := command.Flags().Bool("trust-clock", false, "delete what has expired by the clock, even if that is far past the time at which the store was last used")
 	compact := command.Flags().Bool("compact", false, "give free room in the file back to the system")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		if *keep < 0 {
@@ -58,7 +60,7 @@ not write meanwhile.`,
 			if err != nil {
 				return err
 			}
-			purged, err := store.Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: *keep})
+			purged, err := store.Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: *keep, TrustClock: *trust})
 			if err == nil && *compact {
 				err = store.Compact(ctx)
 			}
@@ -78,6 +80,10 @@ not write meanwhile.`,
 			}
 			fmt.Fprintf(&c.out, "deleted %d former states, %d unfinished files, %d tokens, %d sessions, %d invitations, %d recorded calls, %d rows of OAuth state\n",
 				purged.Revisions, purged.Files, purged.Tokens, purged.Sessions, purged.Invitations, purged.Activity, purged.OAuth)
+			if !purged.HeldUntil.IsZero() {
+				fmt.Fprintf(&c.out, "the clock is far past the time at which the store was last used, so nothing that has expired was deleted; "+
+					"if the clock is right, use --trust-clock, or purge again after %s\n", purged.HeldUntil.Format(time.RFC3339))
+			}
 			fmt.Fprintf(&c.out, "the file has %s, %s of it free\n", size(after.DatabaseBytes), size(after.FreeBytes))
 			return nil
 		})

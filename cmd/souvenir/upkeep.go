@@ -54,6 +54,8 @@ func (u upkeep) purge(ctx context.Context, store *souvenir.Store, log *slog.Logg
 		log.Warn("what is of no more use could not be deleted", "error", err)
 	case purged == souvenir.Purged{}:
 		log.Debug("there is nothing that is of no more use")
+	case !purged.HeldUntil.IsZero():
+		log.Warn("what has expired is not deleted yet, because the clock is far past the time at which the store was last used", "until", purged.HeldUntil)
 	default:
 		log.Info("deleted what is of no more use", "revisions", purged.Revisions, "files", purged.Files, "tokens", purged.Tokens, "activity", purged.Activity, "oauth", purged.OAuth)
 	}

@@ -279,7 +279,7 @@ func activityReopened(f *fixture) {
 func activityPurged(f *fixture) {
 	purge := func(want int) {
 		f.Helper()
-		purged, err := f.operator.Purge(f.ctx, nil)
+		purged, err := f.operator.Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
 		f.check("Purge", err)
 		f.equal("purged", purged, souvenir.Purged{Activity: want})
 	}

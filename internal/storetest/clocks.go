@@ -18,6 +18,8 @@ func clocks() concept {
 		{"a change by the right time takes it", clockAheadMended},
 		{"a clock that starts at its beginning leaves times and order", clockReset},
 		{"a memory restored from the trash is no measure", clockAheadRestored},
+		{"a clock that is a year ahead deletes nothing that expires, until it has said so for a day", clockAheadPurge},
+		{"the operator can say that the clock is right", clockTrusted},
 	}}
 }
 
@@ -175,4 +177,63 @@ func clockAheadRestored(f *fixture) {
 	f.add(souvenir.NewMemory{Content: "ahead", EventType: "IDENTITY"})
 	f.clock.Pass(-year)
 	f.equal("the identity", f.identity(), "ahead")
+}
+
+func (f *fixture) purgeWith(o souvenir.PurgeOptions) souvenir.Purged {
+	f.Helper()
+	p, err := f.operator.Purge(f.ctx, &o)
+	f.check("Purge", err)
+	return p
+}
+
+// timeLimited makes a memory in the trash and a recorded call.
+func (f *fixture) timeLimited() (id string) {
+	f.Helper()
+	id = f.addTexts("thrown away")[0]
+	f.delete(id)
+	f.check("RecordActivity", f.operator.RecordActivity(f.ctx, souvenir.NewActivity{Tool: "memory", StartedAt: f.clock.Now()}))
+	f.purgeWith(souvenir.PurgeOptions{})
+	f.equal("calls", len(f.recorded()), 1)
+	return id
+}
+
+func (f *fixture) recorded() []souvenir.Activity {
+	f.Helper()
+	p, err := f.store.Activities(f.ctx, souvenir.ActivityQuery{})
+	f.check("Activities", err)
+	return p.Activities
+}
+
+func clockAheadPurge(f *fixture) {
+	id := f.timeLimited()
+	start := f.clock.Now()
+	f.clock.Pass(year)
+	for range 2 {
+		p := f.purgeWith(souvenir.PurgeOptions{})
+		f.equal("deleted by a clock that is ahead", []any{p.Trash, p.Activity}, []any{0, 0})
+		f.equal("held back until", p.HeldUntil, start.Add(year+24*time.Hour))
+	}
+	f.clock.Pass(-year)
+	f.equal("by the right time again", f.purgeWith(souvenir.PurgeOptions{}), souvenir.Purged{})
+	f.equal("calls", len(f.recorded()), 1)
+	f.restore(id)
+
+	f.delete(id)
+	f.clock.Pass(year)
+	f.equal("held back", f.purgeWith(souvenir.PurgeOptions{}).HeldUntil.IsZero(), false)
+	f.clock.Pass(24 * time.Hour)
+	f.equal("a day later", f.purgeWith(souvenir.PurgeOptions{}).HeldUntil, time.Time{})
+	f.equal("calls", len(f.recorded()), 0)
+	f.clock.Pass(-year)
+	f.same("in the trash", f.inTrash())
+}
+
+func clockTrusted(f *fixture) {
+	f.timeLimited()
+	f.clock.Pass(year)
+	p := f.purgeWith(souvenir.PurgeOptions{TrustClock: true})
+	f.equal("held back until", p.HeldUntil, time.Time{})
+	f.equal("calls", len(f.recorded()), 0)
+	f.clock.Pass(-year)
+	f.same("in the trash", f.inTrash())
 }

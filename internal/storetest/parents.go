@@ -117,7 +117,7 @@ func (f *fixture) families() map[string]func() family {
 
 func (f *fixture) purge() {
 	f.Helper()
-	_, err := f.operator.Purge(f.ctx, nil)
+	_, err := f.operator.Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
 	f.check("Purge", err)
 }
 

@@ -383,7 +383,7 @@ func invitedEnds(f *fixture) {
 	f.clock.Pass(30*24*time.Hour + time.Second)
 	ended("it is older than 30 days", id)
 	same(f, "pending", p.owner.pending("apollo"), nil)
-	purged, err := f.operator.Purge(f.ctx, nil)
+	purged, err := f.operator.Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
 	f.check("Purge", err)
 	f.equal("purged", purged.Invitations, 1)
 

@@ -352,7 +352,7 @@ func sessionsPurged(f *fixture) {
 	f.clock.Pass(10 * day)
 	f.signedIn(kept)
 	for passes, want := range []int{0, 1, 0} {
-		purged, err := f.store.Purge(f.ctx, nil)
+		purged, err := f.store.Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
 		f.check("Purge", err)
 		f.equal(fmt.Sprintf("purge %d", passes), purged, souvenir.Purged{Sessions: want})
 		f.clock.Pass(4 * day)
