@@ -8,14 +8,15 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/mcpserver"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -50,22 +51,22 @@ func (s *Server) addCall(ctx context.Context, n souvenir.NewActivity) {
 	if s.options.NoActivity {
 		return
 	}
-	e := exchangeOf(ctx)
+	e := request.Of(ctx)
 	if n.Tool == "" {
-		n.Tool = e.route
+		n.Tool = e.Route
 	}
-	if !e.activity.add(n) {
-		n.Principal = e.caller.Principal
+	if !e.Calls.Add(n) {
+		n.Principal = e.Caller.Principal
 		s.keep(ctx, n)
 	}
 }
 
 // record records what an exchange was.
-func (s *Server) record(r *http.Request, e *exchange, out *response, took time.Duration) {
-	if s.options.NoActivity || e.caller.Access.User == "" {
+func (s *Server) record(r *http.Request, e *request.State, out *response, took time.Duration) {
+	if s.options.NoActivity || e.Caller.Access.User == "" {
 		return // strangers would fill the store
 	}
-	calls := e.activity.end()
+	calls := e.Calls.End()
 	if len(calls) == 1 {
 		calls[0].Bytes = out.bytes
 	}
@@ -74,7 +75,7 @@ func (s *Server) record(r *http.Request, e *exchange, out *response, took time.D
 	}
 	agent := r.UserAgent()
 	for _, n := range calls {
-		n.Principal = e.caller.Principal
+		n.Principal = e.Caller.Principal
 		n.Client = s.clientName(r, e, agent, n.Client)
 		s.keep(r.Context(), n)
 	}
@@ -84,47 +85,47 @@ func (s *Server) record(r *http.Request, e *exchange, out *response, took time.D
 func (s *Server) keep(ctx context.Context, n souvenir.NewActivity) {
 	err := s.store.RecordActivity(context.WithoutCancel(ctx), n)
 	if err != nil && !errors.Is(err, souvenir.ErrReadOnly) && !errors.Is(err, souvenir.ErrClosed) {
-		s.log.WarnContext(ctx, "a call was not recorded", "request_id", exchangeOf(ctx).id, "error", err)
+		s.log.WarnContext(ctx, "a call was not recorded", "request_id", request.Of(ctx).ID, "error", err)
 	}
 }
 
 // noteProject notes the project of the memory or file that a request is to change: afterwards it may be gone.
-func (s *Server) noteProject(r *http.Request, rt spokenRoute, c caller) {
-	if s.options.NoActivity || rt.needs == nothing || r.Method == http.MethodGet || r.Method == http.MethodHead {
+func (s *Server) noteProject(r *http.Request, rt spokenRoute, c request.Caller) {
+	if s.options.NoActivity || rt.Needs == route.Public || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return
 	}
-	e, id := exchangeOf(r.Context()), r.PathValue("id")
+	e, id := request.Of(r.Context()), r.PathValue("id")
 	switch {
-	case strings.HasPrefix(rt.pattern, "/memories/{id}/"):
-		if m, err := c.store.GetMemoryStatus(r.Context(), id); err == nil && m.ProjectID != "" {
-			e.project.ID = m.ProjectOwner + "/" + m.ProjectID
+	case strings.HasPrefix(rt.Pattern, "/memories/{id}/"):
+		if m, err := c.Store.GetMemoryStatus(r.Context(), id); err == nil && m.ProjectID != "" {
+			e.Project.ID = m.ProjectOwner + "/" + m.ProjectID
 		}
-	case strings.HasPrefix(rt.pattern, "/api/files/{id}"), strings.HasPrefix(rt.pattern, "/files/{id}/"):
-		if f, err := c.store.GetFile(r.Context(), id); err == nil {
-			e.project.ID = f.ProjectID
+	case strings.HasPrefix(rt.Pattern, "/api/files/{id}"), strings.HasPrefix(rt.Pattern, "/files/{id}/"):
+		if f, err := c.Store.GetFile(r.Context(), id); err == nil {
+			e.Project.ID = f.ProjectID
 		}
 	}
 }
 
 // recorded reports whether an exchange that has called no tool is recorded: endpoints are, and what people change on pages;
 // neither looking at pages, nor at what was recorded, nor the messages of MCP that ask for nothing of the user's.
-func recorded(r *http.Request, e *exchange, out *response) bool {
-	_, pattern, _ := strings.Cut(e.route, " ")
+func recorded(r *http.Request, e *request.State, out *response) bool {
+	_, pattern, _ := strings.Cut(e.Route, " ")
 	switch {
-	case e.route == "" || pattern == activityPath:
+	case e.Route == "" || pattern == activityPath:
 		return false
 	case pattern == "/mcp":
 		return r.Method == http.MethodPost && out.status >= http.StatusBadRequest
-	case e.speaks == speaksPages:
+	case e.Dialect == request.Pages:
 		return r.Method != http.MethodGet && r.Method != http.MethodHead
 	}
 	return true
 }
 
 // routeCall is an exchange that has called no tool.
-func (s *Server) routeCall(r *http.Request, e *exchange, out *response, took time.Duration) souvenir.NewActivity {
-	n := souvenir.NewActivity{Tool: e.route, Outcome: outcomeOf(e, out), Duration: took, Bytes: out.bytes, FileID: e.fileID, Project: e.project}
-	_, pattern, _ := strings.Cut(e.route, " ")
+func (s *Server) routeCall(r *http.Request, e *request.State, out *response, took time.Duration) souvenir.NewActivity {
+	n := souvenir.NewActivity{Tool: e.Route, Outcome: outcomeOf(e, out), Duration: took, Bytes: out.bytes, FileID: e.FileID, Project: e.Project}
+	_, pattern, _ := strings.Cut(e.Route, " ")
 	switch {
 	case strings.HasPrefix(pattern, "/api/projects/{id}"):
 		n.Project = projectOf(r)
@@ -137,15 +138,15 @@ func (s *Server) routeCall(r *http.Request, e *exchange, out *response, took tim
 }
 
 // outcomeOf is how an exchange ended.
-func outcomeOf(e *exchange, out *response) souvenir.Outcome {
-	var wrong *failure
-	if e.failed != nil && !errors.As(e.failed, &wrong) {
-		return souvenir.OutcomeOf(e.failed)
+func outcomeOf(e *request.State, out *response) souvenir.Outcome {
+	var wrong *fault.Error
+	if e.Failed != nil && !errors.As(e.Failed, &wrong) {
+		return souvenir.OutcomeOf(e.Failed)
 	}
 	if out.status < http.StatusBadRequest {
 		return souvenir.OutcomeOK
 	}
-	for kind, status := range statuses {
+	for kind, status := range fault.Statuses {
 		if status == out.status && status != http.StatusBadRequest && kind != souvenir.KindReadOnly {
 			return souvenir.OutcomeOf(&souvenir.Error{Kind: kind})
 		}
@@ -158,14 +159,14 @@ func outcomeOf(e *exchange, out *response) souvenir.Outcome {
 
 // clientName is what the client of a request calls itself: what it says in the message, or has said when it began its MCP session. Only clients that
 // keep no session are known by their credential and User-Agent.
-func (s *Server) clientName(r *http.Request, e *exchange, agent, told string) string {
-	if _, pattern, _ := strings.Cut(e.route, " "); pattern != "/mcp" {
+func (s *Server) clientName(r *http.Request, e *request.State, agent, told string) string {
+	if _, pattern, _ := strings.Cut(e.Route, " "); pattern != "/mcp" {
 		return agent
 	}
 	if began := sessionClient(r.Header.Get(sessionHeader)); told == "" && began != "" {
 		return began
 	}
-	return s.clients.name(e.caller.Principal, agent, told)
+	return s.clients.name(e.Caller.Principal, agent, told)
 }
 
 // sessionHeader names the session of an MCP client, in the revisions of the protocol that have sessions.
@@ -215,10 +216,10 @@ func (c *clientNames) name(p souvenir.Principal, agent, told string) string {
 }
 
 // listActivity answers with calls that were recorded: the caller's own, and others' to an admin who asks for them.
-func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	wanted, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, invalid("query", "the query cannot be read: "+err.Error())
+		return nil, fault.Invalid("query", "the query cannot be read: "+err.Error())
 	}
 	q := souvenir.ActivityQuery{
 		User: wanted.Get("user"), ID: wanted.Get("credential_id"), Client: wanted.Get("client"),
@@ -241,10 +242,10 @@ func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c caller) 
 	}
 	if q.User == "" || q.User == c.Access.User || q.User == c.User.Name || c.Access.Projects != nil {
 		q.User = "" // a view that is limited to projects is refused all of it
-		return c.store.Activities(r.Context(), q)
+		return c.Store.Activities(r.Context(), q)
 	}
 	if !c.Allows(souvenir.ScopeAdmin) {
-		return nil, refuse(souvenir.ScopeAdmin)
+		return nil, fault.MissingScope(souvenir.ScopeAdmin)
 	}
 	if q.User == "*" {
 		q.User = ""
@@ -259,32 +260,3 @@ func credentialKinds() []souvenir.CredentialKind {
 
 // askedOutcomes are the outcomes that calls can be asked for by.
 func askedOutcomes() []souvenir.Outcome { return append(souvenir.Outcomes(), souvenir.OutcomeError) }
-
-// timeForm is the form of a time that [time.Parse] is not strict about: it takes 9:00 and a comma, too.
-var timeForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
-
-// timeIn reads a time of a query; zero when it is not there.
-func timeIn(query url.Values, name string) (time.Time, error) {
-	if !query.Has(name) {
-		return time.Time{}, nil
-	}
-	given := query.Get(name)
-	at, err := time.Parse(time.RFC3339, given)
-	if err != nil || !timeForm.MatchString(given) {
-		return time.Time{}, invalid(name, name+" is "+quoted(given)+"; a time of RFC 3339 is needed, such as 2026-03-01T09:00:00Z")
-	}
-	return at, nil
-}
-
-// wordIn reads a word of a query that is one of some; empty when it is not there.
-func wordIn[S ~string](query url.Values, name string, allowed ...S) (S, error) {
-	given := S(query.Get(name))
-	if !query.Has(name) || slices.Contains(allowed, given) {
-		return given, nil
-	}
-	words := make([]string, len(allowed))
-	for i, one := range allowed {
-		words[i] = string(one)
-	}
-	return "", invalid(name, name+" is "+quoted(string(given))+"; allowed are "+strings.Join(words, ", "))
-}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // shownCall is a recorded call, as people read it.
@@ -25,15 +27,8 @@ type shownCall struct {
 	Method string // what it was exactly
 }
 
-// thing is what a call was about.
-type thing struct {
-	Noun string
-	Name string // as it is shown
-	Path string // of its page; empty: the caller cannot open it
-}
-
 // shownCalls are calls as people read them. What belongs to others is no link: an admin sees that they call, not what they keep.
-func shownCalls(all []souvenir.Activity, c caller, projects []souvenir.Project) []shownCall {
+func shownCalls(all []souvenir.Activity, c request.Caller, projects []souvenir.Project) []shownCall {
 	var calls []shownCall
 	for _, a := range all {
 		own := a.User == c.User.ID
@@ -107,7 +102,7 @@ func calledWith(c souvenir.Credential) string {
 	case souvenir.CredentialToken:
 		return "token " + cmp.Or(c.Name, "that is gone")
 	case souvenir.CredentialClient:
-		return "application " + cmp.Or(shortName(c.Name), "that is gone")
+		return "application " + cmp.Or(web.ShortName(c.Name), "that is gone")
 	case souvenir.CredentialSession:
 		return "signed in"
 	}

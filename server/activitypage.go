@@ -8,12 +8,15 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // activityPage is what the page of the recorded calls shows.
 type activityPage struct {
 	Filter   activityFilter
-	Zone     zone
+	Zone     web.Zone
 	Wrong    string // what is wrong with the filter; empty: nothing
 	Calls    []shownCall
 	Users    []userChoice // whose calls can be asked for; none: one's own only
@@ -63,11 +66,11 @@ var credentialWays = []wayChoice{
 }
 
 // showActivity shows calls that were recorded: one's own, and to admins who ask for them those of others.
-func (s *Server) showActivity(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	data := activityPage{Filter: filterOf(r.URL.Query()), Zone: zoneOf(r), Recorded: !s.options.NoActivity, Ways: credentialWays, Tools: s.toolNames}
-	p := page{template: "activity", title: "Activity", part: "activity-list"}
+func (s *Server) showActivity(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	data := activityPage{Filter: filterOf(r.URL.Query()), Zone: web.ZoneOf(r), Recorded: !s.options.NoActivity, Ways: credentialWays, Tools: s.toolNames}
+	p := web.Page{Template: "activity", Title: "Activity", Part: "activity-list"}
 	var err error
-	if data.Projects, err = c.store.Projects(r.Context()); err != nil {
+	if data.Projects, err = c.Store.Projects(r.Context()); err != nil {
 		return nil, err
 	}
 	if err := s.fillChoices(r, c, &data); err != nil {
@@ -77,20 +80,20 @@ func (s *Server) showActivity(_ http.ResponseWriter, r *http.Request, c caller) 
 	if err != nil {
 		return nil, err
 	}
-	data.Keep, data.Most = span(configuration.KeepActivity), configuration.MaxActivity
+	data.Keep, data.Most = web.Span(configuration.KeepActivity), configuration.MaxActivity
 	q, err := data.Filter.query(data.Zone)
 	if err == nil {
 		err = s.fillCalls(r, c, &data, q)
 	}
 	if err != nil {
-		status, message := told(err)
+		status, message := fault.Describe(err)
 		if status != http.StatusBadRequest && status != http.StatusNotFound {
 			return nil, err
 		}
-		p.status, data.Wrong = status, sentence(message)
+		p.Status, data.Wrong = status, web.Sentence(message)
 		data.Filter.Live = false
 	}
-	p.data = data
+	p.Data = data
 	return p, nil
 }
 
@@ -126,7 +129,7 @@ func (f activityFilter) address(name, value string) string {
 }
 
 // query asks the store for what fits. Days are those of the reader.
-func (f activityFilter) query(z zone) (souvenir.ActivityQuery, error) {
+func (f activityFilter) query(z web.Zone) (souvenir.ActivityQuery, error) {
 	q := souvenir.ActivityQuery{User: f.User, Credential: souvenir.CredentialKind(f.Credential), ID: f.ID, Client: f.Client, Tool: f.Tool, ProjectID: f.Project,
 		Outcome: souvenir.Outcome(f.Outcome), Before: f.Before, Limit: callsShown}
 	for _, bound := range []struct {
@@ -137,9 +140,9 @@ func (f activityFilter) query(z zone) (souvenir.ActivityQuery, error) {
 		if bound.given == "" {
 			continue
 		}
-		at, err := time.ParseInLocation(time.DateOnly, bound.given, z.location)
+		at, err := time.ParseInLocation(time.DateOnly, bound.given, z.Location)
 		if err != nil {
-			return q, invalid(bound.name, bound.name+" is "+quoted(bound.given)+"; a day is needed, such as 2026-03-01")
+			return q, fault.Invalid(bound.name, bound.name+" is "+fault.Quote(bound.given)+"; a day is needed, such as 2026-03-01")
 		}
 		*bound.into = at.AddDate(0, 0, bound.days)
 	}
@@ -147,13 +150,13 @@ func (f activityFilter) query(z zone) (souvenir.ActivityQuery, error) {
 }
 
 // fillCalls reads the calls.
-func (s *Server) fillCalls(r *http.Request, c caller, data *activityPage, q souvenir.ActivityQuery) error {
-	store := c.store
+func (s *Server) fillCalls(r *http.Request, c request.Caller, data *activityPage, q souvenir.ActivityQuery) error {
+	store := c.Store
 	switch {
 	case q.User == "" || q.User == c.User.ID:
 		q.User = ""
 	case c.User.Role != souvenir.RoleAdmin:
-		return invalid("user", "user is "+quoted(q.User)+"; only admins see the calls of others")
+		return fault.Invalid("user", "user is "+fault.Quote(q.User)+"; only admins see the calls of others")
 	default:
 		store, data.Names = s.store, true
 		if q.User == everybody {
@@ -180,14 +183,14 @@ func (s *Server) fillCalls(r *http.Request, c caller, data *activityPage, q souv
 }
 
 // fillChoices gathers what can be chosen in the filter.
-func (s *Server) fillChoices(r *http.Request, c caller, data *activityPage) error {
-	if ofScript(r) {
+func (s *Server) fillChoices(r *http.Request, c request.Caller, data *activityPage) error {
+	if web.FromScript(r) {
 		return nil // the list alone is wanted
 	}
 	for _, one := range souvenir.Outcomes() {
 		data.Outcomes = append(data.Outcomes, outcomeChoice{string(one), outcomeInWords(one)})
 	}
-	overview, err := c.store.Activities(r.Context(), souvenir.ActivityQuery{Limit: souvenir.MaxActivityLimit})
+	overview, err := c.Store.Activities(r.Context(), souvenir.ActivityQuery{Limit: souvenir.MaxActivityLimit})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
 // answer writes a value as JSON. What cannot be written as JSON is a mistake of this program, found before anything is sent.
@@ -14,10 +17,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, status int, valu
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false) // nosniff and the content type keep browsers from seeing HTML in it
 	if err := encoder.Encode(value); err != nil {
-		s.log.ErrorContext(r.Context(), "an answer could not be written as JSON", "request_id", exchangeOf(r.Context()).id, "route", exchangeOf(r.Context()).route, "error", err)
+		s.log.ErrorContext(r.Context(), "an answer could not be written as JSON", "request_id", request.Of(r.Context()).ID, "route", request.Of(r.Context()).Route, "error", err)
 		status = http.StatusInternalServerError
 		body.Reset()
-		body.WriteString(`{"error":` + strconv.Quote(serverError) + `,"content":[{"type":"text","text":` + strconv.Quote("Error: "+serverError) + `}],"isError":true}`)
+		body.WriteString(`{"error":` + strconv.Quote(fault.Internal) + `,"content":[{"type":"text","text":` + strconv.Quote("Error: "+fault.Internal) + `}],"isError":true}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))

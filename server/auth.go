@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/authserver"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -24,13 +27,13 @@ func (s *Server) presented(r *http.Request) (value string, cookie, found bool) {
 	switch {
 	case strings.EqualFold(scheme, "Bearer"):
 		return strings.TrimSpace(token), false, true
-	case strings.HasPrefix(scheme, mcpTokenStart): // a token without its scheme is meant as one
+	case strings.HasPrefix(scheme, request.MCPTokenPrefix): // a token without its scheme is meant as one
 		return scheme, false, true
 	}
 	if token := r.Header.Get(tokenHeader); token != "" {
 		return strings.TrimSpace(token), false, true
 	}
-	if c, err := r.Cookie(tokenCookie); err == nil && c.Value != "" {
+	if c, err := r.Cookie(request.CredentialCookie); err == nil && c.Value != "" {
 		return c.Value, true, true
 	}
 	if s.options.NoQueryTokens {
@@ -41,19 +44,19 @@ func (s *Server) presented(r *http.Request) (value string, cookie, found bool) {
 }
 
 // admit finds out who a request speaks for, and whether that may be here.
-func (s *Server) admit(r *http.Request, needs need) (caller, error) {
-	if needs == person || needs == administrator {
-		return s.admitPerson(r, needs)
+func (s *Server) admit(r *http.Request, needs route.Need) (request.Caller, error) {
+	if needs == route.Person || needs == route.Administrator {
+		return s.signin.AdmitPerson(r, needs)
 	}
 	p, err := s.principal(r)
 	if err != nil {
-		return caller{}, err
+		return request.Caller{}, err
 	}
 	access := p.Access
-	access.Through = through(r)
-	c := caller{p, s.store.As(access)}
-	if scope := needs.scope(); scope != "" && !p.Allows(scope) {
-		return c, refuse(scope)
+	access.Through = request.Through(r)
+	c := request.Caller{Principal: p, Store: s.store.As(access)}
+	if scope := needs.Scope(); scope != "" && !p.Allows(scope) {
+		return c, fault.MissingScope(scope)
 	}
 	return c, nil
 }
@@ -65,11 +68,11 @@ func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
 	}
 	token, cookie, found := s.presented(r)
 	if !found && r.Header.Get("Authorization") != "" {
-		return souvenir.Principal{}, unauthenticated("the header Authorization has the scheme " + quoted(authorizationScheme(r)) +
+		return souvenir.Principal{}, fault.Unauthenticated("the header Authorization has the scheme " + fault.Quote(authorizationScheme(r)) +
 			"; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
 	}
 	if !found {
-		return souvenir.Principal{}, unauthenticated("no credential was sent; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
+		return souvenir.Principal{}, fault.Unauthenticated("no credential was sent; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
 	}
 	p, err := s.check(r.Context(), token)
 	switch {
@@ -79,7 +82,7 @@ func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
 		return p, err
 	case cookie:
 		// The browser may have been told to by a page of somebody else's.
-		if err := s.crossSite.Check(r); err != nil {
+		if err := s.site.CrossSite.Check(r); err != nil {
 			return p, otherOrigin(err)
 		}
 	}
@@ -104,20 +107,15 @@ func otherOrigin(cause error) error {
 // check returns whom a credential speaks for.
 func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, error) {
 	switch {
-	case strings.HasPrefix(token, mcpTokenStart):
+	case strings.HasPrefix(token, request.MCPTokenPrefix):
 		return s.store.CheckToken(ctx, token)
-	case strings.HasPrefix(token, sessionStart):
+	case strings.HasPrefix(token, request.SessionPrefix):
 		return s.store.CheckSession(ctx, token)
 	}
 	if s.options.PublicURL == "" || token == "" {
-		return souvenir.Principal{}, unauthenticated("the credential is no MCP token, which begins with " + mcpTokenStart)
+		return souvenir.Principal{}, fault.Unauthenticated("the credential is no MCP token, which begins with " + request.MCPTokenPrefix)
 	}
-	return s.store.CheckAccessToken(ctx, souvenir.AccessTokenCheck{Token: token, Issuer: s.options.PublicURL, Audience: s.audience()})
-}
-
-// audience is what access tokens that are used here must be for: the service, or its MCP endpoint.
-func (s *Server) audience() []string {
-	return []string{s.options.PublicURL, s.options.PublicURL + "/mcp"}
+	return s.store.CheckAccessToken(ctx, souvenir.AccessTokenCheck{Token: token, Issuer: s.options.PublicURL, Audience: s.oauth.Audience()})
 }
 
 // badCredential is the error for a credential that was sent and is worth nothing.
@@ -135,20 +133,20 @@ func (s *Server) challenge(h http.Header, r *http.Request, err error) {
 	scope := defaultScopes()
 	switch {
 	case errors.As(err, &lacks):
-		parameters, scope = append(parameters, `error="insufficient_scope"`), withGranted(exchangeOf(r.Context()).caller, lacks.Scope)
+		parameters, scope = append(parameters, `error="insufficient_scope"`), withGranted(request.Of(r.Context()).Caller, lacks.Scope)
 	case errors.Is(err, souvenir.ErrForbidden) || errors.Is(err, souvenir.ErrReadOnly):
 		return // another credential of the same user would not change it
 	case errors.As(err, &bad):
 		parameters = append(parameters, `error="invalid_token"`)
 	}
 	if s.options.PublicURL != "" {
-		parameters = append(parameters, `resource_metadata="`+s.resourceMetadata(r.URL.Path)+`"`)
+		parameters = append(parameters, `resource_metadata="`+s.oauth.ResourceMetadata(r.URL.Path)+`"`)
 	}
 	h.Set("WWW-Authenticate", "Bearer "+strings.Join(append(parameters, `scope="`+scope+`"`), ", "))
 }
 
 // withGranted are the scopes that a client needs instead of those that it has: what it asks for replaces them.
-func withGranted(c caller, lacks souvenir.Scope) string {
+func withGranted(c request.Caller, lacks souvenir.Scope) string {
 	var words []string
 	for _, scope := range souvenir.Scopes() {
 		if scope == lacks || c.ClientID != "" && slices.Contains(c.Scopes, scope) {
@@ -159,33 +157,6 @@ func withGranted(c caller, lacks souvenir.Scope) string {
 }
 
 // defaultScopes are those of a client that names none.
-func defaultScopes() string { return strings.Join(scopeWords(souvenir.DefaultScopes()), " ") }
-
-// offeredScopes are the scopes that the metadata names: all but admin, which hardly any client needs. People are asked for account
-// only if a client asks, and then with an empty box.
-func offeredScopes() []string {
-	return append(scopeWords(souvenir.DefaultScopes()), string(souvenir.ScopeAccount))
-}
-
-func scopeWords(scopes []souvenir.Scope) []string {
-	var words []string
-	for _, scope := range scopes {
-		words = append(words, string(scope))
-	}
-	return words
-}
-
-// resourceMetadata is where the metadata of the resource lies that a path belongs to: between host and path of its
-// identifier (RFC 9728, section 3.1). The MCP endpoint is one, all the rest another.
-func (s *Server) resourceMetadata(path string) string {
-	u, err := url.Parse(s.options.PublicURL)
-	if err != nil {
-		return "" // it was checked
-	}
-	resource := strings.TrimSuffix(u.Path, "/")
-	if path == "/mcp" {
-		resource += path
-	}
-	u.Path, u.RawPath = "/.well-known/oauth-protected-resource"+resource, ""
-	return u.String()
+func defaultScopes() string {
+	return strings.Join(authserver.ScopeNames(souvenir.DefaultScopes()), " ")
 }

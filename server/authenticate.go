@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
 )
 
 // vouched asks the program in which the server is embedded whom a request speaks for, which it may not know.
@@ -21,7 +22,7 @@ func (s *Server) vouched(r *http.Request) (p souvenir.Principal, known bool, err
 		return p, false, nil
 	}
 	// Whatever the program knows a user by, browsers may send it by themselves.
-	if err := s.crossSite.Check(r); err != nil {
+	if err := s.site.CrossSite.Check(r); err != nil {
 		return p, false, otherOrigin(err)
 	}
 	p = *given
@@ -36,7 +37,7 @@ func (s *Server) vouched(r *http.Request) (p souvenir.Principal, known bool, err
 	case err != nil:
 		return p, false, err
 	case p.User.Disabled:
-		return p, false, unauthenticated("user " + quoted(p.Access.User) + " is disabled")
+		return p, false, fault.Unauthenticated("user " + fault.Quote(p.Access.User) + " is disabled")
 	}
 	p.Access.User = p.User.ID
 	if p.Scopes == nil {
@@ -52,7 +53,7 @@ func (s *Server) vouched(r *http.Request) (p souvenir.Principal, known bool, err
 func signInElsewhere(err error) error {
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Kind == souvenir.KindUnauthenticated && known.Message == "" {
-		return unauthenticated("nobody has signed in")
+		return fault.Unauthenticated("nobody has signed in")
 	}
 	return err
 }

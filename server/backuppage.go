@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // backupPage is what the page shows on which admins keep the store's file in order.
@@ -17,9 +20,9 @@ type backupPage struct {
 	Name    string // of a backup of today
 	Size    int64  // bytes of one, about
 	Free    int64
-	Holds   []fact
-	Vectors []fact
-	Keep    field // how many former states of a memory stay
+	Holds   []web.Fact
+	Vectors []web.Fact
+	Keep    web.Field // how many former states of a memory stay
 	Error   string
 	Anew    string // where to sign in first; empty: not needed
 	Work    *jobState
@@ -35,36 +38,36 @@ const shownFindings = 50
 // upkeep are the kinds of work of the page.
 var upkeep = []string{"check", "repair", "reindex", "purge", "compact"}
 
-func (s *Server) backup(r *http.Request, c caller) (page, *backupPage, error) {
+func (s *Server) backup(r *http.Request, c request.Caller) (web.Page, *backupPage, error) {
 	stats, err := s.store.Stats(r.Context())
 	if err != nil {
-		return page{}, nil, err
+		return web.Page{}, nil, err
 	}
 	configuration, err := s.store.Configuration(r.Context())
 	if err != nil {
-		return page{}, nil, err
+		return web.Page{}, nil, err
 	}
-	anew, err := s.signInAnew(r, c, "/backup")
+	anew, err := s.signin.SignInAgain(r, c, "/backup")
 	if err != nil {
-		return page{}, nil, err
+		return web.Page{}, nil, err
 	}
 	data := &backupPage{
 		Anew: anew, File: configuration.Path, Name: backupName(time.Now()), Size: stats.DatabaseBytes - stats.FreeBytes, Free: stats.FreeBytes,
-		Holds: []fact{
-			{"Users", thousands(stats.Users)}, {"Projects", thousands(stats.Projects)}, {"Memories", thousands(stats.Memories)},
-			{"Former states", thousands(stats.Revisions)}, {"Files", thousands(stats.Files) + ", " + bytesInWords(stats.FileBytes)},
+		Holds: []web.Fact{
+			{Key: "Users", Value: web.Thousands(stats.Users)}, {Key: "Projects", Value: web.Thousands(stats.Projects)}, {Key: "Memories", Value: web.Thousands(stats.Memories)},
+			{Key: "Former states", Value: web.Thousands(stats.Revisions)}, {Key: "Files", Value: web.Thousands(stats.Files) + ", " + web.Bytes(stats.FileBytes)},
 		},
-		Vectors: []fact{
-			{"Embedding model", stats.Embedding.Model}, {"Passages", thousands(stats.Passages)}, {"Waiting for their vectors", thousands(stats.Embedding.Pending)},
+		Vectors: []web.Fact{
+			{Key: "Embedding model", Value: stats.Embedding.Model}, {Key: "Passages", Value: web.Thousands(stats.Passages)}, {Key: "Waiting for their vectors", Value: web.Thousands(stats.Embedding.Pending)},
 		},
-		Keep: field{Name: "keep", Label: "Former states of each memory to keep", Hint: "The newest ones; the others are gone for good. Empty keeps all."},
+		Keep: web.Field{Name: "keep", Label: "Former states of each memory to keep", Hint: "The newest ones; the others are gone for good. Empty keeps all."},
 		Work: s.working.state(r, "/backup", upkeep),
 	}
 	if stats.Embedding.Changing {
-		data.Vectors = append(data.Vectors, fact{"Changing the model", changedSoFar(stats.Embedding)})
+		data.Vectors = append(data.Vectors, web.Fact{Key: "Changing the model", Value: changedSoFar(stats.Embedding)})
 	}
 	if stats.Embedding.LastError != "" {
-		data.Vectors = append(data.Vectors, fact{"Embedding", "failed last time; the server's log says why"})
+		data.Vectors = append(data.Vectors, web.Fact{Key: "Embedding", Value: "failed last time; the server's log says why"})
 	}
 	if data.Work != nil {
 		if report, ok := data.Work.Result.(souvenir.CheckReport); ok {
@@ -78,7 +81,7 @@ func (s *Server) backup(r *http.Request, c caller) (page, *backupPage, error) {
 		data.Restore = "souvenir restore " + data.Name + " --db " + shellQuoted(data.File)
 		data.Nightly = "souvenir backup souvenir-$(date +%F).db --db " + shellQuoted(data.File)
 	}
-	return page{template: "backup", title: "Backup and restore", part: "progress", data: data}, data, nil
+	return web.Page{Template: "backup", Title: "Backup and restore", Part: "progress", Data: data}, data, nil
 }
 
 func backupName(now time.Time) string { return "souvenir-" + now.Format(time.DateOnly) + ".db" }
@@ -91,25 +94,25 @@ func shellQuoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-func (s *Server) showBackup(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	if ofScript(r) { // which asks how far the work is
+func (s *Server) showBackup(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if web.FromScript(r) { // which asks how far the work is
 		work := s.working.state(r, "/backup", upkeep)
 		if work == nil || !work.Running {
 			w.Header().Set("HX-Refresh", "true") // the page tells how it ended
 		}
-		return page{template: "backup", title: "Backup and restore", part: "progress", data: &backupPage{Work: work}}, nil
+		return web.Page{Template: "backup", Title: "Backup and restore", Part: "progress", Data: &backupPage{Work: work}}, nil
 	}
 	p, _, err := s.backup(r, c)
 	return p, err
 }
 
 // downloadBackup sends a copy of the whole store, as it is at one moment.
-func (s *Server) downloadBackup(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	if _, err := s.readForm(w, r); err != nil {
+func (s *Server) downloadBackup(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if _, err := s.site.ReadForm(w, r); err != nil {
 		return nil, err
 	}
-	if anew, err := s.signInAnew(r, c, "/backup"); err != nil || anew != "" {
-		return redirect(anew), err
+	if anew, err := s.signin.SignInAgain(r, c, "/backup"); err != nil || anew != "" {
+		return web.Redirect(anew), err
 	}
 	_, err := s.store.BackupTo(r.Context(), &download{w: w, name: backupName(time.Now()), kind: "application/vnd.sqlite3"}, nil)
 	return nil, err
@@ -133,8 +136,8 @@ func (d *download) Write(p []byte) (int, error) {
 }
 
 // workOnFile begins a piece of work on the store's file.
-func (s *Server) workOnFile(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) workOnFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +145,7 @@ func (s *Server) workOnFile(w http.ResponseWriter, r *http.Request, c caller) (a
 	keep := 0
 	if typed := strings.TrimSpace(values.Get("keep")); kind == "purge" && typed != "" {
 		if keep, err = strconv.Atoi(typed); err != nil || keep < 1 {
-			err = invalid("keep", "keep is "+quoted(typed)+"; a whole number is needed, 1 or more, or nothing to keep all")
+			err = fault.Invalid("keep", "keep is "+fault.Quote(typed)+"; a whole number is needed, 1 or more, or nothing to keep all")
 		}
 	}
 	if err == nil {
@@ -153,17 +156,17 @@ func (s *Server) workOnFile(w http.ResponseWriter, r *http.Request, c caller) (a
 		}
 	}
 	if err == nil {
-		return redirect(s.path("/backup") + "#work"), nil
+		return web.Redirect(s.site.Path("/backup") + "#work"), nil
 	}
 	p, data, failed := s.backup(r, c)
 	if failed != nil {
 		return nil, failed
 	}
-	form := pageForm{Fields: []field{data.Keep}}
-	form.refuse(err)
+	form := web.Form{Fields: []web.Field{data.Keep}}
+	form.Refuse(err)
 	data.Keep, data.Error = form.Fields[0], form.Error
 	data.Keep.Value = values.Get("keep")
-	return again(p, err)
+	return web.Again(p, err)
 }
 
 // workOf is what a kind of work does, and its name.
@@ -189,7 +192,7 @@ func (s *Server) workOf(kind string, keep int) (title string, run func(context.C
 	case "compact":
 		return "Giving free room back", func(ctx context.Context, _ souvenir.Progress) (any, error) { return s.compact(ctx) }, nil
 	}
-	return "", nil, invalid("work", "work is "+quoted(kind)+"; allowed are "+strings.Join(upkeep, ", "))
+	return "", nil, fault.Invalid("work", "work is "+fault.Quote(kind)+"; allowed are "+strings.Join(upkeep, ", "))
 }
 
 // orNothing is a result, or with an error none.
@@ -213,5 +216,5 @@ func (s *Server) compact(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Sprintf("The file had %s and has %s now.", bytesInWords(before.DatabaseBytes), bytesInWords(after.DatabaseBytes)), nil
+	return fmt.Sprintf("The file had %s and has %s now.", web.Bytes(before.DatabaseBytes), web.Bytes(after.DatabaseBytes)), nil
 }

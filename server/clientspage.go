@@ -7,18 +7,22 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // clientsPage is what the page shows on which users look after the OAuth clients that they have made themselves.
 type clientsPage struct {
-	pageForm
-	URIs      field // one to a line
+	web.Form
+	URIs      web.Field // one to a line
 	Method    string
 	Clients   []ownClient
-	Pages     pager
+	Pages     web.Pager
 	Made      *souvenir.RegisteredClient // with the secret, which was just made
 	Renewed   bool                       // the secret is a new one of a client that there was
-	Endpoints []fact                     // what an application has to be told
+	Endpoints []web.Fact                 // what an application has to be told
 }
 
 // ownClient is an OAuth client of the user's.
@@ -43,28 +47,28 @@ func (c ownClient) Method() string {
 func (c ownClient) Secret() bool { return c.Metadata.TokenEndpointAuthMethod != souvenir.AuthNone }
 
 // ownClients gathers the page, as it is before anything is typed.
-func (s *Server) ownClients(r *http.Request, c caller) (page, *clientsPage, error) {
+func (s *Server) ownClients(r *http.Request, c request.Caller) (web.Page, *clientsPage, error) {
 	data := &clientsPage{
 		Method: souvenir.AuthSecretBasic,
-		pageForm: pageForm{Fields: []field{
-			{Name: "name", argument: "client_name", Label: "Name", Type: "text", Autocomplete: "off", Hint: "People are shown it when they are asked to let the application in."},
+		Form: web.Form{Fields: []web.Field{
+			{Name: "name", Argument: "client_name", Label: "Name", Type: "text", Autocomplete: "off", Hint: "People are shown it when they are asked to let the application in."},
 			{Name: "client_id", Label: "Id", Type: "text", Autocomplete: "off", Hint: "What the application calls itself here, if it is fixed there already. Otherwise one is made.", Optional: true},
 		}},
-		URIs: field{Name: "redirect_uris", Label: "Redirect URIs", Hint: "Where people come back to the application, exactly as it sends them, one to a line: https, http on this machine only, or a scheme of its own."},
-		Endpoints: []fact{
-			{"Issuer", s.options.PublicURL},
-			{"Authorization endpoint", s.options.PublicURL + authorizePath},
-			{"Token endpoint", s.options.PublicURL + "/oauth/token"},
-			{"MCP endpoint", s.connection("").Address},
+		URIs: web.Field{Name: "redirect_uris", Label: "Redirect URIs", Hint: "Where people come back to the application, exactly as it sends them, one to a line: https, http on this machine only, or a scheme of its own."},
+		Endpoints: []web.Fact{
+			{Key: "Issuer", Value: s.options.PublicURL},
+			{Key: "Authorization endpoint", Value: s.options.PublicURL + route.AuthorizePath},
+			{Key: "Token endpoint", Value: s.options.PublicURL + "/oauth/token"},
+			{Key: "MCP endpoint", Value: s.connection("").Address},
 		},
 	}
-	clients, err := c.store.Clients(r.Context())
+	clients, err := c.Store.Clients(r.Context())
 	if err != nil {
-		return page{}, nil, err
+		return web.Page{}, nil, err
 	}
-	grants, err := c.store.Grants(r.Context())
+	grants, err := c.Store.Grants(r.Context())
 	if err != nil {
-		return page{}, nil, err
+		return web.Page{}, nil, err
 	}
 	slices.SortStableFunc(clients, func(a, b souvenir.Client) int { // those that work come first
 		switch {
@@ -75,7 +79,7 @@ func (s *Server) ownClients(r *http.Request, c caller) (page, *clientsPage, erro
 		}
 		return 1
 	})
-	clients, data.Pages = part(clients, r, "clients")
+	clients, data.Pages = web.Paginate(clients, r, "clients")
 	for _, client := range clients {
 		own := ownClient{Client: client}
 		if i := slices.IndexFunc(grants, func(g souvenir.Grant) bool { return g.ClientID == client.ID }); i >= 0 {
@@ -83,25 +87,25 @@ func (s *Server) ownClients(r *http.Request, c caller) (page, *clientsPage, erro
 		}
 		data.Clients = append(data.Clients, own)
 	}
-	return page{template: "clients", title: "OAuth clients", data: data}, data, nil
+	return web.Page{Template: "clients", Title: "OAuth clients", Data: data}, data, nil
 }
 
-func (s *Server) showClients(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showClients(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	p, _, err := s.ownClients(r, c)
 	return p, err
 }
 
 // makeClient makes a client and shows its secret, this once.
-func (s *Server) makeClient(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) makeClient(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
 	var made souvenir.RegisteredClient
 	if strings.TrimSpace(values.Get("name")) == "" {
-		err = invalid("client_name", "client_name is empty; people must be shown a name")
+		err = fault.Invalid("client_name", "client_name is empty; people must be shown a name")
 	} else {
-		made, err = c.store.AddClient(r.Context(), souvenir.NewClient{
+		made, err = c.Store.AddClient(r.Context(), souvenir.NewClient{
 			ID: strings.TrimSpace(values.Get("client_id")), Name: values.Get("name"), RedirectURIs: lines(values.Get("redirect_uris")), AuthMethod: values.Get("method")})
 	}
 	p, data, failed := s.ownClients(r, c)
@@ -111,11 +115,11 @@ func (s *Server) makeClient(w http.ResponseWriter, r *http.Request, c caller) (a
 	if err != nil {
 		data.Method = values.Get("method")
 		data.Fields = append(data.Fields, data.URIs)
-		data.fill(values.Get)
-		data.refuse(err)
+		data.Fill(values.Get)
+		data.Refuse(err)
 		last := len(data.Fields) - 1
 		data.URIs, data.Fields = data.Fields[last], data.Fields[:last]
-		return again(p, err)
+		return web.Again(p, err)
 	}
 	data.Made = &made
 	return p, nil
@@ -133,18 +137,18 @@ func lines(text string) []string {
 }
 
 // changeClient gives a client a new secret and shows it, or deactivates it for good.
-func (s *Server) changeClient(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) changeClient(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
 	id := values.Get("id")
 	switch change := values.Get("change"); change {
 	case "secret":
-		if asks, err := s.confirm(w, r, c, values, "/clients"); asks != nil || err != nil {
+		if asks, err := s.signin.Confirm(w, r, c, values, "/clients"); asks != nil || err != nil {
 			return asks, err
 		}
-		renewed, err := c.store.RegenerateClientSecret(r.Context(), id)
+		renewed, err := c.Store.RegenerateClientSecret(r.Context(), id)
 		if err != nil {
 			return nil, err
 		}
@@ -155,11 +159,11 @@ func (s *Server) changeClient(w http.ResponseWriter, r *http.Request, c caller) 
 		data.Made, data.Renewed = &renewed, true
 		return p, nil
 	case "deactivate":
-		if err := c.store.DeactivateClient(r.Context(), id); err != nil {
+		if err := c.Store.DeactivateClient(r.Context(), id); err != nil {
 			return nil, err
 		}
-		return s.done("/clients", "client"), nil
+		return s.site.Done("/clients", "client"), nil
 	default:
-		return nil, invalid("change", "change is "+quoted(change)+"; allowed are secret and deactivate")
+		return nil, fault.Invalid("change", "change is "+fault.Quote(change)+"; allowed are secret and deactivate")
 	}
 }

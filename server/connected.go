@@ -7,12 +7,14 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // connectedPage is what the page of the connected applications shows.
 type connectedPage struct {
 	Grants  []connectedApp
-	Pages   pager
+	Pages   web.Pager
 	Address string // of the MCP endpoint
 }
 
@@ -25,21 +27,21 @@ type connectedApp struct {
 // Everything reports whether it sees all projects.
 func (a connectedApp) Everything() bool { return a.Projects == nil }
 
-func (s *Server) showConnected(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	grants, err := c.store.Grants(r.Context())
+func (s *Server) showConnected(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	grants, err := c.Store.Grants(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	projects, err := c.store.Projects(r.Context())
+	projects, err := c.Store.Projects(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	data := connectedPage{Address: s.connection("").Address}
-	grants, data.Pages = part(grants, r, "applications")
+	grants, data.Pages = web.Paginate(grants, r, "applications")
 	for _, grant := range grants {
 		data.Grants = append(data.Grants, connectedApp{grant, namesOf(grant.Projects, projects, c.User.ID)})
 	}
-	return page{template: "connected", title: "Connected applications", data: data}, nil
+	return web.Page{Template: "connected", Title: "Connected applications", Data: data}, nil
 }
 
 // namesOf are the names by which a user knows the projects that a token or an application is limited to.
@@ -60,13 +62,13 @@ func namesOf(limits []string, visible []souvenir.Project, user string) []string 
 }
 
 // endConnected ends what an application was allowed, at once.
-func (s *Server) endConnected(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) endConnected(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.store.RevokeGrant(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+	if err := c.Store.RevokeGrant(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}
-	return s.done("/connected", "application"), nil
+	return s.site.Done("/connected", "application"), nil
 }

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // connectedID is the id of the mark that tells whether a client has come.
@@ -29,7 +32,7 @@ type connectedMark struct {
 
 // showConnectedMark answers a script that waits for a client. While there is nothing new, it is told so in no words, so that a
 // screen reader has nothing to say.
-func (s *Server) showConnectedMark(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showConnectedMark(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	query := r.URL.Query()
 	mark := connectedMark{TokenID: query.Get("token"), Since: query.Get("since"), State: stateWaiting}
 	var err error
@@ -45,21 +48,21 @@ func (s *Server) showConnectedMark(w http.ResponseWriter, r *http.Request, c cal
 		w.WriteHeader(http.StatusNoContent)
 		return nil, nil
 	}
-	return page{template: "connectclient", title: "Connect a client", part: "first-call-mark", data: connection{Mark: mark}}, nil
+	return web.Page{Template: "connectclient", Title: "Connect a client", Part: "first-call-mark", Data: connection{Mark: mark}}, nil
 }
 
 // latestCalls is among how many of the user's calls the mark looks: it asks every two seconds, and may not go through all of them.
 const latestCalls = 100
 
 // lookForToken looks whether a token of the user's was used.
-func (s *Server) lookForToken(r *http.Request, c caller, mark *connectedMark) error {
-	tokens, err := c.store.Tokens(r.Context())
+func (s *Server) lookForToken(r *http.Request, c request.Caller, mark *connectedMark) error {
+	tokens, err := c.Store.Tokens(r.Context())
 	if err != nil {
 		return err
 	}
 	i := slices.IndexFunc(tokens, func(t souvenir.Token) bool { return t.ID == mark.TokenID })
 	if i < 0 {
-		return &failure{http.StatusNotFound, "the token is not there any more; make another one"}
+		return &fault.Error{Status: http.StatusNotFound, Message: "the token is not there any more; make another one"}
 	}
 	if tokens[i].LastUsedAt.IsZero() {
 		return nil
@@ -69,18 +72,18 @@ func (s *Server) lookForToken(r *http.Request, c caller, mark *connectedMark) er
 }
 
 // lookForClient looks whether an application was let in, or has called, since a time.
-func (s *Server) lookForClient(r *http.Request, c caller, mark *connectedMark) error {
+func (s *Server) lookForClient(r *http.Request, c request.Caller, mark *connectedMark) error {
 	since, err := timeIn(r.URL.Query(), "since")
 	if err != nil {
 		return err
 	}
-	grants, err := c.store.Grants(r.Context())
+	grants, err := c.Store.Grants(r.Context())
 	if err != nil {
 		return err
 	}
 	for _, grant := range grants {
 		if !grant.CreatedAt.Before(since) || !grant.LastUsedAt.Before(since) {
-			s.used(mark, shortName(grant.ClientName), grant.LastUsedAt)
+			s.used(mark, web.ShortName(grant.ClientName), grant.LastUsedAt)
 			break
 		}
 	}
@@ -90,8 +93,8 @@ func (s *Server) lookForClient(r *http.Request, c caller, mark *connectedMark) e
 }
 
 // lookForCall looks for a call among the latest.
-func (s *Server) lookForCall(r *http.Request, c caller, mark *connectedMark, fits func(souvenir.Activity) bool) error {
-	calls, err := c.store.Activities(r.Context(), souvenir.ActivityQuery{Limit: latestCalls})
+func (s *Server) lookForCall(r *http.Request, c request.Caller, mark *connectedMark, fits func(souvenir.Activity) bool) error {
+	calls, err := c.Store.Activities(r.Context(), souvenir.ActivityQuery{Limit: latestCalls})
 	if err != nil {
 		return err
 	}

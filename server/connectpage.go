@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // Snippet is what connects an AI client with the server: a command to run, a piece of a configuration file, or what to do.
@@ -49,7 +52,7 @@ const firstToken = "First client"
 
 // connectPage greets somebody who has just made an account: with a token, so that the first client can be connected at once.
 func (s *Server) connectPage(r *http.Request, user souvenir.User, title string) (any, error) {
-	n := souvenir.NewToken{Name: firstToken, SessionID: exchangeOf(r.Context()).caller.SessionID}
+	n := souvenir.NewToken{Name: firstToken, SessionID: request.Of(r.Context()).Caller.SessionID}
 	token, err := s.store.As(souvenir.Access{User: user.ID}).AddToken(r.Context(), n)
 	if err != nil {
 		return nil, err
@@ -58,10 +61,10 @@ func (s *Server) connectPage(r *http.Request, user souvenir.User, title string) 
 }
 
 // freshToken is the page that shows a new token, this once, within what each client wants to have pasted.
-func (s *Server) freshToken(added souvenir.AddedToken, title string) page {
+func (s *Server) freshToken(added souvenir.AddedToken, title string) web.Page {
 	data := s.connection(added.Value)
 	data.Mark = connectedMark{TokenID: added.ID, State: stateWaiting}
-	return page{template: "connect", title: title, data: data}
+	return web.Page{Template: "connect", Title: title, Data: data}
 }
 
 // clientPage is what the page shows on which somebody chooses a client and connects it.
@@ -82,20 +85,20 @@ type clientChoice struct {
 }
 
 // showConnect asks which client is to be connected, and says how. A script asks for the mark that tells when it is.
-func (s *Server) showConnect(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	if ofScript(r) && r.Header.Get("HX-Target") == connectedID {
+func (s *Server) showConnect(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if web.FromScript(r) && r.Header.Get("HX-Target") == connectedID {
 		return s.showConnectedMark(w, r, c)
 	}
 	return s.clientPage(r.URL.Query().Get("client"))
 }
 
 // clientPage is the page for a client; empty: for the first.
-func (s *Server) clientPage(chosen string) (page, error) {
+func (s *Server) clientPage(chosen string) (web.Page, error) {
 	signing, withToken := s.connection("").Snippets, s.connection(tokenStandIn).Snippets
 	names := clientNamesOf(signing, withToken)
 	chosen = cmp.Or(chosen, names[0])
 	if !slices.Contains(names, chosen) {
-		return page{}, invalid("client", "client is "+quoted(chosen)+"; one of those on the page is needed, such as "+names[0])
+		return web.Page{}, fault.Invalid("client", "client is "+fault.Quote(chosen)+"; one of those on the page is needed, such as "+names[0])
 	}
 	data := clientPage{Address: s.connection("").Address, Chosen: chosen, Other: chosen == anyClient,
 		Mark: connectedMark{Since: time.Now().UTC().Format(time.RFC3339), State: stateWaiting}}
@@ -106,11 +109,11 @@ func (s *Server) clientPage(chosen string) (page, error) {
 		data.Signing = &signing[i]
 	}
 	data.Tokens = data.Other || slices.ContainsFunc(withToken, func(one Snippet) bool { return one.Client == chosen })
-	return page{template: "connectclient", title: "Connect a client", data: data}, nil
+	return web.Page{Template: "connectclient", Title: "Connect a client", Data: data}, nil
 }
 
 // tokenStandIn stands where a token belongs, where it is only looked who takes one.
-const tokenStandIn = mcpTokenStart + "YOUR_TOKEN"
+const tokenStandIn = request.MCPTokenPrefix + "YOUR_TOKEN"
 
 // clientNamesOf are the names of all clients that there are snippets for, and of any other.
 func clientNamesOf(lists ...[]Snippet) []string {
@@ -126,14 +129,14 @@ func clientNamesOf(lists ...[]Snippet) []string {
 }
 
 // connectClient makes a token for a client and shows it, this once, in what that client wants to have pasted.
-func (s *Server) connectClient(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) connectClient(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
 	chosen := values.Get("client")
 	if !slices.Contains(clientNamesOf(s.connection("").Snippets, s.connection(tokenStandIn).Snippets), chosen) {
-		return nil, invalid("client", "client is "+quoted(chosen)+"; choose one of those on the page")
+		return nil, fault.Invalid("client", "client is "+fault.Quote(chosen)+"; choose one of those on the page")
 	}
 	n := souvenir.NewToken{Name: chosen, SessionID: c.SessionID}
 	if values.Get("access") == tokenReads {
@@ -143,17 +146,17 @@ func (s *Server) connectClient(w http.ResponseWriter, r *http.Request, c caller)
 		n.Name = "Client"
 	}
 	n.Name = cutName(n.Name)
-	added, err := c.store.AddToken(r.Context(), n)
+	added, err := c.Store.AddToken(r.Context(), n)
 	if err != nil {
 		return nil, err
 	}
 	p := s.freshToken(added, "Connect "+chosen)
-	if data, ok := p.data.(connection); ok {
+	if data, ok := p.Data.(connection); ok {
 		data.Snippets = slices.DeleteFunc(data.Snippets, func(one Snippet) bool { return one.Client != chosen })
-		p.data = data
+		p.Data = data
 	}
 	if chosen == anyClient {
-		p.title = "Connect a client"
+		p.Title = "Connect a client"
 	}
 	return p, nil
 }

@@ -250,7 +250,7 @@ func fitsType(means, value any) error {
 	case map[string]any:
 		kind = "object"
 	}
-	if !slices.Contains(allowed, any(kind)) {
+	if !slices.Contains(allowed, any(kind)) && !(kind == "integer" && slices.Contains(allowed, any("number"))) {
 		return fmt.Errorf("%v is of type %s, not %v", value, kind, allowed)
 	}
 	return nil

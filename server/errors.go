@@ -3,6 +3,9 @@ package server
 import (
 	"errors"
 	"net/http"
+
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
 // busyRetry is after how many seconds a caller should try again when the store is locked.
@@ -23,12 +26,12 @@ type TextBlock struct {
 
 // fail answers with an error.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	exchangeOf(r.Context()).failed = err
+	request.Of(r.Context()).Failed = err
 	if gone := r.Context().Err(); gone != nil && errors.Is(err, gone) {
-		err = &failure{http.StatusBadRequest, "the request was given up before it was answered"} // which nobody will read
+		err = &fault.Error{Status: http.StatusBadRequest, Message: "the request was given up before it was answered"} // which nobody will read
 	}
-	status, message := told(err)
-	if _, seconds, busy := refusal(err); busy {
+	status, message := fault.Describe(err)
+	if _, seconds, busy := fault.Refused(err); busy {
 		w.Header().Set("Retry-After", seconds)
 	}
 	switch status {
@@ -36,22 +39,22 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		if w.Header().Get("Retry-After") == "" {
 			w.Header().Set("Retry-After", busyRetry)
 		}
-		s.log.WarnContext(r.Context(), "a request could not be answered", "request_id", exchangeOf(r.Context()).id, "route", exchangeOf(r.Context()).route, "error", err)
+		s.log.WarnContext(r.Context(), "a request could not be answered", "request_id", request.Of(r.Context()).ID, "route", request.Of(r.Context()).Route, "error", err)
 	case http.StatusInternalServerError, http.StatusInsufficientStorage:
-		s.log.ErrorContext(r.Context(), "a request failed", "request_id", exchangeOf(r.Context()).id, "route", exchangeOf(r.Context()).route, "error", err)
+		s.log.ErrorContext(r.Context(), "a request failed", "request_id", request.Of(r.Context()).ID, "route", request.Of(r.Context()).Route, "error", err)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		if exchangeOf(r.Context()).speaks == speaksInterface { // OAuth has challenges of its own, and people sign in on a page
+		if request.Of(r.Context()).Dialect == request.API { // OAuth has challenges of its own, and people sign in on a page
 			s.challenge(w.Header(), r, err)
 		}
 	}
 	if body, late := w.(*response); late && body.status != 0 {
 		panic(http.ErrAbortHandler) // the answer has begun: only breaking it off tells the client
 	}
-	switch exchangeOf(r.Context()).speaks {
-	case speaksPages:
-		s.failPage(w, r, status, message, err)
-	case speaksOAuth:
-		s.failOAuth(w, r, status, message, err)
+	switch request.Of(r.Context()).Dialect {
+	case request.Pages:
+		s.site.Fail(w, r, status, message, err)
+	case request.OAuth:
+		s.oauth.Fail(w, r, status, message, err)
 	default:
 		s.answer(w, r, status, ErrorBody{Error: message, Content: []TextBlock{{"text", "Error: " + message}}, IsError: true})
 	}

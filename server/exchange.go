@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"log/slog"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
 const requestID = "X-Request-Id"
@@ -18,17 +19,17 @@ const requestID = "X-Request-Id"
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	e := &exchange{id: r.Header.Get(requestID), ticket: s.queue.Ticket()}
-	if !validRequestID(e.id) {
-		e.id = rand.Text()
+	e := &request.State{ID: r.Header.Get(requestID), Ticket: s.queue.Ticket()}
+	if !validRequestID(e.ID) {
+		e.ID = rand.Text()
 	}
 	out := &response{ResponseWriter: w, control: http.NewResponseController(w), patience: s.options.Patience}
-	r = r.WithContext(fairqueue.With(context.WithValue(r.Context(), exchangeKey{}, e), e.ticket))
-	e.address = s.remote(r)
+	r = r.WithContext(fairqueue.With(request.With(r.Context(), e), e.Ticket))
+	e.Address = s.remote(r)
 	r.Body = s.newBody(out.control, r)
 	out.sending = func(bytes int) {
-		e.ticket.Leave()
-		e.pace(r, int64(bytes))
+		e.Ticket.Leave()
+		e.Pace(r, int64(bytes))
 	}
 	defer func() {
 		broken := recover()
@@ -36,9 +37,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			broken = s.survive(out, r, broken)
 		}
 		out.finish()
-		e.ticket.Leave()
-		if e.holds > 0 {
-			s.bodies.Return(e.holder, e.holds)
+		e.Ticket.Leave()
+		if e.Holds > 0 {
+			s.bodies.Return(e.Holder, e.Holds)
 		}
 		took := time.Since(began)
 		s.note(r, e, out, took)
@@ -47,8 +48,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(broken)
 		}
 	}()
-	setHeaders(out.Header(), e.id)
-	if s.secure() { // RFC 6797; other names below the host are not this server's to speak for
+	setHeaders(out.Header(), e.ID)
+	if s.site.Secure() { // RFC 6797; other names below the host are not this server's to speak for
 		out.Header().Set("Strict-Transport-Security", "max-age=31536000")
 	}
 	if r.URL.Path == "/mcp/" { // as some clients write it
@@ -67,33 +68,33 @@ func (s *Server) survive(out *response, r *http.Request, broken any) (left any) 
 	if err, ok := broken.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return broken
 	}
-	e := exchangeOf(r.Context())
-	s.log.ErrorContext(r.Context(), "a request made the server panic", "request_id", e.id, "route", e.route, "panic", broken, "stack", string(debug.Stack()))
+	e := request.Of(r.Context())
+	s.log.ErrorContext(r.Context(), "a request made the server panic", "request_id", e.ID, "route", e.Route, "panic", broken, "stack", string(debug.Stack()))
 	if out.status != 0 {
 		return http.ErrAbortHandler
 	}
-	s.answer(out, r, http.StatusInternalServerError, ErrorBody{Error: serverError, Content: []TextBlock{{"text", "Error: " + serverError}}, IsError: true})
+	s.answer(out, r, http.StatusInternalServerError, ErrorBody{Error: fault.Internal, Content: []TextBlock{{"text", "Error: " + fault.Internal}}, IsError: true})
 	return nil
 }
 
 // note writes the request into the log.
-func (s *Server) note(r *http.Request, e *exchange, out *response, took time.Duration) {
+func (s *Server) note(r *http.Request, e *request.State, out *response, took time.Duration) {
 	attributes := []slog.Attr{
-		slog.String("request_id", e.id),
+		slog.String("request_id", e.ID),
 		slog.String("method", r.Method),
-		slog.String("route", e.route),
+		slog.String("route", e.Route),
 		slog.String("path", withoutTokens(r.URL.Path)),
 		slog.Int("status", out.status),
 		slog.Int64("bytes", out.bytes),
 		slog.Duration("duration", took),
 	}
-	if e.mcpMethod != "" {
-		attributes = append(attributes, slog.String("mcp_method", e.mcpMethod))
+	if e.MCPMethod != "" {
+		attributes = append(attributes, slog.String("mcp_method", e.MCPMethod))
 	}
-	if e.mcpName != "" {
-		attributes = append(attributes, slog.String("mcp_tool", e.mcpName))
+	if e.MCPName != "" {
+		attributes = append(attributes, slog.String("mcp_tool", e.MCPName))
 	}
-	if c := e.caller; c.User.ID != "" {
+	if c := e.Caller; c.User.ID != "" {
 		attributes = append(attributes, slog.String("user", c.User.ID))
 		if c.TokenID != "" {
 			attributes = append(attributes, slog.String("token_id", c.TokenID))
@@ -112,7 +113,7 @@ func (s *Server) note(r *http.Request, e *exchange, out *response, took time.Dur
 func withoutTokens(path string) string {
 	parts := strings.Split(path, "/")
 	for i := range parts {
-		for _, start := range []string{mcpTokenStart, sessionStart, invitationStart} {
+		for _, start := range []string{request.MCPTokenPrefix, request.SessionPrefix, request.InvitationPrefix} {
 			if before, _, found := strings.Cut(parts[i], start); found {
 				parts[i] = before + start + "…"
 			}

@@ -2,22 +2,31 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
 // PageRoute is a line of the table, for tests outside of the package.
 type PageRoute struct{ Method, Path, Needs string }
 
+// roomsOnly is a server that has its routes, and no store.
+func roomsOnly(publicURL string) *Server {
+	s := &Server{options: Options{PublicURL: publicURL}, log: slog.New(slog.DiscardHandler)}
+	s.addRooms(http.NewCrossOriginProtection())
+	return s
+}
+
 // PageRoutes are the routes that are pages.
 func PageRoutes() []PageRoute {
-	s := &Server{options: Options{PublicURL: "http://memory.example"}}
+	s := roomsOnly("http://memory.example")
 	var all []PageRoute
 	for _, rt := range s.routes() {
-		if rt.speaks == speaksPages {
-			all = append(all, PageRoute{rt.method, rt.pattern, string(rt.needs)})
+		if rt.speaks == request.Pages {
+			all = append(all, PageRoute{rt.Method, rt.Pattern, string(rt.Needs)})
 		}
 	}
 	return all
@@ -25,30 +34,30 @@ func PageRoutes() []PageRoute {
 
 // InterfaceRoutes are the routes that programs use.
 func InterfaceRoutes() []PageRoute {
-	s := &Server{options: Options{PublicURL: "http://memory.example"}}
+	s := roomsOnly("http://memory.example")
 	var all []PageRoute
 	for _, rt := range s.routes() {
-		if rt.speaks == speaksInterface {
-			all = append(all, PageRoute{rt.method, rt.pattern, string(rt.needs)})
+		if rt.speaks == request.API {
+			all = append(all, PageRoute{rt.Method, rt.Pattern, string(rt.Needs)})
 		}
 	}
 	return all
 }
 
 // SetLoginClock makes a server's waits between tries of passwords go by another clock.
-func SetLoginClock(s *Server, now func() time.Time) { s.attempts.now = now }
+func SetLoginClock(s *Server, now func() time.Time) { s.signin.SetTryClock(now) }
 
 // SetProviderClock makes the ways to an external provider and back end by another clock.
-func SetProviderClock(s *Server, now func() time.Time) { s.provider.began.now = now }
+func SetProviderClock(s *Server, now func() time.Time) { s.signin.SetProviderClock(now) }
 
 // ForgetProvider makes a server read what its provider says of itself with the next sign-in.
-func ForgetProvider(s *Server) { s.provider.until = time.Time{} }
+func ForgetProvider(s *Server) { s.signin.ForgetProvider() }
 
 // ProviderRoutes are the routes that are there with an external provider only.
 func ProviderRoutes() []PageRoute {
 	var all []PageRoute
-	for _, rt := range (&Server{}).providerRoutes() {
-		all = append(all, PageRoute{rt.method, rt.pattern, string(rt.needs)})
+	for _, rt := range roomsOnly("http://memory.example").signin.ProviderRoutes() {
+		all = append(all, PageRoute{rt.Method, rt.Pattern, string(rt.Needs)})
 	}
 	return all
 }
@@ -74,34 +83,13 @@ func ProjectPath(p souvenir.Project) string { return projectPath(p) }
 func LongSpan(d time.Duration) string { return longSpan(d) }
 
 // SetConfirmClock makes a server measure by another clock how long ago people have shown who they are.
-func SetConfirmClock(s *Server, now func() time.Time) { s.now = now }
+func SetConfirmClock(s *Server, now func() time.Time) { s.signin.SetConfirmClock(now) }
 
 // FillLane takes all places of the lane of browsers that nobody knows, until the test calls what it returns.
-func FillLane(s *Server) (empty func()) {
-	var leave []func()
-	for range cap(s.hashing.others.running) {
-		done, err := s.hashing.others.enter(context.Background(), http.Header{})
-		if err != nil {
-			panic(err)
-		}
-		leave = append(leave, done)
-	}
-	waiting := cap(s.hashing.others.inside) - len(s.hashing.others.inside)
-	for range waiting {
-		s.hashing.others.inside <- struct{}{}
-	}
-	return func() {
-		for range waiting {
-			<-s.hashing.others.inside
-		}
-		for _, done := range leave {
-			done()
-		}
-	}
-}
+func FillLane(s *Server) (empty func()) { return s.signin.FillLane() }
 
 // SetRecently changes how long ago people may have signed in, for what takes everything away.
-func SetRecently(s *Server, most time.Duration) { s.recently = most }
+func SetRecently(s *Server, most time.Duration) { s.signin.SetRecently(most) }
 
 // BegunPerUser is how many calls of a user may have begun.
 const BegunPerUser = begunPerUser

@@ -8,11 +8,15 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/upload"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // filePage is what the page of a file shows.
 type filePage struct {
-	pageForm
+	web.Form
 	souvenir.File
 	Status   souvenir.FileStatus
 	By       string // name of who stored it
@@ -33,8 +37,8 @@ type filePage struct {
 const clipShown = 300
 
 // fileFieldsOf are the fields of the form in which a file is described.
-func fileFieldsOf(f souvenir.File) pageForm {
-	return pageForm{Fields: []field{
+func fileFieldsOf(f souvenir.File) web.Form {
+	return web.Form{Fields: []web.Field{
 		{Name: "filename", Label: "Name", Type: "text", Autocomplete: "off", Value: f.Filename},
 		{Name: "description", Label: "Description", Type: "text", Autocomplete: "off", Value: f.Description, Optional: true},
 		{Name: "tags", Label: "Tags", Type: "text", Autocomplete: "off", Value: strings.Join(f.Tags, ", "), Hint: "Separated by commas.", Optional: true},
@@ -43,7 +47,7 @@ func fileFieldsOf(f souvenir.File) pageForm {
 }
 
 // showFile shows a file. A script that searches for a memory to link it to gets what was found alone.
-func (s *Server) showFile(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showFile(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	p, data, err := s.file(r, c)
 	if err != nil {
 		return nil, err
@@ -51,30 +55,30 @@ func (s *Server) showFile(_ http.ResponseWriter, r *http.Request, c caller) (any
 	if err := findMemories(r, c, data); err != nil {
 		return nil, err
 	}
-	p.part = "found-memories"
+	p.Part = "found-memories"
 	return p, nil
 }
 
 // file gathers the page.
-func (s *Server) file(r *http.Request, c caller) (page, *filePage, error) {
-	f, err := c.store.GetFile(r.Context(), r.PathValue("id"))
+func (s *Server) file(r *http.Request, c request.Caller) (web.Page, *filePage, error) {
+	f, err := c.Store.GetFile(r.Context(), r.PathValue("id"))
 	if err != nil {
-		return page{}, nil, err
+		return web.Page{}, nil, err
 	}
-	data := &filePage{pageForm: fileFieldsOf(f), File: f, Kind: kindOf(f.MIMEType)}
-	p := page{template: "file", title: f.Filename, data: data}
-	if data.Status, err = c.store.GetFileStatus(r.Context(), f.ID); err != nil {
+	data := &filePage{Form: fileFieldsOf(f), File: f, Kind: kindOf(f.MIMEType)}
+	p := web.Page{Template: "file", Title: f.Filename, Data: data}
+	if data.Status, err = c.Store.GetFileStatus(r.Context(), f.ID); err != nil {
 		return p, nil, err
 	}
 	data.Own, data.By = f.Owner == c.User.ID, cmp.Or(data.Status.OwnerName, "no user any more")
 	if f.MemoryID != "" {
-		memory, err := c.store.GetMemory(r.Context(), f.MemoryID)
+		memory, err := c.Store.GetMemory(r.Context(), f.MemoryID)
 		if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 			return p, nil, err
 		}
 		data.Memory = clipped(memory.Content, clipShown)
 	}
-	projects, err := c.store.Projects(r.Context())
+	projects, err := c.Store.Projects(r.Context())
 	if err != nil {
 		return p, nil, err
 	}
@@ -87,7 +91,7 @@ func (s *Server) file(r *http.Request, c caller) (page, *filePage, error) {
 			data.Project = thing{"project", project.Name, projectPath(project)}
 		}
 	}
-	until, err := s.trashUntil(r.Context())
+	until, err := trashUntil(r.Context(), s.store)
 	if err != nil {
 		return p, data, err
 	}
@@ -97,19 +101,19 @@ func (s *Server) file(r *http.Request, c caller) (page, *filePage, error) {
 }
 
 // findMemories searches for memories to link a file to: by words, or by an id.
-func findMemories(r *http.Request, c caller, data *filePage) error {
+func findMemories(r *http.Request, c request.Caller, data *filePage) error {
 	const shown = 5
 	data.Find = strings.TrimSpace(r.URL.Query().Get("find"))
 	if data.Find == "" {
 		return nil
 	}
 	data.Looked = true
-	if memory, err := c.store.GetMemory(r.Context(), data.Find); err == nil {
+	if memory, err := c.Store.GetMemory(r.Context(), data.Find); err == nil {
 		memory.Content = clipped(memory.Content, clipShown)
 		data.Found = []souvenir.Memory{memory}
 		return nil
 	}
-	found, err := c.store.Search(r.Context(), souvenir.Query{Text: data.Find, Limit: shown})
+	found, err := c.Store.Search(r.Context(), souvenir.Query{Text: data.Find, Limit: shown})
 	if err != nil {
 		return err
 	}
@@ -121,8 +125,8 @@ func findMemories(r *http.Request, c caller, data *filePage) error {
 }
 
 // editFile changes what is known about a file.
-func (s *Server) editFile(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) editFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -132,25 +136,25 @@ func (s *Server) editFile(w http.ResponseWriter, r *http.Request, c caller) (any
 	}
 	before := data.File
 	name, description, category := values.Get("filename"), values.Get("description"), values.Get("category")
-	tags := append([]string{}, tagsOf(values["tags"])...)
+	tags := append([]string{}, upload.Tags(values["tags"])...)
 	change := souvenir.UpdateFile{Filename: &name, Description: &description, Category: &category, Tags: tags}
 	if values.Has("project") && values.Get("project") != data.Chosen && before.MemoryID == "" {
 		change.Project = &souvenir.ProjectRef{ID: values.Get("project")}
 	}
-	changed, err := c.store.UpdateFile(r.Context(), before.ID, change)
+	changed, err := c.Store.UpdateFile(r.Context(), before.ID, change)
 	if err != nil {
-		data.fill(values.Get)
+		data.Fill(values.Get)
 		data.Chosen = values.Get("project")
-		data.refuse(err)
-		return again(p, err)
+		data.Refuse(err)
+		return web.Again(p, err)
 	}
 	back := souvenir.UpdateFile{Filename: &before.Filename, Description: &before.Description, Category: &before.Category, Tags: append([]string{}, before.Tags...)}
 	if change.Project != nil {
 		former := projectRefOf(data)
 		back.Project = &former
 	}
-	return s.doneWithUndo(c, "/files/"+before.ID, changed.Filename+" is changed.", func(ctx context.Context) error {
-		return putFileBack(ctx, c.store, changed, back)
+	return s.site.DoneWithUndo(c, "/files/"+before.ID, changed.Filename+" is changed.", func(ctx context.Context) error {
+		return putFileBack(ctx, c.Store, changed, back)
 	}), nil
 }
 
@@ -159,16 +163,9 @@ func projectRefOf(data *filePage) souvenir.ProjectRef {
 	return *projectOfStatus(data.Status)
 }
 
-func projectOfStatus(status souvenir.FileStatus) *souvenir.ProjectRef {
-	if status.ProjectID == "" {
-		return &souvenir.ProjectRef{}
-	}
-	return &souvenir.ProjectRef{ID: status.ProjectOwner + "/" + status.ProjectID}
-}
-
 // linkToMemory links a file to a memory, or (by an empty id) to none.
-func (s *Server) linkToMemory(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) linkToMemory(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -177,22 +174,22 @@ func (s *Server) linkToMemory(w http.ResponseWriter, r *http.Request, c caller) 
 		return nil, err
 	}
 	before, memory := data.File, strings.TrimSpace(values.Get("memory_id"))
-	changed, err := c.store.UpdateFile(r.Context(), before.ID, souvenir.UpdateFile{MemoryID: &memory})
+	changed, err := c.Store.UpdateFile(r.Context(), before.ID, souvenir.UpdateFile{MemoryID: &memory})
 	if err != nil {
-		data.refuse(err)
-		return again(p, err)
+		data.Refuse(err)
+		return web.Again(p, err)
 	}
 	said := before.Filename + " is linked to the memory."
 	if memory == "" {
 		said = before.Filename + " is linked to no memory any more."
 	}
 	former := projectRefOf(data)
-	return s.doneWithUndo(c, "/files/"+before.ID, said, func(ctx context.Context) error {
+	return s.site.DoneWithUndo(c, "/files/"+before.ID, said, func(ctx context.Context) error {
 		back := souvenir.UpdateFile{MemoryID: &before.MemoryID}
 		if before.MemoryID == "" {
 			back.Project = &former
 		}
-		return putFileBack(ctx, c.store, changed, back)
+		return putFileBack(ctx, c.Store, changed, back)
 	}), nil
 }
 
@@ -203,26 +200,26 @@ func putFileBack(ctx context.Context, store *souvenir.Store, changed souvenir.Fi
 		return err
 	}
 	if !now.UpdatedAt.Equal(changed.UpdatedAt) {
-		return &failure{http.StatusConflict, "this cannot be taken back: the file has been changed since"}
+		return &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the file has been changed since"}
 	}
 	_, err = store.UpdateFile(ctx, changed.ID, back)
 	return err
 }
 
 // deleteFileOnPage deletes a file.
-func (s *Server) deleteFileOnPage(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	if _, err := s.readForm(w, r); err != nil {
+func (s *Server) deleteFileOnPage(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if _, err := s.site.ReadForm(w, r); err != nil {
 		return nil, err
 	}
-	if err := c.store.DeleteFile(r.Context(), r.PathValue("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+	if err := c.Store.DeleteFile(r.Context(), r.PathValue("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}
-	until, err := s.trashUntil(r.Context())
+	until, err := trashUntil(r.Context(), s.store)
 	if err != nil {
 		return nil, err
 	}
 	if until.IsZero() {
-		return s.done("/files", "file-deleted"), nil
+		return s.site.Done("/files", "file-deleted"), nil
 	}
-	return s.done("/files", "file-trashed"), nil
+	return s.site.Done("/files", "file-trashed"), nil
 }

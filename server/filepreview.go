@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
 // preview is what a page shows of the bytes of a file. Nothing of it can run: pictures are shown by the browser's decoders, and all else is
@@ -36,7 +37,7 @@ var shownTexts = map[string]bool{"application/json": true, "application/jsonl": 
 	"application/x-ipynb+json": true, "message/rfc822": true, "image/svg+xml": true}
 
 // preview reads as much of a file as the page shows.
-func (s *Server) preview(r *http.Request, c caller, f souvenir.File) (preview, error) {
+func (s *Server) preview(r *http.Request, c request.Caller, f souvenir.File) (preview, error) {
 	kind, _, _ := strings.Cut(f.MIMEType, ";")
 	switch {
 	case shownImages[kind]:
@@ -47,7 +48,7 @@ func (s *Server) preview(r *http.Request, c caller, f souvenir.File) (preview, e
 	case f.Size == 0 || !strings.HasPrefix(kind, "text/") && !shownTexts[kind]:
 		return preview{}, nil
 	}
-	content, err := c.store.OpenFile(r.Context(), f.ID)
+	content, err := c.Store.OpenFile(r.Context(), f.ID)
 	if err != nil {
 		return preview{}, err
 	}

@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/upload"
 )
 
 // FileList is the answer of GET /api/files: a page.
@@ -33,13 +36,13 @@ type ChangedFile struct {
 	Message string        `json:"message"`
 }
 
-func (s *Server) listFiles(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) listFiles(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	wanted, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, invalid("query", "the query cannot be read: "+err.Error())
+		return nil, fault.Invalid("query", "the query cannot be read: "+err.Error())
 	}
 	q := souvenir.FileQuery{FileList: souvenir.FileList{
-		MemoryID: wanted.Get("memory_id"), Category: wanted.Get("category"), Tags: tagsOf(wanted["tags"]),
+		MemoryID: wanted.Get("memory_id"), Category: wanted.Get("category"), Tags: upload.Tags(wanted["tags"]),
 		ProjectID: wanted.Get("project_id"), ProjectName: wanted.Get("project_name"),
 	}}
 	if q.Limit, err = numberIn(wanted, "limit", 1, souvenir.MaxFileLimit); err != nil {
@@ -48,28 +51,11 @@ func (s *Server) listFiles(_ http.ResponseWriter, r *http.Request, c caller) (an
 	if q.Offset, err = numberIn(wanted, "offset", 0, maxOffset); err != nil {
 		return nil, err
 	}
-	page, err := c.store.FilePage(r.Context(), q)
+	page, err := c.Store.FilePage(r.Context(), q)
 	if err != nil {
 		return nil, err
 	}
 	return FileList{page.Files, Page{len(page.Files), page.Total, page.Offset, page.Limit, page.HasMore()}}, nil
-}
-
-// maxOffset is the largest offset that a query may have: what every program that reads JSON can count to, and every
-// processor.
-const maxOffset = 1<<31 - 1
-
-// numberIn reads a whole number of a query; 0 when it is not there. An empty one is none: what was to be filled in there is missing.
-func numberIn(query url.Values, name string, least, most int) (int, error) {
-	if !query.Has(name) {
-		return 0, nil
-	}
-	given := query.Get(name)
-	n, err := strconv.Atoi(given)
-	if err != nil || n < least || n > most || given != strconv.Itoa(n) { // +5 and 007 are no numbers of JSON's
-		return 0, invalid(name, name+" is "+quoted(given)+"; a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most)+" is needed")
-	}
-	return n, nil
 }
 
 // fileChange is the body of PUT /api/files/:id/metadata.
@@ -81,12 +67,12 @@ type fileChange struct {
 	MemoryID    *string  `json:"memory_id"`
 }
 
-func (s *Server) updateFile(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) updateFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var given fileChange
 	if err := s.readJSON(w, r, &given, false); err != nil {
 		return nil, err
 	}
-	f, err := c.store.UpdateFile(r.Context(), r.PathValue("id"), souvenir.UpdateFile{
+	f, err := c.Store.UpdateFile(r.Context(), r.PathValue("id"), souvenir.UpdateFile{
 		Filename: given.Filename, Description: given.Description, Category: given.Category, Tags: given.Tags, MemoryID: given.MemoryID})
 	if err != nil {
 		return nil, err
@@ -94,8 +80,8 @@ func (s *Server) updateFile(w http.ResponseWriter, r *http.Request, c caller) (a
 	return ChangedFile{true, f, "what is known about the file is changed"}, nil
 }
 
-func (s *Server) deleteFile(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	if err := c.store.DeleteFile(r.Context(), r.PathValue("id")); err != nil {
+func (s *Server) deleteFile(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if err := c.Store.DeleteFile(r.Context(), r.PathValue("id")); err != nil {
 		return nil, err
 	}
 	return Done{true, "the file is deleted"}, nil
@@ -103,8 +89,8 @@ func (s *Server) deleteFile(_ http.ResponseWriter, r *http.Request, c caller) (a
 
 // downloadFile answers with the bytes of a file, or with some of them (RFC 9110, sections 13 and 14). The bytes of a file
 // never change, so that its hash is a strong validator.
-func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	content, err := c.store.OpenFile(r.Context(), r.PathValue("id"))
+func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	content, err := c.Store.OpenFile(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +156,7 @@ type contentWriter struct {
 
 // WriteHeader sends the header, or an error.
 func (w *contentWriter) WriteHeader(status int) {
-	message := serverError
+	message := fault.Internal
 	if status == http.StatusPartialContent && w.Header().Get("Content-Length") == "0" {
 		// The last 0 bytes, which net/http takes for a part; there is none, and no Content-Range for it (RFC 9110, section 14.1.2).
 		w.Header().Set("Content-Range", "bytes */"+strconv.FormatInt(w.size, 10))
@@ -178,7 +164,7 @@ func (w *contentWriter) WriteHeader(status int) {
 	}
 	switch status {
 	case http.StatusRequestedRangeNotSatisfiable:
-		message = "range " + quoted(w.request.Header.Get("Range")) + " is none of this file's, which has " + strconv.FormatInt(w.size, 10) + " bytes"
+		message = "range " + fault.Quote(w.request.Header.Get("Range")) + " is none of this file's, which has " + strconv.FormatInt(w.size, 10) + " bytes"
 	case http.StatusPreconditionFailed:
 		message = "the file is not the one that the request is about; GET it for its present ETag"
 	default:
@@ -192,7 +178,7 @@ func (w *contentWriter) WriteHeader(status int) {
 		w.Header().Del(name)
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	w.server.fail(w.ResponseWriter, w.request, &failure{status, message})
+	w.server.fail(w.ResponseWriter, w.request, &fault.Error{Status: status, Message: message})
 }
 
 // Write sends a part of the body.

@@ -10,17 +10,22 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/upload"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // filePageRoutes are the files.
-func (s *Server) filePageRoutes() []route {
-	return []route{
-		get("/files", person, s.showFiles),
-		post("/files", person, s.uploadOnPage),
-		get("/files/{id}", person, s.showFile),
-		post("/files/{id}/edit", person, s.editFile),
-		post("/files/{id}/link", person, s.linkToMemory),
-		post("/files/{id}/delete", person, s.deleteFileOnPage),
+func (s *Server) filePageRoutes() []route.Route {
+	return []route.Route{
+		route.Get("/files", route.Person, s.showFiles),
+		route.Post("/files", route.Person, s.uploadOnPage),
+		route.Get("/files/{id}", route.Person, s.showFile),
+		route.Post("/files/{id}/edit", route.Person, s.editFile),
+		route.Post("/files/{id}/link", route.Person, s.linkToMemory),
+		route.Post("/files/{id}/delete", route.Person, s.deleteFileOnPage),
 	}
 }
 
@@ -76,29 +81,29 @@ const (
 	filesLooked = 200 // the newest, for what can be chosen in the filter
 )
 
-func (s *Server) showFiles(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showFiles(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	p, _, err := s.files(r, c)
 	return p, err
 }
 
 // files gathers the page.
-func (s *Server) files(r *http.Request, c caller) (page, *filesPage, error) {
+func (s *Server) files(r *http.Request, c request.Caller) (web.Page, *filesPage, error) {
 	data := &filesPage{Filter: fileFilterOf(r.URL.Query()), Kinds: fileKinds}
-	p := page{template: "files", title: "Files", part: "files-list", data: data}
+	p := web.Page{Template: "files", Title: "Files", Part: "files-list", Data: data}
 	var err error
-	if data.Projects, err = c.store.Projects(r.Context()); err != nil {
+	if data.Projects, err = c.Store.Projects(r.Context()); err != nil {
 		return p, nil, err
 	}
 	if err := s.fillFileChoices(r, c, data); err != nil {
 		return p, nil, err
 	}
-	found, err := c.store.FilePage(r.Context(), data.Filter.query())
+	found, err := c.Store.FilePage(r.Context(), data.Filter.query())
 	if err != nil {
-		status, message := told(err)
+		status, message := fault.Describe(err)
 		if status != http.StatusBadRequest {
 			return p, nil, err
 		}
-		p.status, data.Wrong = status, sentence(message)
+		p.Status, data.Wrong = status, web.Sentence(message)
 		return p, data, nil
 	}
 	data.Total, data.First = found.Total, found.Offset+1
@@ -148,12 +153,12 @@ func (f fileFilter) address(part int) string {
 // query asks the store for what fits.
 func (f fileFilter) query() souvenir.FileQuery {
 	return souvenir.FileQuery{Limit: filesShown, Offset: (f.Part - 1) * filesShown, FileList: souvenir.FileList{
-		Filename: f.Name, MIMEType: f.Type, Category: f.Category, Tags: tagsOf([]string{f.Tag}), ProjectID: f.Project, MemoryID: f.Memory}}
+		Filename: f.Name, MIMEType: f.Type, Category: f.Category, Tags: upload.Tags([]string{f.Tag}), ProjectID: f.Project, MemoryID: f.Memory}}
 }
 
 // fillFileChoices gathers what can be chosen: what the newest files have is what people look for.
-func (s *Server) fillFileChoices(r *http.Request, c caller, data *filesPage) error {
-	if ofScript(r) {
+func (s *Server) fillFileChoices(r *http.Request, c request.Caller, data *filesPage) error {
+	if web.FromScript(r) {
 		return nil // the list alone is wanted
 	}
 	for _, p := range data.Projects {
@@ -166,7 +171,7 @@ func (s *Server) fillFileChoices(r *http.Request, c caller, data *filesPage) err
 		return err
 	}
 	data.MaxFile = configuration.MaxFile
-	newest, err := c.store.FilePage(r.Context(), souvenir.FileQuery{Limit: filesLooked})
+	newest, err := c.Store.FilePage(r.Context(), souvenir.FileQuery{Limit: filesLooked})
 	if err != nil {
 		return err
 	}
@@ -187,7 +192,7 @@ func (s *Server) fillFileChoices(r *http.Request, c caller, data *filesPage) err
 }
 
 // namesOfUsers are the names of those who have stored some files, by id.
-func (s *Server) namesOfUsers(r *http.Request, c caller, files []souvenir.File) (map[string]string, error) {
+func (s *Server) namesOfUsers(r *http.Request, c request.Caller, files []souvenir.File) (map[string]string, error) {
 	names := map[string]string{c.User.ID: c.User.Name}
 	for _, f := range files {
 		if _, known := names[f.Owner]; known {

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"crypto/hmac"
 	"errors"
 	"io"
 	"mime"
@@ -10,6 +9,10 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/upload"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // maxFilesOfForm is how many files a form may bring.
@@ -17,17 +20,17 @@ const maxFilesOfForm = 100
 
 // uploadOnPage stores the files of the page's form as they arrive: for browsers without scripts, since those with send one file after the
 // other to /api/files/upload. What was stored before something went wrong stays, and the page says so.
-func (s *Server) uploadOnPage(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) uploadOnPage(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
-		if _, err := s.readForm(w, r); err != nil {
+		if _, err := s.site.ReadForm(w, r); err != nil {
 			return nil, err
 		}
-		return nil, invalid("file", "the form has no file; choose one")
+		return nil, fault.Invalid("file", "the form has no file; choose one")
 	}
-	if err := s.crossSite.Check(r); err != nil {
-		return nil, &failure{http.StatusForbidden, "a page of another site has sent this form; open the page here and send it again"}
+	if err := s.site.CheckOrigin(r); err != nil {
+		return nil, err
 	}
-	in, err := openForm(r, s.options.MaxBody)
+	in, err := upload.Open(r, s.options.MaxBody)
 	if err != nil {
 		return nil, err
 	}
@@ -36,45 +39,44 @@ func (s *Server) uploadOnPage(w http.ResponseWriter, r *http.Request, c caller) 
 	}
 	stored, err := s.storeFiles(r, c, in)
 	if err == nil && len(stored) == 1 {
-		exchangeOf(r.Context()).fileID = stored[0].ID
-		return s.done("/files/"+stored[0].ID, "file"), nil
+		request.Of(r.Context()).FileID = stored[0].ID
+		return s.site.Done("/files/"+stored[0].ID, "file"), nil
 	}
 	if err == nil && len(stored) > 1 {
-		return s.done("/files", "files"), nil
+		return s.site.Done("/files", "files"), nil
 	}
 	if err == nil {
-		err = invalid("file", "no file was chosen; choose one or several")
+		err = fault.Invalid("file", "no file was chosen; choose one or several")
 	}
 	return s.refuseUpload(r, c, stored, err)
 }
 
 // checkFormField reads the hidden field, with which a form must begin: nothing of it is stored before that is right.
-func checkFormField(r *http.Request, in *form) error {
+func checkFormField(r *http.Request, in *upload.Form) error {
 	part, err := in.NextPart()
 	if err != nil {
-		return unreadable(err)
+		return fault.Unreadable(err)
 	}
 	value, err := io.ReadAll(io.LimitReader(part, 1<<10))
 	if err != nil {
-		return unreadable(err)
+		return fault.Unreadable(err)
 	}
-	own := browserSecret(r)
-	if part.FormName() != formField || own == "" || !hmac.Equal([]byte(tokenOf(own)), value) {
-		return errStaleForm
+	if part.FormName() != web.FormField {
+		return web.ErrStaleForm
 	}
-	return nil
+	return web.CheckFormToken(r, string(value))
 }
 
 // storeFiles stores one file of a form after the other, with the fields that came before them.
-func (s *Server) storeFiles(r *http.Request, c caller, in *form) (stored []souvenir.File, err error) {
-	var fields fileFields
+func (s *Server) storeFiles(r *http.Request, c request.Caller, in *upload.Form) (stored []souvenir.File, err error) {
+	var fields upload.Fields
 	for {
-		part, err := in.readFields(&fields)
+		part, err := in.ReadFields(&fields)
 		if err != nil || part == nil {
 			return stored, err
 		}
 		if len(stored) == maxFilesOfForm {
-			return stored, invalid("file", "the form has more than 100 files; send them in several forms")
+			return stored, fault.Invalid("file", "the form has more than 100 files; send them in several forms")
 		}
 		f, err := s.storeFile(r, c, in, fields, part)
 		if errors.Is(err, errNoFile) {
@@ -90,25 +92,25 @@ func (s *Server) storeFiles(r *http.Request, c caller, in *form) (stored []souve
 // errNoFile says that nothing was chosen: browsers send a file without a name and without bytes then.
 var errNoFile = errors.New("no file was chosen")
 
-func (s *Server) storeFile(r *http.Request, c caller, in *form, fields fileFields, part *multipart.Part) (souvenir.File, error) {
+func (s *Server) storeFile(r *http.Request, c request.Caller, in *upload.Form, fields upload.Fields, part *multipart.Part) (souvenir.File, error) {
 	if part.FileName() == "" {
 		n, err := io.Copy(io.Discard, io.LimitReader(part, 1))
 		if err != nil {
-			return souvenir.File{}, unreadable(err)
+			return souvenir.File{}, fault.Unreadable(err)
 		}
 		if n == 0 {
 			return souvenir.File{}, errNoFile
 		}
-		return souvenir.File{}, invalid("file", "the form has a file without a name; choose one again")
+		return souvenir.File{}, fault.Invalid("file", "the form has a file without a name; choose one again")
 	}
-	in.inFile = true
-	defer func() { in.inFile = false }()
-	return c.store.AddFile(r.Context(), fields.newFile(part), part)
+	in.InFile = true
+	defer func() { in.InFile = false }()
+	return c.Store.AddFile(r.Context(), fields.NewFile(part), part)
 }
 
 // refuseUpload shows the page of the files, with what went wrong.
-func (s *Server) refuseUpload(r *http.Request, c caller, stored []souvenir.File, wrong error) (any, error) {
-	status, message := told(wrong)
+func (s *Server) refuseUpload(r *http.Request, c request.Caller, stored []souvenir.File, wrong error) (any, error) {
+	status, message := fault.Describe(wrong)
 	if status >= http.StatusInternalServerError {
 		return nil, wrong
 	}
@@ -120,10 +122,10 @@ func (s *Server) refuseUpload(r *http.Request, c caller, stored []souvenir.File,
 	for _, f := range stored {
 		names = append(names, f.Filename)
 	}
-	data.Refused = sentence(message)
+	data.Refused = web.Sentence(message)
 	if len(names) > 0 {
 		data.Refused += " Stored before that: " + strings.Join(names, ", ") + "."
 	}
-	p.status = status
+	p.Status = status
 	return p, nil
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/layout"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // graphInWords is a graph as a table: the memories with the most connections.
@@ -26,12 +28,12 @@ type connectedMemory struct {
 }
 
 // showGraph shows the page of the graph.
-func (s *Server) showGraph(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showGraph(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	return s.showPicture(r, c, "graph", "Graph", func(q pictureQuery) (any, error) { return s.graphWords(r.Context(), c, q) })
 }
 
 // graphWords counts the connections of the memories that the graph shows.
-func (s *Server) graphWords(ctx context.Context, c caller, q pictureQuery) (*graphInWords, error) {
+func (s *Server) graphWords(ctx context.Context, c request.Caller, q pictureQuery) (*graphInWords, error) {
 	const rows = 50
 	query, err := q.graph()
 	if err != nil {
@@ -72,7 +74,7 @@ func (s *Server) graphWords(ctx context.Context, c caller, q pictureQuery) (*gra
 }
 
 // graphData is the graph with a place for each memory.
-func (s *Server) graphData(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) graphData(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	query, err := readPictureQuery(r.URL.Query()).graph()
 	if err != nil {
 		return nil, err
@@ -120,13 +122,13 @@ type nodePage struct {
 }
 
 // showNode shows a memory beside a picture; without a script, on a page of its own.
-func (s *Server) showNode(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showNode(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	const most = 700 // characters
-	m, err := c.store.GetMemory(r.Context(), r.PathValue("id"))
+	m, err := c.Store.GetMemory(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	data := nodePage{Memory: m, Begins: short(m.Content, most)}
 	data.Cut = len(data.Begins) != len(m.Content)
-	return page{template: "graphmemory", title: "A memory of the graph", data: data, part: "node"}, nil
+	return web.Page{Template: "graphmemory", Title: "A memory of the graph", Data: data, Part: "node"}, nil
 }

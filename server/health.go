@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
 // Health is the answer of GET /health.
@@ -19,7 +20,7 @@ type Health struct {
 
 // health says whether the service works: the store can be read. Where something else is wrong it is degraded, and answers all the same: whoever
 // looks after it should not take it away from those who read, and delete.
-func (s *Server) health(_ http.ResponseWriter, r *http.Request, _ caller) (any, error) {
+func (s *Server) health(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	if _, err := s.store.Me(r.Context()); err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func (s *Server) health(_ http.ResponseWriter, r *http.Request, _ caller) (any, 
 }
 
 // describe answers with the OpenAPI document.
-func (s *Server) describe(w http.ResponseWriter, r *http.Request, _ caller) (any, error) {
+func (s *Server) describe(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "public, max-age=300")
 	http.ServeContent(w, r, "", time.Time{}, readerOf(s.document))

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,9 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/upload"
 )
 
 // panicking is a server with routes that panic.
@@ -81,21 +83,21 @@ func TestEveryKindHasAStatus(t *testing.T) {
 		souvenir.KindNewer: 500, souvenir.KindCorrupt: 500, souvenir.KindInternal: 500,
 	} {
 		const cause = "the cause of it"
-		status, message := told(&souvenir.Error{Kind: kind, Message: cause})
+		status, message := fault.Describe(&souvenir.Error{Kind: kind, Message: cause})
 		if status != want || (message == cause) != (want < 500) {
 			t.Errorf("%s is %d %q", kind, status, message)
 		}
 	}
-	if status, message := told(errors.New("a path of this machine")); status != 500 || message != serverError {
+	if status, message := fault.Describe(errors.New("a path of this machine")); status != 500 || message != fault.Internal {
 		t.Errorf("%d %q", status, message)
 	}
 }
 
 func TestEveryRouteIsDescribed(t *testing.T) {
 	known := operations()
-	all := slices.DeleteFunc((&Server{options: Options{PublicURL: "https://memory.example"}}).routes(), func(rt spokenRoute) bool { return rt.speaks == speaksPages })
+	all := slices.DeleteFunc(roomsOnly("https://memory.example").routes(), func(rt spokenRoute) bool { return rt.speaks == request.Pages })
 	for _, rt := range all {
-		name := rt.method + " " + rt.pattern
+		name := rt.Method + " " + rt.Pattern
 		if known[name].summary == "" {
 			t.Errorf("%s is not described", name)
 		}
@@ -106,7 +108,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	}
 	var ids []string
 	for _, rt := range all {
-		ids = append(ids, operationID(rt.route))
+		ids = append(ids, operationID(rt.Route))
 	}
 	slices.Sort(ids)
 	if len(slices.Compact(slices.Clone(ids))) != len(ids) {
@@ -121,7 +123,7 @@ func FuzzLoggedPath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path string) {
 		logged := withoutTokens(path)
 		for rest := logged; ; {
-			_, after, found := strings.Cut(rest, mcpTokenStart)
+			_, after, found := strings.Cut(rest, request.MCPTokenPrefix)
 			if !found {
 				break
 			}
@@ -146,15 +148,15 @@ func FuzzForm(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := httptest.NewRequest(http.MethodPost, "/api/files/upload", bytes.NewReader(body))
 		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
-		in, err := openForm(r, s.options.MaxBody)
+		in, err := upload.Open(r, s.options.MaxBody)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var fields fileFields
+		var fields upload.Fields
 		for {
-			part, err := in.readFields(&fields)
+			part, err := in.ReadFields(&fields)
 			if err != nil {
-				if status, _ := told(err); status != http.StatusBadRequest {
+				if status, _ := fault.Describe(err); status != http.StatusBadRequest {
 					t.Fatalf("%d %v", status, err)
 				}
 				return
@@ -172,28 +174,6 @@ func FuzzForm(f *testing.F) {
 	})
 }
 
-// One who waits for a turn that never comes goes away when nobody waits for the answer any more; what fails gives its turn back.
-func TestTurnsAreTakenAndGivenBack(t *testing.T) {
-	s := &Server{busy: make(chan struct{}, 1)}
-	failed := errors.New("failed")
-	for range 3 {
-		if err := s.inTurn(t.Context(), func() error { return failed }); !errors.Is(err, failed) {
-			t.Fatal(err)
-		}
-	}
-	err := s.inTurn(t.Context(), func() error {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := s.inTurn(ctx, func() error { t.Error("two at once"); return nil }); !errors.Is(err, context.Canceled) {
-			t.Errorf("waiting ends with %v", err)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A lock that another process holds, and a full disk, are told by what is to be done, and name no file of the server's.
 func TestWhatHindersTheServerForATimeIsNoFaultOfItsProgram(t *testing.T) {
 	s := &Server{log: slog.New(slog.DiscardHandler)}
@@ -201,7 +181,7 @@ func TestWhatHindersTheServerForATimeIsNoFaultOfItsProgram(t *testing.T) {
 		souvenir.KindInternal: http.StatusInternalServerError, souvenir.KindCorrupt: http.StatusInternalServerError} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodPost, "/tools/call", nil)
-		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, &exchange{}))
+		r = r.WithContext(request.With(r.Context(), &request.State{}))
 		s.fail(w, r, fmt.Errorf("storing: %w", &souvenir.Error{Kind: kind, Message: "/srv/memory.db is locked"}))
 		if w.Code != want || strings.Contains(w.Body.String(), "/srv") {
 			t.Errorf("%s: got %d %s, want %d without the file's name", kind, w.Code, w.Body, want)

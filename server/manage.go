@@ -7,12 +7,16 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/signin"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // usersPage is what the page of the users shows.
 type usersPage struct {
 	Users []managedUser
-	Pages pager
+	Pages web.Pager
 	Error string
 }
 
@@ -22,25 +26,25 @@ type managedUser struct {
 	Own bool // of the admin who looks
 }
 
-func (s *Server) users(r *http.Request, c caller) (page, *usersPage, error) {
+func (s *Server) users(r *http.Request, c request.Caller) (web.Page, *usersPage, error) {
 	all, err := s.store.Users(r.Context())
 	data := &usersPage{}
 	all = slices.DeleteFunc(all, func(u souvenir.User) bool { return u.Name == "" }) // who has memories only, and no account
-	all, data.Pages = part(all, r, "users")
+	all, data.Pages = web.Paginate(all, r, "users")
 	for _, u := range all {
 		data.Users = append(data.Users, managedUser{u, u.ID == c.User.ID})
 	}
-	return page{template: "users", title: "Users", data: data}, data, err
+	return web.Page{Template: "users", Title: "Users", Data: data}, data, err
 }
 
-func (s *Server) showUsers(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showUsers(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	p, _, err := s.users(r, c)
 	return p, err
 }
 
 // updateUser does with a user what the form says. Admins do it to others only, so that none locks the door behind them.
-func (s *Server) updateUser(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) updateUser(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -51,9 +55,9 @@ func (s *Server) updateUser(w http.ResponseWriter, r *http.Request, c caller) (a
 	change, known := changes[values.Get("change")]
 	switch {
 	case !known:
-		err = invalid("change", "change is "+quoted(values.Get("change"))+"; user-disabled, user-enabled, user-admin or user-user is needed")
+		err = fault.Invalid("change", "change is "+fault.Quote(values.Get("change"))+"; user-disabled, user-enabled, user-admin or user-user is needed")
 	case values.Get("id") == c.User.ID:
-		err = &failure{http.StatusBadRequest, "this is your own account; another admin can do that"}
+		err = &fault.Error{Status: http.StatusBadRequest, Message: "this is your own account; another admin can do that"}
 	default:
 		_, err = s.store.UpdateUser(r.Context(), values.Get("id"), change)
 	}
@@ -62,51 +66,51 @@ func (s *Server) updateUser(w http.ResponseWriter, r *http.Request, c caller) (a
 		if failed != nil {
 			return nil, failed
 		}
-		_, message := told(err)
-		data.Error = sentence(message)
-		return again(p, err)
+		_, message := fault.Describe(err)
+		data.Error = web.Sentence(message)
+		return web.Again(p, err)
 	}
-	return s.done("/users", values.Get("change")), nil
+	return s.site.Done("/users", values.Get("change")), nil
 }
 
 // invitationsPage is what the page of the invitations shows.
 type invitationsPage struct {
-	pageForm
+	web.Form
 	Role  string // that was chosen
 	Open  []souvenir.Invitation
-	Pages pager
+	Pages web.Pager
 	Names map[string]string // of users, by id
 	Link  string            // to a new invitation, which is told this once; empty: none was made
 	Made  souvenir.Invitation
 }
 
-func (s *Server) invitations(r *http.Request) (page, *invitationsPage, error) {
-	data := &invitationsPage{Role: string(souvenir.RoleUser), Names: map[string]string{}, pageForm: pageForm{Fields: []field{
+func (s *Server) invitations(r *http.Request) (web.Page, *invitationsPage, error) {
+	data := &invitationsPage{Role: string(souvenir.RoleUser), Names: map[string]string{}, Form: web.Form{Fields: []web.Field{
 		{Name: "note", Label: "For whom", Type: "text", Autocomplete: "off", Hint: "For this list only.", Optional: true},
 		{Name: "email", Label: "E-mail", Type: "email", Autocomplete: "off", Hint: "Becomes the address of the account. Nothing is sent to it.", Optional: true},
 	}}}
 	all, err := s.store.Invitations(r.Context())
 	if err != nil {
-		return page{}, nil, err
+		return web.Page{}, nil, err
 	}
 	now := time.Now()
 	all = slices.DeleteFunc(all, func(i souvenir.Invitation) bool { return !i.UsedAt.IsZero() || i.ExpiresAt.Before(now) })
-	data.Open, data.Pages = part(all, r, "open")
+	data.Open, data.Pages = web.Paginate(all, r, "open")
 	users, err := s.store.Users(r.Context())
 	for _, u := range users {
 		data.Names[u.ID] = u.Name
 	}
-	return page{template: "invitations", title: "Invitations", data: data}, data, err
+	return web.Page{Template: "invitations", Title: "Invitations", Data: data}, data, err
 }
 
-func (s *Server) showInvitations(_ http.ResponseWriter, r *http.Request, _ caller) (any, error) {
+func (s *Server) showInvitations(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	p, _, err := s.invitations(r)
 	return p, err
 }
 
 // invite makes an invitation and shows its link, this once.
-func (s *Server) invite(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) invite(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -119,21 +123,21 @@ func (s *Server) invite(w http.ResponseWriter, r *http.Request, c caller) (any, 
 	}
 	if err != nil {
 		data.Role = values.Get("role")
-		data.fill(values.Get)
-		data.refuse(err)
-		return again(p, err)
+		data.Fill(values.Get)
+		data.Refuse(err)
+		return web.Again(p, err)
 	}
-	data.Link, data.Made = s.options.PublicURL+InvitePath(added.Value), added.Invitation
+	data.Link, data.Made = s.options.PublicURL+signin.InvitePath(added.Value), added.Invitation
 	return p, nil
 }
 
-func (s *Server) endInvitation(w http.ResponseWriter, r *http.Request, _ caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) endInvitation(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.store.DeleteInvitation(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}
-	return s.done("/invitations", "invitation"), nil
+	return s.site.Done("/invitations", "invitation"), nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
 // mapInWords is a map as lists: what lies at its ends tells what the directions mean.
@@ -35,24 +36,24 @@ func percentsOf(explained [2]float64) percents {
 }
 
 // showMap shows the page of the map.
-func (s *Server) showMap(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showMap(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	return s.showPicture(r, c, "map", "Map", func(q pictureQuery) (any, error) { return s.mapWords(r.Context(), c, q) })
 }
 
-func (s *Server) readMap(ctx context.Context, c caller, q pictureQuery) (m souvenir.Map, err error) {
+func (s *Server) readMap(ctx context.Context, c request.Caller, q pictureQuery) (m souvenir.Map, err error) {
 	limit, err := q.limit()
 	if err != nil {
 		return m, err
 	}
 	err = s.inTurn(ctx, func() error {
-		m, err = c.store.Map(ctx, souvenir.MapQuery{List: q.list(), Limit: limit})
+		m, err = c.Store.Map(ctx, souvenir.MapQuery{List: q.list(), Limit: limit})
 		return err
 	})
 	return m, err
 }
 
 // mapWords tells what lies at the ends of a map.
-func (s *Server) mapWords(ctx context.Context, c caller, q pictureQuery) (*mapInWords, error) {
+func (s *Server) mapWords(ctx context.Context, c request.Caller, q pictureQuery) (*mapInWords, error) {
 	const each = 6
 	m, err := s.readMap(ctx, c, q)
 	if err != nil {
@@ -74,7 +75,7 @@ func (s *Server) mapWords(ctx context.Context, c caller, q pictureQuery) (*mapIn
 }
 
 // mapData is the map, point by point.
-func (s *Server) mapData(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) mapData(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	m, err := s.readMap(r.Context(), c, readPictureQuery(r.URL.Query()))
 	if err != nil {
 		return nil, err

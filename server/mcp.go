@@ -19,6 +19,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 	"github.com/souvenir-ai/souvenir/mcpserver"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -48,8 +50,8 @@ func (s *Server) newMCP() http.Handler {
 	}
 	server := mcpserver.New(nil, &mcpserver.Options{
 		View: func(ctx context.Context) (*souvenir.Store, func(souvenir.Scope) bool) {
-			c := exchangeOf(ctx).caller
-			return c.store, c.Allows
+			c := request.Of(ctx).Caller
+			return c.Store, c.Allows
 		},
 		Toolsets: s.options.Toolsets, ReadOnly: s.options.ReadOnly, Version: s.options.Version, PublicURL: s.options.PublicURL,
 		OnError: s.noteMCPError, OnCall: s.noteMCPCall,
@@ -63,31 +65,31 @@ func (s *Server) newMCP() http.Handler {
 
 // noteMCPError keeps the scope that a call lacked, for the status of its answer, and logs what its caller is not told.
 func (s *Server) noteMCPError(ctx context.Context, method string, err error) {
-	e := exchangeOf(ctx)
+	e := request.Of(ctx)
 	var lacks *tools.MissingScope
 	var told *jsonrpc.Error
 	var known *souvenir.Error
 	switch {
 	case errors.As(err, &lacks):
-		e.lacks = lacks.Scope
-	case errors.As(err, &told), errors.As(err, &known) && statuses[known.Kind] != 0, ended(err):
+		e.MissingScope = lacks.Scope
+	case errors.As(err, &told), errors.As(err, &known) && fault.Statuses[known.Kind] != 0, fault.GivenUp(err):
 	default:
-		s.log.ErrorContext(ctx, "a request failed", "request_id", e.id, "route", e.route, "mcp_method", method, "error", err)
+		s.log.ErrorContext(ctx, "a request failed", "request_id", e.ID, "route", e.Route, "mcp_method", method, "error", err)
 	}
 }
 
 // noMCPStream answers GET and DELETE, with which clients would open a stream of messages and end a session. There are neither,
 // which clients take as it is meant.
-func (s *Server) noMCPStream(w http.ResponseWriter, r *http.Request, _ caller) (any, error) {
+func (s *Server) noMCPStream(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	if err := s.checkSource(r); err != nil {
 		return nil, err
 	}
 	w.Header().Set("Allow", "OPTIONS, POST")
-	return nil, &failure{http.StatusMethodNotAllowed, "method " + quoted(r.Method) + " is not used here: send each message of the Model Context Protocol with POST"}
+	return nil, &fault.Error{Status: http.StatusMethodNotAllowed, Message: "method " + fault.Quote(r.Method) + " is not used here: send each message of the Model Context Protocol with POST"}
 }
 
 // serveMCP answers a message of the Model Context Protocol, or a batch of them.
-func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	if err := s.checkSource(r); err != nil {
 		return nil, err
 	}
@@ -109,28 +111,28 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, c caller) (any
 }
 
 // serveMessage answers a message that comes alone.
-func (s *Server) serveMessage(w http.ResponseWriter, r *http.Request, c caller, body []byte) {
+func (s *Server) serveMessage(w http.ResponseWriter, r *http.Request, c request.Caller, body []byte) {
 	m, reply := parseMessage(body)
-	e := exchangeOf(r.Context())
+	e := request.Of(r.Context())
 	if m != nil {
-		e.mcpMethod, e.mcpName = s.shown(m)
+		e.MCPMethod, e.MCPName = s.shown(m)
 		reply = s.relay(r, m)
 		if m.Method == "initialize" && reply.status < http.StatusBadRequest {
-			w.Header().Set(sessionHeader, newSessionID(e.activity.client()))
+			w.Header().Set(sessionHeader, newSessionID(e.Calls.Client()))
 		}
 	}
-	if e.lacks != "" && c.ClientID != "" {
+	if e.MissingScope != "" && c.ClientID != "" {
 		// A client of OAuth may ask its user for the scope, for which it must see this status. Others would take it for the
 		// end of the connection, while their model can read what is missing.
 		reply.status = http.StatusForbidden
-		s.challenge(w.Header(), r, refuse(e.lacks))
+		s.challenge(w.Header(), r, fault.MissingScope(e.MissingScope))
 	}
 	reply.write(s, w, r)
 }
 
 // serveBatch answers a batch.
 func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request, body []byte) {
-	exchangeOf(r.Context()).mcpMethod = "batch"
+	request.Of(r.Context()).MCPMethod = "batch"
 	replies, bad := s.relayBatch(r, body)
 	switch {
 	case bad != nil:
@@ -146,7 +148,7 @@ func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request, body []byte)
 func (s *Server) readMCP(w http.ResponseWriter, r *http.Request) ([]byte, *mcpReply) {
 	if given := r.Header.Get("Content-Type"); given != "" {
 		if kind, _, err := mime.ParseMediaType(given); err != nil || kind != jsonMedia {
-			return nil, mcpError(http.StatusUnsupportedMediaType, nil, jsonrpc.CodeInvalidRequest, "the body's Content-Type is "+quoted(given)+"; application/json is needed")
+			return nil, mcpError(http.StatusUnsupportedMediaType, nil, jsonrpc.CodeInvalidRequest, "the body's Content-Type is "+fault.Quote(given)+"; application/json is needed")
 		}
 	}
 	if !acceptsJSON(r.Header.Values("Accept")) {
@@ -154,7 +156,7 @@ func (s *Server) readMCP(w http.ResponseWriter, r *http.Request) ([]byte, *mcpRe
 	}
 	body, err := s.encodedBody(w, r)
 	if err != nil {
-		status, message := told(unreadable(err))
+		status, message := fault.Describe(fault.Unreadable(err))
 		return nil, mcpError(status, nil, jsonrpc.CodeInvalidRequest, message)
 	}
 	body = bytes.TrimSpace(body)
@@ -165,7 +167,7 @@ func (s *Server) readMCP(w http.ResponseWriter, r *http.Request) ([]byte, *mcpRe
 		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError, "the body is not valid UTF-8, which JSON is written in")
 	case !json.Valid(body):
 		var any json.RawMessage
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError, badJSON(json.Unmarshal(body, &any)).Error())
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError, fault.BadJSON(json.Unmarshal(body, &any)).Error())
 	}
 	return body, nil
 }
@@ -219,7 +221,7 @@ func (s *Server) relay(r *http.Request, m *mcpMessage) *mcpReply {
 // relayBatch takes a batch apart, for each message is answered as if it came alone.
 func (s *Server) relayBatch(r *http.Request, body []byte) ([]json.RawMessage, *mcpReply) {
 	if revision := r.Header.Get(protocolHeader); revision > batchesUntil {
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "revision "+quoted(revision)+" of the protocol has no batches; send each message by itself")
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "revision "+fault.Quote(revision)+" of the protocol has no batches; send each message by itself")
 	}
 	if n := jsonbound.Count(body); n > maxValues {
 		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the batch has %d values; at most %d are allowed", n, maxValues))

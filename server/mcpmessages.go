@@ -11,6 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/souvenir-ai/souvenir/internal/jsonbound"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
 // mcpMessage is a message of JSON-RPC 2.0, as far as it is of interest here.
@@ -28,7 +30,7 @@ type mcpMessage struct {
 func parseMessage(encoded []byte) (*mcpMessage, *mcpReply) {
 	m := &mcpMessage{encoded: encoded}
 	if err := json.Unmarshal(encoded, m); err != nil {
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "the message is no JSON-RPC request: "+badJSON(err).Error())
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "the message is no JSON-RPC request: "+fault.BadJSON(err).Error())
 	}
 	id := m.ID
 	if len(id) > 0 && id[0] != '"' {
@@ -44,7 +46,7 @@ func parseMessage(encoded []byte) (*mcpMessage, *mcpReply) {
 	case m.ID != nil && id == nil:
 		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, `the "id" is neither a string nor a whole number of 64 bits`)
 	case m.Method != "" && m.ID == nil && !m.isNotification():
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "method "+quoted(m.Method)+` needs an "id": it has an answer`)
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "method "+fault.Quote(m.Method)+` needs an "id": it has an answer`)
 	}
 	return m, nil
 }
@@ -83,11 +85,11 @@ func checkValues(m *mcpMessage) *mcpReply {
 
 // busyReply answers a message that did not get its turn: the call of a tool with a result, so that the model learns that it may try again.
 func (s *Server) busyReply(m *mcpMessage, err error) *mcpReply {
-	refused, seconds, busy := refusal(err)
+	refused, seconds, busy := fault.Refused(err)
 	if !busy { // its caller is gone
 		return &mcpReply{}
 	}
-	message := busyMessage(refused, seconds)
+	message := fault.BusyMessage(refused, seconds)
 	if m.Method != "tools/call" {
 		reply := mcpError(http.StatusServiceUnavailable, m.ID, jsonrpc.CodeInternalError, message)
 		reply.header = http.Header{"Retry-After": {seconds}}
@@ -110,7 +112,7 @@ func (s *Server) shown(m *mcpMessage) (method, name string) {
 		return "response", ""
 	}
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-/"
-	if len(m.Method) > 64 || strings.Trim(m.Method, letters) != "" || strings.Contains(m.Method, mcpTokenStart) {
+	if len(m.Method) > 64 || strings.Trim(m.Method, letters) != "" || strings.Contains(m.Method, request.MCPTokenPrefix) {
 		return "unknown", ""
 	}
 	var params struct{ Name string }
@@ -133,7 +135,7 @@ func checkRevision(revision string, id json.RawMessage) *mcpReply {
 		data = nil // strings are always JSON
 	}
 	return mcpErrorWith(http.StatusBadRequest, id, jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion, Data: data,
-		Message: "revision " + quoted(revision) + " of the protocol is not known here; known are " + strings.Join(known, ", ")})
+		Message: "revision " + fault.Quote(revision) + " of the protocol is not known here; known are " + strings.Join(known, ", ")})
 }
 
 // mcpReply is the answer to a message, kept until it is whole: then its status is certain. It is the http.ResponseWriter that
@@ -203,7 +205,7 @@ func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
 	}
 	switch e := told.Error; {
 	case strings.HasSuffix(e.Message, strconv.Quote(to.Method)+" unsupported"):
-		e.Code, e.Message = jsonrpc.CodeMethodNotFound, "method "+quoted(to.Method)+" is not known here"
+		e.Code, e.Message = jsonrpc.CodeMethodNotFound, "method "+fault.Quote(to.Method)+" is not known here"
 	case strings.Contains(e.Message, `missing required "params"`):
 		e.Code, e.Message = jsonrpc.CodeInvalidParams, to.Method+` needs "params"`
 	case strings.Contains(e.Message, "unmarshaling"):
@@ -215,7 +217,7 @@ func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
 // write sends the reply.
 func (m *mcpReply) write(s *Server, w http.ResponseWriter, r *http.Request) {
 	if m.status == 0 && m.body.Len() == 0 {
-		s.fail(w, r, &failure{http.StatusBadRequest, "the request was given up before it was answered"})
+		s.fail(w, r, &fault.Error{Status: http.StatusBadRequest, Message: "the request was given up before it was answered"})
 		return
 	}
 	if m.body.Len() > 0 {

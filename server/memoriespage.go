@@ -8,18 +8,22 @@ import (
 	"sync"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // memoryListRoutes are the memories of a user, and what is done to many of them.
-func (s *Server) memoryListRoutes() []route {
-	return []route{
-		get("/memories", person, s.showMemories),
-		post("/memories/bulk", person, s.changeMemories),
-		get("/memories/new", person, s.showNewMemory),
-		post("/memories/new", person, s.addMemory),
-		get("/memories/duplicates", person, s.showDuplicates),
-		get("/memories/merge", person, s.showMerge),
-		post("/memories/merge", person, s.mergeMemories),
+func (s *Server) memoryListRoutes() []route.Route {
+	return []route.Route{
+		route.Get("/memories", route.Person, s.showMemories),
+		route.Post("/memories/bulk", route.Person, s.changeMemories),
+		route.Get("/memories/new", route.Person, s.showNewMemory),
+		route.Post("/memories/new", route.Person, s.addMemory),
+		route.Get("/memories/duplicates", route.Person, s.showDuplicates),
+		route.Get("/memories/merge", route.Person, s.showMerge),
+		route.Post("/memories/merge", route.Person, s.mergeMemories),
 	}
 }
 
@@ -35,8 +39,8 @@ type memoriesPage struct {
 	WordsHit bool
 	Rows     []memoryRow
 	Pages    leaves
-	Projects []option // where the chosen can be moved to; the first is no project
-	None     bool     // there is not a single memory
+	Projects []web.Option // where the chosen can be moved to; the first is no project
+	None     bool         // there is not a single memory
 }
 
 // All reports whether what is done can be done to all that fit and not only to those that are chosen. By relevance everything
@@ -50,18 +54,18 @@ func (p memoriesPage) Most() int { return min(p.Found, maxBulk) }
 func (p memoriesPage) More() bool { return p.Found > maxBulk }
 
 // showMemories shows the memories that fit what is searched for.
-func (s *Server) showMemories(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showMemories(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	data := memoriesPage{Search: readMemorySearch(r.URL.Query())}
-	shown := page{template: "memories", title: "Memories", part: "memory-results"}
+	shown := web.Page{Template: "memories", Title: "Memories", Part: "memory-results"}
 	var err error
 	if data.Projects, err = s.projectOptions(r, c, ""); err != nil {
 		return nil, err
 	}
 	var choosing sync.WaitGroup
 	var failed error
-	if search := data.Search; !ofScript(r) { // both take some time when there are many
+	if search := data.Search; !web.FromScript(r) { // both take some time when there are many
 		choosing.Go(func() {
-			_, broken := s.survived(r.Context(), "choices of filters", func() (any, error) {
+			_, broken := runGuarded(r.Context(), s.log, "choices of filters", func() (any, error) {
 				data.Choices, failed = s.filterChoices(r, c, search, data.Projects)
 				return nil, nil
 			})
@@ -71,40 +75,40 @@ func (s *Server) showMemories(_ http.ResponseWriter, r *http.Request, c caller) 
 	err = s.findMemories(r, c, &data)
 	choosing.Wait()
 	if err != nil {
-		status, message := told(err)
+		status, message := fault.Describe(err)
 		if status != http.StatusBadRequest && status != http.StatusNotFound {
 			return nil, err
 		}
-		shown.status, data.Problem = status, sentence(data.Search.inWords(err, message))
+		shown.Status, data.Problem = status, web.Sentence(data.Search.inWords(err, message))
 	}
 	if failed != nil {
 		return nil, failed
 	}
-	data.None = !ofScript(r) && data.Choices.Memories == 0
-	shown.data = data
+	data.None = !web.FromScript(r) && data.Choices.Memories == 0
+	shown.Data = data
 	return shown, nil
 }
 
 // findMemories fills in what the list shows.
-func (s *Server) findMemories(r *http.Request, c caller, data *memoriesPage) error {
+func (s *Server) findMemories(r *http.Request, c request.Caller, data *memoriesPage) error {
 	query, err := data.Search.query()
 	if err != nil {
 		return err
 	}
-	results, err := c.store.Search(r.Context(), query)
+	results, err := c.Store.Search(r.Context(), query)
 	if err != nil {
 		return err
 	}
 	if len(results.Hits) == 0 && results.Total > 0 { // past the end: others have deleted some, or the address was typed
 		data.Past = data.Search.Page
-		data.Search.Page = (results.Total-1)/listed + 1
-		query.Offset = (data.Search.Page - 1) * listed
-		if results, err = c.store.Search(r.Context(), query); err != nil {
+		data.Search.Page = (results.Total-1)/web.PerPage + 1
+		query.Offset = (data.Search.Page - 1) * web.PerPage
+		if results, err = c.Store.Search(r.Context(), query); err != nil {
 			return err
 		}
 	}
 	data.Found, data.Warnings = results.Total, results.Warnings
-	data.Pages = leavesOf(pager{Name: "page", Page: data.Search.Page, Pages: max(1, (results.Total+listed-1)/listed)}, data.Search.values())
+	data.Pages = leavesOf(web.Pager{Name: "page", Page: data.Search.Page, Pages: max(1, (results.Total+web.PerPage-1)/web.PerPage)}, data.Search.values())
 	words := searchWords(data.Search.Text)
 	for _, hit := range results.Hits {
 		row := rowOf(hit, words, data.Search.Reading())
@@ -118,7 +122,7 @@ func (s *Server) findMemories(r *http.Request, c caller, data *memoriesPage) err
 }
 
 // projectOf is the project of a memory, as OWNER/ID: several people may call theirs the same.
-func (p *memoriesPage) projectOf(r *http.Request, c caller, m souvenir.Memory) (string, error) {
+func (p *memoriesPage) projectOf(r *http.Request, c request.Caller, m souvenir.Memory) (string, error) {
 	if m.ProjectID == "" {
 		return "", nil
 	}
@@ -131,7 +135,7 @@ func (p *memoriesPage) projectOf(r *http.Request, c caller, m souvenir.Memory) (
 	if len(same) == 1 {
 		return same[0], nil
 	}
-	status, err := c.store.GetMemoryStatus(r.Context(), m.ID)
+	status, err := c.Store.GetMemoryStatus(r.Context(), m.ID)
 	if errors.Is(err, souvenir.ErrNotFound) { // it was just deleted
 		return m.ProjectID, nil
 	}
@@ -141,18 +145,18 @@ func (p *memoriesPage) projectOf(r *http.Request, c caller, m souvenir.Memory) (
 // filterChoices are what the form offers, with how many memories each has.
 type filterChoices struct {
 	Memories                                         int
-	Projects, Collections, EventTypes, States, Sorts []option
-	Importances, Classifications, RuleTypes          []option
+	Projects, Collections, EventTypes, States, Sorts []web.Option
+	Importances, Classifications, RuleTypes          []web.Option
 }
 
 // filterChoices reads what there is to choose among.
-func (s *Server) filterChoices(r *http.Request, c caller, search memorySearch, projects []option) (filterChoices, error) {
-	overview, err := c.store.Overview(r.Context(), souvenir.OverviewQuery{Days: 1, MemoriesOnly: true})
+func (s *Server) filterChoices(r *http.Request, c request.Caller, search memorySearch, projects []web.Option) (filterChoices, error) {
+	overview, err := c.Store.Overview(r.Context(), souvenir.OverviewQuery{Days: 1, MemoriesOnly: true})
 	if err != nil {
 		return filterChoices{}, err
 	}
 	choices := filterChoices{Memories: overview.Memories}
-	withCount := func(label string, n int) string { return label + " (" + thousands(n) + ")" }
+	withCount := func(label string, n int) string { return label + " (" + web.Thousands(n) + ")" }
 	without := 0
 	counts := map[string]int{}
 	for _, p := range overview.Projects {
@@ -161,27 +165,27 @@ func (s *Server) filterChoices(r *http.Request, c caller, search memorySearch, p
 			without = p.Memories
 		}
 	}
-	choices.Projects = append(choices.Projects, option{Label: "All projects"}, option{Value: notSet, Label: withCount("Without a project", without)})
+	choices.Projects = append(choices.Projects, web.Option{Label: "All projects"}, web.Option{Value: notSet, Label: withCount("Without a project", without)})
 	for _, p := range projects[1:] {
-		choices.Projects = append(choices.Projects, option{Value: p.Value, Label: withCount(p.Label, counts[p.Value])})
+		choices.Projects = append(choices.Projects, web.Option{Value: p.Value, Label: withCount(p.Label, counts[p.Value])})
 	}
-	choices.Collections = append(choices.Collections, option{Label: "All collections"})
+	choices.Collections = append(choices.Collections, web.Option{Label: "All collections"})
 	seen := map[string]int{}
 	for _, found := range overview.Collections {
 		seen[found.Name] += found.Memories // those of several owners may have one name
 	}
 	for _, found := range overview.Collections {
 		if n, first := seen[found.Name]; first {
-			choices.Collections = append(choices.Collections, option{Value: found.Name, Label: withCount(found.Name, n)})
+			choices.Collections = append(choices.Collections, web.Option{Value: found.Name, Label: withCount(found.Name, n)})
 			delete(seen, found.Name)
 		}
 	}
-	choices.EventTypes = append(choices.EventTypes, option{Label: "All types"})
+	choices.EventTypes = append(choices.EventTypes, web.Option{Label: "All types"})
 	for _, found := range overview.EventTypes {
 		if found.Name == "" {
-			choices.EventTypes = append(choices.EventTypes, option{Value: notSet, Label: withCount("Without a type", found.Memories)})
+			choices.EventTypes = append(choices.EventTypes, web.Option{Value: notSet, Label: withCount("Without a type", found.Memories)})
 		} else {
-			choices.EventTypes = append(choices.EventTypes, option{Value: found.Name, Label: withCount(found.Name, found.Memories)})
+			choices.EventTypes = append(choices.EventTypes, web.Option{Value: found.Name, Label: withCount(found.Name, found.Memories)})
 		}
 	}
 	choices.States = options("Any state", append([]string{notSet}, memoryStates...))
@@ -190,7 +194,7 @@ func (s *Server) filterChoices(r *http.Request, c caller, search memorySearch, p
 	choices.RuleTypes = options("Any", append([]string{notSet}, memoryRuleTypes...))
 	choices.Sorts = sortOptions(search.Text != "")
 	for _, made := range []struct {
-		options *[]option
+		options *[]web.Option
 		value   string
 	}{
 		{&choices.Projects, search.Project}, {&choices.Collections, search.Collection}, {&choices.EventTypes, search.EventType}, {&choices.States, search.State},
@@ -202,42 +206,42 @@ func (s *Server) filterChoices(r *http.Request, c caller, search memorySearch, p
 }
 
 // options are the choices of a select, the first of which chooses nothing.
-func options(none string, values []string) []option {
-	all := []option{{Label: none}}
+func options(none string, values []string) []web.Option {
+	all := []web.Option{{Label: none}}
 	for _, value := range values {
 		label := value
 		if value == notSet {
 			label = "Not set"
 		}
-		all = append(all, option{Value: value, Label: label})
+		all = append(all, web.Option{Value: value, Label: label})
 	}
 	return all
 }
 
 // choose marks the choice that has a value. One that is not offered is added, so that it stays what it is.
-func choose(all []option, value string) []option {
+func choose(all []web.Option, value string) []web.Option {
 	for i := range all {
 		if all[i].Value == value {
 			all[i].Chosen = true
 			return all
 		}
 	}
-	return append(all, option{Value: value, Label: value, Chosen: true})
+	return append(all, web.Option{Value: value, Label: value, Chosen: true})
 }
 
 // projectOptions are the projects that the user sees, as OWNER/ID; the first is none.
-func (s *Server) projectOptions(r *http.Request, c caller, chosen string) ([]option, error) {
-	all, err := c.store.Projects(r.Context())
+func (s *Server) projectOptions(r *http.Request, c request.Caller, chosen string) ([]web.Option, error) {
+	all, err := c.Store.Projects(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	choices := []option{{Label: "No project"}}
+	choices := []web.Option{{Label: "No project"}}
 	for _, p := range all {
 		label := p.Name
 		if p.Owner != c.User.ID {
 			label += " of " + cmp.Or(p.OwnerName, p.Owner)
 		}
-		choices = append(choices, option{Value: p.Owner + "/" + p.ID, Label: label})
+		choices = append(choices, web.Option{Value: p.Owner + "/" + p.ID, Label: label})
 	}
 	return choose(choices, chosen), nil
 }

@@ -10,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 const (
@@ -49,14 +51,14 @@ type changedMemory struct {
 }
 
 // changeMemories changes many memories at once.
-func (s *Server) changeMemories(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) changeMemories(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
 	query, err := url.ParseQuery(values.Get("back"))
 	if err != nil {
-		return nil, invalid("back", "back is "+quoted(values.Get("back"))+"; the query of the list's address is expected")
+		return nil, fault.Invalid("back", "back is "+fault.Quote(values.Get("back"))+"; the query of the list's address is expected")
 	}
 	search := readMemorySearch(query)
 	ids, err := s.chosenMemories(r, c, values, search)
@@ -74,33 +76,22 @@ func (s *Server) changeMemories(w http.ResponseWriter, r *http.Request, c caller
 	if step.remove && values.Get("sure") == "" {
 		return s.askBulkDelete(r.Context(), ids, values, path)
 	}
-	result := runBulk(r.Context(), c.store, ids, step)
+	result := runBulk(r.Context(), c.Store, ids, step)
 	return s.bulkDone(r.Context(), c, result, step, path)
 }
 
 // askBulkDelete asks before many memories are deleted. The answer names each of them, so what is deleted is what was counted.
 func (s *Server) askBulkDelete(ctx context.Context, ids []string, values url.Values, path string) (any, error) {
-	until, err := s.trashUntil(ctx)
+	until, err := trashUntil(ctx, s.store)
 	if err != nil {
 		return nil, err
 	}
-	asks := &question{ID: "delete", Title: "Delete " + count(len(ids), "memory") + "?", Action: "/memories/bulk", Button: "Delete", Back: path,
-		Text: trashWords(len(ids), until), Kept: []fact{{"action", "delete"}, {"sure", "yes"}, {"back", values.Get("back")}, {"shown", values.Get("shown")}}}
+	asks := &web.Question{ID: "delete", Title: "Delete " + web.Count(len(ids), "memory") + "?", Action: "/memories/bulk", Button: "Delete", Back: path,
+		Text: trashWords(len(ids), until), Kept: []web.Fact{{Key: "action", Value: "delete"}, {Key: "sure", Value: "yes"}, {Key: "back", Value: values.Get("back")}, {Key: "shown", Value: values.Get("shown")}}}
 	for _, id := range ids {
-		asks.Kept = append(asks.Kept, fact{"id", id})
+		asks.Kept = append(asks.Kept, web.Fact{Key: "id", Value: id})
 	}
-	return page{template: "asks", title: "Delete memories", data: &asksPage{asks}}, nil
-}
-
-// trashWords says what becomes of things that are deleted; the zero time means that the trash is off.
-func trashWords(n int, until time.Time) string {
-	switch {
-	case until.IsZero():
-		return "This cannot be undone."
-	case n == 1:
-		return "It stays in the trash until " + untilDay(until) + ", and can be restored until then."
-	}
-	return "They stay in the trash until " + untilDay(until) + ", and can be restored until then."
+	return web.Page{Template: "asks", Title: "Delete memories", Data: &web.QuestionPage{Asks: asks}}, nil
 }
 
 // listPath is the path of a list of memories, and of the part that was shown.
@@ -116,21 +107,21 @@ func listPath(search memorySearch, part string) string {
 }
 
 // chosenMemories are the ids of those that are to be changed: those that were chosen, or all that fit.
-func (s *Server) chosenMemories(r *http.Request, c caller, values url.Values, search memorySearch) ([]string, error) {
+func (s *Server) chosenMemories(r *http.Request, c request.Caller, values url.Values, search memorySearch) ([]string, error) {
 	if values.Get("all") == "" {
 		ids := values["id"]
 		slices.Sort(ids)
 		ids = slices.Compact(ids)
 		switch {
 		case len(ids) == 0:
-			return nil, invalid("id", "no memory is chosen; tick the boxes of those that you mean, then choose again what to do")
+			return nil, fault.Invalid("id", "no memory is chosen; tick the boxes of those that you mean, then choose again what to do")
 		case len(ids) > maxBulk:
-			return nil, invalid("id", strconv.Itoa(len(ids))+" memories are chosen; at most "+thousands(maxBulk)+" can be changed at once")
+			return nil, fault.Invalid("id", strconv.Itoa(len(ids))+" memories are chosen; at most "+web.Thousands(maxBulk)+" can be changed at once")
 		}
 		return ids, nil
 	}
 	if search.Text != "" {
-		return nil, invalid("all", "a search finds every memory, the best ones first; choose those that you mean, or search by filters only")
+		return nil, fault.Invalid("all", "a search finds every memory, the best ones first; choose those that you mean, or search by filters only")
 	}
 	list, err := search.list()
 	if err != nil {
@@ -138,7 +129,7 @@ func (s *Server) chosenMemories(r *http.Request, c caller, values url.Values, se
 	}
 	list.Sort = cmp.Or(list.Sort, souvenir.SortUpdatedDesc)
 	var ids []string
-	for m, err := range c.store.Memories(r.Context(), list) {
+	for m, err := range c.Store.Memories(r.Context(), list) {
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +138,7 @@ func (s *Server) chosenMemories(r *http.Request, c caller, values url.Values, se
 		}
 	}
 	if len(ids) == 0 {
-		return nil, &failure{http.StatusNotFound, "no memory fits any more; nothing was changed"}
+		return nil, &fault.Error{Status: http.StatusNotFound, Message: "no memory fits any more; nothing was changed"}
 	}
 	return ids, nil
 }
@@ -173,24 +164,24 @@ func readBulkStep(values url.Values) (bulkStep, error) {
 		return bulkStep{text: func(n int) string { return are(n) + " deleted" }, remove: true}, nil
 	case "tag", "untag":
 		if tag == "" {
-			return bulkStep{}, invalid("tag", "the tag is missing; write it into the field beside the button")
+			return bulkStep{}, fault.Invalid("tag", "the tag is missing; write it into the field beside the button")
 		}
 		if action == "tag" {
-			return bulkStep{text: func(n int) string { return have(n) + " the tag " + quoted(tag) }, change: func(m souvenir.Memory) (map[string]any, error) {
+			return bulkStep{text: func(n int) string { return have(n) + " the tag " + fault.Quote(tag) }, change: func(m souvenir.Memory) (map[string]any, error) {
 				if slices.Contains(m.Tags, tag) {
 					return nil, nil
 				}
 				return map[string]any{"tags": append(slices.Clone(m.Tags), tag)}, nil
 			}}, nil
 		}
-		return bulkStep{text: func(n int) string { return have(n) + " the tag " + quoted(tag) + " no more" }, change: func(m souvenir.Memory) (map[string]any, error) {
+		return bulkStep{text: func(n int) string { return have(n) + " the tag " + fault.Quote(tag) + " no more" }, change: func(m souvenir.Memory) (map[string]any, error) {
 			if !slices.Contains(m.Tags, tag) {
 				return nil, nil
 			}
 			return map[string]any{"tags": without(m.Tags, tag)}, nil
 		}}, nil
 	default:
-		return bulkStep{}, invalid("action", "action is "+quoted(action)+"; allowed are archive, delete, merge, move, state, tag and untag")
+		return bulkStep{}, fault.Invalid("action", "action is "+fault.Quote(action)+"; allowed are archive, delete, merge, move, state, tag and untag")
 	}
 }
 
@@ -213,14 +204,14 @@ func are(n int) string {
 	if n == 1 {
 		return "1 memory is"
 	}
-	return count(n, "memory") + " are"
+	return web.Count(n, "memory") + " are"
 }
 
 func have(n int) string {
 	if n == 1 {
 		return "1 memory has"
 	}
-	return count(n, "memory") + " have"
+	return web.Count(n, "memory") + " have"
 }
 
 // without is a list without one of its values; never nil.
@@ -282,7 +273,7 @@ func (b *bulkResult) add(one bulkOutcome) {
 	case errors.Is(one.err, souvenir.ErrNotFound) && aboutID(one.err):
 		b.gone++
 	default:
-		status, message := told(one.err)
+		status, message := fault.Describe(one.err)
 		if status >= http.StatusInternalServerError {
 			b.failed = cmp.Or(b.failed, one.err)
 			return
@@ -354,7 +345,7 @@ func updateWithBack(ctx context.Context, store *souvenir.Store, before souvenir.
 }
 
 // bulkDone says what became of the memories, and offers to take it back.
-func (s *Server) bulkDone(ctx context.Context, c caller, result bulkResult, step bulkStep, path string) (any, error) {
+func (s *Server) bulkDone(ctx context.Context, c request.Caller, result bulkResult, step bulkStep, path string) (any, error) {
 	if result.failed != nil {
 		if len(result.changed)+len(result.deleted) == 0 {
 			return nil, result.failed
@@ -367,32 +358,32 @@ func (s *Server) bulkDone(ctx context.Context, c caller, result bulkResult, step
 		sentences = append(sentences, step.text(n)+".")
 	}
 	if result.same > 0 {
-		sentences = append(sentences, count(result.same, "memory")+" needed no change.")
+		sentences = append(sentences, web.Count(result.same, "memory")+" needed no change.")
 	}
 	if result.gone == 1 {
 		sentences = append(sentences, "1 memory was deleted meanwhile.")
 	} else if result.gone > 1 {
-		sentences = append(sentences, count(result.gone, "memory")+" were deleted meanwhile.")
+		sentences = append(sentences, web.Count(result.gone, "memory")+" were deleted meanwhile.")
 	}
 	for reason, times := range result.refused {
-		sentences = append(sentences, count(times, "memory")+" left as before: "+sentence(reason))
+		sentences = append(sentences, web.Count(times, "memory")+" left as before: "+web.Sentence(reason))
 	}
 	if n == 0 {
 		if result.same > 0 && result.gone == 0 && len(result.refused) == 0 {
-			return s.done(path, "nothing-changed"), nil
+			return s.site.Done(path, "nothing-changed"), nil
 		}
-		return nil, &failure{http.StatusConflict, "nothing was changed: " + strings.Join(sentences, " ")}
+		return nil, &fault.Error{Status: http.StatusConflict, Message: "nothing was changed: " + strings.Join(sentences, " ")}
 	}
 	text := strings.Join(sentences, " ")
 	if len(result.deleted) > 0 {
-		last, err := c.store.GetTrashed(ctx, result.deleted[len(result.deleted)-1])
+		last, err := c.Store.GetTrashed(ctx, result.deleted[len(result.deleted)-1])
 		if err != nil {
 			return s.told(c, path, text), nil //nolint:nilerr // the trash is off
 		}
-		text += " The trash keeps them until " + untilDay(last.Until) + "."
+		text += " The trash keeps them until " + web.Date(last.Until) + "."
 	}
-	back := func(ctx context.Context) error { return takeBulkBack(ctx, c.store, result) }
-	return s.stepDone(c, path, undoStep{text: text, path: path, back: back, bytes: result.bytes()}), nil
+	back := func(ctx context.Context) error { return takeBulkBack(ctx, c.Store, result) }
+	return s.site.StepDone(c, path, web.Step{Text: text, Path: path, Back: back, Bytes: result.bytes()}), nil
 }
 
 // takeBulkBack gives memories back what they were, but for those that have been changed since.
@@ -427,8 +418,8 @@ func takeBulkBack(ctx context.Context, store *souvenir.Store, result bulkResult)
 	const most = 5
 	names := strings.Join(kept[:min(len(kept), most)], ", ")
 	if len(kept) > most {
-		names += " and " + thousands(len(kept)-most) + " more"
+		names += " and " + web.Thousands(len(kept)-most) + " more"
 	}
-	return &failure{http.StatusConflict, are(all-len(kept)) + " as before. Not so, because somebody has changed or deleted it since, or its place is gone: " + names +
+	return &fault.Error{Status: http.StatusConflict, Message: are(all-len(kept)) + " as before. Not so, because somebody has changed or deleted it since, or its place is gone: " + names +
 		"; the history of each has what it was"}
 }

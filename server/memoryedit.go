@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // memoryEdit is what the page shows on which a memory is changed.
@@ -50,16 +53,16 @@ func (memoryEdit) Choices(field string) []string {
 func (e memoryEdit) Own(user *souvenir.User) bool { return e.Owner == user.ID }
 
 // memoryEdit gathers the page, with the memory as it is.
-func (s *Server) memoryEdit(r *http.Request, c caller) (*memoryEdit, error) {
+func (s *Server) memoryEdit(r *http.Request, c request.Caller) (*memoryEdit, error) {
 	head, err := s.memoryHead(r, c, "Edit")
 	if err != nil {
 		return nil, err
 	}
 	if !head.Status.Writable {
-		return nil, &souvenir.Error{Kind: souvenir.KindForbidden, Message: "this memory belongs to " + quoted(nameOr(head.Status.OwnerName, head.Owner)) + ", who shares it for reading only"}
+		return nil, &souvenir.Error{Kind: souvenir.KindForbidden, Message: "this memory belongs to " + fault.Quote(nameOr(head.Status.OwnerName, head.Owner)) + ", who shares it for reading only"}
 	}
 	e := &memoryEdit{memoryHead: head, Typed: typedOf(head), Base: head.Revision, Wrong: map[string]string{}}
-	projects, err := c.store.Projects(r.Context())
+	projects, err := c.Store.Projects(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -78,26 +81,26 @@ func (s *Server) memoryEdit(r *http.Request, c caller) (*memoryEdit, error) {
 }
 
 // page shows the form, with what it links to and how its text looks.
-func (e *memoryEdit) page(r *http.Request, c caller) (page, error) {
+func (e *memoryEdit) page(r *http.Request, c request.Caller) (web.Page, error) {
 	e.Preview, e.HTML = lookOf(e.Typed.Content)
 	e.Linked = nil
 	for i, id := range relatedTyped(e.Typed.Related) {
 		if i == shownLinks {
 			break
 		}
-		m, err := c.store.GetMemory(r.Context(), id)
+		m, err := c.Store.GetMemory(r.Context(), id)
 		switch {
 		case errors.Is(err, souvenir.ErrNotFound):
 			continue
 		case err != nil:
-			return page{}, err
+			return web.Page{}, err
 		}
 		e.Linked = append(e.Linked, relatedMemory{ID: m.ID, Title: titleOf(m.Content), EventType: m.EventType, UpdatedAt: m.UpdatedAt})
 	}
-	return page{template: "memoryedit", title: "Edit “" + e.Title + "”", data: e}, nil
+	return web.Page{Template: "memoryedit", Title: "Edit “" + e.Title + "”", Data: e}, nil
 }
 
-func (s *Server) showMemoryEdit(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showMemoryEdit(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	e, err := s.memoryEdit(r, c)
 	if err != nil {
 		return nil, err
@@ -106,19 +109,19 @@ func (s *Server) showMemoryEdit(_ http.ResponseWriter, r *http.Request, c caller
 }
 
 // previewMemory shows how a text will look.
-func (s *Server) previewMemory(w http.ResponseWriter, r *http.Request, _ caller) (any, error) {
-	values, err := s.readLongForm(w, r)
+func (s *Server) previewMemory(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	values, err := s.site.ReadLongForm(w, r)
 	if err != nil {
 		return nil, err
 	}
 	var data memoryEdit
 	data.Preview, data.HTML = lookOf(values.Get("content"))
-	return page{template: "memoryedit", title: "How it looks", data: data, part: "memory-preview"}, nil
+	return web.Page{Template: "memoryedit", Title: "How it looks", Data: data, Part: "memory-preview"}, nil
 }
 
 // saveMemory stores what was typed. What somebody else has saved since the form was opened is never written over unseen.
-func (s *Server) saveMemory(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readLongForm(w, r)
+func (s *Server) saveMemory(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadLongForm(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +137,7 @@ func (s *Server) saveMemory(w http.ResponseWriter, r *http.Request, c caller) (a
 	}
 	base, err := strconv.Atoi(values.Get("base"))
 	if err != nil || base < 1 {
-		return nil, invalid("base", "base is "+quoted(values.Get("base"))+"; the form has the number of the version that it is about, so open the page again")
+		return nil, fault.Invalid("base", "base is "+fault.Quote(values.Get("base"))+"; the form has the number of the version that it is about, so open the page again")
 	}
 	if base != e.Revision {
 		return e.conflict(r, c, base)
@@ -143,7 +146,7 @@ func (s *Server) saveMemory(w http.ResponseWriter, r *http.Request, c caller) (a
 	if err != nil {
 		return e.refused(r, c, err)
 	}
-	stored, err := c.store.UpdateMemory(r.Context(), e.ID, update)
+	stored, err := c.Store.UpdateMemory(r.Context(), e.ID, update)
 	switch {
 	case errors.Is(err, souvenir.ErrConflict) && argumentOf(err) == "expected_revision": // somebody was faster by a moment
 		now, failed := s.memoryEdit(r, c)
@@ -189,25 +192,25 @@ func fieldOf(argument string) string {
 }
 
 // refused shows the form again, with what is wrong beside its field.
-func (e *memoryEdit) refused(r *http.Request, c caller, err error) (any, error) {
-	_, message := told(err)
+func (e *memoryEdit) refused(r *http.Request, c request.Caller, err error) (any, error) {
+	_, message := fault.Describe(err)
 	argument := argumentOf(err)
 	for _, f := range fieldNames {
 		if f.Name == fieldOf(argument) {
 			if rest, ok := strings.CutPrefix(message, argument); ok {
 				message = f.Label + rest // the name that people see
 			}
-			e.Wrong[f.Name], e.Focus = sentence(message), f.Name
+			e.Wrong[f.Name], e.Focus = web.Sentence(message), f.Name
 		}
 	}
 	if len(e.Wrong) == 0 {
-		e.Error = sentence(message)
+		e.Error = web.Sentence(message)
 	}
 	p, failed := e.page(r, c)
 	if failed != nil {
 		return nil, failed
 	}
-	return again(p, err)
+	return web.Again(p, err)
 }
 
 // historyPath is the address of a revision in the history.

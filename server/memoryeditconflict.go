@@ -6,6 +6,7 @@ import (
 
 	udiff "github.com/aymanbagabas/go-udiff"
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
 // memoryConflict is shown when somebody else has saved a memory since a form of it was opened.
@@ -23,8 +24,8 @@ type fieldConflict struct{ Label, Theirs, Yours string }
 
 // conflict shows the form once more, now on the ground of what the other has saved: each field has what was typed if this user has changed
 // it, and else what the other has saved. Texts of which different lines were changed go into one another. Nothing is stored.
-func (e *memoryEdit) conflict(r *http.Request, c caller, base int) (any, error) {
-	revisions, err := c.store.Revisions(r.Context(), e.ID)
+func (e *memoryEdit) conflict(r *http.Request, c request.Caller, base int) (any, error) {
+	revisions, err := c.Store.Revisions(r.Context(), e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func (e *memoryEdit) conflict(r *http.Request, c caller, base int) (any, error) 
 	}
 	e.Typed, e.Base, e.Conflict = mine, e.Revision, told
 	p, err := e.page(r, c)
-	p.status = http.StatusConflict
+	p.Status = http.StatusConflict
 	return p, err
 }
 

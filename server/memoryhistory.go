@@ -12,13 +12,16 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // memoryHistory is what the page shows of the states that a memory was in.
 type memoryHistory struct {
 	memoryHead
 	States []memoryState
-	Pages  pager
+	Pages  web.Pager
 	Kept   int // states before the present one
 	One    *memoryState
 	Shown  cutMarkdown // the text of that one
@@ -46,12 +49,12 @@ func (s memoryState) Same() bool { return s.Text == nil && len(s.Fields) == 0 }
 const historyShown = 10
 
 // showHistory shows the states that a memory was in, or one of them.
-func (s *Server) showHistory(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showHistory(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	head, err := s.memoryHead(r, c, "History")
 	if err != nil {
 		return nil, err
 	}
-	revisions, err := c.store.Revisions(r.Context(), head.ID)
+	revisions, err := c.Store.Revisions(r.Context(), head.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +63,7 @@ func (s *Server) showHistory(_ http.ResponseWriter, r *http.Request, c caller) (
 		return data.one(revisions, asked)
 	}
 	begin, left := 0, maxDiffsShown
-	data.Pages = pager{Name: "part", Page: 1, Pages: max(1, (len(revisions)+historyShown-1)/historyShown)}
+	data.Pages = web.Pager{Name: "part", Page: 1, Pages: max(1, (len(revisions)+historyShown-1)/historyShown)}
 	if n, err := strconv.Atoi(r.URL.Query().Get("part")); err == nil {
 		data.Pages.Page = min(max(n, 1), data.Pages.Pages)
 		begin = (data.Pages.Page - 1) * historyShown
@@ -80,7 +83,7 @@ func (s *Server) showHistory(_ http.ResponseWriter, r *http.Request, c caller) (
 		}
 		data.States = append(data.States, state)
 	}
-	return page{template: "memoryhistory", title: "History of “" + head.Title + "”", data: data}, nil
+	return web.Page{Template: "memoryhistory", Title: "History of “" + head.Title + "”", Data: data}, nil
 }
 
 // firstState says what the first state that is known is.
@@ -96,7 +99,7 @@ func (p memoryHistory) one(revisions []souvenir.Revision, asked string) (any, er
 	number, err := strconv.Atoi(asked)
 	state, known := stateAt(revisions, number)
 	if err != nil || !known {
-		return nil, &souvenir.Error{Kind: souvenir.KindNotFound, Argument: "revision", Message: "revision " + quoted(asked) + " of this memory is not kept, or cannot be seen by you; " +
+		return nil, &souvenir.Error{Kind: souvenir.KindNotFound, Argument: "revision", Message: "revision " + fault.Quote(asked) + " of this memory is not kept, or cannot be seen by you; " +
 			"its history lists those that are"}
 	}
 	p.One = &memoryState{Revision: state}
@@ -105,7 +108,7 @@ func (p memoryHistory) one(revisions []souvenir.Revision, asked string) (any, er
 	for _, key := range slices.Sorted(maps.Keys(state.Metadata)) {
 		p.Facts = append(p.Facts, memoryFact{Key: key, Value: plain(state.Metadata[key])})
 	}
-	return page{template: "memoryhistory", title: "Version " + asked + " of “" + p.Title + "”", data: p}, nil
+	return web.Page{Template: "memoryhistory", Title: "Version " + asked + " of “" + p.Title + "”", Data: p}, nil
 }
 
 // compare notes what differs between two states, and of their texts so many bytes of it.
@@ -162,20 +165,20 @@ func shortly(value string) string {
 }
 
 // restoreRevision brings a memory back to a former state.
-func (s *Server) restoreRevision(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) restoreRevision(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
 	number, err := strconv.Atoi(values.Get("revision"))
 	if err != nil {
-		return nil, invalid("revision", "revision is "+quoted(values.Get("revision"))+"; the number of one in the history is needed")
+		return nil, fault.Invalid("revision", "revision is "+fault.Quote(values.Get("revision"))+"; the number of one in the history is needed")
 	}
-	before, err := c.store.GetMemory(r.Context(), r.PathValue("id"))
+	before, err := c.Store.GetMemory(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	stored, err := c.store.RestoreRevision(r.Context(), before.ID, number)
+	stored, err := c.Store.RestoreRevision(r.Context(), before.ID, number)
 	if err != nil {
 		return nil, err
 	}
@@ -186,8 +189,8 @@ func (s *Server) restoreRevision(w http.ResponseWriter, r *http.Request, c calle
 const longCall = time.Minute
 
 // changedBy says which of the user's own calls, as far as they are recorded, has brought a memory into the state that it is in since a time.
-func (s *Server) changedBy(ctx context.Context, c caller, id string, at time.Time) (string, error) {
-	calls, err := c.store.Activities(ctx, souvenir.ActivityQuery{Since: at.Add(-longCall), Until: at.Add(time.Millisecond), Outcome: souvenir.OutcomeOK})
+func (s *Server) changedBy(ctx context.Context, c request.Caller, id string, at time.Time) (string, error) {
+	calls, err := c.Store.Activities(ctx, souvenir.ActivityQuery{Since: at.Add(-longCall), Until: at.Add(time.Millisecond), Outcome: souvenir.OutcomeOK})
 	if err != nil {
 		return "", err
 	}
@@ -197,7 +200,7 @@ func (s *Server) changedBy(ctx context.Context, c caller, id string, at time.Tim
 			continue
 		}
 		if call.Credential.Kind == souvenir.CredentialSession {
-			return "by you, in " + browserName(call.Client), nil
+			return "by you, in " + web.BrowserName(call.Client), nil
 		}
 		by := "by " + cmp.Or(call.Client, "a program")
 		if call.Credential.Name != "" && call.Credential.Name != call.Client {

@@ -91,11 +91,6 @@ func opening(text string, most int) (first string, more bool) {
 	return text[:end] + " …", true
 }
 
-// clipped is a text in one line, of so many characters at most.
-func clipped(text string, most int) string {
-	return clipAround(text, nil, most)
-}
-
 // clipAround is a piece of a text in one line: from shortly before the first of some words on, or from its beginning.
 func clipAround(text string, words []string, most int) string {
 	const ahead = 60     // bytes before the word

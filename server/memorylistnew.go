@@ -8,23 +8,26 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // newMemoryPage is what the page shows on which somebody writes a memory.
 type newMemoryPage struct {
-	Form    pageForm
-	choices map[string][]option
+	Form    web.Form
+	choices map[string][]web.Option
 }
 
 // Options are the choices of a select.
-func (p newMemoryPage) Options(name string) []option { return p.choices[name] }
+func (p newMemoryPage) Options(name string) []web.Option { return p.choices[name] }
 
 // newMemoryForm is the form for a memory. Of its types, textarea and select are the page's own.
-func newMemoryForm() pageForm {
-	return pageForm{Fields: []field{
+func newMemoryForm() web.Form {
+	return web.Form{Fields: []web.Field{
 		{Name: "content", Label: "What is to be remembered", Type: "textarea", Focus: true, Hint: "Plain text or markdown. One memory says one thing, so that it is found for what it says."},
-		{Name: "project", Label: "Project", Type: "select", Optional: true, argument: "project_id"},
-		{Name: "collection", Label: "Collection", Type: "select", Optional: true, argument: "collection_name"},
+		{Name: "project", Label: "Project", Type: "select", Optional: true, Argument: "project_id"},
+		{Name: "collection", Label: "Collection", Type: "select", Optional: true, Argument: "collection_name"},
 		{Name: "event_type", Label: "Type", Type: "text", Autocomplete: "off", Optional: true, Hint: "Such as decision, conversation or note."},
 		{Name: "state", Label: "State", Type: "text", Autocomplete: "off", Optional: true, Hint: "Such as active, completed or archived."},
 		{Name: "importance", Label: "Importance", Type: "select", Optional: true},
@@ -34,27 +37,27 @@ func newMemoryForm() pageForm {
 	}}
 }
 
-func (s *Server) showNewMemory(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showNewMemory(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	form := newMemoryForm()
-	form.fill(r.URL.Query().Get) // a link can lead to the form of a project
+	form.Fill(r.URL.Query().Get) // a link can lead to the form of a project
 	return s.newMemoryPage(r, c, form)
 }
 
-func (s *Server) newMemoryPage(r *http.Request, c caller, form pageForm) (page, error) {
-	data := newMemoryPage{Form: form, choices: map[string][]option{}}
+func (s *Server) newMemoryPage(r *http.Request, c request.Caller, form web.Form) (web.Page, error) {
+	data := newMemoryPage{Form: form, choices: map[string][]web.Option{}}
 	for i := range form.Fields {
 		value := form.Fields[i].Value
 		switch form.Fields[i].Name {
 		case "project":
 			projects, err := s.projectOptions(r, c, value)
 			if err != nil {
-				return page{}, err
+				return web.Page{}, err
 			}
 			data.choices["project"] = projects
 		case "collection":
-			collections, err := c.store.Collections(r.Context())
+			collections, err := c.Store.Collections(r.Context())
 			if err != nil {
-				return page{}, err
+				return web.Page{}, err
 			}
 			pairs := []string{"", "The default one"}
 			for _, found := range collections {
@@ -62,36 +65,36 @@ func (s *Server) newMemoryPage(r *http.Request, c caller, form pageForm) (page, 
 					pairs = append(pairs, found.Name, found.Name)
 				}
 			}
-			data.choices["collection"] = choices(value, pairs...)
+			data.choices["collection"] = web.Choices(value, pairs...)
 		case "importance":
 			data.choices["importance"] = choose(options("Not said", memoryImportances), value)
 		case "classification":
 			data.choices["classification"] = choose(options("Not said", memoryClassifications), value)
 		}
 	}
-	return page{template: "memorynew", title: "New memory", data: data}, nil
+	return web.Page{Template: "memorynew", Title: "New memory", Data: data}, nil
 }
 
 // addMemory stores a memory. Where others say nearly the same, it leads to the page that shows them side by side.
-func (s *Server) addMemory(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readLongForm(w, r)
+func (s *Server) addMemory(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadLongForm(w, r)
 	if err != nil {
 		return nil, err
 	}
 	m, err := readNewMemory(values)
 	var stored souvenir.Stored
 	if err == nil {
-		stored, err = c.store.AddMemory(r.Context(), m)
+		stored, err = c.Store.AddMemory(r.Context(), m)
 	}
 	if err != nil {
 		form := newMemoryForm()
-		form.fill(func(name string) string { return strings.ToValidUTF8(values.Get(name), "\uFFFD") })
-		form.refuse(err)
+		form.Fill(func(name string) string { return strings.ToValidUTF8(values.Get(name), "\uFFFD") })
+		form.Refuse(err)
 		p, failed := s.newMemoryPage(r, c, form)
 		if failed != nil {
 			return nil, failed
 		}
-		return again(p, err)
+		return web.Again(p, err)
 	}
 	path, text := "/memories/"+stored.ID, "The memory is stored."
 	if len(stored.Similar) > 0 {
@@ -105,17 +108,17 @@ func (s *Server) addMemory(w http.ResponseWriter, r *http.Request, c caller) (an
 			text = "The memory is stored. Another one says nearly the same: make them one here, or leave them as they are."
 		}
 	}
-	step := undoStep{text: text, path: "/memories", bytes: 256, back: func(ctx context.Context) error {
-		now, err := c.store.GetMemory(ctx, stored.ID)
+	step := web.Step{Text: text, Path: "/memories", Bytes: 256, Back: func(ctx context.Context) error {
+		now, err := c.Store.GetMemory(ctx, stored.ID)
 		if err != nil {
 			return err
 		}
 		if now.Revision != stored.Revision {
-			return &failure{http.StatusConflict, "somebody has changed the memory since; delete it on its page if you do not want it"}
+			return &fault.Error{Status: http.StatusConflict, Message: "somebody has changed the memory since; delete it on its page if you do not want it"}
 		}
-		return c.store.DeleteMemory(ctx, stored.ID)
+		return c.Store.DeleteMemory(ctx, stored.ID)
 	}}
-	return s.stepDone(c, path, step), nil
+	return s.site.StepDone(c, path, step), nil
 }
 
 // readNewMemory reads the form.
@@ -147,7 +150,7 @@ func readKeys(text string) (map[string]any, error) {
 	keys := map[string]any{}
 	if strings.HasPrefix(text, "{") {
 		if err := json.Unmarshal([]byte(text), &keys); err != nil {
-			return nil, invalid("metadata", "metadata is no object of JSON: "+err.Error()+`; an example is {"source": "mail", "size": 3}`)
+			return nil, fault.Invalid("metadata", "metadata is no object of JSON: "+err.Error()+`; an example is {"source": "mail", "size": 3}`)
 		}
 		return keys, nil
 	}
@@ -157,10 +160,10 @@ func readKeys(text string) (map[string]any, error) {
 		}
 		key, value, found := strings.Cut(line, ":")
 		if key = strings.TrimSpace(key); !found || key == "" {
-			return nil, invalid("metadata", "metadata has the line "+quoted(line)+"; a key, a colon and a value are expected, such as source: mail")
+			return nil, fault.Invalid("metadata", "metadata has the line "+fault.Quote(line)+"; a key, a colon and a value are expected, such as source: mail")
 		}
 		if _, twice := keys[key]; twice {
-			return nil, invalid("metadata", "metadata has the key "+quoted(key)+" twice; each key has one value")
+			return nil, fault.Invalid("metadata", "metadata has the key "+fault.Quote(key)+" twice; each key has one value")
 		}
 		value = strings.TrimSpace(value)
 		keys[key] = value

@@ -13,6 +13,9 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // maxMerge is how many memories can be made one.
@@ -33,7 +36,7 @@ type mergeChoice struct {
 	Keep   bool
 	Pieces []segment // its content; marked is what the first one does not say
 	Long   bool      // it is too long to be compared
-	Facts  []fact
+	Facts  []web.Fact
 	Letter string // A, B, ...: what the page calls it
 }
 
@@ -49,33 +52,33 @@ func mergeAddress(ids []string) string {
 func (s *Server) mergeOf(ids []string) (any, error) {
 	switch {
 	case len(ids) < 2:
-		return nil, invalid("id", "1 memory is chosen; choose 2 to "+strconv.Itoa(maxMerge)+" that shall become one")
+		return nil, fault.Invalid("id", "1 memory is chosen; choose 2 to "+strconv.Itoa(maxMerge)+" that shall become one")
 	case len(ids) > maxMerge:
-		return nil, invalid("id", thousands(len(ids))+" memories are chosen; at most "+strconv.Itoa(maxMerge)+" can become one at once")
+		return nil, fault.Invalid("id", web.Thousands(len(ids))+" memories are chosen; at most "+strconv.Itoa(maxMerge)+" can become one at once")
 	}
-	return redirect(s.path(mergeAddress(ids))), nil
+	return web.Redirect(s.site.Path(mergeAddress(ids))), nil
 }
 
-func (s *Server) showMerge(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showMerge(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	ids := distinctIDs(r.URL.Query()["id"])
 	if len(ids) > maxMerge {
-		return nil, invalid("id", "the address names "+thousands(len(ids))+" memories; at most "+strconv.Itoa(maxMerge)+" can become one at once")
+		return nil, fault.Invalid("id", "the address names "+web.Thousands(len(ids))+" memories; at most "+strconv.Itoa(maxMerge)+" can become one at once")
 	}
-	data, err := readMerge(r.Context(), c.store, ids)
+	data, err := readMerge(r.Context(), c.Store, ids)
 	if err != nil {
 		return nil, err
 	}
 	if len(data.Memories) < 2 {
 		if data.Gone > 0 {
-			return s.done("/memories/duplicates", "nothing-to-merge"), nil
+			return s.site.Done("/memories/duplicates", "nothing-to-merge"), nil
 		}
-		return redirect(s.path("/memories/duplicates")), nil
+		return web.Redirect(s.site.Path("/memories/duplicates")), nil
 	}
 	return mergeShown(data), nil
 }
 
-func mergeShown(data mergePage) page {
-	return page{template: "merge", title: "Make one memory of " + strconv.Itoa(len(data.Memories)), data: data}
+func mergeShown(data mergePage) web.Page {
+	return web.Page{Template: "merge", Title: "Make one memory of " + strconv.Itoa(len(data.Memories)), Data: data}
 }
 
 func distinctIDs(all []string) []string {
@@ -110,7 +113,7 @@ func readMerge(ctx context.Context, store *souvenir.Store, ids []string) (mergeP
 		shown := m.ShownMetadata()
 		for _, key := range slices.Sorted(maps.Keys(shown)) {
 			if key != "project_name" && key != "tags" && key != "related_memory_ids" {
-				choice.Facts = append(choice.Facts, fact{key, factText(shown[key])})
+				choice.Facts = append(choice.Facts, web.Fact{Key: key, Value: factText(shown[key])})
 			}
 		}
 		for _, tag := range m.Tags {
@@ -139,16 +142,16 @@ func factText(value any) string {
 }
 
 // mergeMemories makes one memory of several: the one that stays gets what the others have and it lacks, and they are deleted.
-func (s *Server) mergeMemories(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readLongForm(w, r)
+func (s *Server) mergeMemories(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadLongForm(w, r)
 	if err != nil {
 		return nil, err
 	}
 	ids, revisions := distinctIDs(values["id"]), values["revision"]
 	if len(ids) < 2 || len(ids) > maxMerge || len(revisions) != len(ids) {
-		return nil, invalid("id", "the form names "+strconv.Itoa(len(ids))+" memories with "+strconv.Itoa(len(revisions))+" revisions; 2 to "+strconv.Itoa(maxMerge)+" with one each can become one")
+		return nil, fault.Invalid("id", "the form names "+strconv.Itoa(len(ids))+" memories with "+strconv.Itoa(len(revisions))+" revisions; 2 to "+strconv.Itoa(maxMerge)+" with one each can become one")
 	}
-	data, err := readMerge(r.Context(), c.store, ids)
+	data, err := readMerge(r.Context(), c.Store, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -160,11 +163,11 @@ func (s *Server) mergeMemories(w http.ResponseWriter, r *http.Request, c caller)
 	}
 	again := func(status int, problem string) (any, error) {
 		if len(data.Memories) < 2 {
-			return nil, &failure{status, problem}
+			return nil, &fault.Error{Status: status, Message: problem}
 		}
-		data.Problem = sentence(problem)
+		data.Problem = web.Sentence(problem)
 		p := mergeShown(data)
-		p.status = status
+		p.Status = status
 		return p, nil
 	}
 	if data.Gone > 0 {
@@ -176,22 +179,22 @@ func (s *Server) mergeMemories(w http.ResponseWriter, r *http.Request, c caller)
 		}
 	}
 	if keep < 0 {
-		return again(http.StatusBadRequest, "keep is "+quoted(values.Get("keep"))+"; choose which of the memories stays")
+		return again(http.StatusBadRequest, "keep is "+fault.Quote(values.Get("keep"))+"; choose which of the memories stays")
 	}
-	done := merge{store: c.store}
+	done := merge{store: c.Store}
 	ctx := context.WithoutCancel(r.Context()) // a browser that goes away must not leave half of it, which nobody could take back
 	if err := done.run(ctx, data.Memories, keep, data.Content); err != nil {
 		if undone := done.takeBack(ctx); undone != nil {
 			return nil, errors.Join(err, undone)
 		}
-		status, message := told(err)
+		status, message := fault.Describe(err)
 		if status >= http.StatusInternalServerError {
 			return nil, err
 		}
 		return again(status, "nothing was changed: "+message)
 	}
-	return s.stepDone(c, "/memories/"+ids[slices.Index(ids, values.Get("keep"))], undoStep{
-		text: count(len(ids), "memory") + " are one now. It has the tags, keys, links and files of all.", path: mergeAddress(ids), back: done.takeBack, bytes: done.bytes(),
+	return s.site.StepDone(c, "/memories/"+ids[slices.Index(ids, values.Get("keep"))], web.Step{
+		Text: web.Count(len(ids), "memory") + " are one now. It has the tags, keys, links and files of all.", Path: mergeAddress(ids), Back: done.takeBack, Bytes: done.bytes(),
 	}), nil
 }
 

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // duplicatesPage is what the page of memories shows that say nearly the same.
@@ -17,9 +20,9 @@ type duplicatesPage struct {
 	Search   memorySearch
 	Similar  string // least likeness, in percent
 	Limit    int    // how many memories are compared with each other
-	Projects []option
-	Likeness []option
-	Limits   []option
+	Projects []web.Option
+	Likeness []web.Option
+	Limits   []web.Option
 
 	Looked, Total int
 	Problem       string
@@ -45,41 +48,41 @@ const (
 )
 
 // showDuplicates shows which memories say nearly the same, among those that were changed last.
-func (s *Server) showDuplicates(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showDuplicates(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	query := r.URL.Query()
 	data := duplicatesPage{Search: readMemorySearch(query), Similar: cmp.Or(query.Get("similar"), defaultLikeness), Limit: defaultCompared}
-	shown := page{template: "duplicates", title: "Near duplicates"}
+	shown := web.Page{Template: "duplicates", Title: "Near duplicates"}
 	err := s.findDuplicates(r, c, &data)
 	if err != nil {
-		status, message := told(err)
+		status, message := fault.Describe(err)
 		if status != http.StatusBadRequest && status != http.StatusNotFound {
 			return nil, err
 		}
-		shown.status, data.Problem = status, sentence(data.Search.inWords(err, message))
+		shown.Status, data.Problem = status, web.Sentence(data.Search.inWords(err, message))
 	}
 	if data.Projects, err = s.projectOptions(r, c, data.Search.Project); err != nil {
 		return nil, err
 	}
 	data.Projects[0].Label = "All projects"
-	data.Likeness = choices(data.Similar, "95", "95 % and more", "90", "90 % and more", "80", "80 % and more", "70", "70 % and more")
-	data.Limits = choices(strconv.Itoa(data.Limit), "500", "500", "1000", "1,000", "2000", "2,000", "5000", "5,000")
-	shown.data = data
+	data.Likeness = web.Choices(data.Similar, "95", "95 % and more", "90", "90 % and more", "80", "80 % and more", "70", "70 % and more")
+	data.Limits = web.Choices(strconv.Itoa(data.Limit), "500", "500", "1000", "1,000", "2000", "2,000", "5000", "5,000")
+	shown.Data = data
 	return shown, nil
 }
 
 // findDuplicates compares memories with each other, and fills in what was found.
-func (s *Server) findDuplicates(r *http.Request, c caller, data *duplicatesPage) error {
+func (s *Server) findDuplicates(r *http.Request, c request.Caller, data *duplicatesPage) error {
 	query := r.URL.Query()
 	if limit := query.Get("limit"); limit != "" {
 		number, err := strconv.Atoi(limit)
 		if err != nil || number < 1 || number > souvenir.MaxNodes {
-			return invalid("limit", "limit is "+quoted(limit)+"; 1 to "+thousands(souvenir.MaxNodes)+" memories can be compared")
+			return fault.Invalid("limit", "limit is "+fault.Quote(limit)+"; 1 to "+web.Thousands(souvenir.MaxNodes)+" memories can be compared")
 		}
 		data.Limit = number
 	}
 	percent, err := strconv.Atoi(data.Similar)
 	if err != nil || percent < 50 || percent > 100 {
-		return invalid("similar", "similar is "+quoted(data.Similar)+"; a likeness of 50 to 100 percent is expected")
+		return fault.Invalid("similar", "similar is "+fault.Quote(data.Similar)+"; a likeness of 50 to 100 percent is expected")
 	}
 	list, err := data.Search.list()
 	if err != nil {
@@ -92,7 +95,7 @@ func (s *Server) findDuplicates(r *http.Request, c caller, data *duplicatesPage)
 	data.Looked, data.Total, data.Warnings = len(graph.Nodes), graph.Total, graph.Warnings
 	groups := groupsOf(graph)
 	data.Found = len(groups)
-	parts := pager{Name: "page", Page: data.Search.Page, Pages: max(1, (len(groups)+groupsShown-1)/groupsShown)}
+	parts := web.Pager{Name: "page", Page: data.Search.Page, Pages: max(1, (len(groups)+groupsShown-1)/groupsShown)}
 	parts.Page = min(parts.Page, parts.Pages)
 	data.Pages = leavesOf(parts, data.values())
 	if data.Looked < data.Total && data.Looked > 0 {
@@ -161,7 +164,7 @@ func groupsOf(graph souvenir.Graph) []likeGroup {
 }
 
 // read fills in the memories of the groups that are shown.
-func (p *duplicatesPage) read(r *http.Request, c caller, graph souvenir.Graph, groups []likeGroup) error {
+func (p *duplicatesPage) read(r *http.Request, c request.Caller, graph souvenir.Graph, groups []likeGroup) error {
 	var ids []string
 	for _, group := range groups {
 		for _, at := range group.places[:min(len(group.places), maxMerge)] {
@@ -172,7 +175,7 @@ func (p *duplicatesPage) read(r *http.Request, c caller, graph souvenir.Graph, g
 		return nil
 	}
 	there := map[string]souvenir.Memory{}
-	for m, err := range c.store.Memories(r.Context(), souvenir.List{Filter: souvenir.Filter{"id": souvenir.In(ids...)}}) {
+	for m, err := range c.Store.Memories(r.Context(), souvenir.List{Filter: souvenir.Filter{"id": souvenir.In(ids...)}}) {
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"html/template"
 	"maps"
 	"net/http"
@@ -15,26 +14,29 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // memoryRoutes are the page of a memory, and what is done to one.
-func (s *Server) memoryRoutes() []route {
+func (s *Server) memoryRoutes() []route.Route {
 	const memory = "/memories/{id}"
-	return []route{
-		get(memory, person, s.showMemory),
-		get(memory+"/similar", person, s.showSimilar),
-		post(memory+"/set", person, s.setOfMemory),
-		post(memory+"/delete", person, s.deleteMemory),
-		post(memory+"/files", person, s.linkFile),
-		post(memory+"/files/add", person, s.addFileToMemory),
-		post(memory+"/files/unlink", person, s.unlinkFile),
+	return []route.Route{
+		route.Get(memory, route.Person, s.showMemory),
+		route.Get(memory+"/similar", route.Person, s.showSimilar),
+		route.Post(memory+"/set", route.Person, s.setOfMemory),
+		route.Post(memory+"/delete", route.Person, s.deleteMemory),
+		route.Post(memory+"/files", route.Person, s.linkFile),
+		route.Post(memory+"/files/add", route.Person, s.addFileToMemory),
+		route.Post(memory+"/files/unlink", route.Person, s.unlinkFile),
 
-		get(memory+"/edit", person, s.showMemoryEdit),
-		post(memory+"/edit", person, s.saveMemory),
-		post(memory+"/preview", person, s.previewMemory),
+		route.Get(memory+"/edit", route.Person, s.showMemoryEdit),
+		route.Post(memory+"/edit", route.Person, s.saveMemory),
+		route.Post(memory+"/preview", route.Person, s.previewMemory),
 
-		get(memory+"/history", person, s.showHistory),
-		post(memory+"/restore", person, s.restoreRevision),
+		route.Get(memory+"/history", route.Person, s.showHistory),
+		route.Post(memory+"/restore", route.Person, s.restoreRevision),
 	}
 }
 
@@ -68,16 +70,13 @@ func (h memoryHead) ProjectPath() string {
 	return projectPath(souvenir.Project{Owner: h.Status.ProjectOwner, ID: h.Status.ProjectID})
 }
 
-// memoryPath is the path of the page of a memory.
-func memoryPath(id string) string { return "/memories/" + url.PathEscape(id) }
-
 // memoryHead reads what all pages of the memory in the address have in common.
-func (s *Server) memoryHead(r *http.Request, c caller, here string) (memoryHead, error) {
-	m, err := c.store.GetMemory(r.Context(), r.PathValue("id"))
+func (s *Server) memoryHead(r *http.Request, c request.Caller, here string) (memoryHead, error) {
+	m, err := c.Store.GetMemory(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return memoryHead{}, err
 	}
-	status, err := c.store.GetMemoryStatus(r.Context(), m.ID)
+	status, err := c.Store.GetMemoryStatus(r.Context(), m.ID)
 	return memoryHead{Memory: m, Status: status, Title: titleOf(m.Content), Path: memoryPath(m.ID), Here: here}, err
 }
 
@@ -146,7 +145,7 @@ const (
 )
 
 // showMemory shows a memory that the user can see.
-func (s *Server) showMemory(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showMemory(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	head, err := s.memoryHead(r, c, "Memory")
 	if err != nil {
 		return nil, err
@@ -165,20 +164,20 @@ func (s *Server) showMemory(_ http.ResponseWriter, r *http.Request, c caller) (a
 		data.Shown, data.HTML = lookOf(head.Content)
 	}
 	data.Facts, data.Own = factsOf(head, c.User)
-	if err := data.readFiles(r.Context(), c.store); err != nil {
+	if err := data.readFiles(r.Context(), c.Store); err != nil {
 		return nil, err
 	}
-	if err := data.readRelated(r.Context(), c.store); err != nil {
+	if err := data.readRelated(r.Context(), c.Store); err != nil {
 		return nil, err
 	}
-	return page{template: "memory", title: head.Title, data: data}, nil
+	return web.Page{Template: "memory", Title: head.Title, Data: data}, nil
 }
 
 // lookOf is how a text looks, or as much of its beginning as a page has room for.
 func lookOf(content string) (cutMarkdown, template.HTML) {
 	for most := shownContent; ; most /= 2 {
 		shown := cutTo(content, most)
-		if html := formatted(shown.Text); len(html) <= shownHTML || most < 100 {
+		if html := web.Markdown(shown.Text); len(html) <= shownHTML || most < 100 {
 			return shown, html
 		}
 	}
@@ -213,7 +212,7 @@ func factsOf(h memoryHead, user souvenir.User) (known, own []memoryFact) {
 	for i, key := range keys {
 		value := shortly(plain(h.Metadata[key]))
 		if left -= len(template.HTMLEscapeString(key + value)); left < 0 {
-			return known, append(own, memoryFact{Key: "…", Value: count(len(keys)-i, "further key")})
+			return known, append(own, memoryFact{Key: "…", Value: web.Count(len(keys)-i, "further key")})
 		}
 		shown := memoryFact{Key: key, Value: value, Long: strings.ContainsRune(value, '\n')}
 		if name, text := h.Metadata[key].(string); text && key == "module_name" {
@@ -230,9 +229,9 @@ func foundBy(status souvenir.MemoryStatus) string {
 	case status.Pending == status.Passages && status.Pending > 0:
 		return "words; meaning follows when it is embedded"
 	case status.Pending > 0:
-		return "words and meaning, but for " + strconv.Itoa(status.Pending) + " of " + count(status.Passages, "passage") + ", which wait to be embedded"
+		return "words and meaning, but for " + strconv.Itoa(status.Pending) + " of " + web.Count(status.Passages, "passage") + ", which wait to be embedded"
 	case status.Passages > 1:
-		return "words and meaning, in " + count(status.Passages, "passage")
+		return "words and meaning, in " + web.Count(status.Passages, "passage")
 	}
 	return "words and meaning"
 }
@@ -298,21 +297,6 @@ func (p *memoryPage) readRelated(ctx context.Context, store *souvenir.Store) err
 		*list = append(*list, shown)
 	}
 	return nil
-}
-
-// plain is a value of JSON as people read it: texts and lists of texts without quotes.
-func plain(value any) string {
-	switch value := value.(type) {
-	case string:
-		return value
-	case []string:
-		return strings.Join(value, ", ")
-	}
-	encoded, err := json.Marshal(value)
-	if err != nil {
-		return "" // it came from JSON
-	}
-	return string(encoded)
 }
 
 // memoryButton is something that is done to a memory with one click.

@@ -2,12 +2,14 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // quickly are what the buttons of a memory's page set, and what they may set it to. Empty takes it away.
@@ -17,21 +19,21 @@ var quickly = map[string][]string{
 }
 
 // setOfMemory sets one of the known keys of a memory.
-func (s *Server) setOfMemory(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) setOfMemory(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
 	key, value := values.Get("key"), values.Get("value")
 	if !slices.Contains(quickly[key], value) {
-		return nil, invalid("key", "key is "+quoted(key)+" and value is "+quoted(value)+"; the buttons of a memory's page set state and importance to what they say")
+		return nil, fault.Invalid("key", "key is "+fault.Quote(key)+" and value is "+fault.Quote(value)+"; the buttons of a memory's page set state and importance to what they say")
 	}
 	id := r.PathValue("id")
-	before, err := c.store.GetMemory(r.Context(), id)
+	before, err := c.Store.GetMemory(r.Context(), id)
 	if err != nil {
 		return nil, err
 	}
-	after, err := c.store.UpdateMemory(r.Context(), id, souvenir.UpdateMemory{Metadata: map[string]any{key: orNone(value)}})
+	after, err := c.Store.UpdateMemory(r.Context(), id, souvenir.UpdateMemory{Metadata: map[string]any{key: orNone(value)}})
 	if err != nil {
 		return nil, err
 	}
@@ -60,13 +62,13 @@ func setInWords(key, value string) string {
 }
 
 // changedWithUndo is where a form leads that has changed a memory. What was changed since then is not written over when it is taken back.
-func (s *Server) changedWithUndo(c caller, path, text string, before, after souvenir.Memory) redirect {
+func (s *Server) changedWithUndo(c request.Caller, path, text string, before, after souvenir.Memory) web.Redirect {
 	if after.Revision == before.Revision {
-		return s.done(path, "memory-unchanged")
+		return s.site.Done(path, "memory-unchanged")
 	}
 	id, revision := after.ID, after.Revision // the texts need not be remembered: the history has them
-	return s.doneWithUndo(c, path, text, func(ctx context.Context) error {
-		return revert(ctx, c.store, id, revision)
+	return s.site.DoneWithUndo(c, path, text, func(ctx context.Context) error {
+		return revert(ctx, c.Store, id, revision)
 	})
 }
 
@@ -78,53 +80,30 @@ func revert(ctx context.Context, store *souvenir.Store, id string, revision int)
 		return err
 	}
 	if now.Revision != revision {
-		return &failure{http.StatusConflict, "this cannot be taken back: the memory has been changed once more since; its history has every state that it was in"}
+		return &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the memory has been changed once more since; its history has every state that it was in"}
 	}
 	_, err = store.RestoreRevision(ctx, id, revision-1)
 	return err
 }
 
 // deleteMemory deletes a memory, and offers to restore it.
-func (s *Server) deleteMemory(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	if _, err := s.readForm(w, r); err != nil {
+func (s *Server) deleteMemory(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if _, err := s.site.ReadForm(w, r); err != nil {
 		return nil, err
 	}
-	m, err := c.store.GetMemory(r.Context(), r.PathValue("id"))
+	m, err := c.Store.GetMemory(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	if err := c.store.DeleteMemory(r.Context(), m.ID); err != nil {
+	if err := c.Store.DeleteMemory(r.Context(), m.ID); err != nil {
 		return nil, err
 	}
 	return s.deletedWithUndo(r.Context(), c, "/memories", memoryPath(m.ID), "“"+titleOf(m.Content)+"” is deleted.", m.ID), nil
 }
 
-// deletedWithUndo is where a form leads that has deleted something: to a page that offers to restore it from the trash, and shows
-// another one when that is done. With the trash off, it says what was done.
-func (s *Server) deletedWithUndo(ctx context.Context, c caller, path, back, text, id string) redirect {
-	entry, err := c.store.GetTrashed(ctx, id)
-	if err != nil {
-		return s.told(c, path, text)
-	}
-	text += " The trash keeps it until " + untilDay(entry.Until) + "."
-	return s.stepDone(c, path, undoStep{text: text, path: back, back: func(ctx context.Context) error {
-		_, err := c.store.RestoreTrashed(ctx, id)
-		var known *souvenir.Error
-		if errors.As(err, &known) && known.Kind == souvenir.KindConflict && known.Argument == "rule_type" {
-			return savedSince
-		}
-		return err
-	}})
-}
-
-// told leads to a page that says what was done, and offers nothing.
-func (s *Server) told(c caller, path, text string) redirect {
-	return s.stepDone(c, path, undoStep{text: text, path: path})
-}
-
 // linkFile links a file that is there to a memory.
-func (s *Server) linkFile(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) linkFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +112,8 @@ func (s *Server) linkFile(w http.ResponseWriter, r *http.Request, c caller) (any
 }
 
 // unlinkFile takes a file off a memory; it stays among the files.
-func (s *Server) unlinkFile(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) unlinkFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -142,33 +121,33 @@ func (s *Server) unlinkFile(w http.ResponseWriter, r *http.Request, c caller) (a
 }
 
 // relink links a file to a memory, or to none, and says so on the page of a memory.
-func (s *Server) relink(r *http.Request, c caller, at string, values url.Values, memory, said string) (any, error) {
-	before, err := c.store.GetFile(r.Context(), values.Get("file"))
+func (s *Server) relink(r *http.Request, c request.Caller, at string, values url.Values, memory, said string) (any, error) {
+	before, err := c.Store.GetFile(r.Context(), values.Get("file"))
 	if err != nil {
 		return nil, err
 	}
 	if memory == "" && before.MemoryID != at {
-		return nil, invalid("file", "file "+quoted(before.Filename)+" is not linked to this memory")
+		return nil, fault.Invalid("file", "file "+fault.Quote(before.Filename)+" is not linked to this memory")
 	}
-	lay, err := c.store.GetFileStatus(r.Context(), before.ID)
+	lay, err := c.Store.GetFileStatus(r.Context(), before.ID)
 	if err != nil {
 		return nil, err
 	}
-	after, err := c.store.UpdateFile(r.Context(), before.ID, souvenir.UpdateFile{MemoryID: &memory})
+	after, err := c.Store.UpdateFile(r.Context(), before.ID, souvenir.UpdateFile{MemoryID: &memory})
 	if err != nil {
 		return nil, err
 	}
-	return s.doneWithUndo(c, memoryPath(at), "“"+after.Filename+"”"+said, func(ctx context.Context) error {
-		now, err := c.store.GetFile(ctx, before.ID)
+	return s.site.DoneWithUndo(c, memoryPath(at), "“"+after.Filename+"”"+said, func(ctx context.Context) error {
+		now, err := c.Store.GetFile(ctx, before.ID)
 		if err == nil && now.MemoryID != after.MemoryID {
-			err = &failure{http.StatusConflict, "this cannot be taken back: the file has been linked elsewhere since"}
+			err = &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the file has been linked elsewhere since"}
 		}
 		if err == nil {
 			back := souvenir.UpdateFile{MemoryID: &before.MemoryID}
 			if before.MemoryID == "" { // it has come into the memory's project, which others may see
 				back.Project = projectOfStatus(lay)
 			}
-			_, err = c.store.UpdateFile(ctx, before.ID, back)
+			_, err = c.Store.UpdateFile(ctx, before.ID, back)
 		}
 		return err
 	}), nil

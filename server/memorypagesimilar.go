@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // similarPage is what the page shows on which are memories that say similar things.
@@ -34,7 +36,7 @@ const (
 
 // showSimilar shows the memories that say things like those that a memory says. It is a page of its own, which a script brings into
 // that of the memory: a model elsewhere may take its time.
-func (s *Server) showSimilar(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showSimilar(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	head, err := s.memoryHead(r, c, "Memory")
 	if err != nil {
 		return nil, err
@@ -42,7 +44,7 @@ func (s *Server) showSimilar(_ http.ResponseWriter, r *http.Request, c caller) (
 	data := similarPage{memoryHead: head}
 	ctx, cancel := context.WithTimeout(r.Context(), similarTime)
 	defer cancel()
-	results, err := c.store.Search(ctx, souvenir.Query{Text: cutTo(head.Content, similarText).Text, Limit: 3 * similarShown})
+	results, err := c.Store.Search(ctx, souvenir.Query{Text: cutTo(head.Content, similarText).Text, Limit: 3 * similarShown})
 	switch {
 	case err != nil && r.Context().Err() == nil && ctx.Err() != nil:
 		data.Failed = "Searching has taken too long. Try again later."
@@ -61,5 +63,5 @@ func (s *Server) showSimilar(_ http.ResponseWriter, r *http.Request, c caller) (
 	}
 	slices.SortStableFunc(data.Found, func(a, b similarMemory) int { return b.Percent - a.Percent })
 	data.Found = data.Found[:min(len(data.Found), similarShown)]
-	return page{template: "memorysimilar", title: "Like “" + head.Title + "”", data: data, part: "similar"}, nil
+	return web.Page{Template: "memorysimilar", Title: "Like “" + head.Title + "”", Data: data, Part: "similar"}, nil
 }

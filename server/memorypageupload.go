@@ -2,67 +2,72 @@ package server
 
 import (
 	"context"
-	"crypto/hmac"
 	"io"
 	"mime"
 	"mime/multipart"
 	"net/http"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/upload"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // addFileToMemory stores a file that a form of a memory's page has brought, and links it to that memory.
-func (s *Server) addFileToMemory(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) addFileToMemory(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	id := r.PathValue("id")
 	part, in, err := s.fileOfForm(w, r)
 	if err != nil {
 		return nil, err
 	}
-	in.inFile = true
-	added, err := c.store.AddFile(r.Context(), souvenir.NewFile{Filename: part.FileName(), MIMEType: part.Header.Get("Content-Type"), MemoryID: id}, part)
-	in.inFile = false
+	in.InFile = true
+	added, err := c.Store.AddFile(r.Context(), souvenir.NewFile{Filename: part.FileName(), MIMEType: part.Header.Get("Content-Type"), MemoryID: id}, part)
+	in.InFile = false
 	if err != nil {
 		return nil, err
 	}
-	return s.doneWithUndo(c, memoryPath(id), "“"+added.Filename+"” is stored, and linked to this memory.", func(ctx context.Context) error {
-		return c.store.DeleteFile(ctx, added.ID)
+	return s.site.DoneWithUndo(c, memoryPath(id), "“"+added.Filename+"” is stored, and linked to this memory.", func(ctx context.Context) error {
+		return c.Store.DeleteFile(ctx, added.ID)
 	}), nil
 }
 
 // fileOfForm returns the file of a form that a page of this server has sent. Its hidden field comes before the file: nothing is stored of a
 // form that is not this server's.
-func (s *Server) fileOfForm(w http.ResponseWriter, r *http.Request) (*multipart.Part, *form, error) {
+func (s *Server) fileOfForm(w http.ResponseWriter, r *http.Request) (*multipart.Part, *upload.Form, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
-		if _, err := s.readForm(w, r); err != nil {
+		if _, err := s.site.ReadForm(w, r); err != nil {
 			return nil, nil, err
 		}
-		return nil, nil, invalid("file", "file is missing; choose one")
+		return nil, nil, fault.Invalid("file", "file is missing; choose one")
 	}
-	if err := s.crossSite.Check(r); err != nil {
-		return nil, nil, &failure{http.StatusForbidden, "a page of another site has sent this form; open the page here and send it again"}
+	if err := s.site.CheckOrigin(r); err != nil {
+		return nil, nil, err
 	}
-	in, err := openForm(r, s.options.MaxBody)
+	in, err := upload.Open(r, s.options.MaxBody)
 	if err != nil {
 		return nil, nil, err
 	}
 	first, err := in.NextPart()
 	if err != nil {
-		return nil, nil, unreadable(err)
+		return nil, nil, fault.Unreadable(err)
 	}
-	sent, err := io.ReadAll(io.LimitReader(first, maxField))
+	sent, err := io.ReadAll(io.LimitReader(first, upload.MaxField))
 	if err != nil {
-		return nil, nil, unreadable(err)
+		return nil, nil, fault.Unreadable(err)
 	}
-	own := browserSecret(r)
-	if own == "" || first.FormName() != formField || !hmac.Equal([]byte(tokenOf(own)), sent) {
-		return nil, nil, errStaleForm
+	if first.FormName() != web.FormField {
+		return nil, nil, web.ErrStaleForm
 	}
-	part, err := in.readFields(&fileFields{})
+	if err := web.CheckFormToken(r, string(sent)); err != nil {
+		return nil, nil, err
+	}
+	part, err := in.ReadFields(&upload.Fields{})
 	if err != nil {
 		return nil, nil, err
 	}
 	if part == nil || part.FileName() == "" {
-		return nil, nil, invalid("file", "no file was chosen; choose one and send it again")
+		return nil, nil, fault.Invalid("file", "no file was chosen; choose one and send it again")
 	}
 	return part, in, nil
 }

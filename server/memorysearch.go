@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // memorySearch is what the address of the page of the memories says. Each state of the page has its own.
@@ -26,9 +28,6 @@ type memorySearch struct {
 	Sort, View                                     string
 	Page                                           int
 }
-
-// notSet, as the value of a filter, stands for memories that have none. No known key can have it: names and words are not blank.
-const notSet = " "
 
 const (
 	viewTable   = "table"
@@ -208,28 +207,30 @@ func (m memorySearch) chips() []chip {
 }
 
 // sortOptions are the orders that can be chosen.
-func sortOptions(sought bool) []option {
+func sortOptions(sought bool) []web.Option {
 	first := "Changed last first"
 	if sought {
 		first = "Best first"
 	}
-	all := []option{{Label: first}}
+	all := []web.Option{{Label: first}}
 	for value, label := range map[string]string{
 		string(souvenir.SortUpdatedDesc): "Changed last first", string(souvenir.SortUpdatedAsc): "Changed first first",
 		string(souvenir.SortCreatedDesc): "Newest first", string(souvenir.SortCreatedAsc): "Oldest first",
 	} {
 		if label != first {
-			all = append(all, option{Value: value, Label: label})
+			all = append(all, web.Option{Value: value, Label: label})
 		}
 	}
-	slices.SortFunc(all[1:], func(a, b option) int { return slices.Index(memorySorts, a.Value) - slices.Index(memorySorts, b.Value) })
+	slices.SortFunc(all[1:], func(a, b web.Option) int {
+		return slices.Index(memorySorts, a.Value) - slices.Index(memorySorts, b.Value)
+	})
 	return all
 }
 
 // query is what the store is asked for.
 func (m memorySearch) query() (souvenir.Query, error) {
 	list, err := m.list()
-	q := souvenir.Query{Text: m.Text, Collections: list.Collections, ProjectID: list.ProjectID, Filter: list.Filter, Sort: list.Sort, Limit: listed, Offset: (m.Page - 1) * listed}
+	q := souvenir.Query{Text: m.Text, Collections: list.Collections, ProjectID: list.ProjectID, Filter: list.Filter, Sort: list.Sort, Limit: web.PerPage, Offset: (m.Page - 1) * web.PerPage}
 	return q, err
 }
 
@@ -309,10 +310,10 @@ func (m memorySearch) ownKey(filter souvenir.Filter) error {
 	case m.Key == "" && m.Value == "":
 		return nil
 	case m.Key == "":
-		return invalid("key", "key is missing; it says whose value "+quoted(m.Value)+" should be")
+		return fault.Invalid("key", "key is missing; it says whose value "+fault.Quote(m.Value)+" should be")
 	}
 	if _, taken := filter[m.Key]; taken {
-		return invalid("key", "key is "+quoted(m.Key)+", for which there is a filter of its own that is on already; use one of both")
+		return fault.Invalid("key", "key is "+fault.Quote(m.Key)+", for which there is a filter of its own that is on already; use one of both")
 	}
 	if m.Value == "" {
 		filter[m.Key] = souvenir.Condition{Not: []any{nil}} // any value
@@ -364,7 +365,7 @@ func spanOf(key, from, to string) (timeSpan, error) {
 		s.before = s.before.AddDate(0, 0, 1)
 	}
 	if err == nil && !s.before.IsZero() && !s.from.Before(s.before) {
-		err = invalid(key+"_to", key+"_to is "+quoted(to)+", which is before "+quoted(from)+"; choose a day on or after that")
+		err = fault.Invalid(key+"_to", key+"_to is "+fault.Quote(to)+", which is before "+fault.Quote(from)+"; choose a day on or after that")
 	}
 	return s, err
 }
@@ -378,12 +379,12 @@ func dayOrTime(name, value string) (at time.Time, wholeDay bool, err error) {
 	}
 	at, err = time.Parse(time.RFC3339Nano, value)
 	if err != nil {
-		return at, false, invalid(name, name+" is "+quoted(value)+"; a day such as 2026-03-01 is expected, or a time such as 2026-03-01T09:00:00Z")
+		return at, false, fault.Invalid(name, name+" is "+fault.Quote(value)+"; a day such as 2026-03-01 is expected, or a time such as 2026-03-01T09:00:00Z")
 	}
 	return at, false, nil
 }
 
 // notAllowed says which values are.
 func notAllowed(name, value string, allowed []string) error {
-	return invalid(name, name+" is "+quoted(value)+"; allowed are "+strings.Join(allowed, ", "))
+	return fault.Invalid(name, name+" is "+fault.Quote(value)+"; allowed are "+strings.Join(allowed, ", "))
 }

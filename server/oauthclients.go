@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
 )
 
 // ClientList is the answer of GET /oauth/admin/clients.
@@ -14,17 +16,17 @@ type ClientList struct {
 
 // clientRoutes is the table of the OAuth clients that users make for themselves. Like MCP tokens they are a user's own, and need no
 // admin: nobody is let in by one who has not consented.
-func (s *Server) clientRoutes() []route {
-	return []route{
-		get("/oauth/admin/clients", memoryRead, s.listClients),
-		post("/oauth/admin/clients", account, s.addClient),
-		post("/oauth/admin/clients/{client_id}/regenerate-secret", account, s.regenerateSecret),
-		del("/oauth/admin/clients/{client_id}", account, s.deactivateClient),
+func (s *Server) clientRoutes() []route.Route {
+	return []route.Route{
+		route.Get("/oauth/admin/clients", route.MemoryRead, s.listClients),
+		route.Post("/oauth/admin/clients", route.Account, s.addClient),
+		route.Post("/oauth/admin/clients/{client_id}/regenerate-secret", route.Account, s.regenerateSecret),
+		route.Delete("/oauth/admin/clients/{client_id}", route.Account, s.deactivateClient),
 	}
 }
 
-func (s *Server) listClients(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	all, err := c.store.Clients(r.Context())
+func (s *Server) listClients(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	all, err := c.Store.Clients(r.Context())
 	return ClientList{all, len(all)}, err
 }
 
@@ -38,28 +40,28 @@ type newClient struct {
 }
 
 // addClient makes a client. Its secret is told this once, whether it was given or made here.
-func (s *Server) addClient(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) addClient(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var given newClient
 	if err := s.readJSON(w, r, &given, false); err != nil {
 		return nil, err
 	}
-	if err := s.checkConfirmed(c); err != nil {
+	if err := s.signin.CheckConfirmed(c); err != nil {
 		return nil, err
 	}
-	made, err := c.store.AddClient(r.Context(), souvenir.NewClient{ID: given.ID, Secret: given.Secret, Name: given.Name, RedirectURIs: given.RedirectURIs,
+	made, err := c.Store.AddClient(r.Context(), souvenir.NewClient{ID: given.ID, Secret: given.Secret, Name: given.Name, RedirectURIs: given.RedirectURIs,
 		AuthMethod: given.AuthMethod, TokenID: c.TokenID, GrantID: c.GrantID})
 	return made, sinceEnded(err)
 }
 
-func (s *Server) regenerateSecret(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	if err := s.checkConfirmed(c); err != nil {
+func (s *Server) regenerateSecret(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if err := s.signin.CheckConfirmed(c); err != nil {
 		return nil, err
 	}
-	return c.store.RegenerateClientSecret(r.Context(), r.PathValue("client_id"))
+	return c.Store.RegenerateClientSecret(r.Context(), r.PathValue("client_id"))
 }
 
-func (s *Server) deactivateClient(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	if err := c.store.DeactivateClient(r.Context(), r.PathValue("client_id")); err != nil {
+func (s *Server) deactivateClient(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if err := c.Store.DeactivateClient(r.Context(), r.PathValue("client_id")); err != nil {
 		return nil, err
 	}
 	return Done{true, "the client is deactivated, and what it was allowed has ended"}, nil

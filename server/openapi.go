@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -42,13 +44,13 @@ func (s *Server) openAPI() []byte {
 	paths := map[string]map[string]any{}
 	known := operations()
 	for _, rt := range s.routes() {
-		if rt.speaks == speaksPages {
+		if rt.speaks == request.Pages {
 			continue // for people
 		}
-		if paths[rt.pattern] == nil {
-			paths[rt.pattern] = map[string]any{}
+		if paths[rt.Pattern] == nil {
+			paths[rt.Pattern] = map[string]any{}
 		}
-		paths[rt.pattern][strings.ToLower(rt.method)] = known[rt.method+" "+rt.pattern].describe(rt)
+		paths[rt.Pattern][strings.ToLower(rt.Method)] = known[rt.Method+" "+rt.Pattern].describe(rt)
 	}
 	document := schema{
 		"openapi": "3.1.0",
@@ -64,7 +66,7 @@ func (s *Server) openAPI() []byte {
 			"securitySchemes": schema{
 				"bearer": schema{"type": "http", "scheme": "bearer", "description": "An MCP token (mcp_...) or an OAuth access token"},
 				"header": schema{"type": "apiKey", "in": "header", "name": "x-mcp-token"},
-				"cookie": schema{"type": "apiKey", "in": "cookie", "name": tokenCookie},
+				"cookie": schema{"type": "apiKey", "in": "cookie", "name": request.CredentialCookie},
 			},
 		},
 		"x-tools": tools.List(),
@@ -85,10 +87,10 @@ var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
 // describe is the operation in the document.
 func (o operation) describe(rt spokenRoute) schema {
-	described := schema{"summary": o.summary, "operationId": operationID(rt.route), "responses": o.responses(rt)}
+	described := schema{"summary": o.summary, "operationId": operationID(rt.Route), "responses": o.responses(rt)}
 	parameters := []schema{}
-	for _, found := range pathParameter.FindAllStringSubmatch(rt.pattern, -1) {
-		parameters = append(parameters, schema{"name": found[1], "in": "path", "required": true, "schema": line("", pathLength(rt.route, found[1]))})
+	for _, found := range pathParameter.FindAllStringSubmatch(rt.Pattern, -1) {
+		parameters = append(parameters, schema{"name": found[1], "in": "path", "required": true, "schema": line("", pathLength(rt.Route, found[1]))})
 	}
 	for _, p := range o.parameters {
 		parameters = append(parameters, schema{"name": p.name, "in": "query", "schema": p.schema})
@@ -99,12 +101,12 @@ func (o operation) describe(rt spokenRoute) schema {
 	if o.body != nil {
 		described["requestBody"] = schema{"required": true, "content": schema{cmp.Or(o.bodyType, jsonMedia): schema{"schema": o.body}}}
 	}
-	if rt.needs == nothing {
+	if rt.Needs == route.Public {
 		described["security"] = []schema{}
 	} else {
 		scopes := []string{}
-		if rt.needs.scope() != "" {
-			scopes = append(scopes, string(rt.needs.scope()))
+		if rt.Needs.Scope() != "" {
+			scopes = append(scopes, string(rt.Needs.Scope()))
 		}
 		described["security"] = []schema{{"bearer": scopes}, {"header": []string{}}, {"cookie": []string{}}}
 	}
@@ -137,15 +139,15 @@ func (o operation) responses(rt spokenRoute) schema {
 	}
 	all := schema{success: schema{"description": "Success", "content": schema{cmp.Or(o.answerType, jsonMedia): answer}}}
 	wrong := map[string]string{"500": "The server failed; its log says why"}
-	if rt.needs != nothing {
+	if rt.Needs != route.Public {
 		wrong["401"], wrong["403"] = "No credential, or one that is not valid", "The credential, or its user, may not do this"
 		wrong["400"] = "Something in the request is wrong; the message says what would be right"
 		wrong["503"] = "The server is busy, or has too many of the caller's requests; the header Retry-After says for how many seconds to wait"
 	}
 	failed := ref("Error")
-	if rt.speaks == speaksOAuth {
+	if rt.speaks == request.OAuth {
 		failed = ref("OAuthError")
-	} else if strings.Contains(rt.pattern, "{") || o.body != nil {
+	} else if strings.Contains(rt.Pattern, "{") || o.body != nil {
 		wrong["404"] = statusTexts["404"]
 	}
 	if o.answer == nil && !o.refused {
@@ -177,8 +179,8 @@ func (o operation) responses(rt spokenRoute) schema {
 }
 
 // operationID names an operation: get_api_files_id.
-func operationID(rt route) string {
-	words := strings.FieldsFunc(rt.method+rt.pattern, func(r rune) bool { return strings.ContainsRune("/{}-.", r) })
+func operationID(rt route.Route) string {
+	words := strings.FieldsFunc(rt.Method+rt.Pattern, func(r rune) bool { return strings.ContainsRune("/{}-.", r) })
 	return strings.ToLower(strings.Join(words, "_"))
 }
 
@@ -204,8 +206,8 @@ const nameLength = 128
 const projectLength = 2*nameLength + 1
 
 // pathLength is the most characters of a parameter in a path: a project's id may have its owner before it.
-func pathLength(rt route, name string) int {
-	if name == "id" && strings.HasPrefix(rt.pattern, "/api/projects/") {
+func pathLength(rt route.Route, name string) int {
+	if name == "id" && strings.HasPrefix(rt.Pattern, "/api/projects/") {
 		return projectLength
 	}
 	return nameLength

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/authserver"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -16,10 +17,10 @@ func operations() map[string]operation {
 		"GET /health":       {summary: "Whether the service works", answer: of[Health](nil)},
 		"GET /openapi.json": {summary: "This document", answer: anything("An OpenAPI 3.1 document")},
 
-		"GET /.well-known/oauth-authorization-server":   {summary: "Metadata of the authorization server (RFC 8414)", answer: of[serverMetadata](nil)},
-		"GET /.well-known/openid-configuration":         {summary: "The same, where OpenID Connect has it", answer: of[serverMetadata](nil)},
-		"GET /.well-known/oauth-protected-resource":     {summary: "Metadata of the service as a resource (RFC 9728)", answer: of[resourceMetadata](nil)},
-		"GET /.well-known/oauth-protected-resource/mcp": {summary: "Metadata of the MCP endpoint as a resource (RFC 9728)", answer: of[resourceMetadata](nil)},
+		"GET /.well-known/oauth-authorization-server":   {summary: "Metadata of the authorization server (RFC 8414)", answer: of[authserver.ServerMetadata](nil)},
+		"GET /.well-known/openid-configuration":         {summary: "The same, where OpenID Connect has it", answer: of[authserver.ServerMetadata](nil)},
+		"GET /.well-known/oauth-protected-resource":     {summary: "Metadata of the service as a resource (RFC 9728)", answer: of[authserver.ResourceMetadata](nil)},
+		"GET /.well-known/oauth-protected-resource/mcp": {summary: "Metadata of the MCP endpoint as a resource (RFC 9728)", answer: of[authserver.ResourceMetadata](nil)},
 
 		"POST /oauth/token":    tokenOperation("Exchange a code or a refresh token for tokens"),
 		"POST /token":          tokenOperation("The same as /oauth/token, for clients that guess"),
@@ -42,7 +43,7 @@ func operations() map[string]operation {
 		"POST /oauth/admin/clients/{client_id}/regenerate-secret": {summary: "Give an OAuth client a new secret", answer: ref("AddedClient")},
 		"DELETE /oauth/admin/clients/{client_id}":                 {summary: "Deactivate an OAuth client for good, with all that it was allowed", answer: of[Done](nil)},
 
-		"GET /oauth/jwks": {summary: "The public keys of access tokens (RFC 7517)", answer: of[keySet](nil)},
+		"GET /oauth/jwks": {summary: "The public keys of access tokens (RFC 7517)", answer: of[authserver.KeySet](nil)},
 
 		"GET /tools": {summary: "The tools that there are", answer: of[ToolList](nil)},
 		"POST /tools/call": {
@@ -151,7 +152,7 @@ func operations() map[string]operation {
 func tokenOperation(summary string) operation {
 	return operation{
 		summary: summary, bodyType: formMedia, answer: of[souvenir.TokenSet](nil), wrong: []string{"400", "401"},
-		body: loose(object(schema{"grant_type": word("", grantCode, grantRefresh), "code": text("With authorization_code"), "redirect_uri": text("The one of the authorization"),
+		body: loose(object(schema{"grant_type": word("", authserver.GrantCode, authserver.GrantRefresh), "code": text("With authorization_code"), "redirect_uri": text("The one of the authorization"),
 			"code_verifier": text("RFC 7636"), "refresh_token": text("With refresh_token"), "scope": text("With refresh_token: fewer scopes than were granted"),
 			"resource": text("RFC 8707"), "client_id": text("Or in the header Authorization, with Basic"), "client_secret": text("As client_id")},
 			"code", "redirect_uri", "code_verifier", "refresh_token", "scope", "resource", "client_id", "client_secret")),
@@ -212,8 +213,8 @@ func components() map[string]schema {
 	share[ErrorBody](all, schema{"error": note("What was wrong, with which value, and what would be right"),
 		"content": note("One: Error: and the error"), "isError": constant(true)})
 	share[souvenir.OAuthError](all, schema{"error": note("A code of RFC 6749, 7591, 7009 or 8707")})
-	share[serverMetadata](all, nil)
-	share[resourceMetadata](all, nil)
+	share[authserver.ServerMetadata](all, nil)
+	share[authserver.ResourceMetadata](all, nil)
 	loose(all["ServerMetadata"]) // as RFC 8414 and RFC 9728 have it
 	loose(all["ResourceMetadata"])
 	share[souvenir.TokenSet](all, schema{"access_token": note("A JWT"), "token_type": constant("Bearer"), "expires_in": note("Seconds"),

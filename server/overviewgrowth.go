@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // growth is how the memories became more: as pictures, which the page draws from these numbers, and as a table.
@@ -89,9 +90,9 @@ func (g *growth) draw() {
 	}
 	g.Line = line.String()
 	g.Area = fmt.Sprintf("0,%d %s %d,%d", chartHeight, g.Line, chartWidth, chartHeight)
-	g.Summary = count(g.Added, "memory") + " stored in " + count(g.Days, "day") + "; " + thousands(g.Total) + " in all now"
+	g.Summary = web.Count(g.Added, "memory") + " stored in " + web.Count(g.Days, "day") + "; " + web.Thousands(g.Total) + " in all now"
 	if best.Added > 0 && len(g.Spans) > 1 {
-		g.Summary += "; most on " + best.Name + ": " + thousands(best.Added)
+		g.Summary += "; most on " + best.Name + ": " + web.Thousands(best.Added)
 		if g.Weekly {
 			g.Summary = strings.Replace(g.Summary, "most on ", "most in the week ", 1)
 		}

@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // healthID is the id of the part of the overview that tells how well searches go.
@@ -35,10 +37,10 @@ func (h health) Percent() int {
 }
 
 // showHealth shows how far the vectors have come, for a script that asks again and again while there is something to do.
-func (s *Server) showHealth(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	status, err := c.store.EmbeddingStatus(r.Context())
+func (s *Server) showHealth(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	status, err := c.Store.EmbeddingStatus(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	return page{template: "overview", title: "Overview", part: "backlog", data: overviewPage{Health: health{EmbeddingStatus: status}}}, nil
+	return web.Page{Template: "overview", Title: "Overview", Part: "backlog", Data: overviewPage{Health: health{EmbeddingStatus: status}}}, nil
 }

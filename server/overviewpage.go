@@ -5,17 +5,20 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // overviewRoutes are the overview and the recorded calls.
-func (s *Server) overviewRoutes() []route {
-	return []route{
-		get("/{$}", person, s.showOverview),
+func (s *Server) overviewRoutes() []route.Route {
+	return []route.Route{
+		route.Get("/{$}", route.Person, s.showOverview),
 
-		get("/activity", person, s.showActivity),
+		route.Get("/activity", route.Person, s.showActivity),
 	}
 }
 
@@ -25,7 +28,7 @@ type overviewPage struct {
 	Projects, Apps int  // how many there are, with memories or without
 	Callers        int  // programs that have called, but for browsers
 	Connected      bool // a client has called; only looked up while there is nothing else to tell
-	Zone           zone
+	Zone           web.Zone
 	Growth         growth
 	Choices        []dayChoice
 	Lists          []countedList
@@ -53,16 +56,16 @@ const (
 )
 
 // showOverview shows what there is. While vectors are made, a script asks for that part alone.
-func (s *Server) showOverview(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	if ofScript(r) && r.Header.Get("HX-Target") == healthID {
+func (s *Server) showOverview(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if web.FromScript(r) && r.Header.Get("HX-Target") == healthID {
 		return s.showHealth(w, r, c)
 	}
 	days, err := daysOf(r)
 	if err != nil {
 		return nil, err
 	}
-	data := overviewPage{Zone: zoneOf(r), Recorded: !s.options.NoActivity}
-	if data.Overview, err = c.store.Overview(r.Context(), souvenir.OverviewQuery{Days: days, Location: data.Zone.location}); err != nil {
+	data := overviewPage{Zone: web.ZoneOf(r), Recorded: !s.options.NoActivity}
+	if data.Overview, err = c.Store.Overview(r.Context(), souvenir.OverviewQuery{Days: days, Location: data.Zone.Location}); err != nil {
 		return nil, err
 	}
 	if err := s.fillOverview(r, c, &data); err != nil {
@@ -74,7 +77,7 @@ func (s *Server) showOverview(w http.ResponseWriter, r *http.Request, c caller) 
 	data.Growth = grown(data.Days, data.Memories)
 	data.Lists = countedLists(data.Overview)
 	data.Health = health{Index: data.Index, EmbeddingStatus: data.Embedding}
-	return page{template: "overview", title: "Overview", data: data, part: "overview-body"}, nil
+	return web.Page{Template: "overview", Title: "Overview", Data: data, Part: "overview-body"}, nil
 }
 
 // daysOf is how far back a request wants to look.
@@ -85,23 +88,23 @@ func daysOf(r *http.Request) (int, error) {
 	}
 	days, err := strconv.Atoi(given)
 	if err != nil || !slices.Contains(overviewDays, days) {
-		return 0, invalid("days", "days is "+quoted(given)+"; 7, 30, 90 or 365 is needed")
+		return 0, fault.Invalid("days", "days is "+fault.Quote(given)+"; 7, 30, 90 or 365 is needed")
 	}
 	return days, nil
 }
 
 // fillOverview gathers what the store's own overview does not tell.
-func (s *Server) fillOverview(r *http.Request, c caller, data *overviewPage) error {
-	projects, err := c.store.Projects(r.Context())
+func (s *Server) fillOverview(r *http.Request, c request.Caller, data *overviewPage) error {
+	projects, err := c.Store.Projects(r.Context())
 	if err != nil {
 		return err
 	}
-	grants, err := c.store.Grants(r.Context())
+	grants, err := c.Store.Grants(r.Context())
 	if err != nil {
 		return err
 	}
 	data.Projects, data.Apps = len(projects), len(grants)
-	recent, err := c.store.Search(r.Context(), souvenir.Query{Sort: souvenir.SortUpdatedDesc, Limit: recentShown})
+	recent, err := c.Store.Search(r.Context(), souvenir.Query{Sort: souvenir.SortUpdatedDesc, Limit: recentShown})
 	if err != nil {
 		return err
 	}
@@ -109,7 +112,7 @@ func (s *Server) fillOverview(r *http.Request, c caller, data *overviewPage) err
 		hit.Content = clipped(hit.Content, 300)
 		data.Recent = append(data.Recent, hit.Memory)
 	}
-	calls, err := c.store.Activities(r.Context(), souvenir.ActivityQuery{Limit: recentShown})
+	calls, err := c.Store.Activities(r.Context(), souvenir.ActivityQuery{Limit: recentShown})
 	if err != nil {
 		return err
 	}
@@ -126,9 +129,9 @@ func (s *Server) fillOverview(r *http.Request, c caller, data *overviewPage) err
 }
 
 // hasCalled reports whether a client of the user's has ever called.
-func hasCalled(r *http.Request, c caller) (bool, error) {
+func hasCalled(r *http.Request, c request.Caller) (bool, error) {
 	for _, kind := range []souvenir.CredentialKind{souvenir.CredentialToken, souvenir.CredentialClient} {
-		calls, err := c.store.Activities(r.Context(), souvenir.ActivityQuery{Credential: kind, Limit: 1})
+		calls, err := c.Store.Activities(r.Context(), souvenir.ActivityQuery{Credential: kind, Limit: 1})
 		if err != nil || len(calls.Activities) > 0 {
 			return err == nil, err
 		}
@@ -202,14 +205,3 @@ func (l *countedList) add(name, path string, count int) {
 	}
 	l.Rows = append(l.Rows, countedRow{name, path, count, part})
 }
-
-// clientName is what people call a program that says of itself what it does in User-Agent.
-func clientName(client string) string {
-	if isBrowser(client) {
-		return browserName(client)
-	}
-	return client
-}
-
-// isBrowser reports whether a program says of itself what browsers do.
-func isBrowser(client string) bool { return strings.HasPrefix(client, "Mozilla/") }

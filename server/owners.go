@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
 // OwnerIDs is the answer of GET /api/owner-ids/me.
@@ -15,12 +16,12 @@ type OwnerIDs struct {
 }
 
 // ownerIDs says who the caller is, and who shares projects with the caller.
-func (s *Server) ownerIDs(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	user, err := c.store.Me(r.Context())
+func (s *Server) ownerIDs(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	user, err := c.Store.Me(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	owners, err := c.store.Owners(r.Context())
+	owners, err := c.Store.Owners(r.Context())
 	if err != nil {
 		return nil, err
 	}

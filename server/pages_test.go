@@ -426,7 +426,7 @@ func TestTokensOpenNoPages(t *testing.T) {
 }
 
 func TestContrastOfColours(t *testing.T) {
-	css, err := os.ReadFile("web/static/souvenir.css")
+	css, err := os.ReadFile("internal/web/static/souvenir.css")
 	if err != nil {
 		t.Fatal(err)
 	}

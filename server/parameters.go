@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
 // queries are the parameters that the query of a route may have, by "METHOD /pattern", for the routes that refuse others. OAuth's
@@ -14,10 +17,10 @@ func queries(routes []spokenRoute) map[string][]string {
 	described := operations()
 	known := map[string][]string{}
 	for _, rt := range routes {
-		if rt.method != http.MethodGet || rt.speaks != speaksInterface || !strings.HasPrefix(rt.pattern, "/api/") {
+		if rt.Method != http.MethodGet || rt.speaks != request.API || !strings.HasPrefix(rt.Pattern, "/api/") {
 			continue
 		}
-		key := rt.method + " " + rt.pattern
+		key := rt.Method + " " + rt.Pattern
 		names := []string{}
 		for _, p := range described[key].parameters {
 			names = append(names, p.name)
@@ -30,22 +33,22 @@ func queries(routes []spokenRoute) map[string][]string {
 // checkQuery refuses parameters of a query that a route does not know: what was misspelled would be ignored, and the answer be one to
 // another question. The parameter with a credential is known everywhere.
 func (s *Server) checkQuery(r *http.Request, rt spokenRoute) error {
-	known, strict := s.queries[rt.method+" "+rt.pattern]
+	known, strict := s.queries[rt.Method+" "+rt.Pattern]
 	if !strict || r.URL.RawQuery == "" {
 		return nil
 	}
 	given, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return invalid("query", "the query cannot be read: "+err.Error())
+		return fault.Invalid("query", "the query cannot be read: "+err.Error())
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if name == tokenParameter || slices.Contains(known, name) {
 			continue
 		}
 		if len(known) == 0 {
-			return invalid(name, "parameter "+quoted(name)+" is not known; this endpoint takes none")
+			return fault.Invalid(name, "parameter "+fault.Quote(name)+" is not known; this endpoint takes none")
 		}
-		return invalid(name, "parameter "+quoted(name)+" is not known; allowed are "+strings.Join(known, ", "))
+		return fault.Invalid(name, "parameter "+fault.Quote(name)+" is not known; allowed are "+strings.Join(known, ", "))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // drawing is what a script draws: of the memory i, the entry i of each list. Lists of numbers are short, and thousands of memories many.
@@ -109,7 +110,7 @@ func (s *Server) answerPacked(w http.ResponseWriter, r *http.Request, value any)
 	var body bytes.Buffer
 	h := w.Header()
 	h.Add("Vary", "Accept-Encoding")
-	if acceptsGzip(r.Header.Get("Accept-Encoding")) {
+	if web.AcceptsGzip(r.Header.Get("Accept-Encoding")) {
 		packer, err := gzip.NewWriterLevel(&body, gzip.BestSpeed)
 		if err != nil {
 			return err

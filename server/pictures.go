@@ -6,21 +6,26 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"runtime"
 	"slices"
 	"strconv"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // pictureRoutes are the graph and the map of memories: the pages, what scripts draw from, and a memory beside the picture.
-func (s *Server) pictureRoutes() []route {
-	return []route{
-		get("/graph", person, s.showGraph),
-		get("/graph/data", person, s.graphData),
-		get("/map", person, s.showMap),
-		get("/map/data", person, s.mapData),
-		get("/graph/found", person, s.foundInPicture),
-		get("/graph/memories/{id}", person, s.showNode),
+func (s *Server) pictureRoutes() []route.Route {
+	return []route.Route{
+		route.Get("/graph", route.Person, s.showGraph),
+		route.Get("/graph/data", route.Person, s.graphData),
+		route.Get("/map", route.Person, s.showMap),
+		route.Get("/map/data", route.Person, s.mapData),
+		route.Get("/graph/found", route.Person, s.foundInPicture),
+		route.Get("/graph/memories/{id}", route.Person, s.showNode),
 	}
 }
 
@@ -87,17 +92,17 @@ func pictureNumber(name, text, allowed string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, invalid(name, name+" is "+quoted(text)+"; "+allowed)
+		return 0, fault.Invalid(name, name+" is "+fault.Quote(text)+"; "+allowed)
 	}
 	return n, nil
 }
 
 // limit is how many memories shall be shown; 0: as many as the store thinks.
 func (q pictureQuery) limit() (int, error) {
-	allowed := "a number from 1 to " + thousands(souvenir.MaxNodes) + " is expected"
+	allowed := "a number from 1 to " + web.Thousands(souvenir.MaxNodes) + " is expected"
 	n, err := pictureNumber("limit", q.Limit, allowed)
 	if err == nil && n == 0 && q.Limit != "" {
-		err = invalid("limit", "limit is 0; "+allowed)
+		err = fault.Invalid("limit", "limit is 0; "+allowed)
 	}
 	return n, err
 }
@@ -114,14 +119,14 @@ func (q pictureQuery) graph() (souvenir.GraphQuery, error) {
 	}
 	switch {
 	case g.Neighbours < 0:
-		return g, invalid("neighbours", "neighbours is "+strconv.Itoa(g.Neighbours)+"; a number from 0 to 10 is expected")
+		return g, fault.Invalid("neighbours", "neighbours is "+strconv.Itoa(g.Neighbours)+"; a number from 0 to 10 is expected")
 	case q.Neighbours != "" && g.Neighbours == 0:
 		g.Neighbours = -1
 	}
 	if q.Similar != "" {
 		g.Similar, err = strconv.ParseFloat(q.Similar, 64)
 		if err != nil {
-			return g, invalid("similar", "similar is "+quoted(q.Similar)+"; a number from 0 to 1 is expected, such as 0.6")
+			return g, fault.Invalid("similar", "similar is "+fault.Quote(q.Similar)+"; a number from 0 to 1 is expected, such as 0.6")
 		}
 		g.Similar = cmp.Or(g.Similar, 1e-9)
 	}
@@ -134,12 +139,12 @@ type picturePage struct {
 	Query       pictureQuery
 	Words       string // address of the page that tells the picture in words
 	Drawing     string // address of the page that draws it
-	Projects    []option
-	Collections []option
-	Limits      []option
-	Neighbours  []option
-	Similar     []option
-	Colours     []option
+	Projects    []web.Option
+	Collections []web.Option
+	Limits      []web.Option
+	Neighbours  []web.Option
+	Similar     []web.Option
+	Colours     []web.Option
 	Empty       bool // there are no memories at all
 	Problem     string
 	InWords     any // of the graph or of the map; nil: it is drawn
@@ -158,32 +163,32 @@ func (s *Server) inTurn(ctx context.Context, do func() error) error {
 }
 
 // readGraph computes a graph in turn.
-func (s *Server) readGraph(ctx context.Context, c caller, q souvenir.GraphQuery) (g souvenir.Graph, err error) {
+func (s *Server) readGraph(ctx context.Context, c request.Caller, q souvenir.GraphQuery) (g souvenir.Graph, err error) {
 	err = s.inTurn(ctx, func() error {
-		g, err = c.store.Graph(ctx, q)
+		g, err = c.Store.Graph(ctx, q)
 		return err
 	})
 	return g, err
 }
 
 // showPicture shows the page of a picture. Drawn, it fetches the data by itself; in words, it has all there is.
-func (s *Server) showPicture(r *http.Request, c caller, kind, title string, words func(pictureQuery) (any, error)) (any, error) {
+func (s *Server) showPicture(r *http.Request, c request.Caller, kind, title string, words func(pictureQuery) (any, error)) (any, error) {
 	q := readPictureQuery(r.URL.Query())
 	data, err := s.picture(r.Context(), c, kind, q)
 	if err != nil {
 		return nil, err
 	}
-	answer := page{template: kind, title: title}
+	answer := web.Page{Template: kind, Title: title}
 	if q.List && !data.Empty {
 		data.InWords, err = words(q)
 		if err := data.refuse(err); err != nil {
 			return nil, err
 		}
 		if data.Problem != "" {
-			answer.status = http.StatusBadRequest
+			answer.Status = http.StatusBadRequest
 		}
 	}
-	answer.data = data
+	answer.Data = data
 	return answer, nil
 }
 
@@ -191,20 +196,20 @@ func (s *Server) showPicture(r *http.Request, c caller, kind, title string, word
 func (p *picturePage) refuse(err error) error {
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Kind == souvenir.KindInvalid {
-		p.Problem, p.InWords = sentence(known.Error()), nil
+		p.Problem, p.InWords = web.Sentence(known.Error()), nil
 		return nil
 	}
 	return err
 }
 
 // picture gathers what the page of a picture offers.
-func (s *Server) picture(ctx context.Context, c caller, kind string, q pictureQuery) (picturePage, error) {
+func (s *Server) picture(ctx context.Context, c request.Caller, kind string, q pictureQuery) (picturePage, error) {
 	data := picturePage{Kind: kind, Query: q}
 	query := q.values()
-	data.Drawing = s.path("/" + kind + "?" + query.Encode())
+	data.Drawing = s.site.Path("/" + kind + "?" + query.Encode())
 	query.Set("show", "list")
-	data.Words = s.path("/" + kind + "?" + query.Encode())
-	projects, err := c.store.Projects(ctx)
+	data.Words = s.site.Path("/" + kind + "?" + query.Encode())
+	projects, err := c.Store.Projects(ctx)
 	if err != nil {
 		return data, err
 	}
@@ -212,8 +217,8 @@ func (s *Server) picture(ctx context.Context, c caller, kind string, q pictureQu
 	for _, p := range projects {
 		pairs = append(pairs, p.Ref(), projectLabel(p, c.User.ID))
 	}
-	data.Projects = choices(q.Project, pairs...)
-	collections, err := c.store.Collections(ctx)
+	data.Projects = web.Choices(q.Project, pairs...)
+	collections, err := c.Store.Collections(ctx)
 	if err != nil {
 		return data, err
 	}
@@ -226,21 +231,21 @@ func (s *Server) picture(ctx context.Context, c caller, kind string, q pictureQu
 		}
 	}
 	data.Empty = memories == 0
-	data.Collections = choices(q.Collection, pairs...)
-	data.Colours = choices(q.Colour, "project", "Project", "type", "Type", "collection", "Collection")
+	data.Collections = web.Choices(q.Collection, pairs...)
+	data.Colours = web.Choices(q.Colour, "project", "Project", "type", "Type", "collection", "Collection")
 	usual := "1,000"
 	if kind == "map" {
-		usual = thousands(souvenir.MaxNodes)
+		usual = web.Thousands(souvenir.MaxNodes)
 	}
-	data.Limits = choices(q.Limit, "", usual)
+	data.Limits = web.Choices(q.Limit, "", usual)
 	for _, n := range []int{200, 500, 1000, 2000, souvenir.MaxNodes} {
-		if thousands(n) != usual || q.Limit == strconv.Itoa(n) {
-			data.Limits = append(data.Limits, option{strconv.Itoa(n), thousands(n), q.Limit == strconv.Itoa(n)})
+		if web.Thousands(n) != usual || q.Limit == strconv.Itoa(n) {
+			data.Limits = append(data.Limits, web.Option{Value: strconv.Itoa(n), Label: web.Thousands(n), Chosen: q.Limit == strconv.Itoa(n)})
 		}
 	}
-	data.Limits = slices.CompactFunc(data.Limits, func(a, b option) bool { return a.Value == b.Value })
-	data.Neighbours = choices(q.Neighbours, "", "3 each", "0", "None", "1", "1 each", "2", "2 each", "5", "5 each", "10", "10 each")
-	data.Similar = choices(q.Similar, "0.3", "30 %", "0.4", "40 %", "0.5", "50 %", "", "60 %", "0.7", "70 %", "0.8", "80 %", "0.9", "90 %")
+	data.Limits = slices.CompactFunc(data.Limits, func(a, b web.Option) bool { return a.Value == b.Value })
+	data.Neighbours = web.Choices(q.Neighbours, "", "3 each", "0", "None", "1", "1 each", "2", "2 each", "5", "5 each", "10", "10 each")
+	data.Similar = web.Choices(q.Similar, "0.3", "30 %", "0.4", "40 %", "0.5", "50 %", "", "60 %", "0.7", "70 %", "0.8", "80 %", "0.9", "90 %")
 	return data, nil
 }
 
@@ -252,8 +257,8 @@ func projectLabel(p souvenir.Project, user string) string {
 }
 
 // projectLabels are the names of the projects that somebody sees, by owner and id.
-func projectLabels(ctx context.Context, c caller) (map[string]string, error) {
-	projects, err := c.store.Projects(ctx)
+func projectLabels(ctx context.Context, c request.Caller) (map[string]string, error) {
+	projects, err := c.Store.Projects(ctx)
 	labels := map[string]string{}
 	for _, p := range projects {
 		labels[p.Owner+"/"+p.ID] = projectLabel(p, c.User.ID)
@@ -262,7 +267,7 @@ func projectLabels(ctx context.Context, c caller) (map[string]string, error) {
 }
 
 // foundInPicture tells which memories are about a text, so that a picture can show where they lie.
-func (s *Server) foundInPicture(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) foundInPicture(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	q := readPictureQuery(r.URL.Query())
 	l := q.list()
 	found := []string{}
@@ -270,7 +275,7 @@ func (s *Server) foundInPicture(_ http.ResponseWriter, r *http.Request, c caller
 	if text == "" {
 		return map[string]any{"ids": found}, nil
 	}
-	results, err := c.store.Search(r.Context(), souvenir.Query{Text: text, Collections: l.Collections, ProjectID: l.ProjectID, Tags: l.Tags, Filter: l.Filter, Limit: souvenir.MaxLimit})
+	results, err := c.Store.Search(r.Context(), souvenir.Query{Text: text, Collections: l.Collections, ProjectID: l.ProjectID, Tags: l.Tags, Filter: l.Filter, Limit: souvenir.MaxLimit})
 	if err != nil {
 		return nil, err
 	}
@@ -280,4 +285,13 @@ func (s *Server) foundInPicture(_ http.ResponseWriter, r *http.Request, c caller
 		}
 	}
 	return map[string]any{"ids": found}, nil
+}
+
+// pictureState is what the pictures keep.
+type pictureState struct {
+	busy chan struct{} // holds one for each picture that is computed now
+}
+
+func newPictureState() pictureState {
+	return pictureState{busy: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }

@@ -327,7 +327,7 @@ func TestMemoryBesideThePicture(t *testing.T) {
 
 // The libraries that draw are what they were when their licences were noted.
 func TestLibrariesThatDraw(t *testing.T) {
-	licences, err := os.ReadFile("web/static/vendor/LICENSES.txt")
+	licences, err := os.ReadFile("internal/web/static/vendor/LICENSES.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestLibrariesThatDraw(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"sigma.min.js", "graphology.umd.min.js"} {
-		script, err := os.ReadFile("web/static/vendor/" + name)
+		script, err := os.ReadFile("internal/web/static/vendor/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}

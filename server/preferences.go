@@ -3,21 +3,23 @@ package server
 import (
 	"context"
 	"net/http"
+
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
 // preferences answers with the user's preferences, which are an object of nobody's form but the user's.
-func (s *Server) preferences(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	return c.store.Preferences(r.Context())
+func (s *Server) preferences(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	return c.Store.Preferences(r.Context())
 }
 
 // setPreferences replaces them.
-func (s *Server) setPreferences(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	return s.changePreferences(w, r, c.store.SetPreferences)
+func (s *Server) setPreferences(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	return s.changePreferences(w, r, c.Store.SetPreferences)
 }
 
 // updatePreferences merges into them (RFC 7396).
-func (s *Server) updatePreferences(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	return s.changePreferences(w, r, c.store.UpdatePreferences)
+func (s *Server) updatePreferences(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	return s.changePreferences(w, r, c.Store.UpdatePreferences)
 }
 
 func (s *Server) changePreferences(w http.ResponseWriter, r *http.Request, change func(context.Context, map[string]any) (map[string]any, error)) (any, error) {

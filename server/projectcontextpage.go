@@ -6,6 +6,9 @@ import (
 	"strconv"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // contextPage shows what an agent is given when it begins to work on a project.
@@ -38,31 +41,31 @@ type contextMemory struct {
 	Truncated bool // the agent is given a part of it
 }
 
-func (s *Server) showContext(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showContext(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	head, err := s.projectAt(r, c, "Context")
 	if err != nil {
 		return nil, err
 	}
 	data := contextPage{Head: head, Query: r.URL.Query().Get("query"), Budget: r.URL.Query().Get("budget")}
-	shown := page{template: "projectcontext", title: "Context of " + head.Name, part: "context-parts"}
+	shown := web.Page{Template: "projectcontext", Title: "Context of " + head.Name, Part: "context-parts"}
 	q := souvenir.ContextQuery{Query: data.Query, ProjectID: head.Reference().ID}
 	if data.Budget != "" {
 		if q.TokenBudget, err = strconv.Atoi(data.Budget); err != nil {
 			q.TokenBudget = -1
 		}
 	}
-	given, err := c.store.GetContext(r.Context(), q)
+	given, err := c.Store.GetContext(r.Context(), q)
 	if err != nil {
-		_, message := told(err)
+		_, message := fault.Describe(err)
 		if q.TokenBudget < 0 {
-			message = "the token budget is " + quoted(data.Budget) + "; a whole number from 500 on is allowed, or nothing"
+			message = "the token budget is " + fault.Quote(data.Budget) + "; a whole number from 500 on is allowed, or nothing"
 		}
-		data.Error = sentence(message)
-		shown.data, shown.part = data, ""
-		return again(shown, err)
+		data.Error = web.Sentence(message)
+		shown.Data, shown.Part = data, ""
+		return web.Again(shown, err)
 	}
 	data.fill(given)
-	shown.data = data
+	shown.Data = data
 	return shown, nil
 }
 
@@ -70,7 +73,7 @@ func (s *Server) showContext(_ http.ResponseWriter, r *http.Request, c caller) (
 func (p *contextPage) fill(given souvenir.Context) {
 	p.Tokens = given.Tokens
 	for _, warning := range given.Warnings {
-		p.Warnings = append(p.Warnings, sentence(warning))
+		p.Warnings = append(p.Warnings, web.Sentence(warning))
 	}
 	add := func(name, missing, path string, memories ...*souvenir.ContextMemory) {
 		part := contextPart{Name: name, Missing: missing, Path: path}

@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
 )
 
 // ProjectInvitationList is the answer of GET /api/project-invitations.
@@ -26,48 +28,48 @@ type BlockedUserList struct {
 }
 
 // sharingRoutes are who takes part in which project. They are for people, and no tool offers them.
-func (s *Server) sharingRoutes() []route {
-	return []route{
-		post("/api/projects/{id}/members", account, s.addMember),
-		patch("/api/projects/{id}/members/{user}", account, s.updateMember),
-		del("/api/projects/{id}/members/{user}", account, s.deleteMember),
+func (s *Server) sharingRoutes() []route.Route {
+	return []route.Route{
+		route.Post("/api/projects/{id}/members", route.Account, s.addMember),
+		route.Patch("/api/projects/{id}/members/{user}", route.Account, s.updateMember),
+		route.Delete("/api/projects/{id}/members/{user}", route.Account, s.deleteMember),
 
-		get("/api/project-invitations", account, s.listProjectInvitations),
-		post("/api/project-invitations/{id}/accept", account, s.acceptProjectInvitation),
-		post("/api/project-invitations/{id}/decline", account, s.declineProjectInvitation),
-		post("/api/project-invitations/{id}/block", account, s.blockSender),
+		route.Get("/api/project-invitations", route.Account, s.listProjectInvitations),
+		route.Post("/api/project-invitations/{id}/accept", route.Account, s.acceptProjectInvitation),
+		route.Post("/api/project-invitations/{id}/decline", route.Account, s.declineProjectInvitation),
+		route.Post("/api/project-invitations/{id}/block", route.Account, s.blockSender),
 
-		get("/api/blocked-users", account, s.listBlockedUsers),
-		del("/api/blocked-users/{user}", account, s.unblockUser),
+		route.Get("/api/blocked-users", route.Account, s.listBlockedUsers),
+		route.Delete("/api/blocked-users/{user}", route.Account, s.unblockUser),
 	}
 }
 
-func (s *Server) listProjectInvitations(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	all, err := c.store.ProjectInvitations(r.Context())
+func (s *Server) listProjectInvitations(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	all, err := c.Store.ProjectInvitations(r.Context())
 	return ProjectInvitationList{all, len(all)}, err
 }
 
-func (s *Server) acceptProjectInvitation(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	p, err := c.store.AcceptProjectInvitation(r.Context(), r.PathValue("id"))
+func (s *Server) acceptProjectInvitation(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	p, err := c.Store.AcceptProjectInvitation(r.Context(), r.PathValue("id"))
 	return AcceptedInvitation{true, p, "you are a member of the project"}, err
 }
 
-func (s *Server) declineProjectInvitation(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	err := c.store.DeclineProjectInvitation(r.Context(), r.PathValue("id"))
+func (s *Server) declineProjectInvitation(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	err := c.Store.DeclineProjectInvitation(r.Context(), r.PathValue("id"))
 	return Done{true, "the invitation is declined; its sender is not told"}, err
 }
 
-func (s *Server) blockSender(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	_, err := c.store.BlockSender(r.Context(), r.PathValue("id"))
+func (s *Server) blockSender(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	_, err := c.Store.BlockSender(r.Context(), r.PathValue("id"))
 	return Done{true, "the invitation is declined and its sender blocked, who is not told"}, err
 }
 
-func (s *Server) listBlockedUsers(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	all, err := c.store.BlockedSenders(r.Context())
+func (s *Server) listBlockedUsers(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	all, err := c.Store.BlockedSenders(r.Context())
 	return BlockedUserList{all, len(all)}, err
 }
 
-func (s *Server) unblockUser(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	err := c.store.UnblockSender(r.Context(), r.PathValue("user"))
+func (s *Server) unblockUser(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	err := c.Store.UnblockSender(r.Context(), r.PathValue("user"))
 	return Done{true, "the user may send you invitations again"}, err
 }

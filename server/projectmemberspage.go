@@ -9,16 +9,19 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // membersPage shows the people of a project.
 type membersPage struct {
 	Head    projectHead
 	Members []shownMember
-	Pages   pager
+	Pages   web.Pager
 	Invited []souvenir.InvitedMember // who have not accepted yet; for those who may invite
-	Waiting pager
-	New     pageForm
+	Waiting web.Pager
+	New     web.Form
 	Role    souvenir.MemberRole // that is chosen for a new member
 	Names   []string            // of people who may be meant
 	Roles   []roleInWords
@@ -45,43 +48,43 @@ var rolesInWords = []roleInWords{
 	{souvenir.MemberOwner, "Owner", "also renames the project and decides about its members"},
 }
 
-func newMemberForm() pageForm {
-	return pageForm{Fields: []field{{Name: "user", Label: "Name", Type: "text", Autocomplete: "off", Hint: "The name they sign in with here. They see nothing of the project until they accept."}}}
+func newMemberForm() web.Form {
+	return web.Form{Fields: []web.Field{{Name: "user", Label: "Name", Type: "text", Autocomplete: "off", Hint: "The name they sign in with here. They see nothing of the project until they accept."}}}
 }
 
-func (s *Server) showMembers(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showMembers(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	return s.membersPage(r, c, newMemberForm(), souvenir.MemberReader)
 }
 
-func (s *Server) membersPage(r *http.Request, c caller, form pageForm, role souvenir.MemberRole) (page, error) {
+func (s *Server) membersPage(r *http.Request, c request.Caller, form web.Form, role souvenir.MemberRole) (web.Page, error) {
 	head, err := s.projectAt(r, c, "Members")
 	if err != nil {
-		return page{}, err
+		return web.Page{}, err
 	}
-	members, err := c.store.Members(r.Context(), head.Reference())
+	members, err := c.Store.Members(r.Context(), head.Reference())
 	if err != nil {
-		return page{}, err
+		return web.Page{}, err
 	}
 	data := membersPage{Head: head, New: form, Role: role, Roles: rolesInWords}
 	if head.CanManage() {
 		if data.Names, err = s.acquaintances(r.Context(), c, members); err != nil {
-			return page{}, err
+			return web.Page{}, err
 		}
-		if data.Invited, err = c.store.InvitedMembers(r.Context(), head.Reference()); err != nil {
-			return page{}, err
+		if data.Invited, err = c.Store.InvitedMembers(r.Context(), head.Reference()); err != nil {
+			return web.Page{}, err
 		}
-		data.Invited, data.Waiting = part(data.Invited, r, "invited")
+		data.Invited, data.Waiting = web.Paginate(data.Invited, r, "invited")
 	}
-	members, data.Pages = part(members, r, "members")
+	members, data.Pages = web.Paginate(members, r, "members")
 	for _, m := range members {
 		data.Members = append(data.Members, shownMember{m, cmp.Or(m.Name, m.User), m.User == c.User.ID, m.User == head.Owner})
 	}
-	return page{template: "projectmembers", title: "Members of " + head.Name, data: data}, nil
+	return web.Page{Template: "projectmembers", Title: "Members of " + head.Name, Data: data}, nil
 }
 
 // acquaintances are the names of people whom somebody may add: an admin knows everybody, others those with whom they share another
 // project. Nobody learns here who else has an account.
-func (s *Server) acquaintances(ctx context.Context, c caller, members []souvenir.Member) ([]string, error) {
+func (s *Server) acquaintances(ctx context.Context, c request.Caller, members []souvenir.Member) ([]string, error) {
 	const most, projects = 200, 20
 	var names []string
 	if c.User.Role == souvenir.RoleAdmin {
@@ -95,13 +98,13 @@ func (s *Server) acquaintances(ctx context.Context, c caller, members []souvenir
 			}
 		}
 	} else {
-		all, err := c.store.Projects(ctx)
+		all, err := c.Store.Projects(ctx)
 		if err != nil {
 			return nil, err
 		}
 		all = slices.DeleteFunc(all, func(p souvenir.Project) bool { return p.Members < 2 })
 		for _, p := range all[:min(len(all), projects)] {
-			people, err := c.store.Members(ctx, projectHead{Project: p}.Reference())
+			people, err := c.Store.Members(ctx, projectHead{Project: p}.Reference())
 			if err != nil && !errors.Is(err, souvenir.ErrNotFound) { // it was just deleted, or this user put out of it
 				return nil, err
 			}
@@ -118,8 +121,8 @@ func (s *Server) acquaintances(ctx context.Context, c caller, members []souvenir
 }
 
 // changeMembers invites somebody to a project, withdraws an invitation, gives another role, or ends a part in it.
-func (s *Server) changeMembers(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) changeMembers(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -138,28 +141,28 @@ func (s *Server) changeMembers(w http.ResponseWriter, r *http.Request, c caller)
 	case "end":
 		return s.endMember(r, c, head, user)
 	default:
-		return nil, invalid("change", "change is "+quoted(change)+"; allowed are add, withdraw, role and end")
+		return nil, fault.Invalid("change", "change is "+fault.Quote(change)+"; allowed are add, withdraw, role and end")
 	}
 }
 
-func (s *Server) addToProject(r *http.Request, c caller, head projectHead, user string, role souvenir.MemberRole) (any, error) {
+func (s *Server) addToProject(r *http.Request, c request.Caller, head projectHead, user string, role souvenir.MemberRole) (any, error) {
 	ref := head.Reference()
-	added, err := c.store.AddMember(r.Context(), souvenir.NewMember{Project: ref, User: user, Role: role})
+	added, err := c.Store.AddMember(r.Context(), souvenir.NewMember{Project: ref, User: user, Role: role})
 	if err != nil {
 		form := newMemberForm()
 		form.Fields[0].Value = user
-		form.refuse(err)
+		form.Refuse(err)
 		p, failed := s.membersPage(r, c, form, role)
 		if failed != nil {
 			return nil, failed
 		}
-		return again(p, err)
+		return web.Again(p, err)
 	}
-	return s.doneWithUndo(c, head.Path+"/members", added.User+" is invited: "+string(added.Role)+".", func(ctx context.Context) error {
-		if _, err := stillInvited(ctx, c.store, ref, added.User); err != nil {
+	return s.site.DoneWithUndo(c, head.Path+"/members", added.User+" is invited: "+string(added.Role)+".", func(ctx context.Context) error {
+		if _, err := stillInvited(ctx, c.Store, ref, added.User); err != nil {
 			return err
 		}
-		return c.store.DeleteMember(ctx, souvenir.DeleteMember{Project: ref, User: added.User})
+		return c.Store.DeleteMember(ctx, souvenir.DeleteMember{Project: ref, User: added.User})
 	}), nil
 }
 
@@ -171,23 +174,23 @@ func stillInvited(ctx context.Context, store *souvenir.Store, ref souvenir.Proje
 	}
 	i := slices.IndexFunc(all, func(i souvenir.InvitedMember) bool { return i.User == user })
 	if i < 0 {
-		return souvenir.InvitedMember{}, &failure{http.StatusConflict, "the invitation of " + quoted(user) + " is no longer pending"}
+		return souvenir.InvitedMember{}, &fault.Error{Status: http.StatusConflict, Message: "the invitation of " + fault.Quote(user) + " is no longer pending"}
 	}
 	return all[i], nil
 }
 
 // withdrawInvitation ends a pending invitation.
-func (s *Server) withdrawInvitation(r *http.Request, c caller, head projectHead, user string) (any, error) {
+func (s *Server) withdrawInvitation(r *http.Request, c request.Caller, head projectHead, user string) (any, error) {
 	ref := head.Reference()
-	before, err := stillInvited(r.Context(), c.store, ref, user)
+	before, err := stillInvited(r.Context(), c.Store, ref, user)
 	if err == nil {
-		err = c.store.DeleteMember(r.Context(), souvenir.DeleteMember{Project: ref, User: user})
+		err = c.Store.DeleteMember(r.Context(), souvenir.DeleteMember{Project: ref, User: user})
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.doneWithUndo(c, head.Path+"/members", "The invitation of "+user+" is withdrawn.", func(ctx context.Context) error {
-		_, err := c.store.AddMember(ctx, souvenir.NewMember{Project: ref, User: user, Role: before.Role})
+	return s.site.DoneWithUndo(c, head.Path+"/members", "The invitation of "+user+" is withdrawn.", func(ctx context.Context) error {
+		_, err := c.Store.AddMember(ctx, souvenir.NewMember{Project: ref, User: user, Role: before.Role})
 		return err
 	}), nil
 }
@@ -200,7 +203,7 @@ func memberOf(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRe
 	}
 	i := slices.IndexFunc(members, func(m souvenir.Member) bool { return m.User == user })
 	if i < 0 {
-		return souvenir.Member{}, &failure{http.StatusNotFound, "user " + quoted(user) + " is no member of the project any more"}
+		return souvenir.Member{}, &fault.Error{Status: http.StatusNotFound, Message: "user " + fault.Quote(user) + " is no member of the project any more"}
 	}
 	return members[i], nil
 }
@@ -209,25 +212,25 @@ func memberOf(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRe
 func stillHas(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, m souvenir.Member) error {
 	now, err := memberOf(ctx, store, ref, m.User)
 	if err == nil && now.Role != m.Role {
-		err = &failure{http.StatusConflict, "this cannot be taken back: somebody has given " + quoted(cmp.Or(m.Name, m.User)) + " another role since"}
+		err = &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: somebody has given " + fault.Quote(cmp.Or(m.Name, m.User)) + " another role since"}
 	}
 	return err
 }
 
-func (s *Server) changeRole(r *http.Request, c caller, head projectHead, user string, role souvenir.MemberRole) (any, error) {
+func (s *Server) changeRole(r *http.Request, c request.Caller, head projectHead, user string, role souvenir.MemberRole) (any, error) {
 	ref := head.Reference()
-	before, err := memberOf(r.Context(), c.store, ref, user)
+	before, err := memberOf(r.Context(), c.Store, ref, user)
 	if err != nil {
 		return nil, err
 	}
-	after, err := c.store.UpdateMember(r.Context(), souvenir.UpdateMember{Project: ref, User: user, Role: role})
+	after, err := c.Store.UpdateMember(r.Context(), souvenir.UpdateMember{Project: ref, User: user, Role: role})
 	if err != nil {
 		return nil, err
 	}
-	return s.doneWithUndo(c, head.Path+"/members", cmp.Or(after.Name, after.User)+" has the role "+string(after.Role)+" now.", func(ctx context.Context) error {
-		err := stillHas(ctx, c.store, ref, after)
+	return s.site.DoneWithUndo(c, head.Path+"/members", cmp.Or(after.Name, after.User)+" has the role "+string(after.Role)+" now.", func(ctx context.Context) error {
+		err := stillHas(ctx, c.Store, ref, after)
 		if err == nil {
-			_, err = c.store.UpdateMember(ctx, souvenir.UpdateMember{Project: ref, User: user, Role: before.Role})
+			_, err = c.Store.UpdateMember(ctx, souvenir.UpdateMember{Project: ref, User: user, Role: before.Role})
 		}
 		return err
 	}), nil
@@ -235,22 +238,22 @@ func (s *Server) changeRole(r *http.Request, c caller, head projectHead, user st
 
 // endMember removes a member, which can be undone, or lets one leave, who then needs an invitation to come back. The undo needs no
 // consent: the member had given it, and has not left.
-func (s *Server) endMember(r *http.Request, c caller, head projectHead, user string) (any, error) {
+func (s *Server) endMember(r *http.Request, c request.Caller, head projectHead, user string) (any, error) {
 	ref := head.Reference()
-	before, err := memberOf(r.Context(), c.store, ref, user)
+	before, err := memberOf(r.Context(), c.Store, ref, user)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.store.DeleteMember(r.Context(), souvenir.DeleteMember{Project: ref, User: user}); err != nil {
+	if err := c.Store.DeleteMember(r.Context(), souvenir.DeleteMember{Project: ref, User: user}); err != nil {
 		return nil, err
 	}
 	if user == c.User.ID {
-		return s.done("/projects", "left"), nil
+		return s.site.Done("/projects", "left"), nil
 	}
-	return s.doneWithUndo(c, head.Path+"/members", cmp.Or(before.Name, before.User)+" is removed.", func(ctx context.Context) error {
-		p, err := c.store.GetProject(ctx, ref)
+	return s.site.DoneWithUndo(c, head.Path+"/members", cmp.Or(before.Name, before.User)+" is removed.", func(ctx context.Context) error {
+		p, err := c.Store.GetProject(ctx, ref)
 		if err == nil && p.Role != souvenir.MemberOwner {
-			err = &failure{http.StatusForbidden, "only owners of the project may add members"}
+			err = &fault.Error{Status: http.StatusForbidden, Message: "only owners of the project may add members"}
 		}
 		if err == nil {
 			_, err = s.store.AddMember(ctx, souvenir.NewMember{Project: ref, User: user, Role: before.Role})

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // modulesPage shows the modules of a project, or what is known of one of them.
@@ -32,28 +35,28 @@ type moduleCount struct {
 	Count int
 }
 
-func (s *Server) showModules(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showModules(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	head, err := s.projectAt(r, c, "Modules")
 	if err != nil {
 		return nil, err
 	}
 	data := modulesPage{Head: head, Module: strings.TrimSpace(r.URL.Query().Get("module"))}
-	if data.Known, err = c.store.Modules(r.Context(), head.Reference()); err != nil {
+	if data.Known, err = c.Store.Modules(r.Context(), head.Reference()); err != nil {
 		return nil, err
 	}
-	shown := page{template: "projectmodules", title: "Modules of " + head.Name, data: data}
+	shown := web.Page{Template: "projectmodules", Title: "Modules of " + head.Name, Data: data}
 	if data.Module == "" {
 		return shown, nil
 	}
-	state, err := c.store.ModuleState(r.Context(), souvenir.ModuleQuery{Module: data.Module, ProjectID: head.Reference().ID, Limit: 30})
+	state, err := c.Store.ModuleState(r.Context(), souvenir.ModuleQuery{Module: data.Module, ProjectID: head.Reference().ID, Limit: 30})
 	if err != nil {
-		_, message := told(err)
-		data.Error = sentence(message)
-		shown.data = data
-		return again(shown, err)
+		_, message := fault.Describe(err)
+		data.Error = web.Sentence(message)
+		shown.Data = data
+		return web.Again(shown, err)
 	}
 	data.State = s.newModuleState(state)
-	shown.title, shown.data = "Module "+openingLine(state.Module)+" of "+head.Name, data
+	shown.Title, shown.Data = "Module "+openingLine(state.Module)+" of "+head.Name, data
 	return shown, nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // projectPage is what the first page of a project shows.
@@ -36,7 +38,7 @@ type listedMemory struct {
 
 // listMemory makes a line of a list.
 func (s *Server) listMemory(m souvenir.Memory, note string) listedMemory {
-	return listedMemory{m, s.path("/memories/" + m.ID), openingLine(m.Content), m.Tags[:min(len(m.Tags), 4)], note}
+	return listedMemory{m, s.site.Path("/memories/" + m.ID), openingLine(m.Content), m.Tags[:min(len(m.Tags), 4)], note}
 }
 
 // openingLine is how a text begins: its first line that says something, without the marks of a heading, a list or emphasis.
@@ -54,26 +56,26 @@ func openingLine(text string) string {
 	return "(only white space)"
 }
 
-func (s *Server) showProject(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showProject(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	head, err := s.projectAt(r, c, "Overview")
 	if err != nil {
 		return nil, err
 	}
 	data := projectPage{Head: head, OwnerName: cmp.Or(head.OwnerName, head.Owner)}
 	for _, step := range []func(context.Context, *Server, *souvenir.Store) error{data.readMain, data.readLatest, data.readTodo} {
-		if err := step(r.Context(), s, c.store); err != nil {
+		if err := step(r.Context(), s, c.Store); err != nil {
 			return nil, err
 		}
 	}
-	if data.Rules, err = c.store.Rules(r.Context(), head.Reference()); err != nil {
+	if data.Rules, err = c.Store.Rules(r.Context(), head.Reference()); err != nil {
 		return nil, err
 	}
-	given, err := c.store.GetContext(r.Context(), souvenir.ContextQuery{ProjectID: head.Reference().ID})
+	given, err := c.Store.GetContext(r.Context(), souvenir.ContextQuery{ProjectID: head.Reference().ID})
 	if err != nil {
 		return nil, err
 	}
 	data.Tokens = given.Tokens
-	return page{template: "project", title: head.Name, data: data}, nil
+	return web.Page{Template: "project", Title: head.Name, Data: data}, nil
 }
 
 func (p *projectPage) readMain(ctx context.Context, s *Server, store *souvenir.Store) error {
@@ -91,7 +93,7 @@ func (p *projectPage) readMain(ctx context.Context, s *Server, store *souvenir.S
 			note = "links to it"
 		}
 		if related.Depth > 1 {
-			note = count(related.Depth, "link") + " away"
+			note = web.Count(related.Depth, "link") + " away"
 		}
 		p.Related = append(p.Related, s.listMemory(related.Memory, note))
 	}

@@ -4,6 +4,9 @@ import (
 	"net/http"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // generalRulesPath is the page of the rules that hold in all of a user's work.
@@ -25,7 +28,7 @@ type shownRule struct {
 	Body   cutMarkdown
 }
 
-func (s *Server) showRules(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showRules(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	head, err := s.projectAt(r, c, "Rules")
 	if err != nil {
 		return nil, err
@@ -34,12 +37,12 @@ func (s *Server) showRules(_ http.ResponseWriter, r *http.Request, c caller) (an
 	return s.rulesPage(r, c, "Rules of "+head.Name, data, head.Reference())
 }
 
-func (s *Server) showGeneralRules(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showGeneralRules(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	return s.rulesPage(r, c, "Rules for all your work", rulesPage{Path: generalRulesPath, CanWrite: true}, souvenir.ProjectRef{})
 }
 
-func (s *Server) rulesPage(r *http.Request, c caller, title string, data rulesPage, ref souvenir.ProjectRef) (any, error) {
-	rules, err := c.store.Rules(r.Context(), ref)
+func (s *Server) rulesPage(r *http.Request, c request.Caller, title string, data rulesPage, ref souvenir.ProjectRef) (any, error) {
+	rules, err := c.Store.Rules(r.Context(), ref)
 	if err != nil {
 		return nil, err
 	}
@@ -54,20 +57,20 @@ func (s *Server) rulesPage(r *http.Request, c caller, title string, data rulesPa
 		data.Rules = append(data.Rules, shown)
 	}
 	for _, warning := range rules.Warnings {
-		data.Warnings = append(data.Warnings, sentence(warning))
+		data.Warnings = append(data.Warnings, web.Sentence(warning))
 	}
-	return page{template: "projectrules", title: title, data: data}, nil
+	return web.Page{Template: "projectrules", Title: title, Data: data}, nil
 }
 
 // deleteRule deletes a rule. Taken back, it is there again with its history.
-func (s *Server) deleteRule(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) deleteRule(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
 	text, ok := projectTexts[values.Get("text")]
 	if !ok || text.rule == "" {
-		return nil, invalid("text", "text is "+quoted(values.Get("text"))+"; allowed are do and dont")
+		return nil, fault.Invalid("text", "text is "+fault.Quote(values.Get("text"))+"; allowed are do and dont")
 	}
 	var ref souvenir.ProjectRef
 	back := generalRulesPath
@@ -78,15 +81,12 @@ func (s *Server) deleteRule(w http.ResponseWriter, r *http.Request, c caller) (a
 		}
 		ref, back = head.Reference(), head.Path+"/rules"
 	}
-	rule, err := c.store.GetRule(r.Context(), ref, text.rule)
+	rule, err := c.Store.GetRule(r.Context(), ref, text.rule)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.store.DeleteMemory(r.Context(), rule.ID); err != nil {
+	if err := c.Store.DeleteMemory(r.Context(), rule.ID); err != nil {
 		return nil, err
 	}
 	return s.deletedWithUndo(r.Context(), c, back, back, "“"+text.Title+"” is deleted.", rule.ID), nil
 }
-
-// savedSince says that a step cannot be taken back.
-var savedSince = &failure{http.StatusBadRequest, "the text was saved again since, so this is not taken back; its history has what it said before"}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
 // ProjectList is the answer of GET /api/projects.
@@ -50,53 +51,53 @@ func projectOf(r *http.Request) souvenir.ProjectRef {
 	return souvenir.ProjectRef{ID: r.PathValue("id")}
 }
 
-func (s *Server) listProjects(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	all, err := c.store.Projects(r.Context())
+func (s *Server) listProjects(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	all, err := c.Store.Projects(r.Context())
 	return ProjectList{all, len(all)}, err
 }
 
-func (s *Server) getProject(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	return c.store.GetProject(r.Context(), projectOf(r))
+func (s *Server) getProject(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	return c.Store.GetProject(r.Context(), projectOf(r))
 }
 
-func (s *Server) listMembers(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	all, err := c.store.Members(r.Context(), projectOf(r))
+func (s *Server) listMembers(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	all, err := c.Store.Members(r.Context(), projectOf(r))
 	if err != nil {
 		return nil, err
 	}
-	invited, err := c.store.InvitedMembers(r.Context(), projectOf(r))
+	invited, err := c.Store.InvitedMembers(r.Context(), projectOf(r))
 	if errors.Is(err, souvenir.ErrForbidden) {
 		invited, err = nil, nil
 	}
 	return MemberList{all, len(all), invited}, err
 }
 
-func (s *Server) addMember(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) addMember(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var given newMember
 	if err := s.readJSON(w, r, &given, true); err != nil {
 		return nil, err
 	}
-	m, err := c.store.AddMember(r.Context(), souvenir.NewMember{Project: projectOf(r), User: given.User, Role: given.Role})
+	m, err := c.Store.AddMember(r.Context(), souvenir.NewMember{Project: projectOf(r), User: given.User, Role: given.Role})
 	if err != nil {
 		return nil, err
 	}
 	return ChangedMember{true, m.Status, m, "invited: the project is visible to a user of this name who accepts the invitation"}, nil
 }
 
-func (s *Server) updateMember(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) updateMember(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var given newRole
 	if err := s.readJSON(w, r, &given, true); err != nil {
 		return nil, err
 	}
-	m, err := c.store.UpdateMember(r.Context(), souvenir.UpdateMember{Project: projectOf(r), User: r.PathValue("user"), Role: given.Role})
+	m, err := c.Store.UpdateMember(r.Context(), souvenir.UpdateMember{Project: projectOf(r), User: r.PathValue("user"), Role: given.Role})
 	if err != nil {
 		return nil, err
 	}
 	return ChangedMember{true, m.Status, m, "the role is " + string(m.Role)}, nil
 }
 
-func (s *Server) deleteMember(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	if err := c.store.DeleteMember(r.Context(), souvenir.DeleteMember{Project: projectOf(r), User: r.PathValue("user")}); err != nil {
+func (s *Server) deleteMember(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if err := c.Store.DeleteMember(r.Context(), souvenir.DeleteMember{Project: projectOf(r), User: r.PathValue("user")}); err != nil {
 		return nil, err
 	}
 	return Done{true, "the user is no longer a member of the project, or invited to it"}, nil

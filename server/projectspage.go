@@ -4,38 +4,40 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // projectPageRoutes are the projects, their members, rules and to-do documents.
-func (s *Server) projectPageRoutes() []route {
+func (s *Server) projectPageRoutes() []route.Route {
 	const project = "/projects/{owner}/{id}"
-	return []route{
-		get("/projects", person, s.showProjects),
-		post("/projects", person, s.makeProject),
-		get(generalRulesPath, person, s.showGeneralRules),
-		get(generalRulesPath+"/edit", person, s.showText),
-		post(generalRulesPath+"/edit", person, s.saveText),
-		post(generalRulesPath+"/delete", person, s.deleteRule),
+	return []route.Route{
+		route.Get("/projects", route.Person, s.showProjects),
+		route.Post("/projects", route.Person, s.makeProject),
+		route.Get(generalRulesPath, route.Person, s.showGeneralRules),
+		route.Get(generalRulesPath+"/edit", route.Person, s.showText),
+		route.Post(generalRulesPath+"/edit", route.Person, s.saveText),
+		route.Post(generalRulesPath+"/delete", route.Person, s.deleteRule),
 
-		get(project, person, s.showProject),
-		get(project+"/rules", person, s.showRules),
-		post(project+"/rules/delete", person, s.deleteRule),
-		get(project+"/todo", person, s.showTodo),
-		post(project+"/todo/tick", person, s.tickTodo),
-		get(project+"/members", person, s.showMembers),
-		post(project+"/members", person, s.changeMembers),
-		get(project+"/modules", person, s.showModules),
-		get(project+"/context", person, s.showContext),
-		get(project+"/settings", person, s.showProjectSettings),
-		post(project+"/settings", person, s.renameProject),
-		post(project+"/delete", person, s.deleteProject),
-		get(project+"/edit", person, s.showText),
-		post(project+"/edit", person, s.saveText),
+		route.Get(project, route.Person, s.showProject),
+		route.Get(project+"/rules", route.Person, s.showRules),
+		route.Post(project+"/rules/delete", route.Person, s.deleteRule),
+		route.Get(project+"/todo", route.Person, s.showTodo),
+		route.Post(project+"/todo/tick", route.Person, s.tickTodo),
+		route.Get(project+"/members", route.Person, s.showMembers),
+		route.Post(project+"/members", route.Person, s.changeMembers),
+		route.Get(project+"/modules", route.Person, s.showModules),
+		route.Get(project+"/context", route.Person, s.showContext),
+		route.Get(project+"/settings", route.Person, s.showProjectSettings),
+		route.Post(project+"/settings", route.Person, s.renameProject),
+		route.Post(project+"/delete", route.Person, s.deleteProject),
+		route.Get(project+"/edit", route.Person, s.showText),
+		route.Post(project+"/edit", route.Person, s.saveText),
 	}
 }
 
@@ -45,12 +47,6 @@ type projectHead struct {
 	Path     string // of its first page
 	OfRecord bool   // the user is its owner of record
 	Here     string // name of the tab that is open
-}
-
-// projectTab is one of the pages of a project.
-type projectTab struct {
-	Path, Name string
-	Here       bool
 }
 
 // Tabs are the pages of the project.
@@ -81,11 +77,6 @@ func (h projectHead) Reference() souvenir.ProjectRef {
 	return souvenir.ProjectRef{ID: h.Owner + "/" + h.ID}
 }
 
-// projectPath is the path of a project's pages, for an address.
-func projectPath(p souvenir.Project) string {
-	return "/projects/" + projectSegment(p.Owner) + "/" + projectSegment(p.ID)
-}
-
 // projectSegment is an id as part of a path. Browsers take dots alone for a way up, and a few words name other pages.
 func projectSegment(id string) string {
 	if strings.Trim(id, ".") == "" || strings.HasPrefix(id, "~") || id == "rules" {
@@ -95,9 +86,9 @@ func projectSegment(id string) string {
 }
 
 // projectAt returns the project that the path of a page names, as the caller sees it.
-func (s *Server) projectAt(r *http.Request, c caller, tab string) (projectHead, error) {
+func (s *Server) projectAt(r *http.Request, c request.Caller, tab string) (projectHead, error) {
 	owner, id := strings.TrimPrefix(r.PathValue("owner"), "~"), strings.TrimPrefix(r.PathValue("id"), "~")
-	p, err := c.store.GetProject(r.Context(), souvenir.ProjectRef{ID: owner + "/" + id})
+	p, err := c.Store.GetProject(r.Context(), souvenir.ProjectRef{ID: owner + "/" + id})
 	return projectHead{Project: p, Path: projectPath(p), OfRecord: p.Owner == c.User.ID, Here: tab}, err
 }
 
@@ -108,7 +99,7 @@ type projectsPage struct {
 	Search   string
 	Found    int
 	Pages    leaves
-	New      pageForm
+	New      web.Form
 }
 
 // listedProject is a project in the list.
@@ -119,23 +110,23 @@ type listedProject struct {
 	Progress  souvenir.TodoProgress
 }
 
-func newProjectForm() pageForm {
-	return pageForm{Fields: []field{
-		{Name: "name", Label: "Name", Type: "text", Autocomplete: "off", Hint: "As people and agents call it, such as Atlas or Garden plans.", argument: "project_name"},
-		{Name: "project", Label: "Id", Type: "text", Autocomplete: "off", Optional: true, argument: "project_id",
+func newProjectForm() web.Form {
+	return web.Form{Fields: []web.Field{
+		{Name: "name", Label: "Name", Type: "text", Autocomplete: "off", Hint: "As people and agents call it, such as Atlas or Garden plans.", Argument: "project_name"},
+		{Name: "project", Label: "Id", Type: "text", Autocomplete: "off", Optional: true, Argument: "project_id",
 			Hint: "A short name for agents and addresses, without a slash. Left empty, one is made. It stays the same when the project is renamed."},
 	}}
 }
 
-func (s *Server) showProjects(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showProjects(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	return s.projectsPage(r, c, newProjectForm())
 }
 
 // projectsPage is the page of the projects, with a form that may have been refused.
-func (s *Server) projectsPage(r *http.Request, c caller, form pageForm) (page, error) {
-	all, err := c.store.Projects(r.Context())
+func (s *Server) projectsPage(r *http.Request, c request.Caller, form web.Form) (web.Page, error) {
+	all, err := c.Store.Projects(r.Context())
 	if err != nil {
-		return page{}, err
+		return web.Page{}, err
 	}
 	data := projectsPage{All: len(all), Search: r.URL.Query().Get("search"), New: form}
 	var found []souvenir.Project
@@ -146,29 +137,29 @@ func (s *Server) projectsPage(r *http.Request, c caller, form pageForm) (page, e
 		}
 	}
 	data.Found = len(found)
-	shown, at := part(found, r, "part")
+	shown, at := web.Paginate(found, r, "part")
 	data.Pages = leavesOf(at, url.Values{"search": {data.Search}})
 	for _, p := range shown {
 		l, err := s.listedProject(r, c, p)
 		if err != nil {
-			return page{}, err
+			return web.Page{}, err
 		}
 		data.Projects = append(data.Projects, l)
 	}
-	return page{template: "projects", title: "Projects", data: data, part: "project-list"}, nil
+	return web.Page{Template: "projects", Title: "Projects", Data: data, Part: "project-list"}, nil
 }
 
 // listedProject adds to a project what the list shows of it.
-func (s *Server) listedProject(r *http.Request, c caller, p souvenir.Project) (listedProject, error) {
+func (s *Server) listedProject(r *http.Request, c request.Caller, p souvenir.Project) (listedProject, error) {
 	l := listedProject{projectHead: projectHead{Project: p, Path: projectPath(p), OfRecord: p.Owner == c.User.ID}, ChangedAt: p.UpdatedAt}
-	newest, err := c.store.Search(r.Context(), souvenir.Query{ProjectID: l.Reference().ID, Limit: 1})
+	newest, err := c.Store.Search(r.Context(), souvenir.Query{ProjectID: l.Reference().ID, Limit: 1})
 	if err != nil {
 		return l, err
 	}
 	if len(newest.Hits) > 0 && newest.Hits[0].UpdatedAt.After(l.ChangedAt) {
 		l.ChangedAt = newest.Hits[0].UpdatedAt
 	}
-	todo, err := c.store.GetTodo(r.Context(), l.Reference())
+	todo, err := c.Store.GetTodo(r.Context(), l.Reference())
 	switch {
 	case err == nil:
 		l.HasTodo = true
@@ -180,46 +171,22 @@ func (s *Server) listedProject(r *http.Request, c caller, p souvenir.Project) (l
 }
 
 // makeProject adds a project and opens it.
-func (s *Server) makeProject(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) makeProject(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
-	added, err := c.store.AddProject(r.Context(), souvenir.NewProject{ID: strings.TrimSpace(values.Get("project")), Name: strings.TrimSpace(values.Get("name"))})
+	added, err := c.Store.AddProject(r.Context(), souvenir.NewProject{ID: strings.TrimSpace(values.Get("project")), Name: strings.TrimSpace(values.Get("name"))})
 	if err == nil {
-		return s.done(projectPath(added), "project"), nil
+		return s.site.Done(projectPath(added), "project"), nil
 	}
 	form := newProjectForm()
-	form.fill(values.Get)
-	form.refuse(err)
+	form.Fill(values.Get)
+	form.Refuse(err)
 	p, failed := s.projectsPage(r, c, form)
 	if failed != nil {
 		return nil, failed
 	}
-	p.part = ""
-	return again(p, err)
-}
-
-// leaves lead through a list whose address says more than the part that is shown.
-type leaves struct {
-	Page, Pages   int
-	Before, After string // addresses; empty: there is none
-}
-
-// leavesOf makes addresses of what a pager knows and the other parameters of the page.
-func leavesOf(p pager, others url.Values) leaves {
-	address := func(number int) string {
-		if number < 1 {
-			return ""
-		}
-		query := url.Values{}
-		for name, values := range others {
-			if values[0] != "" {
-				query[name] = values
-			}
-		}
-		query.Set(p.Name, strconv.Itoa(number))
-		return "?" + query.Encode()
-	}
-	return leaves{p.Page, p.Pages, address(p.Before()), address(p.After())}
+	p.Part = ""
+	return web.Again(p, err)
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -10,9 +9,11 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // projectText is a text that a project has one of, and that people edit on a page of its own.
@@ -146,23 +147,23 @@ type textPage struct {
 }
 
 // textAt returns the text that a request is about, and where it lies.
-func (s *Server) textAt(r *http.Request, c caller, key string) (textPage, souvenir.ProjectRef, error) {
+func (s *Server) textAt(r *http.Request, c request.Caller, key string) (textPage, souvenir.ProjectRef, error) {
 	text, ok := projectTexts[key]
 	if r.PathValue("id") == "" {
 		if !ok || text.rule == "" {
-			return textPage{}, souvenir.ProjectRef{}, invalid("text", "text is "+quoted(key)+"; allowed are do and dont")
+			return textPage{}, souvenir.ProjectRef{}, fault.Invalid("text", "text is "+fault.Quote(key)+"; allowed are do and dont")
 		}
 		return textPage{projectText: text, Action: generalRulesPath + "/edit", Back: generalRulesPath}, souvenir.ProjectRef{}, nil
 	}
 	if !ok {
-		return textPage{}, souvenir.ProjectRef{}, invalid("text", "text is "+quoted(key)+"; allowed are do, dont, todo, constitution, spec, plan, tasks, gaps and main")
+		return textPage{}, souvenir.ProjectRef{}, fault.Invalid("text", "text is "+fault.Quote(key)+"; allowed are do, dont, todo, constitution, spec, plan, tasks, gaps and main")
 	}
 	head, err := s.projectAt(r, c, map[string]string{"rules": "Rules", "todo": "To-do"}[text.tab])
 	if err != nil {
 		return textPage{}, souvenir.ProjectRef{}, err
 	}
 	if !head.CanWrite() {
-		return textPage{}, souvenir.ProjectRef{}, &failure{http.StatusForbidden, "project " + quoted(head.Name) + " is shared with you for reading only; its owners can make you a writer"}
+		return textPage{}, souvenir.ProjectRef{}, &fault.Error{Status: http.StatusForbidden, Message: "project " + fault.Quote(head.Name) + " is shared with you for reading only; its owners can make you a writer"}
 	}
 	back := head.Path
 	if text.tab != "" {
@@ -184,12 +185,12 @@ func (p textPage) title() string {
 }
 
 // page makes the page of what is typed.
-func (p textPage) page() page {
+func (p textPage) page() web.Page {
 	p.Preview = cutTo(p.Typed, 64<<10)
-	return page{template: "projecttext", title: p.title(), data: p, part: "text-preview"}
+	return web.Page{Template: "projecttext", Title: p.title(), Data: p, Part: "text-preview"}
 }
 
-func (s *Server) showText(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showText(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	key := r.URL.Query().Get("text")
 	if key == "" {
 		key = map[bool]string{true: "do", false: textMain}[r.PathValue("id") == ""]
@@ -198,19 +199,19 @@ func (s *Server) showText(_ http.ResponseWriter, r *http.Request, c caller) (any
 	if err != nil {
 		return nil, err
 	}
-	state, err := p.load(r.Context(), c.store, ref)
+	state, err := p.load(r.Context(), c.Store, ref)
 	if err != nil {
 		return nil, err
 	}
 	if p.section != "" && state.Text == "" && !readableTodo(state.memory.Content) { // there is no section without a document
-		return redirect(s.path(p.Action + "?text=" + textTodo)), nil
+		return web.Redirect(s.site.Path(p.Action + "?text=" + textTodo)), nil
 	}
 	p.Typed, p.Revision, p.Base, p.Memory = state.Text, state.Revision, state.digest(), state.memory.ID
 	if p.Key == textTodo && state.Revision == 0 {
 		p.Typed = firstTodo
 	}
 	shown := p.page()
-	shown.part = ""
+	shown.Part = ""
 	return shown, nil
 }
 
@@ -220,8 +221,8 @@ func readableTodo(content string) bool {
 }
 
 // saveText stores what was typed, or shows how it will look. What somebody else has saved meanwhile is never written over unseen.
-func (s *Server) saveText(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readLongForm(w, r)
+func (s *Server) saveText(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadLongForm(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -233,21 +234,21 @@ func (s *Server) saveText(w http.ResponseWriter, r *http.Request, c caller) (any
 	if values.Get("preview") != "" {
 		return p.page(), nil
 	}
-	before, err := p.load(r.Context(), c.store, ref)
+	before, err := p.load(r.Context(), c.Store, ref)
 	if err != nil {
 		return nil, err
 	}
 	typed := withLineEndings(p.Typed, before.memory.Content)
 	switch {
 	case typed == before.Text && before.Revision > 0:
-		return s.done(p.Back, "unchanged"), nil
+		return s.site.Done(p.Back, "unchanged"), nil
 	case p.Base != before.digest(): // in a to-do others may have changed another section: that is no conflict
 		return p.conflict(before), nil
 	}
-	after, err := p.save(r.Context(), c.store, ref, typed, before)
+	after, err := p.save(r.Context(), c.Store, ref, typed, before)
 	switch {
 	case errors.Is(err, souvenir.ErrConflict):
-		now, failed := p.load(r.Context(), c.store, ref)
+		now, failed := p.load(r.Context(), c.Store, ref)
 		if failed != nil {
 			return nil, failed
 		}
@@ -255,9 +256,9 @@ func (s *Server) saveText(w http.ResponseWriter, r *http.Request, c caller) (any
 	case err != nil:
 		return p.refused(err)
 	}
-	store, now := c.store, souvenir.Memory{ID: after.ID, Revision: after.Revision}
+	store, now := c.Store, souvenir.Memory{ID: after.ID, Revision: after.Revision}
 	before.Text = "" // the memory has it
-	return s.stepDone(c, p.Back, undoStep{text: "“" + p.Title + "” is saved.", path: p.Back, bytes: int64(len(before.memory.Content)) + 1024, back: func(ctx context.Context) error {
+	return s.site.StepDone(c, p.Back, web.Step{Text: "“" + p.Title + "” is saved.", Path: p.Back, Bytes: int64(len(before.memory.Content)) + 1024, Back: func(ctx context.Context) error {
 		return putBack(ctx, store, before, now)
 	}}), nil
 }
@@ -268,50 +269,24 @@ func (p *textPage) take(values url.Values) {
 	p.Base = values.Get("base")
 }
 
-// withLineEndings gives a text the line endings of the one that it replaces.
-func withLineEndings(typed, before string) string {
-	if strings.Contains(before, "\r\n") {
-		return strings.ReplaceAll(typed, "\n", "\r\n")
-	}
-	return typed
-}
-
 // conflict shows both texts, and lets the user decide.
-func (p textPage) conflict(now textState) page {
+func (p textPage) conflict(now textState) web.Page {
 	p.Theirs, p.Base, p.Memory = &now, now.digest(), now.memory.ID
 	p.Differs = diffOf(strings.ReplaceAll(now.Text, "\r\n", "\n"), p.Typed, maxDiffShown)
 	shown := p.page()
-	shown.part, shown.status = "", http.StatusConflict
+	shown.Part, shown.Status = "", http.StatusConflict
 	return shown
 }
 
 // refused shows the text again with what is wrong with it.
 func (p textPage) refused(err error) (any, error) {
-	_, message := told(err)
+	_, message := fault.Describe(err)
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Argument == "content" {
 		message = "The text" + strings.TrimPrefix(message, "content")
 	}
-	p.Error = sentence(message)
+	p.Error = web.Sentence(message)
 	shown := p.page()
-	shown.part = ""
-	return again(shown, err)
-}
-
-// cutMarkdown is as much of a text as a page shows of it.
-type cutMarkdown struct {
-	Text string
-	Cut  bool // there is more
-}
-
-// cutTo cuts a text at the end of a line, if it is longer than so many bytes.
-func cutTo(text string, most int) cutMarkdown {
-	if len(text) <= most {
-		return cutMarkdown{Text: text}
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	at := strings.LastIndexByte(text[:most], '\n') + 1
-	return cutMarkdown{text[:cmp.Or(at, most)], true}
+	shown.Part = ""
+	return web.Again(shown, err)
 }

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // todoRow is a line with a check box, or text between such lines.
@@ -38,7 +40,7 @@ func (b todoBox) Label() template.HTML {
 	if utf8.RuneCountInString(text) > most {
 		text = string([]rune(text)[:most]) + "…"
 	}
-	shown := string(formatted(text))
+	shown := string(web.Markdown(text))
 	inner, ok := strings.CutPrefix(strings.TrimSuffix(shown, "</p>\n"), "<p>")
 	if !ok || strings.Contains(inner, "<p>") || !strings.HasSuffix(shown, "</p>\n") { // a line is no block
 		return template.HTML(template.HTMLEscapeString(text))
@@ -171,7 +173,7 @@ func marksOf(values url.Values) ([]mark, error) {
 		key, was, ok := strings.Cut(rest, ".")
 		number := wholeNumber(line, 0)
 		if !ok || number < 1 || was != "0" && was != "1" {
-			return nil, invalid("box", "box is "+quoted(shown)+", which no page here says; open the page again")
+			return nil, fault.Invalid("box", "box is "+fault.Quote(shown)+", which no page here says; open the page again")
 		}
 		marks = append(marks, mark{number, key, was == "1", done[line]})
 	}
@@ -191,16 +193,16 @@ func (t ticked) told(todo souvenir.Todo) string {
 		return "Nothing has changed."
 	}
 	done, total := todo.Document.Progress()
-	progress := " " + thousands(done) + " of " + count(total, "task") + " done."
+	progress := " " + web.Thousands(done) + " of " + web.Count(total, "task") + " done."
 	if total == 0 {
 		progress = ""
 	}
 	if len(t.changed) > 1 {
-		return count(len(t.changed), "line") + " changed." + progress
+		return web.Count(len(t.changed), "line") + " changed." + progress
 	}
 	name, state := t.changed[0].ID, " is done."
 	if name == "" {
-		name = quoted(t.changed[0].Text)
+		name = fault.Quote(t.changed[0].Text)
 	}
 	if !t.changed[0].Done {
 		state = " is open again."

@@ -7,6 +7,9 @@ import (
 	"net/url"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // todoPage is what the board of a project's to-do shows, or the page of one of its sections.
@@ -90,19 +93,19 @@ func (v todoView) query() url.Values {
 func viewOf(values url.Values) (todoView, error) {
 	v := todoView{Section: souvenir.Section(values.Get("section")), Show: values.Get("show"), Part: wholeNumber(values.Get("part"), 1)}
 	if v.Section != "" && projectTexts[string(v.Section)].section == "" {
-		return v, invalid("section", "section is "+quoted(string(v.Section))+"; allowed are constitution, spec, plan, tasks and gaps")
+		return v, fault.Invalid("section", "section is "+fault.Quote(string(v.Section))+"; allowed are constitution, spec, plan, tasks and gaps")
 	}
 	switch v.Show {
 	case "":
 		v.Show = "all"
 	case "all", "open", "done":
 	default:
-		return v, invalid("show", "show is "+quoted(v.Show)+"; allowed are all, open and done")
+		return v, fault.Invalid("show", "show is "+fault.Quote(v.Show)+"; allowed are all, open and done")
 	}
 	return v, nil
 }
 
-func (s *Server) showTodo(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showTodo(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	head, err := s.projectAt(r, c, "To-do")
 	if err != nil {
 		return nil, err
@@ -111,9 +114,9 @@ func (s *Server) showTodo(w http.ResponseWriter, r *http.Request, c caller) (any
 	if err != nil {
 		return nil, err
 	}
-	todo, err := c.store.GetTodo(r.Context(), head.Reference())
+	todo, err := c.Store.GetTodo(r.Context(), head.Reference())
 	if errors.Is(err, souvenir.ErrNotFound) {
-		return page{template: "projecttodo", title: "To-do of " + head.Name, data: todoPage{Head: head}}, nil
+		return web.Page{Template: "projecttodo", Title: "To-do of " + head.Name, Data: todoPage{Head: head}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -123,7 +126,7 @@ func (s *Server) showTodo(w http.ResponseWriter, r *http.Request, c caller) (any
 	if data.One {
 		title = projectTexts[string(view.Section)].Title + " of " + head.Name
 	}
-	return page{template: "projecttodo", title: title, data: data}, nil
+	return web.Page{Template: "projecttodo", Title: title, Data: data}, nil
 }
 
 // todoPageOf makes the page of a to-do.
@@ -133,12 +136,12 @@ func (s *Server) todoPageOf(w http.ResponseWriter, r *http.Request, head project
 		data.One = false
 		data.Raw = cutTo(todo.Content, 32<<10)
 		for _, warning := range todo.Warnings {
-			data.Unread = sentence(warning)
+			data.Unread = web.Sentence(warning)
 		}
 		return data
 	}
 	for _, warning := range todo.Warnings {
-		data.Warnings = append(data.Warnings, sentence(warning))
+		data.Warnings = append(data.Warnings, web.Sentence(warning))
 	}
 	data.Progress.Done, data.Progress.Total = todo.Document.Progress()
 	if data.Progress.Total > 0 {
@@ -147,7 +150,7 @@ func (s *Server) todoPageOf(w http.ResponseWriter, r *http.Request, head project
 	for _, section := range boardOrder {
 		if view.Section == "" || view.Section == section {
 			card := cardOf(todo.Document.Section(section), view)
-			card.Path, card.CSRF, card.CanWrite = s.path(head.Path), s.formToken(w, r), head.CanWrite()
+			card.Path, card.CSRF, card.CanWrite = s.site.Path(head.Path), s.site.FormToken(w, r), head.CanWrite()
 			data.Sections = append(data.Sections, card)
 		}
 	}
@@ -173,7 +176,7 @@ func cardOf(section souvenir.TodoSection, view todoView) todoCard {
 	}
 	rows = filterRows(rows, card.View)
 	parts := partsOf(rows, size)
-	at := pager{Name: "part", Page: min(max(view.Part, 1), len(parts)), Pages: len(parts)}
+	at := web.Pager{Name: "part", Page: min(max(view.Part, 1), len(parts)), Pages: len(parts)}
 	if view.Section == "" {
 		at.Page = 1
 	}
@@ -188,8 +191,8 @@ func cardOf(section souvenir.TodoSection, view todoView) todoCard {
 
 // tickTodo sets the check boxes that somebody has ticked or unticked in a section. Each is found again by what it says, wherever it
 // is by now, and one byte of the document changes: nothing that others write at the same time is lost.
-func (s *Server) tickTodo(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) tickTodo(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -205,18 +208,18 @@ func (s *Server) tickTodo(w http.ResponseWriter, r *http.Request, c caller) (any
 	if err != nil {
 		return nil, err
 	}
-	todo, ticked, err := tick(r.Context(), c.store, head.Reference(), view.Section, marks)
+	todo, ticked, err := tick(r.Context(), c.Store, head.Reference(), view.Section, marks)
 	if err != nil {
 		return nil, err
 	}
-	if !ofScript(r) && ticked.lost == 0 {
-		query := url.Values{noticeParameter: {"ticked"}}
+	if !web.FromScript(r) && ticked.lost == 0 {
+		query := url.Values{web.NoticeParameter: {"ticked"}}
 		if values.Get("board") == "" {
 			query = view.query()
 			query.Set("part", values.Get("part"))
-			query.Set(noticeParameter, "ticked")
+			query.Set(web.NoticeParameter, "ticked")
 		}
-		return redirect(s.path(head.Path + "/todo?" + query.Encode())), nil
+		return web.Redirect(s.site.Path(head.Path + "/todo?" + query.Encode())), nil
 	}
 	view.keep = ticked.shown
 	if values.Get("board") != "" { // as the board shows it
@@ -226,18 +229,18 @@ func (s *Server) tickTodo(w http.ResponseWriter, r *http.Request, c caller) (any
 	section := values.Get("section")
 	for i := range data.Sections {
 		if data.Sections[i].Key == section && ticked.lost > 0 {
-			data.Sections[i].Problem = sentence(lostText(ticked.lost))
+			data.Sections[i].Problem = web.Sentence(lostText(ticked.lost))
 		}
 	}
 	data.Told = ticked.told(todo)
-	if ofScript(r) {
+	if web.FromScript(r) {
 		for _, card := range data.Sections {
 			if card.Key == section {
 				data.Sections = []todoCard{card}
 			}
 		}
 	}
-	return page{template: "projecttodo", title: "To-do of " + head.Name, data: data, part: "todo-ticked"}, nil
+	return web.Page{Template: "projecttodo", Title: "To-do of " + head.Name, Data: data, Part: "todo-ticked"}, nil
 }
 
 // lostText says that somebody has changed lines meanwhile.
@@ -245,7 +248,7 @@ func lostText(n int) string {
 	if n == 1 {
 		return "somebody has changed or removed that line meanwhile, so it was not ticked; this is what it says now"
 	}
-	return "somebody has changed or removed " + count(n, "line") + " meanwhile, so they were not ticked; this is what the section says now"
+	return "somebody has changed or removed " + web.Count(n, "line") + " meanwhile, so they were not ticked; this is what the section says now"
 }
 
 // tick sets check boxes in the document as it is when it is written.

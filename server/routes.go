@@ -5,31 +5,36 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // spokenRoute is a route with the dialect of its table.
 type spokenRoute struct {
-	route
-	speaks dialect
+	route.Route
+	speaks request.Dialect
 }
 
 // routes is everything that is served.
 func (s *Server) routes() []spokenRoute {
 	var all []spokenRoute
-	add := func(speaks dialect, table []route) {
+	add := func(speaks request.Dialect, table []route.Route) {
 		for _, rt := range table {
 			all = append(all, spokenRoute{rt, speaks})
 		}
 	}
-	add(speaksInterface, s.interfaceRoutes())
+	add(request.API, s.interfaceRoutes())
 	if s.options.PublicURL != "" { // without it nobody can be told where to go
-		add(speaksOAuth, s.oauthRoutes())
-		add(speaksInterface, s.clientRoutes())
-		add(speaksPages, s.siteRoutes())
-		add(speaksPages, s.signInRoutes())
-		add(speaksPages, s.consentRoutes())
+		add(request.OAuth, s.oauth.Routes())
+		add(request.API, s.clientRoutes())
+		add(request.Pages, s.site.Routes())
+		add(request.Pages, s.signin.Routes())
+		add(request.Pages, s.oauth.PageRoutes())
 		for _, table := range s.dashboardRoutes() {
-			add(speaksPages, table)
+			add(request.Pages, table)
 		}
 	}
 	return all
@@ -37,39 +42,39 @@ func (s *Server) routes() []spokenRoute {
 
 // interfaceRoutes is the table of the interface. What a credential sees and may change beyond its scopes, the store
 // decides: each handler works through the view that the credential reaches.
-func (s *Server) interfaceRoutes() []route {
-	return append(append(s.sharingRoutes(), s.trashRoutes()...), []route{
-		get("/health", nothing, s.health),
-		get("/openapi.json", nothing, s.describe),
+func (s *Server) interfaceRoutes() []route.Route {
+	return append(append(s.sharingRoutes(), s.trashRoutes()...), []route.Route{
+		route.Get("/health", route.Public, s.health),
+		route.Get("/openapi.json", route.Public, s.describe),
 
-		get("/tools", nothing, s.listTools),
-		post("/tools/call", credential, s.callTool), // each tool knows its scopes
+		route.Get("/tools", route.Public, s.listTools),
+		route.Post("/tools/call", route.Credential, s.callTool), // each tool knows its scopes
 
-		post("/mcp", credential, s.serveMCP),
-		get("/mcp", credential, s.noMCPStream),
-		del("/mcp", credential, s.noMCPStream),
+		route.Post("/mcp", route.Credential, s.serveMCP),
+		route.Get("/mcp", route.Credential, s.noMCPStream),
+		route.Delete("/mcp", route.Credential, s.noMCPStream),
 
-		get("/api/files", filesRead, s.listFiles),
-		post("/api/files/upload", filesWrite, s.uploadFile),
-		get("/api/files/{id}", filesRead, s.downloadFile),
-		del("/api/files/{id}", filesWrite, s.deleteFile),
-		put("/api/files/{id}/metadata", filesWrite, s.updateFile),
+		route.Get("/api/files", route.FilesRead, s.listFiles),
+		route.Post("/api/files/upload", route.FilesWrite, s.uploadFile),
+		route.Get("/api/files/{id}", route.FilesRead, s.downloadFile),
+		route.Delete("/api/files/{id}", route.FilesWrite, s.deleteFile),
+		route.Put("/api/files/{id}/metadata", route.FilesWrite, s.updateFile),
 
-		get("/api/projects", memoryRead, s.listProjects),
-		get("/api/projects/{id}", memoryRead, s.getProject),
-		get("/api/projects/{id}/members", memoryRead, s.listMembers),
+		route.Get("/api/projects", route.MemoryRead, s.listProjects),
+		route.Get("/api/projects/{id}", route.MemoryRead, s.getProject),
+		route.Get("/api/projects/{id}/members", route.MemoryRead, s.listMembers),
 
-		get("/api/mcp-tokens", memoryRead, s.listTokens),
-		post("/api/mcp-tokens", account, s.addToken),
-		del("/api/mcp-tokens/{id}", account, s.deleteToken),
+		route.Get("/api/mcp-tokens", route.MemoryRead, s.listTokens),
+		route.Post("/api/mcp-tokens", route.Account, s.addToken),
+		route.Delete("/api/mcp-tokens/{id}", route.Account, s.deleteToken),
 
-		get("/api/owner-ids/me", memoryRead, s.ownerIDs),
+		route.Get("/api/owner-ids/me", route.MemoryRead, s.ownerIDs),
 
-		get(activityPath, memoryRead, s.listActivity),
+		route.Get(activityPath, route.MemoryRead, s.listActivity),
 
-		get("/api/user-preferences", memoryRead, s.preferences),
-		put("/api/user-preferences", memoryWrite, s.setPreferences),
-		patch("/api/user-preferences", memoryWrite, s.updatePreferences),
+		route.Get("/api/user-preferences", route.MemoryRead, s.preferences),
+		route.Put("/api/user-preferences", route.MemoryWrite, s.setPreferences),
+		route.Patch("/api/user-preferences", route.MemoryWrite, s.updatePreferences),
 	}...)
 }
 
@@ -79,14 +84,14 @@ func (s *Server) mount() {
 	routes := s.routes()
 	s.queries = queries(routes)
 	for _, rt := range routes {
-		if paths[rt.pattern] == nil {
-			paths[rt.pattern] = methods{}
+		if paths[rt.Pattern] == nil {
+			paths[rt.Pattern] = methods{}
 		}
-		paths[rt.pattern][rt.method] = rt
+		paths[rt.Pattern][rt.Method] = rt
 	}
-	if s.base() != "" {
-		for _, rt := range s.metadataRoutes() {
-			paths[s.atHostRoot(rt.pattern)] = paths[rt.pattern] // where the handler is mounted at /.well-known/, too
+	if s.site.Base() != "" {
+		for _, rt := range s.oauth.MetadataRoutes() {
+			paths[s.oauth.AtHostRoot(rt.Pattern)] = paths[rt.Pattern] // where the handler is mounted at /.well-known/, too
 		}
 	}
 	for pattern, m := range paths {
@@ -94,8 +99,8 @@ func (s *Server) mount() {
 	}
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if s.options.PublicURL != "" && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") { // a person, with a browser
-			exchangeOf(r.Context()).speaks = speaksPages
-			setPageHeaders(w.Header())
+			request.Of(r.Context()).Dialect = request.Pages
+			web.SetHeaders(w.Header())
 		}
 		s.fail(w, r, unknownPath(r))
 	})
@@ -105,14 +110,14 @@ func (s *Server) mount() {
 type methods map[string]spokenRoute
 
 // speaks is the dialect that all routes of the path have in common, and otherwise the interface's.
-func (m methods) speaks() dialect {
-	var common dialect
+func (m methods) speaks() request.Dialect {
+	var common request.Dialect
 	for _, rt := range m {
 		common = rt.speaks
 	}
 	for _, rt := range m {
 		if rt.speaks != common {
-			return speaksInterface
+			return request.API
 		}
 	}
 	return common
@@ -140,8 +145,8 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 	rt, known := m[method]
 	switch {
 	case r.Method == http.MethodOptions:
-		if m.speaks() == speaksPages { // which are for browsers to go to, and never for scripts of other origins (RFC 9700, section 2.6)
-			setPageHeaders(w.Header())
+		if m.speaks() == request.Pages { // which are for browsers to go to, and never for scripts of other origins (RFC 9700, section 2.6)
+			web.SetHeaders(w.Header())
 		} else {
 			allowCrossOrigin(w.Header(), m.allowed())
 		}
@@ -150,23 +155,23 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 		return
 	case !known:
 		w.Header().Set("Allow", m.allowed())
-		exchangeOf(r.Context()).speaks = m.speaks()
-		if m.speaks() == speaksPages {
-			setPageHeaders(w.Header())
+		request.Of(r.Context()).Dialect = m.speaks()
+		if m.speaks() == request.Pages {
+			web.SetHeaders(w.Header())
 		}
-		s.fail(w, r, &failure{http.StatusMethodNotAllowed, "method " + quoted(r.Method) + " is not allowed here; allowed are " + m.allowed()})
+		s.fail(w, r, &fault.Error{Status: http.StatusMethodNotAllowed, Message: "method " + fault.Quote(r.Method) + " is not allowed here; allowed are " + m.allowed()})
 		return
 	}
-	exchangeOf(r.Context()).route = rt.method + " " + rt.pattern
-	exchangeOf(r.Context()).speaks = rt.speaks
-	if rt.speaks == speaksPages {
-		setPageHeaders(w.Header())
+	request.Of(r.Context()).Route = rt.Method + " " + rt.Pattern
+	request.Of(r.Context()).Dialect = rt.speaks
+	if rt.speaks == request.Pages {
+		web.SetHeaders(w.Header())
 	}
-	var c caller
-	if rt.needs != nothing {
+	var c request.Caller
+	if rt.Needs != route.Public {
 		var err error
-		c, err = s.admit(r, rt.needs)
-		exchangeOf(r.Context()).caller = c
+		c, err = s.admit(r, rt.Needs)
+		request.Of(r.Context()).Caller = c
 		if err == nil {
 			err = s.prepare(w, r, rt)
 		}
@@ -180,17 +185,17 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 		return
 	}
 	s.noteProject(r, rt, c)
-	answer, err := rt.handle(w, r, c)
+	answer, err := rt.Handle(w, r, c)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
 	switch answer := answer.(type) {
 	case nil:
-	case page:
-		s.show(w, r, http.StatusOK, answer)
-	case redirect:
-		s.goTo(w, r, answer)
+	case web.Page:
+		s.site.Show(w, r, http.StatusOK, answer)
+	case web.Redirect:
+		s.site.GoTo(w, r, answer)
 	default:
 		s.answer(w, r, http.StatusOK, answer)
 	}
@@ -204,7 +209,7 @@ func clean(r *http.Request) bool {
 }
 
 func unknownPath(r *http.Request) error {
-	return &failure{http.StatusNotFound, "path " + quoted(r.URL.Path) + " is not served here; /openapi.json lists what is"}
+	return &fault.Error{Status: http.StatusNotFound, Message: "path " + fault.Quote(r.URL.Path) + " is not served here; /openapi.json lists what is"}
 }
 
 // allowCrossOrigin answers a browser that asks whether a page of another origin may send a request. It may: credentials

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/authserver"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -125,9 +126,9 @@ func sharedName(t reflect.Type) string {
 		reflect.TypeFor[souvenir.Activity](), reflect.TypeFor[souvenir.Token](), reflect.TypeFor[souvenir.AddedToken](),
 		reflect.TypeFor[souvenir.Client](), reflect.TypeFor[souvenir.TokenSet](), reflect.TypeFor[souvenir.OAuthError]():
 		return t.Name()
-	case reflect.TypeFor[serverMetadata]():
+	case reflect.TypeFor[authserver.ServerMetadata]():
 		return "ServerMetadata"
-	case reflect.TypeFor[resourceMetadata]():
+	case reflect.TypeFor[authserver.ResourceMetadata]():
 		return "ResourceMetadata"
 	}
 	return ""

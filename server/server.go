@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +14,9 @@ import (
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/mcpserver"
+	"github.com/souvenir-ai/souvenir/server/internal/authserver"
+	"github.com/souvenir-ai/souvenir/server/internal/signin"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // APIVersion is the version of the interface that is served: that of GET /health.
@@ -141,26 +143,19 @@ type Server struct {
 	options   Options
 	log       *slog.Logger
 	mux       *http.ServeMux
-	crossSite *http.CrossOriginProtection
+	signin    *signin.Service     // how people come in
+	oauth     *authserver.Server  // which lets applications in
+	site      *web.Site           // what the pages stand in
 	mcp       http.Handler        // of the Model Context Protocol
 	toolNames []string            // which the log may tell
 	document  []byte              // of /openapi.json
 	queries   map[string][]string // parameters of the routes that refuse others
 
-	registrations *limiter         // of OAuth clients, by address
-	attempts      *attempts        // of signing in
-	documents     *clientDocuments // of OAuth clients that are known by a URL
-	provider      *provider        // at which people may sign in; nil: none
-	clients       clientNames      // of MCP
-	consents      consents         // pages of consent that wait for an answer
-	working       work             // what takes longer than a request
-	hashing       lanes            // in which passwords are checked
-	recently      time.Duration    // how long ago people may have shown who they are, for what lasts or takes everything away
-	now           func() time.Time // by which that is measured
-	undoing       undo             // what was done on pages and can be taken back
-	busy          chan struct{}    // holds one for each picture that is computed now
-	queue         *fairqueue.Queue
-	bodies        *fairqueue.Budget // of requests, in memory
+	clients clientNames // of MCP
+	upkeepState
+	pictureState
+	queue  *fairqueue.Queue
+	bodies *fairqueue.Budget // of requests, in memory
 }
 
 // New makes a server for a store, which is the operator's, as [souvenir.Open] returned it: only that one can tell whom a
@@ -168,37 +163,48 @@ type Server struct {
 // look for the metadata of a service with a prefix at the root of its host (RFC 8414 and RFC 9728): mount the handler at /.well-known/
 // there, without stripping anything, as well.
 func New(store *souvenir.Store, options *Options) *Server {
-	s := &Server{store: store, mux: http.NewServeMux(), crossSite: http.NewCrossOriginProtection(),
-		registrations: newLimiter(registrationBurst, registrationInterval), busy: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	s := &Server{store: store, mux: http.NewServeMux(), pictureState: newPictureState()}
 	if options != nil {
 		s.options = *options
 	}
 	s.options.MaxBody = cmp.Or(max(s.options.MaxBody, 0), defaultMaxBody)
-	s.recently, s.now, s.hashing = recently, time.Now, newLanes()
 	s.queue, s.bodies = newTurns(&s.options)
-	s.attempts = newAttempts(cmp.Or(max(s.options.LoginTries, 0), freeTries))
 	s.options.Patience = cmp.Or(max(s.options.Patience, 0), defaultPatience)
 	if s.log = s.options.Logger; s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.documents = newClientDocuments(s.options.ClientDocuments)
 	s.options.PublicURL = strings.TrimSuffix(s.options.PublicURL, "/")
+	crossSite := http.NewCrossOriginProtection()
 	if s.options.PublicURL != "" {
-		if err := s.trustPublicURL(); err != nil {
+		if err := trustPublicURL(crossSite, s.options.PublicURL); err != nil {
 			s.log.Error("the public URL cannot be used; only MCP tokens are accepted", "error", err)
 			s.options.PublicURL = ""
 		}
 	}
-	if s.options.Provider != nil && s.options.PublicURL != "" {
-		var err error
-		if s.provider, err = newProvider(*s.options.Provider, s.log); err != nil {
-			s.log.Error("the identity provider cannot be used; people sign in with passwords only", "error", err)
-		}
-	}
+	s.addRooms(crossSite)
 	s.mcp = s.newMCP()
 	s.mount()
 	s.document = s.openAPI()
 	return s
+}
+
+// addRooms makes what answers on the pages and at the OAuth endpoints.
+func (s *Server) addRooms(crossSite *http.CrossOriginProtection) {
+	s.site = web.New(web.Options{PublicURL: s.options.PublicURL, MaxBody: s.options.MaxBody, CrossSite: crossSite, Logger: s.log})
+	s.signin = signin.New(signin.Options{
+		Site: s.site, Store: s.store, Logger: s.log, Provider: s.identityProvider(), FreeTries: s.options.LoginTries, Welcome: s.connectPage,
+	})
+	s.oauth = authserver.New(authserver.Options{
+		Site: s.site, SignIn: s.signin, Store: s.store, Logger: s.log, ClientDocuments: s.options.ClientDocuments, ReadJSON: s.readJSON, Answer: s.answer,
+	})
+}
+
+// identityProvider is the external provider at which people may sign in; nil: none.
+func (s *Server) identityProvider() *signin.Provider {
+	if s.options.PublicURL == "" { // to which it would answer
+		return nil
+	}
+	return (*signin.Provider)(s.options.Provider)
 }
 
 // CheckPublicURL says whether a URL can be the PublicURL of [Options]: http or https, with a host, with or without a
@@ -220,13 +226,13 @@ func CheckPublicURL(publicURL string) error {
 
 // trustPublicURL checks the public URL and lets pages that lie there use the cookie: behind a proxy the Host that arrives
 // here may be another.
-func (s *Server) trustPublicURL() error {
-	if err := CheckPublicURL(s.options.PublicURL); err != nil {
+func trustPublicURL(crossSite *http.CrossOriginProtection, publicURL string) error {
+	if err := CheckPublicURL(publicURL); err != nil {
 		return err
 	}
-	u, err := url.Parse(s.options.PublicURL)
+	u, err := url.Parse(publicURL)
 	if err != nil {
 		return err
 	}
-	return s.crossSite.AddTrustedOrigin(u.Scheme + "://" + u.Host)
+	return crossSite.AddTrustedOrigin(u.Scheme + "://" + u.Host)
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,52 +17,55 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // settingsPage is what the page of the settings shows: the user's preferences and, for an admin, how the server was started.
 type settingsPage struct {
-	pageForm              // to set one preference
-	Preferences []fact    // of a page
-	Pages       pager     // of them
-	Count       int       // how many there are
-	Whole       field     // all of them, as JSON
-	Before      string    // as they were when Whole was shown
-	Facts       []fact    // about the server; nil unless the user is an admin
-	Flags       []Setting // likewise
+	web.Form               // to set one preference
+	Preferences []web.Fact // of a page
+	Pages       web.Pager  // of them
+	Count       int        // how many there are
+	Whole       web.Field  // all of them, as JSON
+	Before      string     // as they were when Whole was shown
+	Facts       []web.Fact // about the server; nil unless the user is an admin
+	Flags       []Setting  // likewise
 }
 
 // settings gathers the page, as it is before anything is typed.
-func (s *Server) settings(r *http.Request, c caller) (page, *settingsPage, error) {
+func (s *Server) settings(r *http.Request, c request.Caller) (web.Page, *settingsPage, error) {
 	data := &settingsPage{
-		pageForm: pageForm{Fields: []field{
+		Form: web.Form{Fields: []web.Field{
 			{Name: "key", Label: "Name", Type: "text", Autocomplete: "off", Hint: "Such as language or answers."},
 			{Name: "value", Label: "Value", Type: "text", Autocomplete: "off", Hint: "A text, or a number, true, false, a list or an object as JSON has them."},
 		}},
-		Whole: field{Name: "whole", argument: "preferences", Label: "All of them, as JSON"},
+		Whole: web.Field{Name: "whole", Argument: "preferences", Label: "All of them, as JSON"},
 	}
-	all, err := c.store.Preferences(r.Context())
+	all, err := c.Store.Preferences(r.Context())
 	if err != nil {
-		return page{}, nil, err
+		return web.Page{}, nil, err
 	}
 	encoded, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
-		return page{}, nil, err
+		return web.Page{}, nil, err
 	}
-	data.Count, data.Whole.Value, data.Before = len(all), string(encoded), tokenOf(string(encoded))
-	keys, pages := part(slices.Sorted(maps.Keys(all)), r, "preferences")
+	data.Count, data.Whole.Value, data.Before = len(all), string(encoded), digest(string(encoded))
+	keys, pages := web.Paginate(slices.Sorted(maps.Keys(all)), r, "preferences")
 	data.Pages = pages
 	for _, key := range keys {
-		data.Preferences = append(data.Preferences, fact{key, plain(all[key])})
+		data.Preferences = append(data.Preferences, web.Fact{Key: key, Value: plain(all[key])})
 	}
 	if c.User.Role == souvenir.RoleAdmin {
 		data.Flags = s.options.Settings
 		data.Facts, err = s.facts(r.Context())
 	}
-	return page{template: "settings", title: "Settings", data: data}, data, err
+	return web.Page{Template: "settings", Title: "Settings", Data: data}, data, err
 }
 
 // facts are how the server works, for admins.
-func (s *Server) facts(ctx context.Context) ([]fact, error) {
+func (s *Server) facts(ctx context.Context) ([]web.Fact, error) {
 	c, err := s.store.Configuration(ctx)
 	if err != nil {
 		return nil, err
@@ -69,33 +74,33 @@ func (s *Server) facts(ctx context.Context) ([]fact, error) {
 		if n <= 0 || n >= 1<<50 {
 			return none
 		}
-		return bytesInWords(n)
+		return web.Bytes(n)
 	}
 	provider, recorded := "none: people sign in with a name and a password", "nothing"
-	if s.provider != nil {
+	if s.signin.HasProvider() {
 		provider = cmp.Or(s.options.Provider.Name, s.options.Provider.Issuer)
 	}
 	if !s.options.NoActivity {
-		recorded = "calls of the last " + longSpan(c.KeepActivity) + ", at most " + thousands(c.MaxActivity)
+		recorded = "calls of the last " + longSpan(c.KeepActivity) + ", at most " + web.Thousands(c.MaxActivity)
 	}
 	yes := map[bool]string{true: "yes", false: "no"}
-	return []fact{
-		{"Public address", s.options.PublicURL},
-		{"File", c.Path},
-		{"Embedding model", c.Model + ", " + count(c.Dimensions, "dimension")},
-		{"Largest file", limit(c.MaxFile, "no limit")},
-		{"Files of a user", limit(c.FileQuota, "no limit")},
-		{"Memories of a user", quotaInWords(c.Quota)},
-		{"Search index in memory", limit(c.IndexMemory, "none: searches run on disk")},
-		{"Longest request", bytesInWords(s.options.MaxBody)},
-		{"Requests at once", strconv.Itoa(s.options.MaxRunning) + ", of one user " + strconv.Itoa(s.options.MaxRunningPerUser)},
-		{"Requests that may wait", strconv.Itoa(s.options.QueuePerUser) + " of a user, for " + inWords(s.options.QueueWait)},
-		{"Memory for requests", bytesInWords(s.options.BodyMemory)},
-		{"Recorded activity", recorded},
-		{"External sign-in", provider},
-		{"Tokens in addresses", map[bool]string{true: "refused", false: "accepted"}[s.options.NoQueryTokens]},
-		{"Tools that only read", yes[s.options.ReadOnly]},
-		{"Wrong passwords without a wait", strconv.Itoa(s.attempts.free)},
+	return []web.Fact{
+		{Key: "Public address", Value: s.options.PublicURL},
+		{Key: "File", Value: c.Path},
+		{Key: "Embedding model", Value: c.Model + ", " + web.Count(c.Dimensions, "dimension")},
+		{Key: "Largest file", Value: limit(c.MaxFile, "no limit")},
+		{Key: "Files of a user", Value: limit(c.FileQuota, "no limit")},
+		{Key: "Memories of a user", Value: quotaInWords(c.Quota)},
+		{Key: "Search index in memory", Value: limit(c.IndexMemory, "none: searches run on disk")},
+		{Key: "Longest request", Value: web.Bytes(s.options.MaxBody)},
+		{Key: "Requests at once", Value: strconv.Itoa(s.options.MaxRunning) + ", of one user " + strconv.Itoa(s.options.MaxRunningPerUser)},
+		{Key: "Requests that may wait", Value: strconv.Itoa(s.options.QueuePerUser) + " of a user, for " + web.Wait(s.options.QueueWait)},
+		{Key: "Memory for requests", Value: web.Bytes(s.options.BodyMemory)},
+		{Key: "Recorded activity", Value: recorded},
+		{Key: "External sign-in", Value: provider},
+		{Key: "Tokens in addresses", Value: map[bool]string{true: "refused", false: "accepted"}[s.options.NoQueryTokens]},
+		{Key: "Tools that only read", Value: yes[s.options.ReadOnly]},
+		{Key: "Wrong passwords without a wait", Value: strconv.Itoa(s.signin.FreeTries())},
 	}, nil
 }
 
@@ -103,24 +108,24 @@ func (s *Server) facts(ctx context.Context) ([]fact, error) {
 func quotaInWords(q souvenir.Quota) string {
 	var parts []string
 	if q.Memories > 0 {
-		parts = append(parts, thousands(q.Memories))
+		parts = append(parts, web.Thousands(q.Memories))
 	}
 	if q.Revisions > 0 {
-		parts = append(parts, thousands(q.Revisions)+" past versions")
+		parts = append(parts, web.Thousands(q.Revisions)+" past versions")
 	}
 	if q.Items > 0 {
-		parts = append(parts, thousands(q.Items)+" collections, projects and files each")
+		parts = append(parts, web.Thousands(q.Items)+" collections, projects and files each")
 	}
 	if q.Bytes > 0 {
-		parts = append(parts, bytesInWords(q.Bytes))
+		parts = append(parts, web.Bytes(q.Bytes))
 	}
 	return cmp.Or(strings.Join(parts, ", "), "no limit")
 }
 
 // longSpan is a length of time that somebody has chosen, exactly.
 func longSpan(d time.Duration) string {
-	if d >= day && d%day == 0 {
-		return count(int(d/day), "day")
+	if d >= web.Day && d%web.Day == 0 {
+		return web.Count(int(d/web.Day), "day")
 	}
 	text := d.String() // 72h0m0s
 	if strings.HasSuffix(text, "m0s") {
@@ -132,52 +137,52 @@ func longSpan(d time.Duration) string {
 	return text
 }
 
-func (s *Server) showSettings(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showSettings(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	p, _, err := s.settings(r, c)
 	return p, err
 }
 
 // changeSettings sets or removes one preference; what was there before can be had back.
-func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
-	before, err := c.store.Preferences(r.Context())
+	before, err := c.Store.Preferences(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	key := values.Get("key")
 	former := before[key] // nil, which removes it, if it was not there
-	change, text := any(nil), "The preference "+shortened(key)+" is removed."
+	change, text := any(nil), "The preference "+web.Shortened(key)+" is removed."
 	if !values.Has("remove") {
-		change, text = preferenceOf(values.Get("value")), "The preference "+shortened(key)+" is saved."
+		change, text = preferenceOf(values.Get("value")), "The preference "+web.Shortened(key)+" is saved."
 	}
 	switch {
 	case strings.TrimSpace(key) == "":
-		err = invalid("key", "key is empty; a preference needs a name")
+		err = fault.Invalid("key", "key is empty; a preference needs a name")
 	case !values.Has("remove") && change == nil:
-		err = invalid("value", "value is null, which removes a preference; give another one, or remove it in the list")
+		err = fault.Invalid("value", "value is null, which removes a preference; give another one, or remove it in the list")
 	default:
-		err = setPreference(r.Context(), c.store, key, change)
+		err = setPreference(r.Context(), c.Store, key, change)
 	}
 	if err != nil {
 		p, data, failed := s.settings(r, c)
 		if failed != nil {
 			return nil, failed
 		}
-		data.fill(values.Get)
-		data.refuse(err)
-		return again(p, err)
+		data.Fill(values.Get)
+		data.Refuse(err)
+		return web.Again(p, err)
 	}
-	stored, err := c.store.Preferences(r.Context())
+	stored, err := c.Store.Preferences(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	view, after := c.store, tokenOf(plain(stored[key]))
-	return s.stepDone(c, "/settings", undoStep{text: text, path: "/settings", bytes: int64(len(plain(former))), back: func(ctx context.Context) error {
+	view, after := c.Store, digest(plain(stored[key]))
+	return s.site.StepDone(c, "/settings", web.Step{Text: text, Path: "/settings", Bytes: int64(len(plain(former))), Back: func(ctx context.Context) error {
 		now, err := view.Preferences(ctx)
-		if err == nil && tokenOf(plain(now[key])) != after {
+		if err == nil && digest(plain(now[key])) != after {
 			err = settingsChanged
 		}
 		if err == nil {
@@ -223,8 +228,8 @@ func preferenceOf(typed string) any {
 }
 
 // replaceSettings replaces all preferences, unless they have been changed since the page was shown.
-func (s *Server) replaceSettings(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readLongForm(w, r)
+func (s *Server) replaceSettings(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadLongForm(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +237,7 @@ func (s *Server) replaceSettings(w http.ResponseWriter, r *http.Request, c calle
 	if err != nil {
 		return nil, err
 	}
-	former, err := c.store.Preferences(r.Context())
+	former, err := c.Store.Preferences(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -242,24 +247,24 @@ func (s *Server) replaceSettings(w http.ResponseWriter, r *http.Request, c calle
 			Message: "preferences have been changed elsewhere since this page was opened; copy what you have typed, open the page again and put it in there"}
 	}
 	if err == nil {
-		_, err = c.store.SetPreferences(r.Context(), all)
+		_, err = c.Store.SetPreferences(r.Context(), all)
 	}
 	if err != nil {
-		form := pageForm{Fields: []field{data.Whole}}
-		form.refuse(err)
+		form := web.Form{Fields: []web.Field{data.Whole}}
+		form.Refuse(err)
 		data.Whole = form.Fields[0]
 		if form.Error != "" {
 			data.Whole.Error = form.Error
 		}
 		data.Whole.Value, data.Before, data.Whole.Focus = values.Get("whole"), values.Get("before"), true
-		return again(p, err)
+		return web.Again(p, err)
 	}
-	stored, err := c.store.Preferences(r.Context())
+	stored, err := c.Store.Preferences(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	view, after, size := c.store, digestOf(stored), int64(len(plain(former)))
-	return s.stepDone(c, "/settings", undoStep{text: "Your preferences are replaced.", path: "/settings", bytes: size, back: func(ctx context.Context) error {
+	view, after, size := c.Store, digestOf(stored), int64(len(plain(former)))
+	return s.site.StepDone(c, "/settings", web.Step{Text: "Your preferences are replaced.", Path: "/settings", Bytes: size, Back: func(ctx context.Context) error {
 		now, err := view.Preferences(ctx)
 		if err == nil && digestOf(now) != after {
 			err = settingsChanged
@@ -272,10 +277,10 @@ func (s *Server) replaceSettings(w http.ResponseWriter, r *http.Request, c calle
 }
 
 // settingsChanged says that a step cannot be taken back.
-var settingsChanged = &failure{http.StatusConflict, "this cannot be taken back: what it has set was changed once more since"}
+var settingsChanged = &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: what it has set was changed once more since"}
 
 // digestOf tells preferences apart.
-func digestOf(all map[string]any) string { return tokenOf(plain(all)) }
+func digestOf(all map[string]any) string { return digest(plain(all)) }
 
 // objectOf reads a JSON object that somebody has typed.
 func objectOf(typed string) (map[string]any, error) {
@@ -287,17 +292,17 @@ func objectOf(typed string) (map[string]any, error) {
 	switch {
 	case errors.As(err, &syntax):
 		line, column := placeIn(typed, int(syntax.Offset))
-		return nil, invalid("preferences", fmt.Sprintf("preferences are no JSON in line %d, character %d: %v", line, column, syntax))
+		return nil, fault.Invalid("preferences", fmt.Sprintf("preferences are no JSON in line %d, character %d: %v", line, column, syntax))
 	case errors.Is(err, io.EOF) || err == nil && all == nil:
-		return nil, invalid("preferences", "preferences are empty; an object is needed, such as {}")
+		return nil, fault.Invalid("preferences", "preferences are empty; an object is needed, such as {}")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, invalid("preferences", "preferences are no JSON: they end in the midst of it")
+		return nil, fault.Invalid("preferences", "preferences are no JSON: they end in the midst of it")
 	case err != nil:
-		return nil, invalid("preferences", "preferences are no JSON object; {} is one without anything in it")
+		return nil, fault.Invalid("preferences", "preferences are no JSON object; {} is one without anything in it")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		line, column := placeIn(typed, int(decoder.InputOffset()))
-		return nil, invalid("preferences", fmt.Sprintf("preferences go on behind their object, in line %d, character %d; one object is needed", line, column))
+		return nil, fault.Invalid("preferences", fmt.Sprintf("preferences go on behind their object, in line %d, character %d; one object is needed", line, column))
 	}
 	return all, nil
 }
@@ -306,4 +311,10 @@ func objectOf(typed string) (map[string]any, error) {
 func placeIn(text string, offset int) (line, column int) {
 	before := text[:min(max(offset-1, 0), len(text))]
 	return strings.Count(before, "\n") + 1, len([]rune(before[strings.LastIndex(before, "\n")+1:])) + 1
+}
+
+// digest is a short mark of a text, to tell whether it has changed.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }

@@ -6,24 +6,26 @@ import (
 	"net/http"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-const sharingPath = "/project-invitations"
-
 // sharingPageRoutes are the page of the invitations to projects, and what it does.
-func (s *Server) sharingPageRoutes() []route {
-	return []route{
-		get(sharingPath, person, s.showProjectInvitations),
-		post(sharingPath, person, s.answerProjectInvitation),
+func (s *Server) sharingPageRoutes() []route.Route {
+	return []route.Route{
+		route.Get(web.SharingPath, route.Person, s.showProjectInvitations),
+		route.Post(web.SharingPath, route.Person, s.answerProjectInvitation),
 	}
 }
 
 // sharingPage is what the page of the invitations to projects shows.
 type sharingPage struct {
 	Waiting      []shownInvitation
-	Pages        pager
+	Pages        web.Pager
 	Blocked      []souvenir.BlockedSender
-	BlockedPages pager
+	BlockedPages web.Pager
 	Error        string
 }
 
@@ -35,17 +37,17 @@ type shownInvitation struct {
 	May     string // what the role allows
 }
 
-func (s *Server) showProjectInvitations(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showProjectInvitations(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	return s.sharingPage(r, c, "")
 }
 
-func (s *Server) sharingPage(r *http.Request, c caller, problem string) (page, error) {
-	all, err := c.store.ProjectInvitations(r.Context())
+func (s *Server) sharingPage(r *http.Request, c request.Caller, problem string) (web.Page, error) {
+	all, err := c.Store.ProjectInvitations(r.Context())
 	if err != nil {
-		return page{}, err
+		return web.Page{}, err
 	}
 	data := sharingPage{Error: problem}
-	all, data.Pages = part(all, r, "waiting")
+	all, data.Pages = web.Paginate(all, r, "waiting")
 	for _, i := range all {
 		shown := shownInvitation{ProjectInvitation: i, From: cmp.Or(i.InvitedByName, i.InvitedBy)}
 		if i.Owner != i.InvitedBy {
@@ -58,43 +60,43 @@ func (s *Server) sharingPage(r *http.Request, c caller, problem string) (page, e
 		}
 		data.Waiting = append(data.Waiting, shown)
 	}
-	blocked, err := c.store.BlockedSenders(r.Context())
-	data.Blocked, data.BlockedPages = part(blocked, r, "blocked")
-	return page{template: "sharing", title: "Project invitations", data: data}, err
+	blocked, err := c.Store.BlockedSenders(r.Context())
+	data.Blocked, data.BlockedPages = web.Paginate(blocked, r, "blocked")
+	return web.Page{Template: "sharing", Title: "Project invitations", Data: data}, err
 }
 
 // answerProjectInvitation accepts or declines an invitation, blocks its sender, or unblocks one.
-func (s *Server) answerProjectInvitation(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) answerProjectInvitation(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
-	id, to, notice := values.Get("id"), sharingPath, ""
+	id, to, notice := values.Get("id"), web.SharingPath, ""
 	switch answer := values.Get("answer"); answer {
 	case "accept":
 		var p souvenir.Project
-		p, err = c.store.AcceptProjectInvitation(r.Context(), id)
+		p, err = c.Store.AcceptProjectInvitation(r.Context(), id)
 		to, notice = projectPath(p), "accepted"
 	case "decline":
-		err, notice = c.store.DeclineProjectInvitation(r.Context(), id), "declined"
+		err, notice = c.Store.DeclineProjectInvitation(r.Context(), id), "declined"
 	case "block":
-		_, err = c.store.BlockSender(r.Context(), id)
+		_, err = c.Store.BlockSender(r.Context(), id)
 		notice = "blocked"
 	case "unblock":
-		err, notice = c.store.UnblockSender(r.Context(), values.Get("user")), "unblocked"
+		err, notice = c.Store.UnblockSender(r.Context(), values.Get("user")), "unblocked"
 		if errors.Is(err, souvenir.ErrNotFound) { // in another window
 			err = nil
 		}
 	default:
-		err = invalid("answer", "answer is "+quoted(answer)+"; allowed are accept, decline, block and unblock")
+		err = fault.Invalid("answer", "answer is "+fault.Quote(answer)+"; allowed are accept, decline, block and unblock")
 	}
 	if err == nil {
-		return s.done(to, notice), nil
+		return s.site.Done(to, notice), nil
 	}
-	_, message := told(err)
-	p, failed := s.sharingPage(r, c, sentence(message))
+	_, message := fault.Describe(err)
+	p, failed := s.sharingPage(r, c, web.Sentence(message))
 	if failed != nil {
 		return nil, failed
 	}
-	return again(p, err)
+	return web.Again(p, err)
 }

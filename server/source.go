@@ -5,16 +5,19 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/netaddr"
 )
 
 // checkSource refuses what a page of somebody else's makes a browser send: under a name of its own for this machine (DNS
 // rebinding), or from another origin. Clients that are no browsers send no Origin.
 func (s *Server) checkSource(r *http.Request) error {
 	if !s.knowsHost(r) {
-		return &failure{http.StatusForbidden, "host " + quoted(r.Host) + " is not known here; behind a proxy on the same machine the server has to be told its public URL"}
+		return &fault.Error{Status: http.StatusForbidden, Message: "host " + fault.Quote(r.Host) + " is not known here; behind a proxy on the same machine the server has to be told its public URL"}
 	}
 	if origin := r.Header.Get("Origin"); !s.trustsOrigin(r, origin) {
-		return &failure{http.StatusForbidden, "origin " + quoted(origin) + " is not trusted here; use this service from a page of its own, or from a program that is no browser"}
+		return &fault.Error{Status: http.StatusForbidden, Message: "origin " + fault.Quote(origin) + " is not trusted here; use this service from a page of its own, or from a program that is no browser"}
 	}
 	return nil
 }
@@ -23,24 +26,24 @@ func (s *Server) checkSource(r *http.Request) error {
 // comes from elsewhere need not: its sender chose the address, not the name.
 func (s *Server) knowsHost(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	return !ok || !isLoopback(local.String()) || isLoopback(r.Host) || s.isPublicHost(r.Host)
+	return !ok || !netaddr.IsLoopback(local.String()) || netaddr.IsLoopback(r.Host) || s.isPublicHost(r.Host)
 }
 
 // trustsOrigin reports whether a page may send messages: one of this service, one of a program on the user's own machine,
 // or one that is not of the web, such as an editor's.
 func (s *Server) trustsOrigin(r *http.Request, origin string) bool {
-	if origin == "" || s.crossSite.Check(r) == nil {
+	if origin == "" || s.site.CrossSite.Check(r) == nil {
 		return true
 	}
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme == "" {
 		return false // "null", too: the origin of pages that hide theirs
 	}
-	return u.Scheme != "http" && u.Scheme != "https" || isLoopback(u.Host)
+	return u.Scheme != "http" && u.Scheme != "https" || netaddr.IsLoopback(u.Host)
 }
 
 // isPublicHost reports whether a host, with or without port, is that of the public URL.
 func (s *Server) isPublicHost(host string) bool {
 	u, err := url.Parse(s.options.PublicURL)
-	return err == nil && u.Host != "" && strings.EqualFold(u.Hostname(), hostname(host))
+	return err == nil && u.Host != "" && strings.EqualFold(u.Hostname(), netaddr.Hostname(host))
 }

@@ -14,7 +14,7 @@ import (
 // Files come packed to those who take that, and as they are to others; both are the same file.
 func TestFilesOfPagesArePacked(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	want, err := os.ReadFile("web/static/vendor/htmx.min.js")
+	want, err := os.ReadFile("internal/web/static/vendor/htmx.min.js")
 	if err != nil {
 		t.Fatal(err)
 	}

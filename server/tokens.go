@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // TokenList is the answer of GET /api/mcp-tokens.
@@ -27,27 +30,26 @@ type newToken struct {
 }
 
 const (
-	maxTokenDays = 36_500
 
 	// grantTokenLife is how long a token lives that was made without one: by an application that somebody let in, or by a user
 	// whom Options.Authenticate knows. It is as long as the application could stay away and still come back with a refresh
 	// token. With the grant the token ends, too; the user sees and deletes it like any other.
-	grantTokenLife = 30 * day
+	grantTokenLife = 30 * web.Day
 )
 
-func (s *Server) listTokens(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	all, err := c.store.Tokens(r.Context())
+func (s *Server) listTokens(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	all, err := c.Store.Tokens(r.Context())
 	return TokenList{all, len(all)}, err
 }
 
 // addToken makes a token that can do no more, and lives no longer, than the credential through which it is made, and ends with it: with a
 // token, with what the user allowed an application, or, if a program came with the cookie of a browser, with that sign-in.
-func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var given newToken
 	if err := s.readJSON(w, r, &given, true); err != nil {
 		return nil, err
 	}
-	err := s.checkConfirmed(c)
+	err := s.signin.CheckConfirmed(c)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +60,7 @@ func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c caller) (any
 	if n.ExpiresAt, err = expiryWithin(r.Context(), c, given.Days, time.Now()); err != nil {
 		return nil, err
 	}
-	added, err := c.store.AddToken(r.Context(), n)
+	added, err := c.Store.AddToken(r.Context(), n)
 	return added, sinceEnded(err)
 }
 
@@ -66,39 +68,39 @@ func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c caller) (any
 func sinceEnded(err error) error {
 	var known *souvenir.Error
 	if errors.As(err, &known) && slices.Contains([]string{"token_id", "grant_id", "session_id"}, known.Argument) {
-		return &badCredential{unauthenticated("what the credential was given for has ended")}
+		return &badCredential{fault.Unauthenticated("what the credential was given for has ended")}
 	}
 	return err
 }
 
 // scopesWithin are the scopes of a new token: those that are wished, or for nil the default ones that the caller has.
-func scopesWithin(c caller, wished []souvenir.Scope) ([]souvenir.Scope, error) {
+func scopesWithin(c request.Caller, wished []souvenir.Scope) ([]souvenir.Scope, error) {
 	if wished == nil {
 		return slices.DeleteFunc(souvenir.DefaultScopes(), func(scope souvenir.Scope) bool { return !c.Allows(scope) }), nil
 	}
 	for _, scope := range wished {
 		if slices.Contains(souvenir.Scopes(), scope) && !c.Allows(scope) {
-			return nil, refuse(scope)
+			return nil, fault.MissingScope(scope)
 		}
 	}
 	return wished, nil // an unknown one the store refuses
 }
 
 // expiryWithin is when a new token ends, in some days or, for nil, as late as it may; zero: never.
-func expiryWithin(ctx context.Context, c caller, days *float64, now time.Time) (time.Time, error) {
+func expiryWithin(ctx context.Context, c request.Caller, days *float64, now time.Time) (time.Time, error) {
 	var latest time.Time // zero: whenever
 	switch {
 	case c.SessionID != "": // a person, who may do so on the profile's page as well
 	case c.TokenID == "":
 		latest = now.Add(grantTokenLife)
 	default:
-		all, err := c.store.Tokens(ctx)
+		all, err := c.Store.Tokens(ctx)
 		if err != nil {
 			return time.Time{}, err
 		}
 		i := slices.IndexFunc(all, func(t souvenir.Token) bool { return t.ID == c.TokenID })
 		if i < 0 {
-			return time.Time{}, &badCredential{unauthenticated("the token has been deleted")}
+			return time.Time{}, &badCredential{fault.Unauthenticated("the token has been deleted")}
 		}
 		latest = all[i].ExpiresAt
 	}
@@ -106,9 +108,9 @@ func expiryWithin(ctx context.Context, c caller, days *float64, now time.Time) (
 		return latest, nil
 	}
 	if *days < 1 || *days > maxTokenDays || *days != math.Trunc(*days) {
-		return time.Time{}, invalid("expires_in_days", fmt.Sprintf("expires_in_days is %v; 1 to %d are allowed, and none at all means never", *days, maxTokenDays))
+		return time.Time{}, fault.Invalid("expires_in_days", fmt.Sprintf("expires_in_days is %v; 1 to %d are allowed, and none at all means never", *days, maxTokenDays))
 	}
-	wished := now.Add(time.Duration(*days) * day)
+	wished := now.Add(time.Duration(*days) * web.Day)
 	if !latest.IsZero() && wished.After(latest) {
 		return time.Time{}, &souvenir.Error{Kind: souvenir.KindForbidden, Argument: "expires_in_days", Message: fmt.Sprintf(
 			"expires_in_days is %v, but what is made with this credential must end by %s; give fewer days, or none", *days, latest.UTC().Format(time.RFC3339))}
@@ -116,8 +118,8 @@ func expiryWithin(ctx context.Context, c caller, days *float64, now time.Time) (
 	return wished, nil
 }
 
-func (s *Server) deleteToken(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	if err := c.store.DeleteToken(r.Context(), r.PathValue("id")); err != nil {
+func (s *Server) deleteToken(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if err := c.Store.DeleteToken(r.Context(), r.PathValue("id")); err != nil {
 		return nil, err
 	}
 	return Done{true, "the token is not valid any more"}, nil

@@ -10,13 +10,16 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // tokensPage is what the page shows on which people make and end their MCP tokens.
 type tokensPage struct {
-	pageForm
+	web.Form
 	Tokens   []ownToken
-	Pages    pager
+	Pages    web.Pager
 	Projects []souvenir.Project // to limit a token to
 	More     int                // projects that are not shown
 	Chosen   tokenChoice
@@ -37,11 +40,11 @@ type ownToken struct {
 func (t ownToken) Origin() string {
 	switch {
 	case t.TokenID != "":
-		return "through the token " + cmp.Or(shortName(t.TokenName), t.TokenID)
+		return "through the token " + cmp.Or(web.ShortName(t.TokenName), t.TokenID)
 	case t.GrantID != "":
-		return "through " + cmp.Or(shortName(t.ClientName), "an application without a name")
+		return "through " + cmp.Or(web.ShortName(t.ClientName), "an application without a name")
 	case t.SessionID != "":
-		return "in the browser session of " + browserName(t.Browser)
+		return "in the browser session of " + web.BrowserName(t.Browser)
 	}
 	return ""
 }
@@ -80,27 +83,27 @@ func (c tokenChoice) Limited(project souvenir.Project) bool {
 }
 
 // tokens gathers the page, as it is before anything is typed.
-func (s *Server) tokens(r *http.Request, c caller) (page, *tokensPage, error) {
-	data := &tokensPage{Chosen: tokenChoice{Days: "90", Access: tokenWrites}, Address: s.connection("").Address, pageForm: pageForm{Fields: []field{
+func (s *Server) tokens(r *http.Request, c request.Caller) (web.Page, *tokensPage, error) {
+	data := &tokensPage{Chosen: tokenChoice{Days: "90", Access: tokenWrites}, Address: s.connection("").Address, Form: web.Form{Fields: []web.Field{
 		{Name: "name", Label: "Name", Type: "text", Autocomplete: "off", Hint: "To know it by, such as the client and the machine that will have it."},
 	}}}
-	tokens, err := c.store.Tokens(r.Context())
+	tokens, err := c.Store.Tokens(r.Context())
 	if err != nil {
-		return page{}, nil, err
+		return web.Page{}, nil, err
 	}
-	projects, err := c.store.Projects(r.Context())
+	projects, err := c.Store.Projects(r.Context())
 	if err != nil {
-		return page{}, nil, err
+		return web.Page{}, nil, err
 	}
 	data.Projects, data.More = projects[:min(len(projects), shownProjects)], max(0, len(projects)-shownProjects)
-	tokens, data.Pages = part(tokens, r, "tokens")
+	tokens, data.Pages = web.Paginate(tokens, r, "tokens")
 	for _, token := range tokens {
 		data.Tokens = append(data.Tokens, ownToken{token, namesOf(token.Projects, projects, c.User.ID)})
 	}
-	return page{template: "tokens", title: "Tokens", data: data}, data, nil
+	return web.Page{Template: "tokens", Title: "Tokens", Data: data}, data, nil
 }
 
-func (s *Server) showTokens(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showTokens(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	p, _, err := s.tokens(r, c)
 	return p, err
 }
@@ -111,8 +114,8 @@ const (
 )
 
 // makeToken makes an MCP token and shows it, this once, with what to paste into clients.
-func (s *Server) makeToken(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) makeToken(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +124,7 @@ func (s *Server) makeToken(w http.ResponseWriter, r *http.Request, c caller) (an
 	var added souvenir.AddedToken
 	if err == nil {
 		n.SessionID, n.WithSession = c.SessionID, chosen.Session
-		added, err = c.store.AddToken(r.Context(), n)
+		added, err = c.Store.AddToken(r.Context(), n)
 	}
 	p, data, failed := s.tokens(r, c)
 	if failed != nil {
@@ -129,9 +132,9 @@ func (s *Server) makeToken(w http.ResponseWriter, r *http.Request, c caller) (an
 	}
 	if err != nil {
 		data.Chosen = chosen
-		data.fill(values.Get)
-		data.refuse(err)
-		return again(p, err)
+		data.Fill(values.Get)
+		data.Refuse(err)
+		return web.Again(p, err)
 	}
 	made := s.connection(added.Value)
 	data.Made = &made
@@ -147,7 +150,7 @@ func (c tokenChoice) token(name string, user souvenir.User, now time.Time) (souv
 	case tokenReads:
 		n.Scopes = []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}
 	default:
-		return n, invalid("access", "access is "+quoted(c.Access)+"; read or write is needed")
+		return n, fault.Invalid("access", "access is "+fault.Quote(c.Access)+"; read or write is needed")
 	}
 	if c.Account {
 		n.Scopes = append(n.Scopes, souvenir.ScopeAccount)
@@ -161,20 +164,20 @@ func (c tokenChoice) token(name string, user souvenir.User, now time.Time) (souv
 	if c.Days != "" {
 		days, err := strconv.Atoi(c.Days)
 		if err != nil || days < 1 || days > maxTokenDays {
-			return n, invalid("days", "days is "+quoted(c.Days)+"; a whole number of days is needed, or nothing for a token that does not end")
+			return n, fault.Invalid("days", "days is "+fault.Quote(c.Days)+"; a whole number of days is needed, or nothing for a token that does not end")
 		}
-		n.ExpiresAt = now.Add(time.Duration(days) * day)
+		n.ExpiresAt = now.Add(time.Duration(days) * web.Day)
 	}
 	return n, nil
 }
 
-func (s *Server) endToken(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) endToken(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.store.DeleteToken(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+	if err := c.Store.DeleteToken(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}
-	return s.done("/tokens", "token"), nil
+	return s.site.Done("/tokens", "token"), nil
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -18,7 +20,7 @@ type ToolResult struct {
 }
 
 // listTools tells what tools there are.
-func (s *Server) listTools(http.ResponseWriter, *http.Request, caller) (any, error) {
+func (s *Server) listTools(http.ResponseWriter, *http.Request, request.Caller) (any, error) {
 	if s.options.ReadOnly {
 		return ToolList{tools.ListReadOnly()}, nil
 	}
@@ -32,15 +34,15 @@ type toolCall struct {
 }
 
 // callTool calls a tool.
-func (s *Server) callTool(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) callTool(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var call toolCall
 	if err := s.readJSON(w, r, &call, false); err != nil {
 		return nil, err
 	}
 	if call.Name == nil {
-		return nil, invalid("name", "name is missing; the name of a tool is needed, of which GET /tools lists all")
+		return nil, fault.Invalid("name", "name is missing; the name of a tool is needed, of which GET /tools lists all")
 	}
-	result, err := tools.New(c.store, &tools.Options{Allows: c.Allows, ReadOnly: s.options.ReadOnly, OnCall: s.noteCall}).Call(r.Context(), *call.Name, call.Arguments)
+	result, err := tools.New(c.Store, &tools.Options{Allows: c.Allows, ReadOnly: s.options.ReadOnly, OnCall: s.noteCall}).Call(r.Context(), *call.Name, call.Arguments)
 	if err != nil {
 		return nil, err
 	}

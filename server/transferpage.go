@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/hmac"
 	"errors"
 	"fmt"
 	"io"
@@ -17,13 +16,17 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/upload"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // transferPage is what the page shows on which people take their memories away, and admins bring such in.
 type transferPage struct {
 	Export transferChoice
 	Import importChoice
-	File   field // to bring in
+	File   web.Field // to bring in
 	Error  string
 	Anew   string // where an admin has to sign in first; empty: nowhere
 	Work   *jobState
@@ -56,12 +59,12 @@ type importedKind struct {
 // transferWork is the kind of work of the page.
 var transferWork = []string{"import"}
 
-func (s *Server) transfer(r *http.Request, c caller) (page, *transferPage, error) {
-	anew, err := s.signInAnew(r, c, "/transfer")
+func (s *Server) transfer(r *http.Request, c request.Caller) (web.Page, *transferPage, error) {
+	anew, err := s.signin.SignInAgain(r, c, "/transfer")
 	data := &transferPage{
 		Anew:   anew,
 		Export: transferChoice{Files: true, Vectors: true},
-		File:   field{Name: "file", Label: "File", Hint: "What an export has written, or lines made by hand, as docs/export-format.md describes them."},
+		File:   web.Field{Name: "file", Label: "File", Hint: "What an export has written, or lines made by hand, as docs/export-format.md describes them."},
 		Work:   s.working.state(r, "/transfer", transferWork),
 	}
 	if data.Work != nil {
@@ -69,34 +72,34 @@ func (s *Server) transfer(r *http.Request, c caller) (page, *transferPage, error
 			data.Told = &told
 		}
 	}
-	return page{template: "transfer", title: "Export and import", part: "progress", data: data}, data, err
+	return web.Page{Template: "transfer", Title: "Export and import", Part: "progress", Data: data}, data, err
 }
 
-func (s *Server) showTransfer(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showTransfer(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	p, data, err := s.transfer(r, c)
 	if c.User.Role != souvenir.RoleAdmin {
 		data.Work, data.Told = nil, nil // others' business
 	}
-	if ofScript(r) && (data.Work == nil || !data.Work.Running) {
+	if web.FromScript(r) && (data.Work == nil || !data.Work.Running) {
 		w.Header().Set("HX-Refresh", "true") // the page tells how it ended
 	}
 	return p, err
 }
 
 // exportStore sends an export: of what the user owns or, to an admin, of everything.
-func (s *Server) exportStore(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) exportStore(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
-	from, whose := c.store, c.User.Name
+	from, whose := c.Store, c.User.Name
 	options := souvenir.ExportOptions{WithoutFiles: !values.Has("files"), WithoutVectors: !values.Has("vectors")}
 	if values.Get("of") == "all" {
 		if c.User.Role != souvenir.RoleAdmin {
-			return nil, &failure{http.StatusForbidden, "the export of everybody's things is for admins; export your own"}
+			return nil, &fault.Error{Status: http.StatusForbidden, Message: "the export of everybody's things is for admins; export your own"}
 		}
-		if anew, err := s.signInAnew(r, c, "/transfer"); err != nil || anew != "" {
-			return redirect(anew), err
+		if anew, err := s.signin.SignInAgain(r, c, "/transfer"); err != nil || anew != "" {
+			return web.Redirect(anew), err
 		}
 		from, whose = s.store, "all"
 		options.Credentials = values.Has("credentials")
@@ -120,22 +123,22 @@ func exportName(whose string, now time.Time) string {
 }
 
 // importExport takes in a file and begins to import it, or only to look whether that would go.
-func (s *Server) importExport(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) importExport(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, part, err := s.readUpload(w, r)
-	anew, failed := s.signInAnew(r, c, "/transfer")
+	anew, failed := s.signin.SignInAgain(r, c, "/transfer")
 	if failed != nil {
 		return nil, failed
 	}
 	if err == nil && anew != "" {
-		return redirect(anew), nil
+		return web.Redirect(anew), nil
 	}
 	if err == nil {
 		err = s.beginImport(r, part, values)
 	}
 	if err == nil {
-		return redirect(s.path("/transfer") + "#work"), nil
+		return web.Redirect(s.site.Path("/transfer") + "#work"), nil
 	}
-	if status, _ := told(err); status == http.StatusForbidden {
+	if status, _ := fault.Describe(err); status == http.StatusForbidden {
 		return nil, err
 	}
 	p, data, failed := s.transfer(r, c)
@@ -143,17 +146,17 @@ func (s *Server) importExport(w http.ResponseWriter, r *http.Request, c caller) 
 		return nil, failed
 	}
 	data.Import = importChoice{Replace: values.Get("conflict") == string(souvenir.ConflictReplace), Look: values.Has("look")}
-	form := pageForm{Fields: []field{data.File}}
-	form.refuse(err)
+	form := web.Form{Fields: []web.Field{data.File}}
+	form.Refuse(err)
 	data.File, data.Error = form.Fields[0], form.Error
-	return again(p, err)
+	return web.Again(p, err)
 }
 
 // beginImport keeps what is sent in a temporary file, and begins to import it.
 func (s *Server) beginImport(r *http.Request, sent io.Reader, values url.Values) error {
 	conflict := souvenir.OnConflict(values.Get("conflict"))
 	if !slices.Contains([]souvenir.OnConflict{"", souvenir.ConflictKeep, souvenir.ConflictReplace}, conflict) {
-		return invalid("conflict", "conflict is "+quoted(string(conflict))+"; allowed are keep and replace")
+		return fault.Invalid("conflict", "conflict is "+fault.Quote(string(conflict))+"; allowed are keep and replace")
 	}
 	file, err := os.CreateTemp("", "souvenir-import-*.jsonl")
 	if err != nil {
@@ -167,9 +170,9 @@ func (s *Server) beginImport(r *http.Request, sent io.Reader, values url.Values)
 	n, err := io.Copy(file, sent)
 	switch {
 	case err != nil:
-		err = unreadable(err)
+		err = fault.Unreadable(err)
 	case n == 0:
-		err = invalid("file", "file is empty; choose an export")
+		err = fault.Invalid("file", "file is empty; choose an export")
 	default:
 		_, err = file.Seek(0, io.SeekStart)
 	}
@@ -212,42 +215,41 @@ func (s *Server) importFile(ctx context.Context, file io.ReadSeeker, look bool, 
 func (s *Server) readUpload(w http.ResponseWriter, r *http.Request) (url.Values, *multipart.Part, error) {
 	values := url.Values{}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
-		if _, err := s.readForm(w, r); err != nil {
+		if _, err := s.site.ReadForm(w, r); err != nil {
 			return values, nil, err
 		}
-		return values, nil, invalid("file", "file is missing; choose one")
+		return values, nil, fault.Invalid("file", "file is missing; choose one")
 	}
-	if err := s.crossSite.Check(r); err != nil {
-		return values, nil, &failure{http.StatusForbidden, "a page of another site has sent this form; open the page here and send it again"}
+	if err := s.site.CheckOrigin(r); err != nil {
+		return values, nil, err
 	}
-	in, err := openForm(r, s.options.MaxBody)
+	in, err := upload.Open(r, s.options.MaxBody)
 	if err != nil {
 		return values, nil, err
 	}
 	for {
 		part, err := in.NextPart()
 		if err != nil && err != io.EOF { //nolint:errorlint // wrapped, it is an end that comes too early
-			return values, nil, unreadable(err)
+			return values, nil, fault.Unreadable(err)
 		}
 		if err == nil && part.FormName() != "file" {
-			if len(values) >= maxFields {
-				return values, nil, invalid("form", fmt.Sprintf("the form has more than %d fields, the most that is allowed", maxFields))
+			if len(values) >= upload.MaxFields {
+				return values, nil, fault.Invalid("form", fmt.Sprintf("the form has more than %d fields, the most that is allowed", upload.MaxFields))
 			}
-			value, err := io.ReadAll(io.LimitReader(part, maxField))
+			value, err := io.ReadAll(io.LimitReader(part, upload.MaxField))
 			if err != nil {
-				return values, nil, unreadable(err)
+				return values, nil, fault.Unreadable(err)
 			}
 			values.Add(part.FormName(), string(value))
 			continue
 		}
-		own := browserSecret(r)
-		if own == "" || !hmac.Equal([]byte(tokenOf(own)), []byte(values.Get(formField))) {
-			return values, nil, errStaleForm
+		if err := web.CheckFormToken(r, values.Get(web.FormField)); err != nil {
+			return values, nil, err
 		}
 		if err != nil || part.FileName() == "" {
-			return values, nil, invalid("file", "file is missing; choose one")
+			return values, nil, fault.Invalid("file", "file is missing; choose one")
 		}
-		in.inFile = true
+		in.InFile = true
 		return values, part, nil
 	}
 }

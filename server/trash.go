@@ -1,13 +1,14 @@
 package server
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"slices"
-	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
 )
 
 // TrashList is the answer of GET /api/trash.
@@ -32,12 +33,12 @@ type EmptiedTrash struct {
 
 // trashRoutes are the trash. To erase what an agent has deleted is for people, so no tool does it, and the scope is one that
 // nothing has by default.
-func (s *Server) trashRoutes() []route {
-	return []route{
-		get("/api/trash", credential, s.listTrash), // files need other scopes than all else; see trashScopes
-		post("/api/trash/{id}/restore", credential, s.restoreTrashed),
-		del("/api/trash/{id}", account, s.eraseTrashed),
-		del("/api/trash", account, s.emptyTrash),
+func (s *Server) trashRoutes() []route.Route {
+	return []route.Route{
+		route.Get("/api/trash", route.Credential, s.listTrash), // files need other scopes than all else; see trashScopes
+		route.Post("/api/trash/{id}/restore", route.Credential, s.restoreTrashed),
+		route.Delete("/api/trash/{id}", route.Account, s.eraseTrashed),
+		route.Delete("/api/trash", route.Account, s.emptyTrash),
 	}
 }
 
@@ -50,11 +51,11 @@ func trashScopes(kind souvenir.TrashKind) (read, write souvenir.Scope) {
 }
 
 // trashKinds are the kinds of entries that a list shows: the one that is asked for, or all that the credential may see.
-func (c caller) trashKinds(asked string) ([]souvenir.TrashKind, error) {
+func trashKinds(c request.Caller, asked string) ([]souvenir.TrashKind, error) {
 	all := []souvenir.TrashKind{souvenir.TrashMemory, souvenir.TrashFile, souvenir.TrashProject, souvenir.TrashCollection}
 	if kind := souvenir.TrashKind(asked); asked != "" {
 		if !slices.Contains(all, kind) {
-			return nil, invalid("kind", "kind is "+quoted(asked)+"; allowed are memory, file, project and collection")
+			return nil, fault.Invalid("kind", "kind is "+fault.Quote(asked)+"; allowed are memory, file, project and collection")
 		}
 		all = []souvenir.TrashKind{kind}
 	}
@@ -64,18 +65,18 @@ func (c caller) trashKinds(asked string) ([]souvenir.TrashKind, error) {
 	})
 	if len(seen) == 0 {
 		read, _ := trashScopes(all[0])
-		return nil, refuse(read)
+		return nil, fault.MissingScope(read)
 	}
 	return seen, nil
 }
 
-func (s *Server) listTrash(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) listTrash(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	wanted, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, invalid("query", "the query cannot be read: "+err.Error())
+		return nil, fault.Invalid("query", "the query cannot be read: "+err.Error())
 	}
 	q := souvenir.TrashQuery{}
-	if q.Kinds, err = c.trashKinds(wanted.Get("kind")); err != nil {
+	if q.Kinds, err = trashKinds(c, wanted.Get("kind")); err != nil {
 		return nil, err
 	}
 	if q.Limit, err = numberIn(wanted, "limit", 1, souvenir.MaxTrashLimit); err != nil {
@@ -84,15 +85,15 @@ func (s *Server) listTrash(_ http.ResponseWriter, r *http.Request, c caller) (an
 	if q.Offset, err = numberIn(wanted, "offset", 0, maxOffset); err != nil {
 		return nil, err
 	}
-	p, err := c.store.ListTrash(r.Context(), q)
+	p, err := c.Store.ListTrash(r.Context(), q)
 	return TrashList{p.Entries, Page{len(p.Entries), p.Total, p.Offset, p.Limit, p.HasMore()}}, err
 }
 
-func (s *Server) restoreTrashed(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) restoreTrashed(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	if !c.Allows(souvenir.ScopeMemoryWrite) && !c.Allows(souvenir.ScopeFilesWrite) {
-		return nil, refuse(souvenir.ScopeMemoryWrite)
+		return nil, fault.MissingScope(souvenir.ScopeMemoryWrite)
 	}
-	found, err := c.store.GetTrashed(r.Context(), r.PathValue("id"))
+	found, err := c.Store.GetTrashed(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -100,29 +101,20 @@ func (s *Server) restoreTrashed(_ http.ResponseWriter, r *http.Request, c caller
 	switch {
 	case !c.Allows(read): // it does not learn that this is there
 		return nil, &souvenir.Error{Kind: souvenir.KindNotFound, Argument: "id",
-			Message: "id " + quoted(r.PathValue("id")) + " is not in the trash, or you have no access to it"}
+			Message: "id " + fault.Quote(r.PathValue("id")) + " is not in the trash, or you have no access to it"}
 	case !c.Allows(write):
-		return nil, refuse(write)
+		return nil, fault.MissingScope(write)
 	}
-	e, err := c.store.RestoreTrashed(r.Context(), r.PathValue("id"))
+	e, err := c.Store.RestoreTrashed(r.Context(), r.PathValue("id"))
 	return RestoredEntry{true, e, "it is restored"}, err
 }
 
-func (s *Server) eraseTrashed(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	err := c.store.EraseTrashed(r.Context(), r.PathValue("id"))
+func (s *Server) eraseTrashed(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	err := c.Store.EraseTrashed(r.Context(), r.PathValue("id"))
 	return Done{true, "it is erased for good; backups that were made before still hold it"}, err
 }
 
-func (s *Server) emptyTrash(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	n, err := c.store.EmptyTrash(r.Context())
+func (s *Server) emptyTrash(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	n, err := c.Store.EmptyTrash(r.Context())
 	return EmptiedTrash{true, n, "what lay in places of your own is erased for good; backups that were made before still hold it"}, err
-}
-
-// trashUntil is until when the trash keeps what is deleted now; zero if the trash is off.
-func (s *Server) trashUntil(ctx context.Context) (time.Time, error) {
-	c, err := s.store.Configuration(ctx)
-	if err != nil || c.KeepTrash < 0 {
-		return time.Time{}, err
-	}
-	return s.now().Add(c.KeepTrash), nil
 }

@@ -5,15 +5,17 @@ import (
 	"strconv"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-const trashPath = "/trash"
-
 // trashPageRoutes are the page of the trash, and what it does.
-func (s *Server) trashPageRoutes() []route {
-	return []route{
-		get(trashPath, person, s.showTrash),
-		post(trashPath, person, s.changeTrash),
+func (s *Server) trashPageRoutes() []route.Route {
+	return []route.Route{
+		route.Get(web.TrashPath, route.Person, s.showTrash),
+		route.Post(web.TrashPath, route.Person, s.changeTrash),
 	}
 }
 
@@ -22,62 +24,62 @@ type trashPage struct {
 	Entries []souvenir.TrashEntry
 	Total   int
 	Own     bool // there is something here that the user may erase
-	Pages   pager
-	Asks    *question // nil: nothing is asked
+	Pages   web.Pager
+	Asks    *web.Question // nil: nothing is asked
 	Error   string
 }
 
-func (s *Server) showTrash(_ http.ResponseWriter, r *http.Request, c caller) (any, error) {
+func (s *Server) showTrash(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	return s.trashPage(r, c, "")
 }
 
-func (s *Server) trashPage(r *http.Request, c caller, problem string) (page, error) {
-	data := trashPage{Error: problem, Pages: pager{Name: "entries", Page: 1}}
+func (s *Server) trashPage(r *http.Request, c request.Caller, problem string) (web.Page, error) {
+	data := trashPage{Error: problem, Pages: web.Pager{Name: "entries", Page: 1}}
 	if asked, err := strconv.Atoi(r.URL.Query().Get("entries")); err == nil {
 		data.Pages.Page = min(max(asked, 1), 1_000_000)
 	}
-	p, err := c.store.ListTrash(r.Context(), souvenir.TrashQuery{Limit: listed, Offset: (data.Pages.Page - 1) * listed})
+	p, err := c.Store.ListTrash(r.Context(), souvenir.TrashQuery{Limit: web.PerPage, Offset: (data.Pages.Page - 1) * web.PerPage})
 	if err != nil {
-		return page{}, err
+		return web.Page{}, err
 	}
 	if r.URL.Query().Get("empty") != "" {
-		data.Asks = &question{ID: "empty", Title: "Erase everything here?", Action: trashPath, Button: "Empty the trash", Back: trashPath,
-			Text: "Everything below that lies in your own places is erased for good. This cannot be undone.", Kept: []fact{{"action", "empty"}}}
+		data.Asks = &web.Question{ID: "empty", Title: "Erase everything here?", Action: web.TrashPath, Button: "Empty the trash", Back: web.TrashPath,
+			Text: "Everything below that lies in your own places is erased for good. This cannot be undone.", Kept: []web.Fact{{Key: "action", Value: "empty"}}}
 	}
-	data.Pages.Pages = max(1, (p.Total+listed-1)/listed)
+	data.Pages.Pages = max(1, (p.Total+web.PerPage-1)/web.PerPage)
 	data.Entries, data.Total = p.Entries, p.Total
 	for _, e := range p.Entries {
 		data.Own = data.Own || e.Own
 	}
-	return page{template: "trash", title: "Trash", data: data}, nil
+	return web.Page{Template: "trash", Title: "Trash", Data: data}, nil
 }
 
 // changeTrash restores or erases an entry, or erases all.
-func (s *Server) changeTrash(w http.ResponseWriter, r *http.Request, c caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) changeTrash(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
 	notice := ""
 	switch action := values.Get("action"); action {
 	case "restore":
-		_, err = c.store.RestoreTrashed(r.Context(), values.Get("id"))
+		_, err = c.Store.RestoreTrashed(r.Context(), values.Get("id"))
 		notice = "restored"
 	case "erase":
-		err, notice = c.store.EraseTrashed(r.Context(), values.Get("id")), "erased"
+		err, notice = c.Store.EraseTrashed(r.Context(), values.Get("id")), "erased"
 	case "empty":
-		_, err = c.store.EmptyTrash(r.Context())
+		_, err = c.Store.EmptyTrash(r.Context())
 		notice = "emptied"
 	default:
-		err = invalid("action", "action is "+quoted(action)+"; allowed are empty, erase and restore")
+		err = fault.Invalid("action", "action is "+fault.Quote(action)+"; allowed are empty, erase and restore")
 	}
 	if err == nil {
-		return s.done(trashPath, notice), nil
+		return s.site.Done(web.TrashPath, notice), nil
 	}
-	_, message := told(err)
-	p, failed := s.trashPage(r, c, sentence(message))
+	_, message := fault.Describe(err)
+	p, failed := s.trashPage(r, c, web.Sentence(message))
 	if failed != nil {
 		return nil, failed
 	}
-	return again(p, err)
+	return web.Again(p, err)
 }

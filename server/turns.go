@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
 // Requests of people and programs that have signed in take turns for the processors, see package fairqueue. A turn begins once the body of
@@ -46,8 +48,8 @@ func newTurns(o *Options) (*fairqueue.Queue, *fairqueue.Budget) {
 
 // takeTurn waits until a request may run. It may be called again.
 func takeTurn(r *http.Request) error {
-	e := exchangeOf(r.Context())
-	return e.ticket.Enter(r.Context(), e.line())
+	e := request.Of(r.Context())
+	return e.Ticket.Enter(r.Context(), e.Line())
 }
 
 // prepare reads the body of a request and waits for its turn.
@@ -67,7 +69,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, rt spokenRoute)
 			return nil //nolint:nilerr // its handler says so
 		}
 	}
-	if rt.pattern == "/mcp" {
+	if rt.Pattern == "/mcp" {
 		return nil // what a message asks for decides
 	}
 	return takeTurn(r)
@@ -97,7 +99,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*bodyRead, er
 	if read, ok := r.Body.(*bodyRead); ok {
 		return read, nil
 	}
-	e := exchangeOf(r.Context())
+	e := request.Of(r.Context())
 	in := http.MaxBytesReader(w, r.Body, s.options.MaxBody)
 	room := r.ContentLength
 	switch {
@@ -108,14 +110,14 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*bodyRead, er
 	}
 	encoded := []byte(nil)
 	for room = min(room, s.options.MaxBody) + 1; ; room *= 2 { // a byte more, so that the end is seen without growing
-		if e.holds == 0 {
-			e.holder = e.line()
+		if e.Holds == 0 {
+			e.Holder = e.Line()
 		}
-		taken, err := s.bodies.Take(r.Context(), e.holder, room-int64(len(encoded)))
+		taken, err := s.bodies.Take(r.Context(), e.Holder, room-int64(len(encoded)))
 		if err != nil {
 			return nil, err
 		}
-		e.holds += taken
+		e.Holds += taken
 		encoded = append(make([]byte, 0, room), encoded...)
 		for len(encoded) < cap(encoded) {
 			n, err := in.Read(encoded[len(encoded):cap(encoded)])
@@ -139,7 +141,7 @@ func (s *Server) encodedBody(w http.ResponseWriter, r *http.Request) ([]byte, er
 		return nil, err
 	}
 	if read.failed != nil {
-		return nil, unreadable(read.failed)
+		return nil, fault.Unreadable(read.failed)
 	}
 	return read.encoded, nil
 }

@@ -1,46 +1,34 @@
 package server
 
-// clientPageRoutes are what connects AI clients: tokens, applications and OAuth clients.
-func (s *Server) clientPageRoutes() []route {
-	return []route{
-		get("/connect", person, s.showConnect),
-		post("/connect", person, s.confirmed("/connect", s.connectClient)),
+import "github.com/souvenir-ai/souvenir/server/internal/route"
 
-		get("/tokens", person, s.showTokens),
-		post("/tokens", person, s.confirmed("/tokens", s.makeToken)),
-		post("/tokens/end", person, s.endToken),
+// upkeepRoutes are the settings, and what an admin looks after.
+func (s *Server) upkeepRoutes() []route.Route {
+	return []route.Route{
+		route.Get("/users", route.Administrator, s.showUsers),
+		route.Post("/users", route.Administrator, s.updateUser),
+		route.Get("/invitations", route.Administrator, s.showInvitations),
+		route.Post("/invitations", route.Administrator, s.invite),
+		route.Post("/invitations/end", route.Administrator, s.endInvitation),
 
-		get("/connected", person, s.showConnected),
-		post("/connected/end", person, s.endConnected),
+		route.Get("/settings", route.Person, s.showSettings),
+		route.Post("/settings", route.Person, s.changeSettings),
+		route.Post("/settings/whole", route.Person, s.replaceSettings),
 
-		get("/clients", person, s.showClients),
-		post("/clients", person, s.confirmed("/clients", s.makeClient)),
-		post("/clients/change", person, s.changeClient),
+		route.Get("/transfer", route.Person, s.showTransfer),
+		route.Post("/transfer/export", route.Person, s.exportStore),
+		route.Post("/transfer/import", route.Administrator, s.importExport),
+
+		route.Get("/backup", route.Administrator, s.showBackup),
+		route.Post("/backup/download", route.Administrator, s.downloadBackup),
+		route.Post("/backup/work", route.Administrator, s.workOnFile),
+		route.Post("/backup/stop", route.Administrator, s.stopWork),
+
+		route.Get("/about", route.Person, s.showAbout),
 	}
 }
 
-// upkeepRoutes are the settings, and what an admin looks after.
-func (s *Server) upkeepRoutes() []route {
-	return []route{
-		get("/users", administrator, s.showUsers),
-		post("/users", administrator, s.updateUser),
-		get("/invitations", administrator, s.showInvitations),
-		post("/invitations", administrator, s.invite),
-		post("/invitations/end", administrator, s.endInvitation),
-
-		get("/settings", person, s.showSettings),
-		post("/settings", person, s.changeSettings),
-		post("/settings/whole", person, s.replaceSettings),
-
-		get("/transfer", person, s.showTransfer),
-		post("/transfer/export", person, s.exportStore),
-		post("/transfer/import", administrator, s.importExport),
-
-		get("/backup", administrator, s.showBackup),
-		post("/backup/download", administrator, s.downloadBackup),
-		post("/backup/work", administrator, s.workOnFile),
-		post("/backup/stop", administrator, s.stopWork),
-
-		get("/about", person, s.showAbout),
-	}
+// upkeepState is what the pages of upkeep keep.
+type upkeepState struct {
+	working work // what takes longer than a request
 }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // work is what goes on for longer than a request: one thing at a time, so that the server stays quick for everybody else. It goes on
@@ -59,7 +61,7 @@ func (j jobState) Percent() int {
 // Took is how long it took.
 func (j jobState) Took() string {
 	if took := j.Ended.Sub(j.Began); took >= time.Second {
-		return inWords(took)
+		return web.Wait(took)
 	}
 	return "less than a second"
 }
@@ -70,7 +72,7 @@ func (s *Server) begin(r *http.Request, kind, title string, run func(context.Con
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.last != nil && w.last.ended.IsZero() {
-		return &souvenir.Error{Kind: souvenir.KindConflict, Message: fmt.Sprintf("%s is under way, since %s; wait until it has ended, or stop it", w.last.title, ago(w.last.began, time.Now()))}
+		return &souvenir.Error{Kind: souvenir.KindConflict, Message: fmt.Sprintf("%s is under way, since %s; wait until it has ended, or stop it", w.last.title, web.Ago(w.last.began, time.Now()))}
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
 	j := &job{kind: kind, title: title, began: time.Now(), stop: stop}
@@ -85,29 +87,12 @@ func (s *Server) begin(r *http.Request, kind, title string, run func(context.Con
 	}
 	go func() {
 		defer stop()
-		result, err := s.survived(ctx, title, func() (any, error) { return run(ctx, progress) })
+		result, err := runGuarded(ctx, s.log, title, func() (any, error) { return run(ctx, progress) })
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		j.result, j.err, j.ended = result, err, time.Now()
 	}()
 	return nil
-}
-
-// survived runs a piece of work. One that panics fails.
-func (s *Server) survived(ctx context.Context, title string, run func() (any, error)) (result any, err error) {
-	defer func() {
-		if broken := recover(); broken != nil {
-			s.log.ErrorContext(ctx, "a piece of work panicked", "work", title, "panic", broken, "stack", string(debug.Stack()))
-			result, err = nil, &failure{http.StatusInternalServerError, serverError}
-		}
-	}()
-	result, err = run()
-	if err != nil && !ended(err) {
-		if status, _ := told(err); status == http.StatusInternalServerError {
-			s.log.ErrorContext(ctx, "a piece of work failed", "work", title, "error", err)
-		}
-	}
-	return result, err
 }
 
 // tellAdmin is what an admin is told of an error: more than others, for it may be about the machine.
@@ -116,7 +101,7 @@ func tellAdmin(err error) string {
 	if errors.As(err, &known) && known.Kind != souvenir.KindInternal {
 		return known.Error()
 	}
-	_, message := told(err)
+	_, message := fault.Describe(err)
 	return message
 }
 
@@ -130,10 +115,10 @@ func (w *work) state(r *http.Request, at string, kinds []string) *jobState {
 	}
 	state := &jobState{
 		Kind: j.kind, Title: j.title, At: at, Polls: r.Method == http.MethodGet, Running: j.ended.IsZero(), Began: j.began, Ended: j.ended,
-		Stage: j.stage, Done: j.done, Total: j.total, Result: j.result, Stopped: j.err != nil && ended(j.err),
+		Stage: j.stage, Done: j.done, Total: j.total, Result: j.result, Stopped: j.err != nil && fault.GivenUp(j.err),
 	}
 	if j.err != nil && !state.Stopped {
-		state.Error = sentence(tellAdmin(j.err))
+		state.Error = web.Sentence(tellAdmin(j.err))
 	}
 	if !slices.Contains(kinds, j.kind) && !state.Running { // another page tells how it ended
 		return nil
@@ -142,8 +127,8 @@ func (w *work) state(r *http.Request, at string, kinds []string) *jobState {
 }
 
 // stopWork ends what is under way.
-func (s *Server) stopWork(w http.ResponseWriter, r *http.Request, _ caller) (any, error) {
-	values, err := s.readForm(w, r)
+func (s *Server) stopWork(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +138,7 @@ func (s *Server) stopWork(w http.ResponseWriter, r *http.Request, _ caller) (any
 	}
 	s.working.mu.Unlock()
 	if at := values.Get("at"); at == "/transfer" {
-		return s.done(at, "stopped"), nil
+		return s.site.Done(at, "stopped"), nil
 	}
-	return s.done("/backup", "stopped"), nil
+	return s.site.Done("/backup", "stopped"), nil
 }

@@ -1,0 +1,281 @@
+package authserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/netaddr"
+	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+)
+
+// A client may be known by the URL of a document in which it describes itself (OAuth Client ID Metadata Document,
+// draft-ietf-oauth-client-id-metadata-document). Anybody can name any URL here, so that fetching one is done with care:
+// package netaddr says where to, and what follows how much, how often and for how long.
+const (
+	documentType    = "application/json"
+	maxDocument     = 64 << 10 // bytes; the store takes 16 KiB of it
+	documentTimeout = 5 * time.Second
+
+	// How long a document is good for: what its answer says, within these bounds.
+	documentLifeLeast   = 5 * time.Minute // longer than a consent takes
+	documentLifeDefault = time.Hour
+	documentLifeMost    = 24 * time.Hour
+
+	failureLife    = time.Minute // how long a document that could not be had is not tried again
+	failuresKept   = 1_000
+	documentsAtAll = 16 // that are being fetched at the same time
+
+	// How many documents are fetched for one address, and from one host: at once, and after that one in so much time.
+	documentsBurst    = 20
+	documentsInterval = 3 * time.Second
+)
+
+// clientDocuments fetches the documents of clients.
+type clientDocuments struct {
+	http      *http.Client
+	addresses *ratelimit.Limiter // whom it is done for
+	hosts     *ratelimit.Limiter // where it is done
+	slots     chan struct{}
+
+	mu       sync.Mutex
+	fetching map[string]*fetching                     // by URL
+	failed   ratelimit.Recent[string, failedDocument] // by URL
+}
+
+// fetching is a fetch that several may wait for.
+type fetching struct {
+	done   chan struct{} // closed at the end
+	client souvenir.Client
+	err    error
+}
+
+type failedDocument struct {
+	err   error
+	until time.Time
+}
+
+// newClientDocuments makes one that fetches with a client, or, for nil, with one that reaches public addresses only.
+func newClientDocuments(given *http.Client) *clientDocuments {
+	own := http.Client{}
+	if given != nil {
+		own = *given
+	} else {
+		own.Transport = netaddr.PublicTransport()
+	}
+	if own.Timeout <= 0 || own.Timeout > documentTimeout {
+		own.Timeout = documentTimeout
+	}
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	own.Jar = nil
+	return &clientDocuments{
+		http:      &own,
+		addresses: ratelimit.New(documentsBurst, documentsInterval),
+		hosts:     ratelimit.New(documentsBurst, documentsInterval),
+		slots:     make(chan struct{}, documentsAtAll),
+		fetching:  map[string]*fetching{},
+		failed:    ratelimit.Recent[string, failedDocument]{Most: failuresKept},
+	}
+}
+
+// client returns the active client that an id names: one that has registered, that a user has made, or that describes itself in
+// the document at that URL, which is fetched if need be. All that can be wrong is an error with the code invalid_client, to be shown
+// to the user and never told by a redirect.
+func (s *Server) client(ctx context.Context, clientID string) (souvenir.Client, error) {
+	c, err := s.store.GetClient(ctx, clientID)
+	switch {
+	case err == nil && !c.Active:
+		return souvenir.Client{}, invalidClient("client_id " + fault.Quote(clientID) + " has been deactivated")
+	case err == nil && (c.Kind != souvenir.ClientDocument || time.Now().Before(c.ExpiresAt)):
+		return c, nil
+	case err != nil && !errors.Is(err, souvenir.ErrNotFound):
+		return souvenir.Client{}, err
+	case !strings.HasPrefix(clientID, "https://"):
+		return souvenir.Client{}, invalidClient("client_id " + fault.Quote(clientID) + " is unknown; the application has to register again")
+	}
+	if err := souvenir.CheckDocumentURL(clientID); err != nil {
+		return souvenir.Client{}, err
+	}
+	return s.fetchClient(ctx, clientID, err == nil)
+}
+
+// invalidClient is the error about a client that can be used for nothing.
+func invalidClient(why string) error {
+	message := "Invalid client: " + why
+	return &souvenir.Error{Kind: souvenir.KindUnauthenticated, Argument: "client_id", Message: message,
+		Err: &souvenir.OAuthError{Code: souvenir.OAuthInvalidClient, Description: plainASCII(message)}}
+}
+
+// fetchClient fetches a document and notes what it says. Whoever wants the same one meanwhile waits for it. Known says that it has
+// been fetched before.
+func (s *Server) fetchClient(ctx context.Context, id string, known bool) (souvenir.Client, error) {
+	d := s.documents
+	d.mu.Lock()
+	if failed, ok := d.failed.Get(id); ok && time.Now().Before(failed.until) {
+		d.mu.Unlock()
+		return souvenir.Client{}, failed.err
+	}
+	f, underWay := d.fetching[id]
+	if !underWay {
+		if err := d.mayFetch(ctx, id, known); err != nil {
+			d.mu.Unlock()
+			return souvenir.Client{}, err
+		}
+		f = &fetching{done: make(chan struct{})}
+		d.fetching[id] = f
+	}
+	d.mu.Unlock()
+	if underWay {
+		select {
+		case <-f.done:
+			return f.client, f.err
+		case <-ctx.Done():
+			return souvenir.Client{}, ctx.Err()
+		}
+	}
+	defer func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.fetching, id)
+		if errors.Is(f.err, souvenir.ErrUnauthenticated) { // and not for what went wrong here
+			d.failed.Set(id, failedDocument{f.err, time.Now().Add(failureLife)})
+		}
+		close(f.done)
+		<-d.slots
+	}()
+	f.err = errors.New("fetching a client's document did not end in good order") // if it panics
+	// Another fetch may have ended since the caller looked.
+	if c, err := s.store.GetClient(ctx, id); err == nil && c.Active && time.Now().Before(c.ExpiresAt) {
+		f.client, f.err = c, nil
+		return c, nil
+	}
+	// Others may be waiting, so that it does not end with this request. It ends soon anyway.
+	f.client, f.err = s.renewClient(context.WithoutCancel(ctx), id)
+	return f.client, f.err
+}
+
+// mayFetch takes one of the slots, unless there are none left, or it would be too often. What others name on a host does not
+// keep a known document from being fetched again: otherwise anybody could lock out those who use its client.
+func (d *clientDocuments) mayFetch(ctx context.Context, id string, known bool) error {
+	host := id
+	if u, err := url.Parse(id); err == nil {
+		host = u.Hostname()
+	}
+	busy := invalidClient("its document is not fetched now, since too many are; try again in a minute")
+	if d.addresses.Allow(request.Of(ctx).Address) > 0 || !known && d.hosts.AllowKey(host) > 0 {
+		return busy
+	}
+	select {
+	case d.slots <- struct{}{}:
+		return nil
+	default:
+		return busy
+	}
+}
+
+// renewClient fetches a document and stores what it says.
+func (s *Server) renewClient(ctx context.Context, id string) (souvenir.Client, error) {
+	registration, life, err := s.documents.fetch(ctx, id)
+	if err != nil {
+		s.log.WarnContext(ctx, "the document of an OAuth client could not be had", "request_id", request.Of(ctx).ID, "client", id, "error", err)
+		return souvenir.Client{}, invalidClient("the document at " + fault.Quote(id) + " " + tellDocument(err))
+	}
+	c, err := s.store.SetDocumentClient(ctx, souvenir.DocumentClient{URL: id, Registration: registration, ExpiresAt: time.Now().Add(life)})
+	var known *souvenir.OAuthError
+	if errors.As(err, &known) && (known.Code == souvenir.OAuthInvalidClientMetadata || known.Code == souvenir.OAuthInvalidRedirectURI) {
+		err = invalidClient("the document at " + fault.Quote(id) + ": " + err.Error())
+	}
+	return c, err
+}
+
+// badDocument is what is wrong with a document that was received. Other errors may tell about the network, and are for the log.
+type badDocument string
+
+func (b badDocument) Error() string { return "the document " + string(b) }
+
+// tellDocument says what somebody who has named a document is told.
+func tellDocument(err error) string {
+	var bad badDocument
+	if errors.As(err, &bad) {
+		return string(bad)
+	}
+	return "cannot be reached"
+}
+
+// fetch fetches a document, and says for how long it is good.
+func (d *clientDocuments) fetch(ctx context.Context, id string) (registration souvenir.ClientRegistration, life time.Duration, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, id, nil)
+	if err != nil {
+		return registration, 0, err
+	}
+	r.Header.Set("Accept", documentType)
+	r.Header.Set("User-Agent", "souvenir")
+	response, err := d.http.Do(r)
+	if err != nil {
+		return registration, 0, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return registration, 0, badDocument(fmt.Sprintf("is answered with status %d; 200 is needed, and no redirect", response.StatusCode))
+	}
+	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if err != nil || kind != documentType && !(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
+		return registration, 0, badDocument("has the Content-Type " + fault.Quote(response.Header.Get("Content-Type")) + "; application/json is needed")
+	}
+	encoded, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
+	switch {
+	case err != nil:
+		return registration, 0, err
+	case len(encoded) > maxDocument:
+		return registration, 0, badDocument(fmt.Sprintf("is longer than %d bytes", maxDocument))
+	case !utf8.Valid(encoded) || !json.Valid(encoded):
+		return registration, 0, badDocument("is not JSON")
+	}
+	if err := json.Unmarshal(encoded, &registration); err != nil {
+		return registration, 0, badDocument("is not as it should be: " + err.Error())
+	}
+	if registration.Extra["client_id"] != id {
+		return registration, 0, badDocument("does not have its own URL as client_id")
+	}
+	return registration, documentLife(response.Header, time.Now()), nil
+}
+
+// documentLife is how long a document is good for, by the headers of its answer (RFC 9111), within bounds.
+func documentLife(h http.Header, now time.Time) time.Duration {
+	life := documentLifeDefault
+	if expires, err := http.ParseTime(h.Get("Expires")); err == nil {
+		life = expires.Sub(now)
+	} else if h.Get("Expires") != "" {
+		life = 0 // such as 0, which means that it has expired
+	}
+	for _, directive := range strings.Split(strings.Join(h.Values("Cache-Control"), ","), ",") {
+		name, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(directive)), "=")
+		if name == "no-store" || name == "no-cache" {
+			return documentLifeLeast
+		}
+		if name != "max-age" {
+			continue
+		}
+		life = 0
+		if seconds, err := strconv.ParseInt(strings.Trim(value, `"`), 10, 32); err == nil {
+			life = time.Duration(seconds) * time.Second
+		}
+	}
+	if age, err := strconv.ParseInt(h.Get("Age"), 10, 32); err == nil {
+		life -= time.Duration(age) * time.Second
+	}
+	return min(max(life, documentLifeLeast), documentLifeMost)
+}

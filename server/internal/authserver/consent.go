@@ -1,0 +1,301 @@
+package authserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// Consent: what a person is asked when an application wants to be let in, and what becomes of the answer.
+
+// choice is what a person allows an application.
+type choice struct {
+	Scopes   []souvenir.Scope
+	ReadOnly bool     // without the rights to change anything, whatever Scopes has
+	Limited  bool     // to Projects
+	Projects []string // as Project.Ref has them
+}
+
+// granted are the scopes that a choice comes to. A right to change things is told with the right to read them, which is in it.
+func (c choice) granted() []souvenir.Scope {
+	has := func(scope souvenir.Scope) bool { return slices.Contains(c.Scopes, scope) }
+	return slices.DeleteFunc(souvenir.Scopes(), func(scope souvenir.Scope) bool {
+		switch scope {
+		case souvenir.ScopeMemoryRead:
+			return !has(souvenir.ScopeMemoryRead) && !has(souvenir.ScopeMemoryWrite)
+		case souvenir.ScopeFilesRead:
+			return !has(souvenir.ScopeFilesRead) && !has(souvenir.ScopeFilesWrite)
+		}
+		return c.ReadOnly || !has(scope)
+	})
+}
+
+// consentPage is what the template consent shows.
+type consentPage struct {
+	Action, Asked, Nonce string
+	Problem              string // what was wrong with the form; empty: nothing
+	Client               shownClient
+	Rights               []shownRight
+	Writes               bool // some of Rights change things
+	ReadOnly, Limited    bool
+	Projects             []shownProject
+	Others               string // projects that are chosen and not in the list, one per line
+	More                 bool   // there are more projects than Projects
+	Again                bool   // the application has been let in before
+	User                 string // name of the person
+	Another              string // where to sign in as somebody else
+}
+
+// shownRight is a scope as people read it.
+type shownRight struct {
+	Scope          souvenir.Scope
+	Detail         string // empty: its name says it all
+	Chosen, Writes bool
+}
+
+// shownProject is a project that an application may be limited to.
+type shownProject struct {
+	Ref, Name, Owner string // Owner is empty for an own project
+	Chosen           bool
+}
+
+// maxShownProjects keeps the page small. Others can be named.
+const maxShownProjects = 100
+
+// rights are the scopes in the order of the page. What is not plain from its name alone is said beside it.
+func rights() []shownRight {
+	return []shownRight{
+		{Scope: souvenir.ScopeMemoryRead},
+		{Scope: souvenir.ScopeMemoryWrite, Writes: true, Detail: "Reading is part of it."},
+		{Scope: souvenir.ScopeFilesRead},
+		{Scope: souvenir.ScopeFilesWrite, Writes: true, Detail: "Reading is part of it."},
+		{Scope: souvenir.ScopeAccount, Writes: true, Detail: "It can let others in: make tokens for other programs, add people to your projects and remove them. Most applications do not need this."},
+		{Scope: souvenir.ScopeAdmin, Writes: true, Detail: "Hardly any application needs this."},
+	}
+}
+
+// askConsent shows the page on which a person decides, with what the application asked for chosen already.
+func (s *Server) askConsent(r *http.Request, c request.Caller, a *asking) (any, error) {
+	offered, chosen, again, err := s.preselect(r.Context(), c, a)
+	if err != nil {
+		return s.refuseAsking(r, a, err)
+	}
+	return s.consentPage(r, c, a, consentState{offered: offered, chosen: chosen, shown: chosen, again: again})
+}
+
+// preselect returns the scopes that a person can allow of what an application asks for, and what is chosen unless the person
+// chooses otherwise: all that is asked for, but what was refused the last time, and what only a person's own hand may tick.
+func (s *Server) preselect(ctx context.Context, c request.Caller, a *asking) (offered []souvenir.Scope, chosen choice, again bool, err error) {
+	offered = slices.DeleteFunc(slices.Clone(a.scopes), func(scope souvenir.Scope) bool {
+		return scope == souvenir.ScopeAdmin && c.User.Role != souvenir.RoleAdmin
+	})
+	if len(offered) == 0 {
+		return nil, choice{}, false, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+string(souvenir.ScopeAdmin)+", and the user is no admin")
+	}
+	chosen.Scopes = slices.DeleteFunc(slices.Clone(offered), func(scope souvenir.Scope) bool {
+		// Whoever runs the server does not hand it over by not looking: this box is ticked by hand, or by who made the client. The
+		// one with which an application lets others in is always ticked by hand, each time.
+		return scope == souvenir.ScopeAccount || scope == souvenir.ScopeAdmin && (a.client.Owner != c.User.ID || a.client.Made)
+	})
+	grants, err := c.Store.Grants(ctx)
+	if err != nil {
+		return nil, choice{}, false, err
+	}
+	last := slices.IndexFunc(grants, func(g souvenir.Grant) bool { return g.ClientID == a.clientID })
+	if last < 0 {
+		return offered, chosen, false, nil
+	}
+	before := grants[last]
+	if before.Projects != nil {
+		chosen.Limited, chosen.Projects = true, before.Projects
+	}
+	chosen.Scopes = slices.DeleteFunc(chosen.Scopes, func(scope souvenir.Scope) bool { return slices.Contains(before.Refused, scope) })
+	return offered, chosen, true, nil
+}
+
+// consentState is what a page of consent is made of.
+type consentState struct {
+	offered []souvenir.Scope
+	chosen  choice // counts if the form says nothing else
+	shown   choice // is on the page
+	again   bool
+	problem string
+}
+
+// consentPage makes the page, with a nonce for one answer to exactly this question.
+func (s *Server) consentPage(r *http.Request, c request.Caller, a *asking, state consentState) (any, error) {
+	client, err := s.showClient(r.Context(), c, a)
+	if err != nil {
+		return s.refuseAsking(r, a, err)
+	}
+	projects, err := c.Store.Projects(r.Context())
+	if err != nil {
+		return s.refuseAsking(r, a, err)
+	}
+	p := consentPage{
+		Action: s.site.Path(route.AuthorizePath), Asked: a.query(), Problem: state.problem, Client: client, ReadOnly: state.shown.ReadOnly,
+		Limited: state.shown.Limited, More: len(projects) > maxShownProjects, Again: state.again,
+		Another: s.signInFor(a, signInAgain), User: c.User.Name,
+		Nonce: s.questions.add(web.BrowserSecret(r), a.questionFor(c, state.chosen), time.Now()),
+	}
+	for _, right := range rights() {
+		if slices.Contains(state.offered, right.Scope) {
+			right.Chosen = slices.Contains(state.shown.Scopes, right.Scope)
+			p.Writes = p.Writes || right.Writes
+			p.Rights = append(p.Rights, right)
+		}
+	}
+	named := map[string]bool{}
+	for _, ref := range state.shown.Projects {
+		named[ref] = true
+	}
+	for _, project := range projects[:min(len(projects), maxShownProjects)] {
+		long, short := project.Owner+"/"+project.ID, project.Ref()
+		shown := shownProject{Ref: short, Name: project.Name, Chosen: named[short] || named[long]}
+		if short == long {
+			shown.Owner = project.OwnerName
+		}
+		delete(named, short)
+		delete(named, long)
+		p.Projects = append(p.Projects, shown)
+	}
+	p.Others = strings.Join(slices.DeleteFunc(slices.Clone(state.shown.Projects), func(ref string) bool { return !named[ref] }), "\n")
+	status := http.StatusOK
+	if state.problem != "" {
+		status = http.StatusBadRequest
+	}
+	return web.Page{Template: "consent", Title: "Let this application in?", Status: status, Data: p}, nil
+}
+
+// questionFor is what an answer is about: the request, who is asked, and what is granted when nothing is changed.
+func (a *asking) questionFor(c request.Caller, chosen choice) [sha256.Size]byte {
+	question, err := json.Marshal([]any{a.query(), c.User.ID, chosen})
+	if err != nil {
+		panic(err) // these are strings
+	}
+	return sha256.Sum256(question)
+}
+
+// decide takes the answer of a person. A form that has been sent before, was made for another browser, or is older than the
+// server, asks again.
+func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	form, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.readAsking(r.Context(), form.Get("asked"))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkAsking(r.Context(), a); err != nil {
+		return s.refuseAsking(r, a, err)
+	}
+	c, err := s.signin.AdmitPerson(r, route.Person)
+	if errors.Is(err, web.ErrSignIn) {
+		return web.Redirect(s.signInFor(a, "")), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	request.Of(r.Context()).Caller = c
+	offered, chosen, again, err := s.preselect(r.Context(), c, a)
+	if err != nil {
+		return s.refuseAsking(r, a, err)
+	}
+	state := consentState{offered: offered, chosen: chosen, shown: chosen, again: again}
+	// To let others in, or run the service, takes somebody who has shown recently who they are.
+	if form.Get("decision") == "allow" && (slices.Contains(form["scope"], string(souvenir.ScopeAccount)) || slices.Contains(form["scope"], string(souvenir.ScopeAdmin))) {
+		if asks, err := s.signin.Confirm(w, r, c, form, route.AuthorizePath+"?"+a.query()); asks != nil || err != nil {
+			return asks, err
+		}
+	}
+	if !s.questions.take(form.Get("nonce"), web.BrowserSecret(r), a.questionFor(c, chosen), time.Now()) {
+		state.problem = "This page was out of date, so nothing has been allowed yet. Please look again, and decide."
+		return s.consentPage(r, c, a, state)
+	}
+	switch form.Get("decision") {
+	case "deny":
+		return s.refuseAsking(r, a, oauthError(souvenir.OAuthAccessDenied, "", "the user has not let the application in"))
+	case "allow":
+	default:
+		state.problem = "Please choose one of the two buttons."
+		return s.consentPage(r, c, a, state)
+	}
+	state.shown, state.problem = readChoice(form, offered, chosen)
+	if state.problem != "" {
+		return s.consentPage(r, c, a, state)
+	}
+	return s.letIn(r, c, a, state)
+}
+
+// letIn notes what a person has allowed, and sends the browser to the application with a code.
+func (s *Server) letIn(r *http.Request, c request.Caller, a *asking, state consentState) (any, error) {
+	allowed := a.authorization()
+	allowed.SessionID = c.SessionID
+	allowed.Scopes, allowed.Refused = state.shown.granted(), state.offered // less what is allowed of it
+	if state.shown.Limited {
+		allowed.Projects = state.shown.Projects
+	}
+	code, err := c.Store.Authorize(r.Context(), allowed)
+	var known *souvenir.Error
+	if errors.As(err, &known) && known.Argument == "projects" && known.Kind != souvenir.KindInternal {
+		state.problem = known.Error()
+		return s.consentPage(r, c, a, state)
+	}
+	if err != nil {
+		return s.refuseAsking(r, a, err)
+	}
+	return s.back(a, url.Values{"code": {code.Code}}), nil
+}
+
+// readChoice reads what a person has chosen. A browser always sends the field projects, since one of its buttons is always
+// pressed: a form without it comes from a script that decides and leaves the rest as it is.
+func readChoice(form url.Values, offered []souvenir.Scope, chosen choice) (made choice, problem string) {
+	made = chosen
+	if form.Has("access") {
+		made.ReadOnly = form.Get("access") == "read"
+	}
+	if form.Has("scope") || form.Has("projects") {
+		made.Scopes = slices.DeleteFunc(slices.Clone(offered), func(scope souvenir.Scope) bool { return !slices.Contains(form["scope"], string(scope)) })
+	}
+	if form.Has("projects") || form.Has("project") { // projects that are named are a limit, whatever was left out beside them
+		made.Limited, made.Projects = form.Get("projects") != "all", nil
+		for _, ref := range append(slices.Clone(form["project"]), strings.Split(form.Get("others"), "\n")...) {
+			if ref = strings.TrimSpace(ref); ref != "" && !slices.Contains(made.Projects, ref) {
+				made.Projects = append(made.Projects, ref)
+			}
+		}
+	}
+	switch {
+	case !oneOf(form["projects"], "all", "some") || !oneOf(form["access"], "write", "read"):
+		return made, "The form was not understood, so nothing has been allowed yet. Please look again, and decide."
+	case len(made.granted()) == 0:
+		return made, "Nothing is chosen that the application may do. Choose at least one right, or do not let it in."
+	case made.Limited && len(made.Projects) == 0:
+		return made, "No project is chosen. Choose at least one, or all."
+	case made.Limited && len(made.Projects) > maxGrantProjects:
+		return made, fmt.Sprintf("%d projects are chosen; at most %d are possible. Choose fewer, or all.", len(made.Projects), maxGrantProjects)
+	}
+	return made, ""
+}
+
+// oneOf reports whether a field was left out, or has one value of those that there are: what cannot be understood must not
+// count as the widest of them.
+func oneOf(given []string, values ...string) bool {
+	return len(given) == 0 || len(given) == 1 && slices.Contains(values, given[0])
+}
+
+// maxGrantProjects is how many projects the store limits an application to.
+const maxGrantProjects = 100

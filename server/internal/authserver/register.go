@@ -1,0 +1,58 @@
+package authserver
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+)
+
+const (
+	maxRegistration = 64 << 10 // bytes
+
+	// How many clients may register from one address: at once, and after that one in so much time. Some register twice whenever
+	// somebody connects them, and many people may share an address.
+	registrationBurst    = 100
+	registrationInterval = 6 * time.Second
+)
+
+// registerClient registers a client that nobody here has heard of before (RFC 7591). It gets nothing by that: somebody has to let
+// it in, and it is forgotten after a day in which nobody does.
+func (s *Server) registerClient(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	w.Header().Set("Pragma", "no-cache")
+	if wait := s.registrations.Allow(request.Of(r.Context()).Address); wait > 0 {
+		return nil, tooMany(w, wait, "clients have registered themselves from this address")
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxRegistration)
+	var registration souvenir.ClientRegistration
+	if err := s.readJSON(w, r, &registration, false); err != nil {
+		return nil, asMetadataError(err)
+	}
+	registered, err := s.store.RegisterClient(r.Context(), registration)
+	if err != nil {
+		return nil, err
+	}
+	s.answer(w, r, http.StatusCreated, registered)
+	return nil, nil
+}
+
+// asMetadataError gives the code of RFC 7591 to what is wrong with a body.
+func asMetadataError(err error) error {
+	var known *souvenir.Error
+	var told *souvenir.OAuthError
+	if errors.As(err, &known) && !errors.As(err, &told) {
+		return oauthError(souvenir.OAuthInvalidClientMetadata, known.Argument, known.Message)
+	}
+	return err
+}
+
+// tooMany says that somebody has to wait.
+func tooMany(w http.ResponseWriter, wait time.Duration, what string) error {
+	seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
+	w.Header().Set("Retry-After", seconds)
+	return &fault.Error{Status: http.StatusTooManyRequests, Message: "too many " + what + "; try again in " + seconds + " seconds"}
+}

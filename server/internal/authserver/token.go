@@ -1,0 +1,191 @@
+package authserver
+
+import (
+	"cmp"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// oauthForm is the form of a request to the token or the revocation endpoint, without parameters that have no value: they count
+// as left out (RFC 6749, section 3.2).
+type oauthForm url.Values
+
+// get returns the value of a parameter that is there once at most.
+func (f oauthForm) get(name string) string { return url.Values(f).Get(name) }
+
+// token gives out tokens, for a code or a refresh token.
+func (s *Server) token(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	w.Header().Set("Pragma", "no-cache") // for HTTP/1.0, as RFC 6749, section 5.1, has it
+	form, err := readOAuthForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	client, err := clientCredentials(r, form)
+	if err != nil {
+		return nil, err
+	}
+	if client.ID == "" {
+		return nil, invalidClient("client_id is missing; send it in the form, or with its secret in the header Authorization")
+	}
+	resource, err := s.resourceOf(form)
+	if err != nil {
+		return nil, err
+	}
+	switch grant := form.get("grant_type"); grant {
+	case GrantCode:
+		return s.exchangeCode(r, client, form, resource)
+	case GrantRefresh:
+		return s.refresh(r, client, form, resource)
+	case "":
+		return nil, oauthError(souvenir.OAuthInvalidRequest, "grant_type", "grant_type is missing in the form; "+GrantCode+" or "+GrantRefresh+" is needed")
+	default:
+		return nil, oauthError(souvenir.OAuthUnsupportedGrantType, "grant_type", "grant_type is "+fault.Quote(grant)+"; "+GrantCode+" and "+GrantRefresh+" are supported")
+	}
+}
+
+func (s *Server) exchangeCode(r *http.Request, client souvenir.ClientCredentials, form oauthForm, resource string) (any, error) {
+	if form.get("code") == "" {
+		return nil, oauthError(souvenir.OAuthInvalidRequest, "code", "code is missing in the form")
+	}
+	return s.store.ExchangeCode(r.Context(), souvenir.CodeExchange{
+		Client: client, Code: form.get("code"), RedirectURI: form.get("redirect_uri"), Verifier: form.get("code_verifier"),
+		Resource: resource, Issuer: s.site.PublicURL, Audience: cmp.Or(resource, s.site.PublicURL),
+	})
+}
+
+func (s *Server) refresh(r *http.Request, client souvenir.ClientCredentials, form oauthForm, resource string) (any, error) {
+	if form.get("refresh_token") == "" {
+		return nil, oauthError(souvenir.OAuthInvalidRequest, "refresh_token", "refresh_token is missing in the form")
+	}
+	scopes, err := wantedScopes(form.get("scope"))
+	if err != nil {
+		return nil, err
+	}
+	return s.store.RefreshTokens(r.Context(), souvenir.Refresh{
+		Client: client, RefreshToken: form.get("refresh_token"), Scopes: scopes,
+		Resource: resource, Issuer: s.site.PublicURL, Audience: cmp.Or(resource, s.site.PublicURL),
+	})
+}
+
+// revoke ends what a token was given for (RFC 7009). Without credentials of a client, as the interface has it, whoever holds the
+// token may do so: there is no better use that a thief could put it to.
+func (s *Server) revoke(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	w.Header().Set("Pragma", "no-cache")
+	form, err := readOAuthForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	client, err := clientCredentials(r, form)
+	if err != nil {
+		return nil, err
+	}
+	if client.ID == "" && client.Secret != "" {
+		return nil, invalidClient("client_secret comes without client_id")
+	}
+	if err := s.store.RevokeToken(r.Context(), souvenir.Revocation{Client: client, Token: form.get("token")}); err != nil {
+		return nil, err
+	}
+	return struct{}{}, nil // with 200, and nothing that a client would have to read
+}
+
+// readOAuthForm reads a form of which each parameter is there once at most (RFC 6749, section 3.2), but resource, of which there may be
+// several (RFC 8707).
+func readOAuthForm(w http.ResponseWriter, r *http.Request) (oauthForm, error) {
+	if given := r.Header.Get("Content-Type"); given != "" {
+		if kind, _, err := mime.ParseMediaType(given); err != nil || kind != formType {
+			return nil, oauthError(souvenir.OAuthInvalidRequest, "Content-Type", "the body's Content-Type is "+fault.Quote(given)+"; "+formType+" is needed")
+		}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, web.MaxForm))
+	if err != nil {
+		return nil, fault.Unreadable(err)
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, oauthError(souvenir.OAuthInvalidRequest, "body", "the body is no form as "+formType+" has it: "+err.Error())
+	}
+	for name, values := range form {
+		if len(values) > 1 && name != "resource" {
+			return nil, oauthError(souvenir.OAuthInvalidRequest, name, fault.Quote(name)+" is in the form more than once")
+		}
+		if strings.Join(values, "") == "" {
+			delete(form, name)
+		}
+	}
+	return oauthForm(form), nil
+}
+
+// clientCredentials returns what a client says who it is, in the header (RFC 6749, section 2.3.1) or in the form; nothing if it says
+// nothing. A client may repeat its id, and must not repeat its secret.
+func clientCredentials(r *http.Request, form oauthForm) (souvenir.ClientCredentials, error) {
+	c := souvenir.ClientCredentials{ID: form.get("client_id"), Secret: form.get("client_secret")}
+	if !usesBasic(r) {
+		return c, nil // another scheme is for somebody else, such as a proxy
+	}
+	id, secret, ok := r.BasicAuth()
+	if !ok {
+		return c, invalidClient("the header Authorization is not as Basic has it: base64 of client_id:client_secret")
+	}
+	id, secret = formDecoded(id), formDecoded(secret)
+	switch {
+	case c.ID != "" && c.ID != id:
+		return c, oauthError(souvenir.OAuthInvalidRequest, "client_id", "client_id in the form is another one than in the header Authorization")
+	case c.Secret != "":
+		return c, oauthError(souvenir.OAuthInvalidRequest, "client_secret", "client_secret is in the form and the header Authorization; send it in one of them")
+	case id == "":
+		return c, invalidClient("client_id is empty in the header Authorization")
+	}
+	return souvenir.ClientCredentials{ID: id, Secret: secret}, nil
+}
+
+// formDecoded decodes a half of the credentials in a header, which a client has to encode like a form, and not all do. Neither ids
+// nor secrets have spaces, so that a plus is a plus, and what is no code of a character stands for itself.
+func formDecoded(half string) string {
+	decoded, err := url.PathUnescape(half)
+	if err != nil {
+		return half
+	}
+	return decoded
+}
+
+// resourceOf returns the resource that a token shall be for; empty if the form names none. A token is for one.
+func (s *Server) resourceOf(form oauthForm) (string, error) {
+	var named string
+	for _, asked := range form["resource"] {
+		resource, err := s.resource(asked)
+		switch {
+		case err != nil:
+			return "", err
+		case named != "" && resource != "" && resource != named:
+			return "", oauthError(souvenir.OAuthInvalidTarget, "resource", "resource is in the form more than once; a token is for one resource")
+		}
+		named = cmp.Or(named, resource)
+	}
+	return named, nil
+}
+
+// wantedScopes are the scopes that a request names (RFC 6749, section 3.3); nil for none. Words that mean nothing here, such as
+// offline_access, are left out.
+func wantedScopes(scope string) ([]souvenir.Scope, error) {
+	words := strings.Fields(scope)
+	if len(words) == 0 {
+		return nil, nil
+	}
+	known := slices.DeleteFunc(souvenir.Scopes(), func(s souvenir.Scope) bool { return !slices.Contains(words, string(s)) })
+	if len(known) == 0 {
+		return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+fault.Quote(scope)+"; none of its words is a scope of this service, which are "+strings.Join(ScopeNames(souvenir.Scopes()), " "))
+	}
+	return known, nil
+}
+
+// formType is the content type of what clients send to the token endpoint.
+const formType = "application/x-www-form-urlencoded"

@@ -1,0 +1,158 @@
+// Package fault says what is wrong with a request, and which status of HTTP that is.
+package fault
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
+	"github.com/souvenir-ai/souvenir/tools"
+)
+
+// Statuses is the one table of what an error of the store means in HTTP. What is not in it, and every error that is not
+// the store's, is 500.
+var Statuses = map[souvenir.Kind]int{
+	souvenir.KindInvalid:         http.StatusBadRequest,
+	souvenir.KindConflict:        http.StatusBadRequest,
+	souvenir.KindTooLarge:        http.StatusBadRequest,
+	souvenir.KindUnauthenticated: http.StatusUnauthorized,
+	souvenir.KindForbidden:       http.StatusForbidden,
+	souvenir.KindReadOnly:        http.StatusForbidden,
+	souvenir.KindNotFound:        http.StatusNotFound,
+	souvenir.KindBusy:            http.StatusServiceUnavailable,
+	souvenir.KindFull:            http.StatusInsufficientStorage,
+}
+
+// passing is what a caller is told of what hinders the server for a time, instead of the error's own words, which name files.
+var passing = map[souvenir.Kind]string{
+	souvenir.KindBusy: "another process has locked the store for too long; nothing was changed; try again in a moment",
+	souvenir.KindFull: "the server's disk is full; nothing was stored; delete something, or ask whoever runs the server for room",
+}
+
+// Internal is all that a caller hears of an error that is none of the caller's making.
+const Internal = "the server could not do this; its log says why, under the id that X-Request-Id of this answer has"
+
+// Error is an error of HTTP itself: one that the store knows no kind for, such as a wrong method.
+type Error struct {
+	Status  int
+	Message string
+}
+
+func (f *Error) Error() string { return f.Message }
+
+// Describe returns what a caller is told of an error: status and message.
+func Describe(err error) (status int, message string) {
+	var wrong *Error
+	var known *souvenir.Error
+	refused, seconds, busy := Refused(err)
+	switch {
+	case busy:
+		return http.StatusServiceUnavailable, BusyMessage(refused, seconds)
+	case errors.As(err, &wrong):
+		return wrong.Status, wrong.Message
+	case errors.As(err, &known) && Statuses[known.Kind] != 0:
+		return Statuses[known.Kind], cmp.Or(passing[known.Kind], known.Error())
+	}
+	return http.StatusInternalServerError, Internal
+}
+
+// MissingScope says that a credential lacks a scope, as the tools do.
+func MissingScope(scope souvenir.Scope) error {
+	return &souvenir.Error{Kind: souvenir.KindForbidden, Err: &tools.MissingScope{Scope: scope},
+		Message: "this needs the scope " + string(scope) + ", which the credential does not carry; use one that does"}
+}
+
+// Invalid is the error of an argument that is not as it should be.
+func Invalid(argument, message string) error {
+	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: message}
+}
+
+// Unauthenticated is the error of a request without a credential that is any good.
+func Unauthenticated(message string) error {
+	return &souvenir.Error{Kind: souvenir.KindUnauthenticated, Message: message}
+}
+
+// Quote shows a value in a message, kept short.
+func Quote(value string) string {
+	const most = 60
+	if utf8.RuneCountInString(value) > most {
+		value = string([]rune(value)[:most]) + "…"
+	}
+	return strconv.Quote(value)
+}
+
+// GivenUp reports whether an error only says that the caller is gone.
+func GivenUp(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// Refused is an error for a request that did not get its turn, if that is what an error is: with the seconds after which it is worth another try.
+func Refused(err error) (refused *fairqueue.Refused, seconds string, ok bool) {
+	if !errors.As(err, &refused) {
+		return nil, "", false
+	}
+	return refused, strconv.Itoa(int((refused.After + time.Second - 1) / time.Second)), true
+}
+
+// BusyMessage is what the caller is told.
+func BusyMessage(refused *fairqueue.Refused, seconds string) string {
+	return refused.Reason + "; try again in " + seconds + " s"
+}
+
+// Unreadable is the error for a body that could not be read to its end.
+func Unreadable(err error) error {
+	var known *souvenir.Error
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &known), GivenUp(err):
+		return err
+	case errors.As(err, &large):
+		return &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body", Err: err, Message: fmt.Sprintf("the body is longer than %d bytes, the most that is allowed", large.Limit)}
+	}
+	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: "body", Message: "the body ends before it should: " + err.Error(), Err: err}
+}
+
+// BadJSON says what is wrong with a body, by name where it has one.
+func BadJSON(err error) error {
+	var known *souvenir.Error
+	var syntax *json.SyntaxError
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.As(err, &syntax):
+		return Invalid("body", fmt.Sprintf("the body is not valid JSON at byte %d: %v", syntax.Offset, syntax))
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return Invalid(wrong.Field, fmt.Sprintf("%s is of the JSON type %s; %s is needed", wrong.Field, wrong.Value, jsonType(wrong.Type.Kind().String())))
+	case errors.As(err, &wrong):
+		return Invalid("body", fmt.Sprintf("the body is of the JSON type %s; an object is needed", wrong.Value))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return Invalid("body", "the body is not valid JSON: it ends in the midst of it")
+	}
+	return Invalid("body", "the body is not as it should be: "+strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// jsonType is what JSON calls a kind of Go's.
+func jsonType(kind string) string {
+	switch kind {
+	case "slice", "array":
+		return "an array"
+	case "map", "struct":
+		return "an object"
+	case "bool":
+		return "true or false"
+	case "string":
+		return "a string"
+	}
+	return "a whole number"
+}

@@ -1,0 +1,61 @@
+package ratelimit
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+func TestALimitHoldsForEachKey(t *testing.T) {
+	l := New(3, time.Hour)
+	for range 3 {
+		if wait := l.AllowKey("a"); wait != 0 {
+			t.Errorf("wait %v within the limit", wait)
+		}
+	}
+	for range 5 { // whoever tries in between does not wait longer
+		if wait := l.AllowKey("a"); wait < 59*time.Minute || wait > time.Hour {
+			t.Errorf("wait %v past the limit", wait)
+		}
+	}
+	if wait := l.AllowKey("b"); wait != 0 {
+		t.Errorf("another key waits %v", wait)
+	}
+}
+
+func TestAddressesOfOneConnectionAreOne(t *testing.T) {
+	for _, same := range [][2]string{{"2001:db8::1", "2001:db8::ffff:1"}, {"::ffff:1.2.3.4", "1.2.3.4"}, {"fe80::1%eth0", "fe80::2%eth1"}} {
+		if AddressKey(netip.MustParseAddr(same[0])) != AddressKey(netip.MustParseAddr(same[1])) {
+			t.Errorf("%v are two", same)
+		}
+	}
+	for _, different := range [][2]string{{"2001:db8::1", "2001:db8:0:1::1"}, {"1.2.3.4", "1.2.3.5"}} {
+		if AddressKey(netip.MustParseAddr(different[0])) == AddressKey(netip.MustParseAddr(different[1])) {
+			t.Errorf("%v are one", different)
+		}
+	}
+}
+
+// However many come, the memory that they take is bounded, and what is used stays.
+func TestRecentForgetsWhatIsUnused(t *testing.T) {
+	m := Recent[string, int]{Most: 100}
+	m.Set("used", 7)
+	for i := range 10_000 {
+		m.Set(fmt.Sprint(i), i)
+		if i%40 == 0 {
+			if value, ok := m.Get("used"); !ok || value != 7 {
+				t.Fatalf("after %d others it is %d, %v", i, value, ok)
+			}
+		}
+		if n := m.Size(); n > 100 {
+			t.Fatalf("%d are kept", n)
+		}
+	}
+	if _, ok := m.Get("3"); ok {
+		t.Error("nothing is forgotten")
+	}
+	if value, ok := m.Get("9999"); !ok || value != 9999 {
+		t.Error("the last is forgotten")
+	}
+}

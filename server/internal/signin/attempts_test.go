@@ -1,0 +1,171 @@
+package signin
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// testedAttempts counts tries by a clock that the test moves on.
+func testedAttempts(free int) (a *attempts, now *time.Time) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	a = newAttempts(free)
+	a.now = func() time.Time { return at }
+	return a, &at
+}
+
+func (a *attempts) expect(t *testing.T, who, address string, want time.Duration) counted {
+	t.Helper()
+	c, wait := a.begin(who, address, "")
+	if wait != want {
+		t.Errorf("%s from %s waits %v, not %v", who, address, wait, want)
+	}
+	return c
+}
+
+func TestWaitsDoubleUpToALimit(t *testing.T) {
+	a, now := testedAttempts(defaultTries)
+	for range defaultTries {
+		a.expect(t, "anna", "1.2.3.4", 0)
+	}
+	for want := firstWait; want < longestWait; want *= 2 {
+		a.expect(t, "anna", "1.2.3.4", want)
+		*now = now.Add(want - time.Second)
+		a.expect(t, "anna", "1.2.3.4", time.Second)
+		*now = now.Add(time.Second)
+		a.expect(t, "anna", "1.2.3.4", 0)
+	}
+	for range 3 {
+		a.expect(t, "anna", "1.2.3.4", longestWait)
+		*now = now.Add(longestWait)
+		a.expect(t, "anna", "1.2.3.4", 0)
+	}
+	a.expect(t, "ben", "1.2.3.4", 0)  // another name from there
+	a.expect(t, "anna", "1.2.3.5", 0) // the name from elsewhere
+	*now = now.Add(longestWait + attemptMemory + time.Second)
+	for range defaultTries {
+		a.expect(t, "anna", "1.2.3.4", 0)
+	}
+	a.expect(t, "anna", "1.2.3.4", firstWait)
+}
+
+func TestARightPasswordForgetsWrongOnes(t *testing.T) {
+	a, now := testedAttempts(3)
+	for range 5 {
+		a.expect(t, "anna", "1.2.3.4", 0)
+		a.expect(t, "anna", "1.2.3.4", 0)
+		a.expect(t, "anna", "1.2.3.4", 0).right()
+		*now = now.Add(time.Hour / 60)
+	}
+	for range 30 { // what told nothing about the password
+		a.expect(t, "ben", "1.2.3.5", 0).unused()
+	}
+	for range 3 {
+		a.expect(t, "ben", "1.2.3.5", 0)
+	}
+	a.expect(t, "ben", "1.2.3.5", firstWait)
+}
+
+// Signing in to an account of one's own in between makes guessing those of others no faster.
+func TestAnOwnAccountDoesNotHelpWithOthers(t *testing.T) {
+	a, now := testedAttempts(defaultTries)
+	tried := 0
+	for i := 0; i < 3600; i++ {
+		if c, wait := a.begin("own", "1.2.3.4", ""); wait == 0 {
+			c.right()
+		}
+		if _, wait := a.begin(fmt.Sprint("name ", i), "1.2.3.4", ""); wait == 0 {
+			tried++
+		}
+		*now = now.Add(time.Second)
+	}
+	if tried > 100 {
+		t.Errorf("%d tries in an hour", tried)
+	}
+}
+
+// One who has many addresses, or many names, gets as many tries in an hour as the standard allows, and no more.
+func TestManyAddressesAndManyNames(t *testing.T) {
+	for name, next := range map[string]func(i int) (who, address string){
+		"one name":    func(i int) (string, string) { return "anna", fmt.Sprintf("10.0.%d.%d", i/250, i%250) },
+		"one address": func(i int) (string, string) { return fmt.Sprintf("name %d", i), "1.2.3.4" },
+		"one of both": func(int) (string, string) { return "anna", "1.2.3.4" },
+	} {
+		a, now := testedAttempts(defaultTries)
+		tried := 0
+		for i := 0; i < 3600; i++ {
+			who, address := next(i)
+			if _, wait := a.begin(who, address, ""); wait == 0 {
+				tried++
+			} else if wait > shortWait && name != "one of both" {
+				t.Fatalf("%s: waits %v", name, wait)
+			}
+			*now = now.Add(time.Second)
+		}
+		if tried > 100 || tried < defaultTries {
+			t.Errorf("%s: %d tries in an hour", name, tried)
+		}
+	}
+}
+
+// Whoever attacks a name, from everywhere or from the owner's own address, does not lock its owner out of a browser that the
+// owner has signed in with.
+func TestOthersCannotLockSomebodyOut(t *testing.T) {
+	a, now := testedAttempts(defaultTries)
+	for i := range 2000 {
+		a.begin("anna", fmt.Sprint("attacker ", i), "")
+		a.begin("anna", "home", "")
+		a.begin("anna", "home", a.mark("ben")) // a mark of one's own is none of others
+		*now = now.Add(time.Second)
+	}
+	if _, wait := a.begin("anna", "a new place", ""); wait == 0 || wait > shortWait {
+		t.Errorf("elsewhere, a try waits %v", wait)
+	}
+	if _, wait := a.begin("anna", "home", a.mark("ben")); wait == 0 {
+		t.Error("the mark of another account lets somebody try")
+	}
+	other, _ := testedAttempts(defaultTries)
+	if _, wait := a.begin("anna", "home", other.mark("anna")); wait == 0 {
+		t.Error("the mark of another server lets somebody try")
+	}
+	for range defaultTries {
+		if _, wait := a.begin("anna", "home", a.mark("anna")); wait != 0 {
+			t.Errorf("the owner waits %v", wait)
+		}
+	}
+	if _, wait := a.begin("anna", "anywhere", a.mark("anna")); wait != firstWait {
+		t.Errorf("with a mark, one may guess: waits %v", wait)
+	}
+}
+
+func TestManyTriesAtOnceAreNotAllFree(t *testing.T) {
+	a, _ := testedAttempts(defaultTries)
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	let := 0
+	for range 200 {
+		all.Go(func() {
+			if _, wait := a.begin("anna", "1.2.3.4", ""); wait == 0 {
+				mu.Lock()
+				defer mu.Unlock()
+				let++
+			}
+		})
+	}
+	all.Wait()
+	if let != defaultTries {
+		t.Errorf("%d tries at once, not %d", let, defaultTries)
+	}
+}
+
+func TestWhatIsKnownOfTriesIsBounded(t *testing.T) {
+	a, _ := testedAttempts(defaultTries)
+	for i := range 3 * mostAttempts {
+		a.begin(strings.Repeat("x", 1000)+fmt.Sprint(i), fmt.Sprint(i), "")
+	}
+	if n := a.seen.Size(); n > mostAttempts {
+		t.Errorf("%d counts are kept", n)
+	}
+}

@@ -1,0 +1,115 @@
+package signin
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// Whoever finds a browser open, or has its cookie, must not be able to make a credential that lasts: what makes one asks for the
+// password again, or for a new sign-in at the provider, if the person last showed who they are more than ten minutes ago.
+
+// recently is how long ago that may be.
+const recently = 10 * time.Minute
+
+// confirmField is the field of the page that asks, beside those of the form that it holds up.
+const confirmField = "confirm_password"
+
+// confirmPage asks for the password, and has all that was typed before.
+type confirmPage struct {
+	web.Form
+	Action string
+	Kept   []web.Fact // the fields of the form that is sent on
+	User   string
+	Has    bool // a password
+	Other  *otherSignIn
+	Back   string // where the form is
+}
+
+// isConfirmed reports whether the person in front of a browser showed who they are recently.
+func (s *Service) isConfirmed(c request.Caller) bool { return s.now().Sub(c.ConfirmedAt) < s.recently }
+
+// Confirmed is a form's handler that makes something lasting. Back is the page of the form.
+func (s *Service) Confirmed(back string, handle route.Handler) route.Handler {
+	return func(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+		form, err := s.site.ReadForm(w, r)
+		if err != nil {
+			return nil, err
+		}
+		if asks, err := s.Confirm(w, r, c, form, back); asks != nil || err != nil {
+			return asks, err
+		}
+		return handle(w, r, c)
+	}
+}
+
+// Confirm sees that the person showed who they are recently, or has just typed the password. Otherwise it returns the page that asks.
+func (s *Service) Confirm(w http.ResponseWriter, r *http.Request, c request.Caller, form url.Values, back string) (any, error) {
+	if s.isConfirmed(c) {
+		return nil, nil
+	}
+	data := &confirmPage{Action: s.site.Path(strings.TrimPrefix(r.URL.Path, s.site.Base())), User: c.User.Name, Has: c.User.HasPassword,
+		Other: s.otherSignIn(back, true), Back: s.site.Path(back), Form: web.Form{Fields: []web.Field{
+			{Name: confirmField, Argument: "password", Label: "Your password", Type: "password", Autocomplete: "current-password", Focus: true},
+		}}}
+	p := web.Page{Template: "confirm", Title: "Is it still you?", Status: http.StatusForbidden, Data: data}
+	if form.Has(confirmField) && data.Has {
+		err := s.confirmWith(w, r, c, form.Get(confirmField))
+		if err == nil {
+			form.Del(confirmField)
+			return nil, nil
+		}
+		data.Refuse(err)
+		if p, err = web.AgainAs(p, err); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range sortedNames(form) {
+		if name == web.FormField || name == confirmField {
+			continue
+		}
+		for _, value := range form[name] {
+			data.Kept = append(data.Kept, web.Fact{Key: name, Value: value})
+		}
+	}
+	return p, nil
+}
+
+// confirmWith checks the password of the person who is signed in, as a sign-in does, and notes that it was right.
+func (s *Service) confirmWith(w http.ResponseWriter, r *http.Request, c request.Caller, password string) error {
+	user, _, err := s.checkPassword(w, r, c.User.Name, password)
+	if errors.Is(err, souvenir.ErrUnauthenticated) || err == nil && user.ID != c.User.ID {
+		return &souvenir.Error{Kind: souvenir.KindUnauthenticated, Argument: "password", Message: "password is not the present one"}
+	}
+	if err != nil {
+		return err
+	}
+	return c.Store.ConfirmSession(r.Context(), c.SessionID)
+}
+
+// CheckConfirmed refuses a program that makes something lasting with the cookie of a browser in which nobody has shown lately who they are.
+func (s *Service) CheckConfirmed(c request.Caller) error {
+	if c.SessionID == "" || s.isConfirmed(c) {
+		return nil
+	}
+	return &fault.Error{Status: http.StatusForbidden, Message: fmt.Sprintf("the sign-in of this browser is older than %d minutes; sign in again, or send a token with the scope account", int(s.recently.Minutes()))}
+}
+
+func sortedNames(form url.Values) []string {
+	var names []string
+	for name := range form {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

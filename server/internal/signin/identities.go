@@ -1,0 +1,235 @@
+package signin
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// userAt returns the user to whom the provider's identity is linked, or makes one if the operator wants that.
+func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, error) {
+	user, err := s.store.UserByIdentity(ctx, s.provider.Issuer, who.Subject)
+	if !errors.Is(err, souvenir.ErrNotFound) {
+		return user, err
+	}
+	stranger := &providerRefusal{cause: errors.New("subject " + fault.Quote(who.Subject) + " is linked to no user"),
+		message: s.provider.Name + " knows you, but no account here is linked to you there. Sign in with your password and link it in your profile, or ask an admin of this server for an invitation"}
+	if !s.provider.creates(who) {
+		return user, stranger
+	}
+	// The first account is an admin's, made with the link that the server has printed: it would be worth nothing after another.
+	if has, err := s.store.HasAccounts(ctx); err != nil || !has {
+		if err == nil {
+			stranger.message = "This server is not set up yet: its first account is made with the link that it has printed at its start"
+			err = stranger
+		}
+		return user, err
+	}
+	// One after the other: a write that is refused because of another may hear so before the other one can be read.
+	select {
+	case s.provider.creating <- struct{}{}:
+		defer func() { <-s.provider.creating }()
+	case <-ctx.Done():
+		return user, ctx.Err()
+	}
+	if user, err = s.store.UserByIdentity(ctx, s.provider.Issuer, who.Subject); !errors.Is(err, souvenir.ErrNotFound) {
+		return user, err // made meanwhile
+	}
+	return s.createUser(ctx, who)
+}
+
+// creates reports whether somebody gets an account without having one.
+func (p *provider) creates(who asserted) bool {
+	at := strings.LastIndexByte(who.Email, '@')
+	if at < 1 || !who.Verified {
+		return false
+	}
+	return slices.ContainsFunc(p.CreateDomains, func(domain string) bool { return lowerASCII(domain) == lowerASCII(who.Email[at+1:]) })
+}
+
+// lowerASCII leaves other letters as they are: some of them become ASCII when they are made lower case (K, the Kelvin sign).
+func lowerASCII(text string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, text)
+}
+
+// createUser makes an account for somebody whom the provider knows, under a name that nobody has.
+func (s *Service) createUser(ctx context.Context, who asserted) (souvenir.User, error) {
+	const numbered = 20
+	local := who.Email[:strings.LastIndexByte(who.Email, '@')]
+	for _, name := range []string{who.Username, local, "user"} {
+		for n := 1; n <= numbered+1; n++ {
+			own := name
+			switch {
+			case n > numbered:
+				own += "-" + strings.ToLower(rand.Text()[:8])
+			case n > 1:
+				own += "-" + strconv.Itoa(n)
+			}
+			user, err := s.store.AddUser(ctx, souvenir.NewUser{Name: own, Email: who.Email,
+				Identity: souvenir.Identity{Issuer: s.provider.Issuer, Subject: who.Subject, Email: who.Email}})
+			var known *souvenir.Error
+			switch {
+			case err == nil:
+				s.log.InfoContext(ctx, "made an account for somebody whom the identity provider knows", "user", user.ID, "name", user.Name)
+				return user, nil
+			case !errors.As(err, &known):
+				return user, err
+			case known.Kind == souvenir.KindConflict && known.Argument == "subject": // another process was faster
+				return s.store.UserByIdentity(ctx, s.provider.Issuer, who.Subject)
+			case known.Kind == souvenir.KindConflict && known.Argument == "name":
+				continue
+			case known.Argument == "name":
+				n = numbered + 1 // it cannot be one
+			default:
+				return user, &providerRefusal{message: s.provider.Name + " says something of you that this server cannot keep. Ask an admin of this server for an invitation", cause: err}
+			}
+		}
+	}
+	return souvenir.User{}, errors.New("no name was found for a new user")
+}
+
+// ownIdentity is who the user is at a provider.
+type ownIdentity struct {
+	souvenir.Identity
+	Provider string // its name; of one that is not configured any more, its issuer
+	Usable   bool
+}
+
+// identitiesPart is what the profile shows of external providers.
+type identitiesPart struct {
+	Provider   string // name of the one that can be linked; empty: there is none
+	Link       web.Form
+	Identities []ownIdentity
+}
+
+// identitiesPart gathers it.
+func (s *Service) identitiesPart(ctx context.Context, c request.Caller) (identitiesPart, error) {
+	var part identitiesPart
+	if s.provider != nil {
+		part.Provider = s.provider.Name
+	}
+	if c.User.HasPassword {
+		part.Link.Fields = []web.Field{{Name: "password", ElementID: "link-password", Label: "Your password", Type: "password", Autocomplete: "current-password", Hint: "Since it opens your account from then on."}}
+	}
+	identities, err := c.Store.Identities(ctx, "")
+	for _, identity := range identities {
+		own := ownIdentity{Identity: identity, Provider: identity.Issuer}
+		if s.provider != nil && identity.Issuer == s.provider.Issuer {
+			own.Provider, own.Usable = s.provider.Name, true
+		}
+		part.Identities = append(part.Identities, own)
+	}
+	return part, err
+}
+
+// beginLink sends a user to the provider, to have the account there linked to the one here. It takes the password, as a new password
+// does: a browser that was left open is not enough to get a way in for good.
+func (s *Service) beginLink(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, p, data, err := s.profileForm(w, r, c)
+	if err != nil {
+		return nil, err
+	}
+	if !c.User.HasPassword {
+		if asks, err := s.Confirm(w, r, c, values, "/profile"); asks != nil || err != nil {
+			return asks, err
+		}
+	} else {
+		if _, _, err := s.checkPassword(w, r, c.User.Name, values.Get("password")); err != nil {
+			if errors.Is(err, souvenir.ErrUnauthenticated) {
+				err = &souvenir.Error{Kind: souvenir.KindUnauthenticated, Argument: "password", Message: "password is not the present one"}
+			}
+			data.External.Link.Refuse(err)
+			return web.Again(p, err)
+		}
+	}
+	return s.toProvider(w, r, loginState{Session: c.SessionID})
+}
+
+// link links the identity that a user has come back with, in the browser and the session in which that was begun.
+func (s *Service) link(r *http.Request, j loginState, who asserted) (any, error) {
+	c, err := s.AdmitPerson(r, route.Person)
+	switch {
+	case errors.Is(err, web.ErrSignIn) || err == nil && c.SessionID != j.Session:
+		return nil, &fault.Error{Status: http.StatusForbidden, Message: "you were signed out, or somebody else has signed in here meanwhile, so that nothing was linked; begin anew"}
+	case err != nil:
+		return nil, err
+	}
+	request.Of(r.Context()).Caller = c
+	n := souvenir.NewIdentity{Issuer: s.provider.Issuer, Subject: who.Subject, Email: who.Email}
+	_, err = c.Store.LinkIdentity(r.Context(), n)
+	var known *souvenir.Error
+	if errors.As(err, &known) && known.Argument == "email" {
+		n.Email = ""
+		_, err = c.Store.LinkIdentity(r.Context(), n)
+	}
+	if errors.Is(err, souvenir.ErrConflict) {
+		return s.refuseProvider(r, j, &providerRefusal{message: "That account at " + s.provider.Name + " is linked to another user here, who has to unlink it first", cause: err})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.site.Done("/profile", "linked"), nil
+}
+
+// unlink ends that the user can sign in by an identity, unless there would be no way in left.
+func (s *Service) unlink(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, p, data, err := s.profileForm(w, r, c)
+	if err != nil {
+		return nil, err
+	}
+	issuer, subject := values.Get("issuer"), values.Get("subject")
+	others := slices.ContainsFunc(data.External.Identities, func(i ownIdentity) bool {
+		return i.Usable && (i.Issuer != issuer || i.Subject != subject)
+	})
+	err = &souvenir.Error{Kind: souvenir.KindConflict, Message: "this is your only way to sign in; set a password first"}
+	if others || c.User.HasPassword {
+		err = c.Store.UnlinkIdentity(r.Context(), souvenir.UnlinkIdentity{Issuer: issuer, Subject: subject})
+	}
+	if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+		data.External.Link.Refuse(err)
+		return web.Again(p, err)
+	}
+	return s.site.Done("/profile", "unlinked"), nil
+}
+
+// looseBool is a boolean that some providers write as a text.
+type looseBool bool
+
+// UnmarshalJSON takes true and "true" for true, and all else for false.
+func (t *looseBool) UnmarshalJSON(data []byte) error {
+	*t = string(data) == "true" || string(data) == `"true"`
+	return nil
+}
+
+// textList is a list of texts, or one text, as some providers write a list of one.
+type textList []string
+
+// UnmarshalJSON takes both; what is neither is no text at all.
+func (l *textList) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*l = textList{one}
+		return nil
+	}
+	var all []string
+	if json.Unmarshal(data, &all) == nil {
+		*l = all
+	}
+	return nil
+}

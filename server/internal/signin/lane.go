@@ -1,0 +1,62 @@
+package signin
+
+import (
+	"context"
+	"net/http"
+	"runtime"
+	"strconv"
+
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// Passwords are slow to check, on purpose, and each check takes megabytes. So only a few are checked at once, a few wait, and whoever comes
+// then is told to come back. Browsers in which somebody has signed in before, and sessions, have a lane of their own: a flood of sign-ins
+// from elsewhere does not keep these people out. Their tries are counted by account (attempts), so nobody floods that lane.
+
+// lane is a bounded queue.
+type lane struct {
+	running chan struct{} // has room for as many as may run at once
+	inside  chan struct{} // has room for these and those who wait
+}
+
+const (
+	waitingPerSlot = 16 // about a second until the last of them is served
+)
+
+func newLane(slots int) *lane {
+	return &lane{running: make(chan struct{}, slots), inside: make(chan struct{}, slots*(1+waitingPerSlot))}
+}
+
+// lanes are the lane of known browsers and that of all others. Together they run as many as there are processors, and at least one each.
+type lanes struct{ known, others *lane }
+
+func newLanes() lanes {
+	processors := runtime.GOMAXPROCS(0)
+	known := max(1, processors/2)
+	return lanes{newLane(known), newLane(max(1, processors-known))}
+}
+
+// of returns the lane of a try.
+func (l lanes) of(known bool) *lane {
+	if known {
+		return l.known
+	}
+	return l.others
+}
+
+// enter waits for a place. Whoever gets one calls leave when done.
+func (l *lane) enter(ctx context.Context, h http.Header) (leave func(), err error) {
+	select {
+	case l.inside <- struct{}{}:
+	default:
+		h.Set("Retry-After", strconv.Itoa(web.LaneRetry))
+		return nil, web.ErrBusy
+	}
+	select {
+	case l.running <- struct{}{}:
+		return func() { <-l.running; <-l.inside }, nil
+	case <-ctx.Done():
+		<-l.inside
+		return nil, ctx.Err()
+	}
+}

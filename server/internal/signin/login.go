@@ -1,0 +1,172 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// signInPage is what the page of the sign-in shows.
+type signInPage struct {
+	web.Form
+	Next  string // where to go then, without the base; empty: to the start
+	Empty bool   // nobody has an account yet
+	Other *otherSignIn
+}
+
+func (s *Service) loginPage(next string, again bool) (web.Page, *signInPage) {
+	data := &signInPage{Next: next, Other: s.otherSignIn(next, again), Form: web.Form{Fields: []web.Field{
+		{Name: "username", Label: "Name", Type: "text", Autocomplete: "username", Focus: true},
+		{Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password"},
+	}}}
+	return web.Page{Template: "login", Title: "Sign in", Data: data}, data
+}
+
+// showLogin asks for name and password, unless somebody has signed in already. With the parameter again it asks them, too: an
+// application may want to know who is there now, or somebody else is.
+func (s *Service) showLogin(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	next := r.URL.Query().Get("next")
+	_, err := s.AdmitPerson(r, route.Person)
+	switch {
+	case err == nil && !r.URL.Query().Has(askedAgain):
+		return web.Redirect(s.site.LocalPath(next)), nil
+	case err != nil && !errors.Is(err, web.ErrSignIn):
+		return nil, err
+	}
+	p, data := s.loginPage(next, r.URL.Query().Has(askedAgain))
+	has, err := s.store.HasAccounts(r.Context())
+	data.Empty = !has
+	return p, err
+}
+
+// login signs somebody in. That the name is unknown, the password wrong and the user disabled looks the same.
+func (s *Service) login(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if errors.Is(err, web.ErrStaleForm) { // of another window, perhaps: the page as it is now can be sent
+		p, data := s.loginPage(r.PostForm.Get("next"), false)
+		data.Fill(r.PostForm.Get)
+		data.Refuse(err)
+		p.Status = http.StatusForbidden
+		return p, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, data := s.loginPage(values.Get("next"), false)
+	data.Fill(values.Get)
+	user, since, err := s.checkPassword(w, r, values.Get("username"), values.Get("password"))
+	if err == nil {
+		err = s.signIn(w, r, user, since)
+	}
+	if err != nil {
+		data.Refuse(err)
+		data.Fields[0].Focus, data.Fields[1].Focus = data.Fields[0].Value == "", data.Fields[0].Value != ""
+		return web.Again(p, err)
+	}
+	return web.Redirect(s.site.LocalPath(data.Next)), nil
+}
+
+// checkPassword returns the user who has a name and a password, and when it began to look. Whoever has tried too often has
+// to wait.
+func (s *Service) checkPassword(w http.ResponseWriter, r *http.Request, name, password string) (souvenir.User, time.Time, error) {
+	who, err := s.accountKey(r.Context(), name)
+	if err != nil {
+		return souvenir.User{}, time.Time{}, err
+	}
+	try, err := s.beginTry(w, r, who)
+	if err != nil {
+		return souvenir.User{}, time.Time{}, err
+	}
+	known := try.known || request.Of(r.Context()).Caller.SessionID != ""
+	leave, err := s.hashing.of(known).enter(r.Context(), w.Header())
+	if err != nil {
+		try.unused()
+		return souvenir.User{}, time.Time{}, err
+	}
+	defer leave()
+	since := time.Now()
+	user, err := s.store.CheckPassword(r.Context(), souvenir.Credentials{Name: name, Password: password})
+	if err == nil {
+		try.right()
+	}
+	return user, since, err
+}
+
+// accountKey tells the accounts apart whose passwords are tried: names that are written in different ways may be one. Names
+// that nobody has are told apart in the same way, so that nobody learns by waiting which ones there are.
+func (s *Service) accountKey(ctx context.Context, name string) (string, error) {
+	user, err := s.store.GetUser(ctx, name)
+	if errors.Is(err, souvenir.ErrNotFound) {
+		const most = 1 << 10 // bytes: no name is longer
+		return "unknown\x00" + souvenir.UserNameKey(name[:min(len(name), most)]), nil
+	}
+	return knownAccount(user.ID), err
+}
+
+func knownAccount(id string) string { return "known\x00" + id }
+
+// beginTry counts a try of a password, unless there were too many: then it says how long to wait.
+func (s *Service) beginTry(w http.ResponseWriter, r *http.Request, who string) (counted, error) {
+	mark := ""
+	if c, err := r.Cookie(markCookie); err == nil {
+		mark = c.Value
+	}
+	try, wait := s.attempts.begin(who, ratelimit.AddressKey(request.Of(r.Context()).Address), mark)
+	if wait <= 0 {
+		return try, nil
+	}
+	w.Header().Set("Retry-After", strconv.Itoa(web.Seconds(wait)))
+	return try, &fault.Error{Status: http.StatusTooManyRequests, Message: fmt.Sprintf("there were too many wrong tries; wait %s, then try again", web.Wait(wait))}
+}
+
+// logout ends the session of this browser. What the person made in it goes on, but for what was to end with it. Somebody else may sign in
+// then, and go on where the form says.
+func (s *Service) logout(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.endCookie(r); err != nil {
+		return nil, err
+	}
+	s.site.SetCookie(w, request.CredentialCookie, "", 0)
+	if next := values.Get("next"); strings.HasPrefix(next, "/") {
+		return web.Redirect(s.site.Path("/login") + "?next=" + url.QueryEscape(next)), nil
+	}
+	return s.site.Done("/login", "signed-out"), nil
+}
+
+// Routes are the ways in and out, and what people look after themselves.
+func (s *Service) Routes() []route.Route {
+	all := []route.Route{
+		route.Get("/login", route.Public, s.showLogin),
+		route.Post("/login", route.Public, s.login),
+		route.Post("/logout", route.Public, s.logout),
+		route.Get("/setup", route.Public, s.showSetup),
+		route.Post("/setup", route.Public, s.setup),
+		route.Get("/invite", route.Public, s.showInvite),
+		route.Post("/invite", route.Public, s.acceptInvite),
+
+		route.Get("/profile", route.Person, s.showProfile),
+		route.Post("/profile", route.Person, s.Confirmed("/profile", s.updateProfile)),
+		route.Post("/profile/password", route.Person, s.changePassword),
+		route.Post("/profile/sessions/end", route.Person, s.endSession),
+		route.Post("/profile/sign-out", route.Person, s.signOutEverywhere),
+	}
+	if s.provider != nil {
+		all = append(all, s.ProviderRoutes()...)
+	}
+	return all
+}

@@ -1,0 +1,209 @@
+package signin
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// profilePage is what the page shows on which people look after their account.
+type profilePage struct {
+	Details  web.Form
+	Password web.Form
+	Has      bool // a password
+	Sessions []ownSession
+	External identitiesPart
+	Changed  bool // the password, just now: what else speaks for the user is offered to be ended
+
+	SessionPages web.Pager
+}
+
+// ownSession is a browser in which the user has signed in.
+type ownSession struct {
+	souvenir.Session
+	Current bool   // the one that asks
+	Made    string // in words, what was made in it and is in force; empty: nothing
+}
+
+// madeIn says what was made in a session.
+func madeIn(session string, tokens []souvenir.Token, grants []souvenir.Grant) string {
+	made, allowed := 0, 0
+	for _, t := range tokens {
+		if t.SessionID == session {
+			made++
+		}
+	}
+	for _, g := range grants {
+		if g.SessionID == session {
+			allowed++
+		}
+	}
+	var words []string
+	if made > 0 {
+		words = append(words, web.Count(made, "token"))
+	}
+	if allowed > 0 {
+		words = append(words, web.Count(allowed, "application"))
+	}
+	return strings.Join(words, " and ")
+}
+
+// profile gathers the page, as it is before anything is typed.
+func (s *Service) profile(r *http.Request, c request.Caller) (web.Page, *profilePage, error) {
+	data := &profilePage{
+		Has: c.User.HasPassword,
+		Details: web.Form{Fields: []web.Field{
+			{Name: "name", Label: "Name", Type: "text", Autocomplete: "username", Value: c.User.Name, Hint: "You sign in with it."},
+			{Name: "email", Label: "E-mail", Type: "email", Autocomplete: "email", Value: c.User.Email, Optional: true},
+		}},
+		Password: web.Form{Fields: []web.Field{
+			{Name: "old", Argument: "old_password", Label: "Old password", Type: "password", Autocomplete: "current-password"},
+			{Name: "new", Argument: "new_password", Label: "New password", Type: "password", Autocomplete: "new-password", Hint: "8 characters or more. A few words make a good one."},
+		}},
+		Changed: strings.HasPrefix(r.URL.Query().Get("done"), "password"),
+	}
+	if !data.Has {
+		data.Password.Fields = data.Password.Fields[1:]
+	}
+	var err error
+	if data.External, err = s.identitiesPart(r.Context(), c); err != nil {
+		return web.Page{}, nil, err
+	}
+	sessions, err := c.Store.Sessions(r.Context())
+	if err != nil {
+		return web.Page{}, nil, err
+	}
+	tokens, err := c.Store.Tokens(r.Context())
+	if err != nil {
+		return web.Page{}, nil, err
+	}
+	grants, err := c.Store.Grants(r.Context())
+	if err != nil {
+		return web.Page{}, nil, err
+	}
+	sessions, data.SessionPages = web.Paginate(sessions, r, "sessions")
+	for _, session := range sessions {
+		data.Sessions = append(data.Sessions, ownSession{session, session.ID == c.SessionID, madeIn(session.ID, tokens, grants)})
+	}
+	return web.Page{Template: "profile", Title: "Profile", Data: data}, data, nil
+}
+
+func (s *Service) showProfile(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	p, _, err := s.profile(r, c)
+	return p, err
+}
+
+// profileForm reads a form of the profile, and has the page ready in case something in it is wrong.
+func (s *Service) profileForm(w http.ResponseWriter, r *http.Request, c request.Caller) (url.Values, web.Page, *profilePage, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, web.Page{}, nil, err
+	}
+	p, data, err := s.profile(r, c)
+	return values, p, data, err
+}
+
+func (s *Service) updateProfile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, p, data, err := s.profileForm(w, r, c)
+	if err != nil {
+		return nil, err
+	}
+	data.Details.Fill(values.Get)
+	name, email := values.Get("name"), values.Get("email")
+	if _, err := s.store.UpdateUser(r.Context(), c.User.ID, souvenir.UpdateUser{Name: &name, Email: &email}); err != nil {
+		data.Details.Refuse(err)
+		return web.Again(p, err)
+	}
+	return s.site.Done("/profile", "profile"), nil
+}
+
+// changePassword sets a new password, for who knows the old one: a browser that was left open is not enough. The session
+// goes on; the user's others end.
+func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, p, data, err := s.profileForm(w, r, c)
+	if err != nil {
+		return nil, err
+	}
+	if !data.Has { // there is no old one to ask for
+		if asks, err := s.Confirm(w, r, c, values, "/profile"); asks != nil || err != nil {
+			return asks, err
+		}
+	}
+	change := souvenir.ChangePassword{Old: values.Get("old"), New: values.Get("new"), KeepSession: c.SessionID, End: endedKinds(values)}
+	try, err := s.beginTry(w, r, knownAccount(c.User.ID))
+	if err == nil {
+		var leave func()
+		if leave, err = s.hashing.known.enter(r.Context(), w.Header()); err == nil {
+			err = c.Store.ChangePassword(r.Context(), change)
+			leave()
+		}
+		switch {
+		case err == nil:
+			try.right()
+		case !errors.Is(err, souvenir.ErrUnauthenticated): // something about the new one
+			try.unused()
+		}
+	}
+	if err != nil {
+		data.Password.Refuse(err)
+		return web.Again(p, err)
+	}
+	switch len(change.End) {
+	case 0:
+		return s.site.Done("/profile", "password"), nil
+	case 1:
+		return s.site.Done("/profile", "password-"+string(change.End[0])), nil
+	}
+	return s.site.Done("/profile", "password-all"), nil
+}
+
+// endedKinds are what a form says is to end besides browsers.
+func endedKinds(values url.Values) []souvenir.AccessKind {
+	var kinds []souvenir.AccessKind
+	for _, kind := range []souvenir.AccessKind{souvenir.AccessGrants, souvenir.AccessTokens} {
+		if values.Has(string(kind)) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// endSession signs another browser out, or this one, with what was made there unless the form keeps that.
+func (s *Service) endSession(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if id := values.Get("id"); id != "" {
+		end := souvenir.DeleteSessions{Only: id, KeepMade: values.Has("offered") && !values.Has("made")}
+		if err := c.Store.DeleteSessions(r.Context(), end); err != nil {
+			return nil, err
+		}
+	}
+	return s.site.Done("/profile", "session"), nil
+}
+
+// signOutEverywhere ends all sessions, this one included unless the form keeps it, and, if wished, what else speaks for the user.
+func (s *Service) signOutEverywhere(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	end := souvenir.EndAccess{Kinds: append([]souvenir.AccessKind{souvenir.AccessSessions}, endedKinds(values)...)}
+	if values.Has("keep") {
+		end.KeepSession = c.SessionID
+	}
+	if err := c.Store.EndAccess(r.Context(), end); err != nil {
+		return nil, err
+	}
+	if end.KeepSession != "" {
+		return s.site.Done("/profile", "sessions"), nil
+	}
+	s.site.SetCookie(w, request.CredentialCookie, "", 0)
+	return s.site.Done("/login", "signed-out-everywhere"), nil
+}

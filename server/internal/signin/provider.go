@@ -1,0 +1,266 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/netaddr"
+	"golang.org/x/oauth2"
+)
+
+// Provider is an external OpenID Connect provider at which people sign in: the Provider of package server, which describes its fields.
+type Provider struct {
+	Issuer        string
+	ClientID      string
+	ClientSecret  string
+	Name          string
+	Scopes        []string
+	CreateDomains []string
+	RequireACR    []string
+	RequireAMR    []string
+	Client        *http.Client
+}
+
+// CheckProvider says whether a provider can be used.
+func CheckProvider(p *Provider) error {
+	bad := func(argument, value, want string) error {
+		return fault.Invalid(argument, argument+" is "+fault.Quote(value)+"; "+want)
+	}
+	if u, err := url.Parse(p.Issuer); err != nil || checkProviderURL(u) != nil || strings.ContainsAny(p.Issuer, "?#") {
+		return bad("issuer", p.Issuer, "a URL such as https://id.example.com is needed, as the provider gives it: https (or http on this machine), without user, query and fragment")
+	}
+	if p.ClientID == "" {
+		return bad("client_id", "", "the one that the provider has given to this server is needed")
+	}
+	if len([]rune(p.Name)) > maxProviderName {
+		return bad("name", p.Name, "at most "+strconv.Itoa(maxProviderName)+" characters are allowed")
+	}
+	for _, domain := range p.CreateDomains {
+		if domain == "" || strings.ContainsAny(domain, "@*/: \t") || strings.HasPrefix(domain, ".") {
+			return bad("create_domains", domain, "a domain such as example.com is needed, without @ and *")
+		}
+	}
+	for argument, values := range map[string][]string{"require_acr": p.RequireACR, "require_amr": p.RequireAMR} {
+		for _, value := range values {
+			if value == "" || strings.ContainsAny(value, " \t\r\n") {
+				return bad(argument, value, "a value without spaces is needed")
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	maxProviderName     = 40
+	providerTimeout     = 10 * time.Second // for each request to the provider
+	maxProviderAnswer   = 1 << 20          // bytes
+	providerLife        = 24 * time.Hour   // after which what the provider says of itself is read again
+	providerPause       = 5 * time.Second  // after a failure, before it is tried again
+	providerLoginPath   = "/login/provider"
+	providerAnswersPath = "/login/provider/callback"
+)
+
+// provider is the external provider as the server uses it.
+type provider struct {
+	Provider
+	log   *slog.Logger
+	http  *http.Client
+	began *loginStates
+
+	creating chan struct{} // taken by whoever makes an account
+
+	reading chan struct{} // taken by whoever reads what the provider says of itself; guards what follows
+	found   *discovered
+	until   time.Time // when found, or failed, is out of date
+	failed  error
+}
+
+// discovered is what a provider says of itself (OpenID Connect Discovery 1.0, section 3).
+type discovered struct {
+	oauth    oauth2.Config // without the redirect URI
+	oidc     *oidc.Provider
+	verifier *oidc.IDTokenVerifier
+	tellsIss bool // in each answer (RFC 9207)
+}
+
+func newProvider(p Provider, log *slog.Logger) (*provider, error) {
+	if err := CheckProvider(&p); err != nil {
+		return nil, err
+	}
+	issuer, err := url.Parse(p.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	if p.Name == "" {
+		p.Name = issuer.Hostname()
+	}
+	if p.Scopes == nil {
+		p.Scopes = []string{"profile", "email"}
+	}
+	if !slices.Contains(p.Scopes, oidc.ScopeOpenID) {
+		p.Scopes = append([]string{oidc.ScopeOpenID}, p.Scopes...)
+	}
+	began, err := newLoginStates()
+	if err != nil {
+		return nil, err
+	}
+	return &provider{Provider: p, log: log, http: providerClient(p.Client, issuer), began: began, reading: make(chan struct{}, 1), creating: make(chan struct{}, 1)}, nil
+}
+
+// discover returns what the provider says of itself. That is read when it is first needed, and again after a day, or soon after
+// a failure; while it cannot be read anew, what was read before is used.
+func (p *provider) discover(ctx context.Context) (*discovered, error) {
+	select {
+	case p.reading <- struct{}{}:
+		defer func() { <-p.reading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	now := time.Now()
+	if now.After(p.until) {
+		// Others wait for it, so that it does not end with this request. It ends soon anyway.
+		found, err := p.read(context.WithoutCancel(ctx))
+		p.failed, p.until = err, now.Add(providerLife)
+		if err != nil {
+			p.until = time.Now().Add(providerPause)
+			p.log.WarnContext(ctx, "the identity provider's metadata could not be read", "issuer", p.Issuer, "error", err)
+		} else {
+			p.found = found
+		}
+	}
+	if p.found != nil {
+		return p.found, nil
+	}
+	return nil, p.failed
+}
+
+// read reads what the provider says of itself, and checks that nothing in it leads astray.
+func (p *provider) read(ctx context.Context) (*discovered, error) {
+	ctx = oidc.ClientContext(ctx, p.http)
+	about, err := oidc.NewProvider(ctx, p.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	var metadata struct {
+		Authorization string   `json:"authorization_endpoint"`
+		Token         string   `json:"token_endpoint"`
+		Keys          string   `json:"jwks_uri"`
+		TokenMethods  []string `json:"token_endpoint_auth_methods_supported"`
+		TellsIss      bool     `json:"authorization_response_iss_parameter_supported"`
+	}
+	if err := about.Claims(&metadata); err != nil {
+		return nil, err
+	}
+	for name, address := range map[string]string{"authorization_endpoint": metadata.Authorization, "token_endpoint": metadata.Token, "jwks_uri": metadata.Keys} {
+		if u, err := url.Parse(address); err != nil || checkProviderURL(u) != nil {
+			return nil, fmt.Errorf("the provider's %s is %s; an https URL is needed, or http on this machine", name, fault.Quote(address))
+		}
+	}
+	d := &discovered{
+		oauth:    oauth2.Config{ClientID: p.ClientID, ClientSecret: p.ClientSecret, Endpoint: about.Endpoint(), Scopes: p.Scopes},
+		oidc:     about,
+		verifier: about.VerifierContext(ctx, &oidc.Config{ClientID: p.ClientID}),
+		tellsIss: metadata.TellsIss,
+	}
+	// Trying which one works would send the code twice, and it is good for once.
+	d.oauth.Endpoint.AuthStyle = oauth2.AuthStyleInHeader // OpenID Connect Discovery 1.0: the default
+	if methods := metadata.TokenMethods; p.ClientSecret == "" || methods != nil && !slices.Contains(methods, "client_secret_basic") {
+		d.oauth.Endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
+	return d, nil
+}
+
+// checkProviderURL refuses an address of a provider that is not encrypted on its way, or not an address.
+func checkProviderURL(u *url.URL) error {
+	switch {
+	case u.Host == "" || u.User != nil || u.Fragment != "":
+		return errors.New("the URL is none of a provider: it lacks a host, or has a user or a fragment")
+	case u.Scheme == "https", u.Scheme == "http" && netaddr.IsLoopback(u.Host):
+		return nil
+	}
+	return errors.New("the URL is neither https nor http on this machine")
+}
+
+// providerClient is the client for requests to a provider: what the operator has configured is the issuer, and everything else
+// the provider names itself, so that it is held to limits.
+func providerClient(given *http.Client, issuer *url.URL) *http.Client {
+	own := http.Client{}
+	if given != nil {
+		own = *given
+	}
+	if given == nil {
+		own.Transport = providerTransport(issuer.Hostname())
+	}
+	if own.Transport == nil {
+		own.Transport = http.DefaultTransport
+	}
+	own.Transport = boundedTransport{own.Transport}
+	if own.Timeout <= 0 || own.Timeout > providerTimeout {
+		own.Timeout = providerTimeout
+	}
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	own.Jar = nil
+	return &own
+}
+
+// providerTransport reaches the issuer's host, wherever it lies, and public addresses.
+func providerTransport(issuer string) *http.Transport {
+	t := netaddr.PublicTransport()
+	public, any := t.DialContext, (&net.Dialer{Timeout: providerTimeout}).DialContext
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if host := netaddr.Hostname(address); strings.EqualFold(host, issuer) || netaddr.IsLoopback(host) && netaddr.IsLoopback(issuer) {
+			return any(ctx, network, address)
+		}
+		return public(ctx, network, address)
+	}
+	t.TLSHandshakeTimeout, t.ResponseHeaderTimeout = providerTimeout, providerTimeout
+	return t
+}
+
+// boundedTransport sends requests of a provider's to addresses that may be, and takes only so much of an answer.
+type boundedTransport struct{ http.RoundTripper }
+
+func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := checkProviderURL(r.URL); err != nil {
+		return nil, err
+	}
+	response, err := t.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{&bounded{response.Body, maxProviderAnswer}, response.Body}
+	return response, nil
+}
+
+// bounded fails past a number of bytes, where an io.LimitReader would end as if nothing were amiss.
+type bounded struct {
+	from io.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("the answer is longer than %d bytes", maxProviderAnswer)
+	}
+	n, err := b.from.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+// HasProvider reports whether people may sign in at an external provider.
+func (s *Service) HasProvider() bool { return s.provider != nil }

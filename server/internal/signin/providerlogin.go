@@ -1,0 +1,305 @@
+package signin
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// People sign in at an external provider by the authorization code flow of OpenID Connect Core 1.0 with PKCE (RFC 7636). Who
+// they are here says a link between the provider's issuer and subject and a user: never an e-mail address.
+
+// ProviderRoutes is the table of the pages of an external provider.
+func (s *Service) ProviderRoutes() []route.Route {
+	return []route.Route{
+		route.Get(providerLoginPath, route.Public, s.beginProviderLogin),
+		route.Get(providerAnswersPath, route.Public, s.endProviderLogin),
+		route.Post("/profile/identities", route.Person, s.beginLink),
+		route.Post("/profile/identities/end", route.Person, s.unlink),
+	}
+}
+
+// newAccount is how long making an account takes at most.
+const newAccount = 10 * time.Second
+
+// providerLeeway is how far the provider's clock may be behind.
+const providerLeeway = time.Minute
+
+// askedAgain is the parameter of the sign-in's addresses by which people show anew who they are.
+const askedAgain = "again"
+
+// otherSignIn is the button with which people sign in at the provider.
+type otherSignIn struct{ Name, Path string }
+
+// otherSignIn is nil without a provider. Next is where to go then, and again whether people are to show anew who they are.
+func (s *Service) otherSignIn(next string, again bool) *otherSignIn {
+	if s.provider == nil {
+		return nil
+	}
+	query := url.Values{}
+	if next != "" {
+		query.Set("next", next)
+	}
+	if again {
+		query.Set(askedAgain, "1")
+	}
+	path := s.site.Path(providerLoginPath)
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return &otherSignIn{s.provider.Name, path}
+}
+
+// beginProviderLogin sends a browser to the provider.
+func (s *Service) beginProviderLogin(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	return s.toProvider(w, r, loginState{Next: r.URL.Query().Get("next"), Again: r.URL.Query().Has(askedAgain)})
+}
+
+// toProvider sends a browser to the provider.
+func (s *Service) toProvider(w http.ResponseWriter, r *http.Request, j loginState) (any, error) {
+	d, err := s.provider.discover(r.Context())
+	if err != nil {
+		if r.Context().Err() != nil {
+			return nil, err
+		}
+		return nil, &fault.Error{Status: http.StatusServiceUnavailable, Message: s.provider.Name + " cannot be reached at the moment; try again in a few seconds, or sign in with your password"}
+	}
+	if j, err = s.beginLogin(w, r, j); err != nil {
+		return nil, err
+	}
+	options := []oauth2.AuthCodeOption{oidc.Nonce(j.Nonce), oauth2.S256ChallengeOption(j.Verifier)}
+	if len(s.provider.RequireACR) > 0 {
+		options = append(options, oauth2.SetAuthURLParam("acr_values", strings.Join(s.provider.RequireACR, " ")))
+	}
+	if j.Again { // max_age has the provider say when the person signed in there (section 3.1.2.1)
+		options = append(options, oauth2.SetAuthURLParam("prompt", "login"), oauth2.SetAuthURLParam("max_age", strconv.Itoa(int(s.recently.Seconds()))))
+	}
+	return web.Redirect(s.providerConfig(d).AuthCodeURL(j.State, options...)), nil
+}
+
+// providerConfig is what the OAuth library needs, with the address to which the provider answers.
+func (s *Service) providerConfig(d *discovered) *oauth2.Config {
+	config := d.oauth
+	config.RedirectURL = s.site.PublicURL + providerAnswersPath
+	return &config
+}
+
+// endProviderLogin takes what a browser brings back from the provider.
+func (s *Service) endProviderLogin(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	since := time.Now()
+	answer := r.URL.Query()
+	j, ok := s.endLogin(w, r, answer.Get("state"))
+	if !ok {
+		return nil, &fault.Error{Status: http.StatusBadRequest, Message: "this sign-in took too long, or was not begun in this browser, or has ended; begin anew"}
+	}
+	who, err := s.askProvider(r.Context(), j, answer)
+	if err != nil {
+		return s.refuseProvider(r, j, err)
+	}
+	if j.Session != "" {
+		return s.link(r, j, who)
+	}
+	user, err := s.userAt(r.Context(), who)
+	if user.CreatedAt.After(since.Add(-newAccount)) {
+		since = time.Time{} // the account is being made, by this request or one beside it, and nothing about it was checked before
+	}
+	if err == nil {
+		err = s.signInShown(w, r, user, souvenir.NewSession{Since: since, Confirmed: who.At})
+	}
+	if err != nil {
+		return s.refuseProvider(r, j, err)
+	}
+	return web.Redirect(s.site.LocalPath(j.Next)), nil
+}
+
+// providerRefusal is why somebody is not signed in, as the page tells it. The cause is for the log.
+type providerRefusal struct {
+	message string
+	cause   error
+	again   bool // it may help to sign in at the provider anew
+}
+
+func (e *providerRefusal) Error() string { return e.message + ": " + e.cause.Error() }
+func (e *providerRefusal) Unwrap() error { return e.cause }
+
+// refusedSignIn is what the page shows of a sign-in at the provider that led nowhere.
+type refusedSignIn struct {
+	Problem string
+	Other   *otherSignIn // nil: to the profile
+}
+
+// refuseProvider shows why somebody is not signed in, or nothing was linked, and how to go on.
+func (s *Service) refuseProvider(r *http.Request, j loginState, err error) (any, error) {
+	var refusal *providerRefusal
+	if errors.Is(err, souvenir.ErrUnauthenticated) {
+		refusal = &providerRefusal{message: "This account is disabled, or has just been changed. An admin of this server can tell", cause: err}
+	} else if !errors.As(err, &refusal) {
+		return nil, err
+	}
+	s.log.WarnContext(r.Context(), "a sign-in at the identity provider was refused", "request_id", request.Of(r.Context()).ID, "error", brief(refusal.cause))
+	data := refusedSignIn{Problem: web.Sentence(refusal.message)}
+	if j.Session == "" {
+		data.Other = s.otherSignIn(j.Next, j.Again || refusal.again)
+	}
+	return web.Page{Template: "refused", Title: "You are not signed in", Status: http.StatusForbidden, Data: data}, nil
+}
+
+// brief is what the log has room for of an error, which may hold what the provider has answered.
+func brief(err error) string {
+	const most = 500
+	text := err.Error()
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
+
+// asserted is what the provider says of a person.
+type asserted struct {
+	Subject  string
+	Email    string
+	Verified bool // the e-mail address, by the provider
+	Username string
+	At       time.Time // when the person showed there who they are; zero: the provider has not said
+}
+
+// idClaims are the claims of an ID token that the library does not check (OpenID Connect Core 1.0, section 2).
+type idClaims struct {
+	Azp string   `json:"azp"`
+	ACR string   `json:"acr"`
+	AMR textList `json:"amr"`
+
+	AuthTime int64 `json:"auth_time"` // seconds since 1970
+	profileClaims
+}
+
+// profileClaims are in an ID token or at the UserInfo endpoint (section 5.1).
+type profileClaims struct {
+	Email         string    `json:"email"`
+	EmailVerified looseBool `json:"email_verified"`
+	Username      string    `json:"preferred_username"`
+}
+
+// askProvider gets and checks what the provider says.
+func (s *Service) askProvider(ctx context.Context, j loginState, answer url.Values) (asserted, error) {
+	p := s.provider
+	unsure := func(cause error) (asserted, error) {
+		return asserted{}, &providerRefusal{message: "What " + p.Name + " has answered cannot be trusted, so that nothing was done. Try again; the log of this server says more", cause: cause}
+	}
+	d, err := p.discover(ctx)
+	if err != nil {
+		return asserted{}, &providerRefusal{message: p.Name + " cannot be reached at the moment; try again in a few seconds", cause: err}
+	}
+	if iss := answer.Get("iss"); iss != p.Issuer && (iss != "" || d.tellsIss) {
+		return unsure(errors.New("the answer is of the issuer " + fault.Quote(iss) + " (RFC 9207)"))
+	}
+	if code := answer.Get("error"); code != "" {
+		return asserted{}, &providerRefusal{message: p.Name + " has not let you in, or you have given up", again: true,
+			cause: errors.New(fault.Quote(code) + ": " + fault.Quote(answer.Get("error_description")))}
+	}
+	code := answer.Get("code")
+	if code == "" {
+		return unsure(errors.New("the answer has neither code nor error"))
+	}
+	ctx = oidc.ClientContext(ctx, p.http)
+	token, err := s.providerConfig(d).Exchange(ctx, code, oauth2.VerifierOption(j.Verifier))
+	if err != nil {
+		return asserted{}, &providerRefusal{message: p.Name + " could not be asked who you are; try again in a few seconds", cause: err}
+	}
+	raw, _ := token.Extra("id_token").(string)
+	if raw == "" {
+		return unsure(errors.New("the answer has no ID token; is openid among the scopes?"))
+	}
+	id, err := d.verifier.Verify(ctx, raw)
+	if err != nil {
+		return unsure(err)
+	}
+	var claims idClaims
+	if err := id.Claims(&claims); err != nil {
+		return unsure(err)
+	}
+	if err := p.checkClaims(id, claims, j, token); err != nil {
+		return unsure(err)
+	}
+	if err := p.checkStrength(claims); err != nil {
+		return asserted{}, err
+	}
+	who := asserted{Subject: id.Subject, Email: claims.Email, Verified: bool(claims.EmailVerified), Username: claims.Username}
+	if claims.AuthTime > 0 {
+		who.At = time.Unix(claims.AuthTime, 0)
+	}
+	if j.Again && !who.At.IsZero() && s.now().Sub(who.At) > s.recently+providerLeeway {
+		return asserted{}, &providerRefusal{again: true, cause: errors.New("auth_time is " + who.At.UTC().Format(time.RFC3339)),
+			message: p.Name + " has not asked you again who you are. Sign out there, and sign in anew"}
+	}
+	if who.Email == "" {
+		who.complete(ctx, d, token)
+	}
+	return who, nil
+}
+
+// checkClaims checks what the library leaves to its user (section 3.1.3.7).
+func (p *provider) checkClaims(id *oidc.IDToken, claims idClaims, j loginState, token *oauth2.Token) error {
+	switch {
+	case subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(j.Nonce)) != 1:
+		return errors.New("the ID token has another nonce")
+	case claims.Azp != "" && claims.Azp != p.ClientID, claims.Azp == "" && len(id.Audience) > 1:
+		return errors.New("the ID token is for another party: azp is " + fault.Quote(claims.Azp))
+	case id.Subject == "":
+		return errors.New("the ID token has no subject")
+	case id.Expiry.IsZero() || id.IssuedAt.IsZero():
+		return errors.New("the ID token lacks exp or iat")
+	case id.IssuedAt.After(time.Now().Add(stateLife)):
+		return errors.New("the ID token is issued at " + id.IssuedAt.UTC().Format(time.RFC3339) + "; a clock is wrong")
+	}
+	if id.AccessTokenHash == "" {
+		return nil
+	}
+	return id.VerifyAccessToken(token.AccessToken)
+}
+
+// checkStrength refuses a sign-in at the provider that was not as strong as the operator wants it.
+func (p *provider) checkStrength(claims idClaims) error {
+	weak := func(cause string) error {
+		return &providerRefusal{again: true, cause: errors.New(cause),
+			message: "This server wants a stronger sign-in at " + p.Name + " than the one that you have used, such as one with a second factor. Set one up there if you have none, and sign in anew"}
+	}
+	if len(p.RequireACR) > 0 && !slices.Contains(p.RequireACR, claims.ACR) {
+		return weak("acr is " + fault.Quote(claims.ACR) + ", which is none of " + strings.Join(p.RequireACR, ", "))
+	}
+	if len(p.RequireAMR) > 0 && !slices.ContainsFunc(claims.AMR, func(method string) bool { return slices.Contains(p.RequireAMR, method) }) {
+		return weak("amr is " + fault.Quote(strings.Join(claims.AMR, " ")) + ", which has none of " + strings.Join(p.RequireAMR, ", "))
+	}
+	return nil
+}
+
+// complete adds what the UserInfo endpoint says, for providers that leave the ID token bare. It is not needed for who somebody is,
+// so that a failure changes nothing.
+func (a *asserted) complete(ctx context.Context, d *discovered, token *oauth2.Token) {
+	if d.oidc.UserInfoEndpoint() == "" {
+		return
+	}
+	info, err := d.oidc.UserInfo(ctx, oauth2.StaticTokenSource(token))
+	if err != nil || info.Subject != a.Subject { // section 5.3.2
+		return
+	}
+	var claims profileClaims
+	if info.Claims(&claims) == nil {
+		a.Email, a.Verified = claims.Email, bool(claims.EmailVerified)
+		if a.Username == "" {
+			a.Username = claims.Username
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package signin
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// SetupPath is the path, behind the public URL, of the page on which somebody who holds the value of an invitation for the
+// first account makes it.
+func SetupPath(value string) string { return "/setup?" + url.Values{"invitation": {value}}.Encode() }
+
+// InvitePath is the path, behind the public URL, of the page on which somebody who holds the value of an invitation makes an
+// account.
+func InvitePath(value string) string { return "/invite?" + url.Values{"invitation": {value}}.Encode() }
+
+// accountPage is what the pages show on which somebody makes an account.
+type accountPage struct {
+	web.Form
+	Action     string // path of the form
+	Invitation string // its value
+	Role       souvenir.Role
+	Setup      bool
+}
+
+// newAccountPage is the page for an invitation.
+func newAccountPage(i souvenir.Invitation, value string) (web.Page, *accountPage) {
+	setup := i.Purpose == souvenir.InvitationSetup
+	data := &accountPage{Action: "/invite", Invitation: value, Role: i.Role, Setup: setup, Form: web.Form{Fields: []web.Field{
+		{Name: "username", Argument: "name", Label: "Name", Type: "text", Autocomplete: "username", Hint: "You sign in with it.", Focus: true},
+		{Name: "email", Label: "E-mail", Type: "email", Autocomplete: "email", Value: i.Email, Optional: true},
+		{Name: "password", Label: "Password", Type: "password", Autocomplete: "new-password", Hint: "8 characters or more. A few words make a good one."},
+	}}}
+	title := "Make your account"
+	if setup {
+		data.Action, title = "/setup", "Set up this service"
+	}
+	return web.Page{Template: "account", Title: title, Data: data}, data
+}
+
+// showSetup asks for the first account: whoever starts the server on a store without users is told the link to this page.
+func (s *Service) showSetup(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	return s.showAccount(r, souvenir.InvitationSetup)
+}
+
+func (s *Service) setup(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	user, again, err := s.makeAccount(w, r, souvenir.InvitationSetup)
+	if err != nil || again != nil {
+		return again, err
+	}
+	return s.welcome(r, user, "You are set up")
+}
+
+// showInvite asks for a further account.
+func (s *Service) showInvite(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	return s.showAccount(r, souvenir.InvitationAccount)
+}
+
+func (s *Service) acceptInvite(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	user, again, err := s.makeAccount(w, r, souvenir.InvitationAccount)
+	if err != nil || again != nil {
+		return again, err
+	}
+	return s.welcome(r, user, "Welcome, "+user.Name)
+}
+
+func (s *Service) showAccount(r *http.Request, purpose souvenir.InvitationPurpose) (any, error) {
+	value := r.URL.Query().Get("invitation")
+	i, err := s.invitation(r, value, purpose)
+	if err != nil {
+		return deadLink(err)
+	}
+	p, _ := newAccountPage(i, value)
+	return p, nil
+}
+
+// invitation looks an invitation up: by a link of one kind nobody comes to the other.
+func (s *Service) invitation(r *http.Request, value string, purpose souvenir.InvitationPurpose) (souvenir.Invitation, error) {
+	if value == "" {
+		return souvenir.Invitation{}, fault.Invalid("invitation", "the link is not complete; open it as it was given to you")
+	}
+	i, err := s.store.CheckInvitation(r.Context(), value)
+	if err == nil && i.Purpose != purpose {
+		err = &fault.Error{Status: http.StatusNotFound, Message: "this link is for another page; open it as it was given to you"}
+	}
+	return i, err
+}
+
+// deadLink says why no account can be made by a link.
+func deadLink(err error) (any, error) {
+	status, message := fault.Describe(err)
+	if status != http.StatusNotFound {
+		return nil, err
+	}
+	return web.Page{Template: "error", Title: "This link does not work", Status: status, Data: web.Sentence(message)}, nil
+}
+
+// makeAccount makes the account that a form describes and signs its user in. A page is what has to be shown again.
+func (s *Service) makeAccount(w http.ResponseWriter, r *http.Request, purpose souvenir.InvitationPurpose) (souvenir.User, any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return souvenir.User{}, nil, err
+	}
+	value := values.Get("invitation")
+	i, err := s.invitation(r, value, purpose)
+	if err != nil {
+		dead, err := deadLink(err)
+		return souvenir.User{}, dead, err
+	}
+	p, data := newAccountPage(i, value)
+	data.Fill(values.Get)
+	var user souvenir.User
+	leave, err := s.hashing.others.enter(r.Context(), w.Header())
+	if err == nil {
+		user, err = s.store.AcceptInvitation(r.Context(), souvenir.AcceptInvitation{
+			Value: value, Name: values.Get("username"), Password: values.Get("password"), Email: cmp.Or(values.Get("email"), i.Email),
+		})
+		leave()
+	}
+	if err != nil {
+		var known *souvenir.Error
+		if errors.As(err, &known) && known.Argument == "invitation" {
+			dead, err := deadLink(err) // somebody else was faster
+			return souvenir.User{}, dead, err
+		}
+		data.Refuse(err)
+		shown, err := web.Again(p, err)
+		return souvenir.User{}, shown, err
+	}
+	return user, nil, s.signIn(w, r, user, time.Time{})
+}

@@ -1,0 +1,58 @@
+// Package signin lets people in: with a name and a password or at an external OpenID Connect provider, by a set-up link or an invitation. It
+// keeps their sessions, has them confirm who they are, and holds the page on which they look after all that.
+package signin
+
+import (
+	"cmp"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// Options are what a Service needs.
+type Options struct {
+	Site   *web.Site
+	Store  *souvenir.Store // the operator's
+	Logger *slog.Logger
+
+	// Provider is an external provider at which people may sign in, too. Nil means none.
+	Provider *Provider
+
+	// FreeTries is how many wrong passwords cost nothing. Zero means 5.
+	FreeTries int
+
+	// Welcome makes the page that a person sees who has just created an account.
+	Welcome func(r *http.Request, user souvenir.User, title string) (any, error)
+}
+
+// Service signs people in. Make one with [New].
+type Service struct {
+	site     *web.Site
+	store    *souvenir.Store
+	log      *slog.Logger
+	welcome  func(r *http.Request, user souvenir.User, title string) (any, error)
+	provider *provider        // at which people may sign in; nil: none
+	attempts *attempts        // of signing in
+	hashing  lanes            // in which passwords are checked
+	recently time.Duration    // how long ago people may have shown who they are, for what lasts or takes everything away
+	now      func() time.Time // by which that is measured
+}
+
+// New makes the sign-in of a server. A provider that cannot be used is logged, and left out.
+func New(o Options) *Service {
+	s := &Service{
+		site: o.Site, store: o.Store, log: o.Logger, welcome: o.Welcome, recently: recently, now: time.Now, hashing: newLanes(),
+		attempts: newAttempts(cmp.Or(max(o.FreeTries, 0), defaultTries)),
+	}
+	if o.Provider == nil {
+		return s
+	}
+	var err error
+	if s.provider, err = newProvider(*o.Provider, s.log); err != nil {
+		s.log.Error("the identity provider cannot be used; people sign in with passwords only", "error", err)
+	}
+	return s
+}

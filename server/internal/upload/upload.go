@@ -1,0 +1,195 @@
+// Package upload reads forms with files in them as they arrive (RFC 7578).
+package upload
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+)
+
+// The most that a form may hold besides its file.
+const (
+	MaxField  = 64 << 10 // bytes of a field
+	MaxFields = 1000
+)
+
+// Form is a multipart body that is read once, from front to back. What is not in the file is bounded.
+type Form struct {
+	*multipart.Reader
+	in     io.Reader
+	left   int64 // bytes that may still come outside of the file
+	most   int64
+	InFile bool
+	fields int
+}
+
+// Open begins to read a form, of which at most so many bytes are not the file's.
+func Open(r *http.Request, most int64) (*Form, error) {
+	given := r.Header.Get("Content-Type")
+	kind, parameters, err := mime.ParseMediaType(given)
+	switch {
+	case err != nil || kind != "multipart/form-data":
+		return nil, fault.Invalid("Content-Type", "the body's Content-Type is "+fault.Quote(given)+"; multipart/form-data is needed")
+	case parameters["boundary"] == "":
+		return nil, fault.Invalid("Content-Type", "the body's Content-Type has no boundary; leave the header to what makes the form")
+	}
+	// Package multipart takes a form that breaks off in the header of a part for one that is complete. So the body never ends
+	// by itself; the last boundary, which a line's end makes whole, is the one end that there is.
+	body := io.MultiReader(r.Body, strings.NewReader("\r\n"), brokenOff{})
+	f := &Form{in: body, left: most, most: most}
+	f.Reader = multipart.NewReader(f, parameters["boundary"])
+	return f, nil
+}
+
+// brokenOff is what comes behind a form that has no last boundary.
+type brokenOff struct{}
+
+// Read says that it ends too early.
+func (brokenOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// Read reads what has arrived.
+func (f *Form) Read(p []byte) (int, error) {
+	n, err := f.in.Read(p)
+	if f.InFile {
+		return n, err
+	}
+	if f.left -= int64(n); f.left < 0 {
+		return 0, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body",
+			Message: fmt.Sprintf("the form is longer than %d bytes, the most that is allowed besides its file", f.most)}
+	}
+	return n, err
+}
+
+// ReadFields reads fields up to the next file, which it returns, or to the end of the form.
+func (f *Form) ReadFields(into *Fields) (*multipart.Part, error) {
+	for {
+		part, err := f.NextPart()
+		switch {
+		case err == io.EOF: //nolint:errorlint // wrapped, it is an end that comes too early
+			return nil, nil
+		case err != nil:
+			return nil, fault.Unreadable(err)
+		case part.FormName() == "file":
+			return part, nil
+		case part.FileName() != "":
+			return nil, fault.Invalid(part.FormName(), "the form has a file named "+fault.Quote(part.FormName())+"; the file must be named \"file\"")
+		}
+		if f.fields++; f.fields > MaxFields {
+			return nil, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body", Message: fmt.Sprintf("the form has more than %d fields, the most that is allowed", MaxFields)}
+		}
+		value, err := io.ReadAll(io.LimitReader(part, MaxField+1))
+		if err != nil {
+			return nil, fault.Unreadable(err)
+		}
+		if err := into.set(part.FormName(), string(value)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Fields are the fields of an upload; empty means not given.
+type Fields struct {
+	memoryID, description, category, projectID, projectName string
+	tags                                                    []string
+}
+
+// set notes a field. Unknown ones are ignored.
+func (f *Fields) set(name, value string) error {
+	switch {
+	case len(value) > MaxField:
+		return &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: name, Message: fmt.Sprintf("%s has more than %d bytes, the most that is allowed", name, MaxField)}
+	case !utf8.ValidString(value):
+		return fault.Invalid(name, name+" is not valid UTF-8")
+	}
+	var field *string
+	switch name {
+	case "memory_id":
+		field = &f.memoryID
+	case "description":
+		field = &f.description
+	case "category":
+		field = &f.category
+	case "project_id":
+		field = &f.projectID
+	case "project_name":
+		field = &f.projectName
+	case "tags[]":
+		tags := []string{value} // a comma is part of one; a JSON list is several
+		if strings.HasPrefix(strings.TrimSpace(value), "[") {
+			if listed := []string{}; json.Unmarshal([]byte(value), &listed) == nil {
+				tags = listed
+			}
+		}
+		for _, tag := range tags {
+			if tag != "" {
+				f.tags = append(f.tags[:len(f.tags):len(f.tags)], tag)
+			}
+		}
+		return nil
+	case "tags":
+		f.tags = append(f.tags[:len(f.tags):len(f.tags)], Tags([]string{value})...)
+		return nil
+	default:
+		return nil
+	}
+	if *field != "" && value != "" && *field != value {
+		return fault.Invalid(name, name+" comes twice, as "+fault.Quote(*field)+" and as "+fault.Quote(value)+"; send it once")
+	}
+	if value != "" {
+		*field = value
+	}
+	return nil
+}
+
+// NewFile describes the file of a part.
+func (f Fields) NewFile(part *multipart.Part) souvenir.NewFile {
+	return souvenir.NewFile{
+		Filename: part.FileName(), MIMEType: part.Header.Get("Content-Type"), Description: f.description, Category: f.category, Tags: f.tags,
+		MemoryID: f.memoryID, ProjectID: f.projectID, ProjectName: f.projectName,
+	}
+}
+
+// Since is the change that makes of a file with the fields before one with these.
+func (f Fields) Since(before Fields) (change souvenir.UpdateFile, some bool) {
+	if f.description != before.description {
+		change.Description, some = &f.description, true
+	}
+	if f.category != before.category {
+		change.Category, some = &f.category, true
+	}
+	if len(f.tags) != len(before.tags) {
+		change.Tags, some = f.tags, true
+	}
+	if f.memoryID != before.memoryID {
+		change.MemoryID, some = &f.memoryID, true
+	}
+	if f.projectID != before.projectID || f.projectName != before.projectName {
+		change.Project, some = &souvenir.ProjectRef{ID: f.projectID, Name: f.projectName}, true
+	}
+	return change, some
+}
+
+// Tags takes lists of tags apart, which are separated by commas or are JSON; empty ones count for nothing.
+func Tags(lists []string) []string {
+	var tags []string
+	for _, list := range lists {
+		var elements []string
+		if json.Unmarshal([]byte(list), &elements) != nil {
+			elements = strings.Split(list, ",")
+		}
+		for _, tag := range elements {
+			if tag = strings.TrimSpace(tag); tag != "" {
+				tags = append(tags, tag)
+			}
+		}
+	}
+	return tags
+}

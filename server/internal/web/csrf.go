@@ -1,0 +1,96 @@
+package web
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+)
+
+const (
+	// FormCookie is the cookie of a browser in which nobody has signed in, from which its forms' hidden field is made.
+	FormCookie = "souvenir_form"
+
+	// FormField is the hidden field that every form begins with.
+	FormField = "csrf"
+)
+
+// FormToken is the value of the hidden field of a page's forms. It is made of what only the browser knows that was given the
+// page: its session, or a random cookie before there is one. Nothing has to be kept for it.
+func (s *Site) FormToken(w http.ResponseWriter, r *http.Request) string {
+	own := BrowserSecret(r)
+	if signedIn := request.Of(r.Context()).SignedIn; signedIn != "" { // just now: the next request will have it
+		own = signedIn
+	}
+	if own == "" {
+		own = rand.Text()
+		s.SetCookie(w, FormCookie, own, 0)
+	}
+	return tokenOf(own)
+}
+
+// BrowserSecret is what only a browser and this server know: its session, or its cookie for forms.
+func BrowserSecret(r *http.Request) string {
+	for _, name := range []string{request.CredentialCookie, FormCookie} {
+		if c, err := r.Cookie(name); err == nil && c.Value != "" {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+func tokenOf(own string) string {
+	sum := sha256.Sum256([]byte("form\x00" + own))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+const MaxForm = 64 << 10 // bytes
+
+// ReadForm reads a form that a page of this server has sent: from this origin, and with the hidden field of that page.
+func (s *Site) ReadForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	return s.readFormUpTo(w, r, MaxForm)
+}
+
+// ReadLongForm does so for one with a text in it that may be as long as a memory.
+func (s *Site) ReadLongForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	return s.readFormUpTo(w, r, s.MaxBody)
+}
+
+func (s *Site) readFormUpTo(w http.ResponseWriter, r *http.Request, most int64) (url.Values, error) {
+	if err := s.CheckOrigin(r); err != nil {
+		return nil, err
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most)
+	if err := r.ParseForm(); err != nil {
+		return nil, fault.Invalid("form", "the form cannot be read: "+err.Error())
+	}
+	if err := CheckFormToken(r, r.PostForm.Get(FormField)); err != nil {
+		return nil, err
+	}
+	return r.PostForm, nil
+}
+
+// CheckOrigin refuses a form that a page of another site has sent.
+func (s *Site) CheckOrigin(r *http.Request) error {
+	if err := s.CrossSite.Check(r); err != nil {
+		return &fault.Error{Status: http.StatusForbidden, Message: "a page of another site has sent this form; open the page here and send it again"}
+	}
+	return nil
+}
+
+// CheckFormToken checks the value of the hidden field that a browser has sent: forms with files in them are read as they arrive.
+func CheckFormToken(r *http.Request, sent string) error {
+	own := BrowserSecret(r)
+	if own == "" || !hmac.Equal([]byte(tokenOf(own)), []byte(sent)) {
+		return ErrStaleForm
+	}
+	return nil
+}
+
+// ErrStaleForm says that a form has not the hidden field that this browser was given last.
+var ErrStaleForm = &fault.Error{Status: http.StatusForbidden, Message: "this form is out of date, or cookies are blocked; open the page again and send it once more"}

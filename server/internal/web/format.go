@@ -1,0 +1,194 @@
+package web
+
+import (
+	"cmp"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// pageWords are the functions that the templates have.
+func pageWords() template.FuncMap {
+	return template.FuncMap{
+		"ago":        func(t time.Time) string { return Ago(t, time.Now()) },
+		"machine":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"full":       func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
+		"day":        Date,
+		"scope":      ScopeMeaning,
+		"browser":    BrowserName,
+		"sentence":   Sentence,
+		"count":      Count,
+		"thousands":  Thousands,
+		"bytes":      Bytes,
+		"markdown":   Markdown,
+		"htmxConfig": func() string { return htmxConfig },
+	}
+}
+
+// Ago says how far a time lies in the past or the future, as people do.
+func Ago(t, now time.Time) string {
+	distance := now.Sub(t).Abs()
+	switch {
+	case t.IsZero():
+		return "never"
+	case distance < time.Minute:
+		return "just now"
+	case t.After(now):
+		return "in " + Span(distance)
+	}
+	return Span(distance) + " ago"
+}
+
+// Span is a length of time in one unit, to the nearest.
+func Span(distance time.Duration) string {
+	unit, noun := 365*Day, "year"
+	switch {
+	case distance < time.Hour-time.Minute/2:
+		unit, noun = time.Minute, "minute"
+	case distance < 2*Day-time.Hour/2:
+		unit, noun = time.Hour, "hour"
+	case distance < 60*Day:
+		unit, noun = Day, "day"
+	case distance < 2*365*Day:
+		unit, noun = 30*Day, "month"
+	}
+	return Count(int((distance+unit/2)/unit), noun)
+}
+
+// Wait says how long somebody has to wait, rounded up.
+func Wait(wait time.Duration) string {
+	if wait <= 90*time.Second {
+		return Count(Seconds(wait), "second")
+	}
+	return Count(int((wait+time.Minute-1)/time.Minute), "minute")
+}
+
+// Seconds are whole ones, rounded up, and at least one.
+func Seconds(wait time.Duration) int {
+	return max(1, int((wait+time.Second-1)/time.Second))
+}
+
+// Count is a number with its noun.
+func Count(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ay"):
+		return Thousands(n) + " " + strings.TrimSuffix(noun, "y") + "ies"
+	}
+	return Thousands(n) + " " + noun + "s"
+}
+
+// Thousands is a number with its digits in groups of three.
+func Thousands(n int) string {
+	digits := strconv.Itoa(n)
+	start := 0
+	if n < 0 {
+		start = 1
+	}
+	for i := len(digits) - 3; i > start; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Bytes is a size as people read it, in units of 1,024 bytes.
+func Bytes(n int64) string {
+	size, unit := float64(n), 0
+	units := []string{"KiB", "MiB", "GiB", "TiB"}
+	if n < 1024 {
+		return Count(int(n), "byte")
+	}
+	for size /= 1024; size >= 1024 && unit < len(units)-1; size /= 1024 {
+		unit++
+	}
+	return strconv.FormatFloat(size, 'f', 1, 64) + " " + units[unit]
+}
+
+// ScopeMeaning says to a person what a scope allows.
+func ScopeMeaning(scope souvenir.Scope) string {
+	switch scope {
+	case souvenir.ScopeMemoryRead:
+		return "Read your memories, rules and to-dos"
+	case souvenir.ScopeMemoryWrite:
+		return "Store, change and delete memories, rules and to-dos"
+	case souvenir.ScopeFilesRead:
+		return "Read your files"
+	case souvenir.ScopeFilesWrite:
+		return "Upload, change and delete files"
+	case souvenir.ScopeAccount:
+		return "Manage your tokens, OAuth clients and who shares your projects"
+	case souvenir.ScopeAdmin:
+		return "Manage users and the whole service"
+	}
+	return string(scope)
+}
+
+// Sentence makes a sentence of an error, which is none by itself.
+func Sentence(message string) string {
+	first, size := utf8.DecodeRuneInString(message)
+	if size == 0 {
+		return message
+	}
+	message = string(unicode.ToUpper(first)) + message[size:]
+	if strings.HasSuffix(message, ".") || strings.HasSuffix(message, "!") || strings.HasSuffix(message, "?") {
+		return message
+	}
+	return message + "."
+}
+
+// Day is 24 hours.
+const Day = 24 * time.Hour
+
+// BrowserName is what a person would call a browser that says of itself what it does in User-Agent: most of that is
+// history. It is for people to tell their sign-ins apart, and nothing is decided by it.
+func BrowserName(userAgent string) string {
+	first := func(names [][2]string) string {
+		for _, name := range names {
+			if strings.Contains(userAgent, name[0]) {
+				return name[1]
+			}
+		}
+		return ""
+	}
+	// In this order: most browsers name others, too.
+	browser := first([][2]string{
+		{"Edg", "Edge"}, {"OPR/", "Opera"}, {"SamsungBrowser/", "Samsung Internet"}, {"Firefox/", "Firefox"}, {"FxiOS/", "Firefox"},
+		{"Chromium/", "Chromium"}, {"Chrome/", "Chrome"}, {"CriOS/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"},
+	})
+	system := first([][2]string{
+		{"Windows", "Windows"}, {"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"CrOS", "ChromeOS"}, {"Mac OS X", "macOS"}, {"Linux", "Linux"},
+	})
+	if browser != "" && system != "" {
+		return browser + " on " + system
+	}
+	return cmp.Or(browser, system, Shortened(userAgent), "a browser without a name")
+}
+
+// Shortened is a text that fits into a line.
+func Shortened(text string) string {
+	const most = 60
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}
+
+// maxShownName is the most characters of a name that are shown: enough for a name, and too few for a story.
+const maxShownName = 60
+
+// ShortName is a name as it is shown.
+func ShortName(name string) string {
+	if utf8.RuneCountInString(name) > maxShownName {
+		return string([]rune(name)[:maxShownName]) + "…"
+	}
+	return name
+}
+
+// Date is the day until which the trash keeps something.
+func Date(t time.Time) string { return t.UTC().Format("2 January 2006") }

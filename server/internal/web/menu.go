@@ -1,0 +1,58 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+)
+
+// menuGroup is a part of the menu.
+type menuGroup struct {
+	Title  string // empty: none is shown
+	Places []menuPlace
+}
+
+// menuPlace is a page that the menu leads to.
+type menuPlace struct {
+	Path, Name string
+	Here       bool // it is open, or one below it is
+	Waiting    int  // things there that wait for an answer
+}
+
+// menu is where a user can go, in the order in which it is shown. Pages below one of them belong to it.
+func menu(user souvenir.User, here string, invitations int) []menuGroup {
+	groups := []menuGroup{
+		{"", []menuPlace{{Path: "/", Name: "Overview"}, {Path: "/memories", Name: "Memories"}, {Path: "/projects", Name: "Projects"}, {Path: "/files", Name: "Files"},
+			{Path: "/graph", Name: "Graph"}, {Path: "/map", Name: "Map"}, {Path: "/activity", Name: "Activity"}, {Path: TrashPath, Name: "Trash"}}},
+		{"Clients", []menuPlace{{Path: "/connect", Name: "Connect"}, {Path: "/tokens", Name: "Tokens"}, {Path: "/connected", Name: "Applications"}, {Path: "/clients", Name: "OAuth clients"}}},
+		{"You", []menuPlace{{Path: SharingPath, Name: "Project invitations", Waiting: invitations}, {Path: "/profile", Name: "Profile"}, {Path: "/transfer", Name: "Export and import"}, {Path: "/settings", Name: "Settings"}}},
+	}
+	server := menuGroup{"Server", []menuPlace{{Path: "/about", Name: "About"}}}
+	if user.Role == souvenir.RoleAdmin {
+		server.Places = append([]menuPlace{{Path: "/users", Name: "Users"}, {Path: "/invitations", Name: "Invitations"}, {Path: "/backup", Name: "Backup and restore"}}, server.Places...)
+	}
+	groups = append(groups, server)
+	for _, group := range groups {
+		for i, place := range group.Places {
+			group.Places[i].Here = here == place.Path || place.Path != "/" && strings.HasPrefix(here, place.Path+"/")
+		}
+	}
+	return groups
+}
+
+// waitingInvitations is how many invitations to projects wait for somebody: for the menu, which can do without.
+func (s *Site) waitingInvitations(r *http.Request, c request.Caller) int {
+	all, err := c.Store.ProjectInvitations(r.Context())
+	if err != nil {
+		return 0
+	}
+	return len(all)
+}
+
+// Pages that others lead to.
+const (
+	TrashPath   = "/trash"
+	SharingPath = "/project-invitations"
+)

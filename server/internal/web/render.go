@@ -1,0 +1,160 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+)
+
+//go:embed templates static
+var embedded embed.FS
+
+// SetHeaders says what a page may do: load what lies here, and be shown in no frame. There is no form-action, since
+// Chromium would apply it to the redirect that follows a form, too. Scripts of other origins have no business here. There is no
+// Cross-Origin-Opener-Policy either: applications open the pages in a window that tells them, once it is back on their own
+// pages, how it went, and such a policy cuts that tie for good.
+//
+// Other sites are told no address of a page (some have an invitation in them). This server is: under no-referrer, browsers
+// send forms with "Origin: null", which over plain HTTP is all there is to tell them from another site's.
+func SetHeaders(h http.Header) {
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Del("Access-Control-Allow-Origin")
+	h.Del("Access-Control-Expose-Headers")
+}
+
+// templates are the pages, each with the frame, parsed once.
+var templates = sync.OnceValues(func() (map[string]*template.Template, error) {
+	const folder = "templates"
+	frame, err := template.New("frame.html").Funcs(pageWords()).ParseFS(embedded, folder+"/frame.html", folder+"/parts/*.html")
+	if err != nil {
+		return nil, err
+	}
+	files, err := fs.Glob(embedded, folder+"/*.html")
+	if err != nil {
+		return nil, err
+	}
+	parsed := map[string]*template.Template{}
+	for _, file := range files {
+		own, err := frame.Clone()
+		if err == nil {
+			own, err = own.ParseFS(embedded, file)
+		}
+		if err != nil {
+			return nil, err
+		}
+		parsed[strings.TrimSuffix(strings.TrimPrefix(file, folder+"/"), ".html")] = own
+	}
+	return parsed, nil
+})
+
+// Show writes a page, or the part of it that a script wants.
+func (s *Site) Show(w http.ResponseWriter, r *http.Request, status int, p Page) {
+	if p.Status != 0 {
+		status = p.Status
+	}
+	c := request.Of(r.Context()).Caller
+	data := frame{Title: p.Title, Base: s.Base(), CSRF: s.FormToken(w, r), Here: strings.TrimPrefix(r.URL.Path, s.Base()), Data: p.Data}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		data.Notice = s.notice(r, c)
+	}
+	if c.SessionID != "" {
+		data.User = &c.User
+	}
+	root := "frame.html"
+	if p.Part != "" && FromScript(r) {
+		root = p.Part
+	} else if data.User != nil {
+		data.Invitations = s.waitingInvitations(r, c)
+	}
+	var body bytes.Buffer
+	all, err := templates()
+	if err == nil {
+		err = all[p.Template].ExecuteTemplate(&body, root, data)
+	}
+	if err != nil {
+		s.log.ErrorContext(r.Context(), "a page could not be made", "request_id", request.Of(r.Context()).ID, "page", p.Template, "error", err)
+		http.Error(w, fault.Internal, http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Add("Vary", "HX-Request")
+	w.WriteHeader(status)
+	w.Write(body.Bytes()) //nolint:errcheck // the client is gone, and the log has the count
+}
+
+// FromScript reports whether htmx wants a part of a page, and not a whole one to go to.
+func FromScript(r *http.Request) bool {
+	h := r.Header
+	return h.Get("HX-Request") == "true" && h.Get("HX-Boosted") == "" && h.Get("HX-History-Restore-Request") == ""
+}
+
+// notice is what the address of a page says was just done; nil: nothing.
+func (s *Site) notice(r *http.Request, c request.Caller) *notice {
+	query := r.URL.Query()
+	if step, ok := s.undoing.step(c.User.ID, query.Get(undoParameter), false); ok {
+		if step.Back == nil {
+			return &notice{Text: step.Text}
+		}
+		return &notice{step.Text, query.Get(undoParameter)}
+	}
+	if text := notices[query.Get(NoticeParameter)]; text != "" {
+		return &notice{Text: text}
+	}
+	return nil
+}
+
+// GoTo sends a browser elsewhere; a script is told that the whole page is meant.
+func (s *Site) GoTo(w http.ResponseWriter, r *http.Request, to Redirect) {
+	if FromScript(r) {
+		w.Header().Set("HX-Redirect", string(to))
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	http.Redirect(w, r, string(to), http.StatusSeeOther)
+}
+
+// Fail shows an error to a person. One who has not signed in, or no more, is asked to.
+func (s *Site) Fail(w http.ResponseWriter, r *http.Request, status int, message string, err error) {
+	if errors.Is(err, ErrSignIn) {
+		next := ""
+		if r.Method == http.MethodGet && !FromScript(r) {
+			next = "?next=" + url.QueryEscape(r.URL.RequestURI())
+		}
+		s.GoTo(w, r, Redirect(s.Path("/login")+next))
+		return
+	}
+	if FromScript(r) { // into the place that every page has for it
+		w.Header().Set("HX-Retarget", "#problems")
+		w.Header().Set("HX-Reswap", "innerHTML show:window:top")
+		s.Show(w, r, status, Page{Template: "error", Title: failureTitles[status], Data: Sentence(message), Part: "problem-alone"})
+		return
+	}
+	s.Show(w, r, status, Page{Template: "error", Title: failureTitles[status], Data: Sentence(message)})
+}
+
+// failureTitles are the headings of the pages that tell an error.
+var failureTitles = map[int]string{
+	http.StatusBadRequest:          "That did not work",
+	http.StatusUnauthorized:        "Please sign in",
+	http.StatusForbidden:           "That is not allowed",
+	http.StatusNotFound:            "There is nothing here",
+	http.StatusConflict:            "That could not be done",
+	http.StatusTooManyRequests:     "Too many tries",
+	http.StatusInternalServerError: "Something went wrong here",
+	http.StatusServiceUnavailable:  "Not reachable at the moment",
+}
+
+// htmxConfig is how the script that fetches parts of pages works: nothing that the policy of the pages forbids, answers that are errors
+// are shown, and going back loads the page anew, for others may have changed it.
+const htmxConfig = `{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,"selfRequestsOnly":true,"historyCacheSize":0,"refreshOnHistoryMiss":true,` +
+	`"scrollIntoViewOnBoost":false,"responseHandling":[{"code":"204","swap":false},{"code":"[23]..","swap":true},{"code":"[45]..","swap":true,"error":true}]}`

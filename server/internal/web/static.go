@@ -1,0 +1,111 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+)
+
+// asset is a file of static.
+type asset struct {
+	kind    string // its content type
+	version string // a short hash, which changes when the file does
+	Plain   []byte
+	packed  []byte // by gzip; nil: not worth it
+}
+
+// Assets are the files of static by their names, read and packed once. Pages are not packed: they hold the hidden field of
+// forms beside what others have written, and their length would tell of it (BREACH).
+var Assets = sync.OnceValues(func() (map[string]asset, error) {
+	const folder = "static"
+	all := map[string]asset{}
+	err := fs.WalkDir(embedded, folder, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := embedded.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(content)
+		a := asset{kind: contentType(file), version: base64.RawURLEncoding.EncodeToString(sum[:6]), Plain: content}
+		var packed bytes.Buffer
+		writer, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+		if err != nil {
+			return err
+		}
+		if _, err := writer.Write(content); err != nil {
+			return err
+		}
+		if err := writer.Close(); err != nil {
+			return err
+		}
+		if packed.Len() < len(content)*9/10 {
+			a.packed = packed.Bytes()
+		}
+		all[strings.TrimPrefix(file, folder+"/")] = a
+		return nil
+	})
+	return all, err
+})
+
+// contentType is the type of a file of static, whatever the machine's own table says.
+func contentType(file string) string {
+	switch path.Ext(file) {
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	case ".txt":
+		return "text/plain; charset=utf-8"
+	}
+	return mime.TypeByExtension(path.Ext(file))
+}
+
+// static serves a file of static. Its address has its version in it (?v=), so that browsers keep it.
+func (s *Site) static(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	all, err := Assets()
+	if err != nil {
+		return nil, err
+	}
+	a, ok := all[r.PathValue("file")]
+	if !ok {
+		return nil, &fault.Error{Status: http.StatusNotFound, Message: "there is no file " + fault.Quote(r.PathValue("file"))}
+	}
+	h := w.Header()
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Content-Type", a.kind)
+	h.Set("Vary", "Accept-Encoding")
+	content := a.Plain
+	if a.packed != nil && AcceptsGzip(r.Header.Get("Accept-Encoding")) {
+		h.Set("Content-Encoding", "gzip")
+		content = a.packed
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+	return nil, nil
+}
+
+// AcceptsGzip reports whether a client takes gzip: "q=0" says that it does not (RFC 9110, section 12.5.3).
+func AcceptsGzip(accepted string) bool {
+	for one := range strings.SplitSeq(accepted, ",") {
+		name, parameters, _ := strings.Cut(strings.TrimSpace(one), ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			quality := strings.ReplaceAll(parameters, " ", "")
+			return quality != "q=0" && !strings.HasPrefix(quality, "q=0.0")
+		}
+	}
+	return false
+}
