@@ -57,11 +57,16 @@ type Stored struct {
 func (s Stored) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		memoryJSON
-		Indexed        bool      `json:"indexed"`
-		Similar        []Similar `json:"similar,omitempty"`
-		ProjectCreated bool      `json:"project_created,omitempty"`
-		Warnings       []string  `json:"warnings,omitempty"`
-	}{s.Memory.json(), s.Indexed, s.Similar, s.ProjectCreated, s.Warnings})
+		storedJSON
+	}{s.Memory.json(), storedJSON{s.Indexed, s.Similar, s.ProjectCreated, s.Warnings}})
+}
+
+// storedJSON is what a stored memory has beside its other members.
+type storedJSON struct {
+	Indexed        bool      `json:"indexed"`
+	Similar        []Similar `json:"similar,omitempty"`
+	ProjectCreated bool      `json:"project_created,omitempty"`
+	Warnings       []string  `json:"warnings,omitempty"`
 }
 
 // Similar is a hint at a memory that says nearly the same.

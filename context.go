@@ -105,9 +105,15 @@ func (m ContextMemory) MarshalJSON() ([]byte, error) {
 		CreatedAt  time.Time      `json:"created_at,omitzero"`
 		UpdatedAt  time.Time      `json:"updated_at,omitzero"`
 		SharedBy   string         `json:"shared_by,omitempty"`
-		Score      float64        `json:"score,omitempty"`
-		Truncated  bool           `json:"truncated,omitempty"`
-	}{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt, m.SharedBy, m.Score, m.Truncated})
+		contextMemoryJSON
+	}{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt, m.SharedBy,
+		contextMemoryJSON{m.Score, m.Truncated}})
+}
+
+// contextMemoryJSON is what a memory of a context has beside its other members.
+type contextMemoryJSON struct {
+	Score     float64 `json:"score,omitempty"`
+	Truncated bool    `json:"truncated,omitempty"`
 }
 
 // MarshalJSON gives the form of the interface: identity and conversation_memory_id are null when there is none,

@@ -75,34 +75,13 @@ func withMemory(data []byte, m *Memory, beside any) error {
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (h *Hit) UnmarshalJSON(data []byte) error {
-	var beside struct {
-		Rank      int           `json:"rank"`
-		Score     float64       `json:"score"`
-		Parts     Parts         `json:"parts"`
-		Start     int           `json:"start"`
-		End       int           `json:"end"`
-		FileCount int           `json:"file_count"`
-		Files     []FileSummary `json:"files"`
-	}
+	var beside hitJSON
 	var m Memory
 	if err := withMemory(data, &m, &beside); err != nil {
 		return err
 	}
 	*h = Hit{m, beside.Rank, beside.Score, beside.Parts, beside.Start, beside.End, beside.FileCount, beside.Files}
 	return nil
-}
-
-// storedJSON is what stands beside the members of a stored memory.
-type storedJSON struct {
-	Indexed        bool      `json:"indexed"`
-	Similar        []Similar `json:"similar"`
-	ProjectCreated bool      `json:"project_created"`
-	Warnings       []string  `json:"warnings"`
-	Created        bool      `json:"created"` // of rules
-}
-
-func (s storedJSON) of(m Memory) Stored {
-	return Stored{Memory: m, Indexed: s.Indexed, Similar: s.Similar, Warnings: s.Warnings, ProjectCreated: s.ProjectCreated}
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
@@ -112,18 +91,17 @@ func (s *Stored) UnmarshalJSON(data []byte) error {
 	if err := withMemory(data, &m, &beside); err != nil {
 		return err
 	}
-	*s = beside.of(m)
+	*s = Stored{Memory: m, Indexed: beside.Indexed, Similar: beside.Similar, Warnings: beside.Warnings, ProjectCreated: beside.ProjectCreated}
 	return nil
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (r *StoredRule) UnmarshalJSON(data []byte) error {
-	var beside storedJSON
-	var m Memory
-	if err := withMemory(data, &m, &beside); err != nil {
+	var given storedRuleJSON
+	if err := json.Unmarshal(data, &given); err != nil {
 		return err
 	}
-	*r = StoredRule{beside.of(m), beside.Created}
+	*r = StoredRule{Stored{Memory: given.Memory, Indexed: given.Indexed, Warnings: given.Warnings, ProjectCreated: given.ProjectCreated}, given.Created}
 	return nil
 }
 
@@ -158,10 +136,7 @@ func (t *Todo) UnmarshalJSON(data []byte) error {
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (m *ContextMemory) UnmarshalJSON(data []byte) error {
-	var beside struct {
-		Score     float64 `json:"score"`
-		Truncated bool    `json:"truncated"`
-	}
+	var beside contextMemoryJSON
 	var memory Memory
 	if err := withMemory(data, &memory, &beside); err != nil {
 		return err
@@ -172,11 +147,7 @@ func (m *ContextMemory) UnmarshalJSON(data []byte) error {
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (m *ModuleMemory) UnmarshalJSON(data []byte) error {
-	var beside struct {
-		Match     ModuleMatch `json:"match"`
-		Score     float64     `json:"score"`
-		Truncated bool        `json:"truncated"`
-	}
+	var beside moduleMemoryJSON
 	var memory Memory
 	if err := withMemory(data, &memory, &beside); err != nil {
 		return err
@@ -187,12 +158,7 @@ func (m *ModuleMemory) UnmarshalJSON(data []byte) error {
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (r *Related) UnmarshalJSON(data []byte) error {
-	var beside struct {
-		Depth     int       `json:"depth"`
-		Direction Direction `json:"direction"`
-		Path      []string  `json:"path"`
-		Truncated bool      `json:"truncated"`
-	}
+	var beside relatedJSON
 	var m Memory
 	if err := withMemory(data, &m, &beside); err != nil {
 		return err

@@ -92,10 +92,15 @@ const (
 func (m ModuleMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		memoryJSON
-		Match     ModuleMatch `json:"match"`
-		Score     float64     `json:"score,omitempty"`
-		Truncated bool        `json:"truncated,omitempty"`
-	}{m.Memory.json(), m.Match, m.Score, m.Truncated})
+		moduleMemoryJSON
+	}{m.Memory.json(), moduleMemoryJSON{m.Match, m.Score, m.Truncated}})
+}
+
+// moduleMemoryJSON is what a memory of a module has beside its other members.
+type moduleMemoryJSON struct {
+	Match     ModuleMatch `json:"match"`
+	Score     float64     `json:"score,omitempty"`
+	Truncated bool        `json:"truncated,omitempty"`
 }
 
 // MarshalJSON gives an object of module_name, memories, files, summary and warnings.

@@ -29,11 +29,16 @@ type Related struct {
 func (r Related) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		memoryJSON
-		Depth     int       `json:"depth"`
-		Direction Direction `json:"direction"`
-		Path      []string  `json:"path"`
-		Truncated bool      `json:"truncated,omitempty"`
-	}{r.Memory.json(), r.Depth, r.Direction, r.Path, r.Truncated})
+		relatedJSON
+	}{r.Memory.json(), relatedJSON{r.Depth, r.Direction, r.Path, r.Truncated}})
+}
+
+// relatedJSON is what a related memory has beside its other members.
+type relatedJSON struct {
+	Depth     int       `json:"depth"`
+	Direction Direction `json:"direction"`
+	Path      []string  `json:"path"`
+	Truncated bool      `json:"truncated,omitempty"`
 }
 
 // maxWalk bounds how far a walk over links may go.

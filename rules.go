@@ -36,15 +36,24 @@ type StoredRule struct {
 	Created bool // there was none before
 }
 
-// MarshalJSON gives the memory's form with indexed, created, project_created and warnings.
-func (r StoredRule) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		memoryJSON
-		Indexed        bool     `json:"indexed"`
-		Created        bool     `json:"created"`
-		ProjectCreated bool     `json:"project_created,omitempty"`
-		Warnings       []string `json:"warnings,omitempty"`
-	}{r.Memory.json(), r.Indexed, r.Created, r.ProjectCreated, r.Warnings})
+// MarshalJSON gives the form of the interface: id, created, updated, revision, indexed, memory, project_created and warnings.
+func (r StoredRule) MarshalJSON() ([]byte, error) { return json.Marshal(r.json()) }
+
+func (r StoredRule) json() storedRuleJSON {
+	return storedRuleJSON{r.ID, r.Created, !r.Created, r.Revision, nil, r.Indexed, r.Memory, r.ProjectCreated, r.Warnings}
+}
+
+// storedRuleJSON is the form of a rule that was stored, and of a todo.
+type storedRuleJSON struct {
+	ID             string        `json:"id"`
+	Created        bool          `json:"created"`
+	Updated        bool          `json:"updated"`
+	Revision       int           `json:"revision"`
+	Progress       *TodoProgress `json:"progress,omitempty"` // of a todo
+	Indexed        bool          `json:"indexed"`
+	Memory         Memory        `json:"memory"`
+	ProjectCreated bool          `json:"project_created,omitempty"`
+	Warnings       []string      `json:"warnings,omitempty"`
 }
 
 // Rules are the rules of a project, or the general ones of a user. Nil means that there is none.

@@ -93,14 +93,19 @@ func (h Hit) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(struct {
 		memoryJSON
-		Rank      int           `json:"rank"`
-		Score     float64       `json:"score"`
-		Parts     Parts         `json:"parts"`
-		Start     int           `json:"start"`
-		End       int           `json:"end"`
-		FileCount int           `json:"file_count"`
-		Files     []FileSummary `json:"files"`
-	}{h.Memory.json(), h.Rank, h.Score, h.Parts, h.Start, h.End, h.FileCount, files})
+		hitJSON
+	}{h.Memory.json(), hitJSON{h.Rank, h.Score, h.Parts, h.Start, h.End, h.FileCount, files}})
+}
+
+// hitJSON is what a hit has beside the members of its memory.
+type hitJSON struct {
+	Rank      int           `json:"rank"`
+	Score     float64       `json:"score"`
+	Parts     Parts         `json:"parts"`
+	Start     int           `json:"start"`
+	End       int           `json:"end"`
+	FileCount int           `json:"file_count"`
+	Files     []FileSummary `json:"files"`
 }
 
 // Parts are what a relevance is made of.

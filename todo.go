@@ -28,16 +28,11 @@ type StoredTodo struct {
 	Document TodoDocument
 }
 
-// MarshalJSON gives the memory's form with indexed, created, progress and warnings.
+// MarshalJSON gives the form of a stored rule with progress.
 func (t StoredTodo) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		memoryJSON
-		Indexed        bool         `json:"indexed"`
-		Created        bool         `json:"created"`
-		ProjectCreated bool         `json:"project_created,omitempty"`
-		Progress       TodoProgress `json:"progress"`
-		Warnings       []string     `json:"warnings,omitempty"`
-	}{t.Memory.json(), t.Indexed, t.Created, t.ProjectCreated, progressOf(t.Document), t.Warnings})
+	form, progress := t.json(), progressOf(t.Document)
+	form.Progress = &progress
+	return json.Marshal(form)
 }
 
 // TodoProgress counts tasks.
@@ -187,18 +182,7 @@ type CompletedTask struct {
 	AlreadyCompleted bool         `json:"already_completed"` // it was done before; nothing was changed
 	Progress         TodoProgress `json:"progress"`
 	Memory           Memory       `json:"memory"` // the todo
-	Warnings         []string     `json:"warnings"`
-}
-
-// MarshalJSON gives task, already_completed, progress, memory and warnings.
-func (c CompletedTask) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Task             Task         `json:"task"`
-		AlreadyCompleted bool         `json:"already_completed"`
-		Progress         TodoProgress `json:"progress"`
-		Memory           Memory       `json:"memory"`
-		Warnings         []string     `json:"warnings,omitempty"`
-	}{c.Task, c.AlreadyCompleted, c.Progress, c.Memory, c.Warnings})
+	Warnings         []string     `json:"warnings,omitempty"`
 }
 
 // CompleteTask ticks a task's checkbox in the section Tasks: one byte of the document changes, and of edits at the same

@@ -98,9 +98,9 @@ func subject(result any) (memory, file string) {
 	switch r := result.(type) {
 	case storedMemory:
 		return r.ID, ""
-	case storedRule:
+	case souvenir.StoredRule:
 		return r.ID, ""
-	case storedTodo:
+	case souvenir.StoredTodo:
 		return r.ID, ""
 	case completedTask:
 		return r.ID, ""

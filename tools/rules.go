@@ -31,30 +31,9 @@ var rulesTool = define[rulesArguments](definition{
 	}},
 })
 
-// storedRule is the result of rules store.
-type storedRule struct {
-	ID       string          `json:"id"`
-	Created  bool            `json:"created"` // there was none before; else it was updated
-	Updated  bool            `json:"updated"`
-	Revision int             `json:"revision"`
-	Indexed  bool            `json:"indexed"`
-	Memory   souvenir.Memory `json:"memory"`
-
-	ProjectCreated bool     `json:"project_created,omitempty"` // there was no such project
-	Warnings       []string `json:"warnings,omitempty"`
-}
-
-func ruleResult(r souvenir.StoredRule) storedRule {
-	return storedRule{r.ID, r.Created, !r.Created, r.Revision, r.Indexed, r.Memory, r.ProjectCreated, r.Warnings}
-}
-
 func (s *Set) storeRule(ctx context.Context, a *rulesArguments) (any, error) {
-	stored, err := s.store.SetRule(ctx, souvenir.NewRule{
+	return s.store.SetRule(ctx, souvenir.NewRule{
 		ProjectID: a.ProjectID, ProjectName: a.ProjectName, Type: a.RuleType, Content: a.Content,
 		Tags: a.Tags, Related: a.Related, ExpectedRevision: a.ExpectedRevision,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return ruleResult(stored), nil
 }

@@ -48,46 +48,17 @@ All return the progress.`,
 	},
 })
 
-// storedTodo is the result of todo store and todo update_section.
-type storedTodo struct {
-	ID       string                `json:"id"`
-	Created  bool                  `json:"created"`
-	Updated  bool                  `json:"updated"`
-	Revision int                   `json:"revision"`
-	Progress souvenir.TodoProgress `json:"progress"`
-	Indexed  bool                  `json:"indexed"`
-	Memory   souvenir.Memory       `json:"memory"`
-
-	ProjectCreated bool     `json:"project_created,omitempty"` // there was no such project
-	Warnings       []string `json:"warnings,omitempty"`
-}
-
-func todoResult(t souvenir.StoredTodo) storedTodo {
-	done, total := t.Document.Progress()
-	r := ruleResult(t.StoredRule)
-	return storedTodo{r.ID, r.Created, r.Updated, r.Revision, souvenir.TodoProgress{Done: done, Total: total}, r.Indexed, r.Memory, r.ProjectCreated, r.Warnings}
-}
-
 func (s *Set) storeTodo(ctx context.Context, a *todoArguments) (any, error) {
-	stored, err := s.store.SetTodo(ctx, souvenir.NewTodo{
+	return s.store.SetTodo(ctx, souvenir.NewTodo{
 		ProjectID: a.ProjectID, ProjectName: a.ProjectName, Content: a.Content,
 		Tags: a.Tags, Related: a.Related, ExpectedRevision: a.ExpectedRevision,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return todoResult(stored), nil
 }
 
 func (s *Set) updateTodoSection(ctx context.Context, a *todoArguments) (any, error) {
-	stored, err := s.store.UpdateTodoSection(ctx, souvenir.UpdateTodoSection{
-		ProjectID: a.ProjectID, ProjectName: a.ProjectName, Section: a.Section, Content: a.Content,
-		ExpectedRevision: a.ExpectedRevision,
+	return s.store.UpdateTodoSection(ctx, souvenir.UpdateTodoSection{
+		ProjectID: a.ProjectID, ProjectName: a.ProjectName, Section: a.Section, Content: a.Content, ExpectedRevision: a.ExpectedRevision,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return todoResult(stored), nil
 }
 
 // completedTask is the result of todo complete. The document is not in it: a todo is ticked off often.
