@@ -88,7 +88,7 @@ func (s *Store) userRow(tx db.Tx) (int64, error) {
 	if row, ok := s.users.Load(s.access.User); ok {
 		return row.(int64), nil
 	}
-	rows, err := db.Column[int64](tx, `SELECT id FROM user WHERE uid = ?`, s.access.User)
+	rows, err := db.Column[int64](tx, `SELECT id FROM users WHERE uid = ?`, s.access.User)
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
@@ -103,7 +103,7 @@ func (s *Store) addUser(tx db.Tx) (int64, error) {
 	if err := checkIDFree(tx, "user", s.access.User); err != nil {
 		return 0, err
 	}
-	result, err := tx.Exec(`INSERT INTO user (uid, created_at) VALUES (?, ?)`, s.access.User, s.now())
+	result, err := tx.Exec(`INSERT INTO users (uid, created_at) VALUES (?, ?)`, s.access.User, s.now())
 	return result.LastInsertID, err
 }
 
@@ -185,7 +185,7 @@ func (sc scope) file(projects string) (condition string, args []any) {
 
 // ownerName is how an error names a user whose things the caller can see: by the account's name, or without one by id.
 func ownerName(tx db.Tx, uid string) string {
-	names, err := db.Column[string](tx, `SELECT name FROM user WHERE uid = ? AND name IS NOT NULL`, uid)
+	names, err := db.Column[string](tx, `SELECT name FROM users WHERE uid = ? AND name IS NOT NULL`, uid)
 	if err != nil || len(names) == 0 {
 		return strconv.Quote(uid)
 	}

@@ -232,7 +232,7 @@ func (s *Store) activityCondition(tx db.Tx, sc scope, q ActivityQuery) (conditio
 		return "", nil, err
 	}
 	if user != "" {
-		add(`a.user = ?`, user)
+		add(`a.user_uid = ?`, user)
 	}
 	if q.Before != "" {
 		rows, err := db.Column[int64](tx, `SELECT a.id FROM activity a WHERE a.uid = ? AND `+condition, append([]any{q.Before}, args...)...)
@@ -292,7 +292,7 @@ func (s *Store) activityUser(tx db.Tx, named string) (string, error) {
 	}
 	u, err := findUser(tx, named)
 	if errors.Is(err, ErrNotFound) { // somebody of whom there is nothing but calls
-		found, err2 := db.Column[string](tx, `SELECT user FROM activity WHERE user = ? LIMIT 1`, named)
+		found, err2 := db.Column[string](tx, `SELECT user_uid FROM activity WHERE user_uid = ? LIMIT 1`, named)
 		if err2 != nil || len(found) > 0 {
 			return named, err2
 		}
@@ -316,7 +316,7 @@ func (s *Store) loadActivities(tx db.Tx, sc scope, condition string, args ...any
 		a.StartedAt, a.DurationMS = toTime(started), float64(duration)/1000
 		found = append(found, a)
 		return err
-	}, `SELECT a.uid, a.user, ifnull((SELECT u.name FROM user u WHERE u.uid = a.user), ''), a.credential, a.credential_id,
+	}, `SELECT a.uid, a.user_uid, ifnull((SELECT u.name FROM users u WHERE u.uid = a.user_uid), ''), a.credential, a.credential_id,
 			ifnull(CASE a.credential WHEN 'token' THEN (SELECT t.name FROM token t WHERE t.uid = a.credential_id)
 				WHEN 'client' THEN (SELECT o.name FROM oauth_client o WHERE o.client_id = a.credential_id) END, ''),
 			a.client, a.tool, a.action, ifnull((SELECT j.uid FROM project j WHERE `+project+`), ''), a.memory, a.file, a.outcome, a.started_at, a.duration, a.bytes
@@ -374,6 +374,6 @@ func activityRecord() record {
 			{name: "duration", form: countForm},
 			{name: "bytes", form: countForm},
 		},
-		selection: `SELECT uid, user, credential_id, client, tool, action, memory, file, outcome, started_at, duration, bytes FROM activity`, ordered: `id`,
+		selection: `SELECT uid, user_uid, credential_id, client, tool, action, memory, file, outcome, started_at, duration, bytes FROM activity`, ordered: `id`,
 	}
 }

@@ -57,7 +57,7 @@ func countRows(t *testing.T, s *Store, query string) (n int) {
 
 func TestCheckFindsCallsThatCannotBe(t *testing.T) {
 	for _, damage := range []string{
-		`UPDATE activity SET user = ''`, `UPDATE activity SET client = CAST(x'ff' AS TEXT)`, `UPDATE activity SET tool = ''`,
+		`UPDATE activity SET user_uid = ''`, `UPDATE activity SET client = CAST(x'ff' AS TEXT)`, `UPDATE activity SET tool = ''`,
 		`UPDATE activity SET outcome = 'well'`, `UPDATE activity SET started_at = 9223372036854775807`,
 	} {
 		s := openWords(t, filepath.Join(t.TempDir(), "damaged.db"), Options{})

@@ -292,7 +292,7 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 		}
 	}
 	line := func(text string, most int) string { return cutLine(cleanUserAgent(text), most) }
-	_, err = tx.Exec(`INSERT INTO activity (uid, user, credential, credential_id, client, tool, action, project_id, memory, file, outcome, started_at, duration, bytes)
+	_, err = tx.Exec(`INSERT INTO activity (uid, user_uid, credential, credential_id, client, tool, action, project_id, memory, file, outcome, started_at, duration, bytes)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		a.id, user, string(kind), line(id, maxName), cleanClient(a.Client), line(a.Tool, maxActivityTool), line(a.Action, maxActivityTool), project,
 		line(a.MemoryID, maxName), line(a.FileID, maxName), string(outcome), a.StartedAt.UnixMicro(), max(a.Duration.Microseconds(), 0), max(a.Bytes, 0))

@@ -170,7 +170,7 @@ func TestACheckFindsWhatLiesWithTheWrongOwner(t *testing.T) {
 	share(t, olga, "p", "will", MemberWriter)
 	id := mustAdd(t, will, NewMemory{Content: "a tea pot", ProjectID: "olga/p"}).ID
 	mustAdd(t, will, NewMemory{Content: "a cup"})
-	mustExec(t, s, `UPDATE partition SET collection_id = (SELECT c.id FROM collection c JOIN user u ON u.id = c.owner_id WHERE u.uid = 'will') WHERE project_id IS NOT NULL`)
+	mustExec(t, s, `UPDATE partition SET collection_id = (SELECT c.id FROM collection c JOIN users u ON u.id = c.owner_id WHERE u.uid = 'will') WHERE project_id IS NOT NULL`)
 	if report, err := s.Check(t.Context(), &CheckOptions{Repair: true}); err != nil || report.Total != 1 || report.Repaired != 1 {
 		t.Errorf("%+v, %v", report, err)
 	}

@@ -180,7 +180,7 @@ func (in *inspection) look(tx db.Tx) error {
 		{"row_hash", in.checkHashes},
 		{"references", in.checkReferences},
 		{"profile", in.readProfiles},
-		{"user", in.checkFoldedNames},
+		{"users", in.checkFoldedNames},
 	}
 	for _, r := range append(records(), sessionRecord(), invitationRecord(), activityRecord()) {
 		steps = append(steps, step{r.table, func() error { return in.checkRecords(r) }})
@@ -260,7 +260,7 @@ func (o orphans) condition() string {
 }
 
 // kept are the tables whose rows no repair deletes: what people have stored, and all that would take such rows with it.
-var kept = []string{"trash", "trash_item", "memory", "file", "partition", "collection", "project", "user"}
+var kept = []string{"trash", "trash_item", "memory", "file", "partition", "collection", "project", "users"}
 
 // checkReferences looks for references that lead nowhere.
 func (in *inspection) checkReferences() error {

@@ -189,7 +189,7 @@ func (s *Store) listCollections(tx db.Tx, sc scope, name string) ([]Collection, 
 		return nil
 	}, `SELECT c.name, c.description, u.uid, f.dimensions,
 			(SELECT ifnull(sum(p.memories), 0) FROM partition p WHERE p.collection_id = c.id AND `+visible+`), c.created_at, c.updated_at
-		FROM collection c JOIN user u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
+		FROM collection c JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
 		WHERE `+condition+` ORDER BY c.name, c.id`, args...)
 	return all, err
 }

@@ -183,7 +183,7 @@ func addFileRow(t *testing.T, s *Store, id, user, memory, project, tag string) {
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {
 		r, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
 			SELECT ?, u.id, (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project WHERE uid = ?), 'stored', 'f', 'text/plain', 0, x'', '', '', 0, 0
-			FROM user u WHERE u.uid = ?`, id, memory, project, user)
+			FROM users u WHERE u.uid = ?`, id, memory, project, user)
 		if err == nil && tag != "" {
 			_, err = tx.Exec(`INSERT INTO file_tag (file_id, tag, position) VALUES (?, ?, 0)`, r.LastInsertID, tag)
 		}

@@ -227,8 +227,8 @@ func (e *exporter) place(partition int64) (exportPlace, error) {
 	}
 	var p exportPlace
 	err := e.tx.QueryRow(`SELECT u.uid, c.name, ifnull(o.uid, ''), ifnull(j.uid, '') FROM partition p
-		JOIN collection c ON c.id = p.collection_id JOIN user u ON u.id = c.owner_id
-		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN user o ON o.id = j.owner_id WHERE p.id = ?`, partition).
+		JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
+		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE p.id = ?`, partition).
 		Scan(&p.owner, &p.collection, &p.projectOwner, &p.project)
 	if errors.Is(err, db.ErrNoRows) {
 		return p, damaged(err, "a memory, or a former state of one, lies in partition %d, which does not exist", partition)
@@ -318,10 +318,10 @@ func (e *exporter) files() error {
 		})
 	}, `SELECT f.id, f.uid, u.uid, ifnull(m.uid, ''), ifnull(mu.uid, ''), ifnull(o.uid, ''), ifnull(j.uid, ''), f.filename, f.mime_type,
 			f.size, f.sha256, f.description, f.category, f.created_at, f.updated_at
-		FROM file f JOIN user u ON u.id = f.owner_id
+		FROM file f JOIN users u ON u.id = f.owner_id
 		LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id
-		LEFT JOIN collection c ON c.id = p.collection_id LEFT JOIN user mu ON mu.id = c.owner_id
-		LEFT JOIN project j ON j.id = f.project_id LEFT JOIN user o ON o.id = j.owner_id
+		LEFT JOIN collection c ON c.id = p.collection_id LEFT JOIN users mu ON mu.id = c.owner_id
+		LEFT JOIN project j ON j.id = f.project_id LEFT JOIN users o ON o.id = j.owner_id
 		WHERE f.state = 'stored' AND `+e.owned(`f.owner_id`)+` ORDER BY f.id`)
 	if err == nil {
 		e.Progress("files", int(done), int(total))

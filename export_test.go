@@ -43,7 +43,7 @@ func putFile(tb testing.TB, s *Store, id, owner, memory, project string, data []
 	err := s.db.Write(context.Background(), func(tx db.Tx) error {
 		sum := sha256.Sum256(data)
 		result, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
-			SELECT ?, u.id, (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project WHERE uid = ?), 'stored', ?, 'text/plain', ?, ?, 'a "file"', '', 5, 6 FROM user u WHERE u.uid = ?`,
+			SELECT ?, u.id, (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project WHERE uid = ?), 'stored', ?, 'text/plain', ?, ?, 'a "file"', '', 5, 6 FROM users u WHERE u.uid = ?`,
 			id, memory, project, "näme 東 "+id+".txt", len(data), sum[:], owner)
 		if err != nil {
 			return err
@@ -88,10 +88,10 @@ func openRich(t *testing.T) *Store {
 			"null": nil, "list": []any{1, "<b>&", nil, map[string]any{"deep": []any{}}}, "bool": true, "": "empty key", "ünï": "cødé",
 		}})
 	statements(t, s,
-		`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT j.id, u.id, 'writer', 77 FROM project j, user u WHERE j.uid = 'plot' AND u.uid = 'alice'`)
+		`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT j.id, u.id, 'writer', 77 FROM project j, users u WHERE j.uid = 'plot' AND u.uid = 'alice'`)
 	mustAdd(t, bob, NewMemory{Content: "bob begins"})
-	statements(t, s, `UPDATE project_member SET user_id = (SELECT id FROM user WHERE uid = 'bob')`,
-		`INSERT INTO blocked_sender (user_id, sender_id, created_at) SELECT a.id, b.id, 78 FROM user a, user b WHERE a.uid = 'alice' AND b.uid = 'bob'`)
+	statements(t, s, `UPDATE project_member SET user_id = (SELECT id FROM users WHERE uid = 'bob')`,
+		`INSERT INTO blocked_sender (user_id, sender_id, created_at) SELECT a.id, b.id, 78 FROM users a, users b WHERE a.uid = 'alice' AND b.uid = 'bob'`)
 	reply := mustAdd(t, bob, NewMemory{Content: "bob replies in alice's project", ProjectID: "plot", Related: []string{root.ID}})
 	mustAdd(t, bob, NewMemory{Content: "same id, another project", ProjectID: "bobs", ProjectName: "Bob's"})
 	mustAdd(t, alice, NewMemory{Collection: "mine", Content: "with a vector of its own", Embedding: []float32{3, 0, 4}})
@@ -120,27 +120,27 @@ func addAccounts(t *testing.T, s *Store) {
 	t.Helper()
 	hash := "X'" + strings.Repeat("ab", 32) + "'"
 	statements(t, s,
-		`UPDATE user SET name = 'Alice', name_key = 'alice', email = 'a@example.org', role = 'admin', password = '`+somePassword+`', updated_at = 9 WHERE uid = 'alice'`,
-		`UPDATE user SET disabled_at = 12, name = 'Bob', name_key = 'bob' WHERE uid = 'bob'`,
+		`UPDATE users SET name = 'Alice', name_key = 'alice', email = 'a@example.org', role = 'admin', password = '`+somePassword+`', updated_at = 9 WHERE uid = 'alice'`,
+		`UPDATE users SET disabled_at = 12, name = 'Bob', name_key = 'bob' WHERE uid = 'bob'`,
 		`INSERT INTO project_alias SELECT owner_id, 'allotment', 'Allotment', id, 5 FROM project WHERE uid = 'plot'`,
-		`INSERT INTO external_identity SELECT 'https://id.example', 'sub', id, 'a@example.org', 3 FROM user WHERE uid = 'alice'`,
+		`INSERT INTO external_identity SELECT 'https://id.example', 'sub', id, 'a@example.org', 3 FROM users WHERE uid = 'alice'`,
 		`INSERT INTO preference SELECT id, '{"theme": "dark",
-			"n": 1.0}', 4 FROM user WHERE uid = 'alice'`,
-		`INSERT INTO token (uid, user_id, name, hash, prefix, scopes, projects, created_at, last_used_at) SELECT 't1', id, 'laptop', `+hash+`, 'mcp_a', '["memory:read"]', '["plot"]', 5, 6 FROM user WHERE uid = 'alice'`,
-		`INSERT INTO oauth_client (client_id, kind, owner_id, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at) SELECT 'c1', 'admin', id, 'Client', 'client_secret_basic', `+hash+`, '["https://x"]', '{}', 5, 6 FROM user WHERE uid = 'alice'`,
+			"n": 1.0}', 4 FROM users WHERE uid = 'alice'`,
+		`INSERT INTO token (uid, user_id, name, hash, prefix, scopes, projects, created_at, last_used_at) SELECT 't1', id, 'laptop', `+hash+`, 'mcp_a', '["memory:read"]', '["plot"]', 5, 6 FROM users WHERE uid = 'alice'`,
+		`INSERT INTO oauth_client (client_id, kind, owner_id, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at) SELECT 'c1', 'admin', id, 'Client', 'client_secret_basic', `+hash+`, '["https://x"]', '{}', 5, 6 FROM users WHERE uid = 'alice'`,
 		`INSERT INTO oauth_client (client_id, kind, name, auth_method, redirect_uris, metadata, created_at, updated_at, used_at) VALUES ('c2', 'registered', 'Other', 'none', '[]', '{"a":1}', 5, 6, 7)`,
-		`INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, resource, created_at) SELECT 'g1', c.id, u.id, '[]', '["admin"]', '', 5 FROM oauth_client c, user u WHERE c.client_id = 'c1' AND u.uid = 'alice'`,
+		`INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, resource, created_at) SELECT 'g1', c.id, u.id, '[]', '["admin"]', '', 5 FROM oauth_client c, users u WHERE c.client_id = 'c1' AND u.uid = 'alice'`,
 		`INSERT INTO oauth_token (hash, grant_id, created_at, expires_at) SELECT `+hash+`, id, 5, 6 FROM oauth_grant`,
 		`INSERT INTO token (uid, user_id, grant_id, name, hash, prefix, scopes, created_at) SELECT 't2', user_id, id, 'of Client', X'`+strings.Repeat("cd", 32)+`', 'mcp_b', '["memory:read"]', 5 FROM oauth_grant`,
 		`UPDATE token SET parent_id = (SELECT id FROM token WHERE uid = 't1'), session = 'e0', browser = 'Lynx', with_session = 1 WHERE uid = 't2'`,
 		`UPDATE oauth_grant SET session = 'e0'`, `UPDATE oauth_client SET maker = 'token t1' WHERE client_id = 'c2'`,
 		`INSERT INTO oauth_code (hash, grant_id, redirect_uri, challenge, created_at, expires_at) SELECT `+hash+`, id, 'https://x', 'one-time', 5, 6 FROM oauth_grant`,
 		`INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES ('k1', 'EdDSA', `+hash+`, 5)`,
-		`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at) SELECT 'e1', id, `+hash+`, 'Browser left here', 5, 6, 7 FROM user WHERE uid = 'alice'`,
-		`INSERT INTO activity (uid, user, credential, credential_id, client, tool, action, project_id, memory, file, outcome, started_at, duration, bytes)
+		`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at) SELECT 'e1', id, `+hash+`, 'Browser left here', 5, 6, 7 FROM users WHERE uid = 'alice'`,
+		`INSERT INTO activity (uid, user_uid, credential, credential_id, client, tool, action, project_id, memory, file, outcome, started_at, duration, bytes)
 			SELECT 'v1', 'alice', 'token', 't1', 'client left here', 'memory', 'search', id, 'm', 'f', 'ok', 5, 6, 7 FROM project WHERE uid = 'plot'`,
 		`INSERT INTO invitation (uid, hash, purpose, role, email, note, created_by, created_at, expires_at, used_at, used_by)
-			SELECT 'i1', `+hash+`, 'account', 'user', 'x@example.org', 'invitation left here', id, 5, 6, 7, id FROM user WHERE uid = 'alice'`,
+			SELECT 'i1', `+hash+`, 'account', 'user', 'x@example.org', 'invitation left here', id, 5, 6, 7, id FROM users WHERE uid = 'alice'`,
 	)
 }
 
@@ -246,7 +246,7 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		left      = "" // on purpose: what lets people in here lets nobody in elsewhere
 	)
 	known := map[string]string{
-		"user":              "id uid created_at name name_key email role password disabled_at updated_at",
+		"users":             "id uid created_at name name_key email role password disabled_at updated_at",
 		"external_identity": "issuer subject user_id email created_at",
 		"preference":        "user_id value updated_at",
 		"collection":        "id owner_id name description own_profile created_at updated_at",

@@ -147,7 +147,7 @@ func checkSlashless(argument, value string) error {
 func personRecords() []record {
 	return []record{
 		{
-			kind: kindUser, table: "user", owner: `id`, kept: true, key: 1,
+			kind: kindUser, table: "users", owner: `id`, kept: true, key: 1,
 			fields: []recordField{
 				{name: "id", absent: required, check: checkName},
 				{name: "name", check: checkKeptName},
@@ -158,10 +158,10 @@ func personRecords() []record {
 				{name: "updated_at", form: timeForm, passing: true},
 				{name: "password", credential: true, check: checkPassword},
 			},
-			selection: `SELECT uid, name, email, role, disabled_at, created_at, updated_at, password FROM user`,
+			selection: `SELECT uid, name, email, role, disabled_at, created_at, updated_at, password FROM users`,
 			keyed:     `uid = ?`, ordered: `id`,
 			// ?9 is the name folded
-			insert: `INSERT INTO user (uid, name, email, role, disabled_at, created_at, updated_at, password, name_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			insert: `INSERT INTO users (uid, name, email, role, disabled_at, created_at, updated_at, password, name_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			refs: func(_ *importTx, v []any) ([]any, error) {
 				if name, ok := v[1].(string); ok {
 					return []any{foldName(name)}, nil
@@ -178,7 +178,7 @@ func personRecords() []record {
 				{name: "email", absent: "", check: checkText},
 				{name: "created_at", form: timeForm, absent: present},
 			},
-			selection: `SELECT i.issuer, i.subject, u.uid, i.email, i.created_at FROM external_identity i JOIN user u ON u.id = i.user_id`,
+			selection: `SELECT i.issuer, i.subject, u.uid, i.email, i.created_at FROM external_identity i JOIN users u ON u.id = i.user_id`,
 			keyed:     `i.issuer = ? AND i.subject = ?`, ordered: `i.issuer, i.subject`,
 			insert: `INSERT INTO external_identity (issuer, subject, email, created_at, user_id) VALUES (?1, ?2, ?4, ?5, ?6) ON CONFLICT DO NOTHING`,
 			refs:   func(t *importTx, v []any) ([]any, error) { return t.rows(t.person("user", v[2])) },
@@ -190,7 +190,7 @@ func personRecords() []record {
 				{name: "value", form: jsonForm, absent: required, check: checkObject},
 				{name: "updated_at", form: timeForm, absent: present},
 			},
-			selection: `SELECT u.uid, f.value, f.updated_at FROM preference f JOIN user u ON u.id = f.user_id`,
+			selection: `SELECT u.uid, f.value, f.updated_at FROM preference f JOIN users u ON u.id = f.user_id`,
 			keyed:     `u.uid = ?`, ordered: `f.user_id`,
 			insert: `INSERT INTO preference (value, updated_at, user_id) VALUES (?2, ?3, ?4) ON CONFLICT DO NOTHING`,
 			update: `UPDATE preference SET value = ?2, updated_at = ?3 WHERE user_id = ?4`,
@@ -203,7 +203,7 @@ func personRecords() []record {
 				{name: "sender", absent: required, check: checkName},
 				{name: "created_at", form: timeForm, absent: present},
 			},
-			selection: `SELECT u.uid, s.uid, b.created_at FROM blocked_sender b JOIN user u ON u.id = b.user_id JOIN user s ON s.id = b.sender_id`,
+			selection: `SELECT u.uid, s.uid, b.created_at FROM blocked_sender b JOIN users u ON u.id = b.user_id JOIN users s ON s.id = b.sender_id`,
 			keyed:     `u.uid = ? AND s.uid = ?`, ordered: `b.user_id, b.sender_id`,
 			insert: `INSERT INTO blocked_sender (created_at, user_id, sender_id) VALUES (?3, ?4, ?5) ON CONFLICT DO NOTHING`,
 			update: `UPDATE blocked_sender SET created_at = ?3 WHERE user_id = ?4 AND sender_id = ?5`,
@@ -233,7 +233,7 @@ func placeRecords() []record {
 				{name: "updated_at", form: timeForm, absent: present},
 			},
 			selection: `SELECT u.uid, c.name, c.description, f.dimensions, c.created_at, c.updated_at
-				FROM collection c JOIN user u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile`,
+				FROM collection c JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile`,
 			keyed: `u.uid = ? AND c.name = ?`, ordered: `c.id`,
 			insert: `INSERT INTO collection (name, description, created_at, updated_at, owner_id, own_profile) VALUES (?2, ?3, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING`,
 			update: `UPDATE collection SET description = ?3, created_at = ?5, updated_at = ?6 WHERE owner_id = ?7 AND name = ?2 AND ?8 IS ?8`,
@@ -262,7 +262,7 @@ func placeRecords() []record {
 				{name: "created_at", form: timeForm, absent: present},
 				{name: "updated_at", form: timeForm, absent: present},
 			},
-			selection: `SELECT u.uid, j.uid, j.name, j.created_at, j.updated_at FROM project j JOIN user u ON u.id = j.owner_id`,
+			selection: `SELECT u.uid, j.uid, j.name, j.created_at, j.updated_at FROM project j JOIN users u ON u.id = j.owner_id`,
 			keyed:     `u.uid = ? AND j.uid = ?`, ordered: `j.id`,
 			// ?7 is the name folded
 			insert: `INSERT INTO project (uid, name, created_at, updated_at, owner_id, name_key) VALUES (?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`,
@@ -285,7 +285,7 @@ func placeRecords() []record {
 				{name: "name", absent: required, check: checkProjectName},
 				{name: "created_at", form: timeForm, absent: present},
 			},
-			selection: `SELECT u.uid, j.uid, a.name, a.created_at FROM project_alias a JOIN project j ON j.id = a.project_id JOIN user u ON u.id = a.owner_id`,
+			selection: `SELECT u.uid, j.uid, a.name, a.created_at FROM project_alias a JOIN project j ON j.id = a.project_id JOIN users u ON u.id = a.owner_id`,
 			keyed:     `u.uid = ? AND j.uid = ? AND a.name = ?`, ordered: `a.owner_id, a.created_at, a.name_key`,
 			insert: `INSERT INTO project_alias (name, created_at, name_key, project_id, owner_id) SELECT ?3, ?4, ?5, ?6, owner_id FROM project
 				WHERE id = ?6 AND NOT EXISTS (SELECT 1 FROM project o WHERE o.owner_id = project.owner_id AND o.name_key = ?5) AND ?1 IS ?1 AND ?2 IS ?2
@@ -307,7 +307,7 @@ func placeRecords() []record {
 				{name: "created_at", form: timeForm, absent: present},
 			},
 			selection: `SELECT o.uid, j.uid, u.uid, b.role, b.created_at FROM project_member b
-				JOIN project j ON j.id = b.project_id JOIN user o ON o.id = j.owner_id JOIN user u ON u.id = b.user_id`,
+				JOIN project j ON j.id = b.project_id JOIN users o ON o.id = j.owner_id JOIN users u ON u.id = b.user_id`,
 			keyed: `o.uid = ? AND j.uid = ? AND u.uid = ?`, ordered: `b.project_id, b.user_id`,
 			insert: `INSERT INTO project_member (role, created_at, project_id, user_id) VALUES (?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`,
 			update: `UPDATE project_member SET role = ?4, created_at = ?5 WHERE project_id = ?6 AND user_id = ?7`,
@@ -345,7 +345,7 @@ func oauthRecords() []record {
 				{name: "maker", absent: "", check: checkText},
 			},
 			selection: `SELECT o.client_id, o.kind, u.uid, o.name, o.auth_method, o.secret_hash, o.redirect_uris, o.metadata, o.created_at, o.updated_at, o.expires_at, o.used_at, o.disabled_at, o.maker
-				FROM oauth_client o LEFT JOIN user u ON u.id = o.owner_id`,
+				FROM oauth_client o LEFT JOIN users u ON u.id = o.owner_id`,
 			keyed: `o.client_id = ?`, ordered: `o.id`,
 			insert: `INSERT INTO oauth_client (client_id, kind, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at, expires_at, used_at, disabled_at, maker, owner_id)
 				VALUES (?1, ?2, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT DO NOTHING`,
@@ -372,7 +372,7 @@ func oauthRecords() []record {
 				{name: "session", absent: "", check: checkText},
 			},
 			selection: `SELECT g.uid, o.client_id, u.uid, g.scopes, g.projects, g.resource, g.created_at, g.last_used_at, g.revoked_at, g.refused, g.session
-				FROM oauth_grant g JOIN oauth_client o ON o.id = g.client_id JOIN user u ON u.id = g.user_id`,
+				FROM oauth_grant g JOIN oauth_client o ON o.id = g.client_id JOIN users u ON u.id = g.user_id`,
 			keyed: `g.uid = ?`, ordered: `g.id`,
 			insert: `INSERT INTO oauth_grant (uid, scopes, projects, resource, created_at, last_used_at, revoked_at, refused, session, client_id, user_id)
 				VALUES (?1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT DO NOTHING`,
@@ -413,7 +413,7 @@ func tokenRecords() []record {
 			},
 			selection: `SELECT k.uid, u.uid, k.name, k.hash, k.prefix, k.scopes, k.projects, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, g.uid,
 					p.uid, k.session, k.browser, k.with_session
-				FROM token k JOIN user u ON u.id = k.user_id LEFT JOIN oauth_grant g ON g.id = k.grant_id LEFT JOIN token p ON p.id = k.parent_id`,
+				FROM token k JOIN users u ON u.id = k.user_id LEFT JOIN oauth_grant g ON g.id = k.grant_id LEFT JOIN token p ON p.id = k.parent_id`,
 			keyed: `k.uid = ?`, ordered: `k.id`,
 			insert: `INSERT INTO token (uid, name, hash, prefix, scopes, projects, created_at, expires_at, last_used_at, revoked_at, session, browser, with_session,
 					user_id, grant_id, parent_id)

@@ -584,7 +584,7 @@ func loadFiles(tx db.Tx, sc scope, condition string, args ...any) ([]storedFile,
 	}, `SELECT f.id, ifnull(m.id, 0), ifnull(`+projectOfFile+`, 0), f.uid, iif(`+memory+`, m.uid, ''), f.filename, f.mime_type, f.size, f.sha256,
 			f.description, f.category, u.uid, ifnull(j.uid, ''),
 			(SELECT json_group_array(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id), f.created_at, f.updated_at, ifnull(`+writable+`, 0)
-		`+fromFile+` JOIN user u ON u.id = f.owner_id
+		`+fromFile+` JOIN users u ON u.id = f.owner_id
 		LEFT JOIN project j ON j.id = `+projectOfFile+` AND j.id IN (`+sharedWith+`)
 		WHERE `+visible+` AND `+condition,
 		slices.Concat(memoryArgs, writableArgs, []any{sc.user, sc.user}, visibleArgs, args)...)

@@ -28,13 +28,13 @@ func (s *Store) GetFileStatus(ctx context.Context, id string) (FileStatus, error
 			return err
 		}
 		status = FileStatus{Owner: f.Owner, ProjectID: f.ProjectID, Writable: f.writable && !s.access.ReadOnly}
-		if err := tx.QueryRow(`SELECT ifnull(name, '') FROM user WHERE uid = ?`, f.Owner).Scan(&status.OwnerName); err != nil {
+		if err := tx.QueryRow(`SELECT ifnull(name, '') FROM users WHERE uid = ?`, f.Owner).Scan(&status.OwnerName); err != nil {
 			return err
 		}
 		if f.ProjectID == "" {
 			return nil
 		}
-		return tx.QueryRow(`SELECT u.uid FROM project j JOIN user u ON u.id = j.owner_id WHERE j.id = ?`, f.project).Scan(&status.ProjectOwner)
+		return tx.QueryRow(`SELECT u.uid FROM project j JOIN users u ON u.id = j.owner_id WHERE j.id = ?`, f.project).Scan(&status.ProjectOwner)
 	})
 	return status, err
 }

@@ -17,6 +17,8 @@ type hashedTable struct {
 	rowhash.Table
 	what  string // a row, or a set of rows, in words
 	named string // SQL that gives the id for callers of what has the key ?1
+
+	former string // the table's name in older files, if it was another
 }
 
 const (
@@ -33,16 +35,18 @@ const settingHashed = "hashed_since"
 // opens nothing. Passages, vectors and full text are made again of the memories.
 func hashedTables() []hashedTable {
 	row := func(kind int, name, what, named string, except ...string) hashedTable {
-		return hashedTable{rowhash.Table{Kind: kind, Name: name, Key: "id", Except: except}, what, named}
+		return hashedTable{Table: rowhash.Table{Kind: kind, Name: name, Key: "id", Except: except}, what: what, named: named}
 	}
 	set := func(kind int, name, key, what, named string) hashedTable {
-		return hashedTable{rowhash.Table{Kind: kind, Name: name, Key: key, Set: true}, what, named}
+		return hashedTable{Table: rowhash.Table{Kind: kind, Name: name, Key: key, Set: true}, what: what, named: named}
 	}
-	const ofMemory, ofUser = `SELECT uid FROM memory WHERE id = ?1`, `SELECT uid FROM user WHERE id = ?1`
+	const ofMemory, ofUser = `SELECT uid FROM memory WHERE id = ?1`, `SELECT uid FROM users WHERE id = ?1`
 	preference := row(12, "preference", "the settings of the user", ofUser)
 	preference.Key = "user_id"
+	users := row(1, "users", "the user", ofUser)
+	users.former = "user"
 	return []hashedTable{
-		row(1, "user", "the user", ofUser),
+		users,
 		row(2, "collection", "the collection", `SELECT name FROM collection WHERE id = ?1`),
 		row(3, "project", "the project", `SELECT uid FROM project WHERE id = ?1`),
 		set(4, "project_member", "project_id", "the list of members of the project", `SELECT uid FROM project WHERE id = ?1`),
@@ -79,10 +83,32 @@ func hashedColumns(tx db.Tx, t hashedTable) ([]string, error) {
 	return slices.DeleteFunc(columns, func(c string) bool { return !t.Set && c == t.Key || slices.Contains(t.Except, c) }), err
 }
 
+// hashedTablesIn are the tables with hashes, by the names that they have in a file whose schema may be older.
+func hashedTablesIn(tx db.Tx) ([]hashedTable, error) {
+	tables := hashedTables()
+	for i, t := range tables {
+		if t.former == "" {
+			continue
+		}
+		columns, err := hashedColumns(tx, t)
+		if err != nil {
+			return nil, err
+		}
+		if len(columns) == 0 {
+			tables[i].Name = t.former
+		}
+	}
+	return tables, nil
+}
+
 // keepHashes has a connection keep the hashes.
 func keepHashes(tx db.Tx) error {
+	tables, err := hashedTablesIn(tx)
+	if err != nil {
+		return err
+	}
 	var memory string
-	for _, t := range hashedTables() {
+	for _, t := range tables {
 		columns, err := hashedColumns(tx, t)
 		if err != nil || len(columns) == 0 {
 			return err
@@ -162,7 +188,11 @@ func markDamage(tx db.Tx, _ int) error {
 	if err := tx.QueryRow(`SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'row_hash'`).Scan(&there); err != nil || !there {
 		return err
 	}
-	for _, t := range hashedTables() {
+	tables, err := hashedTablesIn(tx)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
 		var wrong []int64
 		err := eachHash(tx, t, func(h rowHash) error {
 			if !h.sound() {

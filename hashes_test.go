@@ -2,6 +2,7 @@ package souvenir
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -284,6 +285,39 @@ func TestAFileOfAnOlderVersionGetsHashesAndDamageStaysDamage(t *testing.T) {
 	report := reopen(`UPDATE memory SET content = content || '!' WHERE id = 2`)
 	if len(report.Damaged) != 1 || report.Damaged[0].Row != 2 || report.Unverified != 0 || !report.HashedSince.IsZero() {
 		t.Errorf("a newer schema: %+v", report)
+	}
+}
+
+// A table that is renamed takes its hashes along: damage from before does not become what was stored.
+func TestHashesOutliveTheRenamingOfTheirTable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "old.db")
+	config := fileConfig(path, sealedClock)
+	config.Migrations = migrationsUpTo{config.Migrations, 19}
+	write := func(statement string) {
+		t.Helper()
+		file, err := sqlite.Open(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = file.Write(t.Context(), func(tx db.Tx) error {
+			_, err := tx.Exec(statement)
+			return err
+		})
+		if err := errors.Join(err, file.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`INSERT INTO user (id, uid, email, created_at) VALUES (1, 'ann', 'ann@example.com', 1), (2, 'ben', 'ben@example.com', 1)`)
+	config.Prepare = nil // behind the hashes' back
+	write(`UPDATE user SET email = 'eve@example.com' WHERE id = 2`)
+	s := openWords(t, path, Options{})
+	report := mustCheck(t, s, nil)
+	if len(report.Damaged) != 1 || report.Damaged[0].Table != "users" || report.Damaged[0].Row != 2 || report.Unverified != 0 {
+		t.Errorf("damaged: got %+v, %d unverified; want row 2 of users, 0", report.Damaged, report.Unverified)
+	}
+	mustAdd(t, s.As(Access{User: "ann"}), NewMemory{Content: "still mine"})
+	if got := len(idsOf(t, s.As(Access{User: "ann"}))); got != 1 {
+		t.Errorf("got %d memories of ann, want 1", got)
 	}
 }
 

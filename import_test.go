@@ -213,7 +213,7 @@ func TestWhatBelongsToSomebodyElseIsNeverReplaced(t *testing.T) {
 	if rowsOf(t, s) != before || len(report.Conflicts) != 2 {
 		t.Errorf("%+v", report)
 	}
-	statements(t, s, `INSERT INTO user (uid, created_at) VALUES ('bob', 1)`)
+	statements(t, s, `INSERT INTO users (uid, created_at) VALUES ('bob', 1)`)
 	before = rowsOf(t, s)
 	report = imported(t, s, []byte(byHand(
 		`{"type":"memory","id":"`+mine.ID+`","owner":"bob","content":"taken over"}`,

@@ -172,8 +172,8 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 		return r.Scan(&s.row, &s.owner, &s.memory, &s.projectOwner, &s.project, &s.filename, &s.mimeType, &s.size, &s.sha256, &s.description, &s.category, &s.created, &s.updated, &tags)
 	}, `SELECT f.id, u.uid, ifnull(m.uid, ''), ifnull(o.uid, ''), ifnull(j.uid, ''), f.filename, f.mime_type, f.size, f.sha256, f.description, f.category, f.created_at, f.updated_at,
 			(SELECT json_group_array(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id)
-		FROM file f JOIN user u ON u.id = f.owner_id LEFT JOIN memory m ON m.id = f.memory_id
-		LEFT JOIN project j ON j.id = f.project_id LEFT JOIN user o ON o.id = j.owner_id WHERE f.uid = ?`, f.id)
+		FROM file f JOIN users u ON u.id = f.owner_id LEFT JOIN memory m ON m.id = f.memory_id
+		LEFT JOIN project j ON j.id = f.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE f.uid = ?`, f.id)
 	if err != nil || s.row == 0 {
 		return 0, added, err
 	}
@@ -193,7 +193,7 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 }
 
 // memoryOf selects a memory by id and owner.
-const memoryOf = `SELECT m.id ` + fromMemory + ` JOIN user u ON u.id = c.owner_id WHERE m.uid = ? AND u.uid = ?`
+const memoryOf = `SELECT m.id ` + fromMemory + ` JOIN users u ON u.id = c.owner_id WHERE m.uid = ? AND u.uid = ?`
 
 // chunk takes the next piece of the file that is being read.
 func (im *importer) chunk(ctx context.Context, c *chunkItem) error {

@@ -260,7 +260,7 @@ func (im *importer) prepare(ctx context.Context, items []importItem) error {
 				m.spans = nil
 				continue
 			}
-			own, err := db.Column[int](tx, `SELECT f.dimensions FROM collection c JOIN user u ON u.id = c.owner_id JOIN profile f ON f.id = c.own_profile
+			own, err := db.Column[int](tx, `SELECT f.dimensions FROM collection c JOIN users u ON u.id = c.owner_id JOIN profile f ON f.id = c.own_profile
 				WHERE u.uid = ? AND c.name = ?`, m.owner, m.draft.collection)
 			if err != nil {
 				return err
@@ -336,7 +336,7 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 	}, `SELECT m.id, u.uid, c.name, ifnull(o.uid, ''), ifnull(j.uid, ''), ifnull(j.name, ''), m.content, ifnull(m.event_type, ''), ifnull(m.state, ''),
 			ifnull(m.importance, ''), ifnull(m.classification, ''), ifnull(m.rule_type, ''), m.metadata, m.revision, m.created_at, m.updated_at,
 			(SELECT json_group_array(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id)
-		`+fromMemory+` JOIN user u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN user o ON o.id = j.owner_id
+		`+fromMemory+` JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users o ON o.id = j.owner_id
 		WHERE m.uid = ?`, m.id)
 	if err != nil || s.row == 0 {
 		return 0, added, err
@@ -359,9 +359,9 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 // idOfOwner is the id of the user who is meant by an owner: who writes a file by hand knows the names of accounts, not their
 // ids. An id comes first; what is neither becomes the id of somebody new.
 func idOfOwner(tx db.Tx, owner string) (string, error) {
-	found, err := db.Column[string](tx, `SELECT uid FROM user WHERE uid = ?`, owner)
+	found, err := db.Column[string](tx, `SELECT uid FROM users WHERE uid = ?`, owner)
 	if err == nil && len(found) == 0 && len(owner) <= maxFolded {
-		found, err = db.Column[string](tx, `SELECT uid FROM user WHERE name_key = ?`, foldName(owner))
+		found, err = db.Column[string](tx, `SELECT uid FROM users WHERE name_key = ?`, foldName(owner))
 	}
 	if err != nil || len(found) == 0 {
 		return owner, err

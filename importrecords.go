@@ -94,7 +94,7 @@ func (t *importTx) known(argument, query string, args ...any) (int64, error) {
 
 // person returns the row of a user who must be there.
 func (t *importTx) person(argument string, uid any) (int64, error) {
-	return t.known(argument, `SELECT id FROM user WHERE uid = ?`, uid)
+	return t.known(argument, `SELECT id FROM users WHERE uid = ?`, uid)
 }
 
 // owner returns the row of a user and makes one who is new, as a first write does.
@@ -103,12 +103,12 @@ func (t *importTx) owner(uid any) (int64, error) {
 	if row, ok := t.users[id]; ok {
 		return row, nil
 	}
-	found, err := db.Column[int64](t.tx, `SELECT id FROM user WHERE uid = ?`, id)
+	found, err := db.Column[int64](t.tx, `SELECT id FROM users WHERE uid = ?`, id)
 	if err != nil {
 		return 0, err
 	}
 	if len(found) == 0 {
-		result, err := t.tx.Exec(`INSERT INTO user (uid, created_at) VALUES (?, ?)`, id, t.now)
+		result, err := t.tx.Exec(`INSERT INTO users (uid, created_at) VALUES (?, ?)`, id, t.now)
 		if err != nil {
 			return 0, err
 		}
@@ -181,7 +181,7 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 
 // knownProject returns the row of a project that must be there.
 func (t *importTx) knownProject(owner, id any) (int64, error) {
-	return t.known("project_id", `SELECT j.id FROM project j JOIN user u ON u.id = j.owner_id WHERE u.uid = ? AND j.uid = ?`, owner, id)
+	return t.known("project_id", `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? AND j.uid = ?`, owner, id)
 }
 
 // recordItem is a line that stands for one row.
@@ -423,7 +423,7 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 	if err != nil {
 		return err
 	}
-	_, err = t.tx.Exec(`UPDATE user SET name = ?2, email = ?3, role = ?4, disabled_at = ?5, created_at = ?6, updated_at = ?7, password = ?8, name_key = ?9 WHERE uid = ?1`,
+	_, err = t.tx.Exec(`UPDATE users SET name = ?2, email = ?3, role = ?4, disabled_at = ?5, created_at = ?6, updated_at = ?7, password = ?8, name_key = ?9 WHERE uid = ?1`,
 		append(values, refs...)...)
 	if err == nil {
 		t.count(item.kind, added)
@@ -435,13 +435,13 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 // checkIDFree; all ids are folded only once for a transaction.
 func (t *importTx) taken(id, name string) (bool, error) {
 	key := foldName(name)
-	others, err := db.Column[int64](t.tx, `SELECT 1 FROM user WHERE name_key IN (?, ?) AND uid <> ?`, key, foldName(id), id)
+	others, err := db.Column[int64](t.tx, `SELECT 1 FROM users WHERE name_key IN (?, ?) AND uid <> ?`, key, foldName(id), id)
 	if err != nil || len(others) > 0 {
 		return true, err
 	}
 	if t.folded == nil {
 		t.folded = map[string]string{}
-		ids, err := db.Column[string](t.tx, `SELECT uid FROM user`)
+		ids, err := db.Column[string](t.tx, `SELECT uid FROM users`)
 		if err != nil {
 			return true, err
 		}

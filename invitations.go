@@ -89,7 +89,7 @@ func (s *Store) HasAccounts(ctx context.Context) (bool, error) {
 }
 
 func hasAccounts(tx db.Tx) (has bool, err error) {
-	err = tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM user WHERE name_key IS NOT NULL)`).Scan(&has)
+	err = tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM users WHERE name_key IS NOT NULL)`).Scan(&has)
 	return has, err
 }
 
@@ -213,7 +213,7 @@ func loadInvitations(tx db.Tx, condition string, args ...any) ([]storedInvitatio
 		return err
 	}, `SELECT i.id, i.uid, i.purpose, i.role, i.email, i.note, ifnull(b.uid, ''), i.created_by IS NOT NULL AND (b.role IS NOT 'admin' OR b.disabled_at IS NOT NULL),
 			i.created_at, i.expires_at, i.used_at, ifnull(u.uid, '')
-		FROM invitation i LEFT JOIN user b ON b.id = i.created_by LEFT JOIN user u ON u.id = i.used_by WHERE `+condition, args...)
+		FROM invitation i LEFT JOIN users b ON b.id = i.created_by LEFT JOIN users u ON u.id = i.used_by WHERE `+condition, args...)
 	return found, err
 }
 

@@ -272,7 +272,7 @@ func loadNodes(tx db.Tx, rows []int64) ([]Node, error) {
 	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, ifnull(j.uid, ''), ifnull(v.uid, ''), ifnull(m.event_type, ''), ifnull(m.state, ''),
 			ifnull(m.importance, ''), ifnull(m.classification, ''), m.created_at, m.updated_at
 		FROM json_each(?) r CROSS JOIN memory m ON m.id = r.value JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id
-		JOIN user u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN user v ON v.id = j.owner_id ORDER BY r.key`, labelled, jsonList(rows))
+		JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users v ON v.id = j.owner_id ORDER BY r.key`, labelled, jsonList(rows))
 	return nodes, err
 }
 

@@ -222,8 +222,8 @@ func (s *Store) loadMemories(tx db.Tx, sc scope, condition string, args ...any) 
 			(SELECT json_group_array(r.uid ORDER BY l.position) FROM memory_link l JOIN memory r ON r.id = l.related_id
 				WHERE l.memory_id = m.id AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = r.partition_id AND `+visible+`)),
 			m.revision, m.created_at, m.updated_at, `+writable+`,
-			iif(j.owner_id <> ?, (SELECT ifnull(o.name, o.uid) FROM user o WHERE o.id = j.owner_id), '')
-		`+fromMemory+` JOIN user u ON u.id = c.owner_id
+			iif(j.owner_id <> ?, (SELECT ifnull(o.name, o.uid) FROM users o WHERE o.id = j.owner_id), '')
+		`+fromMemory+` JOIN users u ON u.id = c.owner_id
 		LEFT JOIN project j ON j.id = p.project_id
 		WHERE `+visible+` AND `+condition, slices.Concat(visibleArgs, writableArgs, []any{sc.user}, visibleArgs, args)...)
 	return found, err

@@ -162,7 +162,7 @@ func addAccount(t *testing.T, s *Store, user, name string) {
 		return
 	}
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {
-		_, err := tx.Exec(`UPDATE user SET name = ?, name_key = ? WHERE uid = ?`, name, foldName(name), user)
+		_, err := tx.Exec(`UPDATE users SET name = ?, name_key = ? WHERE uid = ?`, name, foldName(name), user)
 		return err
 	})
 	if err != nil {

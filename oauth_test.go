@@ -84,7 +84,7 @@ func TestADisabledUserEndsWhatWasAllowed(t *testing.T) {
 	c := mustRegister(t, s)
 	tokens, refresh := mustLetIn(t, s, ann, c)
 	code := mustAuthorize(t, ann, c)
-	mustExec(t, s, `UPDATE user SET disabled_at = 1 WHERE uid = 'ann'`)
+	mustExec(t, s, `UPDATE users SET disabled_at = 1 WHERE uid = 'ann'`)
 	_, err := s.CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
 	wantOAuth(t, "CheckAccessToken", err, ErrUnauthenticated, OAuthInvalidToken)
 	_, err = s.RefreshTokens(t.Context(), refresh)
@@ -93,7 +93,7 @@ func TestADisabledUserEndsWhatWasAllowed(t *testing.T) {
 	wantOAuth(t, "ExchangeCode", err, ErrInvalid, OAuthInvalidGrant)
 	_, err = ann.Authorize(t.Context(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: Scopes()})
 	wantOAuth(t, "Authorize", err, ErrForbidden, OAuthAccessDenied)
-	mustExec(t, s, `UPDATE user SET disabled_at = NULL`)
+	mustExec(t, s, `UPDATE users SET disabled_at = NULL`)
 	if _, err := s.CheckAccessToken(t.Context(), checkOf(tokens.AccessToken)); err != nil {
 		t.Errorf("the user is back, and the token is not: %v", err)
 	}
@@ -111,7 +111,7 @@ func TestTheAdminScopeCountsForAnAdminOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, role := range []Role{RoleUser, RoleAdmin, RoleUser} {
-		mustExec(t, s, `UPDATE user SET role = ?`, role)
+		mustExec(t, s, `UPDATE users SET role = ?`, role)
 		p, err := s.CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
 		if err != nil || p.Allows(ScopeAdmin) != (role == RoleAdmin) {
 			t.Errorf("as %s: %+v, %v", role, p, err)

@@ -495,7 +495,7 @@ func loadClients(tx db.Tx, condition string, args ...any) ([]storedClient, error
 		return nil
 	}, `SELECT c.id, c.client_id, c.kind, c.owner_id, ifnull(u.uid, ''), c.name, c.auth_method, c.secret_hash, c.redirect_uris, c.metadata,
 			c.created_at, c.updated_at, c.expires_at, c.disabled_at IS NULL, c.maker
-		FROM oauth_client c LEFT JOIN user u ON u.id = c.owner_id WHERE `+condition, args...)
+		FROM oauth_client c LEFT JOIN users u ON u.id = c.owner_id WHERE `+condition, args...)
 	return found, err
 }
 

@@ -172,7 +172,7 @@ func verifies(verifier, challenge string) bool {
 
 // checkMayAuthorize refuses consents of users who have been disabled since they signed in.
 func checkMayAuthorize(tx db.Tx, sc scope) error {
-	disabled, err := db.Column[bool](tx, `SELECT disabled_at IS NOT NULL FROM user WHERE id = ?`, sc.user)
+	disabled, err := db.Column[bool](tx, `SELECT disabled_at IS NOT NULL FROM users WHERE id = ?`, sc.user)
 	if err == nil && slices.Contains(disabled, true) {
 		err = oauthError(KindForbidden, OAuthAccessDenied, "", "this user is disabled and can let nobody in")
 	}
@@ -338,6 +338,6 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 		return nil
 	}, `SELECT g.id, g.client_id, u.uid, g.revoked_at IS NOT NULL OR u.disabled_at IS NOT NULL, g.uid, c.client_id, c.name,
 			c.redirect_uris, g.scopes, g.refused, g.projects, g.resource, g.created_at, ifnull(g.last_used_at, 0), g.session
-		FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id JOIN user u ON u.id = g.user_id WHERE `+condition, args...)
+		FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id JOIN users u ON u.id = g.user_id WHERE `+condition, args...)
 	return found, err
 }

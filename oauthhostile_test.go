@@ -70,7 +70,7 @@ func TestATokenThatIsDatedBackDoesNotOutliveItsKey(t *testing.T) {
 func TestATokenThatSaysMoreThanItsGrantGivesNoMore(t *testing.T) {
 	s, _ := openOAuth(t)
 	tokens, _ := mustLetIn(t, s, s, mustRegister(t, s))
-	mustExec(t, s, `UPDATE user SET role = 'admin'`)
+	mustExec(t, s, `UPDATE users SET role = 'admin'`)
 	claims, id, err := s.readAccessToken(t.Context(), tokens.AccessToken)
 	if err != nil {
 		t.Fatal(err)

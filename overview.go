@@ -156,7 +156,7 @@ func (o *Overview) countProjects(tx db.Tx, partitions string) error {
 		err := row.Scan(&c.ID, &c.Name, &c.Owner, &c.Memories)
 		o.Projects = append(o.Projects, c)
 		return err
-	}, `SELECT ifnull(j.uid, ''), ifnull(j.name, ''), ifnull(u.uid, ''), sum(p.memories) FROM partition p LEFT JOIN project j ON j.id = p.project_id LEFT JOIN user u ON u.id = j.owner_id
+	}, `SELECT ifnull(j.uid, ''), ifnull(j.name, ''), ifnull(u.uid, ''), sum(p.memories) FROM partition p LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users u ON u.id = j.owner_id
 		WHERE p.id IN (SELECT value FROM json_each(?)) GROUP BY p.project_id ORDER BY 4 DESC, 1, 3 LIMIT ?`, partitions, maxCounts)
 }
 
@@ -167,7 +167,7 @@ func (o *Overview) countCollections(tx db.Tx, partitions string) error {
 		err := row.Scan(&c.Name, &c.Owner, &c.Memories)
 		o.Collections = append(o.Collections, c)
 		return err
-	}, `SELECT c.name, u.uid, sum(p.memories) FROM partition p JOIN collection c ON c.id = p.collection_id JOIN user u ON u.id = c.owner_id
+	}, `SELECT c.name, u.uid, sum(p.memories) FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
 		WHERE p.id IN (SELECT value FROM json_each(?)) GROUP BY c.id ORDER BY 3 DESC, 1, 2 LIMIT ?`, partitions, maxCounts)
 }
 
@@ -222,7 +222,7 @@ func (s *Store) clientCounts(ctx context.Context, none bool) <-chan countedClien
 				one.LastCall = toTime(last)
 				c.clients = append(c.clients, one)
 				return err
-			}, `SELECT client, count(*), max(started_at) FROM activity INDEXED BY activity_client WHERE user = ? GROUP BY client ORDER BY 2 DESC, 1 LIMIT ?`, s.access.User, maxCounts)
+			}, `SELECT client, count(*), max(started_at) FROM activity INDEXED BY activity_client WHERE user_uid = ? GROUP BY client ORDER BY 2 DESC, 1 LIMIT ?`, s.access.User, maxCounts)
 		})
 		counted <- c
 	}()

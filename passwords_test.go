@@ -15,7 +15,7 @@ import (
 func setHash(t *testing.T, s *Store, user, hash string) {
 	t.Helper()
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {
-		_, err := tx.Exec(`UPDATE user SET password = ? WHERE uid = ?`, hash, user)
+		_, err := tx.Exec(`UPDATE users SET password = ? WHERE uid = ?`, hash, user)
 		return err
 	})
 	if err != nil {

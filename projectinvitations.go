@@ -80,7 +80,7 @@ func loadSentInvitations(tx db.Tx, now int64, condition string, args ...any) ([]
 		found = append(found, i)
 		return err
 	}, `SELECT i.id, j.id, s.id, i.invited, i.uid, j.uid, j.name, o.uid, ifnull(o.name, ''), s.uid, ifnull(s.name, ''), i.role, i.created_at, i.expires_at
-		FROM project_invitation i JOIN project j ON j.id = i.project_id JOIN user o ON o.id = j.owner_id JOIN user s ON s.id = i.sender_id
+		FROM project_invitation i JOIN project j ON j.id = i.project_id JOIN users o ON o.id = j.owner_id JOIN users s ON s.id = i.sender_id
 		WHERE `+pendingInvitation+` AND `+condition+` ORDER BY i.created_at DESC, i.id DESC`, append([]any{now}, args...)...)
 	return found, err
 }
@@ -138,7 +138,7 @@ func recipientOf(tx db.Tx, sender, project int64, named string, now int64) (int6
 		return 0, err
 	}
 	since := now - declineLasts.Microseconds()
-	found, err := db.Column[int64](tx, `SELECT u.id FROM user u WHERE u.id = ?1
+	found, err := db.Column[int64](tx, `SELECT u.id FROM users u WHERE u.id = ?1
 		AND NOT EXISTS (SELECT 1 FROM blocked_sender WHERE user_id = ?1 AND sender_id = ?2)
 		AND NOT EXISTS (SELECT 1 FROM declined_invitation WHERE user_id = ?1 AND project_id = ?3 AND declined_at > ?4)
 		AND (SELECT count(*) FROM declined_invitation WHERE user_id = ?1 AND sender_id = ?2 AND declined_at > ?4) < ?5`,
@@ -341,7 +341,7 @@ func (s *Store) BlockedSenders(ctx context.Context) ([]BlockedSender, error) {
 			b.CreatedAt = toTime(since)
 			all = append(all, b)
 			return err
-		}, `SELECT u.uid, ifnull(u.name, ''), b.created_at FROM blocked_sender b JOIN user u ON u.id = b.sender_id WHERE b.user_id = ? ORDER BY b.created_at DESC, u.uid`, sc.user)
+		}, `SELECT u.uid, ifnull(u.name, ''), b.created_at FROM blocked_sender b JOIN users u ON u.id = b.sender_id WHERE b.user_id = ? ORDER BY b.created_at DESC, u.uid`, sc.user)
 	})
 	return all, err
 }
@@ -353,7 +353,7 @@ func (s *Store) UnblockSender(ctx context.Context, user string) error {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		result, err := tx.Exec(`DELETE FROM blocked_sender WHERE user_id = ? AND sender_id = (SELECT id FROM user WHERE uid = ?)`, sc.user, user)
+		result, err := tx.Exec(`DELETE FROM blocked_sender WHERE user_id = ? AND sender_id = (SELECT id FROM users WHERE uid = ?)`, sc.user, user)
 		if err == nil && result.RowsAffected == 0 {
 			return newError(KindNotFound, "user", "user %s is not among those whom this user has blocked; give the id of one who is", show(user))
 		}

@@ -128,7 +128,7 @@ func findNamed(tx db.Tx, sc scope, name string) ([]projectRow, error) {
 		all = append(all, p)
 		return err
 	}, `SELECT j.id, j.uid, j.name, u.uid, j.owner_id = ?1, `+role+`, iif(j.name_key = ?, '', a.name)
-		FROM project j JOIN user u ON u.id = j.owner_id
+		FROM project j JOIN users u ON u.id = j.owner_id
 		LEFT JOIN project_alias a ON a.owner_id = j.owner_id AND a.name_key = ? AND a.project_id = j.id
 		WHERE `+visible+` AND (j.name_key = ? OR a.name IS NOT NULL AND (j.owner_id = ? OR a.created_at >=
 			(SELECT b.created_at FROM project_member b WHERE b.project_id = j.id AND b.user_id = ?)))
@@ -167,7 +167,7 @@ func findProjects(tx db.Tx, sc scope, condition string, args ...any) ([]projectR
 		err := row.Scan(&p.row, &p.uid, &p.name, &p.owner, &p.own, &p.role)
 		found = append(found, p)
 		return err
-	}, `SELECT j.id, j.uid, j.name, u.uid, j.owner_id = ?, `+role+` FROM project j JOIN user u ON u.id = j.owner_id
+	}, `SELECT j.id, j.uid, j.name, u.uid, j.owner_id = ?, `+role+` FROM project j JOIN users u ON u.id = j.owner_id
 		WHERE `+visible+` AND (`+condition+`) ORDER BY j.id`, slices.Concat([]any{sc.user}, roleArgs, visibleArgs, args)...)
 	return found, err
 }
@@ -291,7 +291,7 @@ func nearNames(tx db.Tx, sc scope, made int64) ([]string, error) {
 			near = append(near, fmt.Sprintf("%s (project_id %s)", show(p.name), whole(p.ref())))
 		}
 		return nil
-	}, `SELECT j.uid, j.name, u.uid, j.owner_id = ?, j.name_key FROM project j JOIN user u ON u.id = j.owner_id
+	}, `SELECT j.uid, j.name, u.uid, j.owner_id = ?, j.name_key FROM project j JOIN users u ON u.id = j.owner_id
 		WHERE `+visible+` AND j.id <> ? ORDER BY j.id DESC LIMIT ?`, slices.Concat([]any{sc.user}, args, []any{made, maxNearNames})...)
 	if err != nil || len(near) == 0 {
 		return nil, err

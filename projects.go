@@ -275,7 +275,7 @@ type Owner struct {
 func (s *Store) Owners(ctx context.Context) ([]Owner, error) {
 	var owners []Owner
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		names, err := db.Column[string](tx, `SELECT ifnull(name, '') FROM user WHERE id = ?`, sc.user)
+		names, err := db.Column[string](tx, `SELECT ifnull(name, '') FROM users WHERE id = ?`, sc.user)
 		if err != nil {
 			return err
 		}
@@ -315,7 +315,7 @@ func loadProjects(tx db.Tx, sc scope, condition string, args ...any) ([]Project,
 			1 + (SELECT count(*) FROM project_member WHERE project_id = j.id),
 			(SELECT ifnull(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.project_id = j.id AND `+memories+`),
 			j.created_at, j.updated_at
-		FROM project j JOIN user u ON u.id = j.owner_id WHERE `+visible+` AND `+condition+`
+		FROM project j JOIN users u ON u.id = j.owner_id WHERE `+visible+` AND `+condition+`
 		ORDER BY j.owner_id = ? DESC, j.name, j.uid, u.uid`,
 		slices.Concat([]any{sc.user}, roleArgs, memoriesArgs, visibleArgs, args, []any{sc.user})...)
 	return all, err

@@ -210,7 +210,7 @@ func (d *damagedStore) cases(t *testing.T) (cases []damageCase) {
 	zero("a leaf of hashes is zero", pick(d.pagesOfKind("row_hash", 10)))
 	zero("the first page is zero", 1)
 	flip("bytes in the first page are flipped", 1, 60)
-	zero("users, projects, collections and places are zero", d.tables["user"][0], d.tables["project"][0], d.tables["collection"][0], d.tables["partition"][0])
+	zero("users, projects, collections and places are zero", d.tables["users"][0], d.tables["project"][0], d.tables["collection"][0], d.tables["partition"][0])
 	zero("a piece of a file is zero", pick(d.pagesOfKind("file_chunk", 0)))
 	cases = append(cases, damageCase{"the header is damaged", []uint32{1}, func(content []byte) []byte {
 		copy(content, bytes.Repeat([]byte{0xee}, 100))

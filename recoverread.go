@@ -89,7 +89,7 @@ func (r *recovery) readSchema(ctx context.Context) error {
 		}
 		for _, name := range names {
 			t := &recoveredTable{name: name, rowID: -1}
-			if i := slices.IndexFunc(hashed, func(h hashedTable) bool { return h.Name == name }); i >= 0 {
+			if i := slices.IndexFunc(hashed, func(h hashedTable) bool { return h.Name == name || h.former == name }); i >= 0 {
 				t.hash = &hashed[i]
 			}
 			if err := t.readColumns(tx); err != nil {

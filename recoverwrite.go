@@ -371,19 +371,23 @@ func mendedText(column, value string) string {
 func (r *recovery) standIn(tx db.Tx, table string, id int64) (bool, error) {
 	now := time.Now().UnixMicro()
 	name := fmt.Sprintf("recovered-%d", id)
+	users := "users"
+	if r.table(users) == nil {
+		users = "user" // its name in older files
+	}
 	owner := func() (int64, error) {
-		if _, err := tx.Exec(`INSERT INTO user (uid, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING`, LocalUser, now); err != nil {
+		if _, err := tx.Exec(`INSERT INTO `+users+` (uid, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING`, LocalUser, now); err != nil {
 			return 0, err
 		}
 		var row int64
-		err := tx.QueryRow(`SELECT id FROM user WHERE uid = ?`, LocalUser).Scan(&row)
-		r.keepID("user", row)
+		err := tx.QueryRow(`SELECT id FROM `+users+` WHERE uid = ?`, LocalUser).Scan(&row)
+		r.keepID(users, row)
 		return row, err
 	}
 	var err error
 	switch table {
-	case "user":
-		_, err = tx.Exec(`INSERT INTO user (id, uid, created_at) VALUES (?, ?, ?)`, id, name, now)
+	case users:
+		_, err = tx.Exec(`INSERT INTO `+users+` (id, uid, created_at) VALUES (?, ?, ?)`, id, name, now)
 	case "collection", "project":
 		var row int64
 		if row, err = owner(); err != nil {

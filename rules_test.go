@@ -109,7 +109,7 @@ func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
 func TestWhoHasLeftAProjectMakesNoRulesThere(t *testing.T) {
 	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
 	carol := n.As(Access{User: "carol"})
-	mustExec(t, n.Store, `DELETE FROM project_member WHERE user_id = (SELECT id FROM user WHERE uid = 'carol')`)
+	mustExec(t, n.Store, `DELETE FROM project_member WHERE user_id = (SELECT id FROM users WHERE uid = 'carol')`)
 	_, err := carol.UpdateMemory(t.Context(), n.ids["carolreply"], UpdateMemory{Metadata: map[string]any{"event_type": EventProjectRule, "rule_type": "do"}})
 	if !errors.Is(err, ErrNotFound) {
 		t.Errorf("it gives %v", err)
@@ -334,7 +334,7 @@ func TestRulesAreFoundByIndexes(t *testing.T) {
 				err := row.Scan(&id, &parent, &unused, &detail)
 				plan = append(plan, detail)
 				return err
-			}, `EXPLAIN QUERY PLAN SELECT m.id `+fromMemory+` JOIN user u ON u.id = c.owner_id WHERE `+visible+
+			}, `EXPLAIN QUERY PLAN SELECT m.id `+fromMemory+` JOIN users u ON u.id = c.owner_id WHERE `+visible+
 				` AND m.event_type = ? AND m.rule_type = ? AND `+project+` ORDER BY m.updated_at DESC, m.id DESC`, append(args, EventProjectRule, "do")...)
 			if err != nil {
 				return err

@@ -126,7 +126,7 @@ func (u storedUser) checkMaySignIn(tx db.Tx, since time.Time) error {
 	if since.IsZero() {
 		return nil
 	}
-	changed, err := db.Column[int64](tx, `SELECT 1 FROM user WHERE id = ? AND updated_at > ?`, u.row, since.UnixMicro())
+	changed, err := db.Column[int64](tx, `SELECT 1 FROM users WHERE id = ? AND updated_at > ?`, u.row, since.UnixMicro())
 	if err == nil && len(changed) > 0 {
 		return newError(KindUnauthenticated, "", "this account was changed during the sign-in; sign in again")
 	}

@@ -37,7 +37,7 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 		Embedding:    EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(), LastError: s.worker.lastError()},
 	}
 	err := s.read(ctx, func(tx db.Tx, _ scope) error {
-		err := tx.QueryRow(`SELECT (SELECT count(*) FROM user u WHERE `+listed+`), (SELECT count(*) FROM collection), (SELECT count(*) FROM project),
+		err := tx.QueryRow(`SELECT (SELECT count(*) FROM users u WHERE `+listed+`), (SELECT count(*) FROM collection), (SELECT count(*) FROM project),
 				(SELECT ifnull(sum(memories), 0) FROM partition), (SELECT ifnull(sum(passages), 0) FROM partition),
 				(SELECT count(*) FROM memory_revision), count(*), ifnull(sum(size), 0) FROM file WHERE state = 'stored'`).
 			Scan(&st.Users, &st.Collections, &st.Projects, &st.Memories, &st.Passages, &st.Revisions, &st.Files, &st.FileBytes)

@@ -164,6 +164,6 @@ func loadTrash(tx db.Tx, sc scope, condition string, args ...any) ([]trashEntry,
 	}, `SELECT t.id, t.uid, t.kind, t.item, t.title, t.owner_id, o.uid, ifnull(t.collection_id, 0), ifnull(t.project_id, 0), t.collection, t.project,
 			ifnull((SELECT name FROM project WHERE id = t.project_id), t.project_name), t.data, t.memories, t.size, d.uid, ifnull(d.name, ''),
 			t.deleted_through, t.deleted_at, t.restorable_until, t.owner_id = ?
-		FROM trash t JOIN user o ON o.id = t.owner_id JOIN user d ON d.id = t.deleted_by WHERE `+condition, slices.Concat([]any{sc.user}, args)...)
+		FROM trash t JOIN users o ON o.id = t.owner_id JOIN users d ON d.id = t.deleted_by WHERE `+condition, slices.Concat([]any{sc.user}, args)...)
 	return found, err
 }

@@ -94,8 +94,8 @@ func (t *trasher) place(partition int64) (trashedPlace, error) {
 	var p trashedPlace
 	err := t.tx.QueryRow(`SELECT u.uid, c.name, c.id, c.created_at, ifnull(f.dimensions, 0), ifnull(o.uid, ''), ifnull(j.uid, ''), ifnull(j.name, ''),
 			ifnull(j.id, 0), ifnull(j.created_at, 0), ifnull(j.owner_id, c.owner_id)
-		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN user u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
-		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN user o ON o.id = j.owner_id WHERE p.id = ?`, partition).
+		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
+		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE p.id = ?`, partition).
 		Scan(&p.Owner, &p.Collection, &p.CollectionRow, &p.CollectionCreated, &p.OwnSize, &p.ProjectOwner, &p.Project, &p.ProjectName,
 			&p.ProjectRow, &p.ProjectCreated, &p.owner)
 	t.places[partition] = p
@@ -430,7 +430,7 @@ func (t *trasher) finishProject(entry int64, p projectRow) error {
 		err := row.Scan(&m.User, &m.Role, &m.Created)
 		kept.Members = append(kept.Members, m)
 		return err
-	}, `SELECT u.uid, m.role, m.created_at FROM project_member m JOIN user u ON u.id = m.user_id WHERE m.project_id = ? ORDER BY m.created_at, u.uid`, p.row)
+	}, `SELECT u.uid, m.role, m.created_at FROM project_member m JOIN users u ON u.id = m.user_id WHERE m.project_id = ? ORDER BY m.created_at, u.uid`, p.row)
 	if err != nil {
 		return err
 	}

@@ -223,8 +223,8 @@ func (r *restorer) addProject() error {
 		return err
 	}
 	for _, m := range p.Members {
-		if _, err := r.tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT ?, id, ?, ? FROM user WHERE uid = ?
-			AND NOT EXISTS (SELECT 1 FROM blocked_sender WHERE user_id = user.id AND sender_id = ?) ON CONFLICT DO NOTHING`,
+		if _, err := r.tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT ?, id, ?, ? FROM users WHERE uid = ?
+			AND NOT EXISTS (SELECT 1 FROM blocked_sender WHERE user_id = users.id AND sender_id = ?) ON CONFLICT DO NOTHING`,
 			e.project, string(m.Role), m.Created, m.User, e.owner); err != nil {
 			return err
 		}
@@ -326,7 +326,7 @@ func (r *restorer) collectionOf(p trashedPlace) (int64, error) {
 	if err != nil || len(there) > 0 {
 		return first(there), err
 	}
-	owner, err := db.Column[int64](r.tx, `SELECT id FROM user WHERE uid = ?`, p.Owner)
+	owner, err := db.Column[int64](r.tx, `SELECT id FROM users WHERE uid = ?`, p.Owner)
 	if err != nil {
 		return 0, err
 	}
@@ -337,7 +337,7 @@ func (r *restorer) collectionOf(p trashedPlace) (int64, error) {
 }
 
 // collectionOf selects a collection of an owner: the same one, whatever its name is now, or one that has its name.
-const collectionOf = `SELECT c.id FROM collection c JOIN user u ON u.id = c.owner_id WHERE u.uid = ? AND (c.id = ? AND c.created_at = ? OR c.name = ?)
+const collectionOf = `SELECT c.id FROM collection c JOIN users u ON u.id = c.owner_id WHERE u.uid = ? AND (c.id = ? AND c.created_at = ? OR c.name = ?)
 	ORDER BY c.id = ? DESC`
 
 func (r *restorer) projectOf(p trashedPlace) (int64, error) {
@@ -360,7 +360,7 @@ func (r *restorer) projectOf(p trashedPlace) (int64, error) {
 	return r.s.addProject(r.tx, r.sc, p.Project, p.ProjectName)
 }
 
-const projectOf = `SELECT j.id FROM project j JOIN user u ON u.id = j.owner_id WHERE u.uid = ? AND (j.id = ? AND j.created_at = ? OR j.uid = ?)
+const projectOf = `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? AND (j.id = ? AND j.created_at = ? OR j.uid = ?)
 	ORDER BY j.id = ? DESC`
 
 // formerPlace finds the partition in which a memory lay in a former state, 0 if it is gone: the state goes with it, as those of
@@ -383,7 +383,7 @@ func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *place) (int
 	}
 	var project int64
 	if p.Project != "" {
-		there, err := db.Column[int64](r.tx, `SELECT j.id FROM project j JOIN user u ON u.id = j.owner_id WHERE u.uid = ? AND j.uid = ? AND j.created_at = ?`,
+		there, err := db.Column[int64](r.tx, `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? AND j.uid = ? AND j.created_at = ?`,
 			p.ProjectOwner, p.Project, p.ProjectCreated)
 		if err != nil {
 			return 0, err

@@ -77,7 +77,7 @@ func loadUsers(tx db.Tx, condition string, args ...any) ([]storedUser, error) {
 		found = append(found, u)
 		return err
 	}, `SELECT u.id, u.uid, ifnull(u.name, ''), ifnull(u.email, ''), u.role, u.disabled_at IS NOT NULL, ifnull(u.password, ''), u.created_at
-		FROM user u WHERE `+condition, args...)
+		FROM users u WHERE `+condition, args...)
 	return found, err
 }
 
@@ -228,7 +228,7 @@ func (s *Store) userRowOf(tx db.Tx, id string) (int64, error) {
 
 // checkIDFree sees that the id of a new user is nobody else's name: whoever names a user shall always mean the same one.
 func checkIDFree(tx db.Tx, argument, id string) error {
-	taken, err := db.Column[int64](tx, `SELECT 1 FROM user WHERE name_key = ? AND uid <> ?`, foldName(id), id)
+	taken, err := db.Column[int64](tx, `SELECT 1 FROM users WHERE name_key = ? AND uid <> ?`, foldName(id), id)
 	if err == nil && len(taken) > 0 {
 		return newError(KindConflict, argument, "%s %s is the name of a user with another id; give that id, or choose another one", argument, show(id))
 	}
@@ -239,14 +239,14 @@ func checkIDFree(tx db.Tx, argument, id string) error {
 // to be compared: so many as there are users, and this is rare.
 func checkNameFree(tx db.Tx, id, name string) error {
 	key := foldName(name)
-	taken, err := db.Column[string](tx, `SELECT name FROM user WHERE name_key = ? AND uid <> ?`, key, id)
+	taken, err := db.Column[string](tx, `SELECT name FROM users WHERE name_key = ? AND uid <> ?`, key, id)
 	if err != nil {
 		return err
 	}
 	if len(taken) > 0 {
 		return newError(KindConflict, "name", "name %s is taken by the user %s; choose another name", show(name), show(taken[0]))
 	}
-	ids, err := db.Column[string](tx, `SELECT uid FROM user WHERE uid <> ?`, id)
+	ids, err := db.Column[string](tx, `SELECT uid FROM users WHERE uid <> ?`, id)
 	if err != nil {
 		return err
 	}
@@ -433,7 +433,7 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UpdateUser, hash strin
 
 // setAccount writes what makes up an account.
 func (s *Store) setAccount(tx db.Tx, u storedUser) error {
-	_, err := tx.Exec(`UPDATE user SET name = ?, name_key = ?, email = ?, role = ?, password = ?, updated_at = ? WHERE id = ?`,
+	_, err := tx.Exec(`UPDATE users SET name = ?, name_key = ?, email = ?, role = ?, password = ?, updated_at = ? WHERE id = ?`,
 		u.Name, foldName(u.Name), orNull(u.Email), u.Role, orNull(u.password), s.now(), u.row)
 	return err
 }
@@ -441,10 +441,10 @@ func (s *Store) setAccount(tx db.Tx, u storedUser) error {
 // disable shuts a user out, with every program that acts for them, or lets the user in again.
 func disable(tx db.Tx, row int64, disabled bool, now int64) error {
 	if !disabled {
-		_, err := tx.Exec(`UPDATE user SET disabled_at = NULL, updated_at = ? WHERE id = ?`, now, row)
+		_, err := tx.Exec(`UPDATE users SET disabled_at = NULL, updated_at = ? WHERE id = ?`, now, row)
 		return err
 	}
-	if _, err := tx.Exec(`UPDATE user SET disabled_at = ?1, updated_at = ?1 WHERE id = ?2`, now, row); err != nil {
+	if _, err := tx.Exec(`UPDATE users SET disabled_at = ?1, updated_at = ?1 WHERE id = ?2`, now, row); err != nil {
 		return err
 	}
 	if err := endSessions(tx, row, ""); err != nil {
@@ -462,7 +462,7 @@ func checkAdminLeft(tx db.Tx, before storedUser) error {
 	if before.Role != RoleAdmin || before.Disabled {
 		return nil
 	}
-	left, err := db.Column[int64](tx, `SELECT count(*) FROM user WHERE role = 'admin' AND disabled_at IS NULL`)
+	left, err := db.Column[int64](tx, `SELECT count(*) FROM users WHERE role = 'admin' AND disabled_at IS NULL`)
 	if err == nil && left[0] == 0 {
 		return newError(KindConflict, "user", "user %s is the last admin who can sign in; make another user an admin first", show(before.Name))
 	}
@@ -583,10 +583,10 @@ var emptyUser = []string{
 	`DELETE FROM external_identity WHERE user_id = ?1`,
 	`DELETE FROM preference WHERE user_id = ?1`,
 	`DELETE FROM session WHERE user_id = ?1`,
-	`DELETE FROM activity WHERE user = (SELECT uid FROM user WHERE id = ?1)`,
+	`DELETE FROM activity WHERE user_uid = (SELECT uid FROM users WHERE id = ?1)`,
 	`DELETE FROM invitation WHERE created_by = ?1 AND used_at IS NULL`,
 	`DELETE FROM token WHERE user_id = ?1`,
 	`DELETE FROM oauth_grant WHERE user_id = ?1`,
 	`DELETE FROM oauth_client WHERE owner_id = ?1`,
-	`UPDATE user SET name = NULL, name_key = NULL, email = NULL, role = 'user', password = NULL WHERE id = ?1`,
+	`UPDATE users SET name = NULL, name_key = NULL, email = NULL, role = 'user', password = NULL WHERE id = ?1`,
 }

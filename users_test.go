@@ -30,13 +30,13 @@ func peopleStore(t *testing.T) *Store {
 		mustAdd(t, view, NewMemory{Content: "own"})
 		row := i + 1
 		mustExec(t, s, `INSERT INTO oauth_client (id, client_id, kind, owner_id, name, auth_method, redirect_uris, metadata, created_at, updated_at)
-			SELECT ?1, ?2, 'admin', id, 'c', 'none', '[]', '{}', 0, 0 FROM user WHERE uid = ?2`, row, user)
+			SELECT ?1, ?2, 'admin', id, 'c', 'none', '[]', '{}', 0, 0 FROM users WHERE uid = ?2`, row, user)
 		mustExec(t, s, `INSERT INTO oauth_grant (id, uid, client_id, user_id, scopes, resource, created_at)
-			SELECT ?1, ?2, 1, id, '[]', '', 0 FROM user WHERE uid = ?2`, row, user)
+			SELECT ?1, ?2, 1, id, '[]', '', 0 FROM users WHERE uid = ?2`, row, user)
 	}
 	mustAdd(t, s.As(Access{User: "ann"}), NewMemory{Content: "ann's in the project", ProjectID: "p"})
 	mustExec(t, s, `INSERT INTO project_member (project_id, user_id, role, created_at)
-		SELECT j.id, u.id, 'writer', 0 FROM project j, user u WHERE j.uid = 'p' AND u.uid = 'ben'`)
+		SELECT j.id, u.id, 'writer', 0 FROM project j, users u WHERE j.uid = 'p' AND u.uid = 'ben'`)
 	id := mustAdd(t, s.As(Access{User: "ben"}), NewMemory{Content: "ben's in the project", ProjectID: "ann/p"}).ID
 	for _, user := range []string{"ann", "ben"} {
 		mustExec(t, s, `INSERT INTO file (uid, owner_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
@@ -53,8 +53,8 @@ func TestDisablingAUserEndsOAuthGrantsOfTheirs(t *testing.T) {
 		if _, err := s.UpdateUser(t.Context(), "ann", UpdateUser{Disabled: disabled}); err != nil {
 			t.Fatal(err)
 		}
-		revoked := count(t, s, `SELECT count(*) FROM oauth_grant g JOIN user u ON u.id = g.user_id WHERE g.revoked_at IS NOT NULL AND u.uid = 'ann'`)
-		others := count(t, s, `SELECT count(*) FROM oauth_grant g JOIN user u ON u.id = g.user_id WHERE g.revoked_at IS NOT NULL AND u.uid = 'ben'`)
+		revoked := count(t, s, `SELECT count(*) FROM oauth_grant g JOIN users u ON u.id = g.user_id WHERE g.revoked_at IS NOT NULL AND u.uid = 'ann'`)
+		others := count(t, s, `SELECT count(*) FROM oauth_grant g JOIN users u ON u.id = g.user_id WHERE g.revoked_at IS NOT NULL AND u.uid = 'ben'`)
 		if revoked != 1 || others != 0 {
 			t.Errorf("disabled %v: %d of ann's and %d of ben's grants are revoked", *disabled, revoked, others)
 		}
@@ -78,9 +78,9 @@ func TestDeletingAUserLeavesNothingOfTheirsAndNothingBroken(t *testing.T) {
 		`SELECT count(*) FROM oauth_grant`:                                                                           0, // ben's was for ann's client
 		`SELECT count(*) FROM file WHERE project_id IS NOT NULL`:                                                     0,
 		`SELECT count(*) FROM file WHERE state = 'leaving'`:                                                          2,
-		`SELECT count(*) FROM user WHERE uid = 'ann' AND name IS NULL AND name_key IS NULL`:                          1,
-		`SELECT count(*) FROM user WHERE uid = 'ann' AND (email IS NOT NULL OR password IS NOT NULL)`:                0,
-		`SELECT count(*) FROM collection c JOIN user u ON u.id = c.owner_id WHERE u.uid = 'ann'`:                     0,
+		`SELECT count(*) FROM users WHERE uid = 'ann' AND name IS NULL AND name_key IS NULL`:                         1,
+		`SELECT count(*) FROM users WHERE uid = 'ann' AND (email IS NOT NULL OR password IS NOT NULL)`:               0,
+		`SELECT count(*) FROM collection c JOIN users u ON u.id = c.owner_id WHERE u.uid = 'ann'`:                    0,
 		`SELECT count(*) FROM partition WHERE project_id IS NOT NULL AND project_id NOT IN (SELECT id FROM project)`: 0,
 	} {
 		if got := count(t, s, query); got != want {
@@ -159,7 +159,7 @@ func TestDeletedUsersReturnToTheSameRow(t *testing.T) {
 			t.Fatalf("found %d after the deletion, %v", found.Total, err)
 		}
 	}
-	if n := count(t, s, `SELECT count(*) FROM user WHERE uid = 'ann'`); n != 1 {
+	if n := count(t, s, `SELECT count(*) FROM users WHERE uid = 'ann'`); n != 1 {
 		t.Errorf("%d rows", n)
 	}
 }

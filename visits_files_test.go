@@ -248,7 +248,7 @@ func TestReadingEndsWithTheMembership(t *testing.T) {
 	if _, err := r.Read(make([]byte, 10)); err != nil {
 		t.Error(err)
 	}
-	mustExec(t, n.Store, `DELETE FROM project_member WHERE user_id = (SELECT id FROM user WHERE uid = 'bob')`)
+	mustExec(t, n.Store, `DELETE FROM project_member WHERE user_id = (SELECT id FROM users WHERE uid = 'bob')`)
 	if _, err := r.ReadAt(make([]byte, 10), chunkSize); !errors.Is(err, ErrNotFound) || !strings.Contains(fmt.Sprint(err), f.ID) {
 		t.Errorf("reading goes on: %v", err)
 	}

@@ -158,8 +158,8 @@ func (w *memoryWriter) placeByRow(partition int64) (*place, error) {
 	}
 	var p place
 	err := w.tx.QueryRow(`SELECT p.id, ifnull(p.project_id, 0), p.next_passage, c.owner_id, u.uid, c.name, ifnull(c.own_profile, 0), ifnull(f.dimensions, 0), ifnull(j.uid, ''), ifnull(j.name, ''),
-			iif(j.owner_id <> ?, (SELECT ifnull(o.name, o.uid) FROM user o WHERE o.id = j.owner_id), '')
-		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN user u ON u.id = c.owner_id
+			iif(j.owner_id <> ?, (SELECT ifnull(o.name, o.uid) FROM users o WHERE o.id = j.owner_id), '')
+		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
 		LEFT JOIN profile f ON f.id = c.own_profile LEFT JOIN project j ON j.id = p.project_id
 		WHERE p.id = ?`, w.sc.user, partition).
 		Scan(&p.partition, &p.project, &p.first, &p.owner, &p.ownerID, &p.collection, &p.ownProfile, &p.ownSize, &p.projectID, &p.projectName, &p.sharedBy)
