@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
 // Filter limits a search or a listing to memories whose fields fit. The keys are the known keys of a memory
@@ -247,7 +249,7 @@ func (f Filter) compile(sc scope) (string, []any, error) {
 		}
 		c, err := toCondition(f[key])
 		if err != nil {
-			return "", nil, invalid("filter", "filter.%s%v", clip(key), err)
+			return "", nil, invalid("filter", "filter.%s%v", fault.Clip(key), err)
 		}
 		b := conditionBuilder{field: sc.fieldOf(key)}
 		if err := b.build(c); err != nil {
@@ -255,7 +257,7 @@ func (f Filter) compile(sc scope) (string, []any, error) {
 			if errors.Is(err, errTooMany) {
 				kind = KindTooLarge
 			}
-			return "", nil, newError(kind, "filter", "filter.%s%v", clip(key), err)
+			return "", nil, newError(kind, "filter", "filter.%s%v", fault.Clip(key), err)
 		}
 		parts, args = append(parts, b.parts...), append(args, b.args...)
 	}

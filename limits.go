@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
 // Limits of what a memory may hold.
@@ -92,14 +94,6 @@ func checkProjectID(id string) error {
 	return checkName("project_id", id)
 }
 
-// orNil keeps a nil *Error from becoming an error that is not nil.
-func orNil(err *Error) error {
-	if err == nil {
-		return nil
-	}
-	return err
-}
-
 // checkProject checks how a project is named; either may be empty.
 func checkProject(id, name string) error {
 	if id != "" {
@@ -118,7 +112,7 @@ func checkProjectName(argument, name string) error {
 	if err := checkName(argument, name); err != nil {
 		return err
 	}
-	if foldName(name) == "" {
+	if foldname.Key(name) == "" {
 		return invalid(argument, "%s is %s; it needs a character that can be seen", argument, show(name))
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
 // Section names one of the five parts of a todo document.
@@ -167,7 +169,7 @@ type taskLines map[string]int
 func (l taskLines) add(t Task, wrong *problems) bool {
 	id := strings.ToUpper(t.ID)
 	if first := l[id]; first != 0 {
-		wrong.add("lines %d and %d are both the task %s; every task needs an id of its own", first, t.Line, clip(t.ID))
+		wrong.add("lines %d and %d are both the task %s; every task needs an id of its own", first, t.Line, fault.Clip(t.ID))
 		return false
 	}
 	l[id] = t.Line

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
 // replace returns the document, which is content, with another body for a section. The heading and every byte outside
@@ -122,7 +124,7 @@ func (d TodoDocument) unknownTask(id string) error {
 	}
 	ids := make([]string, len(d.Tasks))
 	for i, t := range d.Tasks {
-		ids[i] = clip(t.ID)
+		ids[i] = fault.Clip(t.ID)
 	}
 	wanted := number(strings.TrimSpace(id))
 	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(abs(number(a)-wanted), abs(number(b)-wanted)) })

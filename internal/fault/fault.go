@@ -1,0 +1,107 @@
+// Package fault is the errors of the store: their kinds, and the sentences they are made of. The root package shows
+// Error and Kind under its own name.
+package fault
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Kind says what sort of thing went wrong, so that a program can decide without reading the message.
+type Kind string
+
+// The kinds of an [Error].
+const (
+	KindInvalid         Kind = "invalid"
+	KindNotFound        Kind = "not found"
+	KindUnauthenticated Kind = "unauthenticated"
+	KindForbidden       Kind = "forbidden"
+	KindConflict        Kind = "conflict"
+	KindTooLarge        Kind = "too large"
+	KindReadOnly        Kind = "read-only"
+	KindClosed          Kind = "closed"
+	KindBusy            Kind = "busy"
+	KindFull            Kind = "full"
+	KindForeign         Kind = "foreign"
+	KindNewer           Kind = "newer"
+	KindCorrupt         Kind = "corrupt"
+	KindInternal        Kind = "internal"
+)
+
+// Error is an error of a kind.
+type Error struct {
+	Kind     Kind
+	Argument string // the argument at fault, as the interface spells it; "" for none
+	Message  string // a lower-case sentence: what was wrong, with which value, and what would be right
+	Err      error  // the cause, if any
+}
+
+// Error returns the message; a bare kind describes itself.
+func (e *Error) Error() string {
+	if e.Message == "" {
+		return "souvenir: " + string(e.Kind)
+	}
+	return e.Message
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports whether target is an *Error of the same kind that says nothing more.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Kind == e.Kind && t.Message == ""
+}
+
+// New returns an error about an argument, "" for none.
+func New(kind Kind, argument, format string, args ...any) *Error {
+	return &Error{Kind: kind, Argument: argument, Message: fmt.Sprintf(format, args...)}
+}
+
+// Invalid returns an error about a wrong argument.
+func Invalid(argument, format string, args ...any) *Error {
+	return New(KindInvalid, argument, format, args...)
+}
+
+// Damaged says that what is stored cannot be read.
+func Damaged(cause error, format string, args ...any) *Error {
+	message := fmt.Sprintf("the file is damaged: "+format+": %v", append(args, cause)...)
+	return &Error{Kind: KindCorrupt, Message: message, Err: cause}
+}
+
+// OrNil keeps a nil *Error from becoming an error that is not nil.
+func OrNil(err *Error) error {
+	if err == nil {
+		return nil
+	}
+	return err
+}
+
+// Show quotes a value for a message and keeps it short: messages are read by people and by models.
+func Show(value string) string { return strconv.Quote(Clip(value)) }
+
+// Clip cuts a value to 60 characters.
+func Clip(value string) string {
+	const most = 60
+	if utf8.RuneCountInString(value) > most {
+		return string([]rune(value)[:most]) + "…"
+	}
+	return value
+}
+
+// OneOf lists allowed values: `"a", "b" or "c"`.
+func OneOf[S ~string](values []S) string {
+	var b strings.Builder
+	for i, v := range values {
+		switch {
+		case i > 0 && i == len(values)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Quote(string(v)))
+	}
+	return b.String()
+}
