@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -174,20 +175,20 @@ func (q *ActivityQuery) check() error {
 	case q.Limit < 1 || q.Limit > MaxActivityLimit:
 		return invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxActivityLimit)
 	case q.Outcome != "" && q.Outcome != OutcomeError:
-		if err := checkEnum("outcome", q.Outcome, append(Outcomes(), OutcomeError)); err != nil {
+		if err := check.Enum("outcome", q.Outcome, append(Outcomes(), OutcomeError)); err != nil {
 			return err
 		}
 	}
-	if err := checkEnum("credential", q.Credential, []CredentialKind{CredentialToken, CredentialClient, CredentialSession}); err != nil {
+	if err := check.Enum("credential", q.Credential, []CredentialKind{CredentialToken, CredentialClient, CredentialSession}); err != nil {
 		return err
 	}
 	for argument, value := range map[string]string{"id": q.ID, "client": q.Client, "tool": q.Tool, "action": q.Action} {
-		if err := checkUTF8(argument, value); err != nil {
+		if err := check.UTF8(argument, value); err != nil {
 			return err
 		}
 	}
 	if q.ProjectID != "" {
-		return checkProjectID(q.ProjectID)
+		return check.ProjectID(q.ProjectID)
 	}
 	return nil
 }
@@ -353,23 +354,23 @@ func cutLine(text string, most int) string {
 // activityRecord says what a row of a call must be. It is in no export: it tells what happened to this file.
 func activityRecord() record {
 	word := func(argument, value string) error {
-		if len(value) > 2*maxName {
-			return newError(KindTooLarge, argument, "%s is %d bytes; at most %d are allowed", argument, len(value), 2*maxName)
+		if len(value) > 2*check.MaxName {
+			return newError(KindTooLarge, argument, "%s is %d bytes; at most %d are allowed", argument, len(value), 2*check.MaxName)
 		}
 		return nil
 	}
 	return record{
 		table: "activity", key: 1,
 		fields: []recordField{
-			{name: "id", check: checkName},
-			{name: "user", check: checkName},
+			{name: "id", check: check.Name},
+			{name: "user", check: check.Name},
 			{name: "credential_id", check: word},
 			{name: "client", check: word},
-			{name: "tool", check: func(argument, value string) error { return orNil(checkLine(argument, value, maxActivityTool)) }},
+			{name: "tool", check: func(argument, value string) error { return orNil(check.Line(argument, value, maxActivityTool)) }},
 			{name: "action", check: word},
 			{name: "memory_id", check: word},
 			{name: "file_id", check: word},
-			{name: "outcome", check: func(argument, value string) error { return checkEnum(argument, Outcome(value), Outcomes()) }},
+			{name: "outcome", check: func(argument, value string) error { return check.Enum(argument, Outcome(value), Outcomes()) }},
 			{name: "started_at", form: timeForm},
 			{name: "duration", form: countForm},
 			{name: "bytes", form: countForm},

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -274,7 +275,7 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 	if user == "" {
 		user = LocalUser
 	}
-	if checkName("user", user) != nil {
+	if check.Name("user", user) != nil {
 		return nil //nolint:nilerr // nobody can have such an id, so nobody could ask for it
 	}
 	project, err := projects.row(a.Principal.Access, a.Project)
@@ -285,7 +286,7 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 		return err
 	}
 	outcome := a.Outcome
-	if checkEnum("outcome", outcome, Outcomes()) != nil || outcome == "" {
+	if check.Enum("outcome", outcome, Outcomes()) != nil || outcome == "" {
 		outcome = OutcomeOK
 		if a.Outcome != "" {
 			outcome = outcomeOfKind(KindInternal)
@@ -294,8 +295,8 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 	line := func(text string, most int) string { return cutLine(cleanUserAgent(text), most) }
 	_, err = tx.Exec(`INSERT INTO activity (uid, user_uid, credential, credential_id, client, tool, action, project_id, memory, file, outcome, started_at, duration, bytes)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		a.id, user, string(kind), line(id, maxName), cleanClient(a.Client), line(a.Tool, maxActivityTool), line(a.Action, maxActivityTool), project,
-		line(a.MemoryID, maxName), line(a.FileID, maxName), string(outcome), a.StartedAt.UnixMicro(), max(a.Duration.Microseconds(), 0), max(a.Bytes, 0))
+		a.id, user, string(kind), line(id, check.MaxName), cleanClient(a.Client), line(a.Tool, maxActivityTool), line(a.Action, maxActivityTool), project,
+		line(a.MemoryID, check.MaxName), line(a.FileID, check.MaxName), string(outcome), a.StartedAt.UnixMicro(), max(a.Duration.Microseconds(), 0), max(a.Bytes, 0))
 	return err
 }
 
@@ -340,7 +341,7 @@ func (p *activityProjects) row(access Access, ref ProjectRef) (any, error) {
 		return row, nil
 	}
 	p.known[key] = nil
-	if checkProject(ref.ID, ref.Name) != nil {
+	if check.Project(ref.ID, ref.Name) != nil {
 		return nil, nil //nolint:nilerr // there can be no such project
 	}
 	sc, err := (&Store{shared: p.s}).As(access).scope(p.tx)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -114,7 +115,7 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 	}
 	drafts := make([]draft, len(memories))
 	for i, m := range memories {
-		err := checkNewContent(m.Content)
+		err := check.NewContent(m.Content)
 		if err == nil {
 			drafts[i], err = newDraft(m)
 		}
@@ -191,10 +192,10 @@ type draft struct {
 // newDraft checks a memory, but for content of white space only, which imports may hold.
 func newDraft(m NewMemory) (draft, error) {
 	d := draft{collection: cmp.Or(m.Collection, DefaultCollection), content: m.Content, similar: m.Similar}
-	if err := checkName("collection_name", d.collection); err != nil {
+	if err := check.Name("collection_name", d.collection); err != nil {
 		return d, err
 	}
-	if err := checkContent(m.Content); err != nil {
+	if err := check.Content(m.Content); err != nil {
 		return d, err
 	}
 	if m.Similar < 0 || m.Similar > 20 {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/check"
 )
 
 // Importance says how much a memory matters.
@@ -142,20 +144,20 @@ func (a attributes) patch(patch map[string]any) (attributes, error) {
 // check validates every known key and brings lists to their stored form: tags trimmed and without repetition.
 func (a *attributes) check() error {
 	for _, word := range []struct{ name, value string }{{"event_type", a.eventType}, {"state", a.state}} {
-		if err := checkWord(word.name, word.value); word.value != "" && err != nil {
+		if err := check.Word(word.name, word.value); word.value != "" && err != nil {
 			return err
 		}
 	}
-	if err := checkProject(a.projectID, a.projectName); err != nil {
+	if err := check.Project(a.projectID, a.projectName); err != nil {
 		return err
 	}
-	if err := checkEnum("importance", a.importance, importances); err != nil {
+	if err := check.Enum("importance", a.importance, importances); err != nil {
 		return err
 	}
-	if err := checkEnum("classification", a.classification, classifications); err != nil {
+	if err := check.Enum("classification", a.classification, classifications); err != nil {
 		return err
 	}
-	if err := checkEnum("rule_type", a.ruleType, ruleTypes); err != nil {
+	if err := check.Enum("rule_type", a.ruleType, ruleTypes); err != nil {
 		return err
 	}
 	if a.ruleType != "" && a.eventType != EventProjectRule {
@@ -166,10 +168,10 @@ func (a *attributes) check() error {
 		return invalid("rule_type", "rule_type is missing; a memory of event_type %q has one: allowed are %s", a.eventType, oneOf(ruleTypes))
 	}
 	var err error
-	if a.tags, err = checkTags(a.tags, MaxTags); err != nil {
+	if a.tags, err = check.Tags(a.tags, MaxTags); err != nil {
 		return err
 	}
-	a.related = distinct(a.related)
+	a.related = check.Distinct(a.related)
 	if len(a.related) > MaxRelated {
 		return newError(KindTooLarge, "related_memory_ids", "related_memory_ids has %d ids; at most %d are allowed", len(a.related), MaxRelated)
 	}

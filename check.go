@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -370,7 +371,7 @@ func (in *inspection) checkRevisions() error {
 		wrong := func(problem string) {
 			in.find(Finding{Table: "memory_revision", ID: memory, Problem: fmt.Sprintf("revision %d %s", number, problem)})
 		}
-		for _, err := range []error{checkContent(content), checkTime("created_at", created)} {
+		for _, err := range []error{check.Content(content), checkTime("created_at", created)} {
 			if err != nil {
 				wrong("cannot be: " + err.Error())
 			}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -16,7 +17,7 @@ func (in *inspection) checkFiles() error {
 		var tags string
 		err := row.Scan(&f.row, &f.id, &f.filename, &f.mimeType, &f.size, &f.sha256, &f.description, &f.category, &f.created, &f.updated, &tags)
 		for _, wrong := range []error{
-			checkName("id", f.id), f.check(), checkTime("created_at", f.created), checkTime("updated_at", f.updated), checkStoredTags(tags),
+			check.Name("id", f.id), f.check(), checkTime("created_at", f.created), checkTime("updated_at", f.updated), checkStoredTags(tags),
 		} {
 			if wrong != nil && err == nil {
 				in.find(Finding{Table: "file", ID: f.id, Problem: wrong.Error()})

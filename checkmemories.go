@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
@@ -93,7 +94,7 @@ func (in *inspection) checkMemory(m *checkedMemory) {
 		in.find(Finding{Table: "memory", ID: m.id, Problem: fmt.Sprintf(format, args...)})
 	}
 	for _, err := range []error{
-		checkName("id", m.id), checkContent(m.content), m.checkAttributes(), checkTime("created_at", m.created), checkTime("updated_at", m.updated),
+		check.Name("id", m.id), check.Content(m.content), m.checkAttributes(), checkTime("created_at", m.created), checkTime("updated_at", m.updated),
 	} {
 		if err != nil {
 			wrong("%v", err)

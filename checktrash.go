@@ -3,6 +3,7 @@ package souvenir
 import (
 	"fmt"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -19,7 +20,7 @@ func (in *inspection) checkTrash() error {
 			return err
 		}
 		in.report.Checked["trash"]++
-		for _, err := range []error{checkUTF8("title", title), checkUTF8("deleted_through", through), checkTime("deleted_at", deleted)} {
+		for _, err := range []error{check.UTF8("title", title), check.UTF8("deleted_through", through), checkTime("deleted_at", deleted)} {
 			if err != nil {
 				wrong("trash", id, "cannot be: %v", err)
 			}

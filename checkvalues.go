@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -38,7 +39,7 @@ func (f recordField) stands(value any) error {
 		return nil
 	case string:
 		text = v
-		if err := checkUTF8(f.name, text); err != nil {
+		if err := check.UTF8(f.name, text); err != nil {
 			return err
 		}
 	case []byte:
@@ -118,7 +119,7 @@ func checkStoredTags(lines string) error {
 		return nil
 	}
 	tags := strings.Split(strings.TrimSuffix(lines, "\n"), "\n")
-	kept, err := checkTags(tags, MaxTags)
+	kept, err := check.Tags(tags, MaxTags)
 	if err == nil && !slices.Equal(kept, tags) {
 		return invalid("tags", "tags is %s; they would be kept as %s", show(strings.Join(tags, ", ")), show(strings.Join(kept, ", ")))
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
@@ -209,14 +210,14 @@ func (r ClientRegistration) copied() (ClientRegistration, error) {
 	if err := json.Unmarshal(encoded, &copied); err != nil {
 		return r, err
 	}
-	if depth(copied.Extra) > maxDepth {
-		return r, oauthError(KindTooLarge, OAuthInvalidClientMetadata, "", "the metadata of the client is nested more than %d deep", maxDepth)
+	if depth(copied.Extra) > check.MaxDepth {
+		return r, oauthError(KindTooLarge, OAuthInvalidClientMetadata, "", "the metadata of the client is nested more than %d deep", check.MaxDepth)
 	}
 	return copied, nil
 }
 
 func checkRedirectURIs(uris []string) ([]string, error) {
-	uris = distinct(uris)
+	uris = check.Distinct(uris)
 	switch {
 	case len(uris) == 0:
 		return nil, oauthError(KindInvalid, OAuthInvalidRedirectURI, "redirect_uris", "Invalid redirect_uri: redirect_uris is empty; at least one is needed")
@@ -236,7 +237,7 @@ func checkClientName(name string) error {
 	if name == "" {
 		return nil
 	}
-	if err := checkLine("client_name", name, maxClientName); err != nil {
+	if err := check.Line("client_name", name, maxClientName); err != nil {
 		return asOAuth(err, OAuthInvalidClientMetadata)
 	}
 	if !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsSpace(r) && !foldname.Unseen(r) }) {
@@ -258,7 +259,7 @@ func (r *ClientRegistration) checkAuthMethod(kind ClientKind) error {
 	if r.TokenEndpointAuthMethod == "" {
 		r.TokenEndpointAuthMethod = allowed[0]
 	}
-	return asOAuth(checkEnum("token_endpoint_auth_method", r.TokenEndpointAuthMethod, allowed), OAuthInvalidClientMetadata)
+	return asOAuth(check.Enum("token_endpoint_auth_method", r.TokenEndpointAuthMethod, allowed), OAuthInvalidClientMetadata)
 }
 
 // supported drops what a client will use elsewhere. The first of all there is must remain.

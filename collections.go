@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -46,7 +47,7 @@ type NewCollection struct {
 const maxDescription = 4096
 
 func (c NewCollection) check(embedder Embedder) error {
-	if err := checkName("collection_name", c.Name); err != nil {
+	if err := check.Name("collection_name", c.Name); err != nil {
 		return err
 	}
 	if err := checkDescription(c.Description); err != nil {
@@ -54,8 +55,8 @@ func (c NewCollection) check(embedder Embedder) error {
 	}
 	size := embedder.Dimensions()
 	switch {
-	case c.VectorSize < 0 || c.VectorSize > maxVector:
-		return invalid("vector_size", "vector_size is %d; 1 to %d are allowed, or 0 for the embedder's %d", c.VectorSize, maxVector, size)
+	case c.VectorSize < 0 || c.VectorSize > check.MaxVector:
+		return invalid("vector_size", "vector_size is %d; 1 to %d are allowed, or 0 for the embedder's %d", c.VectorSize, check.MaxVector, size)
 	case c.OwnVectors && c.VectorSize == 0:
 		return invalid("vector_size", "vector_size is missing; a collection of own vectors needs their number of dimensions")
 	case !c.OwnVectors && c.VectorSize != 0 && c.VectorSize != size:
@@ -69,7 +70,7 @@ func checkDescription(description string) error {
 	if n := utf8.RuneCountInString(description); n > maxDescription {
 		return newError(KindTooLarge, "description", "description is %d characters long; at most %d are allowed", n, maxDescription)
 	}
-	return checkUTF8("description", description)
+	return check.UTF8("description", description)
 }
 
 // AddCollection adds a collection. A name that the owner has already is ErrConflict.
@@ -137,7 +138,7 @@ func (s *Store) Collections(ctx context.Context) ([]Collection, error) {
 }
 
 func (s *Store) collection(tx db.Tx, sc scope, name string) (Collection, error) {
-	if err := checkName("collection_name", name); err != nil {
+	if err := check.Name("collection_name", name); err != nil {
 		return Collection{}, err
 	}
 	found, err := s.listCollections(tx, sc, name)
@@ -302,7 +303,7 @@ type UpdateCollection struct {
 
 func (u UpdateCollection) check() error {
 	if u.Name != nil {
-		if err := checkName("name", *u.Name); err != nil {
+		if err := check.Name("name", *u.Name); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/check"
 )
 
 // ContextQuery says what an interaction is about. The zero value asks for what holds everywhere.
@@ -169,7 +171,7 @@ func (q *ContextQuery) check() error {
 	if err := text.check(); err != nil {
 		return err
 	}
-	if err := checkProject(q.ProjectID, q.ProjectName); err != nil {
+	if err := check.Project(q.ProjectID, q.ProjectName); err != nil {
 		return err
 	}
 	var err error

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
 )
@@ -149,7 +150,7 @@ func (r *contextReader) gather() (c Context, err error) {
 	if c.Related, err = r.related(); err != nil {
 		return c, err
 	}
-	c.Warnings = distinct(r.found.Warnings)
+	c.Warnings = check.Distinct(r.found.Warnings)
 	return c, nil
 }
 

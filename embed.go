@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"runtime/debug"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/static"
 	"github.com/souvenir-ai/souvenir/internal/text"
@@ -113,8 +114,8 @@ func guard(e Embedder) (guarded guardedEmbedder, err error) {
 	switch {
 	case g.model == "" || g.model == OwnVectors:
 		return g, invalid("Embedder", "the Embedder's Model is %q; an identity of its own is needed", g.model)
-	case g.dimensions < 1 || g.dimensions > maxVector:
-		return g, invalid("Embedder", "the Embedder %s has %d dimensions; 1 to %d are allowed", show(g.model), g.dimensions, maxVector)
+	case g.dimensions < 1 || g.dimensions > check.MaxVector:
+		return g, invalid("Embedder", "the Embedder %s has %d dimensions; 1 to %d are allowed", show(g.model), g.dimensions, check.MaxVector)
 	case g.maxInput < 200:
 		return g, invalid("Embedder", "the Embedder %s takes texts of %d bytes at most; at least 200 are needed", show(g.model), g.maxInput)
 	case isFunc && f.embed == nil:

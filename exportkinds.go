@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/check"
 )
 
 // The kinds of lines of an export, in the order in which they come.
@@ -89,7 +91,7 @@ func recordOf(kind string) *record {
 
 // selected limits a check to some values.
 func selected(values ...string) func(argument, value string) error {
-	return func(argument, value string) error { return checkEnum(argument, value, values) }
+	return func(argument, value string) error { return check.Enum(argument, value, values) }
 }
 
 func checkText(argument, value string) error {
@@ -140,7 +142,7 @@ func checkSlashless(argument, value string) error {
 	if strings.Contains(value, "/") {
 		return invalid(argument, "%s is %s; the id of a project has no slash", argument, show(value))
 	}
-	return checkName(argument, value)
+	return check.Name(argument, value)
 }
 
 // personRecords are about people and what they have.
@@ -149,7 +151,7 @@ func personRecords() []record {
 		{
 			kind: kindUser, table: "users", owner: `id`, kept: true, key: 1,
 			fields: []recordField{
-				{name: "id", absent: required, check: checkName},
+				{name: "id", absent: required, check: check.Name},
 				{name: "name", check: checkKeptName},
 				{name: "email", check: func(_, value string) error { return checkEmail(value) }},
 				{name: "role", absent: string(RoleUser), check: selected(string(RoleUser), string(RoleAdmin))},
@@ -172,9 +174,9 @@ func personRecords() []record {
 		{
 			kind: kindIdentity, table: "external_identity", credential: true, kept: true, key: 2,
 			fields: []recordField{
-				{name: "issuer", absent: required, check: func(a, v string) error { return orNil(checkLine(a, v, maxIssuer)) }},
-				{name: "subject", absent: required, check: func(a, v string) error { return orNil(checkLine(a, v, maxSubject)) }},
-				{name: "user", absent: required, check: checkName},
+				{name: "issuer", absent: required, check: func(a, v string) error { return orNil(check.Line(a, v, maxIssuer)) }},
+				{name: "subject", absent: required, check: func(a, v string) error { return orNil(check.Line(a, v, maxSubject)) }},
+				{name: "user", absent: required, check: check.Name},
 				{name: "email", absent: "", check: checkText},
 				{name: "created_at", form: timeForm, absent: present},
 			},
@@ -186,7 +188,7 @@ func personRecords() []record {
 		{
 			kind: kindPreference, table: "preference", owner: `f.user_id`, key: 1,
 			fields: []recordField{
-				{name: "user", absent: required, check: checkName},
+				{name: "user", absent: required, check: check.Name},
 				{name: "value", form: jsonForm, absent: required, check: checkObject},
 				{name: "updated_at", form: timeForm, absent: present},
 			},
@@ -199,8 +201,8 @@ func personRecords() []record {
 		{
 			kind: kindBlock, table: "blocked_sender", key: 2,
 			fields: []recordField{
-				{name: "user", absent: required, check: checkName},
-				{name: "sender", absent: required, check: checkName},
+				{name: "user", absent: required, check: check.Name},
+				{name: "sender", absent: required, check: check.Name},
 				{name: "created_at", form: timeForm, absent: present},
 			},
 			selection: `SELECT u.uid, s.uid, b.created_at FROM blocked_sender b JOIN users u ON u.id = b.user_id JOIN users s ON s.id = b.sender_id`,
@@ -225,8 +227,8 @@ func placeRecords() []record {
 		{
 			kind: kindCollection, table: "collection", owner: `c.owner_id`, key: 2,
 			fields: []recordField{
-				{name: "owner", absent: LocalUser, check: checkName},
-				{name: "collection_name", absent: required, check: checkName},
+				{name: "owner", absent: LocalUser, check: check.Name},
+				{name: "collection_name", absent: required, check: check.Name},
 				{name: "description", absent: "", check: func(_, value string) error { return checkDescription(value) }},
 				{name: "own_vectors", form: countForm, fixed: true}, // their dimensions
 				{name: "created_at", form: timeForm, absent: present},
@@ -240,8 +242,8 @@ func placeRecords() []record {
 			refs: func(t *importTx, v []any) ([]any, error) {
 				var profile any
 				if size, own := v[3].(int64); own {
-					if size < 1 || size > maxVector {
-						return nil, invalid("own_vectors", "own_vectors is %d; the dimensions of a vector are 1 to %d", size, maxVector)
+					if size < 1 || size > check.MaxVector {
+						return nil, invalid("own_vectors", "own_vectors is %d; the dimensions of a vector are 1 to %d", size, check.MaxVector)
 					}
 					row, err := t.s.profileRow(t.tx, ownProfile(int(size)))
 					if err != nil {
@@ -256,9 +258,9 @@ func placeRecords() []record {
 		{
 			kind: kindProject, table: "project", owner: `j.owner_id`, key: 2,
 			fields: []recordField{
-				{name: "owner", absent: LocalUser, check: checkName},
+				{name: "owner", absent: LocalUser, check: check.Name},
 				{name: "project_id", absent: required, check: checkSlashless},
-				{name: "project_name", absent: required, check: checkName},
+				{name: "project_name", absent: required, check: check.Name},
 				{name: "created_at", form: timeForm, absent: present},
 				{name: "updated_at", form: timeForm, absent: present},
 			},
@@ -280,9 +282,9 @@ func placeRecords() []record {
 			// ?5 is the name folded. A name that one of the owner's projects has now is no former one.
 			kind: kindFormerName, table: "project_alias", owner: `a.owner_id`, key: 3,
 			fields: []recordField{
-				{name: "owner", absent: LocalUser, check: checkName},
+				{name: "owner", absent: LocalUser, check: check.Name},
 				{name: "project_id", absent: required, check: checkSlashless},
-				{name: "name", absent: required, check: checkProjectName},
+				{name: "name", absent: required, check: check.ProjectName},
 				{name: "created_at", form: timeForm, absent: present},
 			},
 			selection: `SELECT u.uid, j.uid, a.name, a.created_at FROM project_alias a JOIN project j ON j.id = a.project_id JOIN users u ON u.id = a.owner_id`,
@@ -300,9 +302,9 @@ func placeRecords() []record {
 		{
 			kind: kindMember, table: "project_member", key: 3,
 			fields: []recordField{
-				{name: "project_owner", absent: LocalUser, check: checkName},
-				{name: "project_id", absent: required, check: checkName},
-				{name: "user", absent: required, check: checkName},
+				{name: "project_owner", absent: LocalUser, check: check.Name},
+				{name: "project_id", absent: required, check: check.Name},
+				{name: "user", absent: required, check: check.Name},
 				{name: "role", absent: required, check: selected("reader", "writer", "owner")},
 				{name: "created_at", form: timeForm, absent: present},
 			},
@@ -331,7 +333,7 @@ func oauthRecords() []record {
 			fields: []recordField{
 				{name: "client_id", absent: required, check: checkText},
 				{name: "kind", absent: required, check: selected("admin", "registered", "document")},
-				{name: "owner", check: checkName},
+				{name: "owner", check: check.Name},
 				{name: "name", absent: "", check: checkText},
 				{name: "auth_method", absent: required, check: selected("none", "client_secret_basic", "client_secret_post")},
 				{name: "secret_hash", form: bytesForm, check: checkHash},
@@ -359,9 +361,9 @@ func oauthRecords() []record {
 		{
 			kind: kindGrant, table: "oauth_grant", credential: true, kept: true, key: 1,
 			fields: []recordField{
-				{name: "id", absent: required, check: checkName},
+				{name: "id", absent: required, check: check.Name},
 				{name: "client_id", absent: required, check: checkText},
-				{name: "user", absent: required, check: checkName},
+				{name: "user", absent: required, check: check.Name},
 				{name: "scopes", form: jsonForm, absent: required, check: checkStrings},
 				{name: "projects", form: jsonForm, check: checkStrings},
 				{name: "resource", absent: "", check: checkText},
@@ -394,8 +396,8 @@ func tokenRecords() []record {
 		{
 			kind: kindToken, table: "token", credential: true, kept: true, key: 1,
 			fields: []recordField{
-				{name: "id", absent: required, check: checkName},
-				{name: "user", absent: required, check: checkName},
+				{name: "id", absent: required, check: check.Name},
+				{name: "user", absent: required, check: check.Name},
 				{name: "name", absent: "", check: checkText},
 				{name: "hash", form: bytesForm, absent: required, check: checkHash},
 				{name: "prefix", absent: "", check: checkText},
@@ -405,8 +407,8 @@ func tokenRecords() []record {
 				{name: "expires_at", form: timeForm},
 				{name: "last_used_at", form: timeForm, passing: true},
 				{name: "revoked_at", form: timeForm},
-				{name: "grant", check: checkName},
-				{name: "parent", check: checkName},
+				{name: "grant", check: check.Name},
+				{name: "parent", check: check.Name},
 				{name: "session", absent: "", check: checkText},
 				{name: "browser", absent: "", check: checkText},
 				{name: "with_session", form: countForm, absent: int64(0)},
@@ -442,7 +444,7 @@ func secretRecords() []record {
 			kind: kindRefreshToken, table: "oauth_token", credential: true, kept: true, key: 1,
 			fields: []recordField{
 				{name: "hash", form: bytesForm, absent: required, check: checkHash},
-				{name: "grant", absent: required, check: checkName},
+				{name: "grant", absent: required, check: check.Name},
 				{name: "created_at", form: timeForm, absent: present},
 				{name: "expires_at", form: timeForm, absent: required},
 				{name: "rotated_at", form: timeForm},

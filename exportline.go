@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/check"
 )
 
 // The lines of an export: how they are written and read. docs/export-format.md describes the format.
@@ -307,7 +309,7 @@ func lineKind(line []byte) (string, error) {
 // decodeLine reads a JSON object into a struct, and says in the package's words what is wrong with it.
 func decodeLine(line []byte, into any) error {
 	if !utf8.Valid(line) {
-		return notUTF8("line", string(line))
+		return check.NotUTF8("line", string(line))
 	}
 	err := json.Unmarshal(line, into)
 	var mismatch *json.UnmarshalTypeError

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filetype"
 )
@@ -131,10 +132,10 @@ func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
 		return nil, err
 	}
 	var err error
-	if u.Tags, err = checkTags(f.Tags, MaxTags); err != nil {
+	if u.Tags, err = check.Tags(f.Tags, MaxTags); err != nil {
 		return nil, err
 	}
-	if err := checkProject(f.ProjectID, f.ProjectName); err != nil {
+	if err := check.Project(f.ProjectID, f.ProjectName); err != nil {
 		return nil, err
 	}
 	if f.MemoryID != "" && f.ProjectID+f.ProjectName != "" {

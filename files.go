@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -146,13 +147,13 @@ func (l *FileList) check() error {
 	if _, err := fileOrder(l.Sort); err != nil {
 		return err
 	}
-	if err := checkProject(l.ProjectID, l.ProjectName); err != nil {
+	if err := check.Project(l.ProjectID, l.ProjectName); err != nil {
 		return err
 	}
 	if err := checkCategory(l.Category); err != nil {
 		return err
 	}
-	if err := checkUTF8("filename", l.Filename); err != nil {
+	if err := check.UTF8("filename", l.Filename); err != nil {
 		return err
 	}
 	if kind, ok := strings.CutSuffix(l.MIMEType, "/*"); l.MIMEType != "" && (!ok || kind == "" || strings.Contains(kind, "/")) {
@@ -161,7 +162,7 @@ func (l *FileList) check() error {
 		}
 	}
 	var err error
-	l.Tags, err = checkTags(l.Tags, maxAlternatives)
+	l.Tags, err = check.Tags(l.Tags, maxAlternatives)
 	return err
 }
 
@@ -175,7 +176,7 @@ func (l FileList) rows(tx db.Tx, sc scope) ([]int64, error) {
 	if l.MemoryID != "" {
 		memory, memoryArgs := sc.visible()
 		condition += ` AND m.uid IN (?, ?) AND ` + memory
-		args = slices.Concat(args, []any{l.MemoryID, canonicalID(l.MemoryID)}, memoryArgs)
+		args = slices.Concat(args, []any{l.MemoryID, check.CanonicalID(l.MemoryID)}, memoryArgs)
 	}
 	if l.ProjectID != "" || l.ProjectName != "" {
 		project, err := findProject(tx, sc, l.ProjectID, l.ProjectName)
@@ -365,14 +366,14 @@ func (u *UpdateFile) check() error {
 		if u.MemoryID != nil && *u.MemoryID != "" {
 			return linkedAndPlaced()
 		}
-		if err := checkProject(u.Project.ID, u.Project.Name); err != nil {
+		if err := check.Project(u.Project.ID, u.Project.Name); err != nil {
 			return err
 		}
 	}
 	if u.Tags == nil {
 		return nil
 	}
-	tags, err := checkTags(u.Tags, MaxTags)
+	tags, err := check.Tags(u.Tags, MaxTags)
 	u.Tags = append([]string{}, tags...)
 	return err
 }
@@ -451,7 +452,7 @@ func checkCategory(category string) error {
 	if category == "" {
 		return nil
 	}
-	return checkWord("category", category)
+	return check.Word("category", category)
 }
 
 func replaceFileTags(tx db.Tx, file int64, tags []string) error {
@@ -485,7 +486,7 @@ type storedFile struct {
 
 // file returns a visible file by id.
 func (s *Store) file(tx db.Tx, sc scope, id string) (storedFile, error) {
-	found, err := loadFiles(tx, sc, `f.uid IN (?, ?) ORDER BY f.uid = ? DESC`, id, canonicalID(id), id)
+	found, err := loadFiles(tx, sc, `f.uid IN (?, ?) ORDER BY f.uid = ? DESC`, id, check.CanonicalID(id), id)
 	if err != nil {
 		return storedFile{}, err
 	}

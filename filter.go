@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
@@ -244,7 +245,7 @@ func (f Filter) compile(sc scope) (string, []any, error) {
 	var parts []string
 	var args []any
 	for _, key := range slices.Sorted(maps.Keys(f)) {
-		if err := checkUTF8("filter", key); err != nil {
+		if err := check.UTF8("filter", key); err != nil {
 			return "", nil, err
 		}
 		c, err := toCondition(f[key])
@@ -430,7 +431,7 @@ func (b *conditionBuilder) anyOf(values []any, negate bool) error {
 
 func textValue(v any) (any, error) {
 	if r := reflect.ValueOf(v); r.Kind() == reflect.String {
-		return r.String(), checkUTF8("", r.String())
+		return r.String(), check.UTF8("", r.String())
 	}
 	return nil, fmt.Errorf(" is %s; a string is expected", showJSON(v))
 }

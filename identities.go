@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -85,10 +86,10 @@ func (s *Store) linkIdentity(tx db.Tx, u storedUser, n NewIdentity) (Identity, e
 }
 
 func checkIdentity(issuer, subject string) error {
-	if err := checkLine("issuer", issuer, maxIssuer); err != nil {
+	if err := check.Line("issuer", issuer, maxIssuer); err != nil {
 		return err
 	}
-	return orNil(checkLine("subject", subject, maxSubject))
+	return orNil(check.Line("subject", subject, maxSubject))
 }
 
 // identities reads the identities of a user (a row), the oldest first.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -94,7 +95,7 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 	if err != nil {
 		return Stored{}, err
 	}
-	if err := checkNewContent(i.Content); err != nil {
+	if err := check.NewContent(i.Content); err != nil {
 		return Stored{}, err
 	}
 	d, err := newDraft(NewMemory{Content: i.Content, EventType: EventIdentity, State: StateActive, Metadata: own.own})

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -98,7 +99,7 @@ func (s *Store) Import(ctx context.Context, r io.Reader, options *ImportOptions)
 		im.ImportOptions = *options
 	}
 	im.OnConflict = cmp.Or(im.OnConflict, ConflictKeep)
-	if err := checkEnum("OnConflict", im.OnConflict, []OnConflict{ConflictKeep, ConflictReplace}); err != nil {
+	if err := check.Enum("OnConflict", im.OnConflict, []OnConflict{ConflictKeep, ConflictReplace}); err != nil {
 		return im.report, err
 	}
 	if s.db.ReadOnly() {

@@ -9,6 +9,7 @@ import (
 	"hash"
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -64,15 +65,15 @@ func parseFile(line []byte, n int) (importItem, error) {
 	for _, name := range []struct{ argument, value string }{
 		{"id", f.id}, {"owner", f.owner}, {"memory_owner", f.memoryOwner}, {"project_owner", f.projectOwner}, {"memory_id", cmp.Or(f.memory, "-")},
 	} {
-		if err := checkName(name.argument, name.value); err != nil {
+		if err := check.Name(name.argument, name.value); err != nil {
 			return nil, err
 		}
 	}
-	if err := cmp.Or(checkProject(f.project, ""), f.check()); err != nil {
+	if err := cmp.Or(check.Project(f.project, ""), f.check()); err != nil {
 		return nil, err
 	}
 	var err error
-	if f.tags, err = checkTags(given.Tags, MaxTags); err != nil {
+	if f.tags, err = check.Tags(given.Tags, MaxTags); err != nil {
 		return nil, err
 	}
 	if f.sha256, err = hex.DecodeString(given.SHA256); err != nil || len(f.sha256) != sha256.Size {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -39,14 +40,14 @@ func parseRevision(line []byte, n int) (importItem, error) {
 	}
 	r.projectOwner = cmp.Or(given.ProjectOwner, r.owner)
 	for _, name := range []struct{ argument, value string }{{"memory", r.memory}, {"collection_owner", r.owner}, {"collection_name", r.collection}, {"project_owner", r.projectOwner}} {
-		if err := checkName(name.argument, name.value); err != nil {
+		if err := check.Name(name.argument, name.value); err != nil {
 			return nil, err
 		}
 	}
-	if err := checkProject(r.project, ""); err != nil {
+	if err := check.Project(r.project, ""); err != nil {
 		return nil, err
 	}
-	if err := checkContent(r.content); err != nil {
+	if err := check.Content(r.content); err != nil {
 		return nil, err
 	}
 	if r.number < 1 || r.number > maxRevision {
@@ -122,8 +123,8 @@ func parseLink(line []byte, n int) (importItem, error) {
 	if err := decodeLine(line, &given); err != nil {
 		return nil, err
 	}
-	l := &linkItem{lineNumber: lineNumber(n), memory: given.Memory, owner: cmp.Or(given.Owner, LocalUser), related: distinct(given.Related)}
-	if err := cmp.Or(checkName("memory", l.memory), checkName("owner", l.owner)); err != nil {
+	l := &linkItem{lineNumber: lineNumber(n), memory: given.Memory, owner: cmp.Or(given.Owner, LocalUser), related: check.Distinct(given.Related)}
+	if err := cmp.Or(check.Name("memory", l.memory), check.Name("owner", l.owner)); err != nil {
 		return nil, err
 	}
 	var err error

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -78,7 +79,7 @@ func parseMemory(line []byte, n int) (importItem, error) {
 	item := &memoryItem{lineNumber: lineNumber(n), id: given.ID, owner: cmp.Or(given.Owner, LocalUser), revision: given.Revision}
 	item.projectOwner = cmp.Or(given.ProjectOwner, item.owner)
 	for _, name := range []struct{ argument, value string }{{"id", cmp.Or(item.id, "-")}, {"owner", item.owner}, {"project_owner", item.projectOwner}} {
-		if err := checkName(name.argument, name.value); err != nil {
+		if err := check.Name(name.argument, name.value); err != nil {
 			return nil, err
 		}
 	}
@@ -177,8 +178,8 @@ func parseVectors(line []byte, n int) (importItem, error) {
 		if err == nil {
 			vector, err = unitOrSame(vector)
 		}
-		if err != nil || len(vector) == 0 || len(vector) > maxVector {
-			return nil, invalid("vector", "vector is no list of 1 to %d finite float32 numbers", maxVector)
+		if err != nil || len(vector) == 0 || len(vector) > check.MaxVector {
+			return nil, invalid("vector", "vector is no list of 1 to %d finite float32 numbers", check.MaxVector)
 		}
 		item.spans = append(item.spans, vectorSpan{p.Start, p.Length, vector})
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -119,7 +120,7 @@ func (s *Store) AddInvitation(ctx context.Context, n NewInvitation) (AddedInvita
 func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
 	role, lifetime := RoleUser, invitationLifetime
 	n.Purpose = cmp.Or(n.Purpose, InvitationAccount)
-	if err := checkEnum("purpose", n.Purpose, []InvitationPurpose{InvitationAccount, InvitationSetup}); err != nil {
+	if err := check.Enum("purpose", n.Purpose, []InvitationPurpose{InvitationAccount, InvitationSetup}); err != nil {
 		return n, err
 	}
 	if n.Purpose == InvitationSetup {
@@ -133,7 +134,7 @@ func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
 		return n, invalid("role", "role is %s; who sets a store up is an admin", show(string(n.Role)))
 	}
 	if n.Note != "" {
-		if err := checkLine("note", n.Note, maxNote); err != nil {
+		if err := check.Line("note", n.Note, maxNote); err != nil {
 			return n, err
 		}
 	}
@@ -364,7 +365,7 @@ func invitationRecord() record {
 	return record{
 		table: "invitation", key: 1,
 		fields: []recordField{
-			{name: "id", check: checkName},
+			{name: "id", check: check.Name},
 			{name: "hash", form: bytesForm, check: checkHash},
 			{name: "email", check: func(_, value string) error { return checkEmail(value) }},
 			{name: "note", check: checkText},

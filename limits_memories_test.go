@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/check"
 )
 
 // contentAttacks are on the text of memories.
@@ -239,7 +241,7 @@ func TestWhatIsJustAllowedIsStoredAsItIs(t *testing.T) {
 		{"words", NewMemory{Content: "words", EventType: long(MaxWord), State: long(MaxWord)}},
 		{"names", NewMemory{Content: "names", Collection: long(128), ProjectID: long(128), ProjectName: long(128)}},
 		{"metadata", NewMemory{Content: "much is known", Metadata: map[string]any{"n": strings.Repeat("x", MaxMetadata-len(`{"n":""}`))}}},
-		{"depth", NewMemory{Content: "deep", Metadata: deep(maxDepth)}},
+		{"depth", NewMemory{Content: "deep", Metadata: deep(check.MaxDepth)}},
 		{"a vector", NewMemory{Content: "wide", Collection: "widest", Embedding: make([]float32, 16384)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -247,7 +248,7 @@ func checkMember(project ProjectRef, user string, role MemberRole) error {
 	if err := checkNamed(project); err != nil {
 		return err
 	}
-	if err := checkName("user", user); err != nil {
+	if err := check.Name("user", user); err != nil {
 		return err
 	}
 	if !slices.Contains(memberRoles, role) {

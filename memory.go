@@ -9,7 +9,18 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// Limits of what a memory may hold.
+const (
+	MaxContent  = check.MaxContent  // bytes of content: 1 MiB
+	MaxMetadata = check.MaxMetadata // bytes of metadata, as JSON: 64 KiB
+	MaxTags     = check.MaxTags     // tags of a memory: 64
+	MaxTag      = check.MaxTag      // characters of a tag: 128
+	MaxRelated  = check.MaxRelated  // related memories of a memory: 256
+	MaxWord     = check.MaxWord     // characters of event_type and of state: 64
 )
 
 // Memory is a text that is remembered, with what is known about it.
@@ -168,7 +179,7 @@ type storedMemory struct {
 
 // memory returns a visible memory by id.
 func (s *Store) memory(tx db.Tx, sc scope, id string) (storedMemory, error) {
-	found, err := s.loadMemories(tx, sc, `m.uid IN (?, ?) ORDER BY m.uid = ? DESC`, id, canonicalID(id), id)
+	found, err := s.loadMemories(tx, sc, `m.uid IN (?, ?) ORDER BY m.uid = ? DESC`, id, check.CanonicalID(id), id)
 	if err != nil {
 		return storedMemory{}, err
 	}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"maps"
 	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/check"
 )
 
 func stringList(argument string, value any) ([]string, error) {
@@ -63,23 +65,23 @@ func canonical(argument string, object map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, invalid(argument, "%s is not a JSON object: %v", argument, err)
 	}
-	if depth(decoded) > maxDepth {
-		return nil, newError(KindTooLarge, argument, "%s is nested more than %d deep", argument, maxDepth)
+	if depth(decoded) > check.MaxDepth {
+		return nil, newError(KindTooLarge, argument, "%s is nested more than %d deep", argument, check.MaxDepth)
 	}
 	return decoded, nil
 }
 
 // checkTexts refuses strings that are not UTF-8, which encoding/json would change in silence.
 func checkTexts(argument string, value any, level int) error {
-	if level > maxDepth {
+	if level > check.MaxDepth {
 		return nil // canonical says so
 	}
 	switch v := value.(type) {
 	case string:
-		return checkUTF8(argument, v)
+		return check.UTF8(argument, v)
 	case []string:
 		for _, item := range v {
-			if err := checkUTF8(argument, item); err != nil {
+			if err := check.UTF8(argument, item); err != nil {
 				return err
 			}
 		}
@@ -91,13 +93,13 @@ func checkTexts(argument string, value any, level int) error {
 		}
 	case map[string]string:
 		for key, item := range v {
-			if err := cmp.Or(checkUTF8(argument, key), checkUTF8(argument, item)); err != nil {
+			if err := cmp.Or(check.UTF8(argument, key), check.UTF8(argument, item)); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		for key, item := range v {
-			if err := cmp.Or(checkUTF8(argument, key), checkTexts(argument, item, level+1)); err != nil {
+			if err := cmp.Or(check.UTF8(argument, key), checkTexts(argument, item, level+1)); err != nil {
 				return err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
 )
@@ -116,10 +117,10 @@ func (m ModuleState) MarshalJSON() ([]byte, error) {
 
 func (q *ModuleQuery) check() error {
 	q.Module = strings.TrimSpace(q.Module)
-	if err := checkName("module_name", q.Module); err != nil {
+	if err := check.Name("module_name", q.Module); err != nil {
 		return err
 	}
-	if err := checkProject(q.ProjectID, q.ProjectName); err != nil {
+	if err := check.Project(q.ProjectID, q.ProjectName); err != nil {
 		return err
 	}
 	q.Limit = cmp.Or(q.Limit, DefaultModuleLimit)
@@ -208,7 +209,7 @@ func (r *moduleReader) gather() error {
 func spellings(name string) []string {
 	first, size := utf8.DecodeRuneInString(name)
 	lower := strings.ToLower(name)
-	return distinct([]string{name, lower, strings.ToUpper(name), string(unicode.ToUpper(first)) + strings.ToLower(name[size:])})
+	return check.Distinct([]string{name, lower, strings.ToUpper(name), string(unicode.ToUpper(first)) + strings.ToLower(name[size:])})
 }
 
 // tagSpellings are the tags that name a module.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -39,7 +40,7 @@ const (
 // zero ProjectRef those that all visible memories name: of them the 100 with the most memories, the most first. Names that differ in case
 // only are one. An unknown project has none, which is no error.
 func (s *Store) Modules(ctx context.Context, project ProjectRef) ([]Module, error) {
-	if err := checkProject(project.ID, project.Name); err != nil {
+	if err := check.Project(project.ID, project.Name); err != nil {
 		return nil, err
 	}
 	var all []Module

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -195,7 +196,7 @@ func (n NewClient) maker(tx db.Tx, user, now int64) (string, error) {
 }
 
 func (n NewClient) check() error {
-	if err := checkVisibleASCII("client_id", n.ID, maxName); err != nil {
+	if err := checkVisibleASCII("client_id", n.ID, check.MaxName); err != nil {
 		return err
 	}
 	if scheme, _, found := strings.Cut(strings.ToLower(n.ID), ":"); found && (scheme == "https" || scheme == "http") {

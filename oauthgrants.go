@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -333,7 +334,7 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 		for i, uri := range hosts {
 			hosts[i] = redirectHost(uri)
 		}
-		g.Hosts = distinct(hosts)
+		g.Hosts = check.Distinct(hosts)
 		found = append(found, g)
 		return nil
 	}, `SELECT g.id, g.client_id, u.uid, g.revoked_at IS NOT NULL OR u.disabled_at IS NOT NULL, g.uid, c.client_id, c.name,

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/souvenir-ai/souvenir/internal/check"
 )
 
 // Thieves, clocks, damage and races, as they meet an authorization server.
@@ -124,7 +126,7 @@ func TestClientNamesThatNobodyCanSeeAreRefused(t *testing.T) {
 
 func TestDeepMetadataIsRefused(t *testing.T) {
 	s, _ := openOAuth(t)
-	for levels, kind := range map[int]*Error{maxDepth: nil, maxDepth + 1: ErrTooLarge, 5000: ErrTooLarge} {
+	for levels, kind := range map[int]*Error{check.MaxDepth: nil, check.MaxDepth + 1: ErrTooLarge, 5000: ErrTooLarge} {
 		_, err := s.RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}, Extra: deep(levels)})
 		if kind == nil {
 			if err != nil {

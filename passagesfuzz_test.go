@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
@@ -23,7 +24,7 @@ func FuzzContent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		content := string(raw)
 		added, err := inMemory.AddMemory(ctx, NewMemory{Content: content})
-		if right := !isBlank(content) && len(content) <= MaxContent && utf8.ValidString(content); right != (err == nil) {
+		if right := !check.Blank(content) && len(content) <= MaxContent && utf8.ValidString(content); right != (err == nil) {
 			t.Fatalf("storing %q: %v", content, err)
 		}
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -61,7 +62,7 @@ func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
 		return Project{}, err
 	}
 	if n.Name == "" {
-		if err := checkProjectName("project_id", n.ID); err != nil {
+		if err := check.ProjectName("project_id", n.ID); err != nil {
 			return Project{}, err
 		}
 	}
@@ -153,7 +154,7 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u UpdateProje
 		return Project{}, err
 	}
 	if u.Name != nil {
-		if err := checkProjectName("name", *u.Name); err != nil {
+		if err := check.ProjectName("name", *u.Name); err != nil {
 			return Project{}, err
 		}
 	}
@@ -351,7 +352,7 @@ func canonicalProjects(tx db.Tx, sc scope, argument string, refs []string) ([]st
 		canonical = append(canonical, p.owner+"/"+p.uid)
 	}
 	if len(refs) > 0 {
-		canonical = distinct(canonical)
+		canonical = check.Distinct(canonical)
 	}
 	return canonical, nil
 }
@@ -375,7 +376,7 @@ func checkNamed(ref ProjectRef) error {
 	if ref == (ProjectRef{}) {
 		return invalid("project_id", "project_id and project_name are missing; give one of them")
 	}
-	return checkProject(ref.ID, ref.Name)
+	return check.Project(ref.ID, ref.Name)
 }
 
 // knownProject returns the project that a reference names; one that cannot be seen is not found.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -131,7 +132,7 @@ func TestProjectsAreNamedByTheirOwnersAccount(t *testing.T) {
 
 // Names and ids as long as they may be can be combined.
 func TestLongOwnersAndIDsNameProjects(t *testing.T) {
-	long := strings.Repeat("é", maxName)
+	long := strings.Repeat("é", check.MaxName)
 	s := openPeople(t, map[string]string{long: "", "rita": ""})
 	owner := s.As(Access{User: long})
 	mustAddProject(t, owner, NewProject{ID: long})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -62,7 +63,7 @@ func (s *Store) projectForWriting(tx db.Tx, sc scope, id, name string) (projectT
 func (s *Store) newProjectFor(tx db.Tx, sc scope, id, name string) (int64, error) {
 	for _, given := range []struct{ argument, value string }{{"project_id", id}, {"project_name", name}} {
 		if given.value != "" && (given.argument == "project_name" || name == "") {
-			if err := checkProjectName(given.argument, given.value); err != nil {
+			if err := check.ProjectName(given.argument, given.value); err != nil {
 				return 0, err
 			}
 		}

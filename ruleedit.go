@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
@@ -28,7 +29,7 @@ type ruleState struct {
 
 // newRuleState validates what a caller wants a rule to be.
 func newRuleState(content string, tags, related []string) (ruleState, error) {
-	if err := checkNewContent(content); err != nil {
+	if err := check.NewContent(content); err != nil {
 		return ruleState{}, err
 	}
 	a := attributes{tags: tags, related: related}
@@ -74,7 +75,7 @@ func (e ruleEdit) after(present []storedMemory) (ruleState, error) {
 	if e.expected > 0 && revision == 0 {
 		return ruleState{}, newError(KindConflict, "expected_revision", "expected_revision is %d, but there is no such rule any more, or not yet; 0 means any", e.expected)
 	}
-	return next, checkNewContent(next.content)
+	return next, check.NewContent(next.content)
 }
 
 // editRule makes the change. The text that it leads to is split and embedded before the transaction; if others have
@@ -87,7 +88,7 @@ func (s *Store) editRule(ctx context.Context, e ruleEdit) (StoredRule, error) {
 	if err := s.checkWritable(); err != nil {
 		return StoredRule{}, err
 	}
-	if err := checkProject(e.project.ID, e.project.Name); err != nil {
+	if err := check.Project(e.project.ID, e.project.Name); err != nil {
 		return StoredRule{}, err
 	}
 	const tries = 3
@@ -239,7 +240,7 @@ func (s *Store) storeRule(tx db.Tx, sc scope, e ruleEdit, ready map[string]passa
 	}
 	d := draft{content: next.content, collection: DefaultCollection, attributes: attributes{
 		eventType: EventProjectRule, ruleType: e.ruleType, projectID: e.project.ID, projectName: e.project.Name,
-		tags: distinct(next.tags), related: distinct(next.related),
+		tags: check.Distinct(next.tags), related: check.Distinct(next.related),
 	}}
 	changed := len(present) == 0 || present[0].Content != next.content
 	if changed {

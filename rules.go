@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -91,13 +92,13 @@ func checkRuleType(t RuleType) error {
 	if t == "" {
 		return invalid("rule_type", "rule_type is empty; allowed are %s", oneOf(ruleTypes))
 	}
-	return checkEnum("rule_type", t, ruleTypes)
+	return check.Enum("rule_type", t, ruleTypes)
 }
 
 // GetRule returns the rule of a type that a project has, or for the zero ProjectRef the user's general one. ErrNotFound
 // means that there is none, or that the project cannot be seen.
 func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleType) (Memory, error) {
-	if err := cmp.Or(checkRuleType(ruleType), checkProject(project.ID, project.Name)); err != nil {
+	if err := cmp.Or(checkRuleType(ruleType), check.Project(project.ID, project.Name)); err != nil {
 		return Memory{}, err
 	}
 	var m Memory
@@ -117,7 +118,7 @@ func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleTy
 // Rules returns the rules of a project, or for the zero ProjectRef the user's general ones, whatever their state. An
 // unknown project has none, which is no error.
 func (s *Store) Rules(ctx context.Context, project ProjectRef) (Rules, error) {
-	if err := checkProject(project.ID, project.Name); err != nil {
+	if err := check.Project(project.ID, project.Name); err != nil {
 		return Rules{}, err
 	}
 	var r Rules
@@ -160,7 +161,7 @@ func (s *Store) rules(tx db.Tx, sc scope, project ProjectRef) (Rules, error) {
 // DeleteMemory does. ErrNotFound means that there is none.
 func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType RuleType) error {
 	ctx = db.Freeing(ctx)
-	if err := cmp.Or(checkRuleType(ruleType), checkProject(project.ID, project.Name)); err != nil {
+	if err := cmp.Or(checkRuleType(ruleType), check.Project(project.ID, project.Name)); err != nil {
 		return err
 	}
 	if err := s.checkGeneralRule(project); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
@@ -144,7 +145,7 @@ func (q *Query) check() error {
 	if len(q.Text) > MaxQuery {
 		return newError(KindTooLarge, "query", "query is %d bytes; at most %d are allowed", len(q.Text), MaxQuery)
 	}
-	if err := checkUTF8("query", q.Text); err != nil {
+	if err := check.UTF8("query", q.Text); err != nil {
 		return err
 	}
 	if q.Limit == 0 {
@@ -162,7 +163,7 @@ func (q *Query) check() error {
 			q.Sort = SortRelevance
 		}
 	}
-	if err := checkEnum("sort_order", q.Sort, sortOrders); err != nil {
+	if err := check.Enum("sort_order", q.Sort, sortOrders); err != nil {
 		return err
 	}
 	if q.Sort == SortRelevance && !q.sought() {

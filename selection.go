@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -42,7 +43,7 @@ func (s *Store) selection(tx db.Tx, sc scope, q Query) (selection, error) {
 		sel.warnings = append(sel.warnings, s.goneProjects())
 	}
 	condition, args := sc.visible()
-	collections := distinct(q.Collections)
+	collections := check.Distinct(q.Collections)
 	if len(collections) > maxCollections {
 		return sel, newError(KindTooLarge, "collection_name", "collection_name lists %d collections; at most %d are allowed", len(collections), maxCollections)
 	}
@@ -56,7 +57,7 @@ func (s *Store) selection(tx db.Tx, sc scope, q Query) (selection, error) {
 		args = append(args, anys(collections)...)
 	}
 	if q.ProjectID != "" || q.ProjectName != "" {
-		if err := checkProject(q.ProjectID, q.ProjectName); err != nil {
+		if err := check.Project(q.ProjectID, q.ProjectName); err != nil {
 			return sel, err
 		}
 		project, err := findProject(tx, sc, q.ProjectID, q.ProjectName)
@@ -93,7 +94,7 @@ func (sel *selection) addFilters(sc scope, q Query) error {
 		}
 		return err
 	}
-	if err := checkEnum("classification", q.Classification, classifications); err != nil {
+	if err := check.Enum("classification", q.Classification, classifications); err != nil {
 		return err
 	}
 	if q.Classification != "" {
@@ -102,7 +103,7 @@ func (sel *selection) addFilters(sc scope, q Query) error {
 		}
 	}
 	if len(q.Tags) > 0 {
-		tags, err := checkTags(q.Tags, maxAlternatives)
+		tags, err := check.Tags(q.Tags, maxAlternatives)
 		if err != nil {
 			return err
 		}

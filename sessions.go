@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
@@ -407,7 +408,7 @@ func sessionRecord() record {
 	return record{
 		table: "session", key: 1,
 		fields: []recordField{
-			{name: "id", check: checkName},
+			{name: "id", check: check.Name},
 			{name: "hash", form: bytesForm, check: checkHash},
 			{name: "user_agent", check: checkText},
 			{name: "created_at", form: timeForm},

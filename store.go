@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -191,11 +192,11 @@ func (s *Store) checkWritable() error {
 		return newError(KindReadOnly, "", "the store is open for reading only")
 	}
 	for _, id := range s.access.Projects {
-		if err := checkProjectID(id); err != nil {
+		if err := check.ProjectID(id); err != nil {
 			return err
 		}
 	}
-	return checkName("user", s.access.User)
+	return check.Name("user", s.access.User)
 }
 
 // now is the time in the form in which it is stored: microseconds since 1970 UTC.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -97,7 +98,7 @@ func checkTodoProject(project ProjectRef) error {
 
 // GetTodo returns the todo of a project. ErrNotFound means that it has none, or that the project cannot be seen.
 func (s *Store) GetTodo(ctx context.Context, project ProjectRef) (Todo, error) {
-	if err := checkProject(project.ID, project.Name); err != nil {
+	if err := check.Project(project.ID, project.Name); err != nil {
 		return Todo{}, err
 	}
 	if err := checkTodoProject(project); err != nil {
@@ -148,7 +149,7 @@ func (s *Store) UpdateTodoSection(ctx context.Context, u UpdateTodoSection) (Sto
 	if len(u.Content) > MaxContent {
 		return StoredTodo{}, newError(KindTooLarge, "content", "content is %d bytes; the whole todo may have at most %d", len(u.Content), MaxContent)
 	}
-	if err := checkUTF8("content", u.Content); err != nil {
+	if err := check.UTF8("content", u.Content); err != nil {
 		return StoredTodo{}, err
 	}
 	if _, _, err := sectionBody(section, u.Content, 0); err != nil {
@@ -192,7 +193,7 @@ func (s *Store) CompleteTask(ctx context.Context, c CompleteTask) (CompletedTask
 	if c.TaskID == "" {
 		return CompletedTask{}, invalid("task_id", "task_id is empty; the id of a task is needed, such as T1")
 	}
-	if err := checkName("task_id", c.TaskID); err != nil {
+	if err := check.Name("task_id", c.TaskID); err != nil {
 		return CompletedTask{}, err
 	}
 	var completed CompletedTask

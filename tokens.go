@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -134,7 +135,7 @@ func (s *Store) AddToken(ctx context.Context, n NewToken) (AddedToken, error) {
 	if err := s.checkAccount("AddToken"); err != nil {
 		return AddedToken{}, err
 	}
-	if err := checkName("name", n.Name); err != nil {
+	if err := check.Name("name", n.Name); err != nil {
 		return AddedToken{}, err
 	}
 	scopes, err := checkScopes("scopes", n.Scopes)
@@ -336,7 +337,7 @@ func (s *Store) DeleteToken(ctx context.Context, id string) error {
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		now := s.now()
-		ended, err := db.Column[int64](tx, `UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL RETURNING id`, now, canonicalID(id), sc.user)
+		ended, err := db.Column[int64](tx, `UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL RETURNING id`, now, check.CanonicalID(id), sc.user)
 		if err == nil && len(ended) == 0 {
 			err = newError(KindNotFound, "id", "id %s is no token of this user", show(id))
 		}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -54,7 +55,7 @@ func (s *Store) UpdateMemory(ctx context.Context, id string, u UpdateMemory) (St
 
 // newContent checks new content and the vector that comes with it, if any.
 func newContent(content string, vector []float32) (*draft, error) {
-	if err := checkNewContent(content); err != nil {
+	if err := check.NewContent(content); err != nil {
 		return nil, err
 	}
 	d := draft{content: content}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"golang.org/x/text/unicode/norm"
 )
@@ -16,7 +17,7 @@ const maxUserName = 64
 // that mix alphabets that look alike (a Cyrillic а in a Latin name; after UTS #39, section 5). Nothing is done about
 // words that are wholly of another alphabet: they are names.
 func checkUserName(name string) (string, error) {
-	if err := checkLine("name", name, maxUserName); err != nil {
+	if err := check.Line("name", name, maxUserName); err != nil {
 		return "", err
 	}
 	name = norm.NFC.String(strings.Join(strings.Fields(name), " "))

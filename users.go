@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -154,7 +155,7 @@ func (s *Store) AddUser(ctx context.Context, n NewUser) (User, error) {
 // checkNewUser checks a new account by itself, fills in what its zero values mean, and hashes the password.
 func (s *Store) checkNewUser(ctx context.Context, n NewUser) (NewUser, string, error) {
 	if n.ID != "" {
-		if err := checkName("id", n.ID); err != nil {
+		if err := check.Name("id", n.ID); err != nil {
 			return n, "", err
 		}
 	}
@@ -264,7 +265,7 @@ func checkUserDetails(email string, role Role) error {
 	if role == "" {
 		return invalid("role", `role is ""; allowed are %s`, oneOf([]Role{RoleUser, RoleAdmin}))
 	}
-	return checkEnum("role", role, []Role{RoleUser, RoleAdmin})
+	return check.Enum("role", role, []Role{RoleUser, RoleAdmin})
 }
 
 // checkEmail refuses what is certainly no address. Whether mail arrives there, only sending it tells.
@@ -273,7 +274,7 @@ func checkEmail(email string) error {
 	if email == "" {
 		return nil
 	}
-	if err := checkLine("email", email, most); err != nil {
+	if err := check.Line("email", email, most); err != nil {
 		return err
 	}
 	if local, domain, ok := strings.Cut(email, "@"); !ok || local == "" || domain == "" || strings.ContainsAny(email, " <>,;") {

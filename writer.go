@@ -3,6 +3,7 @@ package souvenir
 import (
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -192,7 +193,7 @@ func (w *memoryWriter) addLinks(memory int64, related []string) error {
 	condition, args := w.sc.visible()
 	for i, id := range related {
 		targets, err := db.Column[int64](w.tx, `SELECT m.id `+fromMemory+` WHERE m.uid IN (?, ?) AND `+condition+` ORDER BY m.uid = ? DESC`,
-			slices.Concat([]any{id, canonicalID(id)}, args, []any{id})...)
+			slices.Concat([]any{id, check.CanonicalID(id)}, args, []any{id})...)
 		if err != nil {
 			return err
 		}
