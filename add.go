@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // NewMemory describes a memory to store. Only Content is needed.
@@ -201,7 +202,7 @@ func newDraft(m NewMemory) (draft, error) {
 	if m.Similar < 0 || m.Similar > 20 {
 		return d, invalid("Similar", "Similar is %d; 0 to 20 are allowed", m.Similar)
 	}
-	metadata, err := canonical("metadata", m.Metadata)
+	metadata, err := jsonobject.Canonical("metadata", m.Metadata)
 	if err != nil {
 		return d, err
 	}

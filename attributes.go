@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // Importance says how much a memory matters.
@@ -93,7 +94,7 @@ func (a attributes) patch(patch map[string]any) (attributes, error) {
 			}
 			s, ok := value.(string)
 			if !ok {
-				return invalid(key, "%s is %s; a string is expected", key, showJSON(value))
+				return invalid(key, "%s is %s; a string is expected", key, jsonobject.Show(value))
 			}
 			*into = s
 			return nil
@@ -121,9 +122,9 @@ func (a attributes) patch(patch map[string]any) (attributes, error) {
 		case "rule_type":
 			err = text((*string)(&a.ruleType))
 		case "tags":
-			a.tags, err = stringList(key, value)
+			a.tags, err = jsonobject.Strings(key, value)
 		case "related_memory_ids":
-			a.related, err = stringList(key, value)
+			a.related, err = jsonobject.Strings(key, value)
 		default:
 			if a.own == nil {
 				a.own = map[string]any{}
@@ -131,7 +132,7 @@ func (a attributes) patch(patch map[string]any) (attributes, error) {
 			if value == nil {
 				delete(a.own, key)
 			} else {
-				a.own[key] = mergePatch(a.own[key], value)
+				a.own[key] = jsonobject.MergePatch(a.own[key], value)
 			}
 		}
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // CheckOptions change how [Store.Check] works. Nil means the zero value: it looks, and changes nothing.
@@ -376,7 +377,7 @@ func (in *inspection) checkRevisions() error {
 				wrong("cannot be: " + err.Error())
 			}
 		}
-		if object, err := decodeObject([]byte(attributes)); err != nil || object == nil {
+		if object, err := jsonobject.Decode([]byte(attributes)); err != nil || object == nil {
 			wrong("has metadata that is no JSON object")
 		} else if err := checkShown(object); err != nil {
 			wrong("has metadata that cannot be: " + err.Error())

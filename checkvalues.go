@@ -7,6 +7,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // What a store refuses to take cannot stand in it either: it could not be shown as JSON, or come back from an export.
@@ -75,11 +76,11 @@ func (in *inspection) checkFoldedNames() error {
 
 // checkAttributes looks at what is known of a memory besides its content.
 func (m *checkedMemory) checkAttributes() error {
-	object, err := decodeObject([]byte(m.metadata))
+	object, err := jsonobject.Decode([]byte(m.metadata))
 	if err != nil || object == nil {
 		return invalid("metadata", "metadata is %s, which is no JSON object", show(m.metadata))
 	}
-	if object, err = canonical("metadata", object); err != nil {
+	if object, err = jsonobject.Canonical("metadata", object); err != nil {
 		return err
 	}
 	for _, key := range knownKeys {
@@ -102,7 +103,7 @@ func (m *checkedMemory) checkAttributes() error {
 
 // checkShown looks at metadata as it is shown to callers.
 func checkShown(object map[string]any) error {
-	object, err := canonical("metadata", object)
+	object, err := jsonobject.Canonical("metadata", object)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // ClientRegistration is what an OAuth client says about itself: the metadata of RFC 7591, section 2. It reads and writes
@@ -108,7 +109,7 @@ func (r *ClientRegistration) UnmarshalJSON(encoded []byte) error {
 			}
 			continue
 		}
-		value, err := decodeObject([]byte(`{"":` + string(raw) + `}`))
+		value, err := jsonobject.Decode([]byte(`{"":` + string(raw) + `}`))
 		if err != nil {
 			return invalidMetadata(name, "%s cannot be read: %v", name, err)
 		}
@@ -196,7 +197,7 @@ func (r ClientRegistration) checked(kind ClientKind) (ClientRegistration, error)
 // copied returns what JSON makes of a registration, so that nothing is shared with the caller.
 func (r ClientRegistration) copied() (ClientRegistration, error) {
 	object := r.object()
-	if err := checkTexts("metadata", object, 0); err != nil {
+	if err := jsonobject.CheckTexts("metadata", object, 0); err != nil {
 		return r, asOAuth(err, OAuthInvalidClientMetadata)
 	}
 	encoded, err := json.Marshal(object)
@@ -210,7 +211,7 @@ func (r ClientRegistration) copied() (ClientRegistration, error) {
 	if err := json.Unmarshal(encoded, &copied); err != nil {
 		return r, err
 	}
-	if depth(copied.Extra) > check.MaxDepth {
+	if jsonobject.Depth(copied.Extra) > check.MaxDepth {
 		return r, oauthError(KindTooLarge, OAuthInvalidClientMetadata, "", "the metadata of the client is nested more than %d deep", check.MaxDepth)
 	}
 	return copied, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // ContextQuery says what an interaction is about. The zero value asks for what holds everywhere.
@@ -175,7 +176,7 @@ func (q *ContextQuery) check() error {
 		return err
 	}
 	var err error
-	if q.DetectedIdentity, err = canonical("detected_identity", q.DetectedIdentity); err != nil {
+	if q.DetectedIdentity, err = jsonobject.Canonical("detected_identity", q.DetectedIdentity); err != nil {
 		return err
 	}
 	if size := jsonSize(q.DetectedIdentity); size > maxDetected {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // Filter limits a search or a listing to memories whose fields fit. The keys are the known keys of a memory
@@ -317,7 +318,7 @@ func conditionFromJSON(object map[string]any) (Condition, error) {
 				c.Not = []any{nil}
 			}
 		case (operator == "in" || operator == "all") && !isList:
-			return c, fmt.Errorf(".%s is %s; a list is expected", operator, showJSON(value))
+			return c, fmt.Errorf(".%s is %s; a list is expected", operator, jsonobject.Show(value))
 		case operator == "in":
 			c.In = values
 		case operator == "all":
@@ -433,7 +434,7 @@ func textValue(v any) (any, error) {
 	if r := reflect.ValueOf(v); r.Kind() == reflect.String {
 		return r.String(), check.UTF8("", r.String())
 	}
-	return nil, fmt.Errorf(" is %s; a string is expected", showJSON(v))
+	return nil, fmt.Errorf(" is %s; a string is expected", jsonobject.Show(v))
 }
 
 // foldedName is a text in the form in which names of projects are compared.
@@ -459,7 +460,7 @@ func timeValue(v any) (timeSpan, error) {
 			return timeSpan{t.UnixMicro(), t.AddDate(0, 0, 1).UnixMicro()}, nil
 		}
 	}
-	return timeSpan{}, fmt.Errorf(` is %s; a time is expected, such as "2026-03-01T09:00:00Z", or a day, such as "2026-03-01"`, showJSON(v))
+	return timeSpan{}, fmt.Errorf(` is %s; a time is expected, such as "2026-03-01T09:00:00Z", or a day, such as "2026-03-01"`, jsonobject.Show(v))
 }
 
 // scalarValue brings a value to the form in which JSON holds it.
@@ -500,5 +501,5 @@ func scalarValue(v any) (any, error) {
 			return f, nil
 		}
 	}
-	return nil, fmt.Errorf(" is %s; a string, a finite number, true, false, null or a list of these is expected", showJSON(v))
+	return nil, fmt.Errorf(" is %s; a string, a finite number, true, false, null or a list of these is expected", jsonobject.Show(v))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // IdentityMemory describes who an agent is and how it deals with its user. It is kept as a memory of event type IDENTITY, whose
@@ -87,7 +88,7 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 	if i.ExpectedRevision < 0 {
 		return Stored{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any", i.ExpectedRevision)
 	}
-	patch, err := canonical("metadata", i.metadata())
+	patch, err := jsonobject.Canonical("metadata", i.metadata())
 	if err != nil {
 		return Stored{}, err
 	}

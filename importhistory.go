@@ -6,6 +6,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // revisionItem is a former state of the memory before it.
@@ -61,7 +62,7 @@ func parseRevision(line []byte, n int) (importItem, error) {
 	if err != nil {
 		return nil, err
 	}
-	if metadata, err = canonical("metadata", orEmpty(metadata)); err != nil {
+	if metadata, err = jsonobject.Canonical("metadata", orEmpty(metadata)); err != nil {
 		return nil, err
 	}
 	a, err := attributesOf(metadata)

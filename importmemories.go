@@ -12,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // memoryItem is a memory to import. It may lack anything but its content.
@@ -119,7 +120,7 @@ func parseMetadata(raw json.RawMessage) (map[string]any, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
-	object, err := decodeObject(raw)
+	object, err := jsonobject.Decode(raw)
 	if err != nil {
 		return nil, invalid("metadata", "metadata is %s; a JSON object is expected", show(string(raw)))
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // contentAttacks are on the text of memories.
@@ -46,7 +47,7 @@ func knownKeyAttacks(add adder) {
 	add("AddMemory: event type too long", ErrTooLarge, "event_type", adding(NewMemory{EventType: long(65)}), "65", "64")
 	for _, key := range []string{"event_type", "state", "project_id", "project_name", "importance", "classification", "rule_type"} {
 		for _, value := range []any{7, true, []string{"a"}, map[string]any{"a": 1}} {
-			says := []string{showJSON(value), "string"}
+			says := []string{jsonobject.Show(value), "string"}
 			add(fmt.Sprintf("AddMemory: metadata.%s is a %T", key, value), ErrInvalid, key, addingMetadata(map[string]any{key: value}), says...)
 			add(fmt.Sprintf("UpdateMemory: metadata.%s is a %T", key, value), ErrInvalid, key, patching(map[string]any{key: value}), says...)
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // pageAttacks are on parts of results.
@@ -69,7 +71,7 @@ func filterAttacks(add adder) {
 	}
 	for _, key := range []string{"created_at", "updated_at"} {
 		for _, value := range []any{"yesterday", 7, true, "2026-13-01", ""} {
-			add(fmt.Sprintf("Search: filter.%s is %v", key, value), ErrInvalid, "filter", filtering(key, value), "filter."+key+" is "+showJSON(value), "2026-03-01")
+			add(fmt.Sprintf("Search: filter.%s is %v", key, value), ErrInvalid, "filter", filtering(key, value), "filter."+key+" is "+jsonobject.Show(value), "2026-03-01")
 		}
 	}
 }

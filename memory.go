@@ -11,6 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // Limits of what a memory may hold.
@@ -215,7 +216,7 @@ func (s *Store) loadMemories(tx db.Tx, sc scope, condition string, args ...any) 
 			return err
 		}
 		m.CreatedAt, m.UpdatedAt = toTime(created), toTime(updated)
-		if m.Metadata, err = decodeObject([]byte(metadata)); err != nil {
+		if m.Metadata, err = jsonobject.Decode([]byte(metadata)); err != nil {
 			return damaged(err, "the metadata of memory %s", m.ID)
 		}
 		if m.Tags, err = decodeStrings(tags); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // Client is an OAuth client: a program that may ask users to let it in.
@@ -242,7 +243,7 @@ func (s *Store) SetDocumentClient(ctx context.Context, d DocumentClient) (Client
 		return Client{}, err
 	}
 	if id, ok := d.Registration.Extra["client_id"]; ok && id != d.URL {
-		return Client{}, invalidMetadata("client_id", "client_id in the document is %s, but the document is that of %s", showJSON(id), show(d.URL))
+		return Client{}, invalidMetadata("client_id", "client_id in the document is %s, but the document is that of %s", jsonobject.Show(id), show(d.URL))
 	}
 	if d.Registration.ClientName == "" {
 		return Client{}, invalidMetadata("client_name", "client_name is missing in the document of %s; people must be shown a name", show(d.URL))

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // MaxPreferences is the number of bytes that a user's preferences may have, as JSON. They are an object in which programs
@@ -35,7 +36,7 @@ func (s *Store) SetPreferences(ctx context.Context, all map[string]any) (map[str
 // UpdatePreferences applies a JSON merge patch (RFC 7396) to the user's preferences and returns what they are then: keys
 // replace, null removes, objects merge. Patches at the same moment all take effect. Otherwise it is as SetPreferences.
 func (s *Store) UpdatePreferences(ctx context.Context, patch map[string]any) (map[string]any, error) {
-	return s.changePreferences(ctx, "UpdatePreferences", patch, func(present, given map[string]any) any { return mergePatch(present, given) })
+	return s.changePreferences(ctx, "UpdatePreferences", patch, func(present, given map[string]any) any { return jsonobject.MergePatch(present, given) })
 }
 
 func (s *Store) changePreferences(ctx context.Context, what string, given map[string]any, change func(present, given map[string]any) any) (map[string]any, error) {
@@ -45,7 +46,7 @@ func (s *Store) changePreferences(ctx context.Context, what string, given map[st
 	if _, err := encodePreferences(given); err != nil {
 		return nil, err
 	}
-	given, err := canonical("preferences", given)
+	given, err := jsonobject.Canonical("preferences", given)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func preferences(tx db.Tx, sc scope) (map[string]any, error) {
 	if err != nil || len(stored) == 0 {
 		return map[string]any{}, err
 	}
-	object, err := decodeObject([]byte(stored[0]))
+	object, err := jsonobject.Decode([]byte(stored[0]))
 	if err == nil && object == nil {
 		err = errors.New("null where there is an object")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -356,7 +357,7 @@ func mendedText(column, value string) string {
 	if column != "metadata" && column != "attributes" {
 		return value
 	}
-	if object, err := decodeObject([]byte(value)); err == nil && object != nil {
+	if object, err := jsonobject.Decode([]byte(value)); err == nil && object != nil {
 		return value
 	}
 	kept, err := json.Marshal(map[string]any{"recovered_metadata": value})
@@ -485,7 +486,7 @@ func (r *recovery) revive(tx db.Tx, id, number, created, partition int64, conten
 		uid = uuid.Must(uuid.NewV7()).String()
 	}
 	a := attributes{own: map[string]any{}}
-	if object, err := decodeObject([]byte(mendedText("attributes", shown))); err == nil {
+	if object, err := jsonobject.Decode([]byte(mendedText("attributes", shown))); err == nil {
 		if known, err := attributesOf(object); err == nil {
 			a = known
 		}

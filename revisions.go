@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // Revision is a state that a memory is or was in.
@@ -59,7 +60,7 @@ func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Sto
 		content = nil
 	}
 	return s.change(ctx, id, current.Revision, content, func(w *memoryWriter, before attributes) (attributes, error) {
-		metadata, err := canonical("metadata", former[0].Metadata)
+		metadata, err := jsonobject.Canonical("metadata", former[0].Metadata)
 		if err != nil {
 			return attributes{}, err
 		}
@@ -122,7 +123,7 @@ func formerRevisions(tx db.Tx, sc scope, m storedMemory, number int) ([]Revision
 		}
 		r.CreatedAt = toTime(created)
 		var err error
-		if r.Metadata, err = decodeObject([]byte(attributes)); err != nil {
+		if r.Metadata, err = jsonobject.Decode([]byte(attributes)); err != nil {
 			return damaged(err, "the attributes of revision %d of memory %s", r.Number, m.ID)
 		}
 		all = append(all, r)
@@ -151,7 +152,7 @@ func onlyVisibleLinks(tx db.Tx, sc scope, metadata map[string]any) error {
 	if !linked {
 		return nil
 	}
-	ids, err := stringList("related_memory_ids", value)
+	ids, err := jsonobject.Strings("related_memory_ids", value)
 	if err != nil {
 		return damaged(err, "the links of a revision")
 	}

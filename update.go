@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
 // UpdateMemory describes a change of a memory. Fields that are not set change nothing.
@@ -35,7 +36,7 @@ func (s *Store) UpdateMemory(ctx context.Context, id string, u UpdateMemory) (St
 	if u.ExpectedRevision < 0 {
 		return Stored{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any", u.ExpectedRevision)
 	}
-	patch, err := canonical("metadata", u.Metadata)
+	patch, err := jsonobject.Canonical("metadata", u.Metadata)
 	if err != nil {
 		return Stored{}, err
 	}

@@ -1,4 +1,5 @@
-package souvenir
+// Package jsonobject handles the JSON objects that callers bring along: metadata of memories, and preferences.
+package jsonobject
 
 import (
 	"bytes"
@@ -11,26 +12,29 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
-func stringList(argument string, value any) ([]string, error) {
+// Strings is a list of strings in a JSON value; nil for null.
+func Strings(argument string, value any) ([]string, error) {
 	if value == nil {
 		return nil, nil
 	}
 	values, ok := value.([]any)
 	if !ok {
-		return nil, invalid(argument, "%s is %s; a list of strings is expected", argument, showJSON(value))
+		return nil, fault.Invalid(argument, "%s is %s; a list of strings is expected", argument, Show(value))
 	}
 	list := make([]string, len(values))
 	for i, v := range values {
 		if list[i], ok = v.(string); !ok {
-			return nil, invalid(argument, "%s[%d] is %s; a string is expected", argument, i, showJSON(v))
+			return nil, fault.Invalid(argument, "%s[%d] is %s; a string is expected", argument, i, Show(v))
 		}
 	}
 	return list, nil
 }
 
-func showJSON(value any) string {
+// Show is a value in a message: its JSON, kept short.
+func Show(value any) string {
 	if f, ok := value.(float64); ok {
 		return fmt.Sprint(f) // JSON has no NaN
 	}
@@ -45,34 +49,34 @@ func showJSON(value any) string {
 	return string(encoded)
 }
 
-// canonical brings a caller's map to what JSON makes of it, so that nothing is shared with the caller and only JSON's
+// Canonical brings a caller's map to what JSON makes of it, so that nothing is shared with the caller and only JSON's
 // own types are left. Numbers are float64 where that loses nothing, else json.Number.
-func canonical(argument string, object map[string]any) (map[string]any, error) {
+func Canonical(argument string, object map[string]any) (map[string]any, error) {
 	if object == nil {
 		return nil, nil
 	}
-	if err := checkTexts(argument, object, 0); err != nil {
+	if err := CheckTexts(argument, object, 0); err != nil {
 		return nil, err
 	}
 	encoded, err := json.Marshal(object)
 	if err != nil {
-		return nil, invalid(argument, "%s is not JSON: %v", argument, err)
+		return nil, fault.Invalid(argument, "%s is not JSON: %v", argument, err)
 	}
-	if len(encoded) > 2*MaxMetadata {
-		return nil, newError(KindTooLarge, argument, "%s is %d bytes as JSON; at most %d are allowed, tags and links aside", argument, len(encoded), MaxMetadata)
+	if len(encoded) > 2*check.MaxMetadata {
+		return nil, fault.New(fault.KindTooLarge, argument, "%s is %d bytes as JSON; at most %d are allowed, tags and links aside", argument, len(encoded), check.MaxMetadata)
 	}
-	decoded, err := decodeObject(encoded)
+	decoded, err := Decode(encoded)
 	if err != nil {
-		return nil, invalid(argument, "%s is not a JSON object: %v", argument, err)
+		return nil, fault.Invalid(argument, "%s is not a JSON object: %v", argument, err)
 	}
-	if depth(decoded) > check.MaxDepth {
-		return nil, newError(KindTooLarge, argument, "%s is nested more than %d deep", argument, check.MaxDepth)
+	if Depth(decoded) > check.MaxDepth {
+		return nil, fault.New(fault.KindTooLarge, argument, "%s is nested more than %d deep", argument, check.MaxDepth)
 	}
 	return decoded, nil
 }
 
-// checkTexts refuses strings that are not UTF-8, which encoding/json would change in silence.
-func checkTexts(argument string, value any, level int) error {
+// CheckTexts refuses strings that are not UTF-8, which encoding/json would change in silence.
+func CheckTexts(argument string, value any, level int) error {
 	if level > check.MaxDepth {
 		return nil // canonical says so
 	}
@@ -87,7 +91,7 @@ func checkTexts(argument string, value any, level int) error {
 		}
 	case []any:
 		for _, item := range v {
-			if err := checkTexts(argument, item, level+1); err != nil {
+			if err := CheckTexts(argument, item, level+1); err != nil {
 				return err
 			}
 		}
@@ -99,7 +103,7 @@ func checkTexts(argument string, value any, level int) error {
 		}
 	case map[string]any:
 		for key, item := range v {
-			if err := cmp.Or(check.UTF8(argument, key), checkTexts(argument, item, level+1)); err != nil {
+			if err := cmp.Or(check.UTF8(argument, key), CheckTexts(argument, item, level+1)); err != nil {
 				return err
 			}
 		}
@@ -107,8 +111,8 @@ func checkTexts(argument string, value any, level int) error {
 	return nil
 }
 
-// decodeObject reads one JSON object without loss.
-func decodeObject(encoded []byte) (map[string]any, error) {
+// Decode reads one JSON object without loss.
+func Decode(encoded []byte) (map[string]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(encoded))
 	decoder.UseNumber()
 	var object map[string]any
@@ -147,16 +151,16 @@ func plainNumbers(value any) any {
 	return value
 }
 
-func depth(value any) int {
+func Depth(value any) int {
 	deepest := 0
 	switch v := value.(type) {
 	case []any:
 		for _, item := range v {
-			deepest = max(deepest, depth(item))
+			deepest = max(deepest, Depth(item))
 		}
 	case map[string]any:
 		for _, item := range v {
-			deepest = max(deepest, depth(item))
+			deepest = max(deepest, Depth(item))
 		}
 	default:
 		return 0
@@ -164,8 +168,8 @@ func depth(value any) int {
 	return deepest + 1
 }
 
-// mergePatch is the algorithm of RFC 7396, section 2. It shares nothing with target that it changes.
-func mergePatch(target, patch any) any {
+// MergePatch is the algorithm of RFC 7396, section 2. It shares nothing with target that it changes.
+func MergePatch(target, patch any) any {
 	object, ok := patch.(map[string]any)
 	if !ok {
 		return patch
@@ -178,7 +182,7 @@ func mergePatch(target, patch any) any {
 		if value == nil {
 			delete(merged, key)
 		} else {
-			merged[key] = mergePatch(merged[key], value)
+			merged[key] = MergePatch(merged[key], value)
 		}
 	}
 	return merged
