@@ -94,7 +94,7 @@ type Options struct {
 	MaxRunning int
 
 	// MaxRunningPerUser is how many of them may be one user's: more wait, and users take turns. Zero means one less than MaxRunning, and
-	// at least one, so that another user's request finds a processor.
+	// at least one, so that another user's request finds a processor; and MaxRunning once nobody else has asked for ten seconds.
 	MaxRunningPerUser int
 
 	// QueuePerUser is how many requests of a user may wait for their turn; more are answered with 503 and Retry-After. Of all users,

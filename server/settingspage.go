@@ -93,7 +93,7 @@ func (s *Server) facts(ctx context.Context) ([]web.Fact, error) {
 		{Key: "Memories of a user", Value: quotaInWords(c.Quota)},
 		{Key: "Search index in memory", Value: limit(c.IndexMemory, "none: searches run on disk")},
 		{Key: "Longest request", Value: web.Bytes(s.options.MaxBody)},
-		{Key: "Requests at once", Value: strconv.Itoa(s.options.MaxRunning) + ", of one user " + strconv.Itoa(s.options.MaxRunningPerUser)},
+		{Key: "Requests at once", Value: strconv.Itoa(s.options.MaxRunning) + ", of one user " + strconv.Itoa(s.options.MaxRunningPerUser) + " beside others"},
 		{Key: "Requests that may wait", Value: strconv.Itoa(s.options.QueuePerUser) + " of a user, for " + web.Wait(s.options.QueueWait)},
 		{Key: "Memory for requests", Value: web.Bytes(s.options.BodyMemory)},
 		{Key: "Recorded activity", Value: recorded},

@@ -24,6 +24,8 @@ const (
 	defaultQueueWait    = 15 * time.Second
 	defaultBodyMemory   = 64 << 20
 
+	aloneAfter = 10 * time.Second // without a call of anyone else, one user's may use all processors
+
 	begunPerUser = 32  // calls of a user that run, or wait for the disk or a model
 	begunInAll   = 512 // of all users
 	queuesInAll  = 16  // how many users' full lines are as much as may wait
@@ -35,13 +37,17 @@ const (
 // newTurns makes the queue and the budget for bodies that the options ask for.
 func newTurns(o *Options) (*fairqueue.Queue, *fairqueue.Budget) {
 	o.MaxRunning = cmp.Or(max(o.MaxRunning, 0), runtime.GOMAXPROCS(0))
+	alone := time.Duration(0)
+	if o.MaxRunningPerUser <= 0 {
+		alone = aloneAfter
+	}
 	o.MaxRunningPerUser = cmp.Or(max(o.MaxRunningPerUser, 0), max(o.MaxRunning-1, 1))
 	o.QueuePerUser = cmp.Or(max(o.QueuePerUser, 0), defaultQueuePerUser)
 	o.QueueWait = cmp.Or(max(o.QueueWait, 0), defaultQueueWait)
 	o.BodyMemory = max(cmp.Or(max(o.BodyMemory, 0), defaultBodyMemory), 2*o.MaxBody)
 	queue := fairqueue.New(fairqueue.Limits{
 		Running: o.MaxRunning, RunningPerUser: o.MaxRunningPerUser, Begun: max(begunInAll, o.MaxRunning), BegunPerUser: max(begunPerUser, o.MaxRunningPerUser),
-		Waiting: queuesInAll * o.QueuePerUser, WaitingPerUser: o.QueuePerUser, Patience: o.QueueWait,
+		Waiting: queuesInAll * o.QueuePerUser, WaitingPerUser: o.QueuePerUser, Patience: o.QueueWait, Alone: alone,
 	})
 	return queue, fairqueue.NewBudget(o.BodyMemory, o.QueueWait)
 }

@@ -103,7 +103,7 @@ be registered with the redirect URI PUBLIC-URL/login/provider/callback. They lin
 		noActivity:   flags.Bool("no-activity", false, "record no calls; what was recorded before stays until it is too old"),
 		maxRunning:   flags.Int("max-running", 0, "`number` of requests that use the processors at once; those that wait for the disk or a model do not count; 0: one for each processor"),
 		maxRunningPerUser: flags.Int("max-running-per-user", 0,
-			"`number` of them that may be one user's, while users take turns; 0: one less than --max-running, and at least one"),
+			"`number` of them that may be one user's, while users take turns; 0: one less than --max-running, and at least one; all of them when no one else has asked for 10 s"),
 		queuePerUser:  flags.Int("queue-per-user", 256, "`number` of requests of a user that wait for their turn; more are answered with 503 and Retry-After"),
 		queueWait:     flags.Duration("queue-wait", 15*time.Second, "`duration` for which a request waits for its turn before it is answered with 503"),
 		bodyMemory:    64 << 20,

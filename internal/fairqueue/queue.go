@@ -21,6 +21,9 @@ type Limits struct {
 	Waiting        int           // calls that wait to begin
 	WaitingPerUser int           // of them, one user's
 	Patience       time.Duration // how long a call waits to begin
+
+	// Alone is how long the last call of anyone else must be ago until one user may run as many calls as all users may. Zero: a user never may.
+	Alone time.Duration
 }
 
 // Refused is the error for a call that did not get its turn.
@@ -41,6 +44,17 @@ type Queue struct {
 	running int
 	begun   int
 	waiting int
+
+	// A user alone runs more than RunningPerUser calls: those above that are borrowed, and keep no one else from running.
+	borrowed       int
+	latest, before asker       // who asked last, and the last one who is someone else
+	wake           *time.Timer // starts what waits only until its user is alone; nil: nothing does
+}
+
+// asker is a user who asked for a turn, and when.
+type asker struct {
+	name string
+	at   time.Time
 }
 
 // user is the line of one user.
@@ -275,6 +289,10 @@ func (q *Queue) forget(u *user) {
 
 // add puts a call at the end of a line.
 func (q *Queue) add(u *user, line *list.List, c *call) *list.Element {
+	if u.name != q.latest.name {
+		q.before = q.latest
+	}
+	q.latest = asker{u.name, time.Now()}
 	if u.turn == nil {
 		u.turn = q.turns.PushBack(u)
 	}
@@ -314,6 +332,9 @@ func (q *Queue) leave(name string, runs, whole bool) {
 	defer q.mu.Unlock()
 	u := q.userNamed(name)
 	if runs {
+		if u.running > q.limits.RunningPerUser {
+			q.borrowed--
+		}
 		q.running--
 		u.running--
 	}
@@ -327,7 +348,7 @@ func (q *Queue) leave(name string, runs, whole bool) {
 
 // start lets run what may: of each user in turn, the call that has waited for longest.
 func (q *Queue) start() {
-	for at := q.turns.Front(); at != nil && q.running < q.limits.Running; {
+	for at := q.turns.Front(); at != nil && q.running-q.borrowed < q.limits.Running; {
 		u, _ := at.Value.(*user)
 		next := at.Next()
 		line := q.lineOf(u)
@@ -336,6 +357,9 @@ func (q *Queue) start() {
 			continue
 		}
 		c := q.remove(u, line, line.Front())
+		if u.running >= q.limits.RunningPerUser {
+			q.borrowed++
+		}
 		q.running++
 		u.running++
 		if c.begins {
@@ -356,7 +380,7 @@ func (q *Queue) start() {
 // lineOf is the line of a user from which the next call may run; nil: none may.
 func (q *Queue) lineOf(u *user) *list.List {
 	switch {
-	case u.running >= q.limits.RunningPerUser:
+	case u.running >= q.limits.RunningPerUser && !q.mayBorrow(u):
 		return nil
 	case u.resuming.Len() > 0:
 		return &u.resuming
@@ -364,4 +388,28 @@ func (q *Queue) lineOf(u *user) *list.List {
 		return &u.fresh
 	}
 	return nil
+}
+
+// mayBorrow reports whether a user may run more calls than one user may beside others: no one else has a call that runs or waits, nor had one lately.
+func (q *Queue) mayBorrow(u *user) bool {
+	if q.limits.Alone == 0 || q.running >= q.limits.Running || q.running > u.running || q.turns.Len() > 1 {
+		return false
+	}
+	other := q.latest
+	if other.name == u.name {
+		other = q.before
+	}
+	left := q.limits.Alone - time.Since(other.at)
+	if other.at.IsZero() || left <= 0 {
+		return true
+	}
+	if q.wake == nil {
+		q.wake = time.AfterFunc(left, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.wake = nil
+			q.start()
+		})
+	}
+	return false
 }

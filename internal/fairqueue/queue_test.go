@@ -283,10 +283,92 @@ func TestStreamsArePaced(t *testing.T) {
 	})
 }
 
+// A user who is alone runs as many calls as all users may. Another one's call runs at once all the same, and while others ask there is
+// a place for them.
+func TestAUserWhoIsAloneRunsMoreCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := small()
+		l.Running, l.RunningPerUser, l.Begun, l.BegunPerUser, l.Alone, l.Patience = 3, 2, 20, 10, 10*time.Second, time.Minute
+		q := New(l)
+		anna := make(chan *Ticket, 20)
+		begin := func() {
+			ticket := q.Ticket()
+			if err := ticket.Enter(t.Context(), "anna"); err != nil {
+				t.Error(err)
+			}
+			anna <- ticket
+		}
+		runs := func(want int, when string) {
+			t.Helper()
+			synctest.Wait()
+			if len(anna) != want {
+				t.Fatalf("%s %d calls of anna's run, not %d", when, len(anna), want)
+			}
+		}
+		for range 4 {
+			go begin()
+		}
+		runs(3, "alone")
+		bob := q.Ticket()
+		if err := bob.Enter(t.Context(), "bob"); err != nil {
+			t.Fatal(err)
+		}
+		(<-anna).Leave() // the borrowed one
+		runs(2, "beside bob")
+		bob.Leave()
+		runs(2, "right after bob")
+		time.Sleep(l.Alone - time.Millisecond)
+		runs(2, "a moment before bob is long gone")
+		time.Sleep(time.Millisecond)
+		runs(3, "long after bob")
+		for range 3 {
+			(<-anna).Leave()
+		}
+		checkEmpty(t, q)
+		if q.borrowed != 0 {
+			t.Errorf("%d places are still borrowed", q.borrowed)
+		}
+	})
+}
+
+// A call that goes on for long is company, too, however long ago its user asked.
+func TestALongCallIsCompany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := small()
+		l.Running, l.Alone = 3, time.Second
+		q := New(l)
+		bob, first := q.Ticket(), q.Ticket()
+		if err := errors.Join(bob.Enter(t.Context(), "bob"), first.Enter(t.Context(), "anna")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		var r *Refused
+		second := q.Ticket()
+		if err := second.Enter(t.Context(), "anna"); !errors.As(err, &r) {
+			t.Errorf("anna takes the place that is kept beside bob: %v", err)
+		}
+		bob.Leave()
+		if err := second.Enter(t.Context(), "anna"); err != nil {
+			t.Errorf("alone: %v", err)
+		}
+		first.Leave()
+		second.Leave()
+		checkEmpty(t, q)
+	})
+}
+
 // Whatever users do, no limit is passed and nothing is left over.
 func TestLimitsHoldWhateverHappens(t *testing.T) {
+	limitsHold(t, small(), 0)
+	l := small()
+	l.Alone = 50 * time.Millisecond
+	limitsHold(t, l, l.Running-l.RunningPerUser)
+}
+
+// limitsHold lets users do things; one may borrow some places.
+func limitsHold(t *testing.T, limits Limits, borrow int) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(small())
+		q := New(limits)
 		var mu sync.Mutex
 		now := map[string]int{}
 		note := func(user string, by int) {
@@ -294,7 +376,7 @@ func TestLimitsHoldWhateverHappens(t *testing.T) {
 			defer mu.Unlock()
 			now[user] += by
 			now[""] += by
-			if now[user] > q.limits.RunningPerUser || now[""] > q.limits.Running {
+			if now[user] > q.limits.RunningPerUser+borrow || now[""] > q.limits.Running+borrow {
 				t.Errorf("%d of %s run, %d in all", now[user], user, now[""])
 			}
 		}
@@ -328,5 +410,8 @@ func TestLimitsHoldWhateverHappens(t *testing.T) {
 		}
 		group.Wait()
 		checkEmpty(t, q)
+		if q.borrowed != 0 {
+			t.Errorf("%d places are still borrowed", q.borrowed)
+		}
 	})
 }
