@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/url"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -28,4 +29,12 @@ type thing struct {
 	Noun string
 	Name string // as it is shown
 	Path string // of its page; empty: the caller cannot open it
+}
+
+// projectSegment is an id as part of a path. Browsers take dots alone for a way up, and a few words name other pages.
+func projectSegment(id string) string {
+	if strings.Trim(id, ".") == "" || strings.HasPrefix(id, "~") || id == "rules" {
+		id = "~" + id
+	}
+	return url.PathEscape(id)
 }

@@ -77,14 +77,6 @@ func (h projectHead) Reference() souvenir.ProjectRef {
 	return souvenir.ProjectRef{ID: h.Owner + "/" + h.ID}
 }
 
-// projectSegment is an id as part of a path. Browsers take dots alone for a way up, and a few words name other pages.
-func projectSegment(id string) string {
-	if strings.Trim(id, ".") == "" || strings.HasPrefix(id, "~") || id == "rules" {
-		id = "~" + id
-	}
-	return url.PathEscape(id)
-}
-
 // projectAt returns the project that the path of a page names, as the caller sees it.
 func (s *Server) projectAt(r *http.Request, c request.Caller, tab string) (projectHead, error) {
 	owner, id := strings.TrimPrefix(r.PathValue("owner"), "~"), strings.TrimPrefix(r.PathValue("id"), "~")
