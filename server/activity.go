@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/mcpserver"
 	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/params"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/tools"
@@ -225,19 +226,19 @@ func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c request.
 		User: wanted.Get("user"), ID: wanted.Get("credential_id"), Client: wanted.Get("client"),
 		Tool: wanted.Get("tool"), Action: wanted.Get("action"), ProjectID: wanted.Get("project_id"), Before: wanted.Get("before"),
 	}
-	if q.Credential, err = wordIn(wanted, "credential", credentialKinds()...); err != nil {
+	if q.Credential, err = params.Word(wanted, "credential", credentialKinds()...); err != nil {
 		return nil, err
 	}
-	if q.Outcome, err = wordIn(wanted, "outcome", askedOutcomes()...); err != nil {
+	if q.Outcome, err = params.Word(wanted, "outcome", askedOutcomes()...); err != nil {
 		return nil, err
 	}
-	if q.Limit, err = numberIn(wanted, "limit", 1, souvenir.MaxActivityLimit); err != nil {
+	if q.Limit, err = params.Number(wanted, "limit", 1, souvenir.MaxActivityLimit); err != nil {
 		return nil, err
 	}
-	if q.Since, err = timeIn(wanted, "since"); err != nil {
+	if q.Since, err = params.Time(wanted, "since"); err != nil {
 		return nil, err
 	}
-	if q.Until, err = timeIn(wanted, "until"); err != nil {
+	if q.Until, err = params.Time(wanted, "until"); err != nil {
 		return nil, err
 	}
 	if q.User == "" || q.User == c.Access.User || q.User == c.User.Name || c.Access.Projects != nil {

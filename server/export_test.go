@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/upkeep"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // PageRoute is a line of the table, for tests outside of the package.
@@ -64,7 +66,7 @@ func ProviderRoutes() []PageRoute {
 
 // BeginWork begins a piece of work as a page does; nil goes on until it is stopped.
 func BeginWork(s *Server, r *http.Request, kind string, run func(souvenir.Progress) (any, error)) {
-	err := s.begin(r, kind, "The "+kind, func(ctx context.Context, progress souvenir.Progress) (any, error) {
+	err := s.dashboard.Upkeep.Begin(r, kind, "The "+kind, func(ctx context.Context, progress souvenir.Progress) (any, error) {
 		if run == nil {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -77,10 +79,10 @@ func BeginWork(s *Server, r *http.Request, kind string, run func(souvenir.Progre
 }
 
 // ProjectPath is the path of a project's pages.
-func ProjectPath(p souvenir.Project) string { return projectPath(p) }
+func ProjectPath(p souvenir.Project) string { return web.ProjectPath(p) }
 
 // LongSpan is how the settings tell a length of time.
-func LongSpan(d time.Duration) string { return longSpan(d) }
+func LongSpan(d time.Duration) string { return upkeep.LongSpan(d) }
 
 // SetConfirmClock makes a server measure by another clock how long ago people have shown who they are.
 func SetConfirmClock(s *Server, now func() time.Time) { s.signin.SetConfirmClock(now) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/params"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/upload"
 )
@@ -45,10 +46,10 @@ func (s *Server) listFiles(_ http.ResponseWriter, r *http.Request, c request.Cal
 		MemoryID: wanted.Get("memory_id"), Category: wanted.Get("category"), Tags: upload.Tags(wanted["tags"]),
 		ProjectID: wanted.Get("project_id"), ProjectName: wanted.Get("project_name"),
 	}}
-	if q.Limit, err = numberIn(wanted, "limit", 1, souvenir.MaxFileLimit); err != nil {
+	if q.Limit, err = params.Number(wanted, "limit", 1, souvenir.MaxFileLimit); err != nil {
 		return nil, err
 	}
-	if q.Offset, err = numberIn(wanted, "offset", 0, maxOffset); err != nil {
+	if q.Offset, err = params.Number(wanted, "offset", 0, params.MaxOffset); err != nil {
 		return nil, err
 	}
 	page, err := c.Store.FilePage(r.Context(), q)

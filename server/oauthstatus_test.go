@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -39,7 +38,7 @@ func TestStatusesOfOAuthErrors(t *testing.T) {
 			r := httptest.NewRequest(http.MethodPost, "/oauth/token", nil)
 			r = r.WithContext(request.With(r.Context(), &request.State{Dialect: request.OAuth}))
 			w := httptest.NewRecorder()
-			(&Server{log: slog.New(slog.DiscardHandler)}).fail(w, r, c.err)
+			roomsOnly("").fail(w, r, c.err)
 			if w.Code != c.status || !strings.Contains(w.Body.String(), `"error":"`+c.code+`"`) || strings.Contains(w.Body.String(), "secret") || w.Header().Get("WWW-Authenticate") != "" {
 				t.Errorf("%d %s %v", w.Code, w.Body.String(), w.Header())
 			}

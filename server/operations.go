@@ -6,6 +6,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/authserver"
+	"github.com/souvenir-ai/souvenir/server/internal/params"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -66,7 +67,7 @@ func operations() map[string]operation {
 			parameters: []parameter{{"memory_id", text("Only files linked to this memory")}, {"category", text("Only files of this category")},
 				{"tags", text("Only files with any of these tags, separated by commas")}, {"project_id", text("Only files in this project")},
 				{"project_name", text("The same by name")}, {"limit", within("Most files on this page", 1, souvenir.MaxFileLimit, souvenir.MaxFileLimit)},
-				{"offset", within("Files to leave out before the first", 0, maxOffset, 0)}},
+				{"offset", within("Files to leave out before the first", 0, params.MaxOffset, 0)}},
 		},
 		"POST /api/files/upload": {
 			summary: "Store a file", bodyType: "multipart/form-data", answer: of[ChangedFile](nil),
@@ -100,7 +101,7 @@ func operations() map[string]operation {
 			summary: "What was deleted and can be restored, the newest deletion first: files with the scope files:read, all else with memory:read",
 			answer:  of[TrashList](schema{"count": note("Entries on this page")}),
 			parameters: []parameter{{"kind", described(schemaOf(reflect.TypeFor[souvenir.TrashKind]()), "Only entries of this kind")},
-				{"limit", within("Most entries on this page", 1, souvenir.MaxTrashLimit, 100)}, {"offset", within("Entries to leave out before the first", 0, maxOffset, 0)}},
+				{"limit", within("Most entries on this page", 1, souvenir.MaxTrashLimit, 100)}, {"offset", within("Entries to leave out before the first", 0, params.MaxOffset, 0)}},
 		},
 		"POST /api/trash/{id}/restore": {summary: "Restore an entry of the trash to where it lay: a file with the scope files:write, all else with memory:write", answer: of[RestoredEntry](success)},
 		"DELETE /api/trash/{id}":       {summary: "Erase an entry of the trash for good; for the owner of the place where it lay", answer: of[Done](nil)},
@@ -193,7 +194,7 @@ func nonempty(s schema) schema {
 
 // days is a time from now on.
 func days(description string) schema {
-	return described(schema{"type": "integer", "minimum": 1, "maximum": maxTokenDays}, description)
+	return described(schema{"type": "integer", "minimum": 1, "maximum": params.MaxTokenDays}, description)
 }
 
 // within is a whole number within bounds, and what it is when it is not given.

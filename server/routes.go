@@ -33,9 +33,7 @@ func (s *Server) routes() []spokenRoute {
 		add(request.Pages, s.site.Routes())
 		add(request.Pages, s.signin.Routes())
 		add(request.Pages, s.oauth.PageRoutes())
-		for _, table := range s.dashboardRoutes() {
-			add(request.Pages, table)
-		}
+		add(request.Pages, s.dashboard.Routes())
 	}
 	return all
 }

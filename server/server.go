@@ -15,6 +15,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/mcpserver"
 	"github.com/souvenir-ai/souvenir/server/internal/authserver"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/clients"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/upkeep"
 	"github.com/souvenir-ai/souvenir/server/internal/signin"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -123,6 +126,13 @@ type Options struct {
 	ClientDocuments *http.Client
 }
 
+// Snippet is what connects an AI client with the server: a command to run, a piece of a configuration file, or what to do.
+type Snippet struct {
+	Client string // its name, such as Claude Code
+	Where  string // where the text belongs
+	Text   string // to be pasted
+}
+
 // Setting is something that the program was started with.
 type Setting struct {
 	Name    string // such as --max-file
@@ -143,19 +153,18 @@ type Server struct {
 	options   Options
 	log       *slog.Logger
 	mux       *http.ServeMux
-	signin    *signin.Service     // how people come in
-	oauth     *authserver.Server  // which lets applications in
-	site      *web.Site           // what the pages stand in
-	mcp       http.Handler        // of the Model Context Protocol
-	toolNames []string            // which the log may tell
-	document  []byte              // of /openapi.json
-	queries   map[string][]string // parameters of the routes that refuse others
+	signin    *signin.Service      // how people come in
+	oauth     *authserver.Server   // which lets applications in
+	dashboard *dashboard.Dashboard // its pages
+	site      *web.Site            // what the pages stand in
+	mcp       http.Handler         // of the Model Context Protocol
+	toolNames []string             // which the log may tell
+	document  []byte               // of /openapi.json
+	queries   map[string][]string  // parameters of the routes that refuse others
 
 	clients clientNames // of MCP
-	upkeepState
-	pictureState
-	queue  *fairqueue.Queue
-	bodies *fairqueue.Budget // of requests, in memory
+	queue   *fairqueue.Queue
+	bodies  *fairqueue.Budget // of requests, in memory
 }
 
 // New makes a server for a store, which is the operator's, as [souvenir.Open] returned it: only that one can tell whom a
@@ -163,7 +172,7 @@ type Server struct {
 // look for the metadata of a service with a prefix at the root of its host (RFC 8414 and RFC 9728): mount the handler at /.well-known/
 // there, without stripping anything, as well.
 func New(store *souvenir.Store, options *Options) *Server {
-	s := &Server{store: store, mux: http.NewServeMux(), pictureState: newPictureState()}
+	s := &Server{store: store, mux: http.NewServeMux()}
 	if options != nil {
 		s.options = *options
 	}
@@ -181,8 +190,8 @@ func New(store *souvenir.Store, options *Options) *Server {
 			s.options.PublicURL = ""
 		}
 	}
-	s.addRooms(crossSite)
 	s.mcp = s.newMCP()
+	s.addRooms(crossSite)
 	s.mount()
 	s.document = s.openAPI()
 	return s
@@ -192,11 +201,48 @@ func New(store *souvenir.Store, options *Options) *Server {
 func (s *Server) addRooms(crossSite *http.CrossOriginProtection) {
 	s.site = web.New(web.Options{PublicURL: s.options.PublicURL, MaxBody: s.options.MaxBody, CrossSite: crossSite, Logger: s.log})
 	s.signin = signin.New(signin.Options{
-		Site: s.site, Store: s.store, Logger: s.log, Provider: s.identityProvider(), FreeTries: s.options.LoginTries, Welcome: s.connectPage,
+		Site: s.site, Store: s.store, Logger: s.log, Provider: s.identityProvider(), FreeTries: s.options.LoginTries,
+		Welcome: func(r *http.Request, user souvenir.User, title string) (any, error) {
+			return s.dashboard.Clients.Welcome(r, user, title)
+		},
 	})
 	s.oauth = authserver.New(authserver.Options{
 		Site: s.site, SignIn: s.signin, Store: s.store, Logger: s.log, ClientDocuments: s.options.ClientDocuments, ReadJSON: s.readJSON, Answer: s.answer,
 	})
+	s.dashboard = dashboard.New(dashboard.Options{
+		Site: s.site, SignIn: s.signin, Store: s.store, Logger: s.log, NoActivity: s.options.NoActivity, ToolNames: s.toolNames,
+		Snippets: s.snippets(), Settings: s.settings(),
+	})
+}
+
+// snippets are those of the options, as the pages take them; nil: none are given.
+func (s *Server) snippets() func(address, token string) []clients.Snippet {
+	if s.options.Snippets == nil {
+		return nil
+	}
+	return func(address, token string) []clients.Snippet {
+		var all []clients.Snippet
+		for _, one := range s.options.Snippets(address, token) {
+			all = append(all, clients.Snippet(one))
+		}
+		return all
+	}
+}
+
+// settings are the options that the pages show.
+func (s *Server) settings() upkeep.Settings {
+	o := s.options
+	shown := upkeep.Settings{
+		Version: o.Version, APIVersion: APIVersion, MaxRunning: o.MaxRunning, MaxRunningPerUser: o.MaxRunningPerUser, QueuePerUser: o.QueuePerUser,
+		QueueWait: o.QueueWait, BodyMemory: o.BodyMemory, NoActivity: o.NoActivity, NoQueryTokens: o.NoQueryTokens, ReadOnly: o.ReadOnly,
+	}
+	if s.signin.HasProvider() {
+		shown.Provider = cmp.Or(o.Provider.Name, o.Provider.Issuer)
+	}
+	for _, one := range o.Settings {
+		shown.Flags = append(shown.Flags, upkeep.Flag(one))
+	}
+	return shown
 }
 
 // identityProvider is the external provider at which people may sign in; nil: none.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/params"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -107,8 +108,8 @@ func expiryWithin(ctx context.Context, c request.Caller, days *float64, now time
 	if days == nil {
 		return latest, nil
 	}
-	if *days < 1 || *days > maxTokenDays || *days != math.Trunc(*days) {
-		return time.Time{}, fault.Invalid("expires_in_days", fmt.Sprintf("expires_in_days is %v; 1 to %d are allowed, and none at all means never", *days, maxTokenDays))
+	if *days < 1 || *days > params.MaxTokenDays || *days != math.Trunc(*days) {
+		return time.Time{}, fault.Invalid("expires_in_days", fmt.Sprintf("expires_in_days is %v; 1 to %d are allowed, and none at all means never", *days, params.MaxTokenDays))
 	}
 	wished := now.Add(time.Duration(*days) * web.Day)
 	if !latest.IsZero() && wished.After(latest) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/params"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 )
@@ -79,10 +80,10 @@ func (s *Server) listTrash(_ http.ResponseWriter, r *http.Request, c request.Cal
 	if q.Kinds, err = trashKinds(c, wanted.Get("kind")); err != nil {
 		return nil, err
 	}
-	if q.Limit, err = numberIn(wanted, "limit", 1, souvenir.MaxTrashLimit); err != nil {
+	if q.Limit, err = params.Number(wanted, "limit", 1, souvenir.MaxTrashLimit); err != nil {
 		return nil, err
 	}
-	if q.Offset, err = numberIn(wanted, "offset", 0, maxOffset); err != nil {
+	if q.Offset, err = params.Number(wanted, "offset", 0, params.MaxOffset); err != nil {
 		return nil, err
 	}
 	p, err := c.Store.ListTrash(r.Context(), q)

@@ -1,0 +1,74 @@
+package clients
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// connectedPage is what the page of the connected applications shows.
+type connectedPage struct {
+	Grants  []connectedApp
+	Pages   web.Pager
+	Address string // of the MCP endpoint
+}
+
+// connectedApp is an application that the user has let in.
+type connectedApp struct {
+	souvenir.Grant
+	Names []string // of its projects
+}
+
+// Everything reports whether it sees all projects.
+func (a connectedApp) Everything() bool { return a.Projects == nil }
+
+func (s *Service) showConnected(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	grants, err := c.Store.Grants(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	projects, err := c.Store.Projects(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	data := connectedPage{Address: s.connection("").Address}
+	grants, data.Pages = web.Paginate(grants, r, "applications")
+	for _, grant := range grants {
+		data.Grants = append(data.Grants, connectedApp{grant, namesOf(grant.Projects, projects, c.User.ID)})
+	}
+	return web.Page{Template: "connected", Title: "Connected applications", Data: data}, nil
+}
+
+// namesOf are the names by which a user knows the projects that a token or an application is limited to.
+func namesOf(limits []string, visible []souvenir.Project, user string) []string {
+	var names []string
+	for _, limit := range limits {
+		i := slices.IndexFunc(visible, func(p souvenir.Project) bool { return limit == p.Owner+"/"+p.ID })
+		switch {
+		case i < 0:
+			names = append(names, "one that you do not see any more")
+		case visible[i].Owner == user:
+			names = append(names, visible[i].Name)
+		default:
+			names = append(names, visible[i].Name+" of "+cmp.Or(visible[i].OwnerName, visible[i].Owner))
+		}
+	}
+	return names
+}
+
+// endConnected ends what an application was allowed, at once.
+func (s *Service) endConnected(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Store.RevokeGrant(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+		return nil, err
+	}
+	return s.site.Done("/connected", "application"), nil
+}

@@ -1,0 +1,53 @@
+// Package clients is the pages on which AI clients are connected: how, their tokens, applications that were let in, and OAuth clients.
+package clients
+
+import (
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/signin"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// Options are what a Service needs.
+type Options struct {
+	Site       *web.Site
+	SignIn     *signin.Service
+	Store      *souvenir.Store // the operator's
+	NoActivity bool            // calls are not recorded
+
+	// Snippets says how clients are connected, with a token or without (""). Nil: only the address and the token are shown.
+	Snippets func(address, token string) []Snippet
+}
+
+// Service answers on the pages of clients. Make one with [New].
+type Service struct {
+	site       *web.Site
+	signin     *signin.Service
+	store      *souvenir.Store
+	noActivity bool
+	snippets   func(address, token string) []Snippet
+}
+
+// New makes the room.
+func New(o Options) *Service {
+	return &Service{site: o.Site, signin: o.SignIn, store: o.Store, noActivity: o.NoActivity, snippets: o.Snippets}
+}
+
+// Routes are what connects AI clients: tokens, applications and OAuth clients.
+func (s *Service) Routes() []route.Route {
+	return []route.Route{
+		route.Get("/connect", route.Person, s.showConnect),
+		route.Post("/connect", route.Person, s.signin.Confirmed("/connect", s.connectClient)),
+
+		route.Get("/tokens", route.Person, s.showTokens),
+		route.Post("/tokens", route.Person, s.signin.Confirmed("/tokens", s.makeToken)),
+		route.Post("/tokens/end", route.Person, s.endToken),
+
+		route.Get("/connected", route.Person, s.showConnected),
+		route.Post("/connected/end", route.Person, s.endConnected),
+
+		route.Get("/clients", route.Person, s.showClients),
+		route.Post("/clients", route.Person, s.signin.Confirmed("/clients", s.makeClient)),
+		route.Post("/clients/change", route.Person, s.changeClient),
+	}
+}

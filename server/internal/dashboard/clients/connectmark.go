@@ -1,0 +1,122 @@
+package clients
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/params"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// connectedID is the id of the mark that tells whether a client has come.
+const connectedID = "first-call"
+
+// What the mark tells.
+const (
+	stateWaiting = "waiting" // nobody has come
+	stateUsed    = "used"    // the token was used, but no tool was called
+	stateCalled  = "called"  // somebody has called; the script stops asking
+)
+
+// connectedMark tells whether the client that is being connected has come: by a token, or since a time, when it signs in.
+type connectedMark struct {
+	TokenID string
+	Since   string // RFC 3339; empty with a token
+	State   string
+	Client  string // what it calls itself; empty: it has not said so
+	At      time.Time
+}
+
+// showConnectedMark answers a script that waits for a client. While there is nothing new, it is told so in no words, so that a
+// screen reader has nothing to say.
+func (s *Service) showConnectedMark(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	query := r.URL.Query()
+	mark := connectedMark{TokenID: query.Get("token"), Since: query.Get("since"), State: stateWaiting}
+	var err error
+	if mark.TokenID != "" {
+		err = s.lookForToken(r, c, &mark)
+	} else {
+		err = s.lookForClient(r, c, &mark)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if mark.State == query.Get("state") {
+		w.WriteHeader(http.StatusNoContent)
+		return nil, nil
+	}
+	return web.Page{Template: "connectclient", Title: "Connect a client", Part: "first-call-mark", Data: connection{Mark: mark}}, nil
+}
+
+// latestCalls is among how many of the user's calls the mark looks: it asks every two seconds, and may not go through all of them.
+const latestCalls = 100
+
+// lookForToken looks whether a token of the user's was used.
+func (s *Service) lookForToken(r *http.Request, c request.Caller, mark *connectedMark) error {
+	tokens, err := c.Store.Tokens(r.Context())
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(tokens, func(t souvenir.Token) bool { return t.ID == mark.TokenID })
+	if i < 0 {
+		return &fault.Error{Status: http.StatusNotFound, Message: "the token is not there any more; make another one"}
+	}
+	if tokens[i].LastUsedAt.IsZero() {
+		return nil
+	}
+	s.used(mark, "", tokens[i].LastUsedAt)
+	return s.lookForCall(r, c, mark, func(a souvenir.Activity) bool { return a.Credential.ID == mark.TokenID })
+}
+
+// lookForClient looks whether an application was let in, or has called, since a time.
+func (s *Service) lookForClient(r *http.Request, c request.Caller, mark *connectedMark) error {
+	since, err := params.Time(r.URL.Query(), "since")
+	if err != nil {
+		return err
+	}
+	grants, err := c.Store.Grants(r.Context())
+	if err != nil {
+		return err
+	}
+	for _, grant := range grants {
+		if !grant.CreatedAt.Before(since) || !grant.LastUsedAt.Before(since) {
+			s.used(mark, web.ShortName(grant.ClientName), grant.LastUsedAt)
+			break
+		}
+	}
+	return s.lookForCall(r, c, mark, func(a souvenir.Activity) bool {
+		return a.Credential.Kind == souvenir.CredentialClient && !a.StartedAt.Before(since)
+	})
+}
+
+// lookForCall looks for a call among the latest.
+func (s *Service) lookForCall(r *http.Request, c request.Caller, mark *connectedMark, fits func(souvenir.Activity) bool) error {
+	calls, err := c.Store.Activities(r.Context(), souvenir.ActivityQuery{Limit: latestCalls})
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(calls.Activities, fits); i >= 0 {
+		mark.called(calls.Activities[i])
+	}
+	return nil
+}
+
+// used notes that somebody has come, of whom no call is known. Where calls are not recorded there will never be more to tell.
+func (s *Service) used(mark *connectedMark, client string, at time.Time) {
+	mark.State, mark.Client, mark.At = stateUsed, client, at
+	if s.noActivity {
+		mark.State = stateCalled
+	}
+}
+
+// called notes a call.
+func (m *connectedMark) called(a souvenir.Activity) {
+	m.State, m.At, m.Client = stateCalled, a.StartedAt, web.ClientName(a.Client)
+	if m.Client == "" {
+		m.Client = a.Credential.Name
+	}
+}

@@ -1,0 +1,184 @@
+package clients
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/params"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// tokensPage is what the page shows on which people make and end their MCP tokens.
+type tokensPage struct {
+	web.Form
+	Tokens   []ownToken
+	Pages    web.Pager
+	Projects []souvenir.Project // to limit a token to
+	More     int                // projects that are not shown
+	Chosen   tokenChoice
+	Made     *connection // with the value of a token that was just made
+	Address  string      // of the MCP endpoint
+}
+
+// shownProjects is how many projects a page offers to choose from.
+const shownProjects = 200
+
+// ownToken is a token of the user's.
+type ownToken struct {
+	souvenir.Token
+	Names []string // of its projects
+}
+
+// Origin says what the token was made through, and ends with; empty if nothing is known. Applications have named themselves.
+func (t ownToken) Origin() string {
+	switch {
+	case t.TokenID != "":
+		return "through the token " + cmp.Or(web.ShortName(t.TokenName), t.TokenID)
+	case t.GrantID != "":
+		return "through " + cmp.Or(web.ShortName(t.ClientName), "an application without a name")
+	case t.SessionID != "":
+		return "in the browser session of " + web.BrowserName(t.Browser)
+	}
+	return ""
+}
+
+// Rights says in a few words what a token may do.
+func (t ownToken) Rights() string {
+	words := "reads"
+	if slices.Contains(t.Scopes, souvenir.ScopeMemoryWrite) || slices.Contains(t.Scopes, souvenir.ScopeFilesWrite) {
+		words = "reads and writes"
+	}
+	if slices.Contains(t.Scopes, souvenir.ScopeAccount) {
+		words += ", manages tokens and shares"
+	}
+	if slices.Contains(t.Scopes, souvenir.ScopeAdmin) {
+		words += ", manages the service"
+	}
+	if t.Projects != nil {
+		words += " in " + cmp.Or(strings.Join(t.Names, ", "), "no project")
+	}
+	return words
+}
+
+// tokenChoice is what was chosen for a new token.
+type tokenChoice struct {
+	Days     string
+	Access   string
+	Account  bool
+	Admin    bool
+	Session  bool // it ends however the sign-in ends
+	Projects []string
+}
+
+// Limited reports whether a project is among those that were chosen.
+func (c tokenChoice) Limited(project souvenir.Project) bool {
+	return slices.Contains(c.Projects, project.Ref())
+}
+
+// tokens gathers the page, as it is before anything is typed.
+func (s *Service) tokens(r *http.Request, c request.Caller) (web.Page, *tokensPage, error) {
+	data := &tokensPage{Chosen: tokenChoice{Days: "90", Access: tokenWrites}, Address: s.connection("").Address, Form: web.Form{Fields: []web.Field{
+		{Name: "name", Label: "Name", Type: "text", Autocomplete: "off", Hint: "To know it by, such as the client and the machine that will have it."},
+	}}}
+	tokens, err := c.Store.Tokens(r.Context())
+	if err != nil {
+		return web.Page{}, nil, err
+	}
+	projects, err := c.Store.Projects(r.Context())
+	if err != nil {
+		return web.Page{}, nil, err
+	}
+	data.Projects, data.More = projects[:min(len(projects), shownProjects)], max(0, len(projects)-shownProjects)
+	tokens, data.Pages = web.Paginate(tokens, r, "tokens")
+	for _, token := range tokens {
+		data.Tokens = append(data.Tokens, ownToken{token, namesOf(token.Projects, projects, c.User.ID)})
+	}
+	return web.Page{Template: "tokens", Title: "Tokens", Data: data}, data, nil
+}
+
+func (s *Service) showTokens(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	p, _, err := s.tokens(r, c)
+	return p, err
+}
+
+const (
+	tokenReads  = "read"
+	tokenWrites = "write"
+)
+
+// makeToken makes an MCP token and shows it, this once, with what to paste into clients.
+func (s *Service) makeToken(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	chosen := tokenChoice{values.Get("days"), values.Get("access"), values.Has("account"), values.Has("admin"), values.Has("with-session"), values["project"]}
+	n, err := chosen.token(values.Get("name"), c.User, time.Now())
+	var added souvenir.AddedToken
+	if err == nil {
+		n.SessionID, n.WithSession = c.SessionID, chosen.Session
+		added, err = c.Store.AddToken(r.Context(), n)
+	}
+	p, data, failed := s.tokens(r, c)
+	if failed != nil {
+		return nil, failed
+	}
+	if err != nil {
+		data.Chosen = chosen
+		data.Fill(values.Get)
+		data.Refuse(err)
+		return web.Again(p, err)
+	}
+	made := s.connection(added.Value)
+	data.Made = &made
+	return p, nil
+}
+
+// token is the token that was chosen.
+func (c tokenChoice) token(name string, user souvenir.User, now time.Time) (souvenir.NewToken, error) {
+	n := souvenir.NewToken{Name: name, Projects: c.Projects}
+	switch c.Access {
+	case tokenWrites:
+		n.Scopes = souvenir.DefaultScopes()
+	case tokenReads:
+		n.Scopes = []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}
+	default:
+		return n, fault.Invalid("access", "access is "+fault.Quote(c.Access)+"; read or write is needed")
+	}
+	if c.Account {
+		n.Scopes = append(n.Scopes, souvenir.ScopeAccount)
+	}
+	if c.Admin {
+		if user.Role != souvenir.RoleAdmin {
+			return n, &souvenir.Error{Kind: souvenir.KindForbidden, Argument: "admin", Message: "admin is for tokens of admins; leave it out"}
+		}
+		n.Scopes = append(n.Scopes, souvenir.ScopeAdmin)
+	}
+	if c.Days != "" {
+		days, err := strconv.Atoi(c.Days)
+		if err != nil || days < 1 || days > params.MaxTokenDays {
+			return n, fault.Invalid("days", "days is "+fault.Quote(c.Days)+"; a whole number of days is needed, or nothing for a token that does not end")
+		}
+		n.ExpiresAt = now.Add(time.Duration(days) * web.Day)
+	}
+	return n, nil
+}
+
+func (s *Service) endToken(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Store.DeleteToken(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+		return nil, err
+	}
+	return s.site.Done("/tokens", "token"), nil
+}

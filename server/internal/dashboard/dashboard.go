@@ -1,0 +1,74 @@
+// Package dashboard is the pages on which people look after their memories. Each of its rooms, the packages below it, holds the pages of one
+// subject; this one puts them together.
+package dashboard
+
+import (
+	"log/slog"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/clients"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/files"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/memories"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/overview"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/pictures"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/projects"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/trash"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/upkeep"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/signin"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// Options are what the rooms need.
+type Options struct {
+	Site   *web.Site
+	SignIn *signin.Service
+	Store  *souvenir.Store // the operator's
+	Logger *slog.Logger
+
+	// NoActivity says that calls are not recorded.
+	NoActivity bool
+
+	// ToolNames are the tools whose calls can be looked for.
+	ToolNames []string
+
+	// Snippets says how clients are connected; nil: only the address and the token are shown.
+	Snippets func(address, token string) []clients.Snippet
+
+	// Settings are what the page of the settings shows of the server.
+	Settings upkeep.Settings
+}
+
+// Dashboard is its rooms.
+type Dashboard struct {
+	Overview *overview.Service
+	Memories *memories.Service
+	Projects *projects.Service
+	Files    *files.Service
+	Pictures *pictures.Service
+	Trash    *trash.Service
+	Clients  *clients.Service
+	Upkeep   *upkeep.Service
+}
+
+// New makes the rooms.
+func New(o Options) *Dashboard {
+	drawn := pictures.New(o.Site)
+	return &Dashboard{
+		Overview: overview.New(overview.Options{Store: o.Store, NoActivity: o.NoActivity, ToolNames: o.ToolNames}),
+		Memories: memories.New(memories.Options{Site: o.Site, Store: o.Store, Logger: o.Logger, Graph: drawn.ReadGraph}),
+		Projects: projects.New(o.Site, o.Store),
+		Files:    files.New(o.Site, o.Store),
+		Pictures: drawn,
+		Trash:    trash.New(o.Site),
+		Clients:  clients.New(clients.Options{Site: o.Site, SignIn: o.SignIn, Store: o.Store, NoActivity: o.NoActivity, Snippets: o.Snippets}),
+		Upkeep:   upkeep.New(upkeep.Options{Site: o.Site, SignIn: o.SignIn, Store: o.Store, Logger: o.Logger, Settings: o.Settings}),
+	}
+}
+
+// Routes are the pages of all rooms, for people who have signed in.
+func (d *Dashboard) Routes() []route.Route {
+	return slices.Concat(d.Overview.Routes(), d.Memories.Routes(), d.Projects.Routes(), d.Files.Routes(), d.Pictures.Routes(), d.Trash.Routes(),
+		d.Clients.Routes(), d.Upkeep.Routes())
+}

@@ -1,0 +1,29 @@
+// Package files is the pages of files: the list, one file with its preview, and uploads.
+package files
+
+import (
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// Service answers on the pages of files. Make one with [New].
+type Service struct {
+	site  *web.Site
+	store *souvenir.Store
+}
+
+// New makes the room for a store, which is the operator's.
+func New(site *web.Site, store *souvenir.Store) *Service { return &Service{site: site, store: store} }
+
+// Routes are the files.
+func (s *Service) Routes() []route.Route {
+	return []route.Route{
+		route.Get("/files", route.Person, s.showFiles),
+		route.Post("/files", route.Person, s.uploadOnPage),
+		route.Get("/files/{id}", route.Person, s.showFile),
+		route.Post("/files/{id}/edit", route.Person, s.editFile),
+		route.Post("/files/{id}/link", route.Person, s.linkToMemory),
+		route.Post("/files/{id}/delete", route.Person, s.deleteFileOnPage),
+	}
+}

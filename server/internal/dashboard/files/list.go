@@ -1,0 +1,232 @@
+package files
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/params"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/upload"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// filesPage is what the page of the files shows.
+type filesPage struct {
+	Filter     fileFilter
+	Files      []listedFile
+	Total      int
+	First      int    // number of the first one that is shown
+	Wrong      string // what is wrong with the filter; empty: nothing
+	Before     string // address of the part before; empty: there is none
+	After      string
+	Kinds      []fileKind
+	Categories []string // to choose from
+	Tags       []string
+	Projects   []souvenir.Project
+	Writable   []souvenir.Project // into which files can be put
+	MaxFile    int64              // bytes
+	Refused    string             // what went wrong with an upload; empty: nothing
+}
+
+// Last is the number of the last file that is shown.
+func (p filesPage) Last() int { return p.First + len(p.Files) - 1 }
+
+// fileFilter is what the files have to fit.
+type fileFilter struct {
+	Name, Type, Category, Tag, Project, Memory string
+	Part                                       int
+}
+
+// Some reports whether anything is asked for but everything.
+func (f fileFilter) Some() bool {
+	return f.Name+f.Type+f.Category+f.Tag+f.Project+f.Memory != ""
+}
+
+// listedFile is a file of the list.
+type listedFile struct {
+	souvenir.File
+	Kind    string   // its type in words
+	By      string   // name of who stored it
+	Project web.Link // that it lies in; without a Noun: none
+}
+
+// fileKind is a kind of files that can be asked for.
+type fileKind struct{ Type, Name string }
+
+var fileKinds = []fileKind{
+	{"image/*", "Images"}, {"text/*", "Texts"}, {"application/pdf", "PDF"}, {"application/json", "JSON"}, {"audio/*", "Sound"}, {"video/*", "Film"}, {"application/zip", "ZIP archives"},
+}
+
+const (
+	filesShown  = 50  // on a page
+	filesLooked = 200 // the newest, for what can be chosen in the filter
+)
+
+func (s *Service) showFiles(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	p, _, err := s.files(r, c)
+	return p, err
+}
+
+// files gathers the page.
+func (s *Service) files(r *http.Request, c request.Caller) (web.Page, *filesPage, error) {
+	data := &filesPage{Filter: fileFilterOf(r.URL.Query()), Kinds: fileKinds}
+	p := web.Page{Template: "files", Title: "Files", Part: "files-list", Data: data}
+	var err error
+	if data.Projects, err = c.Store.Projects(r.Context()); err != nil {
+		return p, nil, err
+	}
+	if err := s.fillFileChoices(r, c, data); err != nil {
+		return p, nil, err
+	}
+	found, err := c.Store.FilePage(r.Context(), data.Filter.query())
+	if err != nil {
+		status, message := fault.Describe(err)
+		if status != http.StatusBadRequest {
+			return p, nil, err
+		}
+		p.Status, data.Wrong = status, web.Sentence(message)
+		return p, data, nil
+	}
+	data.Total, data.First = found.Total, found.Offset+1
+	names, err := s.namesOfUsers(r, c, found.Files)
+	if err != nil {
+		return p, nil, err
+	}
+	for _, f := range found.Files {
+		data.Files = append(data.Files, listedFile{f, kindOf(f.MIMEType), names[f.Owner], projectOfFile(f, data.Projects)})
+	}
+	if data.Filter.Part > 1 {
+		data.Before = data.Filter.address(data.Filter.Part - 1)
+	}
+	if found.HasMore() {
+		data.After = data.Filter.address(data.Filter.Part + 1)
+	}
+	return p, data, nil
+}
+
+// fileFilterOf reads the filter of an address.
+func fileFilterOf(query url.Values) fileFilter {
+	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
+	f := fileFilter{get("name"), get("type"), get("category"), get("tag"), get("project"), get("memory"), 1}
+	if asked, err := strconv.Atoi(query.Get("part")); err == nil && asked > 0 {
+		f.Part = min(asked, params.MaxOffset/filesShown)
+	}
+	return f
+}
+
+// address is the address of a part of the list.
+func (f fileFilter) address(part int) string {
+	values := url.Values{}
+	for name, value := range map[string]string{"name": f.Name, "type": f.Type, "category": f.Category, "tag": f.Tag, "project": f.Project, "memory": f.Memory} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	if part > 1 {
+		values.Set("part", strconv.Itoa(part))
+	}
+	if len(values) == 0 {
+		return "/files"
+	}
+	return "/files?" + values.Encode()
+}
+
+// query asks the store for what fits.
+func (f fileFilter) query() souvenir.FileQuery {
+	return souvenir.FileQuery{Limit: filesShown, Offset: (f.Part - 1) * filesShown, FileList: souvenir.FileList{
+		Filename: f.Name, MIMEType: f.Type, Category: f.Category, Tags: upload.Tags([]string{f.Tag}), ProjectID: f.Project, MemoryID: f.Memory}}
+}
+
+// fillFileChoices gathers what can be chosen: what the newest files have is what people look for.
+func (s *Service) fillFileChoices(r *http.Request, c request.Caller, data *filesPage) error {
+	if web.FromScript(r) {
+		return nil // the list alone is wanted
+	}
+	for _, p := range data.Projects {
+		if p.Role != souvenir.MemberReader {
+			data.Writable = append(data.Writable, p)
+		}
+	}
+	configuration, err := s.store.Configuration(r.Context())
+	if err != nil {
+		return err
+	}
+	data.MaxFile = configuration.MaxFile
+	newest, err := c.Store.FilePage(r.Context(), souvenir.FileQuery{Limit: filesLooked})
+	if err != nil {
+		return err
+	}
+	const most = 50
+	for _, f := range newest.Files {
+		if f.Category != "" && len(data.Categories) < most {
+			data.Categories = append(data.Categories, f.Category)
+		}
+		if len(data.Tags) < most {
+			data.Tags = append(data.Tags, f.Tags...)
+		}
+	}
+	for _, list := range []*[]string{&data.Categories, &data.Tags} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return nil
+}
+
+// namesOfUsers are the names of those who have stored some files, by id.
+func (s *Service) namesOfUsers(r *http.Request, c request.Caller, files []souvenir.File) (map[string]string, error) {
+	names := map[string]string{c.User.ID: c.User.Name}
+	for _, f := range files {
+		if _, known := names[f.Owner]; known {
+			continue
+		}
+		u, err := s.store.GetUser(r.Context(), f.Owner)
+		if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+			return nil, err
+		}
+		names[f.Owner] = cmp.Or(u.Name, "no user any more")
+	}
+	return names, nil
+}
+
+// projectOfFile is the project that a file lies in, which several people may call the same.
+func projectOfFile(f souvenir.File, projects []souvenir.Project) web.Link {
+	if f.ProjectID == "" {
+		return web.Link{}
+	}
+	seen := -1
+	for i, p := range projects {
+		if p.ID == f.ProjectID && (seen < 0 || p.Owner == f.Owner) {
+			seen = i
+		}
+	}
+	if seen < 0 {
+		return web.Link{Noun: "project", Name: f.ProjectID, Path: ""}
+	}
+	p := projects[seen]
+	return web.Link{Noun: "project", Name: cmp.Or(p.Name, p.ID), Path: web.ProjectPath(p)}
+}
+
+// kindOf is a type in words, or as it is.
+func kindOf(mimeType string) string {
+	kind, _, _ := strings.Cut(mimeType, ";")
+	if words, ok := kindsInWords[kind]; ok {
+		return words
+	}
+	return kind
+}
+
+var kindsInWords = map[string]string{
+	"text/plain": "Text", "text/markdown": "Markdown", "text/html": "Web page", "text/csv": "CSV table", "text/css": "CSS", "text/javascript": "JavaScript",
+	"application/json": "JSON", "application/jsonl": "JSON lines", "application/xml": "XML", "application/yaml": "YAML", "application/toml": "TOML", "application/pdf": "PDF",
+	"image/png": "PNG image", "image/jpeg": "JPEG image", "image/gif": "GIF image", "image/webp": "WebP image", "image/avif": "AVIF image", "image/svg+xml": "SVG image",
+	"application/zip": "ZIP archive", "application/gzip": "gzip archive", "application/x-tar": "tar archive", "audio/mpeg": "MP3", "video/mp4": "MP4 film", "application/octet-stream": "Bytes",
+	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word document", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "Excel table",
+	"application/vnd.openxmlformats-officedocument.presentationml.presentation": "PowerPoint slides",
+}

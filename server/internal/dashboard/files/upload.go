@@ -1,0 +1,131 @@
+package files
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/upload"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// maxFilesOfForm is how many files a form may bring.
+const maxFilesOfForm = 100
+
+// uploadOnPage stores the files of the page's form as they arrive: for browsers without scripts, since those with send one file after the
+// other to /api/files/upload. What was stored before something went wrong stays, and the page says so.
+func (s *Service) uploadOnPage(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
+		if _, err := s.site.ReadForm(w, r); err != nil {
+			return nil, err
+		}
+		return nil, fault.Invalid("file", "the form has no file; choose one")
+	}
+	if err := s.site.CheckOrigin(r); err != nil {
+		return nil, err
+	}
+	in, err := upload.Open(r, s.site.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFormField(r, in); err != nil {
+		return nil, err
+	}
+	stored, err := s.storeFiles(r, c, in)
+	if err == nil && len(stored) == 1 {
+		request.Of(r.Context()).FileID = stored[0].ID
+		return s.site.Done("/files/"+stored[0].ID, "file"), nil
+	}
+	if err == nil && len(stored) > 1 {
+		return s.site.Done("/files", "files"), nil
+	}
+	if err == nil {
+		err = fault.Invalid("file", "no file was chosen; choose one or several")
+	}
+	return s.refuseUpload(r, c, stored, err)
+}
+
+// checkFormField reads the hidden field, with which a form must begin: nothing of it is stored before that is right.
+func checkFormField(r *http.Request, in *upload.Form) error {
+	part, err := in.NextPart()
+	if err != nil {
+		return fault.Unreadable(err)
+	}
+	value, err := io.ReadAll(io.LimitReader(part, 1<<10))
+	if err != nil {
+		return fault.Unreadable(err)
+	}
+	if part.FormName() != web.FormField {
+		return web.ErrStaleForm
+	}
+	return web.CheckFormToken(r, string(value))
+}
+
+// storeFiles stores one file of a form after the other, with the fields that came before them.
+func (s *Service) storeFiles(r *http.Request, c request.Caller, in *upload.Form) (stored []souvenir.File, err error) {
+	var fields upload.Fields
+	for {
+		part, err := in.ReadFields(&fields)
+		if err != nil || part == nil {
+			return stored, err
+		}
+		if len(stored) == maxFilesOfForm {
+			return stored, fault.Invalid("file", "the form has more than 100 files; send them in several forms")
+		}
+		f, err := s.storeFile(r, c, in, fields, part)
+		if errors.Is(err, errNoFile) {
+			continue
+		}
+		if err != nil {
+			return stored, err
+		}
+		stored = append(stored, f)
+	}
+}
+
+// errNoFile says that nothing was chosen: browsers send a file without a name and without bytes then.
+var errNoFile = errors.New("no file was chosen")
+
+func (s *Service) storeFile(r *http.Request, c request.Caller, in *upload.Form, fields upload.Fields, part *multipart.Part) (souvenir.File, error) {
+	if part.FileName() == "" {
+		n, err := io.Copy(io.Discard, io.LimitReader(part, 1))
+		if err != nil {
+			return souvenir.File{}, fault.Unreadable(err)
+		}
+		if n == 0 {
+			return souvenir.File{}, errNoFile
+		}
+		return souvenir.File{}, fault.Invalid("file", "the form has a file without a name; choose one again")
+	}
+	in.InFile = true
+	defer func() { in.InFile = false }()
+	return c.Store.AddFile(r.Context(), fields.NewFile(part), part)
+}
+
+// refuseUpload shows the page of the files, with what went wrong.
+func (s *Service) refuseUpload(r *http.Request, c request.Caller, stored []souvenir.File, wrong error) (any, error) {
+	status, message := fault.Describe(wrong)
+	if status >= http.StatusInternalServerError {
+		return nil, wrong
+	}
+	p, data, err := s.files(r, c)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, f := range stored {
+		names = append(names, f.Filename)
+	}
+	data.Refused = web.Sentence(message)
+	if len(names) > 0 {
+		data.Refused += " Stored before that: " + strings.Join(names, ", ") + "."
+	}
+	p.Status = status
+	return p, nil
+}

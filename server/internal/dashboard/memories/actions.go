@@ -1,0 +1,155 @@
+package memories
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/upload"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// quickly are what the buttons of a memory's page set, and what they may set it to. Empty takes it away.
+var quickly = map[string][]string{
+	"state":      {"", "active", "archived", "completed"},
+	"importance": {"", "low", "medium", "high", "critical"},
+}
+
+// setOfMemory sets one of the known keys of a memory.
+func (s *Service) setOfMemory(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	key, value := values.Get("key"), values.Get("value")
+	if !slices.Contains(quickly[key], value) {
+		return nil, fault.Invalid("key", "key is "+fault.Quote(key)+" and value is "+fault.Quote(value)+"; the buttons of a memory's page set state and importance to what they say")
+	}
+	id := r.PathValue("id")
+	before, err := c.Store.GetMemory(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	after, err := c.Store.UpdateMemory(r.Context(), id, souvenir.UpdateMemory{Metadata: map[string]any{key: orNone(value)}})
+	if err != nil {
+		return nil, err
+	}
+	return s.changedWithUndo(c, web.MemoryPath(id), setInWords(key, value), before, after.Memory), nil
+}
+
+// orNone is a value of a merge patch: an empty one takes the key away.
+func orNone(value string) any {
+	if value == "" {
+		return nil
+	}
+	return value
+}
+
+// setInWords says what setting a key has done.
+func setInWords(key, value string) string {
+	switch {
+	case key == "state" && value == "archived":
+		return "The memory is archived: agents are not given it by themselves any more. Searches still find it."
+	case value == "":
+		return "The memory has no " + key + " any more."
+	case key == "importance":
+		return "The memory is of " + value + " importance."
+	}
+	return "The memory is " + value + "."
+}
+
+// changedWithUndo is where a form leads that has changed a memory. What was changed since then is not written over when it is taken back.
+func (s *Service) changedWithUndo(c request.Caller, path, text string, before, after souvenir.Memory) web.Redirect {
+	if after.Revision == before.Revision {
+		return s.site.Done(path, "memory-unchanged")
+	}
+	id, revision := after.ID, after.Revision // the texts need not be remembered: the history has them
+	return s.site.DoneWithUndo(c, path, text, func(ctx context.Context) error {
+		return revert(ctx, c.Store, id, revision)
+	})
+}
+
+// revert brings a memory from the state after a change back to the one right before, which may be another one than a page has shown:
+// others change memories, too.
+func revert(ctx context.Context, store *souvenir.Store, id string, revision int) error {
+	now, err := store.GetMemory(ctx, id)
+	if err != nil {
+		return err
+	}
+	if now.Revision != revision {
+		return &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the memory has been changed once more since; its history has every state that it was in"}
+	}
+	_, err = store.RestoreRevision(ctx, id, revision-1)
+	return err
+}
+
+// deleteMemory deletes a memory, and offers to restore it.
+func (s *Service) deleteMemory(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if _, err := s.site.ReadForm(w, r); err != nil {
+		return nil, err
+	}
+	m, err := c.Store.GetMemory(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Store.DeleteMemory(r.Context(), m.ID); err != nil {
+		return nil, err
+	}
+	return s.site.DeletedWithUndo(r.Context(), c, "/memories", web.MemoryPath(m.ID), "“"+titleOf(m.Content)+"” is deleted.", m.ID), nil
+}
+
+// linkFile links a file that is there to a memory.
+func (s *Service) linkFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	id := r.PathValue("id")
+	return s.relink(r, c, id, values, id, " is linked to this memory.")
+}
+
+// unlinkFile takes a file off a memory; it stays among the files.
+func (s *Service) unlinkFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	return s.relink(r, c, r.PathValue("id"), values, "", " is taken off this memory. It is still among your files.")
+}
+
+// relink links a file to a memory, or to none, and says so on the page of a memory.
+func (s *Service) relink(r *http.Request, c request.Caller, at string, values url.Values, memory, said string) (any, error) {
+	before, err := c.Store.GetFile(r.Context(), values.Get("file"))
+	if err != nil {
+		return nil, err
+	}
+	if memory == "" && before.MemoryID != at {
+		return nil, fault.Invalid("file", "file "+fault.Quote(before.Filename)+" is not linked to this memory")
+	}
+	lay, err := c.Store.GetFileStatus(r.Context(), before.ID)
+	if err != nil {
+		return nil, err
+	}
+	after, err := c.Store.UpdateFile(r.Context(), before.ID, souvenir.UpdateFile{MemoryID: &memory})
+	if err != nil {
+		return nil, err
+	}
+	return s.site.DoneWithUndo(c, web.MemoryPath(at), "“"+after.Filename+"”"+said, func(ctx context.Context) error {
+		now, err := c.Store.GetFile(ctx, before.ID)
+		if err == nil && now.MemoryID != after.MemoryID {
+			err = &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the file has been linked elsewhere since"}
+		}
+		if err == nil {
+			back := souvenir.UpdateFile{MemoryID: &before.MemoryID}
+			if before.MemoryID == "" { // it has come into the memory's project, which others may see
+				back.Project = upload.ProjectOf(lay)
+			}
+			_, err = c.Store.UpdateFile(ctx, before.ID, back)
+		}
+		return err
+	}), nil
+}

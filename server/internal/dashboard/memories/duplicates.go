@@ -1,0 +1,208 @@
+package memories
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// duplicatesPage is what the page of memories shows that say nearly the same.
+type duplicatesPage struct {
+	Search   memorySearch
+	Similar  string // least likeness, in percent
+	Limit    int    // how many memories are compared with each other
+	Projects []web.Option
+	Likeness []web.Option
+	Limits   []web.Option
+
+	Looked, Total int
+	Problem       string
+	Warnings      []string
+	Groups        []duplicateGroup
+	Found         int // groups
+	Pages         web.Leaves
+	Older         string // address of the page that looks at those before these; empty: there are none
+}
+
+// duplicateGroup are memories that say nearly the same, the one changed last first.
+type duplicateGroup struct {
+	Percent  int // how alike the two are that are most alike
+	Memories []mergeChoice
+	More     int    // that are not shown
+	Address  string // of the page on which they are made one
+}
+
+const (
+	defaultCompared = 1000
+	defaultLikeness = "80"
+	groupsShown     = 10
+)
+
+// showDuplicates shows which memories say nearly the same, among those that were changed last.
+func (s *Service) showDuplicates(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	query := r.URL.Query()
+	data := duplicatesPage{Search: readMemorySearch(query), Similar: cmp.Or(query.Get("similar"), defaultLikeness), Limit: defaultCompared}
+	shown := web.Page{Template: "duplicates", Title: "Near duplicates"}
+	err := s.findDuplicates(r, c, &data)
+	if err != nil {
+		status, message := fault.Describe(err)
+		if status != http.StatusBadRequest && status != http.StatusNotFound {
+			return nil, err
+		}
+		shown.Status, data.Problem = status, web.Sentence(data.Search.inWords(err, message))
+	}
+	if data.Projects, err = s.projectOptions(r, c, data.Search.Project); err != nil {
+		return nil, err
+	}
+	data.Projects[0].Label = "All projects"
+	data.Likeness = web.Choices(data.Similar, "95", "95 % and more", "90", "90 % and more", "80", "80 % and more", "70", "70 % and more")
+	data.Limits = web.Choices(strconv.Itoa(data.Limit), "500", "500", "1000", "1,000", "2000", "2,000", "5000", "5,000")
+	shown.Data = data
+	return shown, nil
+}
+
+// findDuplicates compares memories with each other, and fills in what was found.
+func (s *Service) findDuplicates(r *http.Request, c request.Caller, data *duplicatesPage) error {
+	query := r.URL.Query()
+	if limit := query.Get("limit"); limit != "" {
+		number, err := strconv.Atoi(limit)
+		if err != nil || number < 1 || number > souvenir.MaxNodes {
+			return fault.Invalid("limit", "limit is "+fault.Quote(limit)+"; 1 to "+web.Thousands(souvenir.MaxNodes)+" memories can be compared")
+		}
+		data.Limit = number
+	}
+	percent, err := strconv.Atoi(data.Similar)
+	if err != nil || percent < 50 || percent > 100 {
+		return fault.Invalid("similar", "similar is "+fault.Quote(data.Similar)+"; a likeness of 50 to 100 percent is expected")
+	}
+	list, err := data.Search.list()
+	if err != nil {
+		return err
+	}
+	graph, err := s.readGraph(r.Context(), c, souvenir.GraphQuery{List: list, Limit: data.Limit, Duplicates: float64(percent) / 100})
+	if err != nil {
+		return err
+	}
+	data.Looked, data.Total, data.Warnings = len(graph.Nodes), graph.Total, graph.Warnings
+	groups := groupsOf(graph)
+	data.Found = len(groups)
+	parts := web.Pager{Name: "page", Page: data.Search.Page, Pages: max(1, (len(groups)+groupsShown-1)/groupsShown)}
+	parts.Page = min(parts.Page, parts.Pages)
+	data.Pages = web.LeavesOf(parts, data.values())
+	if data.Looked < data.Total && data.Looked > 0 {
+		before := data.values()
+		before.Set("updated_to", graph.Nodes[data.Looked-1].UpdatedAt.UTC().Format(time.RFC3339Nano))
+		data.Older = "?" + before.Encode()
+	}
+	first := (parts.Page - 1) * groupsShown
+	return data.read(r, c, graph, groups[first:min(first+groupsShown, len(groups))])
+}
+
+// values are the parameters of the address that leads here.
+func (p *duplicatesPage) values() url.Values {
+	values := p.Search.values()
+	values.Set("similar", p.Similar)
+	values.Set("limit", strconv.Itoa(p.Limit))
+	return values
+}
+
+// likeGroup are places in a graph, and the best likeness among them.
+type likeGroup struct {
+	places []int
+	score  float64
+}
+
+// groupsOf joins what is connected because it is alike: the most alike first. A project's rules are left out, of which each is the only
+// one of its kind.
+func groupsOf(graph souvenir.Graph) []likeGroup {
+	leader := make([]int, len(graph.Nodes))
+	for i := range leader {
+		leader[i] = i
+	}
+	find := func(i int) int {
+		for leader[i] != i {
+			leader[i] = leader[leader[i]]
+			i = leader[i]
+		}
+		return i
+	}
+	alike := slices.DeleteFunc(slices.Clone(graph.Edges), func(e souvenir.Edge) bool {
+		return e.Kind != souvenir.EdgeSimilar || graph.Nodes[e.From].EventType == souvenir.EventProjectRule || graph.Nodes[e.To].EventType == souvenir.EventProjectRule
+	})
+	for _, e := range alike {
+		from, to := find(e.From), find(e.To)
+		leader[max(from, to)] = min(from, to)
+	}
+	found := map[int]*likeGroup{}
+	for _, e := range alike {
+		at := find(e.From)
+		if found[at] == nil {
+			found[at] = &likeGroup{}
+		}
+		found[at].score = max(found[at].score, e.Score)
+	}
+	for i := range graph.Nodes {
+		if group := found[find(i)]; group != nil {
+			group.places = append(group.places, i)
+		}
+	}
+	var groups []likeGroup
+	for _, at := range slices.Sorted(maps.Keys(found)) {
+		groups = append(groups, *found[at])
+	}
+	slices.SortStableFunc(groups, func(a, b likeGroup) int { return cmp.Compare(b.score, a.score) })
+	return groups
+}
+
+// read fills in the memories of the groups that are shown.
+func (p *duplicatesPage) read(r *http.Request, c request.Caller, graph souvenir.Graph, groups []likeGroup) error {
+	var ids []string
+	for _, group := range groups {
+		for _, at := range group.places[:min(len(group.places), maxMerge)] {
+			ids = append(ids, graph.Nodes[at].ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	there := map[string]souvenir.Memory{}
+	for m, err := range c.Store.Memories(r.Context(), souvenir.List{Filter: souvenir.Filter{"id": souvenir.In(ids...)}}) {
+		if err != nil {
+			return err
+		}
+		there[m.ID] = m
+	}
+	for _, group := range groups {
+		shown := duplicateGroup{Percent: int(min(1, group.score)*100 + 0.5), More: len(group.places) - min(len(group.places), maxMerge)}
+		var chosen []string
+		for _, at := range group.places[:min(len(group.places), maxMerge)] {
+			m, ok := there[graph.Nodes[at].ID]
+			if !ok {
+				continue // it was deleted meanwhile
+			}
+			choice := mergeChoice{Memory: m}
+			choice.Content, choice.Long = textview.Opening(m.Content, maxReading)
+			if len(shown.Memories) > 0 {
+				choice.Pieces, _ = compared(choice.Content, shown.Memories[0].Content)
+			} else {
+				choice.Pieces = []textview.Segment{{Text: choice.Content}}
+			}
+			shown.Memories, chosen = append(shown.Memories, choice), append(chosen, m.ID)
+		}
+		if len(chosen) > 1 {
+			shown.Address = mergeAddress(chosen)
+			p.Groups = append(p.Groups, shown)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package memories
+
+import (
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// memoryEdit is what the page shows on which a memory is changed.
+type memoryEdit struct {
+	memoryHead
+	Typed    memoryTyped
+	Base     int // revision that the form is about
+	Error    string
+	Wrong    map[string]string // what is wrong, by field
+	Focus    string            // name of the field to begin with
+	Projects []projectChoice   // it could be moved to
+	Linked   []relatedMemory   // of those that it links to, as the form has them
+	Conflict *memoryConflict   // somebody else was faster; nil: nobody
+	Preview  textview.Cut
+	HTML     template.HTML // how that looks
+}
+
+// projectChoice is a project that a memory can lie in.
+type projectChoice struct{ Value, Name string }
+
+// Choices are the values that a field may have, the empty one first.
+func (memoryEdit) Choices(field string) []string {
+	switch field {
+	case "importance":
+		return []string{"", "low", "medium", "high", "critical"}
+	case "classification":
+		return []string{"", "do", "dont", "todo", "notes"}
+	case "rule_type":
+		return []string{"", "do", "dont", "todo"}
+	case "state":
+		return []string{"active", "archived", "completed"}
+	case "event_type":
+		return []string{"conversation", "decision", "case", "note", "project-main", souvenir.EventProjectRule, souvenir.EventIdentity}
+	}
+	return nil
+}
+
+// Own reports whether the memory is the user's, who alone moves it to another project.
+func (e memoryEdit) Own(user *souvenir.User) bool { return e.Owner == user.ID }
+
+// memoryEdit gathers the page, with the memory as it is.
+func (s *Service) memoryEdit(r *http.Request, c request.Caller) (*memoryEdit, error) {
+	head, err := s.memoryHead(r, c, "Edit")
+	if err != nil {
+		return nil, err
+	}
+	if !head.Status.Writable {
+		return nil, &souvenir.Error{Kind: souvenir.KindForbidden, Message: "this memory belongs to " + fault.Quote(nameOr(head.Status.OwnerName, head.Owner)) + ", who shares it for reading only"}
+	}
+	e := &memoryEdit{memoryHead: head, Typed: typedOf(head), Base: head.Revision, Wrong: map[string]string{}}
+	projects, err := c.Store.Projects(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range projects {
+		value := p.Owner + "/" + p.ID
+		if p.Role == souvenir.MemberReader && value != e.Typed.Project {
+			continue
+		}
+		name := p.Name
+		if p.Owner != c.User.ID {
+			name += " of " + nameOr(p.OwnerName, p.Owner)
+		}
+		e.Projects = append(e.Projects, projectChoice{value, name})
+	}
+	return e, nil
+}
+
+// page shows the form, with what it links to and how its text looks.
+func (e *memoryEdit) page(r *http.Request, c request.Caller) (web.Page, error) {
+	e.Preview, e.HTML = lookOf(e.Typed.Content)
+	e.Linked = nil
+	for i, id := range relatedTyped(e.Typed.Related) {
+		if i == shownLinks {
+			break
+		}
+		m, err := c.Store.GetMemory(r.Context(), id)
+		switch {
+		case errors.Is(err, souvenir.ErrNotFound):
+			continue
+		case err != nil:
+			return web.Page{}, err
+		}
+		e.Linked = append(e.Linked, relatedMemory{ID: m.ID, Title: titleOf(m.Content), EventType: m.EventType, UpdatedAt: m.UpdatedAt})
+	}
+	return web.Page{Template: "memoryedit", Title: "Edit “" + e.Title + "”", Data: e}, nil
+}
+
+func (s *Service) showMemoryEdit(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	e, err := s.memoryEdit(r, c)
+	if err != nil {
+		return nil, err
+	}
+	return e.page(r, c)
+}
+
+// previewMemory shows how a text will look.
+func (s *Service) previewMemory(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	values, err := s.site.ReadLongForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	var data memoryEdit
+	data.Preview, data.HTML = lookOf(values.Get("content"))
+	return web.Page{Template: "memoryedit", Title: "How it looks", Data: data, Part: "memory-preview"}, nil
+}
+
+// saveMemory stores what was typed. What somebody else has saved since the form was opened is never written over unseen.
+func (s *Service) saveMemory(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadLongForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.memoryEdit(r, c)
+	if err != nil {
+		return nil, err
+	}
+	e.Typed.take(values)
+	if values.Get("preview") != "" { // the button of those without scripts
+		e.Base, _ = strconv.Atoi(values.Get("base"))
+		e.Focus = "content"
+		return e.page(r, c)
+	}
+	base, err := strconv.Atoi(values.Get("base"))
+	if err != nil || base < 1 {
+		return nil, fault.Invalid("base", "base is "+fault.Quote(values.Get("base"))+"; the form has the number of the version that it is about, so open the page again")
+	}
+	if base != e.Revision {
+		return e.conflict(r, c, base)
+	}
+	update, err := e.update()
+	if err != nil {
+		return e.refused(r, c, err)
+	}
+	stored, err := c.Store.UpdateMemory(r.Context(), e.ID, update)
+	switch {
+	case errors.Is(err, souvenir.ErrConflict) && argumentOf(err) == "expected_revision": // somebody was faster by a moment
+		now, failed := s.memoryEdit(r, c)
+		if failed != nil {
+			return nil, failed
+		}
+		now.Typed = e.Typed
+		return now.conflict(r, c, base)
+	case err != nil:
+		return e.refused(r, c, err)
+	}
+	return s.changedWithUndo(c, web.MemoryPath(e.ID), "The memory is saved.", e.Memory, stored.Memory), nil
+}
+
+// update is the change that was typed.
+func (e *memoryEdit) update() (souvenir.UpdateMemory, error) {
+	u := souvenir.UpdateMemory{ExpectedRevision: e.Revision}
+	if typed := textview.WithLineEndings(e.Typed.Content, e.Content); typed != e.Content {
+		u.Content = &typed
+	}
+	var err error
+	u.Metadata, err = e.Typed.patch(e.memoryHead)
+	return u, err
+}
+
+func argumentOf(err error) string {
+	var known *souvenir.Error
+	if errors.As(err, &known) {
+		return known.Argument
+	}
+	return ""
+}
+
+// fieldOf is the field that an argument of the store stands in.
+func fieldOf(argument string) string {
+	switch argument {
+	case "project_id", "project_name":
+		return "project"
+	case "related_memory_ids":
+		return "related"
+	}
+	return argument
+}
+
+// refused shows the form again, with what is wrong beside its field.
+func (e *memoryEdit) refused(r *http.Request, c request.Caller, err error) (any, error) {
+	_, message := fault.Describe(err)
+	argument := argumentOf(err)
+	for _, f := range fieldNames {
+		if f.Name == fieldOf(argument) {
+			if rest, ok := strings.CutPrefix(message, argument); ok {
+				message = f.Label + rest // the name that people see
+			}
+			e.Wrong[f.Name], e.Focus = web.Sentence(message), f.Name
+		}
+	}
+	if len(e.Wrong) == 0 {
+		e.Error = web.Sentence(message)
+	}
+	p, failed := e.page(r, c)
+	if failed != nil {
+		return nil, failed
+	}
+	return web.Again(p, err)
+}
+
+// historyPath is the address of a revision in the history.
+func (h memoryHead) historyPath(revision int) string {
+	return h.Path + "/history?" + url.Values{"revision": {strconv.Itoa(revision)}}.Encode()
+}

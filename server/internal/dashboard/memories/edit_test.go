@@ -1,0 +1,70 @@
+package memories
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// applied is a merge patch put on an object, as RFC 7396 has it.
+func applied(target, patch any) any {
+	object, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	merged, _ := target.(map[string]any)
+	result := map[string]any{}
+	for key, value := range merged {
+		result[key] = value
+	}
+	for key, value := range object {
+		if value == nil {
+			delete(result, key)
+		} else {
+			result[key] = applied(result[key], value)
+		}
+	}
+	return result
+}
+
+func TestPatchesOfMetadataMakeWhatWasTyped(t *testing.T) {
+	objects := []string{`{}`, `{"a":1}`, `{"a":{}}`, `{"a":{"b":1}}`, `{"a":{"b":{"c":[1,null]}}}`, `{"a":[],"b":{}}`, `{"a":"x","b":{"a":{}}}`, `{"b":{"a":{"x":1},"y":2}}`, `{"a":9007199254740993}`, `{"a":null}`}
+	for _, from := range objects {
+		for _, to := range objects {
+			before, err := objectTyped(from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, err := objectTyped(to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			patch, err := mergePatch("metadata", before, after)
+			if (err != nil) != (to == `{"a":null}` && from != to) {
+				t.Errorf("%s to %s: %v", from, to, err)
+			}
+			if err != nil {
+				continue
+			}
+			if got := applied(before, patch); !reflect.DeepEqual(got, any(after)) {
+				encoded, err := json.Marshal(patch)
+				t.Errorf("%s to %s: the patch %s (%v) makes %v", from, to, encoded, err, got)
+			}
+			if from == to && len(patch) > 0 {
+				t.Errorf("%s changes by %v", from, patch)
+			}
+		}
+	}
+}
+
+func TestTitlesOfTexts(t *testing.T) {
+	for content, want := range map[string]string{
+		"# How it works\n\ntext": "How it works", "\n\n - **first** `thing`": "first thing", "plain": "plain", "": "A memory without words", "\n#\n---\n": "A memory without words",
+		"a\tb\x01c": "a b c", strings.Repeat("é", 100): strings.Repeat("é", 80) + "…", "> quoted": "quoted", "***": "A memory without words",
+	} {
+		if got := titleOf(content); got != want {
+			t.Errorf("%q has the title %q, not %q", content, got, want)
+		}
+	}
+}

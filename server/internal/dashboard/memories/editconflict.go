@@ -1,0 +1,123 @@
+package memories
+
+import (
+	"net/http"
+	"time"
+
+	udiff "github.com/aymanbagabas/go-udiff"
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+)
+
+// memoryConflict is shown when somebody else has saved a memory since a form of it was opened.
+type memoryConflict struct {
+	Changed time.Time      // when that was
+	Merged  bool           // the texts have gone into one another: the form has both changes
+	Text    *textview.Diff // from their text to the one in the form; nil: they are alike
+	Fields  []fieldConflict
+	Theirs  textview.Cut // their text, where it is not in the form
+	History string       // path of what they saved
+}
+
+// fieldConflict is a field that both have changed.
+type fieldConflict struct{ Label, Theirs, Yours string }
+
+// conflict shows the form once more, now on the ground of what the other has saved: each field has what was typed if this user has changed
+// it, and else what the other has saved. Texts of which different lines were changed go into one another. Nothing is stored.
+func (e *memoryEdit) conflict(r *http.Request, c request.Caller, base int) (any, error) {
+	revisions, err := c.Store.Revisions(r.Context(), e.ID)
+	if err != nil {
+		return nil, err
+	}
+	was, known := stateAt(revisions, base)
+	theirs, mine := typedOf(e.memoryHead), e.Typed
+	before := mine // where the state that the form was about is not kept any more, all of it counts as changed
+	if known {
+		before = typedOfRevision(was, e.memoryHead)
+	}
+	told := &memoryConflict{Changed: e.UpdatedAt, History: e.historyPath(e.Revision)}
+	mineBy, theirsBy, beforeBy := mine.fields(), theirs.fields(), before.fields()
+	for _, f := range fieldNames {
+		place, other, old := mineBy[f.Name], *theirsBy[f.Name], *beforeBy[f.Name]
+		switch {
+		case *place == other:
+		case known && *place == old: // only they have changed it
+			*place = other
+		case known && other == old: // only this user has
+		case f.Name == "content":
+			told.mergeContent(place, old, other, known)
+			told.Text = textview.Compare(other, *place, textview.MaxDiffShown)
+			if !told.Merged {
+				told.Theirs = textview.CutTo(other, shownContent)
+			}
+		default:
+			told.Fields = append(told.Fields, fieldConflict{f.Label, other, *place})
+		}
+	}
+	e.Typed, e.Base, e.Conflict = mine, e.Revision, told
+	p, err := e.page(r, c)
+	p.Status = http.StatusConflict
+	return p, err
+}
+
+// mergeContent brings what the other has changed of a text into this user's, if they have changed different lines.
+func (m *memoryConflict) mergeContent(mine *string, before, theirs string, known bool) {
+	if !known || len(before)+len(*mine)+len(theirs) > textview.MaxDiffed {
+		return
+	}
+	edits, fits := udiff.Merge(udiff.Lines(before, *mine), udiff.Lines(before, theirs))
+	if !fits {
+		return
+	}
+	if merged, err := udiff.Apply(before, edits); err == nil {
+		*mine, m.Merged = merged, true
+	}
+}
+
+// stateAt finds a revision.
+func stateAt(revisions []souvenir.Revision, number int) (souvenir.Revision, bool) {
+	for _, r := range revisions {
+		if r.Number == number {
+			return r, true
+		}
+	}
+	return souvenir.Revision{}, false
+}
+
+// typedOfRevision is a former state as the form showed it.
+func typedOfRevision(r souvenir.Revision, now memoryHead) memoryTyped {
+	h := memoryHead{Memory: souvenir.Memory{Content: r.Content, Metadata: map[string]any{}}}
+	for key, value := range r.Metadata {
+		switch key {
+		case "event_type":
+			h.EventType = textview.Plain(value)
+		case "state":
+			h.State = textview.Plain(value)
+		case "importance":
+			h.Importance = souvenir.Importance(textview.Plain(value))
+		case "classification":
+			h.Classification = souvenir.Classification(textview.Plain(value))
+		case "rule_type":
+			h.RuleType = souvenir.RuleType(textview.Plain(value))
+		case "project_id":
+			h.ProjectID = textview.Plain(value)
+		case "project_name":
+		case "tags":
+			h.Tags, _ = value.([]string)
+		case "related_memory_ids":
+			h.Related, _ = value.([]string)
+		default:
+			h.Metadata[key] = value
+		}
+	}
+	t := typedOf(h)
+	switch h.ProjectID {
+	case "":
+	case now.ProjectID:
+		t.Project = now.Status.ProjectOwner + "/" + now.Status.ProjectID
+	default:
+		t.Project = now.Owner + "/" + h.ProjectID
+	}
+	return t
+}

@@ -1,0 +1,242 @@
+package memories
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+)
+
+// memoryTyped is a memory as the fields of a form have it: all text.
+type memoryTyped struct {
+	Content                              string
+	EventType, State                     string
+	Importance, Classification, RuleType string
+	Project                              string // OWNER/ID; empty: none
+	Tags                                 string // separated by commas, those with a comma in double quotes
+	Related                              string // ids, one on each line
+	Metadata                             string // a JSON object; empty: none
+}
+
+// typedOf is a memory as the form shows it at first.
+func typedOf(h memoryHead) memoryTyped {
+	t := memoryTyped{
+		Content: strings.ReplaceAll(h.Content, "\r\n", "\n"), EventType: h.EventType, State: h.State, Importance: string(h.Importance),
+		Classification: string(h.Classification), RuleType: string(h.RuleType), Tags: tagsInField(h.Tags), Related: strings.Join(h.Related, "\n"),
+		Metadata: objectInField(h.Metadata),
+	}
+	if h.Status.ProjectOwner != "" {
+		t.Project = h.Status.ProjectOwner + "/" + h.Status.ProjectID
+	}
+	return t
+}
+
+// take reads what was typed.
+func (t *memoryTyped) take(values url.Values) {
+	*t = memoryTyped{}
+	for name, into := range t.fields() {
+		*into = strings.ReplaceAll(values.Get(name), "\r\n", "\n")
+	}
+}
+
+// fields are the places of the values by the name of their field.
+func (t *memoryTyped) fields() map[string]*string {
+	return map[string]*string{
+		"content": &t.Content, "event_type": &t.EventType, "state": &t.State, "importance": &t.Importance, "classification": &t.Classification,
+		"rule_type": &t.RuleType, "project": &t.Project, "tags": &t.Tags, "related": &t.Related, "metadata": &t.Metadata,
+	}
+}
+
+// fieldNames are the fields in the order of the form, with their names for people.
+var fieldNames = []struct{ Name, Label string }{
+	{"content", "Text"}, {"project", "Project"}, {"event_type", "Type"}, {"state", "State"}, {"importance", "Importance"}, {"classification", "Classification"},
+	{"rule_type", "Rule"}, {"tags", "Tags"}, {"related", "Related memories"}, {"metadata", "Further metadata"},
+}
+
+// tagsInField writes tags as one line that tagsTyped reads.
+func tagsInField(tags []string) string {
+	shown := make([]string, len(tags))
+	for i, tag := range tags {
+		if strings.ContainsAny(tag, `,"`) {
+			tag = `"` + strings.ReplaceAll(tag, `"`, `""`) + `"`
+		}
+		shown[i] = tag
+	}
+	return strings.Join(shown, ", ")
+}
+
+// tagsTyped reads tags that are separated by commas. One that has a comma in it stands in double quotes.
+func tagsTyped(typed string) ([]string, error) {
+	reader := csv.NewReader(strings.NewReader(strings.ReplaceAll(typed, "\n", ",")))
+	reader.TrimLeadingSpace, reader.LazyQuotes = true, true
+	record, err := reader.Read()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fault.Invalid("tags", "tags cannot be read: separate them by commas, and put one that has a comma in it into double quotes")
+	}
+	var tags []string
+	for _, tag := range record {
+		if tag = strings.TrimSpace(tag); tag != "" {
+			tags = append(tags, tag)
+		}
+	}
+	return tags, nil
+}
+
+// relatedTyped reads ids of memories, or addresses of their pages, one on each line.
+func relatedTyped(typed string) []string {
+	var ids []string
+	for _, id := range strings.FieldsFunc(typed, func(r rune) bool { return r == '\n' || r == ',' || r == ' ' || r == '\t' }) {
+		if _, after, ok := strings.Cut(id, "/memories/"); ok {
+			id, _, _ = strings.Cut(after, "?")
+			id, _, _ = strings.Cut(id, "/")
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// objectInField writes metadata as text.
+func objectInField(object map[string]any) string {
+	if len(object) == 0 {
+		return ""
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(object); err != nil {
+		return "" // it came from JSON
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// objectTyped reads metadata.
+func objectTyped(typed string) (map[string]any, error) {
+	if strings.TrimSpace(typed) == "" {
+		return map[string]any{}, nil
+	}
+	decoder := json.NewDecoder(strings.NewReader(typed))
+	decoder.UseNumber()
+	var object map[string]any
+	err := decoder.Decode(&object)
+	if err == nil && decoder.More() {
+		err = errors.New("something follows the object")
+	}
+	var syntax *json.SyntaxError
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		line := 1 + strings.Count(typed[:min(int(syntax.Offset), len(typed))], "\n")
+		return nil, fault.Invalid("metadata", "metadata is no JSON object: "+syntax.Error()+", on line "+strconv.Itoa(line))
+	case errors.As(err, &mismatch) || err == nil && object == nil:
+		return nil, fault.Invalid("metadata", `metadata is JSON, but no object; an object is like {"source": "wiki", "votes": 3}`)
+	case err != nil:
+		return nil, fault.Invalid("metadata", "metadata is no JSON object: "+err.Error())
+	}
+	return object, nil
+}
+
+// knownKeys are the keys of metadata that have a field of their own.
+var knownKeys = []string{"event_type", "state", "project_id", "project_name", "importance", "classification", "rule_type", "tags", "related_memory_ids"}
+
+// patch is the change that makes of a memory what was typed: only what differs is in it, so that what others see of the memory, and this user
+// does not, stays.
+func (t memoryTyped) patch(h memoryHead) (map[string]any, error) {
+	before, patch := typedOf(h), map[string]any{}
+	for key, text := range map[string][2]string{
+		"event_type": {before.EventType, t.EventType}, "state": {before.State, t.State}, "importance": {before.Importance, t.Importance},
+		"classification": {before.Classification, t.Classification}, "rule_type": {before.RuleType, t.RuleType},
+	} {
+		if typed := strings.TrimSpace(text[1]); typed != text[0] {
+			patch[key] = orNone(typed)
+		}
+	}
+	if t.Project != before.Project {
+		patch["project_id"] = orNone(t.Project)
+	}
+	tags, err := tagsTyped(t.Tags)
+	if err != nil {
+		return nil, err
+	}
+	if t.Tags != before.Tags && !slices.Equal(tags, h.Tags) {
+		patch["tags"] = anyList(tags)
+	}
+	if related := relatedTyped(t.Related); !slices.Equal(related, h.Related) {
+		patch["related_memory_ids"] = anyList(related)
+	}
+	if t.Metadata == before.Metadata {
+		return patch, nil
+	}
+	own, err := objectTyped(t.Metadata)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range knownKeys {
+		if _, known := own[key]; known {
+			return nil, fault.Invalid("metadata", "metadata has the key "+fault.Quote(key)+", which has a field of its own above")
+		}
+	}
+	was, err := objectTyped(before.Metadata)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := mergePatch("metadata", was, own)
+	if err == nil {
+		maps.Copy(patch, changes)
+	}
+	return patch, err
+}
+
+// anyList is a list as metadata has it; an empty one takes the key away.
+func anyList(list []string) any {
+	if len(list) == 0 {
+		return nil
+	}
+	all := make([]any, len(list))
+	for i, v := range list {
+		all[i] = v
+	}
+	return all
+}
+
+// mergePatch is the JSON merge patch (RFC 7396) that makes one object of another. It cannot bring a null in.
+func mergePatch(at string, before, after map[string]any) (map[string]any, error) {
+	patch := map[string]any{}
+	for key := range before {
+		if _, stays := after[key]; !stays {
+			patch[key] = nil
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(after)) {
+		value, was := after[key], before[key]
+		if _, there := before[key]; there && reflect.DeepEqual(value, was) {
+			continue
+		}
+		object, isObject := value.(map[string]any)
+		switch {
+		case value == nil:
+			return nil, fault.Invalid("metadata", at+" has null at "+fault.Quote(key)+"; leave the key out instead")
+		case isObject:
+			old, _ := was.(map[string]any) // none: the patch is all of the object
+			inner, err := mergePatch(at+" at "+fault.Quote(key), old, object)
+			if err != nil {
+				return nil, err
+			}
+			patch[key] = inner
+		default:
+			patch[key] = value
+		}
+	}
+	return patch, nil
+}

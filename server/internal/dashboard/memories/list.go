@@ -1,0 +1,245 @@
+package memories
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// memoriesPage is what the page of the memories shows.
+type memoriesPage struct {
+	Search  memorySearch
+	Choices filterChoices // of the form; a script that asks for the list alone needs none
+
+	Problem  string // why nothing could be searched for; empty: it could
+	Warnings []string
+	Found    int // memories that fit; by relevance, all that are ranked
+	Past     int // the part that was asked for and is past the last one; 0: it is not
+	WordsHit bool
+	Rows     []memoryRow
+	Pages    web.Leaves
+	Projects []web.Option // where the chosen can be moved to; the first is no project
+	None     bool         // there is not a single memory
+}
+
+// All reports whether what is done can be done to all that fit and not only to those that are chosen. By relevance everything
+// fits, more or less.
+func (p memoriesPage) All() bool { return p.Search.Text == "" && p.Found > len(p.Rows) }
+
+// Most is how many of those that fit can be changed in one step.
+func (p memoriesPage) Most() int { return min(p.Found, maxBulk) }
+
+// More reports whether there are more that fit.
+func (p memoriesPage) More() bool { return p.Found > maxBulk }
+
+// showMemories shows the memories that fit what is searched for.
+func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	data := memoriesPage{Search: readMemorySearch(r.URL.Query())}
+	shown := web.Page{Template: "memories", Title: "Memories", Part: "memory-results"}
+	var err error
+	if data.Projects, err = s.projectOptions(r, c, ""); err != nil {
+		return nil, err
+	}
+	var choosing sync.WaitGroup
+	var failed error
+	if search := data.Search; !web.FromScript(r) { // both take some time when there are many
+		choosing.Go(func() {
+			_, broken := fault.Guard(r.Context(), s.log, "choices of filters", func() (any, error) {
+				data.Choices, failed = s.filterChoices(r, c, search, data.Projects)
+				return nil, nil
+			})
+			failed = cmp.Or(failed, broken)
+		})
+	}
+	err = s.findMemories(r, c, &data)
+	choosing.Wait()
+	if err != nil {
+		status, message := fault.Describe(err)
+		if status != http.StatusBadRequest && status != http.StatusNotFound {
+			return nil, err
+		}
+		shown.Status, data.Problem = status, web.Sentence(data.Search.inWords(err, message))
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	data.None = !web.FromScript(r) && data.Choices.Memories == 0
+	shown.Data = data
+	return shown, nil
+}
+
+// findMemories fills in what the list shows.
+func (s *Service) findMemories(r *http.Request, c request.Caller, data *memoriesPage) error {
+	query, err := data.Search.query()
+	if err != nil {
+		return err
+	}
+	results, err := c.Store.Search(r.Context(), query)
+	if err != nil {
+		return err
+	}
+	if len(results.Hits) == 0 && results.Total > 0 { // past the end: others have deleted some, or the address was typed
+		data.Past = data.Search.Page
+		data.Search.Page = (results.Total-1)/web.PerPage + 1
+		query.Offset = (data.Search.Page - 1) * web.PerPage
+		if results, err = c.Store.Search(r.Context(), query); err != nil {
+			return err
+		}
+	}
+	data.Found, data.Warnings = results.Total, results.Warnings
+	data.Pages = web.LeavesOf(web.Pager{Name: "page", Page: data.Search.Page, Pages: max(1, (results.Total+web.PerPage-1)/web.PerPage)}, data.Search.values())
+	words := textview.SearchWords(data.Search.Text)
+	for _, hit := range results.Hits {
+		row := rowOf(hit, words, data.Search.Reading())
+		if row.Project, err = data.projectOf(r, c, hit.Memory); err != nil {
+			return err
+		}
+		data.WordsHit = data.WordsHit || hit.Parts.Text > 0
+		data.Rows = append(data.Rows, row)
+	}
+	return nil
+}
+
+// projectOf is the project of a memory, as OWNER/ID: several people may call theirs the same.
+func (p *memoriesPage) projectOf(r *http.Request, c request.Caller, m souvenir.Memory) (string, error) {
+	if m.ProjectID == "" {
+		return "", nil
+	}
+	var same []string
+	for _, one := range p.Projects {
+		if _, id, _ := strings.Cut(one.Value, "/"); id == m.ProjectID {
+			same = append(same, one.Value)
+		}
+	}
+	if len(same) == 1 {
+		return same[0], nil
+	}
+	status, err := c.Store.GetMemoryStatus(r.Context(), m.ID)
+	if errors.Is(err, souvenir.ErrNotFound) { // it was just deleted
+		return m.ProjectID, nil
+	}
+	return status.ProjectOwner + "/" + status.ProjectID, err
+}
+
+// filterChoices are what the form offers, with how many memories each has.
+type filterChoices struct {
+	Memories                                         int
+	Projects, Collections, EventTypes, States, Sorts []web.Option
+	Importances, Classifications, RuleTypes          []web.Option
+}
+
+// filterChoices reads what there is to choose among.
+func (s *Service) filterChoices(r *http.Request, c request.Caller, search memorySearch, projects []web.Option) (filterChoices, error) {
+	overview, err := c.Store.Overview(r.Context(), souvenir.OverviewQuery{Days: 1, MemoriesOnly: true})
+	if err != nil {
+		return filterChoices{}, err
+	}
+	choices := filterChoices{Memories: overview.Memories}
+	withCount := func(label string, n int) string { return label + " (" + web.Thousands(n) + ")" }
+	without := 0
+	counts := map[string]int{}
+	for _, p := range overview.Projects {
+		counts[p.Owner+"/"+p.ID] = p.Memories
+		if p.ID == "" {
+			without = p.Memories
+		}
+	}
+	choices.Projects = append(choices.Projects, web.Option{Label: "All projects"}, web.Option{Value: web.NotSet, Label: withCount("Without a project", without)})
+	for _, p := range projects[1:] {
+		choices.Projects = append(choices.Projects, web.Option{Value: p.Value, Label: withCount(p.Label, counts[p.Value])})
+	}
+	choices.Collections = append(choices.Collections, web.Option{Label: "All collections"})
+	seen := map[string]int{}
+	for _, found := range overview.Collections {
+		seen[found.Name] += found.Memories // those of several owners may have one name
+	}
+	for _, found := range overview.Collections {
+		if n, first := seen[found.Name]; first {
+			choices.Collections = append(choices.Collections, web.Option{Value: found.Name, Label: withCount(found.Name, n)})
+			delete(seen, found.Name)
+		}
+	}
+	choices.EventTypes = append(choices.EventTypes, web.Option{Label: "All types"})
+	for _, found := range overview.EventTypes {
+		if found.Name == "" {
+			choices.EventTypes = append(choices.EventTypes, web.Option{Value: web.NotSet, Label: withCount("Without a type", found.Memories)})
+		} else {
+			choices.EventTypes = append(choices.EventTypes, web.Option{Value: found.Name, Label: withCount(found.Name, found.Memories)})
+		}
+	}
+	choices.States = options("Any state", append([]string{web.NotSet}, memoryStates...))
+	choices.Importances = options("Any", append([]string{web.NotSet}, memoryImportances...))
+	choices.Classifications = options("Any", append([]string{web.NotSet}, memoryClassifications...))
+	choices.RuleTypes = options("Any", append([]string{web.NotSet}, memoryRuleTypes...))
+	choices.Sorts = sortOptions(search.Text != "")
+	for _, made := range []struct {
+		options *[]web.Option
+		value   string
+	}{
+		{&choices.Projects, search.Project}, {&choices.Collections, search.Collection}, {&choices.EventTypes, search.EventType}, {&choices.States, search.State},
+		{&choices.Importances, search.Importance}, {&choices.Classifications, search.Classification}, {&choices.RuleTypes, search.RuleType}, {&choices.Sorts, search.Sort},
+	} {
+		*made.options = choose(*made.options, made.value)
+	}
+	return choices, nil
+}
+
+// options are the choices of a select, the first of which chooses nothing.
+func options(none string, values []string) []web.Option {
+	all := []web.Option{{Label: none}}
+	for _, value := range values {
+		label := value
+		if value == web.NotSet {
+			label = "Not set"
+		}
+		all = append(all, web.Option{Value: value, Label: label})
+	}
+	return all
+}
+
+// choose marks the choice that has a value. One that is not offered is added, so that it stays what it is.
+func choose(all []web.Option, value string) []web.Option {
+	for i := range all {
+		if all[i].Value == value {
+			all[i].Chosen = true
+			return all
+		}
+	}
+	return append(all, web.Option{Value: value, Label: value, Chosen: true})
+}
+
+// projectOptions are the projects that the user sees, as OWNER/ID; the first is none.
+func (s *Service) projectOptions(r *http.Request, c request.Caller, chosen string) ([]web.Option, error) {
+	all, err := c.Store.Projects(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	choices := []web.Option{{Label: "No project"}}
+	for _, p := range all {
+		label := p.Name
+		if p.Owner != c.User.ID {
+			label += " of " + cmp.Or(p.OwnerName, p.Owner)
+		}
+		choices = append(choices, web.Option{Value: p.Owner + "/" + p.ID, Label: label})
+	}
+	return choose(choices, chosen), nil
+}
+
+// inWords says what is wrong with a search by the names that the form has.
+func (m memorySearch) inWords(err error, message string) string {
+	var known *souvenir.Error
+	if errors.As(err, &known) {
+		if label := searchLabels[known.Argument]; label != "" {
+			return relabel(message, known.Argument, label)
+		}
+	}
+	return message
+}

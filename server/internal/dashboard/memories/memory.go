@@ -1,0 +1,302 @@
+package memories
+
+import (
+	"context"
+	"html/template"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// memoryHead is what all pages of a memory have in common.
+type memoryHead struct {
+	souvenir.Memory
+	Status souvenir.MemoryStatus
+	Title  string // its first line
+	Path   string // of its first page
+	Here   string // name of the tab that is open
+}
+
+// Tabs are the pages of the memory.
+func (h memoryHead) Tabs() []web.Tab {
+	tabs := []web.Tab{{Path: h.Path, Name: "Memory", Here: false}}
+	if h.Status.Writable {
+		tabs = append(tabs, web.Tab{Path: h.Path + "/edit", Name: "Edit", Here: false})
+	}
+	tabs = append(tabs, web.Tab{Path: h.Path + "/history", Name: "History", Here: false})
+	for i := range tabs {
+		tabs[i].Here = tabs[i].Name == h.Here
+	}
+	return tabs
+}
+
+// ProjectPath is the path of the page of its project; empty: it lies in none.
+func (h memoryHead) ProjectPath() string {
+	if h.Status.ProjectOwner == "" {
+		return ""
+	}
+	return web.ProjectPath(souvenir.Project{Owner: h.Status.ProjectOwner, ID: h.Status.ProjectID})
+}
+
+// memoryHead reads what all pages of the memory in the address have in common.
+func (s *Service) memoryHead(r *http.Request, c request.Caller, here string) (memoryHead, error) {
+	m, err := c.Store.GetMemory(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return memoryHead{}, err
+	}
+	status, err := c.Store.GetMemoryStatus(r.Context(), m.ID)
+	return memoryHead{Memory: m, Status: status, Title: titleOf(m.Content), Path: web.MemoryPath(m.ID), Here: here}, err
+}
+
+// titleLength is how many characters of a first line stand for a text.
+const titleLength = 80
+
+// titleOf is the first line of a text that has words in it, without the marks of Markdown before it.
+func titleOf(content string) string {
+	for line := range strings.Lines(content) {
+		line = strings.TrimLeft(strings.TrimSpace(line), "#>*-+=_`~| \t")
+		line = strings.NewReplacer("**", "", "__", "", "`", "").Replace(line)
+		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+		if line == "" {
+			continue
+		}
+		if utf8.RuneCountInString(line) > titleLength {
+			line = strings.TrimSpace(string([]rune(line)[:titleLength])) + "…"
+		}
+		return line
+	}
+	return "A memory without words"
+}
+
+// memoryPage is what the page of a memory shows.
+type memoryPage struct {
+	memoryHead
+	View  string // markdown or text
+	Shown textview.Cut
+	HTML  template.HTML // how that looks
+	All   bool          // of a long one everything is asked for
+	Facts []memoryFact
+	Own   []memoryFact // the caller's own metadata
+
+	Files    []souvenir.File
+	MoreFile int             // how many are not shown
+	Free     []souvenir.File // that could be linked to it
+	Outgoing []relatedMemory // it links to them
+	Incoming []relatedMemory // they link to it
+	Further  []relatedMemory // two links away
+	More     int             // related ones that are not shown
+
+}
+
+// memoryFact is something that is known of a memory, with where others like it are found.
+type memoryFact struct {
+	Key, Value string
+	Path       string // empty: no link
+	Long       bool   // it is text of several lines
+}
+
+// relatedMemory is a memory that can be reached over links.
+type relatedMemory struct {
+	ID, Title, By string // By: the title of the one between, of those that are two links away
+	EventType     string
+	UpdatedAt     time.Time
+}
+
+const (
+	shownContent  = 24 << 10 // bytes of a memory that its page shows at first
+	shownHTML     = 64 << 10 // bytes that these may become
+	shownMetadata = 24 << 10 // bytes of the caller's own metadata
+	shownLinks    = 12       // related memories of each kind
+	shownFiles    = 20
+	offeredFiles  = 50
+	walkTime      = 300 * time.Millisecond // for related memories past the nearest
+)
+
+// showMemory shows a memory that the user can see.
+func (s *Service) showMemory(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	head, err := s.memoryHead(r, c, "Memory")
+	if err != nil {
+		return nil, err
+	}
+	query := r.URL.Query()
+	data := memoryPage{memoryHead: head, View: "markdown", All: query.Get("all") != ""}
+	if query.Get("view") == "text" || data.All {
+		data.View = "text"
+	}
+	switch {
+	case data.All:
+		data.Shown = textview.Cut{Text: head.Content}
+	case data.View == "text":
+		data.Shown = textview.CutTo(head.Content, shownContent)
+	default:
+		data.Shown, data.HTML = lookOf(head.Content)
+	}
+	data.Facts, data.Own = factsOf(head, c.User)
+	if err := data.readFiles(r.Context(), c.Store); err != nil {
+		return nil, err
+	}
+	if err := data.readRelated(r.Context(), c.Store); err != nil {
+		return nil, err
+	}
+	return web.Page{Template: "memory", Title: head.Title, Data: data}, nil
+}
+
+// lookOf is how a text looks, or as much of its beginning as a page has room for.
+func lookOf(content string) (textview.Cut, template.HTML) {
+	for most := shownContent; ; most /= 2 {
+		shown := textview.CutTo(content, most)
+		if html := web.Markdown(shown.Text); len(html) <= shownHTML || most < 100 {
+			return shown, html
+		}
+	}
+}
+
+// factsOf are what is known of a memory: what the store knows, and what callers have added.
+func factsOf(h memoryHead, user souvenir.User) (known, own []memoryFact) {
+	listed := func(key, value, parameter, name string) {
+		if value != "" {
+			known = append(known, memoryFact{Key: key, Value: value, Path: "/memories?" + url.Values{parameter: {name}}.Encode()})
+		}
+	}
+	if h.ProjectID != "" || h.ProjectName != "" {
+		value := h.ProjectName
+		if h.Status.ProjectOwner != user.ID {
+			value += " of " + nameOr(h.Status.ProjectOwnerName, h.Status.ProjectOwner)
+		}
+		known = append(known, memoryFact{Key: "Project", Value: value, Path: h.ProjectPath()})
+	}
+	listed("Collection", h.Collection, "collection", h.Collection)
+	listed("Type", h.EventType, "event_type", h.EventType)
+	listed("State", h.State, "state", h.State)
+	listed("Importance", string(h.Importance), "importance", string(h.Importance))
+	listed("Classification", string(h.Classification), "classification", string(h.Classification))
+	listed("Rule", string(h.RuleType), "rule_type", string(h.RuleType))
+	if h.Owner != user.ID {
+		known = append(known, memoryFact{Key: "Owner", Value: nameOr(h.Status.OwnerName, h.Owner)})
+	}
+	known = append(known, memoryFact{Key: "Found by", Value: foundBy(h.Status)})
+	left := shownMetadata
+	keys := slices.Sorted(maps.Keys(h.Metadata))
+	for i, key := range keys {
+		value := shortly(textview.Plain(h.Metadata[key]))
+		if left -= len(template.HTMLEscapeString(key + value)); left < 0 {
+			return known, append(own, memoryFact{Key: "…", Value: web.Count(len(keys)-i, "further key")})
+		}
+		shown := memoryFact{Key: key, Value: value, Long: strings.ContainsRune(value, '\n')}
+		if name, text := h.Metadata[key].(string); text && key == "module_name" {
+			shown.Path = "/memories?" + url.Values{"module": {name}}.Encode()
+		}
+		own = append(own, shown)
+	}
+	return known, own
+}
+
+// foundBy says how a memory is found.
+func foundBy(status souvenir.MemoryStatus) string {
+	switch {
+	case status.Pending == status.Passages && status.Pending > 0:
+		return "words; meaning follows when it is embedded"
+	case status.Pending > 0:
+		return "words and meaning, but for " + strconv.Itoa(status.Pending) + " of " + web.Count(status.Passages, "passage") + ", which wait to be embedded"
+	case status.Passages > 1:
+		return "words and meaning, in " + web.Count(status.Passages, "passage")
+	}
+	return "words and meaning"
+}
+
+// nameOr is the name of an account, or the id of a user who has none.
+func nameOr(name, id string) string {
+	if name == "" {
+		return id
+	}
+	return name
+}
+
+// readFiles reads the files that are linked to the memory, and those that could be.
+func (p *memoryPage) readFiles(ctx context.Context, store *souvenir.Store) error {
+	linked, err := store.FilePage(ctx, souvenir.FileQuery{FileList: souvenir.FileList{MemoryID: p.ID}, Limit: shownFiles})
+	if err != nil {
+		return err
+	}
+	p.Files, p.MoreFile = linked.Files, linked.Total-len(linked.Files)
+	if !p.Status.Writable {
+		return nil
+	}
+	latest, err := store.FilePage(ctx, souvenir.FileQuery{Limit: 4 * offeredFiles})
+	if err != nil {
+		return err
+	}
+	for _, file := range latest.Files {
+		if file.MemoryID == "" && len(p.Free) < offeredFiles {
+			p.Free = append(p.Free, file)
+		}
+	}
+	return nil
+}
+
+// readRelated reads what the memory is linked with: the nearest, and as far as that is quick those behind them.
+func (p *memoryPage) readRelated(ctx context.Context, store *souvenir.Store) error {
+	found, err := store.RelatedMemories(ctx, p.ID, 1)
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 && len(found) <= shownLinks {
+		soon, cancel := context.WithTimeout(ctx, walkTime)
+		if further, err := store.RelatedMemories(soon, p.ID, 2); err == nil {
+			found = further
+		}
+		cancel()
+	}
+	titles := map[string]string{}
+	for _, m := range found {
+		titles[m.ID] = titleOf(m.Content)
+		list := &p.Outgoing
+		shown := relatedMemory{ID: m.ID, Title: titles[m.ID], EventType: m.EventType, UpdatedAt: m.UpdatedAt}
+		switch {
+		case m.Depth > 1:
+			list, shown.By = &p.Further, titles[m.Path[1]]
+		case m.Direction == souvenir.Incoming:
+			list = &p.Incoming
+		}
+		if len(*list) >= shownLinks {
+			p.More++
+			continue
+		}
+		*list = append(*list, shown)
+	}
+	return nil
+}
+
+// memoryButton is something that is done to a memory with one click.
+type memoryButton struct{ Key, Value, Says string }
+
+// Buttons are what can be done to the memory as it is.
+func (p memoryPage) Buttons() []memoryButton {
+	var all []memoryButton
+	switch p.State {
+	case "archived":
+		all = append(all, memoryButton{"state", "active", "Make active again"})
+	case "completed":
+		all = append(all, memoryButton{"state", "active", "Not completed"}, memoryButton{"state", "archived", "Archive"})
+	default:
+		all = append(all, memoryButton{"state", "completed", "Completed"}, memoryButton{"state", "archived", "Archive"})
+	}
+	if p.Importance == souvenir.ImportanceHigh || p.Importance == souvenir.ImportanceCritical {
+		return append(all, memoryButton{"importance", "", "★ Not important"})
+	}
+	return append(all, memoryButton{"importance", "high", "☆ Important"})
+}
+
+// Length is how many bytes its text has.
+func (p memoryPage) Length() int64 { return int64(len(p.Content)) }

@@ -1,0 +1,377 @@
+package memories
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// maxMerge is how many memories can be made one.
+const maxMerge = 8
+
+// mergePage is what the page shows on which several memories are made one.
+type mergePage struct {
+	Memories []mergeChoice
+	Content  string // what the one that stays shall say; empty: what it says
+	Problem  string
+	Gone     int // of those that were asked for
+	Tags     []string
+}
+
+// mergeChoice is one of the memories that are to be made one.
+type mergeChoice struct {
+	souvenir.Memory
+	Keep   bool
+	Pieces []textview.Segment // its content; marked is what the first one does not say
+	Long   bool               // it is too long to be compared
+	Facts  []web.Fact
+	Letter string // A, B, ...: what the page calls it
+}
+
+// comparedContent is how long a text is at most, in bytes, that is compared word by word.
+const comparedContent = 16 << 10
+
+// mergeAddress is the path of the page on which memories are made one.
+func mergeAddress(ids []string) string {
+	return "/memories/merge?" + url.Values{"id": ids}.Encode()
+}
+
+// mergeOf leads to that page, from a list in which memories were chosen.
+func (s *Service) mergeOf(ids []string) (any, error) {
+	switch {
+	case len(ids) < 2:
+		return nil, fault.Invalid("id", "1 memory is chosen; choose 2 to "+strconv.Itoa(maxMerge)+" that shall become one")
+	case len(ids) > maxMerge:
+		return nil, fault.Invalid("id", web.Thousands(len(ids))+" memories are chosen; at most "+strconv.Itoa(maxMerge)+" can become one at once")
+	}
+	return web.Redirect(s.site.Path(mergeAddress(ids))), nil
+}
+
+func (s *Service) showMerge(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	ids := distinctIDs(r.URL.Query()["id"])
+	if len(ids) > maxMerge {
+		return nil, fault.Invalid("id", "the address names "+web.Thousands(len(ids))+" memories; at most "+strconv.Itoa(maxMerge)+" can become one at once")
+	}
+	data, err := readMerge(r.Context(), c.Store, ids)
+	if err != nil {
+		return nil, err
+	}
+	if len(data.Memories) < 2 {
+		if data.Gone > 0 {
+			return s.site.Done("/memories/duplicates", "nothing-to-merge"), nil
+		}
+		return web.Redirect(s.site.Path("/memories/duplicates")), nil
+	}
+	return mergeShown(data), nil
+}
+
+func mergeShown(data mergePage) web.Page {
+	return web.Page{Template: "merge", Title: "Make one memory of " + strconv.Itoa(len(data.Memories)), Data: data}
+}
+
+func distinctIDs(all []string) []string {
+	var ids []string
+	for _, id := range all {
+		if id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// readMerge reads memories that are to be made one. The first of them stays, until somebody chooses another.
+func readMerge(ctx context.Context, store *souvenir.Store, ids []string) (mergePage, error) {
+	var data mergePage
+	for _, id := range ids {
+		m, err := store.GetMemory(ctx, id)
+		switch {
+		case errors.Is(err, souvenir.ErrNotFound):
+			data.Gone++
+			continue
+		case err != nil:
+			return data, err
+		}
+		choice := mergeChoice{Memory: m, Keep: len(data.Memories) == 0, Letter: string(rune('A' + len(data.Memories)))}
+		if len(data.Memories) > 0 {
+			choice.Pieces, choice.Long = compared(m.Content, data.Memories[0].Content)
+		} else {
+			text, long := textview.Opening(m.Content, comparedContent)
+			choice.Pieces, choice.Long = []textview.Segment{{Text: text}}, long
+		}
+		shown := m.ShownMetadata()
+		for _, key := range slices.Sorted(maps.Keys(shown)) {
+			if key != "project_name" && key != "tags" && key != "related_memory_ids" {
+				choice.Facts = append(choice.Facts, web.Fact{Key: key, Value: factText(shown[key])})
+			}
+		}
+		for _, tag := range m.Tags {
+			if !slices.Contains(data.Tags, tag) {
+				data.Tags = append(data.Tags, tag)
+			}
+		}
+		data.Memories = append(data.Memories, choice)
+	}
+	return data, nil
+}
+
+// Cut reports whether only the beginning is shown.
+func (m mergeChoice) Cut() bool { return len(m.Content) > comparedContent }
+
+// factText is a value of the metadata as text.
+func factText(value any) string {
+	if text, ok := value.(string); ok {
+		return text
+	}
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return "" // it came from JSON
+	}
+	return textview.Clip(string(encoded), 200)
+}
+
+// mergeMemories makes one memory of several: the one that stays gets what the others have and it lacks, and they are deleted.
+func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadLongForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	ids, revisions := distinctIDs(values["id"]), values["revision"]
+	if len(ids) < 2 || len(ids) > maxMerge || len(revisions) != len(ids) {
+		return nil, fault.Invalid("id", "the form names "+strconv.Itoa(len(ids))+" memories with "+strconv.Itoa(len(revisions))+" revisions; 2 to "+strconv.Itoa(maxMerge)+" with one each can become one")
+	}
+	data, err := readMerge(r.Context(), c.Store, ids)
+	if err != nil {
+		return nil, err
+	}
+	keep := slices.IndexFunc(data.Memories, func(m mergeChoice) bool { return m.ID == values.Get("keep") })
+	// A text area sends each line end as two characters.
+	data.Content = strings.ReplaceAll(values.Get("content"), "\r\n", "\n")
+	for i := range data.Memories {
+		data.Memories[i].Keep = i == max(0, keep)
+	}
+	again := func(status int, problem string) (any, error) {
+		if len(data.Memories) < 2 {
+			return nil, &fault.Error{Status: status, Message: problem}
+		}
+		data.Problem = web.Sentence(problem)
+		p := mergeShown(data)
+		p.Status = status
+		return p, nil
+	}
+	if data.Gone > 0 {
+		return again(http.StatusConflict, "not all of them are there any more; nothing was changed, and below are those that are left")
+	}
+	for i, m := range data.Memories {
+		if revisions[i] != strconv.Itoa(m.Revision) {
+			return again(http.StatusConflict, "somebody has changed "+m.Letter+" meanwhile; nothing was changed, and this is how they are now")
+		}
+	}
+	if keep < 0 {
+		return again(http.StatusBadRequest, "keep is "+fault.Quote(values.Get("keep"))+"; choose which of the memories stays")
+	}
+	done := merge{store: c.Store}
+	ctx := context.WithoutCancel(r.Context()) // a browser that goes away must not leave half of it, which nobody could take back
+	if err := done.run(ctx, data.Memories, keep, data.Content); err != nil {
+		if undone := done.takeBack(ctx); undone != nil {
+			return nil, errors.Join(err, undone)
+		}
+		status, message := fault.Describe(err)
+		if status >= http.StatusInternalServerError {
+			return nil, err
+		}
+		return again(status, "nothing was changed: "+message)
+	}
+	return s.site.StepDone(c, "/memories/"+ids[slices.Index(ids, values.Get("keep"))], web.Step{
+		Text: web.Count(len(ids), "memory") + " are one now. It has the tags, keys, links and files of all.", Path: mergeAddress(ids), Back: done.takeBack, Bytes: done.bytes(),
+	}), nil
+}
+
+// merge is what was done to make several memories one, and how that is taken back.
+type merge struct {
+	store *souvenir.Store
+	bulkResult
+	files []movedFile
+}
+
+// movedFile is a file that was linked to a memory that is gone.
+type movedFile struct{ id, from string }
+
+// run makes the memories one.
+func (m *merge) run(ctx context.Context, all []mergeChoice, keep int, content string) error {
+	kept := all[keep]
+	others := slices.Delete(slices.Clone(all), keep, keep+1)
+	patch := joined(kept.Memory, others)
+	update := souvenir.UpdateMemory{Metadata: patch}
+	if content != "" && content != kept.Content {
+		update.Content = &content
+	}
+	if len(patch) > 0 || update.Content != nil {
+		changed, err := updateWithBack(ctx, m.store, kept.Memory, update)
+		if err != nil {
+			return err
+		}
+		if changed != nil {
+			m.changed = append(m.changed, *changed)
+		}
+	}
+	for _, other := range others {
+		if err := m.repoint(ctx, other.ID, kept.ID, all); err != nil {
+			return err
+		}
+		if err := m.moveFiles(ctx, other.ID, kept.ID); err != nil {
+			return err
+		}
+	}
+	for _, other := range others {
+		if err := m.store.DeleteMemory(ctx, other.ID); err != nil {
+			return err
+		}
+		m.deleted = append(m.deleted, other.ID)
+	}
+	return nil
+}
+
+// joined is the patch that gives the memory that stays what it lacks and others have.
+func joined(kept souvenir.Memory, others []mergeChoice) map[string]any {
+	has := kept.ShownMetadata()
+	patch := map[string]any{}
+	tags, related := slices.Clone(kept.Tags), slices.Clone(kept.Related)
+	gone := []string{kept.ID}
+	for _, other := range others {
+		gone = append(gone, other.ID)
+	}
+	for _, other := range others {
+		for _, tag := range other.Tags {
+			if !slices.Contains(tags, tag) {
+				tags = append(tags, tag)
+			}
+		}
+		for _, id := range other.Related {
+			if !slices.Contains(related, id) {
+				related = append(related, id)
+			}
+		}
+		shown := other.ShownMetadata()
+		for key, value := range shown {
+			_, there := has[key]
+			_, patched := patch[key]
+			// A memory stays in its project, and a rule is the only one of its kind.
+			if there || patched || slices.Contains([]string{"tags", "related_memory_ids", "project_id", "project_name", "rule_type"}, key) || value == souvenir.EventProjectRule {
+				continue
+			}
+			patch[key] = value
+		}
+	}
+	related = slices.DeleteFunc(related, func(id string) bool { return slices.Contains(gone, id) })
+	if !slices.Equal(tags, kept.Tags) {
+		patch["tags"] = tags
+	}
+	if !slices.Equal(related, kept.Related) {
+		patch["related_memory_ids"] = related
+	}
+	return patch
+}
+
+// repoint has the memories that link to one that goes link to the one that stays.
+func (m *merge) repoint(ctx context.Context, from, to string, all []mergeChoice) error {
+	for linking, err := range m.store.Memories(ctx, souvenir.List{Filter: souvenir.Filter{"related_memory_ids": from}}) {
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(all, func(one mergeChoice) bool { return one.ID == linking.ID }) {
+			continue
+		}
+		related := without(linking.Related, from)
+		if !slices.Contains(related, to) {
+			related = slices.Insert(related, slices.Index(linking.Related, from), to)
+		}
+		changed, err := updateWithBack(ctx, m.store, linking, souvenir.UpdateMemory{Metadata: map[string]any{"related_memory_ids": related}})
+		if errors.Is(err, souvenir.ErrForbidden) {
+			continue // it is somebody else's, and loses the link with the memory
+		}
+		if err != nil {
+			return err
+		}
+		if changed != nil {
+			m.changed = append(m.changed, *changed)
+		}
+	}
+	return nil
+}
+
+// moveFiles links the files of a memory that goes to the one that stays.
+func (m *merge) moveFiles(ctx context.Context, from, to string) error {
+	var ids []string
+	for file, err := range m.store.Files(ctx, souvenir.FileList{MemoryID: from}) {
+		if err != nil {
+			return err
+		}
+		ids = append(ids, file.ID)
+	}
+	for _, id := range ids {
+		if _, err := m.store.UpdateFile(ctx, id, souvenir.UpdateFile{MemoryID: &to}); err != nil {
+			return err
+		}
+		m.files = append(m.files, movedFile{id, from})
+	}
+	return nil
+}
+
+// takeBack makes several memories of the one again.
+func (m *merge) takeBack(ctx context.Context) error {
+	slices.Reverse(m.changed) // one that was changed twice goes back step by step
+	failed := takeBulkBack(ctx, m.store, bulkResult{deleted: m.deleted})
+	for _, file := range m.files {
+		_, err := m.store.UpdateFile(ctx, file.id, souvenir.UpdateFile{MemoryID: &file.from})
+		if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+			failed = cmp.Or(failed, err)
+		}
+	}
+	for i := range m.changed {
+		if i > 0 {
+			m.follow(ctx, i)
+		}
+		failed = cmp.Or(takeBulkBack(ctx, m.store, bulkResult{changed: m.changed[i : i+1]}), failed)
+	}
+	return failed
+}
+
+// follow has a memory that was changed twice, and is one step back already, expect the revision that this has made.
+func (m *merge) follow(ctx context.Context, i int) {
+	for before := range i {
+		if m.changed[before].id != m.changed[i].id {
+			continue
+		}
+		if now, err := m.store.GetMemory(ctx, m.changed[i].id); err == nil && now.Revision == m.changed[before].revision+1 {
+			m.changed[i].revision = now.Revision
+		}
+	}
+}
+
+// bytes is how much memory it takes to keep this.
+func (b *bulkResult) bytes() int64 {
+	var n int64
+	for _, id := range b.deleted {
+		n += int64(len(id)) + 64
+	}
+	for _, c := range b.changed {
+		n += 1024
+		if c.content != nil {
+			n += int64(len(*c.content))
+		}
+	}
+	return n
+}

@@ -1,0 +1,179 @@
+package memories
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// newMemoryPage is what the page shows on which somebody writes a memory.
+type newMemoryPage struct {
+	Form    web.Form
+	choices map[string][]web.Option
+}
+
+// Options are the choices of a select.
+func (p newMemoryPage) Options(name string) []web.Option { return p.choices[name] }
+
+// newMemoryForm is the form for a memory. Of its types, textarea and select are the page's own.
+func newMemoryForm() web.Form {
+	return web.Form{Fields: []web.Field{
+		{Name: "content", Label: "What is to be remembered", Type: "textarea", Focus: true, Hint: "Plain text or markdown. One memory says one thing, so that it is found for what it says."},
+		{Name: "project", Label: "Project", Type: "select", Optional: true, Argument: "project_id"},
+		{Name: "collection", Label: "Collection", Type: "select", Optional: true, Argument: "collection_name"},
+		{Name: "event_type", Label: "Type", Type: "text", Autocomplete: "off", Optional: true, Hint: "Such as decision, conversation or note."},
+		{Name: "state", Label: "State", Type: "text", Autocomplete: "off", Optional: true, Hint: "Such as active, completed or archived."},
+		{Name: "importance", Label: "Importance", Type: "select", Optional: true},
+		{Name: "classification", Label: "Classification", Type: "select", Optional: true},
+		{Name: "tags", Label: "Tags", Type: "text", Autocomplete: "off", Optional: true, Hint: "With commas between them."},
+		{Name: "metadata", Label: "More about it", Type: "textarea", Optional: true, Hint: "A key and its value on each line, such as “source: mail”; or an object of JSON."},
+	}}
+}
+
+func (s *Service) showNewMemory(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	form := newMemoryForm()
+	form.Fill(r.URL.Query().Get) // a link can lead to the form of a project
+	return s.newMemoryPage(r, c, form)
+}
+
+func (s *Service) newMemoryPage(r *http.Request, c request.Caller, form web.Form) (web.Page, error) {
+	data := newMemoryPage{Form: form, choices: map[string][]web.Option{}}
+	for i := range form.Fields {
+		value := form.Fields[i].Value
+		switch form.Fields[i].Name {
+		case "project":
+			projects, err := s.projectOptions(r, c, value)
+			if err != nil {
+				return web.Page{}, err
+			}
+			data.choices["project"] = projects
+		case "collection":
+			collections, err := c.Store.Collections(r.Context())
+			if err != nil {
+				return web.Page{}, err
+			}
+			pairs := []string{"", "The default one"}
+			for _, found := range collections {
+				if found.Name != souvenir.DefaultCollection {
+					pairs = append(pairs, found.Name, found.Name)
+				}
+			}
+			data.choices["collection"] = web.Choices(value, pairs...)
+		case "importance":
+			data.choices["importance"] = choose(options("Not said", memoryImportances), value)
+		case "classification":
+			data.choices["classification"] = choose(options("Not said", memoryClassifications), value)
+		}
+	}
+	return web.Page{Template: "memorynew", Title: "New memory", Data: data}, nil
+}
+
+// addMemory stores a memory. Where others say nearly the same, it leads to the page that shows them side by side.
+func (s *Service) addMemory(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadLongForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	m, err := readNewMemory(values)
+	var stored souvenir.Stored
+	if err == nil {
+		stored, err = c.Store.AddMemory(r.Context(), m)
+	}
+	if err != nil {
+		form := newMemoryForm()
+		form.Fill(func(name string) string { return strings.ToValidUTF8(values.Get(name), "\uFFFD") })
+		form.Refuse(err)
+		p, failed := s.newMemoryPage(r, c, form)
+		if failed != nil {
+			return nil, failed
+		}
+		return web.Again(p, err)
+	}
+	path, text := "/memories/"+stored.ID, "The memory is stored."
+	if len(stored.Similar) > 0 {
+		ids := []string{stored.ID}
+		for _, similar := range stored.Similar {
+			ids = append(ids, similar.ID)
+		}
+		path = mergeAddress(ids)
+		text = "The memory is stored. " + are(len(stored.Similar)) + " there that nearly say the same: make them one here, or leave them as they are."
+		if len(stored.Similar) == 1 {
+			text = "The memory is stored. Another one says nearly the same: make them one here, or leave them as they are."
+		}
+	}
+	step := web.Step{Text: text, Path: "/memories", Bytes: 256, Back: func(ctx context.Context) error {
+		now, err := c.Store.GetMemory(ctx, stored.ID)
+		if err != nil {
+			return err
+		}
+		if now.Revision != stored.Revision {
+			return &fault.Error{Status: http.StatusConflict, Message: "somebody has changed the memory since; delete it on its page if you do not want it"}
+		}
+		return c.Store.DeleteMemory(ctx, stored.ID)
+	}}
+	return s.site.StepDone(c, path, step), nil
+}
+
+// readNewMemory reads the form.
+func readNewMemory(values url.Values) (souvenir.NewMemory, error) {
+	text := func(name string) string { return strings.TrimSpace(values.Get(name)) }
+	m := souvenir.NewMemory{
+		// A text area sends each line end as two characters.
+		Content:   strings.TrimSpace(strings.ReplaceAll(values.Get("content"), "\r\n", "\n")),
+		ProjectID: text("project"), Collection: text("collection"), EventType: text("event_type"), State: text("state"),
+		Importance: souvenir.Importance(text("importance")), Classification: souvenir.Classification(text("classification")),
+		Similar: maxMerge - 1,
+	}
+	for tag := range strings.SplitSeq(values.Get("tags"), ",") {
+		if tag = strings.TrimSpace(tag); tag != "" {
+			m.Tags = append(m.Tags, tag)
+		}
+	}
+	var err error
+	m.Metadata, err = readKeys(values.Get("metadata"))
+	return m, err
+}
+
+// readKeys reads keys and values: an object of JSON, or one pair on each line. A value that is a number, true or false is none of text.
+func readKeys(text string) (map[string]any, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil, nil
+	}
+	keys := map[string]any{}
+	if strings.HasPrefix(text, "{") {
+		if err := json.Unmarshal([]byte(text), &keys); err != nil {
+			return nil, fault.Invalid("metadata", "metadata is no object of JSON: "+err.Error()+`; an example is {"source": "mail", "size": 3}`)
+		}
+		return keys, nil
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		key, value, found := strings.Cut(line, ":")
+		if key = strings.TrimSpace(key); !found || key == "" {
+			return nil, fault.Invalid("metadata", "metadata has the line "+fault.Quote(line)+"; a key, a colon and a value are expected, such as source: mail")
+		}
+		if _, twice := keys[key]; twice {
+			return nil, fault.Invalid("metadata", "metadata has the key "+fault.Quote(key)+" twice; each key has one value")
+		}
+		value = strings.TrimSpace(value)
+		keys[key] = value
+		var other any
+		if json.Unmarshal([]byte(value), &other) == nil {
+			switch other.(type) {
+			case float64, bool:
+				keys[key] = other
+			}
+		}
+	}
+	return keys, nil
+}

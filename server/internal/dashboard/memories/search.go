@@ -1,0 +1,390 @@
+package memories
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// memorySearch is what the address of the page of the memories says. Each state of the page has its own.
+type memorySearch struct {
+	Text                                           string
+	Project                                        string // OWNER/ID, or an id that is unique
+	Collection, EventType, State                   string
+	Importance, Classification, RuleType           string
+	HideArchived                                   bool
+	Tags                                           []string // all of them
+	Module                                         string
+	CreatedFrom, CreatedTo, UpdatedFrom, UpdatedTo string
+	Key, Value                                     string // of the memories' own metadata
+	Related                                        string // id of a memory that is linked to
+	Sort, View                                     string
+	Page                                           int
+}
+
+const (
+	viewTable   = "table"
+	viewReading = "reading"
+)
+
+// maxParts keeps numbers of parts within what can be multiplied.
+const maxParts = 1 << 24
+
+var (
+	memoryStates          = []string{"active", "archived", "completed"}
+	memoryImportances     = []string{string(souvenir.ImportanceLow), string(souvenir.ImportanceMedium), string(souvenir.ImportanceHigh), string(souvenir.ImportanceCritical)}
+	memoryClassifications = []string{string(souvenir.ClassDo), string(souvenir.ClassDont), string(souvenir.ClassTodo), string(souvenir.ClassNotes)}
+	memoryRuleTypes       = []string{string(souvenir.RuleDo), string(souvenir.RuleDont), string(souvenir.RuleTodo)}
+	memorySorts           = []string{string(souvenir.SortUpdatedDesc), string(souvenir.SortUpdatedAsc), string(souvenir.SortCreatedDesc), string(souvenir.SortCreatedAsc)}
+)
+
+// searchLabels are the names that the form has for what the store calls otherwise.
+var searchLabels = map[string]string{
+	"query": "The text that is searched for", "project_id": "Project", "collection_name": "Collection", "tags": "Tag", "filter": "Filter",
+	"importance": "Importance", "classification": "Classification", "rule_type": "Rule type", "created_from": "Stored from", "created_to": "Stored until",
+	"updated_from": "Changed from", "updated_to": "Changed until", "sort": "Order", "view": "View", "key": "Key", "value": "Value",
+}
+
+// relabel puts the name that people see in the place of an argument's, where a message begins with that.
+func relabel(message, argument, label string) string {
+	if rest, ok := strings.CutPrefix(message, argument+" "); ok {
+		return label + " " + rest
+	}
+	return message
+}
+
+// readMemorySearch reads an address. What is wrong with it, query says.
+func readMemorySearch(query url.Values) memorySearch {
+	// What is no UTF-8 cannot be shown in the form again.
+	get := func(name string) string { return strings.ToValidUTF8(query.Get(name), "\uFFFD") }
+	// A value may be blank on purpose; see notSet.
+	word := func(name string) string {
+		value := get(name)
+		if value != "" && strings.TrimSpace(value) == "" {
+			return web.NotSet
+		}
+		return strings.TrimSpace(value)
+	}
+	text := func(name string) string { return strings.TrimSpace(get(name)) }
+	m := memorySearch{
+		Text: text("q"), Project: word("project"), Collection: text("collection"), EventType: word("event_type"), State: word("state"),
+		Importance: word("importance"), Classification: word("classification"), RuleType: word("rule_type"), HideArchived: query.Get("archived") == "hide",
+		Module: text("module"), CreatedFrom: text("created_from"), CreatedTo: text("created_to"), UpdatedFrom: text("updated_from"), UpdatedTo: text("updated_to"),
+		Key: text("key"), Value: text("value"), Related: text("related"), Sort: text("sort"), View: text("view"), Page: 1,
+	}
+	for _, tag := range query["tag"] {
+		if tag = strings.TrimSpace(strings.ToValidUTF8(tag, "\uFFFD")); tag != "" && !slices.Contains(m.Tags, tag) {
+			m.Tags = append(m.Tags, tag)
+		}
+	}
+	if number, err := strconv.Atoi(query.Get("page")); err == nil {
+		m.Page = min(max(1, number), maxParts)
+	}
+	return m
+}
+
+// values are the parameters of the address that leads here, but for the part of the list.
+func (m memorySearch) values() url.Values {
+	values := url.Values{}
+	for name, value := range map[string]string{
+		"q": m.Text, "project": m.Project, "collection": m.Collection, "event_type": m.EventType, "state": m.State, "importance": m.Importance,
+		"classification": m.Classification, "rule_type": m.RuleType, "module": m.Module, "created_from": m.CreatedFrom, "created_to": m.CreatedTo,
+		"updated_from": m.UpdatedFrom, "updated_to": m.UpdatedTo, "key": m.Key, "value": m.Value, "related": m.Related, "sort": m.Sort, "view": m.View,
+	} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	if m.HideArchived {
+		values.Set("archived", "hide")
+	}
+	if len(m.Tags) > 0 {
+		values["tag"] = m.Tags
+	}
+	return values
+}
+
+// Address is the query of an address that leads to the first part of this state.
+func (m memorySearch) Address() string { return m.values().Encode() }
+
+// With is the address of a state that differs in one parameter; an empty value takes it off.
+func (m memorySearch) With(name, value string) string {
+	values := m.values()
+	values.Del(name)
+	if value != "" {
+		values.Set(name, value)
+	}
+	return "?" + values.Encode()
+}
+
+// WithoutTag is the address of the state without a tag.
+func (m memorySearch) WithoutTag(tag string) string {
+	values := m.values()
+	values["tag"] = slices.DeleteFunc(slices.Clone(m.Tags), func(other string) bool { return other == tag })
+	return "?" + values.Encode()
+}
+
+// Reading reports whether the memories are shown for reading, and not as a table.
+func (m memorySearch) Reading() bool { return m.View == viewReading }
+
+// ByUpdate reports whether what was changed last comes first.
+func (m memorySearch) ByUpdate() bool {
+	return m.Sort == string(souvenir.SortUpdatedDesc) || m.Sort == "" && m.Text == ""
+}
+
+// DayInput is the type of an input for a day, or for the text that stands there in its place.
+func (m memorySearch) DayInput(value string) string {
+	if _, err := time.Parse(time.DateOnly, value); value == "" || err == nil {
+		return "date"
+	}
+	return "text"
+}
+
+// Filtered reports whether anything but the order and the view is chosen.
+func (m memorySearch) Filtered() bool { return m.Text != "" || len(m.chips()) > 0 }
+
+// Narrow reports whether one of the less common filters is on.
+func (m memorySearch) Narrow() bool {
+	return m.Importance+m.Classification+m.RuleType+m.Module+m.CreatedFrom+m.CreatedTo+m.UpdatedFrom+m.UpdatedTo+m.Key+m.Value+m.Related != "" || m.HideArchived
+}
+
+// chip is a filter that is on, and the address without it.
+type chip struct{ Name, Value, Without string }
+
+// Chips are the filters that are on.
+func (m memorySearch) Chips() []chip { return m.chips() }
+
+func (m memorySearch) chips() []chip {
+	var all []chip
+	add := func(name, parameter, value string) {
+		if value == web.NotSet {
+			value = "not set"
+		}
+		if value != "" {
+			all = append(all, chip{name, value, m.With(parameter, "")})
+		}
+	}
+	project := m.Project
+	if _, id, found := strings.Cut(project, "/"); found {
+		project = id
+	}
+	add("Project", "project", project)
+	add("Collection", "collection", m.Collection)
+	add("Type", "event_type", m.EventType)
+	add("State", "state", m.State)
+	for _, tag := range m.Tags {
+		all = append(all, chip{"Tag", tag, m.WithoutTag(tag)})
+	}
+	add("Importance", "importance", m.Importance)
+	add("Classification", "classification", m.Classification)
+	add("Rule type", "rule_type", m.RuleType)
+	add("Module", "module", m.Module)
+	add("Stored from", "created_from", m.CreatedFrom)
+	add("Stored until", "created_to", m.CreatedTo)
+	add("Changed from", "updated_from", m.UpdatedFrom)
+	add("Changed until", "updated_to", m.UpdatedTo)
+	add("Linked to", "related", m.Related)
+	if m.Key != "" || m.Value != "" {
+		without := m
+		without.Key, without.Value = "", ""
+		value := "set"
+		if m.Value != "" {
+			value = m.Value
+		}
+		all = append(all, chip{m.Key, value, "?" + without.Address()})
+	}
+	if m.HideArchived {
+		all = append(all, chip{"Archived", "hidden", m.With("archived", "")})
+	}
+	return all
+}
+
+// sortOptions are the orders that can be chosen.
+func sortOptions(sought bool) []web.Option {
+	first := "Changed last first"
+	if sought {
+		first = "Best first"
+	}
+	all := []web.Option{{Label: first}}
+	for value, label := range map[string]string{
+		string(souvenir.SortUpdatedDesc): "Changed last first", string(souvenir.SortUpdatedAsc): "Changed first first",
+		string(souvenir.SortCreatedDesc): "Newest first", string(souvenir.SortCreatedAsc): "Oldest first",
+	} {
+		if label != first {
+			all = append(all, web.Option{Value: value, Label: label})
+		}
+	}
+	slices.SortFunc(all[1:], func(a, b web.Option) int {
+		return slices.Index(memorySorts, a.Value) - slices.Index(memorySorts, b.Value)
+	})
+	return all
+}
+
+// query is what the store is asked for.
+func (m memorySearch) query() (souvenir.Query, error) {
+	list, err := m.list()
+	q := souvenir.Query{Text: m.Text, Collections: list.Collections, ProjectID: list.ProjectID, Filter: list.Filter, Sort: list.Sort, Limit: web.PerPage, Offset: (m.Page - 1) * web.PerPage}
+	return q, err
+}
+
+// list is what is searched for without the text.
+func (m memorySearch) list() (souvenir.List, error) {
+	l := souvenir.List{Sort: souvenir.SortOrder(m.Sort)}
+	if m.View != "" && m.View != viewTable && m.View != viewReading {
+		return l, notAllowed("view", m.View, []string{viewTable, viewReading})
+	}
+	if m.Sort != "" && !slices.Contains(memorySorts, m.Sort) {
+		return l, notAllowed("sort", m.Sort, memorySorts)
+	}
+	if m.Collection != "" {
+		l.Collections = []string{m.Collection}
+	}
+	if m.Project != web.NotSet {
+		l.ProjectID = m.Project
+	}
+	var err error
+	l.Filter, err = m.filter()
+	return l, err
+}
+
+// filter is what the memories' keys have to be.
+func (m memorySearch) filter() (souvenir.Filter, error) {
+	filter := souvenir.Filter{}
+	if m.Project == web.NotSet {
+		filter["project_id"] = nil
+	}
+	for _, enum := range []struct {
+		key, value string
+		allowed    []string
+	}{{"importance", m.Importance, memoryImportances}, {"classification", m.Classification, memoryClassifications}, {"rule_type", m.RuleType, memoryRuleTypes}} {
+		if enum.value != "" && enum.value != web.NotSet && !slices.Contains(enum.allowed, enum.value) {
+			return nil, notAllowed(enum.key, enum.value, enum.allowed)
+		}
+	}
+	for key, value := range map[string]string{
+		"event_type": m.EventType, "state": m.State, "importance": m.Importance, "classification": m.Classification, "rule_type": m.RuleType, "related_memory_ids": m.Related,
+	} {
+		switch value {
+		case "":
+		case web.NotSet:
+			filter[key] = nil
+		default:
+			filter[key] = value
+		}
+	}
+	if m.HideArchived && m.State == "" {
+		filter["state"] = souvenir.Not("archived")
+	}
+	var tags souvenir.Condition
+	if len(m.Tags) > 0 {
+		tags = souvenir.All(m.Tags...)
+	}
+	if m.Module != "" {
+		tags.In = []any{m.Module, "module:" + m.Module}
+	}
+	if len(m.Tags) > 0 || m.Module != "" {
+		filter["tags"] = tags
+	}
+	for key, span := range map[string][2]string{"created": {m.CreatedFrom, m.CreatedTo}, "updated": {m.UpdatedFrom, m.UpdatedTo}} {
+		condition, err := spanOf(key, span[0], span[1])
+		if err != nil {
+			return nil, err
+		}
+		if condition != (timeSpan{}) {
+			filter[key+"_at"] = condition.condition()
+		}
+	}
+	return filter, m.ownKey(filter)
+}
+
+// ownKey adds the condition on a key of the memories' own metadata.
+func (m memorySearch) ownKey(filter souvenir.Filter) error {
+	switch {
+	case m.Key == "" && m.Value == "":
+		return nil
+	case m.Key == "":
+		return fault.Invalid("key", "key is missing; it says whose value "+fault.Quote(m.Value)+" should be")
+	}
+	if _, taken := filter[m.Key]; taken {
+		return fault.Invalid("key", "key is "+fault.Quote(m.Key)+", for which there is a filter of its own that is on already; use one of both")
+	}
+	if m.Value == "" {
+		filter[m.Key] = souvenir.Condition{Not: []any{nil}} // any value
+		return nil
+	}
+	// What is typed may be meant as a text or, such as 3 or true, as another value.
+	values := []any{m.Value}
+	var other any
+	if err := json.Unmarshal([]byte(m.Value), &other); err == nil {
+		switch other.(type) {
+		case float64, bool, string:
+			values = append(values, other)
+		}
+	}
+	if slices.Contains(textKeys, m.Key) {
+		values = values[:1]
+	}
+	filter[m.Key] = souvenir.Condition{In: values}
+	return nil
+}
+
+// textKeys are the known keys, whose values are texts.
+var textKeys = []string{"event_type", "state", "importance", "classification", "rule_type", "tags", "related_memory_ids", "project_id", "project_name", "collection_name", "id",
+	"created_at", "updated_at"}
+
+// timeSpan is from one time up to another, both zero if it has no such end.
+type timeSpan struct{ from, before time.Time }
+
+func (s timeSpan) condition() souvenir.Condition {
+	var c souvenir.Condition
+	if !s.from.IsZero() {
+		c.AtLeast = s.from
+	}
+	if !s.before.IsZero() {
+		c.LessThan = s.before
+	}
+	return c
+}
+
+// spanOf reads the ends of a span of time: days, the last of which belongs to it, or exact times.
+func spanOf(key, from, to string) (timeSpan, error) {
+	var s timeSpan
+	var err error
+	if s.from, _, err = dayOrTime(key+"_from", from); err != nil {
+		return s, err
+	}
+	wholeDay := false
+	if s.before, wholeDay, err = dayOrTime(key+"_to", to); err == nil && wholeDay {
+		s.before = s.before.AddDate(0, 0, 1)
+	}
+	if err == nil && !s.before.IsZero() && !s.from.Before(s.before) {
+		err = fault.Invalid(key+"_to", key+"_to is "+fault.Quote(to)+", which is before "+fault.Quote(from)+"; choose a day on or after that")
+	}
+	return s, err
+}
+
+func dayOrTime(name, value string) (at time.Time, wholeDay bool, err error) {
+	if value == "" {
+		return time.Time{}, false, nil
+	}
+	if at, err := time.Parse(time.DateOnly, value); err == nil {
+		return at, true, nil
+	}
+	at, err = time.Parse(time.RFC3339Nano, value)
+	if err != nil {
+		return at, false, fault.Invalid(name, name+" is "+fault.Quote(value)+"; a day such as 2026-03-01 is expected, or a time such as 2026-03-01T09:00:00Z")
+	}
+	return at, false, nil
+}
+
+// notAllowed says which values are.
+func notAllowed(name, value string, allowed []string) error {
+	return fault.Invalid(name, name+" is "+fault.Quote(value)+"; allowed are "+strings.Join(allowed, ", "))
+}

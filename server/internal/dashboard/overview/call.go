@@ -1,0 +1,143 @@
+package overview
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// shownCall is a recorded call, as people read it.
+type shownCall struct {
+	souvenir.Activity
+	What   string // the tool with its action, or what was done
+	By     string // what has called
+	With   string // the credential in words
+	Who    string // the user's name
+	On     []web.Link
+	Took   string
+	Ended  string // how, in words
+	Fine   bool   // it ended well
+	Method string // what it was exactly
+}
+
+// shownCalls are calls as people read them. What belongs to others is no link: an admin sees that they call, not what they keep.
+func shownCalls(all []souvenir.Activity, c request.Caller, projects []souvenir.Project) []shownCall {
+	var calls []shownCall
+	for _, a := range all {
+		own := a.User == c.User.ID
+		call := shownCall{Activity: a, What: whatWasDone(a), By: cmp.Or(web.ClientName(a.Client), a.Credential.Name, "a program without a name"), With: calledWith(a.Credential),
+			Who: cmp.Or(a.UserName, "no user any more"), Took: took(a.DurationMS), Ended: outcomeInWords(a.Outcome), Fine: a.Outcome == souvenir.OutcomeOK, Method: exactly(a)}
+		if a.ProjectID != "" {
+			call.On = append(call.On, projectThing(a, projects, c.User.ID))
+		}
+		if a.MemoryID != "" {
+			call.On = append(call.On, ownThing("memory", "/memories/", a.MemoryID, own))
+		}
+		if a.FileID != "" {
+			call.On = append(call.On, ownThing("file", "/files/", a.FileID, own))
+		}
+		calls = append(calls, call)
+	}
+	return calls
+}
+
+// projectThing is the project of a call, which several people may call the same.
+func projectThing(a souvenir.Activity, projects []souvenir.Project, user string) web.Link {
+	seen := -1
+	for i, p := range projects {
+		if p.ID == a.ProjectID && (seen < 0 || p.Owner == a.User) {
+			seen = i
+		}
+	}
+	if seen < 0 || a.User != user {
+		return web.Link{Noun: "project", Name: a.ProjectID, Path: ""}
+	}
+	p := projects[seen]
+	return web.Link{Noun: "project", Name: cmp.Or(p.Name, p.ID), Path: web.ProjectPath(p)}
+}
+
+func ownThing(noun, folder, id string, own bool) web.Link {
+	short := "…" + id[max(0, len(id)-8):] // ids of the same minute begin alike
+	if !own {
+		return web.Link{Noun: noun, Name: short, Path: ""}
+	}
+	return web.Link{Noun: noun, Name: short, Path: folder + url.PathEscape(id)}
+}
+
+// whatWasDone is a tool with its action, or in words what an endpoint or a form does.
+func whatWasDone(a souvenir.Activity) string {
+	if words, ok := deeds[a.Tool]; ok {
+		return words
+	}
+	return strings.TrimSpace(a.Tool + " " + a.Action)
+}
+
+// exactly is the same as programs know it; empty: just so.
+func exactly(a souvenir.Activity) string {
+	if _, ok := deeds[a.Tool]; ok {
+		return a.Tool
+	}
+	return ""
+}
+
+// deeds are the calls in words that are no tools, but happen often.
+var deeds = map[string]string{
+	"GET /api/files": "listed files", "POST /api/files/upload": "uploaded a file", "GET /api/files/{id}": "opened a file", "PUT /api/files/{id}": "changed a file",
+	"DELETE /api/files/{id}": "deleted a file", "POST /mcp": "spoke MCP", "GET /tools": "listed the tools", "POST /tools/call": "called a tool",
+	"POST /connect": "made a token for a client", "POST /profile/tokens": "made a token", "POST /login": "signed in", "POST /logout": "signed out",
+	"POST /profile": "changed the profile", "POST /profile/password": "changed the password", "POST /undo": "took something back", "POST /files": "uploaded files",
+	"POST /files/{id}/edit": "changed a file", "POST /files/{id}/link": "linked a file", "POST /files/{id}/delete": "deleted a file",
+}
+
+// calledWith is a credential in words.
+func calledWith(c souvenir.Credential) string {
+	switch c.Kind {
+	case souvenir.CredentialToken:
+		return "token " + cmp.Or(c.Name, "that is gone")
+	case souvenir.CredentialClient:
+		return "application " + cmp.Or(web.ShortName(c.Name), "that is gone")
+	case souvenir.CredentialSession:
+		return "signed in"
+	}
+	return ""
+}
+
+// outcomeInWords is an outcome in words.
+func outcomeInWords(o souvenir.Outcome) string {
+	i := slices.IndexFunc(endings, func(one ending) bool { return one.outcome == o })
+	if i < 0 {
+		return strings.ReplaceAll(string(o), "_", " ")
+	}
+	return endings[i].words
+}
+
+type ending struct {
+	outcome souvenir.Outcome
+	words   string
+}
+
+// endings are the outcomes that say little by their names.
+var endings = []ending{
+	{souvenir.OutcomeOK, "fine"}, {"invalid", "not understood"}, {"forbidden", "not allowed"}, {"unauthenticated", "not signed in"}, {"full", "no room"},
+	{"foreign", "not a store"}, {"newer", "from a newer version"}, {"corrupt", "damaged"}, {"internal", "an error here"},
+}
+
+// took is a duration as people read it.
+func took(milliseconds float64) string {
+	switch {
+	case milliseconds < 1:
+		return "under 1 ms"
+	case milliseconds < 10:
+		return strconv.FormatFloat(milliseconds, 'f', 1, 64) + " ms"
+	case milliseconds < 1000:
+		return strconv.Itoa(int(milliseconds+0.5)) + " ms"
+	}
+	return strconv.FormatFloat((time.Duration(milliseconds*1e6)).Seconds(), 'f', 1, 64) + " s"
+}

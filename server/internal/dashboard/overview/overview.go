@@ -1,0 +1,228 @@
+// Package overview is the first page, and that of the recorded calls.
+package overview
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// Options are what a Service needs.
+type Options struct {
+	Store      *souvenir.Store // the operator's
+	NoActivity bool            // calls are not recorded
+	ToolNames  []string        // by which recorded calls can be looked for
+}
+
+// Service answers on the overview. Make one with [New].
+type Service struct {
+	store      *souvenir.Store
+	noActivity bool
+	toolNames  []string
+}
+
+// New makes the room.
+func New(o Options) *Service {
+	return &Service{store: o.Store, noActivity: o.NoActivity, toolNames: o.ToolNames}
+}
+
+// Routes are the overview and the recorded calls.
+func (s *Service) Routes() []route.Route {
+	return []route.Route{
+		route.Get("/{$}", route.Person, s.showOverview),
+
+		route.Get("/activity", route.Person, s.showActivity),
+	}
+}
+
+// overviewPage is what the first page shows.
+type overviewPage struct {
+	souvenir.Overview
+	Projects, Apps int  // how many there are, with memories or without
+	Callers        int  // programs that have called, but for browsers
+	Connected      bool // a client has called; only looked up while there is nothing else to tell
+	Zone           web.Zone
+	Growth         growth
+	Choices        []dayChoice
+	Lists          []countedList
+	Health         health
+	Recent         []souvenir.Memory
+	Calls          []shownCall // the latest
+	Recorded       bool        // calls are, here
+}
+
+// Empty reports whether nothing is remembered yet.
+func (p overviewPage) Empty() bool { return p.Memories == 0 }
+
+// dayChoice is a number of days that can be looked back.
+type dayChoice struct {
+	Days   int
+	Chosen bool
+}
+
+// overviewDays are how many days the overview can look back, and defaultDays how many it does.
+var overviewDays = []int{7, 30, 90, 365}
+
+const (
+	defaultDays = 30
+	recentShown = 5 // memories, and calls
+)
+
+// showOverview shows what there is. While vectors are made, a script asks for that part alone.
+func (s *Service) showOverview(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if web.FromScript(r) && r.Header.Get("HX-Target") == healthID {
+		return s.showHealth(w, r, c)
+	}
+	days, err := daysOf(r)
+	if err != nil {
+		return nil, err
+	}
+	data := overviewPage{Zone: web.ZoneOf(r), Recorded: !s.noActivity}
+	if data.Overview, err = c.Store.Overview(r.Context(), souvenir.OverviewQuery{Days: days, Location: data.Zone.Location}); err != nil {
+		return nil, err
+	}
+	if err := s.fillOverview(r, c, &data); err != nil {
+		return nil, err
+	}
+	for _, one := range overviewDays {
+		data.Choices = append(data.Choices, dayChoice{one, one == days})
+	}
+	data.Growth = grown(data.Days, data.Memories)
+	data.Lists = countedLists(data.Overview)
+	data.Health = health{Index: data.Index, EmbeddingStatus: data.Embedding}
+	return web.Page{Template: "overview", Title: "Overview", Data: data, Part: "overview-body"}, nil
+}
+
+// daysOf is how far back a request wants to look.
+func daysOf(r *http.Request) (int, error) {
+	given := r.URL.Query().Get("days")
+	if given == "" {
+		return defaultDays, nil
+	}
+	days, err := strconv.Atoi(given)
+	if err != nil || !slices.Contains(overviewDays, days) {
+		return 0, fault.Invalid("days", "days is "+fault.Quote(given)+"; 7, 30, 90 or 365 is needed")
+	}
+	return days, nil
+}
+
+// fillOverview gathers what the store's own overview does not tell.
+func (s *Service) fillOverview(r *http.Request, c request.Caller, data *overviewPage) error {
+	projects, err := c.Store.Projects(r.Context())
+	if err != nil {
+		return err
+	}
+	grants, err := c.Store.Grants(r.Context())
+	if err != nil {
+		return err
+	}
+	data.Projects, data.Apps = len(projects), len(grants)
+	recent, err := c.Store.Search(r.Context(), souvenir.Query{Sort: souvenir.SortUpdatedDesc, Limit: recentShown})
+	if err != nil {
+		return err
+	}
+	for _, hit := range recent.Hits {
+		hit.Content = textview.Clip(hit.Content, 300)
+		data.Recent = append(data.Recent, hit.Memory)
+	}
+	calls, err := c.Store.Activities(r.Context(), souvenir.ActivityQuery{Limit: recentShown})
+	if err != nil {
+		return err
+	}
+	data.Calls = shownCalls(calls.Activities, c, projects)
+	for _, client := range data.Clients {
+		if !web.IsBrowser(client.Name) {
+			data.Callers++
+		}
+	}
+	if data.Empty() {
+		data.Connected, err = hasCalled(r, c)
+	}
+	return err
+}
+
+// hasCalled reports whether a client of the user's has ever called.
+func hasCalled(r *http.Request, c request.Caller) (bool, error) {
+	for _, kind := range []souvenir.CredentialKind{souvenir.CredentialToken, souvenir.CredentialClient} {
+		calls, err := c.Store.Activities(r.Context(), souvenir.ActivityQuery{Credential: kind, Limit: 1})
+		if err != nil || len(calls.Activities) > 0 {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// countedList tells of what there is how much, the most first.
+type countedList struct {
+	ID, Title string
+	Noun      string // what is counted
+	Note      string // shown where there is nothing
+	Rows      []countedRow
+	Others    int // rows that are not shown
+	Rest      int // what these have in all
+	More      string
+}
+
+// countedRow is a line of such a list.
+type countedRow struct {
+	Name  string
+	Path  string // where what is counted is listed; empty: nowhere
+	Count int
+	Part  float64 // of the largest, in percent
+}
+
+const countedShown = 8 // rows of a list
+
+func countedLists(o souvenir.Overview) []countedList {
+	projects := countedList{ID: "by-project", Title: "By project", Noun: "memory", More: "/projects"}
+	for _, one := range o.Projects {
+		if one.ID == "" {
+			projects.add("In no project", "/memories?"+url.Values{"project": {web.NotSet}}.Encode(), one.Memories)
+			continue
+		}
+		projects.add(one.Name, "/memories?"+url.Values{"project": {one.Owner + "/" + one.ID}}.Encode(), one.Memories)
+	}
+	collections := countedList{ID: "by-collection", Title: "By collection", Noun: "memory", More: "/memories"}
+	for _, one := range o.Collections {
+		collections.add(one.Name, "/memories?"+url.Values{"collection": {one.Name}}.Encode(), one.Memories)
+	}
+	types := countedList{ID: "by-type", Title: "By type", Noun: "memory", More: "/memories"}
+	for _, one := range o.EventTypes {
+		if one.Name == "" {
+			types.add("Without a type", "/memories?"+url.Values{"event_type": {web.NotSet}}.Encode(), one.Memories)
+			continue
+		}
+		types.add(one.Name, "/memories?"+url.Values{"event_type": {one.Name}}.Encode(), one.Memories)
+	}
+	clients := countedList{ID: "by-client", Title: "By client", Noun: "call", More: "/activity", Note: "No call has been recorded yet."}
+	for _, one := range o.Clients {
+		if one.Name == "" {
+			clients.add("Programs without a name", "", one.Calls)
+			continue
+		}
+		clients.add(web.ClientName(one.Name), "/activity?"+url.Values{"client": {one.Name}}.Encode(), one.Calls)
+	}
+	return []countedList{projects, collections, types, clients}
+}
+
+// add adds a row; they come with the largest first.
+func (l *countedList) add(name, path string, count int) {
+	if len(l.Rows) == countedShown {
+		l.Others++
+		l.Rest += count
+		return
+	}
+	part := 100.0
+	if len(l.Rows) > 0 {
+		part = 100 * float64(count) / float64(max(1, l.Rows[0].Count))
+	}
+	l.Rows = append(l.Rows, countedRow{name, path, count, part})
+}

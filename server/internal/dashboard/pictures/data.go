@@ -1,0 +1,135 @@
+package pictures
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// drawing is what a script draws: of the memory i, the entry i of each list. Lists of numbers are short, and thousands of memories many.
+type drawing struct {
+	IDs         []string `json:"ids"`
+	Labels      []string `json:"labels"`
+	X           []int    `json:"x"` // the widest reach of all is 10,000
+	Y           []int    `json:"y"`
+	Project     []int    `json:"project"` // places in Projects, and so on
+	Type        []int    `json:"type"`
+	Collection  []int    `json:"collection"`
+	Important   []int    `json:"important"` // 0: not said or low, to 3: critical
+	Projects    []string `json:"projects"`
+	Types       []string `json:"types"`
+	Collections []string `json:"collections"`
+
+	Edges []int `json:"edges"` // three numbers each: from, to, and the similarity in hundredths; 0: the first one links to the second
+
+	Total     int        `json:"total"`     // memories that fit, shown or not
+	Unplaced  int        `json:"unplaced"`  // memories that could be shown, but wait for their vectors
+	Explained [2]float64 `json:"explained"` // of a map
+	Warnings  []string   `json:"warnings"`
+}
+
+// labelled is how many characters of a memory's first line are sent for its label.
+const labelled = 90
+
+// draw brings nodes with their places into the form for scripts.
+func draw(nodes []souvenir.Node, places []float32, projects map[string]string) drawing {
+	n := len(nodes)
+	d := drawing{IDs: make([]string, n), Labels: make([]string, n), X: make([]int, n), Y: make([]int, n), Important: make([]int, n),
+		Projects: []string{}, Types: []string{}, Collections: []string{}, Edges: []int{}, Warnings: []string{}}
+	project, kind, collection := numbering{names: &d.Projects}, numbering{names: &d.Types}, numbering{names: &d.Collections}
+	most := float32(0)
+	for _, at := range places {
+		most = max(most, at, -at)
+	}
+	if most == 0 {
+		most = 1
+	}
+	for i, node := range nodes {
+		d.IDs[i], d.Labels[i] = node.ID, short(node.Label, labelled)
+		d.X[i], d.Y[i] = int(math.Round(float64(places[2*i]/most)*10_000)), int(math.Round(float64(places[2*i+1]/most)*10_000))
+		d.Project = append(d.Project, project.of(node.ProjectOwner+"/"+node.ProjectID, projectOfNode(node, projects)))
+		d.Type = append(d.Type, kind.of(node.EventType, cmp.Or(node.EventType, "no type")))
+		d.Collection = append(d.Collection, collection.of(node.Owner+"/"+node.Collection, node.Collection))
+		switch node.Importance {
+		case souvenir.ImportanceMedium:
+			d.Important[i] = 1
+		case souvenir.ImportanceHigh:
+			d.Important[i] = 2
+		case souvenir.ImportanceCritical:
+			d.Important[i] = 3
+		}
+	}
+	return d
+}
+
+// numbering gives keys numbers, in the order in which they come, and keeps their names.
+type numbering struct {
+	names   *[]string
+	numbers map[string]int
+}
+
+func (n *numbering) of(key, name string) int {
+	if number, known := n.numbers[key]; known {
+		return number
+	}
+	if n.numbers == nil {
+		n.numbers = map[string]int{}
+	}
+	n.numbers[key] = len(*n.names)
+	*n.names = append(*n.names, name)
+	return n.numbers[key]
+}
+
+// projectOfNode is the name of a node's project.
+func projectOfNode(node souvenir.Node, projects map[string]string) string {
+	if node.ProjectID == "" {
+		return "no project"
+	}
+	return cmp.Or(projects[node.ProjectOwner+"/"+node.ProjectID], node.ProjectID)
+}
+
+// short cuts a text off after some characters.
+func short(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most]) + "…"
+}
+
+// answerPacked writes JSON, packed if the client takes that. It must hold no secret beside what others have written: its length tells
+// something of both (BREACH).
+func (s *Service) answerPacked(w http.ResponseWriter, r *http.Request, value any) error {
+	var body bytes.Buffer
+	h := w.Header()
+	h.Add("Vary", "Accept-Encoding")
+	if web.AcceptsGzip(r.Header.Get("Accept-Encoding")) {
+		packer, err := gzip.NewWriterLevel(&body, gzip.BestSpeed)
+		if err != nil {
+			return err
+		}
+		encoder := json.NewEncoder(packer)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(value); err != nil {
+			return err
+		}
+		if err := packer.Close(); err != nil {
+			return err
+		}
+		h.Set("Content-Encoding", "gzip")
+	} else if err := json.NewEncoder(&body).Encode(value); err != nil {
+		return err
+	}
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(body.Len()))
+	w.WriteHeader(http.StatusOK)
+	w.Write(body.Bytes()) //nolint:errcheck // the client is gone, and the log has the count
+	return nil
+}

@@ -1,0 +1,134 @@
+package pictures
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/layout"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// graphInWords is a graph as a table: the memories with the most connections.
+type graphInWords struct {
+	Rows           []connectedMemory
+	Shown, Total   int
+	Links, Similar int // edges
+	Alone          int // memories without any
+	Warnings       []string
+}
+
+// connectedMemory is a line of it.
+type connectedMemory struct {
+	souvenir.Node
+	Project        string
+	Links, Similar int
+}
+
+// showGraph shows the page of the graph.
+func (s *Service) showGraph(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	return s.showPicture(r, c, "graph", "Graph", func(q pictureQuery) (any, error) { return s.graphWords(r.Context(), c, q) })
+}
+
+// graphWords counts the connections of the memories that the graph shows.
+func (s *Service) graphWords(ctx context.Context, c request.Caller, q pictureQuery) (*graphInWords, error) {
+	const rows = 50
+	query, err := q.graph()
+	if err != nil {
+		return nil, err
+	}
+	g, err := s.ReadGraph(ctx, c, query)
+	if err != nil {
+		return nil, err
+	}
+	projects, err := projectLabels(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	told := &graphInWords{Shown: len(g.Nodes), Total: g.Total, Warnings: g.Warnings}
+	for _, node := range g.Nodes {
+		told.Rows = append(told.Rows, connectedMemory{Node: node, Project: projectOfNode(node, projects)})
+	}
+	for _, edge := range g.Edges {
+		a, b := &told.Rows[edge.From], &told.Rows[edge.To]
+		if edge.Kind == souvenir.EdgeSimilar {
+			told.Similar++
+			a.Similar++
+			b.Similar++
+		} else {
+			told.Links++
+			a.Links++
+			b.Links++
+		}
+	}
+	for _, row := range told.Rows {
+		if row.Links+row.Similar == 0 {
+			told.Alone++
+		}
+	}
+	slices.SortStableFunc(told.Rows, func(a, b connectedMemory) int { return b.Links + b.Similar - a.Links - a.Similar })
+	told.Rows = told.Rows[:min(rows, len(told.Rows))]
+	return told, nil
+}
+
+// graphData is the graph with a place for each memory.
+func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	query, err := readPictureQuery(r.URL.Query()).graph()
+	if err != nil {
+		return nil, err
+	}
+	g, err := s.ReadGraph(r.Context(), c, query)
+	if err != nil {
+		return nil, err
+	}
+	edges := make([]layout.Edge, len(g.Edges))
+	for i, edge := range g.Edges {
+		edges[i] = layout.Edge{A: edge.From, B: edge.To, Weight: 1}
+		if edge.Kind == souvenir.EdgeSimilar {
+			edges[i].Weight = float32(max(edge.Score, 0.1))
+		}
+	}
+	var places []float32
+	err = s.inTurn(r.Context(), func() error {
+		places, err = layout.Places(r.Context(), len(g.Nodes), edges)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	projects, err := projectLabels(r.Context(), c)
+	if err != nil {
+		return nil, err
+	}
+	d := draw(g.Nodes, places, projects)
+	for _, edge := range g.Edges {
+		similar := 0
+		if edge.Kind == souvenir.EdgeSimilar {
+			similar = max(int(100*edge.Score), 1)
+		}
+		d.Edges = append(d.Edges, edge.From, edge.To, similar)
+	}
+	d.Total, d.Warnings = g.Total, append(d.Warnings, g.Warnings...)
+	return nil, s.answerPacked(w, r, d)
+}
+
+// nodePage is a memory beside a picture.
+type nodePage struct {
+	souvenir.Memory
+	Begins string // its content, or the beginning of it
+	Cut    bool
+}
+
+// showNode shows a memory beside a picture; without a script, on a page of its own.
+func (s *Service) showNode(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	const most = 700 // characters
+	m, err := c.Store.GetMemory(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	data := nodePage{Memory: m, Begins: short(m.Content, most)}
+	data.Cut = len(data.Begins) != len(m.Content)
+	return web.Page{Template: "graphmemory", Title: "A memory of the graph", Data: data, Part: "node"}, nil
+}

@@ -1,0 +1,29 @@
+package pictures
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// One who waits for a turn that never comes goes away when nobody waits for the answer any more; what fails gives its turn back.
+func TestTurnsAreTakenAndGivenBack(t *testing.T) {
+	s := &Service{busy: make(chan struct{}, 1)}
+	failed := errors.New("failed")
+	for range 3 {
+		if err := s.inTurn(t.Context(), func() error { return failed }); !errors.Is(err, failed) {
+			t.Fatal(err)
+		}
+	}
+	err := s.inTurn(t.Context(), func() error {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.inTurn(ctx, func() error { t.Error("two at once"); return nil }); !errors.Is(err, context.Canceled) {
+			t.Errorf("waiting ends with %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

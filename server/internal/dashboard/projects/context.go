@@ -1,0 +1,119 @@
+package projects
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// contextPage shows what an agent is given when it begins to work on a project.
+type contextPage struct {
+	Head     projectHead
+	Query    string
+	Budget   string
+	Error    string // about the budget
+	Parts    []contextPart
+	Tokens   int
+	Warnings []string
+}
+
+// contextPart is a part of it.
+type contextPart struct {
+	Name     string
+	Missing  string // what to say when there is nothing
+	Path     string // where it is written; empty: nowhere in particular
+	Memories []contextMemory
+	Lines    []string
+	Tokens   int
+}
+
+// contextMemory is a memory in it.
+type contextMemory struct {
+	ID        string
+	Line      string
+	Text      textview.Cut
+	Score     int  // in percent; 0: it was not searched for
+	Truncated bool // the agent is given a part of it
+}
+
+func (s *Service) showContext(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	head, err := s.projectAt(r, c, "Context")
+	if err != nil {
+		return nil, err
+	}
+	data := contextPage{Head: head, Query: r.URL.Query().Get("query"), Budget: r.URL.Query().Get("budget")}
+	shown := web.Page{Template: "projectcontext", Title: "Context of " + head.Name, Part: "context-parts"}
+	q := souvenir.ContextQuery{Query: data.Query, ProjectID: head.Reference().ID}
+	if data.Budget != "" {
+		if q.TokenBudget, err = strconv.Atoi(data.Budget); err != nil {
+			q.TokenBudget = -1
+		}
+	}
+	given, err := c.Store.GetContext(r.Context(), q)
+	if err != nil {
+		_, message := fault.Describe(err)
+		if q.TokenBudget < 0 {
+			message = "the token budget is " + fault.Quote(data.Budget) + "; a whole number from 500 on is allowed, or nothing"
+		}
+		data.Error = web.Sentence(message)
+		shown.Data, shown.Part = data, ""
+		return web.Again(shown, err)
+	}
+	data.fill(given)
+	shown.Data = data
+	return shown, nil
+}
+
+// fill takes a context apart.
+func (p *contextPage) fill(given souvenir.Context) {
+	p.Tokens = given.Tokens
+	for _, warning := range given.Warnings {
+		p.Warnings = append(p.Warnings, web.Sentence(warning))
+	}
+	add := func(name, missing, path string, memories ...*souvenir.ContextMemory) {
+		part := contextPart{Name: name, Missing: missing, Path: path}
+		for _, m := range memories {
+			if m == nil {
+				continue
+			}
+			part.Memories = append(part.Memories, contextMemory{m.ID, openingLine(m.Content), textview.CutTo(m.Content, 4<<10), int(m.Score*100 + 0.5), m.Truncated})
+			part.Tokens += tokensOf(m)
+		}
+		p.Parts = append(p.Parts, part)
+	}
+	rules := souvenir.ContextRules{}
+	if given.ProjectRules != nil {
+		rules = *given.ProjectRules
+	}
+	add("Identity", "No memory says who the agent is. Store one with the event type IDENTITY.", "", given.Identity)
+	add("Rules of the project: do", "There is none yet.", p.Head.Path+"/edit?text=do", rules.Do)
+	add("Rules of the project: don’t", "There is none yet.", p.Head.Path+"/edit?text=dont", rules.Dont)
+	add("To-do", "There is none yet.", p.Head.Path+"/edit?text=todo", rules.Todo)
+	add("Rules for all your work", "There is none yet.", generalRulesPath, pointers(given.GeneralDoDont)...)
+	add("Short dos and don’ts of the project", "None. Memories classified as do or dont are listed here; the rules above took their place.", "", pointers(given.ProjectDoDont)...)
+	add("Related memories", "None is related.", "", pointers(given.Related)...)
+	p.Parts = append(p.Parts, contextPart{Name: "How to work with the memory", Lines: given.Guide, Tokens: tokensOf(given.Guide)})
+}
+
+func pointers(list []souvenir.ContextMemory) []*souvenir.ContextMemory {
+	all := make([]*souvenir.ContextMemory, len(list))
+	for i := range list {
+		all[i] = &list[i]
+	}
+	return all
+}
+
+// tokensOf is the size of a value as the store counts it: a quarter of the bytes of its JSON, rounded up.
+func tokensOf(value any) int {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return 0 // what the store gives can be encoded
+	}
+	return (len(encoded) + 3) / 4
+}

@@ -1,0 +1,93 @@
+package projects
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// sharingPage is what the page of the invitations to projects shows.
+type sharingPage struct {
+	Waiting      []shownInvitation
+	Pages        web.Pager
+	Blocked      []souvenir.BlockedSender
+	BlockedPages web.Pager
+	Error        string
+}
+
+// shownInvitation is an invitation on that page.
+type shownInvitation struct {
+	souvenir.ProjectInvitation
+	From    string // who sent it
+	OwnedBy string // whose project it is, where that is another
+	May     string // what the role allows
+}
+
+func (s *Service) showProjectInvitations(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	return s.sharingPage(r, c, "")
+}
+
+func (s *Service) sharingPage(r *http.Request, c request.Caller, problem string) (web.Page, error) {
+	all, err := c.Store.ProjectInvitations(r.Context())
+	if err != nil {
+		return web.Page{}, err
+	}
+	data := sharingPage{Error: problem}
+	all, data.Pages = web.Paginate(all, r, "waiting")
+	for _, i := range all {
+		shown := shownInvitation{ProjectInvitation: i, From: cmp.Or(i.InvitedByName, i.InvitedBy)}
+		if i.Owner != i.InvitedBy {
+			shown.OwnedBy = cmp.Or(i.OwnerName, i.Owner)
+		}
+		for _, role := range rolesInWords {
+			if role.Role == i.Role {
+				shown.May = role.May
+			}
+		}
+		data.Waiting = append(data.Waiting, shown)
+	}
+	blocked, err := c.Store.BlockedSenders(r.Context())
+	data.Blocked, data.BlockedPages = web.Paginate(blocked, r, "blocked")
+	return web.Page{Template: "sharing", Title: "Project invitations", Data: data}, err
+}
+
+// answerProjectInvitation accepts or declines an invitation, blocks its sender, or unblocks one.
+func (s *Service) answerProjectInvitation(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	id, to, notice := values.Get("id"), web.SharingPath, ""
+	switch answer := values.Get("answer"); answer {
+	case "accept":
+		var p souvenir.Project
+		p, err = c.Store.AcceptProjectInvitation(r.Context(), id)
+		to, notice = web.ProjectPath(p), "accepted"
+	case "decline":
+		err, notice = c.Store.DeclineProjectInvitation(r.Context(), id), "declined"
+	case "block":
+		_, err = c.Store.BlockSender(r.Context(), id)
+		notice = "blocked"
+	case "unblock":
+		err, notice = c.Store.UnblockSender(r.Context(), values.Get("user")), "unblocked"
+		if errors.Is(err, souvenir.ErrNotFound) { // in another window
+			err = nil
+		}
+	default:
+		err = fault.Invalid("answer", "answer is "+fault.Quote(answer)+"; allowed are accept, decline, block and unblock")
+	}
+	if err == nil {
+		return s.site.Done(to, notice), nil
+	}
+	_, message := fault.Describe(err)
+	p, failed := s.sharingPage(r, c, web.Sentence(message))
+	if failed != nil {
+		return nil, failed
+	}
+	return web.Again(p, err)
+}

@@ -1,0 +1,155 @@
+package projects
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// projectHead is what all pages of a project have in common.
+type projectHead struct {
+	souvenir.Project
+	Path     string // of its first page
+	OfRecord bool   // the user is its owner of record
+	Here     string // name of the tab that is open
+}
+
+// Tabs are the pages of the project.
+func (h projectHead) Tabs() []web.Tab {
+	tabs := []web.Tab{
+		{Path: h.Path, Name: "Overview", Here: false}, {Path: h.Path + "/rules", Name: "Rules", Here: false}, {Path: h.Path + "/todo", Name: "To-do", Here: false}, {Path: h.Path + "/members", Name: "Members", Here: false},
+		{Path: h.Path + "/modules", Name: "Modules", Here: false}, {Path: h.Path + "/context", Name: "Context", Here: false},
+	}
+	if h.CanManage() {
+		tabs = append(tabs, web.Tab{Path: h.Path + "/settings", Name: "Settings", Here: false})
+	}
+	for i := range tabs {
+		tabs[i].Here = tabs[i].Name == h.Here
+	}
+	return tabs
+}
+
+// CanWrite reports whether the user may change what lies in the project.
+func (h projectHead) CanWrite() bool {
+	return h.Role == souvenir.MemberWriter || h.Role == souvenir.MemberOwner
+}
+
+// CanManage reports whether the user may rename the project and decide about its members.
+func (h projectHead) CanManage() bool { return h.Role == souvenir.MemberOwner }
+
+// Reference names the project to the store, whoever asks.
+func (h projectHead) Reference() souvenir.ProjectRef {
+	return souvenir.ProjectRef{ID: h.Owner + "/" + h.ID}
+}
+
+// projectAt returns the project that the path of a page names, as the caller sees it.
+func (s *Service) projectAt(r *http.Request, c request.Caller, tab string) (projectHead, error) {
+	owner, id := strings.TrimPrefix(r.PathValue("owner"), "~"), strings.TrimPrefix(r.PathValue("id"), "~")
+	p, err := c.Store.GetProject(r.Context(), souvenir.ProjectRef{ID: owner + "/" + id})
+	return projectHead{Project: p, Path: web.ProjectPath(p), OfRecord: p.Owner == c.User.ID, Here: tab}, err
+}
+
+// projectsPage is what the page of all projects shows.
+type projectsPage struct {
+	Projects []listedProject
+	All      int // how many there are, whatever is searched for
+	Search   string
+	Found    int
+	Pages    web.Leaves
+	New      web.Form
+}
+
+// listedProject is a project in the list.
+type listedProject struct {
+	projectHead
+	ChangedAt time.Time // when a memory in it, or the project itself, was changed last
+	HasTodo   bool
+	Progress  souvenir.TodoProgress
+}
+
+func newProjectForm() web.Form {
+	return web.Form{Fields: []web.Field{
+		{Name: "name", Label: "Name", Type: "text", Autocomplete: "off", Hint: "As people and agents call it, such as Atlas or Garden plans.", Argument: "project_name"},
+		{Name: "project", Label: "Id", Type: "text", Autocomplete: "off", Optional: true, Argument: "project_id",
+			Hint: "A short name for agents and addresses, without a slash. Left empty, one is made. It stays the same when the project is renamed."},
+	}}
+}
+
+func (s *Service) showProjects(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	return s.projectsPage(r, c, newProjectForm())
+}
+
+// projectsPage is the page of the projects, with a form that may have been refused.
+func (s *Service) projectsPage(r *http.Request, c request.Caller, form web.Form) (web.Page, error) {
+	all, err := c.Store.Projects(r.Context())
+	if err != nil {
+		return web.Page{}, err
+	}
+	data := projectsPage{All: len(all), Search: r.URL.Query().Get("search"), New: form}
+	var found []souvenir.Project
+	sought := strings.ToLower(strings.TrimSpace(data.Search))
+	for _, p := range all {
+		if strings.Contains(strings.ToLower(p.Name+"\n"+p.ID+"\n"+p.OwnerName), sought) {
+			found = append(found, p)
+		}
+	}
+	data.Found = len(found)
+	shown, at := web.Paginate(found, r, "part")
+	data.Pages = web.LeavesOf(at, url.Values{"search": {data.Search}})
+	for _, p := range shown {
+		l, err := s.listedProject(r, c, p)
+		if err != nil {
+			return web.Page{}, err
+		}
+		data.Projects = append(data.Projects, l)
+	}
+	return web.Page{Template: "projects", Title: "Projects", Data: data, Part: "project-list"}, nil
+}
+
+// listedProject adds to a project what the list shows of it.
+func (s *Service) listedProject(r *http.Request, c request.Caller, p souvenir.Project) (listedProject, error) {
+	l := listedProject{projectHead: projectHead{Project: p, Path: web.ProjectPath(p), OfRecord: p.Owner == c.User.ID}, ChangedAt: p.UpdatedAt}
+	newest, err := c.Store.Search(r.Context(), souvenir.Query{ProjectID: l.Reference().ID, Limit: 1})
+	if err != nil {
+		return l, err
+	}
+	if len(newest.Hits) > 0 && newest.Hits[0].UpdatedAt.After(l.ChangedAt) {
+		l.ChangedAt = newest.Hits[0].UpdatedAt
+	}
+	todo, err := c.Store.GetTodo(r.Context(), l.Reference())
+	switch {
+	case err == nil:
+		l.HasTodo = true
+		l.Progress.Done, l.Progress.Total = todo.Document.Progress()
+	case !errors.Is(err, souvenir.ErrNotFound):
+		return l, err
+	}
+	return l, nil
+}
+
+// makeProject adds a project and opens it.
+func (s *Service) makeProject(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	added, err := c.Store.AddProject(r.Context(), souvenir.NewProject{ID: strings.TrimSpace(values.Get("project")), Name: strings.TrimSpace(values.Get("name"))})
+	if err == nil {
+		return s.site.Done(web.ProjectPath(added), "project"), nil
+	}
+	form := newProjectForm()
+	form.Fill(values.Get)
+	form.Refuse(err)
+	p, failed := s.projectsPage(r, c, form)
+	if failed != nil {
+		return nil, failed
+	}
+	p.Part = ""
+	return web.Again(p, err)
+}

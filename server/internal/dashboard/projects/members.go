@@ -1,0 +1,263 @@
+package projects
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// membersPage shows the people of a project.
+type membersPage struct {
+	Head    projectHead
+	Members []shownMember
+	Pages   web.Pager
+	Invited []souvenir.InvitedMember // who have not accepted yet; for those who may invite
+	Waiting web.Pager
+	New     web.Form
+	Role    souvenir.MemberRole // that is chosen for a new member
+	Names   []string            // of people who may be meant
+	Roles   []roleInWords
+}
+
+// shownMember is one of them.
+type shownMember struct {
+	souvenir.Member
+	Shown    string // name, or id of who has none
+	You      bool
+	OfRecord bool // whose project it is
+}
+
+// roleInWords says what a role allows.
+type roleInWords struct {
+	Role souvenir.MemberRole
+	Name string
+	May  string
+}
+
+var rolesInWords = []roleInWords{
+	{souvenir.MemberReader, "Reader", "finds and reads what lies in the project, and sees who its people are"},
+	{souvenir.MemberWriter, "Writer", "also stores into it, changes and deletes what lies there, writes rules and the to-do"},
+	{souvenir.MemberOwner, "Owner", "also renames the project and decides about its members"},
+}
+
+func newMemberForm() web.Form {
+	return web.Form{Fields: []web.Field{{Name: "user", Label: "Name", Type: "text", Autocomplete: "off", Hint: "The name they sign in with here. They see nothing of the project until they accept."}}}
+}
+
+func (s *Service) showMembers(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	return s.membersPage(r, c, newMemberForm(), souvenir.MemberReader)
+}
+
+func (s *Service) membersPage(r *http.Request, c request.Caller, form web.Form, role souvenir.MemberRole) (web.Page, error) {
+	head, err := s.projectAt(r, c, "Members")
+	if err != nil {
+		return web.Page{}, err
+	}
+	members, err := c.Store.Members(r.Context(), head.Reference())
+	if err != nil {
+		return web.Page{}, err
+	}
+	data := membersPage{Head: head, New: form, Role: role, Roles: rolesInWords}
+	if head.CanManage() {
+		if data.Names, err = s.acquaintances(r.Context(), c, members); err != nil {
+			return web.Page{}, err
+		}
+		if data.Invited, err = c.Store.InvitedMembers(r.Context(), head.Reference()); err != nil {
+			return web.Page{}, err
+		}
+		data.Invited, data.Waiting = web.Paginate(data.Invited, r, "invited")
+	}
+	members, data.Pages = web.Paginate(members, r, "members")
+	for _, m := range members {
+		data.Members = append(data.Members, shownMember{m, cmp.Or(m.Name, m.User), m.User == c.User.ID, m.User == head.Owner})
+	}
+	return web.Page{Template: "projectmembers", Title: "Members of " + head.Name, Data: data}, nil
+}
+
+// acquaintances are the names of people whom somebody may add: an admin knows everybody, others those with whom they share another
+// project. Nobody learns here who else has an account.
+func (s *Service) acquaintances(ctx context.Context, c request.Caller, members []souvenir.Member) ([]string, error) {
+	const most, projects = 200, 20
+	var names []string
+	if c.User.Role == souvenir.RoleAdmin {
+		users, err := s.store.Users(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range users {
+			if !u.Disabled {
+				names = append(names, u.Name)
+			}
+		}
+	} else {
+		all, err := c.Store.Projects(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = slices.DeleteFunc(all, func(p souvenir.Project) bool { return p.Members < 2 })
+		for _, p := range all[:min(len(all), projects)] {
+			people, err := c.Store.Members(ctx, projectHead{Project: p}.Reference())
+			if err != nil && !errors.Is(err, souvenir.ErrNotFound) { // it was just deleted, or this user put out of it
+				return nil, err
+			}
+			for _, m := range people {
+				names = append(names, m.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool {
+		return name == "" || slices.ContainsFunc(members, func(m souvenir.Member) bool { return m.Name == name })
+	})
+	return names[:min(len(names), most)], nil
+}
+
+// changeMembers invites somebody to a project, withdraws an invitation, gives another role, or ends a part in it.
+func (s *Service) changeMembers(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	head, err := s.projectAt(r, c, "Members")
+	if err != nil {
+		return nil, err
+	}
+	user, role := strings.TrimSpace(values.Get("user")), souvenir.MemberRole(values.Get("role"))
+	switch change := values.Get("change"); change {
+	case "add":
+		return s.addToProject(r, c, head, user, role)
+	case "withdraw":
+		return s.withdrawInvitation(r, c, head, user)
+	case "role":
+		return s.changeRole(r, c, head, user, role)
+	case "end":
+		return s.endMember(r, c, head, user)
+	default:
+		return nil, fault.Invalid("change", "change is "+fault.Quote(change)+"; allowed are add, withdraw, role and end")
+	}
+}
+
+func (s *Service) addToProject(r *http.Request, c request.Caller, head projectHead, user string, role souvenir.MemberRole) (any, error) {
+	ref := head.Reference()
+	added, err := c.Store.AddMember(r.Context(), souvenir.NewMember{Project: ref, User: user, Role: role})
+	if err != nil {
+		form := newMemberForm()
+		form.Fields[0].Value = user
+		form.Refuse(err)
+		p, failed := s.membersPage(r, c, form, role)
+		if failed != nil {
+			return nil, failed
+		}
+		return web.Again(p, err)
+	}
+	return s.site.DoneWithUndo(c, head.Path+"/members", added.User+" is invited: "+string(added.Role)+".", func(ctx context.Context) error {
+		if _, err := stillInvited(ctx, c.Store, ref, added.User); err != nil {
+			return err
+		}
+		return c.Store.DeleteMember(ctx, souvenir.DeleteMember{Project: ref, User: added.User})
+	}), nil
+}
+
+// stillInvited returns the pending invitation of somebody, as it was typed.
+func stillInvited(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, user string) (souvenir.InvitedMember, error) {
+	all, err := store.InvitedMembers(ctx, ref)
+	if err != nil {
+		return souvenir.InvitedMember{}, err
+	}
+	i := slices.IndexFunc(all, func(i souvenir.InvitedMember) bool { return i.User == user })
+	if i < 0 {
+		return souvenir.InvitedMember{}, &fault.Error{Status: http.StatusConflict, Message: "the invitation of " + fault.Quote(user) + " is no longer pending"}
+	}
+	return all[i], nil
+}
+
+// withdrawInvitation ends a pending invitation.
+func (s *Service) withdrawInvitation(r *http.Request, c request.Caller, head projectHead, user string) (any, error) {
+	ref := head.Reference()
+	before, err := stillInvited(r.Context(), c.Store, ref, user)
+	if err == nil {
+		err = c.Store.DeleteMember(r.Context(), souvenir.DeleteMember{Project: ref, User: user})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.site.DoneWithUndo(c, head.Path+"/members", "The invitation of "+user+" is withdrawn.", func(ctx context.Context) error {
+		_, err := c.Store.AddMember(ctx, souvenir.NewMember{Project: ref, User: user, Role: before.Role})
+		return err
+	}), nil
+}
+
+// memberOf returns one of a project's people.
+func memberOf(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, user string) (souvenir.Member, error) {
+	members, err := store.Members(ctx, ref)
+	if err != nil {
+		return souvenir.Member{}, err
+	}
+	i := slices.IndexFunc(members, func(m souvenir.Member) bool { return m.User == user })
+	if i < 0 {
+		return souvenir.Member{}, &fault.Error{Status: http.StatusNotFound, Message: "user " + fault.Quote(user) + " is no member of the project any more"}
+	}
+	return members[i], nil
+}
+
+// stillHas sees that nobody has given a member another role since a step that is to be taken back.
+func stillHas(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, m souvenir.Member) error {
+	now, err := memberOf(ctx, store, ref, m.User)
+	if err == nil && now.Role != m.Role {
+		err = &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: somebody has given " + fault.Quote(cmp.Or(m.Name, m.User)) + " another role since"}
+	}
+	return err
+}
+
+func (s *Service) changeRole(r *http.Request, c request.Caller, head projectHead, user string, role souvenir.MemberRole) (any, error) {
+	ref := head.Reference()
+	before, err := memberOf(r.Context(), c.Store, ref, user)
+	if err != nil {
+		return nil, err
+	}
+	after, err := c.Store.UpdateMember(r.Context(), souvenir.UpdateMember{Project: ref, User: user, Role: role})
+	if err != nil {
+		return nil, err
+	}
+	return s.site.DoneWithUndo(c, head.Path+"/members", cmp.Or(after.Name, after.User)+" has the role "+string(after.Role)+" now.", func(ctx context.Context) error {
+		err := stillHas(ctx, c.Store, ref, after)
+		if err == nil {
+			_, err = c.Store.UpdateMember(ctx, souvenir.UpdateMember{Project: ref, User: user, Role: before.Role})
+		}
+		return err
+	}), nil
+}
+
+// endMember removes a member, which can be undone, or lets one leave, who then needs an invitation to come back. The undo needs no
+// consent: the member had given it, and has not left.
+func (s *Service) endMember(r *http.Request, c request.Caller, head projectHead, user string) (any, error) {
+	ref := head.Reference()
+	before, err := memberOf(r.Context(), c.Store, ref, user)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Store.DeleteMember(r.Context(), souvenir.DeleteMember{Project: ref, User: user}); err != nil {
+		return nil, err
+	}
+	if user == c.User.ID {
+		return s.site.Done("/projects", "left"), nil
+	}
+	return s.site.DoneWithUndo(c, head.Path+"/members", cmp.Or(before.Name, before.User)+" is removed.", func(ctx context.Context) error {
+		p, err := c.Store.GetProject(ctx, ref)
+		if err == nil && p.Role != souvenir.MemberOwner {
+			err = &fault.Error{Status: http.StatusForbidden, Message: "only owners of the project may add members"}
+		}
+		if err == nil {
+			_, err = s.store.AddMember(ctx, souvenir.NewMember{Project: ref, User: user, Role: before.Role})
+		}
+		return err
+	}), nil
+}

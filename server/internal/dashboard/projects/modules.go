@@ -1,0 +1,87 @@
+package projects
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// modulesPage shows the modules of a project, or what is known of one of them.
+type modulesPage struct {
+	Head   projectHead
+	Module string
+	Error  string
+	Known  []souvenir.Module
+	State  *moduleState
+}
+
+// moduleState is what is known of a module.
+type moduleState struct {
+	souvenir.ModuleState
+	EventTypes, States []moduleCount
+	Own, Similar       []listedMemory
+	Tasks              []souvenir.ModuleTask // the first of its open ones
+	MoreTasks          int
+}
+
+type moduleCount struct {
+	Name  string
+	Count int
+}
+
+func (s *Service) showModules(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	head, err := s.projectAt(r, c, "Modules")
+	if err != nil {
+		return nil, err
+	}
+	data := modulesPage{Head: head, Module: strings.TrimSpace(r.URL.Query().Get("module"))}
+	if data.Known, err = c.Store.Modules(r.Context(), head.Reference()); err != nil {
+		return nil, err
+	}
+	shown := web.Page{Template: "projectmodules", Title: "Modules of " + head.Name, Data: data}
+	if data.Module == "" {
+		return shown, nil
+	}
+	state, err := c.Store.ModuleState(r.Context(), souvenir.ModuleQuery{Module: data.Module, ProjectID: head.Reference().ID, Limit: 30})
+	if err != nil {
+		_, message := fault.Describe(err)
+		data.Error = web.Sentence(message)
+		shown.Data = data
+		return web.Again(shown, err)
+	}
+	data.State = s.newModuleState(state)
+	shown.Title, shown.Data = "Module "+openingLine(state.Module)+" of "+head.Name, data
+	return shown, nil
+}
+
+// newModuleState makes of what the store knows what the page shows.
+func (s *Service) newModuleState(state souvenir.ModuleState) *moduleState {
+	shown := &moduleState{ModuleState: state, EventTypes: moduleCounts(state.Summary.EventTypes), States: moduleCounts(state.Summary.States)}
+	const most = 20
+	shown.Tasks = state.Summary.OpenTasks[:min(len(state.Summary.OpenTasks), most)]
+	shown.MoreTasks = len(state.Summary.OpenTasks) - len(shown.Tasks)
+	for _, m := range state.Memories {
+		if m.Match == souvenir.MatchMeaning {
+			shown.Similar = append(shown.Similar, s.listMemory(m.Memory, m.EventType))
+		} else {
+			shown.Own = append(shown.Own, s.listMemory(m.Memory, m.EventType))
+		}
+	}
+	return shown
+}
+
+// moduleCounts are counts, the largest first.
+func moduleCounts(counts map[string]int) []moduleCount {
+	var all []moduleCount
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, moduleCount{name, counts[name]})
+	}
+	slices.SortStableFunc(all, func(a, b moduleCount) int { return b.Count - a.Count })
+	return all[:min(len(all), 20)]
+}

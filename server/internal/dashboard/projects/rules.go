@@ -1,0 +1,93 @@
+package projects
+
+import (
+	"net/http"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// generalRulesPath is the page of the rules that hold in all of a user's work.
+const generalRulesPath = "/projects/rules"
+
+// rulesPage is what the page of the rules of a project shows, or of those that hold everywhere.
+type rulesPage struct {
+	Head     *projectHead // nil: the general ones
+	Path     string       // under which they are edited
+	CanWrite bool
+	Rules    []shownRule
+	Warnings []string
+}
+
+// shownRule is one of the two rules.
+type shownRule struct {
+	projectText
+	Memory *souvenir.Memory // nil: there is none
+	Body   textview.Cut
+}
+
+func (s *Service) showRules(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	head, err := s.projectAt(r, c, "Rules")
+	if err != nil {
+		return nil, err
+	}
+	data := rulesPage{Head: &head, Path: head.Path, CanWrite: head.CanWrite()}
+	return s.rulesPage(r, c, "Rules of "+head.Name, data, head.Reference())
+}
+
+func (s *Service) showGeneralRules(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	return s.rulesPage(r, c, "Rules for all your work", rulesPage{Path: generalRulesPath, CanWrite: true}, souvenir.ProjectRef{})
+}
+
+func (s *Service) rulesPage(r *http.Request, c request.Caller, title string, data rulesPage, ref souvenir.ProjectRef) (any, error) {
+	rules, err := c.Store.Rules(r.Context(), ref)
+	if err != nil {
+		return nil, err
+	}
+	for _, rule := range []struct {
+		key    string
+		memory *souvenir.Memory
+	}{{"do", rules.Do}, {"dont", rules.Dont}} {
+		shown := shownRule{projectText: projectTexts[rule.key], Memory: rule.memory}
+		if rule.memory != nil {
+			shown.Body = textview.CutTo(rule.memory.Content, 32<<10)
+		}
+		data.Rules = append(data.Rules, shown)
+	}
+	for _, warning := range rules.Warnings {
+		data.Warnings = append(data.Warnings, web.Sentence(warning))
+	}
+	return web.Page{Template: "projectrules", Title: title, Data: data}, nil
+}
+
+// deleteRule deletes a rule. Taken back, it is there again with its history.
+func (s *Service) deleteRule(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	text, ok := projectTexts[values.Get("text")]
+	if !ok || text.rule == "" {
+		return nil, fault.Invalid("text", "text is "+fault.Quote(values.Get("text"))+"; allowed are do and dont")
+	}
+	var ref souvenir.ProjectRef
+	back := generalRulesPath
+	if r.PathValue("id") != "" {
+		head, err := s.projectAt(r, c, "Rules")
+		if err != nil {
+			return nil, err
+		}
+		ref, back = head.Reference(), head.Path+"/rules"
+	}
+	rule, err := c.Store.GetRule(r.Context(), ref, text.rule)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Store.DeleteMemory(r.Context(), rule.ID); err != nil {
+		return nil, err
+	}
+	return s.site.DeletedWithUndo(r.Context(), c, back, back, "“"+text.Title+"” is deleted.", rule.ID), nil
+}

@@ -1,0 +1,116 @@
+package projects
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// settingsOfProject is what the page shows on which a project is renamed and deleted.
+type settingsOfProject struct {
+	Head   projectHead
+	Name   web.Form
+	Delete web.Form
+	Until  time.Time // the trash keeps the project until then; zero: the trash is off
+}
+
+func (s *Service) showProjectSettings(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	head, err := s.projectAt(r, c, "Settings")
+	if err != nil {
+		return nil, err
+	}
+	if !head.CanManage() {
+		return nil, &fault.Error{Status: http.StatusForbidden, Message: "project " + fault.Quote(head.Name) + " is shared with you with the role " + string(head.Role) + "; only its owners may change it"}
+	}
+	return s.projectSettings(r.Context(), head)
+}
+
+// projectSettings is the page, with forms that nobody has filled in yet.
+func (s *Service) projectSettings(ctx context.Context, head projectHead) (web.Page, error) {
+	until, err := web.TrashUntil(ctx, s.store)
+	return web.Page{Template: "projectsettings", Title: "Settings of " + head.Name, Data: &settingsOfProject{
+		Head: head, Until: until,
+		Name: web.Form{Fields: []web.Field{{Name: "name", Label: "Name", Type: "text", Value: head.Name, Autocomplete: "off",
+			Hint: "All memories in the project show the new name at once. Its id and its address stay."}}},
+		Delete: web.Form{Fields: []web.Field{{Name: "typed", Label: "Name of the project", Type: "text", Autocomplete: "off", Hint: "Type it, to be sure: " + head.Name}}},
+	}}, err
+}
+
+// renameProject gives a project another name.
+func (s *Service) renameProject(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	head, err := s.projectAt(r, c, "Settings")
+	if err != nil {
+		return nil, err
+	}
+	name := strings.TrimSpace(values.Get("name"))
+	if name == head.Name {
+		return s.site.Done(head.Path+"/settings", "unchanged"), nil
+	}
+	ref := head.Reference()
+	if _, err := c.Store.UpdateProject(r.Context(), ref, souvenir.UpdateProject{Name: &name}); err != nil {
+		p, failed := s.projectSettings(r.Context(), head)
+		if failed != nil {
+			return nil, failed
+		}
+		if data, ok := p.Data.(*settingsOfProject); ok {
+			data.Name.Fill(values.Get)
+			data.Name.Refuse(err)
+		}
+		return web.Again(p, err)
+	}
+	return s.site.DoneWithUndo(c, head.Path+"/settings", "The project is named “"+name+"” now.", func(ctx context.Context) error {
+		now, err := c.Store.GetProject(ctx, ref)
+		if err == nil && now.Name != name {
+			err = &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the project was renamed once more since"}
+		}
+		if err == nil {
+			_, err = c.Store.UpdateProject(ctx, ref, souvenir.UpdateProject{Name: &head.Name})
+		}
+		return err
+	}), nil
+}
+
+// deleteProject deletes a project with its memories, if its name was typed.
+func (s *Service) deleteProject(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	head, err := s.projectAt(r, c, "Settings")
+	if err != nil {
+		return nil, err
+	}
+	if typed := strings.TrimSpace(values.Get("typed")); typed != strings.TrimSpace(head.Name) {
+		wrong := fault.Invalid("typed", "typed is "+fault.Quote(typed)+", but the project is named "+fault.Quote(head.Name)+"; nothing was deleted")
+		p, failed := s.projectSettings(r.Context(), head)
+		if failed != nil {
+			return nil, failed
+		}
+		if data, ok := p.Data.(*settingsOfProject); ok {
+			data.Delete.Fill(values.Get)
+			data.Delete.Refuse(wrong)
+		}
+		return web.Again(p, wrong)
+	}
+	if err := c.Store.DeleteProject(r.Context(), souvenir.DeleteProject{Project: head.Reference(), WithMemories: true}); err != nil {
+		return nil, err
+	}
+	until, err := web.TrashUntil(r.Context(), s.store)
+	if err != nil {
+		return nil, err
+	}
+	if until.IsZero() {
+		return s.site.Done("/projects", "project-deleted"), nil
+	}
+	return s.site.Done("/projects", "project-trashed"), nil
+}

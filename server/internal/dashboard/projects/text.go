@@ -1,0 +1,293 @@
+package projects
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// projectText is a text that a project has one of, and that people edit on a page of its own.
+type projectText struct {
+	Key     string // of the address
+	Title   string
+	Hint    string // what belongs there
+	rule    souvenir.RuleType
+	section souvenir.Section
+	tab     string // of the page that shows it
+}
+
+const (
+	textTodo = "todo"
+	textMain = "main"
+)
+
+// projectTexts are the texts of a project by their keys.
+var projectTexts = map[string]projectText{
+	"do":   {Key: "do", Title: "Do", rule: souvenir.RuleDo, tab: "rules", Hint: "What agents shall do, each time: how to test, what to name things, whom to ask."},
+	"dont": {Key: "dont", Title: "Don’t", rule: souvenir.RuleDont, tab: "rules", Hint: "What agents shall never do: what not to touch, which habits to drop."},
+	textTodo: {Key: textTodo, Title: "The whole to-do", tab: "todo",
+		Hint: "Markdown with the headings ## Constitution, ## Spec, ## Plan, ## Tasks and ## Gaps, once each and in this order. A task is a line such as - [ ] T1 write the tests."},
+	"constitution": {Key: "constitution", Title: "Constitution", section: souvenir.SectionConstitution, tab: "todo", Hint: "What holds for the project whatever is done: its principles and limits."},
+	"spec":         {Key: "spec", Title: "Spec", section: souvenir.SectionSpec, tab: "todo", Hint: "What shall come out of it."},
+	"plan":         {Key: "plan", Title: "Plan", section: souvenir.SectionPlan, tab: "todo", Hint: "How it is gone about."},
+	"tasks":        {Key: "tasks", Title: "Tasks", section: souvenir.SectionTasks, tab: "todo", Hint: "One line for each task, with an id of its own: - [ ] T1 write the tests. An x in the brackets means done."},
+	"gaps":         {Key: "gaps", Title: "Gaps", section: souvenir.SectionGaps, tab: "todo", Hint: "What is missing, unclear or still to be decided. Lines may have check boxes, too: - [ ] ask Mia."},
+	textMain:       {Key: textMain, Title: "Main memory", Hint: "What to know first of the project: what it is, where it stands, where to look. Agents read it when they begin."},
+}
+
+// firstTodo is what the to-do of a project begins with.
+const firstTodo = "## Constitution\n\n\n## Spec\n\n\n## Plan\n\n\n## Tasks\n\n- [ ] T1 \n\n## Gaps\n\n"
+
+// textState is a text as it is stored.
+type textState struct {
+	Text     string
+	Revision int // of the memory that it is, or lies in; 0: there is none yet
+	memory   souvenir.Memory
+}
+
+// Changed is when it was saved.
+func (t textState) Changed() time.Time { return t.memory.UpdatedAt }
+
+// digest tells whether a text is the same as it was.
+func (t textState) digest() string {
+	sum := sha256.Sum256([]byte(t.Text))
+	return base64.RawURLEncoding.EncodeToString(sum[:9])
+}
+
+// load reads a text. One that there is not yet is empty.
+func (t projectText) load(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef) (textState, error) {
+	var m souvenir.Memory
+	var err error
+	switch {
+	case t.rule != "":
+		m, err = store.GetRule(ctx, ref, t.rule)
+	case t.Key == textMain:
+		var main souvenir.MainMemory
+		main, err = store.MainMemory(ctx, ref)
+		m = main.Memory
+	default:
+		var todo souvenir.Todo
+		todo, err = store.GetTodo(ctx, ref)
+		m = todo.Memory
+		if err == nil && t.section != "" {
+			return textState{strings.Trim(todo.Document.Section(t.section).Body, "\r\n"), m.Revision, m}, nil
+		}
+	}
+	if errors.Is(err, souvenir.ErrNotFound) {
+		return textState{}, nil
+	}
+	return textState{m.Content, m.Revision, m}, err
+}
+
+// save stores a text over the state that it was made from.
+func (t projectText) save(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, text string, before textState) (souvenir.Memory, error) {
+	switch {
+	case t.rule != "":
+		stored, err := store.SetRule(ctx, souvenir.NewRule{ProjectID: ref.ID, Type: t.rule, Content: text, ExpectedRevision: before.Revision})
+		return stored.Memory, err
+	case t.section != "":
+		stored, err := store.UpdateTodoSection(ctx, souvenir.UpdateTodoSection{ProjectID: ref.ID, Section: t.section, Content: text, ExpectedRevision: before.Revision})
+		return stored.Memory, err
+	case t.Key == textTodo:
+		stored, err := store.SetTodo(ctx, souvenir.NewTodo{ProjectID: ref.ID, Content: text, ExpectedRevision: before.Revision})
+		return stored.Memory, err
+	case before.Revision > 0:
+		stored, err := store.UpdateMemory(ctx, before.memory.ID, souvenir.UpdateMemory{Content: &text, ExpectedRevision: before.Revision})
+		return stored.Memory, err
+	}
+	stored, err := store.AddMemory(ctx, souvenir.NewMemory{ProjectID: ref.ID, Content: text, EventType: souvenir.EventProjectMain, State: souvenir.StateActive})
+	return stored.Memory, err
+}
+
+// putBack brings a memory back to what it said before, unless somebody has changed it since.
+func putBack(ctx context.Context, store *souvenir.Store, before textState, after souvenir.Memory) error {
+	var err error
+	if before.Revision > 0 {
+		_, err = store.UpdateMemory(ctx, after.ID, souvenir.UpdateMemory{Content: &before.memory.Content, ExpectedRevision: after.Revision})
+	} else {
+		var now souvenir.Memory
+		now, err = store.GetMemory(ctx, after.ID)
+		if err == nil && now.Revision != after.Revision {
+			return web.ErrSavedSince
+		}
+		if err == nil {
+			err = store.DeleteMemory(ctx, after.ID)
+		}
+	}
+	if errors.Is(err, souvenir.ErrConflict) {
+		return web.ErrSavedSince
+	}
+	return err
+}
+
+// textPage is what the page shows on which a text is edited.
+type textPage struct {
+	projectText
+	Head     *projectHead // nil: a rule for all work
+	Action   string       // path of the form
+	Back     string       // path of the page that shows the text
+	Typed    string
+	Revision int    // of the state that it is made from
+	Base     string // digest of that
+	Memory   string // id
+	Error    string
+	Theirs   *textState     // what somebody has saved meanwhile; nil: nobody has
+	Differs  *textview.Diff // from that to what is typed
+	Preview  textview.Cut
+}
+
+// textAt returns the text that a request is about, and where it lies.
+func (s *Service) textAt(r *http.Request, c request.Caller, key string) (textPage, souvenir.ProjectRef, error) {
+	text, ok := projectTexts[key]
+	if r.PathValue("id") == "" {
+		if !ok || text.rule == "" {
+			return textPage{}, souvenir.ProjectRef{}, fault.Invalid("text", "text is "+fault.Quote(key)+"; allowed are do and dont")
+		}
+		return textPage{projectText: text, Action: generalRulesPath + "/edit", Back: generalRulesPath}, souvenir.ProjectRef{}, nil
+	}
+	if !ok {
+		return textPage{}, souvenir.ProjectRef{}, fault.Invalid("text", "text is "+fault.Quote(key)+"; allowed are do, dont, todo, constitution, spec, plan, tasks, gaps and main")
+	}
+	head, err := s.projectAt(r, c, map[string]string{"rules": "Rules", "todo": "To-do"}[text.tab])
+	if err != nil {
+		return textPage{}, souvenir.ProjectRef{}, err
+	}
+	if !head.CanWrite() {
+		return textPage{}, souvenir.ProjectRef{}, &fault.Error{Status: http.StatusForbidden, Message: "project " + fault.Quote(head.Name) + " is shared with you for reading only; its owners can make you a writer"}
+	}
+	back := head.Path
+	if text.tab != "" {
+		back += "/" + text.tab
+	}
+	return textPage{projectText: text, Head: &head, Action: head.Path + "/edit", Back: back}, head.Reference(), nil
+}
+
+func (p textPage) title() string {
+	switch {
+	case p.Head == nil:
+		return "“" + p.Title + "” for all your work"
+	case p.rule != "":
+		return "“" + p.Title + "” of " + p.Head.Name
+	case p.Key == textTodo:
+		return "To-do of " + p.Head.Name
+	}
+	return p.Title + " of " + p.Head.Name
+}
+
+// page makes the page of what is typed.
+func (p textPage) page() web.Page {
+	p.Preview = textview.CutTo(p.Typed, 64<<10)
+	return web.Page{Template: "projecttext", Title: p.title(), Data: p, Part: "text-preview"}
+}
+
+func (s *Service) showText(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	key := r.URL.Query().Get("text")
+	if key == "" {
+		key = map[bool]string{true: "do", false: textMain}[r.PathValue("id") == ""]
+	}
+	p, ref, err := s.textAt(r, c, key)
+	if err != nil {
+		return nil, err
+	}
+	state, err := p.load(r.Context(), c.Store, ref)
+	if err != nil {
+		return nil, err
+	}
+	if p.section != "" && state.Text == "" && !readableTodo(state.memory.Content) { // there is no section without a document
+		return web.Redirect(s.site.Path(p.Action + "?text=" + textTodo)), nil
+	}
+	p.Typed, p.Revision, p.Base, p.Memory = state.Text, state.Revision, state.digest(), state.memory.ID
+	if p.Key == textTodo && state.Revision == 0 {
+		p.Typed = firstTodo
+	}
+	shown := p.page()
+	shown.Part = ""
+	return shown, nil
+}
+
+func readableTodo(content string) bool {
+	_, err := souvenir.ParseTodo(content)
+	return err == nil
+}
+
+// saveText stores what was typed, or shows how it will look. What somebody else has saved meanwhile is never written over unseen.
+func (s *Service) saveText(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadLongForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	p, ref, err := s.textAt(r, c, values.Get("text"))
+	if err != nil {
+		return nil, err
+	}
+	p.take(values)
+	if values.Get("preview") != "" {
+		return p.page(), nil
+	}
+	before, err := p.load(r.Context(), c.Store, ref)
+	if err != nil {
+		return nil, err
+	}
+	typed := textview.WithLineEndings(p.Typed, before.memory.Content)
+	switch {
+	case typed == before.Text && before.Revision > 0:
+		return s.site.Done(p.Back, "unchanged"), nil
+	case p.Base != before.digest(): // in a to-do others may have changed another section: that is no conflict
+		return p.conflict(before), nil
+	}
+	after, err := p.save(r.Context(), c.Store, ref, typed, before)
+	switch {
+	case errors.Is(err, souvenir.ErrConflict):
+		now, failed := p.load(r.Context(), c.Store, ref)
+		if failed != nil {
+			return nil, failed
+		}
+		return p.conflict(now), nil
+	case err != nil:
+		return p.refused(err)
+	}
+	store, now := c.Store, souvenir.Memory{ID: after.ID, Revision: after.Revision}
+	before.Text = "" // the memory has it
+	return s.site.StepDone(c, p.Back, web.Step{Text: "“" + p.Title + "” is saved.", Path: p.Back, Bytes: int64(len(before.memory.Content)) + 1024, Back: func(ctx context.Context) error {
+		return putBack(ctx, store, before, now)
+	}}), nil
+}
+
+// take puts what was sent into the page.
+func (p *textPage) take(values url.Values) {
+	p.Typed = strings.ReplaceAll(values.Get("content"), "\r\n", "\n") // as browsers send what has line endings of any kind
+	p.Base = values.Get("base")
+}
+
+// conflict shows both texts, and lets the user decide.
+func (p textPage) conflict(now textState) web.Page {
+	p.Theirs, p.Base, p.Memory = &now, now.digest(), now.memory.ID
+	p.Differs = textview.Compare(strings.ReplaceAll(now.Text, "\r\n", "\n"), p.Typed, textview.MaxDiffShown)
+	shown := p.page()
+	shown.Part, shown.Status = "", http.StatusConflict
+	return shown
+}
+
+// refused shows the text again with what is wrong with it.
+func (p textPage) refused(err error) (any, error) {
+	_, message := fault.Describe(err)
+	var known *souvenir.Error
+	if errors.As(err, &known) && known.Argument == "content" {
+		message = "The text" + strings.TrimPrefix(message, "content")
+	}
+	p.Error = web.Sentence(message)
+	shown := p.page()
+	shown.Part = ""
+	return web.Again(shown, err)
+}

@@ -1,0 +1,254 @@
+package projects
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// todoRow is a line with a check box, or text between such lines.
+type todoRow struct {
+	Box  *todoBox
+	Text string // Markdown, if it is no box
+}
+
+// todoBox is a line with a check box.
+type todoBox struct {
+	souvenir.Task
+	Key    string // by which it is found again when the document has changed
+	Depth  int    // how far it is indented: 0 to 4
+	Detail string // Markdown that belongs to it
+}
+
+// Mark is what the form tells of a check box that it shows.
+func (b todoBox) Mark() string {
+	return strconv.Itoa(b.Line) + "." + b.Key + "." + strconv.Itoa(map[bool]int{true: 1}[b.Done])
+}
+
+// Label is as much of the text as the page shows, with emphasis and code as it is marked.
+func (b todoBox) Label() template.HTML {
+	const most = 600
+	text := b.Text
+	if utf8.RuneCountInString(text) > most {
+		text = string([]rune(text)[:most]) + "…"
+	}
+	shown := string(web.Markdown(text))
+	inner, ok := strings.CutPrefix(strings.TrimSuffix(shown, "</p>\n"), "<p>")
+	if !ok || strings.Contains(inner, "<p>") || !strings.HasSuffix(shown, "</p>\n") { // a line is no block
+		return template.HTML(template.HTMLEscapeString(text))
+	}
+	return template.HTML(inner)
+}
+
+// boxKey is a short digest of what a line says besides its check box.
+func boxKey(t souvenir.Task) string {
+	sum := sha256.Sum256([]byte(strings.ToUpper(t.ID) + "\x00" + t.Text))
+	return base64.RawURLEncoding.EncodeToString(sum[:6])
+}
+
+// rowsOf takes a section apart into check boxes and what lies between them. Lines that are indented behind a check box belong to it.
+func rowsOf(section souvenir.TodoSection, boxes []souvenir.Task) []todoRow {
+	byLine := map[int]souvenir.Task{}
+	for _, box := range boxes {
+		byLine[box.Line] = box
+	}
+	var rows []todoRow
+	var text, blank, detail strings.Builder
+	var open *todoBox // to which indented lines belong
+	flush := func() {
+		if open != nil {
+			open.Detail += detail.String()
+		}
+		detail.Reset()
+		if body := strings.Trim(text.String(), "\n"); body != "" {
+			rows = append(rows, todoRow{Text: body})
+		}
+		text.Reset()
+	}
+	for i, line := range linesOf(section.Body) {
+		indent := len(line) - len(strings.TrimLeft(line, " \t"))
+		task, isBox := byLine[section.Line+1+i]
+		switch {
+		case isBox:
+			flush()
+			blank.Reset()
+			open = &todoBox{Task: task, Key: boxKey(task), Depth: min(indent/2, 4)}
+			rows = append(rows, todoRow{Box: open})
+		case strings.TrimSpace(line) == "":
+			blank.WriteString("\n")
+		case open != nil && indent >= 2:
+			detail.WriteString(blank.String() + strings.TrimPrefix(strings.TrimPrefix(line, "  "), strings.Repeat(" ", 2*open.Depth)) + "\n")
+			blank.Reset()
+		default:
+			if open != nil {
+				flush()
+			}
+			open = nil
+			text.WriteString(blank.String() + line + "\n")
+			blank.Reset()
+		}
+	}
+	flush()
+	return rows
+}
+
+// linesOf are the lines of a text as a to-do document counts them: they end with LF, CR LF or CR.
+func linesOf(text string) []string {
+	return strings.Split(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\n")
+}
+
+// filterRows leaves out what a view does not show.
+func filterRows(rows []todoRow, view todoView) []todoRow {
+	if view.Show == "all" {
+		return rows
+	}
+	var some []todoRow
+	for _, row := range rows {
+		if row.Box != nil && (row.Box.Done == (view.Show == "done") || view.keep[row.Box.Line]) {
+			some = append(some, row)
+		}
+	}
+	return some
+}
+
+// partSize is how much of a section is shown at once.
+type partSize struct{ boxes, bytes int }
+
+// partsOf deals rows out into parts, of which there is at least one. Text that is too long for one is cut between lines.
+func partsOf(rows []todoRow, size partSize) [][]todoRow {
+	parts := [][]todoRow{nil}
+	boxes, bytes := 0, 0
+	add := func(row todoRow, length int) {
+		last := len(parts) - 1
+		if len(parts[last]) > 0 && (bytes+length > size.bytes || row.Box != nil && boxes == size.boxes) {
+			parts, boxes, bytes = append(parts, nil), 0, 0
+			last++
+		}
+		parts[last] = append(parts[last], row)
+		bytes += length
+		if row.Box != nil {
+			boxes++
+		}
+	}
+	for _, row := range rows {
+		if row.Box != nil {
+			row.Box.Detail = textview.CutTo(row.Box.Detail, size.bytes/2).Text
+			add(row, min(len(row.Box.Text), 600)+len(row.Box.Detail))
+			continue
+		}
+		for text := row.Text; text != ""; {
+			piece := textview.CutTo(text, size.bytes)
+			add(todoRow{Text: piece.Text}, len(piece.Text))
+			text = text[len(piece.Text):]
+		}
+	}
+	return parts
+}
+
+// mark is a check box as a form had it, and as it shall be.
+type mark struct {
+	line int
+	key  string
+	was  bool
+	done bool
+}
+
+// marksOf reads the check boxes of a form.
+func marksOf(values url.Values) ([]mark, error) {
+	done := map[string]bool{}
+	for _, line := range values["done"] {
+		done[line] = true
+	}
+	var marks []mark
+	for _, shown := range values["box"] {
+		line, rest, _ := strings.Cut(shown, ".")
+		key, was, ok := strings.Cut(rest, ".")
+		number := wholeNumber(line, 0)
+		if !ok || number < 1 || was != "0" && was != "1" {
+			return nil, fault.Invalid("box", "box is "+fault.Quote(shown)+", which no page here says; open the page again")
+		}
+		marks = append(marks, mark{number, key, was == "1", done[line]})
+	}
+	return marks, nil
+}
+
+// ticked is what came of it.
+type ticked struct {
+	changed []souvenir.Task // as they are now
+	lost    int             // lines that are not there any more
+	shown   map[int]bool    // lines, as they are now, of the boxes that the form has shown
+}
+
+// told says it in a sentence.
+func (t ticked) told(todo souvenir.Todo) string {
+	if len(t.changed) == 0 {
+		return "Nothing has changed."
+	}
+	done, total := todo.Document.Progress()
+	progress := " " + web.Thousands(done) + " of " + web.Count(total, "task") + " done."
+	if total == 0 {
+		progress = ""
+	}
+	if len(t.changed) > 1 {
+		return web.Count(len(t.changed), "line") + " changed." + progress
+	}
+	name, state := t.changed[0].ID, " is done."
+	if name == "" {
+		name = fault.Quote(t.changed[0].Text)
+	}
+	if !t.changed[0].Done {
+		state = " is open again."
+	}
+	return name + state + progress
+}
+
+// applyMarks returns the document with the check boxes as they shall be.
+func applyMarks(todo souvenir.Todo, section souvenir.Section, marks []mark) (string, ticked) {
+	boxes := todo.Document.Section(section).Checkboxes()
+	byLine, byKey := map[int]int{}, map[string][]int{}
+	for i, box := range boxes {
+		byLine[box.Line] = i
+		byKey[boxKey(box)] = append(byKey[boxKey(box)], i)
+	}
+	content := todo.Content
+	result := ticked{shown: map[int]bool{}}
+	for _, m := range marks {
+		i, there := byLine[m.line]
+		if same := byKey[m.key]; there && boxKey(boxes[i]) != m.key || !there {
+			if there = len(same) == 1; there { // it has moved
+				i = same[0]
+			}
+		}
+		if there {
+			result.shown[boxes[i].Line] = true
+		}
+		switch {
+		case m.was == m.done: // nobody has touched it here
+		case !there:
+			result.lost++
+		case boxes[i].Done != m.done:
+			content = boxes[i].Tick(content, m.done)
+			boxes[i].Done = m.done
+			result.changed = append(result.changed, boxes[i])
+		}
+	}
+	return content, result
+}
+
+// wholeNumber reads a number of an address; anything else is another one.
+func wholeNumber(text string, otherwise int) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return otherwise
+	}
+	return n
+}

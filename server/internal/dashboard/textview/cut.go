@@ -1,0 +1,54 @@
+package textview
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+// WithLineEndings gives a text the line endings of the one that it replaces.
+func WithLineEndings(typed, before string) string {
+	if strings.Contains(before, "\r\n") {
+		return strings.ReplaceAll(typed, "\n", "\r\n")
+	}
+	return typed
+}
+
+// Cut is as much of a text as a page shows of it.
+type Cut struct {
+	Text string
+	Cut  bool // there is more
+}
+
+// CutTo cuts a text at the end of a line, if it is longer than so many bytes.
+func CutTo(text string, most int) Cut {
+	if len(text) <= most {
+		return Cut{Text: text}
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	at := strings.LastIndexByte(text[:most], '\n') + 1
+	return Cut{text[:cmp.Or(at, most)], true}
+}
+
+// Clip is a text in one line, of so many characters at most.
+func Clip(text string, most int) string {
+	return ClipAround(text, nil, most)
+}
+
+// Plain is a value of JSON as people read it: texts and lists of texts without quotes.
+func Plain(value any) string {
+	switch value := value.(type) {
+	case string:
+		return value
+	case []string:
+		return strings.Join(value, ", ")
+	}
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return "" // it came from JSON
+	}
+	return string(encoded)
+}

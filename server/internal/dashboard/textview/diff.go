@@ -1,0 +1,214 @@
+package textview
+
+import (
+	"html/template"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff/lcs"
+)
+
+const (
+	MaxDiffed     = 512 << 10 // bytes of two texts that are compared
+	maxWordDiffed = 16 << 10  // bytes of two pieces of which single words are compared
+	MaxDiffShown  = 16 << 10  // bytes of differences that a page shows of two texts
+	MaxDiffsShown = 48 << 10  // and of all that it compares
+	diffContext   = 2         // lines around what differs
+)
+
+// Diff is what differs between two texts, line by line.
+type Diff struct {
+	Lines          []diffLine
+	Removed, Added int  // lines
+	TooLarge       bool // to be compared
+	Cut            bool // there are more differences than are shown
+
+	Left int // bytes that may still be shown
+}
+
+// diffLine is a line of a difference.
+type diffLine struct {
+	Kind    string // same, gone, new, or skip for lines that are alike and not shown
+	Spans   []diffSpan
+	Skipped int
+}
+
+// diffSpan is a piece of a line; Changed: it is what differs in it.
+type diffSpan struct {
+	Text    string
+	Changed bool
+}
+
+// Compare compares two texts. What it does is bounded, however large they are, and so is what is shown of it: to so many bytes.
+func Compare(before, after string, most int) *Diff {
+	if len(before)+len(after) > MaxDiffed {
+		return &Diff{TooLarge: true}
+	}
+	d := &Diff{Left: most}
+	old, now := strings.Split(before, "\n"), strings.Split(after, "\n")
+	at := 0 // line of old up to which all is shown
+	changes := lcs.DiffLines(old, now)
+	for i, change := range changes {
+		d.same(old, at, change.Start, i > 0)
+		d.change(old[change.Start:change.End], now[change.ReplStart:change.ReplEnd])
+		at = change.End
+	}
+	if len(changes) > 0 {
+		end := min(len(old), at+diffContext)
+		d.plain("same", old[at:end])
+		d.skip(len(old) - end)
+	}
+	return d
+}
+
+// same shows of lines that are alike those beside a difference.
+func (d *Diff) same(lines []string, from, to int, follows bool) {
+	first, last := from, max(from, to-diffContext)
+	if follows {
+		first = min(from+diffContext, to)
+	}
+	d.plain("same", lines[from:first])
+	if last > first {
+		d.skip(last - first)
+	} else {
+		last = first
+	}
+	d.plain("same", lines[last:to])
+}
+
+func (d *Diff) skip(lines int) {
+	if lines > 0 && !d.Cut {
+		d.Lines = append(d.Lines, diffLine{Kind: "skip", Skipped: lines})
+	}
+}
+
+func (d *Diff) plain(kind string, lines []string) {
+	for _, line := range lines {
+		d.add(kind, []diffSpan{{Text: line}})
+	}
+}
+
+// add shows a line, as far as there is room.
+func (d *Diff) add(kind string, spans []diffSpan) {
+	if d.Cut {
+		return
+	}
+	for i := range spans {
+		if shown := CutBytes(spans[i].Text, d.Left); len(shown) < len(spans[i].Text) {
+			spans[i].Text, d.Cut = shown+"…", true
+			spans = spans[:i+1]
+			break
+		}
+		d.Left -= len(template.HTMLEscapeString(spans[i].Text)) + 10 // as a mark takes
+	}
+	d.Left -= 120 // what surrounds a line
+	d.Cut = d.Cut || d.Left <= 0
+	d.Lines = append(d.Lines, diffLine{Kind: kind, Spans: spans})
+}
+
+// CutBytes cuts a text between two characters, if it is longer than so many bytes.
+func CutBytes(text string, most int) string {
+	if most = max(most, 0); len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+// change shows lines that have come in the place of others, with the words marked that differ.
+func (d *Diff) change(gone, come []string) {
+	d.Removed += len(gone)
+	d.Added += len(come)
+	old, now := strings.Join(gone, "\n"), strings.Join(come, "\n")
+	if old == "" || now == "" || len(old)+len(now) > maxWordDiffed {
+		d.plain("gone", gone)
+		d.plain("new", come)
+		return
+	}
+	oldWords, newWords := wordsOf(old), wordsOf(now)
+	oldChanged, newChanged := make([]bool, len(oldWords)), make([]bool, len(newWords))
+	for _, c := range lcs.DiffLines(oldWords, newWords) {
+		markChanged(oldChanged, c.Start, c.End)
+		markChanged(newChanged, c.ReplStart, c.ReplEnd)
+	}
+	joinMarks(oldWords, oldChanged)
+	joinMarks(newWords, newChanged)
+	if kept(oldWords, oldChanged)*3 < len(old) && kept(newWords, newChanged)*3 < len(now) { // another text: marks would only dazzle
+		d.plain("gone", gone)
+		d.plain("new", come)
+		return
+	}
+	for _, spans := range spansOf(oldWords, oldChanged) {
+		d.add("gone", spans)
+	}
+	for _, spans := range spansOf(newWords, newChanged) {
+		d.add("new", spans)
+	}
+}
+
+func markChanged(changed []bool, from, to int) {
+	for i := from; i < to; i++ {
+		changed[i] = true
+	}
+}
+
+// joinMarks marks the blanks between words that are marked, too.
+func joinMarks(words []string, changed []bool) {
+	for i := 1; i < len(words)-1; i++ {
+		if words[i] == " " && changed[i-1] && changed[i+1] {
+			changed[i] = true
+		}
+	}
+}
+
+// kept counts the bytes of the words that have stayed, but for blanks, which stay by chance.
+func kept(words []string, changed []bool) int {
+	n := 0
+	for i, word := range words {
+		if !changed[i] && strings.TrimSpace(word) != "" {
+			n += len(word)
+		}
+	}
+	return n
+}
+
+// wordsOf takes a text apart: into words, and each character between them by itself.
+func wordsOf(text string) []string {
+	var words []string
+	start := 0
+	for i, size := 0, 0; i < len(text); i += size {
+		var r rune
+		if r, size = utf8.DecodeRuneInString(text[i:]); unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) {
+			continue
+		}
+		if i > start {
+			words = append(words, text[start:i])
+		}
+		start = i + size // a byte that is no character has one, too
+		words = append(words, text[i:start])
+	}
+	if start < len(text) {
+		words = append(words, text[start:])
+	}
+	return words
+}
+
+// spansOf puts words together into lines of pieces that have changed and pieces that have not.
+func spansOf(words []string, changed []bool) [][]diffSpan {
+	lines := [][]diffSpan{nil}
+	for i, word := range words {
+		line := &lines[len(lines)-1]
+		switch last := len(*line) - 1; {
+		case word == "\n":
+			lines = append(lines, nil)
+		case last >= 0 && (*line)[last].Changed == changed[i]:
+			(*line)[last].Text += word
+		default:
+			*line = append(*line, diffSpan{word, changed[i]})
+		}
+	}
+	return lines
+}

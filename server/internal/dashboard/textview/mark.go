@@ -1,0 +1,145 @@
+package textview
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Segment is a piece of a text.
+type Segment struct {
+	Text   string
+	Marked bool // it is a word that was searched for
+}
+
+// Opening is the first part of a text, cut at the end of a line or a word if there is one near.
+func Opening(text string, most int) (first string, more bool) {
+	if len(text) <= most {
+		return text, false
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	for _, stop := range []string{"\n", " "} {
+		if at := strings.LastIndex(text[:end], stop); at > most/2 {
+			end = at
+			break
+		}
+	}
+	return text[:end] + " …", true
+}
+
+// ClipAround is a piece of a text in one line: from shortly before the first of some words on, or from its beginning.
+func ClipAround(text string, words []string, most int) string {
+	const ahead = 60     // bytes before the word
+	const far = 16 << 10 // no more of a text is looked at
+	if len(text) > far {
+		text, _ = Opening(text, far)
+	}
+	start := 0
+	if at := firstMatch(text, words); at > most*2/3 {
+		start = at - ahead
+		for start > 0 && !utf8.RuneStart(text[start]) {
+			start--
+		}
+		if space := strings.IndexByte(text[start:at], ' '); space >= 0 {
+			start += space
+		}
+	}
+	line := strings.Join(strings.Fields(text[start:]), " ")
+	if utf8.RuneCountInString(line) > most {
+		line = strings.TrimSpace(string([]rune(line)[:most])) + " …"
+	}
+	if start > 0 {
+		line = "… " + line
+	}
+	return line
+}
+
+// SearchWords are the words of a search, in lower case.
+func SearchWords(text string) []string {
+	const most = 32 // nobody looks for more of them in a clip
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !wordLetter(r) })
+	const short = 3 // letters: such words say little where there are longer ones
+	if slices.ContainsFunc(words, func(word string) bool { return utf8.RuneCountInString(word) > short }) {
+		words = slices.DeleteFunc(words, func(word string) bool { return utf8.RuneCountInString(word) <= short })
+	}
+	return words[:min(len(words), most)]
+}
+
+func wordLetter(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || unicode.Is(unicode.Mn, r)
+}
+
+// sameWord reports whether a word of a text is one that was searched for: as it is, or with another ending, as the search has it.
+func sameWord(word, sought string) bool {
+	word = strings.ToLower(word)
+	const ending, stem = 3, 4 // letters: that may differ, that must not
+	common := 0
+	for common < len(word) && common < len(sought) && word[common] == sought[common] {
+		common++
+	}
+	if common == len(word) && common == len(sought) {
+		return true
+	}
+	return common >= stem && len(word)-common <= ending && len(sought)-common <= ending
+}
+
+// eachWord goes through the words of a text.
+func eachWord(text string, yield func(start, end int) bool) {
+	start := -1
+	for at, r := range text {
+		switch inside := wordLetter(r); {
+		case inside && start < 0:
+			start = at
+		case !inside && start >= 0:
+			if !yield(start, at) {
+				return
+			}
+			start = -1
+		}
+	}
+	if start >= 0 {
+		yield(start, len(text))
+	}
+}
+
+// firstMatch is where the first of some words stands; -1: nowhere.
+func firstMatch(text string, words []string) int {
+	found := -1
+	if len(words) == 0 {
+		return found
+	}
+	eachWord(text, func(start, end int) bool {
+		if slices.ContainsFunc(words, func(sought string) bool { return sameWord(text[start:end], sought) }) {
+			found = start
+		}
+		return found < 0
+	})
+	return found
+}
+
+// Marked cuts a text into pieces that are words searched for, and others.
+func Marked(text string, words []string) []Segment {
+	if len(words) == 0 {
+		return []Segment{{Text: text}}
+	}
+	var all []Segment
+	last := 0
+	eachWord(text, func(start, end int) bool {
+		if slices.ContainsFunc(words, func(sought string) bool { return sameWord(text[start:end], sought) }) {
+			if start > last {
+				all = append(all, Segment{Text: text[last:start]})
+			}
+			all = append(all, Segment{text[start:end], true})
+			last = end
+		}
+		return true
+	})
+	if last < len(text) {
+		all = append(all, Segment{Text: text[last:]})
+	}
+	return all
+}

@@ -1,0 +1,74 @@
+package upkeep
+
+import (
+	"cmp"
+	"net/http"
+	"runtime"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// aboutPage is what the page shows that says what this is.
+type aboutPage struct {
+	Program  []web.Fact
+	Store    []web.Fact // nil unless the user is an admin
+	Mine     []web.Fact
+	Licences string // of what others have written and is served here
+}
+
+// changedSoFar tells how far a change of the embedding model has come.
+func changedSoFar(e souvenir.EmbeddingStatus) string {
+	return web.Thousands(e.Changed) + " of " + web.Count(e.Memories, "memory") + " done; searches use words until then"
+}
+
+// licences is the file of web/static that says under which terms the others' files there are.
+const licences = "vendor/LICENSES.txt"
+
+func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	configuration, err := s.store.Configuration(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	status, err := c.Store.EmbeddingStatus(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	data := aboutPage{
+		Program: []web.Fact{
+			{Key: "Souvenir", Value: cmp.Or(s.config.Version, "a build without a version")},
+			{Key: "Interface", Value: s.config.APIVersion},
+			{Key: "Go", Value: runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH},
+			{Key: "SQLite", Value: configuration.SQLite},
+			{Key: "Embedding model", Value: configuration.Model + ", " + web.Count(configuration.Dimensions, "dimension")},
+		},
+		Mine: []web.Fact{{Key: "Passages that are searched", Value: web.Thousands(status.Passages)}, {Key: "Waiting for their vectors", Value: web.Thousands(status.Pending)}},
+	}
+	if status.Changing {
+		data.Mine = append(data.Mine, web.Fact{Key: "Changing the embedding model", Value: changedSoFar(status)})
+	}
+	if c.User.Role == souvenir.RoleAdmin {
+		stats, err := s.store.Stats(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		data.Store = []web.Fact{
+			{Key: "File", Value: configuration.Path},
+			{Key: "Its size", Value: web.Bytes(stats.DatabaseBytes) + ", of which " + web.Bytes(stats.FreeBytes) + " are free for new content"},
+			{Key: "Log beside it", Value: web.Bytes(stats.WALBytes)},
+			{Key: "Users", Value: web.Thousands(stats.Users)},
+			{Key: "Projects", Value: web.Thousands(stats.Projects)},
+			{Key: "Memories", Value: web.Thousands(stats.Memories) + ", in " + web.Count(stats.Passages, "passage")},
+			{Key: "Former states of memories", Value: web.Thousands(stats.Revisions)},
+			{Key: "Files", Value: web.Thousands(stats.Files) + ", " + web.Bytes(stats.FileBytes)},
+			{Key: "Waiting for their vectors", Value: web.Thousands(stats.Embedding.Pending)},
+		}
+	}
+	all, err := web.Assets()
+	if err != nil {
+		return nil, err
+	}
+	data.Licences = string(all[licences].Plain)
+	return web.Page{Template: "about", Title: "About", Data: data}, nil
+}

@@ -1,0 +1,220 @@
+package upkeep
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// backupPage is what the page shows on which admins keep the store's file in order.
+type backupPage struct {
+	File    string // path; empty: the store is in memory alone
+	Name    string // of a backup of today
+	Size    int64  // bytes of one, about
+	Free    int64
+	Holds   []web.Fact
+	Vectors []web.Fact
+	Keep    web.Field // how many former states of a memory stay
+	Error   string
+	Anew    string // where to sign in first; empty: not needed
+	Work    *jobState
+	Shown   []souvenir.Finding // of a check
+	More    int                // findings that are not shown
+	Restore string             // the command
+	Nightly string             // likewise
+}
+
+// shownFindings is how many faults a page lists.
+const shownFindings = 50
+
+// upkeep are the kinds of work of the page.
+var upkeep = []string{"check", "repair", "reindex", "purge", "compact"}
+
+func (s *Service) backup(r *http.Request, c request.Caller) (web.Page, *backupPage, error) {
+	stats, err := s.store.Stats(r.Context())
+	if err != nil {
+		return web.Page{}, nil, err
+	}
+	configuration, err := s.store.Configuration(r.Context())
+	if err != nil {
+		return web.Page{}, nil, err
+	}
+	anew, err := s.signin.SignInAgain(r, c, "/backup")
+	if err != nil {
+		return web.Page{}, nil, err
+	}
+	data := &backupPage{
+		Anew: anew, File: configuration.Path, Name: backupName(time.Now()), Size: stats.DatabaseBytes - stats.FreeBytes, Free: stats.FreeBytes,
+		Holds: []web.Fact{
+			{Key: "Users", Value: web.Thousands(stats.Users)}, {Key: "Projects", Value: web.Thousands(stats.Projects)}, {Key: "Memories", Value: web.Thousands(stats.Memories)},
+			{Key: "Former states", Value: web.Thousands(stats.Revisions)}, {Key: "Files", Value: web.Thousands(stats.Files) + ", " + web.Bytes(stats.FileBytes)},
+		},
+		Vectors: []web.Fact{
+			{Key: "Embedding model", Value: stats.Embedding.Model}, {Key: "Passages", Value: web.Thousands(stats.Passages)}, {Key: "Waiting for their vectors", Value: web.Thousands(stats.Embedding.Pending)},
+		},
+		Keep: web.Field{Name: "keep", Label: "Former states of each memory to keep", Hint: "The newest ones; the others are gone for good. Empty keeps all."},
+		Work: s.jobs.state(r, "/backup", upkeep),
+	}
+	if stats.Embedding.Changing {
+		data.Vectors = append(data.Vectors, web.Fact{Key: "Changing the model", Value: changedSoFar(stats.Embedding)})
+	}
+	if stats.Embedding.LastError != "" {
+		data.Vectors = append(data.Vectors, web.Fact{Key: "Embedding", Value: "failed last time; the server's log says why"})
+	}
+	if data.Work != nil {
+		if report, ok := data.Work.Result.(souvenir.CheckReport); ok {
+			data.Shown = report.Findings[:min(len(report.Findings), shownFindings)]
+			data.More = report.Total - len(data.Shown)
+		}
+	}
+	if data.File == ":memory:" {
+		data.File = ""
+	} else {
+		data.Restore = "souvenir restore " + data.Name + " --db " + shellQuoted(data.File)
+		data.Nightly = "souvenir backup souvenir-$(date +%F).db --db " + shellQuoted(data.File)
+	}
+	return web.Page{Template: "backup", Title: "Backup and restore", Part: "progress", Data: data}, data, nil
+}
+
+func backupName(now time.Time) string { return "souvenir-" + now.Format(time.DateOnly) + ".db" }
+
+// shellQuoted is a word as shells read it.
+func shellQuoted(word string) string {
+	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+func (s *Service) showBackup(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if web.FromScript(r) { // which asks how far the work is
+		work := s.jobs.state(r, "/backup", upkeep)
+		if work == nil || !work.Running {
+			w.Header().Set("HX-Refresh", "true") // the page tells how it ended
+		}
+		return web.Page{Template: "backup", Title: "Backup and restore", Part: "progress", Data: &backupPage{Work: work}}, nil
+	}
+	p, _, err := s.backup(r, c)
+	return p, err
+}
+
+// downloadBackup sends a copy of the whole store, as it is at one moment.
+func (s *Service) downloadBackup(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	if _, err := s.site.ReadForm(w, r); err != nil {
+		return nil, err
+	}
+	if anew, err := s.signin.SignInAgain(r, c, "/backup"); err != nil || anew != "" {
+		return web.Redirect(anew), err
+	}
+	_, err := s.store.BackupTo(r.Context(), &download{w: w, name: backupName(time.Now()), kind: "application/vnd.sqlite3"}, nil)
+	return nil, err
+}
+
+// download makes an answer that browsers save as a file, once there is something in it: what fails before is an error as elsewhere.
+type download struct {
+	w          http.ResponseWriter
+	name, kind string
+	begun      bool
+}
+
+// Write sends a part.
+func (d *download) Write(p []byte) (int, error) {
+	if !d.begun {
+		d.begun = true
+		d.w.Header().Set("Content-Type", d.kind)
+		d.w.Header().Set("Content-Disposition", `attachment; filename="`+d.name+`"`)
+	}
+	return d.w.Write(p)
+}
+
+// workOnFile begins a piece of work on the store's file.
+func (s *Service) workOnFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	kind := values.Get("work")
+	keep := 0
+	if typed := strings.TrimSpace(values.Get("keep")); kind == "purge" && typed != "" {
+		if keep, err = strconv.Atoi(typed); err != nil || keep < 1 {
+			err = fault.Invalid("keep", "keep is "+fault.Quote(typed)+"; a whole number is needed, 1 or more, or nothing to keep all")
+		}
+	}
+	if err == nil {
+		var title string
+		var run func(context.Context, souvenir.Progress) (any, error)
+		if title, run, err = s.workOf(kind, keep); err == nil {
+			err = s.Begin(r, kind, title, run)
+		}
+	}
+	if err == nil {
+		return web.Redirect(s.site.Path("/backup") + "#work"), nil
+	}
+	p, data, failed := s.backup(r, c)
+	if failed != nil {
+		return nil, failed
+	}
+	form := web.Form{Fields: []web.Field{data.Keep}}
+	form.Refuse(err)
+	data.Keep, data.Error = form.Fields[0], form.Error
+	data.Keep.Value = values.Get("keep")
+	return web.Again(p, err)
+}
+
+// workOf is what a kind of work does, and its name.
+func (s *Service) workOf(kind string, keep int) (title string, run func(context.Context, souvenir.Progress) (any, error), err error) {
+	check := func(repair bool) func(context.Context, souvenir.Progress) (any, error) {
+		return func(ctx context.Context, progress souvenir.Progress) (any, error) {
+			return orNothing(s.store.Check(ctx, &souvenir.CheckOptions{Repair: repair, Progress: progress}))
+		}
+	}
+	switch kind {
+	case "check":
+		return "The check of the file", check(false), nil
+	case "repair":
+		return "The repair of the file", check(true), nil
+	case "reindex":
+		return "Making the index again", func(ctx context.Context, progress souvenir.Progress) (any, error) {
+			return nil, s.store.Reindex(ctx, &souvenir.ReindexOptions{Progress: progress})
+		}, nil
+	case "purge":
+		return "Deleting what is of no more use", func(ctx context.Context, _ souvenir.Progress) (any, error) {
+			return orNothing(s.store.Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: keep}))
+		}, nil
+	case "compact":
+		return "Giving free room back", func(ctx context.Context, _ souvenir.Progress) (any, error) { return s.compact(ctx) }, nil
+	}
+	return "", nil, fault.Invalid("work", "work is "+fault.Quote(kind)+"; allowed are "+strings.Join(upkeep, ", "))
+}
+
+// orNothing is a result, or with an error none.
+func orNothing[T any](result T, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// compact gives free room in the file back to the system, and says how much it was.
+func (s *Service) compact(ctx context.Context) (any, error) {
+	before, err := s.store.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.store.Compact(ctx); err != nil {
+		return nil, err
+	}
+	after, err := s.store.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Sprintf("The file had %s and has %s now.", web.Bytes(before.DatabaseBytes), web.Bytes(after.DatabaseBytes)), nil
+}

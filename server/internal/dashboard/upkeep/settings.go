@@ -1,0 +1,321 @@
+package upkeep
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// settingsPage is what the page of the settings shows: the user's preferences and, for an admin, how the server was started.
+type settingsPage struct {
+	web.Form               // to set one preference
+	Preferences []web.Fact // of a page
+	Pages       web.Pager  // of them
+	Count       int        // how many there are
+	Whole       web.Field  // all of them, as JSON
+	Before      string     // as they were when Whole was shown
+	Facts       []web.Fact // about the server; nil unless the user is an admin
+	Flags       []Flag     // likewise
+}
+
+// settings gathers the page, as it is before anything is typed.
+func (s *Service) settings(r *http.Request, c request.Caller) (web.Page, *settingsPage, error) {
+	data := &settingsPage{
+		Form: web.Form{Fields: []web.Field{
+			{Name: "key", Label: "Name", Type: "text", Autocomplete: "off", Hint: "Such as language or answers."},
+			{Name: "value", Label: "Value", Type: "text", Autocomplete: "off", Hint: "A text, or a number, true, false, a list or an object as JSON has them."},
+		}},
+		Whole: web.Field{Name: "whole", Argument: "preferences", Label: "All of them, as JSON"},
+	}
+	all, err := c.Store.Preferences(r.Context())
+	if err != nil {
+		return web.Page{}, nil, err
+	}
+	encoded, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return web.Page{}, nil, err
+	}
+	data.Count, data.Whole.Value, data.Before = len(all), string(encoded), digest(string(encoded))
+	keys, pages := web.Paginate(slices.Sorted(maps.Keys(all)), r, "preferences")
+	data.Pages = pages
+	for _, key := range keys {
+		data.Preferences = append(data.Preferences, web.Fact{Key: key, Value: textview.Plain(all[key])})
+	}
+	if c.User.Role == souvenir.RoleAdmin {
+		data.Flags = s.config.Flags
+		data.Facts, err = s.facts(r.Context())
+	}
+	return web.Page{Template: "settings", Title: "Settings", Data: data}, data, err
+}
+
+// facts are how the server works, for admins.
+func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
+	c, err := s.store.Configuration(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limit := func(n int64, none string) string {
+		if n <= 0 || n >= 1<<50 {
+			return none
+		}
+		return web.Bytes(n)
+	}
+	provider, recorded := "none: people sign in with a name and a password", "nothing"
+	if s.config.Provider != "" {
+		provider = s.config.Provider
+	}
+	if !s.config.NoActivity {
+		recorded = "calls of the last " + LongSpan(c.KeepActivity) + ", at most " + web.Thousands(c.MaxActivity)
+	}
+	yes := map[bool]string{true: "yes", false: "no"}
+	return []web.Fact{
+		{Key: "Public address", Value: s.site.PublicURL},
+		{Key: "File", Value: c.Path},
+		{Key: "Embedding model", Value: c.Model + ", " + web.Count(c.Dimensions, "dimension")},
+		{Key: "Largest file", Value: limit(c.MaxFile, "no limit")},
+		{Key: "Files of a user", Value: limit(c.FileQuota, "no limit")},
+		{Key: "Memories of a user", Value: quotaInWords(c.Quota)},
+		{Key: "Search index in memory", Value: limit(c.IndexMemory, "none: searches run on disk")},
+		{Key: "Longest request", Value: web.Bytes(s.site.MaxBody)},
+		{Key: "Requests at once", Value: strconv.Itoa(s.config.MaxRunning) + ", of one user " + strconv.Itoa(s.config.MaxRunningPerUser) + " beside others"},
+		{Key: "Requests that may wait", Value: strconv.Itoa(s.config.QueuePerUser) + " of a user, for " + web.Wait(s.config.QueueWait)},
+		{Key: "Memory for requests", Value: web.Bytes(s.config.BodyMemory)},
+		{Key: "Recorded activity", Value: recorded},
+		{Key: "External sign-in", Value: provider},
+		{Key: "Tokens in addresses", Value: map[bool]string{true: "refused", false: "accepted"}[s.config.NoQueryTokens]},
+		{Key: "Tools that only read", Value: yes[s.config.ReadOnly]},
+		{Key: "Wrong passwords without a wait", Value: strconv.Itoa(s.signin.FreeTries())},
+	}, nil
+}
+
+// quotaInWords is how much each user may store.
+func quotaInWords(q souvenir.Quota) string {
+	var parts []string
+	if q.Memories > 0 {
+		parts = append(parts, web.Thousands(q.Memories))
+	}
+	if q.Revisions > 0 {
+		parts = append(parts, web.Thousands(q.Revisions)+" past versions")
+	}
+	if q.Items > 0 {
+		parts = append(parts, web.Thousands(q.Items)+" collections, projects and files each")
+	}
+	if q.Bytes > 0 {
+		parts = append(parts, web.Bytes(q.Bytes))
+	}
+	return cmp.Or(strings.Join(parts, ", "), "no limit")
+}
+
+// LongSpan is a length of time that somebody has chosen, exactly.
+func LongSpan(d time.Duration) string {
+	if d >= web.Day && d%web.Day == 0 {
+		return web.Count(int(d/web.Day), "day")
+	}
+	text := d.String() // 72h0m0s
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func (s *Service) showSettings(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	p, _, err := s.settings(r, c)
+	return p, err
+}
+
+// changeSettings sets or removes one preference; what was there before can be had back.
+func (s *Service) changeSettings(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	before, err := c.Store.Preferences(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	key := values.Get("key")
+	former := before[key] // nil, which removes it, if it was not there
+	change, text := any(nil), "The preference "+web.Shortened(key)+" is removed."
+	if !values.Has("remove") {
+		change, text = preferenceOf(values.Get("value")), "The preference "+web.Shortened(key)+" is saved."
+	}
+	switch {
+	case strings.TrimSpace(key) == "":
+		err = fault.Invalid("key", "key is empty; a preference needs a name")
+	case !values.Has("remove") && change == nil:
+		err = fault.Invalid("value", "value is null, which removes a preference; give another one, or remove it in the list")
+	default:
+		err = setPreference(r.Context(), c.Store, key, change)
+	}
+	if err != nil {
+		p, data, failed := s.settings(r, c)
+		if failed != nil {
+			return nil, failed
+		}
+		data.Fill(values.Get)
+		data.Refuse(err)
+		return web.Again(p, err)
+	}
+	stored, err := c.Store.Preferences(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	view, after := c.Store, digest(textview.Plain(stored[key]))
+	return s.site.StepDone(c, "/settings", web.Step{Text: text, Path: "/settings", Bytes: int64(len(textview.Plain(former))), Back: func(ctx context.Context) error {
+		now, err := view.Preferences(ctx)
+		if err == nil && digest(textview.Plain(now[key])) != after {
+			err = settingsChanged
+		}
+		if err == nil {
+			err = setPreference(ctx, view, key, former)
+		}
+		return err
+	}}), nil
+}
+
+// setPreference sets one preference and leaves the others as they are; nil removes it.
+func setPreference(ctx context.Context, view *souvenir.Store, key string, value any) error {
+	before, err := view.Preferences(ctx)
+	if err == nil {
+		_, err = view.UpdatePreferences(ctx, map[string]any{key: replacing(before[key], value)})
+	}
+	return err
+}
+
+// replacing is the merge patch that makes one value of another. Objects would be merged otherwise: what the new one lacks is taken out.
+func replacing(before, after any) any {
+	old, isObject := before.(map[string]any)
+	wanted, isToBe := after.(map[string]any)
+	if !isObject || !isToBe {
+		return after
+	}
+	patch := map[string]any{}
+	for key := range old {
+		patch[key] = nil
+	}
+	for key, value := range wanted {
+		patch[key] = replacing(old[key], value)
+	}
+	return patch
+}
+
+// preferenceOf is what somebody has typed as a value: JSON, or else a text.
+func preferenceOf(typed string) any {
+	var value any
+	if strings.TrimSpace(typed) != "" && json.Unmarshal([]byte(typed), &value) == nil {
+		return value
+	}
+	return typed
+}
+
+// replaceSettings replaces all preferences, unless they have been changed since the page was shown.
+func (s *Service) replaceSettings(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadLongForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	p, data, err := s.settings(r, c)
+	if err != nil {
+		return nil, err
+	}
+	former, err := c.Store.Preferences(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	all, err := objectOf(values.Get("whole"))
+	if err == nil && values.Get("before") != data.Before {
+		err = &souvenir.Error{Kind: souvenir.KindConflict, Argument: "preferences",
+			Message: "preferences have been changed elsewhere since this page was opened; copy what you have typed, open the page again and put it in there"}
+	}
+	if err == nil {
+		_, err = c.Store.SetPreferences(r.Context(), all)
+	}
+	if err != nil {
+		form := web.Form{Fields: []web.Field{data.Whole}}
+		form.Refuse(err)
+		data.Whole = form.Fields[0]
+		if form.Error != "" {
+			data.Whole.Error = form.Error
+		}
+		data.Whole.Value, data.Before, data.Whole.Focus = values.Get("whole"), values.Get("before"), true
+		return web.Again(p, err)
+	}
+	stored, err := c.Store.Preferences(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	view, after, size := c.Store, digestOf(stored), int64(len(textview.Plain(former)))
+	return s.site.StepDone(c, "/settings", web.Step{Text: "Your preferences are replaced.", Path: "/settings", Bytes: size, Back: func(ctx context.Context) error {
+		now, err := view.Preferences(ctx)
+		if err == nil && digestOf(now) != after {
+			err = settingsChanged
+		}
+		if err == nil {
+			_, err = view.SetPreferences(ctx, former)
+		}
+		return err
+	}}), nil
+}
+
+// settingsChanged says that a step cannot be taken back.
+var settingsChanged = &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: what it has set was changed once more since"}
+
+// digestOf tells preferences apart.
+func digestOf(all map[string]any) string { return digest(textview.Plain(all)) }
+
+// objectOf reads a JSON object that somebody has typed.
+func objectOf(typed string) (map[string]any, error) {
+	decoder := json.NewDecoder(strings.NewReader(typed))
+	decoder.UseNumber()
+	var all map[string]any
+	err := decoder.Decode(&all)
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		line, column := placeIn(typed, int(syntax.Offset))
+		return nil, fault.Invalid("preferences", fmt.Sprintf("preferences are no JSON in line %d, character %d: %v", line, column, syntax))
+	case errors.Is(err, io.EOF) || err == nil && all == nil:
+		return nil, fault.Invalid("preferences", "preferences are empty; an object is needed, such as {}")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fault.Invalid("preferences", "preferences are no JSON: they end in the midst of it")
+	case err != nil:
+		return nil, fault.Invalid("preferences", "preferences are no JSON object; {} is one without anything in it")
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		line, column := placeIn(typed, int(decoder.InputOffset()))
+		return nil, fault.Invalid("preferences", fmt.Sprintf("preferences go on behind their object, in line %d, character %d; one object is needed", line, column))
+	}
+	return all, nil
+}
+
+// placeIn is where a byte of a text lies, as editors count.
+func placeIn(text string, offset int) (line, column int) {
+	before := text[:min(max(offset-1, 0), len(text))]
+	return strings.Count(before, "\n") + 1, len([]rune(before[strings.LastIndex(before, "\n")+1:])) + 1
+}
+
+// digest is a short mark of a text, to tell whether it has changed.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}

@@ -1,0 +1,255 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/upload"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// transferPage is what the page shows on which people take their memories away, and admins bring such in.
+type transferPage struct {
+	Export transferChoice
+	Import importChoice
+	File   web.Field // to bring in
+	Error  string
+	Anew   string // where an admin has to sign in first; empty: nowhere
+	Work   *jobState
+	Told   *importTold // how an import ended
+}
+
+// transferChoice is what was chosen for an export.
+type transferChoice struct {
+	All, Files, Vectors, Credentials bool
+}
+
+// importChoice is what was chosen for an import.
+type importChoice struct {
+	Replace, Look bool
+}
+
+// importTold is what a page tells of an import that has ended.
+type importTold struct {
+	souvenir.ImportReport
+	Looked bool // and brought nothing in
+	Kinds  []importedKind
+}
+
+// importedKind is what became of the things of one kind.
+type importedKind struct {
+	Name string
+	souvenir.ImportCount
+}
+
+// transferWork is the kind of work of the page.
+var transferWork = []string{"import"}
+
+func (s *Service) transfer(r *http.Request, c request.Caller) (web.Page, *transferPage, error) {
+	anew, err := s.signin.SignInAgain(r, c, "/transfer")
+	data := &transferPage{
+		Anew:   anew,
+		Export: transferChoice{Files: true, Vectors: true},
+		File:   web.Field{Name: "file", Label: "File", Hint: "What an export has written, or lines made by hand, as docs/export-format.md describes them."},
+		Work:   s.jobs.state(r, "/transfer", transferWork),
+	}
+	if data.Work != nil {
+		if told, ok := data.Work.Result.(importTold); ok {
+			data.Told = &told
+		}
+	}
+	return web.Page{Template: "transfer", Title: "Export and import", Part: "progress", Data: data}, data, err
+}
+
+func (s *Service) showTransfer(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	p, data, err := s.transfer(r, c)
+	if c.User.Role != souvenir.RoleAdmin {
+		data.Work, data.Told = nil, nil // others' business
+	}
+	if web.FromScript(r) && (data.Work == nil || !data.Work.Running) {
+		w.Header().Set("HX-Refresh", "true") // the page tells how it ended
+	}
+	return p, err
+}
+
+// exportStore sends an export: of what the user owns or, to an admin, of everything.
+func (s *Service) exportStore(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	from, whose := c.Store, c.User.Name
+	options := souvenir.ExportOptions{WithoutFiles: !values.Has("files"), WithoutVectors: !values.Has("vectors")}
+	if values.Get("of") == "all" {
+		if c.User.Role != souvenir.RoleAdmin {
+			return nil, &fault.Error{Status: http.StatusForbidden, Message: "the export of everybody's things is for admins; export your own"}
+		}
+		if anew, err := s.signin.SignInAgain(r, c, "/transfer"); err != nil || anew != "" {
+			return web.Redirect(anew), err
+		}
+		from, whose = s.store, "all"
+		options.Credentials = values.Has("credentials")
+	}
+	_, err = from.Export(r.Context(), &download{w: w, name: exportName(whose, time.Now()), kind: "application/x-ndjson"}, &options)
+	return nil, err
+}
+
+// exportName is what a browser saves an export as. Of a name only what every file system takes stays.
+func exportName(whose string, now time.Time) string {
+	plain := strings.Trim(strings.Map(func(r rune) rune {
+		if r < 'a' || r > 'z' {
+			return '-'
+		}
+		return r
+	}, strings.ToLower(whose)), "-")
+	if plain == "" {
+		plain = "own"
+	}
+	return "souvenir-" + plain[:min(len(plain), 40)] + "-" + now.Format(time.DateOnly) + ".jsonl"
+}
+
+// importExport takes in a file and begins to import it, or only to look whether that would go.
+func (s *Service) importExport(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, part, err := s.readUpload(w, r)
+	anew, failed := s.signin.SignInAgain(r, c, "/transfer")
+	if failed != nil {
+		return nil, failed
+	}
+	if err == nil && anew != "" {
+		return web.Redirect(anew), nil
+	}
+	if err == nil {
+		err = s.beginImport(r, part, values)
+	}
+	if err == nil {
+		return web.Redirect(s.site.Path("/transfer") + "#work"), nil
+	}
+	if status, _ := fault.Describe(err); status == http.StatusForbidden {
+		return nil, err
+	}
+	p, data, failed := s.transfer(r, c)
+	if failed != nil {
+		return nil, failed
+	}
+	data.Import = importChoice{Replace: values.Get("conflict") == string(souvenir.ConflictReplace), Look: values.Has("look")}
+	form := web.Form{Fields: []web.Field{data.File}}
+	form.Refuse(err)
+	data.File, data.Error = form.Fields[0], form.Error
+	return web.Again(p, err)
+}
+
+// beginImport keeps what is sent in a temporary file, and begins to import it.
+func (s *Service) beginImport(r *http.Request, sent io.Reader, values url.Values) error {
+	conflict := souvenir.OnConflict(values.Get("conflict"))
+	if !slices.Contains([]souvenir.OnConflict{"", souvenir.ConflictKeep, souvenir.ConflictReplace}, conflict) {
+		return fault.Invalid("conflict", "conflict is "+fault.Quote(string(conflict))+"; allowed are keep and replace")
+	}
+	file, err := os.CreateTemp("", "souvenir-import-*.jsonl")
+	if err != nil {
+		return err
+	}
+	drop := func() {
+		if err := errors.Join(file.Close(), os.Remove(file.Name())); err != nil {
+			s.log.Warn("the temporary file of an import could not be removed", "file", file.Name(), "error", err)
+		}
+	}
+	n, err := io.Copy(file, sent)
+	switch {
+	case err != nil:
+		err = fault.Unreadable(err)
+	case n == 0:
+		err = fault.Invalid("file", "file is empty; choose an export")
+	default:
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		look, title := values.Has("look"), "The import"
+		if look {
+			title = "A look at an export"
+		}
+		err = s.Begin(r, "import", title, func(ctx context.Context, progress souvenir.Progress) (any, error) {
+			defer drop()
+			return s.importFile(ctx, file, look, conflict, progress)
+		})
+	}
+	if err != nil {
+		drop()
+	}
+	return err
+}
+
+func (s *Service) importFile(ctx context.Context, file io.ReadSeeker, look bool, conflict souvenir.OnConflict, progress souvenir.Progress) (any, error) {
+	if look {
+		if err := souvenir.CheckExport(ctx, file, progress); err != nil {
+			return nil, err
+		}
+		return importTold{Looked: true}, nil
+	}
+	report, err := s.store.Import(ctx, file, &souvenir.ImportOptions{OnConflict: conflict, Progress: progress})
+	told := importTold{ImportReport: report}
+	for _, kind := range slices.Sorted(maps.Keys(report.Counts)) {
+		told.Kinds = append(told.Kinds, importedKind{strings.ReplaceAll(kind, "_", " "), report.Counts[kind]})
+	}
+	if err != nil && report.Line == 0 && len(told.Kinds) == 0 {
+		return nil, err // it has brought nothing in
+	}
+	return told, err
+}
+
+// readUpload reads a form that a page of this server has sent with a file behind its fields, up to that file. It is not read as
+// a whole, since it may be larger than memory.
+func (s *Service) readUpload(w http.ResponseWriter, r *http.Request) (url.Values, *multipart.Part, error) {
+	values := url.Values{}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
+		if _, err := s.site.ReadForm(w, r); err != nil {
+			return values, nil, err
+		}
+		return values, nil, fault.Invalid("file", "file is missing; choose one")
+	}
+	if err := s.site.CheckOrigin(r); err != nil {
+		return values, nil, err
+	}
+	in, err := upload.Open(r, s.site.MaxBody)
+	if err != nil {
+		return values, nil, err
+	}
+	for {
+		part, err := in.NextPart()
+		if err != nil && err != io.EOF { //nolint:errorlint // wrapped, it is an end that comes too early
+			return values, nil, fault.Unreadable(err)
+		}
+		if err == nil && part.FormName() != "file" {
+			if len(values) >= upload.MaxFields {
+				return values, nil, fault.Invalid("form", fmt.Sprintf("the form has more than %d fields, the most that is allowed", upload.MaxFields))
+			}
+			value, err := io.ReadAll(io.LimitReader(part, upload.MaxField))
+			if err != nil {
+				return values, nil, fault.Unreadable(err)
+			}
+			values.Add(part.FormName(), string(value))
+			continue
+		}
+		if err := web.CheckFormToken(r, values.Get(web.FormField)); err != nil {
+			return values, nil, err
+		}
+		if err != nil || part.FileName() == "" {
+			return values, nil, fault.Invalid("file", "file is missing; choose one")
+		}
+		in.InFile = true
+		return values, part, nil
+	}
+}

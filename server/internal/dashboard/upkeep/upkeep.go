@@ -1,0 +1,83 @@
+// Package upkeep is the pages of settings, export and import, and of what admins look after: users, backups, and the state of the server.
+package upkeep
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/signin"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// Settings are what the server was started with, for the pages that show it.
+type Settings struct {
+	Version, APIVersion string
+
+	Flags    []Flag // nil: those that follow are all there is
+	Provider string // the name of an external provider; empty: none
+
+	MaxRunning, MaxRunningPerUser, QueuePerUser int
+	QueueWait                                   time.Duration
+	BodyMemory                                  int64
+	NoActivity, NoQueryTokens, ReadOnly         bool
+}
+
+// Flag is something that the program was started with: the Setting of package server.
+type Flag struct {
+	Name    string
+	Value   string
+	Meaning string
+	Given   bool
+}
+
+// Options are what a Service needs.
+type Options struct {
+	Site     *web.Site
+	SignIn   *signin.Service
+	Store    *souvenir.Store // the operator's
+	Logger   *slog.Logger
+	Settings Settings
+}
+
+// Service answers on the pages of upkeep. Make one with [New].
+type Service struct {
+	site   *web.Site
+	signin *signin.Service
+	store  *souvenir.Store
+	log    *slog.Logger
+	config Settings
+	jobs   jobs // what takes longer than a request
+}
+
+// New makes the room.
+func New(o Options) *Service {
+	return &Service{site: o.Site, signin: o.SignIn, store: o.Store, log: o.Logger, config: o.Settings}
+}
+
+// Routes are the settings, and what an admin looks after.
+func (s *Service) Routes() []route.Route {
+	return []route.Route{
+		route.Get("/users", route.Administrator, s.showUsers),
+		route.Post("/users", route.Administrator, s.updateUser),
+		route.Get("/invitations", route.Administrator, s.showInvitations),
+		route.Post("/invitations", route.Administrator, s.invite),
+		route.Post("/invitations/end", route.Administrator, s.endInvitation),
+
+		route.Get("/settings", route.Person, s.showSettings),
+		route.Post("/settings", route.Person, s.changeSettings),
+		route.Post("/settings/whole", route.Person, s.replaceSettings),
+
+		route.Get("/transfer", route.Person, s.showTransfer),
+		route.Post("/transfer/export", route.Person, s.exportStore),
+		route.Post("/transfer/import", route.Administrator, s.importExport),
+
+		route.Get("/backup", route.Administrator, s.showBackup),
+		route.Post("/backup/download", route.Administrator, s.downloadBackup),
+		route.Post("/backup/work", route.Administrator, s.workOnFile),
+		route.Post("/backup/stop", route.Administrator, s.stopWork),
+
+		route.Get("/about", route.Person, s.showAbout),
+	}
+}

@@ -1,0 +1,143 @@
+package upkeep
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/signin"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// usersPage is what the page of the users shows.
+type usersPage struct {
+	Users []managedUser
+	Pages web.Pager
+	Error string
+}
+
+// managedUser is an account, as an admin sees it.
+type managedUser struct {
+	souvenir.User
+	Own bool // of the admin who looks
+}
+
+func (s *Service) users(r *http.Request, c request.Caller) (web.Page, *usersPage, error) {
+	all, err := s.store.Users(r.Context())
+	data := &usersPage{}
+	all = slices.DeleteFunc(all, func(u souvenir.User) bool { return u.Name == "" }) // who has memories only, and no account
+	all, data.Pages = web.Paginate(all, r, "users")
+	for _, u := range all {
+		data.Users = append(data.Users, managedUser{u, u.ID == c.User.ID})
+	}
+	return web.Page{Template: "users", Title: "Users", Data: data}, data, err
+}
+
+func (s *Service) showUsers(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	p, _, err := s.users(r, c)
+	return p, err
+}
+
+// updateUser does with a user what the form says. Admins do it to others only, so that none locks the door behind them.
+func (s *Service) updateUser(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	yes, no, admin, user := true, false, souvenir.RoleAdmin, souvenir.RoleUser
+	changes := map[string]souvenir.UpdateUser{
+		"user-disabled": {Disabled: &yes}, "user-enabled": {Disabled: &no}, "user-admin": {Role: &admin}, "user-user": {Role: &user},
+	}
+	change, known := changes[values.Get("change")]
+	switch {
+	case !known:
+		err = fault.Invalid("change", "change is "+fault.Quote(values.Get("change"))+"; user-disabled, user-enabled, user-admin or user-user is needed")
+	case values.Get("id") == c.User.ID:
+		err = &fault.Error{Status: http.StatusBadRequest, Message: "this is your own account; another admin can do that"}
+	default:
+		_, err = s.store.UpdateUser(r.Context(), values.Get("id"), change)
+	}
+	if err != nil {
+		p, data, failed := s.users(r, c)
+		if failed != nil {
+			return nil, failed
+		}
+		_, message := fault.Describe(err)
+		data.Error = web.Sentence(message)
+		return web.Again(p, err)
+	}
+	return s.site.Done("/users", values.Get("change")), nil
+}
+
+// invitationsPage is what the page of the invitations shows.
+type invitationsPage struct {
+	web.Form
+	Role  string // that was chosen
+	Open  []souvenir.Invitation
+	Pages web.Pager
+	Names map[string]string // of users, by id
+	Link  string            // to a new invitation, which is told this once; empty: none was made
+	Made  souvenir.Invitation
+}
+
+func (s *Service) invitations(r *http.Request) (web.Page, *invitationsPage, error) {
+	data := &invitationsPage{Role: string(souvenir.RoleUser), Names: map[string]string{}, Form: web.Form{Fields: []web.Field{
+		{Name: "note", Label: "For whom", Type: "text", Autocomplete: "off", Hint: "For this list only.", Optional: true},
+		{Name: "email", Label: "E-mail", Type: "email", Autocomplete: "off", Hint: "Becomes the address of the account. Nothing is sent to it.", Optional: true},
+	}}}
+	all, err := s.store.Invitations(r.Context())
+	if err != nil {
+		return web.Page{}, nil, err
+	}
+	now := time.Now()
+	all = slices.DeleteFunc(all, func(i souvenir.Invitation) bool { return !i.UsedAt.IsZero() || i.ExpiresAt.Before(now) })
+	data.Open, data.Pages = web.Paginate(all, r, "open")
+	users, err := s.store.Users(r.Context())
+	for _, u := range users {
+		data.Names[u.ID] = u.Name
+	}
+	return web.Page{Template: "invitations", Title: "Invitations", Data: data}, data, err
+}
+
+func (s *Service) showInvitations(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	p, _, err := s.invitations(r)
+	return p, err
+}
+
+// invite makes an invitation and shows its link, this once.
+func (s *Service) invite(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	added, err := s.store.AddInvitation(r.Context(), souvenir.NewInvitation{
+		Role: souvenir.Role(values.Get("role")), Email: values.Get("email"), Note: values.Get("note"), CreatedBy: c.User.ID,
+	})
+	p, data, failed := s.invitations(r)
+	if failed != nil {
+		return nil, failed
+	}
+	if err != nil {
+		data.Role = values.Get("role")
+		data.Fill(values.Get)
+		data.Refuse(err)
+		return web.Again(p, err)
+	}
+	data.Link, data.Made = s.site.PublicURL+signin.InvitePath(added.Value), added.Invitation
+	return p, nil
+}
+
+func (s *Service) endInvitation(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+	values, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.store.DeleteInvitation(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+		return nil, err
+	}
+	return s.site.Done("/invitations", "invitation"), nil
+}

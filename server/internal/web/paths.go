@@ -1,0 +1,40 @@
+package web
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// Tab is one of the pages of a project.
+type Tab struct {
+	Path, Name string
+	Here       bool
+}
+
+// ProjectPath is the path of a project's pages, for an address.
+func ProjectPath(p souvenir.Project) string {
+	return "/projects/" + projectSegment(p.Owner) + "/" + projectSegment(p.ID)
+}
+
+// MemoryPath is the path of the page of a memory.
+func MemoryPath(id string) string { return "/memories/" + url.PathEscape(id) }
+
+// notSet, as the value of a filter, stands for memories that have none. No known key can have it: names and words are not blank.
+const NotSet = " "
+
+// Link is what a call was about.
+type Link struct {
+	Noun string
+	Name string // as it is shown
+	Path string // of its page; empty: the caller cannot open it
+}
+
+// projectSegment is an id as part of a path. Browsers take dots alone for a way up, and a few words name other pages.
+func projectSegment(id string) string {
+	if strings.Trim(id, ".") == "" || strings.HasPrefix(id, "~") || id == "rules" {
+		id = "~" + id
+	}
+	return url.PathEscape(id)
+}

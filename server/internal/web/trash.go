@@ -1,0 +1,58 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+)
+
+// TrashUntil is until when the trash keeps what is deleted now; zero if the trash is off.
+func TrashUntil(ctx context.Context, store *souvenir.Store) (time.Time, error) {
+	c, err := store.Configuration(ctx)
+	if err != nil || c.KeepTrash < 0 {
+		return time.Time{}, err
+	}
+	return time.Now().Add(c.KeepTrash), nil
+}
+
+// DeletedWithUndo is where a form leads that has deleted something: to a page that offers to restore it from the trash, and shows
+// another one when that is done. With the trash off, it says what was done.
+func (s *Site) DeletedWithUndo(ctx context.Context, c request.Caller, path, back, text, id string) Redirect {
+	entry, err := c.Store.GetTrashed(ctx, id)
+	if err != nil {
+		return s.Say(c, path, text)
+	}
+	text += " The trash keeps it until " + Date(entry.Until) + "."
+	return s.StepDone(c, path, Step{Text: text, Path: back, Back: func(ctx context.Context) error {
+		_, err := c.Store.RestoreTrashed(ctx, id)
+		var known *souvenir.Error
+		if errors.As(err, &known) && known.Kind == souvenir.KindConflict && known.Argument == "rule_type" {
+			return ErrSavedSince
+		}
+		return err
+	}})
+}
+
+// Say leads to a page that says what was done, and offers nothing.
+func (s *Site) Say(c request.Caller, path, text string) Redirect {
+	return s.StepDone(c, path, Step{Text: text, Path: path})
+}
+
+// ErrSavedSince says that a step cannot be taken back.
+var ErrSavedSince = &fault.Error{Status: http.StatusBadRequest, Message: "the text was saved again since, so this is not taken back; its history has what it said before"}
+
+// TrashNote says what becomes of things that are deleted; the zero time means that the trash is off.
+func TrashNote(n int, until time.Time) string {
+	switch {
+	case until.IsZero():
+		return "This cannot be undone."
+	case n == 1:
+		return "It stays in the trash until " + Date(until) + ", and can be restored until then."
+	}
+	return "They stay in the trash until " + Date(until) + ", and can be restored until then."
+}
