@@ -35,6 +35,13 @@ type layer struct {
 	Why    string
 }
 
+// dashboardRooms are the rooms of the dashboard.
+var dashboardRooms = []string{
+	"./server/internal/dashboard/clients", "./server/internal/dashboard/files", "./server/internal/dashboard/memories",
+	"./server/internal/dashboard/overview", "./server/internal/dashboard/pictures", "./server/internal/dashboard/projects",
+	"./server/internal/dashboard/trash", "./server/internal/dashboard/upkeep",
+}
+
 var layers = []layer{
 	{
 		From:  []string{"./", "./internal/..."},
@@ -65,6 +72,44 @@ var layers = []layer{
 		Never: []string{"./cmd/..."},
 		Reach: anyDepth,
 		Why:   "imports point one way: cmd -> server -> mcpserver -> tools -> root -> internal",
+	},
+	{
+		From:  []string{"./server/internal/..."},
+		Never: []string{"./server", "./cmd/..."},
+		Reach: anyDepth,
+		Why:   "the server imports its rooms, and gives them what they need when it makes them",
+	},
+	{
+		From:   []string{"./server/internal/..."},
+		Except: []string{"./server/internal/signin", "./server/internal/authserver", "./server/internal/dashboard/..."},
+		Never:  []string{"./server/internal/signin", "./server/internal/authserver", "./server/internal/dashboard/..."},
+		Reach:  anyDepth,
+		Why:    "the frame of the pages, and what all rooms stand on, know no room",
+	},
+	{
+		From:  []string{"./server/internal/signin"},
+		Never: []string{"./server/internal/authserver", "./server/internal/dashboard/..."},
+		Reach: anyDepth,
+		Why:   "authserver and dashboard stand on signin, never the other way",
+	},
+	{
+		From:  []string{"./server/internal/authserver"},
+		Never: []string{"./server/internal/dashboard/..."},
+		Reach: anyDepth,
+		Why:   "authserver and dashboard do not know each other",
+	},
+	{
+		From:  []string{"./server/internal/dashboard/..."},
+		Never: []string{"./server/internal/authserver"},
+		Reach: anyDepth,
+		Why:   "authserver and dashboard do not know each other",
+	},
+	{
+		From:   []string{"./server/internal/dashboard/..."},
+		Except: []string{"./server/internal/dashboard"},
+		Never:  dashboardRooms,
+		Reach:  anyDepth,
+		Why:    "the rooms of the dashboard do not know each other: dashboard puts them together, and web, route and textview hold what they share",
 	},
 	{
 		From:   []string{"./..."},
@@ -201,6 +246,22 @@ func TestLayersCatchViolations(t *testing.T) {
 			own("mcpserver") + " -> net/http"},
 		{"server imports a command", []listed{pkg("./server", own("cmd/souvenir")), pkg("./cmd/souvenir")},
 			own("server") + " -> " + own("cmd/souvenir")},
+		{"a room imports the server", []listed{pkg("./server/internal/web", own("server/internal/x")), pkg("./server/internal/x", own("server"))},
+			own("server/internal/web") + " -> " + own("server/internal/x") + " -> " + own("server")},
+		{"the frame knows a room", []listed{pkg("./server/internal/web", own("server/internal/signin")), pkg("./server/internal/signin")},
+			own("server/internal/web") + " -> " + own("server/internal/signin")},
+		{"a leaf knows the dashboard", []listed{pkg("./server/internal/route", own("server/internal/dashboard/files"))},
+			own("server/internal/route") + " -> " + own("server/internal/dashboard/files")},
+		{"signin knows authserver", []listed{pkg("./server/internal/signin", own("server/internal/authserver"))},
+			own("server/internal/signin") + " -> " + own("server/internal/authserver")},
+		{"authserver knows the dashboard", []listed{pkg("./server/internal/authserver", own("server/internal/dashboard"))},
+			own("server/internal/authserver") + " -> " + own("server/internal/dashboard")},
+		{"a room of the dashboard knows authserver", []listed{pkg("./server/internal/dashboard/clients", own("server/internal/authserver"))},
+			own("server/internal/dashboard/clients") + " -> " + own("server/internal/authserver")},
+		{"one room of the dashboard knows another", []listed{pkg("./server/internal/dashboard/files", own("server/internal/dashboard/memories"))},
+			own("server/internal/dashboard/files") + " -> " + own("server/internal/dashboard/memories")},
+		{"dashboard makes its rooms", []listed{pkg("./server/internal/dashboard", own("server/internal/dashboard/files"), own("server/internal/signin")),
+			pkg("./server/internal/dashboard/files", own("server/internal/web"), own("server/internal/dashboard/textview"))}, ""},
 		{"root imports a driver", []listed{pkg(modulePath, "modernc.org/sqlite")},
 			modulePath + " -> modernc.org/sqlite"},
 		{"server speaks SQL", []listed{pkg("./server", "database/sql")},
