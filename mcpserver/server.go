@@ -3,12 +3,10 @@ package mcpserver
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/souvenir-ai/souvenir"
 )
@@ -148,20 +146,38 @@ func (s *service) guard(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// order answers with the tools in the order in which a model shall meet them; the SDK sorts them by name. It cuts no lists into
-// pages, so that no cursor is one of its.
+// order answers with the tools in the order in which a model shall meet them; the SDK sorts them by name. It cuts no list but
+// that of resources into pages, so that no cursor is one of the others.
 func (s *service) order(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
-		result, err := next(ctx, method, request)
-		var told *jsonrpc.Error
-		if strings.HasSuffix(method, "/list") && errors.As(err, &told) && told.Message == "invalid params" {
+		if cursor(request.GetParams()) != "" {
 			return nil, badCursor()
 		}
+		result, err := next(ctx, method, request)
 		if listed, ok := result.(*mcp.ListToolsResult); ok && err == nil {
 			listed.Tools = s.tools
 		}
 		return result, err
 	}
+}
+
+// cursor is that of a request for a list that has one page.
+func cursor(params mcp.Params) string {
+	switch p := params.(type) {
+	case *mcp.ListToolsParams:
+		if p != nil {
+			return p.Cursor
+		}
+	case *mcp.ListPromptsParams:
+		if p != nil {
+			return p.Cursor
+		}
+	case *mcp.ListResourceTemplatesParams:
+		if p != nil {
+			return p.Cursor
+		}
+	}
+	return ""
 }
 
 // instructions tell a model, in at most 150 words, what this is for and how to begin.

@@ -183,37 +183,6 @@ func (m *mcpReply) Write(p []byte) (int, error) { return m.body.Write(p) }
 // Flush does nothing: the reply is sent when it is whole.
 func (m *mcpReply) Flush() {}
 
-// explain puts the errors of the SDK into words for clients: what it answers in plain text, and what it says of its own types.
-func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
-	if m.status == http.StatusAccepted {
-		return mcpError(http.StatusBadRequest, to.ID, jsonrpc.CodeInvalidRequest, "the message is no JSON-RPC request: the names of its members are in lower case")
-	}
-	if m.status >= http.StatusInternalServerError {
-		return mcpError(m.status, to.ID, jsonrpc.CodeInternalError, strings.TrimSpace(m.body.String()))
-	}
-	var told struct{ Error *jsonrpc.Error }
-	switch {
-	case m.status >= http.StatusBadRequest && strings.HasPrefix(m.header.Get("Content-Type"), "text/plain"):
-		told.Error = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: strings.TrimSpace(m.body.String())}
-		// In the revisions that have sessions an error about a message is an answer like any other: many clients take another
-		// status for the end of the connection.
-		if revision < statelessFrom {
-			m.status = http.StatusOK
-		}
-	case !bytes.Contains(m.body.Bytes()[:min(m.body.Len(), 6*len(to.ID)+40)], []byte(`"error":{`)) || json.Unmarshal(m.body.Bytes(), &told) != nil || told.Error == nil:
-		return m
-	}
-	switch e := told.Error; {
-	case strings.HasSuffix(e.Message, strconv.Quote(to.Method)+" unsupported"):
-		e.Code, e.Message = jsonrpc.CodeMethodNotFound, "method "+fault.Quote(to.Method)+" is not known here"
-	case strings.Contains(e.Message, `missing required "params"`):
-		e.Code, e.Message = jsonrpc.CodeInvalidParams, to.Method+` needs "params"`
-	case strings.Contains(e.Message, "unmarshaling"):
-		e.Message = `the "params" of ` + to.Method + " are not of the form that the protocol gives them"
-	}
-	return mcpErrorWith(m.status, to.ID, *told.Error)
-}
-
 // write sends the reply.
 func (m *mcpReply) write(s *Server, w http.ResponseWriter, r *http.Request) {
 	if m.status == 0 && m.body.Len() == 0 {
