@@ -1,3 +1,4 @@
+// Package params reads the parameters of addresses.
 package params
 
 import (
@@ -57,6 +58,5 @@ func Number(query url.Values, name string, least, most int) (int, error) {
 	return n, nil
 }
 
-const (
-	MaxTokenDays = 36_500
-)
+// MaxTokenDays is the most days for which a token can be made.
+const MaxTokenDays = 36_500

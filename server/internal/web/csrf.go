@@ -49,7 +49,8 @@ func tokenOf(own string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-const MaxForm = 64 << 10 // bytes
+// MaxForm is the most bytes of a form without a long text in it.
+const MaxForm = 64 << 10
 
 // ReadForm reads a form that a page of this server has sent: from this origin, and with the hidden field of that page.
 func (s *Site) ReadForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {

@@ -110,9 +110,8 @@ func AgainAs(p Page, err error) (Page, error) {
 	return Page{}, err
 }
 
-const (
-	LaneRetry = 5 // seconds
-)
+// LaneRetry is after how many seconds a sign-in may be tried again that found no place.
+const LaneRetry = 5
 
 // ErrBusy says that a lane is full.
 var ErrBusy = &fault.Error{Status: http.StatusServiceUnavailable, Message: "many people are signing in at the moment; wait " + strconv.Itoa(LaneRetry) + " seconds, then try again"}

@@ -51,7 +51,7 @@ func (p frame) Menu() []menuGroup { return menu(*p.User, p.Here, p.Invitations) 
 
 // Asset is the address of a file of static, with its version.
 func (p frame) Asset(name string) (string, error) {
-	all, err := Assets()
+	all, err := assets()
 	if err != nil {
 		return "", err
 	}

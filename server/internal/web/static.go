@@ -21,13 +21,13 @@ import (
 type asset struct {
 	kind    string // its content type
 	version string // a short hash, which changes when the file does
-	Plain   []byte
+	plain   []byte
 	packed  []byte // by gzip; nil: not worth it
 }
 
-// Assets are the files of static by their names, read and packed once. Pages are not packed: they hold the hidden field of
+// assets are the files of static by their names, read and packed once. Pages are not packed: they hold the hidden field of
 // forms beside what others have written, and their length would tell of it (BREACH).
-var Assets = sync.OnceValues(func() (map[string]asset, error) {
+var assets = sync.OnceValues(func() (map[string]asset, error) {
 	const folder = "static"
 	all := map[string]asset{}
 	err := fs.WalkDir(embedded, folder, func(file string, entry fs.DirEntry, err error) error {
@@ -39,7 +39,7 @@ var Assets = sync.OnceValues(func() (map[string]asset, error) {
 			return err
 		}
 		sum := sha256.Sum256(content)
-		a := asset{kind: contentType(file), version: base64.RawURLEncoding.EncodeToString(sum[:6]), Plain: content}
+		a := asset{kind: contentType(file), version: base64.RawURLEncoding.EncodeToString(sum[:6]), plain: content}
 		var packed bytes.Buffer
 		writer, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 		if err != nil {
@@ -77,7 +77,7 @@ func contentType(file string) string {
 
 // static serves a file of static. Its address has its version in it (?v=), so that browsers keep it.
 func (s *Site) static(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
-	all, err := Assets()
+	all, err := assets()
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s *Site) static(w http.ResponseWriter, r *http.Request, _ request.Caller) 
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Content-Type", a.kind)
 	h.Set("Vary", "Accept-Encoding")
-	content := a.Plain
+	content := a.plain
 	if a.packed != nil && AcceptsGzip(r.Header.Get("Accept-Encoding")) {
 		h.Set("Content-Encoding", "gzip")
 		content = a.packed
@@ -108,4 +108,10 @@ func AcceptsGzip(accepted string) bool {
 		}
 	}
 	return false
+}
+
+// Licences are the terms of the scripts of others.
+func Licences() (string, error) {
+	all, err := assets()
+	return string(all["vendor/LICENSES.txt"].plain), err
 }

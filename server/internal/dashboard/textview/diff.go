@@ -1,3 +1,4 @@
+// Package textview is texts as the pages show them: cut to a size, marked where a search found them, compared with another version.
 package textview
 
 import (
@@ -9,6 +10,7 @@ import (
 	"github.com/aymanbagabas/go-udiff/lcs"
 )
 
+// The bounds of comparisons.
 const (
 	MaxDiffed     = 512 << 10 // bytes of two texts that are compared
 	maxWordDiffed = 16 << 10  // bytes of two pieces of which single words are compared

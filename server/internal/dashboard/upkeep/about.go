@@ -23,9 +23,6 @@ func changedSoFar(e souvenir.EmbeddingStatus) string {
 	return web.Thousands(e.Changed) + " of " + web.Count(e.Memories, "memory") + " done; searches use words until then"
 }
 
-// licences is the file of web/static that says under which terms the others' files there are.
-const licences = "vendor/LICENSES.txt"
-
 func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	configuration, err := s.store.Configuration(r.Context())
 	if err != nil {
@@ -65,10 +62,8 @@ func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Ca
 			{Key: "Waiting for their vectors", Value: web.Thousands(stats.Embedding.Pending)},
 		}
 	}
-	all, err := web.Assets()
-	if err != nil {
+	if data.Licences, err = web.Licences(); err != nil {
 		return nil, err
 	}
-	data.Licences = string(all[licences].Plain)
 	return web.Page{Template: "about", Title: "About", Data: data}, nil
 }
