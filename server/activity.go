@@ -14,7 +14,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/mcpserver"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/params"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
@@ -140,14 +140,14 @@ func (s *Server) routeCall(r *http.Request, e *request.State, out *response, too
 
 // outcomeOf is how an exchange ended.
 func outcomeOf(e *request.State, out *response) souvenir.Outcome {
-	var wrong *fault.Error
+	var wrong *failure.Error
 	if e.Failed != nil && !errors.As(e.Failed, &wrong) {
 		return souvenir.OutcomeOf(e.Failed)
 	}
 	if out.status < http.StatusBadRequest {
 		return souvenir.OutcomeOK
 	}
-	for kind, status := range fault.Statuses {
+	for kind, status := range failure.Statuses {
 		if status == out.status && status != http.StatusBadRequest && kind != souvenir.KindReadOnly {
 			return souvenir.OutcomeOf(&souvenir.Error{Kind: kind})
 		}
@@ -220,7 +220,7 @@ func (c *clientNames) name(p souvenir.Principal, agent, told string) string {
 func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	wanted, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, fault.Invalid("query", "the query cannot be read: "+err.Error())
+		return nil, failure.Invalid("query", "the query cannot be read: "+err.Error())
 	}
 	q := souvenir.ActivityQuery{
 		User: wanted.Get("user"), ID: wanted.Get("credential_id"), Client: wanted.Get("client"),
@@ -246,7 +246,7 @@ func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c request.
 		return c.Store.Activities(r.Context(), q)
 	}
 	if !c.Allows(souvenir.ScopeAdmin) {
-		return nil, fault.MissingScope(souvenir.ScopeAdmin)
+		return nil, failure.MissingScope(souvenir.ScopeAdmin)
 	}
 	if q.User == "*" {
 		q.User = ""

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
@@ -20,7 +20,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, status int, valu
 		s.log.ErrorContext(r.Context(), "an answer could not be written as JSON", "request_id", request.Of(r.Context()).ID, "route", request.Of(r.Context()).Route, "error", err)
 		status = http.StatusInternalServerError
 		body.Reset()
-		body.WriteString(`{"error":` + strconv.Quote(fault.Internal) + `,"content":[{"type":"text","text":` + strconv.Quote("Error: "+fault.Internal) + `}],"isError":true}`)
+		body.WriteString(`{"error":` + strconv.Quote(failure.Internal) + `,"content":[{"type":"text","text":` + strconv.Quote("Error: "+failure.Internal) + `}],"isError":true}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/authserver"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/tools"
@@ -56,7 +56,7 @@ func (s *Server) admit(r *http.Request, needs route.Need) (request.Caller, error
 	access.Through = request.Through(r)
 	c := request.Caller{Principal: p, Store: s.store.As(access)}
 	if scope := needs.Scope(); scope != "" && !p.Allows(scope) {
-		return c, fault.MissingScope(scope)
+		return c, failure.MissingScope(scope)
 	}
 	return c, nil
 }
@@ -68,11 +68,11 @@ func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
 	}
 	token, cookie, found := s.presented(r)
 	if !found && r.Header.Get("Authorization") != "" {
-		return souvenir.Principal{}, fault.Unauthenticated("the header Authorization has the scheme " + fault.Quote(authorizationScheme(r)) +
+		return souvenir.Principal{}, failure.Unauthenticated("the header Authorization has the scheme " + failure.Quote(authorizationScheme(r)) +
 			"; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
 	}
 	if !found {
-		return souvenir.Principal{}, fault.Unauthenticated("no credential was sent; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
+		return souvenir.Principal{}, failure.Unauthenticated("no credential was sent; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
 	}
 	p, err := s.check(r.Context(), token)
 	switch {
@@ -113,7 +113,7 @@ func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, e
 		return s.store.CheckSession(ctx, token)
 	}
 	if s.options.PublicURL == "" || token == "" {
-		return souvenir.Principal{}, fault.Unauthenticated("the credential is no MCP token, which begins with " + request.MCPTokenPrefix)
+		return souvenir.Principal{}, failure.Unauthenticated("the credential is no MCP token, which begins with " + request.MCPTokenPrefix)
 	}
 	return s.store.CheckAccessToken(ctx, souvenir.AccessTokenCheck{Token: token, Issuer: s.options.PublicURL, Audience: s.oauth.Audience()})
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
 // vouched asks the program in which the server is embedded whom a request speaks for, which it may not know.
@@ -37,7 +37,7 @@ func (s *Server) vouched(r *http.Request) (p souvenir.Principal, known bool, err
 	case err != nil:
 		return p, false, err
 	case p.User.Disabled:
-		return p, false, fault.Unauthenticated("user " + fault.Quote(p.Access.User) + " is disabled")
+		return p, false, failure.Unauthenticated("user " + failure.Quote(p.Access.User) + " is disabled")
 	}
 	p.Access.User = p.User.ID
 	if p.Scopes == nil {
@@ -53,7 +53,7 @@ func (s *Server) vouched(r *http.Request) (p souvenir.Principal, known bool, err
 func signInElsewhere(err error) error {
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Kind == souvenir.KindUnauthenticated && known.Message == "" {
-		return fault.Unauthenticated("nobody has signed in")
+		return failure.Unauthenticated("nobody has signed in")
 	}
 	return err
 }

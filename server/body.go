@@ -15,7 +15,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 	"github.com/souvenir-ai/souvenir/internal/jsonescape"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
@@ -63,7 +63,7 @@ func (b *body) Read(p []byte) (int, error) {
 // explain turns what net/http says about a body into what its sender can use.
 func (b *body) explain(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fault.Invalid("body", fmt.Sprintf("nothing of the body arrived for %s", b.patience))
+		return failure.Invalid("body", fmt.Sprintf("nothing of the body arrived for %s", b.patience))
 	}
 	return err
 }
@@ -77,7 +77,7 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 	if given := r.Header.Get("Content-Type"); given != "" {
 		kind, _, err := mime.ParseMediaType(given)
 		if err != nil || kind != "application/json" && !(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
-			return fault.Invalid("Content-Type", "the body's Content-Type is "+fault.Quote(given)+"; application/json is needed")
+			return failure.Invalid("Content-Type", "the body's Content-Type is "+failure.Quote(given)+"; application/json is needed")
 		}
 	}
 	encoded, err := s.encodedBody(w, r)
@@ -85,25 +85,25 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 		return err
 	}
 	if len(bytes.TrimSpace(encoded)) == 0 {
-		return fault.Invalid("body", "the body is empty; a JSON object is needed")
+		return failure.Invalid("body", "the body is empty; a JSON object is needed")
 	}
 	if bytes.Equal(bytes.TrimSpace(encoded), []byte("null")) {
-		return fault.Invalid("body", "the body is null; a JSON object is needed")
+		return failure.Invalid("body", "the body is null; a JSON object is needed")
 	}
 	if !utf8.Valid(encoded) {
-		return fault.Invalid("body", "the body is not valid UTF-8, which JSON is written in")
+		return failure.Invalid("body", "the body is not valid UTF-8, which JSON is written in")
 	}
 	if escape, at := jsonescape.LoneSurrogate(encoded); at >= 0 {
-		return fault.Invalid("body", fmt.Sprintf("the body has the escape %s at byte %d, which is half of a character; write both halves, or the character itself", escape, at))
+		return failure.Invalid("body", fmt.Sprintf("the body has the escape %s at byte %d, which is half of a character; write both halves, or the character itself", escape, at))
 	}
 	if _, call := v.(*toolCall); call && len(encoded) > largeBody {
 		if err := json.Unmarshal(encoded, v); err != nil {
-			return fault.BadJSON(err)
+			return failure.BadJSON(err)
 		}
 		return nil
 	}
 	if n := jsonbound.Count(encoded); n > maxValues {
-		return fault.Invalid("body", fmt.Sprintf("the body has %d values; at most %d are allowed", n, maxValues))
+		return failure.Invalid("body", fmt.Sprintf("the body has %d values; at most %d are allowed", n, maxValues))
 	}
 	decoder := json.NewDecoder(bytes.NewReader(encoded))
 	decoder.UseNumber()
@@ -111,10 +111,10 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 		decoder.DisallowUnknownFields()
 	}
 	if err := decoder.Decode(v); err != nil {
-		return fault.BadJSON(err)
+		return failure.BadJSON(err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return fault.Invalid("body", fmt.Sprintf("the body goes on behind its JSON value, which ends at byte %d; one value is needed", decoder.InputOffset()))
+		return failure.Invalid("body", fmt.Sprintf("the body goes on behind its JSON value, which ends at byte %d; one value is needed", decoder.InputOffset()))
 	}
 	return nil
 }

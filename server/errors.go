@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
@@ -28,10 +28,10 @@ type TextBlock struct {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	request.Of(r.Context()).Failed = err
 	if gone := r.Context().Err(); gone != nil && errors.Is(err, gone) {
-		err = &fault.Error{Status: http.StatusBadRequest, Message: "the request was given up before it was answered"} // which nobody will read
+		err = &failure.Error{Status: http.StatusBadRequest, Message: "the request was given up before it was answered"} // which nobody will read
 	}
-	status, message := fault.Describe(err)
-	if _, seconds, busy := fault.Refused(err); busy {
+	status, message := failure.Describe(err)
+	if _, seconds, busy := failure.Refused(err); busy {
 		w.Header().Set("Retry-After", seconds)
 	}
 	switch status {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
@@ -73,7 +73,7 @@ func (s *Server) survive(out *response, r *http.Request, broken any) (left any) 
 	if out.status != 0 {
 		return http.ErrAbortHandler
 	}
-	s.answer(out, r, http.StatusInternalServerError, ErrorBody{Error: fault.Internal, Content: []TextBlock{{"text", "Error: " + fault.Internal}}, IsError: true})
+	s.answer(out, r, http.StatusInternalServerError, ErrorBody{Error: failure.Internal, Content: []TextBlock{{"text", "Error: " + failure.Internal}}, IsError: true})
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/params"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/upload"
@@ -40,7 +40,7 @@ type ChangedFile struct {
 func (s *Server) listFiles(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	wanted, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, fault.Invalid("query", "the query cannot be read: "+err.Error())
+		return nil, failure.Invalid("query", "the query cannot be read: "+err.Error())
 	}
 	q := souvenir.FileQuery{FileList: souvenir.FileList{
 		MemoryID: wanted.Get("memory_id"), Category: wanted.Get("category"), Tags: upload.Tags(wanted["tags"]),
@@ -157,7 +157,7 @@ type contentWriter struct {
 
 // WriteHeader sends the header, or an error.
 func (w *contentWriter) WriteHeader(status int) {
-	message := fault.Internal
+	message := failure.Internal
 	if status == http.StatusPartialContent && w.Header().Get("Content-Length") == "0" {
 		// The last 0 bytes, which net/http takes for a part; there is none, and no Content-Range for it (RFC 9110, section 14.1.2).
 		w.Header().Set("Content-Range", "bytes */"+strconv.FormatInt(w.size, 10))
@@ -165,7 +165,7 @@ func (w *contentWriter) WriteHeader(status int) {
 	}
 	switch status {
 	case http.StatusRequestedRangeNotSatisfiable:
-		message = "range " + fault.Quote(w.request.Header.Get("Range")) + " is none of this file's, which has " + strconv.FormatInt(w.size, 10) + " bytes"
+		message = "range " + failure.Quote(w.request.Header.Get("Range")) + " is none of this file's, which has " + strconv.FormatInt(w.size, 10) + " bytes"
 	case http.StatusPreconditionFailed:
 		message = "the file is not the one that the request is about; GET it for its present ETag"
 	default:
@@ -179,7 +179,7 @@ func (w *contentWriter) WriteHeader(status int) {
 		w.Header().Del(name)
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	w.server.fail(w.ResponseWriter, w.request, &fault.Error{Status: status, Message: message})
+	w.server.fail(w.ResponseWriter, w.request, &failure.Error{Status: status, Message: message})
 }
 
 // Write sends a part of the body.

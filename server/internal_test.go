@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/upload"
 )
@@ -83,12 +83,12 @@ func TestEveryKindHasAStatus(t *testing.T) {
 		souvenir.KindNewer: 500, souvenir.KindCorrupt: 500, souvenir.KindInternal: 500,
 	} {
 		const cause = "the cause of it"
-		status, message := fault.Describe(&souvenir.Error{Kind: kind, Message: cause})
+		status, message := failure.Describe(&souvenir.Error{Kind: kind, Message: cause})
 		if status != want || (message == cause) != (want < 500) {
 			t.Errorf("%s is %d %q", kind, status, message)
 		}
 	}
-	if status, message := fault.Describe(errors.New("a path of this machine")); status != 500 || message != fault.Internal {
+	if status, message := failure.Describe(errors.New("a path of this machine")); status != 500 || message != failure.Internal {
 		t.Errorf("%d %q", status, message)
 	}
 }
@@ -156,7 +156,7 @@ func FuzzForm(f *testing.F) {
 		for {
 			part, err := in.ReadFields(&fields)
 			if err != nil {
-				if status, _ := fault.Describe(err); status != http.StatusBadRequest {
+				if status, _ := failure.Describe(err); status != http.StatusBadRequest {
 					t.Fatalf("%d %v", status, err)
 				}
 				return

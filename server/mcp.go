@@ -19,7 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 	"github.com/souvenir-ai/souvenir/mcpserver"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/tools"
 )
@@ -72,7 +72,7 @@ func (s *Server) noteMCPError(ctx context.Context, method string, err error) {
 	switch {
 	case errors.As(err, &lacks):
 		e.MissingScope = lacks.Scope
-	case errors.As(err, &told), errors.As(err, &known) && fault.Statuses[known.Kind] != 0, fault.GivenUp(err):
+	case errors.As(err, &told), errors.As(err, &known) && failure.Statuses[known.Kind] != 0, failure.GivenUp(err):
 	default:
 		s.log.ErrorContext(ctx, "a request failed", "request_id", e.ID, "route", e.Route, "mcp_method", method, "error", err)
 	}
@@ -85,7 +85,7 @@ func (s *Server) noMCPStream(w http.ResponseWriter, r *http.Request, _ request.C
 		return nil, err
 	}
 	w.Header().Set("Allow", "OPTIONS, POST")
-	return nil, &fault.Error{Status: http.StatusMethodNotAllowed, Message: "method " + fault.Quote(r.Method) + " is not used here: send each message of the Model Context Protocol with POST"}
+	return nil, &failure.Error{Status: http.StatusMethodNotAllowed, Message: "method " + failure.Quote(r.Method) + " is not used here: send each message of the Model Context Protocol with POST"}
 }
 
 // serveMCP answers a message of the Model Context Protocol, or a batch of them.
@@ -125,7 +125,7 @@ func (s *Server) serveMessage(w http.ResponseWriter, r *http.Request, c request.
 		// A client of OAuth may ask its user for the scope, for which it must see this status. Others would take it for the
 		// end of the connection, while their model can read what is missing.
 		reply.status = http.StatusForbidden
-		s.challenge(w.Header(), r, fault.MissingScope(e.MissingScope))
+		s.challenge(w.Header(), r, failure.MissingScope(e.MissingScope))
 	}
 	reply.write(s, w, r)
 }
@@ -148,7 +148,7 @@ func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request, body []byte)
 func (s *Server) readMCP(w http.ResponseWriter, r *http.Request) ([]byte, *mcpReply) {
 	if given := r.Header.Get("Content-Type"); given != "" {
 		if kind, _, err := mime.ParseMediaType(given); err != nil || kind != jsonMedia {
-			return nil, mcpError(http.StatusUnsupportedMediaType, nil, jsonrpc.CodeInvalidRequest, "the body's Content-Type is "+fault.Quote(given)+"; application/json is needed")
+			return nil, mcpError(http.StatusUnsupportedMediaType, nil, jsonrpc.CodeInvalidRequest, "the body's Content-Type is "+failure.Quote(given)+"; application/json is needed")
 		}
 	}
 	if !acceptsJSON(r.Header.Values("Accept")) {
@@ -156,7 +156,7 @@ func (s *Server) readMCP(w http.ResponseWriter, r *http.Request) ([]byte, *mcpRe
 	}
 	body, err := s.encodedBody(w, r)
 	if err != nil {
-		status, message := fault.Describe(fault.Unreadable(err))
+		status, message := failure.Describe(failure.Unreadable(err))
 		return nil, mcpError(status, nil, jsonrpc.CodeInvalidRequest, message)
 	}
 	body = bytes.TrimSpace(body)
@@ -167,7 +167,7 @@ func (s *Server) readMCP(w http.ResponseWriter, r *http.Request) ([]byte, *mcpRe
 		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError, "the body is not valid UTF-8, which JSON is written in")
 	case !json.Valid(body):
 		var any json.RawMessage
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError, fault.BadJSON(json.Unmarshal(body, &any)).Error())
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError, failure.BadJSON(json.Unmarshal(body, &any)).Error())
 	}
 	return body, nil
 }
@@ -221,7 +221,7 @@ func (s *Server) relay(r *http.Request, m *mcpMessage) *mcpReply {
 // relayBatch takes a batch apart, for each message is answered as if it came alone.
 func (s *Server) relayBatch(r *http.Request, body []byte) ([]json.RawMessage, *mcpReply) {
 	if revision := r.Header.Get(protocolHeader); revision > batchesUntil {
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "revision "+fault.Quote(revision)+" of the protocol has no batches; send each message by itself")
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "revision "+failure.Quote(revision)+" of the protocol has no batches; send each message by itself")
 	}
 	if n := jsonbound.Count(body); n > maxValues {
 		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the batch has %d values; at most %d are allowed", n, maxValues))

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/souvenir-ai/souvenir/internal/jsonbound"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
@@ -30,7 +30,7 @@ type mcpMessage struct {
 func parseMessage(encoded []byte) (*mcpMessage, *mcpReply) {
 	m := &mcpMessage{encoded: encoded}
 	if err := json.Unmarshal(encoded, m); err != nil {
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "the message is no JSON-RPC request: "+fault.BadJSON(err).Error())
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "the message is no JSON-RPC request: "+failure.BadJSON(err).Error())
 	}
 	id := m.ID
 	if len(id) > 0 && id[0] != '"' {
@@ -46,7 +46,7 @@ func parseMessage(encoded []byte) (*mcpMessage, *mcpReply) {
 	case m.ID != nil && id == nil:
 		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, `the "id" is neither a string nor a whole number of 64 bits`)
 	case m.Method != "" && m.ID == nil && !m.isNotification():
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "method "+fault.Quote(m.Method)+` needs an "id": it has an answer`)
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "method "+failure.Quote(m.Method)+` needs an "id": it has an answer`)
 	}
 	return m, nil
 }
@@ -85,11 +85,11 @@ func checkValues(m *mcpMessage) *mcpReply {
 
 // busyReply answers a message that did not get its turn: the call of a tool with a result, so that the model learns that it may try again.
 func (s *Server) busyReply(m *mcpMessage, err error) *mcpReply {
-	refused, seconds, busy := fault.Refused(err)
+	refused, seconds, busy := failure.Refused(err)
 	if !busy { // its caller is gone
 		return &mcpReply{}
 	}
-	message := fault.BusyMessage(refused, seconds)
+	message := failure.BusyMessage(refused, seconds)
 	if m.Method != "tools/call" {
 		reply := mcpError(http.StatusServiceUnavailable, m.ID, jsonrpc.CodeInternalError, message)
 		reply.header = http.Header{"Retry-After": {seconds}}
@@ -135,7 +135,7 @@ func checkRevision(revision string, id json.RawMessage) *mcpReply {
 		data = nil // strings are always JSON
 	}
 	return mcpErrorWith(http.StatusBadRequest, id, jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion, Data: data,
-		Message: "revision " + fault.Quote(revision) + " of the protocol is not known here; known are " + strings.Join(known, ", ")})
+		Message: "revision " + failure.Quote(revision) + " of the protocol is not known here; known are " + strings.Join(known, ", ")})
 }
 
 // mcpReply is the answer to a message, kept until it is whole: then its status is certain. It is the http.ResponseWriter that
@@ -186,7 +186,7 @@ func (m *mcpReply) Flush() {}
 // write sends the reply.
 func (m *mcpReply) write(s *Server, w http.ResponseWriter, r *http.Request) {
 	if m.status == 0 && m.body.Len() == 0 {
-		s.fail(w, r, &fault.Error{Status: http.StatusBadRequest, Message: "the request was given up before it was answered"})
+		s.fail(w, r, &failure.Error{Status: http.StatusBadRequest, Message: "the request was given up before it was answered"})
 		return
 	}
 	if m.body.Len() > 0 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
 // Some errors of the MCP SDK have no type and no code of their own, and others name its Go types. What follows puts these into words for
@@ -54,7 +54,7 @@ func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
 	}
 	switch e := told.Error; {
 	case strings.HasSuffix(e.Message, strconv.Quote(to.Method)+sdkUnknownMethod):
-		e.Code, e.Message = jsonrpc.CodeMethodNotFound, "method "+fault.Quote(to.Method)+" is not known here"
+		e.Code, e.Message = jsonrpc.CodeMethodNotFound, "method "+failure.Quote(to.Method)+" is not known here"
 	case strings.Contains(e.Message, sdkMissingParams):
 		e.Code, e.Message = jsonrpc.CodeInvalidParams, to.Method+` needs "params"`
 	case strings.Contains(e.Message, sdkBadParams):

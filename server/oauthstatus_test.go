@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
@@ -27,9 +27,9 @@ func TestStatusesOfOAuthErrors(t *testing.T) {
 		"one that may not":     {oauth(souvenir.KindForbidden, souvenir.OAuthAccessDenied), 400, "access_denied"},
 		"no room":              {oauth(souvenir.KindTooLarge, souvenir.OAuthUnavailable), 503, "temporarily_unavailable"},
 		"too large":            {oauth(souvenir.KindTooLarge, souvenir.OAuthInvalidClientMetadata), 400, "invalid_client_metadata"},
-		"too often":            {&fault.Error{Status: 429, Message: "why"}, 429, "temporarily_unavailable"},
-		"a wrong method":       {&fault.Error{Status: 405, Message: "why"}, 405, "invalid_request"},
-		"without a code":       {fault.Invalid("x", "why"), 400, "invalid_request"},
+		"too often":            {&failure.Error{Status: 429, Message: "why"}, 429, "temporarily_unavailable"},
+		"a wrong method":       {&failure.Error{Status: 405, Message: "why"}, 405, "invalid_request"},
+		"without a code":       {failure.Invalid("x", "why"), 400, "invalid_request"},
 		"none of the caller's": {errors.New("secret"), 500, "server_error"},
 		"damage":               {oauth(souvenir.KindCorrupt, souvenir.OAuthInvalidGrant), 500, "server_error"},
 		"a read-only store":    {&souvenir.Error{Kind: souvenir.KindReadOnly, Message: "why"}, 403, "invalid_request"},

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
@@ -39,16 +39,16 @@ func (s *Server) checkQuery(r *http.Request, rt spokenRoute) error {
 	}
 	given, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return fault.Invalid("query", "the query cannot be read: "+err.Error())
+		return failure.Invalid("query", "the query cannot be read: "+err.Error())
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if name == tokenParameter || slices.Contains(known, name) {
 			continue
 		}
 		if len(known) == 0 {
-			return fault.Invalid(name, "parameter "+fault.Quote(name)+" is not known; this endpoint takes none")
+			return failure.Invalid(name, "parameter "+failure.Quote(name)+" is not known; this endpoint takes none")
 		}
-		return fault.Invalid(name, "parameter "+fault.Quote(name)+" is not known; allowed are "+strings.Join(known, ", "))
+		return failure.Invalid(name, "parameter "+failure.Quote(name)+" is not known; allowed are "+strings.Join(known, ", "))
 	}
 	return nil
 }

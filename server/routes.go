@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -157,7 +157,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 		if m.speaks() == request.Pages {
 			web.SetHeaders(w.Header())
 		}
-		s.fail(w, r, &fault.Error{Status: http.StatusMethodNotAllowed, Message: "method " + fault.Quote(r.Method) + " is not allowed here; allowed are " + m.allowed()})
+		s.fail(w, r, &failure.Error{Status: http.StatusMethodNotAllowed, Message: "method " + failure.Quote(r.Method) + " is not allowed here; allowed are " + m.allowed()})
 		return
 	}
 	request.Of(r.Context()).Route = rt.Method + " " + rt.Pattern
@@ -207,7 +207,7 @@ func clean(r *http.Request) bool {
 }
 
 func unknownPath(r *http.Request) error {
-	return &fault.Error{Status: http.StatusNotFound, Message: "path " + fault.Quote(r.URL.Path) + " is not served here; /openapi.json lists what is"}
+	return &failure.Error{Status: http.StatusNotFound, Message: "path " + failure.Quote(r.URL.Path) + " is not served here; /openapi.json lists what is"}
 }
 
 // allowCrossOrigin answers a browser that asks whether a page of another origin may send a request. It may: credentials

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/netaddr"
 )
 
@@ -14,10 +14,10 @@ import (
 // rebinding), or from another origin. Clients that are no browsers send no Origin.
 func (s *Server) checkSource(r *http.Request) error {
 	if !s.knowsHost(r) {
-		return &fault.Error{Status: http.StatusForbidden, Message: "host " + fault.Quote(r.Host) + " is not known here; behind a proxy on the same machine the server has to be told its public URL"}
+		return &failure.Error{Status: http.StatusForbidden, Message: "host " + failure.Quote(r.Host) + " is not known here; behind a proxy on the same machine the server has to be told its public URL"}
 	}
 	if origin := r.Header.Get("Origin"); !s.trustsOrigin(r, origin) {
-		return &fault.Error{Status: http.StatusForbidden, Message: "origin " + fault.Quote(origin) + " is not trusted here; use this service from a page of its own, or from a program that is no browser"}
+		return &failure.Error{Status: http.StatusForbidden, Message: "origin " + failure.Quote(origin) + " is not trusted here; use this service from a page of its own, or from a program that is no browser"}
 	}
 	return nil
 }

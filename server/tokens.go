@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/params"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -69,7 +69,7 @@ func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c request.Call
 func sinceEnded(err error) error {
 	var known *souvenir.Error
 	if errors.As(err, &known) && slices.Contains([]string{"token_id", "grant_id", "session_id"}, known.Argument) {
-		return &badCredential{fault.Unauthenticated("what the credential was given for has ended")}
+		return &badCredential{failure.Unauthenticated("what the credential was given for has ended")}
 	}
 	return err
 }
@@ -81,7 +81,7 @@ func scopesWithin(c request.Caller, wished []souvenir.Scope) ([]souvenir.Scope, 
 	}
 	for _, scope := range wished {
 		if slices.Contains(souvenir.Scopes(), scope) && !c.Allows(scope) {
-			return nil, fault.MissingScope(scope)
+			return nil, failure.MissingScope(scope)
 		}
 	}
 	return wished, nil // an unknown one the store refuses
@@ -101,7 +101,7 @@ func expiryWithin(ctx context.Context, c request.Caller, days *float64, now time
 		}
 		i := slices.IndexFunc(all, func(t souvenir.Token) bool { return t.ID == c.TokenID })
 		if i < 0 {
-			return time.Time{}, &badCredential{fault.Unauthenticated("the token has been deleted")}
+			return time.Time{}, &badCredential{failure.Unauthenticated("the token has been deleted")}
 		}
 		latest = all[i].ExpiresAt
 	}
@@ -109,7 +109,7 @@ func expiryWithin(ctx context.Context, c request.Caller, days *float64, now time
 		return latest, nil
 	}
 	if *days < 1 || *days > params.MaxTokenDays || *days != math.Trunc(*days) {
-		return time.Time{}, fault.Invalid("expires_in_days", fmt.Sprintf("expires_in_days is %v; 1 to %d are allowed, and none at all means never", *days, params.MaxTokenDays))
+		return time.Time{}, failure.Invalid("expires_in_days", fmt.Sprintf("expires_in_days is %v; 1 to %d are allowed, and none at all means never", *days, params.MaxTokenDays))
 	}
 	wished := now.Add(time.Duration(*days) * web.Day)
 	if !latest.IsZero() && wished.After(latest) {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/tools"
 )
@@ -40,7 +40,7 @@ func (s *Server) callTool(w http.ResponseWriter, r *http.Request, c request.Call
 		return nil, err
 	}
 	if call.Name == nil {
-		return nil, fault.Invalid("name", "name is missing; the name of a tool is needed, of which GET /tools lists all")
+		return nil, failure.Invalid("name", "name is missing; the name of a tool is needed, of which GET /tools lists all")
 	}
 	result, err := tools.New(c.Store, &tools.Options{Allows: c.Allows, ReadOnly: s.options.ReadOnly, OnCall: s.noteCall}).Call(r.Context(), *call.Name, call.Arguments)
 	if err != nil {

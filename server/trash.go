@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/params"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
@@ -56,7 +56,7 @@ func trashKinds(c request.Caller, asked string) ([]souvenir.TrashKind, error) {
 	all := []souvenir.TrashKind{souvenir.TrashMemory, souvenir.TrashFile, souvenir.TrashProject, souvenir.TrashCollection}
 	if kind := souvenir.TrashKind(asked); asked != "" {
 		if !slices.Contains(all, kind) {
-			return nil, fault.Invalid("kind", "kind is "+fault.Quote(asked)+"; allowed are memory, file, project and collection")
+			return nil, failure.Invalid("kind", "kind is "+failure.Quote(asked)+"; allowed are memory, file, project and collection")
 		}
 		all = []souvenir.TrashKind{kind}
 	}
@@ -66,7 +66,7 @@ func trashKinds(c request.Caller, asked string) ([]souvenir.TrashKind, error) {
 	})
 	if len(seen) == 0 {
 		read, _ := trashScopes(all[0])
-		return nil, fault.MissingScope(read)
+		return nil, failure.MissingScope(read)
 	}
 	return seen, nil
 }
@@ -74,7 +74,7 @@ func trashKinds(c request.Caller, asked string) ([]souvenir.TrashKind, error) {
 func (s *Server) listTrash(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	wanted, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, fault.Invalid("query", "the query cannot be read: "+err.Error())
+		return nil, failure.Invalid("query", "the query cannot be read: "+err.Error())
 	}
 	q := souvenir.TrashQuery{}
 	if q.Kinds, err = trashKinds(c, wanted.Get("kind")); err != nil {
@@ -92,7 +92,7 @@ func (s *Server) listTrash(_ http.ResponseWriter, r *http.Request, c request.Cal
 
 func (s *Server) restoreTrashed(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	if !c.Allows(souvenir.ScopeMemoryWrite) && !c.Allows(souvenir.ScopeFilesWrite) {
-		return nil, fault.MissingScope(souvenir.ScopeMemoryWrite)
+		return nil, failure.MissingScope(souvenir.ScopeMemoryWrite)
 	}
 	found, err := c.Store.GetTrashed(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -102,9 +102,9 @@ func (s *Server) restoreTrashed(_ http.ResponseWriter, r *http.Request, c reques
 	switch {
 	case !c.Allows(read): // it does not learn that this is there
 		return nil, &souvenir.Error{Kind: souvenir.KindNotFound, Argument: "id",
-			Message: "id " + fault.Quote(r.PathValue("id")) + " is not in the trash, or you have no access to it"}
+			Message: "id " + failure.Quote(r.PathValue("id")) + " is not in the trash, or you have no access to it"}
 	case !c.Allows(write):
-		return nil, fault.MissingScope(write)
+		return nil, failure.MissingScope(write)
 	}
 	e, err := c.Store.RestoreTrashed(r.Context(), r.PathValue("id"))
 	return RestoredEntry{true, e, "it is restored"}, err

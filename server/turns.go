@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
@@ -147,7 +147,7 @@ func (s *Server) encodedBody(w http.ResponseWriter, r *http.Request) ([]byte, er
 		return nil, err
 	}
 	if read.failed != nil {
-		return nil, fault.Unreadable(read.failed)
+		return nil, failure.Unreadable(read.failed)
 	}
 	return read.encoded, nil
 }

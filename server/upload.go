@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/upload"
 )
@@ -32,7 +32,7 @@ func (s *Server) uploadFile(_ http.ResponseWriter, r *http.Request, c request.Ca
 		return nil, err
 	}
 	if part == nil {
-		return nil, fault.Invalid("file", "file is missing; the form needs a part of that name with the file")
+		return nil, failure.Invalid("file", "file is missing; the form needs a part of that name with the file")
 	}
 	in.InFile = true
 	f, err := c.Store.AddFile(r.Context(), before.NewFile(part), part)
@@ -45,7 +45,7 @@ func (s *Server) uploadFile(_ http.ResponseWriter, r *http.Request, c request.Ca
 		return nil, err
 	}
 	request.Of(r.Context()).FileID = f.ID
-	return ChangedFile{true, f, "file " + fault.Quote(f.Filename) + " is stored"}, nil
+	return ChangedFile{true, f, "file " + failure.Quote(f.Filename) + " is stored"}, nil
 }
 
 // finishUpload reads what comes behind the file and applies it. With an error the file is as it was.
@@ -56,7 +56,7 @@ func (s *Server) finishUpload(ctx context.Context, c request.Caller, in *upload.
 	case err != nil:
 		return f, err
 	case second != nil:
-		return f, fault.Invalid("file", "file comes twice; send one file in a request")
+		return f, failure.Invalid("file", "file comes twice; send one file in a request")
 	}
 	change, some := all.Since(before)
 	if !some {

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/server/internal/signin"
@@ -62,7 +62,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, _ request.Cal
 	silent := slices.Contains(a.prompts(), "none")
 	switch {
 	case errors.Is(err, web.ErrSignIn) && a.leadsAnywhere() && silent:
-		return nil, &fault.Error{Status: http.StatusBadRequest, Message: "an application asks to be let in without anybody being asked, which does not happen here; begin again in the application"}
+		return nil, &failure.Error{Status: http.StatusBadRequest, Message: "an application asks to be let in without anybody being asked, which does not happen here; begin again in the application"}
 	case errors.Is(err, web.ErrSignIn) && a.leadsAnywhere():
 		return web.Redirect(s.signInFor(a, "")), nil
 	case wrong != nil:
@@ -87,7 +87,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, _ request.Cal
 func (s *Server) readAsking(ctx context.Context, query string) (*asking, error) {
 	parameters, err := url.ParseQuery(strings.ReplaceAll(query, ";", "%3B")) // which separates nothing
 	if err != nil {
-		return nil, &fault.Error{Status: http.StatusBadRequest, Message: "the request cannot be read: " + err.Error()}
+		return nil, &failure.Error{Status: http.StatusBadRequest, Message: "the request cannot be read: " + err.Error()}
 	}
 	for name, values := range parameters {
 		// RFC 6749, section 3.1: a parameter without a value counts as omitted.
@@ -99,16 +99,16 @@ func (s *Server) readAsking(ctx context.Context, query string) (*asking, error) 
 	}
 	a := &asking{parameters: parameters}
 	if size := len(a.query()); size > signin.MaxNext {
-		return nil, &fault.Error{Status: http.StatusBadRequest, Message: fmt.Sprintf("the request is %d bytes long; at most %d are allowed", size, signin.MaxNext)}
+		return nil, &failure.Error{Status: http.StatusBadRequest, Message: fmt.Sprintf("the request is %d bytes long; at most %d are allowed", size, signin.MaxNext)}
 	}
 	one := func(name, says string) (string, error) {
 		switch values := parameters[name]; len(values) {
 		case 0:
-			return "", &fault.Error{Status: http.StatusBadRequest, Message: says + ": " + name + " is missing"}
+			return "", &failure.Error{Status: http.StatusBadRequest, Message: says + ": " + name + " is missing"}
 		case 1:
 			return values[0], nil
 		}
-		return "", &fault.Error{Status: http.StatusBadRequest, Message: says + ": " + name + " is there more than once"}
+		return "", &failure.Error{Status: http.StatusBadRequest, Message: says + ": " + name + " is there more than once"}
 	}
 	if a.clientID, err = one("client_id", "Invalid client"); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (s *Server) readAsking(ctx context.Context, query string) (*asking, error) 
 		return nil, err
 	}
 	if !slices.ContainsFunc(a.client.Metadata.RedirectURIs, func(uri string) bool { return souvenir.MatchRedirectURI(uri, a.redirect) }) {
-		return nil, &fault.Error{Status: http.StatusBadRequest, Message: "Invalid redirect_uri: " + fault.Quote(a.redirect) + " is none of those that the application has registered"}
+		return nil, &failure.Error{Status: http.StatusBadRequest, Message: "Invalid redirect_uri: " + failure.Quote(a.redirect) + " is none of those that the application has registered"}
 	}
 	if states := parameters["state"]; len(states) == 1 {
 		a.state = states[0]
@@ -138,8 +138,8 @@ func (a *asking) leadsAnywhere() bool {
 
 // onPage is an error about a client that a person is shown: a bad request, whatever else it would be for a program.
 func onPage(err error) error {
-	if status, message := fault.Describe(err); status < http.StatusInternalServerError {
-		return &fault.Error{Status: http.StatusBadRequest, Message: message}
+	if status, message := failure.Describe(err); status < http.StatusInternalServerError {
+		return &failure.Error{Status: http.StatusBadRequest, Message: message}
 	}
 	return err
 }
@@ -162,10 +162,10 @@ func (s *Server) checkAsking(ctx context.Context, a *asking) error {
 	case "":
 		return oauthError(souvenir.OAuthInvalidRequest, "response_type", "response_type is missing; code is needed")
 	default:
-		return oauthError(errUnsupportedResponseType, "response_type", "response_type is "+fault.Quote(kind)+"; code is needed")
+		return oauthError(errUnsupportedResponseType, "response_type", "response_type is "+failure.Quote(kind)+"; code is needed")
 	}
 	if mode := a.parameters.Get("response_mode"); mode != "" && mode != "query" {
-		return oauthError(souvenir.OAuthInvalidRequest, "response_mode", "response_mode is "+fault.Quote(mode)+"; query is the only one")
+		return oauthError(souvenir.OAuthInvalidRequest, "response_mode", "response_mode is "+failure.Quote(mode)+"; query is the only one")
 	}
 	if prompts := a.prompts(); slices.Contains(prompts, "none") && len(prompts) > 1 {
 		return oauthError(souvenir.OAuthInvalidRequest, "prompt", "prompt is none and something else, too")
@@ -207,7 +207,7 @@ func askedScopes(parameter string) ([]souvenir.Scope, error) {
 	}
 	for _, word := range words {
 		if !slices.Contains([]string{"openid", "profile", "email", "offline_access"}, word) {
-			return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+fault.Quote(parameter)+"; there are "+strings.Join(ScopeNames(souvenir.Scopes()), " "))
+			return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+failure.Quote(parameter)+"; there are "+strings.Join(ScopeNames(souvenir.Scopes()), " "))
 		}
 	}
 	return souvenir.DefaultScopes(), nil

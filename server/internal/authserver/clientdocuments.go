@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/netaddr"
 	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
@@ -98,13 +98,13 @@ func (s *Server) client(ctx context.Context, clientID string) (souvenir.Client, 
 	c, err := s.store.GetClient(ctx, clientID)
 	switch {
 	case err == nil && !c.Active:
-		return souvenir.Client{}, invalidClient("client_id " + fault.Quote(clientID) + " has been deactivated")
+		return souvenir.Client{}, invalidClient("client_id " + failure.Quote(clientID) + " has been deactivated")
 	case err == nil && (c.Kind != souvenir.ClientDocument || time.Now().Before(c.ExpiresAt)):
 		return c, nil
 	case err != nil && !errors.Is(err, souvenir.ErrNotFound):
 		return souvenir.Client{}, err
 	case !strings.HasPrefix(clientID, "https://"):
-		return souvenir.Client{}, invalidClient("client_id " + fault.Quote(clientID) + " is unknown; the application has to register again")
+		return souvenir.Client{}, invalidClient("client_id " + failure.Quote(clientID) + " is unknown; the application has to register again")
 	}
 	if err := souvenir.CheckDocumentURL(clientID); err != nil {
 		return souvenir.Client{}, err
@@ -191,12 +191,12 @@ func (s *Server) renewClient(ctx context.Context, id string) (souvenir.Client, e
 	registration, life, err := s.documents.fetch(ctx, id)
 	if err != nil {
 		s.log.WarnContext(ctx, "the document of an OAuth client could not be had", "request_id", request.Of(ctx).ID, "client", id, "error", err)
-		return souvenir.Client{}, invalidClient("the document at " + fault.Quote(id) + " " + tellDocument(err))
+		return souvenir.Client{}, invalidClient("the document at " + failure.Quote(id) + " " + tellDocument(err))
 	}
 	c, err := s.store.SetDocumentClient(ctx, souvenir.DocumentClient{URL: id, Registration: registration, ExpiresAt: time.Now().Add(life)})
 	var known *souvenir.OAuthError
 	if errors.As(err, &known) && (known.Code == souvenir.OAuthInvalidClientMetadata || known.Code == souvenir.OAuthInvalidRedirectURI) {
-		err = invalidClient("the document at " + fault.Quote(id) + ": " + err.Error())
+		err = invalidClient("the document at " + failure.Quote(id) + ": " + err.Error())
 	}
 	return c, err
 }
@@ -233,7 +233,7 @@ func (d *clientDocuments) fetch(ctx context.Context, id string) (registration so
 	}
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if err != nil || kind != documentType && !(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
-		return registration, 0, badDocument("has the Content-Type " + fault.Quote(response.Header.Get("Content-Type")) + "; application/json is needed")
+		return registration, 0, badDocument("has the Content-Type " + failure.Quote(response.Header.Get("Content-Type")) + "; application/json is needed")
 	}
 	encoded, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
 	switch {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 )
@@ -119,7 +119,7 @@ func (s *Server) resource(asked string) (canonical string, err error) {
 	if i := slices.IndexFunc(own, func(resource string) bool { return withoutTrifles(resource) == meant }); i >= 0 {
 		return own[i], nil
 	}
-	message := "resource is " + fault.Quote(asked) + ", which is not served here; " + own[0] + " and " + own[1] + " are"
+	message := "resource is " + failure.Quote(asked) + ", which is not served here; " + own[0] + " and " + own[1] + " are"
 	return "", oauthError(souvenir.OAuthInvalidTarget, "resource", message)
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
@@ -63,7 +63,7 @@ func FuzzOAuthForm(f *testing.F) {
 		if err == nil {
 			return
 		}
-		if status, _ := fault.Describe(err); status != http.StatusBadRequest && status != http.StatusUnauthorized {
+		if status, _ := failure.Describe(err); status != http.StatusBadRequest && status != http.StatusUnauthorized {
 			t.Fatalf("%d %v", status, err)
 		}
 		for _, c := range plainASCII(err.Error()) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
@@ -54,5 +54,5 @@ func asMetadataError(err error) error {
 func tooMany(w http.ResponseWriter, wait time.Duration, what string) error {
 	seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
 	w.Header().Set("Retry-After", seconds)
-	return &fault.Error{Status: http.StatusTooManyRequests, Message: "too many " + what + "; try again in " + seconds + " seconds"}
+	return &failure.Error{Status: http.StatusTooManyRequests, Message: "too many " + what + "; try again in " + seconds + " seconds"}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -48,7 +48,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request, _ request.Caller)
 	case "":
 		return nil, oauthError(souvenir.OAuthInvalidRequest, "grant_type", "grant_type is missing in the form; "+GrantCode+" or "+GrantRefresh+" is needed")
 	default:
-		return nil, oauthError(souvenir.OAuthUnsupportedGrantType, "grant_type", "grant_type is "+fault.Quote(grant)+"; "+GrantCode+" and "+GrantRefresh+" are supported")
+		return nil, oauthError(souvenir.OAuthUnsupportedGrantType, "grant_type", "grant_type is "+failure.Quote(grant)+"; "+GrantCode+" and "+GrantRefresh+" are supported")
 	}
 }
 
@@ -102,12 +102,12 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request, _ request.Caller
 func readOAuthForm(w http.ResponseWriter, r *http.Request) (oauthForm, error) {
 	if given := r.Header.Get("Content-Type"); given != "" {
 		if kind, _, err := mime.ParseMediaType(given); err != nil || kind != formType {
-			return nil, oauthError(souvenir.OAuthInvalidRequest, "Content-Type", "the body's Content-Type is "+fault.Quote(given)+"; "+formType+" is needed")
+			return nil, oauthError(souvenir.OAuthInvalidRequest, "Content-Type", "the body's Content-Type is "+failure.Quote(given)+"; "+formType+" is needed")
 		}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, web.MaxForm))
 	if err != nil {
-		return nil, fault.Unreadable(err)
+		return nil, failure.Unreadable(err)
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
@@ -115,7 +115,7 @@ func readOAuthForm(w http.ResponseWriter, r *http.Request) (oauthForm, error) {
 	}
 	for name, values := range form {
 		if len(values) > 1 && name != "resource" {
-			return nil, oauthError(souvenir.OAuthInvalidRequest, name, fault.Quote(name)+" is in the form more than once")
+			return nil, oauthError(souvenir.OAuthInvalidRequest, name, failure.Quote(name)+" is in the form more than once")
 		}
 		if strings.Join(values, "") == "" {
 			delete(form, name)
@@ -182,7 +182,7 @@ func wantedScopes(scope string) ([]souvenir.Scope, error) {
 	}
 	known := slices.DeleteFunc(souvenir.Scopes(), func(s souvenir.Scope) bool { return !slices.Contains(words, string(s)) })
 	if len(known) == 0 {
-		return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+fault.Quote(scope)+"; none of its words is a scope of this service, which are "+strings.Join(ScopeNames(souvenir.Scopes()), " "))
+		return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+failure.Quote(scope)+"; none of its words is a scope of this service, which are "+strings.Join(ScopeNames(souvenir.Scopes()), " "))
 	}
 	return known, nil
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
 // timeForm is the form of a time that [time.Parse] is not strict about: it takes 9:00 and a comma, too.
@@ -23,7 +23,7 @@ func Time(query url.Values, name string) (time.Time, error) {
 	given := query.Get(name)
 	at, err := time.Parse(time.RFC3339, given)
 	if err != nil || !timeForm.MatchString(given) {
-		return time.Time{}, fault.Invalid(name, name+" is "+fault.Quote(given)+"; a time of RFC 3339 is needed, such as 2026-03-01T09:00:00Z")
+		return time.Time{}, failure.Invalid(name, name+" is "+failure.Quote(given)+"; a time of RFC 3339 is needed, such as 2026-03-01T09:00:00Z")
 	}
 	return at, nil
 }
@@ -38,7 +38,7 @@ func Word[S ~string](query url.Values, name string, allowed ...S) (S, error) {
 	for i, one := range allowed {
 		words[i] = string(one)
 	}
-	return "", fault.Invalid(name, name+" is "+fault.Quote(string(given))+"; allowed are "+strings.Join(words, ", "))
+	return "", failure.Invalid(name, name+" is "+failure.Quote(string(given))+"; allowed are "+strings.Join(words, ", "))
 }
 
 // MaxOffset is the largest offset that a query may have: what every program that reads JSON can count to, and every
@@ -53,7 +53,7 @@ func Number(query url.Values, name string, least, most int) (int, error) {
 	given := query.Get(name)
 	n, err := strconv.Atoi(given)
 	if err != nil || n < least || n > most || given != strconv.Itoa(n) { // +5 and 007 are no numbers of JSON's
-		return 0, fault.Invalid(name, name+" is "+fault.Quote(given)+"; a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most)+" is needed")
+		return 0, failure.Invalid(name, name+" is "+failure.Quote(given)+"; a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most)+" is needed")
 	}
 	return n, nil
 }

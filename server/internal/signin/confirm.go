@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -102,7 +102,7 @@ func (s *Service) CheckConfirmed(c request.Caller) error {
 	if c.SessionID == "" || s.isConfirmed(c) {
 		return nil
 	}
-	return &fault.Error{Status: http.StatusForbidden, Message: fmt.Sprintf("the sign-in of this browser is older than %d minutes; sign in again, or send a token with the scope account", int(s.recently.Minutes()))}
+	return &failure.Error{Status: http.StatusForbidden, Message: fmt.Sprintf("the sign-in of this browser is older than %d minutes; sign in again, or send a token with the scope account", int(s.recently.Minutes()))}
 }
 
 func sortedNames(form url.Values) []string {

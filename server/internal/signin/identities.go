@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -23,7 +23,7 @@ func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, erro
 	if !errors.Is(err, souvenir.ErrNotFound) {
 		return user, err
 	}
-	stranger := &providerRefusal{cause: errors.New("subject " + fault.Quote(who.Subject) + " is linked to no user"),
+	stranger := &providerRefusal{cause: errors.New("subject " + failure.Quote(who.Subject) + " is linked to no user"),
 		message: s.provider.Name + " knows you, but no account here is linked to you there. Sign in with your password and link it in your profile, or ask an admin of this server for an invitation"}
 	if !s.provider.creates(who) {
 		return user, stranger
@@ -166,7 +166,7 @@ func (s *Service) link(r *http.Request, j loginState, who asserted) (any, error)
 	c, err := s.AdmitPerson(r, route.Person)
 	switch {
 	case errors.Is(err, web.ErrSignIn) || err == nil && c.SessionID != j.Session:
-		return nil, &fault.Error{Status: http.StatusForbidden, Message: "you were signed out, or somebody else has signed in here meanwhile, so that nothing was linked; begin anew"}
+		return nil, &failure.Error{Status: http.StatusForbidden, Message: "you were signed out, or somebody else has signed in here meanwhile, so that nothing was linked; begin anew"}
 	case err != nil:
 		return nil, err
 	}

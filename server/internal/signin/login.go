@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
@@ -128,7 +128,7 @@ func (s *Service) beginTry(w http.ResponseWriter, r *http.Request, who string) (
 		return try, nil
 	}
 	w.Header().Set("Retry-After", strconv.Itoa(web.Seconds(wait)))
-	return try, &fault.Error{Status: http.StatusTooManyRequests, Message: fmt.Sprintf("there were too many wrong tries; wait %s, then try again", web.Wait(wait))}
+	return try, &failure.Error{Status: http.StatusTooManyRequests, Message: fmt.Sprintf("there were too many wrong tries; wait %s, then try again", web.Wait(wait))}
 }
 
 // logout ends the session of this browser. What the person made in it goes on, but for what was to end with it. Somebody else may sign in

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/netaddr"
 	"golang.org/x/oauth2"
 )
@@ -36,7 +36,7 @@ type Provider struct {
 // CheckProvider says whether a provider can be used.
 func CheckProvider(p *Provider) error {
 	bad := func(argument, value, want string) error {
-		return fault.Invalid(argument, argument+" is "+fault.Quote(value)+"; "+want)
+		return failure.Invalid(argument, argument+" is "+failure.Quote(value)+"; "+want)
 	}
 	if u, err := url.Parse(p.Issuer); err != nil || checkProviderURL(u) != nil || strings.ContainsAny(p.Issuer, "?#") {
 		return bad("issuer", p.Issuer, "a URL such as https://id.example.com is needed, as the provider gives it: https (or http on this machine), without user, query and fragment")
@@ -165,7 +165,7 @@ func (p *provider) read(ctx context.Context) (*discovered, error) {
 	}
 	for name, address := range map[string]string{"authorization_endpoint": metadata.Authorization, "token_endpoint": metadata.Token, "jwks_uri": metadata.Keys} {
 		if u, err := url.Parse(address); err != nil || checkProviderURL(u) != nil {
-			return nil, fmt.Errorf("the provider's %s is %s; an https URL is needed, or http on this machine", name, fault.Quote(address))
+			return nil, fmt.Errorf("the provider's %s is %s; an https URL is needed, or http on this machine", name, failure.Quote(address))
 		}
 	}
 	d := &discovered{

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -77,7 +77,7 @@ func (s *Service) toProvider(w http.ResponseWriter, r *http.Request, j loginStat
 		if r.Context().Err() != nil {
 			return nil, err
 		}
-		return nil, &fault.Error{Status: http.StatusServiceUnavailable, Message: s.provider.Name + " cannot be reached at the moment; try again in a few seconds, or sign in with your password"}
+		return nil, &failure.Error{Status: http.StatusServiceUnavailable, Message: s.provider.Name + " cannot be reached at the moment; try again in a few seconds, or sign in with your password"}
 	}
 	if j, err = s.beginLogin(w, r, j); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (s *Service) endProviderLogin(w http.ResponseWriter, r *http.Request, _ req
 	answer := r.URL.Query()
 	j, ok := s.endLogin(w, r, answer.Get("state"))
 	if !ok {
-		return nil, &fault.Error{Status: http.StatusBadRequest, Message: "this sign-in took too long, or was not begun in this browser, or has ended; begin anew"}
+		return nil, &failure.Error{Status: http.StatusBadRequest, Message: "this sign-in took too long, or was not begun in this browser, or has ended; begin anew"}
 	}
 	who, err := s.askProvider(r.Context(), j, answer)
 	if err != nil {
@@ -203,11 +203,11 @@ func (s *Service) askProvider(ctx context.Context, j loginState, answer url.Valu
 		return asserted{}, &providerRefusal{message: p.Name + " cannot be reached at the moment; try again in a few seconds", cause: err}
 	}
 	if iss := answer.Get("iss"); iss != p.Issuer && (iss != "" || d.tellsIss) {
-		return unsure(errors.New("the answer is of the issuer " + fault.Quote(iss) + " (RFC 9207)"))
+		return unsure(errors.New("the answer is of the issuer " + failure.Quote(iss) + " (RFC 9207)"))
 	}
 	if code := answer.Get("error"); code != "" {
 		return asserted{}, &providerRefusal{message: p.Name + " has not let you in, or you have given up", again: true,
-			cause: errors.New(fault.Quote(code) + ": " + fault.Quote(answer.Get("error_description")))}
+			cause: errors.New(failure.Quote(code) + ": " + failure.Quote(answer.Get("error_description")))}
 	}
 	code := answer.Get("code")
 	if code == "" {
@@ -256,7 +256,7 @@ func (p *provider) checkClaims(id *oidc.IDToken, claims idClaims, j loginState, 
 	case subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(j.Nonce)) != 1:
 		return errors.New("the ID token has another nonce")
 	case claims.Azp != "" && claims.Azp != p.ClientID, claims.Azp == "" && len(id.Audience) > 1:
-		return errors.New("the ID token is for another party: azp is " + fault.Quote(claims.Azp))
+		return errors.New("the ID token is for another party: azp is " + failure.Quote(claims.Azp))
 	case id.Subject == "":
 		return errors.New("the ID token has no subject")
 	case id.Expiry.IsZero() || id.IssuedAt.IsZero():
@@ -277,10 +277,10 @@ func (p *provider) checkStrength(claims idClaims) error {
 			message: "This server wants a stronger sign-in at " + p.Name + " than the one that you have used, such as one with a second factor. Set one up there if you have none, and sign in anew"}
 	}
 	if len(p.RequireACR) > 0 && !slices.Contains(p.RequireACR, claims.ACR) {
-		return weak("acr is " + fault.Quote(claims.ACR) + ", which is none of " + strings.Join(p.RequireACR, ", "))
+		return weak("acr is " + failure.Quote(claims.ACR) + ", which is none of " + strings.Join(p.RequireACR, ", "))
 	}
 	if len(p.RequireAMR) > 0 && !slices.ContainsFunc(claims.AMR, func(method string) bool { return slices.Contains(p.RequireAMR, method) }) {
-		return weak("amr is " + fault.Quote(strings.Join(claims.AMR, " ")) + ", which has none of " + strings.Join(p.RequireAMR, ", "))
+		return weak("amr is " + failure.Quote(strings.Join(claims.AMR, " ")) + ", which has none of " + strings.Join(p.RequireAMR, ", "))
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -42,7 +42,7 @@ func (s *Service) AdmitPerson(r *http.Request, needs route.Need) (request.Caller
 	signedIn := request.Caller{Principal: p, Store: s.store.As(access)}
 	if needs == route.Administrator && p.User.Role != souvenir.RoleAdmin {
 		request.Of(r.Context()).Caller = signedIn
-		return signedIn, &fault.Error{Status: http.StatusForbidden, Message: "this page is for admins; ask one of them"}
+		return signedIn, &failure.Error{Status: http.StatusForbidden, Message: "this page is for admins; ask one of them"}
 	}
 	return signedIn, nil
 }

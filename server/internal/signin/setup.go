@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -84,18 +84,18 @@ func (s *Service) showAccount(r *http.Request, purpose souvenir.InvitationPurpos
 // invitation looks an invitation up: by a link of one kind nobody comes to the other.
 func (s *Service) invitation(r *http.Request, value string, purpose souvenir.InvitationPurpose) (souvenir.Invitation, error) {
 	if value == "" {
-		return souvenir.Invitation{}, fault.Invalid("invitation", "the link is not complete; open it as it was given to you")
+		return souvenir.Invitation{}, failure.Invalid("invitation", "the link is not complete; open it as it was given to you")
 	}
 	i, err := s.store.CheckInvitation(r.Context(), value)
 	if err == nil && i.Purpose != purpose {
-		err = &fault.Error{Status: http.StatusNotFound, Message: "this link is for another page; open it as it was given to you"}
+		err = &failure.Error{Status: http.StatusNotFound, Message: "this link is for another page; open it as it was given to you"}
 	}
 	return i, err
 }
 
 // deadLink says why no account can be made by a link.
 func deadLink(err error) (any, error) {
-	status, message := fault.Describe(err)
+	status, message := failure.Describe(err)
 	if status != http.StatusNotFound {
 		return nil, err
 	}

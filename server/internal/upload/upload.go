@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
 // The most that a form may hold besides its file.
@@ -37,9 +37,9 @@ func Open(r *http.Request, most int64) (*Form, error) {
 	kind, parameters, err := mime.ParseMediaType(given)
 	switch {
 	case err != nil || kind != "multipart/form-data":
-		return nil, fault.Invalid("Content-Type", "the body's Content-Type is "+fault.Quote(given)+"; multipart/form-data is needed")
+		return nil, failure.Invalid("Content-Type", "the body's Content-Type is "+failure.Quote(given)+"; multipart/form-data is needed")
 	case parameters["boundary"] == "":
-		return nil, fault.Invalid("Content-Type", "the body's Content-Type has no boundary; leave the header to what makes the form")
+		return nil, failure.Invalid("Content-Type", "the body's Content-Type has no boundary; leave the header to what makes the form")
 	}
 	// Package multipart takes a form that breaks off in the header of a part for one that is complete. So the body never ends
 	// by itself; the last boundary, which a line's end makes whole, is the one end that there is.
@@ -76,18 +76,18 @@ func (f *Form) ReadFields(into *Fields) (*multipart.Part, error) {
 		case err == io.EOF: //nolint:errorlint // wrapped, it is an end that comes too early
 			return nil, nil
 		case err != nil:
-			return nil, fault.Unreadable(err)
+			return nil, failure.Unreadable(err)
 		case part.FormName() == "file":
 			return part, nil
 		case part.FileName() != "":
-			return nil, fault.Invalid(part.FormName(), "the form has a file named "+fault.Quote(part.FormName())+"; the file must be named \"file\"")
+			return nil, failure.Invalid(part.FormName(), "the form has a file named "+failure.Quote(part.FormName())+"; the file must be named \"file\"")
 		}
 		if f.fields++; f.fields > MaxFields {
 			return nil, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body", Message: fmt.Sprintf("the form has more than %d fields, the most that is allowed", MaxFields)}
 		}
 		value, err := io.ReadAll(io.LimitReader(part, MaxField+1))
 		if err != nil {
-			return nil, fault.Unreadable(err)
+			return nil, failure.Unreadable(err)
 		}
 		if err := into.set(part.FormName(), string(value)); err != nil {
 			return nil, err
@@ -107,7 +107,7 @@ func (f *Fields) set(name, value string) error {
 	case len(value) > MaxField:
 		return &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: name, Message: fmt.Sprintf("%s has more than %d bytes, the most that is allowed", name, MaxField)}
 	case !utf8.ValidString(value):
-		return fault.Invalid(name, name+" is not valid UTF-8")
+		return failure.Invalid(name, name+" is not valid UTF-8")
 	}
 	var field *string
 	switch name {
@@ -141,7 +141,7 @@ func (f *Fields) set(name, value string) error {
 		return nil
 	}
 	if *field != "" && value != "" && *field != value {
-		return fault.Invalid(name, name+" comes twice, as "+fault.Quote(*field)+" and as "+fault.Quote(value)+"; send it once")
+		return failure.Invalid(name, name+" comes twice, as "+failure.Quote(*field)+" and as "+failure.Quote(value)+"; send it once")
 	}
 	if value != "" {
 		*field = value

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
@@ -68,7 +68,7 @@ func (s *Site) readFormUpTo(w http.ResponseWriter, r *http.Request, most int64) 
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, most)
 	if err := r.ParseForm(); err != nil {
-		return nil, fault.Invalid("form", "the form cannot be read: "+err.Error())
+		return nil, failure.Invalid("form", "the form cannot be read: "+err.Error())
 	}
 	if err := CheckFormToken(r, r.PostForm.Get(FormField)); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (s *Site) readFormUpTo(w http.ResponseWriter, r *http.Request, most int64) 
 // CheckOrigin refuses a form that a page of another site has sent.
 func (s *Site) CheckOrigin(r *http.Request) error {
 	if err := s.CrossSite.Check(r); err != nil {
-		return &fault.Error{Status: http.StatusForbidden, Message: "a page of another site has sent this form; open the page here and send it again"}
+		return &failure.Error{Status: http.StatusForbidden, Message: "a page of another site has sent this form; open the page here and send it again"}
 	}
 	return nil
 }
@@ -94,4 +94,4 @@ func CheckFormToken(r *http.Request, sent string) error {
 }
 
 // ErrStaleForm says that a form has not the hidden field that this browser was given last.
-var ErrStaleForm = &fault.Error{Status: http.StatusForbidden, Message: "this form is out of date, or cookies are blocked; open the page again and send it once more"}
+var ErrStaleForm = &failure.Error{Status: http.StatusForbidden, Message: "this form is out of date, or cookies are blocked; open the page again and send it once more"}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
 // Form is what somebody fills in, with what is wrong with it.
@@ -67,7 +67,7 @@ func (f *Form) Fill(values func(name string) string) {
 
 // Refuse puts an error where it belongs: to the field that it is about, or over the form.
 func (f *Form) Refuse(err error) {
-	_, message := fault.Describe(err)
+	_, message := failure.Describe(err)
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Argument != "" {
 		i := slices.IndexFunc(f.Fields, func(field Field) bool { return known.Argument == field.Argument || known.Argument == field.Name })
@@ -97,7 +97,7 @@ func Again(p Page, err error) (any, error) {
 
 // AgainAs is Again for a page that is changed further.
 func AgainAs(p Page, err error) (Page, error) {
-	status, _ := fault.Describe(err)
+	status, _ := failure.Describe(err)
 	switch status {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusTooManyRequests:
 		p.Status = status
@@ -114,4 +114,4 @@ func AgainAs(p Page, err error) (Page, error) {
 const LaneRetry = 5
 
 // ErrBusy says that a lane is full.
-var ErrBusy = &fault.Error{Status: http.StatusServiceUnavailable, Message: "many people are signing in at the moment; wait " + strconv.Itoa(LaneRetry) + " seconds, then try again"}
+var ErrBusy = &failure.Error{Status: http.StatusServiceUnavailable, Message: "many people are signing in at the moment; wait " + strconv.Itoa(LaneRetry) + " seconds, then try again"}

@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
 // Page is what a person is shown: a file of templates, within the frame that all pages have. The template defines
@@ -57,10 +57,10 @@ func (p frame) Asset(name string) (string, error) {
 	}
 	a, ok := all[name]
 	if !ok {
-		return "", errors.New("there is no file " + fault.Quote(name) + " in static")
+		return "", errors.New("there is no file " + failure.Quote(name) + " in static")
 	}
 	return p.Base + "/static/" + name + "?v=" + a.version, nil
 }
 
 // ErrSignIn says that somebody has to sign in first.
-var ErrSignIn = &fault.Error{Status: http.StatusUnauthorized, Message: "nobody has signed in"}
+var ErrSignIn = &failure.Error{Status: http.StatusUnauthorized, Message: "nobody has signed in"}

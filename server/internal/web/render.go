@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
@@ -83,7 +83,7 @@ func (s *Site) Show(w http.ResponseWriter, r *http.Request, status int, p Page) 
 	}
 	if err != nil {
 		s.log.ErrorContext(r.Context(), "a page could not be made", "request_id", request.Of(r.Context()).ID, "page", p.Template, "error", err)
-		http.Error(w, fault.Internal, http.StatusInternalServerError)
+		http.Error(w, failure.Internal, http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

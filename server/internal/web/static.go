@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
@@ -83,7 +83,7 @@ func (s *Site) static(w http.ResponseWriter, r *http.Request, _ request.Caller) 
 	}
 	a, ok := all[r.PathValue("file")]
 	if !ok {
-		return nil, &fault.Error{Status: http.StatusNotFound, Message: "there is no file " + fault.Quote(r.PathValue("file"))}
+		return nil, &failure.Error{Status: http.StatusNotFound, Message: "there is no file " + failure.Quote(r.PathValue("file"))}
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
@@ -44,7 +44,7 @@ func (s *Site) Say(c request.Caller, path, text string) Redirect {
 }
 
 // ErrSavedSince says that a step cannot be taken back.
-var ErrSavedSince = &fault.Error{Status: http.StatusBadRequest, Message: "the text was saved again since, so this is not taken back; its history has what it said before"}
+var ErrSavedSince = &failure.Error{Status: http.StatusBadRequest, Message: "the text was saved again since, so this is not taken back; its history has what it said before"}
 
 // TrashNote says what becomes of things that are deleted; the zero time means that the trash is off.
 func TrashNote(n int, until time.Time) string {

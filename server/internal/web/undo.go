@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
@@ -114,12 +114,12 @@ func (s *Site) takeBack(w http.ResponseWriter, r *http.Request, c request.Caller
 	}
 	step, ok := s.undoing.step(c.User.ID, values.Get("step"), true)
 	if !ok || step.Back == nil {
-		return nil, &fault.Error{Status: http.StatusNotFound, Message: "this cannot be taken back any more: it was taken back already, was done more than an hour ago, or the server has started anew since; " +
+		return nil, &failure.Error{Status: http.StatusNotFound, Message: "this cannot be taken back any more: it was taken back already, was done more than an hour ago, or the server has started anew since; " +
 			"the history of each memory has what it was before, and the trash what was deleted"}
 	}
 	// Half of a step is worse than all of it: a browser that goes away does not end it.
 	if err := step.Back(context.WithoutCancel(r.Context())); err != nil {
-		if status, _ := fault.Describe(err); status != http.StatusConflict { // what was deleted is nowhere else, and may come back at the next try
+		if status, _ := failure.Describe(err); status != http.StatusConflict { // what was deleted is nowhere else, and may come back at the next try
 			s.undoing.keep(values.Get("step"), step)
 		}
 		return nil, err

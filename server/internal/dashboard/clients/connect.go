@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -98,7 +98,7 @@ func (s *Service) clientPage(chosen string) (web.Page, error) {
 	names := clientNamesOf(signing, withToken)
 	chosen = cmp.Or(chosen, names[0])
 	if !slices.Contains(names, chosen) {
-		return web.Page{}, fault.Invalid("client", "client is "+fault.Quote(chosen)+"; one of those on the page is needed, such as "+names[0])
+		return web.Page{}, failure.Invalid("client", "client is "+failure.Quote(chosen)+"; one of those on the page is needed, such as "+names[0])
 	}
 	data := clientPage{Address: s.connection("").Address, Chosen: chosen, Other: chosen == anyClient,
 		Mark: connectedMark{Since: time.Now().UTC().Format(time.RFC3339), State: stateWaiting}}
@@ -136,7 +136,7 @@ func (s *Service) connectClient(w http.ResponseWriter, r *http.Request, c reques
 	}
 	chosen := values.Get("client")
 	if !slices.Contains(clientNamesOf(s.connection("").Snippets, s.connection(tokenStandIn).Snippets), chosen) {
-		return nil, fault.Invalid("client", "client is "+fault.Quote(chosen)+"; choose one of those on the page")
+		return nil, failure.Invalid("client", "client is "+failure.Quote(chosen)+"; choose one of those on the page")
 	}
 	n := souvenir.NewToken{Name: chosen, SessionID: c.SessionID}
 	if values.Get("access") == tokenReads {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/params"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -63,7 +63,7 @@ func (s *Service) lookForToken(r *http.Request, c request.Caller, mark *connecte
 	}
 	i := slices.IndexFunc(tokens, func(t souvenir.Token) bool { return t.ID == mark.TokenID })
 	if i < 0 {
-		return &fault.Error{Status: http.StatusNotFound, Message: "the token is not there any more; make another one"}
+		return &failure.Error{Status: http.StatusNotFound, Message: "the token is not there any more; make another one"}
 	}
 	if tokens[i].LastUsedAt.IsZero() {
 		return nil

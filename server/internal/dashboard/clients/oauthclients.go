@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -103,7 +103,7 @@ func (s *Service) makeClient(w http.ResponseWriter, r *http.Request, c request.C
 	}
 	var made souvenir.RegisteredClient
 	if strings.TrimSpace(values.Get("name")) == "" {
-		err = fault.Invalid("client_name", "client_name is empty; people must be shown a name")
+		err = failure.Invalid("client_name", "client_name is empty; people must be shown a name")
 	} else {
 		made, err = c.Store.AddClient(r.Context(), souvenir.NewClient{
 			ID: strings.TrimSpace(values.Get("client_id")), Name: values.Get("name"), RedirectURIs: lines(values.Get("redirect_uris")), AuthMethod: values.Get("method")})
@@ -164,6 +164,6 @@ func (s *Service) changeClient(w http.ResponseWriter, r *http.Request, c request
 		}
 		return s.site.Done("/clients", "client"), nil
 	default:
-		return nil, fault.Invalid("change", "change is "+fault.Quote(change)+"; allowed are secret and deactivate")
+		return nil, failure.Invalid("change", "change is "+failure.Quote(change)+"; allowed are secret and deactivate")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/params"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -151,7 +151,7 @@ func (c tokenChoice) token(name string, user souvenir.User, now time.Time) (souv
 	case tokenReads:
 		n.Scopes = []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}
 	default:
-		return n, fault.Invalid("access", "access is "+fault.Quote(c.Access)+"; read or write is needed")
+		return n, failure.Invalid("access", "access is "+failure.Quote(c.Access)+"; read or write is needed")
 	}
 	if c.Account {
 		n.Scopes = append(n.Scopes, souvenir.ScopeAccount)
@@ -165,7 +165,7 @@ func (c tokenChoice) token(name string, user souvenir.User, now time.Time) (souv
 	if c.Days != "" {
 		days, err := strconv.Atoi(c.Days)
 		if err != nil || days < 1 || days > params.MaxTokenDays {
-			return n, fault.Invalid("days", "days is "+fault.Quote(c.Days)+"; a whole number of days is needed, or nothing for a token that does not end")
+			return n, failure.Invalid("days", "days is "+failure.Quote(c.Days)+"; a whole number of days is needed, or nothing for a token that does not end")
 		}
 		n.ExpiresAt = now.Add(time.Duration(days) * web.Day)
 	}

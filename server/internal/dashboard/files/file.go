@@ -9,7 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/upload"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -201,7 +201,7 @@ func putFileBack(ctx context.Context, store *souvenir.Store, changed souvenir.Fi
 		return err
 	}
 	if !now.UpdatedAt.Equal(changed.UpdatedAt) {
-		return &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the file has been changed since"}
+		return &failure.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the file has been changed since"}
 	}
 	_, err = store.UpdateFile(ctx, changed.ID, back)
 	return err

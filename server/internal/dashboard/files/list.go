@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/params"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/upload"
@@ -87,7 +87,7 @@ func (s *Service) files(r *http.Request, c request.Caller) (web.Page, *filesPage
 	}
 	found, err := c.Store.FilePage(r.Context(), data.Filter.query())
 	if err != nil {
-		status, message := fault.Describe(err)
+		status, message := failure.Describe(err)
 		if status != http.StatusBadRequest {
 			return p, nil, err
 		}

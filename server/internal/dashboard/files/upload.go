@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/upload"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -25,7 +25,7 @@ func (s *Service) uploadOnPage(w http.ResponseWriter, r *http.Request, c request
 		if _, err := s.site.ReadForm(w, r); err != nil {
 			return nil, err
 		}
-		return nil, fault.Invalid("file", "the form has no file; choose one")
+		return nil, failure.Invalid("file", "the form has no file; choose one")
 	}
 	if err := s.site.CheckOrigin(r); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (s *Service) uploadOnPage(w http.ResponseWriter, r *http.Request, c request
 		return s.site.Done("/files", "files"), nil
 	}
 	if err == nil {
-		err = fault.Invalid("file", "no file was chosen; choose one or several")
+		err = failure.Invalid("file", "no file was chosen; choose one or several")
 	}
 	return s.refuseUpload(r, c, stored, err)
 }
@@ -55,11 +55,11 @@ func (s *Service) uploadOnPage(w http.ResponseWriter, r *http.Request, c request
 func checkFormField(r *http.Request, in *upload.Form) error {
 	part, err := in.NextPart()
 	if err != nil {
-		return fault.Unreadable(err)
+		return failure.Unreadable(err)
 	}
 	value, err := io.ReadAll(io.LimitReader(part, 1<<10))
 	if err != nil {
-		return fault.Unreadable(err)
+		return failure.Unreadable(err)
 	}
 	if part.FormName() != web.FormField {
 		return web.ErrStaleForm
@@ -76,7 +76,7 @@ func (s *Service) storeFiles(r *http.Request, c request.Caller, in *upload.Form)
 			return stored, err
 		}
 		if len(stored) == maxFilesOfForm {
-			return stored, fault.Invalid("file", "the form has more than 100 files; send them in several forms")
+			return stored, failure.Invalid("file", "the form has more than 100 files; send them in several forms")
 		}
 		f, err := s.storeFile(r, c, in, fields, part)
 		if errors.Is(err, errNoFile) {
@@ -96,12 +96,12 @@ func (s *Service) storeFile(r *http.Request, c request.Caller, in *upload.Form, 
 	if part.FileName() == "" {
 		n, err := io.Copy(io.Discard, io.LimitReader(part, 1))
 		if err != nil {
-			return souvenir.File{}, fault.Unreadable(err)
+			return souvenir.File{}, failure.Unreadable(err)
 		}
 		if n == 0 {
 			return souvenir.File{}, errNoFile
 		}
-		return souvenir.File{}, fault.Invalid("file", "the form has a file without a name; choose one again")
+		return souvenir.File{}, failure.Invalid("file", "the form has a file without a name; choose one again")
 	}
 	in.InFile = true
 	defer func() { in.InFile = false }()
@@ -110,7 +110,7 @@ func (s *Service) storeFile(r *http.Request, c request.Caller, in *upload.Form, 
 
 // refuseUpload shows the page of the files, with what went wrong.
 func (s *Service) refuseUpload(r *http.Request, c request.Caller, stored []souvenir.File, wrong error) (any, error) {
-	status, message := fault.Describe(wrong)
+	status, message := failure.Describe(wrong)
 	if status >= http.StatusInternalServerError {
 		return nil, wrong
 	}

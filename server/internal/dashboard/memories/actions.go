@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/upload"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -27,7 +27,7 @@ func (s *Service) setOfMemory(w http.ResponseWriter, r *http.Request, c request.
 	}
 	key, value := values.Get("key"), values.Get("value")
 	if !slices.Contains(quickly[key], value) {
-		return nil, fault.Invalid("key", "key is "+fault.Quote(key)+" and value is "+fault.Quote(value)+"; the buttons of a memory's page set state and importance to what they say")
+		return nil, failure.Invalid("key", "key is "+failure.Quote(key)+" and value is "+failure.Quote(value)+"; the buttons of a memory's page set state and importance to what they say")
 	}
 	id := r.PathValue("id")
 	before, err := c.Store.GetMemory(r.Context(), id)
@@ -81,7 +81,7 @@ func revert(ctx context.Context, store *souvenir.Store, id string, revision int)
 		return err
 	}
 	if now.Revision != revision {
-		return &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the memory has been changed once more since; its history has every state that it was in"}
+		return &failure.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the memory has been changed once more since; its history has every state that it was in"}
 	}
 	_, err = store.RestoreRevision(ctx, id, revision-1)
 	return err
@@ -128,7 +128,7 @@ func (s *Service) relink(r *http.Request, c request.Caller, at string, values ur
 		return nil, err
 	}
 	if memory == "" && before.MemoryID != at {
-		return nil, fault.Invalid("file", "file "+fault.Quote(before.Filename)+" is not linked to this memory")
+		return nil, failure.Invalid("file", "file "+failure.Quote(before.Filename)+" is not linked to this memory")
 	}
 	lay, err := c.Store.GetFileStatus(r.Context(), before.ID)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Service) relink(r *http.Request, c request.Caller, at string, values ur
 	return s.site.DoneWithUndo(c, web.MemoryPath(at), "“"+after.Filename+"”"+said, func(ctx context.Context) error {
 		now, err := c.Store.GetFile(ctx, before.ID)
 		if err == nil && now.MemoryID != after.MemoryID {
-			err = &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the file has been linked elsewhere since"}
+			err = &failure.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the file has been linked elsewhere since"}
 		}
 		if err == nil {
 			back := souvenir.UpdateFile{MemoryID: &before.MemoryID}

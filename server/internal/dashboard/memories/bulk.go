@@ -13,7 +13,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -59,7 +59,7 @@ func (s *Service) changeMemories(w http.ResponseWriter, r *http.Request, c reque
 	}
 	query, err := url.ParseQuery(values.Get("back"))
 	if err != nil {
-		return nil, fault.Invalid("back", "back is "+fault.Quote(values.Get("back"))+"; the query of the list's address is expected")
+		return nil, failure.Invalid("back", "back is "+failure.Quote(values.Get("back"))+"; the query of the list's address is expected")
 	}
 	search := readMemorySearch(query)
 	ids, err := s.chosenMemories(r, c, values, search)
@@ -115,14 +115,14 @@ func (s *Service) chosenMemories(r *http.Request, c request.Caller, values url.V
 		ids = slices.Compact(ids)
 		switch {
 		case len(ids) == 0:
-			return nil, fault.Invalid("id", "no memory is chosen; tick the boxes of those that you mean, then choose again what to do")
+			return nil, failure.Invalid("id", "no memory is chosen; tick the boxes of those that you mean, then choose again what to do")
 		case len(ids) > maxBulk:
-			return nil, fault.Invalid("id", strconv.Itoa(len(ids))+" memories are chosen; at most "+web.Thousands(maxBulk)+" can be changed at once")
+			return nil, failure.Invalid("id", strconv.Itoa(len(ids))+" memories are chosen; at most "+web.Thousands(maxBulk)+" can be changed at once")
 		}
 		return ids, nil
 	}
 	if search.Text != "" {
-		return nil, fault.Invalid("all", "a search finds every memory, the best ones first; choose those that you mean, or search by filters only")
+		return nil, failure.Invalid("all", "a search finds every memory, the best ones first; choose those that you mean, or search by filters only")
 	}
 	list, err := search.list()
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Service) chosenMemories(r *http.Request, c request.Caller, values url.V
 		}
 	}
 	if len(ids) == 0 {
-		return nil, &fault.Error{Status: http.StatusNotFound, Message: "no memory fits any more; nothing was changed"}
+		return nil, &failure.Error{Status: http.StatusNotFound, Message: "no memory fits any more; nothing was changed"}
 	}
 	return ids, nil
 }
@@ -165,24 +165,24 @@ func readBulkStep(values url.Values) (bulkStep, error) {
 		return bulkStep{text: func(n int) string { return are(n) + " deleted" }, remove: true}, nil
 	case "tag", "untag":
 		if tag == "" {
-			return bulkStep{}, fault.Invalid("tag", "the tag is missing; write it into the field beside the button")
+			return bulkStep{}, failure.Invalid("tag", "the tag is missing; write it into the field beside the button")
 		}
 		if action == "tag" {
-			return bulkStep{text: func(n int) string { return have(n) + " the tag " + fault.Quote(tag) }, change: func(m souvenir.Memory) (map[string]any, error) {
+			return bulkStep{text: func(n int) string { return have(n) + " the tag " + failure.Quote(tag) }, change: func(m souvenir.Memory) (map[string]any, error) {
 				if slices.Contains(m.Tags, tag) {
 					return nil, nil
 				}
 				return map[string]any{"tags": append(slices.Clone(m.Tags), tag)}, nil
 			}}, nil
 		}
-		return bulkStep{text: func(n int) string { return have(n) + " the tag " + fault.Quote(tag) + " no more" }, change: func(m souvenir.Memory) (map[string]any, error) {
+		return bulkStep{text: func(n int) string { return have(n) + " the tag " + failure.Quote(tag) + " no more" }, change: func(m souvenir.Memory) (map[string]any, error) {
 			if !slices.Contains(m.Tags, tag) {
 				return nil, nil
 			}
 			return map[string]any{"tags": without(m.Tags, tag)}, nil
 		}}, nil
 	default:
-		return bulkStep{}, fault.Invalid("action", "action is "+fault.Quote(action)+"; allowed are archive, delete, merge, move, state, tag and untag")
+		return bulkStep{}, failure.Invalid("action", "action is "+failure.Quote(action)+"; allowed are archive, delete, merge, move, state, tag and untag")
 	}
 }
 
@@ -274,7 +274,7 @@ func (b *bulkResult) add(one bulkOutcome) {
 	case errors.Is(one.err, souvenir.ErrNotFound) && aboutID(one.err):
 		b.gone++
 	default:
-		status, message := fault.Describe(one.err)
+		status, message := failure.Describe(one.err)
 		if status >= http.StatusInternalServerError {
 			b.failed = cmp.Or(b.failed, one.err)
 			return
@@ -373,7 +373,7 @@ func (s *Service) bulkDone(ctx context.Context, c request.Caller, result bulkRes
 		if result.same > 0 && result.gone == 0 && len(result.refused) == 0 {
 			return s.site.Done(path, "nothing-changed"), nil
 		}
-		return nil, &fault.Error{Status: http.StatusConflict, Message: "nothing was changed: " + strings.Join(sentences, " ")}
+		return nil, &failure.Error{Status: http.StatusConflict, Message: "nothing was changed: " + strings.Join(sentences, " ")}
 	}
 	text := strings.Join(sentences, " ")
 	if len(result.deleted) > 0 {
@@ -421,6 +421,6 @@ func takeBulkBack(ctx context.Context, store *souvenir.Store, result bulkResult)
 	if len(kept) > most {
 		names += " and " + web.Thousands(len(kept)-most) + " more"
 	}
-	return &fault.Error{Status: http.StatusConflict, Message: are(all-len(kept)) + " as before. Not so, because somebody has changed or deleted it since, or its place is gone: " + names +
+	return &failure.Error{Status: http.StatusConflict, Message: are(all-len(kept)) + " as before. Not so, because somebody has changed or deleted it since, or its place is gone: " + names +
 		"; the history of each has what it was"}
 }

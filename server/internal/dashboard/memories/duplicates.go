@@ -11,7 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -55,7 +55,7 @@ func (s *Service) showDuplicates(_ http.ResponseWriter, r *http.Request, c reque
 	shown := web.Page{Template: "duplicates", Title: "Near duplicates"}
 	err := s.findDuplicates(r, c, &data)
 	if err != nil {
-		status, message := fault.Describe(err)
+		status, message := failure.Describe(err)
 		if status != http.StatusBadRequest && status != http.StatusNotFound {
 			return nil, err
 		}
@@ -77,13 +77,13 @@ func (s *Service) findDuplicates(r *http.Request, c request.Caller, data *duplic
 	if limit := query.Get("limit"); limit != "" {
 		number, err := strconv.Atoi(limit)
 		if err != nil || number < 1 || number > souvenir.MaxNodes {
-			return fault.Invalid("limit", "limit is "+fault.Quote(limit)+"; 1 to "+web.Thousands(souvenir.MaxNodes)+" memories can be compared")
+			return failure.Invalid("limit", "limit is "+failure.Quote(limit)+"; 1 to "+web.Thousands(souvenir.MaxNodes)+" memories can be compared")
 		}
 		data.Limit = number
 	}
 	percent, err := strconv.Atoi(data.Similar)
 	if err != nil || percent < 50 || percent > 100 {
-		return fault.Invalid("similar", "similar is "+fault.Quote(data.Similar)+"; a likeness of 50 to 100 percent is expected")
+		return failure.Invalid("similar", "similar is "+failure.Quote(data.Similar)+"; a likeness of 50 to 100 percent is expected")
 	}
 	list, err := data.Search.list()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -60,7 +60,7 @@ func (s *Service) memoryEdit(r *http.Request, c request.Caller) (*memoryEdit, er
 		return nil, err
 	}
 	if !head.Status.Writable {
-		return nil, &souvenir.Error{Kind: souvenir.KindForbidden, Message: "this memory belongs to " + fault.Quote(nameOr(head.Status.OwnerName, head.Owner)) + ", who shares it for reading only"}
+		return nil, &souvenir.Error{Kind: souvenir.KindForbidden, Message: "this memory belongs to " + failure.Quote(nameOr(head.Status.OwnerName, head.Owner)) + ", who shares it for reading only"}
 	}
 	e := &memoryEdit{memoryHead: head, Typed: typedOf(head), Base: head.Revision, Wrong: map[string]string{}}
 	projects, err := c.Store.Projects(r.Context())
@@ -138,7 +138,7 @@ func (s *Service) saveMemory(w http.ResponseWriter, r *http.Request, c request.C
 	}
 	base, err := strconv.Atoi(values.Get("base"))
 	if err != nil || base < 1 {
-		return nil, fault.Invalid("base", "base is "+fault.Quote(values.Get("base"))+"; the form has the number of the version that it is about, so open the page again")
+		return nil, failure.Invalid("base", "base is "+failure.Quote(values.Get("base"))+"; the form has the number of the version that it is about, so open the page again")
 	}
 	if base != e.Revision {
 		return e.conflict(r, c, base)
@@ -194,7 +194,7 @@ func fieldOf(argument string) string {
 
 // refused shows the form again, with what is wrong beside its field.
 func (e *memoryEdit) refused(r *http.Request, c request.Caller, err error) (any, error) {
-	_, message := fault.Describe(err)
+	_, message := failure.Describe(err)
 	argument := argumentOf(err)
 	for _, f := range fieldNames {
 		if f.Name == fieldOf(argument) {

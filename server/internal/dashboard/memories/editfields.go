@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
 // memoryTyped is a memory as the fields of a form have it: all text.
@@ -80,7 +80,7 @@ func tagsTyped(typed string) ([]string, error) {
 	reader.TrimLeadingSpace, reader.LazyQuotes = true, true
 	record, err := reader.Read()
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fault.Invalid("tags", "tags cannot be read: separate them by commas, and put one that has a comma in it into double quotes")
+		return nil, failure.Invalid("tags", "tags cannot be read: separate them by commas, and put one that has a comma in it into double quotes")
 	}
 	var tags []string
 	for _, tag := range record {
@@ -138,11 +138,11 @@ func objectTyped(typed string) (map[string]any, error) {
 	switch {
 	case errors.As(err, &syntax):
 		line := 1 + strings.Count(typed[:min(int(syntax.Offset), len(typed))], "\n")
-		return nil, fault.Invalid("metadata", "metadata is no JSON object: "+syntax.Error()+", on line "+strconv.Itoa(line))
+		return nil, failure.Invalid("metadata", "metadata is no JSON object: "+syntax.Error()+", on line "+strconv.Itoa(line))
 	case errors.As(err, &mismatch) || err == nil && object == nil:
-		return nil, fault.Invalid("metadata", `metadata is JSON, but no object; an object is like {"source": "wiki", "votes": 3}`)
+		return nil, failure.Invalid("metadata", `metadata is JSON, but no object; an object is like {"source": "wiki", "votes": 3}`)
 	case err != nil:
-		return nil, fault.Invalid("metadata", "metadata is no JSON object: "+err.Error())
+		return nil, failure.Invalid("metadata", "metadata is no JSON object: "+err.Error())
 	}
 	return object, nil
 }
@@ -184,7 +184,7 @@ func (t memoryTyped) patch(h memoryHead) (map[string]any, error) {
 	}
 	for _, key := range knownKeys {
 		if _, known := own[key]; known {
-			return nil, fault.Invalid("metadata", "metadata has the key "+fault.Quote(key)+", which has a field of its own above")
+			return nil, failure.Invalid("metadata", "metadata has the key "+failure.Quote(key)+", which has a field of its own above")
 		}
 	}
 	was, err := objectTyped(before.Metadata)
@@ -226,10 +226,10 @@ func mergePatch(at string, before, after map[string]any) (map[string]any, error)
 		object, isObject := value.(map[string]any)
 		switch {
 		case value == nil:
-			return nil, fault.Invalid("metadata", at+" has null at "+fault.Quote(key)+"; leave the key out instead")
+			return nil, failure.Invalid("metadata", at+" has null at "+failure.Quote(key)+"; leave the key out instead")
 		case isObject:
 			old, _ := was.(map[string]any) // none: the patch is all of the object
-			inner, err := mergePatch(at+" at "+fault.Quote(key), old, object)
+			inner, err := mergePatch(at+" at "+failure.Quote(key), old, object)
 			if err != nil {
 				return nil, err
 			}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -100,7 +100,7 @@ func (p memoryHistory) one(revisions []souvenir.Revision, asked string) (any, er
 	number, err := strconv.Atoi(asked)
 	state, known := stateAt(revisions, number)
 	if err != nil || !known {
-		return nil, &souvenir.Error{Kind: souvenir.KindNotFound, Argument: "revision", Message: "revision " + fault.Quote(asked) + " of this memory is not kept, or cannot be seen by you; " +
+		return nil, &souvenir.Error{Kind: souvenir.KindNotFound, Argument: "revision", Message: "revision " + failure.Quote(asked) + " of this memory is not kept, or cannot be seen by you; " +
 			"its history lists those that are"}
 	}
 	p.One = &memoryState{Revision: state}
@@ -173,7 +173,7 @@ func (s *Service) restoreRevision(w http.ResponseWriter, r *http.Request, c requ
 	}
 	number, err := strconv.Atoi(values.Get("revision"))
 	if err != nil {
-		return nil, fault.Invalid("revision", "revision is "+fault.Quote(values.Get("revision"))+"; the number of one in the history is needed")
+		return nil, failure.Invalid("revision", "revision is "+failure.Quote(values.Get("revision"))+"; the number of one in the history is needed")
 	}
 	before, err := c.Store.GetMemory(r.Context(), r.PathValue("id"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -52,7 +52,7 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 	var failed error
 	if search := data.Search; !web.FromScript(r) { // both take some time when there are many
 		choosing.Go(func() {
-			_, broken := fault.Guard(r.Context(), s.log, "choices of filters", func() (any, error) {
+			_, broken := failure.Guard(r.Context(), s.log, "choices of filters", func() (any, error) {
 				data.Choices, failed = s.filterChoices(r, c, search, data.Projects)
 				return nil, nil
 			})
@@ -62,7 +62,7 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 	err = s.findMemories(r, c, &data)
 	choosing.Wait()
 	if err != nil {
-		status, message := fault.Describe(err)
+		status, message := failure.Describe(err)
 		if status != http.StatusBadRequest && status != http.StatusNotFound {
 			return nil, err
 		}

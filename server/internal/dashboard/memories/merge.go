@@ -14,7 +14,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -53,9 +53,9 @@ func mergeAddress(ids []string) string {
 func (s *Service) mergeOf(ids []string) (any, error) {
 	switch {
 	case len(ids) < 2:
-		return nil, fault.Invalid("id", "1 memory is chosen; choose 2 to "+strconv.Itoa(maxMerge)+" that shall become one")
+		return nil, failure.Invalid("id", "1 memory is chosen; choose 2 to "+strconv.Itoa(maxMerge)+" that shall become one")
 	case len(ids) > maxMerge:
-		return nil, fault.Invalid("id", web.Thousands(len(ids))+" memories are chosen; at most "+strconv.Itoa(maxMerge)+" can become one at once")
+		return nil, failure.Invalid("id", web.Thousands(len(ids))+" memories are chosen; at most "+strconv.Itoa(maxMerge)+" can become one at once")
 	}
 	return web.Redirect(s.site.Path(mergeAddress(ids))), nil
 }
@@ -63,7 +63,7 @@ func (s *Service) mergeOf(ids []string) (any, error) {
 func (s *Service) showMerge(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	ids := distinctIDs(r.URL.Query()["id"])
 	if len(ids) > maxMerge {
-		return nil, fault.Invalid("id", "the address names "+web.Thousands(len(ids))+" memories; at most "+strconv.Itoa(maxMerge)+" can become one at once")
+		return nil, failure.Invalid("id", "the address names "+web.Thousands(len(ids))+" memories; at most "+strconv.Itoa(maxMerge)+" can become one at once")
 	}
 	data, err := readMerge(r.Context(), c.Store, ids)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 	}
 	ids, revisions := distinctIDs(values["id"]), values["revision"]
 	if len(ids) < 2 || len(ids) > maxMerge || len(revisions) != len(ids) {
-		return nil, fault.Invalid("id", "the form names "+strconv.Itoa(len(ids))+" memories with "+strconv.Itoa(len(revisions))+" revisions; 2 to "+strconv.Itoa(maxMerge)+" with one each can become one")
+		return nil, failure.Invalid("id", "the form names "+strconv.Itoa(len(ids))+" memories with "+strconv.Itoa(len(revisions))+" revisions; 2 to "+strconv.Itoa(maxMerge)+" with one each can become one")
 	}
 	data, err := readMerge(r.Context(), c.Store, ids)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 	}
 	again := func(status int, problem string) (any, error) {
 		if len(data.Memories) < 2 {
-			return nil, &fault.Error{Status: status, Message: problem}
+			return nil, &failure.Error{Status: status, Message: problem}
 		}
 		data.Problem = web.Sentence(problem)
 		p := mergeShown(data)
@@ -180,7 +180,7 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 		}
 	}
 	if keep < 0 {
-		return again(http.StatusBadRequest, "keep is "+fault.Quote(values.Get("keep"))+"; choose which of the memories stays")
+		return again(http.StatusBadRequest, "keep is "+failure.Quote(values.Get("keep"))+"; choose which of the memories stays")
 	}
 	done := merge{store: c.Store}
 	ctx := context.WithoutCancel(r.Context()) // a browser that goes away must not leave half of it, which nobody could take back
@@ -188,7 +188,7 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 		if undone := done.takeBack(ctx); undone != nil {
 			return nil, errors.Join(err, undone)
 		}
-		status, message := fault.Describe(err)
+		status, message := failure.Describe(err)
 		if status >= http.StatusInternalServerError {
 			return nil, err
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -114,7 +114,7 @@ func (s *Service) addMemory(w http.ResponseWriter, r *http.Request, c request.Ca
 			return err
 		}
 		if now.Revision != stored.Revision {
-			return &fault.Error{Status: http.StatusConflict, Message: "somebody has changed the memory since; delete it on its page if you do not want it"}
+			return &failure.Error{Status: http.StatusConflict, Message: "somebody has changed the memory since; delete it on its page if you do not want it"}
 		}
 		return c.Store.DeleteMemory(ctx, stored.ID)
 	}}
@@ -150,7 +150,7 @@ func readKeys(text string) (map[string]any, error) {
 	keys := map[string]any{}
 	if strings.HasPrefix(text, "{") {
 		if err := json.Unmarshal([]byte(text), &keys); err != nil {
-			return nil, fault.Invalid("metadata", "metadata is no object of JSON: "+err.Error()+`; an example is {"source": "mail", "size": 3}`)
+			return nil, failure.Invalid("metadata", "metadata is no object of JSON: "+err.Error()+`; an example is {"source": "mail", "size": 3}`)
 		}
 		return keys, nil
 	}
@@ -160,10 +160,10 @@ func readKeys(text string) (map[string]any, error) {
 		}
 		key, value, found := strings.Cut(line, ":")
 		if key = strings.TrimSpace(key); !found || key == "" {
-			return nil, fault.Invalid("metadata", "metadata has the line "+fault.Quote(line)+"; a key, a colon and a value are expected, such as source: mail")
+			return nil, failure.Invalid("metadata", "metadata has the line "+failure.Quote(line)+"; a key, a colon and a value are expected, such as source: mail")
 		}
 		if _, twice := keys[key]; twice {
-			return nil, fault.Invalid("metadata", "metadata has the key "+fault.Quote(key)+" twice; each key has one value")
+			return nil, failure.Invalid("metadata", "metadata has the key "+failure.Quote(key)+" twice; each key has one value")
 		}
 		value = strings.TrimSpace(value)
 		keys[key] = value

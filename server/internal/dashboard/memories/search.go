@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
@@ -310,10 +310,10 @@ func (m memorySearch) ownKey(filter souvenir.Filter) error {
 	case m.Key == "" && m.Value == "":
 		return nil
 	case m.Key == "":
-		return fault.Invalid("key", "key is missing; it says whose value "+fault.Quote(m.Value)+" should be")
+		return failure.Invalid("key", "key is missing; it says whose value "+failure.Quote(m.Value)+" should be")
 	}
 	if _, taken := filter[m.Key]; taken {
-		return fault.Invalid("key", "key is "+fault.Quote(m.Key)+", for which there is a filter of its own that is on already; use one of both")
+		return failure.Invalid("key", "key is "+failure.Quote(m.Key)+", for which there is a filter of its own that is on already; use one of both")
 	}
 	if m.Value == "" {
 		filter[m.Key] = souvenir.Condition{Not: []any{nil}} // any value
@@ -365,7 +365,7 @@ func spanOf(key, from, to string) (timeSpan, error) {
 		s.before = s.before.AddDate(0, 0, 1)
 	}
 	if err == nil && !s.before.IsZero() && !s.from.Before(s.before) {
-		err = fault.Invalid(key+"_to", key+"_to is "+fault.Quote(to)+", which is before "+fault.Quote(from)+"; choose a day on or after that")
+		err = failure.Invalid(key+"_to", key+"_to is "+failure.Quote(to)+", which is before "+failure.Quote(from)+"; choose a day on or after that")
 	}
 	return s, err
 }
@@ -379,12 +379,12 @@ func dayOrTime(name, value string) (at time.Time, wholeDay bool, err error) {
 	}
 	at, err = time.Parse(time.RFC3339Nano, value)
 	if err != nil {
-		return at, false, fault.Invalid(name, name+" is "+fault.Quote(value)+"; a day such as 2026-03-01 is expected, or a time such as 2026-03-01T09:00:00Z")
+		return at, false, failure.Invalid(name, name+" is "+failure.Quote(value)+"; a day such as 2026-03-01 is expected, or a time such as 2026-03-01T09:00:00Z")
 	}
 	return at, false, nil
 }
 
 // notAllowed says which values are.
 func notAllowed(name, value string, allowed []string) error {
-	return fault.Invalid(name, name+" is "+fault.Quote(value)+"; allowed are "+strings.Join(allowed, ", "))
+	return failure.Invalid(name, name+" is "+failure.Quote(value)+"; allowed are "+strings.Join(allowed, ", "))
 }

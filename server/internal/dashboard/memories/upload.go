@@ -8,7 +8,7 @@ import (
 	"net/http"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/upload"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -39,7 +39,7 @@ func (s *Service) fileOfForm(w http.ResponseWriter, r *http.Request) (*multipart
 		if _, err := s.site.ReadForm(w, r); err != nil {
 			return nil, nil, err
 		}
-		return nil, nil, fault.Invalid("file", "file is missing; choose one")
+		return nil, nil, failure.Invalid("file", "file is missing; choose one")
 	}
 	if err := s.site.CheckOrigin(r); err != nil {
 		return nil, nil, err
@@ -50,11 +50,11 @@ func (s *Service) fileOfForm(w http.ResponseWriter, r *http.Request) (*multipart
 	}
 	first, err := in.NextPart()
 	if err != nil {
-		return nil, nil, fault.Unreadable(err)
+		return nil, nil, failure.Unreadable(err)
 	}
 	sent, err := io.ReadAll(io.LimitReader(first, upload.MaxField))
 	if err != nil {
-		return nil, nil, fault.Unreadable(err)
+		return nil, nil, failure.Unreadable(err)
 	}
 	if first.FormName() != web.FormField {
 		return nil, nil, web.ErrStaleForm
@@ -67,7 +67,7 @@ func (s *Service) fileOfForm(w http.ResponseWriter, r *http.Request) (*multipart
 		return nil, nil, err
 	}
 	if part == nil || part.FileName() == "" {
-		return nil, nil, fault.Invalid("file", "no file was chosen; choose one and send it again")
+		return nil, nil, failure.Invalid("file", "no file was chosen; choose one and send it again")
 	}
 	return part, in, nil
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -86,7 +86,7 @@ func (s *Service) showActivity(_ http.ResponseWriter, r *http.Request, c request
 		err = s.fillCalls(r, c, &data, q)
 	}
 	if err != nil {
-		status, message := fault.Describe(err)
+		status, message := failure.Describe(err)
 		if status != http.StatusBadRequest && status != http.StatusNotFound {
 			return nil, err
 		}
@@ -142,7 +142,7 @@ func (f activityFilter) query(z web.Zone) (souvenir.ActivityQuery, error) {
 		}
 		at, err := time.ParseInLocation(time.DateOnly, bound.given, z.Location)
 		if err != nil {
-			return q, fault.Invalid(bound.name, bound.name+" is "+fault.Quote(bound.given)+"; a day is needed, such as 2026-03-01")
+			return q, failure.Invalid(bound.name, bound.name+" is "+failure.Quote(bound.given)+"; a day is needed, such as 2026-03-01")
 		}
 		*bound.into = at.AddDate(0, 0, bound.days)
 	}
@@ -156,7 +156,7 @@ func (s *Service) fillCalls(r *http.Request, c request.Caller, data *activityPag
 	case q.User == "" || q.User == c.User.ID:
 		q.User = ""
 	case c.User.Role != souvenir.RoleAdmin:
-		return fault.Invalid("user", "user is "+fault.Quote(q.User)+"; only admins see the calls of others")
+		return failure.Invalid("user", "user is "+failure.Quote(q.User)+"; only admins see the calls of others")
 	default:
 		store, data.Names = s.store, true
 		if q.User == everybody {

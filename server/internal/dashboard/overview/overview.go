@@ -9,7 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -109,7 +109,7 @@ func daysOf(r *http.Request) (int, error) {
 	}
 	days, err := strconv.Atoi(given)
 	if err != nil || !slices.Contains(overviewDays, days) {
-		return 0, fault.Invalid("days", "days is "+fault.Quote(given)+"; 7, 30, 90 or 365 is needed")
+		return 0, failure.Invalid("days", "days is "+failure.Quote(given)+"; 7, 30, 90 or 365 is needed")
 	}
 	return days, nil
 }

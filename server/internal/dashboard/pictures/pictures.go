@@ -12,7 +12,7 @@ import (
 	"strconv"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -104,7 +104,7 @@ func pictureNumber(name, text, allowed string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, fault.Invalid(name, name+" is "+fault.Quote(text)+"; "+allowed)
+		return 0, failure.Invalid(name, name+" is "+failure.Quote(text)+"; "+allowed)
 	}
 	return n, nil
 }
@@ -114,7 +114,7 @@ func (q pictureQuery) limit() (int, error) {
 	allowed := "a number from 1 to " + web.Thousands(souvenir.MaxNodes) + " is expected"
 	n, err := pictureNumber("limit", q.Limit, allowed)
 	if err == nil && n == 0 && q.Limit != "" {
-		err = fault.Invalid("limit", "limit is 0; "+allowed)
+		err = failure.Invalid("limit", "limit is 0; "+allowed)
 	}
 	return n, err
 }
@@ -131,14 +131,14 @@ func (q pictureQuery) graph() (souvenir.GraphQuery, error) {
 	}
 	switch {
 	case g.Neighbours < 0:
-		return g, fault.Invalid("neighbours", "neighbours is "+strconv.Itoa(g.Neighbours)+"; a number from 0 to 10 is expected")
+		return g, failure.Invalid("neighbours", "neighbours is "+strconv.Itoa(g.Neighbours)+"; a number from 0 to 10 is expected")
 	case q.Neighbours != "" && g.Neighbours == 0:
 		g.Neighbours = -1
 	}
 	if q.Similar != "" {
 		g.Similar, err = strconv.ParseFloat(q.Similar, 64)
 		if err != nil {
-			return g, fault.Invalid("similar", "similar is "+fault.Quote(q.Similar)+"; a number from 0 to 1 is expected, such as 0.6")
+			return g, failure.Invalid("similar", "similar is "+failure.Quote(q.Similar)+"; a number from 0 to 1 is expected, such as 0.6")
 		}
 		g.Similar = cmp.Or(g.Similar, 1e-9)
 	}

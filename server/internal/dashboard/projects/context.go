@@ -7,7 +7,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -57,9 +57,9 @@ func (s *Service) showContext(_ http.ResponseWriter, r *http.Request, c request.
 	}
 	given, err := c.Store.GetContext(r.Context(), q)
 	if err != nil {
-		_, message := fault.Describe(err)
+		_, message := failure.Describe(err)
 		if q.TokenBudget < 0 {
-			message = "the token budget is " + fault.Quote(data.Budget) + "; a whole number from 500 on is allowed, or nothing"
+			message = "the token budget is " + failure.Quote(data.Budget) + "; a whole number from 500 on is allowed, or nothing"
 		}
 		data.Error = web.Sentence(message)
 		shown.Data, shown.Part = data, ""

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -79,12 +79,12 @@ func (s *Service) answerProjectInvitation(w http.ResponseWriter, r *http.Request
 			err = nil
 		}
 	default:
-		err = fault.Invalid("answer", "answer is "+fault.Quote(answer)+"; allowed are accept, decline, block and unblock")
+		err = failure.Invalid("answer", "answer is "+failure.Quote(answer)+"; allowed are accept, decline, block and unblock")
 	}
 	if err == nil {
 		return s.site.Done(to, notice), nil
 	}
-	_, message := fault.Describe(err)
+	_, message := failure.Describe(err)
 	p, failed := s.sharingPage(r, c, web.Sentence(message))
 	if failed != nil {
 		return nil, failed

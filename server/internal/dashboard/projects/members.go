@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -141,7 +141,7 @@ func (s *Service) changeMembers(w http.ResponseWriter, r *http.Request, c reques
 	case "end":
 		return s.endMember(r, c, head, user)
 	default:
-		return nil, fault.Invalid("change", "change is "+fault.Quote(change)+"; allowed are add, withdraw, role and end")
+		return nil, failure.Invalid("change", "change is "+failure.Quote(change)+"; allowed are add, withdraw, role and end")
 	}
 }
 
@@ -174,7 +174,7 @@ func stillInvited(ctx context.Context, store *souvenir.Store, ref souvenir.Proje
 	}
 	i := slices.IndexFunc(all, func(i souvenir.InvitedMember) bool { return i.User == user })
 	if i < 0 {
-		return souvenir.InvitedMember{}, &fault.Error{Status: http.StatusConflict, Message: "the invitation of " + fault.Quote(user) + " is no longer pending"}
+		return souvenir.InvitedMember{}, &failure.Error{Status: http.StatusConflict, Message: "the invitation of " + failure.Quote(user) + " is no longer pending"}
 	}
 	return all[i], nil
 }
@@ -203,7 +203,7 @@ func memberOf(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRe
 	}
 	i := slices.IndexFunc(members, func(m souvenir.Member) bool { return m.User == user })
 	if i < 0 {
-		return souvenir.Member{}, &fault.Error{Status: http.StatusNotFound, Message: "user " + fault.Quote(user) + " is no member of the project any more"}
+		return souvenir.Member{}, &failure.Error{Status: http.StatusNotFound, Message: "user " + failure.Quote(user) + " is no member of the project any more"}
 	}
 	return members[i], nil
 }
@@ -212,7 +212,7 @@ func memberOf(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRe
 func stillHas(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, m souvenir.Member) error {
 	now, err := memberOf(ctx, store, ref, m.User)
 	if err == nil && now.Role != m.Role {
-		err = &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: somebody has given " + fault.Quote(cmp.Or(m.Name, m.User)) + " another role since"}
+		err = &failure.Error{Status: http.StatusConflict, Message: "this cannot be taken back: somebody has given " + failure.Quote(cmp.Or(m.Name, m.User)) + " another role since"}
 	}
 	return err
 }
@@ -253,7 +253,7 @@ func (s *Service) endMember(r *http.Request, c request.Caller, head projectHead,
 	return s.site.DoneWithUndo(c, head.Path+"/members", cmp.Or(before.Name, before.User)+" is removed.", func(ctx context.Context) error {
 		p, err := c.Store.GetProject(ctx, ref)
 		if err == nil && p.Role != souvenir.MemberOwner {
-			err = &fault.Error{Status: http.StatusForbidden, Message: "only owners of the project may add members"}
+			err = &failure.Error{Status: http.StatusForbidden, Message: "only owners of the project may add members"}
 		}
 		if err == nil {
 			_, err = s.store.AddMember(ctx, souvenir.NewMember{Project: ref, User: user, Role: before.Role})

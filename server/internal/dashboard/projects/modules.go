@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -50,7 +50,7 @@ func (s *Service) showModules(_ http.ResponseWriter, r *http.Request, c request.
 	}
 	state, err := c.Store.ModuleState(r.Context(), souvenir.ModuleQuery{Module: data.Module, ProjectID: head.Reference().ID, Limit: 30})
 	if err != nil {
-		_, message := fault.Describe(err)
+		_, message := failure.Describe(err)
 		data.Error = web.Sentence(message)
 		shown.Data = data
 		return web.Again(shown, err)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -71,7 +71,7 @@ func (s *Service) deleteRule(w http.ResponseWriter, r *http.Request, c request.C
 	}
 	text, ok := projectTexts[values.Get("text")]
 	if !ok || text.rule == "" {
-		return nil, fault.Invalid("text", "text is "+fault.Quote(values.Get("text"))+"; allowed are do and dont")
+		return nil, failure.Invalid("text", "text is "+failure.Quote(values.Get("text"))+"; allowed are do and dont")
 	}
 	var ref souvenir.ProjectRef
 	back := generalRulesPath

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -26,7 +26,7 @@ func (s *Service) showProjectSettings(_ http.ResponseWriter, r *http.Request, c 
 		return nil, err
 	}
 	if !head.CanManage() {
-		return nil, &fault.Error{Status: http.StatusForbidden, Message: "project " + fault.Quote(head.Name) + " is shared with you with the role " + string(head.Role) + "; only its owners may change it"}
+		return nil, &failure.Error{Status: http.StatusForbidden, Message: "project " + failure.Quote(head.Name) + " is shared with you with the role " + string(head.Role) + "; only its owners may change it"}
 	}
 	return s.projectSettings(r.Context(), head)
 }
@@ -71,7 +71,7 @@ func (s *Service) renameProject(w http.ResponseWriter, r *http.Request, c reques
 	return s.site.DoneWithUndo(c, head.Path+"/settings", "The project is named “"+name+"” now.", func(ctx context.Context) error {
 		now, err := c.Store.GetProject(ctx, ref)
 		if err == nil && now.Name != name {
-			err = &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the project was renamed once more since"}
+			err = &failure.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the project was renamed once more since"}
 		}
 		if err == nil {
 			_, err = c.Store.UpdateProject(ctx, ref, souvenir.UpdateProject{Name: &head.Name})
@@ -91,7 +91,7 @@ func (s *Service) deleteProject(w http.ResponseWriter, r *http.Request, c reques
 		return nil, err
 	}
 	if typed := strings.TrimSpace(values.Get("typed")); typed != strings.TrimSpace(head.Name) {
-		wrong := fault.Invalid("typed", "typed is "+fault.Quote(typed)+", but the project is named "+fault.Quote(head.Name)+"; nothing was deleted")
+		wrong := failure.Invalid("typed", "typed is "+failure.Quote(typed)+", but the project is named "+failure.Quote(head.Name)+"; nothing was deleted")
 		p, failed := s.projectSettings(r.Context(), head)
 		if failed != nil {
 			return nil, failed

@@ -12,7 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -152,19 +152,19 @@ func (s *Service) textAt(r *http.Request, c request.Caller, key string) (textPag
 	text, ok := projectTexts[key]
 	if r.PathValue("id") == "" {
 		if !ok || text.rule == "" {
-			return textPage{}, souvenir.ProjectRef{}, fault.Invalid("text", "text is "+fault.Quote(key)+"; allowed are do and dont")
+			return textPage{}, souvenir.ProjectRef{}, failure.Invalid("text", "text is "+failure.Quote(key)+"; allowed are do and dont")
 		}
 		return textPage{projectText: text, Action: generalRulesPath + "/edit", Back: generalRulesPath}, souvenir.ProjectRef{}, nil
 	}
 	if !ok {
-		return textPage{}, souvenir.ProjectRef{}, fault.Invalid("text", "text is "+fault.Quote(key)+"; allowed are do, dont, todo, constitution, spec, plan, tasks, gaps and main")
+		return textPage{}, souvenir.ProjectRef{}, failure.Invalid("text", "text is "+failure.Quote(key)+"; allowed are do, dont, todo, constitution, spec, plan, tasks, gaps and main")
 	}
 	head, err := s.projectAt(r, c, map[string]string{"rules": "Rules", "todo": "To-do"}[text.tab])
 	if err != nil {
 		return textPage{}, souvenir.ProjectRef{}, err
 	}
 	if !head.CanWrite() {
-		return textPage{}, souvenir.ProjectRef{}, &fault.Error{Status: http.StatusForbidden, Message: "project " + fault.Quote(head.Name) + " is shared with you for reading only; its owners can make you a writer"}
+		return textPage{}, souvenir.ProjectRef{}, &failure.Error{Status: http.StatusForbidden, Message: "project " + failure.Quote(head.Name) + " is shared with you for reading only; its owners can make you a writer"}
 	}
 	back := head.Path
 	if text.tab != "" {
@@ -281,7 +281,7 @@ func (p textPage) conflict(now textState) web.Page {
 
 // refused shows the text again with what is wrong with it.
 func (p textPage) refused(err error) (any, error) {
-	_, message := fault.Describe(err)
+	_, message := failure.Describe(err)
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Argument == "content" {
 		message = "The text" + strings.TrimPrefix(message, "content")

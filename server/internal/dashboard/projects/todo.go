@@ -8,7 +8,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -94,14 +94,14 @@ func (v todoView) query() url.Values {
 func viewOf(values url.Values) (todoView, error) {
 	v := todoView{Section: souvenir.Section(values.Get("section")), Show: values.Get("show"), Part: wholeNumber(values.Get("part"), 1)}
 	if v.Section != "" && projectTexts[string(v.Section)].section == "" {
-		return v, fault.Invalid("section", "section is "+fault.Quote(string(v.Section))+"; allowed are constitution, spec, plan, tasks and gaps")
+		return v, failure.Invalid("section", "section is "+failure.Quote(string(v.Section))+"; allowed are constitution, spec, plan, tasks and gaps")
 	}
 	switch v.Show {
 	case "":
 		v.Show = "all"
 	case "all", "open", "done":
 	default:
-		return v, fault.Invalid("show", "show is "+fault.Quote(v.Show)+"; allowed are all, open and done")
+		return v, failure.Invalid("show", "show is "+failure.Quote(v.Show)+"; allowed are all, open and done")
 	}
 	return v, nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
@@ -174,7 +174,7 @@ func marksOf(values url.Values) ([]mark, error) {
 		key, was, ok := strings.Cut(rest, ".")
 		number := wholeNumber(line, 0)
 		if !ok || number < 1 || was != "0" && was != "1" {
-			return nil, fault.Invalid("box", "box is "+fault.Quote(shown)+", which no page here says; open the page again")
+			return nil, failure.Invalid("box", "box is "+failure.Quote(shown)+", which no page here says; open the page again")
 		}
 		marks = append(marks, mark{number, key, was == "1", done[line]})
 	}
@@ -203,7 +203,7 @@ func (t ticked) told(todo souvenir.Todo) string {
 	}
 	name, state := t.changed[0].ID, " is done."
 	if name == "" {
-		name = fault.Quote(t.changed[0].Text)
+		name = failure.Quote(t.changed[0].Text)
 	}
 	if !t.changed[0].Done {
 		state = " is open again."

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -80,12 +80,12 @@ func (s *Service) changeTrash(w http.ResponseWriter, r *http.Request, c request.
 		_, err = c.Store.EmptyTrash(r.Context())
 		notice = "emptied"
 	default:
-		err = fault.Invalid("action", "action is "+fault.Quote(action)+"; allowed are empty, erase and restore")
+		err = failure.Invalid("action", "action is "+failure.Quote(action)+"; allowed are empty, erase and restore")
 	}
 	if err == nil {
 		return s.site.Done(web.TrashPath, notice), nil
 	}
-	_, message := fault.Describe(err)
+	_, message := failure.Describe(err)
 	p, failed := s.trashPage(r, c, web.Sentence(message))
 	if failed != nil {
 		return nil, failed

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -145,7 +145,7 @@ func (s *Service) workOnFile(w http.ResponseWriter, r *http.Request, c request.C
 	keep := 0
 	if typed := strings.TrimSpace(values.Get("keep")); kind == "purge" && typed != "" {
 		if keep, err = strconv.Atoi(typed); err != nil || keep < 1 {
-			err = fault.Invalid("keep", "keep is "+fault.Quote(typed)+"; a whole number is needed, 1 or more, or nothing to keep all")
+			err = failure.Invalid("keep", "keep is "+failure.Quote(typed)+"; a whole number is needed, 1 or more, or nothing to keep all")
 		}
 	}
 	if err == nil {
@@ -192,7 +192,7 @@ func (s *Service) workOf(kind string, keep int) (title string, run func(context.
 	case "compact":
 		return "Giving free room back", func(ctx context.Context, _ souvenir.Progress) (any, error) { return s.compact(ctx) }, nil
 	}
-	return "", nil, fault.Invalid("work", "work is "+fault.Quote(kind)+"; allowed are "+strings.Join(upkeep, ", "))
+	return "", nil, failure.Invalid("work", "work is "+failure.Quote(kind)+"; allowed are "+strings.Join(upkeep, ", "))
 }
 
 // orNothing is a result, or with an error none.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -87,7 +87,7 @@ func (s *Service) Begin(r *http.Request, kind, title string, run func(context.Co
 	}
 	go func() {
 		defer stop()
-		result, err := fault.Guard(ctx, s.log, title, func() (any, error) { return run(ctx, progress) })
+		result, err := failure.Guard(ctx, s.log, title, func() (any, error) { return run(ctx, progress) })
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		j.result, j.err, j.ended = result, err, time.Now()
@@ -101,7 +101,7 @@ func adminMessage(err error) string {
 	if errors.As(err, &known) && known.Kind != souvenir.KindInternal {
 		return known.Error()
 	}
-	_, message := fault.Describe(err)
+	_, message := failure.Describe(err)
 	return message
 }
 
@@ -115,7 +115,7 @@ func (w *jobs) state(r *http.Request, at string, kinds []string) *jobState {
 	}
 	state := &jobState{
 		Kind: j.kind, Title: j.title, At: at, Polls: r.Method == http.MethodGet, Running: j.ended.IsZero(), Began: j.began, Ended: j.ended,
-		Stage: j.stage, Done: j.done, Total: j.total, Result: j.result, Stopped: j.err != nil && fault.GivenUp(j.err),
+		Stage: j.stage, Done: j.done, Total: j.total, Result: j.result, Stopped: j.err != nil && failure.GivenUp(j.err),
 	}
 	if j.err != nil && !state.Stopped {
 		state.Error = web.Sentence(adminMessage(j.err))

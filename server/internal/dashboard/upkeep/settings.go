@@ -18,7 +18,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -161,9 +161,9 @@ func (s *Service) changeSettings(w http.ResponseWriter, r *http.Request, c reque
 	}
 	switch {
 	case strings.TrimSpace(key) == "":
-		err = fault.Invalid("key", "key is empty; a preference needs a name")
+		err = failure.Invalid("key", "key is empty; a preference needs a name")
 	case !values.Has("remove") && change == nil:
-		err = fault.Invalid("value", "value is null, which removes a preference; give another one, or remove it in the list")
+		err = failure.Invalid("value", "value is null, which removes a preference; give another one, or remove it in the list")
 	default:
 		err = setPreference(r.Context(), c.Store, key, change)
 	}
@@ -278,7 +278,7 @@ func (s *Service) replaceSettings(w http.ResponseWriter, r *http.Request, c requ
 }
 
 // settingsChanged says that a step cannot be taken back.
-var settingsChanged = &fault.Error{Status: http.StatusConflict, Message: "this cannot be taken back: what it has set was changed once more since"}
+var settingsChanged = &failure.Error{Status: http.StatusConflict, Message: "this cannot be taken back: what it has set was changed once more since"}
 
 // digestOf tells preferences apart.
 func digestOf(all map[string]any) string { return digest(textview.Plain(all)) }
@@ -293,17 +293,17 @@ func objectOf(typed string) (map[string]any, error) {
 	switch {
 	case errors.As(err, &syntax):
 		line, column := placeIn(typed, int(syntax.Offset))
-		return nil, fault.Invalid("preferences", fmt.Sprintf("preferences are no JSON in line %d, character %d: %v", line, column, syntax))
+		return nil, failure.Invalid("preferences", fmt.Sprintf("preferences are no JSON in line %d, character %d: %v", line, column, syntax))
 	case errors.Is(err, io.EOF) || err == nil && all == nil:
-		return nil, fault.Invalid("preferences", "preferences are empty; an object is needed, such as {}")
+		return nil, failure.Invalid("preferences", "preferences are empty; an object is needed, such as {}")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, fault.Invalid("preferences", "preferences are no JSON: they end in the midst of it")
+		return nil, failure.Invalid("preferences", "preferences are no JSON: they end in the midst of it")
 	case err != nil:
-		return nil, fault.Invalid("preferences", "preferences are no JSON object; {} is one without anything in it")
+		return nil, failure.Invalid("preferences", "preferences are no JSON object; {} is one without anything in it")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		line, column := placeIn(typed, int(decoder.InputOffset()))
-		return nil, fault.Invalid("preferences", fmt.Sprintf("preferences go on behind their object, in line %d, character %d; one object is needed", line, column))
+		return nil, failure.Invalid("preferences", fmt.Sprintf("preferences go on behind their object, in line %d, character %d; one object is needed", line, column))
 	}
 	return all, nil
 }

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/upload"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -96,7 +96,7 @@ func (s *Service) exportStore(w http.ResponseWriter, r *http.Request, c request.
 	options := souvenir.ExportOptions{WithoutFiles: !values.Has("files"), WithoutVectors: !values.Has("vectors")}
 	if values.Get("of") == "all" {
 		if c.User.Role != souvenir.RoleAdmin {
-			return nil, &fault.Error{Status: http.StatusForbidden, Message: "the export of everybody's things is for admins; export your own"}
+			return nil, &failure.Error{Status: http.StatusForbidden, Message: "the export of everybody's things is for admins; export your own"}
 		}
 		if anew, err := s.signin.SignInAgain(r, c, "/transfer"); err != nil || anew != "" {
 			return web.Redirect(anew), err
@@ -138,7 +138,7 @@ func (s *Service) importExport(w http.ResponseWriter, r *http.Request, c request
 	if err == nil {
 		return web.Redirect(s.site.Path("/transfer") + "#work"), nil
 	}
-	if status, _ := fault.Describe(err); status == http.StatusForbidden {
+	if status, _ := failure.Describe(err); status == http.StatusForbidden {
 		return nil, err
 	}
 	p, data, failed := s.transfer(r, c)
@@ -156,7 +156,7 @@ func (s *Service) importExport(w http.ResponseWriter, r *http.Request, c request
 func (s *Service) beginImport(r *http.Request, sent io.Reader, values url.Values) error {
 	conflict := souvenir.OnConflict(values.Get("conflict"))
 	if !slices.Contains([]souvenir.OnConflict{"", souvenir.ConflictKeep, souvenir.ConflictReplace}, conflict) {
-		return fault.Invalid("conflict", "conflict is "+fault.Quote(string(conflict))+"; allowed are keep and replace")
+		return failure.Invalid("conflict", "conflict is "+failure.Quote(string(conflict))+"; allowed are keep and replace")
 	}
 	file, err := os.CreateTemp("", "souvenir-import-*.jsonl")
 	if err != nil {
@@ -170,9 +170,9 @@ func (s *Service) beginImport(r *http.Request, sent io.Reader, values url.Values
 	n, err := io.Copy(file, sent)
 	switch {
 	case err != nil:
-		err = fault.Unreadable(err)
+		err = failure.Unreadable(err)
 	case n == 0:
-		err = fault.Invalid("file", "file is empty; choose an export")
+		err = failure.Invalid("file", "file is empty; choose an export")
 	default:
 		_, err = file.Seek(0, io.SeekStart)
 	}
@@ -218,7 +218,7 @@ func (s *Service) readUpload(w http.ResponseWriter, r *http.Request) (url.Values
 		if _, err := s.site.ReadForm(w, r); err != nil {
 			return values, nil, err
 		}
-		return values, nil, fault.Invalid("file", "file is missing; choose one")
+		return values, nil, failure.Invalid("file", "file is missing; choose one")
 	}
 	if err := s.site.CheckOrigin(r); err != nil {
 		return values, nil, err
@@ -230,15 +230,15 @@ func (s *Service) readUpload(w http.ResponseWriter, r *http.Request) (url.Values
 	for {
 		part, err := in.NextPart()
 		if err != nil && err != io.EOF { //nolint:errorlint // wrapped, it is an end that comes too early
-			return values, nil, fault.Unreadable(err)
+			return values, nil, failure.Unreadable(err)
 		}
 		if err == nil && part.FormName() != "file" {
 			if len(values) >= upload.MaxFields {
-				return values, nil, fault.Invalid("form", fmt.Sprintf("the form has more than %d fields, the most that is allowed", upload.MaxFields))
+				return values, nil, failure.Invalid("form", fmt.Sprintf("the form has more than %d fields, the most that is allowed", upload.MaxFields))
 			}
 			value, err := io.ReadAll(io.LimitReader(part, upload.MaxField))
 			if err != nil {
-				return values, nil, fault.Unreadable(err)
+				return values, nil, failure.Unreadable(err)
 			}
 			values.Add(part.FormName(), string(value))
 			continue
@@ -247,7 +247,7 @@ func (s *Service) readUpload(w http.ResponseWriter, r *http.Request) (url.Values
 			return values, nil, err
 		}
 		if err != nil || part.FileName() == "" {
-			return values, nil, fault.Invalid("file", "file is missing; choose one")
+			return values, nil, failure.Invalid("file", "file is missing; choose one")
 		}
 		in.InFile = true
 		return values, part, nil

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/fault"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/signin"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -55,9 +55,9 @@ func (s *Service) updateUser(w http.ResponseWriter, r *http.Request, c request.C
 	change, known := changes[values.Get("change")]
 	switch {
 	case !known:
-		err = fault.Invalid("change", "change is "+fault.Quote(values.Get("change"))+"; user-disabled, user-enabled, user-admin or user-user is needed")
+		err = failure.Invalid("change", "change is "+failure.Quote(values.Get("change"))+"; user-disabled, user-enabled, user-admin or user-user is needed")
 	case values.Get("id") == c.User.ID:
-		err = &fault.Error{Status: http.StatusBadRequest, Message: "this is your own account; another admin can do that"}
+		err = &failure.Error{Status: http.StatusBadRequest, Message: "this is your own account; another admin can do that"}
 	default:
 		_, err = s.store.UpdateUser(r.Context(), values.Get("id"), change)
 	}
@@ -66,7 +66,7 @@ func (s *Service) updateUser(w http.ResponseWriter, r *http.Request, c request.C
 		if failed != nil {
 			return nil, failed
 		}
-		_, message := fault.Describe(err)
+		_, message := failure.Describe(err)
 		data.Error = web.Sentence(message)
 		return web.Again(p, err)
 	}

@@ -1,5 +1,5 @@
-// Package fault says what is wrong with a request, and which status of HTTP that is.
-package fault
+// Package failure says what is wrong with a request, and which status of HTTP that is.
+package failure
 
 import (
 	"cmp"
