@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // NewMemory describes a memory to store. Only Content is needed.
@@ -232,7 +233,7 @@ func newDraft(m NewMemory) (draft, error) {
 		}
 	}
 	if m.Embedding != nil {
-		if d.vector, err = unitVector(m.Embedding, len(m.Embedding)); err != nil {
+		if d.vector, err = kernel.UnitVector(m.Embedding, len(m.Embedding)); err != nil {
 			return d, invalid("embedding", "embedding: %v", err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // CheckOptions change how [Store.Check] works. Nil means the zero value: it looks, and changes nothing.
@@ -307,11 +308,11 @@ func (in *inspection) readProfiles() error {
 	if err != nil {
 		return err
 	}
-	target, err := setting(in.tx, settingTarget)
+	target, err := kernel.Setting(in.tx, settingTarget)
 	if err != nil {
 		return err
 	}
-	ready, err := setting(in.tx, settingReady)
+	ready, err := kernel.Setting(in.tx, settingReady)
 	if ready == target {
 		in.current = ready
 	}
@@ -347,7 +348,7 @@ func (in *inspection) checkPartitions() error {
 		if held != heldNow || revisions != revisionsNow {
 			wrong("counts %d bytes and %d past versions and has %d and %d", held, revisions, heldNow, revisionsNow)
 		}
-		if next < following || next > 1<<passageBits {
+		if next < following || next > 1<<kernel.PassageBits {
 			wrong("would number its next passage %d, and has passages up to %d", next, following-1)
 		}
 		return nil

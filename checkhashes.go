@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // DamagedRow is a row of the file that is not what was stored, or is not there any more.
@@ -17,7 +18,7 @@ type DamagedRow struct {
 
 // checkHashes compares rows with their hashes.
 func (in *inspection) checkHashes() error {
-	if since, err := setting(in.tx, settingHashed); err != nil {
+	if since, err := kernel.Setting(in.tx, settingHashed); err != nil {
 		return err
 	} else if since != 0 {
 		in.report.HashedSince = time.UnixMicro(since).UTC()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -40,7 +41,7 @@ func (in *inspection) checkMemories() error {
 	if err := in.tx.QueryRow(`SELECT count(*) FROM memory`).Scan(&total); err != nil {
 		return err
 	}
-	err := eachBatch(in.tx, math.MinInt64, func(rows []int64) error {
+	err := kernel.EachBatch(in.tx, math.MinInt64, func(rows []int64) error {
 		memories, err := in.readMemories(rows)
 		if err != nil {
 			return err
@@ -131,8 +132,8 @@ func (in *inspection) wrongPassages(m *checkedMemory) string {
 	end, space := 0, func(from, to int) bool { return strings.TrimFunc(m.content[from:to], unicode.IsSpace) == "" }
 	for _, p := range m.passages {
 		switch {
-		case p.id>>passageBits != m.partition:
-			return fmt.Sprintf("passage %d lies in partition %d, its memory in %d", p.id, p.id>>passageBits, m.partition)
+		case p.id>>kernel.PassageBits != m.partition:
+			return fmt.Sprintf("passage %d lies in partition %d, its memory in %d", p.id, p.id>>kernel.PassageBits, m.partition)
 		case p.start < end || p.length < 0 || p.length > len(m.content)-p.start:
 			return fmt.Sprintf("passage %d is bytes %d to %d of a content of %d, after one that ends at %d", p.id, p.start, p.start+p.length, len(m.content), end)
 		case !space(end, p.start):
@@ -181,11 +182,11 @@ func (in *inspection) wrongVector(p checkedPassage) string {
 		return ""
 	}
 	dimensions := in.profiles[p.profile].dimensions
-	vector, err := decodeVector(p.vector)
+	vector, err := kernel.DecodeVector(p.vector)
 	if err != nil || len(vector) != dimensions {
 		return fmt.Sprintf("the vector of passage %d has %d bytes; %d dimensions have %d", p.id, len(p.vector), dimensions, 4*dimensions)
 	}
-	unit, err := unitVector(vector, dimensions)
+	unit, err := kernel.UnitVector(vector, dimensions)
 	if err != nil {
 		return fmt.Sprintf("the vector of passage %d: %v", p.id, err)
 	}

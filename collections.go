@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // DefaultCollection is the collection that memories are stored in when none is named. It is made when first needed.
@@ -28,7 +29,7 @@ type Collection struct {
 }
 
 // OwnVectors is the Embedder of a [Collection] whose vectors the callers bring along.
-const OwnVectors = "own"
+const OwnVectors = kernel.OwnVectors
 
 // NewCollection describes a collection to add.
 type NewCollection struct {

@@ -5,12 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"reflect"
 	"runtime/debug"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/static"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
@@ -202,7 +202,7 @@ func (s *shared) embed(ctx context.Context, purpose Purpose, texts []string, pro
 			return nil, fmt.Errorf("embedder %s returned %d vectors for %d texts", s.embedder.Model(), len(got), len(batch))
 		}
 		for _, v := range got {
-			unit, err := unitVector(v, s.embedder.Dimensions())
+			unit, err := kernel.UnitVector(v, s.embedder.Dimensions())
 			if err != nil {
 				return nil, fmt.Errorf("embedder %s: %w", s.embedder.Model(), err)
 			}
@@ -214,27 +214,4 @@ func (s *shared) embed(ctx context.Context, purpose Purpose, texts []string, pro
 		}
 	}
 	return vectors, nil
-}
-
-// unitVector returns a copy of v of length one. A vector of zeros, which means nothing, stays as it is.
-func unitVector(v []float32, size int) ([]float32, error) {
-	if len(v) != size {
-		return nil, fmt.Errorf("the vector has %d dimensions; %d are expected", len(v), size)
-	}
-	var sum float64
-	for i, x := range v {
-		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return nil, fmt.Errorf("the vector's element %d is %v; finite numbers are expected", i, x)
-		}
-		sum += float64(x) * float64(x)
-	}
-	unit := make([]float32, size)
-	if sum == 0 {
-		return unit, nil
-	}
-	scale := 1 / math.Sqrt(sum)
-	for i, x := range v {
-		unit[i] = float32(float64(x) * scale)
-	}
-	return unit, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
 )
 
@@ -234,7 +235,7 @@ func makeHashes(tx db.Tx, version int, now int64) error {
 	if len(had) > 0 {
 		return nil
 	}
-	return setSetting(tx, settingHashed, now)
+	return kernel.SetSetting(tx, settingHashed, now)
 }
 
 // rowSound reports whether a row of a kind has its hash.

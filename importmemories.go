@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // memoryItem is a memory to import. It may lack anything but its content.
@@ -175,7 +176,7 @@ func parseVectors(line []byte, n int) (importItem, error) {
 	}
 	item := &vectorsItem{lineNumber: lineNumber(n), memory: given.Memory, profile: given.Profile}
 	for _, p := range given.Passages {
-		vector, err := decodeVector(p.Vector)
+		vector, err := kernel.DecodeVector(p.Vector)
 		if err == nil {
 			vector, err = unitOrSame(vector)
 		}
@@ -196,7 +197,7 @@ func unitOrSame(v []float32) ([]float32, error) {
 	if math.Abs(sum-1) < 1e-5 {
 		return v, nil
 	}
-	return unitVector(v, len(v))
+	return kernel.UnitVector(v, len(v))
 }
 
 // vectors takes vectors that belong to the memory; false when they do not.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // How a store and its embedding model come together.
@@ -22,20 +23,6 @@ const (
 	settingLeaves  = "embedding_leaves"
 	settingChanged = "embedding_changed"
 )
-
-// setting returns a number from the settings, 0 if it is not there.
-func setting(tx db.Tx, key string) (int64, error) {
-	values, err := db.Column[int64](tx, `SELECT value FROM setting WHERE key = ?`, key)
-	if err != nil || len(values) == 0 {
-		return 0, err
-	}
-	return values[0], nil
-}
-
-func setSetting(tx db.Tx, key string, value int64) error {
-	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value`, key, value)
-	return err
-}
 
 // profileRow returns the row of a profile and makes it when it is missing.
 func (s *shared) profileRow(tx db.Tx, p profile) (int64, error) {
@@ -63,10 +50,10 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 		if len(rows) > 0 {
 			s.profile = rows[0]
 		}
-		if target, err = setting(tx, settingTarget); err != nil {
+		if target, err = kernel.Setting(tx, settingTarget); err != nil {
 			return err
 		}
-		ready, err = setting(tx, settingReady)
+		ready, err = kernel.Setting(tx, settingReady)
 		return err
 	})
 	if err != nil || s.db.ReadOnly() {
@@ -78,15 +65,15 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 			if s.profile, err = s.profileRow(tx, p); err != nil {
 				return err
 			}
-			if err := setSetting(tx, settingTarget, s.profile); err != nil {
+			if err := kernel.SetSetting(tx, settingTarget, s.profile); err != nil {
 				return err
 			}
 			if ready != 0 { // else an earlier change was not finished
-				if err := setSetting(tx, settingLeaves, ready); err != nil {
+				if err := kernel.SetSetting(tx, settingLeaves, ready); err != nil {
 					return err
 				}
 			}
-			if err := setSetting(tx, settingChanged, 0); err != nil {
+			if err := kernel.SetSetting(tx, settingChanged, 0); err != nil {
 				return err
 			}
 			ready = s.profile
@@ -97,7 +84,7 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			return setSetting(tx, settingReady, ready)
+			return kernel.SetSetting(tx, settingReady, ready)
 		})
 		if err != nil {
 			return err
@@ -109,7 +96,7 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 
 // embeddingReady reports whether the file's vectors are those of this store's embedder.
 func (s *shared) embeddingReady(tx db.Tx) (bool, error) {
-	ready, err := setting(tx, settingReady)
+	ready, err := kernel.Setting(tx, settingReady)
 	return ready == s.profile && ready != 0, err
 }
 
@@ -173,7 +160,7 @@ func (s *Store) changeStatus(tx db.Tx, partitions string, e *EmbeddingStatus) er
 		e.Changed = e.Memories
 		return err
 	}
-	last, err := setting(tx, settingChanged)
+	last, err := kernel.Setting(tx, settingChanged)
 	if err != nil {
 		return err
 	}
@@ -202,7 +189,7 @@ func pendingPassages(tx db.Tx, partitions string, limit int) (n int, err error) 
 // superseded reports whether another process has changed the store to another model since this one opened it.
 func (s *Store) superseded(ctx context.Context) (superseded bool, err error) {
 	err = s.read(ctx, func(tx db.Tx, _ scope) error {
-		target, err := setting(tx, settingTarget)
+		target, err := kernel.Setting(tx, settingTarget)
 		superseded = target != s.profile && !s.db.ReadOnly()
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
 
 // openLive opens a store of 300 memories, of which every tenth is about a ferry.
@@ -51,7 +52,7 @@ func ferries(t *testing.T, s *Store) ([]string, int) {
 func inMemory(t *testing.T, s *Store) (used bool) {
 	t.Helper()
 	err := s.read(t.Context(), func(tx db.Tx, _ scope) error {
-		ix, err := s.index.current(tx, s.shared)
+		ix, err := s.index.Current(tx)
 		used = ix != nil
 		return err
 	})
@@ -73,7 +74,7 @@ func TestLargeIndexIsLoadedInTheBackgroundWhileSearchesGoToDisk(t *testing.T) {
 	want, wantTotal := ferries(t, openLive(t, path, nil))
 
 	s := openLive(t, path, nil)
-	s.index.atOnce = 10
+	s.index.AtOnce = 10
 	got, total := ferries(t, s)
 	mustFindAlike(t, "while it loads", got, total, want, wantTotal)
 	for wait := time.Now(); !inMemory(t, s); time.Sleep(time.Millisecond) {
@@ -96,28 +97,28 @@ func TestLargeIndexIsLoadedInTheBackgroundWhileSearchesGoToDisk(t *testing.T) {
 func TestIndexIsLoadedAheadOfTheFirstSearch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "live.db")
 	want, wantTotal := ferries(t, openLive(t, path, nil))
-	for _, atOnce := range []int{loadAtOnce, 10} {
+	for _, atOnce := range []int{retrieval.AtOnce, 10} {
 		s := openLive(t, path, nil)
-		s.index.atOnce = atOnce
+		s.index.AtOnce = atOnce
 		for range 2 { // the second time there is nothing to do
 			if err := s.LoadIndex(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			s.index.done.Wait()
-			if s.index.ix == nil || s.index.due {
+			s.index.Wait()
+			if s.index.Held() == nil {
 				t.Fatalf("no index is there (at once: %d)", atOnce)
 			}
 		}
-		loaded := s.index.ix
+		loaded := s.index.Held()
 		got, total := ferries(t, s)
 		mustFindAlike(t, "loaded ahead", got, total, want, wantTotal)
-		if s.index.ix != loaded {
+		if s.index.Held() != loaded {
 			t.Error("it was loaded again")
 		}
 	}
 	s := openLive(t, path, &Options{IndexMemory: -1})
-	if err := s.LoadIndex(t.Context()); err != nil || s.index.ix != nil {
-		t.Errorf("without memory for an index: %v, %v", s.index.ix, err)
+	if err := s.LoadIndex(t.Context()); err != nil || s.index.Held() != nil {
+		t.Errorf("without memory for an index: %v, %v", s.index.Held(), err)
 	}
 }
 
@@ -125,15 +126,16 @@ func TestALoadBeginsOnlyAfterTheSearchThatWantsIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "live.db")
 	openLive(t, path, nil)
 	s := openLive(t, path, nil)
-	s.index.atOnce = 10
+	s.index.AtOnce = 10
 	for range 2 {
-		if inMemory(t, s) || s.index.loading || !s.index.due {
-			t.Fatalf("within a search, loading is %t and due is %t", s.index.loading, s.index.due)
+		used := inMemory(t, s)
+		if due, loading := s.index.Pending(); used || loading || !due {
+			t.Fatalf("within a search, loading is %t and due is %t", loading, due)
 		}
 	}
 	ferries(t, s)
-	s.index.done.Wait()
-	if s.index.due || !inMemory(t, s) {
+	s.index.Wait()
+	if due, _ := s.index.Pending(); due || !inMemory(t, s) {
 		t.Error("after the search, nothing was loaded")
 	}
 }
@@ -141,14 +143,14 @@ func TestALoadBeginsOnlyAfterTheSearchThatWantsIt(t *testing.T) {
 func TestIndexPastItsMemoryIsGivenUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "live.db")
 	want, wantTotal := ferries(t, openLive(t, path, nil))
-	for _, atOnce := range []int{loadAtOnce, 10} {
+	for _, atOnce := range []int{retrieval.AtOnce, 10} {
 		s := openLive(t, path, &Options{IndexMemory: 100_000})
-		s.index.atOnce = atOnce
+		s.index.AtOnce = atOnce
 		for range 3 {
 			got, total := ferries(t, s)
 			mustFindAlike(t, "on disk", got, total, want, wantTotal)
 		}
-		s.index.done.Wait()
+		s.index.Wait()
 		if inMemory(t, s) {
 			t.Errorf("300 memories are held in 100,000 bytes (at once: %d)", atOnce)
 		}
@@ -166,10 +168,10 @@ func TestIndexThatFellBehindTheChangeLogIsLoadedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := s.index.ix
+	before := s.index.Held()
 	got, total := ferries(t, s)
 	mustFindAlike(t, "loaded again", got, total, want, wantTotal)
-	if s.index.ix == before {
+	if s.index.Held() == before {
 		t.Error("the index was not loaded again")
 	}
 }

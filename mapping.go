@@ -9,6 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // Node is a memory as a picture of many shows it.
@@ -313,7 +314,7 @@ func (p *picture) means(tx db.Tx) (means []float32, places []int, err error) {
 		p.warnings = append(p.warnings, "the store is changing to another embedding model; until that is done memories cannot be compared")
 		return nil, nil, nil
 	}
-	ix, err := p.s.index.current(tx, p.s.shared)
+	ix, err := p.s.index.Current(tx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -323,7 +324,7 @@ func (p *picture) means(tx db.Tx) (means []float32, places []int, err error) {
 	if ix != nil {
 		found = ix.Means(p.rows(), size, func(partition int64) bool { return p.ours[partition] }, all)
 	} else {
-		defer p.s.index.loadIfDue(p.s.shared)
+		defer p.s.index.LoadIfDue()
 		if found, err = p.readMeans(tx, size, all); err != nil {
 			return nil, nil, err
 		}
@@ -346,7 +347,7 @@ func (p *picture) readMeans(tx db.Tx, size int, means []float32) ([]bool, error)
 		if err := row.Scan(&at, &blob); err != nil {
 			return err
 		}
-		v, err := decodeVector(blob)
+		v, err := kernel.DecodeVector(blob)
 		if err == nil && len(v) == size && p.ours[p.nodes[at].partition] {
 			index.AddTo(means[at*size:(at+1)*size], v)
 			found[at] = true

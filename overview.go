@@ -110,7 +110,7 @@ func (s *Store) Overview(ctx context.Context, q OverviewQuery) (Overview, error)
 	clients := s.clientCounts(ctx, q.MemoriesOnly)
 	var o Overview
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		o = Overview{Index: s.index.state()}
+		o = Overview{Index: IndexState(s.index.State())}
 		sel, err := s.selection(tx, sc, Query{})
 		if err != nil {
 			return err
@@ -269,24 +269,4 @@ func (o *Overview) countDays(tx db.Tx, partitions string, days []day) error {
 			span (at, first, past) AS MATERIALIZED (SELECT key, value ->> 0, value ->> 1 FROM json_each(?3))
 		SELECT at, (SELECT ifnull(sum((SELECT count(*) FROM memory WHERE partition_id = live.id AND created_at >= first AND created_at < past)), 0) FROM live) FROM span`,
 		partitions, days[0].begin, string(encoded))
-}
-
-// state says where searches are made now.
-func (l *liveIndex) state() IndexState {
-	if l.limit < 0 {
-		return IndexOnDisk
-	}
-	select {
-	case <-l.turn:
-		defer func() { l.turn <- struct{}{} }()
-	default: // somebody brings it up to date
-		return IndexLoading
-	}
-	switch {
-	case l.tooBig:
-		return IndexOnDisk
-	case l.ix != nil:
-		return IndexInMemory
-	}
-	return IndexLoading
 }

@@ -2,13 +2,11 @@ package souvenir
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -20,9 +18,6 @@ type passage struct {
 	blank         bool      // white space only: nothing to embed
 	profile       int64     // row of the vector's profile; 0: just made by this store's embedder
 }
-
-// passageBits is how many bits of a passage's id count passages; the bits above are its partition.
-const passageBits = 32
 
 func split(content string, size int) []passage {
 	spans := text.Split(content, size)
@@ -108,10 +103,10 @@ func (w *memoryWriter) addPassages(memory int64, at *place, passages []passage, 
 		if vector == nil && !p.blank {
 			indexed = false
 		}
-		id := at.partition<<passageBits | at.next
+		id := at.partition<<kernel.PassageBits | at.next
 		at.next++
 		if _, err := w.tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			id, memory, p.start, p.length, p.blank, profile, encodeVector(vector)); err != nil {
+			id, memory, p.start, p.length, p.blank, profile, kernel.EncodeVector(vector)); err != nil {
 			return false, nil, err
 		}
 		if err := w.tx.Words().Put(id, p.indexed, tagTerms); err != nil {
@@ -148,40 +143,12 @@ func (w *memoryWriter) storedPassages(m storedMemory) ([]passage, error) {
 		}
 		var err error
 		if p.start < 0 || p.length < 0 || p.start+p.length > len(m.Content) {
-			return damaged(errOutside, "the passages of memory %s", m.ID)
+			return damaged(kernel.ErrOutside, "the passages of memory %s", m.ID)
 		}
 		p.indexed = text.Indexed(m.Content[p.start : p.start+p.length])
-		p.vector, err = decodeVector(blob)
+		p.vector, err = kernel.DecodeVector(blob)
 		passages = append(passages, p)
 		return err
 	}, `SELECT start, length, blank, ifnull(profile_id, 0), vector FROM passage WHERE memory_id = ? ORDER BY id`, m.row)
 	return passages, err
-}
-
-var errOutside = errors.New("they lie outside its content")
-
-// encodeVector gives the form at rest: float32, little endian, which is also what sqlite-vec reads. Nil gives NULL.
-func encodeVector(v []float32) []byte {
-	if v == nil {
-		return nil
-	}
-	blob := make([]byte, 0, 4*len(v))
-	for _, x := range v {
-		blob = binary.LittleEndian.AppendUint32(blob, math.Float32bits(x))
-	}
-	return blob
-}
-
-func decodeVector(blob []byte) ([]float32, error) {
-	if blob == nil {
-		return nil, nil
-	}
-	if len(blob)%4 != 0 {
-		return nil, damaged(errors.New("its length is no multiple of 4 bytes"), "a vector")
-	}
-	v := make([]float32, len(blob)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(blob[4*i:]))
-	}
-	return v, nil
 }

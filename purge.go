@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // PurgeOptions say what [Store.Purge] deletes besides what counts no more. Nil means the zero value.
@@ -93,7 +94,7 @@ type deadline struct {
 // readDeadline compares the clock with the time that was seen last.
 func (s *shared) readDeadline(tx db.Tx) (e deadline, seen int64, err error) {
 	now := s.now()
-	if seen, err = setting(tx, settingClock); err != nil {
+	if seen, err = kernel.Setting(tx, settingClock); err != nil {
 		return e, 0, err
 	}
 	last := seen
@@ -103,7 +104,7 @@ func (s *shared) readDeadline(tx db.Tx) (e deadline, seen int64, err error) {
 			return e, 0, err
 		}
 	}
-	ahead, err := setting(tx, settingAhead)
+	ahead, err := kernel.Setting(tx, settingAhead)
 	switch {
 	case err != nil:
 		return e, 0, err
@@ -126,7 +127,7 @@ func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err erro
 		if trust {
 			e = deadline{at: s.now()}
 		}
-		if ahead, err = setting(tx, settingAhead); err != nil {
+		if ahead, err = kernel.Setting(tx, settingAhead); err != nil {
 			return err
 		}
 		passed := max(e.at-seen, seen-e.at)
@@ -141,11 +142,11 @@ func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err erro
 			return err
 		}
 		if e.ahead == 0 {
-			if err := setSetting(tx, settingClock, e.at); err != nil {
+			if err := kernel.SetSetting(tx, settingClock, e.at); err != nil {
 				return err
 			}
 		}
-		return setSetting(tx, settingAhead, e.ahead)
+		return kernel.SetSetting(tx, settingAhead, e.ahead)
 	})
 	if err == nil && e.ahead != 0 {
 		s.log.Warn("the clock is far past the time at which this store was last used; nothing that has expired is deleted until the clock has said so for a day",

@@ -15,6 +15,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -139,7 +140,7 @@ func (w *tableWriter) take(row salvage.Row, stray bool) error {
 // own says whether a passage has a vector of the caller's own, which nobody can make again.
 func (w *tableWriter) own(values []any) bool {
 	id, _ := values[w.t.rowID].(int64)
-	return w.r.ownPlaces[id>>passageBits]
+	return w.r.ownPlaces[id>>kernel.PassageBits]
 }
 
 // takeStrays takes the rows of pages that nothing leads to: all of a row that the hashes know, or that nothing is known of; none

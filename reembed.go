@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // outdated is a memory whose passages are of another profile than the target.
@@ -46,7 +47,7 @@ func (w *worker) changeModel() error {
 
 // changeIsDue reports whether the store is changing to the model of this process.
 func (w *worker) changeIsDue(tx db.Tx) (bool, error) {
-	target, err := setting(tx, settingTarget)
+	target, err := kernel.Setting(tx, settingTarget)
 	if err != nil || target != w.s.profile {
 		return false, err
 	}
@@ -129,9 +130,9 @@ func (w *worker) embedAnew(memories []outdated) error {
 			}
 		}
 		// The next rounds, for what other processes have stored meanwhile, take nothing back.
-		last, err := setting(tx, settingChanged)
+		last, err := kernel.Setting(tx, settingChanged)
 		if err == nil && memories[len(memories)-1].row > last {
-			err = setSetting(tx, settingChanged, memories[len(memories)-1].row)
+			err = kernel.SetSetting(tx, settingChanged, memories[len(memories)-1].row)
 		}
 		if err != nil {
 			return err
@@ -168,5 +169,5 @@ func (w *worker) endChange(tx db.Tx) error {
 	if err != nil || len(left) > 0 {
 		return err
 	}
-	return setSetting(tx, settingReady, w.s.profile)
+	return kernel.SetSetting(tx, settingReady, w.s.profile)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // ReindexOptions change how [Store.Reindex] works. Nil means the zero value.
@@ -71,15 +72,15 @@ func (r *reindexing) begin(ctx context.Context) error {
 		if err := r.s.checkTarget(tx); err != nil {
 			return err
 		}
-		begun, err := setting(tx, settingReindexProfile)
+		begun, err := kernel.Setting(tx, settingReindexProfile)
 		if err != nil {
 			return err
 		}
 		if begun == r.s.profile {
-			if r.after, err = setting(tx, settingReindexDone); err != nil {
+			if r.after, err = kernel.Setting(tx, settingReindexDone); err != nil {
 				return err
 			}
-			if r.last, err = setting(tx, settingReindexLast); err != nil {
+			if r.last, err = kernel.Setting(tx, settingReindexLast); err != nil {
 				return err
 			}
 		} else {
@@ -88,7 +89,7 @@ func (r *reindexing) begin(ctx context.Context) error {
 			}
 			r.after = 0
 			for key, value := range map[string]int64{settingReindexProfile: r.s.profile, settingReindexDone: 0, settingReindexLast: r.last} {
-				if err := setSetting(tx, key, value); err != nil {
+				if err := kernel.SetSetting(tx, key, value); err != nil {
 					return err
 				}
 			}
@@ -99,7 +100,7 @@ func (r *reindexing) begin(ctx context.Context) error {
 
 // checkTarget refuses to make vectors that the file does not want any more.
 func (s *shared) checkTarget(tx db.Tx) error {
-	target, err := setting(tx, settingTarget)
+	target, err := kernel.Setting(tx, settingTarget)
 	if err == nil && target != s.profile {
 		err = newError(KindConflict, "", "another process has changed the store to another embedding model than %s; close and open the store to change it back", show(s.embedder.Model()))
 	}
@@ -136,7 +137,7 @@ func (r *reindexing) step(ctx context.Context) error {
 		if len(memories) < batch && (len(memories) == 0 || after == memories[len(memories)-1].row) {
 			after = r.last
 		}
-		return setSetting(tx, settingReindexDone, after)
+		return kernel.SetSetting(tx, settingReindexDone, after)
 	})
 	if err != nil {
 		return err

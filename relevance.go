@@ -1,12 +1,14 @@
 package souvenir
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -186,13 +188,13 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, w want, sel selection
 
 // rank finds the best memories: in memory if the index is there, else on disk.
 func (s *Store) rank(tx db.Tx, r *ranking) ([]index.Hit, int, error) {
-	ix, err := s.index.current(tx, s.shared)
+	ix, err := s.index.Current(tx)
 	if err != nil {
 		return nil, 0, err
 	}
 	if ix == nil {
-		defer s.index.loadIfDue(s.shared)
-		return rankOnDisk(tx, s.profile, r.Query)
+		defer s.index.LoadIfDue()
+		return retrieval.SearchDatabase(tx, s.profile, r.Query)
 	}
 	return ix.Search(tx.Context(), r.Query)
 }
@@ -245,4 +247,18 @@ func passageOf(content string, span index.Span) (start, end int) {
 		return 0, len(content)
 	}
 	return start, end
+}
+
+// LoadIndex begins to load what searches compare into memory, and does not wait for it: a program that answers many searches calls it
+// when it begins, so that the first of them need not go to disk. Without it, the first search does the same once it is answered. Where
+// IndexMemory allows no index, or there is one, nothing happens. Only for the operator's store.
+func (s *Store) LoadIndex(ctx context.Context) error {
+	if err := s.checkOperator("LoadIndex"); err != nil {
+		return err
+	}
+	defer s.index.LoadIfDue()
+	return s.inspect(ctx, func(tx db.Tx) error {
+		_, err := s.index.Current(tx)
+		return err
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -147,7 +148,7 @@ func giveToOwners(tx db.Tx, partitions []int64) error {
 // recount makes the counts of partitions what is there.
 func recount(tx db.Tx, partitions []int64) error {
 	for _, p := range partitions {
-		in := passageRange(p)
+		in := kernel.PassageRange(p)
 		_, err := tx.Exec(`UPDATE partition SET memories = (SELECT count(*) FROM memory WHERE partition_id = ?1),
 				passages = (SELECT count(*) FROM passage WHERE id BETWEEN ?2 AND ?3),
 				revisions = (SELECT count(*) FROM memory_revision WHERE partition_id = ?1), bytes = `+partitionBytes+`,
@@ -209,8 +210,8 @@ func soundOwnVector(tx db.Tx, at *place, memory int64) ([]float32, error) {
 		return nil, err
 	}
 	for _, blob := range blobs {
-		if vector, err := decodeVector(blob); err == nil {
-			if unit, err := unitVector(vector, at.ownSize); err == nil {
+		if vector, err := kernel.DecodeVector(blob); err == nil {
+			if unit, err := kernel.UnitVector(vector, at.ownSize); err == nil {
 				return unit, nil
 			}
 		}
@@ -223,7 +224,7 @@ func (s *Store) rebuildFullText(ctx context.Context) error {
 	for after := int64(-1); ; {
 		var batch []int64
 		err := s.db.Write(ctx, func(tx db.Tx) (err error) {
-			if batch, err = db.Column[int64](tx, `SELECT id FROM passage WHERE id > ? ORDER BY id LIMIT ?`, after, batchRows); err != nil {
+			if batch, err = db.Column[int64](tx, `SELECT id FROM passage WHERE id > ? ORDER BY id LIMIT ?`, after, kernel.BatchRows); err != nil {
 				return err
 			}
 			return rewriteFullText(tx, batch)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -208,9 +209,9 @@ func (s *Store) passageVectors(tx db.Tx, m storedMemory, known map[string][]floa
 			return err
 		}
 		if start < 0 || length < 0 || start+length > len(m.Content) {
-			return damaged(errOutside, "the passages of memory %s", m.ID)
+			return damaged(kernel.ErrOutside, "the passages of memory %s", m.ID)
 		}
-		vector, err := decodeVector(blob)
+		vector, err := kernel.DecodeVector(blob)
 		known[m.Content[start:start+length]] = vector
 		return err
 	}, `SELECT start, length, vector FROM passage WHERE memory_id = ? AND profile_id = ? AND vector IS NOT NULL`, m.row, s.profile)

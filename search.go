@@ -8,6 +8,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -170,7 +171,7 @@ func (q *Query) check() error {
 		q.Sort = SortUpdatedDesc // nothing to be relevant to; Results.Sort says so
 	}
 	if q.Vector != nil {
-		unit, err := unitVector(q.Vector, len(q.Vector))
+		unit, err := kernel.UnitVector(q.Vector, len(q.Vector))
 		if err != nil {
 			return invalid("query_embedding", "query_embedding: %v", err)
 		}

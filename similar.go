@@ -8,6 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
 
 // ownDuplicate is the cosine similarity from which on vectors of callers' own belong to near duplicates: nothing is known of
@@ -136,15 +137,15 @@ func (s *Store) near(tx db.Tx, w want, sel selection, least float32, limit int) 
 		return nil, nil
 	}
 	partitions := slices.Collect(maps.Keys(compare))
-	ix, err := s.index.current(tx, s.shared)
+	ix, err := s.index.Current(tx)
 	if err != nil {
 		return nil, err
 	}
 	if ix != nil {
 		return ix.Near(tx.Context(), index.Near{Vector: w.vector, Partitions: partitions, Least: least, Limit: limit})
 	}
-	defer s.index.loadIfDue(s.shared)
-	hits, _, err := rankOnDisk(tx, s.profile, index.Query{
+	defer s.index.LoadIfDue()
+	hits, _, err := retrieval.SearchDatabase(tx, s.profile, index.Query{
 		Vector: w.vector, Partitions: partitions, Compare: func(int64) bool { return true }, Fuse: fuse(false, true), Limit: limit,
 	})
 	return slices.DeleteFunc(hits, func(h index.Hit) bool { return h.Score < least }), err

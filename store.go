@@ -13,6 +13,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -33,7 +34,7 @@ type shared struct {
 	db       db.DB
 	embedder Embedder
 	profile  int64 // row of the embedder's profile; 0 when a read-only file does not know it
-	index    *liveIndex
+	index    *retrieval.Cache
 	worker   *worker
 	activity *activityLog
 	users    sync.Map      // user id -> row; a deleted user's row stays
@@ -81,16 +82,18 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	s := &Store{
 		shared: &shared{
 			db: file, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
-			index: newLiveIndex(o.IndexMemory, o.Logger), maxFile: o.MaxFile, quota: o.FileQuota,
+			index: retrieval.NewCache(o.IndexMemory, o.Logger), maxFile: o.MaxFile, quota: o.FileQuota,
 			hashing: make(chan struct{}, runtime.GOMAXPROCS(0)), options: o,
 		},
 		access: Access{User: LocalUser}, operator: true,
 	}
+	s.index.DB = file
 	s.activity = newActivityLog(s.shared, o.KeepActivity, o.MaxActivity)
 	if err := s.startEmbedding(ctx); err != nil {
 		_ = file.Close() // what went wrong first is what counts
 		return nil, wrap(err)
 	}
+	s.index.Profile = s.profile
 	s.activity.start()
 	return s, nil
 }
@@ -134,7 +137,7 @@ func openError(argument, path string, err error) error {
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.worker.stop()
-		s.index.stop()
+		s.index.Stop()
 		s.activity.stop()
 		s.closed = wrap(s.db.Close())
 	})

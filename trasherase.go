@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // How things are erased: from the trash, or at once. The file overwrites what is deleted (secure_delete); besides that, the words
@@ -218,7 +219,7 @@ func (s *shared) scrubSoon(ctx context.Context) error {
 func (s *shared) scrub(ctx context.Context) error {
 	var due int64
 	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
-		due, err = setting(tx, settingErasure)
+		due, err = kernel.Setting(tx, settingErasure)
 		return err
 	})
 	if err != nil || due == 0 {

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -487,7 +488,7 @@ func (r *restorer) passages(m trashedMemory, at *place) (passages []passage, own
 	keys := map[string]int64{}
 	for _, p := range m.Passages {
 		if p.Start < 0 || p.Length < 0 || p.Start+p.Length > len(m.Content) {
-			return nil, nil, damaged(errOutside, "the passages of a memory in the trash")
+			return nil, nil, damaged(kernel.ErrOutside, "the passages of a memory in the trash")
 		}
 		if _, known := keys[p.Profile]; !known && p.Profile != "" {
 			rows, err := db.Column[int64](r.tx, `SELECT id FROM profile WHERE key = ?`, p.Profile)
@@ -497,7 +498,7 @@ func (r *restorer) passages(m trashedMemory, at *place) (passages []passage, own
 			keys[p.Profile] = first(rows)
 		}
 		restored := passage{start: p.Start, length: p.Length, blank: p.Blank, profile: keys[p.Profile], indexed: text.Indexed(m.Content[p.Start : p.Start+p.Length])}
-		if restored.vector, err = decodeVector(p.Vector); err != nil {
+		if restored.vector, err = kernel.DecodeVector(p.Vector); err != nil {
 			return nil, nil, err
 		}
 		passages = append(passages, restored)

@@ -10,6 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // UpdateMemory describes a change of a memory. Fields that are not set change nothing.
@@ -62,7 +63,7 @@ func newContent(content string, vector []float32) (*draft, error) {
 	d := draft{content: content}
 	var err error
 	if vector != nil {
-		if d.vector, err = unitVector(vector, len(vector)); err != nil {
+		if d.vector, err = kernel.UnitVector(vector, len(vector)); err != nil {
 			return nil, invalid("embedding", "embedding: %v", err)
 		}
 	}

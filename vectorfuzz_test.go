@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 func FuzzVectorBlob(f *testing.F) {
-	unit := encodeVector(append(make([]float32, wordSize-1), 1))
+	unit := kernel.EncodeVector(append(make([]float32, wordSize-1), 1))
 	nan := bytes.Repeat([]byte{0, 0, 0xc0, 0x7f}, wordSize)
-	for _, blob := range [][]byte{{}, {1}, {1, 2, 3, 4}, unit, unit[:127], append(slices.Clone(unit), 0), append(slices.Clone(unit), unit...), nan, bytes.Repeat([]byte{0xff, 0xff, 0x7f, 0x7f}, wordSize), encodeVector(slices.Repeat([]float32{3}, wordSize)), bytes.Repeat([]byte{0xff}, 128), make([]byte, 128), bytes.Repeat([]byte{0, 0, 0x80, 0x7f}, wordSize), make([]byte, 65537)} {
+	for _, blob := range [][]byte{{}, {1}, {1, 2, 3, 4}, unit, unit[:127], append(slices.Clone(unit), 0), append(slices.Clone(unit), unit...), nan, bytes.Repeat([]byte{0xff, 0xff, 0x7f, 0x7f}, wordSize), kernel.EncodeVector(slices.Repeat([]float32{3}, wordSize)), bytes.Repeat([]byte{0xff}, 128), make([]byte, 128), bytes.Repeat([]byte{0, 0, 0x80, 0x7f}, wordSize), make([]byte, 65537)} {
 		f.Add(blob)
 	}
 	inMemory, onDisk := openBoth(f)
@@ -23,12 +24,12 @@ func FuzzVectorBlob(f *testing.F) {
 	whole := mustAdd(f, inMemory, NewMemory{Content: "the other one stays as it is"})
 	ctx := context.Background()
 	f.Fuzz(func(t *testing.T, blob []byte) {
-		v, err := decodeVector(blob)
+		v, err := kernel.DecodeVector(blob)
 		if (err == nil) != (len(blob)%4 == 0) {
 			t.Fatalf("%d bytes: %v", len(blob), err)
 		}
-		if err == nil && blob != nil && !bytes.Equal(encodeVector(v), blob) {
-			t.Fatalf("%x becomes %x", blob, encodeVector(v))
+		if err == nil && blob != nil && !bytes.Equal(kernel.EncodeVector(v), blob) {
+			t.Fatalf("%x becomes %x", blob, kernel.EncodeVector(v))
 		}
 		err = inMemory.db.Write(ctx, func(tx db.Tx) error {
 			_, err := tx.Exec(`UPDATE passage SET vector = ? WHERE memory_id = (SELECT id FROM memory WHERE uid = ?)`, blob, damaged.ID)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // worker embeds in the background what could not be embedded when it was stored, and everything anew when the store
@@ -188,7 +189,7 @@ func (w *worker) embedPending(after int64) (last int64, err error) {
 				continue
 			}
 			// Ids of passages are never used again: if the content has changed since, there is no such passage any more.
-			if _, err := tx.Exec(`UPDATE passage SET vector = ? WHERE id = ? AND vector IS NULL`, encodeVector(vectors[i]), p.id); err != nil {
+			if _, err := tx.Exec(`UPDATE passage SET vector = ? WHERE id = ? AND vector IS NULL`, kernel.EncodeVector(vectors[i]), p.id); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // memoryWriter writes memories within one transaction. It remembers where things go, so that storing many costs no
@@ -37,7 +38,7 @@ type place struct {
 }
 
 func (s *Store) newWriter(tx db.Tx, sc scope) (*memoryWriter, error) {
-	target, err := setting(tx, settingTarget)
+	target, err := kernel.Setting(tx, settingTarget)
 	return &memoryWriter{store: s, tx: tx, sc: sc, target: target, places: map[placeName]*place{}, partitions: map[int64]*place{}, targets: map[ProjectRef]projectTarget{}}, err
 }
 
@@ -47,7 +48,7 @@ func (w *memoryWriter) flush() error {
 		return err
 	}
 	if w.outdated {
-		if err := setSetting(w.tx, settingReady, 0); err != nil {
+		if err := kernel.SetSetting(w.tx, settingReady, 0); err != nil {
 			return err
 		}
 	}

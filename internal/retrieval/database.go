@@ -1,19 +1,22 @@
-package souvenir
+package retrieval
 
 import (
 	"math"
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// rankOnDisk answers a query as [index.Index.Search] does, from the file alone: full text finds the passages that share
+// SearchDatabase answers a query as [index.Index.Search] does, from the file alone: full text finds the passages that share
 // words, sqlite-vec computes every cosine similarity, and the same formulas score them. It serves stores that are too
 // large for memory, and those whose index is still loading. Where more than maxMatches passages of a partition share words
 // with the query, only the best of them by FTS5's ranking are scored by words.
-func rankOnDisk(tx db.Tx, profile int64, q index.Query) ([]index.Hit, int, error) {
-	d := diskRanking{tx: tx, profile: profile, q: q, words: map[int64]index.Hit{}, places: map[int64]int{}}
+func SearchDatabase(tx db.Tx, profile int64, q index.Query) ([]index.Hit, int, error) {
+	d := databaseSearch{tx: tx, profile: profile, q: q, words: map[int64]index.Hit{}, places: map[int64]int{}}
 	for _, step := range []func() error{d.measure, d.matchWords} {
 		if err := step(); err != nil {
 			return nil, 0, err
@@ -34,7 +37,7 @@ func rankOnDisk(tx db.Tx, profile int64, q index.Query) ([]index.Hit, int, error
 // them are left out. In memory there is no such bound.
 const maxMatches = 5000
 
-type diskRanking struct {
+type databaseSearch struct {
 	tx      db.Tx
 	profile int64 // of the vectors that may be compared, besides callers' own
 	q       index.Query
@@ -49,18 +52,13 @@ type diskRanking struct {
 }
 
 // measure counts the passages.
-func (d *diskRanking) measure() error {
+func (d *databaseSearch) measure() error {
 	return d.tx.QueryRow(`SELECT ifnull(sum(passages), 0) FROM partition WHERE id IN (SELECT value FROM json_each(?))`,
-		jsonList(d.q.Partitions)).Scan(&d.stats.Passages)
-}
-
-// passageRange is the ids that the passages of a partition can have.
-func passageRange(partition int64) db.Range {
-	return db.Range{First: partition << passageBits, Last: (partition+1)<<passageBits - 1}
+		db.List(d.q.Partitions)).Scan(&d.stats.Passages)
 }
 
 // matchWords scores the passages that share words with the query.
-func (d *diskRanking) matchWords() error {
+func (d *databaseSearch) matchWords() error {
 	d.idf = map[string]float32{}
 	terms := make([]string, len(d.q.Terms))
 	exact := index.NewExact(d.stats.Passages)
@@ -89,18 +87,18 @@ func (d *diskRanking) matchWords() error {
 		d.rare = append(d.rare, terms[i])
 	}
 	for _, p := range d.q.Partitions {
-		found, err := d.tx.Words().Best(passageRange(p), terms, maxMatches)
+		found, err := d.tx.Words().Best(kernel.PassageRange(p), terms, maxMatches)
 		if err != nil {
 			return err
 		}
 		if len(found) == maxMatches && len(d.rare) > 0 { // those with an exact term may not be among them
-			first, err := d.tx.Words().Best(passageRange(p), d.rare, maxMatches)
+			first, err := d.tx.Words().Best(kernel.PassageRange(p), d.rare, maxMatches)
 			if err != nil {
 				return err
 			}
 			found = slices.Compact(slices.Sorted(slices.Values(append(found, first...))))
 		}
-		for batch := range slices.Chunk(found, batchRows) {
+		for batch := range slices.Chunk(found, kernel.BatchRows) {
 			if err := d.scoreWords(batch); err != nil {
 				return err
 			}
@@ -110,9 +108,9 @@ func (d *diskRanking) matchWords() error {
 }
 
 // count sums up what is counted in each partition.
-func (d *diskRanking) count(in func(db.Range) (int, error)) (sum int, err error) {
+func (d *databaseSearch) count(in func(db.Range) (int, error)) (sum int, err error) {
 	for _, p := range d.q.Partitions {
-		n, err := in(passageRange(p))
+		n, err := in(kernel.PassageRange(p))
 		if err != nil {
 			return 0, err
 		}
@@ -122,8 +120,8 @@ func (d *diskRanking) count(in func(db.Range) (int, error)) (sum int, err error)
 }
 
 // scoreWords computes BM25 for some passages, from the words of their memories.
-func (d *diskRanking) scoreWords(passages []int64) error {
-	memories, err := db.Column[int64](d.tx, `SELECT DISTINCT memory_id FROM passage WHERE id IN (SELECT value FROM json_each(?))`, jsonList(passages))
+func (d *databaseSearch) scoreWords(passages []int64) error {
+	memories, err := db.Column[int64](d.tx, `SELECT DISTINCT memory_id FROM passage WHERE id IN (SELECT value FROM json_each(?))`, db.List(passages))
 	if err != nil {
 		return err
 	}
@@ -148,7 +146,7 @@ func (d *diskRanking) scoreWords(passages []int64) error {
 
 // bm25 scores the words of a passage. It adds in the order of the query's terms, the bonus last, as in memory, so that
 // sums round alike.
-func (d *diskRanking) bm25(e index.Entry, saturation index.Saturation) (score float32) {
+func (d *databaseSearch) bm25(e index.Entry, saturation index.Saturation) (score float32) {
 	frequency := map[string]uint32{}
 	for _, t := range e.Terms {
 		if _, sought := d.idf[t]; sought {
@@ -166,20 +164,20 @@ func (d *diskRanking) bm25(e index.Entry, saturation index.Saturation) (score fl
 	return score
 }
 
-func (d *diskRanking) compareVectors() error {
+func (d *databaseSearch) compareVectors() error {
 	if d.q.Vector == nil {
 		return nil
 	}
-	profiles, err := db.Column[int64](d.tx, `SELECT id FROM profile WHERE id = ? OR model = ?`, d.profile, OwnVectors)
+	profiles, err := db.Column[int64](d.tx, `SELECT id FROM profile WHERE id = ? OR model = ?`, d.profile, kernel.OwnVectors)
 	if err != nil {
 		return err
 	}
-	vector := encodeVector(d.q.Vector)
+	vector := kernel.EncodeVector(d.q.Vector)
 	for _, p := range d.q.Partitions {
 		if !d.q.Compare(p) {
 			continue
 		}
-		if err := d.tx.Vectors().Compare(passageRange(p), vector, profiles, d.compared); err != nil {
+		if err := d.tx.Vectors().Compare(kernel.PassageRange(p), vector, profiles, d.compared); err != nil {
 			return err
 		}
 	}
@@ -187,9 +185,9 @@ func (d *diskRanking) compareVectors() error {
 }
 
 // compared takes a passage whose vector was compared.
-func (d *diskRanking) compared(c db.Compared) error {
-	if c.Start < 0 || c.Length < 0 || c.Start > MaxContent || c.Length > MaxContent {
-		return damaged(errOutside, "the passages of memory %d", c.Memory)
+func (d *databaseSearch) compared(c db.Compared) error {
+	if c.Start < 0 || c.Length < 0 || c.Start > check.MaxContent || c.Length > check.MaxContent {
+		return fault.Damaged(kernel.ErrOutside, "the passages of memory %d", c.Memory)
 	}
 	if d.q.Keep != nil && !d.q.Keep(c.Memory) {
 		return nil
@@ -210,7 +208,7 @@ func (d *diskRanking) compared(c db.Compared) error {
 }
 
 // offer scores a passage and keeps it if it is the best of its memory.
-func (d *diskRanking) offer(h index.Hit) {
+func (d *databaseSearch) offer(h index.Hit) {
 	h.Score = d.score(h.Parts)
 	place, ok := d.places[h.Row]
 	if !ok {
@@ -224,7 +222,7 @@ func (d *diskRanking) offer(h index.Hit) {
 }
 
 // best returns the best memories, as many as the query wants, the best one first.
-func (d *diskRanking) best() ([]index.Hit, error) {
+func (d *databaseSearch) best() ([]index.Hit, error) {
 	n := min(d.q.Limit, len(d.hits))
 	if n <= 0 {
 		return nil, nil
@@ -250,7 +248,7 @@ func (d *diskRanking) best() ([]index.Hit, error) {
 		err := row.Scan(&memory, &id)
 		best[places[memory]].ID = id
 		return err
-	}, `SELECT id, uid FROM memory WHERE id IN (SELECT value FROM json_each(?))`, jsonList(rows))
+	}, `SELECT id, uid FROM memory WHERE id IN (SELECT value FROM json_each(?))`, db.List(rows))
 	slices.SortFunc(best, func(a, b index.Hit) int { return index.CompareHits(&a, &b) })
 	return best[:n], err
 }

@@ -1,0 +1,18 @@
+package kernel
+
+import "github.com/souvenir-ai/souvenir/internal/db"
+
+// Setting returns a number from the settings, 0 if it is not there.
+func Setting(tx db.Tx, key string) (int64, error) {
+	values, err := db.Column[int64](tx, `SELECT value FROM setting WHERE key = ?`, key)
+	if err != nil || len(values) == 0 {
+		return 0, err
+	}
+	return values[0], nil
+}
+
+// SetSetting writes a number into the settings.
+func SetSetting(tx db.Tx, key string, value int64) error {
+	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value`, key, value)
+	return err
+}

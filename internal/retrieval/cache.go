@@ -1,0 +1,300 @@
+// Package retrieval finds what a query asks for: in an index in memory that it keeps in step with the database, or, where
+// there is none, in the database.
+package retrieval
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// Cache keeps an index in memory in step with the database. Every change of a memory, by whichever process, is in the log
+// of changes; a search first reads what is new there in its own snapshot, so it never misses a write that was answered
+// before it began.
+type Cache struct {
+	DB      db.DB
+	Profile int64 // of the vectors that the index takes, besides callers' own
+	AtOnce  int   // passages, or changes, that a search loads itself; for more it goes to the database meanwhile
+
+	limit int64 // bytes; negative: no index
+	log   *slog.Logger
+
+	turn    chan struct{} // holds one token: whoever has it brings the index up to date
+	ix      *index.Index
+	mark    db.Mark // what ix knows
+	tooBig  bool
+	due     bool // a search went to the database because everything has to be loaded
+	loading bool // that runs in the background
+
+	background context.Context
+	cancel     context.CancelFunc
+	done       sync.WaitGroup
+}
+
+// AtOnce is the default of Cache.AtOnce.
+const AtOnce = 2_000
+
+// NewCache makes a cache whose index takes at most limit bytes; negative: there is none. DB and Profile are to be set
+// before its first use.
+func NewCache(limit int64, log *slog.Logger) *Cache {
+	c := &Cache{limit: limit, AtOnce: AtOnce, log: log, turn: make(chan struct{}, 1)}
+	c.turn <- struct{}{}
+	c.background, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// State says where searches are made now.
+type State string
+
+// The values of [State].
+const (
+	InMemory   State = "memory"
+	Loading    State = "loading"
+	InDatabase State = "disk"
+)
+
+// State says where searches are made now.
+func (c *Cache) State() State {
+	if c.limit < 0 {
+		return InDatabase
+	}
+	select {
+	case <-c.turn:
+		defer func() { c.turn <- struct{}{} }()
+	default: // a search brings it up to date
+		return Loading
+	}
+	switch {
+	case c.tooBig:
+		return InDatabase
+	case c.ix != nil:
+		return InMemory
+	}
+	return Loading
+}
+
+// Held returns the index that is in memory, nil for none.
+func (c *Cache) Held() *index.Index {
+	<-c.turn
+	defer func() { c.turn <- struct{}{} }()
+	return c.ix
+}
+
+// Pending reports whether everything has to be loaded, and whether that runs.
+func (c *Cache) Pending() (due, loading bool) {
+	<-c.turn
+	defer func() { c.turn <- struct{}{} }()
+	return c.due, c.loading
+}
+
+// Wait waits for a load that runs.
+func (c *Cache) Wait() { c.done.Wait() }
+
+// Stop ends a load that is under way and waits for it.
+func (c *Cache) Stop() {
+	c.cancel()
+	<-c.turn // whoever has it next sees the context's end, and begins no load any more
+	c.turn <- struct{}{}
+	c.done.Wait()
+}
+
+// Current returns an index that knows at least everything in the transaction's snapshot; nil when there is none, and
+// the search has to go to disk.
+func (c *Cache) Current(tx db.Tx) (*index.Index, error) {
+	if c.limit < 0 {
+		return nil, nil
+	}
+	now, err := tx.Changes().Mark()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-c.turn:
+		defer func() { c.turn <- struct{}{} }()
+	case <-tx.Context().Done():
+		return nil, tx.Context().Err()
+	}
+	switch {
+	case c.tooBig:
+		return nil, nil
+	case c.ix == nil:
+		return c.loadAll(tx, now)
+	case c.mark == now:
+		return c.ix, nil
+	}
+	rows, next, complete, err := tx.Changes().Since(c.mark, c.AtOnce)
+	switch {
+	case err != nil:
+		return nil, err
+	case !complete:
+		return c.loadAll(tx, now)
+	}
+	if err := fill(tx, c.Profile, c.ix, rows); err != nil {
+		return nil, err
+	}
+	c.mark = next
+	return c.fitting(c.ix), nil
+}
+
+// loadAll builds the index anew: now if it is small, else in the background.
+func (c *Cache) loadAll(tx db.Tx, now db.Mark) (*index.Index, error) {
+	var passages int
+	if err := tx.QueryRow(`SELECT ifnull(sum(passages), 0) FROM partition`).Scan(&passages); err != nil {
+		return nil, err
+	}
+	if passages > c.AtOnce {
+		c.due = !c.loading
+		return nil, nil
+	}
+	ix := index.New()
+	if err := kernel.EachBatch(tx, 0, func(rows []int64) error { return fill(tx, c.Profile, ix, rows) }); err != nil {
+		return nil, err
+	}
+	c.ix, c.mark = ix, now
+	return c.fitting(ix), nil
+}
+
+// LoadIfDue begins to load everything in the background if a search has found that it has to be, and nobody does so yet. Whoever went
+// to disk calls it after that: reading all of the file would make that search take twice as long.
+func (c *Cache) LoadIfDue() {
+	<-c.turn
+	defer func() { c.turn <- struct{}{} }()
+	if !c.due || c.loading || c.background.Err() != nil {
+		return
+	}
+	c.due, c.loading = false, true
+	c.done.Add(1)
+	go c.load()
+}
+
+// load reads the file in steps, each a transaction of its own, so that no long snapshot keeps the log of
+// changes from being folded into the file. What changes meanwhile is read again by the next search.
+func (c *Cache) load() {
+	defer c.done.Done()
+	ix := index.New()
+	var mark db.Mark
+	var after int64
+	err := c.DB.Read(c.background, func(tx db.Tx) (err error) {
+		mark, err = tx.Changes().Mark()
+		return err
+	})
+	for more := true; err == nil && more && ix.Bytes() <= c.limit; {
+		err = c.DB.Read(c.background, func(tx db.Tx) error {
+			rows, err := kernel.NextBatch(tx, after)
+			if err != nil || len(rows) == 0 {
+				more = false
+				return err
+			}
+			after = rows[len(rows)-1]
+			return fill(tx, c.Profile, ix, rows)
+		})
+	}
+	<-c.turn
+	defer func() { c.turn <- struct{}{} }()
+	c.loading = false
+	switch {
+	case errors.Is(err, context.Canceled) || errors.Is(err, db.ErrClosed):
+	case err != nil:
+		c.log.Error("the search index could not be loaded; searching on disk", "error", err)
+	default:
+		c.ix, c.mark = ix, mark
+		c.fitting(ix)
+	}
+}
+
+// fitting returns the index if it keeps within the limit, and gives it up otherwise.
+func (c *Cache) fitting(ix *index.Index) *index.Index {
+	if ix.Bytes() <= c.limit {
+		return ix
+	}
+	c.log.Warn("the search index does not fit into its memory; searching on disk from now on", "bytes", ix.Bytes(), "limit", c.limit)
+	c.ix, c.tooBig = nil, true
+	return nil
+}
+
+// fill puts memories, as they are in the transaction's snapshot, into an index; what is gone there is deleted.
+func fill(tx db.Tx, profile int64, ix *index.Index, rows []int64) error {
+	for len(rows) > 0 {
+		batch := rows[:min(len(rows), kernel.BatchRows)]
+		rows = rows[len(batch):]
+		memories, err := entries(tx, profile, batch)
+		if err != nil {
+			return err
+		}
+		ix.Put(memories...)
+		held := make(map[int64]bool, len(memories))
+		for _, m := range memories {
+			held[m.Row] = true
+		}
+		var gone []int64
+		for _, row := range batch {
+			if !held[row] {
+				gone = append(gone, row)
+			}
+		}
+		ix.Delete(gone...)
+	}
+	return nil
+}
+
+// entries reads what an index holds of some memories. Vectors of other profiles than the one given, or callers' own,
+// are left out.
+func entries(tx db.Tx, profile int64, rows []int64) ([]index.Memory, error) {
+	list := db.List(rows)
+	var memories []index.Memory
+	var contents, tags []string
+	place := map[int64]int{}
+	err := tx.Each(func(row db.Rows) error {
+		var m index.Memory
+		var content, tagged string
+		if err := row.Scan(&m.Row, &m.ID, &m.Partition, &content, &tagged); err != nil {
+			return err
+		}
+		place[m.Row] = len(memories)
+		memories, contents, tags = append(memories, m), append(contents, content), append(tags, tagged)
+		return nil
+	}, `SELECT id, uid, partition_id, content, ifnull((SELECT group_concat(tag, char(10) ORDER BY position) FROM memory_tag WHERE memory_id = memory.id), '')
+		FROM memory WHERE id IN (SELECT value FROM json_each(?))`, list)
+	if err != nil {
+		return nil, err
+	}
+	err = tx.Each(func(row db.Rows) error {
+		var memory int64
+		var start, length int
+		var e index.Entry
+		var blob []byte
+		if err := row.Scan(&e.Passage, &memory, &start, &length, &blob); err != nil {
+			return err
+		}
+		var err error
+		if e.Vector, err = kernel.DecodeVector(blob); err != nil {
+			return err
+		}
+		if e.Vector != nil {
+			// The index takes unit vectors at their word; those of a damaged file may be anything.
+			if e.Vector, err = kernel.UnitVector(e.Vector, len(e.Vector)); err != nil {
+				return fault.Damaged(err, "a vector")
+			}
+		}
+		i, ok := place[memory]
+		if !ok || start < 0 || length < 0 || start > len(contents[i]) || length > len(contents[i])-start {
+			return fault.Damaged(kernel.ErrOutside, "the passages of memory %d", memory)
+		}
+		e.Span = index.Span{Start: uint32(start), End: uint32(start + length)}
+		e.Terms = text.Terms(contents[i][start : start+length])
+		if len(memories[i].Entries) == 0 {
+			e.Terms = text.AppendTerms(e.Terms, tags[i])
+		}
+		memories[i].Entries = append(memories[i].Entries, e)
+		return nil
+	}, `SELECT id, memory_id, start, length, iif(profile_id = ? OR profile_id IN (SELECT id FROM profile WHERE model = ?), vector, NULL)
+		FROM passage WHERE memory_id IN (SELECT value FROM json_each(?)) ORDER BY id`, profile, kernel.OwnVectors, list)
+	return memories, err
+}
