@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,14 +20,15 @@ import (
 )
 
 // fair measures how long one user's searches take while another user has 20, and 200, under way at a time. Both users have as many memories.
-// Each round has all three, so that whatever else the machine does weighs on all.
+// Each round has all three, so that whatever else the machine does weighs on all. The other user's client is a process of its own with the lowest
+// priority, and so is the server one: what that client takes of the processors is no work of the server's.
 func fair(binary string, s settings) (err error) {
 	path := filepath.Join(s.dir, "fair.db")
 	_, victim, err := makeStore(path, s.memories)
 	if err != nil {
 		return err
 	}
-	attacker, err := addAttacker(path, s.memories)
+	attacker, err := addUser(path, "mallory", s.memories)
 	if err != nil {
 		return err
 	}
@@ -42,10 +47,13 @@ func fair(binary string, s settings) (err error) {
 	p50, p99 := map[int][]float64{}, map[int][]float64{}
 	for range s.rounds {
 		for _, crowd := range crowds {
-			stop := attack(p.address, attacker, texts(512, 8, 8), crowd)
-			time.Sleep(300 * time.Millisecond)
+			stop, err := startAttack(p.address, attacker, crowd)
+			if err != nil {
+				return err
+			}
+			time.Sleep(500 * time.Millisecond)
 			took, err := searches(p.address, victim, queries, s.seconds)
-			answered, refused := stop()
+			answered, refused, err := stop(err)
 			if err != nil {
 				return err
 			}
@@ -62,15 +70,15 @@ func fair(binary string, s settings) (err error) {
 	return nil
 }
 
-// addAttacker adds a second user with memories, and returns a token.
-func addAttacker(path string, memories int) (token string, err error) {
+// addUser adds a user with memories, and returns a token.
+func addUser(path, name string, memories int) (token string, err error) {
 	ctx := context.Background()
 	store, err := souvenir.Open(ctx, path, nil)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	u, err := store.AddUser(ctx, souvenir.NewUser{Name: "mallory"})
+	u, err := store.AddUser(ctx, souvenir.NewUser{Name: name})
 	if err != nil {
 		return "", err
 	}
@@ -127,6 +135,43 @@ func attack(address, token string, queries []string, connections int) (stop func
 		group.Wait()
 		return answered.Load(), refused.Load()
 	}
+}
+
+// startAttack starts this program as a process that attacks, until it is stopped.
+func startAttack(address, token string, connections int) (stop func(error) (answered, refused int64, err error), err error) {
+	if connections == 0 {
+		return func(err error) (int64, int64, error) { return 0, 0, err }, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := exec.Command("nice", "-n", "19", self, "-attack", address, "-token", token, "-connections", strconv.Itoa(connections))
+	c.Stderr = os.Stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	c.Stdout = &out
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	return func(before error) (answered, refused int64, err error) {
+		err = errors.Join(before, in.Close(), c.Wait())
+		if err == nil {
+			_, err = fmt.Sscan(out.String(), &answered, &refused)
+		}
+		return answered, refused, err
+	}, nil
+}
+
+// attackUntilClosed attacks until the standard input ends, and prints how many searches were answered and refused.
+func attackUntilClosed(s settings) error {
+	stop := attack(s.attack, s.token, texts(512, 8, 8), s.connections)
+	_, err := io.Copy(io.Discard, os.Stdin)
+	fmt.Println(stop())
+	return err
 }
 
 // try sends a request and reads the answer, whatever it is.

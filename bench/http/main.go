@@ -2,7 +2,7 @@
 // HTTP, and MCP, add to a search, how much memory it needs with an empty store and while it moves a large file, and how large the
 // program is. Client and server share the machine. Linux only.
 //
-//	go run ./http [-memories 10000] [-seconds 5] [-rounds 3] [-mib 1024] [-dir DIR]
+//	go run ./http [-memories 10000] [-users 1] [-seconds 5] [-rounds 3] [-mib 1024] [-dir DIR]
 //	go run ./http -fair [-memories 10000] [-seconds 5] [-rounds 3] [-binary PROGRAM]
 package main
 
@@ -23,18 +23,20 @@ import (
 
 // settings are the flags.
 type settings struct {
-	memories, connections, rounds int
-	seconds                       time.Duration
-	large                         int64 // bytes
-	dir                           string
-	fair                          bool
-	binary                        string // empty: it is built
+	memories, users, connections, rounds int
+	seconds                              time.Duration
+	large                                int64 // bytes
+	dir                                  string
+	fair                                 bool
+	binary                               string // empty: it is built
+	attack, token                        string // address of a server to search, and with which token
 }
 
 func main() {
 	log.SetFlags(0)
 	var s settings
 	flag.IntVar(&s.memories, "memories", 10_000, "memories that the store has")
+	flag.IntVar(&s.users, "users", 1, "users who share the connections, with as many memories each")
 	flag.IntVar(&s.connections, "connections", 16, "connections over which requests come at once")
 	flag.IntVar(&s.rounds, "rounds", 3, "how often rates are measured; the median is shown")
 	seconds := flag.Int("seconds", 5, "seconds of each round")
@@ -42,6 +44,8 @@ func main() {
 	flag.StringVar(&s.dir, "dir", os.TempDir(), "where the stores are made")
 	flag.BoolVar(&s.fair, "fair", false, "measure one user's searches beside another user's, and nothing else")
 	flag.StringVar(&s.binary, "binary", "", "the program to measure; empty: it is built from the sources")
+	flag.StringVar(&s.attack, "attack", "", "search the server at this address until the standard input ends, and nothing else; -fair starts such a process")
+	flag.StringVar(&s.token, "token", "", "the token for -attack")
 	flag.Parse()
 	s.seconds, s.large = time.Duration(*seconds)*time.Second, *mib<<20
 	if err := run(s); err != nil {
@@ -50,6 +54,9 @@ func main() {
 }
 
 func run(s settings) (err error) {
+	if s.attack != "" {
+		return attackUntilClosed(s)
+	}
 	s.dir, err = os.MkdirTemp(s.dir, "http")
 	if err != nil {
 		return err
@@ -125,6 +132,14 @@ func full(binary string, s settings) (err error) {
 	if err != nil {
 		return err
 	}
+	all := []string{token}
+	for i := 1; i < s.users; i++ {
+		another, err := addUser(path, fmt.Sprint("user", i), s.memories)
+		if err != nil {
+			return err
+		}
+		all = append(all, another)
+	}
 	p, err := start(binary, path)
 	if err != nil {
 		return err
@@ -144,7 +159,7 @@ func full(binary string, s settings) (err error) {
 	} {
 		requests := make([][]byte, len(kind.texts))
 		for i, text := range kind.texts {
-			requests[i] = kind.request(token, text)
+			requests[i] = kind.request(all[i%len(all)], text)
 		}
 		var rates, medians, busy []float64
 		for range s.rounds {
@@ -164,7 +179,7 @@ func full(binary string, s settings) (err error) {
 			}
 			busy = append(busy, milliseconds(after-before)/float64(len(took)))
 		}
-		line(fmt.Sprintf("%s, %d memories, %d connections", kind.what, s.memories, s.connections), kind.goal,
+		line(fmt.Sprintf("%s, %d memories, %d connections, users: %d", kind.what, s.memories, s.connections, s.users), kind.goal,
 			fmt.Sprintf("%.0f (%.1f ms median; rounds %s; %.2f ms of the server's processor time each)", median(rates), median(medians), rounded(rates), median(busy)))
 	}
 	now, _, err := p.resident()

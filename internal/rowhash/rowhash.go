@@ -10,7 +10,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"hash"
 	"math"
 	"strings"
 	"sync"
@@ -25,55 +24,46 @@ const (
 	FunctionXor  = "souvenir_xor"  // Xor
 )
 
-var pool = sync.Pool{New: func() any { return sha256.New() }}
+// pool has the buffers that rows are written to: one hash of one buffer is much cheaper than many small writes.
+var pool = sync.Pool{New: func() any { return new([]byte) }}
+
+const keptBuffer = 64 << 10 // larger ones are not kept
 
 // Hash is the first 16 bytes of a SHA-256 over the columns of a row. Names are joined by commas. A value is nil, an int64, a float64, a
 // string or a []byte, the types of SQLite; another gives no hash.
-func Hash(names string, values []any) ([]byte, error) {
-	h := pool.Get().(hash.Hash)
-	defer pool.Put(h)
-	h.Reset()
-	var head [9]byte
+func Hash[V any](names string, values []V) ([]byte, error) {
+	buffer, _ := pool.Get().(*[]byte)
+	b := (*buffer)[:0]
 	for _, value := range values {
 		var name string
 		name, names, _ = strings.Cut(names, ",")
-		if value == nil {
+		if any(value) == nil {
 			continue
 		}
-		binary.LittleEndian.PutUint64(head[:], uint64(len(name)))
-		h.Write(head[:8])
-		h.Write([]byte(name))
-		number := func(kind byte, n uint64) {
-			head[0] = kind
-			binary.LittleEndian.PutUint64(head[1:], n)
-			h.Write(head[:])
-		}
-		switch v := value.(type) {
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(name)))
+		b = append(b, name...)
+		switch v := any(value).(type) {
 		case int64:
-			number('i', uint64(v))
+			b = binary.LittleEndian.AppendUint64(append(b, 'i'), uint64(v))
 		case float64:
-			number('f', math.Float64bits(v))
+			b = binary.LittleEndian.AppendUint64(append(b, 'f'), math.Float64bits(v))
 		case string:
-			number('t', uint64(len(v)))
-			writeString(h, v)
+			b = binary.LittleEndian.AppendUint64(append(b, 't'), uint64(len(v)))
+			b = append(b, v...)
 		case []byte:
-			number('b', uint64(len(v)))
-			h.Write(v)
+			b = binary.LittleEndian.AppendUint64(append(b, 'b'), uint64(len(v)))
+			b = append(b, v...)
 		default:
+			pool.Put(buffer)
 			return nil, fmt.Errorf("rowhash: %s is a %T, which no row holds", name, value)
 		}
 	}
-	return h.Sum(make([]byte, 0, sha256.Size))[:Size], nil
-}
-
-// writeString hashes a text without copying all of it at once.
-func writeString(h hash.Hash, text string) {
-	var piece [1024]byte
-	for text != "" {
-		n := copy(piece[:], text)
-		h.Write(piece[:n])
-		text = text[n:]
+	sum := sha256.Sum256(b)
+	if cap(b) <= keptBuffer {
+		*buffer = b
+		pool.Put(buffer)
 	}
+	return sum[:Size:Size], nil
 }
 
 // Xor joins hashes of the rows of a set, in whatever order they come and go; the one that is joined twice is out again. A hash of

@@ -31,11 +31,7 @@ var ownDriver = sync.OnceValue(func() *sqlite.Driver {
 			if !ok {
 				return nil, fmt.Errorf("%s: the names are missing", rowhash.FunctionHash)
 			}
-			values := make([]any, len(args)-1)
-			for i, v := range args[1:] {
-				values[i] = v
-			}
-			return rowhash.Hash(names, values)
+			return rowhash.Hash(names, args[1:])
 		},
 	})
 	if err == nil {
