@@ -55,8 +55,13 @@ type UpdateUser struct {
 	Name     *string
 	Email    *string // "" removes it
 	Role     *Role
-	Disabled *bool   // true ends the user's sessions, MCP tokens and OAuth grants for good; false lets the user sign in again
-	Password *string // "" removes it: the user signs in by an external identity. Sessions end; tokens and grants go on, Disabled ends them
+	Disabled *bool // true ends the user's sessions, MCP tokens and OAuth grants for good; false lets the user sign in again
+
+	// Password is the new one; "" removes it: the user signs in by an external identity. Sessions and OAuth grants end with the old one, as
+	// somebody else may have known it; MCP tokens go on, unless EndTokens or Disabled ends them.
+	Password *string
+
+	EndTokens bool // the user's MCP tokens end in the same commit
 }
 
 // storedUser is a user with what stays inside the store.
@@ -419,10 +424,15 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UpdateUser, hash strin
 	if err := s.setAccount(tx, after); err != nil {
 		return err
 	}
+	var ends []AccessKind
 	if u.Password != nil {
-		if err := endSessions(tx, before.row, ""); err != nil {
-			return err
-		}
+		ends = []AccessKind{AccessSessions, AccessGrants}
+	}
+	if u.EndTokens {
+		ends = append(ends, AccessTokens)
+	}
+	if err := s.endKinds(tx, before.row, EndAccess{Kinds: ends}); err != nil {
+		return err
 	}
 	if u.Disabled != nil && *u.Disabled != before.Disabled {
 		if err := disable(tx, before.row, *u.Disabled, s.now()); err != nil {

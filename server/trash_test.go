@@ -85,3 +85,58 @@ func TestTheTrash(t *testing.T) {
 	olivia.leadsTo(post(url.Values{"action": {"empty"}}), "/trash?done=emptied").expect(http.StatusOK, "Nothing here")
 	w.do(owner, "GET", "/api/trash", "").expect(http.StatusOK, `"total":0`)
 }
+
+func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	view := w.store.As(souvenir.Access{User: w.users[owner]})
+	add := func(m souvenir.NewMemory) string {
+		stored, err := view.AddMemory(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := view.DeleteMemory(t.Context(), stored.ID); err != nil {
+			t.Fatal(err)
+		}
+		return stored.ID
+	}
+	inProject := add(souvenir.NewMemory{Content: "in a project", ProjectName: "Gone"})
+	if err := view.DeleteProject(t.Context(), souvenir.DeleteProject{Project: souvenir.ProjectRef{Name: "Gone"}}); err != nil {
+		t.Fatal(err)
+	}
+	add(souvenir.NewMemory{Content: "to be erased"})
+	add(souvenir.NewMemory{Content: "to be erased"})
+	trash, err := view.ListTrash(t.Context(), souvenir.TrashQuery{})
+	if err != nil || len(trash.Entries) != 4 {
+		t.Fatalf("%+v, %v", trash, err)
+	}
+	ids := make([]string, len(trash.Entries)) // the memory before the project that it waits for
+	for i, e := range trash.Entries {
+		ids[len(ids)-1-i] = e.ID
+	}
+
+	olivia := w.signedIn(owner)
+	p := olivia.get("/trash").expect(http.StatusOK, "Restore selected", "Erase selected", `form="chosen-entries"`)
+	checkPage(w, p)
+	csrf := p.hidden().Get("csrf")
+	post := func(values url.Values) *shownPage {
+		values.Set("csrf", csrf)
+		return olivia.post("/trash", values)
+	}
+	post(url.Values{"action": {"restore"}}).expect(http.StatusBadRequest, "choose 1 to 1000")
+	olivia.leadsTo(post(url.Values{"action": {"restore"}, "id": ids[:2]}), "/trash?done=restored").lacks("in a project")
+	if _, err := view.GetMemory(t.Context(), inProject); err != nil {
+		t.Error(err)
+	}
+	post(url.Values{"action": {"restore"}, "id": {ids[0], ids[1], "nowhere"}}).
+		expect(http.StatusNotFound, "3 of the 3 entries are left as they were", "not in the trash")
+	asked := post(url.Values{"action": {"erase"}, "id": ids[2:]}).expect(http.StatusOK, "Erase 2 entries for good?", "cannot be undone")
+	checkPage(w, asked)
+	if left, err := view.ListTrash(t.Context(), souvenir.TrashQuery{}); err != nil || left.Total != 2 {
+		t.Errorf("before the answer: %+v, %v", left, err)
+	}
+	sure := asked.hidden()
+	if len(sure["id"]) != 2 {
+		t.Fatalf("the question keeps %v", sure)
+	}
+	olivia.leadsTo(olivia.post("/trash", sure), "/trash?done=erased").expect(http.StatusOK, "Nothing here")
+}

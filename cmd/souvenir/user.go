@@ -175,22 +175,32 @@ func (c *cli) userPassword() *cobra.Command {
 		Use:   "passwd NAME [flags]",
 		Short: "Set a user's password",
 		Long: `Sets a user's password without asking for the old one. On a terminal the new one is asked for. --no-password removes it: the user
-then cannot sign in with one, but tokens work. Tokens stay what they are.`,
-		Example: "  souvenir user passwd anna\n  souvenir user passwd anna --password-file new-password.txt",
+then cannot sign in with one. Somebody else may have known the old one, so the user is signed out everywhere and connects
+applications anew; MCP tokens go on, and --revoke-tokens revokes them.`,
+		Example: "  souvenir user passwd anna\n  souvenir user passwd anna --password-file new-password.txt --revoke-tokens",
 		Args:    wants(1, 1, "NAME"),
 	}
 	db, password, asJSON := dbFlag(command), newPasswordFlags(command), jsonFlag(command)
+	revoke := command.Flags().Bool("revoke-tokens", false, "revoke all MCP tokens of the user, too")
 	return c.command(command, func(ctx context.Context, args []string) error {
 		secret, err := c.password(ctx, password, "New password for "+args[0])
 		if err != nil {
 			return err
 		}
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
-			user, err := store.UpdateUser(ctx, args[0], souvenir.UpdateUser{Password: &secret})
+			user, err := store.UpdateUser(ctx, args[0], souvenir.UpdateUser{Password: &secret, EndTokens: *revoke})
 			if err != nil {
 				return err
 			}
-			return c.tell(*asJSON, user, "changed the password of %s", plain(user.Name))
+			tokens, err := store.As(souvenir.Access{User: user.ID}).Tokens(ctx)
+			if err != nil {
+				return err
+			}
+			left := ""
+			if len(tokens) > 0 {
+				left = fmt.Sprintf("; %d MCP tokens still work, and --revoke-tokens revokes them", len(tokens))
+			}
+			return c.tell(*asJSON, user, "changed the password of %s, who is signed out everywhere%s", plain(user.Name), left)
 		})
 	})
 }

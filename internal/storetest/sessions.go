@@ -21,6 +21,7 @@ func sessions() concept {
 		{"a new password ends sessions, but for one", sessionsPassword},
 		{"disabling and deleting a user ends sessions for good", sessionsDisabled},
 		{"what speaks for a user ends by kinds", accessEnded},
+		{"a password that an admin sets ends sessions and applications, and tokens if that is asked for", accessEndsWithPassword},
 		{"who was an admin acts as one no more", sessionsAdmin},
 		{"nobody signs in with what has been changed meanwhile", sessionsSince},
 		{"of more than 100 sessions, those unused longest end", sessionsMost},
@@ -282,6 +283,27 @@ func accessEnded(f *fixture) {
 	for _, kinds := range [][]souvenir.AccessKind{nil, {"everything"}, {souvenir.AccessTokens, ""}} {
 		f.failsAt("EndAccess", hers.store.EndAccess(f.ctx, souvenir.EndAccess{Kinds: kinds}), souvenir.ErrInvalid, "kinds", `"sessions", "grants" or "tokens"`)
 	}
+}
+
+func accessEndsWithPassword(f *fixture) {
+	ann := f.addUser(souvenir.NewUser{Name: "ann", Password: password})
+	hers, client := f.as(souvenir.Access{User: ann.ID}), f.register(souvenir.AuthNone)
+	local := f.addToken(souvenir.NewToken{Name: "the local user's"})
+	for _, fresh := range []string{"quite another", ""} {
+		session, token, app := f.addSession(souvenir.NewSession{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}), hers.letIn(client)
+		f.updateUser("ann", souvenir.UpdateUser{Password: &fresh})
+		f.signedOut("from before the new password", session.Value)
+		f.ended("from before the new password", client, app)
+		f.principal(token.Value)
+		f.updateUser("ann", souvenir.UpdateUser{Password: &fresh, EndTokens: true})
+		f.tokenFails("that was ended with the password", token.Value)
+		f.works("let in again", hers.letIn(client))
+	}
+	token, session := hers.addToken(souvenir.NewToken{Name: "x"}), f.addSession(souvenir.NewSession{User: "ann"})
+	f.updateUser("ann", souvenir.UpdateUser{EndTokens: true})
+	f.tokenFails("that was ended alone", token.Value)
+	f.signedIn(session)
+	f.principal(local.Value)
 }
 
 func sessionsAdmin(f *fixture) {

@@ -2,7 +2,11 @@
 package trash
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/souvenir-ai/souvenir"
@@ -11,6 +15,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
+
+const maxChosen = 1000 // entries that one step restores or erases
 
 // Service answers on the page of the trash. Make one with [New].
 type Service struct {
@@ -63,19 +69,29 @@ func (s *Service) trashPage(r *http.Request, c request.Caller, problem string) (
 	return web.Page{Template: "trash", Title: "Trash", Data: data}, nil
 }
 
-// changeTrash restores or erases an entry, or erases all.
+// changeTrash restores or erases the chosen entries, or erases all.
 func (s *Service) changeTrash(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
-	notice := ""
-	switch action := values.Get("action"); action {
+	ids, notice := values["id"], ""
+	action := values.Get("action")
+	if (action == "restore" || action == "erase") && (len(ids) == 0 || len(ids) > maxChosen) {
+		return nil, failure.Invalid("id", fmt.Sprintf("id is given %d times; choose 1 to %d entries", len(ids), maxChosen))
+	}
+	switch action {
 	case "restore":
-		_, err = c.Store.RestoreTrashed(r.Context(), values.Get("id"))
+		err = eachTrashed(r.Context(), ids, func(ctx context.Context, id string) error {
+			_, err := c.Store.RestoreTrashed(ctx, id)
+			return err
+		})
 		notice = "restored"
 	case "erase":
-		err, notice = c.Store.EraseTrashed(r.Context(), values.Get("id")), "erased"
+		if len(ids) > 1 && values.Get("sure") == "" {
+			return s.askErase(ids), nil
+		}
+		err, notice = eachTrashed(r.Context(), ids, c.Store.EraseTrashed), "erased"
 	case "empty":
 		_, err = c.Store.EmptyTrash(r.Context())
 		notice = "emptied"
@@ -86,9 +102,64 @@ func (s *Service) changeTrash(w http.ResponseWriter, r *http.Request, c request.
 		return s.site.Done(web.TrashPath, notice), nil
 	}
 	_, message := failure.Describe(err)
+	if some := (*someFailed)(nil); errors.As(err, &some) {
+		message = some.Error()
+	}
 	p, failed := s.trashPage(r, c, web.Sentence(message))
 	if failed != nil {
 		return nil, failed
 	}
 	return web.Again(p, err)
+}
+
+// askErase asks before several entries are erased.
+func (s *Service) askErase(ids []string) web.Page {
+	kept := []web.Fact{{Key: "action", Value: "erase"}, {Key: "sure", Value: "yes"}}
+	for _, id := range ids {
+		kept = append(kept, web.Fact{Key: "id", Value: id})
+	}
+	return web.Page{Template: "asks", Title: "Erase", Data: web.QuestionPage{Asks: &web.Question{
+		ID: "erase", Title: fmt.Sprintf("Erase %s for good?", web.Count(len(ids), "entry")), Action: web.TrashPath, Button: "Erase", Back: web.TrashPath,
+		Text: "What you have chosen is erased with its history. This cannot be undone.", Kept: kept,
+	}}}
+}
+
+// someFailed says how many of several entries were left as they were, and why the first of them.
+type someFailed struct {
+	failed, all int
+	first       error
+}
+
+func (e *someFailed) Error() string {
+	_, message := failure.Describe(e.first)
+	return fmt.Sprintf("%d of the %d entries are left as they were, the first because %s", e.failed, e.all, message)
+}
+
+func (e *someFailed) Unwrap() error { return e.first }
+
+// eachTrashed does something with each of some entries. What waits for another one of them, such as a memory for its project, is tried
+// again after that.
+func eachTrashed(ctx context.Context, ids []string, do func(context.Context, string) error) error {
+	left := slices.Clone(ids)
+	for {
+		var failed []string
+		var first error
+		for _, id := range left {
+			if err := do(ctx, id); err != nil {
+				if first == nil {
+					first = err
+				}
+				failed = append(failed, id)
+			}
+		}
+		switch {
+		case first == nil:
+			return nil
+		case len(ids) == 1 || ctx.Err() != nil:
+			return first
+		case len(failed) == len(left):
+			return &someFailed{len(failed), len(ids), first}
+		}
+		left = failed
+	}
 }
