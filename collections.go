@@ -382,14 +382,15 @@ type DeleteCollection struct {
 // that other writers get their turn; after an error some of them may be gone, and a second call deletes the rest into the same entry.
 func (s *Store) DeleteCollection(ctx context.Context, d DeleteCollection) error {
 	ctx = db.Freeing(ctx)
-	for done := false; !done; {
-		err := s.write(ctx, func(tx db.Tx, sc scope) (err error) {
-			done, err = s.deleteCollection(tx, sc, d)
+	err := inPortions(func(p portion) (done bool, err error) {
+		err = s.write(ctx, func(tx db.Tx, sc scope) (err error) {
+			done, err = s.deleteCollection(tx, sc, d, p)
 			return err
 		})
-		if err != nil {
-			return err
-		}
+		return done, err
+	})
+	if err != nil {
+		return err
 	}
 	if d.ForGood {
 		return wrap(s.scrubSoon(ctx))
@@ -398,7 +399,7 @@ func (s *Store) DeleteCollection(ctx context.Context, d DeleteCollection) error 
 }
 
 // deleteCollection deletes as much as one transaction should, and reports whether that was all.
-func (s *Store) deleteCollection(tx db.Tx, sc scope, d DeleteCollection) (done bool, err error) {
+func (s *Store) deleteCollection(tx db.Tx, sc scope, d DeleteCollection, p portion) (done bool, err error) {
 	row, err := s.writableCollection(tx, sc, d.Name)
 	if err != nil {
 		return false, err
@@ -411,7 +412,7 @@ func (s *Store) deleteCollection(tx db.Tx, sc scope, d DeleteCollection) (done b
 		return false, newError(KindConflict, "collection_name", "collection_name %s holds %d memories; move or delete them first, or delete the collection together with its memories",
 			show(d.Name), counts[0])
 	}
-	t := s.newTrasher(tx, sc)
+	t := s.newTrasher(tx, sc, p)
 	t.forGood = t.forGood || d.ForGood
 	entry, err := t.collection(row)
 	if err != nil {

@@ -449,7 +449,7 @@ func (s *Store) DeleteFile(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		return s.newTrasher(tx, sc).file(f)
+		return s.newTrasher(tx, sc, fullPortion()).file(f)
 	})
 }
 

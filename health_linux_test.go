@@ -2,6 +2,7 @@ package souvenir
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,4 +59,88 @@ func TestOnAFullDiskMemoriesCanBeDeletedAndHealthSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustAdd(t, s, NewMemory{Content: "there is room again"})
+}
+
+// smallDisk mounts a file system of so many MiB.
+func smallDisk(t *testing.T, size string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("no small disk can be made here: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", "-l", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v: %s", err, out)
+		}
+	})
+	return dir
+}
+
+// fillDisk leaves no room, until the store has none for another memory.
+func fillDisk(t *testing.T, s *Store, dir string) {
+	t.Helper()
+	ballast, err := os.OpenFile(filepath.Join(dir, "ballast"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	for err == nil {
+		_, err = ballast.Write(make([]byte, 512))
+	}
+	if err := ballast.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for err = nil; err == nil; { // the log has some room of its own
+		_, err = s.AddMemory(t.Context(), NewMemory{Content: strings.Repeat("one more ", 2000), Collection: "ballast"})
+	}
+	if !errors.Is(err, ErrFull) {
+		t.Fatal(err)
+	}
+}
+
+// What one transaction deletes elsewhere would not fit into this reserve.
+func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
+	const many = 4 * deletedAtOnce
+	for name, forGood := range map[string]bool{"into the trash": false, "for good": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := smallDisk(t, "96m")
+			s := openWords(t, filepath.Join(dir, "store.db"), Options{Reserve: 8 << 20})
+			for _, collection := range []string{"box", "ballast"} {
+				if _, err := s.AddCollection(t.Context(), NewCollection{Name: collection}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all := make([]NewMemory, many)
+			for i := range all {
+				all[i] = NewMemory{Content: fmt.Sprintf("kettle %d %s", i, strings.Repeat("tea ", 250)), Tags: []string{"t"}, Collection: "box"}
+			}
+			if _, err := s.AddMemories(t.Context(), all, nil); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				id := mustAdd(t, s, NewMemory{Content: strings.Repeat("kettle ", 20_000)}).ID
+				if err := s.DeleteMemory(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.Health(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			fillDisk(t, s, dir)
+			if err := s.DeleteCollection(t.Context(), DeleteCollection{Name: "box", WithMemories: true, ForGood: forGood}); err != nil {
+				t.Fatalf("DeleteCollection on a full disk: %v", err)
+			}
+			if n, err := s.EmptyTrash(t.Context()); err != nil || n < 3 {
+				t.Fatalf("EmptyTrash on a full disk: %d, %v", n, err)
+			}
+			trash, err := s.ListTrash(t.Context(), TrashQuery{})
+			if err != nil || trash.Total != 0 {
+				t.Errorf("left in the trash: %+v, %v", trash, err)
+			}
+			if err := os.Remove(filepath.Join(dir, "ballast")); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Health(t.Context()); err != nil {
+				t.Error(err)
+			}
+			mustAdd(t, s, NewMemory{Content: "there is room again"})
+			checkConsistency(t, s)
+		})
+	}
 }

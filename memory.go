@@ -106,7 +106,7 @@ func (s *Store) DeleteMemory(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		return s.newTrasher(tx, sc).memory(found)
+		return s.newTrasher(tx, sc, fullPortion()).memory(found)
 	})
 }
 

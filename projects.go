@@ -200,14 +200,15 @@ func (s *Store) DeleteProject(ctx context.Context, d DeleteProject) error {
 	if err := checkNamed(d.Project); err != nil {
 		return err
 	}
-	for done := false; !done; {
-		err := s.write(ctx, func(tx db.Tx, sc scope) (err error) {
-			done, err = s.deleteProject(tx, sc, d)
+	err := inPortions(func(p portion) (done bool, err error) {
+		err = s.write(ctx, func(tx db.Tx, sc scope) (err error) {
+			done, err = s.deleteProject(tx, sc, d, p)
 			return err
 		})
-		if err != nil {
-			return err
-		}
+		return done, err
+	})
+	if err != nil {
+		return err
 	}
 	if d.ForGood {
 		return wrap(s.scrubSoon(ctx))
@@ -216,7 +217,7 @@ func (s *Store) DeleteProject(ctx context.Context, d DeleteProject) error {
 }
 
 // deleteProject deletes as much as one transaction should, and reports whether that was all.
-func (s *Store) deleteProject(tx db.Tx, sc scope, d DeleteProject) (done bool, err error) {
+func (s *Store) deleteProject(tx db.Tx, sc scope, d DeleteProject, most portion) (done bool, err error) {
 	p, err := managedProject(tx, sc, d.Project)
 	if err != nil {
 		return false, err
@@ -234,7 +235,7 @@ func (s *Store) deleteProject(tx db.Tx, sc scope, d DeleteProject) (done bool, e
 		return false, newError(KindConflict, p.argument, "project %s holds %d memories and %d files; move or delete them first, or delete the project together with its memories, which keeps the files",
 			whole(p.ref()), memories, files)
 	}
-	t := s.newTrasher(tx, sc)
+	t := s.newTrasher(tx, sc, most)
 	t.forGood = t.forGood || d.ForGood
 	entry, err := t.project(p)
 	if err != nil {

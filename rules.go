@@ -179,7 +179,7 @@ func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType Rul
 			if !m.writable {
 				return forbiddenRule(m)
 			}
-			if err := s.newTrasher(tx, sc).memory(m); err != nil {
+			if err := s.newTrasher(tx, sc, fullPortion()).memory(m); err != nil {
 				return err
 			}
 		}

@@ -16,8 +16,7 @@ const (
 	// settingErasure is not 0 while the file may have traces of what was deleted for good. It counts up with each such deletion.
 	settingErasure = "erasure_due"
 
-	erasedAtOnce = 500    // rows of the trash that one transaction erases
-	scrubNow     = 20_000 // passages of a store up to which an erasure waits for the traces to be gone, too
+	scrubNow = 20_000 // passages of a store up to which an erasure waits for the traces to be gone, too
 )
 
 // EraseTrashed erases an entry of the trash for good. Only the owner of the place where it lay may: to others who see it, it is
@@ -48,16 +47,30 @@ func (s *Store) EraseTrashed(ctx context.Context, id string) error {
 // EmptyTrash erases all entries of the trash that are the caller's to erase, as EraseTrashed does, and returns how many.
 func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 	ctx = db.Freeing(ctx)
-	var emptied int64
-	err := s.write(ctx, func(tx db.Tx, sc scope) error {
-		condition, args := sc.visibleTrash()
-		result, err := tx.Exec(`UPDATE trash SET restorable_until = 0 WHERE id IN (SELECT t.id FROM trash t WHERE `+condition+` AND t.owner_id = ? AND t.restorable_until > ?)`,
-			append(args, sc.user, s.now())...)
-		emptied = result.RowsAffected
-		return err
+	var emptied, last int64
+	began := s.now()
+	err := inPortions(func(p portion) (done bool, err error) {
+		var some int64
+		err = s.write(ctx, func(tx db.Tx, sc scope) (err error) {
+			if last == 0 { // what is deleted from now on stays
+				if err := tx.QueryRow(`SELECT ifnull(max(id), 0) FROM trash`).Scan(&last); err != nil {
+					return err
+				}
+			}
+			condition, args := sc.visibleTrash()
+			result, err := tx.Exec(`UPDATE trash SET restorable_until = 0 WHERE id IN (SELECT t.id FROM trash t WHERE `+condition+`
+				AND t.owner_id = ? AND t.restorable_until > ? AND t.id <= ? LIMIT ?)`, append(args, sc.user, began, last, p.rows)...)
+			some = result.RowsAffected
+			return err
+		})
+		if err != nil {
+			return false, err
+		}
+		emptied += some
+		return some < int64(p.rows), nil
 	})
 	if err != nil || emptied == 0 {
-		return 0, err
+		return int(emptied), err
 	}
 	if _, err := s.eraseExpired(ctx, 0); err != nil {
 		return int(emptied), wrap(err)
@@ -74,7 +87,7 @@ func (s *Store) EraseMemory(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		t := s.newTrasher(tx, sc)
+		t := s.newTrasher(tx, sc, fullPortion())
 		at, err := t.place(m.partition)
 		if err != nil {
 			return err
@@ -131,14 +144,15 @@ func (s *shared) eraseExpired(ctx context.Context, now int64) (erased int, err e
 // eraseEntry erases an entry.
 func (s *shared) eraseEntry(ctx context.Context, row int64) error {
 	var files []int64
-	for done := false; !done; {
-		err := s.db.Write(ctx, func(tx db.Tx) (err error) {
-			files, done, err = eraseStep(tx, row)
+	err := inPortions(func(p portion) (done bool, err error) {
+		err = s.db.Write(ctx, func(tx db.Tx) (err error) {
+			files, done, err = eraseStep(tx, row, p)
 			return err
 		})
-		if err != nil {
-			return err
-		}
+		return done, wrap(err)
+	})
+	if err != nil {
+		return err
 	}
 	for _, file := range files {
 		if err := s.removeFile(ctx, file); err != nil {
@@ -150,11 +164,22 @@ func (s *shared) eraseEntry(ctx context.Context, row int64) error {
 
 // eraseStep erases as much of an entry as one transaction should, and reports whether that was all. The files that it returns are
 // leaving, and still to be removed.
-func eraseStep(tx db.Tx, row int64) (files []int64, done bool, err error) {
-	items, err := db.Column[int64](tx, `SELECT id FROM trash_item WHERE entry_id = ? LIMIT ?`, row, erasedAtOnce)
+func eraseStep(tx db.Tx, row int64, p portion) (files []int64, done bool, err error) {
+	var items []int64
+	found, left := 0, p.bytes
+	err = tx.Each(func(r db.Rows) error {
+		var id, size int64
+		err := r.Scan(&id, &size)
+		if found++; left > 0 { // at least one, however large
+			items = append(items, id)
+		}
+		left -= size
+		return err
+	}, `SELECT id, octet_length(data) FROM trash_item WHERE entry_id = ? LIMIT ?`, row, p.rows)
 	if err != nil {
 		return nil, false, err
 	}
+	more := found == p.rows || len(items) < found
 	list := jsonList(items)
 	for _, statement := range []string{
 		`DELETE FROM trash_link WHERE source IN (SELECT uid FROM trash_item WHERE id IN (SELECT value FROM json_each(?1)) AND kind = 'memory')`,
@@ -165,7 +190,7 @@ func eraseStep(tx db.Tx, row int64) (files []int64, done bool, err error) {
 			return nil, false, err
 		}
 	}
-	if err := noteErasure(tx); err != nil || len(items) == erasedAtOnce {
+	if err := noteErasure(tx); err != nil || more {
 		return nil, false, err
 	}
 	if files, err = db.Column[int64](tx, `SELECT id FROM file WHERE uid = ? AND state = 'trashed'`, trashedFileID(row)); err != nil {
@@ -184,17 +209,17 @@ func eraseStep(tx db.Tx, row int64) (files []int64, done bool, err error) {
 }
 
 // eraseTrashOf erases as much of a user's trash as one transaction should, and reports whether that was all. Files are left to purgeFiles.
-func (t *trasher) eraseTrashOf(user int64) (done bool, err error) {
-	entries, err := db.Column[int64](t.tx, `SELECT id FROM trash WHERE owner_id = ? LIMIT ?`, user, erasedAtOnce)
+func (t *trasher) eraseTrashOf(user int64, p portion) (done bool, err error) {
+	entries, err := db.Column[int64](t.tx, `SELECT id FROM trash WHERE owner_id = ? LIMIT ?`, user, p.rows)
 	if err != nil {
 		return false, err
 	}
 	for _, row := range entries {
-		if _, done, err := eraseStep(t.tx, row); err != nil || !done {
+		if _, done, err := eraseStep(t.tx, row, p); err != nil || !done {
 			return false, err
 		}
 	}
-	return len(entries) < erasedAtOnce, nil
+	return len(entries) < p.rows, nil
 }
 
 // scrubSoon removes the traces of what was erased: now if the store is small, else in the background.

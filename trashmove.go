@@ -2,6 +2,7 @@ package souvenir
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -15,8 +16,38 @@ const (
 	trashVersion = 1
 	maxTitle     = 120      // characters of the title of an entry
 	maxThrough   = 64       // characters of Access.Through that are kept
-	trashBytes   = 16 << 20 // that one transaction moves, about; a thousand memories at most
+	trashBytes   = 16 << 20 // that one transaction moves, about
 )
+
+// portion is how much one transaction deletes or erases at most: on a full disk what is deleted goes through the log, and so must fit
+// into what is held in reserve.
+type portion struct {
+	rows  int // memories, entries of the trash, or parts of one
+	bytes int64
+}
+
+func fullPortion() portion { return portion{deletedAtOnce, trashBytes} }
+
+// smaller returns a portion of which more fit into a disk, and whether there is one.
+func (p portion) smaller() (portion, bool) {
+	return portion{max(p.rows/8, 1), max(p.bytes/8, 1)}, p.rows > 1
+}
+
+// inPortions calls fn, which works in a transaction of its own, until it reports that all is done. Where the disk has no room for a
+// portion, it tries a smaller one.
+func inPortions(fn func(p portion) (done bool, err error)) error {
+	for p, more := fullPortion(), true; ; {
+		done, err := fn(p)
+		if errors.Is(err, ErrFull) {
+			if p, more = p.smaller(); more {
+				continue
+			}
+		}
+		if err != nil || done {
+			return err
+		}
+	}
+}
 
 // trashedPlace is where a memory lay. Rows may be gone, and their numbers be used again, by the time it is restored, so it says
 // what they were, too.
@@ -79,11 +110,12 @@ type trasher struct {
 	sc      scope
 	forGood bool
 	places  map[int64]trashedPlace // of partitions
-	left    int64                  // bytes that this transaction may still move
+	rows    int                    // memories that this transaction may delete
+	left    int64                  // bytes that it may still move
 }
 
-func (s *Store) newTrasher(tx db.Tx, sc scope) *trasher {
-	return &trasher{s: s, tx: tx, sc: sc, forGood: s.options.KeepTrash < 0, places: map[int64]trashedPlace{}, left: trashBytes}
+func (s *Store) newTrasher(tx db.Tx, sc scope, p portion) *trasher {
+	return &trasher{s: s, tx: tx, sc: sc, forGood: s.options.KeepTrash < 0, places: map[int64]trashedPlace{}, rows: p.rows, left: p.bytes}
 }
 
 // place returns where the memories of a partition lie.
@@ -164,11 +196,11 @@ func leading(value string, most int) string {
 // should, and reports whether these were all. Who calls it has seen to it that the caller may delete them.
 func (t *trasher) memories(entry int64, condition string, arg int64) (done bool, err error) {
 	rows, err := db.Column[int64](t.tx, `SELECT m.id FROM partition p JOIN memory m ON m.partition_id = p.id
-		WHERE `+condition+` LIMIT ?`, arg, deletedAtOnce)
+		WHERE `+condition+` LIMIT ?`, arg, t.rows)
 	if err != nil {
 		return false, err
 	}
-	done = len(rows) < deletedAtOnce
+	done = len(rows) < t.rows
 	if t.forGood {
 		return done, t.eraseMemories(rows...)
 	}

@@ -506,20 +506,17 @@ func (s *Store) DeleteUser(ctx context.Context, d DeleteUser) error {
 		return wrap(err)
 	}
 	d.User = u.ID // a name may be somebody else's by the time that the last memories go
-	for done := false; !done; {
-		err := s.write(ctx, func(tx db.Tx, _ scope) (err error) {
-			done, err = s.deleteUser(tx, d)
+	return inPortions(func(p portion) (done bool, err error) {
+		err = s.write(ctx, func(tx db.Tx, _ scope) (err error) {
+			done, err = s.deleteUser(tx, d, p)
 			return err
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return done, err
+	})
 }
 
 // deleteUser deletes as much as one transaction should, and reports whether that was all.
-func (s *Store) deleteUser(tx db.Tx, d DeleteUser) (done bool, err error) {
+func (s *Store) deleteUser(tx db.Tx, d DeleteUser, p portion) (done bool, err error) {
 	u, err := findUser(tx, d.User)
 	if err != nil {
 		return false, err
@@ -537,9 +534,9 @@ func (s *Store) deleteUser(tx db.Tx, d DeleteUser) (done bool, err error) {
 			return false, err
 		}
 	}
-	t := s.newTrasher(tx, scope{user: u.row})
+	t := s.newTrasher(tx, scope{user: u.row}, p)
 	t.forGood = true
-	if done, err = t.eraseTrashOf(u.row); err != nil || !done {
+	if done, err = t.eraseTrashOf(u.row, p); err != nil || !done {
 		return false, err
 	}
 	done, err = t.memories(0, `(p.collection_id IN (SELECT id FROM collection WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
@@ -554,7 +551,8 @@ func (s *Store) deleteUser(tx db.Tx, d DeleteUser) (done bool, err error) {
 		return false, err
 	}
 	for _, id := range projects {
-		if done, err = s.deleteProject(tx, scope{user: u.row}, DeleteProject{Project: ProjectRef{ID: id}, WithMemories: true, ForGood: true}); err != nil || !done {
+		whole := DeleteProject{Project: ProjectRef{ID: id}, WithMemories: true, ForGood: true}
+		if done, err = s.deleteProject(tx, scope{user: u.row}, whole, p); err != nil || !done {
 			return false, err
 		}
 	}
