@@ -62,7 +62,7 @@ func (s *Server) addCall(ctx context.Context, n souvenir.NewActivity) {
 	}
 }
 
-// record records what an exchange was.
+// record records what a request was.
 func (s *Server) record(r *http.Request, e *request.State, out *response, took time.Duration) {
 	if s.options.NoActivity || e.Caller.Access.User == "" {
 		return // strangers would fill the store
@@ -91,7 +91,7 @@ func (s *Server) keep(ctx context.Context, n souvenir.NewActivity) {
 }
 
 // noteProject notes the project of the memory or file that a request is to change: afterwards it may be gone.
-func (s *Server) noteProject(r *http.Request, rt spokenRoute, c request.Caller) {
+func (s *Server) noteProject(r *http.Request, rt dialectRoute, c request.Caller) {
 	if s.options.NoActivity || rt.Needs == route.Public || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return
 	}
@@ -108,7 +108,7 @@ func (s *Server) noteProject(r *http.Request, rt spokenRoute, c request.Caller) 
 	}
 }
 
-// recorded reports whether an exchange that has called no tool is recorded: endpoints are, and what people change on pages;
+// recorded reports whether a request that has called no tool is recorded: endpoints are, and what people change on pages;
 // neither looking at pages, nor at what was recorded, nor the messages of MCP that ask for nothing of the user's.
 func recorded(r *http.Request, e *request.State, out *response) bool {
 	_, pattern, _ := strings.Cut(e.Route, " ")
@@ -123,7 +123,7 @@ func recorded(r *http.Request, e *request.State, out *response) bool {
 	return true
 }
 
-// routeCall is an exchange that has called no tool.
+// routeCall is a request that has called no tool.
 func (s *Server) routeCall(r *http.Request, e *request.State, out *response, took time.Duration) souvenir.NewActivity {
 	n := souvenir.NewActivity{Tool: e.Route, Outcome: outcomeOf(e, out), Duration: took, Bytes: out.bytes, FileID: e.FileID, Project: e.Project}
 	_, pattern, _ := strings.Cut(e.Route, " ")
@@ -138,7 +138,7 @@ func (s *Server) routeCall(r *http.Request, e *request.State, out *response, too
 	return n
 }
 
-// outcomeOf is how an exchange ended.
+// outcomeOf is how a request ended.
 func outcomeOf(e *request.State, out *response) souvenir.Outcome {
 	var wrong *failure.Error
 	if e.Failed != nil && !errors.As(e.Failed, &wrong) {

@@ -63,7 +63,7 @@ func (s *Server) admit(r *http.Request, needs route.Need) (request.Caller, error
 
 // principal finds out who a request speaks for.
 func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
-	if p, known, err := s.vouched(r); known || err != nil {
+	if p, known, err := s.fromProgram(r); known || err != nil {
 		return p, err
 	}
 	token, cookie, found := s.presented(r)

@@ -9,8 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
-// vouched asks the program in which the server is embedded whom a request speaks for, which it may not know.
-func (s *Server) vouched(r *http.Request) (p souvenir.Principal, known bool, err error) {
+// fromProgram asks the program in which the server is embedded whom a request speaks for, which it may not know.
+func (s *Server) fromProgram(r *http.Request) (p souvenir.Principal, known bool, err error) {
 	if s.options.Authenticate == nil {
 		return p, false, nil
 	}

@@ -27,7 +27,7 @@ func PageRoutes() []PageRoute {
 	s := roomsOnly("http://memory.example")
 	var all []PageRoute
 	for _, rt := range s.routes() {
-		if rt.speaks == request.Pages {
+		if rt.dialect == request.Pages {
 			all = append(all, PageRoute{rt.Method, rt.Pattern, string(rt.Needs)})
 		}
 	}
@@ -39,7 +39,7 @@ func InterfaceRoutes() []PageRoute {
 	s := roomsOnly("http://memory.example")
 	var all []PageRoute
 	for _, rt := range s.routes() {
-		if rt.speaks == request.API {
+		if rt.dialect == request.API {
 			all = append(all, PageRoute{rt.Method, rt.Pattern, string(rt.Needs)})
 		}
 	}

@@ -95,7 +95,7 @@ func TestEveryKindHasAStatus(t *testing.T) {
 
 func TestEveryRouteIsDescribed(t *testing.T) {
 	known := operations()
-	all := slices.DeleteFunc(roomsOnly("https://memory.example").routes(), func(rt spokenRoute) bool { return rt.speaks == request.Pages })
+	all := slices.DeleteFunc(roomsOnly("https://memory.example").routes(), func(rt dialectRoute) bool { return rt.dialect == request.Pages })
 	for _, rt := range all {
 		name := rt.Method + " " + rt.Pattern
 		if known[name].summary == "" {

@@ -44,7 +44,7 @@ func (s *Server) openAPI() []byte {
 	paths := map[string]map[string]any{}
 	known := operations()
 	for _, rt := range s.routes() {
-		if rt.speaks == request.Pages {
+		if rt.dialect == request.Pages {
 			continue // for people
 		}
 		if paths[rt.Pattern] == nil {
@@ -86,7 +86,7 @@ func (s *Server) openAPI() []byte {
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
 // describe is the operation in the document.
-func (o operation) describe(rt spokenRoute) schema {
+func (o operation) describe(rt dialectRoute) schema {
 	described := schema{"summary": o.summary, "operationId": operationID(rt.Route), "responses": o.responses(rt)}
 	parameters := []schema{}
 	for _, found := range pathParameter.FindAllStringSubmatch(rt.Pattern, -1) {
@@ -128,7 +128,7 @@ var statusTexts = map[string]string{
 }
 
 // responses are the answers that there may be, by status.
-func (o operation) responses(rt spokenRoute) schema {
+func (o operation) responses(rt dialectRoute) schema {
 	answer := schema{"schema": cmpSchema(o.answer)}
 	if o.answer == nil {
 		answer = schema{}
@@ -145,7 +145,7 @@ func (o operation) responses(rt spokenRoute) schema {
 		wrong["503"] = "The server is busy, or has too many of the caller's requests; the header Retry-After says for how many seconds to wait"
 	}
 	failed := ref("Error")
-	if rt.speaks == request.OAuth {
+	if rt.dialect == request.OAuth {
 		failed = ref("OAuthError")
 	} else if strings.Contains(rt.Pattern, "{") || o.body != nil {
 		wrong["404"] = statusTexts["404"]

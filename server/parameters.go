@@ -13,11 +13,11 @@ import (
 
 // queries are the parameters that the query of a route may have, by "METHOD /pattern", for the routes that refuse others. OAuth's
 // endpoints ignore what they do not know (RFC 6749, section 3.1), and so do pages, whose addresses people edit.
-func queries(routes []spokenRoute) map[string][]string {
+func queries(routes []dialectRoute) map[string][]string {
 	described := operations()
 	known := map[string][]string{}
 	for _, rt := range routes {
-		if rt.Method != http.MethodGet || rt.speaks != request.API || !strings.HasPrefix(rt.Pattern, "/api/") {
+		if rt.Method != http.MethodGet || rt.dialect != request.API || !strings.HasPrefix(rt.Pattern, "/api/") {
 			continue
 		}
 		key := rt.Method + " " + rt.Pattern
@@ -32,7 +32,7 @@ func queries(routes []spokenRoute) map[string][]string {
 
 // checkQuery refuses parameters of a query that a route does not know: what was misspelled would be ignored, and the answer be one to
 // another question. The parameter with a credential is known everywhere.
-func (s *Server) checkQuery(r *http.Request, rt spokenRoute) error {
+func (s *Server) checkQuery(r *http.Request, rt dialectRoute) error {
 	known, strict := s.queries[rt.Method+" "+rt.Pattern]
 	if !strict || r.URL.RawQuery == "" {
 		return nil

@@ -12,18 +12,18 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// spokenRoute is a route with the dialect of its table.
-type spokenRoute struct {
+// dialectRoute is a route with the dialect of its table.
+type dialectRoute struct {
 	route.Route
-	speaks request.Dialect
+	dialect request.Dialect
 }
 
 // routes is everything that is served.
-func (s *Server) routes() []spokenRoute {
-	var all []spokenRoute
-	add := func(speaks request.Dialect, table []route.Route) {
+func (s *Server) routes() []dialectRoute {
+	var all []dialectRoute
+	add := func(dialect request.Dialect, table []route.Route) {
 		for _, rt := range table {
-			all = append(all, spokenRoute{rt, speaks})
+			all = append(all, dialectRoute{rt, dialect})
 		}
 	}
 	add(request.API, s.interfaceRoutes())
@@ -105,16 +105,16 @@ func (s *Server) mount() {
 }
 
 // methods are the routes of one path.
-type methods map[string]spokenRoute
+type methods map[string]dialectRoute
 
-// speaks is the dialect that all routes of the path have in common, and otherwise the interface's.
-func (m methods) speaks() request.Dialect {
+// dialect is the dialect that all routes of the path have in common, and otherwise the interface's.
+func (m methods) dialect() request.Dialect {
 	var common request.Dialect
 	for _, rt := range m {
-		common = rt.speaks
+		common = rt.dialect
 	}
 	for _, rt := range m {
-		if rt.speaks != common {
+		if rt.dialect != common {
 			return request.API
 		}
 	}
@@ -143,7 +143,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 	rt, known := m[method]
 	switch {
 	case r.Method == http.MethodOptions:
-		if m.speaks() == request.Pages { // which are for browsers to go to, and never for scripts of other origins (RFC 9700, section 2.6)
+		if m.dialect() == request.Pages { // which are for browsers to go to, and never for scripts of other origins (RFC 9700, section 2.6)
 			web.SetHeaders(w.Header())
 		} else {
 			allowCrossOrigin(w.Header(), m.allowed())
@@ -153,16 +153,16 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 		return
 	case !known:
 		w.Header().Set("Allow", m.allowed())
-		request.Of(r.Context()).Dialect = m.speaks()
-		if m.speaks() == request.Pages {
+		request.Of(r.Context()).Dialect = m.dialect()
+		if m.dialect() == request.Pages {
 			web.SetHeaders(w.Header())
 		}
 		s.fail(w, r, &failure.Error{Status: http.StatusMethodNotAllowed, Message: "method " + failure.Quote(r.Method) + " is not allowed here; allowed are " + m.allowed()})
 		return
 	}
 	request.Of(r.Context()).Route = rt.Method + " " + rt.Pattern
-	request.Of(r.Context()).Dialect = rt.speaks
-	if rt.speaks == request.Pages {
+	request.Of(r.Context()).Dialect = rt.dialect
+	if rt.dialect == request.Pages {
 		web.SetHeaders(w.Header())
 	}
 	var c request.Caller

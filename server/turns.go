@@ -59,7 +59,7 @@ func takeTurn(r *http.Request) error {
 }
 
 // prepare reads the body of a request and waits for its turn.
-func (s *Server) prepare(w http.ResponseWriter, r *http.Request, rt spokenRoute) error {
+func (s *Server) prepare(w http.ResponseWriter, r *http.Request, rt dialectRoute) error {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodOptions:
 	default:
