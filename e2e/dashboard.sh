@@ -29,7 +29,7 @@ cp -r "$root"/e2e/dashboard/* "$work"
 souvenir=$work/souvenir
 (cd "$root" && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$souvenir" ./cmd/souvenir && go build -o "$work/seed" ./e2e/seed)
 # The paths of all pages of people who have signed in, as the tables of the server have them: none may be forgotten.
-routes=$(cd "$root" && go test ./server -run '^TestPagesAreTold$' -count=1 -v | sed -n 's/^page //p')
+routes=$(cd "$root" && go test ./server -run '^TestPagesAreListed$' -count=1 -v | sed -n 's/^page //p')
 [[ -n $routes ]]
 
 declare -A filling=([empty]='-memories 0' [small]='-memories 40' [hostile]='-hostile' [large]='-memories 100000')

@@ -104,8 +104,8 @@ func dashboardPaths(filled seed.Filled) map[string]string {
 	return paths
 }
 
-// TestPagesAreTold tells the pages of somebody who has signed in, for e2e/dashboard.sh, which opens them all.
-func TestPagesAreTold(t *testing.T) {
+// TestPagesAreListed lists the pages of somebody who has signed in, for e2e/dashboard.sh, which opens them all.
+func TestPagesAreListed(t *testing.T) {
 	paths := dashboardPaths(seed.Filled{})
 	for pattern := range paths {
 		fmt.Println("page", pattern)
