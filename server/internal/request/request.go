@@ -37,11 +37,11 @@ type State struct {
 	streamed int64             // bytes since its last turn
 }
 
-type exchangeKey struct{}
+type stateKey struct{}
 
 // Of returns the state of the request that a context belongs to.
 func Of(ctx context.Context) *State {
-	if e, ok := ctx.Value(exchangeKey{}).(*State); ok {
+	if e, ok := ctx.Value(stateKey{}).(*State); ok {
 		return e
 	}
 	return &State{}
@@ -49,7 +49,7 @@ func Of(ctx context.Context) *State {
 
 // With returns a context with the state of a request.
 func With(ctx context.Context, e *State) context.Context {
-	return context.WithValue(ctx, exchangeKey{}, e)
+	return context.WithValue(ctx, stateKey{}, e)
 }
 
 // Caller is who a request speaks for. The context of a request holds it: Of(ctx).Caller.

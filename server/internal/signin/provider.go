@@ -33,6 +33,11 @@ type Provider struct {
 	Client        *http.Client
 }
 
+// Format prints the provider without its secret.
+func (p Provider) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "{Issuer:%s ClientID:%s}", p.Issuer, p.ClientID)
+}
+
 // CheckProvider says whether a provider can be used.
 func CheckProvider(p *Provider) error {
 	bad := func(argument, value, want string) error {
