@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // tripsOver says in which way a store that is damaged in a transaction keeps what it holds from coming back from an export.
@@ -67,7 +68,7 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 	found := 0
 	for i, c := range columns {
 		for _, value := range values[c.kind] {
-			if testing.Short() && i%4 != 0 {
+			if !longtest.Part(i, 4, 16) {
 				break // a part of them
 			}
 			err := s.db.Write(t.Context(), func(tx db.Tx) error {
@@ -93,7 +94,7 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 			}
 		}
 	}
-	if least := 200; found < least && !testing.Short() || found < least/8 {
+	if least := 200; found < least && longtest.All() || found < least/20 {
 		t.Errorf("%d findings; the test damages nothing", found)
 	}
 	if report := mustCheck(t, s, nil); !report.OK {

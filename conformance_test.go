@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/storetest"
 )
 
-// TestConformance holds every way to open a store to the same promises.
+// TestConformance holds every way to open a store to the same promises: all of them in the long form, else a file alone, and
+// with -short two handles, which bring the most goroutines together.
 func TestConformance(t *testing.T) {
 	for _, backend := range []struct {
 		name string
@@ -26,8 +28,12 @@ func TestConformance(t *testing.T) {
 		{"on disk", storetest.RunSearches, openOnDisk},
 		{"two handles", storetest.RunTwoHandles, openFile},
 	} {
-		if testing.Short() && backend.name != "two handles" {
-			continue // which brings the most goroutines together
+		only := "file"
+		if testing.Short() {
+			only = "two handles"
+		}
+		if !longtest.All() && backend.name != only {
+			continue
 		}
 		t.Run(backend.name, func(t *testing.T) { backend.run(t, backend.open(t)) })
 	}

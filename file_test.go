@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // What a store does with files, disks, contexts and Close when they do not behave.
@@ -216,7 +217,7 @@ func TestOddPathsAreTakenLiterally(t *testing.T) {
 func TestDamagedFilesGiveErrorsAndNeverPanics(t *testing.T) {
 	store := storeFile(t)
 	step := 3
-	if testing.Short() {
+	if !longtest.All() {
 		step = 8
 	}
 	damaged := map[string][]byte{}

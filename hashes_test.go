@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -119,7 +120,7 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 	defer file.Close()
 	damages := 0
 	for i, c := range columns {
-		if testing.Short() && i%5 != 0 {
+		if !longtest.Part(i, 5, 10) {
 			continue
 		}
 		// One bit of one value, or of its last byte.
@@ -153,7 +154,7 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 			t.Errorf("%s: %v", one, err)
 		}
 	}
-	if least := 70; damages < least && !testing.Short() {
+	if least := 70; damages < least && longtest.All() {
 		t.Errorf("%d damages of %d columns", damages, len(columns))
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 func sumOf(data string) string {
@@ -161,6 +163,13 @@ func TestAnExportCutOffAnywhereIsNoticed(t *testing.T) {
 	for range 40 {
 		cuts = append(cuts, rand.IntN(len(export)-2))
 	}
+	tried := cuts[:0]
+	for i, cut := range cuts {
+		if longtest.Part(i, 1, 7) {
+			tried = append(tried, cut)
+		}
+	}
+	cuts = tried
 	empty, filled := openCopy(t), openCopy(t)
 	before := rowsOf(t, empty)
 	for _, cut := range cuts {

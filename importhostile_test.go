@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 func TestReadersAndWritersThatMisbehaveAreErrors(t *testing.T) {
@@ -115,6 +116,9 @@ func TestAnImportBrokenOffAtAnyLineAndRepeatedIsWhole(t *testing.T) {
 	export := exported(t, rich, o)
 	lines := bytes.SplitAfter(export, []byte("\n"))
 	for n := 1; n < len(lines)-1; n++ {
+		if !longtest.Part(n, 1, 10) {
+			continue
+		}
 		s := openWords(t, ":memory:", Options{Now: sealedClock})
 		ctx, cancel := context.WithCancel(t.Context())
 		broken := io.MultiReader(bytes.NewReader(bytes.Join(lines[:n], nil)), readerFunc(func([]byte) (int, error) { cancel(); return 0, context.Canceled }))

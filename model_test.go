@@ -2,6 +2,7 @@ package souvenir_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/storetest"
 )
 
@@ -479,6 +481,14 @@ func (tr *trial) checkMemory(t *rapid.T, user string, view *souvenir.Store, m *m
 }
 
 func TestTheStoreKeepsToAModelOfItsRules(t *testing.T) {
+	if !longtest.All() && !testing.Short() { // with -short, rapid itself makes a fifth of them
+		checks := flag.Lookup("rapid.checks").Value
+		all := checks.String()
+		defer func() { _ = checks.Set(all) }()
+		if err := checks.Set("15"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	folder := t.TempDir()
 	runs := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -212,7 +213,7 @@ func idsOf(tb testing.TB, s *Store) map[string]string {
 
 func TestProcessesWritingAtOnceLoseNothing(t *testing.T) {
 	path, each := filepath.Join(t.TempDir(), "many.db"), 500
-	if testing.Short() {
+	if !longtest.All() {
 		each = 50
 	}
 	var all []*process
@@ -248,7 +249,7 @@ func TestProcessesWritingAtOnceLoseNothing(t *testing.T) {
 
 func TestKilledProcessLeavesWholeMemoriesOnly(t *testing.T) {
 	rounds := 3
-	if testing.Short() {
+	if !longtest.All() {
 		rounds = 1
 	}
 	for _, work := range []string{"one by one", "in batches"} {

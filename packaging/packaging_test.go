@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -107,6 +108,7 @@ func TestTheManifestSaysWhatTheProgramIs(t *testing.T) {
 }
 
 func TestABundleStarts(t *testing.T) {
+	longtest.Only(t) // it compiles everything as it is shipped
 	t.Chdir("..")
 	out := t.TempDir()
 	if err := release("1.2.3", out, runtime.GOOS+"/"+runtime.GOARCH); err != nil {

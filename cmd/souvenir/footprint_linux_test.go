@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 const (
@@ -14,6 +16,7 @@ const (
 )
 
 func TestTheProgramIsSmall(t *testing.T) {
+	longtest.Only(t) // which builds the program as it is shipped
 	info, err := os.Stat(builtBinary)
 	if err != nil {
 		t.Fatal(err)
@@ -25,6 +28,7 @@ func TestTheProgramIsSmall(t *testing.T) {
 }
 
 func TestAnIdleServerNeedsLittleMemory(t *testing.T) {
+	longtest.Only(t) // which builds the program as it is shipped
 	c := call{dir: t.TempDir()}
 	p := c.start(t, "serve", "--listen", "127.0.0.1:0")
 	if status, body := request(t, "GET", p.url+"/health", "", nil); status != http.StatusOK {

@@ -18,14 +18,22 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
-// The tests run the program itself, as it is shipped: without C and without symbols.
+// The tests run the program itself: in the long form as it is shipped, without C and without symbols, for which everything
+// is compiled once more; else the test binary stands in for it.
 
-// builtBinary is the path of the program, which TestMain builds, and home the folder that it takes for its user's.
+// builtBinary is the path of the program, and home the folder that it takes for its user's.
 var builtBinary, home string
 
+// asProgram is the variable that makes the test binary be the program.
+const asProgram = "TEST_AS_SOUVENIR"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
 	os.Exit(buildAndRun(m))
 }
 
@@ -40,13 +48,38 @@ func buildAndRun(m *testing.M) int {
 	if runtime.GOOS == "windows" {
 		builtBinary += ".exe"
 	}
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", builtBinary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n%s", build, err, out)
+	if err := makeProgram(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
+}
+
+// makeProgram puts the program at builtBinary.
+func makeProgram() error {
+	if !longtest.On() {
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		if err := os.Setenv(asProgram, "1"); err != nil { // for all that the tests start
+			return err
+		}
+		if os.Link(self, builtBinary) == nil {
+			return nil
+		}
+		content, err := os.ReadFile(self)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(builtBinary, content, 0o700) //nolint:gosec // a program
+	}
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", builtBinary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", build, err, out)
+	}
+	return nil
 }
 
 // call is a run of the program.

@@ -1,0 +1,42 @@
+package longtest
+
+import (
+	"testing"
+)
+
+func TestPartGrowsWithTheForm(t *testing.T) {
+	tried := func() (n int) {
+		for i := range 60 {
+			if Part(i, 4, 12) {
+				n++
+			}
+		}
+		return n
+	}
+	t.Setenv(variable, "")
+	if got := tried(); got != 5 || All() {
+		t.Errorf("without %s: got %d of 60 entries, All %v; want 5, false", variable, got, All())
+	}
+	t.Setenv(variable, "1")
+	want := 60
+	if testing.Short() {
+		want = 15
+	}
+	if got := tried(); got != want || All() == testing.Short() {
+		t.Errorf("with %s=1: got %d of 60 entries, All %v; want %d, %v", variable, got, All(), want, !testing.Short())
+	}
+}
+
+func TestOnlySkipsWithoutTheVariable(t *testing.T) {
+	for value, want := range map[string]bool{"": true, "1": false} {
+		t.Setenv(variable, value)
+		t.Run("value "+value, func(t *testing.T) {
+			defer func() {
+				if t.Skipped() != want {
+					t.Errorf("with %s=%q: skipped is %v, want %v", variable, value, t.Skipped(), want)
+				}
+			}()
+			Only(t)
+		})
+	}
+}
