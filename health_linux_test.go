@@ -96,10 +96,13 @@ func fillDisk(t *testing.T, s *Store, dir string) {
 
 // What one transaction deletes elsewhere would not fit into this reserve.
 func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
-	const many = 4 * deletedAtOnce
+	const many = 3 * deletedAtOnce / 2
 	for name, forGood := range map[string]bool{"into the trash": false, "for good": true} {
 		t.Run(name, func(t *testing.T) {
-			dir := smallDisk(t, "96m")
+			dir, words := smallDisk(t, "160m"), 250 // what moves into the trash needs some room of its own there
+			if forGood {
+				words = 2000
+			}
 			s := openWords(t, filepath.Join(dir, "store.db"), Options{Reserve: 8 << 20})
 			for _, collection := range []string{"box", "ballast"} {
 				if _, err := s.AddCollection(t.Context(), NewCollection{Name: collection}); err != nil {
@@ -108,7 +111,7 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 			}
 			all := make([]NewMemory, many)
 			for i := range all {
-				all[i] = NewMemory{Content: fmt.Sprintf("kettle %d %s", i, strings.Repeat("tea ", 250)), Tags: []string{"t"}, Collection: "box"}
+				all[i] = NewMemory{Content: fmt.Sprintf("kettle %d %s", i, strings.Repeat("tea ", words)), Tags: []string{"t"}, Collection: "box"}
 			}
 			if _, err := s.AddMemories(t.Context(), all, nil); err != nil {
 				t.Fatal(err)
