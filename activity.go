@@ -261,7 +261,7 @@ func (s *Store) activityCondition(tx db.Tx, sc scope, q ActivityQuery) (conditio
 	}
 	switch short := !q.Since.IsZero() && q.Until.Sub(q.Since) <= shortWhile; {
 	case short && !q.Until.IsZero(): // its calls are found sooner by their times than one after the other
-		add(`a.id IN (SELECT id FROM activity INDEXED BY activity_started WHERE started_at >= ? AND started_at < ?)`, q.Since.UnixMicro(), q.Until.UnixMicro())
+		add(`a.id IN (SELECT id FROM activity `+db.ByActivityStarted+` WHERE started_at >= ? AND started_at < ?)`, q.Since.UnixMicro(), q.Until.UnixMicro())
 	default:
 		if !q.Since.IsZero() {
 			add(`+a.started_at >= ?`, q.Since.UnixMicro())
@@ -317,10 +317,10 @@ func (s *Store) loadActivities(tx db.Tx, sc scope, condition string, args ...any
 		a.StartedAt, a.DurationMS = toTime(started), float64(duration)/1000
 		found = append(found, a)
 		return err
-	}, `SELECT a.uid, a.user_uid, ifnull((SELECT u.name FROM users u WHERE u.uid = a.user_uid), ''), a.credential, a.credential_id,
-			ifnull(CASE a.credential WHEN 'token' THEN (SELECT t.name FROM token t WHERE t.uid = a.credential_id)
+	}, `SELECT a.uid, a.user_uid, coalesce((SELECT u.name FROM users u WHERE u.uid = a.user_uid), ''), a.credential, a.credential_id,
+			coalesce(CASE a.credential WHEN 'token' THEN (SELECT t.name FROM token t WHERE t.uid = a.credential_id)
 				WHEN 'client' THEN (SELECT o.name FROM oauth_client o WHERE o.client_id = a.credential_id) END, ''),
-			a.client, a.tool, a.action, ifnull((SELECT j.uid FROM project j WHERE `+project+`), ''), a.memory, a.file, a.outcome, a.started_at, a.duration, a.bytes
+			a.client, a.tool, a.action, coalesce((SELECT j.uid FROM project j WHERE `+project+`), ''), a.memory, a.file, a.outcome, a.started_at, a.duration, a.bytes
 		FROM activity a WHERE `+condition, append(projectArgs, args...)...)
 	return found, err
 }

@@ -26,7 +26,7 @@ func (in *inspection) checkFiles() error {
 		files = append(files, exportFile{row: f.row, id: f.id, size: f.size, sha256: f.sha256})
 		return err
 	}, `SELECT id, uid, filename, mime_type, size, sha256, description, category, created_at, updated_at,
-			ifnull((SELECT group_concat(tag || char(10), '' ORDER BY position) FROM file_tag WHERE file_id = file.id), '')
+			coalesce((SELECT string_agg(tag || `+db.Newline+`, '' ORDER BY position) FROM file_tag WHERE file_id = file.id), '')
 		FROM file WHERE state IN ('stored', 'trashed') ORDER BY id`)
 	if err != nil {
 		return err

@@ -85,12 +85,12 @@ func (in *inspection) lose(t hashedTable, h rowHash) {
 
 // named finds the id by which callers know a row. Of a memory that is lost the index of the ids may still know it.
 func (in *inspection) named(t hashedTable, h rowHash) string {
-	names, err := db.Column[string](in.tx, `SELECT ifnull((`+t.named+`), '')`, h.id)
+	names, err := db.Column[string](in.tx, `SELECT coalesce((`+t.named+`), '')`, h.id)
 	if err == nil && len(names) > 0 && names[0] != "" {
 		return names[0]
 	}
 	if t.Kind == memoryKind || t.Name == "memory_tag" || t.Name == "memory_link" {
-		names, err = db.Column[string](in.tx, `SELECT uid FROM memory INDEXED BY sqlite_autoindex_memory_1 WHERE +id = ?`, h.id)
+		names, err = db.Column[string](in.tx, `SELECT uid FROM memory `+db.ByUID+` WHERE +id = ?`, h.id)
 		if err == nil && len(names) == 1 {
 			return names[0]
 		}

@@ -69,10 +69,10 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 		place[m.row] = len(memories)
 		memories = append(memories, m)
 		return err
-	}, `SELECT m.id, m.partition_id, ifnull(c.own_profile, 0), m.uid, m.content, m.metadata, ifnull(m.event_type, ''), ifnull(m.state, ''),
-			ifnull(m.importance, ''), ifnull(m.classification, ''), ifnull(m.rule_type, ''), m.revision, m.created_at, m.updated_at, ifnull((SELECT group_concat(tag || char(10), '' ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
+	}, `SELECT m.id, m.partition_id, coalesce(c.own_profile, 0), m.uid, m.content, m.metadata, coalesce(m.event_type, ''), coalesce(m.state, ''),
+			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), m.revision, m.created_at, m.updated_at, coalesce((SELECT string_agg(tag || `+db.Newline+`, '' ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
 		FROM memory m LEFT JOIN partition p ON p.id = m.partition_id LEFT JOIN collection c ON c.id = p.collection_id
-		WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id`, list)
+		WHERE m.id IN `+db.Integers+` ORDER BY m.id`, list)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 			memories[i].passages = append(memories[i].passages, p)
 		}
 		return err
-	}, `SELECT id, memory_id, start, length, blank <> 0, ifnull(profile_id, 0), vector FROM passage WHERE memory_id IN (SELECT value FROM json_each(?)) ORDER BY id`, list)
+	}, `SELECT id, memory_id, start, length, blank <> 0, coalesce(profile_id, 0), vector FROM passage WHERE memory_id IN `+db.Integers+` ORDER BY id`, list)
 	return memories, err
 }
 
@@ -290,7 +290,7 @@ func (in *inspection) compareFullText(rows map[int64]uint64) {
 
 // passagesOf returns the passages of some memories.
 func (in *inspection) passagesOf(memories []int64) []int64 {
-	ids, err := db.Column[int64](in.tx, `SELECT id FROM passage WHERE memory_id IN (SELECT value FROM json_each(?))`, jsonList(memories))
+	ids, err := db.Column[int64](in.tx, `SELECT id FROM passage WHERE memory_id IN `+db.Integers, jsonList(memories))
 	if err != nil {
 		return nil // then they are reported; writing them anew mends them, too
 	}

@@ -70,7 +70,7 @@ func (in *inspection) checkFoldedNames() error {
 			in.find(Finding{Table: table, ID: id, Problem: fmt.Sprintf("the name %s is looked up as %s, which is not the name folded", show(name), show(key))})
 		}
 		return nil
-	}, `SELECT 'users', uid, ifnull(name, ''), ifnull(name_key, '') FROM users
+	}, `SELECT 'users', uid, coalesce(name, ''), coalesce(name_key, '') FROM users
 		UNION ALL SELECT 'project', uid, name, name_key FROM project UNION ALL SELECT 'project_alias', name, name, name_key FROM project_alias`)
 }
 

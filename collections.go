@@ -108,12 +108,12 @@ func (s *Store) addCollection(tx db.Tx, sc scope, c NewCollection) (int64, error
 		profile = row
 	}
 	now := s.now()
-	result, err := tx.Exec(`INSERT INTO collection (owner_id, name, description, own_profile, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, sc.user, c.Name, c.Description, profile, now, now)
-	if err == nil && result.RowsAffected == 0 {
+	row, err := db.Insert(tx, `INSERT INTO collection (owner_id, name, description, own_profile, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (owner_id, name) DO NOTHING RETURNING id`, sc.user, c.Name, c.Description, profile, now, now)
+	if err == nil && row == 0 {
 		return 0, newError(KindConflict, "collection_name", "collection_name %s exists already; choose another name or store into it", show(c.Name))
 	}
-	return result.LastInsertID, err
+	return row, err
 }
 
 // GetCollection returns a collection by name: the caller's own, or else one that holds memories shared with the
@@ -190,7 +190,7 @@ func (s *Store) listCollections(tx db.Tx, sc scope, name string) ([]Collection, 
 		all = append(all, c)
 		return nil
 	}, `SELECT c.name, c.description, u.uid, f.dimensions,
-			(SELECT ifnull(sum(p.memories), 0) FROM partition p WHERE p.collection_id = c.id AND `+visible+`), c.created_at, c.updated_at
+			(SELECT coalesce(sum(p.memories), 0) FROM partition p WHERE p.collection_id = c.id AND `+visible+`), c.created_at, c.updated_at
 		FROM collection c JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
 		WHERE `+condition+` ORDER BY c.name, c.id`, args...)
 	return all, err
@@ -201,7 +201,7 @@ func ownCollection(tx db.Tx, sc scope, name string) (row, profile int64, found b
 	err = tx.Each(func(r db.Rows) error {
 		found = true
 		return r.Scan(&row, &profile)
-	}, `SELECT id, ifnull(own_profile, 0) FROM collection WHERE owner_id = ? AND name = ?`, sc.user, name)
+	}, `SELECT id, coalesce(own_profile, 0) FROM collection WHERE owner_id = ? AND name = ?`, sc.user, name)
 	return row, profile, found, err
 }
 
@@ -404,7 +404,7 @@ func (s *Store) deleteCollection(tx db.Tx, sc scope, d DeleteCollection, p porti
 	if err != nil {
 		return false, err
 	}
-	counts, err := db.Column[int64](tx, `SELECT ifnull(sum(memories), 0) FROM partition WHERE collection_id = ?`, row)
+	counts, err := db.Column[int64](tx, `SELECT coalesce(sum(memories), 0) FROM partition WHERE collection_id = ?`, row)
 	if err != nil {
 		return false, err
 	}

@@ -3,7 +3,6 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -27,18 +26,18 @@ const (
 	StateArchived  = "archived"
 )
 
-// active is the condition that a memory of some event types is active; one argument, a JSON list of the types. It is written
+// active is the condition that a memory of some event types is active; one argument, a [wordList] of the types. It is written
 // so that the index memory_active serves it.
-const active = `ifnull(m.state, 'active') = 'active' COLLATE NOCASE AND length(m.event_type) > 0
-	AND m.event_type COLLATE NOCASE IN (SELECT value FROM json_each(?))`
+const active = `coalesce(lower(m.state), 'active') = 'active' AND length(m.event_type) > 0
+	AND lower(m.event_type) IN ` + db.Texts
 
-// wordList passes words to json_each as one argument.
+// wordList is the list of words that are compared without regard to case, as lower folds it.
 func wordList(words ...string) string {
-	list, err := json.Marshal(words)
-	if err != nil {
-		return "[]" // strings are always JSON
+	folded := make([]string, len(words))
+	for i, word := range words {
+		folded[i] = asciiLower(word)
 	}
-	return string(list)
+	return db.List(folded)
 }
 
 // visiblePlace is a visible partition, with what decides about its part in a context.
@@ -60,7 +59,7 @@ func visiblePlaces(tx db.Tx, sc scope) ([]visiblePlace, error) {
 		err := row.Scan(&p.id, &p.memories, &p.ownSize, &p.project, &p.own, &p.shared, &p.writable)
 		places = append(places, p)
 		return err
-	}, `SELECT p.id, p.memories, ifnull(f.dimensions, 0), ifnull(p.project_id, 0), c.owner_id = ?,
+	}, `SELECT p.id, p.memories, coalesce(f.dimensions, 0), coalesce(p.project_id, 0), c.owner_id = ?,
 			EXISTS (SELECT 1 FROM project_member b WHERE b.project_id = p.project_id), `+writable+`
 		FROM partition p JOIN collection c ON c.id = p.collection_id LEFT JOIN profile f ON f.id = c.own_profile
 		WHERE p.memories > 0 AND `+visible, slices.Concat([]any{sc.user}, writableArgs, visibleArgs)...)
@@ -81,7 +80,7 @@ func selectPlaces(places []visiblePlace, fits func(visiblePlace) bool) selection
 func ownPlace(p visiblePlace) bool     { return p.own }
 func generalPlace(p visiblePlace) bool { return p.own && p.project == 0 }
 
-const activeRows = `SELECT m.id, m.updated_at FROM memory m WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND ` + active + `
+const activeRows = `SELECT m.id, m.updated_at FROM memory m WHERE m.partition_id IN ` + db.Integers + ` AND ` + active + `
 	AND m.updated_at BETWEEN ? AND ? `
 
 var newestActive = newestQuery{byTime: activeRows + `ORDER BY m.updated_at DESC, m.id DESC LIMIT ?`, byRow: activeRows + `ORDER BY m.id DESC LIMIT ?`}
@@ -227,7 +226,7 @@ func (r *contextReader) load(rows []int64) (map[int64]Memory, error) {
 	return found, err
 }
 
-const ruleQuery = `SELECT m.id, m.updated_at, m.rule_type FROM memory m INDEXED BY memory_event WHERE m.partition_id IN (SELECT value FROM json_each(?))
+const ruleQuery = `SELECT m.id, m.updated_at, m.rule_type FROM memory m ` + db.ByEvent + ` WHERE m.partition_id IN ` + db.Integers + `
 	AND m.event_type = '` + EventProjectRule + `' AND m.rule_type IS NOT NULL ORDER BY m.updated_at DESC, m.id DESC`
 
 // ruleRows returns the rows of the rules in a selection by their type. Where an older file holds several of one type, the newest
@@ -260,9 +259,9 @@ func (s *shared) ruleRows(tx db.Tx, sel selection) (map[RuleType]int64, error) {
 // urgency orders memories by their importance.
 const urgency = `CASE m.importance WHEN 'critical' THEN 0 WHEN 'high' THEN 1 WHEN 'low' THEN 3 ELSE 2 END`
 
-const doDontQuery = `SELECT m.id, m.updated_at, ` + urgency + ` FROM memory m INDEXED BY memory_do_dont WHERE m.partition_id IN (SELECT value FROM json_each(?))
-	AND m.classification IN ('do', 'dont') AND ifnull(m.event_type, '') <> '` + EventProjectRule + `'
-	AND ifnull(m.state, '') <> '` + StateArchived + `' COLLATE NOCASE
+const doDontQuery = `SELECT m.id, m.updated_at, ` + urgency + ` FROM memory m ` + db.ByDoDont + ` WHERE m.partition_id IN ` + db.Integers + `
+	AND m.classification IN ('do', 'dont') AND coalesce(m.event_type, '') <> '` + EventProjectRule + `'
+	AND coalesce(lower(m.state), '') <> '` + StateArchived + `'
 	ORDER BY ` + urgency + `, m.updated_at DESC, m.id DESC`
 
 // doDont returns the rows of the dos and don'ts in a selection that are no rules and not archived, behind some others: the most
@@ -381,8 +380,8 @@ func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 }
 
 // newestOfAll takes the newest memories of each partition from its index: nothing goes through all of them.
-var newestOfAll = newestQuery{byTime: `SELECT m.id, m.updated_at FROM json_each(?1) e JOIN memory m ON m.id IN (
+var newestOfAll = newestQuery{byTime: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e JOIN memory m ON m.id IN (
 		SELECT n.id FROM memory n WHERE n.partition_id = e.value AND n.updated_at BETWEEN ?2 AND ?3 ORDER BY n.updated_at DESC LIMIT ?4)
 	ORDER BY m.updated_at DESC, m.id DESC LIMIT ?4`,
-	byRow: `SELECT m.id, m.updated_at FROM json_each(?1) e CROSS JOIN memory m INDEXED BY memory_updated ON m.partition_id = e.value
+	byRow: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e ` + db.InOrder + ` memory m ` + db.ByUpdated + ` ON m.partition_id = e.value
 		WHERE m.updated_at BETWEEN ?2 AND ?3 ORDER BY m.id DESC LIMIT ?4`}

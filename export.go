@@ -226,7 +226,7 @@ func (e *exporter) place(partition int64) (exportPlace, error) {
 		clear(e.places) // memories of one place lie together more often than not
 	}
 	var p exportPlace
-	err := e.tx.QueryRow(`SELECT u.uid, c.name, ifnull(o.uid, ''), ifnull(j.uid, '') FROM partition p
+	err := e.tx.QueryRow(`SELECT u.uid, c.name, coalesce(o.uid, ''), coalesce(j.uid, '') FROM partition p
 		JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
 		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE p.id = ?`, partition).
 		Scan(&p.owner, &p.collection, &p.projectOwner, &p.project)
@@ -289,7 +289,7 @@ func (e *exporter) files() error {
 		return nil
 	}
 	var total, done int64
-	if err := e.tx.QueryRow(`SELECT ifnull(sum(size), 0) FROM file WHERE state = 'stored' AND ` + e.owned(`owner_id`)).Scan(&total); err != nil {
+	if err := e.tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE state = 'stored' AND ` + e.owned(`owner_id`)).Scan(&total); err != nil {
 		return err
 	}
 	var tag string
@@ -316,7 +316,7 @@ func (e *exporter) files() error {
 			done += int64(n)
 			e.Progress("files", int(done), int(total))
 		})
-	}, `SELECT f.id, f.uid, u.uid, ifnull(m.uid, ''), ifnull(mu.uid, ''), ifnull(o.uid, ''), ifnull(j.uid, ''), f.filename, f.mime_type,
+	}, `SELECT f.id, f.uid, u.uid, coalesce(m.uid, ''), coalesce(mu.uid, ''), coalesce(o.uid, ''), coalesce(j.uid, ''), f.filename, f.mime_type,
 			f.size, f.sha256, f.description, f.category, f.created_at, f.updated_at
 		FROM file f JOIN users u ON u.id = f.owner_id
 		LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id

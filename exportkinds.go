@@ -237,8 +237,8 @@ func placeRecords() []record {
 			selection: `SELECT u.uid, c.name, c.description, f.dimensions, c.created_at, c.updated_at
 				FROM collection c JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile`,
 			keyed: `u.uid = ? AND c.name = ?`, ordered: `c.id`,
-			insert: `INSERT INTO collection (name, description, created_at, updated_at, owner_id, own_profile) VALUES (?2, ?3, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING`,
-			update: `UPDATE collection SET description = ?3, created_at = ?5, updated_at = ?6 WHERE owner_id = ?7 AND name = ?2 AND ?8 IS ?8`,
+			insert: `INSERT INTO collection (name, description, created_at, updated_at, own_profile, owner_id) VALUES (?2, ?3, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING`,
+			update: `UPDATE collection SET description = ?3, created_at = ?5, updated_at = ?6 WHERE owner_id = ?8 AND name = ?2`,
 			refs: func(t *importTx, v []any) ([]any, error) {
 				var profile any
 				if size, own := v[3].(int64); own {
@@ -252,7 +252,7 @@ func placeRecords() []record {
 					profile = row
 				}
 				owner, err := t.rows(t.owner(v[0]))
-				return append(owner, profile), err
+				return append([]any{profile}, owner...), err
 			},
 		},
 		{
@@ -290,9 +290,9 @@ func placeRecords() []record {
 			selection: `SELECT u.uid, j.uid, a.name, a.created_at FROM project_alias a JOIN project j ON j.id = a.project_id JOIN users u ON u.id = a.owner_id`,
 			keyed:     `u.uid = ? AND j.uid = ? AND a.name = ?`, ordered: `a.owner_id, a.created_at, a.name_key`,
 			insert: `INSERT INTO project_alias (name, created_at, name_key, project_id, owner_id) SELECT ?3, ?4, ?5, ?6, owner_id FROM project
-				WHERE id = ?6 AND NOT EXISTS (SELECT 1 FROM project o WHERE o.owner_id = project.owner_id AND o.name_key = ?5) AND ?1 IS ?1 AND ?2 IS ?2
+				WHERE id = ?6 AND NOT EXISTS (SELECT 1 FROM project o WHERE o.owner_id = project.owner_id AND o.name_key = ?5)
 				ON CONFLICT DO NOTHING`,
-			update: `UPDATE project_alias SET name = ?3, created_at = ?4 WHERE project_id = ?6 AND name_key = ?5 AND ?1 IS ?1 AND ?2 IS ?2`,
+			update: `UPDATE project_alias SET name = ?3, created_at = ?4 WHERE project_id = ?6 AND name_key = ?5`,
 			refs: func(t *importTx, v []any) ([]any, error) {
 				name, _ := v[2].(string)
 				project, err := t.rows(t.knownProject(v[0], v[1]))
@@ -419,7 +419,7 @@ func tokenRecords() []record {
 			keyed: `k.uid = ?`, ordered: `k.id`,
 			insert: `INSERT INTO token (uid, name, hash, prefix, scopes, projects, created_at, expires_at, last_used_at, revoked_at, session, browser, with_session,
 					user_id, grant_id, parent_id)
-				VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?14, ?15, ?16 <> 0, ?17, ?18, ?19) ON CONFLICT DO NOTHING`,
+				VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?14, ?15, CASE WHEN ?16 <> 0 THEN 1 ELSE 0 END, ?17, ?18, ?19) ON CONFLICT DO NOTHING`,
 			refs: func(t *importTx, v []any) ([]any, error) {
 				rows, err := t.rows(t.person("user", v[1]))
 				for i, parent := range []struct{ name, query string }{
@@ -469,7 +469,7 @@ func secretRecords() []record {
 			keyed:     `kid = ?`, ordered: `id`,
 			// Where a key signs already, another one can only verify what it has signed.
 			insert: `INSERT INTO signing_key (kid, algorithm, private_key, created_at, retired_at) SELECT ?1, ?2, ?3, ?4,
-				iif(?5 IS NULL AND EXISTS (SELECT 1 FROM signing_key WHERE algorithm = ?2 AND retired_at IS NULL), ?6, ?5) WHERE true ON CONFLICT DO NOTHING`,
+				CASE WHEN ?5 IS NULL AND EXISTS (SELECT 1 FROM signing_key WHERE algorithm = ?2 AND retired_at IS NULL) THEN ?6 ELSE ?5 END WHERE true ON CONFLICT DO NOTHING`,
 			refs: func(t *importTx, _ []any) ([]any, error) { return []any{t.now}, nil },
 		},
 	}

@@ -38,7 +38,7 @@ type exportRevision struct {
 // them in their order, each table once from its beginning to its end.
 func (e *exporter) memories() error {
 	var total int
-	if err := e.tx.QueryRow(`SELECT ifnull(sum(memories), 0) FROM partition WHERE ` + e.inOwned(`id`)).Scan(&total); err != nil {
+	if err := e.tx.QueryRow(`SELECT coalesce(sum(memories), 0) FROM partition WHERE ` + e.inOwned(`id`)).Scan(&total); err != nil {
 		return err
 	}
 	var tag string
@@ -88,8 +88,8 @@ func (e *exporter) memories() error {
 	return err
 }
 
-const selectExportMemory = `SELECT id, partition_id, uid, content, ifnull(event_type, ''), ifnull(state, ''), ifnull(importance, ''),
-	ifnull(classification, ''), ifnull(rule_type, ''), metadata, revision, created_at, updated_at FROM memory`
+const selectExportMemory = `SELECT id, partition_id, uid, content, coalesce(event_type, ''), coalesce(state, ''), coalesce(importance, ''),
+	coalesce(classification, ''), coalesce(rule_type, ''), metadata, revision, created_at, updated_at FROM memory`
 
 func (e *exporter) memory(row db.Rows) (exportMemory, error) {
 	var m exportMemory
@@ -133,7 +133,7 @@ func (e *exporter) vectors() (*vectorSide, error) {
 	if !e.WithoutVectors {
 		own = ""
 	}
-	rows, err := e.tx.Query(`SELECT p.memory_id, p.start, p.length, f.key, f.model = ?1, p.vector FROM passage p INDEXED BY passage_memory CROSS JOIN profile f ON f.id = p.profile_id
+	rows, err := e.tx.Query(`SELECT p.memory_id, p.start, p.length, f.key, f.model = ?1, p.vector FROM passage p `+db.ByPassageMemory+` `+db.InOrder+` profile f ON f.id = p.profile_id
 		WHERE p.vector IS NOT NULL AND (?2 = '' OR f.model = ?2) ORDER BY p.memory_id, p.id`, OwnVectors, own)
 	if err != nil {
 		return nil, err
@@ -265,7 +265,7 @@ func (e *exporter) links() error {
 		}
 		related = append(related, to)
 		return nil
-	}, `SELECT m.uid, m.partition_id, m.updated_at, r.uid FROM memory_link l CROSS JOIN memory m ON m.id = l.memory_id JOIN memory r ON r.id = l.related_id
+	}, `SELECT m.uid, m.partition_id, m.updated_at, r.uid FROM memory_link l `+db.InOrder+` memory m ON m.id = l.memory_id JOIN memory r ON r.id = l.related_id
 		WHERE `+e.inOwned(`m.partition_id`)+` AND `+e.inOwned(`r.partition_id`)+` ORDER BY l.memory_id, l.position, l.related_id`)
 	if err != nil {
 		return err

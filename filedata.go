@@ -324,18 +324,16 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error
 // storeRow makes or touches the row of an arriving file, and sees that its owner has room for it.
 func (u *upload) storeRow(tx db.Tx, sc scope) (row int64, err error) {
 	now, size, row, owner := u.s.now(), max(u.size, u.Size), u.row, cmp.Or(u.heir, sc.user)
-	var result db.Result
 	if row == 0 {
-		result, err = tx.Exec(`INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
-			VALUES (?, ?, 'arriving', ?, ?, ?, x'', ?, ?, ?, ?)`, u.id, owner, u.Filename, u.MIMEType, size, u.Description, u.Category, now, now)
-		row = result.LastInsertID
+		row, err = db.Insert(tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
+			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, u.id, owner, u.Filename, u.MIMEType, size, []byte{}, u.Description, u.Category, now, now)
 	} else {
-		result, err = tx.Exec(`UPDATE file SET size = ?, updated_at = ? WHERE id = ? AND state = 'arriving'`, size, now, row)
+		row, err = db.Insert(tx, `UPDATE file SET size = ?, updated_at = ? WHERE id = ? AND state = 'arriving' RETURNING id`, size, now, row)
 	}
 	if err != nil {
 		return 0, err
 	}
-	if result.RowsAffected == 0 {
+	if row == 0 {
 		return 0, newError(KindConflict, "content", "the file was given up, because nothing of it had come for %v; store it again", abandoned)
 	}
 	if u.row == 0 {
@@ -352,7 +350,7 @@ func (s *Store) checkFileQuota(tx db.Tx, sc scope, owner, size int64) error {
 		return nil
 	}
 	var all int64
-	if err := tx.QueryRow(`SELECT ifnull(sum(size), 0) FROM file WHERE owner_id = ? AND state IN ('arriving', 'stored', 'trashed')`, owner).Scan(&all); err != nil {
+	if err := tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = ? AND state IN ('arriving', 'stored', 'trashed')`, owner).Scan(&all); err != nil {
 		return err
 	}
 	switch {
@@ -392,7 +390,7 @@ func (s *Store) moveFiles(tx db.Tx, sc scope, memory, owner int64) error {
 
 func (s *Store) giveFiles(tx db.Tx, sc scope, owner int64, condition string, arg int64) error {
 	var size int64
-	if err := tx.QueryRow(`SELECT ifnull(sum(size), 0) FROM file WHERE owner_id <> ? AND `+condition, owner, arg).Scan(&size); err != nil {
+	if err := tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id <> ? AND `+condition, owner, arg).Scan(&size); err != nil {
 		return err
 	}
 	result, err := tx.Exec(`UPDATE file SET owner_id = ? WHERE owner_id <> ? AND `+condition, owner, owner, arg)

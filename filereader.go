@@ -38,7 +38,7 @@ func (s *Store) OpenFile(ctx context.Context, id string) (*FileReader, error) {
 			return err
 		}
 		var chunks, size int64
-		if err := tx.QueryRow(`SELECT count(*), ifnull(sum(length(data)), 0) FROM file_chunk WHERE id >= ? AND id < ?`,
+		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(length(data)), 0) FROM file_chunk WHERE id >= ? AND id < ?`,
 			r.file.row<<chunkBits, (r.file.row+1)<<chunkBits).Scan(&chunks, &size); err != nil {
 			return err
 		}

@@ -191,7 +191,7 @@ func (l FileList) rows(tx db.Tx, sc scope) ([]int64, error) {
 		args = append(args, l.Category)
 	}
 	if l.Filename != "" {
-		condition += ` AND instr(lower(f.filename), lower(?)) > 0`
+		condition += ` AND ` + db.Within + `(lower(f.filename), lower(?)) > 0`
 		args = append(args, l.Filename)
 	}
 	if kind, all := strings.CutSuffix(l.MIMEType, "*"); l.MIMEType != "" { // parameters stand behind a semicolon
@@ -262,7 +262,7 @@ func (s *Store) FilePage(ctx context.Context, q FileQuery) (FilePage, error) {
 
 // loadInOrder returns those of some files (rows) that are there, in the order of the rows.
 func loadInOrder(tx db.Tx, sc scope, rows []int64) ([]storedFile, error) {
-	found, err := loadFiles(tx, sc, `f.id IN (SELECT value FROM json_each(?))`, jsonList(rows))
+	found, err := loadFiles(tx, sc, `f.id IN `+db.Integers, jsonList(rows))
 	place := make(map[int64]int, len(rows))
 	for i, row := range rows {
 		place[row] = i
@@ -510,7 +510,7 @@ func (s *Store) filesOf(tx db.Tx, sc scope, memories []int64) (map[int64][]File,
 	if len(memories) == 0 {
 		return nil, nil
 	}
-	found, err := loadFiles(tx, sc, `f.memory_id IN (SELECT value FROM json_each(?)) ORDER BY f.created_at DESC, f.uid`, jsonList(memories))
+	found, err := loadFiles(tx, sc, `f.memory_id IN `+db.Integers+` ORDER BY f.created_at DESC, f.uid`, jsonList(memories))
 	if err != nil {
 		return nil, err
 	}
@@ -537,7 +537,7 @@ func addFiles(tx db.Tx, sc scope, hits []Hit, summaries bool) error {
 		return err
 	}
 	visible, args := sc.visibleFile()
-	from := fromFile + ` WHERE f.memory_id IN (SELECT id FROM memory WHERE uid IN (SELECT value FROM json_each(?))) AND ` + visible
+	from := fromFile + ` WHERE f.memory_id IN (SELECT id FROM memory WHERE uid IN ` + db.Texts + `) AND ` + visible
 	args = append([]any{string(list)}, args...)
 	var memory string
 	if !summaries {
@@ -582,9 +582,9 @@ func loadFiles(tx db.Tx, sc scope, condition string, args ...any) ([]storedFile,
 		f.Tags, err = decodeStrings(tags)
 		found = append(found, f)
 		return err
-	}, `SELECT f.id, ifnull(m.id, 0), ifnull(`+projectOfFile+`, 0), f.uid, iif(`+memory+`, m.uid, ''), f.filename, f.mime_type, f.size, f.sha256,
-			f.description, f.category, u.uid, ifnull(j.uid, ''),
-			(SELECT json_group_array(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id), f.created_at, f.updated_at, ifnull(`+writable+`, 0)
+	}, `SELECT f.id, coalesce(m.id, 0), coalesce(`+projectOfFile+`, 0), f.uid, CASE WHEN `+memory+` THEN m.uid ELSE '' END, f.filename, f.mime_type, f.size, f.sha256,
+			f.description, f.category, u.uid, coalesce(j.uid, ''),
+			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id), f.created_at, f.updated_at, coalesce(`+writable+`, false)
 		`+fromFile+` JOIN users u ON u.id = f.owner_id
 		LEFT JOIN project j ON j.id = `+projectOfFile+` AND j.id IN (`+sharedWith+`)
 		WHERE `+visible+` AND `+condition,

@@ -28,7 +28,7 @@ func (s *Store) GetFileStatus(ctx context.Context, id string) (FileStatus, error
 			return err
 		}
 		status = FileStatus{Owner: f.Owner, ProjectID: f.ProjectID, Writable: f.writable && !s.access.ReadOnly}
-		if err := tx.QueryRow(`SELECT ifnull(name, '') FROM users WHERE uid = ?`, f.Owner).Scan(&status.OwnerName); err != nil {
+		if err := tx.QueryRow(`SELECT coalesce(name, '') FROM users WHERE uid = ?`, f.Owner).Scan(&status.OwnerName); err != nil {
 			return err
 		}
 		if f.ProjectID == "" {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
@@ -93,23 +94,23 @@ var knownFields = map[string]field{
 	"tags":            list(`SELECT t.memory_id FROM memory_tag t WHERE true`, `t.tag`),
 }
 
-// among goes on after an expression: that it is one of some values. One of them is bound as it is, several as one JSON list.
-func among(values []any) (sql string, arg any) {
+// among goes on after an expression: that it is one of some values. One of them is bound as it is, several as a list of the given form.
+func among(values []any, list string) (sql string, arg any) {
 	if len(values) == 1 {
 		return ` = ?`, values[0]
 	}
-	list, err := json.Marshal(values)
+	encoded, err := json.Marshal(values)
 	if err != nil {
-		list = []byte("[]") // strings and finite numbers are always JSON
+		encoded = []byte("[]") // strings and finite numbers are always JSON
 	}
-	return ` IN (SELECT value FROM json_each(?))`, string(list)
+	return ` IN ` + list, string(encoded)
 }
 
 func column(expression string, value func(any) (any, error), args ...any) field {
 	return field{
 		value: value,
 		anyOf: func(values []any) (string, []any) {
-			is, arg := among(values)
+			is, arg := among(values, db.Texts)
 			return expression + is, append(slices.Clone(args), arg)
 		},
 		compare: func(operator string, bound any) (string, []any) {
@@ -127,26 +128,23 @@ func timeColumn(expression string) field {
 	return field{
 		value: func(v any) (any, error) { return timeValue(v) },
 		anyOf: func(values []any) (string, []any) {
-			var moments, days []any
+			var moments []any
+			var days []int64
 			for _, v := range values {
 				if span, ok := v.(timeSpan); ok && span.to > span.from+1 {
-					days = append(days, [2]int64{span.from, span.to})
+					days = append(days, span.from)
 				} else if ok {
 					moments = append(moments, span.from)
 				}
 			}
-			is, moment := among(moments)
+			is, moment := among(moments, db.Integers)
 			if len(days) == 0 {
 				return expression + is, []any{moment}
 			}
-			list, err := json.Marshal(days)
-			if err != nil {
-				list = []byte("[]") // numbers are always JSON
-			}
-			sql, args := `EXISTS (SELECT 1 FROM json_each(?) d WHERE `+expression+` >= d.value ->> 0 AND `+expression+` < d.value ->> 1)`, []any{string(list)}
+			const day = 24 * int64(time.Hour/time.Microsecond)
+			sql, args := `EXISTS (SELECT 1 FROM `+db.Numbered+` d WHERE `+expression+` >= d.value AND `+expression+` < d.value + ?)`, []any{db.List(days), day}
 			if len(days) == 1 {
-				day, _ := days[0].([2]int64)
-				sql, args = expression+` >= ? AND `+expression+` < ?`, []any{day[0], day[1]}
+				sql, args = expression+` >= ? AND `+expression+` < ?`, []any{days[0], days[0] + day}
 			}
 			if len(moments) > 0 {
 				sql, args = sql+` OR `+expression+is, append(args, moment)
@@ -176,7 +174,7 @@ func list(memories, expression string, args ...any) field {
 	return field{
 		value: textValue,
 		anyOf: func(values []any) (string, []any) {
-			is, arg := among(values)
+			is, arg := among(values, db.Texts)
 			return inRows + memories + ` AND ` + expression + is + `)`, append(slices.Clone(args), arg)
 		},
 		compare: func(operator string, bound any) (string, []any) {
@@ -202,24 +200,21 @@ func (sc scope) links() field {
 // each other; of a list, one element that fits is enough.
 func metadataField(key string) field {
 	// A damaged row is no error here: it fits nothing, and whoever reads it is told.
-	const metadata = `json_each(iif(json_valid(m.metadata), m.metadata, '{}')) k`
-	const elements = `EXISTS (SELECT 1 FROM ` + metadata + `, json_each(iif(k.type = 'array', k.value, json_array(k.value))) e
-		WHERE k.key = ? AND `
 	return field{
 		value: scalarValue,
 		anyOf: func(values []any) (string, []any) {
-			is, arg := among(values)
-			return elements + `e.value` + is + `)`, []any{key, arg}
+			is, arg := among(values, db.Values)
+			return db.Key + `e.value` + is + `)`, []any{key, arg}
 		},
 		compare: func(operator string, bound any) (string, []any) {
-			types := `e.type IN ('integer', 'real', 'true', 'false')`
+			types := db.KeyIsNumber
 			if _, isText := bound.(string); isText {
-				types = `e.type = 'text'`
+				types = db.KeyIsText
 			}
-			return elements + types + ` AND e.value` + operator + ` ?)`, []any{key, bound}
+			return db.Key + types + ` AND e.value` + operator + ` ?)`, []any{key, bound}
 		},
 		isSet: func() (string, []any) {
-			return `EXISTS (SELECT 1 FROM ` + metadata + ` WHERE k.key = ? AND k.type <> 'null')`, []any{key}
+			return db.KeyIsSet, []any{key}
 		},
 	}
 }
@@ -424,7 +419,7 @@ func (b *conditionBuilder) anyOf(values []any, negate bool) error {
 		sql, args = `(`+sql+` OR NOT `+isSet+`)`, append(args, setArgs...)
 	}
 	if negate {
-		sql = `NOT ifnull(` + sql + `, 0)`
+		sql = `NOT coalesce(` + sql + `, false)`
 	}
 	b.add(sql, args)
 	return nil

@@ -67,7 +67,7 @@ func (s *Store) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, erro
 
 func (s *Store) linkIdentity(tx db.Tx, u storedUser, n NewIdentity) (Identity, error) {
 	if _, err := tx.Exec(`INSERT INTO external_identity (issuer, subject, user_id, email, created_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET email = excluded.email WHERE user_id = excluded.user_id`, n.Issuer, n.Subject, u.row, n.Email, s.now()); err != nil {
+		ON CONFLICT (issuer, subject) DO UPDATE SET email = excluded.email WHERE external_identity.user_id = excluded.user_id`, n.Issuer, n.Subject, u.row, n.Email, s.now()); err != nil {
 		return Identity{}, err
 	}
 	all, err := identities(tx, u.row)

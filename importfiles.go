@@ -171,8 +171,8 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 	var tags string
 	err = tx.Each(func(r db.Rows) error {
 		return r.Scan(&s.row, &s.owner, &s.memory, &s.projectOwner, &s.project, &s.filename, &s.mimeType, &s.size, &s.sha256, &s.description, &s.category, &s.created, &s.updated, &tags)
-	}, `SELECT f.id, u.uid, ifnull(m.uid, ''), ifnull(o.uid, ''), ifnull(j.uid, ''), f.filename, f.mime_type, f.size, f.sha256, f.description, f.category, f.created_at, f.updated_at,
-			(SELECT json_group_array(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id)
+	}, `SELECT f.id, u.uid, coalesce(m.uid, ''), coalesce(o.uid, ''), coalesce(j.uid, ''), f.filename, f.mime_type, f.size, f.sha256, f.description, f.category, f.created_at, f.updated_at,
+			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id)
 		FROM file f JOIN users u ON u.id = f.owner_id LEFT JOIN memory m ON m.id = f.memory_id
 		LEFT JOIN project j ON j.id = f.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE f.uid = ?`, f.id)
 	if err != nil || s.row == 0 {
@@ -255,12 +255,11 @@ func (f *incomingFile) store(t *importTx) error {
 		if err != nil {
 			return err
 		}
-		result, err := t.tx.Exec(`INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
-			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?)`, t.s.newID(), owner, f.filename, f.mimeType, f.size, f.sha256, f.description, f.category, now, now)
+		row, err = db.Insert(t.tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
+			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, t.s.newID(), owner, f.filename, f.mimeType, f.size, f.sha256, f.description, f.category, now, now)
 		if err != nil {
 			return err
 		}
-		row = result.LastInsertID
 	} else {
 		result, err := t.tx.Exec(`UPDATE file SET updated_at = ? WHERE id = ? AND state = 'arriving'`, now, row)
 		if err != nil {

@@ -336,9 +336,9 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 	err = tx.Each(func(r db.Rows) error {
 		return r.Scan(&s.row, &s.owner, &s.collection, &s.projectOwner, &s.project, &s.projectName, &s.content, &s.eventType, &s.state,
 			&s.importance, &s.classification, &s.ruleType, &s.own, &s.revision, &s.created, &s.updated, &s.tagList)
-	}, `SELECT m.id, u.uid, c.name, ifnull(o.uid, ''), ifnull(j.uid, ''), ifnull(j.name, ''), m.content, ifnull(m.event_type, ''), ifnull(m.state, ''),
-			ifnull(m.importance, ''), ifnull(m.classification, ''), ifnull(m.rule_type, ''), m.metadata, m.revision, m.created_at, m.updated_at,
-			(SELECT json_group_array(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id)
+	}, `SELECT m.id, u.uid, c.name, coalesce(o.uid, ''), coalesce(j.uid, ''), coalesce(j.name, ''), m.content, coalesce(m.event_type, ''), coalesce(m.state, ''),
+			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), m.metadata, m.revision, m.created_at, m.updated_at,
+			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id)
 		`+fromMemory+` JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users o ON o.id = j.owner_id
 		WHERE m.uid = ?`, m.id)
 	if err != nil || s.row == 0 {
@@ -503,12 +503,12 @@ func (m *memoryItem) write(t *importTx, at *place) error {
 			return err
 		}
 	} else {
-		result, err := t.tx.Exec(`INSERT INTO memory (partition_id, content, event_type, state, importance, classification, rule_type,
-			metadata, revision, created_at, updated_at, uid) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, append(columns, m.id)...)
+		row, err := db.Insert(t.tx, `INSERT INTO memory (partition_id, content, event_type, state, importance, classification, rule_type,
+			metadata, revision, created_at, updated_at, uid) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, append(columns, m.id)...)
 		if err != nil {
 			return err
 		}
-		m.row = result.LastInsertID
+		m.row = row
 	}
 	if err := t.w.addTags(m.row, d.tags); err != nil {
 		return err

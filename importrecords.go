@@ -108,11 +108,11 @@ func (t *importTx) owner(uid any) (int64, error) {
 		return 0, err
 	}
 	if len(found) == 0 {
-		result, err := t.tx.Exec(`INSERT INTO users (uid, created_at) VALUES (?, ?)`, id, t.now)
+		row, err := db.Insert(t.tx, `INSERT INTO users (uid, created_at) VALUES (?, ?) RETURNING id`, id, t.now)
 		if err != nil {
 			return 0, err
 		}
-		found = []int64{result.LastInsertID}
+		found = []int64{row}
 	}
 	t.users[id] = found[0]
 	return found[0], nil
@@ -129,11 +129,10 @@ func (t *importTx) collection(owner int64, name string) (int64, error) {
 		return 0, err
 	}
 	if !found {
-		result, err := t.tx.Exec(`INSERT INTO collection (owner_id, name, description, created_at, updated_at) VALUES (?, ?, '', ?, ?)`, owner, name, t.now, t.now)
+		row, err = db.Insert(t.tx, `INSERT INTO collection (owner_id, name, description, created_at, updated_at) VALUES (?, ?, '', ?, ?) RETURNING id`, owner, name, t.now, t.now)
 		if err != nil {
 			return 0, err
 		}
-		row = result.LastInsertID
 		t.count(kindCollection, added)
 	}
 	t.collections[key] = row

@@ -212,8 +212,8 @@ func loadInvitations(tx db.Tx, condition string, args ...any) ([]storedInvitatio
 		}
 		found = append(found, i)
 		return err
-	}, `SELECT i.id, i.uid, i.purpose, i.role, i.email, i.note, ifnull(b.uid, ''), i.created_by IS NOT NULL AND (b.role IS NOT 'admin' OR b.disabled_at IS NOT NULL),
-			i.created_at, i.expires_at, i.used_at, ifnull(u.uid, '')
+	}, `SELECT i.id, i.uid, i.purpose, i.role, i.email, i.note, coalesce(b.uid, ''), i.created_by IS NOT NULL AND (b.role IS DISTINCT FROM 'admin' OR b.disabled_at IS NOT NULL),
+			i.created_at, i.expires_at, i.used_at, coalesce(u.uid, '')
 		FROM invitation i LEFT JOIN users b ON b.id = i.created_by LEFT JOIN users u ON u.id = i.used_by WHERE `+condition, args...)
 	return found, err
 }
@@ -226,7 +226,7 @@ func (s *Store) Invitations(ctx context.Context) ([]Invitation, error) {
 	}
 	all := []Invitation{}
 	err := s.inspect(ctx, func(tx db.Tx) error {
-		found, err := loadInvitations(tx, `ifnull(i.used_at, i.expires_at) >= ? ORDER BY i.created_at DESC, i.id DESC`, s.now()-keepDeadInvitations.Microseconds())
+		found, err := loadInvitations(tx, `coalesce(i.used_at, i.expires_at) >= ? ORDER BY i.created_at DESC, i.id DESC`, s.now()-keepDeadInvitations.Microseconds())
 		for _, i := range found {
 			all = append(all, i.Invitation)
 		}
@@ -355,7 +355,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, a AcceptInvitation) (User,
 // purgeInvitations deletes the invitations that were used or expired more than 30 days ago, and counts them.
 func purgeInvitations(tx db.Tx, now int64) (int64, error) {
 	before := now - keepDeadInvitations.Microseconds()
-	result, err := tx.Exec(`DELETE FROM invitation WHERE ifnull(used_at, expires_at) < ?`, before)
+	result, err := tx.Exec(`DELETE FROM invitation WHERE coalesce(used_at, expires_at) < ?`, before)
 	return result.RowsAffected, err
 }
 

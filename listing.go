@@ -18,7 +18,7 @@ func (sel *selection) count(tx db.Tx) (total int, err error) {
 			err := row.Scan(&partition, &n)
 			fitting[partition] = n
 			return err
-		}, `SELECT p.id, count(*) `+fromPartitions(``)+` WHERE p.id IN (SELECT value FROM json_each(?))`+sel.further()+` GROUP BY p.id`, append([]any{sel.partitionList()}, sel.args...)...)
+		}, `SELECT p.id, count(*) `+fromPartitions(``)+` WHERE p.id IN `+db.Integers+sel.further()+` GROUP BY p.id`, append([]any{sel.partitionList()}, sel.args...)...)
 	}
 	for i := range sel.partitions {
 		p := &sel.partitions[i]
@@ -42,7 +42,7 @@ func (sel selection) page(tx db.Tx, order SortOrder, limit, offset int) ([]int64
 	if sel.worthMerging(limit + offset) {
 		return sel.merged(tx, order, limit, offset)
 	}
-	return db.Column[int64](tx, `SELECT m.id `+fromPartitions(`INDEXED BY memory_updated`)+` WHERE p.id IN (SELECT value FROM json_each(?))`+sel.further()+
+	return db.Column[int64](tx, `SELECT m.id `+fromPartitions(db.ByUpdated)+` WHERE p.id IN `+db.Integers+sel.further()+
 		` ORDER BY +`+timeOrder(order)+` LIMIT ? OFFSET ?`, append(append([]any{sel.partitionList()}, sel.args...), limit, offset)...)
 }
 
@@ -132,9 +132,9 @@ func inTime(order SortOrder) func(a, b timedRow) int {
 
 // first returns the first rows of a partition in an order by time, along the index of that order.
 func (sel selection) first(tx db.Tx, p selectedPartition, order SortOrder, limit int) (rows []timedRow, err error) {
-	column, index := `m.updated_at`, `INDEXED BY memory_updated`
+	column, index := `m.updated_at`, db.ByUpdated
 	if order == SortCreatedAsc || order == SortCreatedDesc {
-		column, index = `m.created_at`, `INDEXED BY memory_created`
+		column, index = `m.created_at`, db.ByCreated
 	}
 	err = tx.Each(func(row db.Rows) error {
 		var t timedRow
@@ -148,7 +148,7 @@ func (sel selection) first(tx db.Tx, p selectedPartition, order SortOrder, limit
 
 // fromPartitions goes through memories partition by partition, with what a condition may speak of, along an index if one is named.
 func fromPartitions(index string) string {
-	return `FROM partition p CROSS JOIN collection c ON c.id = p.collection_id CROSS JOIN memory m ` + index + ` ON m.partition_id = p.id`
+	return `FROM partition p ` + db.InOrder + ` collection c ON c.id = p.collection_id ` + db.InOrder + ` memory m ` + index + ` ON m.partition_id = p.id`
 }
 
 // further is the condition as what goes on after another one.

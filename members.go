@@ -274,9 +274,9 @@ func loadPeople(tx db.Tx, project int64) ([]person, error) {
 		m.Status, m.CreatedAt = MemberAccepted, toTime(since)
 		people = append(people, m)
 		return err
-	}, `SELECT u.id, u.uid, ifnull(u.name, ''), 'owner', true, j.created_at FROM project j JOIN users u ON u.id = j.owner_id WHERE j.id = ?
+	}, `SELECT u.id, u.uid, coalesce(u.name, ''), 'owner', true, j.created_at FROM project j JOIN users u ON u.id = j.owner_id WHERE j.id = ?
 		UNION ALL
-		SELECT u.id, u.uid, ifnull(u.name, ''), m.role, false, m.created_at FROM project_member m JOIN users u ON u.id = m.user_id WHERE m.project_id = ?
+		SELECT u.id, u.uid, coalesce(u.name, ''), m.role, false, m.created_at FROM project_member m JOIN users u ON u.id = m.user_id WHERE m.project_id = ?
 		ORDER BY 5 DESC, 6, 2`, project, project)
 	return people, err
 }

@@ -227,14 +227,14 @@ func (s *Store) loadMemories(tx db.Tx, sc scope, condition string, args ...any) 
 		}
 		found = append(found, m)
 		return nil
-	}, `SELECT m.id, p.id, c.id, c.owner_id, ifnull(j.id, 0), c.own_profile IS NOT NULL, m.uid, c.name, u.uid, m.content,
-			ifnull(m.event_type, ''), ifnull(m.state, ''), ifnull(m.importance, ''), ifnull(m.classification, ''), ifnull(m.rule_type, ''),
-			ifnull(j.uid, ''), ifnull(j.name, ''), m.metadata,
-			(SELECT json_group_array(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id),
-			(SELECT json_group_array(r.uid ORDER BY l.position) FROM memory_link l JOIN memory r ON r.id = l.related_id
+	}, `SELECT m.id, p.id, c.id, c.owner_id, coalesce(j.id, 0), c.own_profile IS NOT NULL, m.uid, c.name, u.uid, m.content,
+			coalesce(m.event_type, ''), coalesce(m.state, ''), coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''),
+			coalesce(j.uid, ''), coalesce(j.name, ''), m.metadata,
+			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id),
+			(SELECT `+db.ListOf+`(r.uid ORDER BY l.position) FROM memory_link l JOIN memory r ON r.id = l.related_id
 				WHERE l.memory_id = m.id AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = r.partition_id AND `+visible+`)),
 			m.revision, m.created_at, m.updated_at, `+writable+`,
-			iif(j.owner_id <> ?, (SELECT ifnull(o.name, o.uid) FROM users o WHERE o.id = j.owner_id), '')
+			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END
 		`+fromMemory+` JOIN users u ON u.id = c.owner_id
 		LEFT JOIN project j ON j.id = p.project_id
 		WHERE `+visible+` AND `+condition, slices.Concat(visibleArgs, writableArgs, []any{sc.user}, visibleArgs, args)...)
@@ -249,7 +249,7 @@ func (s *Store) loadRows(tx db.Tx, sc scope, rows []int64) ([]storedMemory, erro
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	found, err := s.loadMemories(tx, sc, `m.id IN (SELECT value FROM json_each(?))`, jsonList(rows))
+	found, err := s.loadMemories(tx, sc, `m.id IN `+db.Integers, jsonList(rows))
 	if err != nil {
 		return nil, err
 	}

@@ -33,11 +33,11 @@ func (s *Store) GetMemoryStatus(ctx context.Context, id string) (MemoryStatus, e
 			return err
 		}
 		m = MemoryStatus{Owner: found.Owner, Writable: found.writable && !s.access.ReadOnly, OwnVectors: found.ownVectors}
-		if err := tx.QueryRow(`SELECT ifnull(name, '') FROM users WHERE uid = ?`, found.Owner).Scan(&m.OwnerName); err != nil {
+		if err := tx.QueryRow(`SELECT coalesce(name, '') FROM users WHERE uid = ?`, found.Owner).Scan(&m.OwnerName); err != nil {
 			return err
 		}
 		if found.project != 0 {
-			err := tx.QueryRow(`SELECT j.uid, u.uid, ifnull(u.name, '') FROM project j JOIN users u ON u.id = j.owner_id WHERE j.id = ?`, found.project).
+			err := tx.QueryRow(`SELECT j.uid, u.uid, coalesce(u.name, '') FROM project j JOIN users u ON u.id = j.owner_id WHERE j.id = ?`, found.project).
 				Scan(&m.ProjectID, &m.ProjectOwner, &m.ProjectOwnerName)
 			if err != nil {
 				return err

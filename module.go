@@ -205,7 +205,7 @@ func (r *moduleReader) gather() error {
 	return r.openTasks()
 }
 
-// spellings are the forms of a name that SQLite, which knows the case of ASCII letters only, has to look for.
+// spellings are the forms of a name that have to be looked for where only ASCII letters are folded.
 func spellings(name string) []string {
 	first, size := utf8.DecodeRuneInString(name)
 	lower := strings.ToLower(name)
@@ -222,14 +222,11 @@ func tagSpellings(name string) []string {
 	return tags
 }
 
-// moduleName is the name of a module in the metadata of a memory, as the index memory_module has it.
-const moduleName = `iif(json_valid(metadata), json_extract(metadata, '$.module_name'), NULL)`
-
 // moduleQuery selects the memories that name a module. The arguments are its spellings, the tags that name it, and the partitions.
-const moduleQuery = `SELECT m.id, m.updated_at, min(e.match), ifnull(m.event_type, ''), ifnull(m.state, '') FROM (
-		SELECT id, '` + string(MatchModuleName) + `' AS match FROM memory WHERE ` + moduleName + ` IS NOT NULL AND ` + moduleName + ` COLLATE NOCASE IN (SELECT value FROM json_each(?))
-		UNION ALL SELECT t.memory_id, '` + string(MatchTag) + `' FROM memory_tag t WHERE t.tag COLLATE NOCASE IN (SELECT value FROM json_each(?))) e
-	JOIN memory m ON m.id = e.id WHERE m.partition_id IN (SELECT value FROM json_each(?))
+const moduleQuery = `SELECT m.id, m.updated_at, min(e.match), coalesce(m.event_type, ''), coalesce(m.state, '') FROM (
+		SELECT id, '` + string(MatchModuleName) + `' AS match FROM memory WHERE ` + db.Module + ` IS NOT NULL AND lower(` + db.Module + `) IN ` + db.Texts + `
+		UNION ALL SELECT t.memory_id, '` + string(MatchTag) + `' FROM memory_tag t WHERE lower(t.tag) IN ` + db.Texts + `) e
+	JOIN memory m ON m.id = e.id WHERE m.partition_id IN ` + db.Integers + `
 	GROUP BY m.id ORDER BY m.updated_at DESC, m.id DESC`
 
 // count finds the module's own memories and counts them.
@@ -314,7 +311,7 @@ func (r *moduleReader) files(memories []int64) error {
 	if r.named() && r.project == nil {
 		return nil
 	}
-	tagged, err := loadFiles(r.tx, r.sc, `f.id IN (SELECT t.file_id FROM file_tag t WHERE t.tag COLLATE NOCASE IN (SELECT value FROM json_each(?)))
+	tagged, err := loadFiles(r.tx, r.sc, `f.id IN (SELECT t.file_id FROM file_tag t WHERE lower(t.tag) IN `+db.Texts+`)
 		ORDER BY f.created_at DESC, f.uid`, wordList(tagSpellings(r.query.Module)...))
 	for _, f := range tagged {
 		if !listed[f.ID] && (r.project == nil || f.project == r.project.row) {

@@ -24,16 +24,15 @@ const (
 )
 
 // Modules are named in the metadata of memories or by a tag; one that names its module in both ways is counted for its metadata. A tag
-// without "module:" before it may name one, too, but nothing tells it from any other tag. char(59) follows the colon. The first query
+// without "module:" before it may name one, too, but nothing tells it from any other tag. The range of the index is a little wider than the tags it is for. The first query
 // goes along its index, so that nothing is sorted.
 const (
-	modulesInMetadata = `SELECT ` + moduleName + `, count(*) FROM memory INDEXED BY memory_module
-		WHERE ` + moduleName + ` IS NOT NULL AND typeof(` + moduleName + `) = 'text' AND partition_id IN (SELECT value FROM json_each(?1))
-		GROUP BY ` + moduleName + ` COLLATE NOCASE`
-	modulesInTags = `SELECT substr(t.tag, 8), count(DISTINCT t.memory_id) FROM memory_tag t CROSS JOIN memory m ON m.id = t.memory_id
-		WHERE t.tag COLLATE NOCASE >= 'module:' AND t.tag COLLATE NOCASE < 'module' || char(59) AND m.partition_id IN (SELECT value FROM json_each(?1))
-			AND ifnull(trim(` + moduleName + `) <> trim(substr(t.tag, 8)) COLLATE NOCASE, true)
-		GROUP BY t.tag COLLATE NOCASE`
+	modulesInMetadata = `SELECT max(` + db.Module + `), count(*) FROM memory ` + db.ByModule + `
+		WHERE ` + db.Module + ` IS NOT NULL AND partition_id IN ` + db.Integers1 + ` GROUP BY lower(` + db.Module + `)`
+	modulesInTags = `SELECT max(substr(t.tag, 8)), count(DISTINCT t.memory_id) FROM memory_tag t ` + db.InOrder + ` memory m ON m.id = t.memory_id
+		WHERE lower(t.tag) >= 'module:' AND lower(t.tag) < 'module<' AND substr(t.tag, 7, 1) = ':' AND m.partition_id IN ` + db.Integers1 + `
+			AND coalesce(lower(trim(` + db.Module + `)) <> lower(trim(substr(t.tag, 8))), true)
+		GROUP BY lower(t.tag)`
 )
 
 // Modules returns the modules that the memories of a project name, by module_name in their metadata or by a tag module:NAME, or for the
@@ -78,7 +77,7 @@ func (s *Store) Modules(ctx context.Context, project ProjectRef) ([]Module, erro
 	return all, err
 }
 
-// asciiLower lowers letters as SQLite's NOCASE does.
+// asciiLower lowers letters as lower does in SQL.
 func asciiLower(text string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

@@ -85,10 +85,10 @@ func estimateChanges(tx db.Tx, rows []int64, now int64) (map[int64]estimate, err
 		}
 		estimates[id] = e
 		return nil
-	}, `SELECT f.id, ifnull((SELECT x.id FROM memory x WHERE x.id > f.before AND x.id <= f.id AND x.created_at <= ?2 ORDER BY x.id DESC LIMIT 1), 0),
-			ifnull((SELECT created_at FROM memory WHERE id = f.id), 0),
-			ifnull((SELECT max(r.created_at) FROM memory_revision r WHERE r.memory_id = f.id AND r.created_at <= ?2), 0)
-		FROM (SELECT value AS id, lag(value, 1, 0) OVER (ORDER BY value) AS before FROM json_each(?1)) f ORDER BY f.id`, jsonList(rows), now)
+	}, `SELECT f.id, coalesce((SELECT x.id FROM memory x WHERE x.id > f.before AND x.id <= f.id AND x.created_at <= ?2 ORDER BY x.id DESC LIMIT 1), 0),
+			coalesce((SELECT created_at FROM memory WHERE id = f.id), 0),
+			coalesce((SELECT max(r.created_at) FROM memory_revision r WHERE r.memory_id = f.id AND r.created_at <= ?2), 0)
+		FROM (SELECT r.value AS id, lag(r.value, 1, 0) OVER (ORDER BY r.value) AS before FROM `+db.Numbered1+` r) f ORDER BY f.id`, jsonList(rows), now)
 	if err != nil {
 		return nil, err
 	}
@@ -106,9 +106,9 @@ func estimateChanges(tx db.Tx, rows []int64, now int64) (map[int64]estimate, err
 			estimates[id] = e
 		}
 		return err
-	}, `SELECT a.value, ifnull((SELECT max(b.created_at) FROM
+	}, `SELECT a.value, coalesce((SELECT max(b.created_at) FROM
 			(SELECT x.created_at FROM memory x WHERE x.id <= a.value AND x.created_at <= ?2 ORDER BY x.id DESC LIMIT 20) b), 0)
-		FROM json_each(?1) a`, jsonList(anchors), now)
+		FROM `+db.Numbered1+` a`, jsonList(anchors), now)
 }
 
 // newestQuery reads memories and the time of their last change. Both take the same arguments, then the earliest time, the
@@ -170,7 +170,7 @@ func (s *shared) timeOfChange(tx db.Tx, before time.Time) (int64, error) {
 		return max(now, last), nil
 	}
 	var right bool
-	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM partition p CROSS JOIN memory m INDEXED BY memory_created ON m.partition_id = p.id
+	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM partition p `+db.InOrder+` memory m `+db.ByCreated+` ON m.partition_id = p.id
 		WHERE m.created_at <= ?)`, now).Scan(&right)
 	if right {
 		return now, err

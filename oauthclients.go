@@ -495,7 +495,7 @@ func loadClients(tx db.Tx, condition string, args ...any) ([]storedClient, error
 		}
 		found = append(found, c)
 		return nil
-	}, `SELECT c.id, c.client_id, c.kind, c.owner_id, ifnull(u.uid, ''), c.name, c.auth_method, c.secret_hash, c.redirect_uris, c.metadata,
+	}, `SELECT c.id, c.client_id, c.kind, c.owner_id, coalesce(u.uid, ''), c.name, c.auth_method, c.secret_hash, c.redirect_uris, c.metadata,
 			c.created_at, c.updated_at, c.expires_at, c.disabled_at IS NULL, c.maker
 		FROM oauth_client c LEFT JOIN users u ON u.id = c.owner_id WHERE `+condition, args...)
 	return found, err
@@ -511,13 +511,12 @@ func (s *Store) insertClient(tx db.Tx, c *storedClient, secret string) error {
 	if err != nil {
 		return err
 	}
-	result, err := tx.Exec(`INSERT INTO oauth_client (client_id, kind, owner_id, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at, expires_at, maker)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	c.row, err = db.Insert(tx, `INSERT INTO oauth_client (client_id, kind, owner_id, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at, expires_at, maker)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING RETURNING id`,
 		c.ID, c.Kind, c.owner, c.Metadata.ClientName, c.Metadata.TokenEndpointAuthMethod, c.secret, uris, metadata, now, now, c.expires(), c.maker)
-	if err == nil && result.RowsAffected == 0 {
+	if err == nil && c.row == 0 {
 		return newError(KindConflict, "client_id", "client_id %s is taken; choose another one, or leave it out to get a random one", show(c.ID))
 	}
-	c.row = result.LastInsertID
 	return err
 }
 

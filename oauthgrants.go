@@ -215,13 +215,13 @@ func (s *Store) addGrant(tx db.Tx, sc scope, client storedClient, a Authorizatio
 		}
 		refused = string(encoded)
 	}
-	grant, err := tx.Exec(`INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, projects, resource, created_at, session) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	grant, err := db.Insert(tx, `INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, projects, resource, created_at, session) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		code.GrantID, client.row, sc.user, string(scopes), refused, limit, a.Resource, now, a.SessionID)
 	if err != nil {
 		return code, err
 	}
 	if _, err := tx.Exec(`INSERT INTO oauth_code (hash, grant_id, redirect_uri, challenge, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)`,
-		digest(code.Code), grant.LastInsertID, a.RedirectURI, a.CodeChallenge, now, expires); err != nil {
+		digest(code.Code), grant, a.RedirectURI, a.CodeChallenge, now, expires); err != nil {
 		return code, err
 	}
 	_, err = tx.Exec(`UPDATE oauth_client SET used_at = ? WHERE id = ? AND used_at IS NULL`, now, client.row)
@@ -338,7 +338,7 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 		found = append(found, g)
 		return nil
 	}, `SELECT g.id, g.client_id, u.uid, g.revoked_at IS NOT NULL OR u.disabled_at IS NOT NULL, g.uid, c.client_id, c.name,
-			c.redirect_uris, g.scopes, g.refused, g.projects, g.resource, g.created_at, ifnull(g.last_used_at, 0), g.session
+			c.redirect_uris, g.scopes, g.refused, g.projects, g.resource, g.created_at, coalesce(g.last_used_at, 0), g.session
 		FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id JOIN users u ON u.id = g.user_id WHERE `+condition, args...)
 	return found, err
 }

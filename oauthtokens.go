@@ -288,7 +288,7 @@ func loadRefreshToken(tx db.Tx, token string) (t storedRefreshToken, found bool,
 	err = tx.Each(func(row db.Rows) error {
 		found = true
 		return row.Scan(&grant, &t.expires, &t.rotated)
-	}, `SELECT grant_id, expires_at, ifnull(rotated_at, 0) FROM oauth_token WHERE hash = ?`, digest(token))
+	}, `SELECT grant_id, expires_at, coalesce(rotated_at, 0) FROM oauth_token WHERE hash = ?`, digest(token))
 	if err != nil || !found {
 		return t, false, err
 	}

@@ -3,7 +3,6 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -156,8 +155,8 @@ func (o *Overview) countProjects(tx db.Tx, partitions string) error {
 		err := row.Scan(&c.ID, &c.Name, &c.Owner, &c.Memories)
 		o.Projects = append(o.Projects, c)
 		return err
-	}, `SELECT ifnull(j.uid, ''), ifnull(j.name, ''), ifnull(u.uid, ''), sum(p.memories) FROM partition p LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users u ON u.id = j.owner_id
-		WHERE p.id IN (SELECT value FROM json_each(?)) GROUP BY p.project_id ORDER BY 4 DESC, 1, 3 LIMIT ?`, partitions, maxCounts)
+	}, `SELECT coalesce(j.uid, ''), coalesce(j.name, ''), coalesce(u.uid, ''), sum(p.memories) FROM partition p LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users u ON u.id = j.owner_id
+		WHERE p.id IN `+db.Integers+` GROUP BY p.project_id, j.uid, j.name, u.uid ORDER BY 4 DESC, 1, 3 LIMIT ?`, partitions, maxCounts)
 }
 
 func (o *Overview) countCollections(tx db.Tx, partitions string) error {
@@ -168,7 +167,7 @@ func (o *Overview) countCollections(tx db.Tx, partitions string) error {
 		o.Collections = append(o.Collections, c)
 		return err
 	}, `SELECT c.name, u.uid, sum(p.memories) FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
-		WHERE p.id IN (SELECT value FROM json_each(?)) GROUP BY c.id ORDER BY 3 DESC, 1, 2 LIMIT ?`, partitions, maxCounts)
+		WHERE p.id IN `+db.Integers+` GROUP BY c.id, c.name, u.uid ORDER BY 3 DESC, 1, 2 LIMIT ?`, partitions, maxCounts)
 }
 
 // countEventTypes counts along an index, partition by partition, so that nothing has to be sorted.
@@ -181,7 +180,7 @@ func (o *Overview) countEventTypes(tx db.Tx, partitions string) error {
 		counts[name] += n
 		rest -= n
 		return err
-	}, `SELECT event_type, count(*) FROM memory INDEXED BY memory_event WHERE event_type IS NOT NULL AND partition_id IN (SELECT value FROM json_each(?))
+	}, `SELECT event_type, count(*) FROM memory `+db.ByEvent+` WHERE event_type IS NOT NULL AND partition_id IN `+db.Integers+`
 		GROUP BY partition_id, event_type`, partitions)
 	if rest > 0 {
 		counts[""] += rest
@@ -222,7 +221,7 @@ func (s *Store) clientCounts(ctx context.Context, none bool) <-chan countedClien
 				one.LastCall = toTime(last)
 				c.clients = append(c.clients, one)
 				return err
-			}, `SELECT client, count(*), max(started_at) FROM activity INDEXED BY activity_client WHERE user_uid = ? GROUP BY client ORDER BY 2 DESC, 1 LIMIT ?`, s.access.User, maxCounts)
+			}, `SELECT client, count(*), max(started_at) FROM activity `+db.ByActivityClient+` WHERE user_uid = ? GROUP BY client ORDER BY 2 DESC, 1 LIMIT ?`, s.access.User, maxCounts)
 		})
 		counted <- c
 	}()
@@ -252,21 +251,17 @@ func daysUntil(now time.Time, n int) []day {
 // countDays counts ranges of an index. Partitions in which nothing was stored in all that time are passed over first.
 func (o *Overview) countDays(tx db.Tx, partitions string, days []day) error {
 	o.Days = make([]DayCount, len(days))
-	spans := make([][2]int64, len(days))
+	begins, ends := make([]int64, len(days)), make([]int64, len(days))
 	for i, d := range days {
-		o.Days[i].Day, spans[i] = d.name, [2]int64{d.begin, d.end}
-	}
-	encoded, err := json.Marshal(spans)
-	if err != nil {
-		return err
+		o.Days[i].Day, begins[i], ends[i] = d.name, d.begin, d.end
 	}
 	return tx.Each(func(row db.Rows) error {
 		var at, n int
 		err := row.Scan(&at, &n)
 		o.Days[at].Memories = n
 		return err
-	}, `WITH live (id) AS MATERIALIZED (SELECT value FROM json_each(?1) WHERE (SELECT max(created_at) FROM memory WHERE partition_id = value) >= ?2),
-			span (at, first, past) AS MATERIALIZED (SELECT key, value ->> 0, value ->> 1 FROM json_each(?3))
-		SELECT at, (SELECT ifnull(sum((SELECT count(*) FROM memory WHERE partition_id = live.id AND created_at >= first AND created_at < past)), 0) FROM live) FROM span`,
-		partitions, days[0].begin, string(encoded))
+	}, `WITH live (id) AS MATERIALIZED (SELECT l.value FROM `+db.Numbered1+` l WHERE (SELECT max(created_at) FROM memory WHERE partition_id = l.value) >= ?2),
+			span (at, first, past) AS MATERIALIZED (SELECT b.key, b.value, e.value FROM `+db.Numbered3+` b JOIN `+db.Numbered4+` e ON e.key = b.key)
+		SELECT at, (SELECT coalesce(sum((SELECT count(*) FROM memory WHERE partition_id = live.id AND created_at >= first AND created_at < past)), 0) FROM live) FROM span`,
+		partitions, days[0].begin, db.List(begins), db.List(ends))
 }

@@ -123,7 +123,7 @@ func (s *Store) ChangePassword(ctx context.Context, c ChangePassword) error {
 
 // replaceHash writes a new hash unless the user has got another one since u was read.
 func (s *Store) replaceHash(tx db.Tx, u storedUser, hash string) error {
-	result, err := tx.Exec(`UPDATE users SET password = ?, updated_at = ? WHERE id = ? AND ifnull(password, '') = ?`, hash, s.now(), u.row, u.password)
+	result, err := tx.Exec(`UPDATE users SET password = ?, updated_at = ? WHERE id = ? AND coalesce(password, '') = ?`, hash, s.now(), u.row, u.password)
 	if err == nil && result.RowsAffected == 0 {
 		return newError(KindConflict, "old_password", "the password has been changed in the meantime; try again with that one")
 	}

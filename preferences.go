@@ -65,7 +65,7 @@ func (s *Store) changePreferences(ctx context.Context, what string, given map[st
 			return err
 		}
 		_, err = tx.Exec(`INSERT INTO preference (user_id, value, updated_at) VALUES (?, ?, ?)
-			ON CONFLICT DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`, sc.user, string(encoded), s.now())
+			ON CONFLICT (user_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`, sc.user, string(encoded), s.now())
 		return err
 	})
 	if err != nil {

@@ -79,7 +79,7 @@ func loadSentInvitations(tx db.Tx, now int64, condition string, args ...any) ([]
 		i.CreatedAt, i.ExpiresAt = toTime(created), toTime(expires)
 		found = append(found, i)
 		return err
-	}, `SELECT i.id, j.id, s.id, i.invited, i.uid, j.uid, j.name, o.uid, ifnull(o.name, ''), s.uid, ifnull(s.name, ''), i.role, i.created_at, i.expires_at
+	}, `SELECT i.id, j.id, s.id, i.invited, i.uid, j.uid, j.name, o.uid, coalesce(o.name, ''), s.uid, coalesce(s.name, ''), i.role, i.created_at, i.expires_at
 		FROM project_invitation i JOIN project j ON j.id = i.project_id JOIN users o ON o.id = j.owner_id JOIN users s ON s.id = i.sender_id
 		WHERE `+pendingInvitation+` AND `+condition+` ORDER BY i.created_at DESC, i.id DESC`, append([]any{now}, args...)...)
 	return found, err
@@ -341,7 +341,7 @@ func (s *Store) BlockedSenders(ctx context.Context) ([]BlockedSender, error) {
 			b.CreatedAt = toTime(since)
 			all = append(all, b)
 			return err
-		}, `SELECT u.uid, ifnull(u.name, ''), b.created_at FROM blocked_sender b JOIN users u ON u.id = b.sender_id WHERE b.user_id = ? ORDER BY b.created_at DESC, u.uid`, sc.user)
+		}, `SELECT u.uid, coalesce(u.name, ''), b.created_at FROM blocked_sender b JOIN users u ON u.id = b.sender_id WHERE b.user_id = ? ORDER BY b.created_at DESC, u.uid`, sc.user)
 	})
 	return all, err
 }

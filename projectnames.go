@@ -127,7 +127,7 @@ func findNamed(tx db.Tx, sc scope, name string) ([]projectRow, error) {
 		err := row.Scan(&p.row, &p.uid, &p.name, &p.owner, &p.own, &p.role, &p.former)
 		all = append(all, p)
 		return err
-	}, `SELECT j.id, j.uid, j.name, u.uid, j.owner_id = ?1, `+role+`, iif(j.name_key = ?, '', a.name)
+	}, `SELECT j.id, j.uid, j.name, u.uid, j.owner_id = ?1, `+role+`, CASE WHEN j.name_key = ? THEN '' ELSE a.name END
 		FROM project j JOIN users u ON u.id = j.owner_id
 		LEFT JOIN project_alias a ON a.owner_id = j.owner_id AND a.name_key = ? AND a.project_id = j.id
 		WHERE `+visible+` AND (j.name_key = ? OR a.name IS NOT NULL AND (j.owner_id = ? OR a.created_at >=
@@ -210,9 +210,8 @@ func (s *Store) addProject(tx db.Tx, sc scope, id, name string) (int64, error) {
 	if _, err := tx.Exec(`DELETE FROM project_alias WHERE owner_id = ? AND name_key = ?`, sc.user, key); err != nil {
 		return 0, err
 	}
-	result, err := tx.Exec(`INSERT INTO project (owner_id, uid, name, name_key, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)`,
+	return db.Insert(tx, `INSERT INTO project (owner_id, uid, name, name_key, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
 		sc.user, id, name, key, now, now)
-	return result.LastInsertID, err
 }
 
 // renameProject gives a project another name. The name before, if it is not the same when folded, becomes a former one.
@@ -226,7 +225,7 @@ func (s *Store) renameProject(tx db.Tx, p projectRow, name string) error {
 		{`INSERT INTO project_alias (owner_id, name_key, name, project_id, created_at)
 			SELECT owner_id, name_key, name, id, ?1 FROM project j WHERE id = ?2 AND name_key NOT IN (?3, '')
 				AND NOT EXISTS (SELECT 1 FROM project o WHERE o.owner_id = j.owner_id AND o.name_key = j.name_key AND o.id <> j.id)
-			ON CONFLICT DO UPDATE SET name = excluded.name, project_id = excluded.project_id, created_at = excluded.created_at`, []any{now, p.row, key}},
+			ON CONFLICT (owner_id, name_key) DO UPDATE SET name = excluded.name, project_id = excluded.project_id, created_at = excluded.created_at`, []any{now, p.row, key}},
 		{`DELETE FROM project_alias WHERE project_id = ?1 AND name_key NOT IN
 			(SELECT name_key FROM project_alias WHERE project_id = ?1 ORDER BY created_at DESC, name_key LIMIT ?2)`, []any{p.row, maxAliases}},
 		{`UPDATE project SET name = ?, name_key = ?, updated_at = ? WHERE id = ?`, []any{name, key, now, p.row}},

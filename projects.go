@@ -226,7 +226,7 @@ func (s *Store) deleteProject(tx db.Tx, sc scope, d DeleteProject, most portion)
 		return false, newError(KindForbidden, p.argument, "project %s belongs to %s, who alone may delete it", whole(p.ref()), ownerName(tx, p.owner))
 	}
 	var memories, files int64
-	err = tx.QueryRow(`SELECT (SELECT ifnull(sum(memories), 0) FROM partition WHERE project_id = ?),
+	err = tx.QueryRow(`SELECT (SELECT coalesce(sum(memories), 0) FROM partition WHERE project_id = ?),
 		(SELECT count(*) FROM file WHERE project_id = ? AND memory_id IS NULL AND state = 'stored')`, p.row, p.row).Scan(&memories, &files)
 	if err != nil {
 		return false, err
@@ -277,7 +277,7 @@ type Owner struct {
 func (s *Store) Owners(ctx context.Context) ([]Owner, error) {
 	var owners []Owner
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		names, err := db.Column[string](tx, `SELECT ifnull(name, '') FROM users WHERE id = ?`, sc.user)
+		names, err := db.Column[string](tx, `SELECT coalesce(name, '') FROM users WHERE id = ?`, sc.user)
 		if err != nil {
 			return err
 		}
@@ -313,9 +313,9 @@ func loadProjects(tx db.Tx, sc scope, condition string, args ...any) ([]Project,
 		p.CreatedAt, p.UpdatedAt = toTime(created), toTime(updated)
 		all = append(all, p)
 		return err
-	}, `SELECT j.uid, j.name, u.uid, ifnull(u.name, ''), j.owner_id = ?, `+role+`,
+	}, `SELECT j.uid, j.name, u.uid, coalesce(u.name, ''), j.owner_id = ?, `+role+`,
 			1 + (SELECT count(*) FROM project_member WHERE project_id = j.id),
-			(SELECT ifnull(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.project_id = j.id AND `+memories+`),
+			(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.project_id = j.id AND `+memories+`),
 			j.created_at, j.updated_at
 		FROM project j JOIN users u ON u.id = j.owner_id WHERE `+visible+` AND `+condition+`
 		ORDER BY j.owner_id = ? DESC, j.name, j.uid, u.uid`,

@@ -99,8 +99,8 @@ func (s *shared) readDeadline(tx db.Tx) (e deadline, seen int64, err error) {
 	}
 	last := seen
 	if last == 0 { // a new file, or one from before this was noted
-		if err := tx.QueryRow(`SELECT max(ifnull((SELECT deleted_at FROM trash ORDER BY id DESC LIMIT 1), 0),
-			ifnull((SELECT started_at FROM activity ORDER BY id DESC LIMIT 1), 0))`).Scan(&last); err != nil {
+		if err := tx.QueryRow(`SELECT max(coalesce((SELECT deleted_at FROM trash ORDER BY id DESC LIMIT 1), 0),
+			coalesce((SELECT started_at FROM activity ORDER BY id DESC LIMIT 1), 0))`).Scan(&last); err != nil {
 			return e, 0, err
 		}
 	}

@@ -38,15 +38,15 @@ func (s *Store) Usage(ctx context.Context) (Usage, error) {
 		if u.Memories, u.Revisions, u.Bytes, err = used(tx, sc.user); err != nil {
 			return err
 		}
-		return tx.QueryRow(`SELECT ifnull(sum(size), 0) FROM file WHERE owner_id = ? AND state IN ('arriving', 'stored', 'trashed')`, sc.user).Scan(&u.FileBytes)
+		return tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = ? AND state IN ('arriving', 'stored', 'trashed')`, sc.user).Scan(&u.FileBytes)
 	})
 	return u, err
 }
 
 // used counts what lies in the collections of an owner, by row; of bytes also those in the trash.
 func used(tx db.Tx, owner int64) (memories, revisions int, bytes int64, err error) {
-	err = tx.QueryRow(`SELECT ifnull(sum(p.memories), 0), ifnull(sum(p.revisions), 0),
-			ifnull(sum(p.bytes), 0) + (SELECT ifnull(sum(size), 0) FROM trash WHERE owner_id = ?1 AND kind <> 'file')
+	err = tx.QueryRow(`SELECT coalesce(sum(p.memories), 0), coalesce(sum(p.revisions), 0),
+			coalesce(sum(p.bytes), 0) + (SELECT coalesce(sum(size), 0) FROM trash WHERE owner_id = ?1 AND kind <> 'file')
 		FROM collection c JOIN partition p ON p.collection_id = c.id WHERE c.owner_id = ?1`, owner).Scan(&memories, &revisions, &bytes)
 	return memories, revisions, bytes, err
 }
@@ -113,7 +113,7 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 // would fill the disk.
 func (w *memoryWriter) checkTrashRoom(quota Quota, owner int64) error {
 	var memories, revisions int
-	err := w.tx.QueryRow(`SELECT ifnull(sum(memories), 0), ifnull(sum(revisions), 0) FROM trash WHERE owner_id = ?`, owner).
+	err := w.tx.QueryRow(`SELECT coalesce(sum(memories), 0), coalesce(sum(revisions), 0) FROM trash WHERE owner_id = ?`, owner).
 		Scan(&memories, &revisions)
 	switch {
 	case err != nil:

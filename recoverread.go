@@ -109,7 +109,7 @@ func (t *recoveredTable) readColumns(tx db.Tx) error {
 		err := row.Scan(&c.name, &c.kind, &c.required, &c.key, &c.parent)
 		t.columns = append(t.columns, c)
 		return err
-	}, `SELECT c.name, c.type, c."notnull", c.pk, ifnull((SELECT f."table" FROM pragma_foreign_key_list(?1) f WHERE f."from" = c.name), '')
+	}, `SELECT c.name, c.type, c."notnull", c.pk, coalesce((SELECT f."table" FROM pragma_foreign_key_list(?1) f WHERE f."from" = c.name), '')
 		FROM pragma_table_info(?1) c ORDER BY c.cid`, t.name)
 	if err != nil {
 		return err

@@ -405,11 +405,10 @@ func (r *recovery) standIn(tx db.Tx, table string, id int64) (bool, error) {
 		if row, err = owner(); err != nil {
 			return false, err
 		}
-		result, err := tx.Exec(`INSERT INTO collection (owner_id, name, description, created_at, updated_at) VALUES (?, ?, '', ?, ?)`, row, "recovered-place-"+fmt.Sprint(id), now, now)
+		collection, err = db.Insert(tx, `INSERT INTO collection (owner_id, name, description, created_at, updated_at) VALUES (?, ?, '', ?, ?) RETURNING id`, row, "recovered-place-"+fmt.Sprint(id), now, now)
 		if err != nil {
 			return false, err
 		}
-		collection = result.LastInsertID
 		r.keepID("collection", collection)
 		if _, err = tx.Exec(`INSERT INTO partition (id, collection_id) VALUES (?, ?)`, id, collection); err != nil {
 			return false, err
@@ -548,7 +547,8 @@ func (r *recovery) writeHashes(tx db.Tx) error {
 		if t.hash == nil || t.hash.Set {
 			continue
 		}
-		_, err := tx.Exec(`UPDATE sqlite_sequence SET seq = max(seq, ifnull((SELECT max(id) FROM row_hash WHERE kind = ?), 0)) WHERE name = ?`, t.hash.Kind, t.name)
+		_, err := tx.Exec(`UPDATE sqlite_sequence SET seq = (SELECT max(id) FROM row_hash WHERE kind = ?1)
+			WHERE name = ?2 AND seq < (SELECT max(id) FROM row_hash WHERE kind = ?1)`, t.hash.Kind, t.name)
 		if err != nil {
 			return err
 		}

@@ -88,10 +88,10 @@ func (s *Store) walk(tx db.Tx, sc scope, start storedMemory, depth, most int) (a
 				next = append(next, to)
 			}
 			return nil
-		}, `WITH level (id) AS (SELECT value FROM json_each(?))
+		}, `WITH level (id) AS `+db.Integers+`
 			SELECT memory_id, related_id, way FROM (
-				SELECT memory_id, related_id, 'outgoing' AS way, position FROM memory_link WHERE memory_id IN level
-				UNION ALL SELECT related_id, memory_id, 'incoming', position FROM memory_link WHERE related_id IN level)
+				SELECT memory_id, related_id, 'outgoing' AS way, position FROM memory_link WHERE memory_id IN (SELECT id FROM level)
+				UNION ALL SELECT related_id, memory_id, 'incoming', position FROM memory_link WHERE related_id IN (SELECT id FROM level)) steps
 			ORDER BY way DESC, position, related_id`, frontier)
 		if err != nil {
 			return nil, false, err

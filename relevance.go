@@ -210,7 +210,7 @@ func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total i
 		byRow[h.Row] = h
 		rows = append(rows, h.Row)
 	}
-	ordered, err := db.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY `+timeOrder(q.Sort)+` LIMIT ? OFFSET ?`,
+	ordered, err := db.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN `+db.Integers+` ORDER BY `+timeOrder(q.Sort)+` LIMIT ? OFFSET ?`,
 		jsonList(rows), q.Limit, q.Offset)
 	for _, row := range ordered {
 		page = append(page, byRow[row])

@@ -94,7 +94,7 @@ func (s *Store) repairSteps(ctx context.Context, r *repairs) (steps []func() err
 	many(r.counts, recount)
 	many(r.memories, s.remakePassages)
 	many(r.vectors, func(tx db.Tx, batch []int64) error {
-		_, err := tx.Exec(`UPDATE passage SET vector = NULL WHERE id IN (SELECT value FROM json_each(?))`, jsonList(batch))
+		_, err := tx.Exec(`UPDATE passage SET vector = NULL WHERE id IN `+db.Integers, jsonList(batch))
 		return err
 	})
 	many(r.texts, rewriteFullText)
@@ -109,8 +109,8 @@ func distinctRows(rows []int64) []int64 {
 }
 
 // partitionBytes counts what the memories of the partition ?1 take.
-const partitionBytes = `(SELECT ifnull(sum(octet_length(content) + octet_length(metadata)), 0) FROM memory WHERE partition_id = ?1)
-	+ (SELECT ifnull(sum(octet_length(content) + octet_length(attributes)), 0) FROM memory_revision WHERE partition_id = ?1)`
+const partitionBytes = `(SELECT coalesce(sum(octet_length(content) + octet_length(metadata)), 0) FROM memory WHERE partition_id = ?1)
+	+ (SELECT coalesce(sum(octet_length(content) + octet_length(attributes)), 0) FROM memory_revision WHERE partition_id = ?1)`
 
 // giveToOwners gives partitions to the owners of the projects that they lie in, as collections of the same names, or of a number behind
 // it where the owner has one with other vectors.
@@ -118,7 +118,7 @@ func giveToOwners(tx db.Tx, partitions []int64) error {
 	for _, p := range partitions {
 		var owner, profile int64
 		var name string
-		err := tx.QueryRow(`SELECT j.owner_id, ifnull(c.own_profile, 0), c.name FROM partition p JOIN collection c ON c.id = p.collection_id
+		err := tx.QueryRow(`SELECT j.owner_id, coalesce(c.own_profile, 0), c.name FROM partition p JOIN collection c ON c.id = p.collection_id
 			JOIN project j ON j.id = p.project_id WHERE p.id = ?`, p).Scan(&owner, &profile, &name)
 		if err != nil {
 			return err
@@ -131,12 +131,11 @@ func giveToOwners(tx db.Tx, partitions []int64) error {
 			name, found = fmt.Sprintf("%.100s (%d)", name, p), false
 		}
 		if !found {
-			result, err := tx.Exec(`INSERT INTO collection (owner_id, name, description, own_profile, created_at, updated_at)
-				SELECT ?, ?, '', own_profile, created_at, updated_at FROM collection WHERE id = (SELECT collection_id FROM partition WHERE id = ?)`, owner, name, p)
+			row, err = db.Insert(tx, `INSERT INTO collection (owner_id, name, description, own_profile, created_at, updated_at)
+				SELECT ?, ?, '', own_profile, created_at, updated_at FROM collection WHERE id = (SELECT collection_id FROM partition WHERE id = ?) RETURNING id`, owner, name, p)
 			if err != nil {
 				return err
 			}
-			row = result.LastInsertID
 		}
 		if _, err := tx.Exec(`UPDATE partition SET collection_id = ? WHERE id = ?`, row, p); err != nil {
 			return err
@@ -152,7 +151,7 @@ func recount(tx db.Tx, partitions []int64) error {
 		_, err := tx.Exec(`UPDATE partition SET memories = (SELECT count(*) FROM memory WHERE partition_id = ?1),
 				passages = (SELECT count(*) FROM passage WHERE id BETWEEN ?2 AND ?3),
 				revisions = (SELECT count(*) FROM memory_revision WHERE partition_id = ?1), bytes = `+partitionBytes+`,
-				next_passage = max(iif(next_passage > 1 << 32, 0, next_passage), ifnull((SELECT max(id) & 0xffffffff FROM passage WHERE id BETWEEN ?2 AND ?3), -1) + 1)
+				next_passage = max(CASE WHEN next_passage > 1 << 32 THEN 0 ELSE next_passage END, coalesce((SELECT max(id) & 0xffffffff FROM passage WHERE id BETWEEN ?2 AND ?3), -1) + 1)
 			WHERE id = ?1`, p, in.First, in.Last)
 		if err != nil {
 			return err
@@ -168,7 +167,7 @@ func (s *Store) remakePassages(tx db.Tx, memories []int64) error {
 	if err != nil {
 		return err
 	}
-	found, err := readPlain(tx, `m.id IN (SELECT value FROM json_each(?))`, jsonList(memories))
+	found, err := readPlain(tx, `m.id IN `+db.Integers, jsonList(memories))
 	if err != nil {
 		return err
 	}
@@ -254,9 +253,8 @@ func rewriteFullText(tx db.Tx, passages []int64) error {
 		rows = append(rows, p)
 		return err
 	}, `SELECT p.id, substr(CAST(m.content AS BLOB), p.start + 1, p.length),
-			iif(p.id = (SELECT min(id) FROM passage WHERE memory_id = m.id),
-				ifnull((SELECT group_concat(tag, char(10) ORDER BY position) FROM memory_tag WHERE memory_id = m.id), ''), '')
-		FROM passage p JOIN memory m ON m.id = p.memory_id WHERE p.id IN (SELECT value FROM json_each(?))`, jsonList(passages))
+			CASE WHEN p.id = (SELECT min(id) FROM passage WHERE memory_id = m.id) THEN coalesce((SELECT string_agg(tag, `+db.Newline+` ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '') ELSE '' END
+		FROM passage p JOIN memory m ON m.id = p.memory_id WHERE p.id IN `+db.Integers, jsonList(passages))
 	if err != nil {
 		return err
 	}

@@ -161,7 +161,7 @@ func onlyVisibleLinks(tx db.Tx, sc scope, metadata map[string]any) error {
 		return err
 	}
 	condition, args := sc.visible()
-	seen, err := db.Column[string](tx, `SELECT m.uid `+fromMemory+` WHERE m.uid IN (SELECT value FROM json_each(?)) AND `+condition,
+	seen, err := db.Column[string](tx, `SELECT m.uid `+fromMemory+` WHERE m.uid IN `+db.Texts+` AND `+condition,
 		append([]any{string(encoded)}, args...)...)
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func (s *Store) selection(tx db.Tx, sc scope, q Query) (selection, error) {
 		err := row.Scan(&p.id, &p.memories, &p.ownSize)
 		sel.partitions = append(sel.partitions, p)
 		return err
-	}, `SELECT p.id, p.memories, ifnull(f.dimensions, 0) FROM partition p JOIN collection c ON c.id = p.collection_id
+	}, `SELECT p.id, p.memories, coalesce(f.dimensions, 0) FROM partition p JOIN collection c ON c.id = p.collection_id
 		LEFT JOIN profile f ON f.id = c.own_profile WHERE p.memories > 0 AND `+condition, args...)
 	return sel, err
 }
@@ -120,7 +120,7 @@ func (sel *selection) addFilters(sc scope, q Query) error {
 
 // where is the selection as a condition on m, p and c.
 func (sel selection) where() (condition string, args []any) {
-	condition, args = `m.partition_id IN (SELECT value FROM json_each(?))`, []any{sel.partitionList()}
+	condition, args = `m.partition_id IN `+db.Integers, []any{sel.partitionList()}
 	if sel.condition != "" {
 		condition += ` AND ` + sel.condition
 		args = append(args, sel.args...)

@@ -3,6 +3,7 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -159,7 +160,7 @@ func (s *Store) addSession(tx db.Tx, u storedUser, n NewSession, value string) (
 		ConfirmedAt: toTime(confirmed),
 	}
 	if _, err := tx.Exec(`DELETE FROM session WHERE user_id = ?1 AND (expires_at <= ?2 OR id IN
-		(SELECT id FROM session WHERE user_id = ?1 AND expires_at > ?2 ORDER BY last_used_at DESC, id DESC LIMIT -1 OFFSET ?3))`, u.row, now, maxSessions-1); err != nil {
+		(SELECT id FROM session WHERE user_id = ?1 AND expires_at > ?2 ORDER BY last_used_at DESC, id DESC LIMIT ?3 OFFSET ?4))`, u.row, now, math.MaxInt64, maxSessions-1); err != nil {
 		return Session{}, err
 	}
 	_, err := tx.Exec(`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at, confirmed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,

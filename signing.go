@@ -72,7 +72,7 @@ func (s *Store) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 			}
 			all = append(all, k)
 			return nil
-		}, `SELECT kid, private_key, created_at, ifnull(retired_at, 0) FROM signing_key
+		}, `SELECT kid, private_key, created_at, coalesce(retired_at, 0) FROM signing_key
 			WHERE retired_at IS NULL OR retired_at >= ? ORDER BY retired_at IS NOT NULL, retired_at DESC, id DESC`,
 			s.now()-(accessLifetime+clockLeeway).Microseconds())
 	})

@@ -38,8 +38,8 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	}
 	err := s.read(ctx, func(tx db.Tx, _ scope) error {
 		err := tx.QueryRow(`SELECT (SELECT count(*) FROM users u WHERE `+listed+`), (SELECT count(*) FROM collection), (SELECT count(*) FROM project),
-				(SELECT ifnull(sum(memories), 0) FROM partition), (SELECT ifnull(sum(passages), 0) FROM partition),
-				(SELECT count(*) FROM memory_revision), count(*), ifnull(sum(size), 0) FROM file WHERE state = 'stored'`).
+				(SELECT coalesce(sum(memories), 0) FROM partition), (SELECT coalesce(sum(passages), 0) FROM partition),
+				(SELECT count(*) FROM memory_revision), count(*), coalesce(sum(size), 0) FROM file WHERE state = 'stored'`).
 			Scan(&st.Users, &st.Collections, &st.Projects, &st.Memories, &st.Passages, &st.Revisions, &st.Files, &st.FileBytes)
 		if err != nil {
 			return err

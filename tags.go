@@ -27,7 +27,7 @@ func (s *Store) Tags(ctx context.Context, collections ...string) ([]Tag, error) 
 			all = append(all, t)
 			return err
 		}, `SELECT t.tag, count(*) FROM memory_tag t JOIN memory m ON m.id = t.memory_id
-			WHERE m.partition_id IN (SELECT value FROM json_each(?)) GROUP BY t.tag ORDER BY count(*) DESC, t.tag`, selection.partitionList())
+			WHERE m.partition_id IN `+db.Integers+` GROUP BY t.tag ORDER BY count(*) DESC, t.tag`, selection.partitionList())
 	})
 	return all, err
 }

@@ -217,7 +217,7 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 	if slices.Contains(n.Scopes, ScopeAdmin) && u.Role != RoleAdmin {
 		return Token{}, newError(KindForbidden, "scopes", "scopes has %s, which only a token of an admin may carry", show(string(ScopeAdmin)))
 	}
-	live, err := db.Column[int](tx, `SELECT count(*) `+fromToken+` WHERE t.user_id = ? AND NOT `+tokenEnded+` AND ifnull(t.expires_at, ?) >= ?`, u.row, now+1, now+1)
+	live, err := db.Column[int](tx, `SELECT count(*) `+fromToken+` WHERE t.user_id = ? AND NOT `+tokenEnded+` AND coalesce(t.expires_at, ?) >= ?`, u.row, now+1, now+1)
 	if err != nil {
 		return Token{}, err
 	}
@@ -308,7 +308,7 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 		found = append(found, t)
 		return nil
 	}, `SELECT t.id, t.user_id, t.uid, t.name, t.prefix, t.scopes, t.projects, t.created_at, t.last_used_at, t.expires_at, `+tokenEnded+`,
-			ifnull(g.uid, ''), ifnull(c.name, ''), ifnull(p.uid, ''), ifnull(p.name, ''), t.session, t.browser, t.with_session, e.expires_at `+fromToken+` WHERE `+condition, args...)
+			coalesce(g.uid, ''), coalesce(c.name, ''), coalesce(p.uid, ''), coalesce(p.name, ''), t.session, t.browser, t.with_session, e.expires_at `+fromToken+` WHERE `+condition, args...)
 	return found, err
 }
 

@@ -89,7 +89,7 @@ func (s *Store) ListTrash(ctx context.Context, q TrashQuery) (TrashPage, error) 
 	p := TrashPage{Offset: q.Offset, Limit: q.Limit}
 	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		condition, args := sc.visibleTrash()
-		condition += ` AND t.restorable_until > ? AND (? = 0 OR t.kind IN (SELECT value FROM json_each(?)))`
+		condition += ` AND t.restorable_until > ? AND (? = 0 OR t.kind IN ` + db.Texts + `)`
 		args = append(args, s.now(), len(q.Kinds), string(kinds))
 		if err := tx.QueryRow(`SELECT count(*) FROM trash t WHERE `+condition, args...).Scan(&p.Total); err != nil {
 			return err
@@ -161,8 +161,8 @@ func loadTrash(tx db.Tx, sc scope, condition string, args ...any) ([]trashEntry,
 		e.DeletedAt, e.Until = toTime(deleted), toTime(until)
 		found = append(found, e)
 		return err
-	}, `SELECT t.id, t.uid, t.kind, t.item, t.title, t.owner_id, o.uid, ifnull(t.collection_id, 0), ifnull(t.project_id, 0), t.collection, t.project,
-			ifnull((SELECT name FROM project WHERE id = t.project_id), t.project_name), t.data, t.memories, t.size, d.uid, ifnull(d.name, ''),
+	}, `SELECT t.id, t.uid, t.kind, t.item, t.title, t.owner_id, o.uid, coalesce(t.collection_id, 0), coalesce(t.project_id, 0), t.collection, t.project,
+			coalesce((SELECT name FROM project WHERE id = t.project_id), t.project_name), t.data, t.memories, t.size, d.uid, coalesce(d.name, ''),
 			t.deleted_through, t.deleted_at, t.restorable_until, t.owner_id = ?
 		FROM trash t JOIN users o ON o.id = t.owner_id JOIN users d ON d.id = t.deleted_by WHERE `+condition, slices.Concat([]any{sc.user}, args)...)
 	return found, err

@@ -182,9 +182,9 @@ func eraseStep(tx db.Tx, row int64, p portion) (files []int64, done bool, err er
 	more := found == p.rows || len(items) < found
 	list := jsonList(items)
 	for _, statement := range []string{
-		`DELETE FROM trash_link WHERE source IN (SELECT uid FROM trash_item WHERE id IN (SELECT value FROM json_each(?1)) AND kind = 'memory')`,
-		`DELETE FROM trash_link WHERE target IN (SELECT uid FROM trash_item WHERE id IN (SELECT value FROM json_each(?1)) AND kind = 'memory')`,
-		`DELETE FROM trash_item WHERE id IN (SELECT value FROM json_each(?1))`,
+		`DELETE FROM trash_link WHERE source IN (SELECT uid FROM trash_item WHERE id IN ` + db.Integers1 + ` AND kind = 'memory')`,
+		`DELETE FROM trash_link WHERE target IN (SELECT uid FROM trash_item WHERE id IN ` + db.Integers1 + ` AND kind = 'memory')`,
+		`DELETE FROM trash_item WHERE id IN ` + db.Integers1,
 	} {
 		if _, err := tx.Exec(statement, list); err != nil {
 			return nil, false, err
@@ -197,7 +197,7 @@ func eraseStep(tx db.Tx, row int64, p portion) (files []int64, done bool, err er
 		return nil, false, err
 	}
 	for _, statement := range []string{
-		`UPDATE file SET state = 'leaving', filename = '', description = '' WHERE id IN (SELECT value FROM json_each(?2)) AND ?1 <> 0`,
+		`UPDATE file SET state = 'leaving', filename = '', description = '' WHERE id IN ` + db.Integers2 + ` AND ?1 <> 0`,
 		`DELETE FROM trash_link WHERE source = (SELECT item FROM trash WHERE id = ?1 AND kind = 'file') AND ?2 <> ''`,
 		`DELETE FROM trash WHERE id = ?1 AND ?2 <> ''`,
 	} {
@@ -226,7 +226,7 @@ func (t *trasher) eraseTrashOf(user int64, p portion) (done bool, err error) {
 func (s *shared) scrubSoon(ctx context.Context) error {
 	var passages int
 	err := s.db.Read(ctx, func(tx db.Tx) error {
-		return tx.QueryRow(`SELECT ifnull(sum(passages), 0) FROM partition`).Scan(&passages)
+		return tx.QueryRow(`SELECT coalesce(sum(passages), 0) FROM partition`).Scan(&passages)
 	})
 	if err != nil {
 		return err
@@ -273,6 +273,6 @@ func (s *shared) scrub(ctx context.Context) error {
 
 // noteErasure notes that something is deleted for good.
 func noteErasure(tx db.Tx) error {
-	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1) ON CONFLICT DO UPDATE SET value = value + 1`, settingErasure)
+	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET value = setting.value + 1`, settingErasure)
 	return err
 }

@@ -124,8 +124,8 @@ func (t *trasher) place(partition int64) (trashedPlace, error) {
 		return known, nil
 	}
 	var p trashedPlace
-	err := t.tx.QueryRow(`SELECT u.uid, c.name, c.id, c.created_at, ifnull(f.dimensions, 0), ifnull(o.uid, ''), ifnull(j.uid, ''), ifnull(j.name, ''),
-			ifnull(j.id, 0), ifnull(j.created_at, 0), ifnull(j.owner_id, c.owner_id)
+	err := t.tx.QueryRow(`SELECT u.uid, c.name, c.id, c.created_at, coalesce(f.dimensions, 0), coalesce(o.uid, ''), coalesce(j.uid, ''), coalesce(j.name, ''),
+			coalesce(j.id, 0), coalesce(j.created_at, 0), coalesce(j.owner_id, c.owner_id)
 		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
 		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE p.id = ?`, partition).
 		Scan(&p.Owner, &p.Collection, &p.CollectionRow, &p.CollectionCreated, &p.OwnSize, &p.ProjectOwner, &p.Project, &p.ProjectName,
@@ -165,11 +165,10 @@ func (t *trasher) add(e trashEntry) (int64, error) {
 		}
 	}
 	now := t.s.now()
-	result, err := t.tx.Exec(`INSERT INTO trash (uid, kind, item, title, owner_id, collection_id, project_id, collection, project, project_name, data,
-			memories, size, deleted_by, deleted_through, deleted_at, restorable_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?)`,
+	return db.Insert(t.tx, `INSERT INTO trash (uid, kind, item, title, owner_id, collection_id, project_id, collection, project, project_name, data,
+			memories, size, deleted_by, deleted_through, deleted_at, restorable_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?) RETURNING id`,
 		e.ID, string(e.Kind), e.item, e.Title, e.owner, rowOrNull(e.collection), rowOrNull(e.project), e.Collection, e.ProjectID, e.ProjectName, e.data,
 		e.Size, t.sc.user, leading(t.s.access.Through, maxThrough), now, now+t.s.options.KeepTrash.Microseconds())
-	return result.LastInsertID, err
 }
 
 // titleOf is the beginning of a memory, in one line.
@@ -221,9 +220,9 @@ func (t *trasher) eraseMemories(rows ...int64) error {
 		return nil
 	}
 	for _, statement := range []string{
-		`DELETE FROM trash_link WHERE source IN (SELECT uid FROM memory WHERE id IN (SELECT value FROM json_each(?1)))
-			OR target IN (SELECT uid FROM memory WHERE id IN (SELECT value FROM json_each(?1)))`,
-		`DELETE FROM memory WHERE id IN (SELECT value FROM json_each(?1))`,
+		`DELETE FROM trash_link WHERE source IN (SELECT uid FROM memory WHERE id IN ` + db.Integers1 + `)
+			OR target IN (SELECT uid FROM memory WHERE id IN ` + db.Integers1 + `)`,
+		`DELETE FROM memory WHERE id IN ` + db.Integers1,
 	} {
 		if _, err := t.tx.Exec(statement, jsonList(rows)); err != nil {
 			return err
@@ -237,9 +236,9 @@ func (t *trasher) move(entry, row int64) error {
 	var m trashedMemory
 	var id, tags string
 	var partition int64
-	err := t.tx.QueryRow(`SELECT uid, partition_id, content, ifnull(event_type, ''), ifnull(state, ''), ifnull(importance, ''), ifnull(classification, ''),
-			ifnull(rule_type, ''), metadata, revision, created_at, updated_at,
-			(SELECT json_group_array(tag ORDER BY position) FROM memory_tag WHERE memory_id = memory.id) FROM memory WHERE id = ?`, row).
+	err := t.tx.QueryRow(`SELECT uid, partition_id, content, coalesce(event_type, ''), coalesce(state, ''), coalesce(importance, ''), coalesce(classification, ''),
+			coalesce(rule_type, ''), metadata, revision, created_at, updated_at,
+			(SELECT `+db.ListOf+`(tag ORDER BY position) FROM memory_tag WHERE memory_id = memory.id) FROM memory WHERE id = ?`, row).
 		Scan(&id, &partition, &m.Content, &m.EventType, &m.State, &m.Importance, &m.Classification, &m.RuleType, &m.Metadata, &m.Revision, &m.Created, &m.Updated, &tags)
 	if err != nil {
 		return err
@@ -256,7 +255,7 @@ func (t *trasher) move(entry, row int64) error {
 		err := row.Scan(&p.Start, &p.Length, &p.Blank, &p.Profile, &p.Vector)
 		m.Passages = append(m.Passages, p)
 		return err
-	}, `SELECT p.start, p.length, p.blank, ifnull(f.key, ''), p.vector FROM passage p LEFT JOIN profile f ON f.id = p.profile_id WHERE p.memory_id = ? ORDER BY p.id`, row)
+	}, `SELECT p.start, p.length, p.blank, coalesce(f.key, ''), p.vector FROM passage p LEFT JOIN profile f ON f.id = p.profile_id WHERE p.memory_id = ? ORDER BY p.id`, row)
 	if err != nil {
 		return err
 	}
@@ -289,9 +288,9 @@ func (t *trasher) put(entry int64, kind, id string, part any, sound bool) error 
 		return damaged(err, "memory %s", id)
 	}
 	t.left -= int64(len(data))
-	result, err := t.tx.Exec(`INSERT INTO trash_item (entry_id, kind, uid, data) VALUES (?, ?, ?, ?)`, entry, kind, id, string(data))
+	item, err := db.Insert(t.tx, `INSERT INTO trash_item (entry_id, kind, uid, data) VALUES (?, ?, ?, ?) RETURNING id`, entry, kind, id, string(data))
 	if err == nil && !sound {
-		err = doubtRow(t.tx, trashItemKind, result.LastInsertID)
+		err = doubtRow(t.tx, trashItemKind, item)
 	}
 	return err
 }
@@ -329,7 +328,7 @@ func (t *trasher) keepLinks(row int64) error {
 	for _, statement := range []string{
 		`INSERT INTO trash_link (kind, source, target, position) SELECT 'memory', m.uid, r.uid, l.position FROM memory_link l
 			JOIN memory m ON m.id = l.memory_id JOIN memory r ON r.id = l.related_id WHERE l.memory_id = ?1 OR l.related_id = ?1
-			ON CONFLICT DO UPDATE SET position = excluded.position`,
+			ON CONFLICT (source, target, kind) DO UPDATE SET position = excluded.position`,
 		`INSERT INTO trash_link (kind, source, target, position) SELECT 'file', f.uid, m.uid, 0 FROM file f JOIN memory m ON m.id = f.memory_id
 			WHERE f.memory_id = ?1 AND f.state = 'stored' ON CONFLICT DO NOTHING`,
 	} {
@@ -397,7 +396,7 @@ func (t *trasher) collection(row int64) (int64, error) {
 	}
 	c := trashedCollection{Version: trashVersion}
 	e := trashEntry{TrashEntry: TrashEntry{ID: t.s.newID(), Kind: TrashCollection}, owner: t.sc.user, collection: row}
-	if err := t.tx.QueryRow(`SELECT c.name, c.description, ifnull(f.dimensions, 0), c.created_at, c.updated_at FROM collection c
+	if err := t.tx.QueryRow(`SELECT c.name, c.description, coalesce(f.dimensions, 0), c.created_at, c.updated_at FROM collection c
 		LEFT JOIN profile f ON f.id = c.own_profile WHERE c.id = ?`, row).Scan(&e.item, &c.Description, &c.OwnSize, &c.Created, &c.Updated); err != nil {
 		return 0, err
 	}

@@ -400,14 +400,13 @@ func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *place) (int
 
 // memory writes a memory into its place, with all that belongs to it, and takes it out of the trash.
 func (r *restorer) memory(item trashItem, m trashedMemory, at *place) error {
-	result, err := r.tx.Exec(`INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
-			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	row, err := db.Insert(r.tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
+			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		item.id, at.partition, m.Content, null(m.EventType), null(m.State), null(m.Importance), null(m.Classification), null(m.RuleType),
 		m.Metadata, m.Revision, m.Created, m.Updated)
 	if err != nil {
 		return err
 	}
-	row := result.LastInsertID
 	r.w.grow(at.partition)
 	if err := r.carryDoubt(item.row, memoryKind, row); err != nil {
 		return err
@@ -434,7 +433,8 @@ func (r *restorer) memory(item trashItem, m trashedMemory, at *place) error {
 	if _, err := r.tx.Exec(`DELETE FROM trash_item WHERE entry_id = ? AND uid = ?`, r.entry.row, item.id); err != nil {
 		return err
 	}
-	_, err = r.tx.Exec(`UPDATE trash SET memories = max(memories - 1, 0), revisions = max(revisions - ?, 0), size = max(size - ?, 0) WHERE id = ?`,
+	_, err = r.tx.Exec(`UPDATE trash SET memories = CASE WHEN memories > 1 THEN memories - 1 ELSE 0 END,
+		revisions = CASE WHEN revisions > ?1 THEN revisions - ?1 ELSE 0 END, size = CASE WHEN size > ?2 THEN size - ?2 ELSE 0 END WHERE id = ?3`,
 		former, size+int64(len(m.Content)+len(m.Metadata)), r.entry.row)
 	return err
 }
@@ -470,12 +470,13 @@ func (r *restorer) revisions(id string, row int64, m trashedMemory, at *place) (
 		if partition == 0 {
 			continue
 		}
-		result, err := r.tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		copied, err := db.Insert(r.tx, `INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at)
+			VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
 			row, former.Number, partition, former.Content, former.Attributes, former.Created)
 		if err != nil {
 			return 0, 0, err
 		}
-		if err := r.carryDoubt(number, revisionKind, result.LastInsertID); err != nil {
+		if err := r.carryDoubt(number, revisionKind, copied); err != nil {
 			return 0, 0, err
 		}
 	}

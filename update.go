@@ -231,7 +231,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 // the model that the store has or changes to.
 func (w *memoryWriter) indexed(memory int64) (bool, error) {
 	var indexed bool
-	err := w.tx.QueryRow(`SELECT NOT EXISTS (SELECT 1 FROM passage WHERE memory_id = ? AND NOT blank AND (vector IS NULL
+	err := w.tx.QueryRow(`SELECT NOT EXISTS (SELECT 1 FROM passage WHERE memory_id = ? AND blank = 0 AND (vector IS NULL
 		OR profile_id <> ? AND profile_id NOT IN (SELECT id FROM profile WHERE model = ?)))`, memory, w.target, OwnVectors).Scan(&indexed)
 	return indexed, err
 }

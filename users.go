@@ -82,7 +82,7 @@ func loadUsers(tx db.Tx, condition string, args ...any) ([]storedUser, error) {
 		u.CreatedAt = toTime(created)
 		found = append(found, u)
 		return err
-	}, `SELECT u.id, u.uid, ifnull(u.name, ''), ifnull(u.email, ''), u.role, u.disabled_at IS NOT NULL, ifnull(u.password, ''), u.created_at
+	}, `SELECT u.id, u.uid, coalesce(u.name, ''), coalesce(u.email, ''), u.role, u.disabled_at IS NOT NULL, coalesce(u.password, ''), u.created_at
 		FROM users u WHERE `+condition, args...)
 	return found, err
 }
@@ -569,7 +569,7 @@ func (s *Store) deleteUser(tx db.Tx, d DeleteUser, p portion) (done bool, err er
 func checkOwnsNothing(tx db.Tx, u storedUser) error {
 	var memories, projects, files int64
 	err := tx.QueryRow(`SELECT
-		(SELECT ifnull(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id WHERE c.owner_id = ?1),
+		(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id WHERE c.owner_id = ?1),
 		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1 AND state = 'stored')`, u.row).
 		Scan(&memories, &projects, &files)
 	if err == nil && memories+projects+files > 0 {

@@ -82,6 +82,13 @@ type Result struct {
 	LastInsertID int64
 }
 
+// Insert runs an INSERT of one row that ends in RETURNING with the row's number, and returns that number: 0 where
+// nothing was inserted.
+func Insert(tx Tx, query string, args ...any) (row int64, err error) {
+	err = tx.Each(func(r Rows) error { return r.Scan(&row) }, query, args...)
+	return row, err
+}
+
 // Column runs a query of one column and returns its values.
 func Column[T any](tx Tx, query string, args ...any) ([]T, error) {
 	var values []T

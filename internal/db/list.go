@@ -5,11 +5,25 @@ import (
 	"strconv"
 )
 
-// A list is bound as one argument, made by [List], and stands behind IN: `id IN ` + db.Integers. Engines replace these
-// texts where they spell them otherwise; so the two differ.
+// A list is bound as one argument, made by [List], and stands behind IN: `id IN ` + db.Integers. So the text of a
+// statement stays the same for a list of any length. The forms with a number name their parameter.
 const (
-	Integers = `(SELECT value FROM json_each(?))`
-	Texts    = `(SELECT e.value FROM json_each(?) e)`
+	Integers  = `(SELECT value FROM json_each(?))`
+	Integers1 = `(SELECT value FROM json_each(?1))`
+	Integers2 = `(SELECT value FROM json_each(?2))`
+	Texts     = `(SELECT e.value FROM json_each(?) e)`
+	Texts1    = `(SELECT e.value FROM json_each(?1) e)`
+
+	// Values holds both integers, floats and texts.
+	Values = `(SELECT v.value FROM json_each(?) v)`
+
+	// Numbered stands behind FROM, with a name: FROM ` + db.Numbered + ` r. Its rows are the integers of a list in
+	// r.value and their places in it, from 0, in r.key.
+	Numbered  = `(SELECT key, value FROM json_each(?))`
+	Numbered1 = `(SELECT key, value FROM json_each(?1))`
+	Numbered2 = `(SELECT key, value FROM json_each(?2))`
+	Numbered3 = `(SELECT key, value FROM json_each(?3))`
+	Numbered4 = `(SELECT key, value FROM json_each(?4))`
 )
 
 // List is the argument for a list: a JSON array.
