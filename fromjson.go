@@ -91,7 +91,8 @@ func (s *Stored) UnmarshalJSON(data []byte) error {
 	if err := withMemory(data, &m, &beside); err != nil {
 		return err
 	}
-	*s = Stored{Memory: m, Indexed: beside.Indexed, Similar: beside.Similar, Warnings: beside.Warnings, ProjectCreated: beside.ProjectCreated}
+	*s = Stored{Memory: m, Indexed: beside.Indexed, Similar: beside.Similar, Warnings: beside.Warnings,
+		ProjectCreated: beside.ProjectCreated}
 	return nil
 }
 
@@ -101,7 +102,8 @@ func (r *StoredRule) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &given); err != nil {
 		return err
 	}
-	*r = StoredRule{Stored{Memory: given.Memory, Indexed: given.Indexed, Warnings: given.Warnings, ProjectCreated: given.ProjectCreated}, given.Created}
+	*r = StoredRule{Stored{Memory: given.Memory, Indexed: given.Indexed, Warnings: given.Warnings,
+		ProjectCreated: given.ProjectCreated}, given.Created}
 	return nil
 }
 

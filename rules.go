@@ -37,7 +37,8 @@ type StoredRule struct {
 	Created bool // there was none before
 }
 
-// MarshalJSON gives the form of the interface: id, created, updated, revision, indexed, memory, project_created and warnings.
+// MarshalJSON gives the form of the interface: id, created, updated, revision, indexed, memory, project_created and
+// warnings.
 func (r StoredRule) MarshalJSON() ([]byte, error) { return json.Marshal(r.json()) }
 
 func (r StoredRule) json() storedRuleJSON {

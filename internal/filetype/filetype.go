@@ -1,8 +1,8 @@
-// Package filetype decides of which type a file is. A declared type is taken as it is, unless the bytes say clearly that it is
-// something else: a page with scripts must not be kept as a picture. Without a declared type the bytes decide, then the name.
+// Package filetype finds the type of a file. It keeps a declared type unless the bytes clearly contradict it: a page with
+// scripts must not be stored as a picture. Without a declared type the bytes decide, then the name.
 //
-// The bytes are read by github.com/gabriel-vasile/mimetype. The table of extensions is our own: that of package mime differs
-// from system to system.
+// The bytes are read by github.com/gabriel-vasile/mimetype. The table of extensions is our own: package mime's differs from
+// system to system.
 package filetype
 
 import (
@@ -19,16 +19,17 @@ import (
 const (
 	anyBytes  = "application/octet-stream"
 	plainText = "text/plain; charset=utf-8"
+	markdown  = "text/markdown; charset=utf-8"
 	htmlType  = "text/html"
 	svgType   = "image/svg+xml"
 	xmlType   = "application/xml"
 	sniffed   = 4096 // bytes that are looked at, as mimetype does
 )
 
-// extensionTypes are the types that a name tells better than the bytes: those of texts, and of files that begin as others do. The
-// first extension of a type is the one for a file without a name.
+// extensionTypes are the types that a name tells better than the bytes: texts, and files that begin as others do. The first
+// extension of a type is the one for a file without a name.
 var extensionTypes = []struct{ extension, mimeType string }{
-	{".txt", plainText}, {".log", plainText}, {".md", "text/markdown; charset=utf-8"}, {".markdown", "text/markdown; charset=utf-8"},
+	{".txt", plainText}, {".log", plainText}, {".md", markdown}, {".markdown", markdown},
 	{".html", htmlType}, {".htm", htmlType}, {".css", "text/css"}, {".csv", "text/csv"}, {".tsv", "text/tab-separated-values"},
 	{".js", "text/javascript"}, {".mjs", "text/javascript"}, {".json", "application/json"}, {".jsonl", "application/jsonl"},
 	{".xml", xmlType}, {".yaml", "application/yaml"}, {".yml", "application/yaml"}, {".toml", "application/toml"},
@@ -53,11 +54,11 @@ var registered = map[string]string{
 	"application/xhtml+xml": htmlType, "text/rtf": "application/rtf", "image/x-icon": "image/vnd.microsoft.icon",
 }
 
-// certainTexts are the types that the bytes of a text show for certain. Whether one is CSV, JSON or a letter is a guess.
+// certainTexts are the types that the bytes of a text show for certain. CSV, JSON and letters are guesses.
 var certainTexts = []string{htmlType, svgType, xmlType, "application/rtf", "text/x-shellscript"}
 
-// Of returns the type of a file: declared by its sender (empty: not), of this name, beginning with these bytes. If they contradict
-// what is declared, there is none, and the second result is the type that they show.
+// Of returns the type of a file: declared by its sender (empty: not), of this name, beginning with these bytes. If the bytes
+// contradict what is declared, the type is empty and contradiction is the type that they show.
 func Of(declared, filename string, head []byte) (mimeType, contradiction string) {
 	found := ofBytes(head)
 	declaredAs := essence(declared)
@@ -66,7 +67,7 @@ func Of(declared, filename string, head []byte) (mimeType, contradiction string)
 	}
 	isImage := strings.HasPrefix(declaredAs, "image/")
 	switch {
-	case !isImage && !isContainer(declaredAs) && declaredAs != "application/pdf": // any other does no harm under a wrong name
+	case !isImage && !isContainer(declaredAs) && declaredAs != "application/pdf": // a wrong name does no harm
 		return declared, ""
 	case found == "" || found == declaredAs || isContainer(declaredAs) && isContainer(found) || refines(declaredAs, found):
 		return declared, ""
@@ -75,7 +76,8 @@ func Of(declared, filename string, head []byte) (mimeType, contradiction string)
 			return declared, "" // such as a camera's raw format, which begins as TIFF does
 		}
 		return found, "" // one picture for another: the bytes are right
-	case declaredAs == svgType && (found == xmlType || found == htmlType && bytes.Contains(head[:min(len(head), sniffed)], []byte("<svg"))):
+	case declaredAs == svgType && found == xmlType,
+		declaredAs == svgType && found == htmlType && bytes.Contains(head[:min(len(head), sniffed)], []byte("<svg")):
 		return declared, "" // with a comment before its first element
 	}
 	return "", found
@@ -121,11 +123,14 @@ func essence(mimeType string) string {
 	return kind
 }
 
-// refines reports whether files of a type are also of another one, or whether these are two names of one type: a document of
-// Word is a ZIP archive.
+// refines reports whether files of a type are also of another one (a Word document is a ZIP archive), or whether both are
+// names of one type.
 func refines(mimeType, other string) bool {
-	for known := mimetype.Lookup(mimeType); known != nil && !known.Is(anyBytes) && !known.Is("text/plain"); known = known.Parent() {
-		if known.Is(other) || nameOf(known) == other {
+	for known := mimetype.Lookup(mimeType); known != nil; known = known.Parent() {
+		switch {
+		case known.Is(anyBytes), known.Is("text/plain"):
+			return false
+		case known.Is(other), nameOf(known) == other:
 			return true
 		}
 	}
@@ -168,7 +173,8 @@ func nameOf(known *mimetype.MIME) string {
 func ofBytes(head []byte) string {
 	head = head[:min(len(head), sniffed)]
 	text := bytes.ToLower(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), "\t\n\f\r "))
-	if bytes.HasPrefix(text, []byte("<?xml")) || bytes.HasPrefix(text, []byte("<!doctype svg")) || bytes.HasPrefix(text, []byte("<svg")) {
+	begins := func(with string) bool { return bytes.HasPrefix(text, []byte(with)) }
+	if begins("<?xml") || begins("<!doctype svg") || begins("<svg") {
 		switch { // mimetype is stricter than browsers
 		case bytes.Contains(text, []byte("<svg")):
 			return svgType

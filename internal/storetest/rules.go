@@ -96,7 +96,8 @@ func ruleInPlace(f *fixture) {
 
 // storedForm is the form of the interface of a rule that was changed, with more keys.
 func storedForm(r souvenir.StoredRule, more map[string]any) map[string]any {
-	all := map[string]any{"id": r.ID, "created": false, "updated": true, "revision": r.Revision, "indexed": true, "memory": object(toJSON(r.Memory))}
+	all := map[string]any{"id": r.ID, "created": false, "updated": true, "revision": r.Revision, "indexed": true,
+		"memory": object(toJSON(r.Memory))}
 	maps.Copy(all, more)
 	return all
 }

@@ -70,7 +70,8 @@ func todoInPlace(f *fixture) {
 	got := f.todo()
 	f.equal("read", []any{got.Memory, len(got.Document.Sections), got.Document.Tasks[0].Text}, []any{second.Memory, 5, "build"})
 	f.equal("among the rules", *f.rules("apollo").Todo, second.Memory)
-	f.sameJSON("stored, as JSON", object(toJSON(second)), storedForm(second.StoredRule, map[string]any{"progress": map[string]int{"done": 1, "total": 1}}))
+	f.sameJSON("stored, as JSON", object(toJSON(second)), storedForm(second.StoredRule, map[string]any{
+		"progress": map[string]int{"done": 1, "total": 1}}))
 	f.sameJSON("read, as JSON", object(toJSON(got)), withKeys(got.Memory, map[string]any{
 		"sections": list(got.Document.Sections), "tasks": list(got.Document.Tasks), "progress": map[string]int{"done": 1, "total": 1}}))
 	f.same("found", f.find("moon"), content)
