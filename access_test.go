@@ -187,7 +187,7 @@ var visits = map[string]func(v visit){
 	},
 	"GetMemoryStatus": func(v visit) {
 		v.onEach("GetMemoryStatus", false, func(s *Store, name, id string) (any, error) {
-			status, err := s.GetMemoryStatus(v.Context(), id)
+			status, err := s.Insights().GetMemoryStatus(v.Context(), id)
 			if writable := slices.Contains(v.changes, name) && !v.access.ReadOnly; err == nil && s == v.view && status.Writable != writable {
 				v.Errorf("writable is %v of %s", status.Writable, name)
 			}
@@ -305,7 +305,7 @@ var visits = map[string]func(v visit){
 		}
 	},
 	"Tags": func(v visit) {
-		tags, err := v.view.Tags(v.Context())
+		tags, err := v.view.Insights().Tags(v.Context())
 		v.check("Tags", tags, err)
 		want := map[string]int{}
 		for _, name := range v.sees {
@@ -319,7 +319,7 @@ var visits = map[string]func(v visit){
 		if !maps.Equal(got, want) {
 			v.Errorf("Tags gives %v, want %v", got, want)
 		}
-		v.onEachCollection("Tags", false, func(s *Store, name string) (any, error) { return s.Tags(v.Context(), name) })
+		v.onEachCollection("Tags", false, func(s *Store, name string) (any, error) { return s.Insights().Tags(v.Context(), name) })
 	},
 	"AddMemory": func(v visit) {
 		v.adds("AddMemory", func(s *Store, m NewMemory) (Stored, error) { return s.AddMemory(v.Context(), m) })
@@ -334,16 +334,16 @@ var visits = map[string]func(v visit){
 		})
 	},
 	"EmbeddingStatus": func(v visit) {
-		before, err := v.view.EmbeddingStatus(v.Context())
+		before, err := v.view.Upkeep().EmbeddingStatus(v.Context())
 		v.check("EmbeddingStatus", before, err)
 		mustAdd(v.T, v.n.As(Access{User: "somebody else"}), NewMemory{Content: "not for your eyes"})
-		after, err := v.view.EmbeddingStatus(v.Context())
+		after, err := v.view.Upkeep().EmbeddingStatus(v.Context())
 		if err != nil || after != before {
 			v.Errorf("EmbeddingStatus tells of another user's memory: %+v, then %+v, %v", before, after, err)
 		}
 	},
 	"WaitEmbedded": func(v visit) {
-		if err := v.view.WaitEmbedded(v.Context()); err != nil {
+		if err := v.view.Upkeep().WaitEmbedded(v.Context()); err != nil {
 			v.Error(err)
 		}
 	},
@@ -429,15 +429,15 @@ func allVisits(t *testing.T) map[string]func(v visit) {
 
 func TestEveryMethodKeepsToItsView(t *testing.T) {
 	visits := allVisits(t)
-	methods := reflect.TypeFor[*Store]()
-	for i := range methods.NumMethod() {
-		if name := methods.Method(i).Name; visits[name] == nil {
-			t.Errorf("Store.%s has no entry in visits: say there who may see and change what through it", name)
+	methods := methodsOf(&Store{})
+	for name := range methods {
+		if visits[name] == nil {
+			t.Errorf("%s has no entry in visits: say there who may see and change what through it", name)
 		}
 	}
 	for name := range visits {
-		if _, ok := methods.MethodByName(name); !ok {
-			t.Errorf("visits has %s, which is no method of Store", name)
+		if !methods[name].IsValid() {
+			t.Errorf("visits has %s, which is no method of Store and its handles", name)
 		}
 	}
 	built := buildNeighbourhood(t)

@@ -56,8 +56,9 @@ type AccessTokenCheck struct {
 
 // CheckAccessToken returns who an access token speaks for. A token that this store did not sign, that has expired, is for another
 // resource, or whose grant, client or user is no more, is ErrUnauthenticated with the code invalid_token. Only for the operator's store.
-func (s *Store) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (Principal, error) {
-	if err := s.checkOperator("CheckAccessToken"); err != nil {
+func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (Principal, error) {
+	s, err := h.operator("CheckAccessToken")
+	if err != nil {
 		return Principal{}, err
 	}
 	if err := checkIssuer(c.Issuer, strings.Join(c.Audience, "")); err != nil {

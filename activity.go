@@ -117,8 +117,9 @@ const (
 // [Options.KeepActivity] and [Options.MaxActivity] the oldest calls are deleted.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
-func (s *Store) RecordActivity(ctx context.Context, n NewActivity) error {
-	if err := s.checkOperator("RecordActivity"); err != nil {
+func (h *Upkeep) RecordActivity(ctx context.Context, n NewActivity) error {
+	s, err := h.operator("RecordActivity")
+	if err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -139,7 +140,7 @@ func (s *Store) RecordActivity(ctx context.Context, n NewActivity) error {
 	return nil
 }
 
-// MaxActivityLimit is the most calls that [Store.Activities] returns at once.
+// MaxActivityLimit is the most calls that [Insights.Activities] returns at once.
 const MaxActivityLimit = 1000
 
 // ActivityQuery asks for recorded calls. Everything that is set must fit.
@@ -195,8 +196,9 @@ func (q *ActivityQuery) check() error {
 
 // Activities returns recorded calls, those of this handle up to this moment included: a user's view sees the user's own, the
 // operator's store all. A view that is limited to projects may not ask, and another user's calls are ErrForbidden through a view.
-func (s *Store) Activities(ctx context.Context, q ActivityQuery) (ActivityPage, error) {
-	if err := s.checkAccount("Activities"); err != nil {
+func (h *Insights) Activities(ctx context.Context, q ActivityQuery) (ActivityPage, error) {
+	s, err := h.own("Activities")
+	if err != nil {
 		return ActivityPage{}, err
 	}
 	if err := q.check(); err != nil {
@@ -206,7 +208,7 @@ func (s *Store) Activities(ctx context.Context, q ActivityQuery) (ActivityPage, 
 		s.log.WarnContext(ctx, "recorded calls could not be written yet", "error", err)
 	}
 	var page ActivityPage
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		page = ActivityPage{Activities: []Activity{}, Lost: s.activity.lost()}
 		condition, args, err := s.activityCondition(tx, sc, q)
 		if err != nil || condition == "" {

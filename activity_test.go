@@ -20,7 +20,7 @@ func TestRecordedCallsWaitForAFileThatIsHeld(t *testing.T) {
 			return err
 		}
 		for i := range calls {
-			if err := s.RecordActivity(t.Context(), NewActivity{Tool: fmt.Sprint("t", i)}); err != nil {
+			if err := s.Upkeep().RecordActivity(t.Context(), NewActivity{Tool: fmt.Sprint("t", i)}); err != nil {
 				return err
 			}
 		}
@@ -29,11 +29,11 @@ func TestRecordedCallsWaitForAFileThatIsHeld(t *testing.T) {
 	if !errors.Is(err, over) {
 		t.Fatal(err)
 	}
-	page, err := s.Activities(t.Context(), ActivityQuery{Limit: 1})
+	page, err := s.Insights().Activities(t.Context(), ActivityQuery{Limit: 1})
 	if err != nil || page.Activities[0].Tool != fmt.Sprint("t", calls-1) {
 		t.Errorf("the newest call is %+v, %v", page.Activities, err)
 	}
-	stats, err := s.Stats(t.Context())
+	stats, err := s.Upkeep().Stats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func BenchmarkRecordActivity(b *testing.B) {
 		Project: ProjectRef{ID: "apollo"},
 	}
 	for b.Loop() {
-		if err := s.RecordActivity(b.Context(), call); err != nil {
+		if err := s.Upkeep().RecordActivity(b.Context(), call); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -108,7 +108,7 @@ func BenchmarkWriteActivities(b *testing.B) {
 	defer s.Close()
 	for b.Loop() {
 		for range activityBatch {
-			if err := s.RecordActivity(b.Context(), NewActivity{Principal: Principal{TokenID: "t"}, Client: "claude-code/2.0.14", Tool: "memory", Action: "search"}); err != nil {
+			if err := s.Upkeep().RecordActivity(b.Context(), NewActivity{Principal: Principal{TokenID: "t"}, Client: "claude-code/2.0.14", Tool: "memory", Action: "search"}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// BackupOptions change how [Store.Backup] and [Store.BackupTo] work. Nil means the zero value.
+// BackupOptions change how [Upkeep.Backup] and [Upkeep.BackupTo] work. Nil means the zero value.
 type BackupOptions struct {
 	// Progress hears of the stage "copy", counted in pages of the file. Nil means nobody does.
 	Progress Progress
@@ -34,8 +34,9 @@ func copied(progress Progress) func(done, total int) {
 // backed up, too; its other calls wait meanwhile.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
-func (s *Store) Backup(ctx context.Context, path string, options *BackupOptions) error {
-	if err := s.checkOperator("Backup"); err != nil {
+func (h *Upkeep) Backup(ctx context.Context, path string, options *BackupOptions) error {
+	s, err := h.operator("Backup")
+	if err != nil {
 		return err
 	}
 	if err := checkNewPath("path", path); err != nil {
@@ -47,13 +48,14 @@ func (s *Store) Backup(ctx context.Context, path string, options *BackupOptions)
 	return newFileError("path", path, s.db.Upkeep().Backup(ctx, path, copied(options.Progress)))
 }
 
-// BackupTo writes what [Store.Backup] would write to a file to w, and returns the number of bytes. An error of w ends it and
+// BackupTo writes what [Upkeep.Backup] would write to a file to w, and returns the number of bytes. An error of w ends it and
 // is the error's cause. The copy is first made beside the store's file (or in the system's folder for temporary files, where
 // that cannot be written), so that a slow w does not hold a moment of the store open; that needs as much room again.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
-func (s *Store) BackupTo(ctx context.Context, w io.Writer, options *BackupOptions) (int64, error) {
-	if err := s.checkOperator("BackupTo"); err != nil {
+func (h *Upkeep) BackupTo(ctx context.Context, w io.Writer, options *BackupOptions) (int64, error) {
+	s, err := h.operator("BackupTo")
+	if err != nil {
 		return 0, err
 	}
 	if w == nil {
@@ -97,7 +99,7 @@ type Restoration struct {
 
 // Restore makes a new store of a backup. The backup is checked before anything is written: a file that is no store is
 // ErrForeign, a damaged one ErrCorrupt, one of a newer version ErrNewer. It stays as it is, and an older version is
-// brought up to date when the new store is opened. As with [Store.Backup], the new file appears once it is whole, and a
+// brought up to date when the new store is opened. As with [Upkeep.Backup], the new file appears once it is whole, and a
 // path that is taken is ErrConflict. To replace a store, close it and move its file away first.
 func Restore(ctx context.Context, r Restoration) error {
 	if r.From == "" || r.From == ":memory:" {

@@ -41,7 +41,7 @@ func TestBackupIsAStoreOfTheSameMemories(t *testing.T) {
 		want, rows := idsOf(t, s), rowsOf(t, s)
 		path := filepath.Join(t.TempDir(), "backup ü?#%.db")
 		last, total := 0, 0
-		if err := s.Backup(t.Context(), path, &BackupOptions{Progress: func(stage string, done, of int) {
+		if err := s.Upkeep().Backup(t.Context(), path, &BackupOptions{Progress: func(stage string, done, of int) {
 			if stage != "copy" || done < last || done > of {
 				t.Errorf("progress of %s: %s %d of %d after %d", name, stage, done, of, last)
 			}
@@ -71,7 +71,7 @@ func TestBackupIsAStoreOfTheSameMemories(t *testing.T) {
 		}
 	}
 	readOnly := openWords(t, filepath.Join(folder, "store.db"), Options{ReadOnly: true})
-	if err := readOnly.Backup(t.Context(), filepath.Join(folder, "of read-only.db"), nil); err != nil {
+	if err := readOnly.Upkeep().Backup(t.Context(), filepath.Join(folder, "of read-only.db"), nil); err != nil {
 		t.Errorf("of a read-only store: %v", err)
 	}
 }
@@ -84,7 +84,7 @@ func TestBackupHasThePermissionsOfTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(folder, fmt.Sprint(mode))
-		if err := s.Backup(t.Context(), path, nil); err != nil {
+		if err := s.Upkeep().Backup(t.Context(), path, nil); err != nil {
 			t.Fatal(err)
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
@@ -107,7 +107,7 @@ func TestBackupOverwritesNothingAndLeavesNothing(t *testing.T) {
 	}
 	before := fmt.Sprint(filesIn(t, folder))
 	backup := filepath.Join(t.TempDir(), "backup.db")
-	if err := s.Backup(t.Context(), backup, nil); err != nil {
+	if err := s.Upkeep().Backup(t.Context(), backup, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -130,7 +130,7 @@ func TestBackupOverwritesNothingAndLeavesNothing(t *testing.T) {
 		{"a\x00b", ErrInvalid, "zero byte"},
 	} {
 		for what, call := range map[string]func() error{
-			"Backup":  func() error { return s.Backup(t.Context(), c.path, nil) },
+			"Backup":  func() error { return s.Upkeep().Backup(t.Context(), c.path, nil) },
 			"Restore": func() error { return Restore(t.Context(), Restoration{From: backup, To: c.path}) },
 		} {
 			err := call()
@@ -158,7 +158,7 @@ func TestCancelledBackupLeavesNothing(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("TMPDIR", folder)
 	backup := filepath.Join(t.TempDir(), "backup.db")
-	if err := s.Backup(t.Context(), backup, nil); err != nil {
+	if err := s.Upkeep().Backup(t.Context(), backup, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, calls := range []int{0, 1, 2} {
@@ -172,7 +172,7 @@ func TestCancelledBackupLeavesNothing(t *testing.T) {
 		if calls == 0 {
 			cancel()
 		}
-		if err := s.Backup(ctx, filepath.Join(folder, "x.db"), &BackupOptions{Progress: progress}); !errors.Is(err, context.Canceled) {
+		if err := s.Upkeep().Backup(ctx, filepath.Join(folder, "x.db"), &BackupOptions{Progress: progress}); !errors.Is(err, context.Canceled) {
 			t.Errorf("Backup cancelled at step %d: %v", calls, err)
 		}
 		heard = 0
@@ -188,7 +188,7 @@ func TestCancelledBackupLeavesNothing(t *testing.T) {
 		if calls == 0 {
 			cancel()
 		}
-		if _, err := s.BackupTo(ctx, io.Discard, &BackupOptions{Progress: progress}); !errors.Is(err, context.Canceled) {
+		if _, err := s.Upkeep().BackupTo(ctx, io.Discard, &BackupOptions{Progress: progress}); !errors.Is(err, context.Canceled) {
 			t.Errorf("BackupTo cancelled at step %d: %v", calls, err)
 		}
 		cancel()
@@ -222,7 +222,7 @@ func TestBackupToStreamsTheSameStore(t *testing.T) {
 	for name, s := range map[string]*Store{"a file": openWords(t, path, Options{}), "memory": openWords(t, ":memory:", Options{})} {
 		varied(t, s)
 		var b bytes.Buffer
-		n, err := s.BackupTo(t.Context(), &b, nil)
+		n, err := s.Upkeep().BackupTo(t.Context(), &b, nil)
 		if err != nil || n != int64(b.Len()) || n == 0 {
 			t.Fatalf("%s: %d bytes, %v", name, n, err)
 		}
@@ -232,11 +232,11 @@ func TestBackupToStreamsTheSameStore(t *testing.T) {
 			t.Errorf("the stream of %s is another store", name)
 		}
 		broken := errors.New("the line went dead")
-		n, err = s.BackupTo(t.Context(), &dropping{left: 40_000, err: broken}, nil)
+		n, err = s.Upkeep().BackupTo(t.Context(), &dropping{left: 40_000, err: broken}, nil)
 		if !errors.Is(err, broken) || n != 40_000 {
 			t.Errorf("%s to a writer that fails: %d, %v", name, n, err)
 		}
-		if _, err = s.BackupTo(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) {
+		if _, err = s.Upkeep().BackupTo(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s to no writer: %v", name, err)
 		}
 	}
@@ -272,7 +272,7 @@ func TestBackupWhileOthersWriteIsOneMoment(t *testing.T) {
 		other.line()
 		backup := filepath.Join(t.TempDir(), fmt.Sprint(round, ".db"))
 		steps := 0
-		err := s.Backup(t.Context(), backup, &BackupOptions{Progress: func(_ string, _, _ int) {
+		err := s.Upkeep().Backup(t.Context(), backup, &BackupOptions{Progress: func(_ string, _, _ int) {
 			if steps++; steps == 2 && round == 0 {
 				other.line() // a write of the other process is answered in the midst of the copy
 			}
@@ -398,10 +398,10 @@ func TestFullDiskRefusesABackupAndLeavesNothing(t *testing.T) {
 	varied(t, s)
 	damage(t, s, `INSERT INTO file_chunk (id, sha256, data) VALUES (9 << 24, x'', zeroblob(2000000))`)
 	backup := filepath.Join(t.TempDir(), "backup.db")
-	if err := s.Backup(t.Context(), backup, nil); err != nil {
+	if err := s.Upkeep().Backup(t.Context(), backup, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Backup(t.Context(), filepath.Join(dir, "x.db"), nil); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "full") || strings.Contains(err.Error(), "not an error") {
+	if err := s.Upkeep().Backup(t.Context(), filepath.Join(dir, "x.db"), nil); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "full") || strings.Contains(err.Error(), "not an error") {
 		t.Errorf("Backup gives %v, want ErrFull", err)
 	}
 	if err := Restore(t.Context(), Restoration{From: backup, To: filepath.Join(dir, "x.db")}); !errors.Is(err, ErrFull) {
@@ -410,7 +410,7 @@ func TestFullDiskRefusesABackupAndLeavesNothing(t *testing.T) {
 	memory := openWords(t, ":memory:", Options{})
 	damage(t, memory, `INSERT INTO file_chunk (id, sha256, data) VALUES (9 << 24, x'', zeroblob(2000000))`)
 	t.Setenv("TMPDIR", dir)
-	if _, err := memory.BackupTo(t.Context(), io.Discard, nil); !errors.Is(err, ErrFull) {
+	if _, err := memory.Upkeep().BackupTo(t.Context(), io.Discard, nil); !errors.Is(err, ErrFull) {
 		t.Errorf("BackupTo gives %v, want ErrFull", err)
 	}
 	if left := filesIn(t, dir); len(left) > 0 {
@@ -422,19 +422,19 @@ func TestBackupIsForTheOperatorOfAnOpenStore(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	path := filepath.Join(t.TempDir(), "backup.db")
 	view := s.As(Access{})
-	if err := view.Backup(t.Context(), path, nil); !errors.Is(err, ErrForbidden) {
+	if err := view.Upkeep().Backup(t.Context(), path, nil); !errors.Is(err, ErrForbidden) {
 		t.Errorf("Backup through a view: %v", err)
 	}
-	if _, err := view.BackupTo(t.Context(), io.Discard, nil); !errors.Is(err, ErrForbidden) {
+	if _, err := view.Upkeep().BackupTo(t.Context(), io.Discard, nil); !errors.Is(err, ErrForbidden) {
 		t.Errorf("BackupTo through a view: %v", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Backup(t.Context(), path, nil); !errors.Is(err, ErrClosed) {
+	if err := s.Upkeep().Backup(t.Context(), path, nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("Backup of a closed store: %v", err)
 	}
-	if _, err := s.BackupTo(t.Context(), io.Discard, nil); !errors.Is(err, ErrClosed) {
+	if _, err := s.Upkeep().BackupTo(t.Context(), io.Discard, nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("BackupTo of a closed store: %v", err)
 	}
 	if left := filesIn(t, filepath.Dir(path)); len(left) > 0 {
@@ -448,7 +448,7 @@ func TestKilledBackupLeavesNoHalfFile(t *testing.T) {
 	varied(t, s)
 	damage(t, s, `INSERT INTO file_chunk (id, sha256, data) VALUES (9 << 24, x'', zeroblob(30000000))`, `DELETE FROM file_chunk WHERE id = 9 << 24`)
 	backup := filepath.Join(t.TempDir(), "backup.db")
-	if err := s.Backup(t.Context(), backup, nil); err != nil {
+	if err := s.Upkeep().Backup(t.Context(), backup, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, work := range []string{"backup", "restore"} {
@@ -467,7 +467,7 @@ func TestKilledBackupLeavesNoHalfFile(t *testing.T) {
 				t.Errorf("%s: %s was left", work, name)
 			}
 		}
-		if err := s.Backup(t.Context(), to, nil); err != nil {
+		if err := s.Upkeep().Backup(t.Context(), to, nil); err != nil {
 			t.Errorf("after a killed %s: %v", work, err)
 		}
 	}

@@ -82,7 +82,7 @@ func TestWhatMembersHadInAProjectBecomesTheProjects(t *testing.T) {
 			('fileofwill', 2, NULL, 1, 'stored', 'f', 'text/plain', 0, x'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '', '', 0, 0),
 			('private', 2, 5, NULL, 'stored', 'f', 'text/plain', 0, x'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '', '', 0, 0)`)
 	s := openWords(t, path, Options{})
-	report, err := s.Check(t.Context(), &CheckOptions{Repair: true}) // the passages, which this file has none of
+	report, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true}) // the passages, which this file has none of
 	if err != nil || report.Total > 0 && report.Repaired == 0 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -154,7 +154,7 @@ func checkOldFile(t *testing.T, s *Store) {
 			t.Errorf("changed it is %+v, %v", m, err)
 		}
 	}
-	if report, err := s.Check(t.Context(), nil); err != nil || report.Total != 0 {
+	if report, err := s.Upkeep().Check(t.Context(), nil); err != nil || report.Total != 0 {
 		t.Errorf("a check finds %+v, %v", report.Findings, err)
 	}
 	if err := olga.DeleteProject(t.Context(), DeleteProject{Project: ProjectRef{ID: "apollo"}, WithMemories: true}); err != nil {
@@ -171,7 +171,7 @@ func TestACheckFindsWhatLiesWithTheWrongOwner(t *testing.T) {
 	id := mustAdd(t, will, NewMemory{Content: "a tea pot", ProjectID: "olga/p"}).ID
 	mustAdd(t, will, NewMemory{Content: "a cup"})
 	mustExec(t, s, `UPDATE partition SET collection_id = (SELECT c.id FROM collection c JOIN users u ON u.id = c.owner_id WHERE u.uid = 'will') WHERE project_id IS NOT NULL`)
-	if report, err := s.Check(t.Context(), &CheckOptions{Repair: true}); err != nil || report.Total != 1 || report.Repaired != 1 {
+	if report, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true}); err != nil || report.Total != 1 || report.Repaired != 1 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	if m, err := olga.GetMemory(t.Context(), id); err != nil || m.Owner != "olga" || m.Collection != DefaultCollection {

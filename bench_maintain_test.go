@@ -18,7 +18,7 @@ func BenchmarkBackup(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		path := filepath.Join(dir, fmt.Sprint(i, ".db"))
 		start := time.Now()
-		if err := store.Backup(context.Background(), path, nil); err != nil {
+		if err := store.Upkeep().Backup(context.Background(), path, nil); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(start))
@@ -38,7 +38,7 @@ func BenchmarkCheck(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		start := time.Now()
-		report, err := store.Check(context.Background(), nil)
+		report, err := store.Upkeep().Check(context.Background(), nil)
 		if err != nil || !report.OK {
 			b.Fatal(report, err)
 		}

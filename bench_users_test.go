@@ -10,12 +10,12 @@ import (
 // BenchmarkCheckToken is what each request that carries an MCP token pays for it.
 func BenchmarkCheckToken(b *testing.B) {
 	store := openBench(b, 100)
-	if _, err := store.AddUser(b.Context(), souvenir.NewUser{ID: "ann", Name: "ann"}); err != nil {
+	if _, err := store.Accounts().AddUser(b.Context(), souvenir.NewUser{ID: "ann", Name: "ann"}); err != nil {
 		b.Fatal(err)
 	}
 	var value string
 	for range 100 {
-		added, err := store.AddToken(b.Context(), souvenir.NewToken{Name: "x", User: "ann"})
+		added, err := store.Accounts().AddToken(b.Context(), souvenir.NewToken{Name: "x", User: "ann"})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -24,7 +24,7 @@ func BenchmarkCheckToken(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		start := time.Now()
-		_, err := store.CheckToken(b.Context(), value)
+		_, err := store.Accounts().CheckToken(b.Context(), value)
 		took = append(took, time.Since(start))
 		if err != nil {
 			b.Fatal(err)
@@ -38,11 +38,11 @@ func BenchmarkCheckSession(b *testing.B) {
 	store := openBench(b, 100)
 	var value string
 	for _, name := range []string{"ann", "ben", "carol"} {
-		if _, err := store.AddUser(b.Context(), souvenir.NewUser{Name: name}); err != nil {
+		if _, err := store.Accounts().AddUser(b.Context(), souvenir.NewUser{Name: name}); err != nil {
 			b.Fatal(err)
 		}
 		for range 100 {
-			added, err := store.AddSession(b.Context(), souvenir.NewSession{User: name})
+			added, err := store.Accounts().AddSession(b.Context(), souvenir.NewSession{User: name})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func BenchmarkCheckSession(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		start := time.Now()
-		_, err := store.CheckSession(b.Context(), value)
+		_, err := store.Accounts().CheckSession(b.Context(), value)
 		took = append(took, time.Since(start))
 		if err != nil {
 			b.Fatal(err)
@@ -64,13 +64,13 @@ func BenchmarkCheckSession(b *testing.B) {
 // BenchmarkCheckPassword is what a sign-in costs, on purpose.
 func BenchmarkCheckPassword(b *testing.B) {
 	store := openBench(b, 1)
-	if _, err := store.AddUser(b.Context(), souvenir.NewUser{Name: "ann", Password: "right password"}); err != nil {
+	if _, err := store.Accounts().AddUser(b.Context(), souvenir.NewUser{Name: "ann", Password: "right password"}); err != nil {
 		b.Fatal(err)
 	}
 	var took []time.Duration
 	for b.Loop() {
 		start := time.Now()
-		_, err := store.CheckPassword(b.Context(), souvenir.Credentials{Name: "ann", Password: "right password"})
+		_, err := store.Accounts().CheckPassword(b.Context(), souvenir.Credentials{Name: "ann", Password: "right password"})
 		took = append(took, time.Since(start))
 		if err != nil {
 			b.Fatal(err)

@@ -42,7 +42,7 @@ func settle(t *testing.T, s *Store) settled {
 		}
 	}
 	for _, n := range []NewUser{{ID: LocalUser, Name: "Owner", Role: RoleAdmin, Password: "right password"}, {ID: "guest", Name: "Guest"}, {ID: "other", Name: "Other"}, {ID: "host", Name: "Host"}, {ID: "pest", Name: "Pest"}} {
-		must(s.AddUser(t.Context(), n))
+		must(s.Accounts().AddUser(t.Context(), n))
 	}
 	st.memory = mustAdd(t, s, NewMemory{Content: "to be changed", ProjectID: "p"}).ID
 	must(s.UpdateMemory(t.Context(), st.memory, UpdateMemory{Content: content("changed once")}))
@@ -63,15 +63,15 @@ func settle(t *testing.T, s *Store) settled {
 	st.deleted = mustAdd(t, s, NewMemory{Content: "to be restored", ProjectID: "p"}).ID
 	must(nil, s.DeleteMemory(t.Context(), st.deleted))
 	must(s.AddMemory(t.Context(), NewMemory{Content: "what it is about", ProjectID: "p", EventType: EventProjectMain}))
-	must(s.LinkIdentity(t.Context(), NewIdentity{Issuer: testIssuer, Subject: "1"}))
+	must(s.Accounts().LinkIdentity(t.Context(), NewIdentity{Issuer: testIssuer, Subject: "1"}))
 	st.file = mustAddFile(t, s, NewFile{}, "content").ID
 	added := mustAddToken(t, s, NewToken{Name: "laptop"})
 	st.token, st.value = added.ID, added.Value
-	client, err := s.AddClient(t.Context(), NewClient{ID: "app", Secret: "secret", RedirectURIs: []string{testCallback}})
+	client, err := s.Accounts().AddClient(t.Context(), NewClient{ID: "app", Secret: "secret", RedirectURIs: []string{testCallback}})
 	must(client, err)
 	st.tokens, st.refresh = mustLetIn(t, s, s, client)
 	st.exchange = mustAuthorize(t, s, client)
-	grants, err := s.Grants(t.Context())
+	grants, err := s.Accounts().Grants(t.Context())
 	must(grants, err)
 	st.grant = grants[0].ID
 	st.session = mustAddSession(t, s, NewSession{User: LocalUser})
@@ -183,13 +183,34 @@ func (st settled) calls() map[string]func(context.Context) error {
 	calls := map[string]func(context.Context) error{
 		"Search by time": func(ctx context.Context) error { _, err := st.Search(ctx, Query{}); return err },
 	}
-	store := reflect.ValueOf(st.Store)
-	for i := range store.NumMethod() {
-		if name := store.Type().Method(i).Name; takesContext(store.Method(i).Type()) {
-			calls[name] = func(ctx context.Context) error { return callMethod(store.Method(i), ctx, st.arguments()[name]) }
+	for name, method := range methodsOf(st.Store) {
+		if takesContext(method.Type()) {
+			calls[name] = func(ctx context.Context) error { return callMethod(method, ctx, st.arguments()[name]) }
 		}
 	}
 	return calls
+}
+
+// methodsOf returns the methods of a store and of its handles, by name. A handle is what a method without arguments returns a
+// pointer to, so that none is left out. No two of them have a method of one name.
+func methodsOf(s *Store) map[string]reflect.Value {
+	found := map[string]reflect.Value{}
+	var add func(handle reflect.Value)
+	add = func(handle reflect.Value) {
+		for i := range handle.NumMethod() {
+			name, method := handle.Type().Method(i).Name, handle.Method(i)
+			if kind := method.Type(); kind.NumIn() == 0 && kind.NumOut() == 1 && kind.Out(0).Kind() == reflect.Pointer {
+				add(method.Call(nil)[0])
+				continue
+			}
+			if found[name].IsValid() {
+				panic("two handles have a method " + name)
+			}
+			found[name] = method
+		}
+	}
+	add(reflect.ValueOf(s))
+	return found
 }
 
 func takesContext(method reflect.Type) bool {
@@ -255,7 +276,7 @@ func TestEveryMethodWorksWithArgumentsThatAreRight(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settled.db")
 	st := settle(t, openWords(t, path, Options{}))
 	backup := filepath.Join(t.TempDir(), "copy.db")
-	if err := st.Backup(t.Context(), backup, nil); err != nil {
+	if err := st.Upkeep().Backup(t.Context(), backup, nil); err != nil {
 		t.Fatal(err)
 	}
 	for method := range st.calls() {

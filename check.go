@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// CheckOptions change how [Store.Check] works. Nil means the zero value: it looks, and changes nothing.
+// CheckOptions change how [Upkeep.Check] works. Nil means the zero value: it looks, and changes nothing.
 type CheckOptions struct {
 	// Repair mends what can be made again from what is sound: counts, full text, passages, vectors, indexes of the file; and
 	// it deletes rows that belong to nothing. It deletes no memory and no file.
@@ -33,7 +33,7 @@ type CheckOptions struct {
 // maxFindings is the most findings that a report lists.
 const maxFindings = 1000
 
-// CheckReport is what [Store.Check] found.
+// CheckReport is what [Upkeep.Check] found.
 type CheckReport struct {
 	OK       bool           `json:"ok"`       // nothing is wrong, or nothing any more: all that was found is repaired, and all is verified
 	Findings []Finding      `json:"findings"` // the first 1,000; never nil
@@ -70,13 +70,14 @@ type Finding struct {
 // again: the store is not OK until it has been deleted or accepted. To get at what is left of a file that is badly damaged, see [Recover].
 //
 // With Repair it mends what it can, in short transactions between those of others, and looks again. Vectors that were
-// damaged are made again in the background; [Store.WaitEmbedded] waits for them. Those of a collection with vectors of the
+// damaged are made again in the background; [Upkeep.WaitEmbedded] waits for them. Those of a collection with vectors of the
 // caller's own cannot be made again: its memories are then found by their words. On a store that is read-only that is
 // ErrReadOnly.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
-func (s *Store) Check(ctx context.Context, options *CheckOptions) (CheckReport, error) {
-	if err := s.checkOperator("Check"); err != nil {
+func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (CheckReport, error) {
+	s, err := h.operator("Check")
+	if err != nil {
 		return CheckReport{}, err
 	}
 	if options == nil {

@@ -124,7 +124,7 @@ func varied(tb testing.TB, s *Store) string {
 // mustImport imports lines written by hand.
 func mustImport(tb testing.TB, s *Store, lines ...string) {
 	tb.Helper()
-	if _, err := s.Import(context.Background(), strings.NewReader(byHand(lines...)), nil); err != nil {
+	if _, err := s.Upkeep().Import(context.Background(), strings.NewReader(byHand(lines...)), nil); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -143,7 +143,7 @@ func fileRows(id string, pieces ...[]byte) string {
 
 func mustCheck(tb testing.TB, s *Store, o *CheckOptions) CheckReport {
 	tb.Helper()
-	report, err := s.Check(context.Background(), o)
+	report, err := s.Upkeep().Check(context.Background(), o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if err := s.WaitEmbedded(ctx); err != nil {
+			if err := s.Upkeep().WaitEmbedded(ctx); err != nil {
 				t.Fatal(err)
 			}
 			if report := mustCheck(t, s, nil); !report.OK {
@@ -379,7 +379,7 @@ func TestCheckOfADamagedFileReportsAndNeverPanics(t *testing.T) {
 			if err != nil {
 				continue // a matter of TestOpenRefuses...
 			}
-			report, err := s.Check(t.Context(), nil)
+			report, err := s.Upkeep().Check(t.Context(), nil)
 			if err != nil && !errors.Is(err, ErrCorrupt) {
 				t.Errorf("page %d %s: %v", n, name, err)
 			}
@@ -396,7 +396,7 @@ func TestCheckOfADamagedFileReportsAndNeverPanics(t *testing.T) {
 			if s, err = Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1")}); err != nil {
 				continue
 			}
-			report, err = s.Check(t.Context(), &CheckOptions{Repair: true})
+			report, err = s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true})
 			if err != nil && !errors.Is(err, ErrCorrupt) {
 				t.Errorf("repair of page %d %s: %v", n, name, err)
 			}
@@ -424,7 +424,7 @@ func TestCheckLeavesAReadOnlyFileAsItIs(t *testing.T) {
 	if report := mustCheck(t, s, nil); !report.OK || report.Checked["memory"] != 200 {
 		t.Errorf("%+v", report)
 	}
-	if _, err := s.Check(t.Context(), &CheckOptions{Repair: true}); !errors.Is(err, ErrReadOnly) {
+	if _, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true}); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("repairing a read-only store gives %v", err)
 	}
 	if err := s.Close(); err != nil {
@@ -478,7 +478,7 @@ func TestCheckEndsWithItsContextAndItsStore(t *testing.T) {
 	damage(t, s, `UPDATE passage SET vector = x'00'`)
 	for _, stop := range []string{"file", "memories", "full text", "repair"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err := s.Check(ctx, &CheckOptions{Repair: true, Progress: func(stage string, _, _ int) {
+		_, err := s.Upkeep().Check(ctx, &CheckOptions{Repair: true, Progress: func(stage string, _, _ int) {
 			if stage == stop {
 				cancel()
 			}
@@ -487,13 +487,13 @@ func TestCheckEndsWithItsContextAndItsStore(t *testing.T) {
 			t.Errorf("cancelled at stage %q: %v", stop, err)
 		}
 	}
-	if _, err := s.As(Access{}).Check(t.Context(), nil); !errors.Is(err, ErrForbidden) {
+	if _, err := s.As(Access{}).Upkeep().Check(t.Context(), nil); !errors.Is(err, ErrForbidden) {
 		t.Errorf("through a view: %v", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Check(t.Context(), nil); !errors.Is(err, ErrClosed) {
+	if _, err := s.Upkeep().Check(t.Context(), nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("of a closed store: %v", err)
 	}
 }

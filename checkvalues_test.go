@@ -30,7 +30,7 @@ func tripsOver(t *testing.T, tx db.Tx) string {
 	}
 	s := openWords(t, ":memory:", Options{Now: sealedClock})
 	defer s.Close()
-	report, err := s.Import(t.Context(), bytes.NewReader(first), nil)
+	report, err := s.Upkeep().Import(t.Context(), bytes.NewReader(first), nil)
 	if err != nil || len(report.Conflicts) > 0 {
 		return fmt.Sprintf("import: %v, %+v", err, report.Conflicts)
 	}

@@ -27,8 +27,9 @@ type Configuration struct {
 }
 
 // Configuration tells how the store works. It is for the Store that Open returned; a view gets ErrForbidden.
-func (s *Store) Configuration(ctx context.Context) (Configuration, error) {
-	if err := s.checkOperator("Configuration"); err != nil {
+func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
+	s, err := h.operator("Configuration")
+	if err != nil {
 		return Configuration{}, err
 	}
 	o := s.options

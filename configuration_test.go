@@ -14,7 +14,7 @@ func TestConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	c, err := s.Configuration(t.Context())
+	c, err := s.Upkeep().Configuration(t.Context())
 	if err != nil || c.Path != path || c.ReadOnly || c.SQLite == "" || c.Model != s.embedder.Model() || c.Dimensions < 1 ||
 		c.IndexMemory != defaultIndexMemory || c.MaxFile != largestFile || c.FileQuota != 7 || c.KeepActivity != time.Hour || c.MaxActivity != 9 || c.KeepTrash != 3*time.Hour {
 		t.Errorf("%+v %v", c, err)
@@ -26,7 +26,7 @@ func TestConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	if c, err := reader.Configuration(t.Context()); err != nil || filepath.Base(c.Path) != "store.db" || !filepath.IsAbs(c.Path) || !c.ReadOnly || c.KeepActivity != defaultKeepActivity {
+	if c, err := reader.Upkeep().Configuration(t.Context()); err != nil || filepath.Base(c.Path) != "store.db" || !filepath.IsAbs(c.Path) || !c.ReadOnly || c.KeepActivity != defaultKeepActivity {
 		t.Errorf("%+v %v", c, err)
 	}
 	memory, err := Open(t.Context(), ":memory:", nil)
@@ -34,10 +34,10 @@ func TestConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer memory.Close()
-	if c, err := memory.Configuration(t.Context()); err != nil || c.Path != ":memory:" {
+	if c, err := memory.Upkeep().Configuration(t.Context()); err != nil || c.Path != ":memory:" {
 		t.Errorf("%+v %v", c, err)
 	}
-	if _, err := s.As(Access{User: "anna"}).Configuration(t.Context()); !errors.Is(err, ErrForbidden) {
+	if _, err := s.As(Access{User: "anna"}).Upkeep().Configuration(t.Context()); !errors.Is(err, ErrForbidden) {
 		t.Errorf("a view gets %v", err)
 	}
 }

@@ -278,7 +278,7 @@ func TestContextsEndWithTheirContext(t *testing.T) {
 			return err
 		},
 		"ModuleState":       func() error { _, err := s.ModuleState(ctx, ModuleQuery{Module: "x"}); return err },
-		"Modules":           func() error { _, err := s.Modules(ctx, ProjectRef{}); return err },
+		"Modules":           func() error { _, err := s.Insights().Modules(ctx, ProjectRef{}); return err },
 		"MainMemory":        func() error { _, err := s.MainMemory(ctx, ProjectRef{ID: "p"}); return err },
 		"GetIdentityMemory": func() error { _, err := s.GetIdentityMemory(ctx); return err },
 		"SetIdentityMemory": func() error { _, err := s.SetIdentityMemory(ctx, IdentityMemory{Content: "x"}); return err },

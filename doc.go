@@ -39,11 +39,11 @@
 //   - Rules and the to-do document of a project: [Store.SetRule], [Store.SetTodo], [Store.UpdateTodoSection],
 //     [Store.CompleteTask], [ParseTodo].
 //   - Files: [Store.AddFile], [Store.OpenFile], [Store.Files].
-//   - People: [Store.AddUser], [Store.CheckPassword], [Store.AddSession], [Store.CheckSession], [Store.AddInvitation],
-//     [Store.AddToken], [Store.CheckToken], [Store.Preferences].
-//   - The state of an OAuth 2.1 server: [Store.RegisterClient], [Store.Authorize], [Store.ExchangeCode],
-//     [Store.RefreshTokens], [Store.CheckAccessToken].
-//   - Upkeep: [Store.Backup], [Restore], [Store.Check], [Store.Export], [Store.Import], [Store.Reindex], [Store.Purge].
+//   - People: [Accounts.AddUser], [Accounts.CheckPassword], [Accounts.AddSession], [Accounts.CheckSession], [Accounts.AddInvitation],
+//     [Accounts.AddToken], [Accounts.CheckToken], [Store.Preferences].
+//   - The state of an OAuth 2.1 server: [Accounts.RegisterClient], [Accounts.Authorize], [Accounts.ExchangeCode],
+//     [Accounts.RefreshTokens], [Accounts.CheckAccessToken].
+//   - Upkeep: [Upkeep.Backup], [Restore], [Upkeep.Check], [Upkeep.Export], [Upkeep.Import], [Upkeep.Reindex], [Upkeep.Purge].
 //
 // # Promises
 //

@@ -46,9 +46,9 @@ func TestEasyPasswordsStillSignInAndCannotBeSet(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "p.db"), Options{})
 	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann"})
 	easy := "sunshine99"
-	_, added := s.AddUser(t.Context(), NewUser{Name: "ben", Password: easy})
-	_, updated := s.UpdateUser(t.Context(), "ann", UpdateUser{Password: &easy})
-	changed := s.As(Access{User: "ann"}).ChangePassword(t.Context(), ChangePassword{New: easy})
+	_, added := s.Accounts().AddUser(t.Context(), NewUser{Name: "ben", Password: easy})
+	_, updated := s.Accounts().UpdateUser(t.Context(), "ann", UpdateUser{Password: &easy})
+	changed := s.As(Access{User: "ann"}).Accounts().ChangePassword(t.Context(), ChangePassword{New: easy})
 	for err, argument := range map[error]string{added: "password", updated: "password", changed: "new_password"} {
 		var known *Error
 		if !errors.As(err, &known) || !errors.Is(err, ErrInvalid) || known.Argument != argument || strings.Contains(err.Error(), easy) ||
@@ -61,7 +61,7 @@ func TestEasyPasswordsStillSignInAndCannotBeSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	setHash(t, s, "ann", hash)
-	if _, err := s.CheckPassword(t.Context(), Credentials{Name: "ann", Password: easy}); err != nil {
+	if _, err := s.Accounts().CheckPassword(t.Context(), Credentials{Name: "ann", Password: easy}); err != nil {
 		t.Errorf("signing in gives %v", err)
 	}
 }

@@ -9,25 +9,25 @@ import (
 )
 
 // A client registers itself, a user lets it in, and its token says for whom a view of the store works.
-func ExampleStore_Authorize() {
+func ExampleAccounts_Authorize() {
 	ctx := context.Background()
 	store := open()
 	defer store.Close()
 
-	client, err := store.RegisterClient(ctx, souvenir.ClientRegistration{
+	client, err := store.Accounts().RegisterClient(ctx, souvenir.ClientRegistration{
 		ClientName: "Notebook", RedirectURIs: []string{"http://localhost/callback"}, TokenEndpointAuthMethod: souvenir.AuthNone,
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	code, err := store.As(souvenir.Access{User: "ann"}).Authorize(ctx, souvenir.Authorization{
+	code, err := store.As(souvenir.Access{User: "ann"}).Accounts().Authorize(ctx, souvenir.Authorization{
 		ClientID: client.ID, RedirectURI: "http://localhost:43117/callback", Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead},
 		CodeChallenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", CodeChallengeMethod: "S256", // of RFC 7636, appendix B
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	tokens, err := store.ExchangeCode(ctx, souvenir.CodeExchange{
+	tokens, err := store.Accounts().ExchangeCode(ctx, souvenir.CodeExchange{
 		Client: souvenir.ClientCredentials{ID: client.ID}, Code: code.Code, RedirectURI: "http://localhost:43117/callback",
 		Verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
 		Issuer:   "https://memory.example", Audience: "https://memory.example/mcp",
@@ -35,7 +35,7 @@ func ExampleStore_Authorize() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	who, err := store.CheckAccessToken(ctx, souvenir.AccessTokenCheck{
+	who, err := store.Accounts().CheckAccessToken(ctx, souvenir.AccessTokenCheck{
 		Token: tokens.AccessToken, Issuer: "https://memory.example", Audience: []string{"https://memory.example/mcp"},
 	})
 	if err != nil {

@@ -247,7 +247,7 @@ func ExampleEmbedderFunc() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	state, err := store.EmbeddingStatus(ctx)
+	state, err := store.Upkeep().EmbeddingStatus(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}

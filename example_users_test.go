@@ -10,7 +10,7 @@ import (
 )
 
 // An account, a token for a program of theirs, and what the program reaches with it.
-func ExampleStore_CheckToken() {
+func ExampleAccounts_CheckToken() {
 	ctx := context.Background()
 	store, err := souvenir.Open(ctx, ":memory:", nil)
 	if err != nil {
@@ -18,7 +18,7 @@ func ExampleStore_CheckToken() {
 	}
 	defer store.Close()
 
-	ann, err := store.AddUser(ctx, souvenir.NewUser{Name: "Ann", Password: "correct horse battery"})
+	ann, err := store.Accounts().AddUser(ctx, souvenir.NewUser{Name: "Ann", Password: "correct horse battery"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func ExampleStore_CheckToken() {
 	if _, err := hers.AddMemory(ctx, souvenir.NewMemory{Content: "The launch is on Friday.", ProjectID: "apollo"}); err != nil {
 		log.Fatal(err)
 	}
-	token, err := hers.AddToken(ctx, souvenir.NewToken{
+	token, err := hers.Accounts().AddToken(ctx, souvenir.NewToken{
 		Name: "status page", Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead}, Projects: []string{"apollo"},
 	})
 	if err != nil {
@@ -34,7 +34,7 @@ func ExampleStore_CheckToken() {
 	}
 
 	// Later, for each request that brings the token:
-	principal, err := store.CheckToken(ctx, token.Value)
+	principal, err := store.Accounts().CheckToken(ctx, token.Value)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -48,10 +48,10 @@ func ExampleStore_CheckToken() {
 	_, err = view.AddMemory(ctx, souvenir.NewMemory{Content: "The launch is off."})
 	fmt.Println("may write:", !errors.Is(err, souvenir.ErrReadOnly))
 
-	if err := hers.DeleteToken(ctx, token.ID); err != nil {
+	if err := hers.Accounts().DeleteToken(ctx, token.ID); err != nil {
 		log.Fatal(err)
 	}
-	_, err = store.CheckToken(ctx, token.Value)
+	_, err = store.Accounts().CheckToken(ctx, token.Value)
 	fmt.Println(err)
 	// Output:
 	// Ann finds: The launch is on Friday.

@@ -16,7 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// ExportOptions change what [Store.Export] writes. Nil means the zero value: everything but credentials.
+// ExportOptions change what [Upkeep.Export] writes. Nil means the zero value: everything but credentials.
 type ExportOptions struct {
 	// Credentials adds what people and programs sign in with: hashes of passwords, MCP tokens and refresh tokens,
 	// identities at other providers, OAuth clients and grants, and the private keys that sign access tokens. Whoever has such a
@@ -43,14 +43,15 @@ type ExportSummary struct {
 
 // Export writes everything that the store holds, all users' things, as JSON Lines; a view writes what its user owns: preferences,
 // collections, projects, memories and files, and neither credentials nor who else is a member. It is one consistent state, that in which
-// the store is when it begins, however long it takes. [Store.Import] reads it; docs/export-format.md describes it. It needs little
+// the store is when it begins, however long it takes. [Upkeep.Import] reads it; docs/export-format.md describes it. It needs little
 // memory whatever the size, and nobody waits for it; but what is written to the store meanwhile stays in the write-ahead log
 // until it is done. (A store in memory has no log: there, writers wait.)
 //
 // After an error w holds the beginning of an export, which Import recognizes as cut off. w must not call the store. A view that is limited
 // to projects may not export.
-func (s *Store) Export(ctx context.Context, w io.Writer, options *ExportOptions) (ExportSummary, error) {
-	if err := s.checkAccount("Export"); err != nil {
+func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions) (ExportSummary, error) {
+	s, err := h.own("Export")
+	if err != nil {
 		return ExportSummary{}, err
 	}
 	if w == nil {
@@ -68,7 +69,7 @@ func (s *Store) Export(ctx context.Context, w io.Writer, options *ExportOptions)
 	}
 	e := exporter{ExportOptions: o, hash: sha256.New(), counts: map[string]int{}, places: map[int64]exportPlace{}}
 	e.w = bufio.NewWriterSize(io.MultiWriter(w, e.hash, &e.size), 256<<10)
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		e.tx = tx
 		if !s.operator {
 			e.user = &sc.user

@@ -147,7 +147,7 @@ func addAccounts(t *testing.T, s *Store) {
 func exported(tb testing.TB, s *Store, o ExportOptions) []byte {
 	tb.Helper()
 	var out bytes.Buffer
-	summary, err := s.Export(context.Background(), &out, &o)
+	summary, err := s.Upkeep().Export(context.Background(), &out, &o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func exported(tb testing.TB, s *Store, o ExportOptions) []byte {
 
 func imported(tb testing.TB, s *Store, export []byte, o ImportOptions) ImportReport {
 	tb.Helper()
-	report, err := s.Import(context.Background(), bytes.NewReader(export), &o)
+	report, err := s.Upkeep().Import(context.Background(), bytes.NewReader(export), &o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -358,35 +358,35 @@ func TestExportErrors(t *testing.T) {
 	size := len(exported(t, rich, ExportOptions{}))
 	for _, room := range []int{0, 1, 300 << 10, size - 10} {
 		w := failingWriter(room)
-		if _, err := rich.Export(t.Context(), &w, nil); !errors.Is(err, errNoRoom) {
+		if _, err := rich.Upkeep().Export(t.Context(), &w, nil); !errors.Is(err, errNoRoom) {
 			t.Errorf("with room for %d bytes: %v", room, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := rich.Export(ctx, io.Discard, nil); !errors.Is(err, context.Canceled) {
+	if _, err := rich.Upkeep().Export(ctx, io.Discard, nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
-	if _, err := rich.Export(ctx, io.Discard, &ExportOptions{Progress: func(stage string, _, _ int) {
+	if _, err := rich.Upkeep().Export(ctx, io.Discard, &ExportOptions{Progress: func(stage string, _, _ int) {
 		if stage == "files" {
 			cancel()
 		}
 	}}); !errors.Is(err, context.Canceled) {
 		t.Error("cancelled in the midst:", err)
 	}
-	if _, err := rich.As(Access{Projects: []string{}}).Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrForbidden) {
+	if _, err := rich.As(Access{Projects: []string{}}).Upkeep().Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrForbidden) {
 		t.Error(err)
 	}
 	statements(t, rich, `UPDATE file_chunk SET data = X'ff' WHERE id = (SELECT min(id) FROM file_chunk)`)
-	if _, err := rich.Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "file1") {
+	if _, err := rich.Upkeep().Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "file1") {
 		t.Error("a damaged file:", err)
 	}
-	if _, err := rich.Export(t.Context(), io.Discard, &ExportOptions{WithoutFiles: true}); err != nil {
+	if _, err := rich.Upkeep().Export(t.Context(), io.Discard, &ExportOptions{WithoutFiles: true}); err != nil {
 		t.Error("a damaged file that is left out:", err)
 	}
 	statements(t, rich, `UPDATE memory SET metadata = '{"a":' WHERE id = 1`)
-	if _, err := rich.Export(t.Context(), io.Discard, &ExportOptions{WithoutFiles: true}); !errors.Is(err, ErrCorrupt) {
+	if _, err := rich.Upkeep().Export(t.Context(), io.Discard, &ExportOptions{WithoutFiles: true}); !errors.Is(err, ErrCorrupt) {
 		t.Error("damaged metadata:", err)
 	}
 }
@@ -400,7 +400,7 @@ func TestAnExportIsOneSnapshot(t *testing.T) {
 	want := exported(t, s, ExportOptions{})
 	var got bytes.Buffer
 	written := false
-	_, err := s.Export(t.Context(), writerFunc(func(p []byte) (int, error) {
+	_, err := s.Upkeep().Export(t.Context(), writerFunc(func(p []byte) (int, error) {
 		if !written {
 			written = true
 			done := make(chan struct{})

@@ -28,7 +28,7 @@ func BenchmarkExport(b *testing.B) {
 			var size int64
 			for b.Loop() {
 				start := time.Now()
-				summary, err := store.Export(context.Background(), io.Discard, &c.options)
+				summary, err := store.Upkeep().Export(context.Background(), io.Discard, &c.options)
 				took = append(took, time.Since(start))
 				if err != nil || summary.Counts["memory"] < exportedMemories {
 					b.Fatal(summary, err)
@@ -45,7 +45,7 @@ func BenchmarkExport(b *testing.B) {
 
 func BenchmarkImport(b *testing.B) {
 	var export bytes.Buffer
-	if _, err := openBench(b, 10_000).Export(context.Background(), &export, nil); err != nil {
+	if _, err := openBench(b, 10_000).Upkeep().Export(context.Background(), &export, nil); err != nil {
 		b.Fatal(err)
 	}
 	var took []time.Duration
@@ -55,7 +55,7 @@ func BenchmarkImport(b *testing.B) {
 			b.Fatal(err)
 		}
 		start := time.Now()
-		report, err := store.Import(context.Background(), bytes.NewReader(export.Bytes()), nil)
+		report, err := store.Upkeep().Import(context.Background(), bytes.NewReader(export.Bytes()), nil)
 		took = append(took, time.Since(start))
 		if err != nil || report.Counts["memory"].Added < 10_000 {
 			b.Fatal(report, err)

@@ -11,7 +11,7 @@ import (
 )
 
 // Everything that one store holds goes into another one, with its ids, times and history.
-func ExampleStore_Export() {
+func ExampleUpkeep_Export() {
 	ctx := context.Background()
 	from, to := open(), open()
 	defer from.Close()
@@ -19,11 +19,11 @@ func ExampleStore_Export() {
 	add(from, souvenir.NewMemory{Content: "The office plant is called Ferdinand."})
 
 	var export bytes.Buffer
-	if _, err := from.Export(ctx, &export, nil); err != nil {
+	if _, err := from.Upkeep().Export(ctx, &export, nil); err != nil {
 		log.Fatal(err)
 	}
 	for range 2 {
-		report, err := to.Import(ctx, bytes.NewReader(export.Bytes()), nil)
+		report, err := to.Upkeep().Import(ctx, bytes.NewReader(export.Bytes()), nil)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func ExampleStore_Export() {
 }
 
 // Memories from elsewhere need a header and one line each.
-func ExampleStore_Import() {
+func ExampleUpkeep_Import() {
 	ctx := context.Background()
 	store := open()
 	defer store.Close()
@@ -43,7 +43,7 @@ func ExampleStore_Import() {
 {"type":"memory","content":"Ferdinand is watered on Mondays.","tags":["plants"],"created_at":"2024-05-01T08:00:00Z"}
 {"type":"memory","content":"The printer is on the second floor.","collection_name":"office"}
 `
-	if _, err := store.Import(ctx, strings.NewReader(lines), nil); err != nil {
+	if _, err := store.Upkeep().Import(ctx, strings.NewReader(lines), nil); err != nil {
 		log.Fatal(err)
 	}
 	found, err := store.Search(ctx, souvenir.Query{Text: "when to water Ferdinand", Limit: 1})

@@ -19,7 +19,7 @@ func TestExportOfOnesOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	summary, err := alice.Export(t.Context(), &out, nil)
+	summary, err := alice.Upkeep().Export(t.Context(), &out, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestExportOfOnesOwn(t *testing.T) {
 		t.Errorf("owners are %v:\n%.10000s", owners, out.String())
 	}
 	var all bytes.Buffer
-	whole, err := s.Export(t.Context(), &all, nil)
+	whole, err := s.Upkeep().Export(t.Context(), &all, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestExportOfOnesOwn(t *testing.T) {
 	}
 
 	other := openWords(t, filepath.Join(t.TempDir(), "other.db"), Options{Now: sealedClock})
-	report, err := other.Import(t.Context(), bytes.NewReader(out.Bytes()), nil)
+	report, err := other.Upkeep().Import(t.Context(), bytes.NewReader(out.Bytes()), nil)
 	if err != nil || len(report.Conflicts) > 0 || report.Ignored > 0 {
 		t.Fatalf("%+v %v", report, err)
 	}
@@ -87,7 +87,7 @@ func TestExportOfOnesOwn(t *testing.T) {
 	if found, err := other.As(Access{User: "alice"}).Preferences(t.Context()); err != nil || !maps.Equal(found, map[string]any{"theme": "dark"}) {
 		t.Errorf("%v %v", found, err)
 	}
-	if report, err := other.Check(t.Context(), nil); err != nil || !report.OK {
+	if report, err := other.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
 		t.Errorf("%+v %v", report, err)
 	}
 }
@@ -96,7 +96,7 @@ func TestExportOfOnesOwn(t *testing.T) {
 func TestExportOfNothing(t *testing.T) {
 	s := openRich(t)
 	var out bytes.Buffer
-	if summary, err := s.As(Access{User: "nobody yet"}).Export(t.Context(), &out, nil); err != nil || len(summary.Counts) > 0 || strings.Count(out.String(), "\n") != 2 {
+	if summary, err := s.As(Access{User: "nobody yet"}).Upkeep().Export(t.Context(), &out, nil); err != nil || len(summary.Counts) > 0 || strings.Count(out.String(), "\n") != 2 {
 		t.Errorf("%+v %v: %s", summary, err, out.String())
 	}
 }

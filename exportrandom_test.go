@@ -83,9 +83,9 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 		case 16:
 			_, err = v.UpdatePreferences(ctx, metadata())
 		case 17:
-			_, err = s.AddUser(ctx, NewUser{ID: pick("", user()), Name: pick("Ann", "Bob", "Œuvre"), Email: pick("", "a@b.example")})
+			_, err = s.Accounts().AddUser(ctx, NewUser{ID: pick("", user()), Name: pick("Ann", "Bob", "Œuvre"), Email: pick("", "a@b.example")})
 		case 18:
-			_, err = v.AddToken(ctx, NewToken{Name: pick("t", "ü"), Projects: [][]string{nil, {"p"}}[r.IntN(2)]})
+			_, err = v.Accounts().AddToken(ctx, NewToken{Name: pick("t", "ü"), Projects: [][]string{nil, {"p"}}[r.IntN(2)]})
 		case 19:
 			if r.IntN(3) > 0 {
 				continue
@@ -115,7 +115,7 @@ func TestAnExportOfAnythingComesBackTheSame(t *testing.T) {
 		for name, o := range map[string]ImportOptions{"kept": {}, "replaced": {OnConflict: ConflictReplace}} {
 			copied := openWords(t, ":memory:", Options{Now: sealedClock})
 			for range 2 {
-				report, err := copied.Import(t.Context(), stream(first), &o)
+				report, err := copied.Upkeep().Import(t.Context(), stream(first), &o)
 				if err != nil || len(report.Conflicts) > 0 || report.Ignored > 0 || report.MissingLinks > 0 || len(report.Warnings) > 0 {
 					t.Fatalf("seed %d: %+v, %v", seed, report, err)
 				}

@@ -298,7 +298,7 @@ func useDamaged(ctx context.Context, t *testing.T, name, path string, indexMemor
 		id = m.ID
 	}
 	step = "tags"
-	_, err = s.Tags(ctx)
+	_, err = s.Insights().Tags(ctx)
 	note(err)
 	step = "revisions"
 	_, err = s.Revisions(ctx, id)

@@ -20,7 +20,8 @@ type FileStatus struct {
 }
 
 // GetFileStatus returns how a file lies in the store. One that does not exist, or that this view may not see, is ErrNotFound.
-func (s *Store) GetFileStatus(ctx context.Context, id string) (FileStatus, error) {
+func (h *Insights) GetFileStatus(ctx context.Context, id string) (FileStatus, error) {
+	s := h.s
 	var status FileStatus
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		f, err := s.file(tx, sc, id)

@@ -50,11 +50,9 @@ func resultTypes() map[string]reflect.Type {
 			}
 		}
 	}
-	store := reflect.TypeFor[*Store]()
-	for i := range store.NumMethod() {
-		method := store.Method(i).Type
-		for out := range method.NumOut() {
-			add(method.Out(out))
+	for _, method := range methodsOf(&Store{}) {
+		for out := range method.Type().NumOut() {
+			add(method.Type().Out(out))
 		}
 	}
 	add(reflect.TypeFor[Group]())

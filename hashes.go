@@ -11,7 +11,7 @@ import (
 )
 
 // Rows that hold what people and programs have stored have hashes. Temporary triggers keep them in step with the rows, so whatever
-// writes, writes the hash as well; see internal/rowhash. [Store.Check] compares them, and [Recover] goes by them.
+// writes, writes the hash as well; see internal/rowhash. [Upkeep.Check] compares them, and [Recover] goes by them.
 
 // hashedTable is a table whose rows have hashes, and how callers know a row of it.
 type hashedTable struct {

@@ -185,7 +185,7 @@ func TestAFlippedByteIsNamedAndNoRepairCallsItSound(t *testing.T) {
 	if !isDamaged(report, "memory") || !isDamaged(report, "memory_revision") {
 		t.Errorf("after an update: %+v", report)
 	}
-	if _, err := s.Check(t.Context(), &CheckOptions{Accept: true}); err == nil {
+	if _, err := s.Upkeep().Check(t.Context(), &CheckOptions{Accept: true}); err == nil {
 		t.Error("Accept without Repair is taken")
 	}
 	report = mustCheck(t, s, &CheckOptions{Repair: true, Accept: true})
@@ -354,7 +354,7 @@ func TestAFileWithoutHashesGetsThemWhenItIsOpened(t *testing.T) {
 func TestHashesAreKeptAfterCompacting(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "compact.db"), Options{})
 	id := varied(t, s)
-	if err := s.Compact(t.Context()); err != nil {
+	if err := s.Upkeep().Compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	mustAdd(t, s, NewMemory{Content: "after that", Tags: []string{"a", "b"}})

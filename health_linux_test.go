@@ -21,7 +21,7 @@ func TestOnAFullDiskMemoriesCanBeDeletedAndHealthSaysWhy(t *testing.T) {
 		}
 	})
 	s := openWords(t, filepath.Join(dir, "store.db"), Options{Reserve: 3 << 20})
-	if err := s.Health(t.Context()); err != nil {
+	if err := s.Upkeep().Health(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var ids []string
@@ -35,7 +35,7 @@ func TestOnAFullDiskMemoriesCanBeDeletedAndHealthSaysWhy(t *testing.T) {
 	if err := ballast.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Health(t.Context()); err != nil {
+	if err := s.Upkeep().Health(t.Context()); err != nil {
 		t.Errorf("before anything was written: %v", err)
 	}
 	for err = nil; err == nil; { // the log has some room of its own
@@ -44,7 +44,7 @@ func TestOnAFullDiskMemoriesCanBeDeletedAndHealthSaysWhy(t *testing.T) {
 	if !errors.Is(err, ErrFull) {
 		t.Fatal(err)
 	}
-	if err := s.Health(t.Context()); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "the disk is full") {
+	if err := s.Upkeep().Health(t.Context()); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "the disk is full") {
 		t.Errorf("Health says %v", err)
 	}
 	for _, id := range ids {
@@ -52,7 +52,7 @@ func TestOnAFullDiskMemoriesCanBeDeletedAndHealthSaysWhy(t *testing.T) {
 			t.Fatalf("DeleteMemory on a full disk: %v", err)
 		}
 	}
-	if _, err := s.Purge(t.Context(), nil); err != nil {
+	if _, err := s.Upkeep().Purge(t.Context(), nil); err != nil {
 		t.Errorf("Purge on a full disk: %v", err)
 	}
 	if err := os.Remove(filepath.Join(dir, "ballast")); err != nil {
@@ -122,7 +122,7 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := s.Health(t.Context()); err != nil {
+			if err := s.Upkeep().Health(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			fillDisk(t, s, dir)
@@ -139,7 +139,7 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 			if err := os.Remove(filepath.Join(dir, "ballast")); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Health(t.Context()); err != nil {
+			if err := s.Upkeep().Health(t.Context()); err != nil {
 				t.Error(err)
 			}
 			mustAdd(t, s, NewMemory{Content: "there is room again"})

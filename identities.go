@@ -40,8 +40,9 @@ const (
 // LinkIdentity lets a user sign in as who they are at an identity provider. The caller must have seen the provider say
 // so. An identity that belongs to another user is ErrConflict; linking one's own again renews its email address. More
 // than 32 identities of a user are ErrTooLarge. A view that is limited to projects may not, nor may a user without an account.
-func (s *Store) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, error) {
-	if err := s.checkAccount("LinkIdentity"); err != nil {
+func (h *Accounts) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, error) {
+	s, err := h.own("LinkIdentity")
+	if err != nil {
 		return Identity{}, err
 	}
 	if err := checkIdentity(n.Issuer, n.Subject); err != nil {
@@ -51,7 +52,7 @@ func (s *Store) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, erro
 		return Identity{}, err
 	}
 	var linked Identity
-	err := s.write(ctx, func(tx db.Tx, sc scope) error {
+	err = s.write(ctx, func(tx db.Tx, sc scope) error {
 		u, err := s.account(tx, sc, n.User)
 		if err != nil {
 			return err
@@ -108,12 +109,13 @@ func identities(tx db.Tx, user int64) ([]Identity, error) {
 
 // Identities returns the identities linked to a user (id or name; empty: the view's user), the oldest first. Only the
 // operator's store may name another user; a view that is limited to projects may not ask.
-func (s *Store) Identities(ctx context.Context, user string) ([]Identity, error) {
-	if err := s.checkAccount("Identities"); err != nil {
+func (h *Accounts) Identities(ctx context.Context, user string) ([]Identity, error) {
+	s, err := h.own("Identities")
+	if err != nil {
 		return nil, err
 	}
 	var all []Identity
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		u, err := s.account(tx, sc, user)
 		if err != nil {
 			return err
@@ -126,8 +128,9 @@ func (s *Store) Identities(ctx context.Context, user string) ([]Identity, error)
 
 // UnlinkIdentity ends that a user can sign in by an identity; one that is not linked to the user is ErrNotFound. Through
 // the user's own view, the only way to sign in that the user has is ErrConflict.
-func (s *Store) UnlinkIdentity(ctx context.Context, i UnlinkIdentity) error {
-	if err := s.checkAccount("UnlinkIdentity"); err != nil {
+func (h *Accounts) UnlinkIdentity(ctx context.Context, i UnlinkIdentity) error {
+	s, err := h.own("UnlinkIdentity")
+	if err != nil {
 		return err
 	}
 	if err := checkIdentity(i.Issuer, i.Subject); err != nil {
@@ -155,15 +158,16 @@ func (s *Store) UnlinkIdentity(ctx context.Context, i UnlinkIdentity) error {
 
 // UserByIdentity returns the user to whom an identity is linked, to be signed in. ErrNotFound means that it is linked to
 // nobody, ErrUnauthenticated that the user is disabled. Only for the operator's store.
-func (s *Store) UserByIdentity(ctx context.Context, issuer, subject string) (User, error) {
-	if err := s.checkOperator("UserByIdentity"); err != nil {
+func (h *Accounts) UserByIdentity(ctx context.Context, issuer, subject string) (User, error) {
+	s, err := h.operator("UserByIdentity")
+	if err != nil {
 		return User{}, err
 	}
 	if err := checkIdentity(issuer, subject); err != nil {
 		return User{}, err
 	}
 	var found []storedUser
-	err := s.read(ctx, func(tx db.Tx, _ scope) (err error) {
+	err = s.read(ctx, func(tx db.Tx, _ scope) (err error) {
 		found, err = loadUsers(tx, `u.id = (SELECT user_id FROM external_identity WHERE issuer = ? AND subject = ?)`, issuer, subject)
 		return err
 	})

@@ -26,7 +26,7 @@ const (
 	ConflictReplace OnConflict = "replace" // what the store has becomes what the export has
 )
 
-// ImportOptions change how [Store.Import] works. Nil means the zero value.
+// ImportOptions change how [Upkeep.Import] works. Nil means the zero value.
 type ImportOptions struct {
 	// OnConflict decides about what has the same id (or name) and owner, and another state: memories, revisions, files,
 	// collections, projects, members and preferences. Accounts and credentials are always kept, and so is what
@@ -73,7 +73,7 @@ type ImportReport struct {
 // maxConflicts is how many conflicts a report lists.
 const maxConflicts = 100
 
-// Import reads what [Store.Export] wrote, or a file in the same form made by hand, into this store, empty or not. Ids,
+// Import reads what [Upkeep.Export] wrote, or a file in the same form made by hand, into this store, empty or not. Ids,
 // times, revisions and owners stay what they are, and search finds what was imported at once. What the store has already is left
 // alone, so that an import can be repeated: the second one changes nothing. Vectors are taken over when they are
 // of this store's model, otherwise texts are embedded like those of AddMemories.
@@ -87,9 +87,10 @@ const maxConflicts = 100
 // Options.MaxFile and Options.FileQuota are about uploads and do not keep files of an export out.
 //
 // It is the operator's: it makes users, and with credentials in the export these can sign in. Import files of your own only.
-func (s *Store) Import(ctx context.Context, r io.Reader, options *ImportOptions) (ImportReport, error) {
+func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions) (ImportReport, error) {
+	s, err := h.operator("Import")
 	im := importer{s: s, report: ImportReport{Counts: map[string]ImportCount{}}}
-	if err := s.checkOperator("Import"); err != nil {
+	if err != nil {
 		return im.report, err
 	}
 	if r == nil {
@@ -126,11 +127,11 @@ func (s *Store) Import(ctx context.Context, r io.Reader, options *ImportOptions)
 			s.worker.wake()
 		}
 	}()
-	err := im.run(ctx, r)
+	err = im.run(ctx, r)
 	return im.report, wrap(err)
 }
 
-// CheckExport reads an export, or a file in the same form made by hand, as [Store.Import] does before it writes anything, and returns
+// CheckExport reads an export, or a file in the same form made by hand, as [Upkeep.Import] does before it writes anything, and returns
 // the error that Import would return then. It needs no store, so that none is made for what cannot be imported. Progress hears of the
 // stage "check"; nil means nobody does.
 func CheckExport(ctx context.Context, r io.Reader, progress Progress) error {

@@ -50,7 +50,7 @@ func TestLinesByHandAreImported(t *testing.T) {
 		`{"type":"memory","collection_name":"mine","content":"a vector came along","embedding":[3,4]}`,
 	), "\n", "\r\n")
 	for name, r := range map[string]io.Reader{"a seeker": strings.NewReader(export), "a stream": iotest.OneByteReader(strings.NewReader(export))} {
-		report, err := s.Import(t.Context(), r, nil)
+		report, err := s.Upkeep().Import(t.Context(), r, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -56,7 +56,7 @@ func TestForeignFilesAreRefusedBeforeAnythingIsWritten(t *testing.T) {
 		"version as text": {`{"souvenir":"export","version":"1"}`, ErrForeign, "first line"},
 	} {
 		for _, r := range []io.Reader{strings.NewReader(c.data), stream([]byte(c.data))} {
-			if _, err := s.Import(t.Context(), r, nil); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+			if _, err := s.Upkeep().Import(t.Context(), r, nil); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -130,7 +130,7 @@ func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 			first := `{"type":"memory","content":"before"}`
 			export := []byte(byHand(first, c.line, `{"type":"memory","content":"after"}`))
 			for what, r := range map[string]io.Reader{"seeker": bytes.NewReader(export), "stream": stream(export)} {
-				report, err := s.Import(t.Context(), r, nil)
+				report, err := s.Upkeep().Import(t.Context(), r, nil)
 				var known *Error
 				if !errors.As(err, &known) || !isAny(err, ErrInvalid, ErrTooLarge) || known.Argument != c.argument || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "line 3: ") {
 					t.Errorf("%s: %v", what, err)
@@ -173,7 +173,7 @@ func TestAnExportCutOffAnywhereIsNoticed(t *testing.T) {
 	empty, filled := openCopy(t), openCopy(t)
 	before := rowsOf(t, empty)
 	for _, cut := range cuts {
-		if _, err := empty.Import(t.Context(), bytes.NewReader(export[:cut]), nil); !isAny(err, ErrInvalid, ErrForeign) {
+		if _, err := empty.Upkeep().Import(t.Context(), bytes.NewReader(export[:cut]), nil); !isAny(err, ErrInvalid, ErrForeign) {
 			t.Errorf("cut at %d of %d: %v", cut, len(export), err)
 		}
 	}
@@ -181,7 +181,7 @@ func TestAnExportCutOffAnywhereIsNoticed(t *testing.T) {
 		t.Error("something was written")
 	}
 	for _, cut := range cuts {
-		report, err := filled.Import(t.Context(), stream(export[:cut]), nil)
+		report, err := filled.Upkeep().Import(t.Context(), stream(export[:cut]), nil)
 		if !isAny(err, ErrInvalid, ErrForeign) || len(report.Conflicts) > 0 {
 			t.Errorf("a stream cut at %d: %v, %+v", cut, err, report.Conflicts)
 		}
@@ -205,10 +205,10 @@ func TestAChangedExportIsNoticed(t *testing.T) {
 		"no hash":         append(bytes.Clone(export[:bytes.LastIndex(export, []byte(`{"type":"end"`))]), `{"type":"end"}`...),
 		"two, one behind": append(bytes.Clone(export), export...),
 	} {
-		if _, err := s.Import(t.Context(), bytes.NewReader(changed), nil); !errors.Is(err, ErrInvalid) {
+		if _, err := s.Upkeep().Import(t.Context(), bytes.NewReader(changed), nil); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := openCopy(t).Import(t.Context(), stream(changed), nil); !errors.Is(err, ErrInvalid) {
+		if _, err := openCopy(t).Upkeep().Import(t.Context(), stream(changed), nil); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s, as a stream: %v", name, err)
 		}
 	}
@@ -223,7 +223,7 @@ func TestAChangedExportIsNoticed(t *testing.T) {
 		"no newline": bytes.TrimSuffix(export, []byte("\n")),
 	} {
 		copied := openCopy(t)
-		if _, err := copied.Import(t.Context(), bytes.NewReader(same), nil); err != nil {
+		if _, err := copied.Upkeep().Import(t.Context(), bytes.NewReader(same), nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if again := exported(t, copied, ExportOptions{}); !bytes.Equal(again, export) {
 			t.Errorf("%s: %s", name, lineDiff(again, export))
@@ -265,7 +265,7 @@ func TestBrokenFilesAreNotImported(t *testing.T) {
 		"wrong hash":      {[]string{strings.Replace(head, sumOf(big), sumOf("x"), 1), one, two, three}, "sha256"},
 	} {
 		s := openCopy(t)
-		if _, err := s.Import(t.Context(), strings.NewReader(byHand(c.lines...)), nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) {
+		if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(c.lines...)), nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if strings.Contains(string(exported(t, s, ExportOptions{})), `"type":"file"`) {
@@ -282,12 +282,12 @@ func TestAFileBrokenOffLeavesNothingAndMayComeAgain(t *testing.T) {
 	putFile(t, rich, "f", "local", "", "", pattern(3*waitingChunks*chunkSize+9))
 	export := exported(t, rich, ExportOptions{})
 	cut := bytes.LastIndex(export, []byte(`{"type":"chunk"`))
-	if _, err := s.Import(t.Context(), io.MultiReader(bytes.NewReader(export[:cut]), iotest.ErrReader(errNoRoom)), nil); !errors.Is(err, errNoRoom) {
+	if _, err := s.Upkeep().Import(t.Context(), io.MultiReader(bytes.NewReader(export[:cut]), iotest.ErrReader(errNoRoom)), nil); !errors.Is(err, errNoRoom) {
 		t.Error(err)
 	}
 	invariants(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := s.Import(ctx, io.MultiReader(bytes.NewReader(export[:cut]), readerFunc(func([]byte) (int, error) { cancel(); return 0, io.EOF })), nil); !isAny(err, ErrInvalid) && !errors.Is(err, context.Canceled) {
+	if _, err := s.Upkeep().Import(ctx, io.MultiReader(bytes.NewReader(export[:cut]), readerFunc(func([]byte) (int, error) { cancel(); return 0, io.EOF })), nil); !isAny(err, ErrInvalid) && !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	invariants(t, s)
@@ -316,13 +316,13 @@ func TestAFileIsReplacedWhenAskedTo(t *testing.T) {
 
 func TestImportErrors(t *testing.T) {
 	s := openCopy(t)
-	if _, err := s.As(Access{}).Import(t.Context(), strings.NewReader(byHand()), nil); !errors.Is(err, ErrForbidden) {
+	if _, err := s.As(Access{}).Upkeep().Import(t.Context(), strings.NewReader(byHand()), nil); !errors.Is(err, ErrForbidden) {
 		t.Error(err)
 	}
-	if _, err := s.Import(t.Context(), strings.NewReader(byHand()), &ImportOptions{OnConflict: "merge"}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "merge") {
+	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand()), &ImportOptions{OnConflict: "merge"}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "merge") {
 		t.Error(err)
 	}
-	if _, err := s.Import(t.Context(), io.MultiReader(strings.NewReader(byHand(`{"type":"memory","content":"kept"}`)), iotest.ErrReader(errNoRoom)), nil); !errors.Is(err, errNoRoom) {
+	if _, err := s.Upkeep().Import(t.Context(), io.MultiReader(strings.NewReader(byHand(`{"type":"memory","content":"kept"}`)), iotest.ErrReader(errNoRoom)), nil); !errors.Is(err, errNoRoom) {
 		t.Error(err)
 	}
 	if got := contentsOf(t, s); len(got) != 1 {
@@ -330,20 +330,20 @@ func TestImportErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Import(ctx, strings.NewReader(byHand()), nil); !errors.Is(err, context.Canceled) {
+	if _, err := s.Upkeep().Import(ctx, strings.NewReader(byHand()), nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	long := byHand(`{"type":"memory","content":"` + strings.Repeat("x", maxLine) + `"}`)
-	if _, err := s.Import(t.Context(), strings.NewReader(long), nil); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "line 2") {
+	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(long), nil); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "line 2") {
 		t.Error(err)
 	}
 	path := filepath.Join(t.TempDir(), "s.db")
 	openWords(t, path, Options{}).Close()
-	if _, err := openWords(t, path, Options{ReadOnly: true}).Import(t.Context(), strings.NewReader(byHand()), nil); !errors.Is(err, ErrReadOnly) {
+	if _, err := openWords(t, path, Options{ReadOnly: true}).Upkeep().Import(t.Context(), strings.NewReader(byHand()), nil); !errors.Is(err, ErrReadOnly) {
 		t.Error(err)
 	}
 	s.Close()
-	if _, err := s.Import(t.Context(), strings.NewReader(byHand(`{"type":"memory","content":"x"}`)), nil); !errors.Is(err, ErrClosed) {
+	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(`{"type":"memory","content":"x"}`)), nil); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
 }

@@ -34,14 +34,14 @@ func FuzzImport(f *testing.F) {
 		defer cancel()
 		s := openWords(t, ":memory:", Options{Now: sealedClock})
 		for _, o := range []ImportOptions{{}, {OnConflict: ConflictReplace}} {
-			_, err := s.Import(ctx, bytes.NewReader(data), &o)
+			_, err := s.Upkeep().Import(ctx, bytes.NewReader(data), &o)
 			var known *Error
 			if err != nil && (!errors.As(err, &known) || !isAny(err, ErrInvalid, ErrTooLarge, ErrForeign, ErrNewer, ErrNotFound, ErrConflict)) {
 				t.Fatalf("%v", err)
 			}
 		}
 		invariants(t, s)
-		if err := s.WaitEmbedded(ctx); err != nil {
+		if err := s.Upkeep().WaitEmbedded(ctx); err != nil {
 			t.Fatal(err)
 		}
 		export := exported(t, s, ExportOptions{Credentials: true})

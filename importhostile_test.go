@@ -16,10 +16,10 @@ import (
 
 func TestReadersAndWritersThatMisbehaveAreErrors(t *testing.T) {
 	s := openCopy(t)
-	if _, err := s.Export(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "w is nil") {
+	if _, err := s.Upkeep().Export(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "w is nil") {
 		t.Errorf("export to nil: %v", err)
 	}
-	if _, err := s.Import(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "r is nil") {
+	if _, err := s.Upkeep().Import(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "r is nil") {
 		t.Errorf("import of nil: %v", err)
 	}
 	early := fmt.Errorf("the connection broke: %w", io.EOF)
@@ -30,7 +30,7 @@ func TestReadersAndWritersThatMisbehaveAreErrors(t *testing.T) {
 		"no data":    func([]byte) (int, error) { return 0, nil },
 	} {
 		for _, before := range []string{"", byHand(`{"type":"memory","content":"kept"}`)} {
-			if _, err := s.Import(t.Context(), io.MultiReader(strings.NewReader(before), read), nil); err == nil || !strings.Contains(err.Error(), strings.Fields(name)[0]) {
+			if _, err := s.Upkeep().Import(t.Context(), io.MultiReader(strings.NewReader(before), read), nil); err == nil || !strings.Contains(err.Error(), strings.Fields(name)[0]) {
 				t.Errorf("a reader of %q after %q: %v", name, before, err)
 			}
 		}
@@ -39,7 +39,7 @@ func TestReadersAndWritersThatMisbehaveAreErrors(t *testing.T) {
 		}
 	}
 	for _, n := range []int{-1, 1 << 40} {
-		if _, err := s.Export(t.Context(), writerFunc(func([]byte) (int, error) { return n, nil }), nil); err == nil {
+		if _, err := s.Upkeep().Export(t.Context(), writerFunc(func([]byte) (int, error) { return n, nil }), nil); err == nil {
 			t.Errorf("a writer that says it wrote %d bytes: no error", n)
 		}
 	}
@@ -64,15 +64,21 @@ func TestCallersThatPanicLeaveTheStoreUsable(t *testing.T) {
 		big = big[:strings.LastIndex(big, `{"type":"chunk"`)]
 		folder := t.TempDir()
 		boom := func(stage string, done, _ int) { panic(stage) }
-		panics(t, func() { _, _ = s.Export(t.Context(), writerFunc(func([]byte) (int, error) { panic("w") }), nil) })
-		panics(t, func() { _, _ = s.Export(t.Context(), io.Discard, &ExportOptions{Progress: boom}) })
-		panics(t, func() { _, _ = s.BackupTo(t.Context(), writerFunc(func([]byte) (int, error) { panic("w") }), nil) })
-		panics(t, func() { _, _ = s.BackupTo(t.Context(), io.Discard, &BackupOptions{Progress: boom}) })
-		panics(t, func() { _ = s.Backup(t.Context(), filepath.Join(folder, "b.db"), &BackupOptions{Progress: boom}) })
-		panics(t, func() { _, _ = s.Check(t.Context(), &CheckOptions{Progress: boom}) })
-		panics(t, func() { _ = s.Reindex(t.Context(), &ReindexOptions{Progress: boom}) })
 		panics(t, func() {
-			_, _ = s.Import(t.Context(), io.MultiReader(strings.NewReader(big), readerFunc(func([]byte) (int, error) { panic("r") })), nil)
+			_, _ = s.Upkeep().Export(t.Context(), writerFunc(func([]byte) (int, error) { panic("w") }), nil)
+		})
+		panics(t, func() { _, _ = s.Upkeep().Export(t.Context(), io.Discard, &ExportOptions{Progress: boom}) })
+		panics(t, func() {
+			_, _ = s.Upkeep().BackupTo(t.Context(), writerFunc(func([]byte) (int, error) { panic("w") }), nil)
+		})
+		panics(t, func() { _, _ = s.Upkeep().BackupTo(t.Context(), io.Discard, &BackupOptions{Progress: boom}) })
+		panics(t, func() {
+			_ = s.Upkeep().Backup(t.Context(), filepath.Join(folder, "b.db"), &BackupOptions{Progress: boom})
+		})
+		panics(t, func() { _, _ = s.Upkeep().Check(t.Context(), &CheckOptions{Progress: boom}) })
+		panics(t, func() { _ = s.Upkeep().Reindex(t.Context(), &ReindexOptions{Progress: boom}) })
+		panics(t, func() {
+			_, _ = s.Upkeep().Import(t.Context(), io.MultiReader(strings.NewReader(big), readerFunc(func([]byte) (int, error) { panic("r") })), nil)
 		})
 		panics(t, func() {
 			_, _ = s.AddFile(t.Context(), NewFile{}, io.MultiReader(zeros(2*batchSize), readerFunc(func([]byte) (int, error) { panic("r") })))
@@ -100,7 +106,7 @@ func TestTimesThatNobodyCanShowAreNotImported(t *testing.T) {
 	s := openCopy(t)
 	for _, created := range []string{"9999-12-31T23:59:59-01:00", "0000-01-01T00:00:00+01:00"} {
 		line := fmt.Sprintf(`{"type":"memory","content":"out of time","created_at":%q}`, created)
-		if _, err := s.Import(t.Context(), strings.NewReader(byHand(line)), nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 2: created_at") {
+		if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(line)), nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 2: created_at") {
 			t.Errorf("%s: %v", created, err)
 		}
 	}
@@ -122,7 +128,7 @@ func TestAnImportBrokenOffAtAnyLineAndRepeatedIsWhole(t *testing.T) {
 		s := openWords(t, ":memory:", Options{Now: sealedClock})
 		ctx, cancel := context.WithCancel(t.Context())
 		broken := io.MultiReader(bytes.NewReader(bytes.Join(lines[:n], nil)), readerFunc(func([]byte) (int, error) { cancel(); return 0, context.Canceled }))
-		report, err := s.Import(ctx, broken, nil)
+		report, err := s.Upkeep().Import(ctx, broken, nil)
 		if !errors.Is(err, context.Canceled) || report.Line > n {
 			t.Fatalf("broken off after line %d: %d lines, %v", n, report.Line, err)
 		}
@@ -149,7 +155,7 @@ func TestExportsOfEndlesslyManyTypesAreRefused(t *testing.T) {
 		lines[i] = fmt.Sprintf(`{"type":"kind-%d"}`, i)
 	}
 	s := openCopy(t)
-	if _, err := s.Import(t.Context(), strings.NewReader(byHand(lines...)), nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 1002: type") {
+	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(lines...)), nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 1002: type") {
 		t.Error(err)
 	}
 	if report := imported(t, s, []byte(byHand(lines[1:]...)), ImportOptions{}); report.Ignored != maxKinds {
@@ -166,7 +172,7 @@ func TestExportOfAMemoryWhosePlaceIsLostSaysSo(t *testing.T) {
 	}
 	withoutReferences(t, path, `UPDATE memory_revision SET partition_id = 77`)
 	s = openWords(t, path, Options{})
-	if _, err := s.Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "partition 77") {
+	if _, err := s.Upkeep().Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "partition 77") {
 		t.Error(err)
 	}
 }

@@ -39,7 +39,7 @@ func TestVectorsThatDoNotFitAreMadeAnew(t *testing.T) {
 		if n := pendingOf(t, s); n != 0 && name != "of a caller" {
 			t.Errorf("%s: %d passages wait", name, n)
 		}
-		if err := s.WaitEmbedded(t.Context()); err != nil {
+		if err := s.Upkeep().WaitEmbedded(t.Context()); err != nil {
 			t.Error(err)
 		}
 		invariants(t, s)
@@ -96,7 +96,7 @@ func TestManyMemoriesWithRevisionsCrossBatches(t *testing.T) {
 
 func TestALineAtFaultKeepsWhatIsBeforeIt(t *testing.T) {
 	s := openCopy(t)
-	report, err := s.Import(t.Context(), strings.NewReader(byHand(
+	report, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(
 		`{"type":"project","project_id":"1","project_name":"Twin"}`, `{"type":"project","project_id":"2","project_name":"Twin"}`,
 		`{"type":"memory","content":"before"}`, `{"type":"memory","content":"which one?","project_name":"Twin"}`, `{"type":"memory","content":"after"}`,
 	)), nil)
@@ -144,7 +144,7 @@ func TestDeletedUsersStayDeleted(t *testing.T) {
 	s := openCopy(t)
 	line := `{"type":"user","id":"u","name":"Una"}`
 	imported(t, s, []byte(byHand(line)), ImportOptions{})
-	if err := s.DeleteUser(t.Context(), DeleteUser{User: "u"}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "u"}); err != nil {
 		t.Fatal(err)
 	}
 	before := rowsOf(t, s)
@@ -202,7 +202,7 @@ func TestImportsAtOnceBringEverythingOnce(t *testing.T) {
 	for range 3 {
 		s := openWords(t, path, Options{Now: sealedClock})
 		group.Go(func() {
-			report, err := s.Import(t.Context(), bytes.NewReader(export), nil)
+			report, err := s.Upkeep().Import(t.Context(), bytes.NewReader(export), nil)
 			if err != nil || report.MissingLinks > 0 {
 				t.Errorf("%+v, %v", report, err)
 			}
@@ -228,7 +228,7 @@ func TestImportsAtOnceBringEverythingOnce(t *testing.T) {
 // ever.
 func TestOwnersByHandMayBeNamesOfAccounts(t *testing.T) {
 	s := openCopy(t)
-	anna, err := s.AddUser(t.Context(), NewUser{Name: "Anna"})
+	anna, err := s.Accounts().AddUser(t.Context(), NewUser{Name: "Anna"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestOwnersByHandMayBeNamesOfAccounts(t *testing.T) {
 			t.Errorf("%s has lost its link: %v", h.Content, h.Related)
 		}
 	}
-	users, err := s.Users(t.Context())
+	users, err := s.Accounts().Users(t.Context())
 	var ids []string
 	for _, u := range users {
 		ids = append(ids, u.ID)

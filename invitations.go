@@ -77,12 +77,13 @@ const (
 
 // HasAccounts reports whether anybody has an account, disabled or not. While nobody has, an invitation for [InvitationSetup] can make
 // the first one. It is cheap. Only for the operator's store.
-func (s *Store) HasAccounts(ctx context.Context) (bool, error) {
-	if err := s.checkOperator("HasAccounts"); err != nil {
+func (h *Accounts) HasAccounts(ctx context.Context) (bool, error) {
+	s, err := h.operator("HasAccounts")
+	if err != nil {
 		return false, err
 	}
 	var has bool
-	err := s.inspect(ctx, func(tx db.Tx) (err error) {
+	err = s.inspect(ctx, func(tx db.Tx) (err error) {
 		has, err = hasAccounts(tx)
 		return err
 	})
@@ -97,11 +98,12 @@ func hasAccounts(tx db.Tx) (has bool, err error) {
 // AddInvitation adds an invitation. Its value is in the answer and nowhere else; the store keeps a hash. One for [InvitationSetup] takes
 // the place of an earlier one, and is ErrConflict once somebody has an account. At most 1,000 invitations may wait to be used
 // (ErrTooLarge). A CreatedBy who is no admin is ErrForbidden, an unknown one ErrNotFound. Only for the operator's store.
-func (s *Store) AddInvitation(ctx context.Context, n NewInvitation) (AddedInvitation, error) {
-	if err := s.checkOperator("AddInvitation"); err != nil {
+func (h *Accounts) AddInvitation(ctx context.Context, n NewInvitation) (AddedInvitation, error) {
+	s, err := h.operator("AddInvitation")
+	if err != nil {
 		return AddedInvitation{}, err
 	}
-	n, err := s.checkInvitation(n)
+	n, err = s.checkInvitation(n)
 	if err != nil {
 		return AddedInvitation{}, err
 	}
@@ -220,12 +222,13 @@ func loadInvitations(tx db.Tx, condition string, args ...any) ([]storedInvitatio
 
 // Invitations returns the invitations, the newest first: those that were used or have expired as well, for 30 days. Only for the
 // operator's store.
-func (s *Store) Invitations(ctx context.Context) ([]Invitation, error) {
-	if err := s.checkOperator("Invitations"); err != nil {
+func (h *Accounts) Invitations(ctx context.Context) ([]Invitation, error) {
+	s, err := h.operator("Invitations")
+	if err != nil {
 		return nil, err
 	}
 	all := []Invitation{}
-	err := s.inspect(ctx, func(tx db.Tx) error {
+	err = s.inspect(ctx, func(tx db.Tx) error {
 		found, err := loadInvitations(tx, `coalesce(i.used_at, i.expires_at) >= ? ORDER BY i.created_at DESC, i.id DESC`, s.now()-keepDeadInvitations.Microseconds())
 		for _, i := range found {
 			all = append(all, i.Invitation)
@@ -237,8 +240,9 @@ func (s *Store) Invitations(ctx context.Context) ([]Invitation, error) {
 
 // DeleteInvitation takes an invitation back. The account of one that has been used stays. An unknown one is ErrNotFound. Only for the
 // operator's store.
-func (s *Store) DeleteInvitation(ctx context.Context, id string) error {
-	if err := s.checkOperator("DeleteInvitation"); err != nil {
+func (h *Accounts) DeleteInvitation(ctx context.Context, id string) error {
+	s, err := h.operator("DeleteInvitation")
+	if err != nil {
 		return err
 	}
 	return s.operate(ctx, func(tx db.Tx) error {
@@ -253,12 +257,13 @@ func (s *Store) DeleteInvitation(ctx context.Context, id string) error {
 // CheckInvitation returns the invitation of a value, if an account can be made by it now. Anything else is ErrNotFound, with the
 // argument invitation, in words for who holds the link: it is not known, has been used, or has expired. Only for the operator's
 // store; it works read-only, too.
-func (s *Store) CheckInvitation(ctx context.Context, value string) (Invitation, error) {
-	if err := s.checkOperator("CheckInvitation"); err != nil {
+func (h *Accounts) CheckInvitation(ctx context.Context, value string) (Invitation, error) {
+	s, err := h.operator("CheckInvitation")
+	if err != nil {
 		return Invitation{}, err
 	}
 	var found storedInvitation
-	err := s.inspect(ctx, func(tx db.Tx) (err error) {
+	err = s.inspect(ctx, func(tx db.Tx) (err error) {
 		found, err = usableInvitation(tx, value, s.now())
 		return err
 	})
@@ -300,17 +305,18 @@ func usableInvitation(tx db.Tx, value string, now int64) (storedInvitation, erro
 }
 
 // AcceptInvitation makes an account by an invitation, which is used up with it: of several who try at once, in whichever process, one
-// succeeds. An invitation that does not count is refused as by [Store.CheckInvitation]; what is wrong with the account as by
-// [Store.AddUser], and with the identity as by [Store.LinkIdentity]: then the invitation is still good. Only for the operator's store.
-func (s *Store) AcceptInvitation(ctx context.Context, a AcceptInvitation) (User, error) {
-	if err := s.checkOperator("AcceptInvitation"); err != nil {
+// succeeds. An invitation that does not count is refused as by [Accounts.CheckInvitation]; what is wrong with the account as by
+// [Accounts.AddUser], and with the identity as by [Accounts.LinkIdentity]: then the invitation is still good. Only for the operator's store.
+func (h *Accounts) AcceptInvitation(ctx context.Context, a AcceptInvitation) (User, error) {
+	s, err := h.operator("AcceptInvitation")
+	if err != nil {
 		return User{}, err
 	}
 	if err := s.checkWritable(); err != nil {
 		return User{}, err
 	}
 	// First of all: who holds no invitation has no password hashed, and learns nothing about names.
-	i, err := s.CheckInvitation(ctx, a.Value)
+	i, err := h.CheckInvitation(ctx, a.Value)
 	if err != nil {
 		return User{}, err
 	}

@@ -13,7 +13,7 @@ import (
 
 func mustInvite(t *testing.T, s *Store, n NewInvitation) AddedInvitation {
 	t.Helper()
-	added, err := s.AddInvitation(t.Context(), n)
+	added, err := s.Accounts().AddInvitation(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func acceptOnDemand(ctx context.Context, s *Store) error {
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
 			return err
 		}
-		switch _, err := s.AcceptInvitation(ctx, a); {
+		switch _, err := s.Accounts().AcceptInvitation(ctx, a); {
 		case err == nil:
 			fmt.Println("accepted")
 		case errors.Is(err, ErrNotFound):
@@ -63,7 +63,7 @@ func TestOneOfSeveralProcessesAcceptsAnInvitation(t *testing.T) {
 				accepted++
 			}
 		}
-		users, err := s.Users(t.Context())
+		users, err := s.Accounts().Users(t.Context())
 		if err != nil || accepted != 1 || len(users) != round+1 {
 			t.Errorf("round %d: %d processes accepted the invitation, and there are %d users, %v", round, accepted, len(users), err)
 		}

@@ -121,7 +121,8 @@ type EmbeddingStatus struct {
 }
 
 // EmbeddingStatus reports the state of the vectors, as far as they are visible through this view.
-func (s *Store) EmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
+func (h *Upkeep) EmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
+	s := h.s
 	var e EmbeddingStatus
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		sel, err := s.selection(tx, sc, Query{})
@@ -199,10 +200,11 @@ func (s *Store) superseded(ctx context.Context) (superseded bool, err error) {
 // WaitEmbedded waits until every passage visible through this view has its vector, and the store has changed to its
 // embedder's model. It returns the context's error if that comes first, ErrReadOnly or ErrConflict
 // if it will never come. A failing embedder is waited for.
-func (s *Store) WaitEmbedded(ctx context.Context) error {
+func (h *Upkeep) WaitEmbedded(ctx context.Context) error {
+	s := h.s
 	s.worker.wake()
 	for {
-		e, err := s.EmbeddingStatus(ctx)
+		e, err := h.EmbeddingStatus(ctx)
 		if err != nil || e.Pending == 0 && !e.Changing {
 			return err
 		}

@@ -32,7 +32,7 @@ func nameAttacks(add adder) {
 			},
 			"Search":   searching(Query{Collections: []string{"notes", name.value}}),
 			"Memories": listing(List{Collections: []string{name.value}}),
-			"Tags":     func(ctx context.Context, a attacked) error { _, err := a.Tags(ctx, name.value); return err },
+			"Tags":     func(ctx context.Context, a attacked) error { _, err := a.Insights().Tags(ctx, name.value); return err },
 		} { // that there is no such collection is a fair answer, too
 			add(method+": collection name "+name.what, nil, "collection_name", do)
 		}
@@ -92,7 +92,10 @@ func collectionAttacks(add adder) {
 		"Memories": func(ctx context.Context, a attacked, name string) error {
 			return listing(List{Collections: []string{name}})(ctx, a)
 		},
-		"Tags": func(ctx context.Context, a attacked, name string) error { _, err := a.Tags(ctx, name); return err },
+		"Tags": func(ctx context.Context, a attacked, name string) error {
+			_, err := a.Insights().Tags(ctx, name)
+			return err
+		},
 	} {
 		add(method+": unknown collection", ErrNotFound, "collection_name",
 			func(ctx context.Context, a attacked) error { return do(ctx, a, "notess") }, `"notess"`, `"notes"`, "create_collection")

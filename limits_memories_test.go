@@ -166,7 +166,7 @@ func idAttacks() []attack {
 		"GetMemory":    func(ctx context.Context, a attacked, id string) error { _, err := a.GetMemory(ctx, id); return err },
 		"DeleteMemory": func(ctx context.Context, a attacked, id string) error { return a.DeleteMemory(ctx, id) },
 		"GetMemoryStatus": func(ctx context.Context, a attacked, id string) error {
-			_, err := a.GetMemoryStatus(ctx, id)
+			_, err := a.Insights().GetMemoryStatus(ctx, id)
 			return err
 		},
 		"EraseMemory":  func(ctx context.Context, a attacked, id string) error { return a.EraseMemory(ctx, id) },

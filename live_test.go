@@ -18,7 +18,7 @@ func openLive(t *testing.T, path string, options *Options) *Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	if e, err := s.EmbeddingStatus(t.Context()); err != nil || e.Passages > 0 {
+	if e, err := s.Upkeep().EmbeddingStatus(t.Context()); err != nil || e.Passages > 0 {
 		return s
 	}
 	memories := make([]NewMemory, 300)
@@ -101,7 +101,7 @@ func TestIndexIsLoadedAheadOfTheFirstSearch(t *testing.T) {
 		s := openLive(t, path, nil)
 		s.index.AtOnce = atOnce
 		for range 2 { // the second time there is nothing to do
-			if err := s.LoadIndex(t.Context()); err != nil {
+			if err := s.Upkeep().LoadIndex(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			s.index.Wait()
@@ -117,7 +117,7 @@ func TestIndexIsLoadedAheadOfTheFirstSearch(t *testing.T) {
 		}
 	}
 	s := openLive(t, path, &Options{IndexMemory: -1})
-	if err := s.LoadIndex(t.Context()); err != nil || s.index.Held() != nil {
+	if err := s.Upkeep().LoadIndex(t.Context()); err != nil || s.index.Held() != nil {
 		t.Errorf("without memory for an index: %v, %v", s.index.Held(), err)
 	}
 }

@@ -72,7 +72,7 @@ func TestReindexMakesEverythingAnew(t *testing.T) {
 		before := idsOf(t, s)
 		c.set(nil)
 		var last, total int
-		err := s.Reindex(t.Context(), &ReindexOptions{Progress: func(stage string, done, of int) {
+		err := s.Upkeep().Reindex(t.Context(), &ReindexOptions{Progress: func(stage string, done, of int) {
 			if stage != "reindex" || done < last || done > of {
 				t.Errorf("%s: %d of %d after %d", stage, done, of, last)
 			}
@@ -108,7 +108,7 @@ func TestReindexMakesEverythingAnew(t *testing.T) {
 			t.Errorf("%d memories became %d", len(before), len(after))
 		}
 		c.set(nil)
-		if err := s.Reindex(t.Context(), nil); err != nil || len(c.texts) < 300 {
+		if err := s.Upkeep().Reindex(t.Context(), nil); err != nil || len(c.texts) < 300 {
 			t.Errorf("once more: %d texts, %v", len(c.texts), err)
 		}
 	}
@@ -121,7 +121,7 @@ func TestReindexGoesOnWhereItStopped(t *testing.T) {
 	contents := addNumbered(t, s, 300)
 	ctx, cancel := context.WithCancel(t.Context())
 	c.set(nil)
-	err := s.Reindex(ctx, &ReindexOptions{Progress: func(_ string, done, _ int) {
+	err := s.Upkeep().Reindex(ctx, &ReindexOptions{Progress: func(_ string, done, _ int) {
 		if done >= 100 {
 			cancel()
 		}
@@ -142,12 +142,12 @@ func TestReindexGoesOnWhereItStopped(t *testing.T) {
 		}
 		return nil
 	})
-	if err := s.Reindex(t.Context(), nil); !errors.Is(err, broken) {
+	if err := s.Upkeep().Reindex(t.Context(), nil); !errors.Is(err, broken) {
 		t.Fatalf("with a broken embedder: %v", err)
 	}
 	c.set(nil)
 	began := -1
-	err = s.Reindex(t.Context(), &ReindexOptions{Progress: func(_ string, done, _ int) {
+	err = s.Upkeep().Reindex(t.Context(), &ReindexOptions{Progress: func(_ string, done, _ int) {
 		if began < 0 {
 			began = done
 		}
@@ -195,7 +195,7 @@ func TestReindexBesideWritesAndSearchesLosesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	if err := s.Reindex(t.Context(), nil); err != nil {
+	if err := s.Upkeep().Reindex(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if calls < 4 {
@@ -220,15 +220,15 @@ func TestReindexKeepsATextThatIsRefused(t *testing.T) {
 		}
 		return nil
 	})
-	if err := s.Reindex(t.Context(), nil); err != nil {
+	if err := s.Upkeep().Reindex(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	e, err := s.EmbeddingStatus(t.Context())
+	e, err := s.Upkeep().EmbeddingStatus(t.Context())
 	if err != nil || e.Pending != 1 {
 		t.Errorf("%+v, %v", e, err)
 	}
 	c.set(nil)
-	if err := s.WaitEmbedded(t.Context()); err != nil {
+	if err := s.Upkeep().WaitEmbedded(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -237,27 +237,27 @@ func TestReindexIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "refused.db")
 	s := openWords(t, path, Options{})
 	addNumbered(t, s, 10)
-	if err := s.As(Access{}).Reindex(t.Context(), nil); !errors.Is(err, ErrForbidden) {
+	if err := s.As(Access{}).Upkeep().Reindex(t.Context(), nil); !errors.Is(err, ErrForbidden) {
 		t.Errorf("through a view: %v", err)
 	}
 	readOnly := openWords(t, path, Options{ReadOnly: true})
-	if err := readOnly.Reindex(t.Context(), nil); !errors.Is(err, ErrReadOnly) {
+	if err := readOnly.Upkeep().Reindex(t.Context(), nil); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("read-only: %v", err)
 	}
 	other := openWords(t, path, Options{Embedder: wordEmbedder("words-2")})
-	if err := s.Reindex(t.Context(), nil); !errors.Is(err, ErrConflict) {
+	if err := s.Upkeep().Reindex(t.Context(), nil); !errors.Is(err, ErrConflict) {
 		t.Errorf("after another process has changed the model: %v", err)
 	}
-	if err := other.Reindex(t.Context(), nil); err != nil {
+	if err := other.Upkeep().Reindex(t.Context(), nil); err != nil {
 		t.Errorf("by the one that has: %v", err)
 	}
-	if e, err := other.EmbeddingStatus(t.Context()); err != nil || e.Changing || e.Pending != 0 {
+	if e, err := other.Upkeep().EmbeddingStatus(t.Context()); err != nil || e.Changing || e.Pending != 0 {
 		t.Errorf("a whole reindexing does not end the change of model: %+v, %v", e, err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Reindex(t.Context(), nil); !errors.Is(err, ErrClosed) {
+	if err := s.Upkeep().Reindex(t.Context(), nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
 }
@@ -275,7 +275,7 @@ func TestPurgeKeepsTheNewestRevisions(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ keep, deleted, left int }{{0, 0, 4}, {4, 0, 4}, {3, 246, 3}, {1, 492, 1}, {9, 0, 1}} {
-		p, err := s.Purge(t.Context(), &PurgeOptions{KeepRevisions: c.keep})
+		p, err := s.Upkeep().Purge(t.Context(), &PurgeOptions{KeepRevisions: c.keep})
 		if err != nil || p.Revisions != c.deleted {
 			t.Errorf("keeping %d: %+v, %v; want %d deleted", c.keep, p, err, c.deleted)
 		}
@@ -287,13 +287,13 @@ func TestPurgeKeepsTheNewestRevisions(t *testing.T) {
 	if report := mustCheck(t, s, nil); !report.OK {
 		t.Errorf("%+v", report)
 	}
-	if _, err := s.Purge(t.Context(), &PurgeOptions{KeepRevisions: -1}); !errors.Is(err, ErrInvalid) {
+	if _, err := s.Upkeep().Purge(t.Context(), &PurgeOptions{KeepRevisions: -1}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("keeping less than none: %v", err)
 	}
-	if p, err := s.Purge(t.Context(), nil); err != nil || p != (Purged{}) {
+	if p, err := s.Upkeep().Purge(t.Context(), nil); err != nil || p != (Purged{}) {
 		t.Errorf("with nothing to purge: %+v, %v", p, err)
 	}
-	if _, err := s.As(Access{}).Purge(t.Context(), nil); !errors.Is(err, ErrForbidden) {
+	if _, err := s.As(Access{}).Upkeep().Purge(t.Context(), nil); !errors.Is(err, ErrForbidden) {
 		t.Errorf("through a view: %v", err)
 	}
 }
@@ -314,20 +314,20 @@ func TestCompactGivesFreePagesBack(t *testing.T) {
 		if err := s.DeleteCollection(t.Context(), DeleteCollection{Name: "big", WithMemories: true, ForGood: true}); err != nil {
 			t.Fatal(err)
 		}
-		before, err := s.Stats(t.Context())
+		before, err := s.Upkeep().Stats(t.Context())
 		if err != nil || before.FreeBytes < 1<<20 {
 			t.Fatalf("nothing is free: %+v, %v", before, err)
 		}
 		rows := rowsOf(t, s)
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := s.Compact(cancelled); !errors.Is(err, context.Canceled) {
+		if err := s.Upkeep().Compact(cancelled); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled: %v", err)
 		}
-		if err := s.Compact(t.Context()); err != nil {
+		if err := s.Upkeep().Compact(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		after, err := s.Stats(t.Context())
+		after, err := s.Upkeep().Stats(t.Context())
 		if err != nil || after.FreeBytes != 0 || after.DatabaseBytes > before.DatabaseBytes-before.FreeBytes/2 {
 			t.Errorf("before %+v, after %+v, %v", before, after, err)
 		}
@@ -340,10 +340,10 @@ func TestCompactGivesFreePagesBack(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Size() > 2<<20 {
 		t.Errorf("the file has still %d bytes: %v", info.Size(), err)
 	}
-	if err := s.As(Access{}).Compact(t.Context()); !errors.Is(err, ErrForbidden) {
+	if err := s.As(Access{}).Upkeep().Compact(t.Context()); !errors.Is(err, ErrForbidden) {
 		t.Errorf("through a view: %v", err)
 	}
-	if err := openWords(t, path, Options{ReadOnly: true}).Compact(t.Context()); !errors.Is(err, ErrReadOnly) {
+	if err := openWords(t, path, Options{ReadOnly: true}).Upkeep().Compact(t.Context()); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("read-only: %v", err)
 	}
 }
@@ -351,18 +351,18 @@ func TestCompactGivesFreePagesBack(t *testing.T) {
 func TestStatsCountEverything(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stats.db")
 	s := openWords(t, path, Options{})
-	empty, err := s.Stats(t.Context())
+	empty, err := s.Upkeep().Stats(t.Context())
 	if err != nil || empty.Memories != 0 || empty.DatabaseBytes == 0 || empty.Embedding.Model != "words-1" || empty.Embedding.Dimensions != wordSize {
 		t.Errorf("empty: %+v, %v", empty, err)
 	}
 	addAccount(t, s, LocalUser, "") // a row without anything, as each write leaves one, is nobody
 	addAccount(t, s, "ben", "ben")
-	if st, err := s.Stats(t.Context()); err != nil || st.Users != 1 {
+	if st, err := s.Upkeep().Stats(t.Context()); err != nil || st.Users != 1 {
 		t.Errorf("with one account: %+v, %v", st, err)
 	}
 	varied(t, s)
 	mustAdd(t, s.As(Access{User: "ann"}), NewMemory{Content: "ann's"})
-	st, err := s.Stats(t.Context())
+	st, err := s.Upkeep().Stats(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,16 +381,16 @@ func TestStatsCountEverything(t *testing.T) {
 		t.Errorf("as JSON: %s, %v", encoded, err)
 	}
 	damage(t, s, `UPDATE passage SET vector = NULL WHERE profile_id = 1 AND start > 0`)
-	if st, err = s.Stats(t.Context()); err != nil || st.Embedding.Pending == 0 {
+	if st, err = s.Upkeep().Stats(t.Context()); err != nil || st.Embedding.Pending == 0 {
 		t.Errorf("with passages that wait: %+v, %v", st, err)
 	}
-	if _, err := s.As(Access{}).Stats(t.Context()); !errors.Is(err, ErrForbidden) {
+	if _, err := s.As(Access{}).Upkeep().Stats(t.Context()); !errors.Is(err, ErrForbidden) {
 		t.Errorf("through a view: %v", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Stats(t.Context()); !errors.Is(err, ErrClosed) {
+	if _, err := s.Upkeep().Stats(t.Context()); !errors.Is(err, ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
 }
@@ -404,7 +404,7 @@ func TestPurgeDeletesWhatHasExpired(t *testing.T) {
 		fileRows("half", []byte("a"), []byte("b"))+`UPDATE file SET state = 'leaving' WHERE uid = 'half';`,
 		fileRows("begun", []byte("a"))+`UPDATE file SET state = 'arriving' WHERE uid = 'begun';`,
 		fileRows("whole", []byte("a")))
-	p, err := s.Purge(t.Context(), nil)
+	p, err := s.Upkeep().Purge(t.Context(), nil)
 	if err != nil || p != (Purged{Files: 2, Tokens: 1, OAuth: 1}) {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -420,7 +420,7 @@ func TestPurgeDeletesWhatHasExpired(t *testing.T) {
 	if report := mustCheck(t, s, nil); !report.OK {
 		t.Errorf("%+v", report)
 	}
-	if again, err := s.Purge(t.Context(), nil); err != nil || again != (Purged{}) {
+	if again, err := s.Upkeep().Purge(t.Context(), nil); err != nil || again != (Purged{}) {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 }

@@ -30,7 +30,7 @@ type Node struct {
 	row, partition int64
 }
 
-// MaxNodes is the most memories that [Store.Graph] and [Store.Map] show at once.
+// MaxNodes is the most memories that [Insights.Graph] and [Insights.Map] show at once.
 const MaxNodes = 5000
 
 // GraphQuery says which memories a graph shows, and which of them it connects.
@@ -99,7 +99,8 @@ func (q *GraphQuery) check() error {
 
 // Graph returns memories with the links between them, and with which others each is most similar, of those that are shown. A memory of
 // several passages is compared by what these have in common. Memories with vectors of callers' own are connected by links only.
-func (s *Store) Graph(ctx context.Context, q GraphQuery) (Graph, error) {
+func (h *Insights) Graph(ctx context.Context, q GraphQuery) (Graph, error) {
+	s := h.s
 	if err := q.check(); err != nil {
 		return Graph{}, err
 	}
@@ -190,7 +191,8 @@ type Point struct {
 }
 
 // Map lays memories out by the first two principal components of their vectors. The same memories always get the same places.
-func (s *Store) Map(ctx context.Context, q MapQuery) (Map, error) {
+func (h *Insights) Map(ctx context.Context, q MapQuery) (Map, error) {
+	s := h.s
 	q.Limit = cmp.Or(q.Limit, MaxNodes)
 	if q.Limit < 1 || q.Limit > MaxNodes {
 		return Map{}, invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxNodes)

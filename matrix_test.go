@@ -91,7 +91,7 @@ var matrixReads = []matrixCell{
 		return err
 	}},
 	{"GetMemoryStatus", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
-		_, err := s.GetMemoryStatus(t.Context(), on.memory)
+		_, err := s.Insights().GetMemoryStatus(t.Context(), on.memory)
 		return err
 	}},
 	{"Revisions", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
@@ -187,7 +187,7 @@ var matrixReads = []matrixCell{
 	}},
 	{"Export", mayManage, func(t *testing.T, s *Store, on matrixThings) error {
 		var out strings.Builder
-		_, err := s.Export(t.Context(), &out, nil)
+		_, err := s.Upkeep().Export(t.Context(), &out, nil)
 		if err == nil && !strings.Contains(out.String(), `"`+on.memory+`"`) {
 			err = cmp.Or(errEmpty, err)
 		}

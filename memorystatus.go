@@ -25,7 +25,8 @@ type MemoryStatus struct {
 }
 
 // GetMemoryStatus returns how a memory lies in the store. One that does not exist, or that this view may not see, is ErrNotFound.
-func (s *Store) GetMemoryStatus(ctx context.Context, id string) (MemoryStatus, error) {
+func (h *Insights) GetMemoryStatus(ctx context.Context, id string) (MemoryStatus, error) {
+	s := h.s
 	var m MemoryStatus
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		found, err := s.memory(tx, sc, id)

@@ -32,11 +32,11 @@ func TestIDsAreFoundInAnyCase(t *testing.T) {
 	if got, err := store.GetFile(ctx, strings.ToUpper(file.ID)); err != nil || got.ID != file.ID {
 		t.Errorf("GetFile: got %q, %v; want %s", got.ID, err, file.ID)
 	}
-	token, err := store.AddToken(ctx, souvenir.NewToken{Name: "n"})
+	token, err := store.Accounts().AddToken(ctx, souvenir.NewToken{Name: "n"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.DeleteToken(ctx, strings.ToUpper(token.ID)); err != nil {
+	if err := store.Accounts().DeleteToken(ctx, strings.ToUpper(token.ID)); err != nil {
 		t.Errorf("DeleteToken: %v", err)
 	}
 	if err := store.DeleteMemory(ctx, upper); err != nil {

@@ -500,7 +500,7 @@ func TestTheStoreKeepsToAModelOfItsRules(t *testing.T) {
 		tr.open(t)
 		defer func() { tr.store.Close() }()
 		for _, user := range modelUsers {
-			if _, err := tr.store.AddUser(t.Context(), souvenir.NewUser{ID: user, Name: user}); err != nil {
+			if _, err := tr.store.Accounts().AddUser(t.Context(), souvenir.NewUser{ID: user, Name: user}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -38,7 +38,8 @@ const (
 // Modules returns the modules that the memories of a project name, by module_name in their metadata or by a tag module:NAME, or for the
 // zero ProjectRef those that all visible memories name: of them the 100 with the most memories, the most first. Names that differ in case
 // only are one. An unknown project has none, which is no error.
-func (s *Store) Modules(ctx context.Context, project ProjectRef) ([]Module, error) {
+func (h *Insights) Modules(ctx context.Context, project ProjectRef) ([]Module, error) {
+	s := h.s
 	if err := check.Project(project.ID, project.Name); err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func openOAuth(tb testing.TB) (*Store, *atomic.Int64) {
 
 func mustRegister(tb testing.TB, s *Store) RegisteredClient {
 	tb.Helper()
-	c, err := s.RegisterClient(context.Background(), ClientRegistration{RedirectURIs: []string{testCallback}})
+	c, err := s.Accounts().RegisterClient(context.Background(), ClientRegistration{RedirectURIs: []string{testCallback}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func mustRegister(tb testing.TB, s *Store) RegisteredClient {
 
 func mustAuthorize(tb testing.TB, s *Store, c RegisteredClient) CodeExchange {
 	tb.Helper()
-	code, err := s.Authorize(context.Background(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryWrite}})
+	code, err := s.Accounts().Authorize(context.Background(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryWrite}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func mustAuthorize(tb testing.TB, s *Store, c RegisteredClient) CodeExchange {
 func mustLetIn(tb testing.TB, s, view *Store, c RegisteredClient) (TokenSet, Refresh) {
 	tb.Helper()
 	x := mustAuthorize(tb, view, c)
-	t, err := s.ExchangeCode(context.Background(), x)
+	t, err := s.Accounts().ExchangeCode(context.Background(), x)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -85,16 +85,16 @@ func TestADisabledUserEndsWhatWasAllowed(t *testing.T) {
 	tokens, refresh := mustLetIn(t, s, ann, c)
 	code := mustAuthorize(t, ann, c)
 	mustExec(t, s, `UPDATE users SET disabled_at = 1 WHERE uid = 'ann'`)
-	_, err := s.CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
+	_, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
 	wantOAuth(t, "CheckAccessToken", err, ErrUnauthenticated, OAuthInvalidToken)
-	_, err = s.RefreshTokens(t.Context(), refresh)
+	_, err = s.Accounts().RefreshTokens(t.Context(), refresh)
 	wantOAuth(t, "RefreshTokens", err, ErrInvalid, OAuthInvalidGrant)
-	_, err = s.ExchangeCode(t.Context(), code)
+	_, err = s.Accounts().ExchangeCode(t.Context(), code)
 	wantOAuth(t, "ExchangeCode", err, ErrInvalid, OAuthInvalidGrant)
-	_, err = ann.Authorize(t.Context(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: Scopes()})
+	_, err = ann.Accounts().Authorize(t.Context(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: Scopes()})
 	wantOAuth(t, "Authorize", err, ErrForbidden, OAuthAccessDenied)
 	mustExec(t, s, `UPDATE users SET disabled_at = NULL`)
-	if _, err := s.CheckAccessToken(t.Context(), checkOf(tokens.AccessToken)); err != nil {
+	if _, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken)); err != nil {
 		t.Errorf("the user is back, and the token is not: %v", err)
 	}
 }
@@ -102,17 +102,17 @@ func TestADisabledUserEndsWhatWasAllowed(t *testing.T) {
 func TestTheAdminScopeCountsForAnAdminOnly(t *testing.T) {
 	s, _ := openOAuth(t)
 	c := mustRegister(t, s)
-	code, err := s.Authorize(t.Context(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeAdmin}})
+	code, err := s.Accounts().Authorize(t.Context(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeAdmin}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := s.ExchangeCode(t.Context(), CodeExchange{Client: ClientCredentials{c.ID, c.Secret}, Code: code.Code, RedirectURI: testCallback, Issuer: testIssuer, Audience: testResource})
+	tokens, err := s.Accounts().ExchangeCode(t.Context(), CodeExchange{Client: ClientCredentials{c.ID, c.Secret}, Code: code.Code, RedirectURI: testCallback, Issuer: testIssuer, Audience: testResource})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, role := range []Role{RoleUser, RoleAdmin, RoleUser} {
 		mustExec(t, s, `UPDATE users SET role = ?`, role)
-		p, err := s.CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
+		p, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
 		if err != nil || p.Allows(ScopeAdmin) != (role == RoleAdmin) {
 			t.Errorf("as %s: %+v, %v", role, p, err)
 		}
@@ -123,11 +123,11 @@ func TestTheFileKeepsNoSecretOfOAuth(t *testing.T) {
 	s, _ := openOAuth(t)
 	c := mustRegister(t, s)
 	x := mustAuthorize(t, s, c)
-	tokens, err := s.ExchangeCode(t.Context(), x)
+	tokens, err := s.Accounts().ExchangeCode(t.Context(), x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := s.RefreshTokens(t.Context(), Refresh{Client: x.Client, RefreshToken: tokens.RefreshToken, Issuer: testIssuer, Audience: testResource})
+	next, err := s.Accounts().RefreshTokens(t.Context(), Refresh{Client: x.Client, RefreshToken: tokens.RefreshToken, Issuer: testIssuer, Audience: testResource})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,14 +149,14 @@ func TestPurgeDeletesWhatCanNeverCount(t *testing.T) {
 	_, refresh := mustLetIn(t, s, s, used)
 	mustLetIn(t, s, s, used)
 	mustAuthorize(t, s, used) // never comes back
-	disabled, err := s.SetDocumentClient(t.Context(), DocumentClient{URL: "https://app.example/client", Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}})
+	disabled, err := s.Accounts().SetDocumentClient(t.Context(), DocumentClient{URL: "https://app.example/client", Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeactivateClient(t.Context(), disabled.ID); err != nil {
+	if err := s.Accounts().DeactivateClient(t.Context(), disabled.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.RotateSigningKey(t.Context()); err != nil {
+	if _, err := s.Accounts().RotateSigningKey(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
@@ -172,7 +172,7 @@ func TestPurgeDeletesWhatCanNeverCount(t *testing.T) {
 	} {
 		passed.Store(int64(step.after))
 		if step.after == time.Hour || step.after == 29*24*time.Hour { // in use until then
-			next, err := s.RefreshTokens(t.Context(), refresh)
+			next, err := s.Accounts().RefreshTokens(t.Context(), refresh)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -202,18 +202,18 @@ func TestStrangersCannotFillTheFileWithClients(t *testing.T) {
 		INSERT INTO oauth_client (client_id, kind, name, auth_method, redirect_uris, metadata, created_at, updated_at)
 		SELECT 'x' || i, 'registered', '', 'none', '[]', '{}', ?2, ?2 FROM n`, maxClients-1, s.now())
 	mustRegister(t, s)
-	_, err := s.RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})
+	_, err := s.Accounts().RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})
 	wantOAuth(t, "RegisterClient", err, ErrTooLarge, OAuthUnavailable)
 	d := DocumentClient{URL: "https://app.example/client", Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}}
-	_, err = s.SetDocumentClient(t.Context(), d)
+	_, err = s.Accounts().SetDocumentClient(t.Context(), d)
 	wantOAuth(t, "SetDocumentClient", err, ErrTooLarge, OAuthUnavailable)
-	if _, err := s.AddClient(t.Context(), NewClient{RedirectURIs: []string{testCallback}}); err != nil {
+	if _, err := s.Accounts().AddClient(t.Context(), NewClient{RedirectURIs: []string{testCallback}}); err != nil {
 		t.Errorf("a user's client is refused for strangers' sake: %v", err)
 	}
 	s.oauth.purged.Store(s.now() + (24 * time.Hour).Microseconds()) // so that it is the limit that purges
 	passed.Store(int64(25 * time.Hour))
 	mustRegister(t, s)
-	if _, err := s.SetDocumentClient(t.Context(), d); err != nil {
+	if _, err := s.Accounts().SetDocumentClient(t.Context(), d); err != nil {
 		t.Error(err)
 	}
 }
@@ -239,10 +239,10 @@ func TestDamagedOAuthRowsAreErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			s = openWords(t, path, Options{}) // which has nothing in memory
-			_, checked := s.CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
-			_, refreshed := s.RefreshTokens(t.Context(), refresh)
-			_, listed := s.SigningKeys(t.Context())
-			_, clients := s.Clients(t.Context())
+			_, checked := s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
+			_, refreshed := s.Accounts().RefreshTokens(t.Context(), refresh)
+			_, listed := s.Accounts().SigningKeys(t.Context())
+			_, clients := s.Accounts().Clients(t.Context())
 			if !errors.Is(refreshed, ErrCorrupt) || name != "metadata" && !errors.Is(checked, ErrCorrupt) {
 				t.Errorf("RefreshTokens gives %v, CheckAccessToken %v", refreshed, checked)
 			}
@@ -259,15 +259,15 @@ func TestOAuthOnAStoreThatIsForReadingOnly(t *testing.T) {
 	c := mustRegister(t, s)
 	tokens, refresh := mustLetIn(t, s, s, c)
 	readOnly := openWords(t, path, Options{ReadOnly: true})
-	if _, err := readOnly.CheckAccessToken(t.Context(), checkOf(tokens.AccessToken)); err != nil {
+	if _, err := readOnly.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken)); err != nil {
 		t.Errorf("CheckAccessToken: %v", err)
 	}
-	if _, err := readOnly.GetClient(t.Context(), c.ID); err != nil {
+	if _, err := readOnly.Accounts().GetClient(t.Context(), c.ID); err != nil {
 		t.Errorf("GetClient: %v", err)
 	}
-	_, refreshed := readOnly.RefreshTokens(t.Context(), refresh)
-	_, rotated := readOnly.RotateSigningKey(t.Context())
-	_, registered := readOnly.RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})
+	_, refreshed := readOnly.Accounts().RefreshTokens(t.Context(), refresh)
+	_, rotated := readOnly.Accounts().RotateSigningKey(t.Context())
+	_, registered := readOnly.Accounts().RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})
 	for what, err := range map[string]error{"RefreshTokens": refreshed, "RotateSigningKey": rotated, "RegisterClient": registered} {
 		if !errors.Is(err, ErrReadOnly) {
 			t.Errorf("%s gives %v, want ErrReadOnly", what, err)
@@ -281,9 +281,9 @@ func TestEndedCallsOfOAuthSaySo(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	calls := func(ctx context.Context) map[string]error {
-		_, checked := s.CheckAccessToken(ctx, checkOf(tokens.AccessToken))
-		_, refreshed := s.RefreshTokens(ctx, refresh)
-		return map[string]error{"CheckAccessToken": checked, "RefreshTokens": refreshed, "RevokeToken": s.RevokeToken(ctx, Revocation{Client: refresh.Client, Token: tokens.AccessToken})}
+		_, checked := s.Accounts().CheckAccessToken(ctx, checkOf(tokens.AccessToken))
+		_, refreshed := s.Accounts().RefreshTokens(ctx, refresh)
+		return map[string]error{"CheckAccessToken": checked, "RefreshTokens": refreshed, "RevokeToken": s.Accounts().RevokeToken(ctx, Revocation{Client: refresh.Client, Token: tokens.AccessToken})}
 	}
 	for _, known := range []bool{true, false} { // whether the key is in memory
 		if !known {
@@ -316,7 +316,7 @@ func TestARetiredKeySignsNothingNew(t *testing.T) {
 	known, _ := s.oauth.keys.Load(id)
 	stolen := known.(signingKey)
 	passed.Add(int64(time.Minute))
-	if _, err := s.RotateSigningKey(t.Context()); err != nil {
+	if _, err := s.Accounts().RotateSigningKey(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	passed.Add(int64(time.Minute))
@@ -327,13 +327,13 @@ func TestARetiredKeySignsNothingNew(t *testing.T) {
 		}
 		return token
 	}
-	_, err = s.CheckAccessToken(t.Context(), checkOf(forge(s.clock())))
+	_, err = s.Accounts().CheckAccessToken(t.Context(), checkOf(forge(s.clock())))
 	wantOAuth(t, "a new token of the retired key", err, ErrUnauthenticated, OAuthInvalidToken)
-	if _, err := s.CheckAccessToken(t.Context(), checkOf(tokens.AccessToken)); err != nil {
+	if _, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken)); err != nil {
 		t.Errorf("an old token of the retired key: %v", err)
 	}
 	mustExec(t, s, `DELETE FROM signing_key WHERE kid = ?`, id)
-	_, err = s.CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
+	_, err = s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
 	wantOAuth(t, "a token of a key that is gone, though it is in memory", err, ErrUnauthenticated, OAuthInvalidToken)
 }
 
@@ -384,7 +384,7 @@ func FuzzAccessToken(f *testing.F) {
 	}
 	ctx := context.Background()
 	f.Fuzz(func(t *testing.T, token string) {
-		p, err := s.CheckAccessToken(ctx, checkOf(token))
+		p, err := s.Accounts().CheckAccessToken(ctx, checkOf(token))
 		if (err == nil) != (token == genuine) {
 			t.Fatalf("%q gives %+v, %v", token, p, err)
 		}
@@ -439,7 +439,7 @@ func BenchmarkCheckAccessToken(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		start := time.Now()
-		if _, err := s.CheckAccessToken(context.Background(), check); err != nil {
+		if _, err := s.Accounts().CheckAccessToken(context.Background(), check); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(start))
@@ -463,7 +463,7 @@ func BenchmarkRefresh(b *testing.B) {
 		group.Go(func() {
 			for range work {
 				r := <-refreshes
-				next, err := s.RefreshTokens(context.Background(), r)
+				next, err := s.Accounts().RefreshTokens(context.Background(), r)
 				if err != nil {
 					b.Error(err)
 				}
@@ -489,18 +489,18 @@ func TestWhatAUserRefusesIsRemembered(t *testing.T) {
 		{[]Scope{ScopeMemoryRead}, []Scope{ScopeMemoryRead}, nil},
 		{[]Scope{ScopeMemoryRead}, []Scope{ScopeFilesWrite, ScopeMemoryRead, ScopeMemoryWrite}, []Scope{ScopeMemoryWrite, ScopeFilesWrite}},
 	} {
-		code, err := s.Authorize(t.Context(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: g.scopes, Refused: g.refused})
+		code, err := s.Accounts().Authorize(t.Context(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: g.scopes, Refused: g.refused})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.ExchangeCode(t.Context(), CodeExchange{Client: ClientCredentials{ID: c.ID, Secret: c.Secret}, Code: code.Code, RedirectURI: testCallback, Issuer: "https://x", Audience: "https://x"}); err != nil {
+		if _, err := s.Accounts().ExchangeCode(t.Context(), CodeExchange{Client: ClientCredentials{ID: c.ID, Secret: c.Secret}, Code: code.Code, RedirectURI: testCallback, Issuer: "https://x", Audience: "https://x"}); err != nil {
 			t.Fatal(err)
 		}
-		grants, err := s.Grants(t.Context())
+		grants, err := s.Accounts().Grants(t.Context())
 		if err != nil || !slices.Equal(grants[0].Refused, g.kept) || !slices.Equal(grants[0].Scopes, g.scopes) {
 			t.Errorf("of %v became %+v (%v)", g, grants[0], err)
 		}
 	}
-	_, err := s.Authorize(t.Context(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryRead}, Refused: []Scope{"everything"}})
+	_, err := s.Accounts().Authorize(t.Context(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryRead}, Refused: []Scope{"everything"}})
 	wantOAuth(t, "Authorize", err, ErrInvalid, OAuthInvalidScope)
 }

@@ -84,11 +84,12 @@ const maxClients = 100_000
 // RegisterClient registers a client that nobody has to know beforehand (RFC 7591). Metadata that cannot be stored is ErrInvalid
 // or ErrTooLarge with the code invalid_client_metadata or invalid_redirect_uri. A client to which nobody consents within
 // a day is forgotten; when there are 100,000 clients, those that nobody lets in any more are forgotten, too. Only for the operator's store.
-func (s *Store) RegisterClient(ctx context.Context, r ClientRegistration) (RegisteredClient, error) {
-	if err := s.checkOperator("RegisterClient"); err != nil {
+func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (RegisteredClient, error) {
+	s, err := h.operator("RegisterClient")
+	if err != nil {
 		return RegisteredClient{}, err
 	}
-	r, err := r.checked(ClientRegistered)
+	r, err = r.checked(ClientRegistered)
 	if err != nil {
 		return RegisteredClient{}, err
 	}
@@ -151,8 +152,9 @@ type NewClient struct {
 }
 
 // AddClient makes a client of the view's user. An ID that is taken is ErrConflict.
-func (s *Store) AddClient(ctx context.Context, n NewClient) (RegisteredClient, error) {
-	if err := s.checkAccount("AddClient"); err != nil {
+func (h *Accounts) AddClient(ctx context.Context, n NewClient) (RegisteredClient, error) {
+	s, err := h.own("AddClient")
+	if err != nil {
 		return RegisteredClient{}, err
 	}
 	n.ID = cmp.Or(n.ID, newIdentifier())
@@ -235,8 +237,9 @@ type DocumentClient struct {
 
 // SetDocumentClient notes or renews what a client's document says. One that has been deactivated is ErrUnauthenticated
 // with invalid_client. Only for the operator's store.
-func (s *Store) SetDocumentClient(ctx context.Context, d DocumentClient) (Client, error) {
-	if err := s.checkOperator("SetDocumentClient"); err != nil {
+func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Client, error) {
+	s, err := h.operator("SetDocumentClient")
+	if err != nil {
 		return Client{}, err
 	}
 	if err := CheckDocumentURL(d.URL); err != nil {
@@ -291,12 +294,13 @@ func CheckDocumentURL(id string) error {
 }
 
 // GetClient returns a client, deactivated or not. An unknown one is ErrNotFound with invalid_client. Only for the operator's store.
-func (s *Store) GetClient(ctx context.Context, clientID string) (Client, error) {
-	if err := s.checkOperator("GetClient"); err != nil {
+func (h *Accounts) GetClient(ctx context.Context, clientID string) (Client, error) {
+	s, err := h.operator("GetClient")
+	if err != nil {
 		return Client{}, err
 	}
 	var c storedClient
-	err := s.inspect(ctx, func(tx db.Tx) error {
+	err = s.inspect(ctx, func(tx db.Tx) error {
 		var found bool
 		var err error
 		if c, found, err = loadClient(tx, clientID); err == nil && !found {
@@ -312,12 +316,13 @@ func (s *Store) GetClient(ctx context.Context, clientID string) (Client, error) 
 
 // Clients returns the clients that the view's user made, deactivated ones included, by name. The operator's store returns
 // all clients of all kinds.
-func (s *Store) Clients(ctx context.Context) ([]Client, error) {
-	if err := s.checkAccount("Clients"); err != nil {
+func (h *Accounts) Clients(ctx context.Context) ([]Client, error) {
+	s, err := h.own("Clients")
+	if err != nil {
 		return nil, err
 	}
 	all := []Client{}
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		condition, args := s.ownClients(sc)
 		found, err := loadClients(tx, condition+` ORDER BY c.name, c.id`, args...)
 		for _, c := range found {
@@ -351,13 +356,14 @@ func (s *Store) ownClient(tx db.Tx, sc scope, clientID string) (storedClient, er
 
 // RegenerateClientSecret gives a client a new secret; the old one is refused from then on. Tokens stay what they are. The
 // operator may do so for any client, others for their own. A client without a secret or a deactivated one is ErrInvalid.
-func (s *Store) RegenerateClientSecret(ctx context.Context, clientID string) (RegisteredClient, error) {
-	if err := s.checkAccount("RegenerateClientSecret"); err != nil {
+func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) (RegisteredClient, error) {
+	s, err := h.own("RegenerateClientSecret")
+	if err != nil {
 		return RegisteredClient{}, err
 	}
 	secret := newSecret()
 	var c storedClient
-	err := s.write(ctx, func(tx db.Tx, sc scope) error {
+	err = s.write(ctx, func(tx db.Tx, sc scope) error {
 		var err error
 		if c, err = s.ownClient(tx, sc, clientID); err != nil {
 			return err
@@ -379,8 +385,9 @@ func (s *Store) RegenerateClientSecret(ctx context.Context, clientID string) (Re
 
 // DeactivateClient deactivates a client for good: its grants, codes and tokens end at once. Doing so again changes nothing. The
 // operator may do so with any client, others with their own.
-func (s *Store) DeactivateClient(ctx context.Context, clientID string) error {
-	if err := s.checkAccount("DeactivateClient"); err != nil {
+func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) error {
+	s, err := h.own("DeactivateClient")
+	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
@@ -407,12 +414,13 @@ type ClientCredentials struct {
 
 // CheckClient returns the active client that credentials are of. An unknown or deactivated client, and a wrong or missing secret, are
 // ErrUnauthenticated with the code invalid_client. Only for the operator's store.
-func (s *Store) CheckClient(ctx context.Context, c ClientCredentials) (Client, error) {
-	if err := s.checkOperator("CheckClient"); err != nil {
+func (h *Accounts) CheckClient(ctx context.Context, c ClientCredentials) (Client, error) {
+	s, err := h.operator("CheckClient")
+	if err != nil {
 		return Client{}, err
 	}
 	var checked storedClient
-	err := s.inspect(ctx, func(tx db.Tx) (err error) {
+	err = s.inspect(ctx, func(tx db.Tx) (err error) {
 		checked, err = checkClient(tx, c)
 		return err
 	})

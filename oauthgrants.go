@@ -53,15 +53,16 @@ type AuthorizationCode struct {
 // CheckAuthorization sees whether what a client asks for could be granted by a user, before the user is asked. It looks at
 // Projects and an empty Scopes leniently: these are the user's. Errors about client_id and redirect_uri (the Argument of
 // the Error) must be shown to the user; with any other, the client may be told by redirect. Only for the operator's store.
-func (s *Store) CheckAuthorization(ctx context.Context, a Authorization) (Client, error) {
-	if err := s.checkOperator("CheckAuthorization"); err != nil {
+func (h *Accounts) CheckAuthorization(ctx context.Context, a Authorization) (Client, error) {
+	s, err := h.operator("CheckAuthorization")
+	if err != nil {
 		return Client{}, err
 	}
 	if len(a.Scopes) == 0 {
 		a.Scopes = Scopes()
 	}
 	var client storedClient
-	err := s.inspect(ctx, func(tx db.Tx) (err error) {
+	err = s.inspect(ctx, func(tx db.Tx) (err error) {
 		client, _, err = a.checked(tx)
 		return err
 	})
@@ -74,8 +75,9 @@ func (s *Store) CheckAuthorization(ctx context.Context, a Authorization) (Client
 // Authorize notes that the view's user lets a client in, and returns the code for the client. An unknown or deactivated client is
 // ErrUnauthenticated with invalid_client; what else is wrong is ErrInvalid, or ErrTooLarge, with invalid_request, invalid_scope or
 // invalid_target; an unknown project is ErrNotFound; a user who is disabled is ErrForbidden with access_denied.
-func (s *Store) Authorize(ctx context.Context, a Authorization) (AuthorizationCode, error) {
-	if err := s.checkAccount("Authorize"); err != nil {
+func (h *Accounts) Authorize(ctx context.Context, a Authorization) (AuthorizationCode, error) {
+	s, err := h.own("Authorize")
+	if err != nil {
 		return AuthorizationCode{}, err
 	}
 	switch {
@@ -85,7 +87,7 @@ func (s *Store) Authorize(ctx context.Context, a Authorization) (AuthorizationCo
 		return AuthorizationCode{}, newError(KindTooLarge, "projects", "projects names %d projects; at most %d are allowed", len(a.Projects), maxTokenProjects)
 	}
 	var code AuthorizationCode
-	err := s.write(ctx, func(tx db.Tx, sc scope) error {
+	err = s.write(ctx, func(tx db.Tx, sc scope) error {
 		client, a, err := a.checked(tx)
 		if err != nil {
 			return err
@@ -244,12 +246,13 @@ type Grant struct {
 }
 
 // Grants returns what the view's user has allowed and not taken back, the newest first.
-func (s *Store) Grants(ctx context.Context) ([]Grant, error) {
-	if err := s.checkAccount("Grants"); err != nil {
+func (h *Accounts) Grants(ctx context.Context) ([]Grant, error) {
+	s, err := h.own("Grants")
+	if err != nil {
 		return nil, err
 	}
 	all := []Grant{}
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		found, err := loadGrants(tx, `g.user_id = ? AND g.revoked_at IS NULL AND g.last_used_at IS NOT NULL ORDER BY g.created_at DESC, g.id DESC`, sc.user)
 		for _, g := range found {
 			all = append(all, g.Grant)
@@ -261,8 +264,9 @@ func (s *Store) Grants(ctx context.Context) ([]Grant, error) {
 
 // RevokeGrant takes back what the view's user has allowed: the client's code and all its tokens end at once. Doing so again changes
 // nothing; an unknown grant is ErrNotFound.
-func (s *Store) RevokeGrant(ctx context.Context, id string) error {
-	if err := s.checkAccount("RevokeGrant"); err != nil {
+func (h *Accounts) RevokeGrant(ctx context.Context, id string) error {
+	s, err := h.own("RevokeGrant")
+	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {

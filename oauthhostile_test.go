@@ -26,16 +26,16 @@ func TestDamagedGrantsGiveErrorsAndNoAccess(t *testing.T) {
 	tokens, refresh := mustLetIn(t, s, s, mustRegister(t, s))
 	for _, projects := range []string{"null", "", "{}", `"p"`, "[1]", `["p"`} {
 		mustExec(t, s, `UPDATE oauth_grant SET projects = ?`, projects)
-		p, err := s.CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
+		p, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
 		if !errors.Is(err, ErrCorrupt) || p.User.ID != "" || p.Access.User != "" {
 			t.Errorf("projects %q give %+v, %v", projects, p, err)
 		}
-		if _, err := s.RefreshTokens(t.Context(), refresh); !errors.Is(err, ErrCorrupt) {
+		if _, err := s.Accounts().RefreshTokens(t.Context(), refresh); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("RefreshTokens with projects %q gives %v", projects, err)
 		}
 	}
 	mustExec(t, s, `UPDATE oauth_grant SET projects = '[]'`)
-	if p, err := s.CheckAccessToken(t.Context(), checkOf(tokens.AccessToken)); err != nil || p.Access.Projects == nil || len(p.Access.Projects) > 0 {
+	if p, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken)); err != nil || p.Access.Projects == nil || len(p.Access.Projects) > 0 {
 		t.Errorf("no project at all gives %+v, %v", p, err)
 	}
 }
@@ -51,7 +51,7 @@ func TestATokenThatIsDatedBackDoesNotOutliveItsKey(t *testing.T) {
 	known, _ := s.oauth.keys.Load(id)
 	at := s.clock()
 	passed.Add(int64(time.Minute))
-	if _, err := s.RotateSigningKey(t.Context()); err != nil {
+	if _, err := s.Accounts().RotateSigningKey(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	claims.ExpiresAt.Time = at.AddDate(100, 0, 0)
@@ -63,7 +63,7 @@ func TestATokenThatIsDatedBackDoesNotOutliveItsKey(t *testing.T) {
 	}
 	for _, wait := range []time.Duration{0, time.Hour, 24 * time.Hour} {
 		passed.Add(int64(wait))
-		_, err := s.CheckAccessToken(t.Context(), checkOf(forged))
+		_, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(forged))
 		wantOAuth(t, fmt.Sprint("after ", wait, " more, a token for a hundred years"), err, ErrUnauthenticated, OAuthInvalidToken)
 	}
 }
@@ -82,7 +82,7 @@ func TestATokenThatSaysMoreThanItsGrantGivesNoMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.CheckAccessToken(t.Context(), checkOf(token))
+	p, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(token))
 	if want := []Scope{ScopeMemoryRead, ScopeMemoryWrite}; err != nil || !slices.Equal(p.Scopes, want) {
 		t.Errorf("memory:write was granted; the token gives %v, %v", p.Scopes, err)
 	}
@@ -93,11 +93,11 @@ func TestAClockThatIsSetBackDoesNotMakeAUsedRefreshTokenFresh(t *testing.T) {
 	for back, theft := range map[time.Duration]bool{30 * time.Second: false, 2 * time.Minute: true, 24 * time.Hour: true} {
 		s, passed := openOAuth(t)
 		first, refresh := mustLetIn(t, s, s, mustRegister(t, s))
-		if _, err := s.RefreshTokens(t.Context(), refresh); err != nil {
+		if _, err := s.Accounts().RefreshTokens(t.Context(), refresh); err != nil {
 			t.Fatal(err)
 		}
 		passed.Store(-int64(back))
-		_, err := s.RefreshTokens(t.Context(), refresh)
+		_, err := s.Accounts().RefreshTokens(t.Context(), refresh)
 		if !theft {
 			if err != nil {
 				t.Errorf("%v back: %v", back, err)
@@ -106,7 +106,7 @@ func TestAClockThatIsSetBackDoesNotMakeAUsedRefreshTokenFresh(t *testing.T) {
 		}
 		wantOAuth(t, fmt.Sprint("reuse with the clock set back by ", back), err, ErrInvalid, OAuthInvalidGrant)
 		passed.Store(0)
-		_, err = s.CheckAccessToken(t.Context(), checkOf(first.AccessToken))
+		_, err = s.Accounts().CheckAccessToken(t.Context(), checkOf(first.AccessToken))
 		wantOAuth(t, "an access token after it", err, ErrUnauthenticated, OAuthInvalidToken)
 	}
 }
@@ -114,11 +114,11 @@ func TestAClockThatIsSetBackDoesNotMakeAUsedRefreshTokenFresh(t *testing.T) {
 func TestClientNamesThatNobodyCanSeeAreRefused(t *testing.T) {
 	s, _ := openOAuth(t)
 	for _, name := range []string{"\u200b", "\u2060\u200d", "\u3164", "\ufe0f", "\u00ad \u200b", "\U000e0041\U000e0042"} {
-		_, err := s.RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}, ClientName: name})
+		_, err := s.Accounts().RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}, ClientName: name})
 		wantOAuth(t, fmt.Sprintf("the name %+q", name), err, ErrInvalid, OAuthInvalidClientMetadata)
 	}
 	for _, name := range []string{"👩\u200d🚀", "❤\ufe0f", "می\u200cخواهم", "Äpp"} { // with joiners and selectors that belong there
-		if _, err := s.RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}, ClientName: name}); err != nil {
+		if _, err := s.Accounts().RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}, ClientName: name}); err != nil {
 			t.Errorf("the name %+q: %v", name, err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestClientNamesThatNobodyCanSeeAreRefused(t *testing.T) {
 func TestDeepMetadataIsRefused(t *testing.T) {
 	s, _ := openOAuth(t)
 	for levels, kind := range map[int]*Error{check.MaxDepth: nil, check.MaxDepth + 1: ErrTooLarge, 5000: ErrTooLarge} {
-		_, err := s.RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}, Extra: deep(levels)})
+		_, err := s.Accounts().RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}, Extra: deep(levels)})
 		if kind == nil {
 			if err != nil {
 				t.Errorf("%d levels: %v", levels, err)
@@ -148,25 +148,25 @@ func TestClientsThatNobodyLetsInAnyMoreMakeRoom(t *testing.T) {
 	s, passed := openOAuth(t)
 	inUse := mustRegister(t, s)
 	_, refresh := mustLetIn(t, s, s, inUse)
-	barred, err := s.SetDocumentClient(t.Context(), DocumentClient{URL: "https://app.example/barred", Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}})
+	barred, err := s.Accounts().SetDocumentClient(t.Context(), DocumentClient{URL: "https://app.example/barred", Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeactivateClient(t.Context(), barred.ID); err != nil {
+	if err := s.Accounts().DeactivateClient(t.Context(), barred.ID); err != nil {
 		t.Fatal(err)
 	}
-	own, err := s.AddClient(t.Context(), NewClient{ID: "own", RedirectURIs: []string{testCallback}})
+	own, err := s.Accounts().AddClient(t.Context(), NewClient{ID: "own", RedirectURIs: []string{testCallback}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mustExec(t, s, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 		INSERT INTO oauth_client (client_id, kind, name, auth_method, redirect_uris, metadata, created_at, updated_at, used_at, disabled_at)
 		SELECT 'x' || i, 'registered', '', 'none', '[]', '{}', ?2, ?2, ?2, iif(i % 2, ?2, NULL) FROM n`, maxClients-2, s.now())
-	_, err = s.RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})
+	_, err = s.Accounts().RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})
 	wantOAuth(t, "on the day on which they came, RegisterClient", err, ErrTooLarge, OAuthUnavailable)
 	passed.Store(int64(25 * time.Hour))
 	added := mustRegister(t, s)
-	all, err := s.Clients(t.Context())
+	all, err := s.Accounts().Clients(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestClientsThatNobodyLetsInAnyMoreMakeRoom(t *testing.T) {
 	if !slices.Equal(left, want) {
 		t.Errorf("left are %.200v, want %v", left, want)
 	}
-	if _, err := s.RefreshTokens(t.Context(), refresh); err != nil {
+	if _, err := s.Accounts().RefreshTokens(t.Context(), refresh); err != nil {
 		t.Errorf("the client in use: %v", err)
 	}
 }
@@ -206,7 +206,7 @@ func TestProcessesThatRaceForACode(t *testing.T) {
 			}
 		}
 		var tokens []string
-		if own, err := s.ExchangeCode(t.Context(), request); err == nil {
+		if own, err := s.Accounts().ExchangeCode(t.Context(), request); err == nil {
 			tokens = append(tokens, own.AccessToken)
 		}
 		for _, p := range others {
@@ -220,7 +220,7 @@ func TestProcessesThatRaceForACode(t *testing.T) {
 		if len(tokens) != 1 {
 			t.Fatalf("%d processes got tokens for one code", len(tokens))
 		}
-		_, err = s.CheckAccessToken(t.Context(), checkOf(tokens[0]))
+		_, err = s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens[0]))
 		wantOAuth(t, "the token of the code that was used twice", err, ErrUnauthenticated, OAuthInvalidToken)
 	}
 	for _, p := range others {
@@ -231,7 +231,7 @@ func TestProcessesThatRaceForACode(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	keys, err := s.SigningKeys(t.Context())
+	keys, err := s.Accounts().SigningKeys(t.Context())
 	if err != nil || len(keys) != 1 {
 		t.Errorf("the processes made %d keys, %v", len(keys), err)
 	}
@@ -244,7 +244,7 @@ func exchangeOnDemand(ctx context.Context, s *Store) error {
 		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
 			return err
 		}
-		tokens, err := s.ExchangeCode(ctx, x)
+		tokens, err := s.Accounts().ExchangeCode(ctx, x)
 		var known *OAuthError
 		switch {
 		case err == nil:

@@ -36,8 +36,9 @@ type CodeExchange struct {
 // code: ErrUnauthenticated, invalid_client. A code that is unknown, expired, of another client, or of a user or grant that is no more, and
 // one that comes with another redirect URI, is ErrInvalid with invalid_grant. A code that was used before, or that comes
 // with a wrong verifier, ends its grant with all tokens. Another resource is invalid_target. Only for the operator's store.
-func (s *Store) ExchangeCode(ctx context.Context, x CodeExchange) (TokenSet, error) {
-	if err := s.checkOperator("ExchangeCode"); err != nil {
+func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (TokenSet, error) {
+	s, err := h.operator("ExchangeCode")
+	if err != nil {
 		return TokenSet{}, err
 	}
 	if err := checkIssuer(x.Issuer, x.Audience); err != nil {
@@ -95,8 +96,9 @@ type Refresh struct {
 // that its use ends the grant with all tokens. A refresh token ends 30 days after it was given out. Errors are those of ExchangeCode;
 // more scopes than were granted are invalid_scope, and a client that is not registered for refresh_token is
 // unauthorized_client. Only for the operator's store.
-func (s *Store) RefreshTokens(ctx context.Context, r Refresh) (TokenSet, error) {
-	if err := s.checkOperator("RefreshTokens"); err != nil {
+func (h *Accounts) RefreshTokens(ctx context.Context, r Refresh) (TokenSet, error) {
+	s, err := h.operator("RefreshTokens")
+	if err != nil {
 		return TokenSet{}, err
 	}
 	if err := checkIssuer(r.Issuer, r.Audience); err != nil {
@@ -317,8 +319,9 @@ type Revocation struct {
 // RevokeToken ends the grant of a token, and with it all its tokens (RFC 7009). A token that is unknown, or that another
 // client has got, is no error and changes nothing. Without credentials of a client, holding the token is enough. Wrong credentials
 // are ErrUnauthenticated with invalid_client, and a missing token is ErrInvalid with invalid_request. Only for the operator's store.
-func (s *Store) RevokeToken(ctx context.Context, r Revocation) error {
-	if err := s.checkOperator("RevokeToken"); err != nil {
+func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) error {
+	s, err := h.operator("RevokeToken")
+	if err != nil {
 		return err
 	}
 	claims, _, err := s.readAccessToken(ctx, r.Token) // whether it has expired does not matter

@@ -37,7 +37,7 @@ type Options struct {
 	// Quota bounds the memories of each owner. The zero value bounds nothing; imports are never bounded.
 	Quota Quota
 
-	// KeepActivity is how long calls that [Store.RecordActivity] has recorded are kept. Zero means 30 days. At most 100 years.
+	// KeepActivity is how long calls that [Upkeep.RecordActivity] has recorded are kept. Zero means 30 days. At most 100 years.
 	KeepActivity time.Duration
 
 	// MaxActivity is how many of them are kept. Zero means 100,000.

@@ -93,7 +93,8 @@ const (
 )
 
 // Overview tells how much is visible through this view, and of what.
-func (s *Store) Overview(ctx context.Context, q OverviewQuery) (Overview, error) {
+func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (Overview, error) {
+	s := h.s
 	q.Days = cmp.Or(q.Days, defaultOverviewDays)
 	if q.Days < 1 || q.Days > maxOverviewDays {
 		return Overview{}, invalid("days", "days is %d; 1 to %d are allowed", q.Days, maxOverviewDays)

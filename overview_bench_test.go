@@ -45,17 +45,17 @@ func BenchmarkDashboard(b *testing.B) {
 		}
 		last = stored[0].ID
 		for i := range 1000 {
-			if err := store.RecordActivity(ctx, souvenir.NewActivity{Client: fmt.Sprint("client ", i%7), Tool: "memory", Action: "search"}); err != nil {
+			if err := store.Upkeep().RecordActivity(ctx, souvenir.NewActivity{Client: fmt.Sprint("client ", i%7), Tool: "memory", Action: "search"}); err != nil {
 				b.Fatal(err)
 			}
 		}
-		if _, err := store.Activities(ctx, souvenir.ActivityQuery{Limit: 1}); err != nil {
+		if _, err := store.Insights().Activities(ctx, souvenir.ActivityQuery{Limit: 1}); err != nil {
 			b.Fatal(err)
 		}
 		clock = clock.Add(14 * time.Hour)
 	}
 	for {
-		o, err := store.Overview(ctx, souvenir.OverviewQuery{})
+		o, err := store.Insights().Overview(ctx, souvenir.OverviewQuery{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -80,16 +80,16 @@ func BenchmarkDashboard(b *testing.B) {
 			reportMedian(b, took)
 		})
 	}
-	measure("overview", func() error { _, err := store.Overview(ctx, souvenir.OverviewQuery{}); return err })
-	measure("graph of 5,000", func() error { _, err := store.Graph(ctx, souvenir.GraphQuery{Limit: 5000}); return err })
+	measure("overview", func() error { _, err := store.Insights().Overview(ctx, souvenir.OverviewQuery{}); return err })
+	measure("graph of 5,000", func() error { _, err := store.Insights().Graph(ctx, souvenir.GraphQuery{Limit: 5000}); return err })
 	measure("graph of 5,000, filtered", func() error {
-		_, err := store.Graph(ctx, souvenir.GraphQuery{Limit: 5000, List: souvenir.List{Filter: souvenir.Filter{"event_type": "decision"}}})
+		_, err := store.Insights().Graph(ctx, souvenir.GraphQuery{Limit: 5000, List: souvenir.List{Filter: souvenir.Filter{"event_type": "decision"}}})
 		return err
 	})
-	measure("map of 5,000", func() error { _, err := store.Map(ctx, souvenir.MapQuery{}); return err })
-	measure("activity", func() error { _, err := store.Activities(ctx, souvenir.ActivityQuery{}); return err })
+	measure("map of 5,000", func() error { _, err := store.Insights().Map(ctx, souvenir.MapQuery{}); return err })
+	measure("activity", func() error { _, err := store.Insights().Activities(ctx, souvenir.ActivityQuery{}); return err })
 	measure("activity, failed", func() error {
-		_, err := store.Activities(ctx, souvenir.ActivityQuery{Outcome: souvenir.OutcomeError})
+		_, err := store.Insights().Activities(ctx, souvenir.ActivityQuery{Outcome: souvenir.OutcomeError})
 		return err
 	})
 }

@@ -45,8 +45,9 @@ const (
 // CheckPassword returns the user who has this name and password. Anything else is ErrUnauthenticated, in the same words and
 // after the same work, whether there is no such user, the password is wrong or missing, or the user is disabled.
 // How often may be tried is for the caller to limit. Only for the operator's store; it works read-only, too.
-func (s *Store) CheckPassword(ctx context.Context, c Credentials) (User, error) {
-	if err := s.checkOperator("CheckPassword"); err != nil {
+func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (User, error) {
+	s, err := h.operator("CheckPassword")
+	if err != nil {
 		return User{}, err
 	}
 	var u storedUser
@@ -76,8 +77,9 @@ func (s *Store) CheckPassword(ctx context.Context, c Credentials) (User, error) 
 // ChangePassword sets the password of this view's user, and ends the user's sessions but KeepSession. MCP tokens and OAuth grants go
 // on, unless End names them. A wrong old one is ErrUnauthenticated, with the argument old_password; a user without an account
 // is ErrConflict. A view that is limited to projects may not.
-func (s *Store) ChangePassword(ctx context.Context, c ChangePassword) error {
-	if err := s.checkAccount("ChangePassword"); err != nil {
+func (h *Accounts) ChangePassword(ctx context.Context, c ChangePassword) error {
+	s, err := h.own("ChangePassword")
+	if err != nil {
 		return err
 	}
 	if err := s.checkWritable(); err != nil {
@@ -87,7 +89,7 @@ func (s *Store) ChangePassword(ctx context.Context, c ChangePassword) error {
 		return err
 	}
 	var u storedUser
-	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
+	err = s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		u, err = s.account(tx, sc, "")
 		return err
 	})

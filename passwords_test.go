@@ -38,7 +38,7 @@ func hashOf(t *testing.T, s *Store, user string) string {
 
 func mustAddUser(t *testing.T, s *Store, n NewUser) User {
 	t.Helper()
-	u, err := s.AddUser(t.Context(), n)
+	u, err := s.Accounts().AddUser(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestHashesOfOthersAreUnderstoodAndWeakOnesRenewed(t *testing.T) {
 	s := openWords(t, path, Options{})
 	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann"})
 	signIn := func(s *Store, password string) error {
-		_, err := s.CheckPassword(t.Context(), Credentials{Name: "ann", Password: password})
+		_, err := s.Accounts().CheckPassword(t.Context(), Credentials{Name: "ann", Password: password})
 		return err
 	}
 	setHash(t, s, "ann", strong)
@@ -109,7 +109,7 @@ func TestDamagedHashesAreErrorsAndExhaustNothing(t *testing.T) {
 		"$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$", "$argon2id$v=19$m=65536,t=2,p=1" + tail + tail, "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$" + strings.Repeat("A", 1000),
 	} {
 		setHash(t, s, "ann", hash)
-		_, err := s.CheckPassword(t.Context(), Credentials{Name: "ann", Password: "password"})
+		_, err := s.Accounts().CheckPassword(t.Context(), Credentials{Name: "ann", Password: "password"})
 		if !errors.Is(err, ErrCorrupt) || strings.Contains(err.Error(), "CTFhFd") {
 			t.Errorf("%s gives %v", hash, err)
 		}
@@ -123,7 +123,7 @@ func TestEverySignInThatFailsDoesTheSameWork(t *testing.T) {
 	mustAddUser(t, s, NewUser{Name: "nopassword"})
 	mustAddUser(t, s, NewUser{Name: "off", Password: "right password"})
 	off := true
-	if _, err := s.UpdateUser(t.Context(), "off", UpdateUser{Disabled: &off}); err != nil {
+	if _, err := s.Accounts().UpdateUser(t.Context(), "off", UpdateUser{Disabled: &off}); err != nil {
 		t.Fatal(err)
 	}
 	for range cap(s.hashing) { // all are busy hashing, so whoever hashes waits
@@ -135,12 +135,12 @@ func TestEverySignInThatFailsDoesTheSameWork(t *testing.T) {
 		{"ann", "wrong password"}, {"ann", ""}, {"ann", "\xff"}, {"ann", strings.Repeat("x", 1<<20)}, {"nobody", "right password"}, {"", ""},
 		{"nopassword", "right password"}, {"off", "right password"}, {strings.Repeat("x", 1<<20), "right password"}, {"ann", "right password"},
 	} {
-		if _, err := s.CheckPassword(ctx, c); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := s.Accounts().CheckPassword(ctx, c); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%.20q with %.20q is answered without hashing: %v", c.Name, c.Password, err)
 		}
 	}
 	<-s.hashing
-	if _, err := s.CheckPassword(t.Context(), Credentials{"ann", "right password"}); err != nil {
+	if _, err := s.Accounts().CheckPassword(t.Context(), Credentials{"ann", "right password"}); err != nil {
 		t.Errorf("with room for one: %v", err)
 	}
 	for range cap(s.hashing) - 1 {
@@ -155,7 +155,7 @@ func TestPasswordThatChangesWhileItIsBeingChangedIsAConflict(t *testing.T) {
 	outcomes := make(chan error)
 	for range 4 {
 		go func() {
-			outcomes <- view.ChangePassword(t.Context(), ChangePassword{Old: "right password", New: "another password"})
+			outcomes <- view.Accounts().ChangePassword(t.Context(), ChangePassword{Old: "right password", New: "another password"})
 		}()
 	}
 	changed := 0

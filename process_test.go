@@ -70,7 +70,7 @@ func runJob(encoded string) error {
 	case "upkeep without end":
 		err = upkeepWithoutEnd(ctx, s)
 	case "backup": // both wait after the first step
-		err = s.Backup(ctx, j.Name, &BackupOptions{Progress: waitForEver})
+		err = s.Upkeep().Backup(ctx, j.Name, &BackupOptions{Progress: waitForEver})
 	case "restore":
 		err = Restore(ctx, Restoration{From: j.Model, To: j.Name, Progress: waitForEver})
 	default:
@@ -288,7 +288,7 @@ func TestKilledProcessLeavesWholeMemoriesOnly(t *testing.T) {
 					}
 					answered = stored
 				} else {
-					tags, err := s.Tags(t.Context())
+					tags, err := s.Insights().Tags(t.Context())
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -381,7 +381,7 @@ func TestProcessesWithDifferentEmbeddersShareAFile(t *testing.T) {
 	back := openWords(t, path, Options{Embedder: wordEmbedder("ours")})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := back.WaitEmbedded(ctx); err != nil {
+	if err := back.Upkeep().WaitEmbedded(ctx); err != nil {
 		t.Fatal(err)
 	}
 	checkConsistency(t, back)

@@ -65,7 +65,7 @@ func TestProjectsFromBeforeNamesWereFoldedAreFoundByAnyForm(t *testing.T) {
 	if p, err := s.GetProject(t.Context(), ProjectRef{Name: "apollo"}); err != nil || p.ID != "p1" {
 		t.Errorf("when one of the two has another name, it is %+v, %v", p, err)
 	}
-	if u, err := s.GetUser(t.Context(), "ᎠᎠ"); err != nil || u.ID != "u2" {
+	if u, err := s.Accounts().GetUser(t.Context(), "ᎠᎠ"); err != nil || u.ID != "u2" {
 		t.Errorf("a user whose name was folded wrongly is %+v, %v", u, err)
 	}
 	if report := mustCheck(t, s, nil); !report.OK {

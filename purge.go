@@ -8,7 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// PurgeOptions say what [Store.Purge] deletes besides what counts no more. Nil means the zero value.
+// PurgeOptions say what [Upkeep.Purge] deletes besides what counts no more. Nil means the zero value.
 type PurgeOptions struct {
 	// KeepRevisions is how many former states of each memory stay, the newest ones. Zero keeps all.
 	KeepRevisions int
@@ -17,7 +17,7 @@ type PurgeOptions struct {
 	TrustClock bool
 }
 
-// Purged tells what [Store.Purge] has deleted.
+// Purged tells what [Upkeep.Purge] has deleted.
 type Purged struct {
 	Revisions   int `json:"revisions"`   // former states of memories
 	Trash       int `json:"trash"`       // entries whose time to be restored is over
@@ -36,18 +36,19 @@ type Purged struct {
 // Purge deletes what is of no more use: what has been in the trash for long enough, uploads of which nothing has come for 24 hours, sessions that have expired, recorded calls that are
 // too old or too many, and invitations, tokens and OAuth state long used or expired; and, if asked to, old revisions. It works in short transactions between those of others. Of what
 // was erased, now or since the last time, no trace is left in the file and its log, unless others read from the log all the time. Free space stays in the file, for new
-// content, until [Store.Compact].
+// content, until [Upkeep.Compact].
 //
 // A clock that is a year ahead must not empty the trash. So where the clock is more than two days past the last purge, or the last
 // look of the background worker, nothing that expires by time is deleted until the clock has said so for a day, or
 // TrustClock is set; the result says so.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
-func (s *Store) Purge(ctx context.Context, options *PurgeOptions) (Purged, error) {
-	ctx = db.Freeing(ctx)
-	if err := s.checkOperator("Purge"); err != nil {
+func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (Purged, error) {
+	s, err := h.operator("Purge")
+	if err != nil {
 		return Purged{}, err
 	}
+	ctx = db.Freeing(ctx)
 	var o PurgeOptions
 	if options != nil {
 		o = *options
@@ -244,8 +245,9 @@ func (s *Store) purgeRevisions(ctx context.Context, keep int, p *Purged) error {
 // (ErrFull), everything is as it was.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
-func (s *Store) Compact(ctx context.Context) error {
-	if err := s.checkOperator("Compact"); err != nil {
+func (h *Upkeep) Compact(ctx context.Context) error {
+	s, err := h.operator("Compact")
+	if err != nil {
 		return err
 	}
 	return wrap(s.db.Upkeep().Compact(ctx))

@@ -29,12 +29,13 @@ type Usage struct {
 
 // Usage returns what lies in the collections of the view's user, and the quota. A view limited to projects gets
 // ErrForbidden.
-func (s *Store) Usage(ctx context.Context) (Usage, error) {
-	if err := s.checkAccount("Usage"); err != nil {
+func (h *Insights) Usage(ctx context.Context) (Usage, error) {
+	s, err := h.own("Usage")
+	if err != nil {
 		return Usage{}, err
 	}
 	u := Usage{Quota: s.options.Quota, FileQuota: s.options.FileQuota}
-	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
+	err = s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		if u.Memories, u.Revisions, u.Bytes, err = used(tx, sc.user); err != nil {
 			return err
 		}

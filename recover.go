@@ -18,7 +18,7 @@ type RecoverOptions struct {
 	// Embedder makes the vectors of the new store, in the background and whenever it is opened. Nil means [Builtin].
 	Embedder Embedder
 
-	// Progress hears of the stages "read" and "copy", counted in tables, and of those of [Store.Check]. Nil means nobody does.
+	// Progress hears of the stages "read" and "copy", counted in tables, and of those of [Upkeep.Check]. Nil means nobody does.
 	Progress Progress
 }
 
@@ -44,7 +44,7 @@ type RecoveredTable struct {
 // file, with those of the write-ahead log beside it, by itself: rows behind damaged pages are found wherever they lie, and what the file
 // says is deleted stays out. The file stays as it is; no program may write it meanwhile, nor this one have it open.
 //
-// What was not read as it was stored is never called verified: it is in the report, and [Store.Check] of the new store goes on
+// What was not read as it was stored is never called verified: it is in the report, and [Upkeep.Check] of the new store goes on
 // saying so until it is deleted or accepted. Memories that are lost come back in their newest former state, if there is one. Passages, full text and
 // vectors are made again, but for vectors of the caller's own. Sessions and codes are left out: people sign in again.
 //
@@ -153,7 +153,7 @@ func (r *recovery) finish(ctx context.Context, path string, options *RecoverOpti
 		err = s.db.Write(ctx, func(tx db.Tx) error { _, err := tx.Exec(`DELETE FROM row_hash`); return err })
 	}
 	if err == nil {
-		r.report.Check, err = s.Check(ctx, &CheckOptions{Repair: true, Progress: r.progress})
+		r.report.Check, err = s.Upkeep().Check(ctx, &CheckOptions{Repair: true, Progress: r.progress})
 	}
 	if closed := s.Close(); err == nil {
 		err = closed

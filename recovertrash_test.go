@@ -73,7 +73,7 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 	if _, err := s.GetFile(t.Context(), "a-file"); err != nil {
 		t.Error(err)
 	}
-	if report, err := s.Check(t.Context(), nil); err != nil || !report.OK {
+	if report, err := s.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// ReindexOptions change how [Store.Reindex] works. Nil means the zero value.
+// ReindexOptions change how [Upkeep.Reindex] works. Nil means the zero value.
 type ReindexOptions struct {
 	// Progress hears of the stage "reindex", counted in memories. Nil means nobody does.
 	Progress Progress
@@ -29,12 +29,13 @@ const (
 // where it stopped when it is called again.
 //
 // An embedder that fails is an error. A single text that it refuses is not: it is found by its words until it can be
-// embedded, as [Store.EmbeddingStatus] tells. A read-only store is ErrReadOnly; one that another process has changed to
+// embedded, as [Upkeep.EmbeddingStatus] tells. A read-only store is ErrReadOnly; one that another process has changed to
 // another model meanwhile is ErrConflict.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
-func (s *Store) Reindex(ctx context.Context, options *ReindexOptions) error {
-	if err := s.checkOperator("Reindex"); err != nil {
+func (h *Upkeep) Reindex(ctx context.Context, options *ReindexOptions) error {
+	s, err := h.operator("Reindex")
+	if err != nil {
 		return err
 	}
 	progress := func(string, int, int) {}

@@ -252,8 +252,9 @@ func passageOf(content string, span index.Span) (start, end int) {
 // LoadIndex begins to load what searches compare into memory, and does not wait for it: a program that answers many searches calls it
 // when it begins, so that the first of them need not go to disk. Without it, the first search does the same once it is answered. Where
 // IndexMemory allows no index, or there is one, nothing happens. Only for the operator's store.
-func (s *Store) LoadIndex(ctx context.Context) error {
-	if err := s.checkOperator("LoadIndex"); err != nil {
+func (h *Upkeep) LoadIndex(ctx context.Context) error {
+	s, err := h.operator("LoadIndex")
+	if err != nil {
 		return err
 	}
 	defer s.index.LoadIfDue()

@@ -295,7 +295,7 @@ func TestATodoEditedAtOnceThroughASlowEmbedderLosesNothing(t *testing.T) {
 		t.Fatalf("%d are done at revision %d, %v", done, got.Revision, err)
 	}
 	for _, s := range handles {
-		if err := s.WaitEmbedded(t.Context()); err != nil {
+		if err := s.Upkeep().WaitEmbedded(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

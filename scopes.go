@@ -29,7 +29,7 @@ func DefaultScopes() []Scope {
 	return []Scope{ScopeMemoryRead, ScopeMemoryWrite, ScopeFilesRead, ScopeFilesWrite}
 }
 
-// Principal is who a credential speaks for, and how far: what [Store.CheckToken], [Store.CheckAccessToken] and [Store.CheckSession]
+// Principal is who a credential speaks for, and how far: what [Accounts.CheckToken], [Accounts.CheckAccessToken] and [Accounts.CheckSession]
 // find out.
 //
 // Access makes the view of the store that the credential reaches: the user, the credential's projects, and read-only for a

@@ -23,7 +23,7 @@ type Session struct {
 	ExpiresAt  time.Time `json:"expires_at"`   // 14 days after the last use, and at most 90 days after the sign-in
 	UserAgent  string    `json:"user_agent"`   // what the browser called itself; empty if it did not
 
-	// ConfirmedAt is when the person last showed who they are: at the sign-in, or with [Store.ConfirmSession].
+	// ConfirmedAt is when the person last showed who they are: at the sign-in, or with [Accounts.ConfirmSession].
 	ConfirmedAt time.Time `json:"confirmed_at"`
 }
 
@@ -93,12 +93,13 @@ const (
 // AddSession notes that a user has signed in in a browser. Its value is in the answer and nowhere else; the store keeps a hash. Of
 // more than 100 sessions of a user, the one that was unused longest ends. An unknown user is ErrNotFound, one without an account
 // ErrConflict; one who is disabled, or has been changed after Since, is ErrUnauthenticated. Only for the operator's store.
-func (s *Store) AddSession(ctx context.Context, n NewSession) (AddedSession, error) {
-	if err := s.checkOperator("AddSession"); err != nil {
+func (h *Accounts) AddSession(ctx context.Context, n NewSession) (AddedSession, error) {
+	s, err := h.operator("AddSession")
+	if err != nil {
 		return AddedSession{}, err
 	}
 	added := AddedSession{Value: newValue(sessionStart)}
-	err := s.write(ctx, func(tx db.Tx, _ scope) error {
+	err = s.write(ctx, func(tx db.Tx, _ scope) error {
 		u, err := findUser(tx, n.User)
 		if err != nil {
 			return err
@@ -216,9 +217,10 @@ func loadSessions(tx db.Tx, condition string, args ...any) ([]storedSession, err
 // lasts for 14 days more, up to 90 days after the sign-in. Only for the operator's store; it works read-only, too, and
 // then a session does not last longer for it.
 //
-// It is looked up by its hash: see [Store.CheckToken].
-func (s *Store) CheckSession(ctx context.Context, value string) (Principal, error) {
-	if err := s.checkOperator("CheckSession"); err != nil {
+// It is looked up by its hash: see [Accounts.CheckToken].
+func (h *Accounts) CheckSession(ctx context.Context, value string) (Principal, error) {
+	s, err := h.operator("CheckSession")
+	if err != nil {
 		return Principal{}, err
 	}
 	refused := newError(KindUnauthenticated, "", "the session is not valid; it may have expired or been ended, so sign in again")
@@ -228,7 +230,7 @@ func (s *Store) CheckSession(ctx context.Context, value string) (Principal, erro
 	now := s.now()
 	var sessions []storedSession
 	var users []storedUser
-	err := s.inspect(ctx, func(tx db.Tx) (err error) {
+	err = s.inspect(ctx, func(tx db.Tx) (err error) {
 		if sessions, err = loadSessions(tx, `e.hash = ? AND e.expires_at > ?`, digest(value), now); err != nil || len(sessions) == 0 {
 			return err
 		}
@@ -261,12 +263,13 @@ func (s *Store) noteSession(ctx context.Context, e storedSession, now int64) {
 
 // Sessions returns the user's sessions, the newest first; those that have expired are not among them. A view that is limited to
 // projects may not ask.
-func (s *Store) Sessions(ctx context.Context) ([]Session, error) {
-	if err := s.checkAccount("Sessions"); err != nil {
+func (h *Accounts) Sessions(ctx context.Context) ([]Session, error) {
+	s, err := h.own("Sessions")
+	if err != nil {
 		return nil, err
 	}
 	all := []Session{}
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		found, err := loadSessions(tx, `e.user_id = ? AND e.expires_at > ? ORDER BY e.created_at DESC, e.id DESC`, sc.user, s.now())
 		for _, e := range found {
 			all = append(all, e.Session)
@@ -278,8 +281,9 @@ func (s *Store) Sessions(ctx context.Context) ([]Session, error) {
 
 // ConfirmSession notes that the person in front of a session of the view's user has just shown anew who they are. One that is unknown, or
 // has ended, is ErrNotFound. A view that is limited to projects may not.
-func (s *Store) ConfirmSession(ctx context.Context, id string) error {
-	if err := s.checkAccount("ConfirmSession"); err != nil {
+func (h *Accounts) ConfirmSession(ctx context.Context, id string) error {
+	s, err := h.own("ConfirmSession")
+	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
@@ -297,10 +301,11 @@ func noSession(id string) error {
 }
 
 // DeleteSession ends one of the user's sessions at once, with the tokens that were made and the applications that were let in there: the
-// wrong person may sit in front of it. To sign out, use [Store.DeleteSessions]. One that is unknown, or has ended, is ErrNotFound.
+// wrong person may sit in front of it. To sign out, use [Accounts.DeleteSessions]. One that is unknown, or has ended, is ErrNotFound.
 // A view that is limited to projects may not.
-func (s *Store) DeleteSession(ctx context.Context, id string) error {
-	if err := s.checkAccount("DeleteSession"); err != nil {
+func (h *Accounts) DeleteSession(ctx context.Context, id string) error {
+	s, err := h.own("DeleteSession")
+	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
@@ -316,8 +321,9 @@ func (s *Store) DeleteSession(ctx context.Context, id string) error {
 }
 
 // DeleteSessions ends sessions of the user at once: signs out. That there is none is no error. A view that is limited to projects may not.
-func (s *Store) DeleteSessions(ctx context.Context, d DeleteSessions) error {
-	if err := s.checkAccount("DeleteSessions"); err != nil {
+func (h *Accounts) DeleteSessions(ctx context.Context, d DeleteSessions) error {
+	s, err := h.own("DeleteSessions")
+	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
@@ -334,8 +340,9 @@ func (s *Store) DeleteSessions(ctx context.Context, d DeleteSessions) error {
 
 // EndAccess ends at once what speaks for the user: browsers, applications, MCP tokens, or all of them. Applications that the user
 // lets in again, and new tokens, work. A view that is limited to projects may not.
-func (s *Store) EndAccess(ctx context.Context, e EndAccess) error {
-	if err := s.checkAccount("EndAccess"); err != nil {
+func (h *Accounts) EndAccess(ctx context.Context, e EndAccess) error {
+	s, err := h.own("EndAccess")
+	if err != nil {
 		return err
 	}
 	if len(e.Kinds) == 0 {

@@ -9,7 +9,7 @@ import (
 
 func mustAddSession(t *testing.T, s *Store, n NewSession) AddedSession {
 	t.Helper()
-	added, err := s.AddSession(t.Context(), n)
+	added, err := s.Accounts().AddSession(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestSessionsAndInvitationsOutliveABackupAndAreInNoExport(t *testing.T) {
 	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann", Role: RoleAdmin})
 	session, invitation := mustAddSession(t, s, NewSession{User: "ann"}), mustInvite(t, s, NewInvitation{CreatedBy: "ann"})
 	backup, restored := filepath.Join(t.TempDir(), "backup.db"), filepath.Join(t.TempDir(), "restored.db")
-	if err := s.Backup(t.Context(), backup, nil); err != nil {
+	if err := s.Upkeep().Backup(t.Context(), backup, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := Restore(t.Context(), Restoration{From: backup, To: restored}); err != nil {
@@ -34,13 +34,13 @@ func TestSessionsAndInvitationsOutliveABackupAndAreInNoExport(t *testing.T) {
 		refused *Error
 		unknown *Error
 	}{{again, nil, nil}, {elsewhere, ErrUnauthenticated, ErrNotFound}} {
-		_, err := c.store.CheckSession(t.Context(), session.Value)
-		_, err2 := c.store.CheckInvitation(t.Context(), invitation.Value)
+		_, err := c.store.Accounts().CheckSession(t.Context(), session.Value)
+		_, err2 := c.store.Accounts().CheckInvitation(t.Context(), invitation.Value)
 		if c.refused == nil && errors.Join(err, err2) != nil || c.refused != nil && (!errors.Is(err, c.refused) || !errors.Is(err2, c.unknown)) {
 			t.Errorf("the session gives %v, the invitation %v", err, err2)
 		}
 	}
-	if u, err := elsewhere.GetUser(t.Context(), "ann"); err != nil || u.Name != "ann" {
+	if u, err := elsewhere.Accounts().GetUser(t.Context(), "ann"); err != nil || u.Name != "ann" {
 		t.Errorf("the import has brought %+v, %v", u, err)
 	}
 }
@@ -75,7 +75,7 @@ func TestSessionsAreCheckedTogether(t *testing.T) {
 	outcomes := make(chan error)
 	for range 32 {
 		go func() {
-			p, err := s.CheckSession(t.Context(), session.Value)
+			p, err := s.Accounts().CheckSession(t.Context(), session.Value)
 			if err == nil && p.SessionID != session.ID {
 				err = errors.New("another session: " + p.SessionID)
 			}
@@ -87,7 +87,7 @@ func TestSessionsAreCheckedTogether(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if all, err := s.As(Access{User: "ann"}).Sessions(t.Context()); err != nil || !all[0].LastUsedAt.Equal(clock.Now()) {
+	if all, err := s.As(Access{User: "ann"}).Accounts().Sessions(t.Context()); err != nil || !all[0].LastUsedAt.Equal(clock.Now()) {
 		t.Errorf("the use is not noted: %+v, %v", all, err)
 	}
 }

@@ -49,12 +49,13 @@ func (k signingKey) public() ed25519.PublicKey {
 }
 
 // SigningKeys returns the keys whose tokens are accepted, the one that signs first; none before the first token. Only for the operator's store.
-func (s *Store) SigningKeys(ctx context.Context) ([]SigningKey, error) {
-	if err := s.checkOperator("SigningKeys"); err != nil {
+func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
+	s, err := h.operator("SigningKeys")
+	if err != nil {
 		return nil, err
 	}
 	all := []SigningKey{}
-	err := s.inspect(ctx, func(tx db.Tx) error {
+	err = s.inspect(ctx, func(tx db.Tx) error {
 		return tx.Each(func(row db.Rows) error {
 			var k SigningKey
 			var seed []byte
@@ -81,12 +82,13 @@ func (s *Store) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 
 // RotateSigningKey makes a new key for the tokens to come. The old one signs nothing more; what it has signed is accepted
 // until it expires, at most an hour later. Only for the operator's store.
-func (s *Store) RotateSigningKey(ctx context.Context) (SigningKey, error) {
-	if err := s.checkOperator("RotateSigningKey"); err != nil {
+func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
+	s, err := h.operator("RotateSigningKey")
+	if err != nil {
 		return SigningKey{}, err
 	}
 	var made SigningKey
-	err := s.operate(ctx, func(tx db.Tx) error {
+	err = s.operate(ctx, func(tx db.Tx) error {
 		now := s.now()
 		if _, err := tx.Exec(`UPDATE signing_key SET retired_at = ? WHERE retired_at IS NULL`, now); err != nil {
 			return err

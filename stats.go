@@ -8,7 +8,7 @@ import (
 
 // Stats are numbers about a whole store.
 type Stats struct {
-	Users       int `json:"users"` // as many as [Store.Users] returns: those who have an account or anything in the store
+	Users       int `json:"users"` // as many as [Accounts.Users] returns: those who have an account or anything in the store
 	Collections int `json:"collections"`
 	Projects    int `json:"projects"`
 	Memories    int `json:"memories"`
@@ -28,15 +28,16 @@ type Stats struct {
 }
 
 // Stats returns numbers about the whole store. It is for the Store that Open returned; a view gets ErrForbidden.
-func (s *Store) Stats(ctx context.Context) (Stats, error) {
-	if err := s.checkOperator("Stats"); err != nil {
+func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
+	s, err := h.operator("Stats")
+	if err != nil {
 		return Stats{}, err
 	}
 	st := Stats{
 		LostActivity: s.activity.lost(),
 		Embedding:    EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(), LastError: s.worker.lastError()},
 	}
-	err := s.read(ctx, func(tx db.Tx, _ scope) error {
+	err = s.read(ctx, func(tx db.Tx, _ scope) error {
 		err := tx.QueryRow(`SELECT (SELECT count(*) FROM users u WHERE `+listed+`), (SELECT count(*) FROM collection), (SELECT count(*) FROM project),
 				(SELECT coalesce(sum(memories), 0) FROM partition), (SELECT coalesce(sum(passages), 0) FROM partition),
 				(SELECT count(*) FROM memory_revision), count(*), coalesce(sum(size), 0) FROM file WHERE state = 'stored'`).

@@ -13,7 +13,8 @@ type Tag struct {
 }
 
 // Tags returns the tags of the visible memories in some collections (none named: in all), the most frequent first.
-func (s *Store) Tags(ctx context.Context, collections ...string) ([]Tag, error) {
+func (h *Insights) Tags(ctx context.Context, collections ...string) ([]Tag, error) {
+	s := h.s
 	all := []Tag{}
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		selection, err := s.selection(tx, sc, Query{Collections: collections})

@@ -131,8 +131,9 @@ const (
 // ErrNotFound; what exceeds it is ErrForbidden. A view that is limited to projects may not.
 //
 // The view does not know with which credential its caller has come: whoever lets one credential make another names it as the parent.
-func (s *Store) AddToken(ctx context.Context, n NewToken) (AddedToken, error) {
-	if err := s.checkAccount("AddToken"); err != nil {
+func (h *Accounts) AddToken(ctx context.Context, n NewToken) (AddedToken, error) {
+	s, err := h.own("AddToken")
+	if err != nil {
 		return AddedToken{}, err
 	}
 	if err := check.Name("name", n.Name); err != nil {
@@ -314,12 +315,13 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 
 // Tokens returns the user's tokens, the newest first: those that have expired as well, but not those that have been
 // deleted or have ended with their grant. A view that is limited to projects may not ask.
-func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
-	if err := s.checkAccount("Tokens"); err != nil {
+func (h *Accounts) Tokens(ctx context.Context) ([]Token, error) {
+	s, err := h.own("Tokens")
+	if err != nil {
 		return nil, err
 	}
 	all := []Token{}
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		found, err := loadTokens(tx, s.now(), `t.user_id = ? AND NOT `+tokenEnded+` ORDER BY t.created_at DESC, t.id DESC`, sc.user)
 		for _, t := range found {
 			all = append(all, t.Token)
@@ -331,8 +333,9 @@ func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 
 // DeleteToken ends one of the user's tokens at once, with all that was made through it. One that is unknown, or has been deleted, is
 // ErrNotFound. A view that is limited to projects may not.
-func (s *Store) DeleteToken(ctx context.Context, id string) error {
-	if err := s.checkAccount("DeleteToken"); err != nil {
+func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
+	s, err := h.own("DeleteToken")
+	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
@@ -354,8 +357,9 @@ func (s *Store) DeleteToken(ctx context.Context, id string) error {
 // The token is looked up by its hash. How long that takes depends on how many bytes of the hash agree with those of a
 // stored one, and whoever sends tokens can neither choose these nor learn from them which token has such a hash: the
 // look-up needs no comparison in constant time.
-func (s *Store) CheckToken(ctx context.Context, value string) (Principal, error) {
-	if err := s.checkOperator("CheckToken"); err != nil {
+func (h *Accounts) CheckToken(ctx context.Context, value string) (Principal, error) {
+	s, err := h.operator("CheckToken")
+	if err != nil {
 		return Principal{}, err
 	}
 	if !isValue(tokenStart, value) {
@@ -364,7 +368,7 @@ func (s *Store) CheckToken(ctx context.Context, value string) (Principal, error)
 	now := s.now()
 	var t storedToken
 	var u storedUser
-	err := s.inspect(ctx, func(tx db.Tx) error {
+	err = s.inspect(ctx, func(tx db.Tx) error {
 		tokens, err := loadTokens(tx, now, `t.hash = ?`, digest(value))
 		if err != nil || len(tokens) == 0 {
 			return err

@@ -19,7 +19,7 @@ import (
 
 func mustAddToken(t *testing.T, s *Store, n NewToken) AddedToken {
 	t.Helper()
-	added, err := s.AddToken(t.Context(), n)
+	added, err := s.Accounts().AddToken(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,13 +44,13 @@ func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
 	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann", Password: "highly confidential"})
 	view := s.As(Access{User: "ann"})
 	added := mustAddToken(t, view, NewToken{Name: "laptop"})
-	if _, err := s.CheckToken(t.Context(), added.Value); err != nil {
+	if _, err := s.Accounts().CheckToken(t.Context(), added.Value); err != nil {
 		t.Fatal(err)
 	}
-	if err := view.DeleteToken(t.Context(), added.ID); err != nil {
+	if err := view.Accounts().DeleteToken(t.Context(), added.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.CheckToken(t.Context(), added.Value); !errors.Is(err, ErrUnauthenticated) || strings.Contains(err.Error(), added.Value[4:]) {
+	if _, err := s.Accounts().CheckToken(t.Context(), added.Value); !errors.Is(err, ErrUnauthenticated) || strings.Contains(err.Error(), added.Value[4:]) {
 		t.Errorf("a deleted one: %v", err)
 	}
 	if !strings.Contains(log.String(), "deleted=true") {
@@ -61,11 +61,11 @@ func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	session := mustAddSession(t, s, NewSession{User: "ann"})
-	if _, err := s.CheckSession(t.Context(), session.Value); err != nil {
+	if _, err := s.Accounts().CheckSession(t.Context(), session.Value); err != nil {
 		t.Fatal(err)
 	}
 	invitation := mustInvite(t, s, NewInvitation{})
-	if _, err := s.AcceptInvitation(t.Context(), AcceptInvitation{Value: invitation.Value, Name: "ben", Password: "highly confidential"}); err != nil {
+	if _, err := s.Accounts().AcceptInvitation(t.Context(), AcceptInvitation{Value: invitation.Value, Name: "ben", Password: "highly confidential"}); err != nil {
 		t.Fatal(err)
 	}
 	all := map[string][]byte{"log": log.Bytes()}
@@ -93,11 +93,11 @@ func TestDamagedTokensGiveErrorsAndNoAccess(t *testing.T) {
 		for _, value := range values {
 			added := mustAddToken(t, s, NewToken{Name: "x", Projects: []string{"p"}})
 			mustExec(t, s, `UPDATE token SET `+column+` = ? WHERE uid = ?`, value, added.ID)
-			p, err := s.CheckToken(t.Context(), added.Value)
+			p, err := s.Accounts().CheckToken(t.Context(), added.Value)
 			if !errors.Is(err, ErrCorrupt) || p.User.ID != "" || p.Access.User != "" {
 				t.Errorf("%s = %q gives %+v, %v", column, value, p, err)
 			}
-			if _, err := s.Tokens(t.Context()); !errors.Is(err, ErrCorrupt) {
+			if _, err := s.Accounts().Tokens(t.Context()); !errors.Is(err, ErrCorrupt) {
 				t.Errorf("listing with %s = %q gives %v", column, value, err)
 			}
 			mustExec(t, s, `DELETE FROM token`)
@@ -105,7 +105,7 @@ func TestDamagedTokensGiveErrorsAndNoAccess(t *testing.T) {
 	}
 	added := mustAddToken(t, s, NewToken{Name: "x"})
 	mustExec(t, s, `UPDATE token SET scopes = 'null'`)
-	if p, err := s.CheckToken(t.Context(), added.Value); err != nil || p.Allows(ScopeMemoryRead) || !p.Access.ReadOnly {
+	if p, err := s.Accounts().CheckToken(t.Context(), added.Value); err != nil || p.Allows(ScopeMemoryRead) || !p.Access.ReadOnly {
 		t.Errorf("no scopes give %+v, %v", p, err)
 	}
 }
@@ -133,10 +133,10 @@ func TestCheckingATokenOrASessionNeverWaitsForAnotherProcessesWrite(t *testing.T
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for range 100 { // if each of them waited, even for a quarter of a second, the deadline would pass
-		if _, err := s.CheckToken(ctx, added.Value); err != nil {
+		if _, err := s.Accounts().CheckToken(ctx, added.Value); err != nil {
 			t.Fatalf("while another writes: %v", err)
 		}
-		if _, err := s.CheckSession(ctx, session.Value); err != nil {
+		if _, err := s.Accounts().CheckSession(ctx, session.Value); err != nil {
 			t.Fatalf("while another writes: %v", err)
 		}
 	}
@@ -144,10 +144,10 @@ func TestCheckingATokenOrASessionNeverWaitsForAnotherProcessesWrite(t *testing.T
 	if err := <-released; err != nil {
 		t.Fatal(err)
 	}
-	if all, err := s.Tokens(t.Context()); err != nil || !all[0].LastUsedAt.IsZero() {
+	if all, err := s.Accounts().Tokens(t.Context()); err != nil || !all[0].LastUsedAt.IsZero() {
 		t.Errorf("noted in spite of it: %+v, %v", all, err)
 	}
-	if all, err := s.As(Access{User: "ann"}).Sessions(t.Context()); err != nil || all[0] != session.Session {
+	if all, err := s.As(Access{User: "ann"}).Accounts().Sessions(t.Context()); err != nil || all[0] != session.Session {
 		t.Errorf("noted in spite of it: %+v, %v", all, err)
 	}
 }
@@ -156,7 +156,7 @@ func TestTokensAreListedAsTheyWereAdded(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "t.db"), Options{})
 	for _, n := range []NewToken{{Name: "never"}, {Name: "in", ExpiresIn: time.Hour + 7*time.Nanosecond}, {Name: "at", ExpiresAt: time.Now().Add(time.Hour)}} {
 		added := mustAddToken(t, s, n)
-		all, err := s.Tokens(t.Context())
+		all, err := s.Accounts().Tokens(t.Context())
 		if err != nil || !reflect.DeepEqual(all[0], added.Token) {
 			t.Errorf("added is %+v, listed %+v, %v", added.Token, all, err)
 		}
@@ -169,7 +169,7 @@ func TestPurgeDeletesTokensThatEndedLongAgo(t *testing.T) {
 	live := mustAddToken(t, s, NewToken{Name: "live"})
 	mustAddToken(t, s, NewToken{Name: "expiring", ExpiresIn: time.Hour})
 	deleted := mustAddToken(t, s, NewToken{Name: "deleted"})
-	if err := s.DeleteToken(t.Context(), deleted.ID); err != nil {
+	if err := s.Accounts().DeleteToken(t.Context(), deleted.ID); err != nil {
 		t.Fatal(err)
 	}
 	purge := func() (n int64) {
@@ -191,7 +191,7 @@ func TestPurgeDeletesTokensThatEndedLongAgo(t *testing.T) {
 			t.Errorf("step %d purges %d, want %d", i, got, step.want)
 		}
 	}
-	if all, err := s.Tokens(t.Context()); err != nil || len(all) != 1 || all[0].ID != live.ID {
+	if all, err := s.Accounts().Tokens(t.Context()); err != nil || len(all) != 1 || all[0].ID != live.ID {
 		t.Errorf("left: %+v, %v", all, err)
 	}
 }
@@ -221,7 +221,7 @@ func TestTokensAreCheckedTogether(t *testing.T) {
 	outcomes := make(chan error)
 	for range 32 {
 		go func() {
-			p, err := s.CheckToken(t.Context(), added.Value)
+			p, err := s.Accounts().CheckToken(t.Context(), added.Value)
 			if err == nil && p.TokenID != added.ID {
 				err = fmt.Errorf("another token's: %+v", p)
 			}
@@ -233,7 +233,7 @@ func TestTokensAreCheckedTogether(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if all, err := s.Tokens(t.Context()); err != nil || all[0].LastUsedAt.IsZero() {
+	if all, err := s.Accounts().Tokens(t.Context()); err != nil || all[0].LastUsedAt.IsZero() {
 		t.Errorf("the use is not noted: %+v, %v", all, err)
 	}
 }

@@ -46,7 +46,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 		},
 		"the whole trash": func(s *Store, _, _ string) error { _, err := s.EmptyTrash(t.Context()); return err },
 		"when its time is over": func(s *Store, _, _ string) error {
-			_, err := s.Purge(t.Context(), &PurgeOptions{TrustClock: true})
+			_, err := s.Upkeep().Purge(t.Context(), &PurgeOptions{TrustClock: true})
 			return err
 		},
 		"without the trash": func(s *Store, memory, file string) error {
@@ -115,7 +115,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 func TestDeletedUsersLeaveNoTrash(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "users.db"), Options{})
 	for _, n := range []string{"ada", "bob"} {
-		if _, err := s.AddUser(t.Context(), NewUser{ID: n, Name: n}); err != nil {
+		if _, err := s.Accounts().AddUser(t.Context(), NewUser{ID: n, Name: n}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -131,10 +131,10 @@ func TestDeletedUsersLeaveNoTrash(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.DeleteUser(t.Context(), DeleteUser{User: "ada", WithMemories: true}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "ada", WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Purge(t.Context(), nil); err != nil {
+	if _, err := s.Upkeep().Purge(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {

@@ -21,7 +21,7 @@ const (
 
 // EraseTrashed erases an entry of the trash for good. Only the owner of the place where it lay may: to others who see it, it is
 // ErrForbidden. When it returns, nothing of it is left in the file; in a store of more than 20,000 passages, that is so after the next
-// [Store.Purge], or when background work has come to it, within minutes. Backups are not touched.
+// [Upkeep.Purge], or when background work has come to it, within minutes. Backups are not touched.
 func (s *Store) EraseTrashed(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
 	err := s.write(ctx, func(tx db.Tx, sc scope) error {

@@ -37,14 +37,14 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 			return err
 		}
 		for what, call := range map[string]func() error{
-			"export": func() error { _, err := s.Export(ctx, io.Discard, &ExportOptions{Progress: step}); return err },
+			"export": func() error { _, err := s.Upkeep().Export(ctx, io.Discard, &ExportOptions{Progress: step}); return err },
 			"import": func() error {
-				_, err := s.Import(ctx, strings.NewReader(export), &ImportOptions{Progress: step, OnConflict: ConflictReplace})
+				_, err := s.Upkeep().Import(ctx, strings.NewReader(export), &ImportOptions{Progress: step, OnConflict: ConflictReplace})
 				return err
 			},
-			"reindex": func() error { return s.Reindex(ctx, &ReindexOptions{Progress: step}) },
-			"compact": func() error { return s.Compact(ctx) },
-			"purge":   func() error { _, err := s.Purge(ctx, &PurgeOptions{KeepRevisions: 1}); return err },
+			"reindex": func() error { return s.Upkeep().Reindex(ctx, &ReindexOptions{Progress: step}) },
+			"compact": func() error { return s.Upkeep().Compact(ctx) },
+			"purge":   func() error { _, err := s.Upkeep().Purge(ctx, &PurgeOptions{KeepRevisions: 1}); return err },
 			"restore": func() error {
 				p, err := s.ListTrash(ctx, TrashQuery{Limit: 20})
 				for _, e := range p.Entries {
@@ -65,7 +65,7 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 				}); err != nil {
 					return err
 				}
-				_, err := s.Check(ctx, &CheckOptions{Repair: true, Progress: step})
+				_, err := s.Upkeep().Check(ctx, &CheckOptions{Repair: true, Progress: step})
 				return err
 			},
 		} {
@@ -102,13 +102,13 @@ func TestKilledUpkeepLeavesWhatARepairMends(t *testing.T) {
 			t.Fatalf("killed after %q: %+v", last, report)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		if err := s.WaitEmbedded(ctx); err != nil {
+		if err := s.Upkeep().WaitEmbedded(ctx); err != nil {
 			t.Fatal(err)
 		}
 		cancel()
 		checkConsistency(t, s)
 		var out bytes.Buffer
-		if _, err := s.Export(t.Context(), &out, nil); err != nil {
+		if _, err := s.Upkeep().Export(t.Context(), &out, nil); err != nil {
 			t.Fatalf("killed after %q: %v", last, err)
 		}
 		if err := s.Close(); err != nil {
@@ -116,7 +116,7 @@ func TestKilledUpkeepLeavesWhatARepairMends(t *testing.T) {
 		}
 	}
 	later := openWords(t, path, Options{Now: func() time.Time { return time.Now().Add(25 * time.Hour) }})
-	if _, err := later.Purge(t.Context(), nil); err != nil {
+	if _, err := later.Upkeep().Purge(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := later.EmptyTrash(t.Context()); err != nil {

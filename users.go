@@ -141,8 +141,9 @@ func (u storedUser) checkHasAccount() error {
 
 // AddUser adds an account. A name or an id that has one already, or an identity that is another user's, is ErrConflict.
 // Only for the operator's store.
-func (s *Store) AddUser(ctx context.Context, n NewUser) (User, error) {
-	if err := s.checkOperator("AddUser"); err != nil {
+func (h *Accounts) AddUser(ctx context.Context, n NewUser) (User, error) {
+	s, err := h.operator("AddUser")
+	if err != nil {
 		return User{}, err
 	}
 	n, hash, err := s.checkNewUser(ctx, n)
@@ -298,12 +299,13 @@ func orNull(value string) any {
 
 // Users returns everybody who has an account or anything in the store, by name; those without an account come last, by
 // id. Only for the operator's store.
-func (s *Store) Users(ctx context.Context) ([]User, error) {
-	if err := s.checkOperator("Users"); err != nil {
+func (h *Accounts) Users(ctx context.Context) ([]User, error) {
+	s, err := h.operator("Users")
+	if err != nil {
 		return nil, err
 	}
 	all := []User{}
-	err := s.read(ctx, func(tx db.Tx, _ scope) error {
+	err = s.read(ctx, func(tx db.Tx, _ scope) error {
 		users, err := loadUsers(tx, listed+` ORDER BY u.name_key IS NULL, u.name_key, u.uid`)
 		for _, u := range users {
 			all = append(all, u.User)
@@ -314,13 +316,14 @@ func (s *Store) Users(ctx context.Context) ([]User, error) {
 }
 
 // GetUser returns a user by id or, if that is nobody's, by name. An unknown one is ErrNotFound. Only for the operator's
-// store; a user's own view has [Store.Me].
-func (s *Store) GetUser(ctx context.Context, idOrName string) (User, error) {
-	if err := s.checkOperator("GetUser"); err != nil {
+// store; a user's own view has [Accounts.Me].
+func (h *Accounts) GetUser(ctx context.Context, idOrName string) (User, error) {
+	s, err := h.operator("GetUser")
+	if err != nil {
 		return User{}, err
 	}
 	var found storedUser
-	err := s.read(ctx, func(tx db.Tx, _ scope) (err error) {
+	err = s.read(ctx, func(tx db.Tx, _ scope) (err error) {
 		found, err = findUser(tx, idOrName)
 		return err
 	})
@@ -329,7 +332,8 @@ func (s *Store) GetUser(ctx context.Context, idOrName string) (User, error) {
 
 // Me returns the user of this view. Somebody who has no account, or has stored nothing yet, is a User with an id and
 // [RoleUser]. A view that is limited to projects is not told the email address.
-func (s *Store) Me(ctx context.Context) (User, error) {
+func (h *Accounts) Me(ctx context.Context) (User, error) {
+	s := h.s
 	var me storedUser
 	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		me, err = s.account(tx, sc, "")
@@ -343,8 +347,9 @@ func (s *Store) Me(ctx context.Context) (User, error) {
 
 // UpdateUser changes an account, found by id or name. The last admin who is not disabled stays one: anything else is
 // ErrConflict, and so are a name that is taken and a user without an account. Only for the operator's store.
-func (s *Store) UpdateUser(ctx context.Context, idOrName string, u UpdateUser) (User, error) {
-	if err := s.checkOperator("UpdateUser"); err != nil {
+func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UpdateUser) (User, error) {
+	s, err := h.operator("UpdateUser")
+	if err != nil {
 		return User{}, err
 	}
 	u, hash, err := s.checkUpdate(ctx, idOrName, u)
@@ -391,7 +396,7 @@ func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UpdateUser) 
 	if u.Password == nil || *u.Password == "" {
 		return u, "", nil
 	}
-	before, err := s.GetUser(ctx, idOrName) // before the work is done, and for the name
+	before, err := s.Accounts().GetUser(ctx, idOrName) // before the work is done, and for the name
 	if err != nil {
 		return u, "", err
 	}
@@ -493,12 +498,13 @@ type DeleteUser struct {
 // admin who is not disabled is ErrConflict. The id stays known to the store: an account that is added with it later,
 // or a view made with it, begins with nothing. Memories go by the thousand, so that other writers get their turn; after
 // an error the user may be disabled and some memories gone, and a second call deletes the rest. Only for the operator's store.
-func (s *Store) DeleteUser(ctx context.Context, d DeleteUser) error {
-	ctx = db.Freeing(ctx)
-	if err := s.checkOperator("DeleteUser"); err != nil {
+func (h *Accounts) DeleteUser(ctx context.Context, d DeleteUser) error {
+	s, err := h.operator("DeleteUser")
+	if err != nil {
 		return err
 	}
-	u, err := s.GetUser(ctx, d.User)
+	ctx = db.Freeing(ctx)
+	u, err := h.GetUser(ctx, d.User)
 	if err != nil {
 		return err
 	}

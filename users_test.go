@@ -50,7 +50,7 @@ func TestDisablingAUserEndsOAuthGrantsOfTheirs(t *testing.T) {
 	s := peopleStore(t)
 	yes, no := true, false
 	for _, disabled := range []*bool{&yes, &no, &yes} {
-		if _, err := s.UpdateUser(t.Context(), "ann", UpdateUser{Disabled: disabled}); err != nil {
+		if _, err := s.Accounts().UpdateUser(t.Context(), "ann", UpdateUser{Disabled: disabled}); err != nil {
 			t.Fatal(err)
 		}
 		revoked := count(t, s, `SELECT count(*) FROM oauth_grant g JOIN users u ON u.id = g.user_id WHERE g.revoked_at IS NOT NULL AND u.uid = 'ann'`)
@@ -63,10 +63,10 @@ func TestDisablingAUserEndsOAuthGrantsOfTheirs(t *testing.T) {
 
 func TestDeletingAUserLeavesNothingOfTheirsAndNothingBroken(t *testing.T) {
 	s := peopleStore(t)
-	if err := s.DeleteUser(t.Context(), DeleteUser{User: "ann"}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "4 memories, 2 projects and 2 files") {
+	if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "ann"}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "4 memories, 2 projects and 2 files") {
 		t.Errorf("without WithMemories: %v", err)
 	}
-	if err := s.DeleteUser(t.Context(), DeleteUser{User: "ann", WithMemories: true}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "ann", WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]int64{
@@ -104,13 +104,13 @@ func TestDeletingAUserDeletesMoreThanOneTransactionShould(t *testing.T) {
 		if _, err := s.As(Access{User: user}).AddMemories(t.Context(), many, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.DeleteUser(t.Context(), DeleteUser{User: user, WithMemories: true}); err != nil {
+		if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: user, WithMemories: true}); err != nil {
 			t.Fatal(err)
 		}
 		if n := count(t, s, `SELECT count(*) FROM memory`); n != 0 {
 			t.Errorf("%d memories of %s are left", n, user)
 		}
-		if _, err := s.GetUser(t.Context(), user); !errors.Is(err, ErrNotFound) {
+		if _, err := s.Accounts().GetUser(t.Context(), user); !errors.Is(err, ErrNotFound) {
 			t.Errorf("%s: %v", user, err)
 		}
 	}
@@ -131,13 +131,13 @@ func TestDeletingAUserKeepsWhatWasGivenToOthers(t *testing.T) {
 			t.Errorf("%s sees %d states, %v; want %d", user, len(all), err, want)
 		}
 	}
-	if err := s.DeleteUser(t.Context(), DeleteUser{User: "ben", WithMemories: true}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "ben", WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := ann.Revisions(t.Context(), id); err != nil || len(all) != 1 {
 		t.Errorf("%d states, %v", len(all), err)
 	}
-	if report, err := s.Check(t.Context(), nil); err != nil || slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Table != "file" }) { // those of this test hold nothing
+	if report, err := s.Upkeep().Check(t.Context(), nil); err != nil || slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Table != "file" }) { // those of this test hold nothing
 		t.Errorf("a check finds %+v, %v", report.Findings, err)
 	}
 }
@@ -152,7 +152,7 @@ func TestDeletedUsersReturnToTheSameRow(t *testing.T) {
 		if found, err := view.Search(t.Context(), Query{}); err != nil || found.Total != 1 {
 			t.Fatalf("found %d, %v", found.Total, err)
 		}
-		if err := s.DeleteUser(t.Context(), DeleteUser{User: "ann", WithMemories: true}); err != nil {
+		if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "ann", WithMemories: true}); err != nil {
 			t.Fatal(err)
 		}
 		if found, err := view.Search(t.Context(), Query{}); err != nil || found.Total != 0 {
@@ -170,20 +170,20 @@ func TestWhatADeletedUsersViewStoresCanBeDeleted(t *testing.T) {
 	view := s.As(Access{User: "ann"})
 	for range 2 {
 		mustAdd(t, view, NewMemory{Content: "x"})
-		all, err := s.Users(t.Context())
+		all, err := s.Accounts().Users(t.Context())
 		if err != nil || len(all) != 1 || all[0].ID != "ann" {
 			t.Errorf("listed: %+v, %v", all, err)
 		}
-		if got, err := s.GetUser(t.Context(), "ann"); err != nil || got != all[0] {
+		if got, err := s.Accounts().GetUser(t.Context(), "ann"); err != nil || got != all[0] {
 			t.Errorf("GetUser gives %+v, %v; listed is %+v", got, err, all[0])
 		}
-		if err := s.DeleteUser(t.Context(), DeleteUser{User: "ann"}); !errors.Is(err, ErrConflict) {
+		if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "ann"}); !errors.Is(err, ErrConflict) {
 			t.Errorf("without WithMemories: %v", err)
 		}
-		if err := s.DeleteUser(t.Context(), DeleteUser{User: "ann", WithMemories: true}); err != nil {
+		if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "ann", WithMemories: true}); err != nil {
 			t.Errorf("deleting: %v", err)
 		}
-		if _, err := s.GetUser(t.Context(), "ann"); !errors.Is(err, ErrNotFound) {
+		if _, err := s.Accounts().GetUser(t.Context(), "ann"); !errors.Is(err, ErrNotFound) {
 			t.Errorf("after it: %v", err)
 		}
 	}
@@ -207,7 +207,7 @@ func TestViewsOfANameMakeNoUser(t *testing.T) {
 			t.Errorf("a view of %+q finds %d, %v", id, found.Total, err)
 		}
 	}
-	if got, err := s.GetUser(t.Context(), "ann"); err != nil || got.ID != ann.ID {
+	if got, err := s.Accounts().GetUser(t.Context(), "ann"); err != nil || got.ID != ann.ID {
 		t.Errorf("the name leads to %+v, %v", got, err)
 	}
 	mustAdd(t, s.As(Access{User: ann.ID}), NewMemory{Content: "x"})

@@ -10,7 +10,7 @@ import (
 func recordCalls(t *testing.T, s *Store, calls ...NewActivity) {
 	t.Helper()
 	for _, n := range calls {
-		if err := s.RecordActivity(t.Context(), n); err != nil {
+		if err := s.Upkeep().RecordActivity(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -21,7 +21,7 @@ func recordCalls(t *testing.T, s *Store, calls ...NewActivity) {
 
 var activityVisits = map[string]func(v visit){
 	"RecordActivity": func(v visit) {
-		v.refuses("RecordActivity", func(s *Store) error { return s.RecordActivity(v.Context(), NewActivity{Tool: "memory"}) })
+		v.refuses("RecordActivity", func(s *Store) error { return s.Upkeep().RecordActivity(v.Context(), NewActivity{Tool: "memory"}) })
 		if len(v.n.activity.waiting) != 0 {
 			v.Error("RecordActivity through a view recorded something")
 		}
@@ -32,7 +32,7 @@ var activityVisits = map[string]func(v visit){
 				Principal: Principal{Access: Access{User: m.user}}, Tool: "memory", Action: m.name, Client: "client of " + m.name, MemoryID: v.n.ids[m.name], Project: ProjectRef{ID: m.project},
 			})
 		}
-		answer, err := v.self("Activities", false, func(s *Store, _ string) (any, error) { return s.Activities(v.Context(), ActivityQuery{}) })
+		answer, err := v.self("Activities", false, func(s *Store, _ string) (any, error) { return s.Insights().Activities(v.Context(), ActivityQuery{}) })
 		if page, ok := answer.(ActivityPage); ok && err == nil {
 			for _, a := range page.Activities {
 				if a.User != v.access.User {
@@ -53,7 +53,7 @@ var activityVisits = map[string]func(v visit){
 			if user == v.access.User {
 				continue
 			}
-			page, err := v.view.Activities(v.Context(), ActivityQuery{User: user})
+			page, err := v.view.Insights().Activities(v.Context(), ActivityQuery{User: user})
 			v.check("Activities", page, err)
 			if !errors.Is(err, ErrForbidden) {
 				v.Errorf("Activities of %s gives %v, want ErrForbidden", user, err)
@@ -61,7 +61,7 @@ var activityVisits = map[string]func(v visit){
 		}
 	},
 	"Overview": func(v visit) {
-		o, err := v.view.Overview(v.Context(), OverviewQuery{})
+		o, err := v.view.Insights().Overview(v.Context(), OverviewQuery{})
 		v.check("Overview", o, err)
 		total := 0
 		for _, p := range o.Projects {
@@ -72,12 +72,12 @@ var activityVisits = map[string]func(v visit){
 		}
 	},
 	"Graph": func(v visit) {
-		g, err := v.view.Graph(v.Context(), GraphQuery{Similar: 0.01, Neighbours: 10})
+		g, err := v.view.Insights().Graph(v.Context(), GraphQuery{Similar: 0.01, Neighbours: 10})
 		v.check("Graph", g, err)
 		v.checkNodes("Graph", g.Nodes, g.Total, err)
 	},
 	"Map": func(v visit) {
-		m, err := v.view.Map(v.Context(), MapQuery{})
+		m, err := v.view.Insights().Map(v.Context(), MapQuery{})
 		v.check("Map", m, err)
 		var nodes []Node
 		for _, p := range m.Points {

@@ -90,7 +90,7 @@ var contextVisits = map[string]func(v visit){
 	},
 	"Modules": func(v visit) {
 		for _, project := range projectRefs {
-			modules, err := v.view.Modules(v.Context(), ProjectRef{ID: project})
+			modules, err := v.view.Insights().Modules(v.Context(), ProjectRef{ID: project})
 			v.check("Modules of "+project, asJSON(v.T, modules), err, "secretplan")
 			for _, m := range modules {
 				if name, ok := strings.CutPrefix(m.Name, "module"); !ok || m.Memories != 1 || !slices.Contains(v.sees, name) {

@@ -12,11 +12,11 @@ import (
 var exportVisits = map[string]func(v visit){
 	"Export": func(v visit) {
 		var out bytes.Buffer
-		summary, err := v.view.Export(v.Context(), &out, &ExportOptions{Credentials: true})
+		summary, err := v.view.Upkeep().Export(v.Context(), &out, &ExportOptions{Credentials: true})
 		if !errors.Is(err, ErrForbidden) || out.Len() > 0 || summary.Counts != nil {
 			v.Errorf("Export with credentials gives %+v, %v and writes %d bytes", summary, err, out.Len())
 		}
-		summary, err = v.view.Export(v.Context(), &out, nil)
+		summary, err = v.view.Upkeep().Export(v.Context(), &out, nil)
 		v.check("Export", out.String(), err)
 		if v.access.Projects != nil {
 			if !errors.Is(err, ErrForbidden) || out.Len() > 0 || summary.Counts != nil {
@@ -39,7 +39,7 @@ var exportVisits = map[string]func(v visit){
 	},
 	"Import": func(v visit) {
 		before := rowsOf(v.T, v.n.Store)
-		_, err := v.view.Import(v.Context(), strings.NewReader(byHand(`{"type":"memory","content":"brought in","owner":"alice"}`)), nil)
+		_, err := v.view.Upkeep().Import(v.Context(), strings.NewReader(byHand(`{"type":"memory","content":"brought in","owner":"alice"}`)), nil)
 		v.check("Import", nil, err)
 		if !errors.Is(err, ErrForbidden) || rowsOf(v.T, v.n.Store) != before {
 			v.Errorf("Import gives %v", err)

@@ -19,7 +19,7 @@ var fileVisits = map[string]func(v visit){
 		v.onEachFile("GetFile", false, func(s *Store, id string) (any, error) { return s.GetFile(v.Context(), id) })
 	},
 	"GetFileStatus": func(v visit) {
-		v.onEachFile("GetFileStatus", false, func(s *Store, id string) (any, error) { return s.GetFileStatus(v.Context(), id) })
+		v.onEachFile("GetFileStatus", false, func(s *Store, id string) (any, error) { return s.Insights().GetFileStatus(v.Context(), id) })
 	},
 	"OpenFile": func(v visit) {
 		v.onEachFile("OpenFile", false, func(s *Store, id string) (any, error) {
@@ -188,7 +188,7 @@ func TestFilesOfASharedProject(t *testing.T) {
 		if _, err := view(user).GetFile(t.Context(), f.ID); !errors.Is(err, c.sees) {
 			t.Errorf("%s sees it: %v, want %v", user, err, c.sees)
 		}
-		if status, err := view(user).GetFileStatus(t.Context(), f.ID); !errors.Is(err, c.sees) || err == nil && status.Writable != (c.changes == nil) {
+		if status, err := view(user).Insights().GetFileStatus(t.Context(), f.ID); !errors.Is(err, c.sees) || err == nil && status.Writable != (c.changes == nil) {
 			t.Errorf("%s is told %+v, %v", user, status, err)
 		}
 		if _, err := view(user).UpdateFile(t.Context(), f.ID, UpdateFile{Description: content("by " + user)}); !errors.Is(err, c.changes) {

@@ -10,14 +10,14 @@ import (
 var maintainVisits = map[string]func(v visit){
 	"Backup": func(v visit) {
 		path := filepath.Join(v.TempDir(), "backup.db")
-		v.refuses("Backup", func(s *Store) error { return s.Backup(v.Context(), path, nil) })
+		v.refuses("Backup", func(s *Store) error { return s.Upkeep().Backup(v.Context(), path, nil) })
 		if left := filesIn(v.T, filepath.Dir(path)); len(left) > 0 {
 			v.Errorf("%v were left", left)
 		}
 	},
 	"BackupTo": func(v visit) {
 		v.refuses("BackupTo", func(s *Store) error {
-			n, err := s.BackupTo(v.Context(), io.Discard, nil)
+			n, err := s.Upkeep().BackupTo(v.Context(), io.Discard, nil)
 			if n != 0 {
 				v.Errorf("%d bytes of the store were written", n)
 			}
@@ -25,33 +25,33 @@ var maintainVisits = map[string]func(v visit){
 		})
 	},
 	"Health": func(v visit) {
-		v.refuses("Health", func(s *Store) error { return s.Health(v.Context()) })
+		v.refuses("Health", func(s *Store) error { return s.Upkeep().Health(v.Context()) })
 	},
 	"Check": func(v visit) {
 		v.refuses("Check", func(s *Store) error {
-			report, err := s.Check(v.Context(), &CheckOptions{Repair: true})
+			report, err := s.Upkeep().Check(v.Context(), &CheckOptions{Repair: true})
 			v.check("Check", report, nil)
 			return err
 		})
 	},
 	"Reindex": func(v visit) {
-		v.refuses("Reindex", func(s *Store) error { return s.Reindex(v.Context(), nil) })
+		v.refuses("Reindex", func(s *Store) error { return s.Upkeep().Reindex(v.Context(), nil) })
 	},
 	"LoadIndex": func(v visit) {
-		v.refuses("LoadIndex", func(s *Store) error { return s.LoadIndex(v.Context()) })
+		v.refuses("LoadIndex", func(s *Store) error { return s.Upkeep().LoadIndex(v.Context()) })
 	},
 	"Purge": func(v visit) {
 		v.refuses("Purge", func(s *Store) error {
-			_, err := s.Purge(v.Context(), &PurgeOptions{KeepRevisions: 1})
+			_, err := s.Upkeep().Purge(v.Context(), &PurgeOptions{KeepRevisions: 1})
 			return err
 		})
 	},
 	"Compact": func(v visit) {
-		v.refuses("Compact", func(s *Store) error { return s.Compact(v.Context()) })
+		v.refuses("Compact", func(s *Store) error { return s.Upkeep().Compact(v.Context()) })
 	},
 	"Configuration": func(v visit) {
 		v.refuses("Configuration", func(s *Store) error {
-			c, err := s.Configuration(v.Context())
+			c, err := s.Upkeep().Configuration(v.Context())
 			if c != (Configuration{}) {
 				v.Errorf("Configuration tells %+v", c)
 			}
@@ -60,7 +60,7 @@ var maintainVisits = map[string]func(v visit){
 	},
 	"Stats": func(v visit) {
 		v.refuses("Stats", func(s *Store) error {
-			stats, err := s.Stats(v.Context())
+			stats, err := s.Upkeep().Stats(v.Context())
 			if stats != (Stats{}) {
 				v.Errorf("Stats tells %+v", stats)
 			}

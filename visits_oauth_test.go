@@ -11,76 +11,85 @@ import (
 var oauthVisits = map[string]func(v visit){
 	"RegisterClient": func(v visit) {
 		v.operatorOnly(func(s *Store) error {
-			_, err := s.RegisterClient(v.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})
+			_, err := s.Accounts().RegisterClient(v.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})
 			return err
 		})
 	},
 	"SetDocumentClient": func(v visit) {
 		v.operatorOnly(func(s *Store) error {
-			_, err := s.SetDocumentClient(v.Context(), DocumentClient{URL: "https://app.example/x", Registration: ClientRegistration{ClientName: "x", RedirectURIs: []string{testCallback}}})
+			_, err := s.Accounts().SetDocumentClient(v.Context(), DocumentClient{URL: "https://app.example/x", Registration: ClientRegistration{ClientName: "x", RedirectURIs: []string{testCallback}}})
 			return err
 		})
 	},
 	"GetClient": func(v visit) {
 		apps := v.connect()
-		v.operatorOnly(func(s *Store) error { _, err := s.GetClient(v.Context(), apps["alice"].client.ID); return err })
+		v.operatorOnly(func(s *Store) error {
+			_, err := s.Accounts().GetClient(v.Context(), apps["alice"].client.ID)
+			return err
+		})
 	},
 	"CheckClient": func(v visit) {
 		apps := v.connect()
 		v.operatorOnly(func(s *Store) error {
-			_, err := s.CheckClient(v.Context(), ClientCredentials{apps["alice"].client.ID, apps["alice"].client.Secret})
+			_, err := s.Accounts().CheckClient(v.Context(), ClientCredentials{apps["alice"].client.ID, apps["alice"].client.Secret})
 			return err
 		})
 	},
 	"CheckAuthorization": func(v visit) {
 		apps := v.connect()
-		v.operatorOnly(func(s *Store) error { _, err := s.CheckAuthorization(v.Context(), apps["alice"].asks()); return err })
+		v.operatorOnly(func(s *Store) error {
+			_, err := s.Accounts().CheckAuthorization(v.Context(), apps["alice"].asks())
+			return err
+		})
 	},
 	"ExchangeCode": func(v visit) {
 		x := mustAuthorize(v.T, v.n.As(Access{User: "alice"}), v.connect()["alice"].client)
-		v.operatorOnly(func(s *Store) error { _, err := s.ExchangeCode(v.Context(), x); return err })
+		v.operatorOnly(func(s *Store) error { _, err := s.Accounts().ExchangeCode(v.Context(), x); return err })
 	},
 	"RefreshTokens": func(v visit) {
 		apps := v.connect()
-		v.operatorOnly(func(s *Store) error { _, err := s.RefreshTokens(v.Context(), apps["alice"].refresh); return err })
+		v.operatorOnly(func(s *Store) error {
+			_, err := s.Accounts().RefreshTokens(v.Context(), apps["alice"].refresh)
+			return err
+		})
 	},
 	"RevokeToken": func(v visit) {
 		apps := v.connect()
 		v.operatorOnly(func(s *Store) error {
-			return s.RevokeToken(v.Context(), Revocation{Client: apps["alice"].refresh.Client, Token: apps["alice"].refresh.RefreshToken})
+			return s.Accounts().RevokeToken(v.Context(), Revocation{Client: apps["alice"].refresh.Client, Token: apps["alice"].refresh.RefreshToken})
 		})
 	},
 	"CheckAccessToken": func(v visit) {
 		apps := v.connect()
 		v.operatorOnly(func(s *Store) error {
-			_, err := s.CheckAccessToken(v.Context(), checkOf(apps["alice"].tokens.AccessToken))
+			_, err := s.Accounts().CheckAccessToken(v.Context(), checkOf(apps["alice"].tokens.AccessToken))
 			return err
 		})
 	},
 	"SigningKeys": func(v visit) {
-		v.operatorOnly(func(s *Store) error { _, err := s.SigningKeys(v.Context()); return err })
+		v.operatorOnly(func(s *Store) error { _, err := s.Accounts().SigningKeys(v.Context()); return err })
 	},
 	"RotateSigningKey": func(v visit) {
-		v.operatorOnly(func(s *Store) error { _, err := s.RotateSigningKey(v.Context()); return err })
+		v.operatorOnly(func(s *Store) error { _, err := s.Accounts().RotateSigningKey(v.Context()); return err })
 	},
 	"AddClient": func(v visit) {
 		apps := v.connect()
 		before := rowsOf(v.T, v.n.Store)
-		added, err := v.view.AddClient(v.Context(), NewClient{RedirectURIs: []string{testCallback}})
+		added, err := v.view.Accounts().AddClient(v.Context(), NewClient{RedirectURIs: []string{testCallback}})
 		if v.mayNot("AddClient", err, before) {
 			return
 		}
 		if err != nil || added.Owner != v.access.User {
 			v.Errorf("AddClient gives %+v, %v", added, err)
 		}
-		_, err = v.view.AddClient(v.Context(), NewClient{ID: apps["alice"].client.ID, RedirectURIs: []string{testCallback}})
+		_, err = v.view.Accounts().AddClient(v.Context(), NewClient{ID: apps["alice"].client.ID, RedirectURIs: []string{testCallback}})
 		if !errors.Is(err, ErrConflict) || strings.Contains(strings.ReplaceAll(err.Error(), apps["alice"].client.ID, ""), "alice") {
 			v.Errorf("AddClient with the id of another gives %v", err)
 		}
 	},
 	"Clients": func(v visit) {
 		apps := v.connect("carol", "eve")
-		all, err := v.view.Clients(v.Context())
+		all, err := v.view.Accounts().Clients(v.Context())
 		if v.access.Projects != nil {
 			if !errors.Is(err, ErrForbidden) {
 				v.Errorf("Clients through a limited view gives %v", err)
@@ -97,23 +106,23 @@ var oauthVisits = map[string]func(v visit){
 	},
 	"RegenerateClientSecret": func(v visit) {
 		v.onEachApp("RegenerateClientSecret", "client-nobodys", func(app connected) string { return app.client.ID }, func(s *Store, id string) error {
-			_, err := s.RegenerateClientSecret(v.Context(), id)
+			_, err := s.Accounts().RegenerateClientSecret(v.Context(), id)
 			return err
 		})
 	},
 	"DeactivateClient": func(v visit) {
 		v.onEachApp("DeactivateClient", "client-nobodys", func(app connected) string { return app.client.ID }, func(s *Store, id string) error {
-			return s.DeactivateClient(v.Context(), id)
+			return s.Accounts().DeactivateClient(v.Context(), id)
 		})
 	},
 	"RevokeGrant": func(v visit) {
 		v.onEachApp("RevokeGrant", "grant-nobodys", func(app connected) string { return app.grant }, func(s *Store, id string) error {
-			return s.RevokeGrant(v.Context(), id)
+			return s.Accounts().RevokeGrant(v.Context(), id)
 		})
 	},
 	"Grants": func(v visit) {
 		apps := v.connect("carol", "eve")
-		all, err := v.view.Grants(v.Context())
+		all, err := v.view.Accounts().Grants(v.Context())
 		if v.access.Projects != nil {
 			if !errors.Is(err, ErrForbidden) {
 				v.Errorf("Grants through a limited view gives %v", err)
@@ -129,7 +138,7 @@ var oauthVisits = map[string]func(v visit){
 	"Authorize": func(v visit) { // for whichever client, but for own projects only
 		apps := v.connect()
 		before := rowsOf(v.T, v.n.Store)
-		_, err := v.view.Authorize(v.Context(), apps["alice"].asks())
+		_, err := v.view.Accounts().Authorize(v.Context(), apps["alice"].asks())
 		if v.mayNot("Authorize", err, before) {
 			return
 		}
@@ -138,7 +147,7 @@ var oauthVisits = map[string]func(v visit){
 		}
 		a := apps["alice"].asks()
 		a.Projects = []string{"secretplan"}
-		_, err = v.view.Authorize(v.Context(), a)
+		_, err = v.view.Accounts().Authorize(v.Context(), a)
 		if alice := v.access.User == "alice"; alice != (err == nil) || !alice && !errors.Is(err, ErrNotFound) {
 			v.Errorf("Authorize for the project of alice gives %v", err)
 		}
@@ -166,11 +175,11 @@ func (v visit) connect(more ...string) map[string]connected {
 		view := v.n.As(Access{User: user})
 		var app connected
 		var err error
-		if app.client, err = view.AddClient(v.Context(), NewClient{ID: "client-" + user, Name: "app of " + user, RedirectURIs: []string{testCallback}}); err != nil {
+		if app.client, err = view.Accounts().AddClient(v.Context(), NewClient{ID: "client-" + user, Name: "app of " + user, RedirectURIs: []string{testCallback}}); err != nil {
 			v.Fatal(err)
 		}
 		app.tokens, app.refresh = mustLetIn(v.T, v.n.Store, view, app.client)
-		grants, err := view.Grants(v.Context())
+		grants, err := view.Accounts().Grants(v.Context())
 		if err != nil || len(grants) != 1 {
 			v.Fatal(grants, err)
 		}

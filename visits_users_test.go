@@ -11,76 +11,80 @@ import (
 var userVisits = map[string]func(v visit){
 	"AddUser": func(v visit) {
 		v.operators("AddUser", func(s *Store, user string) (any, error) {
-			return s.AddUser(v.Context(), NewUser{ID: user, Name: "newcomer"})
+			return s.Accounts().AddUser(v.Context(), NewUser{ID: user, Name: "newcomer"})
 		})
 	},
 	"Users": func(v visit) {
-		v.operators("Users", func(s *Store, _ string) (any, error) { return s.Users(v.Context()) })
+		v.operators("Users", func(s *Store, _ string) (any, error) { return s.Accounts().Users(v.Context()) })
 	},
 	"GetUser": func(v visit) {
-		v.operators("GetUser", func(s *Store, user string) (any, error) { return s.GetUser(v.Context(), user) })
+		v.operators("GetUser", func(s *Store, user string) (any, error) { return s.Accounts().GetUser(v.Context(), user) })
 	},
 	"UpdateUser": func(v visit) {
 		admin := RoleAdmin
 		v.operators("UpdateUser", func(s *Store, user string) (any, error) {
-			return s.UpdateUser(v.Context(), user, UpdateUser{Role: &admin})
+			return s.Accounts().UpdateUser(v.Context(), user, UpdateUser{Role: &admin})
 		})
 	},
 	"DeleteUser": func(v visit) {
 		v.operators("DeleteUser", func(s *Store, user string) (any, error) {
-			return nil, s.DeleteUser(v.Context(), DeleteUser{User: user, WithMemories: true})
+			return nil, s.Accounts().DeleteUser(v.Context(), DeleteUser{User: user, WithMemories: true})
 		})
 	},
 	"CheckPassword": func(v visit) {
 		v.operators("CheckPassword", func(s *Store, user string) (any, error) {
-			return s.CheckPassword(v.Context(), Credentials{Name: user, Password: "guesswork"})
+			return s.Accounts().CheckPassword(v.Context(), Credentials{Name: user, Password: "guesswork"})
 		})
 	},
 	"UserByIdentity": func(v visit) {
 		v.operators("UserByIdentity", func(s *Store, user string) (any, error) {
-			return s.UserByIdentity(v.Context(), "https://id.example", user)
+			return s.Accounts().UserByIdentity(v.Context(), "https://id.example", user)
 		})
 	},
 	"CheckToken": func(v visit) {
 		added := v.give(v.access.User)
-		v.operators("CheckToken", func(s *Store, _ string) (any, error) { return s.CheckToken(v.Context(), added.Value) })
+		v.operators("CheckToken", func(s *Store, _ string) (any, error) { return s.Accounts().CheckToken(v.Context(), added.Value) })
 	},
 	"AddSession": func(v visit) {
-		v.operators("AddSession", func(s *Store, user string) (any, error) { return s.AddSession(v.Context(), NewSession{User: user}) })
+		v.operators("AddSession", func(s *Store, user string) (any, error) {
+			return s.Accounts().AddSession(v.Context(), NewSession{User: user})
+		})
 	},
 	"CheckSession": func(v visit) {
 		v.haveAccounts()
 		value := v.signIn(v.access.User).Value
-		v.operators("CheckSession", func(s *Store, _ string) (any, error) { return s.CheckSession(v.Context(), value) })
+		v.operators("CheckSession", func(s *Store, _ string) (any, error) { return s.Accounts().CheckSession(v.Context(), value) })
 	},
 	"HasAccounts": func(v visit) {
-		v.operators("HasAccounts", func(s *Store, _ string) (any, error) { return s.HasAccounts(v.Context()) })
+		v.operators("HasAccounts", func(s *Store, _ string) (any, error) { return s.Accounts().HasAccounts(v.Context()) })
 	},
 	"AddInvitation": func(v visit) {
 		v.operators("AddInvitation", func(s *Store, user string) (any, error) {
-			return s.AddInvitation(v.Context(), NewInvitation{Note: user + "."})
+			return s.Accounts().AddInvitation(v.Context(), NewInvitation{Note: user + "."})
 		})
 	},
 	"Invitations": func(v visit) {
-		v.operators("Invitations", func(s *Store, _ string) (any, error) { return s.Invitations(v.Context()) })
+		v.operators("Invitations", func(s *Store, _ string) (any, error) { return s.Accounts().Invitations(v.Context()) })
 	},
 	"DeleteInvitation": func(v visit) {
 		invited := mustInvite(v.T, v.n.Store, NewInvitation{})
-		v.operators("DeleteInvitation", func(s *Store, _ string) (any, error) { return nil, s.DeleteInvitation(v.Context(), invited.ID) })
+		v.operators("DeleteInvitation", func(s *Store, _ string) (any, error) {
+			return nil, s.Accounts().DeleteInvitation(v.Context(), invited.ID)
+		})
 	},
 	"CheckInvitation": func(v visit) {
 		invited := mustInvite(v.T, v.n.Store, NewInvitation{})
-		v.operators("CheckInvitation", func(s *Store, _ string) (any, error) { return s.CheckInvitation(v.Context(), invited.Value) })
+		v.operators("CheckInvitation", func(s *Store, _ string) (any, error) { return s.Accounts().CheckInvitation(v.Context(), invited.Value) })
 	},
 	"AcceptInvitation": func(v visit) {
 		invited := mustInvite(v.T, v.n.Store, NewInvitation{})
 		v.operators("AcceptInvitation", func(s *Store, _ string) (any, error) {
-			return s.AcceptInvitation(v.Context(), AcceptInvitation{Value: invited.Value, Name: "newcomer", Password: "long and unusual"})
+			return s.Accounts().AcceptInvitation(v.Context(), AcceptInvitation{Value: invited.Value, Name: "newcomer", Password: "long and unusual"})
 		})
 	},
 	"Sessions": func(v visit) {
 		others, mine := v.signAllIn()
-		answer, err := v.self("Sessions", false, func(s *Store, _ string) (any, error) { return s.Sessions(v.Context()) })
+		answer, err := v.self("Sessions", false, func(s *Store, _ string) (any, error) { return s.Accounts().Sessions(v.Context()) })
 		if sessions, ok := answer.([]Session); ok && err == nil && v.access.User != "nobody" {
 			if len(sessions) != 1 || sessions[0].ID != mine.ID || len(others) < 4 {
 				v.Errorf("Sessions gives %+v, want that of %s alone", sessions, v.access.User)
@@ -90,33 +94,33 @@ var userVisits = map[string]func(v visit){
 	"ConfirmSession": func(v visit) {
 		others, mine := v.signAllIn()
 		for user, session := range others {
-			err := v.view.ConfirmSession(v.Context(), session.ID)
+			err := v.view.Accounts().ConfirmSession(v.Context(), session.ID)
 			v.check("ConfirmSession", nil, err)
 			if !isAny(err, ErrNotFound, ErrForbidden, ErrReadOnly) {
 				v.Errorf("ConfirmSession of %s's gives %v", user, err)
 			}
 		}
-		_, _ = v.self("ConfirmSession", true, func(s *Store, _ string) (any, error) { return nil, s.ConfirmSession(v.Context(), mine.ID) })
+		_, _ = v.self("ConfirmSession", true, func(s *Store, _ string) (any, error) { return nil, s.Accounts().ConfirmSession(v.Context(), mine.ID) })
 	},
 	"DeleteSession": func(v visit) {
 		others, mine := v.signAllIn()
 		for user, session := range others {
-			err := v.view.DeleteSession(v.Context(), session.ID)
+			err := v.view.Accounts().DeleteSession(v.Context(), session.ID)
 			v.check("DeleteSession", nil, err)
 			if !isAny(err, ErrNotFound, ErrForbidden, ErrReadOnly) {
 				v.Errorf("DeleteSession of %s's gives %v", user, err)
 			}
 			if errors.Is(err, ErrNotFound) {
-				v.denied("DeleteSession", session.ID, err, func(id string) error { return v.view.DeleteSession(v.Context(), id) })
+				v.denied("DeleteSession", session.ID, err, func(id string) error { return v.view.Accounts().DeleteSession(v.Context(), id) })
 			}
 		}
-		_, _ = v.self("DeleteSession", true, func(s *Store, _ string) (any, error) { return nil, s.DeleteSession(v.Context(), mine.ID) })
+		_, _ = v.self("DeleteSession", true, func(s *Store, _ string) (any, error) { return nil, s.Accounts().DeleteSession(v.Context(), mine.ID) })
 		v.keepSessions(others)
 	},
 	"DeleteSessions": func(v visit) {
 		others, _ := v.signAllIn()
 		_, _ = v.self("DeleteSessions", true, func(s *Store, _ string) (any, error) {
-			return nil, s.DeleteSessions(v.Context(), DeleteSessions{})
+			return nil, s.Accounts().DeleteSessions(v.Context(), DeleteSessions{})
 		})
 		v.keepSessions(others)
 	},
@@ -124,11 +128,11 @@ var userVisits = map[string]func(v visit){
 		others, _ := v.signAllIn()
 		apps := v.connect("carol", "eve")
 		_, _ = v.self("EndAccess", true, func(s *Store, _ string) (any, error) {
-			return nil, s.EndAccess(v.Context(), EndAccess{Kinds: AccessKinds()})
+			return nil, s.Accounts().EndAccess(v.Context(), EndAccess{Kinds: AccessKinds()})
 		})
 		v.keepSessions(others)
 		for user, app := range apps {
-			_, err := v.n.CheckAccessToken(v.Context(), checkOf(app.tokens.AccessToken))
+			_, err := v.n.Accounts().CheckAccessToken(v.Context(), checkOf(app.tokens.AccessToken))
 			if user != v.access.User && err != nil {
 				v.Errorf("%s's application is let in no more: %v", user, err)
 			}
@@ -136,7 +140,7 @@ var userVisits = map[string]func(v visit){
 	},
 	"Me": func(v visit) {
 		v.haveAccounts()
-		me, err := v.view.Me(v.Context())
+		me, err := v.view.Accounts().Me(v.Context())
 		v.check("Me", me, err)
 		want := "mail" + v.access.User + "@example.com"
 		if v.access.Projects != nil || v.access.User == "nobody" {
@@ -149,7 +153,7 @@ var userVisits = map[string]func(v visit){
 	"ChangePassword": func(v visit) {
 		v.haveAccounts()
 		_, err := v.self("ChangePassword", true, func(s *Store, _ string) (any, error) {
-			return nil, s.ChangePassword(v.Context(), ChangePassword{New: "long enough"})
+			return nil, s.Accounts().ChangePassword(v.Context(), ChangePassword{New: "long enough"})
 		})
 		if v.access.User == "nobody" && !errors.Is(err, ErrConflict) {
 			v.Errorf("ChangePassword without an account gives %v", err)
@@ -158,12 +162,12 @@ var userVisits = map[string]func(v visit){
 	"LinkIdentity": func(v visit) {
 		v.haveAccounts()
 		v.others("LinkIdentity", true, func(s *Store, user string) (any, error) {
-			return s.LinkIdentity(v.Context(), NewIdentity{User: user, Issuer: "https://id.example", Subject: "another"})
+			return s.Accounts().LinkIdentity(v.Context(), NewIdentity{User: user, Issuer: "https://id.example", Subject: "another"})
 		})
 	},
 	"Identities": func(v visit) {
 		v.haveAccounts()
-		v.others("Identities", false, func(s *Store, user string) (any, error) { return s.Identities(v.Context(), user) })
+		v.others("Identities", false, func(s *Store, user string) (any, error) { return s.Accounts().Identities(v.Context(), user) })
 	},
 	"UnlinkIdentity": func(v visit) {
 		v.haveAccounts()
@@ -172,7 +176,7 @@ var userVisits = map[string]func(v visit){
 			if user == "" {
 				subject = v.access.User
 			}
-			err := s.UnlinkIdentity(v.Context(), UnlinkIdentity{User: user, Issuer: "https://id.example", Subject: subject})
+			err := s.Accounts().UnlinkIdentity(v.Context(), UnlinkIdentity{User: user, Issuer: "https://id.example", Subject: subject})
 			if errors.Is(err, ErrConflict) && (user == "" || user == v.access.User) || errors.Is(err, ErrNotFound) && v.access.User == "nobody" {
 				return nil, nil // the only way to sign in, and none at all
 			}
@@ -182,14 +186,14 @@ var userVisits = map[string]func(v visit){
 	"AddToken": func(v visit) {
 		v.haveAccounts()
 		v.others("AddToken", true, func(s *Store, user string) (any, error) {
-			added, err := s.AddToken(v.Context(), NewToken{Name: "mine", User: user})
+			added, err := s.Accounts().AddToken(v.Context(), NewToken{Name: "mine", User: user})
 			return added.Scopes, err
 		})
 		if v.access.Projects == nil && !v.access.ReadOnly {
-			if _, err := v.view.AddToken(v.Context(), NewToken{Name: "rising", Scopes: Scopes()}); !errors.Is(err, ErrForbidden) {
+			if _, err := v.view.Accounts().AddToken(v.Context(), NewToken{Name: "rising", Scopes: Scopes()}); !errors.Is(err, ErrForbidden) {
 				v.Errorf("a token of the scope admin for one who is no admin: %v", err)
 			}
-			if _, err := v.view.AddToken(v.Context(), NewToken{Name: "reaching", Projects: []string{"secretplan"}}); (err == nil) != (v.access.User == "alice") {
+			if _, err := v.view.Accounts().AddToken(v.Context(), NewToken{Name: "reaching", Projects: []string{"secretplan"}}); (err == nil) != (v.access.User == "alice") {
 				v.Errorf("a token for a project: %v", err)
 			}
 		}
@@ -199,7 +203,7 @@ var userVisits = map[string]func(v visit){
 			v.give(m.user)
 		}
 		mine := v.give(v.access.User)
-		answer, err := v.self("Tokens", false, func(s *Store, _ string) (any, error) { return s.Tokens(v.Context()) })
+		answer, err := v.self("Tokens", false, func(s *Store, _ string) (any, error) { return s.Accounts().Tokens(v.Context()) })
 		if tokens, ok := answer.([]Token); ok && err == nil {
 			for _, token := range tokens {
 				if token.Name != "of "+v.access.User {
@@ -217,23 +221,23 @@ var userVisits = map[string]func(v visit){
 				continue
 			}
 			token := v.give(m.user)
-			err := v.view.DeleteToken(v.Context(), token.ID)
+			err := v.view.Accounts().DeleteToken(v.Context(), token.ID)
 			v.check("DeleteToken", nil, err)
 			if !isAny(err, ErrNotFound, ErrForbidden, ErrReadOnly) {
 				v.Errorf("DeleteToken of %s's gives %v", m.user, err)
 			}
 			if errors.Is(err, ErrNotFound) {
-				v.denied("DeleteToken", token.ID, err, func(id string) error { return v.view.DeleteToken(v.Context(), id) })
+				v.denied("DeleteToken", token.ID, err, func(id string) error { return v.view.Accounts().DeleteToken(v.Context(), id) })
 			}
-			if _, err := v.n.CheckToken(v.Context(), token.Value); err != nil {
+			if _, err := v.n.Accounts().CheckToken(v.Context(), token.Value); err != nil {
 				v.Errorf("%s's token does not work any more: %v", m.user, err)
 			}
 		}
 		token := v.give(v.access.User)
-		_, _ = v.self("DeleteToken", true, func(s *Store, _ string) (any, error) { return nil, s.DeleteToken(v.Context(), token.ID) })
+		_, _ = v.self("DeleteToken", true, func(s *Store, _ string) (any, error) { return nil, s.Accounts().DeleteToken(v.Context(), token.ID) })
 	},
 	"Usage": func(v visit) {
-		_, _ = v.self("Usage", false, func(s *Store, _ string) (any, error) { return s.Usage(v.Context()) })
+		_, _ = v.self("Usage", false, func(s *Store, _ string) (any, error) { return s.Insights().Usage(v.Context()) })
 	},
 	"Preferences": func(v visit) {
 		v.havePreferences()
@@ -332,14 +336,14 @@ func (v visit) haveAccounts() {
 	v.Helper()
 	for _, user := range []string{"alice", "bob", "carol", "dave", "eve", "frank"} {
 		email := "mail" + user + "@example.com"
-		_, err := v.n.AddUser(v.Context(), NewUser{ID: user, Name: "Name " + user, Email: email})
+		_, err := v.n.Accounts().AddUser(v.Context(), NewUser{ID: user, Name: "Name " + user, Email: email})
 		if errors.Is(err, ErrConflict) { // some have an account already
-			_, err = v.n.UpdateUser(v.Context(), user, UpdateUser{Email: &email})
+			_, err = v.n.Accounts().UpdateUser(v.Context(), user, UpdateUser{Email: &email})
 		}
 		if err != nil {
 			v.Fatal(err)
 		}
-		if _, err := v.n.LinkIdentity(v.Context(), NewIdentity{User: user, Issuer: "https://id.example", Subject: user}); err != nil {
+		if _, err := v.n.Accounts().LinkIdentity(v.Context(), NewIdentity{User: user, Issuer: "https://id.example", Subject: user}); err != nil {
 			v.Fatal(err)
 		}
 	}
@@ -348,7 +352,7 @@ func (v visit) haveAccounts() {
 // give adds a token for somebody.
 func (v visit) give(user string) AddedToken {
 	v.Helper()
-	added, err := v.n.As(Access{User: user}).AddToken(v.Context(), NewToken{Name: "of " + user, ExpiresIn: time.Hour})
+	added, err := v.n.As(Access{User: user}).Accounts().AddToken(v.Context(), NewToken{Name: "of " + user, ExpiresIn: time.Hour})
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -382,7 +386,7 @@ func (v visit) signAllIn() (others map[string]AddedSession, mine AddedSession) {
 func (v visit) keepSessions(sessions map[string]AddedSession) {
 	v.Helper()
 	for user, session := range sessions {
-		if _, err := v.n.CheckSession(v.Context(), session.Value); err != nil {
+		if _, err := v.n.Accounts().CheckSession(v.Context(), session.Value); err != nil {
 			v.Errorf("%s's session does not work any more: %v", user, err)
 		}
 	}
@@ -413,11 +417,11 @@ func (v visit) keepPreferences() {
 // A reader who is told who a token speaks for gets a view that reaches no further than the token.
 func TestViewOfATokenReachesNoFurtherThanTheToken(t *testing.T) {
 	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
-	added, err := n.AddToken(t.Context(), NewToken{User: "bob", Name: "x", Projects: []string{"alice/shared"}, Scopes: []Scope{ScopeMemoryRead}})
+	added, err := n.Accounts().AddToken(t.Context(), NewToken{User: "bob", Name: "x", Projects: []string{"alice/shared"}, Scopes: []Scope{ScopeMemoryRead}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := n.CheckToken(t.Context(), added.Value)
+	p, err := n.Accounts().CheckToken(t.Context(), added.Value)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -431,7 +435,7 @@ func TestViewOfATokenReachesNoFurtherThanTheToken(t *testing.T) {
 	if err := view.DeleteMemory(t.Context(), n.ids["aliceopen"]); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("writing gives %v", err)
 	}
-	if _, err := view.AddToken(t.Context(), NewToken{Name: "more"}); !errors.Is(err, ErrForbidden) {
+	if _, err := view.Accounts().AddToken(t.Context(), NewToken{Name: "more"}); !errors.Is(err, ErrForbidden) {
 		t.Errorf("a token that makes a wider one: %v", err)
 	}
 }

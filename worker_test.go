@@ -28,7 +28,7 @@ func TestTextThatTheEmbedderRefusesHoldsUpNothingElse(t *testing.T) {
 	pendingIs := func(s *Store, want int) {
 		t.Helper()
 		for start := time.Now(); ; time.Sleep(time.Millisecond) {
-			e, err := s.EmbeddingStatus(t.Context())
+			e, err := s.Upkeep().EmbeddingStatus(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

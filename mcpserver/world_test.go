@@ -81,7 +81,7 @@ func fill(ctx context.Context, path string) (ids map[string]string, err error) {
 	}
 	views := map[string]*souvenir.Store{}
 	for _, user := range []string{"anna", "ben", "carl", "dora", "emil"} {
-		added, failed := store.AddUser(ctx, souvenir.NewUser{ID: user, Name: user})
+		added, failed := store.Accounts().AddUser(ctx, souvenir.NewUser{ID: user, Name: user})
 		note(user, added.ID, failed)
 		views[user] = store.As(souvenir.Access{User: user})
 	}

@@ -23,7 +23,7 @@ func emptyWorld(t *testing.T, options server.Options) *world {
 // setUpLink makes a link to the set-up, as each start of the program does.
 func (w *world) setUpLink() string {
 	w.t.Helper()
-	added, err := w.store.AddInvitation(w.t.Context(), souvenir.NewInvitation{Purpose: souvenir.InvitationSetup})
+	added, err := w.store.Accounts().AddInvitation(w.t.Context(), souvenir.NewInvitation{Purpose: souvenir.InvitationSetup})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestSetUp(t *testing.T) {
 	b.get("/users").expect(http.StatusOK, "root@example.com", "admin")
 	other := w.browser()
 	other.get(link).expect(http.StatusNotFound, "This link does not work", "has been used")
-	if _, err := w.store.AddInvitation(t.Context(), souvenir.NewInvitation{Purpose: souvenir.InvitationSetup}); err == nil {
+	if _, err := w.store.Accounts().AddInvitation(t.Context(), souvenir.NewInvitation{Purpose: souvenir.InvitationSetup}); err == nil {
 		t.Error("a store with an account is set up again")
 	}
 	if strings.Contains(w.log.String(), "inv_") || strings.Contains(w.log.String(), "ses_") {
@@ -76,7 +76,7 @@ func TestAnotherAccountEndsTheSetUp(t *testing.T) {
 	link := w.setUpLink()
 	b := w.browser()
 	p := b.get(link).expect(http.StatusOK)
-	if _, err := w.store.AddUser(t.Context(), souvenir.NewUser{Name: "first"}); err != nil {
+	if _, err := w.store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: "first"}); err != nil {
 		t.Fatal(err)
 	}
 	b.submit(p, "/setup", url.Values{"username": {"second"}, "password": {rightPassword}}).expect(http.StatusNotFound, "has been set up").lacks("mcp_")
@@ -105,7 +105,7 @@ func TestInvitations(t *testing.T) {
 	p = ada.submit(ada.get("/invitations"), "/invitations", url.Values{"note": {"Cora"}, "role": {"admin"}})
 	link = strings.TrimPrefix(p.code("/invite?"), publicAt)
 	w.browser().get(link).expect(http.StatusOK, "You are invited as an admin")
-	all, err := w.store.Invitations(t.Context())
+	all, err := w.store.Accounts().Invitations(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestInvitations(t *testing.T) {
 		user string
 		role souvenir.Role
 	}{{"olivia", souvenir.RoleAdmin}, {"ada", role}} {
-		if _, err := w.store.UpdateUser(t.Context(), change.user, souvenir.UpdateUser{Role: &change.role}); err != nil {
+		if _, err := w.store.Accounts().UpdateUser(t.Context(), change.user, souvenir.UpdateUser{Role: &change.role}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestSessionsOfTheProfile(t *testing.T) {
 		w.send(r).expect(status)
 	}
 	b, second, third, sam := w.signedIn(owner), w.signedIn(owner), w.signedIn(owner), w.signedIn(stranger)
-	sessions, err := w.store.As(souvenir.Access{User: w.users[owner]}).Sessions(t.Context())
+	sessions, err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().Sessions(t.Context())
 	if err != nil || len(sessions) != 3 {
 		t.Fatal(sessions, err)
 	}

@@ -23,11 +23,11 @@ var aboutContent = map[string]bool{
 func TestEveryRouteThatManagesNeedsTheScopeAccount(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	view := w.store.As(souvenir.Access{User: w.users[owner]})
-	without, err := view.AddToken(t.Context(), souvenir.NewToken{Name: "without"})
+	without, err := view.Accounts().AddToken(t.Context(), souvenir.NewToken{Name: "without"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	only, err := view.AddToken(t.Context(), souvenir.NewToken{Name: "only", Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
+	only, err := view.Accounts().AddToken(t.Context(), souvenir.NewToken{Name: "only", Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
 	if err != nil {
 		t.Fatal(err)
 	}

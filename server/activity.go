@@ -84,7 +84,7 @@ func (s *Server) record(r *http.Request, e *request.State, out *response, took t
 
 // keep gives a call to the store.
 func (s *Server) keep(ctx context.Context, n souvenir.NewActivity) {
-	err := s.store.RecordActivity(context.WithoutCancel(ctx), n)
+	err := s.store.Upkeep().RecordActivity(context.WithoutCancel(ctx), n)
 	if err != nil && !errors.Is(err, souvenir.ErrReadOnly) && !errors.Is(err, souvenir.ErrClosed) {
 		s.log.WarnContext(ctx, "a call was not recorded", "request_id", request.Of(ctx).ID, "error", err)
 	}
@@ -98,7 +98,7 @@ func (s *Server) noteProject(r *http.Request, rt dialectRoute, c request.Caller)
 	e, id := request.Of(r.Context()), r.PathValue("id")
 	switch {
 	case strings.HasPrefix(rt.Pattern, "/memories/{id}/"):
-		if m, err := c.Store.GetMemoryStatus(r.Context(), id); err == nil && m.ProjectID != "" {
+		if m, err := c.Store.Insights().GetMemoryStatus(r.Context(), id); err == nil && m.ProjectID != "" {
 			e.Project.ID = m.ProjectOwner + "/" + m.ProjectID
 		}
 	case strings.HasPrefix(rt.Pattern, "/api/files/{id}"), strings.HasPrefix(rt.Pattern, "/files/{id}/"):
@@ -243,7 +243,7 @@ func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c request.
 	}
 	if q.User == "" || q.User == c.Access.User || q.User == c.User.Name || c.Access.Projects != nil {
 		q.User = "" // a view that is limited to projects is refused all of it
-		return c.Store.Activities(r.Context(), q)
+		return c.Store.Insights().Activities(r.Context(), q)
 	}
 	if !c.Allows(souvenir.ScopeAdmin) {
 		return nil, failure.MissingScope(souvenir.ScopeAdmin)
@@ -251,7 +251,7 @@ func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c request.
 	if q.User == "*" {
 		q.User = ""
 	}
-	return s.store.Activities(r.Context(), q)
+	return s.store.Insights().Activities(r.Context(), q)
 }
 
 // credentialKinds are the kinds of credentials that calls can be asked for by.

@@ -17,7 +17,7 @@ import (
 func (w *world) recorded(caller string) []souvenir.Activity {
 	w.t.Helper()
 	w.at.Close()
-	page, err := w.store.Activities(background, souvenir.ActivityQuery{User: w.users[caller], Limit: souvenir.MaxActivityLimit})
+	page, err := w.store.Insights().Activities(background, souvenir.ActivityQuery{User: w.users[caller], Limit: souvenir.MaxActivityLimit})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestEveryCallIsRecorded(t *testing.T) {
 			t.Errorf("a call tells %s", said)
 		}
 	}
-	if everybody, err := w.store.Activities(background, souvenir.ActivityQuery{}); err != nil || len(everybody.Activities) != len(want) {
+	if everybody, err := w.store.Insights().Activities(background, souvenir.ActivityQuery{}); err != nil || len(everybody.Activities) != len(want) {
 		t.Errorf("of all users %d calls are recorded, %v", len(everybody.Activities), err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 func (w *world) callOf(caller string, n souvenir.NewActivity) {
 	w.t.Helper()
 	n.Principal.Access.User = w.users[caller]
-	if err := w.store.RecordActivity(w.t.Context(), n); err != nil {
+	if err := w.store.Upkeep().RecordActivity(w.t.Context(), n); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -100,7 +100,7 @@ func TestTheProjectOfCallsThatChangeSomething(t *testing.T) {
 		t.Errorf("in the project are %q, not %q", got, want)
 	}
 	w.doc = nil
-	others, err := w.store.Activities(t.Context(), souvenir.ActivityQuery{User: w.users[stranger]})
+	others, err := w.store.Insights().Activities(t.Context(), souvenir.ActivityQuery{User: w.users[stranger]})
 	if err != nil || len(others.Activities) != 1 || others.Activities[0].ProjectID != "" {
 		t.Errorf("of the stranger's calls %+v are recorded, %v", others, err)
 	}
@@ -115,7 +115,7 @@ func TestAFloodOfCallsIsCounted(t *testing.T) {
 	for i := range workers {
 		group.Go(func() {
 			for j := range calls / workers {
-				err := w.store.RecordActivity(t.Context(), souvenir.NewActivity{
+				err := w.store.Upkeep().RecordActivity(t.Context(), souvenir.NewActivity{
 					Principal: souvenir.Principal{Access: souvenir.Access{User: w.users[owner]}}, Tool: fmt.Sprint("flood ", i, ".", j)})
 				if err != nil {
 					t.Error(err)
@@ -129,7 +129,7 @@ func TestAFloodOfCallsIsCounted(t *testing.T) {
 	group.Wait()
 	before, kept, lost := "", 0, 0
 	for {
-		page, err := w.store.Activities(t.Context(), souvenir.ActivityQuery{Limit: souvenir.MaxActivityLimit, Before: before})
+		page, err := w.store.Insights().Activities(t.Context(), souvenir.ActivityQuery{Limit: souvenir.MaxActivityLimit, Before: before})
 		if err != nil {
 			t.Fatal(err)
 		}

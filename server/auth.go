@@ -108,14 +108,14 @@ func otherOrigin(cause error) error {
 func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, error) {
 	switch {
 	case strings.HasPrefix(token, request.MCPTokenPrefix):
-		return s.store.CheckToken(ctx, token)
+		return s.store.Accounts().CheckToken(ctx, token)
 	case strings.HasPrefix(token, request.SessionPrefix):
-		return s.store.CheckSession(ctx, token)
+		return s.store.Accounts().CheckSession(ctx, token)
 	}
 	if s.options.PublicURL == "" || token == "" {
 		return souvenir.Principal{}, failure.Unauthenticated("the credential is no MCP token, which begins with " + request.MCPTokenPrefix)
 	}
-	return s.store.CheckAccessToken(ctx, souvenir.AccessTokenCheck{Token: token, Issuer: s.options.PublicURL, Audience: s.oauth.Audience()})
+	return s.store.Accounts().CheckAccessToken(ctx, souvenir.AccessTokenCheck{Token: token, Issuer: s.options.PublicURL, Audience: s.oauth.Audience()})
 }
 
 // badCredential is the error for a credential that was sent and is worth nothing.

@@ -116,7 +116,7 @@ func TestAccessTokens(t *testing.T) {
 	for _, audience := range []string{"", publicAt, publicAt + "/", publicAt + "/mcp"} {
 		token, grant := w.accessToken(audience, souvenir.ScopeMemoryRead)
 		me(token).expect(http.StatusOK, w.users[owner])
-		if err := w.store.As(souvenir.Access{User: w.users[owner]}).RevokeGrant(t.Context(), grant); err != nil {
+		if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().RevokeGrant(t.Context(), grant); err != nil {
 			t.Fatal(err)
 		}
 		me(token).expect(http.StatusUnauthorized)
@@ -251,7 +251,7 @@ func TestTokensOfAnApplicationEndWithIt(t *testing.T) {
 	if list := w.do("second", "GET", "/api/mcp-tokens", "").expect(http.StatusOK, made); strings.Count(list.body, made) != 2 {
 		t.Errorf("%s is not twice in %s", made, list.body)
 	}
-	if err := w.store.As(souvenir.Access{User: w.users[owner]}).RevokeGrant(t.Context(), grantID); err != nil {
+	if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().RevokeGrant(t.Context(), grantID); err != nil {
 		t.Fatal(err)
 	}
 	for _, ended := range []string{"application", "first", "second"} {

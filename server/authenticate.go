@@ -30,7 +30,7 @@ func (s *Server) fromProgram(r *http.Request) (p souvenir.Principal, known bool,
 	if p.Access.User == "" {
 		return p, false, errors.New("server.Options.Authenticate returned a principal without Access.User, which nobody is")
 	}
-	p.User, err = s.store.GetUser(r.Context(), p.Access.User)
+	p.User, err = s.store.Accounts().GetUser(r.Context(), p.Access.User)
 	switch {
 	case errors.Is(err, souvenir.ErrNotFound):
 		p.User = souvenir.User{ID: p.Access.User, Role: souvenir.RoleUser} // a view's first write makes one

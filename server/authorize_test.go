@@ -13,7 +13,7 @@ import (
 func TestWithoutAKnownClientAndRedirectURINobodyIsRedirected(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	app := w.register("none", callback, "http://127.0.0.1/cb", "http://localhost:9999/cb?a=b", "cursor://anysphere.cursor-mcp/oauth/callback")
-	if err := w.store.DeactivateClient(background, w.ownApp(owner, "gone").ID); err != nil {
+	if err := w.store.Accounts().DeactivateClient(background, w.ownApp(owner, "gone").ID); err != nil {
 		t.Fatal(err)
 	}
 	const invalidClient, invalidRedirect = "Invalid client", "Invalid redirect_uri"

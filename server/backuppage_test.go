@@ -49,7 +49,7 @@ func TestBackupOnThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer restored.Close()
-	if report, err := restored.Check(t.Context(), nil); err != nil || !report.OK || report.Checked["memory"] < 2 {
+	if report, err := restored.Upkeep().Check(t.Context(), nil); err != nil || !report.OK || report.Checked["memory"] < 2 {
 		t.Errorf("%+v %v", report, err)
 	}
 }

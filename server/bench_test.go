@@ -57,12 +57,12 @@ func newBench(b *testing.B) *bench {
 	if err != nil {
 		b.Fatal(err)
 	}
-	user, err := store.AddUser(ctx, souvenir.NewUser{Name: "bench"})
+	user, err := store.Accounts().AddUser(ctx, souvenir.NewUser{Name: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}
 	view := store.As(souvenir.Access{User: user.ID})
-	token, err := view.AddToken(ctx, souvenir.NewToken{Name: "bench"})
+	token, err := view.Accounts().AddToken(ctx, souvenir.NewToken{Name: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func BenchmarkActivity(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer store.Close()
-			token, err := store.AddToken(ctx, souvenir.NewToken{Name: "bench"})
+			token, err := store.Accounts().AddToken(ctx, souvenir.NewToken{Name: "bench"})
 			if err != nil {
 				b.Fatal(err)
 			}

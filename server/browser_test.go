@@ -36,7 +36,7 @@ func (w *world) browser() *browser {
 func (w *world) signedIn(caller string) *browser {
 	w.t.Helper()
 	b := w.browser()
-	added, err := w.store.AddSession(w.t.Context(), souvenir.NewSession{User: w.users[caller], UserAgent: b.agent})
+	added, err := w.store.Accounts().AddSession(w.t.Context(), souvenir.NewSession{User: w.users[caller], UserAgent: b.agent})
 	if err != nil {
 		w.t.Fatal(err)
 	}

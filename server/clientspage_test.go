@@ -33,7 +33,7 @@ func TestClientsPage(t *testing.T) {
 	checkPage(w, made)
 	check := func(secret string, right bool) {
 		t.Helper()
-		_, err := w.store.CheckClient(t.Context(), souvenir.ClientCredentials{ID: "wiki", Secret: secret})
+		_, err := w.store.Accounts().CheckClient(t.Context(), souvenir.ClientCredentials{ID: "wiki", Secret: secret})
 		if (err == nil) != right {
 			t.Errorf("the secret %q is right: %v (%v)", secret, right, err)
 		}
@@ -68,7 +68,7 @@ func TestClientsWithoutASecret(t *testing.T) {
 	if p.textOf("made-secret") != "" {
 		t.Error("a secret is shown")
 	}
-	all, err := w.store.As(souvenir.Access{User: w.users[stranger]}).Clients(t.Context())
+	all, err := w.store.As(souvenir.Access{User: w.users[stranger]}).Accounts().Clients(t.Context())
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}

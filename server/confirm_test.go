@@ -57,11 +57,11 @@ func TestWhatLastsTakesARecentSignIn(t *testing.T) {
 			b := w.signedIn(owner)
 			before := func() (int, int) {
 				view := w.store.As(souvenir.Access{User: w.users[owner]})
-				tokens, err := view.Tokens(background)
+				tokens, err := view.Accounts().Tokens(background)
 				if err != nil {
 					t.Fatal(err)
 				}
-				clients, err := view.Clients(background)
+				clients, err := view.Accounts().Clients(background)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -176,7 +176,7 @@ func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
 	w.hold("let in", w.exchange(app, other.letIn(app.asks(), nil)).AccessToken)
 	alive(http.StatusOK, "suspicious", "child", "let in")
 	p := stays.get("/profile").expect(http.StatusOK, "Also end what was made there: 2 tokens and 1 application")
-	sessions, err := w.store.As(souvenir.Access{User: w.users[owner]}).Sessions(background)
+	sessions, err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().Sessions(background)
 	if err != nil || len(sessions) != 2 {
 		t.Fatal(sessions, err)
 	}
@@ -186,7 +186,7 @@ func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
 
 	kept := w.signedIn(owner)
 	make(kept, "kept", nil)
-	sessions, err = w.store.As(souvenir.Access{User: w.users[owner]}).Sessions(background)
+	sessions, err = w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().Sessions(background)
 	if err != nil {
 		t.Fatal(err)
 	}

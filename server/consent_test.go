@@ -160,7 +160,7 @@ func TestTheConsentPage(t *testing.T) {
 		{souvenir.DocumentClient{URL: "https://tool.example/client.json", Registration: souvenir.ClientRegistration{ClientName: "Doc", RedirectURIs: []string{"http://localhost/cb"}}}, "Any program on this device", ""},
 	} {
 		c.registration.ExpiresAt = time.Now().Add(time.Hour)
-		client, err := w.store.SetDocumentClient(background, c.registration)
+		client, err := w.store.Accounts().SetDocumentClient(background, c.registration)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +372,7 @@ func TestASignInThatEndsMeanwhile(t *testing.T) {
 	b := w.signedIn(owner)
 	form := b.get(app.asks()).hidden()
 	form.Set("decision", "allow")
-	if err := w.store.As(souvenir.Access{User: w.users[owner]}).DeleteSessions(background, souvenir.DeleteSessions{}); err != nil {
+	if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().DeleteSessions(background, souvenir.DeleteSessions{}); err != nil {
 		t.Fatal(err)
 	}
 	next := b.post("/oauth/authorize", form).goesTo("/login?next=").Get("next")
@@ -382,7 +382,7 @@ func TestASignInThatEndsMeanwhile(t *testing.T) {
 	form = b.get(app.asks()).hidden()
 	form.Set("decision", "allow")
 	yes := true
-	if _, err := w.store.UpdateUser(background, "sam", souvenir.UpdateUser{Disabled: &yes}); err != nil {
+	if _, err := w.store.Accounts().UpdateUser(background, "sam", souvenir.UpdateUser{Disabled: &yes}); err != nil {
 		t.Fatal(err)
 	}
 	b.post("/oauth/authorize", form).goesTo("/login?next=")
@@ -392,7 +392,7 @@ func TestASignInThatEndsMeanwhile(t *testing.T) {
 	b = w.signedIn(owner)
 	form = b.get(mine.asks()).hidden()
 	form.Set("decision", "allow")
-	if err := w.store.DeactivateClient(background, mine.ID); err != nil {
+	if err := w.store.Accounts().DeactivateClient(background, mine.ID); err != nil {
 		t.Fatal(err)
 	}
 	b.post("/oauth/authorize", form).stays(http.StatusBadRequest, "Invalid client")

@@ -21,7 +21,7 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	token, err := store.AddToken(ctx, souvenir.NewToken{Name: "example"})
+	token, err := store.Accounts().AddToken(ctx, souvenir.NewToken{Name: "example"})
 	if err != nil {
 		log.Fatal(err)
 	}

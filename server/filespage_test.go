@@ -128,7 +128,7 @@ func TestUploadsOnThePageThatAreTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := store.AddUser(t.Context(), souvenir.NewUser{Name: "sam"})
+	u, err := store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: "sam"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func TestLinkingAnAccountAtAProvider(t *testing.T) {
 	b.submit(b.get("/profile"), "/profile/identities", url.Values{"password": {wrongPassword}}).expect(http.StatusUnauthorized, "Your password is not the present one.")
 	b.leadsTo(b.link(p, rightPassword), "/profile?done=linked").expect(http.StatusOK, "The account there is linked.", "olivia@id.example")
 	b.leadsTo(b.link(p, rightPassword), "/profile?done=linked") // again: nothing new
-	if all, err := w.store.Identities(t.Context(), w.users[owner]); err != nil || len(all) != 1 || all[0].Subject != "olivia-there" || all[0].Issuer != p.at.URL {
+	if all, err := w.store.Accounts().Identities(t.Context(), w.users[owner]); err != nil || len(all) != 1 || all[0].Subject != "olivia-there" || all[0].Issuer != p.at.URL {
 		t.Errorf("%+v, %v", all, err)
 	}
 	checkPage(w, b.get("/profile"))
@@ -71,7 +71,7 @@ func TestLinkingIsBoundToTheSession(t *testing.T) {
 	b.submit(b.get("/profile"), "/logout", nil)
 	b.get(p.signIn(away)).expect(http.StatusForbidden, "were signed out, or")
 	for _, caller := range []string{owner, stranger} {
-		if all, err := w.store.Identities(t.Context(), w.users[caller]); err != nil || len(all) != 0 {
+		if all, err := w.store.Accounts().Identities(t.Context(), w.users[caller]); err != nil || len(all) != 0 {
 			t.Errorf("%s has %+v, %v", caller, all, err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestLinkingIsBoundToTheSession(t *testing.T) {
 	b = w.signedIn(owner)
 	b.get(p.signIn(b.get("/login/provider"))).expect(http.StatusForbidden)
 	b.get("/profile").expect(http.StatusOK, "olivia@example.com")
-	if _, err := w.store.UserByIdentity(t.Context(), p.at.URL, "olivia-there"); !errors.Is(err, souvenir.ErrNotFound) {
+	if _, err := w.store.Accounts().UserByIdentity(t.Context(), p.at.URL, "olivia-there"); !errors.Is(err, souvenir.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -107,7 +107,7 @@ func TestFormsOfIdentitiesOfOthersAreRefused(t *testing.T) {
 	}
 	// One's own page ends no identity of another.
 	sam.post("/profile/identities/end", url.Values{"csrf": {other}, "issuer": {p.at.URL}, "subject": {"olivia-there"}})
-	if user, err := w.store.UserByIdentity(t.Context(), p.at.URL, "olivia-there"); err != nil || user.Name != "olivia" {
+	if user, err := w.store.Accounts().UserByIdentity(t.Context(), p.at.URL, "olivia-there"); err != nil || user.Name != "olivia" {
 		t.Errorf("%+v, %v", user, err)
 	}
 }
@@ -119,7 +119,7 @@ func TestTheLastWayInStays(t *testing.T) {
 	b := w.signedIn(stranger) // without a password
 	b.leadsTo(b.link(p, ""), "/profile?done=linked")
 	// One of a provider that is not in use any more is no way in.
-	if _, err := w.store.LinkIdentity(t.Context(), souvenir.NewIdentity{User: w.users[stranger], Issuer: "https://former.example", Subject: "sam"}); err != nil {
+	if _, err := w.store.Accounts().LinkIdentity(t.Context(), souvenir.NewIdentity{User: w.users[stranger], Issuer: "https://former.example", Subject: "sam"}); err != nil {
 		t.Fatal(err)
 	}
 	unlink := func(issuer, subject string) *shownPage {
@@ -137,7 +137,7 @@ func TestTheLastWayInStays(t *testing.T) {
 func TestDisabledUsersDoNotComeInByAProvider(t *testing.T) {
 	p := newIdentityProvider(t)
 	w := newWorld(t, p.options())
-	if _, err := w.store.LinkIdentity(t.Context(), souvenir.NewIdentity{User: w.users[disabled], Issuer: p.at.URL, Subject: "olivia-there"}); err != nil {
+	if _, err := w.store.Accounts().LinkIdentity(t.Context(), souvenir.NewIdentity{User: w.users[disabled], Issuer: p.at.URL, Subject: "olivia-there"}); err != nil {
 		t.Fatal(err)
 	}
 	b := w.browser()
@@ -190,7 +190,7 @@ func TestAccountsThatAProviderMakes(t *testing.T) {
 			w := newWorld(t, options)
 			b := w.browser()
 			page := b.atProvider(p)
-			user, err := w.store.UserByIdentity(t.Context(), p.at.URL, "new-there")
+			user, err := w.store.Accounts().UserByIdentity(t.Context(), p.at.URL, "new-there")
 			if test.want == "" {
 				refusedBy(t, name, b, page)
 				if !errors.Is(err, souvenir.ErrNotFound) {
@@ -215,7 +215,7 @@ func TestOneAccountForOneIdentity(t *testing.T) {
 	options := p.options()
 	options.Provider.CreateDomains = []string{"example.com"}
 	w := newWorld(t, options)
-	before, err := w.store.Users(t.Context())
+	before, err := w.store.Accounts().Users(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestOneAccountForOneIdentity(t *testing.T) {
 		})
 	}
 	all.Wait()
-	after, err := w.store.Users(t.Context())
+	after, err := w.store.Accounts().Users(t.Context())
 	if err != nil || len(after) != len(before)+1 {
 		t.Errorf("%d users became %d: %v", len(before), len(after), err)
 	}
@@ -247,7 +247,7 @@ func TestAProviderMakesNoFirstAccount(t *testing.T) {
 	page := b.atProvider(p)
 	refusedBy(t, "somebody before the set-up", b, page)
 	page.expect(http.StatusForbidden, "not set up yet")
-	if has, err := w.store.HasAccounts(t.Context()); err != nil || has {
+	if has, err := w.store.Accounts().HasAccounts(t.Context()); err != nil || has {
 		t.Errorf("%v, %v", has, err)
 	}
 }

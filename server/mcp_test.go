@@ -178,7 +178,7 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 func TestMCPACredentialThatEndsBetweenTwoCalls(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	for _, revision := range []string{handshake, stateless} {
-		added, err := w.store.As(souvenir.Access{User: w.users[owner]}).AddToken(t.Context(), souvenir.NewToken{Name: "short"})
+		added, err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().AddToken(t.Context(), souvenir.NewToken{Name: "short"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestMCPACredentialThatEndsBetweenTwoCalls(t *testing.T) {
 		if text, isError := callOver(t.Context(), t, session, "list_collections", `{}`); isError {
 			t.Error(text)
 		}
-		if err := w.store.As(souvenir.Access{User: w.users[owner]}).DeleteToken(t.Context(), added.ID); err != nil {
+		if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().DeleteToken(t.Context(), added.ID); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_collections"}); err == nil || !strings.Contains(err.Error(), "Unauthorized") {

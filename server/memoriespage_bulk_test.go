@@ -203,11 +203,11 @@ func TestDeletionsOfManyMemoriesAskFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	w = serve(t, w.plan, store, server.Options{})
-	admin, err := store.AddUser(t.Context(), souvenir.NewUser{Name: "adam", Password: "a password of adam", Role: souvenir.RoleAdmin})
+	admin, err := store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: "adam", Password: "a password of adam", Role: souvenir.RoleAdmin})
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := store.AddSession(t.Context(), souvenir.NewSession{User: admin.ID})
+	session, err := store.Accounts().AddSession(t.Context(), souvenir.NewSession{User: admin.ID})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -229,7 +229,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 	w.patchMemory(owner, m.ID, souvenir.UpdateMemory{Content: text("newest")})
 	fields.Set("base", "1")
 	fields.Set("content", "mine again")
-	if _, err := w.store.Purge(t.Context(), &souvenir.PurgeOptions{KeepRevisions: 1}); err != nil {
+	if _, err := w.store.Upkeep().Purge(t.Context(), &souvenir.PurgeOptions{KeepRevisions: 1}); err != nil {
 		t.Fatal(err)
 	}
 	p = walter.post(path, fields).stays(http.StatusConflict, "newest")

@@ -47,7 +47,7 @@ func (w *world) registerAs(name, method string, redirects ...string) oauthApp {
 // ownApp has somebody make a client that has a secret.
 func (w *world) ownApp(by, id string) oauthApp {
 	w.t.Helper()
-	client, err := w.store.As(souvenir.Access{User: w.users[by]}).AddClient(background, souvenir.NewClient{ID: id, RedirectURIs: []string{callback}})
+	client, err := w.store.As(souvenir.Access{User: w.users[by]}).Accounts().AddClient(background, souvenir.NewClient{ID: id, RedirectURIs: []string{callback}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func (w *world) letIn(app oauthApp) string {
 func (w *world) authorize(caller string, app oauthApp, a souvenir.Authorization) souvenir.AuthorizationCode {
 	w.t.Helper()
 	a.ClientID, a.RedirectURI, a.CodeChallenge, a.CodeChallengeMethod = app.ID, app.Redirect[0], appChallenge(), "S256"
-	code, err := w.store.As(souvenir.Access{User: w.users[caller]}).Authorize(background, a)
+	code, err := w.store.As(souvenir.Access{User: w.users[caller]}).Accounts().Authorize(background, a)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -35,11 +35,11 @@ func newOAuthBench(b *testing.B) *oauthBench {
 	if err != nil {
 		b.Fatal(err)
 	}
-	user, err := store.AddUser(ctx, souvenir.NewUser{Name: "bench"})
+	user, err := store.Accounts().AddUser(ctx, souvenir.NewUser{Name: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	client, err := store.RegisterClient(ctx, souvenir.ClientRegistration{RedirectURIs: []string{callback}})
+	client, err := store.Accounts().RegisterClient(ctx, souvenir.ClientRegistration{RedirectURIs: []string{callback}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -52,11 +52,11 @@ func newOAuthBench(b *testing.B) *oauthBench {
 // letIn makes a grant of its own.
 func (h *oauthBench) letIn(b *testing.B) souvenir.TokenSet {
 	b.Helper()
-	code, err := h.view.Authorize(context.Background(), souvenir.Authorization{ClientID: h.client.ID, RedirectURI: callback, Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite}})
+	code, err := h.view.Accounts().Authorize(context.Background(), souvenir.Authorization{ClientID: h.client.ID, RedirectURI: callback, Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite}})
 	if err != nil {
 		b.Fatal(err)
 	}
-	set, err := h.store.ExchangeCode(context.Background(), souvenir.CodeExchange{Client: souvenir.ClientCredentials{ID: h.client.ID, Secret: h.client.Secret},
+	set, err := h.store.Accounts().ExchangeCode(context.Background(), souvenir.CodeExchange{Client: souvenir.ClientCredentials{ID: h.client.ID, Secret: h.client.Secret},
 		Code: code.Code, RedirectURI: callback, Issuer: publicAt, Audience: publicAt})
 	if err != nil {
 		b.Fatal(err)
@@ -112,20 +112,20 @@ func BenchmarkOAuthRefresh(b *testing.B) {
 func BenchmarkOAuthCheck(b *testing.B) {
 	h := newOAuthBench(b)
 	access := h.letIn(b).AccessToken
-	own, err := h.view.AddToken(context.Background(), souvenir.NewToken{Name: "bench"})
+	own, err := h.view.Accounts().AddToken(context.Background(), souvenir.NewToken{Name: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Run("library/access token", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := h.store.CheckAccessToken(context.Background(), souvenir.AccessTokenCheck{Token: access, Issuer: publicAt, Audience: []string{publicAt}}); err != nil {
+			if _, err := h.store.Accounts().CheckAccessToken(context.Background(), souvenir.AccessTokenCheck{Token: access, Issuer: publicAt, Audience: []string{publicAt}}); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	b.Run("library/MCP token", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := h.store.CheckToken(context.Background(), own.Value); err != nil {
+			if _, err := h.store.Accounts().CheckToken(context.Background(), own.Value); err != nil {
 				b.Fatal(err)
 			}
 		}

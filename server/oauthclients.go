@@ -26,7 +26,7 @@ func (s *Server) clientRoutes() []route.Route {
 }
 
 func (s *Server) listClients(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	all, err := c.Store.Clients(r.Context())
+	all, err := c.Store.Accounts().Clients(r.Context())
 	return ClientList{all, len(all)}, err
 }
 
@@ -48,7 +48,7 @@ func (s *Server) addClient(w http.ResponseWriter, r *http.Request, c request.Cal
 	if err := s.signin.CheckConfirmed(c); err != nil {
 		return nil, err
 	}
-	made, err := c.Store.AddClient(r.Context(), souvenir.NewClient{ID: given.ID, Secret: given.Secret, Name: given.Name, RedirectURIs: given.RedirectURIs,
+	made, err := c.Store.Accounts().AddClient(r.Context(), souvenir.NewClient{ID: given.ID, Secret: given.Secret, Name: given.Name, RedirectURIs: given.RedirectURIs,
 		AuthMethod: given.AuthMethod, TokenID: c.TokenID, GrantID: c.GrantID})
 	return made, sinceEnded(err)
 }
@@ -57,11 +57,11 @@ func (s *Server) regenerateSecret(_ http.ResponseWriter, r *http.Request, c requ
 	if err := s.signin.CheckConfirmed(c); err != nil {
 		return nil, err
 	}
-	return c.Store.RegenerateClientSecret(r.Context(), r.PathValue("client_id"))
+	return c.Store.Accounts().RegenerateClientSecret(r.Context(), r.PathValue("client_id"))
 }
 
 func (s *Server) deactivateClient(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	if err := c.Store.DeactivateClient(r.Context(), r.PathValue("client_id")); err != nil {
+	if err := c.Store.Accounts().DeactivateClient(r.Context(), r.PathValue("client_id")); err != nil {
 		return nil, err
 	}
 	return Done{true, "the client is deactivated, and what it was allowed has ended"}, nil

@@ -304,7 +304,7 @@ func TestOAuthOutlivesTheServer(t *testing.T) {
 	set := w.post("/oauth/token", app.codeForm(w.letIn(app))).tokens()
 	pending := w.letIn(app)
 	copied := t.TempDir() + "/copy.db"
-	if err := w.store.Backup(background, copied, nil); err != nil {
+	if err := w.store.Upkeep().Backup(background, copied, nil); err != nil {
 		t.Fatal(err)
 	}
 	store, err := souvenir.Open(background, copied, nil)

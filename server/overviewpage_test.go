@@ -18,7 +18,7 @@ func (w *world) furnishOverview(_ map[string]string) {
 	_, err := ada.AddMemory(w.t.Context(), souvenir.NewMemory{Content: hostile, ProjectID: "p", EventType: hostile[:60]})
 	steps.note(err)
 	for _, client := range []string{hostile, "", browserOfTests} {
-		steps.note(w.store.RecordActivity(w.t.Context(), souvenir.NewActivity{Principal: souvenir.Principal{Access: souvenir.Access{User: w.users[admin]}}, Client: client, Tool: hostile,
+		steps.note(w.store.Upkeep().RecordActivity(w.t.Context(), souvenir.NewActivity{Principal: souvenir.Principal{Access: souvenir.Access{User: w.users[admin]}}, Client: client, Tool: hostile,
 			Action: hostile, Project: souvenir.ProjectRef{ID: "p"}, MemoryID: hostile, FileID: hostile, Outcome: "internal"}))
 	}
 	if steps.err != nil {

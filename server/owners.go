@@ -17,7 +17,7 @@ type OwnerIDs struct {
 
 // ownerIDs says who the caller is, and who shares projects with the caller.
 func (s *Server) ownerIDs(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	user, err := c.Store.Me(r.Context())
+	user, err := c.Store.Accounts().Me(r.Context())
 	if err != nil {
 		return nil, err
 	}

@@ -39,11 +39,11 @@ func BenchmarkDashboard(b *testing.B) {
 	}
 	at := httptest.NewServer(server.New(store, &server.Options{PublicURL: publicAt}))
 	b.Cleanup(func() { at.Close(); store.Close() })
-	session, err := store.AddSession(b.Context(), souvenir.NewSession{User: filled.User})
+	session, err := store.Accounts().AddSession(b.Context(), souvenir.NewSession{User: filled.User})
 	if err != nil {
 		b.Fatal(err)
 	}
-	person, err := store.CheckSession(b.Context(), session.Value)
+	person, err := store.Accounts().CheckSession(b.Context(), session.Value)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func BenchmarkDashboard(b *testing.B) {
 		if _, err := view.Search(b.Context(), souvenir.Query{Text: "tiles of the coast"}); err != nil {
 			b.Fatal(err)
 		}
-		overview, err := view.Overview(b.Context(), souvenir.OverviewQuery{})
+		overview, err := view.Insights().Overview(b.Context(), souvenir.OverviewQuery{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -138,14 +138,14 @@ func openPage(b *testing.B, at *httptest.Server, path, session string) string {
 func BenchmarkPages(b *testing.B) {
 	h := newBench(b)
 	password := rightPassword
-	if _, err := h.store.UpdateUser(b.Context(), "bench", souvenir.UpdateUser{Password: &password}); err != nil {
+	if _, err := h.store.Accounts().UpdateUser(b.Context(), "bench", souvenir.UpdateUser{Password: &password}); err != nil {
 		b.Fatal(err)
 	}
-	session, err := h.store.AddSession(b.Context(), souvenir.NewSession{User: "bench"})
+	session, err := h.store.Accounts().AddSession(b.Context(), souvenir.NewSession{User: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	client, err := h.store.RegisterClient(b.Context(), souvenir.ClientRegistration{RedirectURIs: []string{callback}, TokenEndpointAuthMethod: souvenir.AuthNone})
+	client, err := h.store.Accounts().RegisterClient(b.Context(), souvenir.ClientRegistration{RedirectURIs: []string{callback}, TokenEndpointAuthMethod: souvenir.AuthNone})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func BenchmarkPages(b *testing.B) {
 	})
 	b.Run("hashing", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := h.store.CheckPassword(b.Context(), souvenir.Credentials{Name: "bench", Password: rightPassword}); err != nil {
+			if _, err := h.store.Accounts().CheckPassword(b.Context(), souvenir.Credentials{Name: "bench", Password: rightPassword}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -97,7 +97,7 @@ func (w *world) fillPictures(user string) (ids []string) {
 		steps.note(err)
 		ids = append(ids, stored.ID)
 	}
-	steps.note(w.store.WaitEmbedded(w.t.Context()))
+	steps.note(w.store.Upkeep().WaitEmbedded(w.t.Context()))
 	if steps.err != nil {
 		w.t.Fatal(steps.err)
 	}

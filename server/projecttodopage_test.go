@@ -241,7 +241,7 @@ func TestLongTodosComeInParts(t *testing.T) {
 func TestTodoThatIsNoTodoDocument(t *testing.T) {
 	w, store, _ := withTodo(t, shopTodo)
 	path := filepath.Join(t.TempDir(), "old.db")
-	if err := w.store.Backup(t.Context(), path, nil); err != nil {
+	if err := w.store.Upkeep().Backup(t.Context(), path, nil); err != nil {
 		t.Fatal(err)
 	}
 	db, err := sql.Open(sql.Drivers()[0], path)

@@ -186,7 +186,7 @@ func linked(t *testing.T, p *identityProvider, options server.Options) *world {
 	t.Helper()
 	w := newWorld(t, options)
 	w.setPassword(owner)
-	if _, err := w.store.LinkIdentity(t.Context(), souvenir.NewIdentity{User: w.users[owner], Issuer: p.at.URL, Subject: "olivia-there"}); err != nil {
+	if _, err := w.store.Accounts().LinkIdentity(t.Context(), souvenir.NewIdentity{User: w.users[owner], Issuer: p.at.URL, Subject: "olivia-there"}); err != nil {
 		t.Fatal(err)
 	}
 	return w

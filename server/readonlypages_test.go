@@ -24,7 +24,7 @@ func TestPagesOfAFileThatIsOnlyRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := first.store.BackupTo(t.Context(), copied, nil); err != nil {
+	if _, err := first.store.Upkeep().BackupTo(t.Context(), copied, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := copied.Close(); err != nil {

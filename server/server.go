@@ -68,7 +68,7 @@ type Options struct {
 
 	// NoActivity keeps calls from being recorded in the store. False means that every call of a tool, a file or another endpoint by
 	// somebody who is known is recorded: who, with what, on what, when, how long and how it ended; see
-	// [souvenir.Store.RecordActivity].
+	// [souvenir.Upkeep.RecordActivity].
 	NoActivity bool
 
 	// Settings are what the program was started with, for the page on which admins look at it: what is set, and to what. Nil means

@@ -39,7 +39,7 @@ const (
 )
 
 func (s *Server) listTokens(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	all, err := c.Store.Tokens(r.Context())
+	all, err := c.Store.Accounts().Tokens(r.Context())
 	return TokenList{all, len(all)}, err
 }
 
@@ -61,7 +61,7 @@ func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c request.Call
 	if n.ExpiresAt, err = expiryWithin(r.Context(), c, given.Days, time.Now()); err != nil {
 		return nil, err
 	}
-	added, err := c.Store.AddToken(r.Context(), n)
+	added, err := c.Store.Accounts().AddToken(r.Context(), n)
 	return added, sinceEnded(err)
 }
 
@@ -95,7 +95,7 @@ func expiryWithin(ctx context.Context, c request.Caller, days *float64, now time
 	case c.TokenID == "":
 		latest = now.Add(grantTokenLife)
 	default:
-		all, err := c.Store.Tokens(ctx)
+		all, err := c.Store.Accounts().Tokens(ctx)
 		if err != nil {
 			return time.Time{}, err
 		}
@@ -120,7 +120,7 @@ func expiryWithin(ctx context.Context, c request.Caller, days *float64, now time
 }
 
 func (s *Server) deleteToken(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	if err := c.Store.DeleteToken(r.Context(), r.PathValue("id")); err != nil {
+	if err := c.Store.Accounts().DeleteToken(r.Context(), r.PathValue("id")); err != nil {
 		return nil, err
 	}
 	return Done{true, "the token is not valid any more"}, nil

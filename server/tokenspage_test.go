@@ -26,7 +26,7 @@ func TestTokensPage(t *testing.T) {
 	w.do("made", "GET", "/api/projects", "").expect(http.StatusOK, "shop").lacks("plot")
 	w.do("made", "POST", "/tools/call", storeInShop).expect(http.StatusForbidden)
 	p = b.get("/tokens").expect(http.StatusOK, "reads the shop", "reads in The shop", "ends <time", "in 30 days").lacks(w.tokens["made"])
-	all, err := w.store.As(souvenir.Access{User: w.users[owner]}).Tokens(t.Context())
+	all, err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().Tokens(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

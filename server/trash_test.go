@@ -18,7 +18,7 @@ func TestTheTrashGoesByScopes(t *testing.T) {
 	if err := view.DeleteMemory(t.Context(), w.memory); err != nil {
 		t.Fatal(err)
 	}
-	only, err := view.AddToken(t.Context(), souvenir.NewToken{Name: "only", Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
+	only, err := view.Accounts().AddToken(t.Context(), souvenir.NewToken{Name: "only", Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
 	if err != nil {
 		t.Fatal(err)
 	}

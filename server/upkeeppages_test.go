@@ -9,7 +9,7 @@ func (w *world) furnishUpkeep(map[string]string) {
 	w.t.Helper()
 	ada := w.store.As(souvenir.Access{User: w.users[admin]})
 	for _, name := range []string{hostile, "Second"} {
-		if _, err := ada.AddClient(w.t.Context(), souvenir.NewClient{Name: name, RedirectURIs: []string{"https://app.example/b?c=%3Cb%3E"}}); err != nil {
+		if _, err := ada.Accounts().AddClient(w.t.Context(), souvenir.NewClient{Name: name, RedirectURIs: []string{"https://app.example/b?c=%3Cb%3E"}}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -70,7 +70,7 @@ var template = sync.OnceValues(func() (p plan, err error) {
 	if err := p.fill(store); err != nil {
 		return p, err
 	}
-	if err := store.Backup(background, filepath.Join(dir, "copy.db"), nil); err != nil {
+	if err := store.Upkeep().Backup(background, filepath.Join(dir, "copy.db"), nil); err != nil {
 		return p, err
 	}
 	if err := store.Close(); err != nil {
@@ -87,7 +87,7 @@ func (p *plan) fill(store *souvenir.Store) error {
 		if caller == admin {
 			role = souvenir.RoleAdmin
 		}
-		u, err := store.AddUser(background, souvenir.NewUser{Name: name, Role: role, Email: name + "@example.com"})
+		u, err := store.Accounts().AddUser(background, souvenir.NewUser{Name: name, Role: role, Email: name + "@example.com"})
 		steps.note(err)
 		p.users[caller] = u.ID
 	}
@@ -136,20 +136,20 @@ func (p *plan) fill(store *souvenir.Store) error {
 		if n.User == "" {
 			n.User = p.users[t.caller]
 		}
-		user, err := store.GetUser(background, n.User)
+		user, err := store.Accounts().GetUser(background, n.User)
 		steps.note(err)
 		n.User = ""
-		added, err := store.As(souvenir.Access{User: user.ID}).AddToken(background, n)
+		added, err := store.As(souvenir.Access{User: user.ID}).Accounts().AddToken(background, n)
 		steps.note(err)
 		p.tokens[t.caller], p.tokenIDs[t.caller] = added.Value, added.ID
 	}
-	_, err = view.AddClient(background, souvenir.NewClient{ID: "app", Name: secret, RedirectURIs: []string{"https://app.example/" + secret}})
+	_, err = view.Accounts().AddClient(background, souvenir.NewClient{ID: "app", Name: secret, RedirectURIs: []string{"https://app.example/" + secret}})
 	steps.note(err)
-	steps.note(view.DeleteToken(background, p.tokenIDs[revoked]))
+	steps.note(view.Accounts().DeleteToken(background, p.tokenIDs[revoked]))
 	yes := true
-	_, err = store.UpdateUser(background, "dora", souvenir.UpdateUser{Disabled: &yes})
+	_, err = store.Accounts().UpdateUser(background, "dora", souvenir.UpdateUser{Disabled: &yes})
 	steps.note(err)
-	steps.note(store.WaitEmbedded(background))
+	steps.note(store.Upkeep().WaitEmbedded(background))
 	return steps.err
 }
 

@@ -20,7 +20,7 @@ type Call struct {
 	Err      error // nil: it succeeded
 }
 
-// Activity is the call as [souvenir.Store.RecordActivity] takes it, without whom it was for.
+// Activity is the call as [souvenir.Upkeep.RecordActivity] takes it, without whom it was for.
 func (c Call) Activity() souvenir.NewActivity {
 	return souvenir.NewActivity{Tool: c.Tool, Action: c.Action, Project: c.Project, MemoryID: c.MemoryID, FileID: c.FileID,
 		Duration: c.Duration, Outcome: souvenir.OutcomeOf(c.Err)}
@@ -88,7 +88,7 @@ func (s *Set) noteProject(ctx context.Context, id string, c *Call) {
 	if c.Project != (souvenir.ProjectRef{}) || id == "" {
 		return
 	}
-	if m, err := s.store.GetMemoryStatus(ctx, id); err == nil && m.ProjectID != "" {
+	if m, err := s.store.Insights().GetMemoryStatus(ctx, id); err == nil && m.ProjectID != "" {
 		c.Project.ID = m.ProjectOwner + "/" + m.ProjectID
 	}
 }

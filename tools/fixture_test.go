@@ -150,7 +150,7 @@ func makeTemplate(ctx context.Context, path string) (ids map[string]string, err 
 	})
 	for user, role := range map[string]souvenir.MemberRole{"ben": "reader", "carl": "writer"} {
 		step(user, func() (string, error) {
-			if _, err := store.AddUser(ctx, souvenir.NewUser{ID: user, Name: user}); err != nil {
+			if _, err := store.Accounts().AddUser(ctx, souvenir.NewUser{ID: user, Name: user}); err != nil {
 				return "", err
 			}
 			m, err := store.AddMember(ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: anna.Access().User + "/p-bridge"}, User: user, Role: role})

@@ -78,11 +78,11 @@ func addUser(path, name string, memories int) (token string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	u, err := store.AddUser(ctx, souvenir.NewUser{Name: name})
+	u, err := store.Accounts().AddUser(ctx, souvenir.NewUser{Name: name})
 	if err != nil {
 		return "", err
 	}
-	added, err := store.AddToken(ctx, souvenir.NewToken{User: u.ID, Name: "bench"})
+	added, err := store.Accounts().AddToken(ctx, souvenir.NewToken{User: u.ID, Name: "bench"})
 	if err != nil {
 		return "", err
 	}

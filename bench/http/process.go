@@ -35,11 +35,11 @@ func makeStore(path string, memories int) (user, token string, err error) {
 		return "", "", err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	u, err := s.AddUser(ctx, souvenir.NewUser{Name: "anna"})
+	u, err := s.Accounts().AddUser(ctx, souvenir.NewUser{Name: "anna"})
 	if err != nil {
 		return "", "", err
 	}
-	added, err := s.AddToken(ctx, souvenir.NewToken{User: u.ID, Name: "bench"})
+	added, err := s.Accounts().AddToken(ctx, souvenir.NewToken{User: u.ID, Name: "bench"})
 	if err != nil {
 		return "", "", err
 	}

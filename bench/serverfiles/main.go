@@ -48,7 +48,7 @@ func run(dir string, size int64) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	token, err := store.AddToken(ctx, souvenir.NewToken{Name: "bench"})
+	token, err := store.Accounts().AddToken(ctx, souvenir.NewToken{Name: "bench"})
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ Copying the file by other means while it is in use loses what its log (FILE-wal)
 		progress, end := c.progress()
 		defer end()
 		err := withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
-			return store.Backup(ctx, args[0], &souvenir.BackupOptions{Progress: progress})
+			return store.Upkeep().Backup(ctx, args[0], &souvenir.BackupOptions{Progress: progress})
 		})
 		if errors.Is(err, souvenir.ErrReadOnly) {
 			// The file is of an older version, which cannot be read without bringing it up to date, and a backup is wanted

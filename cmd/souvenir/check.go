@@ -43,9 +43,9 @@ damaged to be opened, is left as it is, with --repair, too: "souvenir recover" g
 		err := withStore(ctx, *db, how, func(store *souvenir.Store) (err error) {
 			progress, end := c.progress()
 			defer end()
-			report, err = store.Check(ctx, &souvenir.CheckOptions{Repair: *repair, Accept: *accept, Progress: progress})
+			report, err = store.Upkeep().Check(ctx, &souvenir.CheckOptions{Repair: *repair, Accept: *accept, Progress: progress})
 			if err == nil && report.Repaired > 0 {
-				err = store.WaitEmbedded(ctx) // vectors that were damaged are made in the background
+				err = store.Upkeep().WaitEmbedded(ctx) // vectors that were damaged are made in the background
 			}
 			return err
 		})

@@ -57,7 +57,7 @@ that runs on its users' machines, has none (--public).`,
 			if err != nil {
 				return err
 			}
-			added, err := store.As(souvenir.Access{User: owner.ID}).AddClient(ctx, n)
+			added, err := store.As(souvenir.Access{User: owner.ID}).Accounts().AddClient(ctx, n)
 			switch {
 			case err != nil:
 				return err
@@ -85,7 +85,7 @@ known by the URL of their description ("document"). With --user, only those that
 	user := command.Flags().String("user", "", "only those that a user made, by `name` or id")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
-			users, err := store.Users(ctx)
+			users, err := store.Accounts().Users(ctx)
 			if err != nil {
 				return err
 			}
@@ -95,13 +95,13 @@ known by the URL of their description ("document"). With --user, only those that
 			}
 			view := store // which sees all
 			if *user != "" {
-				owner, err := store.GetUser(ctx, *user)
+				owner, err := store.Accounts().GetUser(ctx, *user)
 				if err != nil {
 					return err
 				}
 				view = store.As(souvenir.Access{User: owner.ID})
 			}
-			clients, err := view.Clients(ctx)
+			clients, err := view.Accounts().Clients(ctx)
 			if err != nil {
 				return err
 			}
@@ -137,7 +137,7 @@ users whom the client works for stay signed in.`,
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
-			client, err := store.RegenerateClientSecret(ctx, args[0])
+			client, err := store.Accounts().RegenerateClientSecret(ctx, args[0])
 			switch {
 			case err != nil:
 				return err
@@ -162,10 +162,10 @@ another client.`,
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
-			if err := store.DeactivateClient(ctx, args[0]); err != nil {
+			if err := store.Accounts().DeactivateClient(ctx, args[0]); err != nil {
 				return err
 			}
-			client, err := store.GetClient(ctx, args[0])
+			client, err := store.Accounts().GetClient(ctx, args[0])
 			if err != nil {
 				return err
 			}

@@ -19,7 +19,7 @@ type registered struct {
 // worth reports whether a client's credentials are accepted.
 func worth(t *testing.T, store *souvenir.Store, id, secret string) bool {
 	t.Helper()
-	_, err := store.CheckClient(t.Context(), souvenir.ClientCredentials{ID: id, Secret: secret})
+	_, err := store.Accounts().CheckClient(t.Context(), souvenir.ClientCredentials{ID: id, Secret: secret})
 	return err == nil
 }
 
@@ -33,7 +33,7 @@ func TestClientsFromTheCommandLine(t *testing.T) {
 		t.Fatalf("what client add prints is no credential: %q", printed)
 	}
 	wiki, secret := printed[1], printed[2]
-	if client, err := store.GetClient(t.Context(), wiki); err != nil || strings.Join(client.Metadata.RedirectURIs, " ") != back+" http://127.0.0.1/a,b" {
+	if client, err := store.Accounts().GetClient(t.Context(), wiki); err != nil || strings.Join(client.Metadata.RedirectURIs, " ") != back+" http://127.0.0.1/a,b" {
 		t.Errorf("%+v, %v", client, err)
 	}
 
@@ -47,7 +47,7 @@ func TestClientsFromTheCommandLine(t *testing.T) {
 	if !worth(t, store, "shell", "sesame-open") {
 		t.Error("the secret that was given is not the client's")
 	}
-	if _, err := store.RegisterClient(t.Context(), souvenir.ClientRegistration{ClientName: "By itself", RedirectURIs: []string{back}}); err != nil {
+	if _, err := store.Accounts().RegisterClient(t.Context(), souvenir.ClientRegistration{ClientName: "By itself", RedirectURIs: []string{back}}); err != nil {
 		t.Fatal(err)
 	}
 

@@ -85,11 +85,11 @@ Ctrl-C ends it and deletes everything.
 
 // fillDemo makes a user with a token and memories, and returns the token and the number of memories.
 func fillDemo(ctx context.Context, store *souvenir.Store) (string, int, error) {
-	user, err := store.AddUser(ctx, souvenir.NewUser{Name: "demo"})
+	user, err := store.Accounts().AddUser(ctx, souvenir.NewUser{Name: "demo"})
 	if err != nil {
 		return "", 0, err
 	}
-	token, err := store.AddToken(ctx, souvenir.NewToken{User: user.ID, Name: "demo"})
+	token, err := store.Accounts().AddToken(ctx, souvenir.NewToken{User: user.ID, Name: "demo"})
 	if err != nil {
 		return "", 0, err
 	}

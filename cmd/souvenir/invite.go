@@ -48,7 +48,7 @@ Admins find the same on the page "Invitations", where invitations can be taken b
 			n.Role = souvenir.RoleAdmin
 		}
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
-			added, err := store.AddInvitation(ctx, n)
+			added, err := store.Accounts().AddInvitation(ctx, n)
 			if err != nil {
 				return err
 			}

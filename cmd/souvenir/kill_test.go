@@ -49,7 +49,7 @@ func sound(t *testing.T, path string, options *souvenir.Options) *souvenir.Store
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	if report, err := store.Check(t.Context(), nil); err != nil || !report.OK {
+	if report, err := store.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
 		t.Errorf("after the crash: %+v, %v", report, err)
 	}
 	return store
@@ -108,10 +108,10 @@ func TestKilledDuringAnUpload(t *testing.T) {
 	}
 
 	store := sound(t, path, nil)
-	if stats, err := store.Stats(t.Context()); err != nil || stats.Files != 0 || stats.FileBytes != 0 {
+	if stats, err := store.Upkeep().Stats(t.Context()); err != nil || stats.Files != 0 || stats.FileBytes != 0 {
 		t.Errorf("after the crash there are %+v, %v", stats, err)
 	}
-	if purged, err := store.Purge(t.Context(), nil); err != nil || purged.Files != 0 {
+	if purged, err := store.Upkeep().Purge(t.Context(), nil); err != nil || purged.Files != 0 {
 		t.Errorf("an upload that may go on in another process was deleted: %+v, %v", purged, err)
 	}
 	if err := store.Close(); err != nil {
@@ -130,14 +130,14 @@ func TestKilledDuringAnUpload(t *testing.T) {
 
 	tomorrow := sound(t, path, &souvenir.Options{Now: func() time.Time { return time.Now().Add(25 * time.Hour) }})
 	// The background worker may have been faster.
-	if _, err := tomorrow.Purge(t.Context(), nil); err != nil {
+	if _, err := tomorrow.Upkeep().Purge(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	stats, err := tomorrow.Stats(t.Context())
+	stats, err := tomorrow.Upkeep().Stats(t.Context())
 	if err != nil || stats.Files != 1 || stats.FileBytes != sent || stats.FreeBytes < sent/2 {
 		t.Errorf("a day later: %+v, %v; the pieces of the first upload should be free", stats, err)
 	}
-	if report, err := tomorrow.Check(t.Context(), nil); err != nil || !report.OK {
+	if report, err := tomorrow.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
 		t.Errorf("a day later: %+v, %v", report, err)
 	}
 }
@@ -179,7 +179,7 @@ func TestKilledDuringStores(t *testing.T) {
 	writing.Wait()
 
 	store := sound(t, path, nil)
-	anna, err := store.GetUser(t.Context(), "anna")
+	anna, err := store.Accounts().GetUser(t.Context(), "anna")
 	if err != nil {
 		t.Fatal(err)
 	}

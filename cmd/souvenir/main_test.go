@@ -259,7 +259,7 @@ func newStore(t *testing.T) call {
 		name, memory string
 		role         souvenir.Role
 	}{{"anna", "The kettle in the kitchen is blue.", souvenir.RoleAdmin}, {"ben", "Trains to Husum leave on the hour.", souvenir.RoleUser}} {
-		user, err := store.AddUser(t.Context(), souvenir.NewUser{Name: u.name, Role: u.role})
+		user, err := store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: u.name, Role: u.role})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,10 +23,10 @@ Searches and writes go on meanwhile. Interrupted, it goes on where it stopped wh
 		progress, end := c.progress()
 		defer end()
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
-			if err := store.Reindex(ctx, &souvenir.ReindexOptions{Progress: progress}); err != nil {
+			if err := store.Upkeep().Reindex(ctx, &souvenir.ReindexOptions{Progress: progress}); err != nil {
 				return err
 			}
-			stats, err := store.Stats(ctx)
+			stats, err := store.Upkeep().Stats(ctx)
 			end()
 			if err != nil {
 				return err
@@ -56,18 +56,18 @@ not write meanwhile.`,
 			return badKeepRevisions(*keep)
 		}
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
-			before, err := store.Stats(ctx)
+			before, err := store.Upkeep().Stats(ctx)
 			if err != nil {
 				return err
 			}
-			purged, err := store.Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: *keep, TrustClock: *trust})
+			purged, err := store.Upkeep().Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: *keep, TrustClock: *trust})
 			if err == nil && *compact {
-				err = store.Compact(ctx)
+				err = store.Upkeep().Compact(ctx)
 			}
 			if err != nil {
 				return err
 			}
-			after, err := store.Stats(ctx)
+			after, err := store.Upkeep().Stats(ctx)
 			switch {
 			case err != nil:
 				return err
@@ -108,7 +108,7 @@ func (c *cli) statsCommand() *cobra.Command {
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
-			s, err := store.Stats(ctx)
+			s, err := store.Upkeep().Stats(ctx)
 			if err != nil {
 				return err
 			}

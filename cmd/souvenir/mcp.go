@@ -130,7 +130,7 @@ func recorder(store *souvenir.Store, access souvenir.Access, log *slog.Logger) f
 		if n.Tool == "" {
 			n.Tool = "tools/call"
 		}
-		if err := store.RecordActivity(context.WithoutCancel(ctx), n); err != nil && !errors.Is(err, souvenir.ErrReadOnly) {
+		if err := store.Upkeep().RecordActivity(context.WithoutCancel(ctx), n); err != nil && !errors.Is(err, souvenir.ErrReadOnly) {
 			log.Debug("a call was not recorded", "tool", n.Tool, "error", err)
 		}
 	}

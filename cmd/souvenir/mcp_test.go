@@ -422,7 +422,7 @@ func TestManyMCPProcessesAndAServerShareAFile(t *testing.T) {
 	}
 	server.stop(t)
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
-	anna, err := store.GetUser(t.Context(), "anna")
+	anna, err := store.Accounts().GetUser(t.Context(), "anna")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -456,7 +456,7 @@ func TestMCPRecordsCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	page, err := store.Activities(t.Context(), souvenir.ActivityQuery{})
+	page, err := store.Insights().Activities(t.Context(), souvenir.ActivityQuery{})
 	if err != nil || len(page.Activities) != 3 {
 		t.Fatalf("recorded are %+v, %v", page, err)
 	}

@@ -201,7 +201,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	c.welcome(log, *s.logFormat, first, *s.db, publicURL)
 	stop := upkeep{*s.purgeEvery, *s.keepRevisions}.start(ctx, store, log)
 	defer stop()
-	if err := store.LoadIndex(ctx); err != nil && ctx.Err() == nil {
+	if err := store.Upkeep().LoadIndex(ctx); err != nil && ctx.Err() == nil {
 		log.Warn("the search index could not be loaded ahead; the first search tries again", "error", err)
 	}
 	if err := server.Serve(ctx, listener, handler, &server.ServeOptions{Grace: *s.grace, Logger: log}); err != nil {
@@ -274,7 +274,7 @@ func (f firstUser) withLink(ctx context.Context, store *souvenir.Store, publicUR
 	if !f.missing {
 		return f, nil
 	}
-	invitation, err := store.AddInvitation(ctx, souvenir.NewInvitation{Purpose: souvenir.InvitationSetup})
+	invitation, err := store.Accounts().AddInvitation(ctx, souvenir.NewInvitation{Purpose: souvenir.InvitationSetup})
 	if errors.Is(err, souvenir.ErrConflict) { // another process has just made an account
 		return firstUser{}, nil
 	}
@@ -284,7 +284,7 @@ func (f firstUser) withLink(ctx context.Context, store *souvenir.Store, publicUR
 
 // addFirstUser makes the admin on a store where nobody has an account.
 func addFirstUser(ctx context.Context, store *souvenir.Store, admin *souvenir.NewUser, log *slog.Logger) (firstUser, error) {
-	hasAccount, err := store.HasAccounts(ctx)
+	hasAccount, err := store.Accounts().HasAccounts(ctx)
 	switch {
 	case err != nil:
 		return firstUser{}, err
@@ -294,7 +294,7 @@ func addFirstUser(ctx context.Context, store *souvenir.Store, admin *souvenir.Ne
 		log.Debug("there are users, so no first one is made", "admin_user", admin.Name)
 		return firstUser{}, nil
 	}
-	added, err := store.AddUser(ctx, *admin)
+	added, err := store.Accounts().AddUser(ctx, *admin)
 	if errors.Is(err, souvenir.ErrConflict) { // another process has just done the same
 		return firstUser{}, nil
 	}

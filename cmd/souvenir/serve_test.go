@@ -143,7 +143,7 @@ func TestSIGTERMFinishesRequests(t *testing.T) {
 		t.Errorf("exit status %d; want 0\n%s", code, p.stderr)
 	}
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
-	anna, err := store.GetUser(t.Context(), "anna")
+	anna, err := store.Accounts().GetUser(t.Context(), "anna")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestCommandsWorkBesideAServer(t *testing.T) {
 	}
 	c.ok(t, "backup", "copy.db")
 	copied := openStore(t, filepath.Join(c.dir, "copy.db"))
-	if _, err := copied.GetUser(t.Context(), "carla"); err != nil {
+	if _, err := copied.Accounts().GetUser(t.Context(), "carla"); err != nil {
 		t.Error("the backup lacks what was written before it:", err)
 	}
 	c.ok(t, "check")
@@ -334,11 +334,11 @@ func TestFirstStartMakesTheAdminOnce(t *testing.T) {
 	p = c.start(t, "serve")
 	p.stop(t)
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
-	users, err := store.Users(t.Context())
+	users, err := store.Accounts().Users(t.Context())
 	if err != nil || len(users) != 1 || users[0].Name != "root" || users[0].Role != souvenir.RoleAdmin {
 		t.Errorf("users: %+v, %v; want the one admin root", users, err)
 	}
-	if _, err := store.CheckPassword(t.Context(), souvenir.Credentials{Name: "root", Password: "first-password"}); err != nil {
+	if _, err := store.Accounts().CheckPassword(t.Context(), souvenir.Credentials{Name: "root", Password: "first-password"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -427,7 +427,7 @@ func TestHealth(t *testing.T) {
 func TestServePurges(t *testing.T) {
 	c := newStore(t)
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
-	anna, err := store.GetUser(t.Context(), "anna")
+	anna, err := store.Accounts().GetUser(t.Context(), "anna")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -458,7 +458,7 @@ func TestServePurges(t *testing.T) {
 	if err != nil || after.Total != found.Total || after.Hits[0].Content != "The kettle is white." {
 		t.Errorf("%+v, %v", after, err)
 	}
-	if report, err := store.Check(t.Context(), nil); err != nil || !report.OK {
+	if report, err := store.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

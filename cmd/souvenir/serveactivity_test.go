@@ -32,7 +32,7 @@ func TestServeBoundsWhatItRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer store.Close()
-		page, err := store.Activities(t.Context(), souvenir.ActivityQuery{})
+		page, err := store.Insights().Activities(t.Context(), souvenir.ActivityQuery{})
 		if err != nil {
 			t.Fatal(err)
 		}

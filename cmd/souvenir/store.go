@@ -92,9 +92,9 @@ func userFlag(command *cobra.Command, what string) *string {
 // chooseUser finds the user that a command is about: the one that is named, or else the only one that there is.
 func chooseUser(ctx context.Context, store *souvenir.Store, named string) (souvenir.User, error) {
 	if named != "" {
-		return store.GetUser(ctx, named)
+		return store.Accounts().GetUser(ctx, named)
 	}
-	users, err := store.Users(ctx)
+	users, err := store.Accounts().Users(ctx)
 	if err != nil {
 		return souvenir.User{}, err
 	}

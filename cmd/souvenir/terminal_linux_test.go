@@ -130,7 +130,7 @@ func TestPasswordsAreAskedForAndNotShown(t *testing.T) {
 		}
 		if test.code == exitOK {
 			store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
-			if _, err := store.CheckPassword(t.Context(), souvenir.Credentials{Name: "anna", Password: "typed by hand"}); err != nil {
+			if _, err := store.Accounts().CheckPassword(t.Context(), souvenir.Credentials{Name: "anna", Password: "typed by hand"}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -65,7 +65,7 @@ too), files:read, files:write, account (manage the user's tokens, OAuth clients 
 				}
 				n.Projects = append(n.Projects, project)
 			}
-			added, err := store.AddToken(ctx, n)
+			added, err := store.Accounts().AddToken(ctx, n)
 			if err != nil {
 				return renamed(err, "scopes", "--scope")
 			}
@@ -118,7 +118,7 @@ func (c *cli) tokenList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			tokens, err := store.As(souvenir.Access{User: owner.ID}).Tokens(ctx)
+			tokens, err := store.As(souvenir.Access{User: owner.ID}).Accounts().Tokens(ctx)
 			if err != nil {
 				return err
 			}
@@ -163,7 +163,7 @@ func (c *cli) tokenDelete() *cobra.Command {
 				return err
 			}
 			view := store.As(souvenir.Access{User: owner.ID})
-			tokens, err := view.Tokens(ctx)
+			tokens, err := view.Accounts().Tokens(ctx)
 			if err != nil {
 				return err
 			}
@@ -171,7 +171,7 @@ func (c *cli) tokenDelete() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := view.DeleteToken(ctx, token.ID); err != nil {
+			if err := view.Accounts().DeleteToken(ctx, token.ID); err != nil {
 				return err
 			}
 			return c.tell(*asJSON, token, "deleted token %s (%s…)", plain(token.Name), token.Prefix)

@@ -54,12 +54,12 @@ any program. docs/export-format.md describes it. To copy a store as it is, "souv
 		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
 			if out == standardStream {
 				options.Progress = nil // two streams on one terminal
-				_, err := store.Export(ctx, &c.out, options)
+				_, err := store.Upkeep().Export(ctx, &c.out, options)
 				return err
 			}
 			var summary souvenir.ExportSummary
 			err := writeNewFile(out, func(w io.Writer) (err error) {
-				summary, err = store.Export(ctx, w, options)
+				summary, err = store.Upkeep().Export(ctx, w, options)
 				return err
 			})
 			end()
@@ -143,7 +143,7 @@ Import files of your own only: they make users, and with credentials in them the
 			}
 		}
 		return withStore(ctx, *db, forMaking, func(store *souvenir.Store) error {
-			report, err := store.Import(ctx, lines, &souvenir.ImportOptions{OnConflict: souvenir.OnConflict(*onConflict), Progress: progress})
+			report, err := store.Upkeep().Import(ctx, lines, &souvenir.ImportOptions{OnConflict: souvenir.OnConflict(*onConflict), Progress: progress})
 			end()
 			if err != nil && report.Line > 0 {
 				return fmt.Errorf("%w\neverything up to line %d is in the store; the same import again goes on there", err, report.Line)

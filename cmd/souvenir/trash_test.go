@@ -15,7 +15,7 @@ func trashed(t *testing.T) (c call, anna []string, ben string) {
 	c = newStore(t)
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	throwAway := func(name, content string) string {
-		user, err := store.GetUser(t.Context(), name)
+		user, err := store.Accounts().GetUser(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestTheTrashIsEmptiedByThoseWhoMeanIt(t *testing.T) {
 func TestWhatStdioDeletesIsInTheTrash(t *testing.T) {
 	c := newStore(t)
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
-	anna, err := store.GetUser(t.Context(), "anna")
+	anna, err := store.Accounts().GetUser(t.Context(), "anna")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func (u upkeep) start(ctx context.Context, store *souvenir.Store, log *slog.Logg
 
 // purge does it once, and tells the log. What fails is tried again the next time.
 func (u upkeep) purge(ctx context.Context, store *souvenir.Store, log *slog.Logger) {
-	purged, err := store.Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: u.keep})
+	purged, err := store.Upkeep().Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: u.keep})
 	switch {
 	case ctx.Err() != nil: // the server ends; what is done is done
 	case err != nil:

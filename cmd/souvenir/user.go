@@ -51,7 +51,7 @@ that user the account.`,
 			n.Role = souvenir.RoleAdmin
 		}
 		return withStore(ctx, *db, forMaking, func(store *souvenir.Store) error {
-			user, err := store.AddUser(ctx, n)
+			user, err := store.Accounts().AddUser(ctx, n)
 			if err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ func (c *cli) userList() *cobra.Command {
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
-			users, err := store.Users(ctx)
+			users, err := store.Accounts().Users(ctx)
 			if err != nil {
 				return err
 			}
@@ -116,7 +116,7 @@ cannot be disabled.`
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
-			user, err := store.UpdateUser(ctx, args[0], souvenir.UpdateUser{Disabled: &disabled})
+			user, err := store.Accounts().UpdateUser(ctx, args[0], souvenir.UpdateUser{Disabled: &disabled})
 			if err != nil {
 				return err
 			}
@@ -161,7 +161,7 @@ given stays. Memories and tokens stay the user's. The last admin stays one.`,
 			return misused("nothing is to be changed; give --name, --email or --role")
 		}
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
-			user, err := store.UpdateUser(ctx, args[0], u)
+			user, err := store.Accounts().UpdateUser(ctx, args[0], u)
 			if err != nil {
 				return err
 			}
@@ -188,11 +188,11 @@ applications anew; MCP tokens go on, and --revoke-tokens revokes them.`,
 			return err
 		}
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
-			user, err := store.UpdateUser(ctx, args[0], souvenir.UpdateUser{Password: &secret, EndTokens: *revoke})
+			user, err := store.Accounts().UpdateUser(ctx, args[0], souvenir.UpdateUser{Password: &secret, EndTokens: *revoke})
 			if err != nil {
 				return err
 			}
-			tokens, err := store.As(souvenir.Access{User: user.ID}).Tokens(ctx)
+			tokens, err := store.As(souvenir.Access{User: user.ID}).Accounts().Tokens(ctx)
 			if err != nil {
 				return err
 			}
@@ -219,11 +219,11 @@ backup" first, or "souvenir user disable" instead.`,
 	all := command.Flags().Bool("with-memories", false, "delete the user's collections, projects and files, too")
 	return c.command(command, func(ctx context.Context, args []string) error {
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
-			user, err := store.GetUser(ctx, args[0])
+			user, err := store.Accounts().GetUser(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			if err := store.DeleteUser(ctx, souvenir.DeleteUser{User: user.ID, WithMemories: *all}); errors.Is(err, souvenir.ErrConflict) && !*all {
+			if err := store.Accounts().DeleteUser(ctx, souvenir.DeleteUser{User: user.ID, WithMemories: *all}); errors.Is(err, souvenir.ErrConflict) && !*all {
 				return fmt.Errorf("%w (--with-memories)", err)
 			} else if err != nil {
 				return err

@@ -41,16 +41,16 @@ func TestUserCommands(t *testing.T) {
 		if got := c.ok(t, "user", "list"); !regexp.MustCompile(`(?m)^ben +user +` + step.state).MatchString(got) {
 			t.Errorf("after %v:\n%s", step.args, got)
 		}
-		if _, err := store.CheckToken(t.Context(), token); (err == nil) != step.valid {
+		if _, err := store.Accounts().CheckToken(t.Context(), token); (err == nil) != step.valid {
 			t.Errorf("after %v the token gives %v", step.args, err)
 		}
 	}
 	c.ok(t, "user", "passwd", "anna", "--no-password")
-	if _, err := store.CheckPassword(t.Context(), souvenir.Credentials{Name: "anna", Password: "a password of anna"}); !errors.Is(err, souvenir.ErrUnauthenticated) {
+	if _, err := store.Accounts().CheckPassword(t.Context(), souvenir.Credentials{Name: "anna", Password: "a password of anna"}); !errors.Is(err, souvenir.ErrUnauthenticated) {
 		t.Errorf("the old password gives %v", err)
 	}
 	c.ok(t, "user", "delete", "ben")
-	if _, err := store.GetUser(t.Context(), "ben"); !errors.Is(err, souvenir.ErrNotFound) {
+	if _, err := store.Accounts().GetUser(t.Context(), "ben"); !errors.Is(err, souvenir.ErrNotFound) {
 		t.Errorf("the deleted user gives %v", err)
 	}
 }
@@ -71,7 +71,7 @@ func TestTokenCommands(t *testing.T) {
 	c.fails(t, exitError, tokens[0].ID, "token", "delete", tokens[0].ID, "--user", "ben")
 	c.ok(t, "token", "delete", tokens[0].ID, "--user", "anna")
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
-	if _, err := store.CheckToken(t.Context(), strings.TrimSpace(printed)); !errors.Is(err, souvenir.ErrUnauthenticated) {
+	if _, err := store.Accounts().CheckToken(t.Context(), strings.TrimSpace(printed)); !errors.Is(err, souvenir.ErrUnauthenticated) {
 		t.Errorf("the deleted token gives %v", err)
 	}
 }
@@ -104,15 +104,15 @@ func TestUsersAreChangedFromTheCommandLine(t *testing.T) {
 	}
 	c.ok(t, "user", "update", "anna", "--role", "user") // for there is another admin
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
-	ben, err := store.GetUser(t.Context(), "benjamin")
+	ben, err := store.Accounts().GetUser(t.Context(), "benjamin")
 	if err != nil || ben.Email != "ben@example.com" || ben.Role != souvenir.RoleAdmin {
 		t.Errorf("%+v, %v", ben, err)
 	}
-	if p, err := store.CheckToken(t.Context(), token); err != nil || p.User.ID != ben.ID {
+	if p, err := store.Accounts().CheckToken(t.Context(), token); err != nil || p.User.ID != ben.ID {
 		t.Errorf("the token of a user who was changed: %+v, %v", p, err)
 	}
 	c.ok(t, "user", "update", "benjamin", "--email", "-")
-	if ben, err := store.GetUser(t.Context(), "benjamin"); err != nil || ben.Email != "" || ben.Name != "benjamin" || ben.Role != souvenir.RoleAdmin {
+	if ben, err := store.Accounts().GetUser(t.Context(), "benjamin"); err != nil || ben.Email != "" || ben.Name != "benjamin" || ben.Role != souvenir.RoleAdmin {
 		t.Errorf("%+v, %v", ben, err)
 	}
 }
@@ -144,7 +144,7 @@ func TestProjectMemberCommands(t *testing.T) {
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	ids := map[string]string{}
 	for _, name := range []string{"anna", "ben"} {
-		u, err := store.GetUser(t.Context(), name)
+		u, err := store.Accounts().GetUser(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -84,11 +84,11 @@ func TestUsersOfTheApplicationHaveMemoriesOfTheirOwn(t *testing.T) {
 
 func TestTheApplicationsSignInStandsBeforeTheMemory(t *testing.T) {
 	store, url := start(t)
-	added, err := store.AddUser(t.Context(), souvenir.NewUser{Name: "zoe"})
+	added, err := store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: "zoe"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := store.AddToken(t.Context(), souvenir.NewToken{User: added.ID, Name: "zoe's own"})
+	token, err := store.Accounts().AddToken(t.Context(), souvenir.NewToken{User: added.ID, Name: "zoe's own"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func run(ctx context.Context, r remote, w io.Writer) error {
 
 	up.Store(true)
 	fmt.Fprintln(w, "\nThe service answers now. What waited is embedded in the background.")
-	if err := store.WaitEmbedded(ctx); err != nil {
+	if err := store.Upkeep().WaitEmbedded(ctx); err != nil {
 		return err
 	}
 	for _, question := range []string{"railway departure", "food allergy", "musical instruments"} {

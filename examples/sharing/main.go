@@ -28,7 +28,7 @@ func run(ctx context.Context, w io.Writer) error {
 	}
 	defer store.Close()
 	for _, name := range []string{"anna", "ben"} {
-		if _, err := store.AddUser(ctx, souvenir.NewUser{ID: name, Name: name}); err != nil {
+		if _, err := store.Accounts().AddUser(ctx, souvenir.NewUser{ID: name, Name: name}); err != nil {
 			return err
 		}
 	}

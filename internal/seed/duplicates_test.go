@@ -24,7 +24,7 @@ func TestOfferedDuplicatesSayTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	user, err := store.GetUser(t.Context(), filled.User)
+	user, err := store.Accounts().GetUser(t.Context(), filled.User)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestOfferedDuplicatesSayTheSame(t *testing.T) {
 		}
 	}
 	texts := map[string]int{}
-	graph, err := view.Graph(t.Context(), souvenir.GraphQuery{Limit: souvenir.MaxNodes, Duplicates: 0.8})
+	graph, err := view.Insights().Graph(t.Context(), souvenir.GraphQuery{Limit: souvenir.MaxNodes, Duplicates: 0.8})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func (f *filler) hostile() error {
 
 func (f *filler) hostilePeople() error {
 	for i, name := range []string{"<script>x</script>", `" onfocus="x" '`, strings.Repeat("W", 64)} {
-		user, err := f.store.AddUser(f.ctx, souvenir.NewUser{Name: strings.ReplaceAll(name, "/", `\`), Email: fmt.Sprintf(`"onfocus='x'%d"@example.com`, i), Password: Password})
+		user, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: strings.ReplaceAll(name, "/", `\`), Email: fmt.Sprintf(`"onfocus='x'%d"@example.com`, i), Password: Password})
 		if err != nil {
 			return err
 		}
@@ -161,20 +161,20 @@ func (f *filler) hostileTrash() error {
 func (f *filler) hostileManagement() error {
 	f.at(1)
 	for _, text := range hostileTexts() {
-		if _, err := f.view.AddToken(f.ctx, souvenir.NewToken{Name: line(text, 128), Projects: []string{f.Project}}); err != nil {
+		if _, err := f.view.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: line(text, 128), Projects: []string{f.Project}}); err != nil {
 			return err
 		}
 	}
-	if _, err := f.view.AddClient(f.ctx, souvenir.NewClient{Name: script, RedirectURIs: []string{callback + "?x=%22%3E%3Cscript%3E"}}); err != nil {
+	if _, err := f.view.Accounts().AddClient(f.ctx, souvenir.NewClient{Name: script, RedirectURIs: []string{callback + "?x=%22%3E%3Cscript%3E"}}); err != nil {
 		return err
 	}
 	if err := f.letIn(line(script, 200), line(strings.Repeat("Wide", 50), 200)); err != nil {
 		return err
 	}
-	if _, err := f.store.AddSession(f.ctx, souvenir.NewSession{User: f.User, UserAgent: script}); err != nil {
+	if _, err := f.store.Accounts().AddSession(f.ctx, souvenir.NewSession{User: f.User, UserAgent: script}); err != nil {
 		return err
 	}
-	if _, err := f.store.AddInvitation(f.ctx, souvenir.NewInvitation{Note: line(script, 200), Email: `"onfocus='x'"@example.com`, CreatedBy: f.User}); err != nil {
+	if _, err := f.store.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{Note: line(script, 200), Email: `"onfocus='x'"@example.com`, CreatedBy: f.User}); err != nil {
 		return err
 	}
 	if _, err := f.view.SetPreferences(f.ctx, map[string]any{"language": script, script: script, "theme": map[string]any{script: []any{script}}}); err != nil {
@@ -182,7 +182,7 @@ func (f *filler) hostileManagement() error {
 	}
 	own := souvenir.Principal{User: f.user, Access: souvenir.Access{User: f.user.ID}}
 	for _, text := range hostileTexts() {
-		if err := f.store.RecordActivity(f.ctx, souvenir.NewActivity{Principal: own, Client: text, Tool: line(text, 200), Action: line(text, 200)}); err != nil {
+		if err := f.store.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Principal: own, Client: text, Tool: line(text, 200), Action: line(text, 200)}); err != nil {
 			return err
 		}
 	}

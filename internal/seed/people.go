@@ -17,7 +17,7 @@ const (
 // the regatta, which waits for an answer.
 func (f *filler) people() error {
 	for _, name := range []string{"ben", "cora"} {
-		user, err := f.store.AddUser(f.ctx, souvenir.NewUser{Name: name, Email: name + "@example.com", Password: Password})
+		user, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: name, Email: name + "@example.com", Password: Password})
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (f *filler) people() error {
 			}
 		}
 	}
-	cora, err := f.store.GetUser(f.ctx, "cora")
+	cora, err := f.store.Accounts().GetUser(f.ctx, "cora")
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (f *filler) people() error {
 func (f *filler) management() error {
 	f.at(1)
 	var err error
-	if f.token, err = f.view.AddToken(f.ctx, souvenir.NewToken{Name: "laptop"}); err != nil {
+	if f.token, err = f.view.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "laptop"}); err != nil {
 		return err
 	}
 	f.Token = f.token.Value
@@ -76,11 +76,11 @@ func (f *filler) management() error {
 		{Name: "reads the atlas only", Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead}, Projects: []string{"atlas"}, ExpiresIn: 10 * 24 * time.Hour},
 		{Name: "everything", Scopes: souvenir.Scopes()},
 	} {
-		if _, err := f.view.AddToken(f.ctx, n); err != nil {
+		if _, err := f.view.Accounts().AddToken(f.ctx, n); err != nil {
 			return err
 		}
 	}
-	if _, err := f.view.AddClient(f.ctx, souvenir.NewClient{ID: "notebook", Name: "Notebook", RedirectURIs: []string{callback}}); err != nil {
+	if _, err := f.view.Accounts().AddClient(f.ctx, souvenir.NewClient{ID: "notebook", Name: "Notebook", RedirectURIs: []string{callback}}); err != nil {
 		return err
 	}
 	if err := f.letIn("Claude", "Sailing log"); err != nil {
@@ -90,11 +90,11 @@ func (f *filler) management() error {
 		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Safari/605.1.15",
 		"Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36",
 	} {
-		if _, err := f.store.AddSession(f.ctx, souvenir.NewSession{User: f.User, UserAgent: agent}); err != nil {
+		if _, err := f.store.Accounts().AddSession(f.ctx, souvenir.NewSession{User: f.User, UserAgent: agent}); err != nil {
 			return err
 		}
 	}
-	if _, err := f.store.AddInvitation(f.ctx, souvenir.NewInvitation{Note: "Dora, at home", CreatedBy: f.User}); err != nil {
+	if _, err := f.store.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{Note: "Dora, at home", CreatedBy: f.User}); err != nil {
 		return err
 	}
 	_, err = f.view.SetPreferences(f.ctx, map[string]any{"language": "en", "units": map[string]any{"length": "m"}})
@@ -105,18 +105,18 @@ func (f *filler) management() error {
 func (f *filler) letIn(names ...string) error {
 	sum := sha256.Sum256([]byte(verifier))
 	for _, name := range names {
-		client, err := f.store.RegisterClient(f.ctx, souvenir.ClientRegistration{ClientName: name, RedirectURIs: []string{callback}, TokenEndpointAuthMethod: souvenir.AuthNone})
+		client, err := f.store.Accounts().RegisterClient(f.ctx, souvenir.ClientRegistration{ClientName: name, RedirectURIs: []string{callback}, TokenEndpointAuthMethod: souvenir.AuthNone})
 		if err != nil {
 			return err
 		}
-		code, err := f.view.Authorize(f.ctx, souvenir.Authorization{
+		code, err := f.view.Accounts().Authorize(f.ctx, souvenir.Authorization{
 			ClientID: client.ID, RedirectURI: callback, Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite},
 			CodeChallenge: base64.RawURLEncoding.EncodeToString(sum[:]), CodeChallengeMethod: "S256",
 		})
 		if err != nil {
 			return err
 		}
-		if _, err := f.store.ExchangeCode(f.ctx, souvenir.CodeExchange{
+		if _, err := f.store.Accounts().ExchangeCode(f.ctx, souvenir.CodeExchange{
 			Client: souvenir.ClientCredentials{ID: client.ID}, Code: code.Code, RedirectURI: callback, Verifier: verifier, Issuer: "http://memory.test", Audience: "http://memory.test/mcp",
 		}); err != nil {
 			return err
@@ -153,11 +153,11 @@ func (f *filler) activity(memories int) error {
 		if f.once(20) {
 			call.Principal, call.MemoryID = bens, ""
 		}
-		if err := f.store.RecordActivity(f.ctx, call); err != nil {
+		if err := f.store.Upkeep().RecordActivity(f.ctx, call); err != nil {
 			return err
 		}
 		if i%1000 == 999 { // what waits is written before more comes: of more than some thousand the oldest are lost
-			if _, err := f.view.Activities(f.ctx, souvenir.ActivityQuery{Limit: 1}); err != nil {
+			if _, err := f.view.Insights().Activities(f.ctx, souvenir.ActivityQuery{Limit: 1}); err != nil {
 				return err
 			}
 		}

@@ -56,17 +56,17 @@ func fill(ctx context.Context, path string, with func(*filler) error) (filled Fi
 		return f.Filled, err
 	}
 	defer func() { err = errors.Join(err, f.store.Close()) }()
-	if f.user, err = f.store.AddUser(ctx, souvenir.NewUser{Name: "anna", Role: souvenir.RoleAdmin, Email: "anna@example.com", Password: Password}); err != nil {
+	if f.user, err = f.store.Accounts().AddUser(ctx, souvenir.NewUser{Name: "anna", Role: souvenir.RoleAdmin, Email: "anna@example.com", Password: Password}); err != nil {
 		return f.Filled, err
 	}
 	f.User, f.UserID, f.view = f.user.Name, f.user.ID, f.store.As(souvenir.Access{User: f.user.ID})
 	if err := with(f); err != nil {
 		return f.Filled, fmt.Errorf("filling %s: %w", path, err)
 	}
-	if err := f.store.WaitEmbedded(ctx); err != nil {
+	if err := f.store.Upkeep().WaitEmbedded(ctx); err != nil {
 		return f.Filled, err
 	}
-	overview, err := f.view.Overview(ctx, souvenir.OverviewQuery{})
+	overview, err := f.view.Insights().Overview(ctx, souvenir.OverviewQuery{})
 	f.Memories = overview.Memories
 	return f.Filled, err
 }

@@ -25,10 +25,10 @@ func TestFilledStoresAreSound(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer store.Close()
-			if report, err := store.Check(t.Context(), nil); err != nil || len(report.Findings) > 0 {
+			if report, err := store.Upkeep().Check(t.Context(), nil); err != nil || len(report.Findings) > 0 {
 				t.Errorf("%v %v", report.Findings, err)
 			}
-			if _, err := store.CheckPassword(t.Context(), souvenir.Credentials{Name: filled.User, Password: Password}); err != nil {
+			if _, err := store.Accounts().CheckPassword(t.Context(), souvenir.Credentials{Name: filled.User, Password: Password}); err != nil {
 				t.Error(err)
 			}
 			if name == "empty" {
@@ -37,7 +37,7 @@ func TestFilledStoresAreSound(t *testing.T) {
 				}
 				return
 			}
-			user, err := store.GetUser(t.Context(), filled.User)
+			user, err := store.Accounts().GetUser(t.Context(), filled.User)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func TestFilledStoresAreSound(t *testing.T) {
 			if todo, err := view.GetTodo(t.Context(), souvenir.ProjectRef{ID: filled.Project}); err != nil || len(todo.Document.Tasks) < 3 {
 				t.Errorf("%d tasks, %v", len(todo.Document.Tasks), err)
 			}
-			overview, err := view.Overview(t.Context(), souvenir.OverviewQuery{})
+			overview, err := view.Insights().Overview(t.Context(), souvenir.OverviewQuery{})
 			if err != nil || overview.Embedding.Pending != 0 || overview.Memories != filled.Memories || len(overview.Clients) == 0 {
 				t.Errorf("%+v, %v", overview, err)
 			}

@@ -46,7 +46,7 @@ func (f *fixture) calls(id, collection string) []call {
 			}
 			return nil
 		}},
-		{"Tags", false, func(s *souvenir.Store) error { _, err := s.Tags(f.ctx, collection); return err }},
+		{"Tags", false, func(s *souvenir.Store) error { _, err := s.Insights().Tags(f.ctx, collection); return err }},
 		{"AddMemory with a link", true, func(s *souvenir.Store) error {
 			_, err := s.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", Related: []string{id}})
 			return err

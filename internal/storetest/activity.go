@@ -32,15 +32,15 @@ func activities() concept {
 func (f *fixture) record(calls ...souvenir.NewActivity) {
 	f.Helper()
 	for _, n := range calls {
-		f.check("RecordActivity", f.operator.RecordActivity(f.ctx, n))
+		f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, n))
 	}
-	_, err := f.operator.Activities(f.ctx, souvenir.ActivityQuery{})
+	_, err := f.operator.Insights().Activities(f.ctx, souvenir.ActivityQuery{})
 	f.check("Activities", err)
 }
 
 func (f *fixture) activities(q souvenir.ActivityQuery) []souvenir.Activity {
 	f.Helper()
-	page, err := f.reader.Activities(f.ctx, q)
+	page, err := f.reader.Insights().Activities(f.ctx, q)
 	f.check("Activities", err)
 	return page.Activities
 }
@@ -62,9 +62,9 @@ func by(user string) souvenir.Principal {
 func activityShown(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "Ann"})
 	view := f.as(souvenir.Access{User: ann.ID})
-	token, err := view.store.AddToken(f.ctx, souvenir.NewToken{Name: "laptop"})
+	token, err := view.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "laptop"})
 	f.check("AddToken", err)
-	principal, err := f.operator.CheckToken(f.ctx, token.Value)
+	principal, err := f.operator.Accounts().CheckToken(f.ctx, token.Value)
 	f.check("CheckToken", err)
 	m := view.add(souvenir.NewMemory{Content: "x", ProjectID: "p", ProjectName: "Apollo"})
 	f.clock.Pass(time.Hour)
@@ -94,21 +94,21 @@ func activityShown(f *fixture) {
 	f.equal("credentials", []souvenir.Credential{all[0].Credential, all[1].Credential, all[2].Credential},
 		[]souvenir.Credential{{Kind: souvenir.CredentialSession, ID: "s"}, {Kind: souvenir.CredentialClient, ID: "nobody's"}, {}})
 	f.equal("somebody without an account", []any{all[2].User, all[2].UserName, all[2].StartedAt}, []any{souvenir.LocalUser, "", at})
-	f.check("DeleteToken", view.store.DeleteToken(f.ctx, token.ID))
+	f.check("DeleteToken", view.store.Accounts().DeleteToken(f.ctx, token.ID))
 	f.equal("the name of a token that is deleted", f.activities(souvenir.ActivityQuery{Tool: "memory", Action: "retrieve"})[0].Credential.ID, token.ID)
 }
 
 func activityPages(f *fixture) {
 	f.equal("none", f.activities(souvenir.ActivityQuery{}), []souvenir.Activity{})
 	for i := range 25 {
-		f.check("RecordActivity", f.operator.RecordActivity(f.ctx, souvenir.NewActivity{Principal: by([]string{"ann", "ben"}[i%2]), Tool: fmt.Sprint("t", i)}))
+		f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Principal: by([]string{"ann", "ben"}[i%2]), Tool: fmt.Sprint("t", i)}))
 	}
 	f.record()
 	ann := f.as(souvenir.Access{User: "ann"})
 	var got []string
 	q := souvenir.ActivityQuery{Limit: 5}
 	for {
-		page, err := ann.reader.Activities(f.ctx, q)
+		page, err := ann.reader.Insights().Activities(f.ctx, q)
 		f.check("Activities", err)
 		got = append(got, called(page.Activities)...)
 		f.record(souvenir.NewActivity{Principal: by("ann"), Tool: "meanwhile"})
@@ -136,7 +136,7 @@ func activityPages(f *fixture) {
 		{souvenir.ActivityQuery{Tool: "\xff"}, souvenir.ErrInvalid, "tool"},
 		{souvenir.ActivityQuery{ProjectID: "\xff"}, souvenir.ErrInvalid, "project_id"},
 	} {
-		_, err := ann.reader.Activities(f.ctx, c.q)
+		_, err := ann.reader.Insights().Activities(f.ctx, c.q)
 		f.failsAt(fmt.Sprintf("%+v", c.q), err, c.kind, c.argument)
 	}
 }
@@ -150,14 +150,14 @@ func activityOwn(f *fixture) {
 	f.same("the own", called(ann.activities(souvenir.ActivityQuery{})), "hers")
 	f.same("the own, by id", called(ann.activities(souvenir.ActivityQuery{User: "ann"})), "hers")
 	f.same("of somebody new", called(f.as(souvenir.Access{User: "ben"}).activities(souvenir.ActivityQuery{})), "his")
-	_, err := ann.reader.Activities(f.ctx, souvenir.ActivityQuery{User: "ben"})
+	_, err := ann.reader.Insights().Activities(f.ctx, souvenir.ActivityQuery{User: "ben"})
 	f.failsAt("another's", err, souvenir.ErrForbidden, "user")
-	_, err = f.reader.As(souvenir.Access{User: "ann", Projects: []string{"p"}}).Activities(f.ctx, souvenir.ActivityQuery{})
+	_, err = f.reader.As(souvenir.Access{User: "ann", Projects: []string{"p"}}).Insights().Activities(f.ctx, souvenir.ActivityQuery{})
 	f.fails("through a limited view", err, souvenir.ErrForbidden)
-	_, err = f.reader.Activities(f.ctx, souvenir.ActivityQuery{User: "nobody"})
+	_, err = f.reader.Insights().Activities(f.ctx, souvenir.ActivityQuery{User: "nobody"})
 	f.failsAt("of nobody", err, souvenir.ErrNotFound, "user")
-	f.fails("recording through a view", ann.store.RecordActivity(f.ctx, souvenir.NewActivity{Tool: "x"}), souvenir.ErrForbidden)
-	f.failsAt("recording nothing", f.operator.RecordActivity(f.ctx, souvenir.NewActivity{}), souvenir.ErrInvalid, "tool")
+	f.fails("recording through a view", ann.store.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "x"}), souvenir.ErrForbidden)
+	f.failsAt("recording nothing", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{}), souvenir.ErrInvalid, "tool")
 }
 
 func activityProjects(f *fixture) {
@@ -173,7 +173,7 @@ func activityProjects(f *fixture) {
 		by      souvenir.Principal
 		project string
 	}{{by("ann"), "secret"}, {by("ben"), "open"}, {by("ben"), "secret"}, {by("ben"), "ann/secret"}, {by("ben"), "\xff"}, {limited, "secret"}, {limited, "open"}} {
-		f.check("RecordActivity", f.operator.RecordActivity(f.ctx, souvenir.NewActivity{Principal: c.by, Tool: "t", Project: souvenir.ProjectRef{ID: c.project}}))
+		f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Principal: c.by, Tool: "t", Project: souvenir.ProjectRef{ID: c.project}}))
 	}
 	f.record()
 	told := func(f *fixture) (list []string) {
@@ -267,11 +267,11 @@ func activityOutcomes(f *fixture) {
 
 func activityReopened(f *fixture) {
 	for i := range 600 {
-		f.check("RecordActivity", f.operator.RecordActivity(f.ctx, souvenir.NewActivity{Tool: fmt.Sprint("t", i)}))
+		f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: fmt.Sprint("t", i)}))
 	}
 	closed := f.operator
 	f.reopen(f.embedder)
-	f.fails("recording in a closed store", closed.RecordActivity(f.ctx, souvenir.NewActivity{Tool: "late"}), souvenir.ErrClosed)
+	f.fails("recording in a closed store", closed.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "late"}), souvenir.ErrClosed)
 	all := called(f.activities(souvenir.ActivityQuery{Limit: 1000}))
 	f.equal("how many, the first and the last", []any{len(all), all[0], all[len(all)-1]}, []any{600, "t599", "t0"})
 }
@@ -279,7 +279,7 @@ func activityReopened(f *fixture) {
 func activityPurged(f *fixture) {
 	purge := func(want int) {
 		f.Helper()
-		purged, err := f.operator.Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
+		purged, err := f.operator.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
 		f.check("Purge", err)
 		f.equal("purged", purged, souvenir.Purged{Activity: want})
 	}
@@ -313,15 +313,15 @@ func activityBounded(f *fixture) {
 	options.MaxActivity = 100
 	few := f.open(f.T, options)
 	for i := range 40_000 {
-		f.check("RecordActivity", few.RecordActivity(f.ctx, souvenir.NewActivity{Tool: fmt.Sprint("t", i)}))
+		f.check("RecordActivity", few.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: fmt.Sprint("t", i)}))
 		if i%4000 == 3999 {
-			_, err := few.Activities(f.ctx, souvenir.ActivityQuery{})
+			_, err := few.Insights().Activities(f.ctx, souvenir.ActivityQuery{})
 			f.check("Activities", err)
 		}
 	}
 	n, before := 0, ""
 	for more := true; more; {
-		page, err := few.Activities(f.ctx, souvenir.ActivityQuery{Limit: 1000, Before: before})
+		page, err := few.Insights().Activities(f.ctx, souvenir.ActivityQuery{Limit: 1000, Before: before})
 		f.check("Activities", err)
 		n, more = n+len(page.Activities), page.HasMore
 		before = page.Activities[len(page.Activities)-1].ID
@@ -334,9 +334,9 @@ func activityBounded(f *fixture) {
 
 func activityDeletedUser(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
-	f.check("RecordActivity", f.operator.RecordActivity(f.ctx, souvenir.NewActivity{Principal: by(ann.ID), Tool: "waits"}))
-	f.check("RecordActivity", f.operator.RecordActivity(f.ctx, souvenir.NewActivity{Tool: "another's"}))
-	f.check("DeleteUser", f.operator.DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}))
+	f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Principal: by(ann.ID), Tool: "waits"}))
+	f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "another's"}))
+	f.check("DeleteUser", f.operator.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}))
 	f.record()
 	f.same("left", called(f.activities(souvenir.ActivityQuery{})), "another's")
 }
@@ -346,8 +346,8 @@ func activityReadOnly(f *fixture) {
 	options := f.options(f.embedder)
 	options.ReadOnly = true
 	reader := f.open(f.T, options)
-	page, err := reader.Activities(f.ctx, souvenir.ActivityQuery{})
+	page, err := reader.Insights().Activities(f.ctx, souvenir.ActivityQuery{})
 	f.check("Activities", err)
 	f.same("calls", called(page.Activities), "t")
-	f.fails("RecordActivity", reader.RecordActivity(f.ctx, souvenir.NewActivity{Tool: "t"}), souvenir.ErrReadOnly)
+	f.fails("RecordActivity", reader.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "t"}), souvenir.ErrReadOnly)
 }

@@ -89,7 +89,7 @@ func sharingGiven(f *fixture) {
 		f.equal(who+" finds it", len(view.search(souvenir.Query{Text: "engine"}).Hits) > 0, true)
 	}
 	var out strings.Builder
-	_, err := p.owner.store.Export(f.ctx, &out, nil)
+	_, err := p.owner.store.Upkeep().Export(f.ctx, &out, nil)
 	f.check("Export", err)
 	if !strings.Contains(out.String(), "the rocket engine") || strings.Contains(out.String(), "a private draft") {
 		f.Errorf("the owner's export is\n%s", out.String())

@@ -120,7 +120,7 @@ func changeProgress(f *fixture) {
 	}
 	f.until("some of the work is done", func() bool {
 		grows()
-		failed, err := f.store.EmbeddingStatus(f.ctx)
+		failed, err := f.store.Upkeep().EmbeddingStatus(f.ctx)
 		f.check("EmbeddingStatus", err)
 		return failed.LastError != ""
 	})
@@ -128,7 +128,7 @@ func changeProgress(f *fixture) {
 	f.equal("half done", []any{half.Changing, half.Memories, half.Changed > 0, half.Changed < n, half.From, half.Model}, []any{true, n, true, true, before.Model, "words-2"})
 	f.add(souvenir.NewMemory{Content: "stored meanwhile"})
 	f.equal("with what was stored meanwhile", []int{grows().Memories, grows().Changed}, []int{n + 1, half.Changed})
-	stats, err := f.store.Stats(f.ctx)
+	stats, err := f.store.Upkeep().Stats(f.ctx)
 	f.check("Stats", err)
 	f.equal("of all users", []any{stats.Embedding.Memories, stats.Embedding.Changed, stats.Embedding.From}, []any{n + 2, half.Changed, before.Model})
 
@@ -151,9 +151,9 @@ func changeResumes(f *fixture) {
 	first.BreakAfter(n/2, errOffline)
 	f.reopen(first)
 	f.until("half of the work is done", func() bool {
-		a, err := f.store.EmbeddingStatus(f.ctx)
+		a, err := f.store.Upkeep().EmbeddingStatus(f.ctx)
 		f.check("EmbeddingStatus", err)
-		b, err := f.reader.EmbeddingStatus(f.ctx)
+		b, err := f.reader.Upkeep().EmbeddingStatus(f.ctx)
 		f.check("EmbeddingStatus", err)
 		return a.LastError != "" || b.LastError != ""
 	})

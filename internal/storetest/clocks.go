@@ -181,7 +181,7 @@ func clockAheadRestored(f *fixture) {
 
 func (f *fixture) purgeWith(o souvenir.PurgeOptions) souvenir.Purged {
 	f.Helper()
-	p, err := f.operator.Purge(f.ctx, &o)
+	p, err := f.operator.Upkeep().Purge(f.ctx, &o)
 	f.check("Purge", err)
 	return p
 }
@@ -191,7 +191,7 @@ func (f *fixture) timeLimited() (id string) {
 	f.Helper()
 	id = f.addTexts("thrown away")[0]
 	f.delete(id)
-	f.check("RecordActivity", f.operator.RecordActivity(f.ctx, souvenir.NewActivity{Tool: "memory", StartedAt: f.clock.Now()}))
+	f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "memory", StartedAt: f.clock.Now()}))
 	f.purgeWith(souvenir.PurgeOptions{})
 	f.equal("calls", len(f.recorded()), 1)
 	return id
@@ -199,7 +199,7 @@ func (f *fixture) timeLimited() (id string) {
 
 func (f *fixture) recorded() []souvenir.Activity {
 	f.Helper()
-	p, err := f.store.Activities(f.ctx, souvenir.ActivityQuery{})
+	p, err := f.store.Insights().Activities(f.ctx, souvenir.ActivityQuery{})
 	f.check("Activities", err)
 	return p.Activities
 }

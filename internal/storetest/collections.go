@@ -102,7 +102,7 @@ func collectionHint(f *fixture) {
 			}
 			return nil
 		},
-		"Tags": func(name string) error { _, err := f.reader.Tags(f.ctx, name); return err },
+		"Tags": func(name string) error { _, err := f.reader.Insights().Tags(f.ctx, name); return err },
 		"UpdateCollection": func(name string) error {
 			_, err := f.store.UpdateCollection(f.ctx, name, souvenir.UpdateCollection{Description: new("")})
 			return err
@@ -247,7 +247,7 @@ func collectionDeleteForgets(f *fixture) {
 		for _, text := range []string{"walrus", "seal", "arctic"} {
 			f.same("found by "+text+" "+when, f.find(text))
 		}
-		all, err := f.reader.Tags(f.ctx)
+		all, err := f.reader.Insights().Tags(f.ctx)
 		f.check("Tags", err)
 		same(f, "tags "+when, all, nil)
 		same(f, "links "+when, f.get(outside.ID).Related, nil)

@@ -35,7 +35,7 @@ func (f *fixture) lastError(says string) {
 	f.Helper()
 	f.wake()
 	f.until("the last error says "+says, func() bool {
-		e, err := f.store.EmbeddingStatus(f.ctx)
+		e, err := f.store.Upkeep().EmbeddingStatus(f.ctx)
 		f.check("EmbeddingStatus", err)
 		return strings.Contains(e.LastError, says)
 	})
@@ -46,7 +46,7 @@ func (f *fixture) wake() {
 	f.Helper()
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
-	if err := f.store.WaitEmbedded(ctx); !errors.Is(err, context.Canceled) {
+	if err := f.store.Upkeep().WaitEmbedded(ctx); !errors.Is(err, context.Canceled) {
 		f.Errorf("WaitEmbedded with an ended context: %v; want context.Canceled", err)
 	}
 }
@@ -143,10 +143,10 @@ func embeddingErrorsStayHere(f *fixture) {
 		}
 	}
 	f.lastError(secret)
-	status, err := anna.EmbeddingStatus(f.ctx)
+	status, err := anna.Upkeep().EmbeddingStatus(f.ctx)
 	f.check("EmbeddingStatus", err)
 	f.equal("the last error that a user is shown", status.LastError, "")
-	status, err = f.store.As(souvenir.Access{User: souvenir.LocalUser}).EmbeddingStatus(f.ctx)
+	status, err = f.store.As(souvenir.Access{User: souvenir.LocalUser}).Upkeep().EmbeddingStatus(f.ctx)
 	f.check("EmbeddingStatus", err)
 	f.equal("the last error that a view of the local user is shown", status.LastError, "")
 }
@@ -255,7 +255,7 @@ func embeddingWaitEnds(f *fixture) {
 	f.wake()
 	ctx, cancel := context.WithTimeout(f.ctx, 30*time.Millisecond)
 	defer cancel()
-	if err := f.store.WaitEmbedded(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := f.store.Upkeep().WaitEmbedded(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		f.Errorf("WaitEmbedded for an embedder that never works: %v; want context.DeadlineExceeded", err)
 	}
 }
@@ -302,7 +302,7 @@ func embeddingState(f *fixture) {
 	f.embedder.Mend()
 	f.waitEmbedded(f.store)
 	f.until("the worker's error is forgotten", func() bool {
-		e, err := f.store.EmbeddingStatus(f.ctx)
+		e, err := f.store.Upkeep().EmbeddingStatus(f.ctx)
 		f.check("EmbeddingStatus", err)
 		return e.LastError == ""
 	})

@@ -23,7 +23,7 @@ func exports() concept {
 func (f *fixture) exported() []byte {
 	f.Helper()
 	var out bytes.Buffer
-	summary, err := f.reader.Export(f.ctx, &out, nil)
+	summary, err := f.reader.Upkeep().Export(f.ctx, &out, nil)
 	f.check("Export", err)
 	f.equal("bytes of the summary", summary.Bytes, int64(out.Len()))
 	return out.Bytes()
@@ -31,7 +31,7 @@ func (f *fixture) exported() []byte {
 
 func (f *fixture) imported(export []byte) souvenir.ImportReport {
 	f.Helper()
-	report, err := f.store.Import(f.ctx, bytes.NewReader(export), nil)
+	report, err := f.store.Upkeep().Import(f.ctx, bytes.NewReader(export), nil)
 	f.check("Import", err)
 	return report
 }
@@ -95,7 +95,7 @@ func exportCutOff(f *fixture) {
 	furnish(f)
 	export := f.exported()
 	f.inAnother(func(other *fixture) {
-		_, err := other.store.Import(f.ctx, bytes.NewReader(export[:len(export)*2/3]), nil)
+		_, err := other.store.Upkeep().Import(f.ctx, bytes.NewReader(export[:len(export)*2/3]), nil)
 		other.fails("Import of two thirds", err, souvenir.ErrInvalid)
 		other.equal("memories", len(other.list(souvenir.List{})), 0)
 	})
@@ -103,10 +103,10 @@ func exportCutOff(f *fixture) {
 
 func exportForeign(f *fixture) {
 	for name, data := range map[string]string{"nothing": "", "CSV": "a,b\n1,2\n", "JSON": "[]"} {
-		_, err := f.store.Import(f.ctx, strings.NewReader(data), nil)
+		_, err := f.store.Upkeep().Import(f.ctx, strings.NewReader(data), nil)
 		f.fails(name, err, souvenir.ErrForeign)
 	}
-	_, err := f.store.Import(f.ctx, strings.NewReader(`{"souvenir":"export","version":99}`), nil)
+	_, err := f.store.Upkeep().Import(f.ctx, strings.NewReader(`{"souvenir":"export","version":99}`), nil)
 	f.fails("a newer version", err, souvenir.ErrNewer, "99")
 }
 
@@ -121,10 +121,10 @@ func exportView(f *fixture) {
 		brought := other.as(souvenir.Access{User: "ann"}).list(souvenir.List{})
 		other.equal("brought in", []any{len(brought), brought[0].Content}, []any{1, "Ann likes tea."})
 	})
-	_, err := ann.store.Export(f.ctx, &bytes.Buffer{}, &souvenir.ExportOptions{Credentials: true})
+	_, err := ann.store.Upkeep().Export(f.ctx, &bytes.Buffer{}, &souvenir.ExportOptions{Credentials: true})
 	f.fails("Export with credentials", err, souvenir.ErrForbidden)
-	_, err = ann.store.As(souvenir.Access{User: "ann", Projects: []string{}}).Export(f.ctx, &bytes.Buffer{}, nil)
+	_, err = ann.store.As(souvenir.Access{User: "ann", Projects: []string{}}).Upkeep().Export(f.ctx, &bytes.Buffer{}, nil)
 	f.fails("Export limited to projects", err, souvenir.ErrForbidden)
-	_, err = ann.store.Import(f.ctx, strings.NewReader(""), nil)
+	_, err = ann.store.Upkeep().Import(f.ctx, strings.NewReader(""), nil)
 	f.fails("Import", err, souvenir.ErrForbidden)
 }

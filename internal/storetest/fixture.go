@@ -189,7 +189,7 @@ func (f *fixture) list(l souvenir.List) []souvenir.Memory {
 
 func (f *fixture) state() souvenir.EmbeddingStatus {
 	f.Helper()
-	e, err := f.reader.EmbeddingStatus(f.ctx)
+	e, err := f.reader.Upkeep().EmbeddingStatus(f.ctx)
 	f.check("EmbeddingStatus", err)
 	return e
 }
@@ -202,7 +202,7 @@ func (f *fixture) waitEmbedded(s *souvenir.Store) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.ctx, patience)
 	defer cancel()
-	f.check("WaitEmbedded", s.WaitEmbedded(ctx))
+	f.check("WaitEmbedded", s.Upkeep().WaitEmbedded(ctx))
 }
 
 // until waits for something that background work brings about.

@@ -29,21 +29,21 @@ func invitations() concept {
 
 func (f *fixture) invite(n souvenir.NewInvitation) souvenir.AddedInvitation {
 	f.Helper()
-	added, err := f.store.AddInvitation(f.ctx, n)
+	added, err := f.store.Accounts().AddInvitation(f.ctx, n)
 	f.check("AddInvitation", err)
 	return added
 }
 
 func (f *fixture) invitations() []souvenir.Invitation {
 	f.Helper()
-	all, err := f.reader.Invitations(f.ctx)
+	all, err := f.reader.Accounts().Invitations(f.ctx)
 	f.check("Invitations", err)
 	return all
 }
 
 func (f *fixture) accept(a souvenir.AcceptInvitation) souvenir.User {
 	f.Helper()
-	u, err := f.store.AcceptInvitation(f.ctx, a)
+	u, err := f.store.Accounts().AcceptInvitation(f.ctx, a)
 	f.check("AcceptInvitation of "+a.Name, err)
 	return u
 }
@@ -51,7 +51,7 @@ func (f *fixture) accept(a souvenir.AcceptInvitation) souvenir.User {
 // invited checks an invitation that must be good.
 func (f *fixture) invited(i souvenir.AddedInvitation) {
 	f.Helper()
-	found, err := f.reader.CheckInvitation(f.ctx, i.Value)
+	found, err := f.reader.Accounts().CheckInvitation(f.ctx, i.Value)
 	f.check("CheckInvitation", err)
 	f.equal("invitation", found, i.Invitation)
 }
@@ -59,11 +59,11 @@ func (f *fixture) invited(i souvenir.AddedInvitation) {
 // uninvited checks that neither looking at an invitation nor accepting it works.
 func (f *fixture) uninvited(what, value, says string) {
 	f.Helper()
-	found, err := f.reader.CheckInvitation(f.ctx, value)
+	found, err := f.reader.Accounts().CheckInvitation(f.ctx, value)
 	f.failsAt("CheckInvitation "+what, err, souvenir.ErrNotFound, "invitation", says)
 	f.equal("beside an error", found, souvenir.Invitation{})
 	before := f.users()
-	u, err := f.store.AcceptInvitation(f.ctx, souvenir.AcceptInvitation{Value: value, Name: "uninvited", Password: password})
+	u, err := f.store.Accounts().AcceptInvitation(f.ctx, souvenir.AcceptInvitation{Value: value, Name: "uninvited", Password: password})
 	f.failsAt("AcceptInvitation "+what, err, souvenir.ErrNotFound, "invitation", says)
 	f.equal("beside an error", u, souvenir.User{})
 	same(f, "users", f.users(), before)
@@ -115,8 +115,8 @@ func invitationsListed(f *fixture) {
 func invitationsRefused(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin})
 	good, soon, gone := f.invite(souvenir.NewInvitation{}), f.invite(souvenir.NewInvitation{ExpiresAt: f.clock.Now().Add(time.Hour)}), f.invite(souvenir.NewInvitation{})
-	f.check("DeleteInvitation", f.store.DeleteInvitation(f.ctx, gone.ID))
-	f.failsAt("DeleteInvitation again", f.store.DeleteInvitation(f.ctx, gone.ID), souvenir.ErrNotFound, "id", gone.ID)
+	f.check("DeleteInvitation", f.store.Accounts().DeleteInvitation(f.ctx, gone.ID))
+	f.failsAt("DeleteInvitation again", f.store.Accounts().DeleteInvitation(f.ctx, gone.ID), souvenir.ErrNotFound, "id", gone.ID)
 	v := good.Value
 	for what, value := range map[string]string{
 		"that is empty": "", "that was taken back": gone.Value, "cut off": v[:46], "with more": v + "x", "with another last letter": v[:46] + string(v[46]^1), "by id": good.ID, "without its start": v[4:],
@@ -141,11 +141,11 @@ func invitationsKept(f *fixture) {
 		"subject": {Name: "ben", Identity: souvenir.Identity{Issuer: "https://id.example"}}, "issuer": {Name: "ben", Identity: souvenir.Identity{Subject: "x"}},
 	} {
 		a.Value = added.Value
-		_, err := f.store.AcceptInvitation(f.ctx, a)
+		_, err := f.store.Accounts().AcceptInvitation(f.ctx, a)
 		f.failsAt("AcceptInvitation", err, souvenir.ErrInvalid, argument)
 	}
 	for name, kind := range map[string]*souvenir.Error{"ＡＮＮ": souvenir.ErrConflict, "ben": souvenir.ErrInvalid} {
-		_, err := f.store.AcceptInvitation(f.ctx, souvenir.AcceptInvitation{Value: added.Value, Name: name, Password: map[string]string{"ben": "password1", "ＡＮＮ": password}[name]})
+		_, err := f.store.Accounts().AcceptInvitation(f.ctx, souvenir.AcceptInvitation{Value: added.Value, Name: name, Password: map[string]string{"ben": "password1", "ＡＮＮ": password}[name]})
 		f.fails("AcceptInvitation of "+name, err, kind)
 	}
 	f.equal("users", len(f.users()), 1)
@@ -167,7 +167,7 @@ func (f *fixture) raceFor(added souvenir.AddedInvitation, users int, says string
 	var accepted atomic.Int64
 	together(func(worker int) {
 		s := []*souvenir.Store{f.store, f.reader}[worker%2]
-		_, err := s.AcceptInvitation(f.ctx, souvenir.AcceptInvitation{Value: added.Value, Name: fmt.Sprint("guest ", worker), Password: password})
+		_, err := s.Accounts().AcceptInvitation(f.ctx, souvenir.AcceptInvitation{Value: added.Value, Name: fmt.Sprint("guest ", worker), Password: password})
 		if err == nil {
 			accepted.Add(1)
 			return
@@ -186,17 +186,17 @@ func invitationsOfAdmins(f *fixture) {
 	for _, change := range []souvenir.UpdateUser{{Role: pointer(souvenir.RoleUser)}, {Disabled: pointer(true)}} {
 		f.updateUser("ann", change)
 		f.uninvited("of one who is no admin any more", added.Value, "not known")
-		_, err := f.store.AddInvitation(f.ctx, souvenir.NewInvitation{CreatedBy: "ann"})
+		_, err := f.store.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{CreatedBy: "ann"})
 		f.failsAt("AddInvitation by one who is no admin any more", err, souvenir.ErrForbidden, "user")
 		f.updateUser("ann", souvenir.UpdateUser{Role: pointer(souvenir.RoleAdmin), Disabled: pointer(false)})
 		f.invited(added)
 	}
 	for by, kind := range map[string]*souvenir.Error{ben.ID: souvenir.ErrForbidden, "nobody": souvenir.ErrNotFound} {
-		_, err := f.store.AddInvitation(f.ctx, souvenir.NewInvitation{CreatedBy: by})
+		_, err := f.store.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{CreatedBy: by})
 		f.failsAt("AddInvitation by "+by, err, kind, "user")
 	}
 	made := f.accept(souvenir.AcceptInvitation{Value: f.invite(souvenir.NewInvitation{CreatedBy: "ann"}).Value, Name: "carl", Password: password})
-	f.check("DeleteUser", f.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}))
+	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}))
 	f.uninvited("of a deleted user", added.Value, "not known")
 	f.invited(other)
 	f.equal("left", len(f.invitations()), 2)
@@ -205,7 +205,7 @@ func invitationsOfAdmins(f *fixture) {
 
 func (f *fixture) hasAccounts() bool {
 	f.Helper()
-	has, err := f.reader.HasAccounts(f.ctx)
+	has, err := f.reader.Accounts().HasAccounts(f.ctx)
 	f.check("HasAccounts", err)
 	return has
 }
@@ -225,7 +225,7 @@ func setUp(f *fixture) {
 	boss := f.accept(souvenir.AcceptInvitation{Value: third.Value, Name: "boss", Password: password})
 	f.equal("the first admin", []any{boss.Role, f.hasAccounts()}, []any{souvenir.RoleAdmin, true})
 	f.uninvited("that was used", third.Value, "has been used")
-	_, err := f.store.AddInvitation(f.ctx, setup)
+	_, err := f.store.Accounts().AddInvitation(f.ctx, setup)
 	f.failsAt("AddInvitation", err, souvenir.ErrConflict, "purpose")
 
 	f.inAnother(func(other *fixture) {
@@ -235,7 +235,7 @@ func setUp(f *fixture) {
 		other.uninvited("after somebody has an account", added.Value, "has been set up")
 		other.updateUser("ann", souvenir.UpdateUser{Disabled: pointer(true)})
 		other.equal("has accounts, disabled ones", other.hasAccounts(), true)
-		other.check("DeleteUser", other.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: ann.ID}))
+		other.check("DeleteUser", other.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: ann.ID}))
 		other.equal("has accounts, deleted ones", other.hasAccounts(), false)
 		other.invited(added)
 	})
@@ -247,10 +247,10 @@ func invitationsIdentity(f *fixture) {
 	identity := souvenir.Identity{Issuer: "https://id.example", Subject: "ann", Email: "ann@example.com"}
 	ann := f.accept(souvenir.AcceptInvitation{Value: added.Value, Name: "ann", Identity: identity})
 	f.equal("password", ann.HasPassword, false)
-	found, err := f.reader.UserByIdentity(f.ctx, identity.Issuer, identity.Subject)
+	found, err := f.reader.Accounts().UserByIdentity(f.ctx, identity.Issuer, identity.Subject)
 	f.check("UserByIdentity", err)
 	f.equal("by identity", found, ann)
-	_, err = f.store.AcceptInvitation(f.ctx, souvenir.AcceptInvitation{Value: another.Value, Name: "ben", Identity: identity})
+	_, err = f.store.Accounts().AcceptInvitation(f.ctx, souvenir.AcceptInvitation{Value: another.Value, Name: "ben", Identity: identity})
 	f.failsAt("with the identity of another", err, souvenir.ErrConflict, "subject")
 	f.invited(another)
 	f.equal("users", len(f.users()), 2)
@@ -272,7 +272,7 @@ func invitationsArguments(f *fixture) {
 		{souvenir.NewInvitation{ExpiresAt: now}, souvenir.ErrInvalid, "expires_at"},
 		{souvenir.NewInvitation{ExpiresAt: now.Add(367 * day)}, souvenir.ErrInvalid, "expires_at"},
 	} {
-		added, err := f.store.AddInvitation(f.ctx, c.invitation)
+		added, err := f.store.Accounts().AddInvitation(f.ctx, c.invitation)
 		f.failsAt("AddInvitation "+brief(c.invitation), err, c.kind, c.argument)
 		f.equal("a value beside an error", added.Value, "")
 	}
@@ -283,7 +283,7 @@ func invitationsMost(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin})
 	together(func(int) {
 		for range 1000 / workers {
-			if _, err := f.store.AddInvitation(f.ctx, souvenir.NewInvitation{}); err != nil {
+			if _, err := f.store.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{}); err != nil {
 				f.Errorf("AddInvitation: %v", err)
 				return
 			}
@@ -292,7 +292,7 @@ func invitationsMost(f *fixture) {
 	for range 1000 % workers {
 		f.invite(souvenir.NewInvitation{})
 	}
-	_, err := f.store.AddInvitation(f.ctx, souvenir.NewInvitation{})
+	_, err := f.store.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{})
 	f.failsAt("one too many", err, souvenir.ErrTooLarge, "", "1000")
 	f.accept(souvenir.AcceptInvitation{Value: f.replaceOne(), Name: "ann", Password: password})
 	f.invite(souvenir.NewInvitation{})
@@ -303,7 +303,7 @@ func invitationsMost(f *fixture) {
 // replaceOne takes an invitation back and returns the value of another one.
 func (f *fixture) replaceOne() string {
 	f.Helper()
-	f.check("DeleteInvitation", f.store.DeleteInvitation(f.ctx, f.invitations()[0].ID))
+	f.check("DeleteInvitation", f.store.Accounts().DeleteInvitation(f.ctx, f.invitations()[0].ID))
 	return f.invite(souvenir.NewInvitation{}).Value
 }
 
@@ -320,7 +320,7 @@ func invitationsPurged(f *fixture) {
 	}{{30 * day, 0, 3}, {time.Microsecond, 1, 2}, {7*day - time.Microsecond, 0, 2}, {time.Microsecond, 1, 1}, {200 * day, 0, 1}} {
 		f.clock.Pass(c.passes)
 		f.equal("listed", len(f.invitations()), c.left)
-		purged, err := f.store.Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
+		purged, err := f.store.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
 		f.check("Purge", err)
 		f.equal("purged", purged, souvenir.Purged{Invitations: c.purged})
 		f.equal("listed after it", len(f.invitations()), c.left)
@@ -337,8 +337,8 @@ func invitationsReadOnly(f *fixture) {
 	view := *f
 	view.reader = f.open(f.T, options)
 	view.invited(added)
-	_, err := view.reader.AcceptInvitation(f.ctx, souvenir.AcceptInvitation{Value: added.Value, Name: "ann", Password: password})
+	_, err := view.reader.Accounts().AcceptInvitation(f.ctx, souvenir.AcceptInvitation{Value: added.Value, Name: "ann", Password: password})
 	f.fails("AcceptInvitation", err, souvenir.ErrReadOnly)
-	_, err = view.reader.AddInvitation(f.ctx, souvenir.NewInvitation{})
+	_, err = view.reader.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{})
 	f.fails("AddInvitation", err, souvenir.ErrReadOnly)
 }

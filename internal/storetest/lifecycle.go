@@ -33,8 +33,8 @@ func lifecycleClosed(f *fixture) {
 			_, err := s.AddCollection(f.ctx, souvenir.NewCollection{Name: "more"})
 			return err
 		}},
-		call{"EmbeddingStatus", false, func(s *souvenir.Store) error { _, err := s.EmbeddingStatus(f.ctx); return err }},
-		call{"WaitEmbedded", false, func(s *souvenir.Store) error { return s.WaitEmbedded(f.ctx) }},
+		call{"EmbeddingStatus", false, func(s *souvenir.Store) error { _, err := s.Upkeep().EmbeddingStatus(f.ctx); return err }},
+		call{"WaitEmbedded", false, func(s *souvenir.Store) error { return s.Upkeep().WaitEmbedded(f.ctx) }},
 		call{"Search by time", false, func(s *souvenir.Store) error { _, err := s.Search(f.ctx, souvenir.Query{}); return err }},
 		call{"a listing made before", false, func(*souvenir.Store) error {
 			for _, err := range listing {
@@ -145,8 +145,8 @@ func lifecycleCancelled(f *fixture) {
 			_, err := s.AddMemories(ended, []souvenir.NewMemory{{Content: "x"}, {Content: "y"}}, nil)
 			return err
 		}},
-		call{"EmbeddingStatus", false, func(s *souvenir.Store) error { _, err := s.EmbeddingStatus(ended); return err }},
-		call{"WaitEmbedded", false, func(s *souvenir.Store) error { return s.WaitEmbedded(ended) }},
+		call{"EmbeddingStatus", false, func(s *souvenir.Store) error { _, err := s.Upkeep().EmbeddingStatus(ended); return err }},
+		call{"WaitEmbedded", false, func(s *souvenir.Store) error { return s.Upkeep().WaitEmbedded(ended) }},
 	) {
 		if err := c.do(f.store); !errors.Is(err, context.Canceled) {
 			f.Errorf("%s with an ended context: %v; want context.Canceled", c.name, err)
@@ -177,7 +177,7 @@ func lifecycleCancelled(f *fixture) {
 
 func lifecycleEmpty(f *fixture) {
 	seesNothing(f, "the first user")
-	f.check("WaitEmbedded", f.store.WaitEmbedded(f.ctx))
+	f.check("WaitEmbedded", f.store.Upkeep().WaitEmbedded(f.ctx))
 	f.equal("groups", len(f.search(souvenir.Query{Text: "x"}).Groups()), 0)
 	f.equal("a vector of the right size", f.search(souvenir.Query{Vector: make([]float32, 512)}).Total, 0)
 }

@@ -32,7 +32,7 @@ func maintenance() concept {
 // sound sees that a test has left the store whole, if it has left it open.
 func (f *fixture) sound() {
 	f.Helper()
-	report, err := f.store.Check(context.Background(), nil)
+	report, err := f.store.Upkeep().Check(context.Background(), nil)
 	if errors.Is(err, souvenir.ErrClosed) {
 		return
 	}
@@ -66,7 +66,7 @@ func (f *fixture) furnish() {
 func (f *fixture) backup() string {
 	f.Helper()
 	path := filepath.Join(f.TempDir(), "backup.db")
-	f.check("Backup", f.store.Backup(f.ctx, path, nil))
+	f.check("Backup", f.store.Upkeep().Backup(f.ctx, path, nil))
 	return path
 }
 
@@ -75,7 +75,7 @@ func backupHoldsEverything(f *fixture) {
 	want := f.list(souvenir.List{})
 	path := filepath.Join(f.TempDir(), "backup.db")
 	done, total := 0, -1
-	f.check("Backup", f.store.Backup(f.ctx, path, &souvenir.BackupOptions{Progress: func(_ string, d, of int) { done, total = d, of }}))
+	f.check("Backup", f.store.Upkeep().Backup(f.ctx, path, &souvenir.BackupOptions{Progress: func(_ string, d, of int) { done, total = d, of }}))
 	f.equal("progress at the end", done, total)
 	copied := f.elsewhere(path)
 	f.equal("memories", copied.list(souvenir.List{}), want)
@@ -90,7 +90,7 @@ func backupHoldsEverything(f *fixture) {
 func backupStream(f *fixture) {
 	f.furnish()
 	var b bytes.Buffer
-	n, err := f.store.BackupTo(f.ctx, &b, nil)
+	n, err := f.store.Upkeep().BackupTo(f.ctx, &b, nil)
 	f.check("BackupTo", err)
 	f.equal("bytes", n, int64(b.Len()))
 	path := filepath.Join(f.TempDir(), "stream.db")
@@ -101,11 +101,11 @@ func backupStream(f *fixture) {
 func backupOverwritesNothing(f *fixture) {
 	path := f.backup()
 	f.addTexts("x")
-	f.failsAt("Backup to a file that exists", f.store.Backup(f.ctx, path, nil), souvenir.ErrConflict, "path", path)
+	f.failsAt("Backup to a file that exists", f.store.Upkeep().Backup(f.ctx, path, nil), souvenir.ErrConflict, "path", path)
 	f.equal("memories in it", len(f.elsewhere(path).list(souvenir.List{})), 0)
-	f.failsAt("Backup to no path", f.store.Backup(f.ctx, "", nil), souvenir.ErrInvalid, "path")
-	f.failsAt("Backup into no folder", f.store.Backup(f.ctx, filepath.Join(f.TempDir(), "none", "x.db"), nil), souvenir.ErrNotFound, "path")
-	_, err := f.store.BackupTo(f.ctx, nil, nil)
+	f.failsAt("Backup to no path", f.store.Upkeep().Backup(f.ctx, "", nil), souvenir.ErrInvalid, "path")
+	f.failsAt("Backup into no folder", f.store.Upkeep().Backup(f.ctx, filepath.Join(f.TempDir(), "none", "x.db"), nil), souvenir.ErrNotFound, "path")
+	_, err := f.store.Upkeep().BackupTo(f.ctx, nil, nil)
 	f.failsAt("BackupTo nothing", err, souvenir.ErrInvalid, "w")
 }
 
@@ -137,7 +137,7 @@ func checkSound(f *fixture) {
 	f.furnish()
 	before := f.list(souvenir.List{})
 	for _, options := range []*souvenir.CheckOptions{nil, {Repair: true}} {
-		report, err := f.store.Check(f.ctx, options)
+		report, err := f.store.Upkeep().Check(f.ctx, options)
 		f.check("Check", err)
 		f.equal("OK", report.OK, true)
 		f.equal("findings", report.Findings, []souvenir.Finding{})
@@ -150,26 +150,26 @@ func reindexKeeps(f *fixture) {
 	f.furnish()
 	before := f.list(souvenir.List{})
 	last := -1
-	f.check("Reindex", f.store.Reindex(f.ctx, &souvenir.ReindexOptions{Progress: func(_ string, done, total int) { last = total - done }}))
+	f.check("Reindex", f.store.Upkeep().Reindex(f.ctx, &souvenir.ReindexOptions{Progress: func(_ string, done, total int) { last = total - done }}))
 	f.equal("left at the end", last, 0)
 	f.equal("memories", f.list(souvenir.List{}), before)
 	f.same("by meaning", f.find("vehicle"), "a red automobile")
 	f.same("by the word of a tag", f.byWord("traffic"), "a red automobile")
 	f.same("by a vector of one's own", fitting(f.search(souvenir.Query{Vector: []float32{0, 1}})), "north")
 	f.embedder.Break(errOffline)
-	if err := f.store.Reindex(f.ctx, nil); !errors.Is(err, errOffline) {
+	if err := f.store.Upkeep().Reindex(f.ctx, nil); !errors.Is(err, errOffline) {
 		f.Errorf("Reindex with a broken embedder: %v", err)
 	}
 	f.embedder.Mend()
 	f.same("by meaning after it", f.find("vehicle"), "a red automobile")
-	f.check("Reindex", f.store.Reindex(f.ctx, nil))
+	f.check("Reindex", f.store.Upkeep().Reindex(f.ctx, nil))
 }
 
 func reindexEndsChange(f *fixture) {
 	f.furnish()
 	e := f.changing()
 	e.Mend()
-	f.check("Reindex", f.store.Reindex(f.ctx, nil))
+	f.check("Reindex", f.store.Upkeep().Reindex(f.ctx, nil))
 	f.equal("changing", f.state().Changing, false)
 	f.same("by meaning", f.find("vehicle"), "a red automobile")
 }
@@ -179,10 +179,10 @@ func purgeRevisions(f *fixture) {
 	for _, content := range []string{"two", "three", "four"} {
 		f.rewrite(id, content)
 	}
-	purged, err := f.store.Purge(f.ctx, nil)
+	purged, err := f.store.Upkeep().Purge(f.ctx, nil)
 	f.check("Purge", err)
 	f.equal("purged unasked", purged, souvenir.Purged{})
-	purged, err = f.store.Purge(f.ctx, &souvenir.PurgeOptions{KeepRevisions: 1})
+	purged, err = f.store.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{KeepRevisions: 1})
 	f.check("Purge", err)
 	f.equal("purged", purged, souvenir.Purged{Revisions: 2})
 	left := f.revisions(id)
@@ -192,24 +192,24 @@ func purgeRevisions(f *fixture) {
 	f.check("RestoreRevision", err)
 	_, err = f.store.RestoreRevision(f.ctx, id, 1)
 	f.fails("RestoreRevision of a purged one", err, souvenir.ErrNotFound)
-	_, err = f.store.Purge(f.ctx, &souvenir.PurgeOptions{KeepRevisions: -1})
+	_, err = f.store.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{KeepRevisions: -1})
 	f.failsAt("Purge", err, souvenir.ErrInvalid, "KeepRevisions", "-1")
 }
 
 func compactKeeps(f *fixture) {
 	f.furnish()
 	before := f.list(souvenir.List{})
-	f.check("Compact", f.store.Compact(f.ctx))
+	f.check("Compact", f.store.Upkeep().Compact(f.ctx))
 	f.equal("memories", f.list(souvenir.List{}), before)
 	f.same("by meaning", f.find("vehicle"), "a red automobile")
-	stats, err := f.store.Stats(f.ctx)
+	stats, err := f.store.Upkeep().Stats(f.ctx)
 	f.check("Stats", err)
 	f.equal("free bytes", stats.FreeBytes, int64(0))
 }
 
 func statsOfAll(f *fixture) {
 	f.furnish()
-	stats, err := f.store.Stats(f.ctx)
+	stats, err := f.store.Upkeep().Stats(f.ctx)
 	f.check("Stats", err)
 	f.equal("memories, users, collections, projects, revisions",
 		[]int{stats.Memories, stats.Users, stats.Collections, stats.Projects, stats.Revisions}, []int{5, 2, 3, 1, 2})
@@ -222,13 +222,13 @@ func statsOfAll(f *fixture) {
 // maintenanceCalls are all of them.
 func (f *fixture) maintenanceCalls(ctx context.Context) []call {
 	return []call{
-		{"Backup", false, func(s *souvenir.Store) error { return s.Backup(ctx, filepath.Join(f.TempDir(), "x.db"), nil) }},
-		{"BackupTo", false, func(s *souvenir.Store) error { _, err := s.BackupTo(ctx, io.Discard, nil); return err }},
-		{"Check", false, func(s *souvenir.Store) error { _, err := s.Check(ctx, nil); return err }},
-		{"Reindex", true, func(s *souvenir.Store) error { return s.Reindex(ctx, nil) }},
-		{"Purge", true, func(s *souvenir.Store) error { _, err := s.Purge(ctx, nil); return err }},
-		{"Compact", true, func(s *souvenir.Store) error { return s.Compact(ctx) }},
-		{"Stats", false, func(s *souvenir.Store) error { _, err := s.Stats(ctx); return err }},
+		{"Backup", false, func(s *souvenir.Store) error { return s.Upkeep().Backup(ctx, filepath.Join(f.TempDir(), "x.db"), nil) }},
+		{"BackupTo", false, func(s *souvenir.Store) error { _, err := s.Upkeep().BackupTo(ctx, io.Discard, nil); return err }},
+		{"Check", false, func(s *souvenir.Store) error { _, err := s.Upkeep().Check(ctx, nil); return err }},
+		{"Reindex", true, func(s *souvenir.Store) error { return s.Upkeep().Reindex(ctx, nil) }},
+		{"Purge", true, func(s *souvenir.Store) error { _, err := s.Upkeep().Purge(ctx, nil); return err }},
+		{"Compact", true, func(s *souvenir.Store) error { return s.Upkeep().Compact(ctx) }},
+		{"Stats", false, func(s *souvenir.Store) error { _, err := s.Upkeep().Stats(ctx); return err }},
 	}
 }
 

@@ -260,7 +260,7 @@ func memoryDelete(f *fixture) {
 	related, err := f.reader.RelatedMemories(f.ctx, all[1], 3)
 	f.check("RelatedMemories", err)
 	same(f, "related to the other", related, nil)
-	tags, err := f.reader.Tags(f.ctx)
+	tags, err := f.reader.Insights().Tags(f.ctx)
 	f.check("Tags", err)
 	same(f, "tags", tags, nil)
 	f.equal("passages", f.state().Passages, 1)

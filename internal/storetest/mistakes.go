@@ -77,7 +77,7 @@ func mistakesTokenProjects(f *fixture) {
 	project := f.addProject(souvenir.NewProject{ID: "p-1", Name: "Falcon"})
 	added := f.addToken(souvenir.NewToken{Name: "n", Projects: []string{"Falcon"}})
 	f.same("projects", added.Projects, project.Owner+"/p-1")
-	_, err := f.store.AddToken(f.ctx, souvenir.NewToken{Name: "n", Projects: []string{"Condor"}})
+	_, err := f.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "n", Projects: []string{"Condor"}})
 	f.failsAt("AddToken", err, souvenir.ErrNotFound, "projects", "Condor")
 }
 

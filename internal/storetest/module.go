@@ -208,7 +208,7 @@ func moduleNames(f *fixture) {
 		{souvenir.ProjectRef{Name: "q"}, "shipping 1"},
 		{souvenir.ProjectRef{ID: "r"}, ""},
 	} {
-		modules, err := f.reader.Modules(f.ctx, c.project)
+		modules, err := f.reader.Insights().Modules(f.ctx, c.project)
 		f.check("Modules", err)
 		var told []string
 		for _, m := range modules {

@@ -61,7 +61,7 @@ func sign(key ed25519.PrivateKey, header, claims any) string {
 
 func (f *fixture) keys() []souvenir.SigningKey {
 	f.Helper()
-	keys, err := f.reader.SigningKeys(f.ctx)
+	keys, err := f.reader.Accounts().SigningKeys(f.ctx)
 	f.check("SigningKeys", err)
 	return keys
 }
@@ -92,21 +92,21 @@ func accessTokenBounds(f *fixture) {
 		{Token: t.AccessToken, Issuer: oauthIssuer, Audience: []string{oauthIssuer}},
 		{Token: t.AccessToken, Issuer: oauthIssuer, Audience: []string{resource + "/x", "https://other.example/mcp"}},
 	} {
-		_, err := f.reader.CheckAccessToken(f.ctx, c)
+		_, err := f.reader.Accounts().CheckAccessToken(f.ctx, c)
 		f.refuses("CheckAccessToken with "+c.Issuer+" and "+brief(c.Audience), err, souvenir.ErrUnauthenticated, "invalid_token", "Invalid token")
 	}
-	_, err := f.reader.CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{Token: t.AccessToken, Audience: []string{resource}})
+	_, err := f.reader.Accounts().CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{Token: t.AccessToken, Audience: []string{resource}})
 	f.failsAt("no issuer", err, souvenir.ErrInvalid, "issuer")
-	_, err = f.reader.CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{Token: t.AccessToken, Issuer: oauthIssuer})
+	_, err = f.reader.Accounts().CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{Token: t.AccessToken, Issuer: oauthIssuer})
 	f.failsAt("no audience", err, souvenir.ErrInvalid, "audience")
-	_, err = f.reader.CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{Token: t.AccessToken, Issuer: oauthIssuer, Audience: []string{"mcp"}})
+	_, err = f.reader.Accounts().CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{Token: t.AccessToken, Issuer: oauthIssuer, Audience: []string{"mcp"}})
 	f.failsAt("an audience that is none", err, souvenir.ErrInvalid, "resource")
 	for _, c := range []struct {
 		pass  time.Duration
 		works bool
 	}{{-4 * time.Second, true}, {-4 * time.Second, false}, {time.Hour, true}, {12 * time.Second, true}, {2 * time.Second, false}, {time.Hour, false}} {
 		f.clock.Pass(c.pass)
-		_, err := f.reader.CheckAccessToken(f.ctx, checking(t))
+		_, err := f.reader.Accounts().CheckAccessToken(f.ctx, checking(t))
 		if c.works {
 			f.check("at "+f.clock.Now().String(), err)
 		} else {
@@ -152,7 +152,7 @@ func accessTokenForged(f *fixture) {
 		"claims that are a list": parts[0] + "." + encode([]int{1}) + "." + parts[2],
 	}
 	for name, token := range forged {
-		_, err := f.reader.CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{Token: token, Issuer: oauthIssuer, Audience: []string{resource}})
+		_, err := f.reader.Accounts().CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{Token: token, Issuer: oauthIssuer, Audience: []string{resource}})
 		f.refuses(name, err, souvenir.ErrUnauthenticated, "invalid_token", "Invalid token")
 	}
 	f.works("the genuine one", t)
@@ -163,7 +163,7 @@ func keyRotation(f *fixture) {
 	first := f.letIn(c)
 	old := f.keys()[0]
 	f.clock.Pass(10 * time.Minute)
-	made, err := f.store.RotateSigningKey(f.ctx)
+	made, err := f.store.Accounts().RotateSigningKey(f.ctx)
 	f.check("RotateSigningKey", err)
 	f.works("a token of the old key", first)
 	second := f.letIn(c)
@@ -175,7 +175,7 @@ func keyRotation(f *fixture) {
 	f.works("a token of the old key after 55 minutes", first)
 	f.clock.Pass(16 * time.Minute)
 	f.equal("keys", len(f.keys()), 1)
-	third, err := f.store.RotateSigningKey(f.ctx)
+	third, err := f.store.Accounts().RotateSigningKey(f.ctx)
 	f.check("RotateSigningKey again", err)
 	f.equal("keys", []string{f.keys()[0].ID, f.keys()[1].ID}, []string{third.ID, made.ID})
 	f.works("a refreshed token", f.refresh(c, first))
@@ -195,17 +195,17 @@ func keyOfAll(f *fixture) {
 			s = f.reader
 		}
 		var err error
-		if tokens[worker], err = s.ExchangeCode(f.ctx, exchanging(c, codes[worker])); err != nil {
+		if tokens[worker], err = s.Accounts().ExchangeCode(f.ctx, exchanging(c, codes[worker])); err != nil {
 			f.Errorf("ExchangeCode: %v", err)
 		}
 	})
 	f.equal("keys", len(f.keys()), 1)
 	for _, t := range tokens {
 		f.works("everywhere", t)
-		_, err := f.store.CheckAccessToken(f.ctx, checking(t))
+		_, err := f.store.Accounts().CheckAccessToken(f.ctx, checking(t))
 		f.check("CheckAccessToken", err)
 	}
-	if _, err := f.reader.RotateSigningKey(f.ctx); err != nil {
+	if _, err := f.reader.Accounts().RotateSigningKey(f.ctx); err != nil {
 		f.Fatal(err)
 	}
 	f.equal("a rotation through the other handle", f.parse(f.letIn(c).AccessToken).header["kid"], any(f.keys()[0].ID))
@@ -219,7 +219,7 @@ func accessTokenReadOnly(f *fixture) {
 	} {
 		a := asking(c)
 		a.Scopes = scopes
-		code, err := f.store.Authorize(f.ctx, a)
+		code, err := f.store.Accounts().Authorize(f.ctx, a)
 		f.check("Authorize", err)
 		p := f.works("the token", f.exchange(exchanging(c, code)))
 		f.equal("scopes", p.Scopes, scopes)

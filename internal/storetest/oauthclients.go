@@ -44,7 +44,7 @@ func challengeOf(verifier string) string {
 // register registers a client with one redirect URI.
 func (f *fixture) register(method string) souvenir.RegisteredClient {
 	f.Helper()
-	c, err := f.store.RegisterClient(f.ctx, souvenir.ClientRegistration{RedirectURIs: []string{callback}, ClientName: "App", TokenEndpointAuthMethod: method})
+	c, err := f.store.Accounts().RegisterClient(f.ctx, souvenir.ClientRegistration{RedirectURIs: []string{callback}, ClientName: "App", TokenEndpointAuthMethod: method})
 	f.check("RegisterClient", err)
 	return c
 }
@@ -79,7 +79,7 @@ func oauthRegistration(f *fixture) {
 		"software_id": "app", "software_version": "1.2", "application_type": "web", "client_name#fr": "Appli", "nested": {"deep": [1, 2.5, null]}}`
 	var r souvenir.ClientRegistration
 	f.check("Unmarshal", json.Unmarshal([]byte(request), &r))
-	c, err := f.store.RegisterClient(f.ctx, r)
+	c, err := f.store.Accounts().RegisterClient(f.ctx, r)
 	f.check("RegisterClient", err)
 	want := object(request)
 	want["client_id"], want["client_secret"] = c.ID, c.Secret
@@ -90,15 +90,15 @@ func oauthRegistration(f *fixture) {
 			f.Errorf("the %s is %q; want many of a-z0-9", what, value)
 		}
 	}
-	got, err := f.reader.GetClient(f.ctx, c.ID)
+	got, err := f.reader.Accounts().GetClient(f.ctx, c.ID)
 	f.check("GetClient", err)
 	f.sameJSON("kept", got.Metadata, r)
 	f.equal("client", []any{got.ID, got.Kind, got.Owner, got.Active, got.CreatedAt, got.UpdatedAt}, []any{c.ID, souvenir.ClientRegistered, "", true, f.clock.Now(), f.clock.Now()})
-	_, err = f.reader.CheckClient(f.ctx, credentials(c))
+	_, err = f.reader.Accounts().CheckClient(f.ctx, credentials(c))
 	f.check("CheckClient", err)
 	r.RedirectURIs[0] = "https://evil.example/"
 	f.equal("changing the request changes nothing", c.Metadata.RedirectURIs[0], callback)
-	_, err = f.reader.GetClient(f.ctx, "nobody")
+	_, err = f.reader.Accounts().GetClient(f.ctx, "nobody")
 	f.refuses("GetClient of nobody", err, souvenir.ErrNotFound, "invalid_client", "Invalid client")
 }
 
@@ -106,14 +106,14 @@ func oauthRegistrationDefaults(f *fixture) {
 	var r souvenir.ClientRegistration
 	f.check("Unmarshal", json.Unmarshal([]byte(`{"redirect_uris": ["`+callback+`", "`+callback+`"], "client_name": null, "contacts": [], "scope": "openid memory:write memory:read memory:read",
 		"client_id": "chosen", "client_secret": "chosen", "software_statement": "e30.e30.", "unknown": null}`), &r))
-	c, err := f.store.RegisterClient(f.ctx, r)
+	c, err := f.store.Accounts().RegisterClient(f.ctx, r)
 	f.check("RegisterClient", err)
 	f.sameJSON("response", c, map[string]any{
 		"redirect_uris": []string{callback}, "token_endpoint_auth_method": "client_secret_basic", "scope": "memory:read memory:write",
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
 		"client_id": c.ID, "client_secret": c.Secret, "client_id_issued_at": f.clock.Now().Unix(), "client_secret_expires_at": 0,
 	})
-	c, err = f.store.RegisterClient(f.ctx, souvenir.ClientRegistration{RedirectURIs: []string{callback}, GrantTypes: []string{"implicit", "authorization_code"}, ResponseTypes: []string{"token", "code"}})
+	c, err = f.store.Accounts().RegisterClient(f.ctx, souvenir.ClientRegistration{RedirectURIs: []string{callback}, GrantTypes: []string{"implicit", "authorization_code"}, ResponseTypes: []string{"token", "code"}})
 	f.check("RegisterClient", err)
 	f.equal("supported types", [][]string{c.Metadata.GrantTypes, c.Metadata.ResponseTypes}, [][]string{{"authorization_code"}, {"code"}})
 	if c.ID == "chosen" || c.Secret == "chosen" {
@@ -151,7 +151,7 @@ func oauthRegistrationRefused(f *fixture) {
 		"no JSON":            {souvenir.ClientRegistration{RedirectURIs: uris, Extra: map[string]any{"x": func() {}}}, souvenir.ErrInvalid, "invalid_client_metadata", ""},
 		"text not UTF-8":     {souvenir.ClientRegistration{RedirectURIs: uris, SoftwareID: "\xff"}, souvenir.ErrInvalid, "invalid_client_metadata", "metadata"},
 	} {
-		_, err := f.store.RegisterClient(f.ctx, c.r)
+		_, err := f.store.Accounts().RegisterClient(f.ctx, c.r)
 		f.refuses(name, err, c.kind, c.code, "")
 		f.failsAt(name, err, c.kind, c.argument)
 	}
@@ -159,7 +159,7 @@ func oauthRegistrationRefused(f *fixture) {
 		var r souvenir.ClientRegistration
 		f.refuses(request, json.Unmarshal([]byte(request), &r), souvenir.ErrInvalid, "invalid_client_metadata", "")
 	}
-	all, err := f.reader.Clients(f.ctx)
+	all, err := f.reader.Accounts().Clients(f.ctx)
 	f.check("Clients", err)
 	same(f, "clients", all, nil)
 }
@@ -171,15 +171,15 @@ func oauthPublicClient(f *fixture) {
 		f.Errorf("the response has a secret: %s", response)
 	}
 	for _, secret := range []string{"", "something"} {
-		_, err := f.reader.CheckClient(f.ctx, souvenir.ClientCredentials{ID: c.ID, Secret: secret})
+		_, err := f.reader.Accounts().CheckClient(f.ctx, souvenir.ClientCredentials{ID: c.ID, Secret: secret})
 		f.check("CheckClient", err)
 	}
 	other := f.register("")
 	for _, secret := range []string{"", "something", other.Secret + "x", other.Secret[1:], strings.ToUpper(other.Secret)} {
-		_, err := f.reader.CheckClient(f.ctx, souvenir.ClientCredentials{ID: other.ID, Secret: secret})
+		_, err := f.reader.Accounts().CheckClient(f.ctx, souvenir.ClientCredentials{ID: other.ID, Secret: secret})
 		f.refuses("CheckClient with the secret "+secret, err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
 	}
-	_, err := f.reader.CheckClient(f.ctx, souvenir.ClientCredentials{})
+	_, err := f.reader.Accounts().CheckClient(f.ctx, souvenir.ClientCredentials{})
 	f.refuses("CheckClient of nobody", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
 }
 
@@ -188,14 +188,14 @@ func (f *fixture) addClient(n souvenir.NewClient) souvenir.RegisteredClient {
 	if n.RedirectURIs == nil {
 		n.RedirectURIs = []string{callback}
 	}
-	c, err := f.store.AddClient(f.ctx, n)
+	c, err := f.store.Accounts().AddClient(f.ctx, n)
 	f.check("AddClient", err)
 	return c
 }
 
 func (f *fixture) clientIDs() []string {
 	f.Helper()
-	all, err := f.reader.Clients(f.ctx)
+	all, err := f.reader.Accounts().Clients(f.ctx)
 	f.check("Clients", err)
 	var ids []string
 	for _, c := range all {
@@ -211,28 +211,28 @@ func oauthOwnClients(f *fixture) {
 	f.same("ann's", ann.clientIDs(), hers.ID)
 	f.same("ben's", ben.clientIDs(), his.ID)
 	f.same("the operator's", f.clientIDs(), registered.ID, hers.ID, his.ID)
-	all, err := ann.reader.Clients(f.ctx)
+	all, err := ann.reader.Accounts().Clients(f.ctx)
 	f.check("Clients", err)
 	f.sameJSON("shown", object(toJSON(all[0])), map[string]any{
 		"client_id": hers.ID, "name": "Hers", "redirect_uris": []string{callback}, "token_endpoint_auth_method": "client_secret_basic",
 		"kind": "admin", "owner": "ann", "active": true, "created_at": f.clock.Now(), "updated_at": f.clock.Now(),
 	})
 	for _, id := range []string{his.ID, registered.ID, "nobody", ""} {
-		_, err := ann.store.RegenerateClientSecret(f.ctx, id)
+		_, err := ann.store.Accounts().RegenerateClientSecret(f.ctx, id)
 		f.failsAt("RegenerateClientSecret", err, souvenir.ErrNotFound, "client_id", "no OAuth client of this user")
-		f.failsAt("DeactivateClient", ann.store.DeactivateClient(f.ctx, id), souvenir.ErrNotFound, "client_id", "no OAuth client of this user")
+		f.failsAt("DeactivateClient", ann.store.Accounts().DeactivateClient(f.ctx, id), souvenir.ErrNotFound, "client_id", "no OAuth client of this user")
 	}
 	for _, id := range []string{hers.ID, registered.ID} {
-		_, err = f.store.RegenerateClientSecret(f.ctx, id)
+		_, err = f.store.Accounts().RegenerateClientSecret(f.ctx, id)
 		f.check("RegenerateClientSecret by the operator", err)
-		f.check("DeactivateClient by the operator", f.store.DeactivateClient(f.ctx, id))
+		f.check("DeactivateClient by the operator", f.store.Accounts().DeactivateClient(f.ctx, id))
 	}
 	limited := f.as(souvenir.Access{User: "ann", Projects: []string{}})
-	_, err = limited.reader.Clients(f.ctx)
+	_, err = limited.reader.Accounts().Clients(f.ctx)
 	f.fails("Clients through a limited view", err, souvenir.ErrForbidden)
-	_, err = limited.store.AddClient(f.ctx, souvenir.NewClient{RedirectURIs: []string{callback}})
+	_, err = limited.store.Accounts().AddClient(f.ctx, souvenir.NewClient{RedirectURIs: []string{callback}})
 	f.fails("AddClient through a limited view", err, souvenir.ErrForbidden)
-	_, err = f.store.As(souvenir.Access{User: "ann", ReadOnly: true}).AddClient(f.ctx, souvenir.NewClient{RedirectURIs: []string{callback}})
+	_, err = f.store.As(souvenir.Access{User: "ann", ReadOnly: true}).Accounts().AddClient(f.ctx, souvenir.NewClient{RedirectURIs: []string{callback}})
 	f.fails("AddClient through a read-only view", err, souvenir.ErrReadOnly)
 }
 
@@ -243,10 +243,10 @@ func oauthChosenClient(f *fixture) {
 	f.equal("shown", object(toJSON(c)), object(`{"client_id": "my-app_1.0~x", "client_secret": "s3cret", "client_secret_expires_at": 0, "name": "My App", "client_name": "My App", "active": true,
 		"redirect_uris": ["http://localhost:3000/cb", "`+callback+`"], "token_endpoint_auth_method": "client_secret_basic", "grant_types": ["authorization_code", "refresh_token"],
 		"response_types": ["code"], "client_id_issued_at": `+fmt.Sprint(f.clock.Now().Unix())+`}`))
-	_, err := f.reader.CheckClient(f.ctx, souvenir.ClientCredentials{ID: "my-app_1.0~x", Secret: "s3cret"})
+	_, err := f.reader.Accounts().CheckClient(f.ctx, souvenir.ClientCredentials{ID: "my-app_1.0~x", Secret: "s3cret"})
 	f.check("CheckClient", err)
 	for _, view := range []*fixture{ann, f.as(souvenir.Access{User: "ben"})} {
-		_, err = view.store.AddClient(f.ctx, souvenir.NewClient{ID: c.ID, RedirectURIs: []string{callback}})
+		_, err = view.store.Accounts().AddClient(f.ctx, souvenir.NewClient{ID: c.ID, RedirectURIs: []string{callback}})
 		f.failsAt("AddClient again", err, souvenir.ErrConflict, "client_id", "taken")
 	}
 	f.equal("no name", ann.addClient(souvenir.NewClient{ID: "x"}).Metadata.ClientName, "x")
@@ -268,10 +268,10 @@ func oauthChosenClient(f *fixture) {
 		"a name":           {souvenir.NewClient{Name: "a\x00"}, souvenir.ErrInvalid, "client_name"},
 	} {
 		c.n.RedirectURIs = []string{callback}
-		_, err := ann.store.AddClient(f.ctx, c.n)
+		_, err := ann.store.Accounts().AddClient(f.ctx, c.n)
 		f.failsAt(name, err, c.kind, c.argument)
 	}
-	_, err = ann.store.AddClient(f.ctx, souvenir.NewClient{})
+	_, err = ann.store.Accounts().AddClient(f.ctx, souvenir.NewClient{})
 	f.refuses("no redirect URI", err, souvenir.ErrInvalid, "invalid_redirect_uri", "Invalid redirect_uri")
 }
 
@@ -279,15 +279,15 @@ func oauthNewSecret(f *fixture) {
 	ann := f.as(souvenir.Access{User: "ann"})
 	c := ann.addClient(souvenir.NewClient{Name: "App"})
 	f.clock.Pass(time.Minute)
-	renewed, err := ann.store.RegenerateClientSecret(f.ctx, c.ID)
+	renewed, err := ann.store.Accounts().RegenerateClientSecret(f.ctx, c.ID)
 	f.check("RegenerateClientSecret", err)
 	f.equal("client", []any{renewed.ID, renewed.Metadata.ClientName, renewed.UpdatedAt}, []any{c.ID, "App", f.clock.Now()})
-	_, err = f.reader.CheckClient(f.ctx, credentials(renewed))
+	_, err = f.reader.Accounts().CheckClient(f.ctx, credentials(renewed))
 	f.check("CheckClient with the new secret", err)
-	_, err = f.reader.CheckClient(f.ctx, credentials(c))
+	_, err = f.reader.Accounts().CheckClient(f.ctx, credentials(c))
 	f.refuses("CheckClient with the old secret", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
 	public := ann.addClient(souvenir.NewClient{AuthMethod: souvenir.AuthNone})
-	_, err = ann.store.RegenerateClientSecret(f.ctx, public.ID)
+	_, err = ann.store.Accounts().RegenerateClientSecret(f.ctx, public.ID)
 	f.failsAt("RegenerateClientSecret of a client without one", err, souvenir.ErrInvalid, "client_id", "none")
 }
 
@@ -296,28 +296,28 @@ func oauthDeactivated(f *fixture) {
 	c := ann.addClient(souvenir.NewClient{ID: "app"})
 	tokens := ann.letIn(c)
 	code := ann.authorize(c)
-	f.check("DeactivateClient", ann.store.DeactivateClient(f.ctx, c.ID))
-	f.check("DeactivateClient again", ann.store.DeactivateClient(f.ctx, c.ID))
-	got, err := f.reader.GetClient(f.ctx, c.ID)
+	f.check("DeactivateClient", ann.store.Accounts().DeactivateClient(f.ctx, c.ID))
+	f.check("DeactivateClient again", ann.store.Accounts().DeactivateClient(f.ctx, c.ID))
+	got, err := f.reader.Accounts().GetClient(f.ctx, c.ID)
 	f.check("GetClient", err)
 	f.equal("active", got.Active, false)
 	f.same("listed", ann.clientIDs(), "app")
-	_, err = f.reader.CheckClient(f.ctx, credentials(c))
+	_, err = f.reader.Accounts().CheckClient(f.ctx, credentials(c))
 	f.refuses("CheckClient", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
-	_, err = ann.store.Authorize(f.ctx, asking(c))
+	_, err = ann.store.Accounts().Authorize(f.ctx, asking(c))
 	f.refuses("Authorize", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
-	_, err = f.store.ExchangeCode(f.ctx, exchanging(c, code))
+	_, err = f.store.Accounts().ExchangeCode(f.ctx, exchanging(c, code))
 	f.refuses("ExchangeCode", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
-	_, err = f.store.RefreshTokens(f.ctx, refreshing(c, tokens))
+	_, err = f.store.Accounts().RefreshTokens(f.ctx, refreshing(c, tokens))
 	f.refuses("RefreshTokens", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
-	f.refuses("RevokeToken", f.store.RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c), Token: tokens.RefreshToken}), souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
-	_, err = f.reader.CheckAccessToken(f.ctx, checking(tokens))
+	f.refuses("RevokeToken", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c), Token: tokens.RefreshToken}), souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
+	_, err = f.reader.Accounts().CheckAccessToken(f.ctx, checking(tokens))
 	f.refuses("CheckAccessToken", err, souvenir.ErrUnauthenticated, "invalid_token", "Invalid token")
-	_, err = ann.store.RegenerateClientSecret(f.ctx, c.ID)
+	_, err = ann.store.Accounts().RegenerateClientSecret(f.ctx, c.ID)
 	f.failsAt("RegenerateClientSecret", err, souvenir.ErrInvalid, "client_id", "deactivated")
-	_, err = ann.store.AddClient(f.ctx, souvenir.NewClient{ID: "app", RedirectURIs: []string{callback}})
+	_, err = ann.store.Accounts().AddClient(f.ctx, souvenir.NewClient{ID: "app", RedirectURIs: []string{callback}})
 	f.fails("AddClient with its id", err, souvenir.ErrConflict)
-	grants, err := ann.reader.Grants(f.ctx)
+	grants, err := ann.reader.Accounts().Grants(f.ctx)
 	f.check("Grants", err)
 	same(f, "grants", grants, nil)
 }
@@ -326,22 +326,22 @@ func oauthDocument(f *fixture) {
 	const url = "https://app.example/oauth/client.json"
 	d := souvenir.DocumentClient{URL: url, ExpiresAt: f.clock.Now().Add(time.Hour), Registration: souvenir.ClientRegistration{
 		RedirectURIs: []string{callback}, ClientName: "App", Extra: map[string]any{"client_id": url, "application_type": "native"}}}
-	c, err := f.store.SetDocumentClient(f.ctx, d)
+	c, err := f.store.Accounts().SetDocumentClient(f.ctx, d)
 	f.check("SetDocumentClient", err)
 	f.equal("client", []any{c.ID, c.Kind, c.Active, c.ExpiresAt, c.Metadata.TokenEndpointAuthMethod}, []any{url, souvenir.ClientDocument, true, d.ExpiresAt, souvenir.AuthNone})
 	f.clock.Pass(time.Minute)
 	d.Registration.ClientName, d.ExpiresAt = "Renamed", time.Time{}
-	_, err = f.store.SetDocumentClient(f.ctx, d)
+	_, err = f.store.Accounts().SetDocumentClient(f.ctx, d)
 	f.check("SetDocumentClient again", err)
-	got, err := f.reader.GetClient(f.ctx, url)
+	got, err := f.reader.Accounts().GetClient(f.ctx, url)
 	f.check("GetClient", err)
 	f.equal("renewed", []any{got.Metadata.ClientName, got.ExpiresAt, got.UpdatedAt, got.CreatedAt}, []any{"Renamed", time.Time{}, f.clock.Now(), c.CreatedAt})
-	_, err = f.reader.CheckClient(f.ctx, souvenir.ClientCredentials{ID: url})
+	_, err = f.reader.Accounts().CheckClient(f.ctx, souvenir.ClientCredentials{ID: url})
 	f.check("CheckClient", err)
 	for _, wrong := range []string{"", "app", "http://app.example/c", "https://app.example", "https://app.example/", "https://u@app.example/c", "https://app.example/c#f", "https://app.example/c?q", "https://app.example/a/../c", "https://app.example/./c", "https:///c", "https://app.example/c d"} {
 		d := d
 		d.URL, d.Registration.Extra = wrong, nil
-		_, err := f.store.SetDocumentClient(f.ctx, d)
+		_, err := f.store.Accounts().SetDocumentClient(f.ctx, d)
 		f.refuses("SetDocumentClient of "+wrong, err, souvenir.ErrInvalid, "invalid_client", "Invalid client")
 	}
 	for argument, change := range map[string]func(*souvenir.ClientRegistration){
@@ -351,19 +351,19 @@ func oauthDocument(f *fixture) {
 	} {
 		d := d
 		change(&d.Registration)
-		_, err := f.store.SetDocumentClient(f.ctx, d)
+		_, err := f.store.Accounts().SetDocumentClient(f.ctx, d)
 		f.refuses(argument, err, souvenir.ErrInvalid, "invalid_client_metadata", "")
 		f.failsAt(argument, err, souvenir.ErrInvalid, argument)
 	}
 	client := souvenir.RegisteredClient{Client: got}
 	t := f.letIn(client)
 	d.Registration.GrantTypes = []string{"authorization_code"}
-	_, err = f.store.SetDocumentClient(f.ctx, d)
+	_, err = f.store.Accounts().SetDocumentClient(f.ctx, d)
 	f.check("SetDocumentClient without refresh_token", err)
-	_, err = f.store.RefreshTokens(f.ctx, refreshing(client, t))
+	_, err = f.store.Accounts().RefreshTokens(f.ctx, refreshing(client, t))
 	f.refuses("RefreshTokens after that", err, souvenir.ErrInvalid, "unauthorized_client", "")
-	f.check("DeactivateClient", f.store.DeactivateClient(f.ctx, url))
-	_, err = f.store.SetDocumentClient(f.ctx, d)
+	f.check("DeactivateClient", f.store.Accounts().DeactivateClient(f.ctx, url))
+	_, err = f.store.Accounts().SetDocumentClient(f.ctx, d)
 	f.refuses("SetDocumentClient of a deactivated one", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
 }
 
@@ -374,43 +374,43 @@ func oauthForgotten(f *fixture) {
 	ann.letIn(late) // nothing has been forgotten yet
 	unused, used, made := f.register(souvenir.AuthNone), f.register(souvenir.AuthNone), ann.addClient(souvenir.NewClient{})
 	tokens := ann.letIn(used)
-	grants, err := ann.reader.Grants(f.ctx)
+	grants, err := ann.reader.Accounts().Grants(f.ctx)
 	f.check("Grants", err)
 	f.clock.Pass(23 * time.Hour)
 	f.register("")
 	f.equal("after 23 hours", len(f.clientIDs()), 5)
 	f.equal("grants", len(grants), 2)
-	f.check("RevokeGrant", ann.store.RevokeGrant(f.ctx, grants[0].ID))
+	f.check("RevokeGrant", ann.store.Accounts().RevokeGrant(f.ctx, grants[0].ID))
 	f.clock.Pass(2 * time.Hour)
 	f.register("")
-	_, err = f.reader.GetClient(f.ctx, unused.ID)
+	_, err = f.reader.Accounts().GetClient(f.ctx, unused.ID)
 	f.fails("GetClient of an unused one", err, souvenir.ErrNotFound)
 	f.clock.Pass(365 * 24 * time.Hour)
 	newest := f.register("")
 	for _, c := range []souvenir.RegisteredClient{late, used, made, newest} {
-		_, err := f.reader.GetClient(f.ctx, c.ID)
+		_, err := f.reader.Accounts().GetClient(f.ctx, c.ID)
 		f.check("GetClient after a year", err)
 	}
 	f.equal("after a year", len(f.clientIDs()), 4)
-	f.fails("RevokeGrant of one that was revoked long ago", ann.store.RevokeGrant(f.ctx, grants[0].ID), souvenir.ErrNotFound)
-	_, err = f.store.RefreshTokens(f.ctx, refreshing(used, tokens))
+	f.fails("RevokeGrant of one that was revoked long ago", ann.store.Accounts().RevokeGrant(f.ctx, grants[0].ID), souvenir.ErrNotFound)
+	_, err = f.store.Accounts().RefreshTokens(f.ctx, refreshing(used, tokens))
 	f.refuses("RefreshTokens after a year", err, souvenir.ErrInvalid, "invalid_grant", "Invalid refresh_token")
 }
 
 func oauthOperatorOnly(f *fixture) {
 	view := f.store.As(souvenir.Access{})
 	for name, err := range map[string]error{
-		"RegisterClient":     second(view.RegisterClient(f.ctx, souvenir.ClientRegistration{})),
-		"SetDocumentClient":  second(view.SetDocumentClient(f.ctx, souvenir.DocumentClient{})),
-		"GetClient":          second(view.GetClient(f.ctx, "")),
-		"CheckClient":        second(view.CheckClient(f.ctx, souvenir.ClientCredentials{})),
-		"CheckAuthorization": second(view.CheckAuthorization(f.ctx, souvenir.Authorization{})),
-		"ExchangeCode":       second(view.ExchangeCode(f.ctx, souvenir.CodeExchange{})),
-		"RefreshTokens":      second(view.RefreshTokens(f.ctx, souvenir.Refresh{})),
-		"RevokeToken":        view.RevokeToken(f.ctx, souvenir.Revocation{}),
-		"SigningKeys":        second(view.SigningKeys(f.ctx)),
-		"RotateSigningKey":   second(view.RotateSigningKey(f.ctx)),
-		"CheckAccessToken":   second(view.CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{})),
+		"RegisterClient":     second(view.Accounts().RegisterClient(f.ctx, souvenir.ClientRegistration{})),
+		"SetDocumentClient":  second(view.Accounts().SetDocumentClient(f.ctx, souvenir.DocumentClient{})),
+		"GetClient":          second(view.Accounts().GetClient(f.ctx, "")),
+		"CheckClient":        second(view.Accounts().CheckClient(f.ctx, souvenir.ClientCredentials{})),
+		"CheckAuthorization": second(view.Accounts().CheckAuthorization(f.ctx, souvenir.Authorization{})),
+		"ExchangeCode":       second(view.Accounts().ExchangeCode(f.ctx, souvenir.CodeExchange{})),
+		"RefreshTokens":      second(view.Accounts().RefreshTokens(f.ctx, souvenir.Refresh{})),
+		"RevokeToken":        view.Accounts().RevokeToken(f.ctx, souvenir.Revocation{}),
+		"SigningKeys":        second(view.Accounts().SigningKeys(f.ctx)),
+		"RotateSigningKey":   second(view.Accounts().RotateSigningKey(f.ctx)),
+		"CheckAccessToken":   second(view.Accounts().CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{})),
 	} {
 		f.fails(name+" on a view", err, souvenir.ErrForbidden, "whole store")
 	}

@@ -46,21 +46,21 @@ func checking(t souvenir.TokenSet) souvenir.AccessTokenCheck {
 
 func (f *fixture) authorize(c souvenir.RegisteredClient) souvenir.AuthorizationCode {
 	f.Helper()
-	code, err := f.store.Authorize(f.ctx, asking(c))
+	code, err := f.store.Accounts().Authorize(f.ctx, asking(c))
 	f.check("Authorize", err)
 	return code
 }
 
 func (f *fixture) exchange(x souvenir.CodeExchange) souvenir.TokenSet {
 	f.Helper()
-	t, err := f.operator.ExchangeCode(f.ctx, x)
+	t, err := f.operator.Accounts().ExchangeCode(f.ctx, x)
 	f.check("ExchangeCode", err)
 	return t
 }
 
 func (f *fixture) refresh(c souvenir.RegisteredClient, t souvenir.TokenSet) souvenir.TokenSet {
 	f.Helper()
-	t, err := f.operator.RefreshTokens(f.ctx, refreshing(c, t))
+	t, err := f.operator.Accounts().RefreshTokens(f.ctx, refreshing(c, t))
 	f.check("RefreshTokens", err)
 	return t
 }
@@ -74,7 +74,7 @@ func (f *fixture) letIn(c souvenir.RegisteredClient) souvenir.TokenSet {
 // works checks that tokens speak for somebody.
 func (f *fixture) works(what string, t souvenir.TokenSet) souvenir.Principal {
 	f.Helper()
-	p, err := f.reader.CheckAccessToken(f.ctx, checking(t))
+	p, err := f.reader.Accounts().CheckAccessToken(f.ctx, checking(t))
 	f.check(what, err)
 	return p
 }
@@ -82,9 +82,9 @@ func (f *fixture) works(what string, t souvenir.TokenSet) souvenir.Principal {
 // ended checks that neither of two tokens is worth anything.
 func (f *fixture) ended(what string, c souvenir.RegisteredClient, t souvenir.TokenSet) {
 	f.Helper()
-	_, err := f.reader.CheckAccessToken(f.ctx, checking(t))
+	_, err := f.reader.Accounts().CheckAccessToken(f.ctx, checking(t))
 	f.refuses(what+": CheckAccessToken", err, souvenir.ErrUnauthenticated, "invalid_token", "Invalid token")
-	_, err = f.store.RefreshTokens(f.ctx, refreshing(c, t))
+	_, err = f.store.Accounts().RefreshTokens(f.ctx, refreshing(c, t))
 	f.refuses(what+": RefreshTokens", err, souvenir.ErrInvalid, "invalid_grant", "Invalid refresh_token")
 }
 
@@ -116,7 +116,7 @@ func oauthCodeReuse(f *fixture) {
 	code := f.authorize(c)
 	t := f.exchange(exchanging(c, code))
 	for range 2 {
-		_, err := f.store.ExchangeCode(f.ctx, exchanging(c, code))
+		_, err := f.store.Accounts().ExchangeCode(f.ctx, exchanging(c, code))
 		f.refuses("ExchangeCode again", err, souvenir.ErrInvalid, "invalid_grant", "Invalid authorization code")
 		f.ended("after the reuse of the code", c, t)
 	}
@@ -129,7 +129,7 @@ func oauthCodeRace(f *fixture) {
 	var won atomic.Int64
 	var tokens atomic.Value
 	together(func(int) {
-		t, err := f.store.ExchangeCode(f.ctx, exchanging(c, code))
+		t, err := f.store.Accounts().ExchangeCode(f.ctx, exchanging(c, code))
 		if err == nil {
 			won.Add(1)
 			tokens.Store(t)
@@ -152,7 +152,7 @@ func oauthCodeBound(f *fixture) {
 	} {
 		x := exchanging(c, code)
 		change(&x)
-		_, err := f.store.ExchangeCode(f.ctx, x)
+		_, err := f.store.Accounts().ExchangeCode(f.ctx, x)
 		begins := "Invalid authorization code"
 		if x.RedirectURI != callback {
 			begins = "Invalid redirect_uri"
@@ -162,11 +162,11 @@ func oauthCodeBound(f *fixture) {
 	f.works("the code, which is not used up", f.exchange(exchanging(c, code)))
 	late := f.authorize(c)
 	f.clock.Pass(late.ExpiresAt.Sub(f.clock.Now()))
-	_, err := f.store.ExchangeCode(f.ctx, exchanging(c, late))
+	_, err := f.store.Accounts().ExchangeCode(f.ctx, exchanging(c, late))
 	f.refuses("an expired code", err, souvenir.ErrInvalid, "invalid_grant", "Invalid authorization code")
 	revoked := f.authorize(c)
-	f.check("RevokeGrant", f.store.RevokeGrant(f.ctx, revoked.GrantID))
-	_, err = f.store.ExchangeCode(f.ctx, exchanging(c, revoked))
+	f.check("RevokeGrant", f.store.Accounts().RevokeGrant(f.ctx, revoked.GrantID))
+	_, err = f.store.Accounts().ExchangeCode(f.ctx, exchanging(c, revoked))
 	f.refuses("a revoked code", err, souvenir.ErrInvalid, "invalid_grant", "Invalid authorization code")
 }
 
@@ -176,7 +176,7 @@ func oauthCodeCredentials(f *fixture) {
 	for _, wrong := range []souvenir.ClientCredentials{{}, {ID: c.ID}, {ID: c.ID, Secret: "wrong"}, {ID: "nobody", Secret: c.Secret}} {
 		x := exchanging(c, code)
 		x.Client = wrong
-		_, err := f.store.ExchangeCode(f.ctx, x)
+		_, err := f.store.Accounts().ExchangeCode(f.ctx, x)
 		f.refuses("ExchangeCode with "+brief(wrong), err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
 	}
 	for _, argument := range []string{"issuer", "audience"} {
@@ -186,7 +186,7 @@ func oauthCodeCredentials(f *fixture) {
 		} else {
 			x.Audience = ""
 		}
-		_, err := f.store.ExchangeCode(f.ctx, x)
+		_, err := f.store.Accounts().ExchangeCode(f.ctx, x)
 		f.failsAt("ExchangeCode without "+argument, err, souvenir.ErrInvalid, argument)
 	}
 	f.works("the code", f.exchange(exchanging(c, code)))
@@ -199,19 +199,19 @@ func oauthCodeVerifier(f *fixture) {
 			code := f.authorize(c)
 			x := exchanging(c, code)
 			x.Verifier = wrong
-			_, err := f.store.ExchangeCode(f.ctx, x)
+			_, err := f.store.Accounts().ExchangeCode(f.ctx, x)
 			f.refuses("ExchangeCode with the verifier "+wrong, err, souvenir.ErrInvalid, "invalid_grant", "Invalid authorization code")
-			_, err = f.store.ExchangeCode(f.ctx, exchanging(c, code))
+			_, err = f.store.Accounts().ExchangeCode(f.ctx, exchanging(c, code))
 			f.refuses("ExchangeCode with the right one after that", err, souvenir.ErrInvalid, "invalid_grant", "Invalid authorization code")
 		}
 	}
 	a := asking(confidential)
 	a.CodeChallenge, a.CodeChallengeMethod = "", ""
-	code, err := f.store.Authorize(f.ctx, a)
+	code, err := f.store.Accounts().Authorize(f.ctx, a)
 	f.check("Authorize without a challenge", err)
-	_, err = f.store.ExchangeCode(f.ctx, exchanging(confidential, code))
+	_, err = f.store.Accounts().ExchangeCode(f.ctx, exchanging(confidential, code))
 	f.refuses("a verifier without a challenge", err, souvenir.ErrInvalid, "invalid_grant", "Invalid authorization code")
-	code, err = f.store.Authorize(f.ctx, a)
+	code, err = f.store.Accounts().Authorize(f.ctx, a)
 	f.check("Authorize without a challenge", err)
 	x := exchanging(confidential, code)
 	x.Verifier = ""
@@ -225,30 +225,30 @@ func oauthCodeNoRedirect(f *fixture) {
 	f.works("with a challenge", f.exchange(x))
 	a := asking(c)
 	a.CodeChallenge, a.CodeChallengeMethod = "", ""
-	code, err := f.store.Authorize(f.ctx, a)
+	code, err := f.store.Accounts().Authorize(f.ctx, a)
 	f.check("Authorize", err)
 	x = exchanging(c, code)
 	x.RedirectURI, x.Verifier = "", ""
-	_, err = f.store.ExchangeCode(f.ctx, x)
+	_, err = f.store.Accounts().ExchangeCode(f.ctx, x)
 	f.refuses("without a challenge", err, souvenir.ErrInvalid, "invalid_grant", "Invalid redirect_uri")
 }
 
 func oauthLoopbackPort(f *fixture) {
-	c, err := f.store.RegisterClient(f.ctx, souvenir.ClientRegistration{RedirectURIs: []string{"http://localhost/callback"}, TokenEndpointAuthMethod: souvenir.AuthNone})
+	c, err := f.store.Accounts().RegisterClient(f.ctx, souvenir.ClientRegistration{RedirectURIs: []string{"http://localhost/callback"}, TokenEndpointAuthMethod: souvenir.AuthNone})
 	f.check("RegisterClient", err)
 	a := asking(c)
 	a.RedirectURI = "http://localhost:43117/callback"
-	code, err := f.store.Authorize(f.ctx, a)
+	code, err := f.store.Accounts().Authorize(f.ctx, a)
 	f.check("Authorize", err)
 	x := exchanging(c, code)
 	x.RedirectURI = "http://localhost:43118/callback"
-	_, err = f.store.ExchangeCode(f.ctx, x)
+	_, err = f.store.Accounts().ExchangeCode(f.ctx, x)
 	f.refuses("another port than the authorization's", err, souvenir.ErrInvalid, "invalid_grant", "Invalid redirect_uri")
 	x.RedirectURI = a.RedirectURI
 	f.works("the same port", f.exchange(x))
 	for _, wrong := range []string{"http://127.0.0.1:43117/callback", "http://localhost:43117/", "http://localhost.evil.example/callback", "https://localhost/callback"} {
 		a.RedirectURI = wrong
-		_, err = f.store.Authorize(f.ctx, a)
+		_, err = f.store.Accounts().Authorize(f.ctx, a)
 		f.refuses(wrong, err, souvenir.ErrInvalid, "invalid_request", "Invalid redirect_uri")
 	}
 }
@@ -259,7 +259,7 @@ func oauthResource(f *fixture) {
 		for _, named := range []string{"", resource, resource + "/"} {
 			a := asking(c)
 			a.Resource = asked
-			code, err := f.store.Authorize(f.ctx, a)
+			code, err := f.store.Accounts().Authorize(f.ctx, a)
 			f.check("Authorize for "+asked, err)
 			x := exchanging(c, code)
 			x.Resource = named
@@ -267,17 +267,17 @@ func oauthResource(f *fixture) {
 			f.works("the token for "+asked+" and "+named, t)
 			check := checking(t)
 			check.Audience = []string{resource + "/"}
-			_, err = f.reader.CheckAccessToken(f.ctx, check)
+			_, err = f.reader.Accounts().CheckAccessToken(f.ctx, check)
 			f.check("with a slash", err)
 			check.Audience = []string{"https://memory.example/other", oauthIssuer}
-			_, err = f.reader.CheckAccessToken(f.ctx, check)
+			_, err = f.reader.Accounts().CheckAccessToken(f.ctx, check)
 			f.refuses("for another audience", err, souvenir.ErrUnauthenticated, "invalid_token", "Invalid token")
 			r := refreshing(c, t)
 			r.Resource = "https://other.example"
-			_, err = f.store.RefreshTokens(f.ctx, r)
+			_, err = f.store.Accounts().RefreshTokens(f.ctx, r)
 			f.refuses("refreshing for another resource", err, souvenir.ErrInvalid, "invalid_target", "")
 			r.Resource = named
-			t, err = f.store.RefreshTokens(f.ctx, r)
+			t, err = f.store.Accounts().RefreshTokens(f.ctx, r)
 			f.check("RefreshTokens", err)
 			f.works("the next one", t)
 		}
@@ -285,7 +285,7 @@ func oauthResource(f *fixture) {
 	code := f.authorize(c)
 	x := exchanging(c, code)
 	x.Resource = "https://other.example/mcp"
-	_, err := f.store.ExchangeCode(f.ctx, x)
+	_, err := f.store.Accounts().ExchangeCode(f.ctx, x)
 	f.refuses("exchanging for another resource", err, souvenir.ErrInvalid, "invalid_target", "")
 	f.works("the code, which is not used up", f.exchange(exchanging(c, code)))
 }
@@ -317,43 +317,43 @@ func oauthAskingRefused(f *fixture) {
 	} {
 		a := asking(public)
 		c.change(&a)
-		_, err := ann.store.Authorize(f.ctx, a)
+		_, err := ann.store.Accounts().Authorize(f.ctx, a)
 		f.refuses(name, err, c.kind, c.code, c.begins)
 		f.failsAt(name, err, c.kind, c.argument)
-		_, checked := f.reader.CheckAuthorization(f.ctx, a)
+		_, checked := f.reader.Accounts().CheckAuthorization(f.ctx, a)
 		if checked == nil || err == nil || checked.Error() != err.Error() {
 			f.Errorf("%s: CheckAuthorization gives %v, Authorize %v", name, checked, err)
 		}
 	}
 	a := asking(confidential)
 	a.Scopes = nil
-	client, err := f.reader.CheckAuthorization(f.ctx, a)
+	client, err := f.reader.Accounts().CheckAuthorization(f.ctx, a)
 	f.check("CheckAuthorization before the user has chosen", err)
 	f.equal("client", client.ID, confidential.ID)
-	_, err = ann.store.Authorize(f.ctx, a)
+	_, err = ann.store.Accounts().Authorize(f.ctx, a)
 	f.refuses("Authorize of nothing", err, souvenir.ErrInvalid, "invalid_scope", "")
 	a = asking(confidential)
 	a.Projects = []string{"nowhere"}
-	_, err = ann.store.Authorize(f.ctx, a)
+	_, err = ann.store.Accounts().Authorize(f.ctx, a)
 	f.failsAt("Authorize for an unknown project", err, souvenir.ErrNotFound, "projects", "nowhere")
 	a.Projects = []string{}
-	_, err = ann.store.Authorize(f.ctx, a)
+	_, err = ann.store.Accounts().Authorize(f.ctx, a)
 	f.failsAt("Authorize for no project at all", err, souvenir.ErrInvalid, "projects", "empty")
 	a.Projects = make([]string, 101)
-	_, err = ann.store.Authorize(f.ctx, a)
+	_, err = ann.store.Accounts().Authorize(f.ctx, a)
 	f.failsAt("Authorize for many projects", err, souvenir.ErrTooLarge, "projects", "100")
-	_, err = ann.store.As(souvenir.Access{User: "ann", Projects: []string{"p"}}).Authorize(f.ctx, asking(confidential))
+	_, err = ann.store.As(souvenir.Access{User: "ann", Projects: []string{"p"}}).Accounts().Authorize(f.ctx, asking(confidential))
 	f.fails("Authorize through a limited view", err, souvenir.ErrForbidden)
-	_, err = ann.store.As(souvenir.Access{User: "ann", ReadOnly: true}).Authorize(f.ctx, asking(confidential))
+	_, err = ann.store.As(souvenir.Access{User: "ann", ReadOnly: true}).Accounts().Authorize(f.ctx, asking(confidential))
 	f.fails("Authorize through a read-only view", err, souvenir.ErrReadOnly)
 }
 
 func oauthNoRefreshToken(f *fixture) {
-	c, err := f.store.RegisterClient(f.ctx, souvenir.ClientRegistration{RedirectURIs: []string{callback}, GrantTypes: []string{"authorization_code"}})
+	c, err := f.store.Accounts().RegisterClient(f.ctx, souvenir.ClientRegistration{RedirectURIs: []string{callback}, GrantTypes: []string{"authorization_code"}})
 	f.check("RegisterClient", err)
 	t := f.letIn(c)
 	f.equal("refresh token", t.RefreshToken, "")
 	f.works("the access token", t)
-	_, err = f.store.RefreshTokens(f.ctx, refreshing(c, t))
+	_, err = f.store.Accounts().RefreshTokens(f.ctx, refreshing(c, t))
 	f.refuses("RefreshTokens without a token", err, souvenir.ErrInvalid, "invalid_grant", "Invalid refresh_token")
 }

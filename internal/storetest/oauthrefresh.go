@@ -34,7 +34,7 @@ func refreshRotates(f *fixture) {
 		seen = append(seen, t.RefreshToken, t.AccessToken)
 		f.works("the access token", t)
 		f.clock.Pass(2 * time.Hour)
-		_, err := f.reader.CheckAccessToken(f.ctx, checking(t))
+		_, err := f.reader.Accounts().CheckAccessToken(f.ctx, checking(t))
 		f.refuses("an expired access token", err, souvenir.ErrUnauthenticated, "invalid_token", "Invalid token: it has expired")
 	}
 }
@@ -50,7 +50,7 @@ func refreshReuse(f *fixture) {
 	f.works("its successor", f.refresh(c, third))
 	f.works("the other successor", second)
 	f.clock.Pass(2 * time.Second)
-	_, err := f.store.RefreshTokens(f.ctx, refreshing(c, first))
+	_, err := f.store.Accounts().RefreshTokens(f.ctx, refreshing(c, first))
 	f.refuses("reuse after the grace", err, souvenir.ErrInvalid, "invalid_grant", "Invalid refresh_token")
 	for _, t := range []souvenir.TokenSet{first, second, third} {
 		f.ended("after the reuse", c, t)
@@ -63,7 +63,7 @@ func refreshRace(f *fixture) {
 	t := f.letIn(c)
 	seen := make([]string, workers)
 	together(func(worker int) {
-		next, err := f.store.RefreshTokens(f.ctx, refreshing(c, t))
+		next, err := f.store.Accounts().RefreshTokens(f.ctx, refreshing(c, t))
 		if err != nil {
 			f.Errorf("RefreshTokens: %v", err)
 		}
@@ -79,19 +79,19 @@ func refreshOfAnotherClient(f *fixture) {
 	r := refreshing(c, t)
 	r.Client = credentials(other)
 	for range 2 {
-		_, err := f.store.RefreshTokens(f.ctx, r)
+		_, err := f.store.Accounts().RefreshTokens(f.ctx, r)
 		f.refuses("another client", err, souvenir.ErrInvalid, "invalid_grant", "Invalid refresh_token")
 	}
 	r.Client.Secret = "wrong"
-	_, err := f.store.RefreshTokens(f.ctx, r)
+	_, err := f.store.Accounts().RefreshTokens(f.ctx, r)
 	f.refuses("wrong credentials", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
 	r = refreshing(c, t)
 	r.RefreshToken = t.AccessToken
-	_, err = f.store.RefreshTokens(f.ctx, r)
+	_, err = f.store.Accounts().RefreshTokens(f.ctx, r)
 	f.refuses("an access token", err, souvenir.ErrInvalid, "invalid_grant", "Invalid refresh_token")
 	r = refreshing(c, t)
 	r.Issuer = ""
-	_, err = f.store.RefreshTokens(f.ctx, r)
+	_, err = f.store.Accounts().RefreshTokens(f.ctx, r)
 	f.failsAt("no issuer", err, souvenir.ErrInvalid, "issuer")
 	f.works("its own client", f.refresh(c, t))
 }
@@ -113,11 +113,11 @@ func refreshScopes(f *fixture) {
 	r := refreshing(c, t)
 	for _, scopes := range [][]souvenir.Scope{{souvenir.ScopeAdmin}, {souvenir.ScopeFilesWrite}, {souvenir.ScopeMemoryWrite, souvenir.ScopeAdmin}, {"openid"}} {
 		r.Scopes = scopes
-		_, err := f.store.RefreshTokens(f.ctx, r)
+		_, err := f.store.Accounts().RefreshTokens(f.ctx, r)
 		f.refuses("more scopes", err, souvenir.ErrInvalid, "invalid_scope", "")
 	}
 	r.Scopes = []souvenir.Scope{souvenir.ScopeMemoryRead}
-	narrow, err := f.store.RefreshTokens(f.ctx, r)
+	narrow, err := f.store.Accounts().RefreshTokens(f.ctx, r)
 	f.check("RefreshTokens with fewer scopes", err)
 	f.equal("scope", narrow.Scope, "memory:read")
 	p := f.works("the narrow token", narrow)
@@ -142,9 +142,9 @@ func revocation(f *fixture) {
 				other = f.refresh(c, other)
 			}
 			t := f.refresh(c, old)
-			f.check("RevokeToken", f.store.RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c), Token: pick(old, t)}))
+			f.check("RevokeToken", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c), Token: pick(old, t)}))
 			f.ended(name, c, t)
-			f.check("RevokeToken again", f.store.RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c), Token: pick(old, t)}))
+			f.check("RevokeToken again", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c), Token: pick(old, t)}))
 			f.works("another grant", other)
 		}
 	}
@@ -154,13 +154,13 @@ func revocationOfAnothers(f *fixture) {
 	c, other := f.register(""), f.register("")
 	t := f.letIn(c)
 	for _, token := range []string{t.AccessToken, t.RefreshToken, "unknown", "a.b.c", t.AccessToken + "x"} {
-		f.check("RevokeToken of another's", f.store.RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(other), Token: token}))
+		f.check("RevokeToken of another's", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(other), Token: token}))
 	}
 	for _, client := range []souvenir.ClientCredentials{{ID: c.ID}, {ID: c.ID, Secret: "wrong"}, {Secret: c.Secret}} {
-		err := f.store.RevokeToken(f.ctx, souvenir.Revocation{Client: client, Token: t.RefreshToken})
+		err := f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: client, Token: t.RefreshToken})
 		f.refuses("RevokeToken with wrong credentials", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
 	}
-	f.refuses("RevokeToken of nothing", f.store.RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c)}), souvenir.ErrInvalid, "invalid_request", "")
+	f.refuses("RevokeToken of nothing", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c)}), souvenir.ErrInvalid, "invalid_request", "")
 	f.works("still", t)
 	t = f.refresh(c, t)
 	f.works("and refreshed", t)
@@ -175,13 +175,13 @@ func revocationByHolder(f *fixture) {
 			func(t souvenir.TokenSet) string { return t.RefreshToken },
 		} {
 			t := f.letIn(c)
-			f.check("RevokeToken without a client", f.store.RevokeToken(f.ctx, souvenir.Revocation{Token: pick(t)}))
+			f.check("RevokeToken without a client", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Token: pick(t)}))
 			f.ended("a token that its holder revokes", c, t)
 		}
 		for _, token := range []string{"unknown", "a.b.c", other.AccessToken + "x"} {
-			f.check("RevokeToken of an unknown one", f.store.RevokeToken(f.ctx, souvenir.Revocation{Token: token}))
+			f.check("RevokeToken of an unknown one", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Token: token}))
 		}
-		f.refuses("RevokeToken of nothing", f.store.RevokeToken(f.ctx, souvenir.Revocation{}), souvenir.ErrInvalid, "invalid_request", "")
+		f.refuses("RevokeToken of nothing", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{}), souvenir.ErrInvalid, "invalid_request", "")
 		f.works("another grant", other)
 	}
 }
@@ -189,22 +189,22 @@ func revocationByHolder(f *fixture) {
 func grantsOfUser(f *fixture) {
 	ann, ben := f.as(souvenir.Access{User: "ann"}), f.as(souvenir.Access{User: "ben"})
 	ann.add(souvenir.NewMemory{Content: "x", ProjectID: "apollo", ProjectName: "Apollo"})
-	c, err := f.store.RegisterClient(f.ctx, souvenir.ClientRegistration{ClientName: "App", TokenEndpointAuthMethod: souvenir.AuthNone,
+	c, err := f.store.Accounts().RegisterClient(f.ctx, souvenir.ClientRegistration{ClientName: "App", TokenEndpointAuthMethod: souvenir.AuthNone,
 		RedirectURIs: []string{callback, callback + "/2", "http://127.0.0.1:8080/cb", "cursor://anysphere.cursor-mcp/oauth/callback"}})
 	f.check("RegisterClient", err)
 	created := f.clock.Now()
 	a := asking(c)
 	a.Projects = []string{"apollo"}
 	a.Scopes = []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}
-	code, err := ann.store.Authorize(f.ctx, a)
+	code, err := ann.store.Accounts().Authorize(f.ctx, a)
 	f.check("Authorize", err)
-	pending, err := ann.reader.Grants(f.ctx)
+	pending, err := ann.reader.Accounts().Grants(f.ctx)
 	f.check("Grants", err)
 	same(f, "grants before the code comes back", pending, nil)
 	f.clock.Pass(time.Minute)
 	t := f.exchange(exchanging(c, code))
 	bens := ben.letIn(c)
-	grants, err := ann.reader.Grants(f.ctx)
+	grants, err := ann.reader.Accounts().Grants(f.ctx)
 	f.check("Grants", err)
 	want := souvenir.Grant{ID: code.GrantID, ClientID: c.ID, ClientName: "App", Hosts: []string{"app.example", "127.0.0.1", "cursor:"},
 		Scopes: a.Scopes, Projects: []string{"ann/apollo"}, Resource: resource, CreatedAt: created, LastUsedAt: f.clock.Now()}
@@ -213,20 +213,20 @@ func grantsOfUser(f *fixture) {
 	f.equal("access", p.Access, souvenir.Access{User: "ann", Projects: []string{"ann/apollo"}, ReadOnly: true})
 	f.equal("seen with it", f.reader.As(p.Access).Access().Projects, []string{"ann/apollo"})
 
-	f.fails("RevokeGrant by another", ben.store.RevokeGrant(f.ctx, code.GrantID), souvenir.ErrNotFound)
-	f.fails("RevokeGrant by the local user", f.store.RevokeGrant(f.ctx, code.GrantID), souvenir.ErrNotFound)
-	f.fails("RevokeGrant through a read-only view", ann.store.As(souvenir.Access{User: "ann", ReadOnly: true}).RevokeGrant(f.ctx, code.GrantID), souvenir.ErrReadOnly)
+	f.fails("RevokeGrant by another", ben.store.Accounts().RevokeGrant(f.ctx, code.GrantID), souvenir.ErrNotFound)
+	f.fails("RevokeGrant by the local user", f.store.Accounts().RevokeGrant(f.ctx, code.GrantID), souvenir.ErrNotFound)
+	f.fails("RevokeGrant through a read-only view", ann.store.As(souvenir.Access{User: "ann", ReadOnly: true}).Accounts().RevokeGrant(f.ctx, code.GrantID), souvenir.ErrReadOnly)
 	limited := ann.store.As(souvenir.Access{User: "ann", Projects: []string{"apollo"}})
-	f.fails("RevokeGrant through a limited view", limited.RevokeGrant(f.ctx, code.GrantID), souvenir.ErrForbidden)
-	if _, err := limited.Grants(f.ctx); !errors.Is(err, souvenir.ErrForbidden) {
+	f.fails("RevokeGrant through a limited view", limited.Accounts().RevokeGrant(f.ctx, code.GrantID), souvenir.ErrForbidden)
+	if _, err := limited.Accounts().Grants(f.ctx); !errors.Is(err, souvenir.ErrForbidden) {
 		f.Errorf("Grants through a limited view: %v", err)
 	}
 	f.works("still", t)
-	f.check("RevokeGrant", ann.store.RevokeGrant(f.ctx, code.GrantID))
-	f.check("RevokeGrant again", ann.store.RevokeGrant(f.ctx, code.GrantID))
+	f.check("RevokeGrant", ann.store.Accounts().RevokeGrant(f.ctx, code.GrantID))
+	f.check("RevokeGrant again", ann.store.Accounts().RevokeGrant(f.ctx, code.GrantID))
 	f.ended("revoked", c, t)
 	f.works("ben's", bens)
-	grants, err = ann.reader.Grants(f.ctx)
+	grants, err = ann.reader.Accounts().Grants(f.ctx)
 	f.check("Grants", err)
 	same(f, "grants", grants, nil)
 }
@@ -242,25 +242,25 @@ func grantsOfGoneUser(f *fixture) {
 		code := view.authorize(c)
 		yes, no := true, false
 		if gone == "disabled" {
-			_, err := f.store.UpdateUser(f.ctx, u.ID, souvenir.UpdateUser{Disabled: &yes})
+			_, err := f.store.Accounts().UpdateUser(f.ctx, u.ID, souvenir.UpdateUser{Disabled: &yes})
 			f.check("UpdateUser", err)
 		} else {
-			f.check("DeleteUser", f.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: u.ID}))
+			f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: u.ID}))
 		}
 		f.ended(gone, c, t)
-		_, err := f.store.ExchangeCode(f.ctx, exchanging(c, code))
+		_, err := f.store.Accounts().ExchangeCode(f.ctx, exchanging(c, code))
 		f.refuses("ExchangeCode", err, souvenir.ErrInvalid, "invalid_grant", "Invalid authorization code")
-		_, err = view.store.Authorize(f.ctx, asking(c))
+		_, err = view.store.Accounts().Authorize(f.ctx, asking(c))
 		f.refuses("Authorize", err, souvenir.ErrForbidden, "access_denied", "")
 		if gone == "deleted" {
-			_, err = f.reader.CheckAccessToken(f.ctx, checking(bens))
+			_, err = f.reader.Accounts().CheckAccessToken(f.ctx, checking(bens))
 			f.refuses("CheckAccessToken of the deleted user's application", err, souvenir.ErrUnauthenticated, "invalid_token", "Invalid token")
-			_, err = f.store.RefreshTokens(f.ctx, refreshing(made, bens))
+			_, err = f.store.Accounts().RefreshTokens(f.ctx, refreshing(made, bens))
 			f.refuses("RefreshTokens of it", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
 			continue
 		}
 		f.works("what others have granted to the disabled user's application", bens)
-		_, err = f.store.UpdateUser(f.ctx, u.ID, souvenir.UpdateUser{Disabled: &no})
+		_, err = f.store.Accounts().UpdateUser(f.ctx, u.ID, souvenir.UpdateUser{Disabled: &no})
 		f.check("UpdateUser", err)
 		f.ended("after the user is back", c, t)
 	}

@@ -23,21 +23,21 @@ func overviews() concept {
 
 func (f *fixture) overview(q souvenir.OverviewQuery) souvenir.Overview {
 	f.Helper()
-	o, err := f.reader.Overview(f.ctx, q)
+	o, err := f.reader.Insights().Overview(f.ctx, q)
 	f.check("Overview", err)
 	return o
 }
 
 func (f *fixture) graph(q souvenir.GraphQuery) souvenir.Graph {
 	f.Helper()
-	g, err := f.reader.Graph(f.ctx, q)
+	g, err := f.reader.Insights().Graph(f.ctx, q)
 	f.check("Graph", err)
 	return g
 }
 
 func (f *fixture) layOut(q souvenir.MapQuery) souvenir.Map {
 	f.Helper()
-	m, err := f.reader.Map(f.ctx, q)
+	m, err := f.reader.Insights().Map(f.ctx, q)
 	f.check("Map", err)
 	return m
 }
@@ -198,15 +198,15 @@ func picturesRefuse(f *fixture) {
 		"limit": {Limit: souvenir.MaxNodes + 1}, "neighbours": {Neighbours: 11}, "similar": {Similar: 1.5}, "sort_order": {List: souvenir.List{Sort: souvenir.SortRelevance}},
 		"collection_name": {List: souvenir.List{Collections: []string{"nowhere"}}},
 	} {
-		_, err := f.reader.Graph(f.ctx, q)
+		_, err := f.reader.Insights().Graph(f.ctx, q)
 		kind := souvenir.ErrInvalid
 		if argument == "collection_name" {
 			kind = souvenir.ErrNotFound
 		}
 		f.failsAt("Graph", err, kind, argument)
 	}
-	_, err := f.reader.Map(f.ctx, souvenir.MapQuery{Limit: -1})
+	_, err := f.reader.Insights().Map(f.ctx, souvenir.MapQuery{Limit: -1})
 	f.failsAt("Map", err, souvenir.ErrInvalid, "limit")
-	_, err = f.reader.Overview(f.ctx, souvenir.OverviewQuery{Days: 367})
+	_, err = f.reader.Insights().Overview(f.ctx, souvenir.OverviewQuery{Days: 367})
 	f.failsAt("Overview", err, souvenir.ErrInvalid, "days")
 }

@@ -53,9 +53,11 @@ func (f *fixture) families() map[string]func() family {
 	}
 	everywhere := func(fm family) {
 		fm.end["the user is disabled"] = func() { f.updateUser(fm.ann.ID, souvenir.UpdateUser{Disabled: pointer(true)}) }
-		fm.end["the user is deleted"] = func() { f.check("DeleteUser", f.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: fm.ann.ID})) }
+		fm.end["the user is deleted"] = func() {
+			f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: fm.ann.ID}))
+		}
 		fm.end["all tokens end"] = func() {
-			f.check("EndAccess", fm.view.store.EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{souvenir.AccessTokens}}))
+			f.check("EndAccess", fm.view.store.Accounts().EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{souvenir.AccessTokens}}))
 		}
 	}
 	return map[string]func() family{
@@ -63,7 +65,7 @@ func (f *fixture) families() map[string]func() family {
 			u, view := user()
 			parent := view.addToken(souvenir.NewToken{Name: "parent", ExpiresIn: time.Hour})
 			fm := family{f, u, view, souvenir.NewToken{TokenID: parent.ID}, map[string]func(){
-				"it is deleted": func() { f.check("DeleteToken", view.store.DeleteToken(f.ctx, parent.ID)) },
+				"it is deleted": func() { f.check("DeleteToken", view.store.Accounts().DeleteToken(f.ctx, parent.ID)) },
 				"it expires":    func() { f.clock.Pass(time.Hour) },
 			}}
 			everywhere(fm)
@@ -74,10 +76,10 @@ func (f *fixture) families() map[string]func() family {
 			client := f.register(souvenir.AuthNone)
 			grant := f.works("the application", view.letIn(client)).GrantID
 			fm := family{f, u, view, souvenir.NewToken{GrantID: grant}, map[string]func(){
-				"it is disconnected":        func() { f.check("RevokeGrant", view.store.RevokeGrant(f.ctx, grant)) },
-				"its client is deactivated": func() { f.check("DeactivateClient", f.operator.DeactivateClient(f.ctx, client.ID)) },
+				"it is disconnected":        func() { f.check("RevokeGrant", view.store.Accounts().RevokeGrant(f.ctx, grant)) },
+				"its client is deactivated": func() { f.check("DeactivateClient", f.operator.Accounts().DeactivateClient(f.ctx, client.ID)) },
 				"all applications end": func() {
-					f.check("EndAccess", view.store.EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{souvenir.AccessGrants}}))
+					f.check("EndAccess", view.store.Accounts().EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{souvenir.AccessGrants}}))
 				},
 			}}
 			everywhere(fm)
@@ -87,9 +89,9 @@ func (f *fixture) families() map[string]func() family {
 			u, view := user()
 			session := f.addSession(souvenir.NewSession{User: u.ID, UserAgent: "Lynx"})
 			fm := family{f, u, view, souvenir.NewToken{SessionID: session.ID}, map[string]func(){
-				"it is ended from elsewhere": func() { f.check("DeleteSession", view.store.DeleteSession(f.ctx, session.ID)) },
+				"it is ended from elsewhere": func() { f.check("DeleteSession", view.store.Accounts().DeleteSession(f.ctx, session.ID)) },
 				"all are ended": func() {
-					f.check("DeleteSessions", view.store.DeleteSessions(f.ctx, souvenir.DeleteSessions{}))
+					f.check("DeleteSessions", view.store.Accounts().DeleteSessions(f.ctx, souvenir.DeleteSessions{}))
 				},
 			}}
 			everywhere(fm)
@@ -99,14 +101,14 @@ func (f *fixture) families() map[string]func() family {
 			u, view := user()
 			session := f.addSession(souvenir.NewSession{User: u.ID})
 			fm := family{f, u, view, souvenir.NewToken{SessionID: session.ID, WithSession: true}, map[string]func(){
-				"it is ended from elsewhere": func() { f.check("DeleteSession", view.store.DeleteSession(f.ctx, session.ID)) },
+				"it is ended from elsewhere": func() { f.check("DeleteSession", view.store.Accounts().DeleteSession(f.ctx, session.ID)) },
 				"its person signs out": func() {
-					f.check("DeleteSessions", view.store.DeleteSessions(f.ctx, souvenir.DeleteSessions{Only: session.ID, KeepMade: true}))
+					f.check("DeleteSessions", view.store.Accounts().DeleteSessions(f.ctx, souvenir.DeleteSessions{Only: session.ID, KeepMade: true}))
 				},
 				"it expires":               func() { f.clock.Pass(15 * 24 * time.Hour) },
 				"it expires and is purged": func() { f.clock.Pass(15 * 24 * time.Hour); f.purge() },
 				"the password is changed": func() {
-					f.check("ChangePassword", view.store.ChangePassword(f.ctx, souvenir.ChangePassword{Old: password, New: "quite another"}))
+					f.check("ChangePassword", view.store.Accounts().ChangePassword(f.ctx, souvenir.ChangePassword{Old: password, New: "quite another"}))
 				},
 			}}
 			everywhere(fm)
@@ -117,7 +119,7 @@ func (f *fixture) families() map[string]func() family {
 
 func (f *fixture) purge() {
 	f.Helper()
-	_, err := f.operator.Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
+	_, err := f.operator.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
 	f.check("Purge", err)
 }
 
@@ -139,7 +141,7 @@ func parentsEnd(f *fixture) {
 			}
 			f.principal(own.Value)
 			for _, token := range made {
-				_, err := fm.view.store.AddToken(f.ctx, souvenir.NewToken{Name: "late", TokenID: token.ID})
+				_, err := fm.view.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "late", TokenID: token.ID})
 				f.failsAt("AddToken through "+token.Name, err, souvenir.ErrNotFound, "token_id")
 			}
 		}
@@ -162,11 +164,11 @@ func parentsLimit(f *fixture) {
 		"expires_at": {ExpiresIn: time.Hour + time.Second},
 	} {
 		n.Name, n.TokenID = "more", parent.ID
-		_, err := ann.store.AddToken(f.ctx, n)
+		_, err := ann.store.Accounts().AddToken(f.ctx, n)
 		f.failsAt("AddToken with more "+argument, err, souvenir.ErrForbidden, argument)
 	}
 	grant := f.works("the application", ann.letIn(f.register(souvenir.AuthNone))).GrantID // memory:write files:read
-	_, err := ann.store.AddToken(f.ctx, souvenir.NewToken{Name: "more", GrantID: grant, Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
+	_, err := ann.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "more", GrantID: grant, Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
 	f.failsAt("AddToken with more than an application", err, souvenir.ErrForbidden, "scopes", "account")
 }
 
@@ -176,7 +178,7 @@ func parentsSignOut(f *fixture) {
 	lasting := ann.addToken(souvenir.NewToken{Name: "lasting", SessionID: session.ID})
 	passing := ann.addToken(souvenir.NewToken{Name: "passing", SessionID: session.ID, WithSession: true})
 	f.equal("made in", []any{lasting.SessionID, lasting.Browser, lasting.WithSession, passing.WithSession}, []any{session.ID, "Lynx", false, true})
-	f.check("DeleteSessions", ann.store.DeleteSessions(f.ctx, souvenir.DeleteSessions{Only: session.ID, KeepMade: true}))
+	f.check("DeleteSessions", ann.store.Accounts().DeleteSessions(f.ctx, souvenir.DeleteSessions{Only: session.ID, KeepMade: true}))
 	f.signedOut("who has signed out", session.Value)
 	f.equal("the browser is still known", f.principal(lasting.Value).TokenID, lasting.ID)
 	f.equal("listed", ann.tokens()[0].Browser, "Lynx")
@@ -201,7 +203,7 @@ func parentsReplaced(f *fixture) {
 	f.principal(token.Value)
 	f.addSession(souvenir.NewSession{User: "ann", Replaces: bens.ID})
 	f.signedIn(bens)
-	f.check("DeleteSession", ann.store.DeleteSession(f.ctx, fresh.ID))
+	f.check("DeleteSession", ann.store.Accounts().DeleteSession(f.ctx, fresh.ID))
 	f.tokenFails("of the session that took over", token.Value)
 }
 
@@ -217,7 +219,7 @@ func parentsClients(f *fixture) {
 	f.equal("made", []bool{own.Made, ofToken.Made, ofGrant.Made}, []bool{false, true, true})
 	active := func(what string, want ...string) {
 		f.Helper()
-		clients, err := ann.store.Clients(f.ctx)
+		clients, err := ann.store.Accounts().Clients(f.ctx)
 		f.check("Clients", err)
 		var names []string
 		for _, c := range clients {
@@ -228,20 +230,20 @@ func parentsClients(f *fixture) {
 		same(f, what, names, want)
 	}
 	active("at first", "Of the application", "Of the one that ends", "Of the token", "Own")
-	f.check("DeleteToken", ann.store.DeleteToken(f.ctx, token.ID))
+	f.check("DeleteToken", ann.store.Accounts().DeleteToken(f.ctx, token.ID))
 	active("without the token", "Of the application", "Of the one that ends", "Own")
-	f.check("RevokeGrant", ann.store.RevokeGrant(f.ctx, grant))
+	f.check("RevokeGrant", ann.store.Accounts().RevokeGrant(f.ctx, grant))
 	active("without the application", "Of the one that ends", "Own")
 	f.clock.Pass(time.Hour)
 	f.purge()
 	active("when a token has expired", "Own")
 	for _, id := range []string{ofToken.ID, ofGrant.ID, ofSoon.ID} {
-		_, err := f.operator.CheckClient(f.ctx, souvenir.ClientCredentials{ID: id})
+		_, err := f.operator.Accounts().CheckClient(f.ctx, souvenir.ClientCredentials{ID: id})
 		f.failsAt("CheckClient "+id, err, souvenir.ErrUnauthenticated, "client_id")
 	}
-	_, err := ann.store.AddClient(f.ctx, souvenir.NewClient{RedirectURIs: []string{callback}, TokenID: token.ID})
+	_, err := ann.store.Accounts().AddClient(f.ctx, souvenir.NewClient{RedirectURIs: []string{callback}, TokenID: token.ID})
 	f.failsAt("AddClient through a token that has ended", err, souvenir.ErrNotFound, "token_id")
-	_, err = ann.store.AddClient(f.ctx, souvenir.NewClient{RedirectURIs: []string{callback}, GrantID: grant})
+	_, err = ann.store.Accounts().AddClient(f.ctx, souvenir.NewClient{RedirectURIs: []string{callback}, GrantID: grant})
 	f.failsAt("AddClient through an application that has ended", err, souvenir.ErrNotFound, "grant_id")
 }
 
@@ -258,7 +260,7 @@ func parentsArguments(f *fixture) {
 	} {
 		for _, n := range n {
 			n.Name = "x"
-			_, err := ann.store.AddToken(f.ctx, n)
+			_, err := ann.store.Accounts().AddToken(f.ctx, n)
 			f.failsAt("AddToken with a parent that is not one's own", err, souvenir.ErrNotFound, argument)
 		}
 	}
@@ -270,7 +272,7 @@ func parentsPassword(f *fixture) {
 	token := ann.addToken(souvenir.NewToken{Name: "x"})
 	app := ann.letIn(f.register(souvenir.AuthNone))
 	change := func(old, fresh string, end ...souvenir.AccessKind) error {
-		return ann.store.ChangePassword(f.ctx, souvenir.ChangePassword{Old: old, New: fresh, End: end})
+		return ann.store.Accounts().ChangePassword(f.ctx, souvenir.ChangePassword{Old: old, New: fresh, End: end})
 	}
 	f.failsAt("another kind", change(password, "quite another", "everything"), souvenir.ErrInvalid, "end", "everything")
 	f.check("ChangePassword", change(password, "quite another"))
@@ -280,7 +282,7 @@ func parentsPassword(f *fixture) {
 	f.tokenFails("after a changed password", token.Value)
 	f.works("the application", app)
 	f.check("ChangePassword", change(password, "quite another", souvenir.AccessGrants))
-	grants, err := ann.store.Grants(f.ctx)
+	grants, err := ann.store.Accounts().Grants(f.ctx)
 	f.check("Grants", err)
 	f.equal("applications", len(grants), 0)
 }
@@ -292,11 +294,11 @@ func sessionsConfirmed(f *fixture) {
 	signedIn := f.clock.Now()
 	f.clock.Pass(time.Hour)
 	f.equal("at the sign-in", f.signedIn(session).ConfirmedAt, signedIn)
-	f.check("ConfirmSession", ann.store.ConfirmSession(f.ctx, session.ID))
+	f.check("ConfirmSession", ann.store.Accounts().ConfirmSession(f.ctx, session.ID))
 	f.equal("confirmed", f.signedIn(session).ConfirmedAt, f.clock.Now())
 	f.equal("listed", ann.sessions()[0].ConfirmedAt, f.clock.Now())
 	for _, id := range []string{other.ID, "unknown"} {
-		f.failsAt("ConfirmSession of "+id, ann.store.ConfirmSession(f.ctx, id), souvenir.ErrNotFound, "id")
+		f.failsAt("ConfirmSession of "+id, ann.store.Accounts().ConfirmSession(f.ctx, id), souvenir.ErrNotFound, "id")
 	}
 	f.equal("another's", f.signedIn(other).ConfirmedAt, signedIn)
 	for given, want := range map[time.Time]time.Time{{}: f.clock.Now(), signedIn: signedIn, f.clock.Now().Add(time.Hour): f.clock.Now()} {

@@ -27,14 +27,14 @@ func identities() concept {
 
 func (f *fixture) signIn(name, password string) souvenir.User {
 	f.Helper()
-	u, err := f.reader.CheckPassword(f.ctx, souvenir.Credentials{Name: name, Password: password})
+	u, err := f.reader.Accounts().CheckPassword(f.ctx, souvenir.Credentials{Name: name, Password: password})
 	f.check("CheckPassword of "+name, err)
 	return u
 }
 
 func (f *fixture) signInFails(name, password string) {
 	f.Helper()
-	u, err := f.reader.CheckPassword(f.ctx, souvenir.Credentials{Name: name, Password: password})
+	u, err := f.reader.Accounts().CheckPassword(f.ctx, souvenir.Credentials{Name: name, Password: password})
 	f.failsAt("CheckPassword of "+brief(name), err, souvenir.ErrUnauthenticated, "")
 	if err != nil && err.Error() != "name or password is wrong" || u.ID != "" {
 		f.Errorf("CheckPassword of %s says more than it may: %+v, %v", brief(name), u, err)
@@ -72,7 +72,7 @@ func passwordsRefused(f *fixture) {
 		{"Secretword Name 1!", souvenir.ErrInvalid, "guessed"}, {"secretsecretsecret", souvenir.ErrInvalid, "guessed"},
 		{strings.Repeat("secretword", 103), souvenir.ErrTooLarge, "1024"}, {strings.Repeat("secretword", 1<<17), souvenir.ErrTooLarge, "1024"},
 	} {
-		_, err := f.store.AddUser(f.ctx, souvenir.NewUser{Name: "Secretword  Name", Password: c.password})
+		_, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: "Secretword  Name", Password: c.password})
 		f.failsAt("AddUser", err, c.kind, "password", c.says)
 		if err != nil && strings.Contains(err.Error(), "secretword") {
 			f.Errorf("the error tells the password: %v", err)
@@ -87,7 +87,7 @@ func passwordsRefused(f *fixture) {
 func passwordsChanged(f *fixture) {
 	ann, ben := f.addUser(souvenir.NewUser{Name: "ann", Password: password}), f.addUser(souvenir.NewUser{Name: "ben"})
 	change := func(a souvenir.Access, old, fresh string) error {
-		return f.store.As(a).ChangePassword(f.ctx, souvenir.ChangePassword{Old: old, New: fresh})
+		return f.store.As(a).Accounts().ChangePassword(f.ctx, souvenir.ChangePassword{Old: old, New: fresh})
 	}
 	hers := souvenir.Access{User: ann.ID}
 	for _, old := range []string{"", "wrong password"} {
@@ -108,14 +108,14 @@ func passwordsChanged(f *fixture) {
 
 func (f *fixture) link(n souvenir.NewIdentity) souvenir.Identity {
 	f.Helper()
-	linked, err := f.store.LinkIdentity(f.ctx, n)
+	linked, err := f.store.Accounts().LinkIdentity(f.ctx, n)
 	f.check("LinkIdentity "+n.Subject, err)
 	return linked
 }
 
 func (f *fixture) identities(user string) []souvenir.Identity {
 	f.Helper()
-	all, err := f.reader.Identities(f.ctx, user)
+	all, err := f.reader.Accounts().Identities(f.ctx, user)
 	f.check("Identities of "+user, err)
 	return all
 }
@@ -127,18 +127,18 @@ func identitiesLinked(f *fixture) {
 	same(f, "none", f.identities("ann"), nil)
 	linked := f.link(souvenir.NewIdentity{User: "Ann", Issuer: provider, Subject: "248289761001", Email: "ann@id.example"})
 	f.equal("linked", linked, souvenir.Identity{Issuer: provider, Subject: "248289761001", Email: "ann@id.example", CreatedAt: f.clock.Now()})
-	u, err := f.reader.UserByIdentity(f.ctx, provider, "248289761001")
+	u, err := f.reader.Accounts().UserByIdentity(f.ctx, provider, "248289761001")
 	f.check("UserByIdentity", err)
 	f.equal("the user", u, ann)
 	linked.Email = "new@id.example"
 	f.equal("linked again", f.link(souvenir.NewIdentity{User: ann.ID, Issuer: provider, Subject: "248289761001", Email: "new@id.example"}), linked)
 	f.equal("listed", f.identities("ann"), []souvenir.Identity{linked})
 	for _, i := range [][2]string{{provider, "248289761002"}, {provider + "/", "248289761001"}, {"HTTPS://id.example", "248289761001"}, {provider, "%"}} {
-		_, err := f.reader.UserByIdentity(f.ctx, i[0], i[1])
+		_, err := f.reader.Accounts().UserByIdentity(f.ctx, i[0], i[1])
 		f.failsAt("UserByIdentity of another", err, souvenir.ErrNotFound, "subject")
 	}
-	f.check("UnlinkIdentity", f.store.UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: "ann", Issuer: provider, Subject: "248289761001"}))
-	_, err = f.reader.UserByIdentity(f.ctx, provider, "248289761001")
+	f.check("UnlinkIdentity", f.store.Accounts().UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: "ann", Issuer: provider, Subject: "248289761001"}))
+	_, err = f.reader.Accounts().UserByIdentity(f.ctx, provider, "248289761001")
 	f.fails("UserByIdentity after it", err, souvenir.ErrNotFound)
 }
 
@@ -146,7 +146,7 @@ func identitiesTaken(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "annabel"})
 	ben := f.addUser(souvenir.NewUser{Name: "ben"})
 	f.link(souvenir.NewIdentity{User: "annabel", Issuer: provider, Subject: "1"})
-	_, err := f.store.As(souvenir.Access{User: ben.ID}).LinkIdentity(f.ctx, souvenir.NewIdentity{Issuer: provider, Subject: "1", Email: "ben@id.example"})
+	_, err := f.store.As(souvenir.Access{User: ben.ID}).Accounts().LinkIdentity(f.ctx, souvenir.NewIdentity{Issuer: provider, Subject: "1", Email: "ben@id.example"})
 	f.failsAt("LinkIdentity of another's", err, souvenir.ErrConflict, "subject")
 	if err != nil && strings.Contains(err.Error(), "annabel") {
 		f.Errorf("the error names whose it is: %v", err)
@@ -160,20 +160,20 @@ func identitiesOwn(f *fixture) {
 	f.link(souvenir.NewIdentity{User: "ben", Issuer: provider, Subject: "ben"})
 	hers := f.store.As(souvenir.Access{User: ann.ID})
 	for i, user := range []string{"", ann.ID, "ann"} {
-		_, err := hers.LinkIdentity(f.ctx, souvenir.NewIdentity{User: user, Issuer: provider, Subject: strings.Repeat("s", i+1)})
+		_, err := hers.Accounts().LinkIdentity(f.ctx, souvenir.NewIdentity{User: user, Issuer: provider, Subject: strings.Repeat("s", i+1)})
 		f.check("LinkIdentity of oneself", err)
-		all, err := hers.Identities(f.ctx, user)
+		all, err := hers.Accounts().Identities(f.ctx, user)
 		f.check("Identities of oneself", err)
 		f.equal("identities", len(all), i+1)
 	}
 	for _, user := range []string{"ben", ben.ID, "nobody"} {
-		_, err := hers.LinkIdentity(f.ctx, souvenir.NewIdentity{User: user, Issuer: provider, Subject: "x"})
+		_, err := hers.Accounts().LinkIdentity(f.ctx, souvenir.NewIdentity{User: user, Issuer: provider, Subject: "x"})
 		f.failsAt("LinkIdentity for another", err, souvenir.ErrForbidden, "user")
-		_, err = hers.Identities(f.ctx, user)
+		_, err = hers.Accounts().Identities(f.ctx, user)
 		f.failsAt("Identities of another", err, souvenir.ErrForbidden, "user")
-		f.failsAt("UnlinkIdentity of another", hers.UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: user, Issuer: provider, Subject: "ben"}), souvenir.ErrForbidden, "user")
+		f.failsAt("UnlinkIdentity of another", hers.Accounts().UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: user, Issuer: provider, Subject: "ben"}), souvenir.ErrForbidden, "user")
 	}
-	f.failsAt("UnlinkIdentity of another's", hers.UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{Issuer: provider, Subject: "ben"}), souvenir.ErrNotFound, "subject")
+	f.failsAt("UnlinkIdentity of another's", hers.Accounts().UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{Issuer: provider, Subject: "ben"}), souvenir.ErrNotFound, "subject")
 	f.equal("his", len(f.identities("ben")), 1)
 }
 
@@ -184,12 +184,12 @@ func identitiesLast(f *fixture) {
 		f.link(souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: subject})
 	}
 	unlink := func(s *souvenir.Store, subject string) error {
-		return s.UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: "ann", Issuer: provider, Subject: subject})
+		return s.Accounts().UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: "ann", Issuer: provider, Subject: subject})
 	}
 	f.check("the first of two", unlink(hers, "1"))
 	f.failsAt("the last one", unlink(hers, "2"), souvenir.ErrConflict, "subject", "only way")
 	f.equal("left", len(f.identities("ann")), 1)
-	f.check("ChangePassword", hers.ChangePassword(f.ctx, souvenir.ChangePassword{New: password}))
+	f.check("ChangePassword", hers.Accounts().ChangePassword(f.ctx, souvenir.ChangePassword{New: password}))
 	f.check("the last one beside a password", unlink(hers, "2"))
 	f.updateUser("ann", souvenir.UpdateUser{Password: pointer("")})
 	f.link(souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: "3"})
@@ -212,14 +212,14 @@ func identitiesRefused(f *fixture) {
 		{souvenir.NewIdentity{User: "nobody", Issuer: provider, Subject: "1"}, souvenir.ErrNotFound, "user"},
 		{souvenir.NewIdentity{Issuer: provider, Subject: "1"}, souvenir.ErrConflict, "user"}, // the local user has no account
 	} {
-		_, err := f.store.LinkIdentity(f.ctx, c.identity)
+		_, err := f.store.Accounts().LinkIdentity(f.ctx, c.identity)
 		f.failsAt("LinkIdentity "+brief(c.identity), err, c.kind, c.argument)
 	}
-	_, err := f.reader.UserByIdentity(f.ctx, "", "1")
+	_, err := f.reader.Accounts().UserByIdentity(f.ctx, "", "1")
 	f.failsAt("UserByIdentity", err, souvenir.ErrInvalid, "issuer")
-	f.failsAt("UnlinkIdentity", f.store.UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: "ann", Issuer: provider}), souvenir.ErrInvalid, "subject")
+	f.failsAt("UnlinkIdentity", f.store.Accounts().UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: "ann", Issuer: provider}), souvenir.ErrInvalid, "subject")
 	for i := range 33 {
-		_, err := f.store.LinkIdentity(f.ctx, souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: strings.Repeat("s", i+1)})
+		_, err := f.store.Accounts().LinkIdentity(f.ctx, souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: strings.Repeat("s", i+1)})
 		if i == 32 {
 			f.failsAt("one identity too many", err, souvenir.ErrTooLarge, "user", "32")
 		} else {

@@ -383,7 +383,7 @@ func invitedEnds(f *fixture) {
 	f.clock.Pass(30*24*time.Hour + time.Second)
 	ended("it is older than 30 days", id)
 	same(f, "pending", p.owner.pending("apollo"), nil)
-	purged, err := f.operator.Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
+	purged, err := f.operator.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
 	f.check("Purge", err)
 	f.equal("purged", purged.Invitations, 1)
 
@@ -410,7 +410,7 @@ func invitedFollows(f *fixture) {
 
 func invitedManage(f *fixture) {
 	p := share(f)
-	_, err := f.operator.AddUser(f.ctx, souvenir.NewUser{ID: "sam", Name: "Samuel"})
+	_, err := f.operator.Accounts().AddUser(f.ctx, souvenir.NewUser{ID: "sam", Name: "Samuel"})
 	f.check("AddUser", err)
 	p.owner.inviteTo("apollo", "sam", souvenir.MemberReader)
 	f.clock.Pass(time.Second)

@@ -327,19 +327,19 @@ func projectNamesExported(f *fixture) {
 	f.rename("p", "Artemis")
 	f.addProject(souvenir.NewProject{ID: "q", Name: "Q"})
 	var lines strings.Builder
-	_, err := f.operator.Export(f.ctx, &lines, nil)
+	_, err := f.operator.Upkeep().Export(f.ctx, &lines, nil)
 	f.check("Export", err)
 	if !strings.Contains(lines.String(), `"former_name"`) {
 		f.Fatalf("no former name in the export:\n%s", lines.String())
 	}
 	f.deleteProject(souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: "p"}})
-	report, err := f.operator.Import(f.ctx, strings.NewReader(lines.String()), nil)
+	report, err := f.operator.Upkeep().Import(f.ctx, strings.NewReader(lines.String()), nil)
 	f.check("Import", err)
 	f.equal("conflicts", len(report.Conflicts), 0)
 	f.equal("the former name", f.stored("APOLLO", "x").ProjectID, "p")
 	f.deleteProject(souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: "p"}, WithMemories: true})
 	f.addProject(souvenir.NewProject{ID: "r", Name: "apollo"})
-	_, err = f.operator.Import(f.ctx, strings.NewReader(lines.String()), nil)
+	_, err = f.operator.Upkeep().Import(f.ctx, strings.NewReader(lines.String()), nil)
 	f.check("Import", err)
 	f.equal("one that a project has now", f.stored("Apollo", "x").ProjectID, "r")
 }

@@ -30,7 +30,7 @@ func (f *fixture) bounded(q souvenir.Quota) {
 
 func (f *fixture) usage() souvenir.Usage {
 	f.Helper()
-	u, err := f.store.Usage(f.ctx)
+	u, err := f.store.Insights().Usage(f.ctx)
 	f.check("Usage", err)
 	return u
 }
@@ -87,7 +87,7 @@ func quotasCount(f *fixture) {
 	f.equal("changed twice", []int{u.Memories, u.Revisions}, []int{1, 2})
 	f.addFile(souvenir.NewFile{Filename: "a.txt"}, "12345")
 	f.equal("with a file", f.usage().FileBytes, int64(5))
-	_, err := f.store.As(souvenir.Access{User: souvenir.LocalUser, Projects: []string{"p"}}).Usage(f.ctx)
+	_, err := f.store.As(souvenir.Access{User: souvenir.LocalUser, Projects: []string{"p"}}).Insights().Usage(f.ctx)
 	f.fails("Usage of a limited view", err, souvenir.ErrForbidden)
 	f.delete(id)
 	u = f.usage()

@@ -32,14 +32,14 @@ func sessions() concept {
 
 func (f *fixture) addSession(n souvenir.NewSession) souvenir.AddedSession {
 	f.Helper()
-	added, err := f.operator.AddSession(f.ctx, n)
+	added, err := f.operator.Accounts().AddSession(f.ctx, n)
 	f.check("AddSession of "+n.User, err)
 	return added
 }
 
 func (f *fixture) sessions() []souvenir.Session {
 	f.Helper()
-	all, err := f.reader.Sessions(f.ctx)
+	all, err := f.reader.Accounts().Sessions(f.ctx)
 	f.check("Sessions", err)
 	return all
 }
@@ -47,7 +47,7 @@ func (f *fixture) sessions() []souvenir.Session {
 // signedIn checks a session that must be good.
 func (f *fixture) signedIn(s souvenir.AddedSession) souvenir.Principal {
 	f.Helper()
-	p, err := f.reader.CheckSession(f.ctx, s.Value)
+	p, err := f.reader.Accounts().CheckSession(f.ctx, s.Value)
 	f.check("CheckSession", err)
 	f.equal("session", p.SessionID, s.ID)
 	return p
@@ -55,7 +55,7 @@ func (f *fixture) signedIn(s souvenir.AddedSession) souvenir.Principal {
 
 func (f *fixture) signedOut(what, value string) {
 	f.Helper()
-	p, err := f.reader.CheckSession(f.ctx, value)
+	p, err := f.reader.Accounts().CheckSession(f.ctx, value)
 	f.failsAt("CheckSession "+what, err, souvenir.ErrUnauthenticated, "")
 	if err != nil && err.Error() != "the session is not valid; it may have expired or been ended, so sign in again" || p.User.ID != "" || p.Scopes != nil {
 		f.Errorf("CheckSession %s says more than it may: %+v, %v", what, p, err)
@@ -77,7 +77,7 @@ func sessionsChecked(f *fixture) {
 		if by == souvenir.LocalUser {
 			f.addTexts("there is such a user, without an account")
 		}
-		added, err := f.store.AddSession(f.ctx, souvenir.NewSession{User: by})
+		added, err := f.store.Accounts().AddSession(f.ctx, souvenir.NewSession{User: by})
 		f.failsAt("AddSession of "+by, err, kind, "user")
 		f.equal("beside an error", added, souvenir.AddedSession{})
 	}
@@ -185,18 +185,18 @@ func sessionsEnded(f *fixture) {
 		of[i] = f.addSession(souvenir.NewSession{User: "ann"})
 	}
 	bens := f.addSession(souvenir.NewSession{User: "ben"})
-	f.check("DeleteSession", hers.store.DeleteSession(f.ctx, of[0].ID))
+	f.check("DeleteSession", hers.store.Accounts().DeleteSession(f.ctx, of[0].ID))
 	f.signedOut("that has ended", of[0].Value)
 	for _, id := range []string{of[0].ID, bens.ID, "", "nothing"} {
-		f.failsAt("DeleteSession of "+id, hers.store.DeleteSession(f.ctx, id), souvenir.ErrNotFound, "id")
+		f.failsAt("DeleteSession of "+id, hers.store.Accounts().DeleteSession(f.ctx, id), souvenir.ErrNotFound, "id")
 	}
-	f.check("DeleteSessions", hers.store.DeleteSessions(f.ctx, souvenir.DeleteSessions{Except: of[2].ID}))
+	f.check("DeleteSessions", hers.store.Accounts().DeleteSessions(f.ctx, souvenir.DeleteSessions{Except: of[2].ID}))
 	f.signedIn(of[2])
 	f.signedOut("that has ended with others", of[1].Value)
 	f.equal("left", hers.sessions(), []souvenir.Session{of[2].Session})
-	f.check("DeleteSessions", hers.store.DeleteSessions(f.ctx, souvenir.DeleteSessions{Except: bens.ID}))
+	f.check("DeleteSessions", hers.store.Accounts().DeleteSessions(f.ctx, souvenir.DeleteSessions{Except: bens.ID}))
 	same(f, "with that of another excepted", hers.sessions(), nil)
-	f.check("DeleteSessions", hers.store.DeleteSessions(f.ctx, souvenir.DeleteSessions{}))
+	f.check("DeleteSessions", hers.store.Accounts().DeleteSessions(f.ctx, souvenir.DeleteSessions{}))
 	f.signedIn(bens)
 	f.equal("his", len(his.sessions()), 1)
 }
@@ -207,7 +207,7 @@ func sessionsPassword(f *fixture) {
 	token := hers.addToken(souvenir.NewToken{Name: "x"})
 	stays, ends := f.addSession(souvenir.NewSession{User: "ann"}), f.addSession(souvenir.NewSession{User: "ann"})
 	change := func(old, fresh, keep string) error {
-		return hers.store.ChangePassword(f.ctx, souvenir.ChangePassword{Old: old, New: fresh, KeepSession: keep})
+		return hers.store.Accounts().ChangePassword(f.ctx, souvenir.ChangePassword{Old: old, New: fresh, KeepSession: keep})
 	}
 	f.fails("with a wrong one", change("wrong "+password, "quite another", ""), souvenir.ErrUnauthenticated)
 	f.signedIn(ends)
@@ -231,13 +231,13 @@ func sessionsDisabled(f *fixture) {
 	session := f.addSession(souvenir.NewSession{User: "ann"})
 	f.updateUser("ann", souvenir.UpdateUser{Disabled: pointer(true)})
 	f.signedOut("of a disabled user", session.Value)
-	_, err := f.store.AddSession(f.ctx, souvenir.NewSession{User: "ann"})
+	_, err := f.store.Accounts().AddSession(f.ctx, souvenir.NewSession{User: "ann"})
 	f.failsAt("AddSession of a disabled user", err, souvenir.ErrUnauthenticated, "")
 	f.updateUser("ann", souvenir.UpdateUser{Disabled: pointer(false)})
 	f.signedOut("from before the user was disabled", session.Value)
 	session = f.addSession(souvenir.NewSession{User: "ann"})
 	id := f.signedIn(session).User.ID
-	f.check("DeleteUser", f.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}))
+	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}))
 	f.signedOut("of a deleted user", session.Value)
 	f.addUser(souvenir.NewUser{ID: id, Name: "ann"})
 	f.signedOut("of somebody who had this id", session.Value)
@@ -252,7 +252,7 @@ func accessEnded(f *fixture) {
 	for _, kind := range souvenir.AccessKinds() {
 		session, keeps, token, app := f.addSession(souvenir.NewSession{User: "ann"}), f.addSession(souvenir.NewSession{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}), hers.letIn(client)
 		waiting := hers.authorize(client)
-		f.check("EndAccess "+string(kind), hers.store.EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{kind}, KeepSession: keeps.ID}))
+		f.check("EndAccess "+string(kind), hers.store.Accounts().EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{kind}, KeepSession: keeps.ID}))
 		f.signedIn(keeps)
 		if kind == souvenir.AccessSessions {
 			f.signedOut("that was ended", session.Value)
@@ -266,13 +266,13 @@ func accessEnded(f *fixture) {
 		}
 		if kind == souvenir.AccessGrants {
 			f.ended("ended", client, app)
-			_, err := f.operator.ExchangeCode(f.ctx, exchanging(client, waiting))
+			_, err := f.operator.Accounts().ExchangeCode(f.ctx, exchanging(client, waiting))
 			f.refuses("a code that was waiting", err, souvenir.ErrInvalid, "invalid_grant", "Invalid authorization code")
 		} else {
 			f.works("not ended", app)
 			f.exchange(exchanging(client, waiting))
 		}
-		f.check("EndAccess of all", hers.store.EndAccess(f.ctx, souvenir.EndAccess{Kinds: souvenir.AccessKinds()}))
+		f.check("EndAccess of all", hers.store.Accounts().EndAccess(f.ctx, souvenir.EndAccess{Kinds: souvenir.AccessKinds()}))
 		f.signedOut("that was kept before", keeps.Value)
 		f.tokenFails("that was ended", token.Value)
 		f.ended("ended", client, app)
@@ -281,7 +281,7 @@ func accessEnded(f *fixture) {
 	f.principal(local.Value)
 	f.works("let in again", hers.letIn(client))
 	for _, kinds := range [][]souvenir.AccessKind{nil, {"everything"}, {souvenir.AccessTokens, ""}} {
-		f.failsAt("EndAccess", hers.store.EndAccess(f.ctx, souvenir.EndAccess{Kinds: kinds}), souvenir.ErrInvalid, "kinds", `"sessions", "grants" or "tokens"`)
+		f.failsAt("EndAccess", hers.store.Accounts().EndAccess(f.ctx, souvenir.EndAccess{Kinds: kinds}), souvenir.ErrInvalid, "kinds", `"sessions", "grants" or "tokens"`)
 	}
 }
 
@@ -323,7 +323,7 @@ func sessionsSince(f *fixture) {
 	f.signIn("ann", password)
 	f.clock.Pass(time.Second)
 	f.updateUser("ann", souvenir.UpdateUser{Password: pointer("quite another")})
-	_, err := f.store.AddSession(f.ctx, souvenir.NewSession{User: "ann", Since: began})
+	_, err := f.store.Accounts().AddSession(f.ctx, souvenir.NewSession{User: "ann", Since: began})
 	f.failsAt("AddSession with the old password", err, souvenir.ErrUnauthenticated, "", "changed")
 	f.addSession(souvenir.NewSession{User: "ann", Since: f.clock.Now()})
 	f.addSession(souvenir.NewSession{User: "ann"})
@@ -363,7 +363,7 @@ func sessionsReadOnly(f *fixture) {
 	f.clock.Pass(time.Hour)
 	view.signedIn(session)
 	f.equal("noted", f.as(souvenir.Access{User: ann.ID}).sessions(), []souvenir.Session{session.Session})
-	_, err := view.reader.AddSession(f.ctx, souvenir.NewSession{User: "ann"})
+	_, err := view.reader.Accounts().AddSession(f.ctx, souvenir.NewSession{User: "ann"})
 	f.fails("AddSession", err, souvenir.ErrReadOnly)
 }
 
@@ -374,7 +374,7 @@ func sessionsPurged(f *fixture) {
 	f.clock.Pass(10 * day)
 	f.signedIn(kept)
 	for passes, want := range []int{0, 1, 0} {
-		purged, err := f.store.Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
+		purged, err := f.store.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
 		f.check("Purge", err)
 		f.equal(fmt.Sprintf("purge %d", passes), purged, souvenir.Purged{Sessions: want})
 		f.clock.Pass(4 * day)

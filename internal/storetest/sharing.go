@@ -521,17 +521,17 @@ func sharingStatus(f *fixture) {
 	p := share(f)
 	id := p.owner.search(souvenir.Query{}).Hits[0].ID
 	for _, view := range append(p.members(), p.owner) {
-		status, err := view.reader.GetMemoryStatus(f.ctx, id)
+		status, err := view.reader.Insights().GetMemoryStatus(f.ctx, id)
 		f.check("GetMemoryStatus by "+view.name(), err)
 		f.equal("seen by "+view.name(), status, souvenir.MemoryStatus{Owner: "olga", ProjectID: "apollo", ProjectOwner: "olga", Writable: view.name() != "rita", Passages: 1})
 	}
-	_, err := p.stranger.reader.GetMemoryStatus(f.ctx, id)
+	_, err := p.stranger.reader.Insights().GetMemoryStatus(f.ctx, id)
 	f.failsAt("GetMemoryStatus by a stranger", err, souvenir.ErrNotFound, "id")
 	f.addUser(souvenir.NewUser{ID: "nora", Name: "Nora"})
 	own := f.user("nora")
 	f.embedder.Break(errOffline)
 	alone := own.add(souvenir.NewMemory{Content: "a heron"})
-	status, err := own.reader.GetMemoryStatus(f.ctx, alone.ID)
+	status, err := own.reader.Insights().GetMemoryStatus(f.ctx, alone.ID)
 	f.check("GetMemoryStatus", err)
 	f.equal("of one in no project", status, souvenir.MemoryStatus{Owner: "nora", OwnerName: "Nora", Writable: true, Passages: 1, Pending: 1})
 }

@@ -29,7 +29,7 @@ func tagsStored(f *fixture) {
 
 func (f *fixture) tags(collections ...string) []souvenir.Tag {
 	f.Helper()
-	all, err := f.reader.Tags(f.ctx, collections...)
+	all, err := f.reader.Insights().Tags(f.ctx, collections...)
 	f.check("Tags", err)
 	return all
 }
@@ -52,7 +52,7 @@ func tagsScope(f *fixture) {
 	f.equal("both collections", f.tags("notes", "default", "notes"), []souvenir.Tag{{Name: "b", Count: 2}, {Name: "a", Count: 1}})
 	same(f, "an empty collection", f.tags("empty"), nil)
 	f.equal("within a project", f.as(souvenir.Access{Projects: []string{"p"}}).tags(), []souvenir.Tag{{Name: "b", Count: 1}})
-	_, err := f.reader.Tags(f.ctx, "")
+	_, err := f.reader.Insights().Tags(f.ctx, "")
 	f.failsAt("Tags of a nameless collection", err, souvenir.ErrInvalid, "collection_name")
 }
 

@@ -29,14 +29,14 @@ func tokens() concept {
 
 func (f *fixture) addToken(n souvenir.NewToken) souvenir.AddedToken {
 	f.Helper()
-	added, err := f.store.AddToken(f.ctx, n)
+	added, err := f.store.Accounts().AddToken(f.ctx, n)
 	f.check("AddToken "+n.Name, err)
 	return added
 }
 
 func (f *fixture) tokens() []souvenir.Token {
 	f.Helper()
-	all, err := f.reader.Tokens(f.ctx)
+	all, err := f.reader.Accounts().Tokens(f.ctx)
 	f.check("Tokens", err)
 	return all
 }
@@ -44,14 +44,14 @@ func (f *fixture) tokens() []souvenir.Token {
 // principal checks a token that must be good.
 func (f *fixture) principal(value string) souvenir.Principal {
 	f.Helper()
-	p, err := f.reader.CheckToken(f.ctx, value)
+	p, err := f.reader.Accounts().CheckToken(f.ctx, value)
 	f.check("CheckToken", err)
 	return p
 }
 
 func (f *fixture) tokenFails(what, value string) {
 	f.Helper()
-	p, err := f.reader.CheckToken(f.ctx, value)
+	p, err := f.reader.Accounts().CheckToken(f.ctx, value)
 	f.failsAt("CheckToken "+what, err, souvenir.ErrUnauthenticated, "")
 	if err != nil && err.Error() != "the token is not valid; it may have expired or been deleted" || p.User.ID != "" || p.Scopes != nil {
 		f.Errorf("CheckToken %s says more than it may: %+v, %v", what, p, err)
@@ -112,15 +112,15 @@ func tokensListed(f *fixture) {
 	var shown map[string]any
 	f.check("JSON", json.Unmarshal([]byte(toJSON(first)), &shown))
 	f.equal("the value in JSON", shown["token"], any(first.Value))
-	f.check("DeleteToken", f.store.DeleteToken(f.ctx, first.ID))
+	f.check("DeleteToken", f.store.Accounts().DeleteToken(f.ctx, first.ID))
 	f.equal("after the deletion", f.tokens(), []souvenir.Token{second.Token})
-	f.failsAt("DeleteToken again", f.store.DeleteToken(f.ctx, first.ID), souvenir.ErrNotFound, "id", first.ID)
+	f.failsAt("DeleteToken again", f.store.Accounts().DeleteToken(f.ctx, first.ID), souvenir.ErrNotFound, "id", first.ID)
 }
 
 func tokensRefused(f *fixture) {
 	good := f.addToken(souvenir.NewToken{Name: "good"})
 	deleted := f.addToken(souvenir.NewToken{Name: "deleted"})
-	f.check("DeleteToken", f.store.DeleteToken(f.ctx, deleted.ID))
+	f.check("DeleteToken", f.store.Accounts().DeleteToken(f.ctx, deleted.ID))
 	v := good.Value
 	swapped := v[:46] + string(v[46]^1)
 	for what, value := range map[string]string{
@@ -161,17 +161,17 @@ func tokensProjects(f *fixture) {
 	f.same("seen", contents(f.as(p.Access).search(souvenir.Query{})), "rocket")
 	f.equal("listed", f.tokens()[0].Projects, []string{"local/p-1"})
 	for _, refs := range [][]string{{"unknown"}, {"p-1", ""}, {"ann/p-1"}} {
-		_, err := f.store.AddToken(f.ctx, souvenir.NewToken{Name: "x", Projects: refs})
+		_, err := f.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "x", Projects: refs})
 		f.failsAt("AddToken for "+brief(refs), err, souvenir.ErrNotFound, "projects")
 	}
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
-	_, err := f.store.AddToken(f.ctx, souvenir.NewToken{Name: "x", User: ann.ID, Projects: []string{"p-1"}})
+	_, err := f.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "x", User: ann.ID, Projects: []string{"p-1"}})
 	f.failsAt("AddToken for a project that the other user does not see", err, souvenir.ErrNotFound, "projects")
 }
 
 func tokensAdmin(f *fixture) {
 	boss, ann := f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin}), f.addUser(souvenir.NewUser{Name: "ann", Role: souvenir.RoleAdmin})
-	token, err := f.store.As(souvenir.Access{User: ann.ID}).AddToken(f.ctx, souvenir.NewToken{Name: "x", Scopes: souvenir.Scopes()})
+	token, err := f.store.As(souvenir.Access{User: ann.ID}).Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "x", Scopes: souvenir.Scopes()})
 	f.check("AddToken", err)
 	f.equal("an admin's", f.principal(token.Value).Allows(souvenir.ScopeAdmin), true)
 	byDefault := f.addToken(souvenir.NewToken{Name: "x", User: boss.ID})
@@ -179,7 +179,7 @@ func tokensAdmin(f *fixture) {
 	f.updateUser("ann", souvenir.UpdateUser{Role: pointer(souvenir.RoleUser)})
 	f.equal("of one who was an admin", f.principal(token.Value).Allows(souvenir.ScopeAdmin), false)
 	for _, s := range []*souvenir.Store{f.store, f.store.As(souvenir.Access{User: ann.ID})} {
-		_, err = s.AddToken(f.ctx, souvenir.NewToken{Name: "x", Scopes: souvenir.Scopes()})
+		_, err = s.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "x", Scopes: souvenir.Scopes()})
 		f.failsAt("AddToken with the admin scope", err, souvenir.ErrForbidden, "scopes", `"admin"`)
 	}
 }
@@ -213,26 +213,26 @@ func tokensOwn(f *fixture) {
 	f.equal("hers", len(hers.tokens()), 2)
 	same(f, "his", his.tokens(), nil)
 	same(f, "the local user's", f.tokens(), nil)
-	unknown := his.store.DeleteToken(f.ctx, "nothing")
-	err := his.store.DeleteToken(f.ctx, token.ID)
+	unknown := his.store.Accounts().DeleteToken(f.ctx, "nothing")
+	err := his.store.Accounts().DeleteToken(f.ctx, token.ID)
 	f.failsAt("DeleteToken of another's", err, souvenir.ErrNotFound, "id")
 	f.equal("in the words for what does not exist", strings.ReplaceAll(fmt.Sprint(err), token.ID, "nothing"), fmt.Sprint(unknown))
-	_, err = his.store.AddToken(f.ctx, souvenir.NewToken{Name: "x", User: "ann"})
+	_, err = his.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "x", User: "ann"})
 	f.failsAt("AddToken for another", err, souvenir.ErrForbidden, "user")
 	f.principal(token.Value)
 	for what, s := range map[string]*souvenir.Store{
 		"limited": f.store.As(souvenir.Access{User: ann.ID, Projects: []string{"p"}}),
 	} {
-		_, err := s.AddToken(f.ctx, souvenir.NewToken{Name: "x"})
+		_, err := s.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "x"})
 		f.fails("AddToken, "+what, err, souvenir.ErrForbidden)
-		_, err = s.Tokens(f.ctx)
+		_, err = s.Accounts().Tokens(f.ctx)
 		f.fails("Tokens, "+what, err, souvenir.ErrForbidden)
-		f.fails("DeleteToken, "+what, s.DeleteToken(f.ctx, token.ID), souvenir.ErrForbidden)
+		f.fails("DeleteToken, "+what, s.Accounts().DeleteToken(f.ctx, token.ID), souvenir.ErrForbidden)
 	}
 	reading := f.store.As(souvenir.Access{User: ann.ID, ReadOnly: true})
-	_, err = reading.AddToken(f.ctx, souvenir.NewToken{Name: "x"})
+	_, err = reading.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "x"})
 	f.fails("AddToken for reading only", err, souvenir.ErrReadOnly)
-	f.fails("DeleteToken for reading only", reading.DeleteToken(f.ctx, token.ID), souvenir.ErrReadOnly)
+	f.fails("DeleteToken for reading only", reading.Accounts().DeleteToken(f.ctx, token.ID), souvenir.ErrReadOnly)
 }
 
 func tokensReadOnly(f *fixture) {
@@ -245,9 +245,9 @@ func tokensReadOnly(f *fixture) {
 	f.equal("the token", view.principal(added.Value).TokenID, added.ID)
 	view.signIn("ann", password)
 	view.signInFails("ann", "wrong password")
-	_, err := view.reader.AddToken(f.ctx, souvenir.NewToken{Name: "y"})
+	_, err := view.reader.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "y"})
 	f.fails("AddToken", err, souvenir.ErrReadOnly)
-	_, err = view.reader.AddUser(f.ctx, souvenir.NewUser{Name: "ben"})
+	_, err = view.reader.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: "ben"})
 	f.fails("AddUser", err, souvenir.ErrReadOnly)
 }
 
@@ -270,7 +270,7 @@ func tokensArguments(f *fixture) {
 		{souvenir.NewToken{Name: "x", ExpiresAt: f.clock.Now().Add(time.Hour), ExpiresIn: time.Hour}, souvenir.ErrInvalid, "expires_at"},
 		{souvenir.NewToken{Name: "x", User: "nobody"}, souvenir.ErrNotFound, "user"},
 	} {
-		added, err := f.store.AddToken(f.ctx, c.token)
+		added, err := f.store.Accounts().AddToken(f.ctx, c.token)
 		f.failsAt("AddToken "+brief(c.token), err, c.kind, c.argument)
 		f.equal("a value beside an error", added.Value, "")
 	}
@@ -281,11 +281,15 @@ func tokensGranted(f *fixture) {
 	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann"}).ID})
 	own := ann.addToken(souvenir.NewToken{Name: "own"})
 	for what, end := range map[string]func(c souvenir.RegisteredClient, grant string) error{
-		"revoked": func(_ souvenir.RegisteredClient, grant string) error { return ann.store.RevokeGrant(f.ctx, grant) },
-		"ended with others": func(souvenir.RegisteredClient, string) error {
-			return ann.store.EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{souvenir.AccessGrants}})
+		"revoked": func(_ souvenir.RegisteredClient, grant string) error {
+			return ann.store.Accounts().RevokeGrant(f.ctx, grant)
 		},
-		"client deactivated": func(c souvenir.RegisteredClient, _ string) error { return f.operator.DeactivateClient(f.ctx, c.ID) },
+		"ended with others": func(souvenir.RegisteredClient, string) error {
+			return ann.store.Accounts().EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{souvenir.AccessGrants}})
+		},
+		"client deactivated": func(c souvenir.RegisteredClient, _ string) error {
+			return f.operator.Accounts().DeactivateClient(f.ctx, c.ID)
+		},
 	} {
 		c := f.register(souvenir.AuthNone)
 		p := f.works("the application", ann.letIn(c))
@@ -302,13 +306,13 @@ func tokensGranted(f *fixture) {
 		f.tokenFails(what, added.Value)
 		f.tokenFails("of a token, "+what, another.Value)
 		f.equal("listed when it has ended", len(ann.tokens()), 1)
-		_, err := ann.store.AddToken(f.ctx, souvenir.NewToken{Name: "late", GrantID: p.GrantID})
+		_, err := ann.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "late", GrantID: p.GrantID})
 		f.failsAt("AddToken, "+what, err, souvenir.ErrNotFound, "grant_id", p.GrantID)
 	}
 	f.principal(own.Value)
 	hers := f.works("the application", ann.letIn(f.register(souvenir.AuthNone)))
 	for _, grant := range []string{hers.GrantID, "unknown"} {
-		_, err := f.store.AddToken(f.ctx, souvenir.NewToken{Name: "x", GrantID: grant})
+		_, err := f.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "x", GrantID: grant})
 		f.failsAt("AddToken with a grant that is not one's own", err, souvenir.ErrNotFound, "grant_id", grant)
 	}
 	forAnn := f.addToken(souvenir.NewToken{Name: "x", User: "ann", GrantID: hers.GrantID})
@@ -321,9 +325,9 @@ func tokensKeepGrants(f *fixture) {
 	added := f.addToken(souvenir.NewToken{Name: "x", GrantID: p.GrantID, ExpiresIn: 100 * 24 * time.Hour})
 	left := func() (ids []string) {
 		f.Helper()
-		_, err := f.operator.Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
+		_, err := f.operator.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
 		f.check("Purge", err)
-		grants, err := f.store.Grants(f.ctx)
+		grants, err := f.store.Accounts().Grants(f.ctx)
 		f.check("Grants", err)
 		for _, g := range grants {
 			ids = append(ids, g.ID)
@@ -341,7 +345,7 @@ func tokensKeepGrants(f *fixture) {
 func tokensMost(f *fixture) {
 	together(func(worker int) {
 		for range 1000 / workers {
-			if _, err := f.store.AddToken(f.ctx, souvenir.NewToken{Name: "x", ExpiresIn: time.Hour}); err != nil {
+			if _, err := f.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "x", ExpiresIn: time.Hour}); err != nil {
 				f.Errorf("AddToken: %v", err)
 				return
 			}
@@ -350,9 +354,9 @@ func tokensMost(f *fixture) {
 	for range 1000 % workers {
 		f.addToken(souvenir.NewToken{Name: "x", ExpiresIn: time.Hour})
 	}
-	_, err := f.store.AddToken(f.ctx, souvenir.NewToken{Name: "y"})
+	_, err := f.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "y"})
 	f.failsAt("one too many", err, souvenir.ErrTooLarge, "", "1000")
-	f.check("DeleteToken", f.store.DeleteToken(f.ctx, f.tokens()[0].ID))
+	f.check("DeleteToken", f.store.Accounts().DeleteToken(f.ctx, f.tokens()[0].ID))
 	f.addToken(souvenir.NewToken{Name: "in its place"})
 	f.clock.Pass(time.Hour)
 	f.addToken(souvenir.NewToken{Name: "after the others have expired"})

@@ -185,7 +185,7 @@ func trashTaken(f *fixture) {
 	m := f.add(souvenir.NewMemory{Content: "the first"})
 	f.delete(m.ID)
 	line := `{"souvenir":"export","version":1}` + "\n" + `{"type":"memory","id":"` + m.ID + `","content":"the second"}` + "\n"
-	_, err := f.operator.Import(f.ctx, strings.NewReader(line), nil)
+	_, err := f.operator.Upkeep().Import(f.ctx, strings.NewReader(line), nil)
 	f.check("Import", err)
 	_, err = f.store.RestoreTrashed(f.ctx, m.ID)
 	f.failsAt("beside another", err, souvenir.ErrConflict, "id", m.ID)
@@ -260,7 +260,7 @@ func trashFiles(f *fixture) {
 	f.equal("its bytes", f.readFile(file.ID), long)
 	f.restore(alone.ID)
 	f.equal("restored", f.getFile(alone.ID), alone)
-	_, err = f.operator.Purge(f.ctx, nil)
+	_, err = f.operator.Upkeep().Purge(f.ctx, nil)
 	f.check("Purge", err)
 	f.equal("its bytes after a purge", f.readFile(file.ID), long)
 }

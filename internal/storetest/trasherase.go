@@ -24,7 +24,7 @@ func trashErased(f *fixture) {
 	f.equal("emptied", n, 2)
 	f.check("EraseMemory", f.store.EraseMemory(f.ctx, ids[2]))
 	f.same("left", f.inTrash())
-	stats, err := f.operator.Stats(f.ctx)
+	stats, err := f.operator.Upkeep().Stats(f.ctx)
 	f.check("Stats", err)
 	f.equal("files", stats.Files, 0)
 }
@@ -38,7 +38,7 @@ func trashExpires(f *fixture) {
 	f.same("after thirty days", f.inTrash(), "memory two")
 	_, err := f.store.RestoreTrashed(f.ctx, ids[0])
 	f.failsAt("RestoreTrashed", err, souvenir.ErrNotFound, "id")
-	_, err = f.operator.Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true}) // unless background work was quicker
+	_, err = f.operator.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true}) // unless background work was quicker
 	f.check("Purge", err)
 	f.restore(ids[1])
 	f.same("left", f.inTrash())
@@ -86,7 +86,7 @@ func trashConcurrent(f *fixture) {
 				_, err := f.store.RestoreTrashed(f.ctx, id)
 				expected("RestoreTrashed", err)
 				if i%10 == 7 {
-					_, err := f.operator.Purge(f.ctx, nil)
+					_, err := f.operator.Upkeep().Purge(f.ctx, nil)
 					expected("Purge", err)
 				}
 			}

@@ -31,28 +31,28 @@ const password = "correct horse battery"
 
 func (f *fixture) addUser(n souvenir.NewUser) souvenir.User {
 	f.Helper()
-	u, err := f.store.AddUser(f.ctx, n)
+	u, err := f.store.Accounts().AddUser(f.ctx, n)
 	f.check("AddUser "+n.Name, err)
 	return u
 }
 
 func (f *fixture) getUser(idOrName string) souvenir.User {
 	f.Helper()
-	u, err := f.reader.GetUser(f.ctx, idOrName)
+	u, err := f.reader.Accounts().GetUser(f.ctx, idOrName)
 	f.check("GetUser "+idOrName, err)
 	return u
 }
 
 func (f *fixture) updateUser(idOrName string, u souvenir.UpdateUser) souvenir.User {
 	f.Helper()
-	updated, err := f.store.UpdateUser(f.ctx, idOrName, u)
+	updated, err := f.store.Accounts().UpdateUser(f.ctx, idOrName, u)
 	f.check("UpdateUser "+idOrName, err)
 	return updated
 }
 
 func (f *fixture) users() []string {
 	f.Helper()
-	all, err := f.reader.Users(f.ctx)
+	all, err := f.reader.Accounts().Users(f.ctx)
 	f.check("Users", err)
 	var names []string
 	for _, u := range all {
@@ -71,7 +71,7 @@ func usersFound(f *fixture) {
 		f.equal("found by "+by, f.getUser(by), want)
 	}
 	for _, by := range []string{"", "zoe ang", "Zoë", "%", "Zoë %ng", "zo_ ång", "' OR 1=1 --", "a\xff", "nobody", strings.Repeat("z", 1<<20)} {
-		_, err := f.reader.GetUser(f.ctx, by)
+		_, err := f.reader.Accounts().GetUser(f.ctx, by)
 		f.failsAt("GetUser of "+brief(by), err, souvenir.ErrNotFound, "user")
 	}
 	straße := f.addUser(souvenir.NewUser{ID: "u-1", Name: "Straße", Role: souvenir.RoleAdmin, Password: password})
@@ -87,9 +87,9 @@ func usersNames(f *fixture) {
 	for name, says := range map[string]string{
 		"ANN": "Ann", "ａｎｎ": "Ann", " ann ": "Ann", "bob-1": "Bob-1", "BOB-1": "Bob-1", "carl": "Carl", strings.ToUpper(ann.ID): ann.ID,
 	} {
-		_, err := f.store.AddUser(f.ctx, souvenir.NewUser{Name: name})
+		_, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: name})
 		f.failsAt("AddUser "+name, err, souvenir.ErrConflict, "name", says)
-		_, err = f.store.UpdateUser(f.ctx, "bob", souvenir.UpdateUser{Name: &name})
+		_, err = f.store.Accounts().UpdateUser(f.ctx, "bob", souvenir.UpdateUser{Name: &name})
 		if strings.EqualFold(name, "Bob-1") {
 			f.check("one's own id as one's name", err)
 			f.updateUser("Bob-1", souvenir.UpdateUser{Name: pointer("bob")})
@@ -97,9 +97,9 @@ func usersNames(f *fixture) {
 		}
 		f.failsAt("UpdateUser to "+name, err, souvenir.ErrConflict, "name", says)
 	}
-	_, err := f.store.AddUser(f.ctx, souvenir.NewUser{ID: "ANN", Name: "somebody"})
+	_, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{ID: "ANN", Name: "somebody"})
 	f.failsAt("AddUser with a name as its id", err, souvenir.ErrConflict, "id", `"ANN"`)
-	_, err = f.store.AddUser(f.ctx, souvenir.NewUser{ID: ann.ID, Name: "somebody"})
+	_, err = f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{ID: ann.ID, Name: "somebody"})
 	f.failsAt("AddUser with an id that has an account", err, souvenir.ErrConflict, "id", ann.ID)
 	f.equal("a name that is its own id", f.addUser(souvenir.NewUser{ID: "dora", Name: "Dora"}).Name, "Dora")
 	f.equal("another way of writing the own name", f.updateUser("dora", souvenir.UpdateUser{Name: pointer("DORA")}).Name, "DORA")
@@ -112,10 +112,10 @@ func usersNamesRefused(f *fixture) {
 		"": "1 to 64", " ": "1 to 64", "a/b": "slash", "a\nb": "U+000A", "a\x00b": "U+0000", "a\xff": "UTF-8", "ann\u200b": "U+200B", "a\u202enn": "U+202E",
 		"a\u00adnn": "U+00AD", "ann\ufe0f": "U+FE0F", "аnn": "Latin and Cyrillic", "Αnn": "Latin and Greek", "\u3164": "U+3164",
 	} {
-		_, err := f.store.AddUser(f.ctx, souvenir.NewUser{Name: name})
+		_, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: name})
 		f.failsAt("AddUser "+brief(name), err, souvenir.ErrInvalid, "name", says)
 	}
-	_, err := f.store.AddUser(f.ctx, souvenir.NewUser{Name: strings.Repeat("ä", 65)})
+	_, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: strings.Repeat("ä", 65)})
 	f.failsAt("AddUser of a long name", err, souvenir.ErrTooLarge, "name", "65", "64")
 	for _, name := range []string{strings.Repeat("ä", 64), "Анна", "Άννα", "山田太郎", "Ann Иванова", "ann@example.com", "عمر", "O'Neill; DROP TABLE user"} {
 		f.equal("name", f.getUser(f.addUser(souvenir.NewUser{Name: name}).ID).Name, name)
@@ -138,18 +138,18 @@ func usersRefused(f *fixture) {
 		{souvenir.NewUser{Name: "a", Email: "Ann <ann@example.com>"}, souvenir.ErrInvalid, "email", "example.com"},
 		{souvenir.NewUser{Name: "a", Email: strings.Repeat("a", 251) + "@b.c"}, souvenir.ErrTooLarge, "email", "254"},
 	} {
-		_, err := f.store.AddUser(f.ctx, c.user)
+		_, err := f.store.Accounts().AddUser(f.ctx, c.user)
 		f.failsAt("AddUser "+brief(c.user), err, c.kind, c.argument, c.says)
 	}
 	same(f, "users", f.users(), nil)
-	_, err := f.store.UpdateUser(f.ctx, "nobody", souvenir.UpdateUser{Email: pointer("a@b.c")})
+	_, err := f.store.Accounts().UpdateUser(f.ctx, "nobody", souvenir.UpdateUser{Email: pointer("a@b.c")})
 	f.failsAt("UpdateUser of nobody", err, souvenir.ErrNotFound, "user", `"nobody"`)
-	_, err = f.store.UpdateUser(f.ctx, "nobody", souvenir.UpdateUser{Password: pointer(password)})
+	_, err = f.store.Accounts().UpdateUser(f.ctx, "nobody", souvenir.UpdateUser{Password: pointer(password)})
 	f.failsAt("a password for nobody", err, souvenir.ErrNotFound, "user", `"nobody"`)
 	f.addTexts("of the local user")
-	_, err = f.store.UpdateUser(f.ctx, souvenir.LocalUser, souvenir.UpdateUser{Role: pointer(souvenir.RoleAdmin)})
+	_, err = f.store.Accounts().UpdateUser(f.ctx, souvenir.LocalUser, souvenir.UpdateUser{Role: pointer(souvenir.RoleAdmin)})
 	f.failsAt("UpdateUser of one without an account", err, souvenir.ErrConflict, "user", `"local"`)
-	f.failsAt("DeleteUser of nobody", f.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: "nobody"}), souvenir.ErrNotFound, "user", `"nobody"`)
+	f.failsAt("DeleteUser of nobody", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "nobody"}), souvenir.ErrNotFound, "user", `"nobody"`)
 }
 
 func usersAdopt(f *fixture) {
@@ -187,7 +187,7 @@ func usersUpdate(f *fixture) {
 		{souvenir.UpdateUser{Role: pointer(souvenir.Role(""))}, "role"}, {souvenir.UpdateUser{Role: pointer(souvenir.Role("king"))}, "role"},
 		{souvenir.UpdateUser{Password: pointer("short")}, "password"}, {souvenir.UpdateUser{Name: pointer("new name"), Password: pointer("NEW NAME")}, "password"},
 	} {
-		_, err := f.store.UpdateUser(f.ctx, "anna", c.update)
+		_, err := f.store.Accounts().UpdateUser(f.ctx, "anna", c.update)
 		f.failsAt("UpdateUser "+brief(c.update), err, souvenir.ErrInvalid, c.argument)
 	}
 	f.equal("after all refusals", f.getUser(ann.ID), ann)
@@ -201,10 +201,10 @@ func usersLastAdmin(f *fixture) {
 		for what, u := range map[string]souvenir.UpdateUser{
 			"disabled": {Disabled: pointer(true)}, "demoted": {Role: pointer(souvenir.RoleUser)}, "both": {Role: pointer(souvenir.RoleUser), Disabled: pointer(true)},
 		} {
-			_, err := f.store.UpdateUser(f.ctx, "first", u)
+			_, err := f.store.Accounts().UpdateUser(f.ctx, "first", u)
 			f.failsAt("the last admin "+what, err, souvenir.ErrConflict, "user", `"first"`)
 		}
-		f.failsAt("the last admin deleted", f.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: "first", WithMemories: true}), souvenir.ErrConflict, "user", `"first"`)
+		f.failsAt("the last admin deleted", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "first", WithMemories: true}), souvenir.ErrConflict, "user", `"first"`)
 		u := f.getUser("first")
 		f.equal("still there", []any{u.Role, u.Disabled}, []any{souvenir.RoleAdmin, false})
 	}
@@ -214,7 +214,7 @@ func usersLastAdmin(f *fixture) {
 	f.updateUser("user", souvenir.UpdateUser{Disabled: pointer(false)})
 	f.updateUser("first", souvenir.UpdateUser{Role: pointer(souvenir.RoleUser)})
 	f.updateUser("first", souvenir.UpdateUser{Role: pointer(souvenir.RoleAdmin), Name: pointer("first")})
-	f.check("DeleteUser", f.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: "user"}))
+	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "user"}))
 	refused()
 }
 
@@ -230,11 +230,11 @@ func usersLastAdminRace(f *fixture) {
 		var err error
 		switch worker / 2 % 3 {
 		case 0:
-			_, err = store.UpdateUser(f.ctx, target, souvenir.UpdateUser{Role: pointer(souvenir.RoleUser)})
+			_, err = store.Accounts().UpdateUser(f.ctx, target, souvenir.UpdateUser{Role: pointer(souvenir.RoleUser)})
 		case 1:
-			_, err = store.UpdateUser(f.ctx, target, souvenir.UpdateUser{Disabled: pointer(true)})
+			_, err = store.Accounts().UpdateUser(f.ctx, target, souvenir.UpdateUser{Disabled: pointer(true)})
 		case 2:
-			err = store.DeleteUser(f.ctx, souvenir.DeleteUser{User: target})
+			err = store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: target})
 		}
 		if errors.Is(err, souvenir.ErrConflict) {
 			refused.Add(1)
@@ -242,7 +242,7 @@ func usersLastAdminRace(f *fixture) {
 			f.Errorf("%v", err)
 		}
 	})
-	all, err := f.reader.Users(f.ctx)
+	all, err := f.reader.Accounts().Users(f.ctx)
 	f.check("Users", err)
 	admins := 0
 	for _, u := range all {
@@ -263,7 +263,7 @@ func usersAddRace(f *fixture) {
 		if worker%2 == 1 {
 			store = f.reader
 		}
-		_, err := store.AddUser(f.ctx, souvenir.NewUser{Name: []string{"ann", "ANN", "Ann"}[worker%3]})
+		_, err := store.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: []string{"ann", "ANN", "Ann"}[worker%3]})
 		switch {
 		case err == nil:
 			added.Add(1)
@@ -287,9 +287,9 @@ func usersDisable(f *fixture) {
 	}
 	f.tokenFails("of a disabled user", before.Value)
 	f.signInFails("ann", password)
-	_, err := f.reader.UserByIdentity(f.ctx, "https://id.example", "1")
+	_, err := f.reader.Accounts().UserByIdentity(f.ctx, "https://id.example", "1")
 	f.fails("UserByIdentity of a disabled user", err, souvenir.ErrUnauthenticated)
-	_, err = f.store.AddToken(f.ctx, souvenir.NewToken{Name: "more", User: "ann"})
+	_, err = f.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "more", User: "ann"})
 	f.failsAt("AddToken for a disabled user", err, souvenir.ErrForbidden, "user")
 	f.equal("another's token", f.principal(others.Value).User, ben)
 	f.updateUser("ann", souvenir.UpdateUser{Disabled: pointer(false)})
@@ -310,21 +310,21 @@ func usersDelete(f *fixture) {
 	_, err := ann.store.SetPreferences(f.ctx, map[string]any{"theme": "dark"})
 	f.check("SetPreferences", err)
 
-	f.check("DeleteUser", f.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: "ANN", WithMemories: true}))
+	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "ANN", WithMemories: true}))
 	same(f, "users", f.users(), []string{"ben=ben-id"})
 	for _, by := range []string{"ann", "ann-id"} {
-		_, err = f.reader.GetUser(f.ctx, by)
+		_, err = f.reader.Accounts().GetUser(f.ctx, by)
 		f.fails("GetUser "+by, err, souvenir.ErrNotFound)
 	}
 	f.tokenFails("of a deleted user", token.Value)
 	f.signInFails("ann", password)
-	_, err = f.reader.UserByIdentity(f.ctx, "https://id.example", "1")
+	_, err = f.reader.Accounts().UserByIdentity(f.ctx, "https://id.example", "1")
 	f.fails("UserByIdentity", err, souvenir.ErrNotFound)
 	_, err = ann.reader.GetMemory(f.ctx, gone)
 	f.fails("GetMemory", err, souvenir.ErrNotFound)
 	f.equal("found", len(ann.find("hers")), 0)
 	f.equal("his", ben.get(stays).Content, "his")
-	_, err = ann.store.AddToken(f.ctx, souvenir.NewToken{Name: "late"})
+	_, err = ann.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "late"})
 	f.fails("AddToken by a call that comes late", err, souvenir.ErrForbidden)
 	preferences, err := ann.reader.Preferences(f.ctx)
 	f.check("Preferences", err)
@@ -340,22 +340,22 @@ func usersDeleteRefused(f *fixture) {
 	f.addUser(souvenir.NewUser{ID: "ann-id", Name: "ann"})
 	ann := f.as(souvenir.Access{User: "ann-id"})
 	id := ann.add(souvenir.NewMemory{Content: "hers", ProjectID: "apollo"}).ID
-	f.failsAt("DeleteUser with memories", f.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}), souvenir.ErrConflict, "user", "1 memories", "1 projects", "together")
+	f.failsAt("DeleteUser with memories", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}), souvenir.ErrConflict, "user", "1 memories", "1 projects", "together")
 	f.equal("her memory", ann.get(id).Content, "hers")
 	f.addUser(souvenir.NewUser{Name: "ben"})
-	f.check("DeleteUser without memories", f.store.DeleteUser(f.ctx, souvenir.DeleteUser{User: "ben"}))
+	f.check("DeleteUser without memories", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "ben"}))
 	same(f, "users", f.users(), []string{"ann=ann-id"})
 }
 
 func usersMe(f *fixture) {
 	me := func(a souvenir.Access) souvenir.User {
 		f.Helper()
-		u, err := f.reader.As(a).Me(f.ctx)
+		u, err := f.reader.As(a).Accounts().Me(f.ctx)
 		f.check("Me", err)
 		return u
 	}
 	f.equal("somebody new", me(souvenir.Access{User: "nobody"}), souvenir.User{ID: "nobody", Role: souvenir.RoleUser})
-	own, err := f.reader.Me(f.ctx)
+	own, err := f.reader.Accounts().Me(f.ctx)
 	f.check("Me", err)
 	f.equal("nobody in particular", own.ID, souvenir.LocalUser)
 	ann := f.addUser(souvenir.NewUser{Name: "ann", Email: "ann@example.com", Role: souvenir.RoleAdmin})

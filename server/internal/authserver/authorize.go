@@ -184,7 +184,7 @@ func (s *Server) checkAsking(ctx context.Context, a *asking) error {
 		}
 		a.resource = resource
 	}
-	_, err = s.store.CheckAuthorization(ctx, a.authorization())
+	_, err = s.store.Accounts().CheckAuthorization(ctx, a.authorization())
 	return err
 }
 

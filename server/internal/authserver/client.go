@@ -64,7 +64,7 @@ func (s *Server) madeBy(ctx context.Context, c request.Caller, owner string) (st
 	if owner == c.User.ID {
 		return "You, or a program with a token of yours, have added it to this server.", nil
 	}
-	u, err := s.store.GetUser(ctx, owner)
+	u, err := s.store.Accounts().GetUser(ctx, owner)
 	if errors.Is(err, souvenir.ErrNotFound) {
 		return "Somebody who is no user any more has added it to this server.", nil
 	}

@@ -95,7 +95,7 @@ func newClientDocuments(given *http.Client) *clientDocuments {
 // the document at that URL, which is fetched if need be. All that can be wrong is an error with the code invalid_client, to be shown
 // to the user and never told by a redirect.
 func (s *Server) client(ctx context.Context, clientID string) (souvenir.Client, error) {
-	c, err := s.store.GetClient(ctx, clientID)
+	c, err := s.store.Accounts().GetClient(ctx, clientID)
 	switch {
 	case err == nil && !c.Active:
 		return souvenir.Client{}, invalidClient("client_id " + failure.Quote(clientID) + " has been deactivated")
@@ -158,7 +158,7 @@ func (s *Server) fetchClient(ctx context.Context, id string, known bool) (souven
 	}()
 	f.err = errors.New("fetching a client's document did not end in good order") // if it panics
 	// Another fetch may have ended since the caller looked.
-	if c, err := s.store.GetClient(ctx, id); err == nil && c.Active && time.Now().Before(c.ExpiresAt) {
+	if c, err := s.store.Accounts().GetClient(ctx, id); err == nil && c.Active && time.Now().Before(c.ExpiresAt) {
 		f.client, f.err = c, nil
 		return c, nil
 	}
@@ -193,7 +193,7 @@ func (s *Server) renewClient(ctx context.Context, id string) (souvenir.Client, e
 		s.log.WarnContext(ctx, "the document of an OAuth client could not be had", "request_id", request.Of(ctx).ID, "client", id, "error", err)
 		return souvenir.Client{}, invalidClient("the document at " + failure.Quote(id) + " " + tellDocument(err))
 	}
-	c, err := s.store.SetDocumentClient(ctx, souvenir.DocumentClient{URL: id, Registration: registration, ExpiresAt: time.Now().Add(life)})
+	c, err := s.store.Accounts().SetDocumentClient(ctx, souvenir.DocumentClient{URL: id, Registration: registration, ExpiresAt: time.Now().Add(life)})
 	var known *souvenir.OAuthError
 	if errors.As(err, &known) && (known.Code == souvenir.OAuthInvalidClientMetadata || known.Code == souvenir.OAuthInvalidRedirectURI) {
 		err = invalidClient("the document at " + failure.Quote(id) + ": " + err.Error())

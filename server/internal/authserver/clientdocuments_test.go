@@ -100,14 +100,14 @@ func TestADocumentMakesAClient(t *testing.T) {
 		t.Errorf("it was fetched %d times", n)
 	}
 	// When it has run out, what it says then counts.
-	if _, err := s.store.SetDocumentClient(t.Context(), souvenir.DocumentClient{URL: id, ExpiresAt: time.Now().Add(-time.Second),
+	if _, err := s.store.Accounts().SetDocumentClient(t.Context(), souvenir.DocumentClient{URL: id, ExpiresAt: time.Now().Add(-time.Second),
 		Registration: souvenir.ClientRegistration{ClientName: "Old", RedirectURIs: []string{"https://old.example/a"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := s.client(t.Context(), id); err != nil || c.Metadata.ClientName != "Editor" {
 		t.Errorf("%+v %v", c, err)
 	}
-	if err := s.store.DeactivateClient(t.Context(), id); err != nil {
+	if err := s.store.Accounts().DeactivateClient(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.client(t.Context(), id)
@@ -121,7 +121,7 @@ func TestClientsThatAreNoDocuments(t *testing.T) {
 	host := newDocumentHost(t)
 	host.answers(200, nil, "{}")
 	s := newDocumentServer(t, host.at.Client())
-	registered, err := s.store.RegisterClient(t.Context(), souvenir.ClientRegistration{RedirectURIs: []string{"https://a.example/b"}})
+	registered, err := s.store.Accounts().RegisterClient(t.Context(), souvenir.ClientRegistration{RedirectURIs: []string{"https://a.example/b"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 			if n := host.asked.Load() - before; n != 1 {
 				t.Errorf("it was asked for %d times", n)
 			}
-			if _, err := s.store.GetClient(t.Context(), id); !errors.Is(err, souvenir.ErrNotFound) {
+			if _, err := s.store.Accounts().GetClient(t.Context(), id); !errors.Is(err, souvenir.ErrNotFound) {
 				t.Errorf("a client was stored: %v", err)
 			}
 		})
@@ -295,7 +295,7 @@ func TestFetchesAreLimited(t *testing.T) {
 	}
 	// A client that people here use already is looked at all the same, when its document is due again.
 	known := host.at.URL + "/known"
-	if _, err := s.store.SetDocumentClient(t.Context(), souvenir.DocumentClient{URL: known, Registration: souvenir.ClientRegistration{
+	if _, err := s.store.Accounts().SetDocumentClient(t.Context(), souvenir.DocumentClient{URL: known, Registration: souvenir.ClientRegistration{
 		ClientName: "Editor", RedirectURIs: []string{"http://127.0.0.1/callback"}}}); err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func (s *Server) preselect(ctx context.Context, c request.Caller, a *asking) (of
 		// one with which an application lets others in is always ticked by hand, each time.
 		return scope == souvenir.ScopeAccount || scope == souvenir.ScopeAdmin && (a.client.Owner != c.User.ID || a.client.Made)
 	})
-	grants, err := c.Store.Grants(ctx)
+	grants, err := c.Store.Accounts().Grants(ctx)
 	if err != nil {
 		return nil, choice{}, false, err
 	}
@@ -248,7 +248,7 @@ func (s *Server) letIn(r *http.Request, c request.Caller, a *asking, state conse
 	if state.shown.Limited {
 		allowed.Projects = state.shown.Projects
 	}
-	code, err := c.Store.Authorize(r.Context(), allowed)
+	code, err := c.Store.Accounts().Authorize(r.Context(), allowed)
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Argument == "projects" && known.Kind != souvenir.KindInternal {
 		state.problem = known.Error()

@@ -86,7 +86,7 @@ type KeySet struct {
 
 // signingKeys are the public keys of access tokens, as a JSON Web Key Set (RFC 7517).
 func (s *Server) signingKeys(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
-	keys, err := s.store.SigningKeys(r.Context())
+	keys, err := s.store.Accounts().SigningKeys(r.Context())
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func (s *Server) registerClient(w http.ResponseWriter, r *http.Request, _ reques
 	if err := s.readJSON(w, r, &registration, false); err != nil {
 		return nil, asMetadataError(err)
 	}
-	registered, err := s.store.RegisterClient(r.Context(), registration)
+	registered, err := s.store.Accounts().RegisterClient(r.Context(), registration)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func (s *Server) exchangeCode(r *http.Request, client souvenir.ClientCredentials
 	if form.get("code") == "" {
 		return nil, oauthError(souvenir.OAuthInvalidRequest, "code", "code is missing in the form")
 	}
-	return s.store.ExchangeCode(r.Context(), souvenir.CodeExchange{
+	return s.store.Accounts().ExchangeCode(r.Context(), souvenir.CodeExchange{
 		Client: client, Code: form.get("code"), RedirectURI: form.get("redirect_uri"), Verifier: form.get("code_verifier"),
 		Resource: resource, Issuer: s.site.PublicURL, Audience: cmp.Or(resource, s.site.PublicURL),
 	})
@@ -70,7 +70,7 @@ func (s *Server) refresh(r *http.Request, client souvenir.ClientCredentials, for
 	if err != nil {
 		return nil, err
 	}
-	return s.store.RefreshTokens(r.Context(), souvenir.Refresh{
+	return s.store.Accounts().RefreshTokens(r.Context(), souvenir.Refresh{
 		Client: client, RefreshToken: form.get("refresh_token"), Scopes: scopes,
 		Resource: resource, Issuer: s.site.PublicURL, Audience: cmp.Or(resource, s.site.PublicURL),
 	})
@@ -91,7 +91,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request, _ request.Caller
 	if client.ID == "" && client.Secret != "" {
 		return nil, invalidClient("client_secret comes without client_id")
 	}
-	if err := s.store.RevokeToken(r.Context(), souvenir.Revocation{Client: client, Token: form.get("token")}); err != nil {
+	if err := s.store.Accounts().RevokeToken(r.Context(), souvenir.Revocation{Client: client, Token: form.get("token")}); err != nil {
 		return nil, err
 	}
 	return struct{}{}, nil // with 200, and nothing that a client would have to read

@@ -94,7 +94,7 @@ func (s *Service) confirmWith(w http.ResponseWriter, r *http.Request, c request.
 	if err != nil {
 		return err
 	}
-	return c.Store.ConfirmSession(r.Context(), c.SessionID)
+	return c.Store.Accounts().ConfirmSession(r.Context(), c.SessionID)
 }
 
 // CheckConfirmed refuses a program that makes something lasting with the cookie of a browser in which nobody has shown lately who they are.

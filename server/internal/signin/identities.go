@@ -19,7 +19,7 @@ import (
 
 // userAt returns the user to whom the provider's identity is linked, or makes one if the operator wants that.
 func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, error) {
-	user, err := s.store.UserByIdentity(ctx, s.provider.Issuer, who.Subject)
+	user, err := s.store.Accounts().UserByIdentity(ctx, s.provider.Issuer, who.Subject)
 	if !errors.Is(err, souvenir.ErrNotFound) {
 		return user, err
 	}
@@ -29,7 +29,7 @@ func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, erro
 		return user, stranger
 	}
 	// The first account is an admin's, made with the link that the server has printed: it would be worth nothing after another.
-	if has, err := s.store.HasAccounts(ctx); err != nil || !has {
+	if has, err := s.store.Accounts().HasAccounts(ctx); err != nil || !has {
 		if err == nil {
 			stranger.message = "This server is not set up yet: its first account is made with the link that it has printed at its start"
 			err = stranger
@@ -43,7 +43,7 @@ func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, erro
 	case <-ctx.Done():
 		return user, ctx.Err()
 	}
-	if user, err = s.store.UserByIdentity(ctx, s.provider.Issuer, who.Subject); !errors.Is(err, souvenir.ErrNotFound) {
+	if user, err = s.store.Accounts().UserByIdentity(ctx, s.provider.Issuer, who.Subject); !errors.Is(err, souvenir.ErrNotFound) {
 		return user, err // made meanwhile
 	}
 	return s.createUser(ctx, who)
@@ -81,7 +81,7 @@ func (s *Service) createUser(ctx context.Context, who asserted) (souvenir.User, 
 			case n > 1:
 				own += "-" + strconv.Itoa(n)
 			}
-			user, err := s.store.AddUser(ctx, souvenir.NewUser{Name: own, Email: who.Email,
+			user, err := s.store.Accounts().AddUser(ctx, souvenir.NewUser{Name: own, Email: who.Email,
 				Identity: souvenir.Identity{Issuer: s.provider.Issuer, Subject: who.Subject, Email: who.Email}})
 			var known *souvenir.Error
 			switch {
@@ -91,7 +91,7 @@ func (s *Service) createUser(ctx context.Context, who asserted) (souvenir.User, 
 			case !errors.As(err, &known):
 				return user, err
 			case known.Kind == souvenir.KindConflict && known.Argument == "subject": // another process was faster
-				return s.store.UserByIdentity(ctx, s.provider.Issuer, who.Subject)
+				return s.store.Accounts().UserByIdentity(ctx, s.provider.Issuer, who.Subject)
 			case known.Kind == souvenir.KindConflict && known.Argument == "name":
 				continue
 			case known.Argument == "name":
@@ -127,7 +127,7 @@ func (s *Service) identitiesPart(ctx context.Context, c request.Caller) (identit
 	if c.User.HasPassword {
 		part.Link.Fields = []web.Field{{Name: "password", ElementID: "link-password", Label: "Your password", Type: "password", Autocomplete: "current-password", Hint: "Since it opens your account from then on."}}
 	}
-	identities, err := c.Store.Identities(ctx, "")
+	identities, err := c.Store.Accounts().Identities(ctx, "")
 	for _, identity := range identities {
 		own := ownIdentity{Identity: identity, Provider: identity.Issuer}
 		if s.provider != nil && identity.Issuer == s.provider.Issuer {
@@ -172,11 +172,11 @@ func (s *Service) link(r *http.Request, j loginState, who asserted) (any, error)
 	}
 	request.Of(r.Context()).Caller = c
 	n := souvenir.NewIdentity{Issuer: s.provider.Issuer, Subject: who.Subject, Email: who.Email}
-	_, err = c.Store.LinkIdentity(r.Context(), n)
+	_, err = c.Store.Accounts().LinkIdentity(r.Context(), n)
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Argument == "email" {
 		n.Email = ""
-		_, err = c.Store.LinkIdentity(r.Context(), n)
+		_, err = c.Store.Accounts().LinkIdentity(r.Context(), n)
 	}
 	if errors.Is(err, souvenir.ErrConflict) {
 		return s.refuseProvider(r, j, &providerRefusal{message: "That account at " + s.provider.Name + " is linked to another user here, who has to unlink it first", cause: err})
@@ -199,7 +199,7 @@ func (s *Service) unlink(w http.ResponseWriter, r *http.Request, c request.Calle
 	})
 	err = &souvenir.Error{Kind: souvenir.KindConflict, Message: "this is your only way to sign in; set a password first"}
 	if others || c.User.HasPassword {
-		err = c.Store.UnlinkIdentity(r.Context(), souvenir.UnlinkIdentity{Issuer: issuer, Subject: subject})
+		err = c.Store.Accounts().UnlinkIdentity(r.Context(), souvenir.UnlinkIdentity{Issuer: issuer, Subject: subject})
 	}
 	if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 		data.External.Link.Refuse(err)

@@ -46,7 +46,7 @@ func (s *Service) showLogin(_ http.ResponseWriter, r *http.Request, _ request.Ca
 		return nil, err
 	}
 	p, data := s.loginPage(next, r.URL.Query().Has(askedAgain))
-	has, err := s.store.HasAccounts(r.Context())
+	has, err := s.store.Accounts().HasAccounts(r.Context())
 	data.Empty = !has
 	return p, err
 }
@@ -97,7 +97,7 @@ func (s *Service) checkPassword(w http.ResponseWriter, r *http.Request, name, pa
 	}
 	defer leave()
 	since := time.Now()
-	user, err := s.store.CheckPassword(r.Context(), souvenir.Credentials{Name: name, Password: password})
+	user, err := s.store.Accounts().CheckPassword(r.Context(), souvenir.Credentials{Name: name, Password: password})
 	if err == nil {
 		try.right()
 	}
@@ -107,7 +107,7 @@ func (s *Service) checkPassword(w http.ResponseWriter, r *http.Request, name, pa
 // accountKey tells the accounts apart whose passwords are tried: names that are written in different ways may be one. Names
 // that nobody has are told apart in the same way, so that nobody learns by waiting which ones there are.
 func (s *Service) accountKey(ctx context.Context, name string) (string, error) {
-	user, err := s.store.GetUser(ctx, name)
+	user, err := s.store.Accounts().GetUser(ctx, name)
 	if errors.Is(err, souvenir.ErrNotFound) {
 		const most = 1 << 10 // bytes: no name is longer
 		return "unknown\x00" + souvenir.UserNameKey(name[:min(len(name), most)]), nil

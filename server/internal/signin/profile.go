@@ -74,15 +74,15 @@ func (s *Service) profile(r *http.Request, c request.Caller) (web.Page, *profile
 	if data.External, err = s.identitiesPart(r.Context(), c); err != nil {
 		return web.Page{}, nil, err
 	}
-	sessions, err := c.Store.Sessions(r.Context())
+	sessions, err := c.Store.Accounts().Sessions(r.Context())
 	if err != nil {
 		return web.Page{}, nil, err
 	}
-	tokens, err := c.Store.Tokens(r.Context())
+	tokens, err := c.Store.Accounts().Tokens(r.Context())
 	if err != nil {
 		return web.Page{}, nil, err
 	}
-	grants, err := c.Store.Grants(r.Context())
+	grants, err := c.Store.Accounts().Grants(r.Context())
 	if err != nil {
 		return web.Page{}, nil, err
 	}
@@ -115,7 +115,7 @@ func (s *Service) updateProfile(w http.ResponseWriter, r *http.Request, c reques
 	}
 	data.Details.Fill(values.Get)
 	name, email := values.Get("name"), values.Get("email")
-	if _, err := s.store.UpdateUser(r.Context(), c.User.ID, souvenir.UpdateUser{Name: &name, Email: &email}); err != nil {
+	if _, err := s.store.Accounts().UpdateUser(r.Context(), c.User.ID, souvenir.UpdateUser{Name: &name, Email: &email}); err != nil {
 		data.Details.Refuse(err)
 		return web.Again(p, err)
 	}
@@ -139,7 +139,7 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, c reque
 	if err == nil {
 		var leave func()
 		if leave, err = s.hashing.known.enter(r.Context(), w.Header()); err == nil {
-			err = c.Store.ChangePassword(r.Context(), change)
+			err = c.Store.Accounts().ChangePassword(r.Context(), change)
 			leave()
 		}
 		switch {
@@ -181,7 +181,7 @@ func (s *Service) endSession(w http.ResponseWriter, r *http.Request, c request.C
 	}
 	if id := values.Get("id"); id != "" {
 		end := souvenir.DeleteSessions{Only: id, KeepMade: values.Has("offered") && !values.Has("made")}
-		if err := c.Store.DeleteSessions(r.Context(), end); err != nil {
+		if err := c.Store.Accounts().DeleteSessions(r.Context(), end); err != nil {
 			return nil, err
 		}
 	}
@@ -198,7 +198,7 @@ func (s *Service) signOutEverywhere(w http.ResponseWriter, r *http.Request, c re
 	if values.Has("keep") {
 		end.KeepSession = c.SessionID
 	}
-	if err := c.Store.EndAccess(r.Context(), end); err != nil {
+	if err := c.Store.Accounts().EndAccess(r.Context(), end); err != nil {
 		return nil, err
 	}
 	if end.KeepSession != "" {

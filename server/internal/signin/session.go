@@ -30,7 +30,7 @@ func (s *Service) AdmitPerson(r *http.Request, needs route.Need) (request.Caller
 	if err != nil || !strings.HasPrefix(c.Value, request.SessionPrefix) {
 		return request.Caller{}, web.ErrSignIn
 	}
-	p, err := s.store.CheckSession(r.Context(), c.Value)
+	p, err := s.store.Accounts().CheckSession(r.Context(), c.Value)
 	if errors.Is(err, souvenir.ErrUnauthenticated) {
 		return request.Caller{}, web.ErrSignIn
 	}
@@ -61,14 +61,14 @@ func (s *Service) signInShown(w http.ResponseWriter, r *http.Request, user souve
 		return err
 	}
 	n.User, n.UserAgent, n.Replaces = user.ID, r.UserAgent(), before.SessionID
-	added, err := s.store.AddSession(r.Context(), n)
+	added, err := s.store.Accounts().AddSession(r.Context(), n)
 	if err != nil {
 		return err
 	}
 	if err := s.endCookie(r); err != nil {
 		return err
 	}
-	p, err := s.store.CheckSession(r.Context(), added.Value)
+	p, err := s.store.Accounts().CheckSession(r.Context(), added.Value)
 	if err != nil {
 		return err
 	}
@@ -89,5 +89,5 @@ func (s *Service) endCookie(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.Store.DeleteSessions(r.Context(), souvenir.DeleteSessions{Only: c.SessionID, KeepMade: true})
+	return c.Store.Accounts().DeleteSessions(r.Context(), souvenir.DeleteSessions{Only: c.SessionID, KeepMade: true})
 }

@@ -86,7 +86,7 @@ func (s *Service) invitation(r *http.Request, value string, purpose souvenir.Inv
 	if value == "" {
 		return souvenir.Invitation{}, failure.Invalid("invitation", "the link is not complete; open it as it was given to you")
 	}
-	i, err := s.store.CheckInvitation(r.Context(), value)
+	i, err := s.store.Accounts().CheckInvitation(r.Context(), value)
 	if err == nil && i.Purpose != purpose {
 		err = &failure.Error{Status: http.StatusNotFound, Message: "this link is for another page; open it as it was given to you"}
 	}
@@ -119,7 +119,7 @@ func (s *Service) makeAccount(w http.ResponseWriter, r *http.Request, purpose so
 	var user souvenir.User
 	leave, err := s.hashing.others.enter(r.Context(), w.Header())
 	if err == nil {
-		user, err = s.store.AcceptInvitation(r.Context(), souvenir.AcceptInvitation{
+		user, err = s.store.Accounts().AcceptInvitation(r.Context(), souvenir.AcceptInvitation{
 			Value: value, Name: values.Get("username"), Password: values.Get("password"), Email: cmp.Or(values.Get("email"), i.Email),
 		})
 		leave()

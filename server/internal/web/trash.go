@@ -13,7 +13,7 @@ import (
 
 // TrashUntil is until when the trash keeps what is deleted now; zero if the trash is off.
 func TrashUntil(ctx context.Context, store *souvenir.Store) (time.Time, error) {
-	c, err := store.Configuration(ctx)
+	c, err := store.Upkeep().Configuration(ctx)
 	if err != nil || c.KeepTrash < 0 {
 		return time.Time{}, err
 	}

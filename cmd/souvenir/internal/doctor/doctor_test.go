@@ -51,10 +51,10 @@ func newPlace(t *testing.T, how setting) place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.AddUser(t.Context(), souvenir.NewUser{Name: "anna", Role: souvenir.RoleAdmin}); err != nil {
+	if _, err := store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: "anna", Role: souvenir.RoleAdmin}); err != nil {
 		t.Fatal(err)
 	}
-	token, err := store.AddToken(t.Context(), souvenir.NewToken{User: "anna", Name: "doctor"})
+	token, err := store.Accounts().AddToken(t.Context(), souvenir.NewToken{User: "anna", Name: "doctor"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ type connectedApp struct {
 func (a connectedApp) Everything() bool { return a.Projects == nil }
 
 func (s *Service) showConnected(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	grants, err := c.Store.Grants(r.Context())
+	grants, err := c.Store.Accounts().Grants(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *Service) endConnected(w http.ResponseWriter, r *http.Request, c request
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Store.RevokeGrant(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+	if err := c.Store.Accounts().RevokeGrant(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}
 	return s.site.Done("/connected", "application"), nil

@@ -53,7 +53,7 @@ const firstToken = "First client"
 // Welcome greets somebody who has just made an account: with a token, so that the first client can be connected at once.
 func (s *Service) Welcome(r *http.Request, user souvenir.User, title string) (any, error) {
 	n := souvenir.NewToken{Name: firstToken, SessionID: request.Of(r.Context()).Caller.SessionID}
-	token, err := s.store.As(souvenir.Access{User: user.ID}).AddToken(r.Context(), n)
+	token, err := s.store.As(souvenir.Access{User: user.ID}).Accounts().AddToken(r.Context(), n)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (s *Service) connectClient(w http.ResponseWriter, r *http.Request, c reques
 		n.Name = "Client"
 	}
 	n.Name = cutName(n.Name)
-	added, err := c.Store.AddToken(r.Context(), n)
+	added, err := c.Store.Accounts().AddToken(r.Context(), n)
 	if err != nil {
 		return nil, err
 	}

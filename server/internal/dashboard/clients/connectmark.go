@@ -57,7 +57,7 @@ const latestCalls = 100
 
 // lookForToken looks whether a token of the user's was used.
 func (s *Service) lookForToken(r *http.Request, c request.Caller, mark *connectedMark) error {
-	tokens, err := c.Store.Tokens(r.Context())
+	tokens, err := c.Store.Accounts().Tokens(r.Context())
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *Service) lookForClient(r *http.Request, c request.Caller, mark *connect
 	if err != nil {
 		return err
 	}
-	grants, err := c.Store.Grants(r.Context())
+	grants, err := c.Store.Accounts().Grants(r.Context())
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *Service) lookForClient(r *http.Request, c request.Caller, mark *connect
 
 // lookForCall looks for a call among the latest.
 func (s *Service) lookForCall(r *http.Request, c request.Caller, mark *connectedMark, fits func(souvenir.Activity) bool) error {
-	calls, err := c.Store.Activities(r.Context(), souvenir.ActivityQuery{Limit: latestCalls})
+	calls, err := c.Store.Insights().Activities(r.Context(), souvenir.ActivityQuery{Limit: latestCalls})
 	if err != nil {
 		return err
 	}

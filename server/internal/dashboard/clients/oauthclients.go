@@ -62,11 +62,11 @@ func (s *Service) ownClients(r *http.Request, c request.Caller) (web.Page, *clie
 			{Key: "MCP endpoint", Value: s.connection("").Address},
 		},
 	}
-	clients, err := c.Store.Clients(r.Context())
+	clients, err := c.Store.Accounts().Clients(r.Context())
 	if err != nil {
 		return web.Page{}, nil, err
 	}
-	grants, err := c.Store.Grants(r.Context())
+	grants, err := c.Store.Accounts().Grants(r.Context())
 	if err != nil {
 		return web.Page{}, nil, err
 	}
@@ -105,7 +105,7 @@ func (s *Service) makeClient(w http.ResponseWriter, r *http.Request, c request.C
 	if strings.TrimSpace(values.Get("name")) == "" {
 		err = failure.Invalid("client_name", "client_name is empty; people must be shown a name")
 	} else {
-		made, err = c.Store.AddClient(r.Context(), souvenir.NewClient{
+		made, err = c.Store.Accounts().AddClient(r.Context(), souvenir.NewClient{
 			ID: strings.TrimSpace(values.Get("client_id")), Name: values.Get("name"), RedirectURIs: lines(values.Get("redirect_uris")), AuthMethod: values.Get("method")})
 	}
 	p, data, failed := s.ownClients(r, c)
@@ -148,7 +148,7 @@ func (s *Service) changeClient(w http.ResponseWriter, r *http.Request, c request
 		if asks, err := s.signin.Confirm(w, r, c, values, "/clients"); asks != nil || err != nil {
 			return asks, err
 		}
-		renewed, err := c.Store.RegenerateClientSecret(r.Context(), id)
+		renewed, err := c.Store.Accounts().RegenerateClientSecret(r.Context(), id)
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +159,7 @@ func (s *Service) changeClient(w http.ResponseWriter, r *http.Request, c request
 		data.Made, data.Renewed = &renewed, true
 		return p, nil
 	case "deactivate":
-		if err := c.Store.DeactivateClient(r.Context(), id); err != nil {
+		if err := c.Store.Accounts().DeactivateClient(r.Context(), id); err != nil {
 			return nil, err
 		}
 		return s.site.Done("/clients", "client"), nil

@@ -88,7 +88,7 @@ func (s *Service) tokens(r *http.Request, c request.Caller) (web.Page, *tokensPa
 	data := &tokensPage{Chosen: tokenChoice{Days: "90", Access: tokenWrites}, Address: s.connection("").Address, Form: web.Form{Fields: []web.Field{
 		{Name: "name", Label: "Name", Type: "text", Autocomplete: "off", Hint: "To know it by, such as the client and the machine that will have it."},
 	}}}
-	tokens, err := c.Store.Tokens(r.Context())
+	tokens, err := c.Store.Accounts().Tokens(r.Context())
 	if err != nil {
 		return web.Page{}, nil, err
 	}
@@ -125,7 +125,7 @@ func (s *Service) makeToken(w http.ResponseWriter, r *http.Request, c request.Ca
 	var added souvenir.AddedToken
 	if err == nil {
 		n.SessionID, n.WithSession = c.SessionID, chosen.Session
-		added, err = c.Store.AddToken(r.Context(), n)
+		added, err = c.Store.Accounts().AddToken(r.Context(), n)
 	}
 	p, data, failed := s.tokens(r, c)
 	if failed != nil {
@@ -177,7 +177,7 @@ func (s *Service) endToken(w http.ResponseWriter, r *http.Request, c request.Cal
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Store.DeleteToken(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+	if err := c.Store.Accounts().DeleteToken(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}
 	return s.site.Done("/tokens", "token"), nil

@@ -154,7 +154,7 @@ func (s *Service) fillFileChoices(r *http.Request, c request.Caller, data *files
 			data.Writable = append(data.Writable, p)
 		}
 	}
-	configuration, err := s.store.Configuration(r.Context())
+	configuration, err := s.store.Upkeep().Configuration(r.Context())
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (s *Service) namesOfUsers(r *http.Request, c request.Caller, files []souven
 		if _, known := names[f.Owner]; known {
 			continue
 		}
-		u, err := s.store.GetUser(r.Context(), f.Owner)
+		u, err := s.store.Accounts().GetUser(r.Context(), f.Owner)
 		if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ func TestWhatIsDeletedAtOnceComesBackWithItsLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	user, err := store.AddUser(t.Context(), souvenir.NewUser{Name: "ada"})
+	user, err := store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: "ada"})
 	if err != nil {
 		t.Fatal(err)
 	}

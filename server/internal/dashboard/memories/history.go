@@ -191,7 +191,7 @@ const longCall = time.Minute
 
 // changedBy says which of the user's own calls, as far as they are recorded, has brought a memory into the state that it is in since a time.
 func (s *Service) changedBy(ctx context.Context, c request.Caller, id string, at time.Time) (string, error) {
-	calls, err := c.Store.Activities(ctx, souvenir.ActivityQuery{Since: at.Add(-longCall), Until: at.Add(time.Millisecond), Outcome: souvenir.OutcomeOK})
+	calls, err := c.Store.Insights().Activities(ctx, souvenir.ActivityQuery{Since: at.Add(-longCall), Until: at.Add(time.Millisecond), Outcome: souvenir.OutcomeOK})
 	if err != nil {
 		return "", err
 	}

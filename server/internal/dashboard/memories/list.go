@@ -122,7 +122,7 @@ func (p *memoriesPage) projectOf(r *http.Request, c request.Caller, m souvenir.M
 	if len(same) == 1 {
 		return same[0], nil
 	}
-	status, err := c.Store.GetMemoryStatus(r.Context(), m.ID)
+	status, err := c.Store.Insights().GetMemoryStatus(r.Context(), m.ID)
 	if errors.Is(err, souvenir.ErrNotFound) { // it was just deleted
 		return m.ProjectID, nil
 	}
@@ -138,7 +138,7 @@ type filterChoices struct {
 
 // filterChoices reads what there is to choose among.
 func (s *Service) filterChoices(r *http.Request, c request.Caller, search memorySearch, projects []web.Option) (filterChoices, error) {
-	overview, err := c.Store.Overview(r.Context(), souvenir.OverviewQuery{Days: 1, MemoriesOnly: true})
+	overview, err := c.Store.Insights().Overview(r.Context(), souvenir.OverviewQuery{Days: 1, MemoriesOnly: true})
 	if err != nil {
 		return filterChoices{}, err
 	}

@@ -76,7 +76,7 @@ func (s *Service) showActivity(_ http.ResponseWriter, r *http.Request, c request
 	if err := s.fillChoices(r, c, &data); err != nil {
 		return nil, err
 	}
-	configuration, err := s.store.Configuration(r.Context())
+	configuration, err := s.store.Upkeep().Configuration(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (s *Service) fillCalls(r *http.Request, c request.Caller, data *activityPag
 			q.User = ""
 		}
 	}
-	found, err := store.Activities(r.Context(), q)
+	found, err := store.Insights().Activities(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 	for _, one := range souvenir.Outcomes() {
 		data.Outcomes = append(data.Outcomes, outcomeChoice{string(one), outcomeInWords(one)})
 	}
-	overview, err := c.Store.Activities(r.Context(), souvenir.ActivityQuery{Limit: souvenir.MaxActivityLimit})
+	overview, err := c.Store.Insights().Activities(r.Context(), souvenir.ActivityQuery{Limit: souvenir.MaxActivityLimit})
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 	if c.User.Role != souvenir.RoleAdmin {
 		return nil
 	}
-	users, err := s.store.Users(r.Context())
+	users, err := s.store.Accounts().Users(r.Context())
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func (h health) Percent() int {
 
 // showHealth shows how far the vectors have come, for a script that asks again and again while there is something to do.
 func (s *Service) showHealth(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	status, err := c.Store.EmbeddingStatus(r.Context())
+	status, err := c.Store.Upkeep().EmbeddingStatus(r.Context())
 	if err != nil {
 		return nil, err
 	}

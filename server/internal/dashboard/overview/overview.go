@@ -86,7 +86,7 @@ func (s *Service) showOverview(w http.ResponseWriter, r *http.Request, c request
 		return nil, err
 	}
 	data := overviewPage{Zone: web.ZoneOf(r), Recorded: !s.noActivity}
-	if data.Overview, err = c.Store.Overview(r.Context(), souvenir.OverviewQuery{Days: days, Location: data.Zone.Location}); err != nil {
+	if data.Overview, err = c.Store.Insights().Overview(r.Context(), souvenir.OverviewQuery{Days: days, Location: data.Zone.Location}); err != nil {
 		return nil, err
 	}
 	if err := s.fillOverview(r, c, &data); err != nil {
@@ -120,7 +120,7 @@ func (s *Service) fillOverview(r *http.Request, c request.Caller, data *overview
 	if err != nil {
 		return err
 	}
-	grants, err := c.Store.Grants(r.Context())
+	grants, err := c.Store.Accounts().Grants(r.Context())
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (s *Service) fillOverview(r *http.Request, c request.Caller, data *overview
 		hit.Content = textview.Clip(hit.Content, 300)
 		data.Recent = append(data.Recent, hit.Memory)
 	}
-	calls, err := c.Store.Activities(r.Context(), souvenir.ActivityQuery{Limit: recentShown})
+	calls, err := c.Store.Insights().Activities(r.Context(), souvenir.ActivityQuery{Limit: recentShown})
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (s *Service) fillOverview(r *http.Request, c request.Caller, data *overview
 // hasCalled reports whether a client of the user's has ever called.
 func hasCalled(r *http.Request, c request.Caller) (bool, error) {
 	for _, kind := range []souvenir.CredentialKind{souvenir.CredentialToken, souvenir.CredentialClient} {
-		calls, err := c.Store.Activities(r.Context(), souvenir.ActivityQuery{Credential: kind, Limit: 1})
+		calls, err := c.Store.Insights().Activities(r.Context(), souvenir.ActivityQuery{Credential: kind, Limit: 1})
 		if err != nil || len(calls.Activities) > 0 {
 			return err == nil, err
 		}

@@ -46,7 +46,7 @@ func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery)
 		return m, err
 	}
 	err = s.inTurn(ctx, func() error {
-		m, err = c.Store.Map(ctx, souvenir.MapQuery{List: q.list(), Limit: limit})
+		m, err = c.Store.Insights().Map(ctx, souvenir.MapQuery{List: q.list(), Limit: limit})
 		return err
 	})
 	return m, err

@@ -177,7 +177,7 @@ func (s *Service) inTurn(ctx context.Context, do func() error) error {
 // ReadGraph computes a graph in turn.
 func (s *Service) ReadGraph(ctx context.Context, c request.Caller, q souvenir.GraphQuery) (g souvenir.Graph, err error) {
 	err = s.inTurn(ctx, func() error {
-		g, err = c.Store.Graph(ctx, q)
+		g, err = c.Store.Insights().Graph(ctx, q)
 		return err
 	})
 	return g, err

@@ -88,7 +88,7 @@ func (s *Service) acquaintances(ctx context.Context, c request.Caller, members [
 	const most, projects = 200, 20
 	var names []string
 	if c.User.Role == souvenir.RoleAdmin {
-		users, err := s.store.Users(ctx)
+		users, err := s.store.Accounts().Users(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -41,7 +41,7 @@ func (s *Service) showModules(_ http.ResponseWriter, r *http.Request, c request.
 		return nil, err
 	}
 	data := modulesPage{Head: head, Module: strings.TrimSpace(r.URL.Query().Get("module"))}
-	if data.Known, err = c.Store.Modules(r.Context(), head.Reference()); err != nil {
+	if data.Known, err = c.Store.Insights().Modules(r.Context(), head.Reference()); err != nil {
 		return nil, err
 	}
 	shown := web.Page{Template: "projectmodules", Title: "Modules of " + head.Name, Data: data}

@@ -24,11 +24,11 @@ func changedSoFar(e souvenir.EmbeddingStatus) string {
 }
 
 func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	configuration, err := s.store.Configuration(r.Context())
+	configuration, err := s.store.Upkeep().Configuration(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	status, err := c.Store.EmbeddingStatus(r.Context())
+	status, err := c.Store.Upkeep().EmbeddingStatus(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Ca
 		data.Mine = append(data.Mine, web.Fact{Key: "Changing the embedding model", Value: changedSoFar(status)})
 	}
 	if c.User.Role == souvenir.RoleAdmin {
-		stats, err := s.store.Stats(r.Context())
+		stats, err := s.store.Upkeep().Stats(r.Context())
 		if err != nil {
 			return nil, err
 		}

@@ -39,11 +39,11 @@ const shownFindings = 50
 var upkeep = []string{"check", "repair", "reindex", "purge", "compact"}
 
 func (s *Service) backup(r *http.Request, c request.Caller) (web.Page, *backupPage, error) {
-	stats, err := s.store.Stats(r.Context())
+	stats, err := s.store.Upkeep().Stats(r.Context())
 	if err != nil {
 		return web.Page{}, nil, err
 	}
-	configuration, err := s.store.Configuration(r.Context())
+	configuration, err := s.store.Upkeep().Configuration(r.Context())
 	if err != nil {
 		return web.Page{}, nil, err
 	}
@@ -114,7 +114,7 @@ func (s *Service) downloadBackup(w http.ResponseWriter, r *http.Request, c reque
 	if anew, err := s.signin.SignInAgain(r, c, "/backup"); err != nil || anew != "" {
 		return web.Redirect(anew), err
 	}
-	_, err := s.store.BackupTo(r.Context(), &download{w: w, name: backupName(time.Now()), kind: "application/vnd.sqlite3"}, nil)
+	_, err := s.store.Upkeep().BackupTo(r.Context(), &download{w: w, name: backupName(time.Now()), kind: "application/vnd.sqlite3"}, nil)
 	return nil, err
 }
 
@@ -173,7 +173,7 @@ func (s *Service) workOnFile(w http.ResponseWriter, r *http.Request, c request.C
 func (s *Service) workOf(kind string, keep int) (title string, run func(context.Context, souvenir.Progress) (any, error), err error) {
 	check := func(repair bool) func(context.Context, souvenir.Progress) (any, error) {
 		return func(ctx context.Context, progress souvenir.Progress) (any, error) {
-			return orNothing(s.store.Check(ctx, &souvenir.CheckOptions{Repair: repair, Progress: progress}))
+			return orNothing(s.store.Upkeep().Check(ctx, &souvenir.CheckOptions{Repair: repair, Progress: progress}))
 		}
 	}
 	switch kind {
@@ -183,11 +183,11 @@ func (s *Service) workOf(kind string, keep int) (title string, run func(context.
 		return "The repair of the file", check(true), nil
 	case "reindex":
 		return "Making the index again", func(ctx context.Context, progress souvenir.Progress) (any, error) {
-			return nil, s.store.Reindex(ctx, &souvenir.ReindexOptions{Progress: progress})
+			return nil, s.store.Upkeep().Reindex(ctx, &souvenir.ReindexOptions{Progress: progress})
 		}, nil
 	case "purge":
 		return "Deleting what is of no more use", func(ctx context.Context, _ souvenir.Progress) (any, error) {
-			return orNothing(s.store.Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: keep}))
+			return orNothing(s.store.Upkeep().Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: keep}))
 		}, nil
 	case "compact":
 		return "Giving free room back", func(ctx context.Context, _ souvenir.Progress) (any, error) { return s.compact(ctx) }, nil
@@ -205,14 +205,14 @@ func orNothing[T any](result T, err error) (any, error) {
 
 // compact gives free room in the file back to the system, and says how much it was.
 func (s *Service) compact(ctx context.Context) (any, error) {
-	before, err := s.store.Stats(ctx)
+	before, err := s.store.Upkeep().Stats(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.store.Compact(ctx); err != nil {
+	if err := s.store.Upkeep().Compact(ctx); err != nil {
 		return nil, err
 	}
-	after, err := s.store.Stats(ctx)
+	after, err := s.store.Upkeep().Stats(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (s *Service) settings(r *http.Request, c request.Caller) (web.Page, *settin
 
 // facts are how the server works, for admins.
 func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
-	c, err := s.store.Configuration(ctx)
+	c, err := s.store.Upkeep().Configuration(ctx)
 	if err != nil {
 		return nil, err
 	}

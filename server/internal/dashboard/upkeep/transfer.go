@@ -104,7 +104,7 @@ func (s *Service) exportStore(w http.ResponseWriter, r *http.Request, c request.
 		from, whose = s.store, "all"
 		options.Credentials = values.Has("credentials")
 	}
-	_, err = from.Export(r.Context(), &download{w: w, name: exportName(whose, time.Now()), kind: "application/x-ndjson"}, &options)
+	_, err = from.Upkeep().Export(r.Context(), &download{w: w, name: exportName(whose, time.Now()), kind: "application/x-ndjson"}, &options)
 	return nil, err
 }
 
@@ -199,7 +199,7 @@ func (s *Service) importFile(ctx context.Context, file io.ReadSeeker, look bool,
 		}
 		return importTold{Looked: true}, nil
 	}
-	report, err := s.store.Import(ctx, file, &souvenir.ImportOptions{OnConflict: conflict, Progress: progress})
+	report, err := s.store.Upkeep().Import(ctx, file, &souvenir.ImportOptions{OnConflict: conflict, Progress: progress})
 	told := importTold{ImportReport: report}
 	for _, kind := range slices.Sorted(maps.Keys(report.Counts)) {
 		told.Kinds = append(told.Kinds, importedKind{strings.ReplaceAll(kind, "_", " "), report.Counts[kind]})

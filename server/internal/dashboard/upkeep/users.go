@@ -27,7 +27,7 @@ type managedUser struct {
 }
 
 func (s *Service) users(r *http.Request, c request.Caller) (web.Page, *usersPage, error) {
-	all, err := s.store.Users(r.Context())
+	all, err := s.store.Accounts().Users(r.Context())
 	data := &usersPage{}
 	all = slices.DeleteFunc(all, func(u souvenir.User) bool { return u.Name == "" }) // who has memories only, and no account
 	all, data.Pages = web.Paginate(all, r, "users")
@@ -59,7 +59,7 @@ func (s *Service) updateUser(w http.ResponseWriter, r *http.Request, c request.C
 	case values.Get("id") == c.User.ID:
 		err = &failure.Error{Status: http.StatusBadRequest, Message: "this is your own account; another admin can do that"}
 	default:
-		_, err = s.store.UpdateUser(r.Context(), values.Get("id"), change)
+		_, err = s.store.Accounts().UpdateUser(r.Context(), values.Get("id"), change)
 	}
 	if err != nil {
 		p, data, failed := s.users(r, c)
@@ -89,14 +89,14 @@ func (s *Service) invitations(r *http.Request) (web.Page, *invitationsPage, erro
 		{Name: "note", Label: "For whom", Type: "text", Autocomplete: "off", Hint: "For this list only.", Optional: true},
 		{Name: "email", Label: "E-mail", Type: "email", Autocomplete: "off", Hint: "Becomes the address of the account. Nothing is sent to it.", Optional: true},
 	}}}
-	all, err := s.store.Invitations(r.Context())
+	all, err := s.store.Accounts().Invitations(r.Context())
 	if err != nil {
 		return web.Page{}, nil, err
 	}
 	now := time.Now()
 	all = slices.DeleteFunc(all, func(i souvenir.Invitation) bool { return !i.UsedAt.IsZero() || i.ExpiresAt.Before(now) })
 	data.Open, data.Pages = web.Paginate(all, r, "open")
-	users, err := s.store.Users(r.Context())
+	users, err := s.store.Accounts().Users(r.Context())
 	for _, u := range users {
 		data.Names[u.ID] = u.Name
 	}
@@ -114,7 +114,7 @@ func (s *Service) invite(w http.ResponseWriter, r *http.Request, c request.Calle
 	if err != nil {
 		return nil, err
 	}
-	added, err := s.store.AddInvitation(r.Context(), souvenir.NewInvitation{
+	added, err := s.store.Accounts().AddInvitation(r.Context(), souvenir.NewInvitation{
 		Role: souvenir.Role(values.Get("role")), Email: values.Get("email"), Note: values.Get("note"), CreatedBy: c.User.ID,
 	})
 	p, data, failed := s.invitations(r)
@@ -136,7 +136,7 @@ func (s *Service) endInvitation(w http.ResponseWriter, r *http.Request, _ reques
 	if err != nil {
 		return nil, err
 	}
-	if err := s.store.DeleteInvitation(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+	if err := s.store.Accounts().DeleteInvitation(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}
 	return s.site.Done("/invitations", "invitation"), nil
