@@ -18,23 +18,23 @@ type DamagedRow struct {
 
 // checkHashes compares rows with their hashes.
 func (in *inspection) checkHashes() error {
-	if since, err := kernel.Setting(in.tx, settingHashed); err != nil {
+	if since, err := kernel.Setting(in.tx, kernel.SettingHashed); err != nil {
 		return err
 	} else if since != 0 {
 		in.report.HashedSince = time.UnixMicro(since).UTC()
 	}
-	for _, t := range hashedTables() {
-		err := eachHash(in.tx, t, func(h rowHash) error {
+	for _, t := range kernel.HashedTables() {
+		err := kernel.EachHash(in.tx, t, func(h kernel.RowHash) error {
 			switch {
-			case h.sound():
+			case h.Sound():
 				in.report.Verified++
-			case h.stored == nil:
+			case h.Stored == nil:
 				in.report.Unverified++
-				in.doubt(t, h, t.what+" has no hash, so it cannot be told whether it is what was stored")
-			case h.now == nil:
+				in.doubt(t, h, t.What+" has no hash, so it cannot be told whether it is what was stored")
+			case h.Now == nil:
 				in.lose(t, h)
 			default:
-				in.damage(t, h, t.what+" is not what was stored: its hash is another")
+				in.damage(t, h, t.What+" is not what was stored: its hash is another")
 			}
 			return nil
 		})
@@ -51,18 +51,18 @@ func (in *inspection) checkHashes() error {
 }
 
 // doubt notes a row that only the operator can say is right.
-func (in *inspection) doubt(t hashedTable, h rowHash, problem string) {
+func (in *inspection) doubt(t kernel.HashedTable, h kernel.RowHash, problem string) {
 	id := in.named(t, h)
-	in.find(Finding{Table: t.Name, ID: id, Problem: fmt.Sprintf("%s (row %d)", problem, h.id), Repairable: in.accept})
+	in.find(Finding{Table: t.Name, ID: id, Problem: fmt.Sprintf("%s (row %d)", problem, h.Id), Repairable: in.accept})
 	in.repairs.accept = append(in.repairs.accept, acceptedRow{t, h})
 }
 
-func (in *inspection) damage(t hashedTable, h rowHash, problem string) {
-	if t.Kind == memoryKind {
-		problem += in.intactRevision(h.id)
+func (in *inspection) damage(t kernel.HashedTable, h kernel.RowHash, problem string) {
+	if t.Kind == kernel.MemoryKind {
+		problem += in.intactRevision(h.Id)
 	}
 	in.doubt(t, h, problem)
-	in.report.damaged(DamagedRow{Table: t.Name, Row: h.id, ID: in.named(t, h)})
+	in.report.damaged(DamagedRow{Table: t.Name, Row: h.Id, ID: in.named(t, h)})
 }
 
 // damaged lists a damaged row, as many as are listed.
@@ -73,24 +73,24 @@ func (r *CheckReport) damaged(row DamagedRow) {
 }
 
 // lose notes a row that is gone.
-func (in *inspection) lose(t hashedTable, h rowHash) {
-	problem := t.what + " is lost: it was stored, and is not in the file any more"
-	if t.Kind == memoryKind {
-		problem += in.intactRevision(h.id)
-		in.lostMemories[h.id] = true
+func (in *inspection) lose(t kernel.HashedTable, h kernel.RowHash) {
+	problem := t.What + " is lost: it was stored, and is not in the file any more"
+	if t.Kind == kernel.MemoryKind {
+		problem += in.intactRevision(h.Id)
+		in.lostMemories[h.Id] = true
 	}
 	in.doubt(t, h, problem)
-	in.report.damaged(DamagedRow{Table: t.Name, Row: h.id, ID: in.named(t, h), Lost: true})
+	in.report.damaged(DamagedRow{Table: t.Name, Row: h.Id, ID: in.named(t, h), Lost: true})
 }
 
 // named finds the id by which callers know a row. Of a memory that is lost the index of the ids may still know it.
-func (in *inspection) named(t hashedTable, h rowHash) string {
-	names, err := db.Column[string](in.tx, `SELECT coalesce((`+t.named+`), '')`, h.id)
+func (in *inspection) named(t kernel.HashedTable, h kernel.RowHash) string {
+	names, err := db.Column[string](in.tx, `SELECT coalesce((`+t.Named+`), '')`, h.Id)
 	if err == nil && len(names) > 0 && names[0] != "" {
 		return names[0]
 	}
-	if t.Kind == memoryKind || t.Name == "memory_tag" || t.Name == "memory_link" {
-		names, err = db.Column[string](in.tx, `SELECT uid FROM memory `+db.ByUID+` WHERE +id = ?`, h.id)
+	if t.Kind == kernel.MemoryKind || t.Name == "memory_tag" || t.Name == "memory_link" {
+		names, err = db.Column[string](in.tx, `SELECT uid FROM memory `+db.ByUID+` WHERE +id = ?`, h.Id)
 		if err == nil && len(names) == 1 {
 			return names[0]
 		}
@@ -100,11 +100,11 @@ func (in *inspection) named(t hashedTable, h rowHash) string {
 
 // intactRevision says which former state of a damaged memory is sound.
 func (in *inspection) intactRevision(memory int64) string {
-	for _, t := range hashedTables() {
-		if t.Kind != revisionKind {
+	for _, t := range kernel.HashedTables() {
+		if t.Kind != kernel.RevisionKind {
 			continue
 		}
-		columns, err := hashedColumns(in.tx, t)
+		columns, err := kernel.HashedColumns(in.tx, t)
 		if err != nil {
 			return ""
 		}
@@ -119,27 +119,27 @@ func (in *inspection) intactRevision(memory int64) string {
 
 // acceptedRow is a row that is to be taken for what was stored.
 type acceptedRow struct {
-	table hashedTable
-	rowHash
+	table kernel.HashedTable
+	kernel.RowHash
 }
 
 // takeRows takes rows as they were when they were looked at. What has changed since is left.
 func takeRows(tx db.Tx, rows []acceptedRow) error {
 	for _, r := range rows {
-		columns, err := hashedColumns(tx, r.table)
+		columns, err := kernel.HashedColumns(tx, r.table)
 		if err != nil {
 			return err
 		}
-		if r.table.Set || r.now == nil {
-			if r.now == nil {
+		if r.table.Set || r.Now == nil {
+			if r.Now == nil {
 				_, err = tx.Exec(fmt.Sprintf(`DELETE FROM row_hash WHERE kind = ? AND id = ? AND NOT EXISTS (SELECT 1 FROM "%s" WHERE "%s" = ?2)`, r.table.Name, r.table.Key),
-					r.table.Kind, r.id)
+					r.table.Kind, r.Id)
 			} else {
-				err = writeHash(tx, r.table, r.id, r.now)
+				err = kernel.WriteHash(tx, r.table, r.Id, r.Now)
 			}
 		} else {
 			_, err = tx.Exec(fmt.Sprintf(`INSERT INTO row_hash (kind, id, hash) SELECT ?, t."%s", %s FROM "%s" t WHERE t."%[1]s" = ?
-				ON CONFLICT (kind, id) DO UPDATE SET hash = excluded.hash`, r.table.Key, r.table.Expression("t", columns), r.table.Name), r.table.Kind, r.id)
+				ON CONFLICT (kind, id) DO UPDATE SET hash = excluded.hash`, r.table.Key, r.table.Expression("t", columns), r.table.Name), r.table.Kind, r.Id)
 		}
 		if err != nil {
 			return err

@@ -141,7 +141,7 @@ func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
 	if f.MemoryID != "" && f.ProjectID+f.ProjectName != "" {
 		return nil, linkedAndPlaced()
 	}
-	u.Filename = cleanFilename(f.Filename)
+	u.Filename = filetype.CleanFilename(f.Filename)
 	u.declared, err = checkType(f.MIMEType)
 	return u, err
 }
@@ -286,7 +286,7 @@ func (u *upload) take(data []byte, last bool) error {
 	if u.MIMEType, err = typeOfFile(u.declared, u.Filename, data); err != nil {
 		return err
 	}
-	u.Filename = cmp.Or(u.Filename, noFilename+filetype.Extension(u.MIMEType))
+	u.Filename = cmp.Or(u.Filename, "file"+filetype.Extension(u.MIMEType))
 	return nil
 }
 
@@ -545,3 +545,9 @@ func (s *shared) removeAbandoned(ctx context.Context, row, before int64) error {
 	}
 	return s.removeFile(ctx, row)
 }
+
+// CleanFilename returns a name under which a file can be stored on any system: without folders (of both separators),
+// control characters, characters that change the direction of writing, and what Windows reserves; in Unicode's
+// normalization form C; at most 255 bytes, of which the extension is kept. A name of which nothing is left becomes
+// "file". Cleaning a clean name changes nothing.
+func CleanFilename(name string) string { return cmp.Or(filetype.CleanFilename(name), "file") }

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/souvenir-ai/souvenir/internal/filetype"
 )
 
 func TestCleanFilename(t *testing.T) {
@@ -58,7 +60,7 @@ func FuzzFilename(f *testing.F) {
 		switch {
 		case clean == "" || clean == "." || clean == "..":
 			t.Errorf("%q becomes %q", name, clean)
-		case len(clean) > maxFilename:
+		case len(clean) > filetype.MaxFilename:
 			t.Errorf("%q becomes %d bytes long", name, len(clean))
 		case !utf8.ValidString(clean) || !norm.NFC.IsNormalString(clean):
 			t.Errorf("%q becomes %q, which is not in normal form", name, clean)

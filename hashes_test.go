@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -65,7 +66,7 @@ func TestEveryTableHasHashesOrIsKnownToHaveNone(t *testing.T) {
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {
 		names, err := db.Column[string](tx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict`)
 		for _, name := range names {
-			i := slices.IndexFunc(hashedTables(), func(h hashedTable) bool { return h.Name == name })
+			i := slices.IndexFunc(kernel.HashedTables(), func(h kernel.HashedTable) bool { return h.Name == name })
 			if _, known := without[name]; known == (i >= 0) {
 				t.Errorf("the rows of the table %s have hashes: %v; it is in the list of those without: %v. Choose", name, i >= 0, known)
 			}
@@ -76,7 +77,7 @@ func TestEveryTableHasHashesOrIsKnownToHaveNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	kinds := map[int]string{}
-	for _, h := range hashedTables() {
+	for _, h := range kernel.HashedTables() {
 		if kinds[h.Kind] != "" {
 			t.Errorf("%s and %s have the number %d", kinds[h.Kind], h.Name, h.Kind)
 		}
@@ -90,8 +91,8 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 	type column struct{ table, name, kind string }
 	var columns []column
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {
-		for _, h := range hashedTables() {
-			names, err := hashedColumns(tx, h)
+		for _, h := range kernel.HashedTables() {
+			names, err := kernel.HashedColumns(tx, h)
 			if err != nil {
 				return err
 			}
@@ -339,7 +340,7 @@ func TestAFileWithoutHashesGetsThemWhenItIsOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := file.Write(t.Context(), func(tx db.Tx) error { return makeHashes(tx, 11, sealedClock().UnixMicro()) }); err != nil {
+	if err := file.Write(t.Context(), func(tx db.Tx) error { return kernel.MakeHashes(tx, 11, sealedClock().UnixMicro()) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := file.Close(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/passwords"
 )
 
 // Credentials are what somebody signs in with.
@@ -38,8 +39,8 @@ type ChangePassword struct {
 }
 
 const (
-	minPassword = 8    // characters (NIST SP 800-63B, section 5.1.1.2)
-	maxPassword = 1024 // bytes
+	minPassword = passwords.Shortest // characters (NIST SP 800-63B, section 5.1.1.2)
+	maxPassword = 1024               // bytes
 )
 
 // CheckPassword returns the user who has this name and password. Anything else is ErrUnauthenticated, in the same words and
@@ -145,7 +146,7 @@ func (s *Store) newPassword(ctx context.Context, argument, password, name string
 	case foldName(prepared) == foldName(name):
 		return "", invalid(argument, "%s is the user's name; choose another", argument)
 	}
-	if why := easyPassword(prepared, name); why != "" {
+	if why := passwords.Easy(prepared, name); why != "" {
 		return "", invalid(argument, "%s is %s, which is guessed soon; choose another, such as some words that do not belong together", argument, why)
 	}
 	return s.hashPassword(ctx, prepared)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -41,7 +42,7 @@ type recoveredTable struct {
 	order   []int // the columns in the order in which records have them
 	rowID   int   // the column that is the row's number; -1 for none
 	tree    bool  // it has row ids, other than those that are an index themselves
-	hash    *hashedTable
+	hash    *kernel.HashedTable
 	strays  []uint32 // pages of it that nothing leads to
 }
 
@@ -81,7 +82,7 @@ func (r *recovery) readSchema(ctx context.Context) error {
 		return err
 	}
 	defer file.Close()
-	hashed := hashedTables()
+	hashed := kernel.HashedTables()
 	return file.Read(ctx, func(tx db.Tx) error {
 		names, err := db.Column[string](tx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict ORDER BY name`)
 		if err != nil {
@@ -89,7 +90,7 @@ func (r *recovery) readSchema(ctx context.Context) error {
 		}
 		for _, name := range names {
 			t := &recoveredTable{name: name, rowID: -1}
-			if i := slices.IndexFunc(hashed, func(h hashedTable) bool { return h.Name == name || h.former == name }); i >= 0 {
+			if i := slices.IndexFunc(hashed, func(h kernel.HashedTable) bool { return h.Name == name || h.Former == name }); i >= 0 {
 				t.hash = &hashed[i]
 			}
 			if err := t.readColumns(tx); err != nil {

@@ -447,7 +447,7 @@ func (r *recovery) reviveMemories(ctx context.Context, file db.DB, t *recoveredT
 		if id == 0 || r.present["memory"][id] {
 			return nil
 		}
-		if _, known := r.hashes[memoryKind][id]; !known && len(r.hashes[memoryKind]) > 0 {
+		if _, known := r.hashes[kernel.MemoryKind][id]; !known && len(r.hashes[kernel.MemoryKind]) > 0 {
 			return nil // it was deleted
 		}
 		if before, found := newest[id]; !found || before[column("revision")].(int64) < number {

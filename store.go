@@ -13,6 +13,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -105,9 +106,9 @@ func fileConfig(path string, now func() time.Time) sqlite.Config {
 		ApplicationID:    applicationID,
 		Migrations:       sqlite.Migrations(),
 		Fill:             map[string]func(db.Tx) error{"project_names": fillProjectNames},
-		BeforeMigrations: markDamage,
-		AfterMigrations:  func(tx db.Tx, version int) error { return makeHashes(tx, version, now().UnixMicro()) },
-		Prepare:          keepHashes,
+		BeforeMigrations: kernel.MarkDamage,
+		AfterMigrations:  func(tx db.Tx, version int) error { return kernel.MakeHashes(tx, version, now().UnixMicro()) },
+		Prepare:          kernel.KeepHashes,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // How things come into the trash.
@@ -259,7 +260,7 @@ func (t *trasher) move(entry, row int64) error {
 	if err != nil {
 		return err
 	}
-	sound, err := rowSound(t.tx, memoryKind, row)
+	sound, err := kernel.RowSound(t.tx, kernel.MemoryKind, row)
 	if err != nil {
 		return err
 	}
@@ -290,7 +291,7 @@ func (t *trasher) put(entry int64, kind, id string, part any, sound bool) error 
 	t.left -= int64(len(data))
 	item, err := db.Insert(t.tx, `INSERT INTO trash_item (entry_id, kind, uid, data) VALUES (?, ?, ?, ?) RETURNING id`, entry, kind, id, string(data))
 	if err == nil && !sound {
-		err = doubtRow(t.tx, trashItemKind, item)
+		err = kernel.DoubtRow(t.tx, kernel.TrashItemKind, item)
 	}
 	return err
 }
@@ -311,7 +312,7 @@ func (t *trasher) moveRevisions(entry, row int64, id string) (count int, size in
 		if r.Place, err = t.place(partition); err != nil {
 			return 0, 0, err
 		}
-		sound, err := rowSound(t.tx, revisionKind, number)
+		sound, err := kernel.RowSound(t.tx, kernel.RevisionKind, number)
 		if err != nil {
 			return 0, 0, err
 		}

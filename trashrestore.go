@@ -408,7 +408,7 @@ func (r *restorer) memory(item trashItem, m trashedMemory, at *place) error {
 		return err
 	}
 	r.w.grow(at.partition)
-	if err := r.carryDoubt(item.row, memoryKind, row); err != nil {
+	if err := r.carryDoubt(item.row, kernel.MemoryKind, row); err != nil {
 		return err
 	}
 	if err := r.w.addTags(row, m.Tags); err != nil {
@@ -441,11 +441,11 @@ func (r *restorer) memory(item trashItem, m trashedMemory, at *place) error {
 
 // carryDoubt keeps a row that is made of a damaged part of the trash known as damaged.
 func (r *restorer) carryDoubt(item int64, kind int, row int64) error {
-	sound, err := rowSound(r.tx, trashItemKind, item)
+	sound, err := kernel.RowSound(r.tx, kernel.TrashItemKind, item)
 	if err != nil || sound {
 		return err
 	}
-	return doubtRow(r.tx, kind, row)
+	return kernel.DoubtRow(r.tx, kind, row)
 }
 
 // revisions writes the former states of a memory, and returns how many they are and how many bytes they have.
@@ -476,7 +476,7 @@ func (r *restorer) revisions(id string, row int64, m trashedMemory, at *place) (
 		if err != nil {
 			return 0, 0, err
 		}
-		if err := r.carryDoubt(number, revisionKind, copied); err != nil {
+		if err := r.carryDoubt(number, kernel.RevisionKind, copied); err != nil {
 			return 0, 0, err
 		}
 	}

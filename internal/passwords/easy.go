@@ -1,27 +1,33 @@
-package souvenir
+// Package passwords tells passwords that are easily guessed from others.
+package passwords
 
 import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
 // Passwords that anybody tries first are refused (OWASP ASVS 2.1.7, NIST SP 800-63B, 5.1.1.2). A list of those that leaked most
 // would miss each with one more exclamation mark. So it is looked at what a password is made of: without repetitions, runs along a
 // row of the keyboard and a common word, something must be left that has to be guessed.
 
-// easyPassword says why a password is easily guessed, in words that follow "it is"; empty if it is not. The name is its user's.
-func easyPassword(prepared, name string) string {
-	folded := foldName(prepared)
+// Shortest is the fewest characters of a password.
+const Shortest = 8
+
+// Easy says why a password is easily guessed, in words that follow "it is"; empty if it is not. The name is its user's.
+func Easy(prepared, name string) string {
+	folded := foldname.Key(prepared)
 	runes := []rune(strings.ReplaceAll(folded, " ", ""))
 	piece := repeated(runes)
-	if len(piece) < len(runes) && len(piece) < minPassword {
+	if len(piece) < len(runes) && len(piece) < Shortest {
 		return "a short piece repeated"
 	}
 	if pieces(piece) < 4 {
 		return "made of rows of the keyboard, of digits or of the alphabet"
 	}
-	own := []string{"souvenir", strings.ReplaceAll(foldName(name), " ", "")}
+	own := []string{"souvenir", strings.ReplaceAll(foldname.Key(name), " ", "")}
 	for _, letters := range []*strings.Replacer{strings.NewReplacer(), lettersFor("l"), lettersFor("i")} {
 		spelt := letters.Replace(string(piece))
 		switch is := func(word string) bool { return decorated(string(piece), spelt, word) }; {

@@ -1,4 +1,4 @@
-package souvenir
+package kernel
 
 import (
 	"bytes"
@@ -6,57 +6,56 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
 )
 
 // Rows that hold what people and programs have stored have hashes. Temporary triggers keep them in step with the rows, so whatever
 // writes, writes the hash as well; see internal/rowhash. [Upkeep.Check] compares them, and [Recover] goes by them.
 
-// hashedTable is a table whose rows have hashes, and how callers know a row of it.
-type hashedTable struct {
+// HashedTable is a table whose rows have hashes, and how callers know a row of it.
+type HashedTable struct {
 	rowhash.Table
-	what  string // a row, or a set of rows, in words
-	named string // SQL that gives the id for callers of what has the key ?1
+	What  string // a row, or a set of rows, in words
+	Named string // SQL that gives the id for callers of what has the key ?1
 
-	former string // the table's name in older files, if it was another
+	Former string // the table's name in older files, if it was another
 }
 
 const (
-	memoryKind   = 6
-	revisionKind = 9
+	MemoryKind   = 6
+	RevisionKind = 9
 
-	trashItemKind = 31
+	TrashItemKind = 31
 )
 
-// settingHashed is when the hashes that the file has now were first made, of what it held then. Zero: with the file.
-const settingHashed = "hashed_since"
+// SettingHashed is when the hashes that the file has now were first made, of what it held then. Zero: with the file.
+const SettingHashed = "hashed_since"
 
-// hashedTables are all tables with hashes. Sessions, codes and refresh tokens have none: they end soon, and one that is damaged
+// HashedTables are all tables with hashes. Sessions, codes and refresh tokens have none: they end soon, and one that is damaged
 // opens nothing. Passages, vectors and full text are made again of the memories.
-func hashedTables() []hashedTable {
-	row := func(kind int, name, what, named string, except ...string) hashedTable {
-		return hashedTable{Table: rowhash.Table{Kind: kind, Name: name, Key: "id", Except: except}, what: what, named: named}
+func HashedTables() []HashedTable {
+	row := func(kind int, name, what, named string, except ...string) HashedTable {
+		return HashedTable{Table: rowhash.Table{Kind: kind, Name: name, Key: "id", Except: except}, What: what, Named: named}
 	}
-	set := func(kind int, name, key, what, named string) hashedTable {
-		return hashedTable{Table: rowhash.Table{Kind: kind, Name: name, Key: key, Set: true}, what: what, named: named}
+	set := func(kind int, name, key, what, named string) HashedTable {
+		return HashedTable{Table: rowhash.Table{Kind: kind, Name: name, Key: key, Set: true}, What: what, Named: named}
 	}
 	const ofMemory, ofUser = `SELECT uid FROM memory WHERE id = ?1`, `SELECT uid FROM users WHERE id = ?1`
 	preference := row(12, "preference", "the settings of the user", ofUser)
 	preference.Key = "user_id"
 	users := row(1, "users", "the user", ofUser)
-	users.former = "user"
-	return []hashedTable{
+	users.Former = "user"
+	return []HashedTable{
 		users,
 		row(2, "collection", "the collection", `SELECT name FROM collection WHERE id = ?1`),
 		row(3, "project", "the project", `SELECT uid FROM project WHERE id = ?1`),
 		set(4, "project_member", "project_id", "the list of members of the project", `SELECT uid FROM project WHERE id = ?1`),
 		row(5, "partition", "the place of memories", `SELECT name FROM collection WHERE id = (SELECT collection_id FROM partition WHERE id = ?1)`,
 			"next_passage", "memories", "passages", "bytes", "revisions"),
-		row(memoryKind, "memory", "the memory", ofMemory),
+		row(MemoryKind, "memory", "the memory", ofMemory),
 		set(7, "memory_tag", "memory_id", "the list of tags of the memory", ofMemory),
 		set(8, "memory_link", "memory_id", "the list of links of the memory", ofMemory),
-		row(revisionKind, "memory_revision", "the former state of the memory", `SELECT uid FROM memory WHERE id = (SELECT memory_id FROM memory_revision WHERE id = ?1)`),
+		row(RevisionKind, "memory_revision", "the former state of the memory", `SELECT uid FROM memory WHERE id = (SELECT memory_id FROM memory_revision WHERE id = ?1)`),
 		row(10, "file", "the entry of the file", `SELECT uid FROM file WHERE id = ?1`),
 		set(11, "file_tag", "file_id", "the list of tags of the file", `SELECT uid FROM file WHERE id = ?1`),
 		preference,
@@ -68,15 +67,15 @@ func hashedTables() []hashedTable {
 		row(18, "invitation", "the invitation", `SELECT uid FROM invitation WHERE id = ?1`),
 		set(19, "project_alias", "project_id", "the list of former names of the project", `SELECT uid FROM project WHERE id = ?1`),
 		row(30, "trash", "the entry of the trash", `SELECT uid FROM trash WHERE id = ?1`, "memories", "revisions", "size"),
-		row(trashItemKind, "trash_item", "the part of an entry of the trash", `SELECT uid FROM trash_item WHERE id = ?1`),
+		row(TrashItemKind, "trash_item", "the part of an entry of the trash", `SELECT uid FROM trash_item WHERE id = ?1`),
 		row(32, "trash_link", "the link of what is in the trash", `SELECT source FROM trash_link WHERE id = ?1`),
 		set(20, "blocked_sender", "user_id", "the list of blocked senders of the user", ofUser),
 	}
 }
 
-// hashedColumns are the columns that a table's hashes are over: all that it has, also those which a later version adds. None: the
+// HashedColumns are the columns that a table's hashes are over: all that it has, also those which a later version adds. None: the
 // table does not exist yet, or not yet in the form that has hashes.
-func hashedColumns(tx db.Tx, t hashedTable) ([]string, error) {
+func HashedColumns(tx db.Tx, t HashedTable) ([]string, error) {
 	columns, err := db.Column[string](tx, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, t.Name)
 	if !slices.Contains(columns, t.Key) {
 		return nil, err
@@ -85,40 +84,40 @@ func hashedColumns(tx db.Tx, t hashedTable) ([]string, error) {
 }
 
 // hashedTablesIn are the tables with hashes, by the names that they have in a file whose schema may be older.
-func hashedTablesIn(tx db.Tx) ([]hashedTable, error) {
-	tables := hashedTables()
+func hashedTablesIn(tx db.Tx) ([]HashedTable, error) {
+	tables := HashedTables()
 	for i, t := range tables {
-		if t.former == "" {
+		if t.Former == "" {
 			continue
 		}
-		columns, err := hashedColumns(tx, t)
+		columns, err := HashedColumns(tx, t)
 		if err != nil {
 			return nil, err
 		}
 		if len(columns) == 0 {
-			tables[i].Name = t.former
+			tables[i].Name = t.Former
 		}
 	}
 	return tables, nil
 }
 
-// keepHashes has a connection keep the hashes.
-func keepHashes(tx db.Tx) error {
+// KeepHashes has a connection keep the hashes.
+func KeepHashes(tx db.Tx) error {
 	tables, err := hashedTablesIn(tx)
 	if err != nil {
 		return err
 	}
 	var memory string
 	for _, t := range tables {
-		columns, err := hashedColumns(tx, t)
+		columns, err := HashedColumns(tx, t)
 		if err != nil || len(columns) == 0 {
 			return err
 		}
 		switch t.Kind {
-		case memoryKind:
+		case MemoryKind:
 			memory = t.Expression("m", columns)
-		case revisionKind: // what is kept of a damaged memory is no better
-			t.Doubt = fmt.Sprintf(`(SELECT h.hash <> %s FROM row_hash h JOIN memory m ON m.id = h.id WHERE h.kind = %d AND h.id = NEW.memory_id)`, memory, memoryKind)
+		case RevisionKind: // what is kept of a damaged memory is no better
+			t.Doubt = fmt.Sprintf(`(SELECT h.hash <> %s FROM row_hash h JOIN memory m ON m.id = h.id WHERE h.kind = %d AND h.id = NEW.memory_id)`, memory, MemoryKind)
 		}
 		if err := tx.ExecScript(t.Triggers(columns)); err != nil {
 			return err
@@ -127,37 +126,37 @@ func keepHashes(tx db.Tx) error {
 	return nil
 }
 
-// rowHash is what is known of a row, or a set of rows: the hash that was stored (nil: none), and the one that it has (nil: it
+// RowHash is what is known of a row, or a set of rows: the hash that was stored (nil: none), and the one that it has (nil: it
 // is not there).
-type rowHash struct {
-	id          int64
-	stored, now []byte
+type RowHash struct {
+	Id          int64
+	Stored, Now []byte
 }
 
-func (h rowHash) sound() bool { return h.now != nil && bytes.Equal(h.stored, h.now) }
+func (h RowHash) Sound() bool { return h.Now != nil && bytes.Equal(h.Stored, h.Now) }
 
-// eachHash goes through the hashes of a table: of its rows first, then those of rows that are lost.
-func eachHash(tx db.Tx, t hashedTable, fn func(h rowHash) error) error {
-	columns, err := hashedColumns(tx, t)
+// EachHash goes through the hashes of a table: of its rows first, then those of rows that are lost.
+func EachHash(tx db.Tx, t HashedTable, fn func(h RowHash) error) error {
+	columns, err := HashedColumns(tx, t)
 	if err != nil || len(columns) == 0 {
 		return err
 	}
-	var held rowHash // the set whose rows come one after the other
+	var held RowHash // the set whose rows come one after the other
 	flush := func() error {
-		if held.now == nil {
+		if held.Now == nil {
 			return nil
 		}
 		h := held
-		held = rowHash{}
+		held = RowHash{}
 		return fn(h)
 	}
 	err = tx.Each(func(row db.Rows) error {
-		var h rowHash
-		if err := row.Scan(&h.id, &h.stored, &h.now); err != nil {
+		var h RowHash
+		if err := row.Scan(&h.Id, &h.Stored, &h.Now); err != nil {
 			return err
 		}
-		if t.Set && held.now != nil && held.id == h.id {
-			held.now = rowhash.Xor(held.now, h.now)
+		if t.Set && held.Now != nil && held.Id == h.Id {
+			held.Now = rowhash.Xor(held.Now, h.Now)
 			return nil
 		}
 		if err := flush(); err != nil {
@@ -174,17 +173,17 @@ func eachHash(tx db.Tx, t hashedTable, fn func(h rowHash) error) error {
 		return err
 	}
 	return tx.Each(func(row db.Rows) error {
-		var h rowHash
-		if err := row.Scan(&h.id, &h.stored); err != nil {
+		var h RowHash
+		if err := row.Scan(&h.Id, &h.Stored); err != nil {
 			return err
 		}
 		return fn(h)
 	}, fmt.Sprintf(`SELECT id, hash FROM row_hash WHERE kind = %d AND id NOT IN (SELECT "%s" FROM "%s") ORDER BY id`, t.Kind, t.Key, t.Name))
 }
 
-// markDamage notes, before the schema changes, what does not have the hash that it should have: afterwards, hashes are made anew, and what
+// MarkDamage notes, before the schema changes, what does not have the hash that it should have: afterwards, hashes are made anew, and what
 // was damaged must not become sound by that.
-func markDamage(tx db.Tx, _ int) error {
+func MarkDamage(tx db.Tx, _ int) error {
 	var there bool
 	if err := tx.QueryRow(`SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'row_hash'`).Scan(&there); err != nil || !there {
 		return err
@@ -195,9 +194,9 @@ func markDamage(tx db.Tx, _ int) error {
 	}
 	for _, t := range tables {
 		var wrong []int64
-		err := eachHash(tx, t, func(h rowHash) error {
-			if !h.sound() {
-				wrong = append(wrong, h.id)
+		err := EachHash(tx, t, func(h RowHash) error {
+			if !h.Sound() {
+				wrong = append(wrong, h.Id)
 			}
 			return nil
 		})
@@ -205,7 +204,7 @@ func markDamage(tx db.Tx, _ int) error {
 			return err
 		}
 		for _, id := range wrong {
-			if err := writeHash(tx, t, id, []byte{}); err != nil {
+			if err := WriteHash(tx, t, id, []byte{}); err != nil {
 				return err
 			}
 		}
@@ -213,13 +212,13 @@ func markDamage(tx db.Tx, _ int) error {
 	return nil
 }
 
-func writeHash(tx db.Tx, t hashedTable, id int64, hash []byte) error {
+func WriteHash(tx db.Tx, t HashedTable, id int64, hash []byte) error {
 	_, err := tx.Exec(`INSERT INTO row_hash (kind, id, hash) VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET hash = excluded.hash`, t.Kind, id, hash)
 	return err
 }
 
-// makeHashes makes the hashes anew after the schema has changed, but of what was damaged before.
-func makeHashes(tx db.Tx, version int, now int64) error {
+// MakeHashes makes the hashes anew after the schema has changed, but of what was damaged before.
+func MakeHashes(tx db.Tx, version int, now int64) error {
 	if version == 0 {
 		return nil // a new file
 	}
@@ -227,24 +226,24 @@ func makeHashes(tx db.Tx, version int, now int64) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range hashedTables() {
-		if err := acceptRows(tx, t, func(h rowHash) bool { return !h.sound() && (h.stored == nil || len(h.stored) > 0) }); err != nil {
+	for _, t := range HashedTables() {
+		if err := acceptRows(tx, t, func(h RowHash) bool { return !h.Sound() && (h.Stored == nil || len(h.Stored) > 0) }); err != nil {
 			return err
 		}
 	}
 	if len(had) > 0 {
 		return nil
 	}
-	return kernel.SetSetting(tx, settingHashed, now)
+	return SetSetting(tx, SettingHashed, now)
 }
 
-// rowSound reports whether a row of a kind has its hash.
-func rowSound(tx db.Tx, kind int, id int64) (bool, error) {
+// RowSound reports whether a row of a kind has its hash.
+func RowSound(tx db.Tx, kind int, id int64) (bool, error) {
 	t, err := kindOf(kind)
 	if err != nil {
 		return false, err
 	}
-	columns, err := hashedColumns(tx, t)
+	columns, err := HashedColumns(tx, t)
 	if err != nil {
 		return false, err
 	}
@@ -253,38 +252,38 @@ func rowSound(tx db.Tx, kind int, id int64) (bool, error) {
 	return len(sound) == 1 && sound[0], err
 }
 
-// doubtRow notes that a row was made of a damaged one, and is no better.
-func doubtRow(tx db.Tx, kind int, id int64) error {
+// DoubtRow notes that a row was made of a damaged one, and is no better.
+func DoubtRow(tx db.Tx, kind int, id int64) error {
 	t, err := kindOf(kind)
 	if err != nil {
 		return err
 	}
-	return writeHash(tx, t, id, []byte{})
+	return WriteHash(tx, t, id, []byte{})
 }
 
-func kindOf(kind int) (hashedTable, error) {
-	all := hashedTables()
-	i := slices.IndexFunc(all, func(t hashedTable) bool { return t.Kind == kind })
+func kindOf(kind int) (HashedTable, error) {
+	all := HashedTables()
+	i := slices.IndexFunc(all, func(t HashedTable) bool { return t.Kind == kind })
 	if i < 0 {
-		return hashedTable{}, fmt.Errorf("there are no hashes of kind %d", kind)
+		return HashedTable{}, fmt.Errorf("there are no hashes of kind %d", kind)
 	}
 	return all[i], nil
 }
 
 // acceptRows takes rows for what was stored as they are.
-func acceptRows(tx db.Tx, t hashedTable, which func(h rowHash) bool) error {
-	var wrong []rowHash
-	err := eachHash(tx, t, func(h rowHash) error {
+func acceptRows(tx db.Tx, t HashedTable, which func(h RowHash) bool) error {
+	var wrong []RowHash
+	err := EachHash(tx, t, func(h RowHash) error {
 		if which(h) {
 			wrong = append(wrong, h)
 		}
 		return nil
 	})
 	for _, h := range wrong {
-		if err == nil && h.now == nil {
-			_, err = tx.Exec(`DELETE FROM row_hash WHERE kind = ? AND id = ?`, t.Kind, h.id)
+		if err == nil && h.Now == nil {
+			_, err = tx.Exec(`DELETE FROM row_hash WHERE kind = ? AND id = ?`, t.Kind, h.Id)
 		} else if err == nil {
-			err = writeHash(tx, t, h.id, h.now)
+			err = WriteHash(tx, t, h.Id, h.Now)
 		}
 	}
 	return err

@@ -1,7 +1,6 @@
-package souvenir
+package filetype
 
 import (
-	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -12,9 +11,8 @@ import (
 )
 
 const (
-	maxFilename  = 255 // bytes: what file systems take
+	MaxFilename  = 255 // bytes: what file systems take
 	maxExtension = 32  // bytes of what is kept as an extension when a name is cut, with its dot
-	noFilename   = "file"
 )
 
 // reservedNames are names of devices on Windows, with any extension:
@@ -25,14 +23,9 @@ var reservedNames = []string{
 	"com¹", "com²", "com³", "lpt¹", "lpt²", "lpt³",
 }
 
-// CleanFilename returns a name under which a file can be stored on any system: without folders (of both separators),
-// control characters, characters that change the direction of writing, and what Windows reserves; in Unicode's
-// normalization form C; at most 255 bytes, of which the extension is kept. A name of which nothing is left becomes
-// "file". Cleaning a clean name changes nothing.
-func CleanFilename(name string) string { return cmp.Or(cleanFilename(name), noFilename) }
-
-// cleanFilename is CleanFilename that returns "" when nothing is left.
-func cleanFilename(name string) string {
+// CleanFilename returns a name under which a file can be stored on any system; "" when nothing is left. See CleanFilename
+// of the root package.
+func CleanFilename(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = norm.NFC.String(strings.Map(keptRune, strings.ToValidUTF8(name, "_")))
 	name = strings.Map(func(r rune) rune {
@@ -68,14 +61,14 @@ func trimFilename(name string) string {
 
 // cutFilename shortens a name to what file systems take; the extension stays.
 func cutFilename(name string) string {
-	if len(name) <= maxFilename {
+	if len(name) <= MaxFilename {
 		return name
 	}
 	extension := path.Ext(name)
 	if len(extension) > maxExtension {
 		extension = ""
 	}
-	stem := name[:maxFilename-len(extension)]
+	stem := name[:MaxFilename-len(extension)]
 	for !utf8.ValidString(stem) {
 		stem = stem[:len(stem)-1]
 	}
