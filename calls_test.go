@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -211,6 +212,18 @@ func methodsOf(s *Store) map[string]reflect.Value {
 	}
 	add(reflect.ValueOf(s))
 	return found
+}
+
+func TestThePageOfTheAPIShowsEveryMethod(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("docs", "api.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range methodsOf(&Store{}) {
+		if !strings.Contains(string(page), "\n- `"+name+"(") {
+			t.Errorf("docs/api.md does not show %s", name)
+		}
+	}
 }
 
 func takesContext(method reflect.Type) bool {
