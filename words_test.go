@@ -2,13 +2,18 @@ package souvenir
 
 import (
 	"context"
+	"errors"
 	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
 // wordSize is the length of wordEmbedder's vectors.
@@ -35,11 +40,21 @@ func wordVector(t string) []float32 {
 	return v
 }
 
-// openWords opens a store with wordEmbedder, unless the options have another one, and closes it at the end of the test.
+// openWords opens a store with wordEmbedder, unless the options have another one, and closes it at the end of the test. A new file
+// is a copy of an empty one, as making the schema is most of the work.
 func openWords(tb testing.TB, path string, o Options) *Store {
 	tb.Helper()
 	if o.Embedder == nil {
 		o.Embedder = wordEmbedder("words-1")
+		if _, err := os.Lstat(path); path != ":memory:" && !o.ReadOnly && errors.Is(err, fs.ErrNotExist) {
+			empty, err := emptyStore()
+			if err != nil {
+				tb.Fatal(err)
+			}
+			if err := os.WriteFile(path, empty, 0o600); err != nil {
+				tb.Fatal(err)
+			}
+		}
 	}
 	s, err := Open(context.Background(), path, &o)
 	if err != nil {
@@ -52,6 +67,35 @@ func openWords(tb testing.TB, path string, o Options) *Store {
 	})
 	return s
 }
+
+// emptyStore is the content of a file in which nothing was stored.
+var emptyStore = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "souvenir-empty-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "empty.db")
+	s, err := Open(context.Background(), path, &Options{Embedder: wordEmbedder("words-1"), Now: sealedClock})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	file, err := sqlite.Open(context.Background(), fileConfig(path, sealedClock))
+	if err != nil {
+		return nil, err
+	}
+	err = file.Write(context.Background(), func(tx db.Tx) error { // the clocks of tests differ
+		_, err := tx.Exec(`DELETE FROM setting WHERE key = ?`, settingClock)
+		return err
+	})
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
 
 func mustAdd(tb testing.TB, s *Store, m NewMemory) Stored {
 	tb.Helper()
@@ -103,10 +147,12 @@ var everyRow = sync.OnceValues(func() (string, error) {
 		queries, err = db.Column[string](tx, `
 			SELECT 'SELECT ''' || t.name || ' '' || ' || group_concat('quote("' || c.name || '")', ' || '','' || ') || ' FROM "' || t.name || '"'
 			FROM sqlite_schema t, pragma_table_info(t.name) c
-			WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%' AND t.name NOT LIKE 'passage_text%'
+			WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%' AND t.name NOT LIKE 'passage_text%' AND t.name <> 'setting'
 			GROUP BY t.name`)
 		return err
 	})
+	// The worker writes down in the background how far the clock has come.
+	queries = append(queries, `SELECT 'setting ' || key || ',' || value FROM setting WHERE key <> '`+settingClock+`'`)
 	queries = append(queries, `SELECT * FROM (SELECT 'passage_text ' || rowid FROM passage_text ORDER BY rowid)`)
 	return strings.Join(queries, " UNION ALL "), err
 })

@@ -1,4 +1,4 @@
-package souvenir
+package systemtest
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	. "github.com/souvenir-ai/souvenir"
 )
 
 func TestScoresTellNothingOfOthersMemories(t *testing.T) {
@@ -75,7 +77,9 @@ func TestFiltersByLinksTellNothingOfInvisibleMemories(t *testing.T) {
 	if _, err := ben.AddMemory(t.Context(), NewMemory{Content: "mine"}); err != nil {
 		t.Fatal(err)
 	}
-	share(t, anna, "p", "ben", MemberReader)
+	if _, err := s.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: "anna/p"}, User: "ben", Role: MemberReader}); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		filter    Filter
 		anna, ben int
@@ -91,7 +95,7 @@ func TestFiltersByLinksTellNothingOfInvisibleMemories(t *testing.T) {
 		}{{anna, c.anna}, {ben, c.ben}} {
 			results, err := view.Search(t.Context(), Query{Filter: c.filter})
 			if err != nil || results.Total != view.want {
-				t.Errorf("%s finds %d with %v (%v), want %d", view.access.User, results.Total, c.filter, err, view.want)
+				t.Errorf("%s finds %d with %v (%v), want %d", view.Access().User, results.Total, c.filter, err, view.want)
 			}
 		}
 	}
