@@ -36,7 +36,7 @@ func damage(tb testing.TB, s *Store, statements ...string) {
 	}
 }
 
-var referenceClause = regexp.MustCompile(`\s*REFERENCES \w+ \(id\)( ON DELETE (CASCADE|SET NULL))?`)
+var referenceClause = regexp.MustCompile(`\s*REFERENCES "?\w+"? \(id\)( ON DELETE (CASCADE|SET NULL))?`)
 
 // withoutReferences runs raw SQL on a closed store's file, as if its tables knew no references.
 func withoutReferences(tb testing.TB, path string, statement string) {

@@ -220,6 +220,9 @@ func TestDamagedFilesGiveErrorsAndNeverPanics(t *testing.T) {
 	if !longtest.All() {
 		step = 8
 	}
+	if !longtest.On() {
+		step = 20
+	}
 	damaged := map[string][]byte{}
 	const page = 4096
 	for n := step; n < len(store)/page; n += step { // the first page is a matter of refusal at the opening

@@ -64,8 +64,8 @@ func TestForeignFilesAreRefusedBeforeAnythingIsWritten(t *testing.T) {
 			t.Errorf("%s, checked only: %v", name, err)
 		}
 	}
-	if rowsOf(t, s) != before {
-		t.Error("something was written")
+	if after := rowsOf(t, s); after != before {
+		t.Error("something was written:", lineDiff([]byte(after), []byte(before)))
 	}
 }
 
@@ -212,8 +212,8 @@ func TestAChangedExportIsNoticed(t *testing.T) {
 			t.Errorf("%s, as a stream: %v", name, err)
 		}
 	}
-	if rowsOf(t, s) != before {
-		t.Error("something was written")
+	if after := rowsOf(t, s); after != before {
+		t.Error("something was written:", lineDiff([]byte(after), []byte(before)))
 	}
 	// What editors and mail do to the ends of lines changes nothing.
 	for name, same := range map[string][]byte{

@@ -152,7 +152,7 @@ var everyRow = sync.OnceValues(func() (string, error) {
 		return err
 	})
 	// The worker writes down in the background how far the clock has come.
-	queries = append(queries, `SELECT 'setting ' || key || ',' || value FROM setting WHERE key <> '`+settingClock+`'`)
+	queries = append(queries, `SELECT 'setting ' || key || ',' || value FROM setting WHERE key NOT IN ('`+settingClock+`', '`+settingAhead+`')`)
 	queries = append(queries, `SELECT * FROM (SELECT 'passage_text ' || rowid FROM passage_text ORDER BY rowid)`)
 	return strings.Join(queries, " UNION ALL "), err
 })
