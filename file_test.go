@@ -322,7 +322,7 @@ func useDamaged(ctx context.Context, t *testing.T, name, path string, indexMemor
 
 // Damage that SQLite cannot see, because the file is sound and only what stands in it is not.
 func TestDamagedRowsGiveErrorsAndNeverPanics(t *testing.T) {
-	for _, damage := range []string{
+	for i, damage := range []string{
 		`UPDATE memory SET metadata = '{'`,
 		`UPDATE memory SET metadata = '[]'`,
 		`UPDATE memory SET metadata = 'null'`,
@@ -340,6 +340,9 @@ func TestDamagedRowsGiveErrorsAndNeverPanics(t *testing.T) {
 		`UPDATE partition SET passages = -3, memories = -7`,
 		`UPDATE partition SET next_passage = 0`,
 	} {
+		if !longtest.Part(i, 1, 4) {
+			continue
+		}
 		t.Run(damage, func(t *testing.T) {
 			for _, indexMemory := range []int64{0, -1} {
 				path := filepath.Join(t.TempDir(), "rows.db")
