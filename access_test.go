@@ -202,13 +202,13 @@ var visits = map[string]func(v visit){
 	},
 	"UpdateMemory": func(v visit) {
 		v.onEach("UpdateMemory", true, func(s *Store, _, id string) (any, error) {
-			return s.UpdateMemory(v.Context(), id, UpdateMemory{Content: content("changed"), Metadata: map[string]any{"state": "archived"}})
+			return s.UpdateMemory(v.Context(), id, MemoryUpdate{Content: content("changed"), Metadata: map[string]any{"state": "archived"}})
 		})
 	},
 	"RestoreRevision": func(v visit) {
 		v.onEach("RestoreRevision", true, func(s *Store, name, id string) (any, error) {
 			if name == "alicemoved" { // whose first revision lies in another project
-				return s.UpdateMemory(v.Context(), id, UpdateMemory{Content: content("changed")})
+				return s.UpdateMemory(v.Context(), id, MemoryUpdate{Content: content("changed")})
 			}
 			return s.RestoreRevision(v.Context(), id, 1)
 		})
@@ -277,12 +277,12 @@ var visits = map[string]func(v visit){
 	},
 	"UpdateCollection": func(v visit) {
 		v.onEachCollection("UpdateCollection", true, func(s *Store, name string) (any, error) {
-			return s.UpdateCollection(v.Context(), name, UpdateCollection{Description: content("changed")})
+			return s.UpdateCollection(v.Context(), name, CollectionUpdate{Description: content("changed")})
 		})
 	},
 	"DeleteCollection": func(v visit) {
 		v.onEachCollection("DeleteCollection", true, func(s *Store, name string) (any, error) {
-			return nil, s.DeleteCollection(v.Context(), DeleteCollection{Name: name, WithMemories: true})
+			return nil, s.DeleteCollection(v.Context(), CollectionDeletion{Name: name, WithMemories: true})
 		})
 	},
 	"AddCollection": func(v visit) { // others' names are free, and nothing tells that they are taken

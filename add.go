@@ -99,16 +99,16 @@ func (s *Store) AddMemory(ctx context.Context, m NewMemory) (Stored, error) {
 // store.
 type Progress func(stage string, done, total int)
 
-// AddMemoriesOptions change how [Store.AddMemories] works. Nil means the zero value.
-type AddMemoriesOptions struct {
+// BatchOptions change how [Store.AddMemories] works. Nil means the zero value.
+type BatchOptions struct {
 	// Progress hears of the stages "embed" (counted in passages) and "store" (in memories). Nil means nobody does.
 	Progress Progress
 }
 
 // AddMemories stores many memories in one commit: either all of them or, after an error, none. The error names the
 // position of the memory at fault.
-func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *AddMemoriesOptions) ([]Stored, error) {
-	var o AddMemoriesOptions
+func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
+	var o BatchOptions
 	if options != nil {
 		o = *options
 	}

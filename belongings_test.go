@@ -147,17 +147,17 @@ func checkOldFile(t *testing.T, s *Store) {
 		t.Errorf("the rules are %+v, %v", r, err)
 	}
 	for _, id := range []string{"w", "f"} { // which lie in further parts of the same place
-		if m, err := olga.UpdateMemory(t.Context(), id, UpdateMemory{Metadata: map[string]any{"project_id": "apollo"}}); err != nil || m.Revision != map[string]int{"w": 2, "f": 1}[id] {
+		if m, err := olga.UpdateMemory(t.Context(), id, MemoryUpdate{Metadata: map[string]any{"project_id": "apollo"}}); err != nil || m.Revision != map[string]int{"w": 2, "f": 1}[id] {
 			t.Errorf("changed in nothing it is %+v, %v", m, err)
 		}
-		if m, err := olga.UpdateMemory(t.Context(), id, UpdateMemory{Content: content("anew")}); err != nil || m.Content != "anew" {
+		if m, err := olga.UpdateMemory(t.Context(), id, MemoryUpdate{Content: content("anew")}); err != nil || m.Content != "anew" {
 			t.Errorf("changed it is %+v, %v", m, err)
 		}
 	}
 	if report, err := s.Upkeep().Check(t.Context(), nil); err != nil || report.Total != 0 {
 		t.Errorf("a check finds %+v, %v", report.Findings, err)
 	}
-	if err := olga.DeleteProject(t.Context(), DeleteProject{Project: ProjectRef{ID: "apollo"}, WithMemories: true}); err != nil {
+	if err := olga.DeleteProject(t.Context(), ProjectDeletion{Project: ProjectRef{ID: "apollo"}, WithMemories: true}); err != nil {
 		t.Error(err)
 	}
 }

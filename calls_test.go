@@ -25,7 +25,7 @@ type settled struct {
 	value                      string // of the token
 	tokens                     TokenSet
 	exchange                   CodeExchange // of a code that nobody has used yet
-	refresh                    Refresh
+	refresh                    TokenRefresh
 	deleted                    string // id of a memory in the trash
 	dir                        string // for files to be made
 }
@@ -46,7 +46,7 @@ func settle(t *testing.T, s *Store) settled {
 		must(s.Accounts().AddUser(t.Context(), n))
 	}
 	st.memory = mustAdd(t, s, NewMemory{Content: "to be changed", ProjectID: "p"}).ID
-	must(s.UpdateMemory(t.Context(), st.memory, UpdateMemory{Content: content("changed once")}))
+	must(s.UpdateMemory(t.Context(), st.memory, MemoryUpdate{Content: content("changed once")}))
 	must(s.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: "p"}, User: "guest", Role: MemberReader}))
 	for _, sender := range []string{"pest", "host"} {
 		view := s.As(Access{User: sender})
@@ -87,7 +87,7 @@ func (st settled) arguments() map[string][]any {
 	authorization := Authorization{ClientID: "app", RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryRead}}
 	registration := ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}
 	return map[string][]any{
-		"AcceptInvitation":         {AcceptInvitation{Value: st.invitation.Value, Name: "invited", Password: "long and unusual"}},
+		"AcceptInvitation":         {InvitationAcceptance{Value: st.invitation.Value, Name: "invited", Password: "long and unusual"}},
 		"AcceptProjectInvitation":  {st.invited},
 		"BlockSender":              {st.invited},
 		"DeclineProjectInvitation": {st.invited},
@@ -107,7 +107,7 @@ func (st settled) arguments() map[string][]any {
 		"Authorize":                {authorization},
 		"Backup":                   {filepath.Join(st.dir, "backup.db")},
 		"BackupTo":                 {io.Discard},
-		"ChangePassword":           {ChangePassword{Old: "right password", New: "another password"}},
+		"ChangePassword":           {PasswordChange{Old: "right password", New: "another password"}},
 		"CheckAccessToken":         {checkOf(st.tokens.AccessToken)},
 		"CheckAuthorization":       {authorization},
 		"CheckClient":              {ClientCredentials{ID: "app", Secret: "secret"}},
@@ -115,20 +115,20 @@ func (st settled) arguments() map[string][]any {
 		"CheckPassword":            {Credentials{Name: "owner", Password: "right password"}},
 		"CheckSession":             {st.session.Value},
 		"CheckToken":               {st.value},
-		"CompleteTask":             {CompleteTask{ProjectID: "p", TaskID: "T1"}},
+		"CompleteTask":             {TaskRef{ProjectID: "p", TaskID: "T1"}},
 		"ConfirmSession":           {st.session.ID},
 		"DeactivateClient":         {"app"},
-		"DeleteCollection":         {DeleteCollection{Name: DefaultCollection, WithMemories: true}},
+		"DeleteCollection":         {CollectionDeletion{Name: DefaultCollection, WithMemories: true}},
 		"DeleteFile":               {st.file},
 		"DeleteInvitation":         {st.invitation.ID},
-		"DeleteMember":             {DeleteMember{Project: p, User: "guest"}},
+		"DeleteMember":             {MemberDeletion{Project: p, User: "guest"}},
 		"DeleteMemory":             {st.memory},
-		"DeleteProject":            {DeleteProject{Project: p, WithMemories: true}},
+		"DeleteProject":            {ProjectDeletion{Project: p, WithMemories: true}},
 		"DeleteRule":               {p, RuleDo},
 		"DeleteSession":            {st.session.ID},
 		"DeleteToken":              {st.token},
-		"DeleteUser":               {DeleteUser{User: "guest"}},
-		"EndAccess":                {EndAccess{Kinds: AccessKinds()}},
+		"DeleteUser":               {UserDeletion{User: "guest"}},
+		"EndAccess":                {AccessEnd{Kinds: AccessKinds()}},
 		"EraseFile":                {st.file},
 		"EraseMemory":              {st.memory},
 		"EraseTrashed":             {st.deleted},
@@ -167,14 +167,14 @@ func (st settled) arguments() map[string][]any {
 		"SetIdentityMemory":        {IdentityMemory{Content: "Bea"}},
 		"SetRule":                  {NewRule{ProjectID: "p", Type: RuleDont, Content: "be rude"}},
 		"SetTodo":                  {NewTodo{ProjectID: "p", Content: settledTodo}},
-		"UnlinkIdentity":           {UnlinkIdentity{Issuer: testIssuer, Subject: "1"}},
-		"UpdateCollection":         {DefaultCollection, UpdateCollection{Description: content("d")}},
-		"UpdateFile":               {st.file, UpdateFile{Description: content("d")}},
-		"UpdateMember":             {UpdateMember{Project: p, User: "guest", Role: MemberWriter}},
-		"UpdateMemory":             {st.memory, UpdateMemory{Metadata: map[string]any{"k": "v"}}},
-		"UpdateProject":            {p, UpdateProject{Name: content("named")}},
-		"UpdateTodoSection":        {UpdateTodoSection{ProjectID: "p", Section: SectionSpec, Content: "new"}},
-		"UpdateUser":               {"guest", UpdateUser{Email: content("guest@example.com")}},
+		"UnlinkIdentity":           {IdentityRef{Issuer: testIssuer, Subject: "1"}},
+		"UpdateCollection":         {DefaultCollection, CollectionUpdate{Description: content("d")}},
+		"UpdateFile":               {st.file, FileUpdate{Description: content("d")}},
+		"UpdateMember":             {MemberUpdate{Project: p, User: "guest", Role: MemberWriter}},
+		"UpdateMemory":             {st.memory, MemoryUpdate{Metadata: map[string]any{"k": "v"}}},
+		"UpdateProject":            {p, ProjectUpdate{Name: content("named")}},
+		"UpdateTodoSection":        {TodoSectionUpdate{ProjectID: "p", Section: SectionSpec, Content: "new"}},
+		"UpdateUser":               {"guest", UserUpdate{Email: content("guest@example.com")}},
 		"UserByIdentity":           {testIssuer, "1"},
 	}
 }

@@ -296,13 +296,13 @@ func distance(a, b string) int {
 	return row[len(bs)]
 }
 
-// UpdateCollection describes a change of a collection. Fields that are nil change nothing.
-type UpdateCollection struct {
+// CollectionUpdate describes a change of a collection. Fields that are nil change nothing.
+type CollectionUpdate struct {
 	Name        *string // 1 to 128 characters, unique among the owner's collections; DefaultCollection keeps its name
 	Description *string // at most 4,096 characters
 }
 
-func (u UpdateCollection) check() error {
+func (u CollectionUpdate) check() error {
 	if u.Name != nil {
 		if err := check.Name("name", *u.Name); err != nil {
 			return err
@@ -316,7 +316,7 @@ func (u UpdateCollection) check() error {
 
 // UpdateCollection renames one of the caller's own collections, or replaces its description. A name that the owner has
 // already is ErrConflict.
-func (s *Store) UpdateCollection(ctx context.Context, name string, u UpdateCollection) (Collection, error) {
+func (s *Store) UpdateCollection(ctx context.Context, name string, u CollectionUpdate) (Collection, error) {
 	if err := u.check(); err != nil {
 		return Collection{}, err
 	}
@@ -338,7 +338,7 @@ func (s *Store) UpdateCollection(ctx context.Context, name string, u UpdateColle
 				return err
 			}
 		}
-		if u != (UpdateCollection{}) {
+		if u != (CollectionUpdate{}) {
 			if _, err := tx.Exec(`UPDATE collection SET updated_at = ? WHERE id = ?`, s.now(), row); err != nil {
 				return err
 			}
@@ -367,8 +367,8 @@ func renameCollection(tx db.Tx, sc scope, row int64, before, after string) error
 	return err
 }
 
-// DeleteCollection describes the deletion of a collection.
-type DeleteCollection struct {
+// CollectionDeletion describes the deletion of a collection.
+type CollectionDeletion struct {
 	Name string
 
 	// WithMemories deletes the memories in it, too. Without it a collection that is not empty is ErrConflict.
@@ -380,7 +380,7 @@ type DeleteCollection struct {
 
 // DeleteCollection deletes one of the caller's own collections, which goes to the trash as one entry. Memories go by the thousand, so
 // that other writers get their turn; after an error some of them may be gone, and a second call deletes the rest into the same entry.
-func (s *Store) DeleteCollection(ctx context.Context, d DeleteCollection) error {
+func (s *Store) DeleteCollection(ctx context.Context, d CollectionDeletion) error {
 	ctx = db.Freeing(ctx)
 	err := inPortions(func(p portion) (done bool, err error) {
 		err = s.write(ctx, func(tx db.Tx, sc scope) (err error) {
@@ -399,7 +399,7 @@ func (s *Store) DeleteCollection(ctx context.Context, d DeleteCollection) error 
 }
 
 // deleteCollection deletes as much as one transaction should, and reports whether that was all.
-func (s *Store) deleteCollection(tx db.Tx, sc scope, d DeleteCollection, p portion) (done bool, err error) {
+func (s *Store) deleteCollection(tx db.Tx, sc scope, d CollectionDeletion, p portion) (done bool, err error) {
 	row, err := s.writableCollection(tx, sc, d.Name)
 	if err != nil {
 		return false, err

@@ -13,7 +13,7 @@ import (
 type Configuration struct {
 	Path       string `json:"path"`       // of the file, from the root of the file system; ":memory:" for none
 	ReadOnly   bool   `json:"read_only"`  // nothing is ever written to the file
-	SQLite     string `json:"sqlite"`     // version
+	Engine     string `json:"sqlite"`     // version of what stores the data
 	Model      string `json:"model"`      // of the embedder
 	Dimensions int    `json:"dimensions"` // of its vectors
 
@@ -45,6 +45,6 @@ func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 		}
 		c.Path = absolute
 	}
-	c.SQLite = strings.TrimPrefix(s.db.Upkeep().Name(), "SQLite ")
+	c.Engine = strings.TrimPrefix(s.db.Upkeep().Name(), "SQLite ")
 	return c, s.read(ctx, func(db.Tx, scope) error { return nil }) // an error on a closed store
 }

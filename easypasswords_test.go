@@ -49,8 +49,8 @@ func TestEasyPasswordsStillSignInAndCannotBeSet(t *testing.T) {
 	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann"})
 	easy := "sunshine99"
 	_, added := s.Accounts().AddUser(t.Context(), NewUser{Name: "ben", Password: easy})
-	_, updated := s.Accounts().UpdateUser(t.Context(), "ann", UpdateUser{Password: &easy})
-	changed := s.As(Access{User: "ann"}).Accounts().ChangePassword(t.Context(), ChangePassword{New: easy})
+	_, updated := s.Accounts().UpdateUser(t.Context(), "ann", UserUpdate{Password: &easy})
+	changed := s.As(Access{User: "ann"}).Accounts().ChangePassword(t.Context(), PasswordChange{New: easy})
 	for err, argument := range map[error]string{added: "password", updated: "password", changed: "new_password"} {
 		var known *Error
 		if !errors.As(err, &known) || !errors.Is(err, ErrInvalid) || known.Argument != argument || strings.Contains(err.Error(), easy) ||

@@ -60,7 +60,7 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 		{"update behind another's lock", func(t *testing.T) error {
 			ctx, cancel := soon()
 			defer cancel()
-			return locked(t, func() error { _, err := s.UpdateMemory(ctx, id, UpdateMemory{Content: content("x")}); return err })
+			return locked(t, func() error { _, err := s.UpdateMemory(ctx, id, MemoryUpdate{Content: content("x")}); return err })
 		}, context.DeadlineExceeded},
 		{"delete behind another's lock", func(t *testing.T) error {
 			ctx, cancel := context.WithCancel(context.Background())
@@ -82,7 +82,7 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 		{"a long AddMemories, embedding", func(*testing.T) error {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			_, err := s.AddMemories(ctx, many, &AddMemoriesOptions{Progress: func(stage string, done, _ int) {
+			_, err := s.AddMemories(ctx, many, &BatchOptions{Progress: func(stage string, done, _ int) {
 				if stage == "embed" && done > 500 {
 					cancel()
 				}
@@ -92,7 +92,7 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 		{"a long AddMemories, storing", func(*testing.T) error {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			_, err := s.AddMemories(ctx, many, &AddMemoriesOptions{Progress: func(stage string, done, _ int) {
+			_, err := s.AddMemories(ctx, many, &BatchOptions{Progress: func(stage string, done, _ int) {
 				if stage == "store" && done < len(many) {
 					cancel()
 				}
@@ -117,7 +117,7 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			go func() { <-waiting; cancel() }()
-			_, err := s.UpdateMemory(ctx, id, UpdateMemory{Content: content("block this")})
+			_, err := s.UpdateMemory(ctx, id, MemoryUpdate{Content: content("block this")})
 			return err
 		}, context.Canceled},
 		{"a listing between two pages", func(*testing.T) error {

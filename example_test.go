@@ -143,7 +143,7 @@ func ExampleStore_UpdateMemory() {
 	})[0]
 
 	content := "The release has moved to June."
-	updated, err := store.UpdateMemory(ctx, memory.ID, souvenir.UpdateMemory{
+	updated, err := store.UpdateMemory(ctx, memory.ID, souvenir.MemoryUpdate{
 		Content:          &content,
 		Metadata:         map[string]any{"risk": "high", "owner": nil},
 		ExpectedRevision: 1,
@@ -153,7 +153,7 @@ func ExampleStore_UpdateMemory() {
 	}
 	fmt.Println(updated.Revision, updated.Metadata)
 
-	_, err = store.UpdateMemory(ctx, memory.ID, souvenir.UpdateMemory{Content: &content, ExpectedRevision: 1})
+	_, err = store.UpdateMemory(ctx, memory.ID, souvenir.MemoryUpdate{Content: &content, ExpectedRevision: 1})
 	fmt.Println(errors.Is(err, souvenir.ErrConflict))
 
 	revisions, err := store.Revisions(ctx, memory.ID)

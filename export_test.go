@@ -99,10 +99,10 @@ func openRich(t *testing.T) *Store {
 	mustAdd(t, s, NewMemory{Content: strings.Repeat("A long memory has passages. ", 300) + "\n\n# End"})
 	mustImport(t, s, `{"type":"memory","content":" \n\t "}`)
 	mustAdd(t, alice, NewMemory{Content: "always test", EventType: EventProjectRule, RuleType: RuleDo, ProjectID: "plot"})
-	if _, err := alice.UpdateMemory(t.Context(), root.ID, UpdateMemory{Content: content("roots, revised"), Metadata: map[string]any{"related_memory_ids": []string{reply.ID}}}); err != nil {
+	if _, err := alice.UpdateMemory(t.Context(), root.ID, MemoryUpdate{Content: content("roots, revised"), Metadata: map[string]any{"related_memory_ids": []string{reply.ID}}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := alice.UpdateMemory(t.Context(), root.ID, UpdateMemory{Metadata: map[string]any{"project_id": "elsewhere", "int": 2}}); err != nil {
+	if _, err := alice.UpdateMemory(t.Context(), root.ID, MemoryUpdate{Metadata: map[string]any{"project_id": "elsewhere", "int": 2}}); err != nil {
 		t.Fatal(err)
 	}
 	for i, size := range []int{0, 1, chunkSize - 1, chunkSize, chunkSize + 1, 5*chunkSize + 7} {

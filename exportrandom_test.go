@@ -60,7 +60,7 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 		case 8, 9, 10:
 			change := metadata()
 			change[pick("project_id", "importance", "tags", "related_memory_ids", "k")] = []any{nil, "p", "high", []any{"t"}, []any{one(memories)}}[r.IntN(5)]
-			u := UpdateMemory{Metadata: change}
+			u := MemoryUpdate{Metadata: change}
 			if r.IntN(2) == 0 {
 				u.Content = content(words())
 			}
@@ -77,7 +77,7 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 				files = append(files, added.ID)
 			}
 		case 14:
-			_, err = v.UpdateFile(ctx, one(files), UpdateFile{MemoryID: new(pick("", one(memories))), Tags: []string{pick("n", "o")}})
+			_, err = v.UpdateFile(ctx, one(files), FileUpdate{MemoryID: new(pick("", one(memories))), Tags: []string{pick("n", "o")}})
 		case 15:
 			err = v.DeleteFile(ctx, one(files))
 		case 16:
@@ -90,7 +90,7 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 			if r.IntN(3) > 0 {
 				continue
 			}
-			err = v.DeleteProject(ctx, DeleteProject{Project: ProjectRef{ID: project()}, WithMemories: r.IntN(3) == 0})
+			err = v.DeleteProject(ctx, ProjectDeletion{Project: ProjectRef{ID: project()}, WithMemories: r.IntN(3) == 0})
 		}
 		if err != nil && !isAny(err, ErrInvalid, ErrConflict, ErrNotFound, ErrForbidden, ErrTooLarge) {
 			t.Fatal(err)

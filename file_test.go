@@ -313,7 +313,7 @@ func useDamaged(ctx context.Context, t *testing.T, name, path string, indexMemor
 	_, err = s.AddMemory(ctx, NewMemory{Content: "one more", Tags: []string{"t3"}})
 	note(err)
 	step = "update"
-	_, err = s.UpdateMemory(ctx, id, UpdateMemory{Content: content("changed")})
+	_, err = s.UpdateMemory(ctx, id, MemoryUpdate{Content: content("changed")})
 	note(err)
 	step = "delete"
 	note(s.DeleteMemory(ctx, id))
@@ -349,7 +349,7 @@ func TestDamagedRowsGiveErrorsAndNeverPanics(t *testing.T) {
 				s := openWords(t, path, Options{})
 				first := mustAdd(t, s, NewMemory{Content: "ä memory w17 besides", Tags: []string{"t3"}})
 				mustAdd(t, s, NewMemory{Content: "ö memory besides", Related: []string{first.ID}})
-				if _, err := s.UpdateMemory(t.Context(), first.ID, UpdateMemory{Metadata: map[string]any{"k": "v"}}); err != nil {
+				if _, err := s.UpdateMemory(t.Context(), first.ID, MemoryUpdate{Metadata: map[string]any{"k": "v"}}); err != nil {
 					t.Fatal(err)
 				}
 				err := s.db.Write(t.Context(), func(tx db.Tx) error { _, err := tx.Exec(damage); return err })
@@ -401,16 +401,16 @@ func TestReadOnlyFilesAreReadAndNeverWritten(t *testing.T) {
 				"AddMemories":   func() error { _, err := s.AddMemories(t.Context(), []NewMemory{{Content: "more"}}, nil); return err },
 				"AddCollection": func() error { _, err := s.AddCollection(t.Context(), NewCollection{Name: "c"}); return err },
 				"UpdateMemory": func() error {
-					_, err := s.UpdateMemory(t.Context(), id, UpdateMemory{Content: content("x")})
+					_, err := s.UpdateMemory(t.Context(), id, MemoryUpdate{Content: content("x")})
 					return err
 				},
 				"DeleteMemory": func() error { return s.DeleteMemory(t.Context(), id) },
 				"UpdateCollection": func() error {
-					_, err := s.UpdateCollection(t.Context(), "default", UpdateCollection{Description: content("x")})
+					_, err := s.UpdateCollection(t.Context(), "default", CollectionUpdate{Description: content("x")})
 					return err
 				},
 				"DeleteCollection": func() error {
-					return s.DeleteCollection(t.Context(), DeleteCollection{Name: "default", WithMemories: true})
+					return s.DeleteCollection(t.Context(), CollectionDeletion{Name: "default", WithMemories: true})
 				},
 			} {
 				if err := call(); !errors.Is(err, ErrReadOnly) {

@@ -286,8 +286,8 @@ func fileOrder(order SortOrder) (string, error) {
 	return "", invalid("sort_order", "sort_order is %s; a listing goes by time: allowed are %s", show(string(order)), oneOf(sortOrders[1:]))
 }
 
-// UpdateFile describes a change of what is known about a file. Fields that are not set change nothing.
-type UpdateFile struct {
+// FileUpdate describes a change of what is known about a file. Fields that are not set change nothing.
+type FileUpdate struct {
 	Filename    *string  // the new name, kept as CleanFilename leaves it
 	Description *string  // the new description
 	Category    *string  // the new category
@@ -304,7 +304,7 @@ type UpdateFile struct {
 
 // UpdateFile changes what is known about a file and returns it. Only its owner can move it to another project, be it by a link; in
 // a project of somebody else's it then belongs to that project.
-func (s *Store) UpdateFile(ctx context.Context, id string, u UpdateFile) (File, error) {
+func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (File, error) {
 	if err := u.check(); err != nil {
 		return File{}, err
 	}
@@ -351,7 +351,7 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u UpdateFile) (File, 
 }
 
 // check validates the change and brings the tags to their stored form.
-func (u *UpdateFile) check() error {
+func (u *FileUpdate) check() error {
 	if u.Description != nil {
 		if err := checkDescription(*u.Description); err != nil {
 			return err
@@ -384,7 +384,7 @@ func linkedAndPlaced() error {
 }
 
 // describe applies what needs no look at anything else.
-func (u UpdateFile) describe(f *File) {
+func (u FileUpdate) describe(f *File) {
 	if u.Filename != nil {
 		f.Filename = CleanFilename(*u.Filename)
 	}
@@ -400,7 +400,7 @@ func (u UpdateFile) describe(f *File) {
 }
 
 // relink applies the part of a change that is about where the file lies.
-func (s *Store) relink(tx db.Tx, sc *scope, u UpdateFile, before storedFile, after *storedFile) error {
+func (s *Store) relink(tx db.Tx, sc *scope, u FileUpdate, before storedFile, after *storedFile) error {
 	switch {
 	case u.MemoryID != nil && *u.MemoryID != "":
 		m, err := s.memoryToLink(tx, *sc, *u.MemoryID)

@@ -32,7 +32,7 @@ func fileCalls(s *Store, id string) map[string]func(context.Context) error {
 		"GetFile":  func(ctx context.Context) error { _, err := s.GetFile(ctx, id); return err },
 		"OpenFile": func(ctx context.Context) error { _, err := s.OpenFile(ctx, id); return err },
 		"UpdateFile": func(ctx context.Context) error {
-			_, err := s.UpdateFile(ctx, id, UpdateFile{Description: content("changed")})
+			_, err := s.UpdateFile(ctx, id, FileUpdate{Description: content("changed")})
 			return err
 		},
 	}

@@ -164,7 +164,7 @@ func TestAFlippedByteIsNamedAndNoRepairCallsItSound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "flipped.db")
 	s := openWords(t, path, Options{})
 	m := mustAdd(t, s, NewMemory{Content: "The deploy window is Tuesday 14:00 UTC.", Tags: []string{"window"}})
-	if _, err := s.UpdateMemory(t.Context(), m.ID, UpdateMemory{Content: content("The deploy window is Thursday 15:00 UTC.")}); err != nil {
+	if _, err := s.UpdateMemory(t.Context(), m.ID, MemoryUpdate{Content: content("The deploy window is Thursday 15:00 UTC.")}); err != nil {
 		t.Fatal(err)
 	}
 	behindTheBack(t, path, `UPDATE memory SET content = replace(content, '15:00', '16:00')`)
@@ -179,7 +179,7 @@ func TestAFlippedByteIsNamedAndNoRepairCallsItSound(t *testing.T) {
 		}
 	}
 	// What is done with a damaged memory makes nothing sound, neither it nor the state that is kept of it.
-	if _, err := s.UpdateMemory(t.Context(), m.ID, UpdateMemory{Metadata: map[string]any{"importance": "high"}}); err != nil {
+	if _, err := s.UpdateMemory(t.Context(), m.ID, MemoryUpdate{Metadata: map[string]any{"importance": "high"}}); err != nil {
 		t.Fatal(err)
 	}
 	report := mustCheck(t, s, nil)

@@ -126,7 +126,7 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 				t.Fatal(err)
 			}
 			fillDisk(t, s, dir)
-			if err := s.DeleteCollection(t.Context(), DeleteCollection{Name: "box", WithMemories: true, ForGood: forGood}); err != nil {
+			if err := s.DeleteCollection(t.Context(), CollectionDeletion{Name: "box", WithMemories: true, ForGood: forGood}); err != nil {
 				t.Fatalf("DeleteCollection on a full disk: %v", err)
 			}
 			if n, err := s.EmptyTrash(t.Context()); err != nil || n < 3 {

@@ -24,8 +24,8 @@ type NewIdentity struct {
 	Email   string // for people; empty: none
 }
 
-// UnlinkIdentity says which identity to unlink.
-type UnlinkIdentity struct {
+// IdentityRef says which identity to unlink.
+type IdentityRef struct {
 	User    string // as in NewIdentity
 	Issuer  string
 	Subject string
@@ -128,7 +128,7 @@ func (h *Accounts) Identities(ctx context.Context, user string) ([]Identity, err
 
 // UnlinkIdentity ends that a user can sign in by an identity; one that is not linked to the user is ErrNotFound. Through
 // the user's own view, the only way to sign in that the user has is ErrConflict.
-func (h *Accounts) UnlinkIdentity(ctx context.Context, i UnlinkIdentity) error {
+func (h *Accounts) UnlinkIdentity(ctx context.Context, i IdentityRef) error {
 	s, err := h.own("UnlinkIdentity")
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func TestCallersThatPanicLeaveTheStoreUsable(t *testing.T) {
 			_ = s.Upkeep().Backup(t.Context(), filepath.Join(folder, "b.db"), &BackupOptions{Progress: boom})
 		})
 		panics(t, func() { _, _ = s.Upkeep().Check(t.Context(), &CheckOptions{Progress: boom}) })
-		panics(t, func() { _ = s.Upkeep().Reindex(t.Context(), &ReindexOptions{Progress: boom}) })
+		panics(t, func() { _ = s.Upkeep().Reindex(t.Context(), &ReindexingOptions{Progress: boom}) })
 		panics(t, func() {
 			_, _ = s.Upkeep().Import(t.Context(), io.MultiReader(strings.NewReader(big), readerFunc(func([]byte) (int, error) { panic("r") })), nil)
 		})

@@ -144,7 +144,7 @@ func TestDeletedUsersStayDeleted(t *testing.T) {
 	s := openCopy(t)
 	line := `{"type":"user","id":"u","name":"Una"}`
 	imported(t, s, []byte(byHand(line)), ImportOptions{})
-	if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "u"}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "u"}); err != nil {
 		t.Fatal(err)
 	}
 	before := rowsOf(t, s)
@@ -184,7 +184,7 @@ func TestReportsListSoManyConflictsAtMost(t *testing.T) {
 func TestTheLargestMemoryIsNoLineTooLong(t *testing.T) {
 	s := openCopy(t)
 	large := mustAdd(t, s, NewMemory{Content: strings.Repeat("\x01", MaxContent), Metadata: map[string]any{"k": strings.Repeat("\x01", MaxMetadata/6-10)}})
-	if _, err := s.UpdateMemory(t.Context(), large.ID, UpdateMemory{Content: content(strings.Repeat("\x02", MaxContent))}); err != nil {
+	if _, err := s.UpdateMemory(t.Context(), large.ID, MemoryUpdate{Content: content(strings.Repeat("\x02", MaxContent))}); err != nil {
 		t.Fatal(err)
 	}
 	export := exported(t, s, ExportOptions{})

@@ -53,8 +53,8 @@ type AddedInvitation struct {
 	Value string `json:"invitation"` // inv_ and 43 letters and digits, for a link
 }
 
-// AcceptInvitation describes an account to make by an invitation.
-type AcceptInvitation struct {
+// InvitationAcceptance describes an account to make by an invitation.
+type InvitationAcceptance struct {
 	Value    string
 	Name     string // as in NewUser
 	Password string // as in NewUser, and needed unless there is an identity
@@ -307,7 +307,7 @@ func usableInvitation(tx db.Tx, value string, now int64) (storedInvitation, erro
 // AcceptInvitation makes an account by an invitation, which is used up with it: of several who try at once, in whichever process, one
 // succeeds. An invitation that does not count is refused as by [Accounts.CheckInvitation]; what is wrong with the account as by
 // [Accounts.AddUser], and with the identity as by [Accounts.LinkIdentity]: then the invitation is still good. Only for the operator's store.
-func (h *Accounts) AcceptInvitation(ctx context.Context, a AcceptInvitation) (User, error) {
+func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance) (User, error) {
 	s, err := h.operator("AcceptInvitation")
 	if err != nil {
 		return User{}, err

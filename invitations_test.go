@@ -23,7 +23,7 @@ func mustInvite(t *testing.T, s *Store, n NewInvitation) AddedInvitation {
 // acceptOnDemand accepts the invitation of each line of its input, and prints what came of it.
 func acceptOnDemand(ctx context.Context, s *Store) error {
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		var a AcceptInvitation
+		var a InvitationAcceptance
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func TestOneOfSeveralProcessesAcceptsAnInvitation(t *testing.T) {
 	for round, n := range []NewInvitation{{Purpose: InvitationSetup}, {}, {Role: RoleAdmin}, {}} {
 		value := mustInvite(t, s, n).Value
 		for i, p := range processes {
-			encoded, err := json.Marshal(AcceptInvitation{Value: value, Name: fmt.Sprintf("guest %d of %d", i, round), Password: "long and unusual"})
+			encoded, err := json.Marshal(InvitationAcceptance{Value: value, Name: fmt.Sprintf("guest %d of %d", i, round), Password: "long and unusual"})
 			if err != nil {
 				t.Fatal(err)
 			}

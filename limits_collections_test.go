@@ -24,11 +24,11 @@ func nameAttacks(add adder) {
 		for method, do := range map[string]func(context.Context, attacked) error{
 			"GetCollection": func(ctx context.Context, a attacked) error { _, err := a.GetCollection(ctx, name.value); return err },
 			"UpdateCollection": func(ctx context.Context, a attacked) error {
-				_, err := a.UpdateCollection(ctx, name.value, UpdateCollection{Description: content("described")})
+				_, err := a.UpdateCollection(ctx, name.value, CollectionUpdate{Description: content("described")})
 				return err
 			},
 			"DeleteCollection": func(ctx context.Context, a attacked) error {
-				return a.DeleteCollection(ctx, DeleteCollection{Name: name.value, WithMemories: true})
+				return a.DeleteCollection(ctx, CollectionDeletion{Name: name.value, WithMemories: true})
 			},
 			"Search":   searching(Query{Collections: []string{"notes", name.value}}),
 			"Memories": listing(List{Collections: []string{name.value}}),
@@ -61,15 +61,15 @@ func collectionAttacks(add adder) {
 	add("AddCollection: another size", ErrInvalid, "vector_size", addingCollection(NewCollection{Name: "n", VectorSize: 31}), "31", "32", "words-1")
 	add("AddCollection: own vectors of no size", ErrInvalid, "vector_size", addingCollection(NewCollection{Name: "n", OwnVectors: true}), "missing")
 	add("UpdateCollection: description too long", ErrTooLarge, "description", func(ctx context.Context, a attacked) error {
-		_, err := a.UpdateCollection(ctx, "notes", UpdateCollection{Description: content(long(4097))})
+		_, err := a.UpdateCollection(ctx, "notes", CollectionUpdate{Description: content(long(4097))})
 		return err
 	}, "4097", "4096")
 	add("UpdateCollection: description not UTF-8", ErrInvalid, "description", func(ctx context.Context, a attacked) error {
-		_, err := a.UpdateCollection(ctx, "notes", UpdateCollection{Description: content(badUTF8)})
+		_, err := a.UpdateCollection(ctx, "notes", CollectionUpdate{Description: content(badUTF8)})
 		return err
 	}, badUTF8Says...)
 	add("DeleteCollection: not empty", ErrConflict, "collection_name", func(ctx context.Context, a attacked) error {
-		return a.DeleteCollection(ctx, DeleteCollection{Name: "notes"})
+		return a.DeleteCollection(ctx, CollectionDeletion{Name: "notes"})
 	}, `"notes"`, "1 mem", "together")
 	for method, do := range map[string]func(context.Context, attacked, string) error{
 		"GetCollection": func(ctx context.Context, a attacked, name string) error {
@@ -77,11 +77,11 @@ func collectionAttacks(add adder) {
 			return err
 		},
 		"UpdateCollection": func(ctx context.Context, a attacked, name string) error {
-			_, err := a.UpdateCollection(ctx, name, UpdateCollection{})
+			_, err := a.UpdateCollection(ctx, name, CollectionUpdate{})
 			return err
 		},
 		"DeleteCollection": func(ctx context.Context, a attacked, name string) error {
-			return a.DeleteCollection(ctx, DeleteCollection{Name: name, WithMemories: true})
+			return a.DeleteCollection(ctx, CollectionDeletion{Name: name, WithMemories: true})
 		},
 		"AddMemory": func(ctx context.Context, a attacked, name string) error {
 			return adding(NewMemory{Collection: name})(ctx, a)

@@ -19,9 +19,9 @@ func contentAttacks(add adder) {
 	add("AddMemory: no content", ErrInvalid, "content", addingContent(""), "empty", "1048576")
 	add("AddMemory: a byte too much", ErrTooLarge, "content", addingContent(tooMuch), "1048577", "1048576")
 	add("AddMemory: content not UTF-8", ErrInvalid, "content", addingContent(badUTF8), badUTF8Says...)
-	add("UpdateMemory: no content", ErrInvalid, "content", updating(UpdateMemory{Content: content("")}), "empty", "1048576")
-	add("UpdateMemory: a byte too much", ErrTooLarge, "content", updating(UpdateMemory{Content: &tooMuch}), "1048577", "1048576")
-	add("UpdateMemory: content not UTF-8", ErrInvalid, "content", updating(UpdateMemory{Content: content(badUTF8)}), badUTF8Says...)
+	add("UpdateMemory: no content", ErrInvalid, "content", updating(MemoryUpdate{Content: content("")}), "empty", "1048576")
+	add("UpdateMemory: a byte too much", ErrTooLarge, "content", updating(MemoryUpdate{Content: &tooMuch}), "1048577", "1048576")
+	add("UpdateMemory: content not UTF-8", ErrInvalid, "content", updating(MemoryUpdate{Content: content(badUTF8)}), badUTF8Says...)
 }
 
 // knownKeyAttacks are on the keys of metadata that mean something.
@@ -129,12 +129,12 @@ func vectorAttacks(add adder) {
 	} {
 		add("AddMemory: embedding of "+v.what, ErrInvalid, "embedding", adding(NewMemory{Collection: "own", Embedding: v.value}), v.says...)
 		if v.what != "another size" && v.what != "no size" {
-			add("UpdateMemory: embedding of "+v.what, ErrInvalid, "embedding", updating(UpdateMemory{Content: content("new"), Embedding: v.value}), v.says...)
+			add("UpdateMemory: embedding of "+v.what, ErrInvalid, "embedding", updating(MemoryUpdate{Content: content("new"), Embedding: v.value}), v.says...)
 			add("Search: embedding of "+v.what, ErrInvalid, "query_embedding", searching(Query{Vector: v.value}), v.says...)
 		}
 	}
 	add("AddMemory: embedding where the embedder makes them", ErrInvalid, "embedding", adding(NewMemory{Embedding: make([]float32, 32)}), `"default"`, "words-1", "own_vectors")
-	add("UpdateMemory: embedding without content", ErrInvalid, "embedding", updating(UpdateMemory{Embedding: make([]float32, 32)}), "content")
+	add("UpdateMemory: embedding without content", ErrInvalid, "embedding", updating(MemoryUpdate{Embedding: make([]float32, 32)}), "content")
 	add("Search: embedding of another size", ErrInvalid, "query_embedding", searching(Query{Collections: []string{"notes"}, Vector: []float32{1, 2, 3}}), "3 dimensions", "have 32")
 	add("Search: embedding of another size than own", ErrInvalid, "query_embedding", searching(Query{Collections: []string{"own"}, Vector: []float32{1, 2}}), "2 dimensions", "have 3")
 }
@@ -143,9 +143,9 @@ func vectorAttacks(add adder) {
 func numberAttacks(add adder) {
 	add("AddMemory: similar -1", ErrInvalid, "Similar", adding(NewMemory{Similar: -1}), "-1", "0 to 20")
 	add("AddMemory: similar 21", ErrInvalid, "Similar", adding(NewMemory{Similar: 21}), "21", "0 to 20")
-	add("UpdateMemory: negative revision", ErrInvalid, "expected_revision", updating(UpdateMemory{ExpectedRevision: -1}), "-1")
-	add("UpdateMemory: another revision", ErrConflict, "expected_revision", updating(UpdateMemory{ExpectedRevision: 7}), "7", "revision 1")
-	add("UpdateMemory: huge revision", ErrConflict, "expected_revision", updating(UpdateMemory{ExpectedRevision: math.MaxInt}), fmt.Sprint(math.MaxInt))
+	add("UpdateMemory: negative revision", ErrInvalid, "expected_revision", updating(MemoryUpdate{ExpectedRevision: -1}), "-1")
+	add("UpdateMemory: another revision", ErrConflict, "expected_revision", updating(MemoryUpdate{ExpectedRevision: 7}), "7", "revision 1")
+	add("UpdateMemory: huge revision", ErrConflict, "expected_revision", updating(MemoryUpdate{ExpectedRevision: math.MaxInt}), fmt.Sprint(math.MaxInt))
 	for _, number := range []int{0, -1, 2, 3, math.MaxInt, math.MinInt} {
 		add(fmt.Sprint("RestoreRevision: ", number), nil, "revision", func(ctx context.Context, a attacked) error {
 			_, err := a.RestoreRevision(ctx, a.former, number)
@@ -185,7 +185,7 @@ func idAttacks() []attack {
 			return err
 		},
 		"UpdateMemory": func(ctx context.Context, a attacked, id string) error {
-			_, err := a.UpdateMemory(ctx, id, UpdateMemory{Content: content("new"), ExpectedRevision: 99})
+			_, err := a.UpdateMemory(ctx, id, MemoryUpdate{Content: content("new"), ExpectedRevision: 99})
 			return err
 		},
 	}
@@ -308,7 +308,7 @@ func TestArgumentsStayTheCallers(t *testing.T) {
 	}
 
 	patch := map[string]any{"tags": []any{" c "}, "sub": map[string]any{"x": nil, "y": []any{1.0}}}
-	if _, err := s.UpdateMemory(t.Context(), added.ID, UpdateMemory{Metadata: patch}); err != nil {
+	if _, err := s.UpdateMemory(t.Context(), added.ID, MemoryUpdate{Metadata: patch}); err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(patch, map[string]any{"tags": []any{" c "}, "sub": map[string]any{"x": nil, "y": []any{1.0}}}) {

@@ -141,7 +141,7 @@ func TestNoSearchWordsAndNoMemories(t *testing.T) {
 			t.Errorf("adding nothing: %v, %v", added, err)
 		}
 	}
-	unchanged, err := a.UpdateMemory(t.Context(), a.id, UpdateMemory{Metadata: map[string]any{}})
+	unchanged, err := a.UpdateMemory(t.Context(), a.id, MemoryUpdate{Metadata: map[string]any{}})
 	if err != nil || unchanged.Revision != 1 {
 		t.Errorf("an empty patch: revision %d, %v", unchanged.Revision, err)
 	}

@@ -33,7 +33,7 @@ func openAttacked(t *testing.T) attacked {
 	a.id = mustAdd(t, s, NewMemory{Collection: "notes", Content: "the kettle is blue", ProjectID: "kitchen", ProjectName: "The Kitchen", Tags: []string{"home"}}).ID
 	a.former = mustAdd(t, s, NewMemory{Content: "the cup is red"}).ID
 	content := "the cup is green"
-	if _, err := s.UpdateMemory(t.Context(), a.former, UpdateMemory{Content: &content}); err != nil {
+	if _, err := s.UpdateMemory(t.Context(), a.former, MemoryUpdate{Content: &content}); err != nil {
 		t.Fatal(err)
 	}
 	alice := s.As(Access{User: "alice-" + foreignWord})
@@ -72,10 +72,10 @@ func addingMetadata(metadata map[string]any) func(context.Context, attacked) err
 }
 
 func patching(metadata map[string]any) func(context.Context, attacked) error {
-	return updating(UpdateMemory{Metadata: metadata})
+	return updating(MemoryUpdate{Metadata: metadata})
 }
 
-func updating(u UpdateMemory) func(context.Context, attacked) error {
+func updating(u MemoryUpdate) func(context.Context, attacked) error {
 	return func(ctx context.Context, a attacked) error { _, err := a.UpdateMemory(ctx, a.id, u); return err }
 }
 

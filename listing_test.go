@@ -38,7 +38,7 @@ func TestPagesOfFilteredListingsAreThoseOfAllThatFit(t *testing.T) {
 	}
 	for i := range 200 { // so that the two times differ in their order
 		content := "changed"
-		if _, err := s.UpdateMemory(t.Context(), stored[i*5].ID, UpdateMemory{Content: &content}); err != nil {
+		if _, err := s.UpdateMemory(t.Context(), stored[i*5].ID, MemoryUpdate{Content: &content}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -72,7 +72,7 @@ func TestReindexMakesEverythingAnew(t *testing.T) {
 		before := idsOf(t, s)
 		c.set(nil)
 		var last, total int
-		err := s.Upkeep().Reindex(t.Context(), &ReindexOptions{Progress: func(stage string, done, of int) {
+		err := s.Upkeep().Reindex(t.Context(), &ReindexingOptions{Progress: func(stage string, done, of int) {
 			if stage != "reindex" || done < last || done > of {
 				t.Errorf("%s: %d of %d after %d", stage, done, of, last)
 			}
@@ -121,7 +121,7 @@ func TestReindexGoesOnWhereItStopped(t *testing.T) {
 	contents := addNumbered(t, s, 300)
 	ctx, cancel := context.WithCancel(t.Context())
 	c.set(nil)
-	err := s.Upkeep().Reindex(ctx, &ReindexOptions{Progress: func(_ string, done, _ int) {
+	err := s.Upkeep().Reindex(ctx, &ReindexingOptions{Progress: func(_ string, done, _ int) {
 		if done >= 100 {
 			cancel()
 		}
@@ -147,7 +147,7 @@ func TestReindexGoesOnWhereItStopped(t *testing.T) {
 	}
 	c.set(nil)
 	began := -1
-	err = s.Upkeep().Reindex(t.Context(), &ReindexOptions{Progress: func(_ string, done, _ int) {
+	err = s.Upkeep().Reindex(t.Context(), &ReindexingOptions{Progress: func(_ string, done, _ int) {
 		if began < 0 {
 			began = done
 		}
@@ -181,7 +181,7 @@ func TestReindexBesideWritesAndSearchesLosesNothing(t *testing.T) {
 		}
 		calls++
 		// In the midst of it: one memory changes, one goes, one comes, one moves, one is tagged anew.
-		for i, change := range []UpdateMemory{{Content: content(fmt.Sprint("changed meanwhile c", calls))}, {Metadata: map[string]any{"project_id": "elsewhere"}}, {Metadata: map[string]any{"tags": []string{"retagged"}}}} {
+		for i, change := range []MemoryUpdate{{Content: content(fmt.Sprint("changed meanwhile c", calls))}, {Metadata: map[string]any{"project_id": "elsewhere"}}, {Metadata: map[string]any{"tags": []string{"retagged"}}}} {
 			if _, err := s.UpdateMemory(context.Background(), all[calls*5+i], change); err != nil {
 				t.Error(err)
 			}
@@ -290,7 +290,7 @@ func TestPurgeKeepsTheNewestRevisions(t *testing.T) {
 	if _, err := s.Upkeep().Purge(t.Context(), &PurgeOptions{KeepRevisions: -1}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("keeping less than none: %v", err)
 	}
-	if p, err := s.Upkeep().Purge(t.Context(), nil); err != nil || p != (Purged{}) {
+	if p, err := s.Upkeep().Purge(t.Context(), nil); err != nil || p != (PurgeReport{}) {
 		t.Errorf("with nothing to purge: %+v, %v", p, err)
 	}
 	if _, err := s.As(Access{}).Upkeep().Purge(t.Context(), nil); !errors.Is(err, ErrForbidden) {
@@ -311,7 +311,7 @@ func TestCompactGivesFreePagesBack(t *testing.T) {
 		if _, err := s.AddMemories(t.Context(), many, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.DeleteCollection(t.Context(), DeleteCollection{Name: "big", WithMemories: true, ForGood: true}); err != nil {
+		if err := s.DeleteCollection(t.Context(), CollectionDeletion{Name: "big", WithMemories: true, ForGood: true}); err != nil {
 			t.Fatal(err)
 		}
 		before, err := s.Upkeep().Stats(t.Context())
@@ -373,7 +373,7 @@ func TestStatsCountEverything(t *testing.T) {
 	want := st
 	want.Users, want.Collections, want.Projects, want.Memories, want.Passages, want.Revisions, want.Files, want.FileBytes = 3, 3, 2, 8, passages, 2, 1, 3
 	want.Embedding.Passages, want.Embedding.Pending, want.Embedding.Changing = passages, 0, false
-	if st != want || passages < 10 || st.WALBytes == 0 {
+	if st != want || passages < 10 || st.LogBytes == 0 {
 		t.Errorf("%+v, want %+v", st, want)
 	}
 	encoded, err := json.Marshal(st)
@@ -405,7 +405,7 @@ func TestPurgeDeletesWhatHasExpired(t *testing.T) {
 		fileRows("begun", []byte("a"))+`UPDATE file SET state = 'arriving' WHERE uid = 'begun';`,
 		fileRows("whole", []byte("a")))
 	p, err := s.Upkeep().Purge(t.Context(), nil)
-	if err != nil || p != (Purged{Files: 2, Tokens: 1, OAuth: 1}) {
+	if err != nil || p != (PurgeReport{Files: 2, Tokens: 1, OAuth: 1}) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for table, want := range map[string]string{"token": "new", "file": "whole"} {
@@ -420,7 +420,7 @@ func TestPurgeDeletesWhatHasExpired(t *testing.T) {
 	if report := mustCheck(t, s, nil); !report.OK {
 		t.Errorf("%+v", report)
 	}
-	if again, err := s.Upkeep().Purge(t.Context(), nil); err != nil || again != (Purged{}) {
+	if again, err := s.Upkeep().Purge(t.Context(), nil); err != nil || again != (PurgeReport{}) {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 }

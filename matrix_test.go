@@ -38,7 +38,7 @@ func matrixParts() []matrixPart {
 	former := func(user string, role MemberRole) func(*testing.T, *Store, string) {
 		return func(t *testing.T, owner *Store, project string) {
 			share(t, owner, project, user, role)
-			if err := owner.DeleteMember(t.Context(), DeleteMember{Project: ProjectRef{ID: project}, User: user}); err != nil {
+			if err := owner.DeleteMember(t.Context(), MemberDeletion{Project: ProjectRef{ID: project}, User: user}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -197,7 +197,7 @@ var matrixReads = []matrixCell{
 
 var matrixWrites = []matrixCell{
 	{"UpdateMemory", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
-		_, err := s.UpdateMemory(t.Context(), on.memory, UpdateMemory{Content: content("changed")})
+		_, err := s.UpdateMemory(t.Context(), on.memory, MemoryUpdate{Content: content("changed")})
 		return err
 	}},
 	{"RestoreRevision", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
@@ -225,7 +225,7 @@ var matrixWrites = []matrixCell{
 		return err
 	}},
 	{"the rule by id, changed", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
-		_, err := s.UpdateMemory(t.Context(), on.rule, UpdateMemory{Content: content("changed")})
+		_, err := s.UpdateMemory(t.Context(), on.rule, MemoryUpdate{Content: content("changed")})
 		return err
 	}},
 	{"DeleteRule", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
@@ -236,11 +236,11 @@ var matrixWrites = []matrixCell{
 		return err
 	}},
 	{"CompleteTask", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
-		_, err := s.CompleteTask(t.Context(), CompleteTask{ProjectID: on.project.ID, TaskID: "T1"})
+		_, err := s.CompleteTask(t.Context(), TaskRef{ProjectID: on.project.ID, TaskID: "T1"})
 		return err
 	}},
 	{"UpdateFile", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
-		_, err := s.UpdateFile(t.Context(), on.file, UpdateFile{Description: content("changed")})
+		_, err := s.UpdateFile(t.Context(), on.file, FileUpdate{Description: content("changed")})
 		return err
 	}},
 	{"DeleteFile", mayWrite, func(t *testing.T, s *Store, on matrixThings) error { return s.DeleteFile(t.Context(), on.linkedFile) }},
@@ -253,15 +253,15 @@ var matrixWrites = []matrixCell{
 		return err
 	}},
 	{"taking the memory out", mayManage, func(t *testing.T, s *Store, on matrixThings) error {
-		_, err := s.UpdateMemory(t.Context(), on.memory, UpdateMemory{Metadata: map[string]any{"project_id": nil, "project_name": nil}})
+		_, err := s.UpdateMemory(t.Context(), on.memory, MemoryUpdate{Metadata: map[string]any{"project_id": nil, "project_name": nil}})
 		return err
 	}},
 	{"taking the file out", mayManage, func(t *testing.T, s *Store, on matrixThings) error {
-		_, err := s.UpdateFile(t.Context(), on.file, UpdateFile{Project: &ProjectRef{}})
+		_, err := s.UpdateFile(t.Context(), on.file, FileUpdate{Project: &ProjectRef{}})
 		return err
 	}},
 	{"DeleteProject", mayManage, func(t *testing.T, s *Store, on matrixThings) error {
-		return s.DeleteProject(t.Context(), DeleteProject{Project: on.project, WithMemories: true})
+		return s.DeleteProject(t.Context(), ProjectDeletion{Project: on.project, WithMemories: true})
 	}},
 }
 
@@ -285,7 +285,7 @@ func (p matrixPart) fill(t *testing.T, s *Store, project string) matrixThings {
 	on := matrixThings{project: ProjectRef{ID: "owner/" + project}}
 	m := mustAdd(t, author, NewMemory{Content: "a kettle", ProjectID: on.project.ID, EventType: EventProjectMain, Tags: []string{"pump"}})
 	on.memory = m.ID
-	if _, err := author.UpdateMemory(t.Context(), m.ID, UpdateMemory{Content: content("a new kettle")}); err != nil {
+	if _, err := author.UpdateMemory(t.Context(), m.ID, MemoryUpdate{Content: content("a new kettle")}); err != nil {
 		t.Fatal(err)
 	}
 	on.rule = mustSetRule(t, author, NewRule{ProjectID: on.project.ID, Type: RuleDo, Content: "boil"}).ID
@@ -297,7 +297,7 @@ func (p matrixPart) fill(t *testing.T, s *Store, project string) matrixThings {
 	if p.name == "author" {
 		on.private = mustAdd(t, author, NewMemory{Content: "of my own", Related: []string{m.ID}}).ID
 	}
-	if err := author.DeleteMember(t.Context(), DeleteMember{Project: on.project, User: "author"}); err != nil {
+	if err := author.DeleteMember(t.Context(), MemberDeletion{Project: on.project, User: "author"}); err != nil {
 		t.Fatal(err)
 	}
 	if p.join != nil {

@@ -134,8 +134,8 @@ func memberAlready(p projectRow, m person, named string) error {
 	return newError(KindConflict, "user", "user %s has the role %s in project %s already; update the member to change it", show(named), m.Role, show(p.ref()))
 }
 
-// UpdateMember describes a change of somebody's part in a project.
-type UpdateMember struct {
+// MemberUpdate describes a change of somebody's part in a project.
+type MemberUpdate struct {
 	Project ProjectRef
 	User    string // the id of a user, or the name of an account
 	Role    MemberRole
@@ -144,7 +144,7 @@ type UpdateMember struct {
 // UpdateMember gives a member another role, from the next call on, or a pending invitation, which is named as it was typed. Who may is
 // said at [Store.AddMember]. Somebody who is neither member nor invited is ErrNotFound, whether there is such a user or not; the
 // owner of record stays what they are (ErrForbidden). The pending invitations of an owner who becomes something else end.
-func (s *Store) UpdateMember(ctx context.Context, u UpdateMember) (Member, error) {
+func (s *Store) UpdateMember(ctx context.Context, u MemberUpdate) (Member, error) {
 	if err := checkMember(u.Project, u.User, u.Role); err != nil {
 		return Member{}, err
 	}
@@ -175,8 +175,8 @@ func (s *Store) UpdateMember(ctx context.Context, u UpdateMember) (Member, error
 	return updated, err
 }
 
-// DeleteMember describes whose part in a project ends.
-type DeleteMember struct {
+// MemberDeletion describes whose part in a project ends.
+type MemberDeletion struct {
 	Project ProjectRef
 	User    string // the id of a user, or the name of an account
 }
@@ -187,7 +187,7 @@ type DeleteMember struct {
 //
 // A pending invitation, named as it was typed, is withdrawn. Somebody who is neither member nor invited is ErrNotFound, whether there
 // is such a user or not.
-func (s *Store) DeleteMember(ctx context.Context, d DeleteMember) error {
+func (s *Store) DeleteMember(ctx context.Context, d MemberDeletion) error {
 	if err := checkMember(d.Project, d.User, MemberReader); err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func FuzzMetadataPatch(f *testing.F) {
 		}
 		sameJSON(t, "read", want, read.ShownMetadata())
 
-		updated, err := s.UpdateMemory(ctx, added.ID, UpdateMemory{Metadata: change})
+		updated, err := s.UpdateMemory(ctx, added.ID, MemoryUpdate{Metadata: change})
 		if err != nil {
 			mustBeRefusal(t, err)
 			again, err := s.GetMemory(ctx, added.ID)

@@ -56,14 +56,14 @@ func mustAuthorize(tb testing.TB, s *Store, c RegisteredClient) CodeExchange {
 }
 
 // mustLetIn lets a client in and returns its tokens, and how it refreshes them.
-func mustLetIn(tb testing.TB, s, view *Store, c RegisteredClient) (TokenSet, Refresh) {
+func mustLetIn(tb testing.TB, s, view *Store, c RegisteredClient) (TokenSet, TokenRefresh) {
 	tb.Helper()
 	x := mustAuthorize(tb, view, c)
 	t, err := s.Accounts().ExchangeCode(context.Background(), x)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return t, Refresh{Client: x.Client, RefreshToken: t.RefreshToken, Issuer: testIssuer, Audience: testResource}
+	return t, TokenRefresh{Client: x.Client, RefreshToken: t.RefreshToken, Issuer: testIssuer, Audience: testResource}
 }
 
 func checkOf(token string) AccessTokenCheck {
@@ -127,7 +127,7 @@ func TestTheFileKeepsNoSecretOfOAuth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := s.Accounts().RefreshTokens(t.Context(), Refresh{Client: x.Client, RefreshToken: tokens.RefreshToken, Issuer: testIssuer, Audience: testResource})
+	next, err := s.Accounts().RefreshTokens(t.Context(), TokenRefresh{Client: x.Client, RefreshToken: tokens.RefreshToken, Issuer: testIssuer, Audience: testResource})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -452,7 +452,7 @@ func BenchmarkRefresh(b *testing.B) {
 	s, _ := openOAuth(b)
 	const goroutines = 8
 	c := mustRegister(b, s)
-	refreshes := make(chan Refresh, goroutines)
+	refreshes := make(chan TokenRefresh, goroutines)
 	for range goroutines {
 		_, r := mustLetIn(b, s, s, c)
 		refreshes <- r

@@ -81,8 +81,8 @@ func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (TokenSet, 
 	})
 }
 
-// Refresh is a token request with a refresh token.
-type Refresh struct {
+// TokenRefresh is a token request with a refresh token.
+type TokenRefresh struct {
 	Client       ClientCredentials
 	RefreshToken string
 	Scopes       []Scope // fewer scopes for this access token; nil means all that were granted
@@ -96,7 +96,7 @@ type Refresh struct {
 // that its use ends the grant with all tokens. A refresh token ends 30 days after it was given out. Errors are those of ExchangeCode;
 // more scopes than were granted are invalid_scope, and a client that is not registered for refresh_token is
 // unauthorized_client. Only for the operator's store.
-func (h *Accounts) RefreshTokens(ctx context.Context, r Refresh) (TokenSet, error) {
+func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (TokenSet, error) {
 	s, err := h.operator("RefreshTokens")
 	if err != nil {
 		return TokenSet{}, err

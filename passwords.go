@@ -24,8 +24,8 @@ type Credentials struct {
 	Password string
 }
 
-// ChangePassword describes a change of one's own password.
-type ChangePassword struct {
+// PasswordChange describes a change of one's own password.
+type PasswordChange struct {
 	Old string // the present one; empty if there is none
 
 	// New is at least 8 characters and at most 1,024 bytes long, without control characters, and none that anybody tries first: the
@@ -78,7 +78,7 @@ func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (User, erro
 // ChangePassword sets the password of this view's user, and ends the user's sessions but KeepSession. MCP tokens and OAuth grants go
 // on, unless End names them. A wrong old one is ErrUnauthenticated, with the argument old_password; a user without an account
 // is ErrConflict. A view that is limited to projects may not.
-func (h *Accounts) ChangePassword(ctx context.Context, c ChangePassword) error {
+func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) error {
 	s, err := h.own("ChangePassword")
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (h *Accounts) ChangePassword(ctx context.Context, c ChangePassword) error {
 		if err := endSessions(tx, u.row, c.KeepSession); err != nil {
 			return err
 		}
-		return s.endKinds(tx, u.row, EndAccess{Kinds: c.End, KeepSession: c.KeepSession})
+		return s.endKinds(tx, u.row, AccessEnd{Kinds: c.End, KeepSession: c.KeepSession})
 	})
 }
 

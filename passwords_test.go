@@ -123,7 +123,7 @@ func TestEverySignInThatFailsDoesTheSameWork(t *testing.T) {
 	mustAddUser(t, s, NewUser{Name: "nopassword"})
 	mustAddUser(t, s, NewUser{Name: "off", Password: "right password"})
 	off := true
-	if _, err := s.Accounts().UpdateUser(t.Context(), "off", UpdateUser{Disabled: &off}); err != nil {
+	if _, err := s.Accounts().UpdateUser(t.Context(), "off", UserUpdate{Disabled: &off}); err != nil {
 		t.Fatal(err)
 	}
 	for range cap(s.hashing) { // all are busy hashing, so whoever hashes waits
@@ -155,7 +155,7 @@ func TestPasswordThatChangesWhileItIsBeingChangedIsAConflict(t *testing.T) {
 	outcomes := make(chan error)
 	for range 4 {
 		go func() {
-			outcomes <- view.Accounts().ChangePassword(t.Context(), ChangePassword{Old: "right password", New: "another password"})
+			outcomes <- view.Accounts().ChangePassword(t.Context(), PasswordChange{Old: "right password", New: "another password"})
 		}()
 	}
 	changed := 0

@@ -198,7 +198,7 @@ func findInvited(tx db.Tx, p projectRow, user string, now int64) (sentInvitation
 }
 
 // updateInvited gives a pending invitation another role. It is a new one to the recipient: nobody accepts what they have not seen.
-func (s *Store) updateInvited(tx db.Tx, p projectRow, u UpdateMember) (Member, error) {
+func (s *Store) updateInvited(tx db.Tx, p projectRow, u MemberUpdate) (Member, error) {
 	i, err := findInvited(tx, p, u.User, s.now())
 	if err != nil {
 		return Member{}, err

@@ -59,7 +59,7 @@ func TestProjectsFromBeforeNamesWereFoldedAreFoundByAnyForm(t *testing.T) {
 	if p, err := s.GetProject(t.Context(), ProjectRef{ID: "p4"}); err != nil || p.Name != "\u200b" {
 		t.Errorf("one whose name cannot be seen is %+v, %v", p, err)
 	}
-	if _, err := s.UpdateProject(t.Context(), ProjectRef{ID: "p2"}, UpdateProject{Name: new("Gemini")}); err != nil {
+	if _, err := s.UpdateProject(t.Context(), ProjectRef{ID: "p2"}, ProjectUpdate{Name: new("Gemini")}); err != nil {
 		t.Error(err)
 	}
 	if p, err := s.GetProject(t.Context(), ProjectRef{Name: "apollo"}); err != nil || p.ID != "p1" {
@@ -76,7 +76,7 @@ func TestProjectsFromBeforeNamesWereFoldedAreFoundByAnyForm(t *testing.T) {
 func TestCheckFindsNamesThatAreLookedUpAsOthers(t *testing.T) {
 	s := openWords(t, ":memory:", Options{})
 	mustAddProject(t, s, NewProject{ID: "p", Name: "Apollo"})
-	if _, err := s.UpdateProject(t.Context(), ProjectRef{ID: "p"}, UpdateProject{Name: new("Artemis")}); err != nil {
+	if _, err := s.UpdateProject(t.Context(), ProjectRef{ID: "p"}, ProjectUpdate{Name: new("Artemis")}); err != nil {
 		t.Fatal(err)
 	}
 	for _, table := range []string{"project", "project_alias"} {

@@ -141,15 +141,15 @@ func (s *Store) Projects(ctx context.Context) ([]Project, error) {
 	return all, err
 }
 
-// UpdateProject describes a change of a project. Fields that are nil change nothing.
-type UpdateProject struct {
+// ProjectUpdate describes a change of a project. Fields that are nil change nothing.
+type ProjectUpdate struct {
 	Name *string // 1 to 128 characters
 }
 
 // UpdateProject renames a project: all memories in it show the new name at once, and are found by it. The last 16 names
 // that it had still lead to it, until another project of its owner gets them. Only its owners may, through a view that is
 // not limited to projects; to others it is ErrForbidden. A name that another project of the caller's has is ErrConflict.
-func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u UpdateProject) (Project, error) {
+func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpdate) (Project, error) {
 	if err := checkNamed(ref); err != nil {
 		return Project{}, err
 	}
@@ -180,8 +180,8 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u UpdateProje
 	return updated, err
 }
 
-// DeleteProject describes the deletion of a project.
-type DeleteProject struct {
+// ProjectDeletion describes the deletion of a project.
+type ProjectDeletion struct {
 	Project ProjectRef
 
 	// WithMemories deletes the memories in it, too, whoever stored them; files stay with its owner, outside of any
@@ -195,7 +195,7 @@ type DeleteProject struct {
 // DeleteProject deletes a project of the caller's, which goes to the trash as one entry; members lose it when its last memory has gone. Only the owner of record may, through a view
 // that is not limited to projects. Memories go by the thousand, so that other writers get their turn; after an error
 // some of them may be gone, and a second call deletes the rest.
-func (s *Store) DeleteProject(ctx context.Context, d DeleteProject) error {
+func (s *Store) DeleteProject(ctx context.Context, d ProjectDeletion) error {
 	ctx = db.Freeing(ctx)
 	if err := checkNamed(d.Project); err != nil {
 		return err
@@ -217,7 +217,7 @@ func (s *Store) DeleteProject(ctx context.Context, d DeleteProject) error {
 }
 
 // deleteProject deletes as much as one transaction should, and reports whether that was all.
-func (s *Store) deleteProject(tx db.Tx, sc scope, d DeleteProject, most portion) (done bool, err error) {
+func (s *Store) deleteProject(tx db.Tx, sc scope, d ProjectDeletion, most portion) (done bool, err error) {
 	p, err := managedProject(tx, sc, d.Project)
 	if err != nil {
 		return false, err

@@ -50,10 +50,10 @@ func TestMembersAreNamedByIDOrAccount(t *testing.T) {
 		if err != nil || m.User != want.User || m.Name != want.Name || m.Role != MemberReader {
 			t.Errorf("adding %q gives %+v, %v", given, m, err)
 		}
-		if m, err := olga.UpdateMember(t.Context(), UpdateMember{Project: ref, User: strings.ToUpper(given), Role: MemberWriter}); err == nil && m.User != want.User || err != nil && want.Name != "" {
+		if m, err := olga.UpdateMember(t.Context(), MemberUpdate{Project: ref, User: strings.ToUpper(given), Role: MemberWriter}); err == nil && m.User != want.User || err != nil && want.Name != "" {
 			t.Errorf("updating %q gives %+v, %v", strings.ToUpper(given), m, err)
 		}
-		if err := olga.DeleteMember(t.Context(), DeleteMember{Project: ref, User: given}); err != nil {
+		if err := olga.DeleteMember(t.Context(), MemberDeletion{Project: ref, User: given}); err != nil {
 			t.Errorf("deleting %q: %v", given, err)
 		}
 	}
@@ -203,7 +203,7 @@ func TestFilesOfADeletedProjectStayWithItsOwner(t *testing.T) {
 	if got := seen("olga"); !slices.Equal(got, []int64{linked, loose}) {
 		t.Fatalf("before, the project's owner sees the files %v", got)
 	}
-	d := DeleteProject{Project: ProjectRef{ID: "p"}}
+	d := ProjectDeletion{Project: ProjectRef{ID: "p"}}
 	if err := olga.DeleteProject(t.Context(), d); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "1 memories and 1 files") {
 		t.Errorf("deleting a full project gives %v", err)
 	}
@@ -233,7 +233,7 @@ func TestFilesOfADeletedCollectionStayInTheProject(t *testing.T) {
 	mustAddProject(t, olga, NewProject{ID: "p"})
 	share(t, olga, "p", "will", MemberWriter)
 	file := addFile(t, s, "olga", "", mustAdd(t, will, NewMemory{Content: "a tea pot", ProjectID: "olga/p"}).ID)
-	if err := olga.DeleteCollection(t.Context(), DeleteCollection{Name: DefaultCollection, WithMemories: true}); err != nil {
+	if err := olga.DeleteCollection(t.Context(), CollectionDeletion{Name: DefaultCollection, WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {
@@ -271,7 +271,7 @@ func TestStoringWhileAProjectIsDeleted(t *testing.T) {
 			}
 		})
 	}
-	if err := first.DeleteProject(t.Context(), DeleteProject{Project: ProjectRef{ID: "p"}, WithMemories: true}); err != nil {
+	if err := first.DeleteProject(t.Context(), ProjectDeletion{Project: ProjectRef{ID: "p"}, WithMemories: true}); err != nil {
 		t.Error(err)
 	}
 	cancel()

@@ -17,8 +17,8 @@ type PurgeOptions struct {
 	TrustClock bool
 }
 
-// Purged tells what [Upkeep.Purge] has deleted.
-type Purged struct {
+// PurgeReport tells what [Upkeep.Purge] has deleted.
+type PurgeReport struct {
 	Revisions   int `json:"revisions"`   // former states of memories
 	Trash       int `json:"trash"`       // entries whose time to be restored is over
 	Files       int `json:"files"`       // of which only a part had arrived, or that were deleted in part
@@ -43,10 +43,10 @@ type Purged struct {
 // TrustClock is set; the result says so.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
-func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (Purged, error) {
+func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (PurgeReport, error) {
 	s, err := h.operator("Purge")
 	if err != nil {
-		return Purged{}, err
+		return PurgeReport{}, err
 	}
 	ctx = db.Freeing(ctx)
 	var o PurgeOptions
@@ -54,9 +54,9 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (Purged, erro
 		o = *options
 	}
 	if o.KeepRevisions < 0 {
-		return Purged{}, invalid("KeepRevisions", "KeepRevisions is %d; 1 or more are kept, and 0 keeps all", o.KeepRevisions)
+		return PurgeReport{}, invalid("KeepRevisions", "KeepRevisions is %d; 1 or more are kept, and 0 keeps all", o.KeepRevisions)
 	}
-	var p Purged
+	var p PurgeReport
 	e, err := s.deadline(ctx, o.TrustClock)
 	if err != nil {
 		return p, wrap(err)
@@ -157,7 +157,7 @@ func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err erro
 }
 
 // purgeExpired deletes what has expired by a time, whatever the options say.
-func (s *Store) purgeExpired(ctx context.Context, now int64, p *Purged) error {
+func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) error {
 	var err error
 	if p.Trash, err = s.eraseExpired(ctx, now); err != nil {
 		return err
@@ -207,7 +207,7 @@ func oauthRows(tx db.Tx) (n int, err error) {
 }
 
 // purgeRevisions deletes all but the newest former states of each memory.
-func (s *Store) purgeRevisions(ctx context.Context, keep int, p *Purged) error {
+func (s *Store) purgeRevisions(ctx context.Context, keep int, p *PurgeReport) error {
 	const batch = 100
 	for after := int64(0); ; {
 		var memories []int64

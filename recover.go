@@ -13,8 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// RecoverOptions change how [Recover] works. Nil means the zero value.
-type RecoverOptions struct {
+// RecoveryOptions change how [Recover] works. Nil means the zero value.
+type RecoveryOptions struct {
 	// Embedder makes the vectors of the new store, in the background and whenever it is opened. Nil means [Builtin].
 	Embedder Embedder
 
@@ -22,8 +22,8 @@ type RecoverOptions struct {
 	Progress Progress
 }
 
-// RecoverReport is what [Recover] could get.
-type RecoverReport struct {
+// RecoveryReport is what [Recover] could get.
+type RecoveryReport struct {
 	OK     bool                      `json:"ok"`     // all that was stored is in the new store, and verified
 	Tables map[string]RecoveredTable `json:"tables"` // by name; those of which anything was there or is lost
 	Notes  []string                  `json:"notes"`  // what is wrong with the file, and what was made up for it; never nil
@@ -49,15 +49,15 @@ type RecoveredTable struct {
 // vectors are made again, but for vectors of the caller's own. Sessions and codes are left out: people sign in again.
 //
 // The path out must not exist: ErrConflict. A file in which nothing of a store is found is ErrForeign, one of a newer version ErrNewer.
-func Recover(ctx context.Context, in, out string, options *RecoverOptions) (RecoverReport, error) {
+func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (RecoveryReport, error) {
 	if options == nil {
-		options = &RecoverOptions{}
+		options = &RecoveryOptions{}
 	}
 	progress := options.Progress
 	if progress == nil {
 		progress = func(string, int, int) {}
 	}
-	report := RecoverReport{Tables: map[string]RecoveredTable{}, Notes: []string{}, Check: CheckReport{Findings: []Finding{}, Checked: map[string]int{}, Damaged: []DamagedRow{}}}
+	report := RecoveryReport{Tables: map[string]RecoveredTable{}, Notes: []string{}, Check: CheckReport{Findings: []Finding{}, Checked: map[string]int{}, Damaged: []DamagedRow{}}}
 	if in == "" || in == ":memory:" {
 		return report, invalid("in", "in is %s; give the path of the damaged file", show(in))
 	}
@@ -108,7 +108,7 @@ func checkFree(argument, path string) error {
 }
 
 // into makes the new store beside its place, and gives it its name when it is whole.
-func (r *recovery) into(ctx context.Context, in, out string, options *RecoverOptions) error {
+func (r *recovery) into(ctx context.Context, in, out string, options *RecoveryOptions) error {
 	folder, err := os.MkdirTemp(filepath.Dir(out), ".souvenir-recover-*")
 	if err != nil {
 		return newFileError("out", out, err)
@@ -143,7 +143,7 @@ func (r *recovery) into(ctx context.Context, in, out string, options *RecoverOpt
 }
 
 // finish brings the new store up to date, makes again what is made of what was recovered, and looks at all of it.
-func (r *recovery) finish(ctx context.Context, path string, options *RecoverOptions) error {
+func (r *recovery) finish(ctx context.Context, path string, options *RecoveryOptions) error {
 	s, err := Open(ctx, path, &Options{Embedder: options.Embedder, IndexMemory: -1})
 	if err != nil {
 		return err

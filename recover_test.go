@@ -57,7 +57,7 @@ func newDamagedStore(t *testing.T) *damagedStore {
 		t.Fatal(err)
 	}
 	for i := 0; i < len(added); i += 3 {
-		if _, err := s.UpdateMemory(t.Context(), added[i].ID, UpdateMemory{Content: content(fmt.Sprintf("memory %d again, %s", i, strings.Repeat("x", i)))}); err != nil {
+		if _, err := s.UpdateMemory(t.Context(), added[i].ID, MemoryUpdate{Content: content(fmt.Sprintf("memory %d again, %s", i, strings.Repeat("x", i)))}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -76,7 +76,7 @@ func newDamagedStore(t *testing.T) *damagedStore {
 // read reads a sound file and gives the rows of each table that is recovered, and the pages that each lies on.
 func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map[string]storedRow {
 	t.Helper()
-	d.reader.tables, d.reader.report = nil, &RecoverReport{}
+	d.reader.tables, d.reader.report = nil, &RecoveryReport{}
 	if err := d.reader.readSchema(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestRecoverYieldsEveryRowThatIsNotOnADamagedPage(t *testing.T) {
 			in, out := filepath.Join(t.TempDir(), "in.db"), filepath.Join(t.TempDir(), "out.db")
 			damaged := c.do(bytes.Clone(d.content))
 			writeFile(t, in, damaged)
-			report, err := Recover(t.Context(), in, out, &RecoverOptions{Embedder: wordEmbedder("words-1")})
+			report, err := Recover(t.Context(), in, out, &RecoveryOptions{Embedder: wordEmbedder("words-1")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -251,7 +251,7 @@ func TestRecoverYieldsEveryRowThatIsNotOnADamagedPage(t *testing.T) {
 }
 
 // compare holds the new store against the one that was damaged.
-func (d *damagedStore) compare(t *testing.T, c damageCase, out string, report RecoverReport) {
+func (d *damagedStore) compare(t *testing.T, c damageCase, out string, report RecoveryReport) {
 	t.Helper()
 	lies := func(pages []uint32) bool {
 		return slices.ContainsFunc(pages, func(n uint32) bool { return slices.Contains(c.pages, n) })
@@ -307,7 +307,7 @@ func TestRecoverOfASoundStoreIsTheSameStore(t *testing.T) {
 	s := openRich(t)
 	in, out := s.db.Upkeep().Path(), filepath.Join(t.TempDir(), "out.db")
 	before := exported(t, s, ExportOptions{Credentials: true})
-	report, err := Recover(t.Context(), in, out, &RecoverOptions{Embedder: wordEmbedder("words-1")}) // with its log: the store is open
+	report, err := Recover(t.Context(), in, out, &RecoveryOptions{Embedder: wordEmbedder("words-1")}) // with its log: the store is open
 	if err != nil || !report.OK || report.Check.Verified < 50 || len(report.Notes) > 0 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -377,7 +377,7 @@ func TestRecoverOfAFileWithoutHashesCallsNothingVerified(t *testing.T) {
 	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}
-	report, err := Recover(t.Context(), path, out, &RecoverOptions{Embedder: wordEmbedder("words-1")})
+	report, err := Recover(t.Context(), path, out, &RecoveryOptions{Embedder: wordEmbedder("words-1")})
 	if err != nil || report.OK || report.Check.Verified != 0 || report.Check.Unverified != 4 || report.Tables["memory"].Rows != 1 {
 		t.Fatalf("%+v, %v", report, err)
 	}

@@ -18,7 +18,7 @@ import (
 // recovery is a run of [Recover].
 type recovery struct {
 	file     *salvage.File
-	report   *RecoverReport
+	report   *RecoveryReport
 	progress Progress
 	version  int // of the file's schema
 	known    int // the newest one

@@ -22,7 +22,7 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	stays, goes := added[0].ID, added[1].ID
-	if _, err := s.UpdateMemory(t.Context(), goes, UpdateMemory{Content: content("goes, twice written"), Metadata: map[string]any{"related_memory_ids": []string{stays}}}); err != nil {
+	if _, err := s.UpdateMemory(t.Context(), goes, MemoryUpdate{Content: content("goes, twice written"), Metadata: map[string]any{"related_memory_ids": []string{stays}}}); err != nil {
 		t.Fatal(err)
 	}
 	before, err := s.GetMemory(t.Context(), goes)
@@ -34,7 +34,7 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 		func() error { return s.DeleteMemory(t.Context(), goes) },
 		func() error { return s.DeleteFile(t.Context(), "a-file") },
 		func() error {
-			return s.DeleteProject(t.Context(), DeleteProject{Project: ProjectRef{Name: "Gone"}, WithMemories: true})
+			return s.DeleteProject(t.Context(), ProjectDeletion{Project: ProjectRef{Name: "Gone"}, WithMemories: true})
 		},
 	} {
 		if err := remove(); err != nil {
@@ -49,7 +49,7 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out.db")
-	report, err := Recover(t.Context(), path, out, &RecoverOptions{Embedder: wordEmbedder("words-1")})
+	report, err := Recover(t.Context(), path, out, &RecoveryOptions{Embedder: wordEmbedder("words-1")})
 	if err != nil || !report.OK {
 		t.Fatalf("%+v, %v", report, err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// ReindexOptions change how [Upkeep.Reindex] works. Nil means the zero value.
-type ReindexOptions struct {
+// ReindexingOptions change how [Upkeep.Reindex] works. Nil means the zero value.
+type ReindexingOptions struct {
 	// Progress hears of the stage "reindex", counted in memories. Nil means nobody does.
 	Progress Progress
 }
@@ -33,7 +33,7 @@ const (
 // another model meanwhile is ErrConflict.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
-func (h *Upkeep) Reindex(ctx context.Context, options *ReindexOptions) error {
+func (h *Upkeep) Reindex(ctx context.Context, options *ReindexingOptions) error {
 	s, err := h.operator("Reindex")
 	if err != nil {
 		return err

@@ -56,7 +56,7 @@ func TestARuleOfASharedProjectIsOneForAllItsPeople(t *testing.T) {
 	if !own.Created {
 		t.Errorf("another project of the id has the rule %+v", own)
 	}
-	if _, err := carol.UpdateMemory(t.Context(), own.ID, UpdateMemory{Metadata: map[string]any{"project_id": "alice/shared"}}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), first.ID) {
+	if _, err := carol.UpdateMemory(t.Context(), own.ID, MemoryUpdate{Metadata: map[string]any{"project_id": "alice/shared"}}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), first.ID) {
 		t.Errorf("moving a rule to where there is one gives %v", err)
 	}
 	limited := n.As(Access{User: "alice", Projects: []string{"shared"}})
@@ -77,23 +77,23 @@ func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
 	alice, carol := n.As(Access{User: "alice"}), n.As(Access{User: "carol"})
 	ref := ProjectRef{ID: "alice/shared"}
 	rule := mustSetRule(t, carol, NewRule{ProjectID: ref.ID, Type: RuleDo, Content: "first"})
-	if _, err := carol.UpdateMemory(t.Context(), rule.ID, UpdateMemory{Content: content("second")}); err != nil {
+	if _, err := carol.UpdateMemory(t.Context(), rule.ID, MemoryUpdate{Content: content("second")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := alice.UpdateMember(t.Context(), UpdateMember{Project: ref, User: "carol", Role: MemberReader}); err != nil {
+	if _, err := alice.UpdateMember(t.Context(), MemberUpdate{Project: ref, User: "carol", Role: MemberReader}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []error{ErrForbidden, ErrNotFound} {
 		what := "reads only"
 		if errors.Is(want, ErrNotFound) {
 			what = "has left"
-			if err := alice.DeleteMember(t.Context(), DeleteMember{Project: ref, User: "carol"}); err != nil {
+			if err := alice.DeleteMember(t.Context(), MemberDeletion{Project: ref, User: "carol"}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_, updateErr := carol.UpdateMemory(t.Context(), rule.ID, UpdateMemory{Content: content("third")})
+		_, updateErr := carol.UpdateMemory(t.Context(), rule.ID, MemoryUpdate{Content: content("third")})
 		_, restoreErr := carol.RestoreRevision(t.Context(), rule.ID, 1)
-		_, moveErr := carol.UpdateMemory(t.Context(), rule.ID, UpdateMemory{Metadata: map[string]any{"project_id": nil}})
+		_, moveErr := carol.UpdateMemory(t.Context(), rule.ID, MemoryUpdate{Metadata: map[string]any{"project_id": nil}})
 		for _, err := range []error{updateErr, restoreErr, moveErr} {
 			if !errors.Is(err, want) {
 				t.Errorf("who %s rewrites a rule: %v", what, err)
@@ -110,7 +110,7 @@ func TestWhoHasLeftAProjectMakesNoRulesThere(t *testing.T) {
 	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
 	carol := n.As(Access{User: "carol"})
 	mustExec(t, n.Store, `DELETE FROM project_member WHERE user_id = (SELECT id FROM users WHERE uid = 'carol')`)
-	_, err := carol.UpdateMemory(t.Context(), n.ids["carolreply"], UpdateMemory{Metadata: map[string]any{"event_type": EventProjectRule, "rule_type": "do"}})
+	_, err := carol.UpdateMemory(t.Context(), n.ids["carolreply"], MemoryUpdate{Metadata: map[string]any{"event_type": EventProjectRule, "rule_type": "do"}})
 	if !errors.Is(err, ErrNotFound) {
 		t.Errorf("it gives %v", err)
 	}
@@ -125,7 +125,7 @@ func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {
 	for i := range 3 {
 		ids = append(ids, mustAdd(t, s, NewMemory{ProjectID: "p", Content: fmt.Sprint("rule ", i)}).ID)
 	}
-	if _, err := s.UpdateMemory(t.Context(), ids[1], UpdateMemory{Content: content("the newest")}); err != nil {
+	if _, err := s.UpdateMemory(t.Context(), ids[1], MemoryUpdate{Content: content("the newest")}); err != nil {
 		t.Fatal(err)
 	}
 	mustExec(t, s, `UPDATE memory SET event_type = 'project-rule', rule_type = 'do'`)
@@ -145,7 +145,7 @@ func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {
 	if stored := mustAdd(t, s, NewMemory{ProjectID: "p", EventType: EventProjectRule, RuleType: RuleDo, Content: "added"}); stored.ID != ids[1] || !told(stored.Warnings) {
 		t.Errorf("added %+v", stored)
 	}
-	if _, err := s.UpdateMemory(t.Context(), ids[0], UpdateMemory{Content: content("still editable")}); err != nil {
+	if _, err := s.UpdateMemory(t.Context(), ids[0], MemoryUpdate{Content: content("still editable")}); err != nil {
 		t.Errorf("a superfluous one cannot be updated: %v", err)
 	}
 	if err := s.DeleteRule(t.Context(), ProjectRef{ID: "p"}, RuleDo); err != nil {
@@ -185,14 +185,14 @@ func TestATodoOfAnOldFileThatIsNoneIsReadAndNotEdited(t *testing.T) {
 	if err != nil || got.ID != id || len(got.Document.Sections) != 0 || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], `missing: "## Constitution"`) {
 		t.Errorf("the todo is %+v, %v", got, err)
 	}
-	_, sectionErr := s.UpdateTodoSection(t.Context(), UpdateTodoSection{ProjectID: "p", Section: SectionTasks})
-	_, taskErr := s.CompleteTask(t.Context(), CompleteTask{ProjectID: "p", TaskID: "T1"})
+	_, sectionErr := s.UpdateTodoSection(t.Context(), TodoSectionUpdate{ProjectID: "p", Section: SectionTasks})
+	_, taskErr := s.CompleteTask(t.Context(), TaskRef{ProjectID: "p", TaskID: "T1"})
 	for _, err := range []error{sectionErr, taskErr} {
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "store it anew") || !strings.Contains(err.Error(), `missing: "## Constitution"`) {
 			t.Errorf("editing it gives %v", err)
 		}
 	}
-	if _, err := s.UpdateMemory(t.Context(), id, UpdateMemory{Metadata: map[string]any{"tags": []string{"old"}}}); err != nil {
+	if _, err := s.UpdateMemory(t.Context(), id, MemoryUpdate{Metadata: map[string]any{"tags": []string{"old"}}}); err != nil {
 		t.Errorf("its metadata cannot be changed: %v", err)
 	}
 	if stored, err := s.SetTodo(t.Context(), NewTodo{ProjectID: "p", Content: five(nil)}); err != nil || stored.ID != id {
@@ -245,7 +245,7 @@ func TestARuleStaysTheOnlyOneWhateverIsDoneAtOnce(t *testing.T) {
 			for k := range 10 {
 				_, err := s.SetRule(t.Context(), NewRule{ProjectID: ref.ID, Type: RuleDo, Content: fmt.Sprint(i, k)})
 				expect("SetRule", err)
-				_, err = s.UpdateMemory(t.Context(), note, UpdateMemory{Metadata: patches[k%2]})
+				_, err = s.UpdateMemory(t.Context(), note, MemoryUpdate{Metadata: patches[k%2]})
 				expect("UpdateMemory", err, ErrConflict, ErrNotFound)
 				_, err = s.RestoreRevision(t.Context(), note, 1+k%2)
 				expect("RestoreRevision", err, ErrConflict, ErrNotFound)
@@ -283,7 +283,7 @@ func TestATodoEditedAtOnceThroughASlowEmbedderLosesNothing(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range n {
 		group.Go(func() {
-			c, err := handles[i%2].CompleteTask(t.Context(), CompleteTask{ProjectID: "p", TaskID: fmt.Sprint("T", i)})
+			c, err := handles[i%2].CompleteTask(t.Context(), TaskRef{ProjectID: "p", TaskID: fmt.Sprint("T", i)})
 			if err != nil || c.AlreadyCompleted || !c.Task.Done {
 				t.Errorf("task %d: %+v, %v", i, c, err)
 			}

@@ -31,13 +31,13 @@ func formatWithout(f fmt.State, value any, hidden ...string) {
 func (c Credentials) Format(f fmt.State, _ rune) { formatWithout(f, c, "Password") }
 
 // Format prints the change without the passwords.
-func (c ChangePassword) Format(f fmt.State, _ rune) { formatWithout(f, c, "Old", "New") }
+func (c PasswordChange) Format(f fmt.State, _ rune) { formatWithout(f, c, "Old", "New") }
 
 // Format prints the user without the password.
 func (n NewUser) Format(f fmt.State, _ rune) { formatWithout(f, n, "Password") }
 
 // Format prints the acceptance without the invitation's value and the password.
-func (a AcceptInvitation) Format(f fmt.State, _ rune) { formatWithout(f, a, "Value", "Password") }
+func (a InvitationAcceptance) Format(f fmt.State, _ rune) { formatWithout(f, a, "Value", "Password") }
 
 // Format prints the invitation without its value.
 func (a AddedInvitation) Format(f fmt.State, _ rune) { formatWithout(f, a, "Value") }
@@ -64,7 +64,7 @@ func (a AuthorizationCode) Format(f fmt.State, _ rune) { formatWithout(f, a, "Co
 func (x CodeExchange) Format(f fmt.State, _ rune) { formatWithout(f, x, "Code", "Verifier") }
 
 // Format prints the request without the refresh token and the client's secret.
-func (r Refresh) Format(f fmt.State, _ rune) { formatWithout(f, r, "RefreshToken") }
+func (r TokenRefresh) Format(f fmt.State, _ rune) { formatWithout(f, r, "RefreshToken") }
 
 // Format prints the request without the token and the client's secret.
 func (r Revocation) Format(f fmt.State, _ rune) { formatWithout(f, r, "Token") }

@@ -19,10 +19,10 @@ var secretFields = []string{"Password", "Old", "New", "Value", "Secret", "Code",
 func withSecrets() []any {
 	client := ClientCredentials{ID: "shown", Secret: "s3cr3t"}
 	return []any{
-		Credentials{"shown", "s3cr3t"}, ChangePassword{"s3cr3t", "s3cr3t", "shown", nil}, NewUser{Name: "shown", Password: "s3cr3t"},
-		AcceptInvitation{Value: "s3cr3t", Password: "s3cr3t", Name: "shown"}, AddedInvitation{Invitation{ID: "shown"}, "s3cr3t"}, AddedSession{Session{ID: "shown"}, "s3cr3t"},
+		Credentials{"shown", "s3cr3t"}, PasswordChange{"s3cr3t", "s3cr3t", "shown", nil}, NewUser{Name: "shown", Password: "s3cr3t"},
+		InvitationAcceptance{Value: "s3cr3t", Password: "s3cr3t", Name: "shown"}, AddedInvitation{Invitation{ID: "shown"}, "s3cr3t"}, AddedSession{Session{ID: "shown"}, "s3cr3t"},
 		AddedToken{Token{ID: "shown"}, "s3cr3t"}, NewClient{ID: "shown", Secret: "s3cr3t"}, RegisteredClient{Client{ID: "shown"}, "s3cr3t"}, client,
-		AuthorizationCode{Code: "s3cr3t", GrantID: "shown"}, CodeExchange{Client: client, Code: "s3cr3t", Verifier: "s3cr3t"}, Refresh{Client: client, RefreshToken: "s3cr3t"},
+		AuthorizationCode{Code: "s3cr3t", GrantID: "shown"}, CodeExchange{Client: client, Code: "s3cr3t", Verifier: "s3cr3t"}, TokenRefresh{Client: client, RefreshToken: "s3cr3t"},
 		Revocation{client, "s3cr3t"}, TokenSet{AccessToken: "s3cr3t", RefreshToken: "s3cr3t", Scope: "shown"}, AccessTokenCheck{Token: "s3cr3t", Issuer: "shown"},
 	}
 }

@@ -66,14 +66,14 @@ const (
 // AccessKinds returns all kinds there are.
 func AccessKinds() []AccessKind { return []AccessKind{AccessSessions, AccessGrants, AccessTokens} }
 
-// EndAccess says what shall speak for a user no more.
-type EndAccess struct {
+// AccessEnd says what shall speak for a user no more.
+type AccessEnd struct {
 	Kinds       []AccessKind // at least one
 	KeepSession string       // id of a session that stays, such as the one in which the user asks for this; empty: none
 }
 
-// DeleteSessions says which sessions to end.
-type DeleteSessions struct {
+// SessionSelection says which sessions to end.
+type SessionSelection struct {
 	Only   string // id of the one session that ends; empty: all
 	Except string // id of a session that stays; empty: none
 
@@ -321,7 +321,7 @@ func (h *Accounts) DeleteSession(ctx context.Context, id string) error {
 }
 
 // DeleteSessions ends sessions of the user at once: signs out. That there is none is no error. A view that is limited to projects may not.
-func (h *Accounts) DeleteSessions(ctx context.Context, d DeleteSessions) error {
+func (h *Accounts) DeleteSessions(ctx context.Context, d SessionSelection) error {
 	s, err := h.own("DeleteSessions")
 	if err != nil {
 		return err
@@ -340,7 +340,7 @@ func (h *Accounts) DeleteSessions(ctx context.Context, d DeleteSessions) error {
 
 // EndAccess ends at once what speaks for the user: browsers, applications, MCP tokens, or all of them. Applications that the user
 // lets in again, and new tokens, work. A view that is limited to projects may not.
-func (h *Accounts) EndAccess(ctx context.Context, e EndAccess) error {
+func (h *Accounts) EndAccess(ctx context.Context, e AccessEnd) error {
 	s, err := h.own("EndAccess")
 	if err != nil {
 		return err
@@ -365,7 +365,7 @@ func checkKinds(argument string, kinds []AccessKind) error {
 	return nil
 }
 
-func (s *Store) endKinds(tx db.Tx, user int64, e EndAccess) error {
+func (s *Store) endKinds(tx db.Tx, user int64, e AccessEnd) error {
 	for _, kind := range e.Kinds {
 		var err error
 		switch kind {

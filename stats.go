@@ -19,7 +19,7 @@ type Stats struct {
 	FileBytes     int64 `json:"file_bytes"`     // in all files that were uploaded
 	DatabaseBytes int64 `json:"database_bytes"` // the store's file
 	FreeBytes     int64 `json:"free_bytes"`     // of these, free for new content; Compact gives them back to the system
-	WALBytes      int64 `json:"wal_bytes"`      // the write-ahead log beside the file
+	LogBytes      int64 `json:"wal_bytes"`      // the write-ahead log beside the file
 
 	LostActivity int `json:"lost_activity"` // calls that this handle could not record; see RecordActivity
 
@@ -49,7 +49,7 @@ func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
 		if err != nil {
 			return err
 		}
-		st.DatabaseBytes, st.FreeBytes, st.WALBytes = size.Database, size.Free, size.Log
+		st.DatabaseBytes, st.FreeBytes, st.LogBytes = size.Database, size.Free, size.Log
 		st.Embedding.Passages = st.Passages
 		if err := tx.QueryRow(`SELECT count(*) FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL`).Scan(&st.Embedding.Pending); err != nil {
 			return err

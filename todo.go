@@ -125,8 +125,8 @@ func (s *Store) GetTodo(ctx context.Context, project ProjectRef) (Todo, error) {
 	return t, nil
 }
 
-// UpdateTodoSection describes a new body for one section of a project's todo.
-type UpdateTodoSection struct {
+// TodoSectionUpdate describes a new body for one section of a project's todo.
+type TodoSectionUpdate struct {
 	ProjectID   string // one of the two is needed
 	ProjectName string
 	Section     Section
@@ -141,7 +141,7 @@ type UpdateTodoSection struct {
 
 // UpdateTodoSection replaces the body of one section. The other sections, and all headings, keep every byte, also when
 // others edit them at the same time. A blank line is seen to before the next heading.
-func (s *Store) UpdateTodoSection(ctx context.Context, u UpdateTodoSection) (StoredTodo, error) {
+func (s *Store) UpdateTodoSection(ctx context.Context, u TodoSectionUpdate) (StoredTodo, error) {
 	section := sectionLike(string(u.Section))
 	if section == "" {
 		return StoredTodo{}, invalid("section", "section is %s; allowed are %s", show(string(u.Section)), oneOf(todoSections))
@@ -170,8 +170,8 @@ func (s *Store) UpdateTodoSection(ctx context.Context, u UpdateTodoSection) (Sto
 	return stored, nil
 }
 
-// CompleteTask names a task of a project's todo.
-type CompleteTask struct {
+// TaskRef names a task of a project's todo.
+type TaskRef struct {
 	ProjectID   string // one of the two is needed
 	ProjectName string
 	TaskID      string // the whole id, as in the section Tasks; its case does not matter
@@ -189,7 +189,7 @@ type CompletedTask struct {
 // CompleteTask ticks a task's checkbox in the section Tasks: one byte of the document changes, and of edits at the same
 // time none is lost. A task that is done already stays as it is, without a new revision. An unknown task is ErrNotFound; the
 // message lists those that there are.
-func (s *Store) CompleteTask(ctx context.Context, c CompleteTask) (CompletedTask, error) {
+func (s *Store) CompleteTask(ctx context.Context, c TaskRef) (CompletedTask, error) {
 	if c.TaskID == "" {
 		return CompletedTask{}, invalid("task_id", "task_id is empty; the id of a task is needed, such as T1")
 	}

@@ -45,7 +45,7 @@ func BenchmarkCompleteTask(b *testing.B) {
 					}
 				}
 				start := time.Now()
-				_, err := store.CompleteTask(ctx, souvenir.CompleteTask{ProjectID: "p", TaskID: fmt.Sprint("T", n%tasks)})
+				_, err := store.CompleteTask(ctx, souvenir.TaskRef{ProjectID: "p", TaskID: fmt.Sprint("T", n%tasks)})
 				took = append(took, time.Since(start))
 				if err != nil {
 					b.Fatal(err)

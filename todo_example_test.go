@@ -21,13 +21,13 @@ func ExampleStore_CompleteTask() {
 	if _, err := store.SetTodo(ctx, souvenir.NewTodo{ProjectName: "parser", Content: todo}); err != nil {
 		log.Fatal(err)
 	}
-	done, err := store.CompleteTask(ctx, souvenir.CompleteTask{ProjectName: "parser", TaskID: "T2"})
+	done, err := store.CompleteTask(ctx, souvenir.TaskRef{ProjectName: "parser", TaskID: "T2"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("%s is done: %d of %d\n", done.Task.Text, done.Progress.Done, done.Progress.Total)
 
-	_, err = store.CompleteTask(ctx, souvenir.CompleteTask{ProjectName: "parser", TaskID: "T3"})
+	_, err = store.CompleteTask(ctx, souvenir.TaskRef{ProjectName: "parser", TaskID: "T3"})
 	fmt.Println(err)
 	// Output:
 	// write the scanner is done: 2 of 2

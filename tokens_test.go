@@ -65,7 +65,7 @@ func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	invitation := mustInvite(t, s, NewInvitation{})
-	if _, err := s.Accounts().AcceptInvitation(t.Context(), AcceptInvitation{Value: invitation.Value, Name: "ben", Password: "highly confidential"}); err != nil {
+	if _, err := s.Accounts().AcceptInvitation(t.Context(), InvitationAcceptance{Value: invitation.Value, Name: "ben", Password: "highly confidential"}); err != nil {
 		t.Fatal(err)
 	}
 	all := map[string][]byte{"log": log.Bytes()}

@@ -67,7 +67,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 			if err := s.EraseTrashed(t.Context(), file); err != nil {
 				return err
 			}
-			return s.DeleteProject(t.Context(), DeleteProject{Project: ProjectRef{ID: "p"}, WithMemories: true, ForGood: true})
+			return s.DeleteProject(t.Context(), ProjectDeletion{Project: ProjectRef{ID: "p"}, WithMemories: true, ForGood: true})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := mustAdd(t, s, NewMemory{ProjectID: "p", Content: former, Tags: []string{tag}, Metadata: map[string]any{"key": secret}})
-			if _, err := s.UpdateMemory(t.Context(), m.ID, UpdateMemory{Content: content(secret + strings.Repeat(". "+secret, 2000))}); err != nil {
+			if _, err := s.UpdateMemory(t.Context(), m.ID, MemoryUpdate{Content: content(secret + strings.Repeat(". "+secret, 2000))}); err != nil {
 				t.Fatal(err)
 			}
 			f := mustAddFile(t, s, NewFile{Filename: "secretname.txt", MemoryID: m.ID}, strings.Repeat(inFile, 100_000))
@@ -131,7 +131,7 @@ func TestDeletedUsersLeaveNoTrash(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "ada", WithMemories: true}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ada", WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Upkeep().Purge(t.Context(), nil); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// UpdateMemory describes a change of a memory. Fields that are not set change nothing.
-type UpdateMemory struct {
+// MemoryUpdate describes a change of a memory. Fields that are not set change nothing.
+type MemoryUpdate struct {
 	Content *string // the new content; nil keeps it
 
 	// Metadata is a JSON merge patch (RFC 7396) of the memory's metadata as shown: keys replace, null removes, objects
@@ -33,7 +33,7 @@ type UpdateMemory struct {
 
 // UpdateMemory changes a memory and keeps the state before as a revision. New content is embedded in the same commit.
 // An update that changes nothing makes no revision.
-func (s *Store) UpdateMemory(ctx context.Context, id string, u UpdateMemory) (Stored, error) {
+func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (Stored, error) {
 	if u.ExpectedRevision < 0 {
 		return Stored{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any", u.ExpectedRevision)
 	}

@@ -42,7 +42,7 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 				_, err := s.Upkeep().Import(ctx, strings.NewReader(export), &ImportOptions{Progress: step, OnConflict: ConflictReplace})
 				return err
 			},
-			"reindex": func() error { return s.Upkeep().Reindex(ctx, &ReindexOptions{Progress: step}) },
+			"reindex": func() error { return s.Upkeep().Reindex(ctx, &ReindexingOptions{Progress: step}) },
 			"compact": func() error { return s.Upkeep().Compact(ctx) },
 			"purge":   func() error { _, err := s.Upkeep().Purge(ctx, &PurgeOptions{KeepRevisions: 1}); return err },
 			"restore": func() error {
@@ -57,7 +57,7 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 			"empty trash": func() error { _, err := s.EmptyTrash(ctx); return err },
 			"delete file": func() error { return s.DeleteFile(ctx, f.ID) },
 			"delete project": func() error {
-				return s.DeleteProject(ctx, DeleteProject{Project: ProjectRef{ID: "p1"}, WithMemories: true})
+				return s.DeleteProject(ctx, ProjectDeletion{Project: ProjectRef{ID: "p1"}, WithMemories: true})
 			},
 			"repair": func() error {
 				if err := s.db.Write(ctx, func(tx db.Tx) error {

@@ -43,15 +43,15 @@ type NewUser struct {
 
 	Email    string // for people; empty: none. At most 254 characters, and not checked to be the user's
 	Role     Role   // empty means RoleUser
-	Password string // see [ChangePassword].New; empty: none, the user signs in by an external identity
+	Password string // see [PasswordChange].New; empty: none, the user signs in by an external identity
 
 	// Identity is who the user is at an identity provider, linked in the same commit as LinkIdentity would; its CreatedAt is not
 	// looked at. Zero: none.
 	Identity Identity
 }
 
-// UpdateUser describes a change of an account. Fields that are nil change nothing.
-type UpdateUser struct {
+// UserUpdate describes a change of an account. Fields that are nil change nothing.
+type UserUpdate struct {
 	Name     *string
 	Email    *string // "" removes it
 	Role     *Role
@@ -347,7 +347,7 @@ func (h *Accounts) Me(ctx context.Context) (User, error) {
 
 // UpdateUser changes an account, found by id or name. The last admin who is not disabled stays one: anything else is
 // ErrConflict, and so are a name that is taken and a user without an account. Only for the operator's store.
-func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UpdateUser) (User, error) {
+func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate) (User, error) {
 	s, err := h.operator("UpdateUser")
 	if err != nil {
 		return User{}, err
@@ -375,7 +375,7 @@ func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UpdateUser
 }
 
 // checkUpdate checks a change by itself and hashes the password.
-func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UpdateUser) (UpdateUser, string, error) {
+func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UserUpdate) (UserUpdate, string, error) {
 	if u.Name != nil {
 		name, err := checkUserName(*u.Name)
 		if err != nil {
@@ -409,7 +409,7 @@ func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UpdateUser) 
 }
 
 // updateUser writes a change that has been checked; hash is that of a new password.
-func (s *Store) updateUser(tx db.Tx, before storedUser, u UpdateUser, hash string) error {
+func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash string) error {
 	after := before
 	if u.Name != nil {
 		if err := checkNameFree(tx, before.ID, *u.Name); err != nil {
@@ -436,7 +436,7 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UpdateUser, hash strin
 	if u.EndTokens {
 		ends = append(ends, AccessTokens)
 	}
-	if err := s.endKinds(tx, before.row, EndAccess{Kinds: ends}); err != nil {
+	if err := s.endKinds(tx, before.row, AccessEnd{Kinds: ends}); err != nil {
 		return err
 	}
 	if u.Disabled != nil && *u.Disabled != before.Disabled {
@@ -485,8 +485,8 @@ func checkAdminLeft(tx db.Tx, before storedUser) error {
 	return err
 }
 
-// DeleteUser describes the deletion of a user.
-type DeleteUser struct {
+// UserDeletion describes the deletion of a user.
+type UserDeletion struct {
 	User string // id or name
 
 	// WithMemories deletes the user's collections, projects and files, too, with all memories in them: also what others
@@ -498,7 +498,7 @@ type DeleteUser struct {
 // admin who is not disabled is ErrConflict. The id stays known to the store: an account that is added with it later,
 // or a view made with it, begins with nothing. Memories go by the thousand, so that other writers get their turn; after
 // an error the user may be disabled and some memories gone, and a second call deletes the rest. Only for the operator's store.
-func (h *Accounts) DeleteUser(ctx context.Context, d DeleteUser) error {
+func (h *Accounts) DeleteUser(ctx context.Context, d UserDeletion) error {
 	s, err := h.operator("DeleteUser")
 	if err != nil {
 		return err
@@ -522,7 +522,7 @@ func (h *Accounts) DeleteUser(ctx context.Context, d DeleteUser) error {
 }
 
 // deleteUser deletes as much as one transaction should, and reports whether that was all.
-func (s *Store) deleteUser(tx db.Tx, d DeleteUser, p portion) (done bool, err error) {
+func (s *Store) deleteUser(tx db.Tx, d UserDeletion, p portion) (done bool, err error) {
 	u, err := findUser(tx, d.User)
 	if err != nil {
 		return false, err
@@ -557,7 +557,7 @@ func (s *Store) deleteUser(tx db.Tx, d DeleteUser, p portion) (done bool, err er
 		return false, err
 	}
 	for _, id := range projects {
-		whole := DeleteProject{Project: ProjectRef{ID: id}, WithMemories: true, ForGood: true}
+		whole := ProjectDeletion{Project: ProjectRef{ID: id}, WithMemories: true, ForGood: true}
 		if done, err = s.deleteProject(tx, scope{user: u.row}, whole, p); err != nil || !done {
 			return false, err
 		}

@@ -50,7 +50,7 @@ func TestDisablingAUserEndsOAuthGrantsOfTheirs(t *testing.T) {
 	s := peopleStore(t)
 	yes, no := true, false
 	for _, disabled := range []*bool{&yes, &no, &yes} {
-		if _, err := s.Accounts().UpdateUser(t.Context(), "ann", UpdateUser{Disabled: disabled}); err != nil {
+		if _, err := s.Accounts().UpdateUser(t.Context(), "ann", UserUpdate{Disabled: disabled}); err != nil {
 			t.Fatal(err)
 		}
 		revoked := count(t, s, `SELECT count(*) FROM oauth_grant g JOIN users u ON u.id = g.user_id WHERE g.revoked_at IS NOT NULL AND u.uid = 'ann'`)
@@ -63,10 +63,10 @@ func TestDisablingAUserEndsOAuthGrantsOfTheirs(t *testing.T) {
 
 func TestDeletingAUserLeavesNothingOfTheirsAndNothingBroken(t *testing.T) {
 	s := peopleStore(t)
-	if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "ann"}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "4 memories, 2 projects and 2 files") {
+	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ann"}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "4 memories, 2 projects and 2 files") {
 		t.Errorf("without WithMemories: %v", err)
 	}
-	if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "ann", WithMemories: true}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ann", WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]int64{
@@ -104,7 +104,7 @@ func TestDeletingAUserDeletesMoreThanOneTransactionShould(t *testing.T) {
 		if _, err := s.As(Access{User: user}).AddMemories(t.Context(), many, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: user, WithMemories: true}); err != nil {
+		if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: user, WithMemories: true}); err != nil {
 			t.Fatal(err)
 		}
 		if n := count(t, s, `SELECT count(*) FROM memory`); n != 0 {
@@ -123,7 +123,7 @@ func TestDeletingAUserKeepsWhatWasGivenToOthers(t *testing.T) {
 	s := peopleStore(t)
 	ann, ben := s.As(Access{User: "ann"}), s.As(Access{User: "ben"})
 	id := mustAdd(t, ben, NewMemory{Content: "before", ProjectID: "q"}).ID
-	if _, err := ben.UpdateMemory(t.Context(), id, UpdateMemory{Metadata: map[string]any{"project_id": "ann/p"}}); err != nil {
+	if _, err := ben.UpdateMemory(t.Context(), id, MemoryUpdate{Metadata: map[string]any{"project_id": "ann/p"}}); err != nil {
 		t.Fatal(err)
 	}
 	for user, want := range map[string]int{"ann": 1, "ben": 2} {
@@ -131,7 +131,7 @@ func TestDeletingAUserKeepsWhatWasGivenToOthers(t *testing.T) {
 			t.Errorf("%s sees %d states, %v; want %d", user, len(all), err, want)
 		}
 	}
-	if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "ben", WithMemories: true}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ben", WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := ann.Revisions(t.Context(), id); err != nil || len(all) != 1 {
@@ -152,7 +152,7 @@ func TestDeletedUsersReturnToTheSameRow(t *testing.T) {
 		if found, err := view.Search(t.Context(), Query{}); err != nil || found.Total != 1 {
 			t.Fatalf("found %d, %v", found.Total, err)
 		}
-		if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "ann", WithMemories: true}); err != nil {
+		if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ann", WithMemories: true}); err != nil {
 			t.Fatal(err)
 		}
 		if found, err := view.Search(t.Context(), Query{}); err != nil || found.Total != 0 {
@@ -177,10 +177,10 @@ func TestWhatADeletedUsersViewStoresCanBeDeleted(t *testing.T) {
 		if got, err := s.Accounts().GetUser(t.Context(), "ann"); err != nil || got != all[0] {
 			t.Errorf("GetUser gives %+v, %v; listed is %+v", got, err, all[0])
 		}
-		if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "ann"}); !errors.Is(err, ErrConflict) {
+		if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ann"}); !errors.Is(err, ErrConflict) {
 			t.Errorf("without WithMemories: %v", err)
 		}
-		if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "ann", WithMemories: true}); err != nil {
+		if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ann", WithMemories: true}); err != nil {
 			t.Errorf("deleting: %v", err)
 		}
 		if _, err := s.Accounts().GetUser(t.Context(), "ann"); !errors.Is(err, ErrNotFound) {

@@ -58,7 +58,7 @@ func FuzzVectorBlob(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := inMemory.UpdateMemory(ctx, damaged.ID, UpdateMemory{Metadata: map[string]any{"tags": []string{fmt.Sprint("t", len(blob))}}}); err != nil && !errors.Is(err, ErrCorrupt) {
+		if _, err := inMemory.UpdateMemory(ctx, damaged.ID, MemoryUpdate{Metadata: map[string]any{"tags": []string{fmt.Sprint("t", len(blob))}}}); err != nil && !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("moving the passage gives %v", err)
 		}
 	})

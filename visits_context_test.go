@@ -147,7 +147,7 @@ func (v visit) seesOwn() bool {
 func (v visit) kinds(eventType string) {
 	v.Helper()
 	for _, m := range neighbours {
-		if _, err := v.n.As(Access{User: ownerOf(m.user, m.project)}).UpdateMemory(v.Context(), v.n.ids[m.name], UpdateMemory{Metadata: map[string]any{"event_type": eventType}}); err != nil {
+		if _, err := v.n.As(Access{User: ownerOf(m.user, m.project)}).UpdateMemory(v.Context(), v.n.ids[m.name], MemoryUpdate{Metadata: map[string]any{"event_type": eventType}}); err != nil {
 			v.Fatal(err)
 		}
 	}

@@ -33,7 +33,7 @@ var fileVisits = map[string]func(v visit){
 	},
 	"UpdateFile": func(v visit) {
 		v.onEachFile("UpdateFile", true, func(s *Store, id string) (any, error) {
-			return s.UpdateFile(v.Context(), id, UpdateFile{Description: content("changed"), Tags: []string{"changed"}})
+			return s.UpdateFile(v.Context(), id, FileUpdate{Description: content("changed"), Tags: []string{"changed"}})
 		})
 	},
 	"DeleteFile": func(v visit) {
@@ -191,11 +191,11 @@ func TestFilesOfASharedProject(t *testing.T) {
 		if status, err := view(user).Insights().GetFileStatus(t.Context(), f.ID); !errors.Is(err, c.sees) || err == nil && status.Writable != (c.changes == nil) {
 			t.Errorf("%s is told %+v, %v", user, status, err)
 		}
-		if _, err := view(user).UpdateFile(t.Context(), f.ID, UpdateFile{Description: content("by " + user)}); !errors.Is(err, c.changes) {
+		if _, err := view(user).UpdateFile(t.Context(), f.ID, FileUpdate{Description: content("by " + user)}); !errors.Is(err, c.changes) {
 			t.Errorf("%s changes it: %v, want %v", user, err, c.changes)
 		}
 		if user != "alice" { // only the project's owner can take it away
-			for what, u := range map[string]UpdateFile{"out": {Project: &ProjectRef{}}, "into a project": {Project: &ProjectRef{ID: "mine"}}} {
+			for what, u := range map[string]FileUpdate{"out": {Project: &ProjectRef{}}, "into a project": {Project: &ProjectRef{ID: "mine"}}} {
 				if _, err := view(user).UpdateFile(t.Context(), f.ID, u); !isAny(err, ErrForbidden, ErrNotFound) {
 					t.Errorf("%s takes it %s: %v", user, what, err)
 				}
@@ -203,17 +203,17 @@ func TestFilesOfASharedProject(t *testing.T) {
 		}
 	}
 	hers := mustAdd(t, view("carol"), NewMemory{Content: "carol's own"}).ID
-	if _, err := view("carol").UpdateFile(t.Context(), f.ID, UpdateFile{MemoryID: &hers}); !errors.Is(err, ErrForbidden) {
+	if _, err := view("carol").UpdateFile(t.Context(), f.ID, FileUpdate{MemoryID: &hers}); !errors.Is(err, ErrForbidden) {
 		t.Errorf("carol takes it to a memory of her own: %v", err)
 	}
 	open := n.ids["aliceopen"]
-	linked, err := view("dave").UpdateFile(t.Context(), f.ID, UpdateFile{MemoryID: &open})
+	linked, err := view("dave").UpdateFile(t.Context(), f.ID, FileUpdate{MemoryID: &open})
 	if err != nil || linked.MemoryID != open || linked.ProjectID != "shared" {
 		t.Errorf("dave links it within the project: %+v, %v", linked, err)
 	}
 
 	// Who stored it loses it when the memory goes where she cannot see it.
-	if _, err := view("alice").UpdateMemory(t.Context(), open, UpdateMemory{Metadata: map[string]any{"project_id": "secretplan"}}); err != nil {
+	if _, err := view("alice").UpdateMemory(t.Context(), open, MemoryUpdate{Metadata: map[string]any{"project_id": "secretplan"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := view("carol").GetFile(t.Context(), f.ID); !errors.Is(err, ErrNotFound) {
@@ -229,7 +229,7 @@ func TestFilesOfASharedProject(t *testing.T) {
 		t.Errorf("alice: %+v, %v", his, err)
 	}
 	back := ""
-	if own, err := view("alice").UpdateFile(t.Context(), f.ID, UpdateFile{MemoryID: &back, Project: &ProjectRef{}}); err != nil || own.ProjectID != "" || own.Owner != "alice" {
+	if own, err := view("alice").UpdateFile(t.Context(), f.ID, FileUpdate{MemoryID: &back, Project: &ProjectRef{}}); err != nil || own.ProjectID != "" || own.Owner != "alice" {
 		t.Errorf("alice takes it out of all projects: %+v, %v", own, err)
 	}
 	if _, err := view("carol").GetFile(t.Context(), f.ID); !errors.Is(err, ErrNotFound) {

@@ -160,7 +160,7 @@ type connected struct {
 	client  RegisteredClient
 	grant   string
 	tokens  TokenSet
-	refresh Refresh
+	refresh TokenRefresh
 }
 
 func (c connected) asks() Authorization {

@@ -176,13 +176,13 @@ var projectVisits = map[string]func(v visit){
 	},
 	"UpdateProject": func(v visit) {
 		v.onEachProject("UpdateProject", managers, nil, func(s *Store, _ neighbourProject, ref ProjectRef) (any, error) {
-			return s.UpdateProject(v.Context(), ref, UpdateProject{Name: content("renamed")})
+			return s.UpdateProject(v.Context(), ref, ProjectUpdate{Name: content("renamed")})
 		})
 	},
 	"DeleteProject": func(v visit) {
 		v.onEachProject("DeleteProject", func(p neighbourProject, _ MemberRole) bool { return p.owner == v.access.User }, nil,
 			func(s *Store, _ neighbourProject, ref ProjectRef) (any, error) {
-				return nil, s.DeleteProject(v.Context(), DeleteProject{Project: ref, WithMemories: true})
+				return nil, s.DeleteProject(v.Context(), ProjectDeletion{Project: ref, WithMemories: true})
 			})
 	},
 	"AddMember": func(v visit) {
@@ -194,19 +194,19 @@ var projectVisits = map[string]func(v visit){
 	},
 	"UpdateMember": func(v visit) {
 		v.onEachProject("UpdateMember", managers, withoutFrank, func(s *Store, _ neighbourProject, ref ProjectRef) (any, error) {
-			return s.UpdateMember(v.Context(), UpdateMember{Project: ref, User: "frank", Role: MemberWriter})
+			return s.UpdateMember(v.Context(), MemberUpdate{Project: ref, User: "frank", Role: MemberWriter})
 		})
 	},
 	"DeleteMember": func(v visit) {
 		v.onEachProject("DeleteMember", func(_ neighbourProject, role MemberRole) bool { return role == MemberOwner || v.access.User == "frank" }, withoutFrank,
 			func(s *Store, _ neighbourProject, ref ProjectRef) (any, error) {
-				return nil, s.DeleteMember(v.Context(), DeleteMember{Project: ref, User: "frank"})
+				return nil, s.DeleteMember(v.Context(), MemberDeletion{Project: ref, User: "frank"})
 			})
 		for _, nobody := range []string{"dave", "eve", accounts["bob"], "unheard-of"} { // whether there is such a user is no reader's business
 			if v.access.User == nobody || v.access.ReadOnly || v.access.User != "bob" || v.access.Projects != nil {
 				continue
 			}
-			err := v.view.DeleteMember(v.Context(), DeleteMember{Project: ProjectRef{ID: "alice/shared"}, User: nobody})
+			err := v.view.DeleteMember(v.Context(), MemberDeletion{Project: ProjectRef{ID: "alice/shared"}, User: nobody})
 			if nobody == accounts["bob"] { // who leaves
 				if err != nil {
 					v.Error(err)
@@ -225,7 +225,7 @@ func TestFormerMembersAreStrangers(t *testing.T) {
 	built := buildNeighbourhood(t)
 	n := openNeighbourhood(t, built, 0)
 	for _, user := range []string{"bob", "frank", "dave"} {
-		if err := n.As(Access{User: "alice"}).DeleteMember(t.Context(), DeleteMember{Project: ProjectRef{ID: "shared"}, User: accounts[user]}); err != nil {
+		if err := n.As(Access{User: "alice"}).DeleteMember(t.Context(), MemberDeletion{Project: ProjectRef{ID: "shared"}, User: accounts[user]}); err != nil {
 			t.Fatal(err)
 		}
 	}

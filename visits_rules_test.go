@@ -35,12 +35,12 @@ var rulesVisits = map[string]func(v visit){
 	},
 	"UpdateTodoSection": func(v visit) {
 		v.onEachRule("UpdateTodoSection", true, ErrNotFound, func(s *Store, p ProjectRef) (any, error) {
-			return s.UpdateTodoSection(v.Context(), UpdateTodoSection{ProjectID: p.ID, Section: SectionPlan, Content: "another plan"})
+			return s.UpdateTodoSection(v.Context(), TodoSectionUpdate{ProjectID: p.ID, Section: SectionPlan, Content: "another plan"})
 		})
 	},
 	"CompleteTask": func(v visit) {
 		v.onEachRule("CompleteTask", true, ErrNotFound, func(s *Store, p ProjectRef) (any, error) {
-			return s.CompleteTask(v.Context(), CompleteTask{ProjectID: p.ID, TaskID: "T1"})
+			return s.CompleteTask(v.Context(), TaskRef{ProjectID: p.ID, TaskID: "T1"})
 		})
 	},
 }

@@ -160,7 +160,7 @@ func TestDeletedUsersLeaveNoInvitations(t *testing.T) {
 	if _, err := s.As(Access{User: "cora"}).BlockSender(t.Context(), idOfOffer(t, s, "q", "cora")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "cora"}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "cora"}); err != nil {
 		t.Fatal(err)
 	}
 	mustAddUser(t, s, NewUser{ID: "cora", Name: "cora"}) // begins with nothing
@@ -171,7 +171,7 @@ func TestDeletedUsersLeaveNoInvitations(t *testing.T) {
 	if id := idOfOffer(t, s, "p", "cora"); id == "" {
 		t.Error("what a deleted user declined and blocked counts for the new one")
 	}
-	if err := s.Accounts().DeleteUser(t.Context(), DeleteUser{User: "ann", WithMemories: true}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ann", WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, table := range []string{"project_invitation", "declined_invitation", "blocked_sender"} {

@@ -23,12 +23,12 @@ var userVisits = map[string]func(v visit){
 	"UpdateUser": func(v visit) {
 		admin := RoleAdmin
 		v.operators("UpdateUser", func(s *Store, user string) (any, error) {
-			return s.Accounts().UpdateUser(v.Context(), user, UpdateUser{Role: &admin})
+			return s.Accounts().UpdateUser(v.Context(), user, UserUpdate{Role: &admin})
 		})
 	},
 	"DeleteUser": func(v visit) {
 		v.operators("DeleteUser", func(s *Store, user string) (any, error) {
-			return nil, s.Accounts().DeleteUser(v.Context(), DeleteUser{User: user, WithMemories: true})
+			return nil, s.Accounts().DeleteUser(v.Context(), UserDeletion{User: user, WithMemories: true})
 		})
 	},
 	"CheckPassword": func(v visit) {
@@ -79,7 +79,7 @@ var userVisits = map[string]func(v visit){
 	"AcceptInvitation": func(v visit) {
 		invited := mustInvite(v.T, v.n.Store, NewInvitation{})
 		v.operators("AcceptInvitation", func(s *Store, _ string) (any, error) {
-			return s.Accounts().AcceptInvitation(v.Context(), AcceptInvitation{Value: invited.Value, Name: "newcomer", Password: "long and unusual"})
+			return s.Accounts().AcceptInvitation(v.Context(), InvitationAcceptance{Value: invited.Value, Name: "newcomer", Password: "long and unusual"})
 		})
 	},
 	"Sessions": func(v visit) {
@@ -120,7 +120,7 @@ var userVisits = map[string]func(v visit){
 	"DeleteSessions": func(v visit) {
 		others, _ := v.signAllIn()
 		_, _ = v.self("DeleteSessions", true, func(s *Store, _ string) (any, error) {
-			return nil, s.Accounts().DeleteSessions(v.Context(), DeleteSessions{})
+			return nil, s.Accounts().DeleteSessions(v.Context(), SessionSelection{})
 		})
 		v.keepSessions(others)
 	},
@@ -128,7 +128,7 @@ var userVisits = map[string]func(v visit){
 		others, _ := v.signAllIn()
 		apps := v.connect("carol", "eve")
 		_, _ = v.self("EndAccess", true, func(s *Store, _ string) (any, error) {
-			return nil, s.Accounts().EndAccess(v.Context(), EndAccess{Kinds: AccessKinds()})
+			return nil, s.Accounts().EndAccess(v.Context(), AccessEnd{Kinds: AccessKinds()})
 		})
 		v.keepSessions(others)
 		for user, app := range apps {
@@ -153,7 +153,7 @@ var userVisits = map[string]func(v visit){
 	"ChangePassword": func(v visit) {
 		v.haveAccounts()
 		_, err := v.self("ChangePassword", true, func(s *Store, _ string) (any, error) {
-			return nil, s.Accounts().ChangePassword(v.Context(), ChangePassword{New: "long enough"})
+			return nil, s.Accounts().ChangePassword(v.Context(), PasswordChange{New: "long enough"})
 		})
 		if v.access.User == "nobody" && !errors.Is(err, ErrConflict) {
 			v.Errorf("ChangePassword without an account gives %v", err)
@@ -176,7 +176,7 @@ var userVisits = map[string]func(v visit){
 			if user == "" {
 				subject = v.access.User
 			}
-			err := s.Accounts().UnlinkIdentity(v.Context(), UnlinkIdentity{User: user, Issuer: "https://id.example", Subject: subject})
+			err := s.Accounts().UnlinkIdentity(v.Context(), IdentityRef{User: user, Issuer: "https://id.example", Subject: subject})
 			if errors.Is(err, ErrConflict) && (user == "" || user == v.access.User) || errors.Is(err, ErrNotFound) && v.access.User == "nobody" {
 				return nil, nil // the only way to sign in, and none at all
 			}
@@ -338,7 +338,7 @@ func (v visit) haveAccounts() {
 		email := "mail" + user + "@example.com"
 		_, err := v.n.Accounts().AddUser(v.Context(), NewUser{ID: user, Name: "Name " + user, Email: email})
 		if errors.Is(err, ErrConflict) { // some have an account already
-			_, err = v.n.Accounts().UpdateUser(v.Context(), user, UpdateUser{Email: &email})
+			_, err = v.n.Accounts().UpdateUser(v.Context(), user, UserUpdate{Email: &email})
 		}
 		if err != nil {
 			v.Fatal(err)

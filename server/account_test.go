@@ -122,7 +122,7 @@ func TestInvitations(t *testing.T) {
 		user string
 		role souvenir.Role
 	}{{"olivia", souvenir.RoleAdmin}, {"ada", role}} {
-		if _, err := w.store.Accounts().UpdateUser(t.Context(), change.user, souvenir.UpdateUser{Role: &change.role}); err != nil {
+		if _, err := w.store.Accounts().UpdateUser(t.Context(), change.user, souvenir.UserUpdate{Role: &change.role}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -74,7 +74,7 @@ func TestUpkeepOnThePage(t *testing.T) {
 	view := w.store.As(souvenir.Access{User: w.users[owner]})
 	for range 3 {
 		content += "er"
-		if _, err := view.UpdateMemory(t.Context(), w.memory, souvenir.UpdateMemory{Content: &content}); err != nil {
+		if _, err := view.UpdateMemory(t.Context(), w.memory, souvenir.MemoryUpdate{Content: &content}); err != nil {
 			t.Fatal(err)
 		}
 	}

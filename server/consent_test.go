@@ -372,7 +372,7 @@ func TestASignInThatEndsMeanwhile(t *testing.T) {
 	b := w.signedIn(owner)
 	form := b.get(app.asks()).hidden()
 	form.Set("decision", "allow")
-	if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().DeleteSessions(background, souvenir.DeleteSessions{}); err != nil {
+	if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().DeleteSessions(background, souvenir.SessionSelection{}); err != nil {
 		t.Fatal(err)
 	}
 	next := b.post("/oauth/authorize", form).goesTo("/login?next=").Get("next")
@@ -382,7 +382,7 @@ func TestASignInThatEndsMeanwhile(t *testing.T) {
 	form = b.get(app.asks()).hidden()
 	form.Set("decision", "allow")
 	yes := true
-	if _, err := w.store.Accounts().UpdateUser(background, "sam", souvenir.UpdateUser{Disabled: &yes}); err != nil {
+	if _, err := w.store.Accounts().UpdateUser(background, "sam", souvenir.UserUpdate{Disabled: &yes}); err != nil {
 		t.Fatal(err)
 	}
 	b.post("/oauth/authorize", form).goesTo("/login?next=")

@@ -73,7 +73,7 @@ func (s *Server) updateFile(w http.ResponseWriter, r *http.Request, c request.Ca
 	if err := s.readJSON(w, r, &given, false); err != nil {
 		return nil, err
 	}
-	f, err := c.Store.UpdateFile(r.Context(), r.PathValue("id"), souvenir.UpdateFile{
+	f, err := c.Store.UpdateFile(r.Context(), r.PathValue("id"), souvenir.FileUpdate{
 		Filename: given.Filename, Description: given.Description, Category: given.Category, Tags: given.Tags, MemoryID: given.MemoryID})
 	if err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func TestManyMemoriesAreChangedAndTakenBack(t *testing.T) {
 		souvenir.NewMemory{Content: "one", Tags: []string{"a"}, State: "active", ProjectID: "shop"},
 		souvenir.NewMemory{Content: "two", Tags: []string{"b", "a", "c"}, Metadata: map[string]any{"source": "mail"}},
 		souvenir.NewMemory{Content: "three"})
-	if _, err := w.store.As(souvenir.Access{User: w.users[owner]}).UpdateMemory(t.Context(), ids[0], souvenir.UpdateMemory{Metadata: map[string]any{"related_memory_ids": []string{ids[2], ids[1]}}}); err != nil {
+	if _, err := w.store.As(souvenir.Access{User: w.users[owner]}).UpdateMemory(t.Context(), ids[0], souvenir.MemoryUpdate{Metadata: map[string]any{"related_memory_ids": []string{ids[2], ids[1]}}}); err != nil {
 		t.Fatal(err)
 	}
 	olivia := w.signedIn(owner)
@@ -139,7 +139,7 @@ func TestManyMemoriesOfWhichSomeHaveChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := olivia.change("", "tag", url.Values{"id": append(ids, ids[0]), "bulk_tag": {"x"}}).expect(http.StatusOK, "2 memories have the tag", "1 memory was deleted meanwhile.")
-	if _, err := view.UpdateMemory(t.Context(), ids[0], souvenir.UpdateMemory{Metadata: map[string]any{"state": "mine"}}); err != nil {
+	if _, err := view.UpdateMemory(t.Context(), ids[0], souvenir.MemoryUpdate{Metadata: map[string]any{"state": "mine"}}); err != nil {
 		t.Fatal(err)
 	}
 	olivia.undo(p).expect(http.StatusConflict, "1 memory is as before.", "somebody has changed or deleted it since", "“one”")

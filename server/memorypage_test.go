@@ -38,7 +38,7 @@ func (w *world) furnishMemory(paths map[string]string) {
 	_, err = ada.AddMemory(w.t.Context(), souvenir.NewMemory{Content: hostile + " links to it", Related: []string{m.ID}})
 	steps.note(err)
 	text := "# " + hostile + "\n\n" + hostile + " again\n"
-	_, err = ada.UpdateMemory(w.t.Context(), m.ID, souvenir.UpdateMemory{Content: &text, Metadata: map[string]any{"state": "archived", hostile: nil}})
+	_, err = ada.UpdateMemory(w.t.Context(), m.ID, souvenir.MemoryUpdate{Content: &text, Metadata: map[string]any{"state": "archived", hostile: nil}})
 	steps.note(err)
 	_, err = ada.AddFile(w.t.Context(), souvenir.NewFile{Filename: "<b>linked.txt", MemoryID: m.ID, Description: hostile}, strings.NewReader("text"))
 	steps.note(err)

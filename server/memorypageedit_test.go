@@ -56,7 +56,7 @@ func (w *world) addMemory(user string, m souvenir.NewMemory) souvenir.Memory {
 	return added.Memory
 }
 
-func (w *world) patchMemory(user, id string, u souvenir.UpdateMemory) {
+func (w *world) patchMemory(user, id string, u souvenir.MemoryUpdate) {
 	w.t.Helper()
 	if _, err := w.store.As(souvenir.Access{User: w.users[user]}).UpdateMemory(w.t.Context(), id, u); err != nil {
 		w.t.Fatal(err)
@@ -190,7 +190,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 	text := func(s string) *string { return &s }
 
 	_, fields := walter.editForm(m.ID) // different lines, and different fields
-	w.patchMemory(owner, m.ID, souvenir.UpdateMemory{Content: text("one\ntwo\nthree\nfour\nFIVE\n"), Metadata: map[string]any{"state": "completed", "mood": "good"}})
+	w.patchMemory(owner, m.ID, souvenir.MemoryUpdate{Content: text("one\ntwo\nthree\nfour\nFIVE\n"), Metadata: map[string]any{"state": "completed", "mood": "good"}})
 	fields.Set("content", "ONE\ntwo\nthree\nfour\nfive\n")
 	fields.Set("tags", "a, b")
 	p := walter.post(path, fields).stays(http.StatusConflict, "Somebody has saved this memory", "different lines")
@@ -209,7 +209,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 	}
 
 	_, fields = walter.editForm(m.ID) // the same line, and the same field
-	w.patchMemory(owner, m.ID, souvenir.UpdateMemory{Content: text("theirs\ntwo\nthree\nfour\nFIVE\n"), Metadata: map[string]any{"importance": "high"}})
+	w.patchMemory(owner, m.ID, souvenir.MemoryUpdate{Content: text("theirs\ntwo\nthree\nfour\nFIVE\n"), Metadata: map[string]any{"importance": "high"}})
 	fields.Set("content", "mine\ntwo\nthree\nfour\nFIVE\n")
 	fields.Set("importance", "critical")
 	p = walter.post(path, fields).stays(http.StatusConflict, "the same lines", "theirs", "<td>high</td><td>critical</td>")
@@ -218,7 +218,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 	if fields.Get("content") != "mine\ntwo\nthree\nfour\nFIVE\n" || fields.Get("importance") != "critical" {
 		t.Errorf("the form has %v", fields)
 	}
-	w.patchMemory(owner, m.ID, souvenir.UpdateMemory{Metadata: map[string]any{"mood": "better"}}) // and once more
+	w.patchMemory(owner, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"mood": "better"}}) // and once more
 	p = walter.post(path, fields).stays(http.StatusConflict)
 	walter.post(path, p.typed(path)).goesTo("/memories/" + m.ID + "?undo=")
 	if now := w.memoryOf(owner, m.ID); now.Content != "mine\ntwo\nthree\nfour\nFIVE\n" || now.Importance != "critical" || now.Metadata["mood"] != "better" {
@@ -226,7 +226,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 	}
 
 	_, fields = walter.editForm(m.ID) // what the form was about is not kept any more
-	w.patchMemory(owner, m.ID, souvenir.UpdateMemory{Content: text("newest")})
+	w.patchMemory(owner, m.ID, souvenir.MemoryUpdate{Content: text("newest")})
 	fields.Set("base", "1")
 	fields.Set("content", "mine again")
 	if _, err := w.store.Upkeep().Purge(t.Context(), &souvenir.PurgeOptions{KeepRevisions: 1}); err != nil {

@@ -138,7 +138,7 @@ func openPage(b *testing.B, at *httptest.Server, path, session string) string {
 func BenchmarkPages(b *testing.B) {
 	h := newBench(b)
 	password := rightPassword
-	if _, err := h.store.Accounts().UpdateUser(b.Context(), "bench", souvenir.UpdateUser{Password: &password}); err != nil {
+	if _, err := h.store.Accounts().UpdateUser(b.Context(), "bench", souvenir.UserUpdate{Password: &password}); err != nil {
 		b.Fatal(err)
 	}
 	session, err := h.store.Accounts().AddSession(b.Context(), souvenir.NewSession{User: "bench"})

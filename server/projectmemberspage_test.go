@@ -116,7 +116,7 @@ func TestProjectsAreRenamed(t *testing.T) {
 	olivia.submit(olivia.get(settings), settings, url.Values{"name": {" "}}).stays(http.StatusBadRequest, "Name is &#34;&#34;")
 
 	store := w.store.As(souvenir.Access{User: w.users[owner]})
-	_, err := store.UpdateMember(t.Context(), souvenir.UpdateMember{Project: souvenir.ProjectRef{ID: "shop"}, User: "walter", Role: souvenir.MemberOwner})
+	_, err := store.UpdateMember(t.Context(), souvenir.MemberUpdate{Project: souvenir.ProjectRef{ID: "shop"}, User: "walter", Role: souvenir.MemberOwner})
 	if err != nil {
 		t.Fatal(err)
 	}

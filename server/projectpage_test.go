@@ -21,7 +21,7 @@ func TestFirstPageOfAProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkPage(w, olivia.get(w.shop()))
-	if _, err := store.UpdateFile(t.Context(), w.file, souvenir.UpdateFile{MemoryID: &main.ID}); err != nil {
+	if _, err := store.UpdateFile(t.Context(), w.file, souvenir.FileUpdate{MemoryID: &main.ID}); err != nil {
 		t.Fatal(err)
 	}
 	olivia.get(w.shop()).expect(http.StatusOK, "We sell <em>soup</em>.", "menu.txt", "10 bytes", "Soup of the day</a>", "linked from it", ">soup<", "1 of 3 tasks done", "T1</b> add up",

@@ -89,7 +89,7 @@ func (s *Server) updateMember(w http.ResponseWriter, r *http.Request, c request.
 	if err := s.readJSON(w, r, &given, true); err != nil {
 		return nil, err
 	}
-	m, err := c.Store.UpdateMember(r.Context(), souvenir.UpdateMember{Project: projectOf(r), User: r.PathValue("user"), Role: given.Role})
+	m, err := c.Store.UpdateMember(r.Context(), souvenir.MemberUpdate{Project: projectOf(r), User: r.PathValue("user"), Role: given.Role})
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s *Server) updateMember(w http.ResponseWriter, r *http.Request, c request.
 }
 
 func (s *Server) deleteMember(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	if err := c.Store.DeleteMember(r.Context(), souvenir.DeleteMember{Project: projectOf(r), User: r.PathValue("user")}); err != nil {
+	if err := c.Store.DeleteMember(r.Context(), souvenir.MemberDeletion{Project: projectOf(r), User: r.PathValue("user")}); err != nil {
 		return nil, err
 	}
 	return Done{true, "the user is no longer a member of the project, or invited to it"}, nil

@@ -21,7 +21,7 @@ const (
 func (w *world) setPassword(caller string) {
 	w.t.Helper()
 	password := rightPassword
-	if _, err := w.store.Accounts().UpdateUser(w.t.Context(), w.users[caller], souvenir.UpdateUser{Password: &password}); err != nil {
+	if _, err := w.store.Accounts().UpdateUser(w.t.Context(), w.users[caller], souvenir.UserUpdate{Password: &password}); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -100,7 +100,7 @@ func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
 		return stored.ID
 	}
 	inProject := add(souvenir.NewMemory{Content: "in a project", ProjectName: "Gone"})
-	if err := view.DeleteProject(t.Context(), souvenir.DeleteProject{Project: souvenir.ProjectRef{Name: "Gone"}}); err != nil {
+	if err := view.DeleteProject(t.Context(), souvenir.ProjectDeletion{Project: souvenir.ProjectRef{Name: "Gone"}}); err != nil {
 		t.Fatal(err)
 	}
 	add(souvenir.NewMemory{Content: "to be erased"})

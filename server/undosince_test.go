@@ -35,7 +35,7 @@ func TestTakingBackKeepsWhatWasDoneSince(t *testing.T) {
 	ref, settings, members := souvenir.ProjectRef{ID: w.users[owner] + "/shop"}, w.shop()+"/settings", w.shop()+"/members"
 	renamed := olivia.submit(olivia.get(settings), settings, url.Values{"name": {"Second"}})
 	third := "Third"
-	_, err = view.UpdateProject(t.Context(), ref, souvenir.UpdateProject{Name: &third})
+	_, err = view.UpdateProject(t.Context(), ref, souvenir.ProjectUpdate{Name: &third})
 	steps.note(err)
 	olivia.undoOf(renamed).expect(http.StatusConflict, "renamed once more since")
 	if p, err := view.GetProject(t.Context(), ref); err != nil || p.Name != third {
@@ -46,7 +46,7 @@ func TestTakingBackKeepsWhatWasDoneSince(t *testing.T) {
 	steps.note(w.acceptAll(stranger))
 	olivia.undoOf(added).expect(http.StatusConflict, "is no longer pending")
 	role := olivia.post(members, url.Values{"csrf": {csrf}, "change": {"role"}, "user": {w.users[stranger]}, "role": {"reader"}})
-	_, err = view.UpdateMember(t.Context(), souvenir.UpdateMember{Project: ref, User: w.users[stranger], Role: souvenir.MemberOwner})
+	_, err = view.UpdateMember(t.Context(), souvenir.MemberUpdate{Project: ref, User: w.users[stranger], Role: souvenir.MemberOwner})
 	steps.note(err)
 	olivia.undoOf(role).expect(http.StatusConflict, "another role since")
 	if steps.err != nil {

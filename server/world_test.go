@@ -147,7 +147,7 @@ func (p *plan) fill(store *souvenir.Store) error {
 	steps.note(err)
 	steps.note(view.Accounts().DeleteToken(background, p.tokenIDs[revoked]))
 	yes := true
-	_, err = store.Accounts().UpdateUser(background, "dora", souvenir.UpdateUser{Disabled: &yes})
+	_, err = store.Accounts().UpdateUser(background, "dora", souvenir.UserUpdate{Disabled: &yes})
 	steps.note(err)
 	steps.note(store.Upkeep().WaitEmbedded(background))
 	return steps.err

@@ -247,7 +247,7 @@ func (s *Set) updateMemory(ctx context.Context, a *memoryArguments) (any, error)
 			patch[p.name] = field.String()
 		}
 	}
-	u := souvenir.UpdateMemory{Metadata: patch, Embedding: a.Embedding, ExpectedRevision: a.ExpectedRevision}
+	u := souvenir.MemoryUpdate{Metadata: patch, Embedding: a.Embedding, ExpectedRevision: a.ExpectedRevision}
 	if a.Content != "" {
 		u.Content = &a.Content
 	} else if len(patch) == 0 {

@@ -89,7 +89,7 @@ func (s *Set) linkFile(ctx context.Context, a *uploadDocumentArguments) (any, er
 		}
 		return &value
 	}
-	return s.store.UpdateFile(ctx, a.FileID, souvenir.UpdateFile{
+	return s.store.UpdateFile(ctx, a.FileID, souvenir.FileUpdate{
 		MemoryID: &a.MemoryID, Description: given(a.Description), Category: given(a.Category), Tags: a.Tags,
 	})
 }

@@ -141,7 +141,7 @@ func TestRecoverMakesAStoreOfADamagedFile(t *testing.T) {
 		}
 	}
 	o = c.run(t, "recover", "souvenir.db", "recovered.db", "--json")
-	report := decode[souvenir.RecoverReport](t, o.stdout)
+	report := decode[souvenir.RecoveryReport](t, o.stdout)
 	if report.Tables["memory"].Rows != 2 || len(report.Notes) == 0 || (o.code == 0) != report.OK {
 		t.Errorf("recover: %+v", o)
 	}
@@ -312,7 +312,7 @@ func TestPurgeAndStats(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, content := range []string{"second", "third"} {
-		if _, err := store.UpdateMemory(t.Context(), added.ID, souvenir.UpdateMemory{Content: &content}); err != nil {
+		if _, err := store.UpdateMemory(t.Context(), added.ID, souvenir.MemoryUpdate{Content: &content}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,7 +23,7 @@ Searches and writes go on meanwhile. Interrupted, it goes on where it stopped wh
 		progress, end := c.progress()
 		defer end()
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
-			if err := store.Upkeep().Reindex(ctx, &souvenir.ReindexOptions{Progress: progress}); err != nil {
+			if err := store.Upkeep().Reindex(ctx, &souvenir.ReindexingOptions{Progress: progress}); err != nil {
 				return err
 			}
 			stats, err := store.Upkeep().Stats(ctx)
@@ -73,7 +73,7 @@ not write meanwhile.`,
 				return err
 			case *asJSON:
 				return printJSON(&c.out, struct {
-					souvenir.Purged
+					souvenir.PurgeReport
 					Before int64 `json:"database_bytes_before"`
 					After  int64 `json:"database_bytes"`
 				}{purged, before.DatabaseBytes, after.DatabaseBytes})
@@ -131,7 +131,7 @@ func (c *cli) statsCommand() *cobra.Command {
 				{"former states", fmt.Sprint(s.Revisions)},
 				{"files", fmt.Sprintf("%d, %s", s.Files, size(s.FileBytes))},
 				{"database", fmt.Sprintf("%s, %s of it free", size(s.DatabaseBytes), size(s.FreeBytes))},
-				{"log", size(s.WALBytes)},
+				{"log", size(s.LogBytes)},
 				{"vectors", vectors},
 			})
 		})

@@ -141,7 +141,7 @@ func (c *cli) memberRemove() *cobra.Command {
 				return err
 			}
 			ref := souvenir.ProjectRef{ID: project.Owner + "/" + project.ID}
-			if err := view.DeleteMember(ctx, souvenir.DeleteMember{Project: ref, User: args[1]}); err != nil {
+			if err := view.DeleteMember(ctx, souvenir.MemberDeletion{Project: ref, User: args[1]}); err != nil {
 				return renamed(err, "user", "USER")
 			}
 			return c.tell(*asJSON, map[string]string{"project_id": project.ID, "user": args[1]}, "removed %s from %s", plain(args[1]), plain(project.Name))

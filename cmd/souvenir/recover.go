@@ -34,10 +34,10 @@ The exit status is 0 when everything came over and is verified; otherwise 1, als
 	return c.command(command, func(ctx context.Context, args []string) error {
 		progress, end := c.progress()
 		defer end()
-		report, err := souvenir.Recover(ctx, args[0], args[1], &souvenir.RecoverOptions{Progress: progress})
+		report, err := souvenir.Recover(ctx, args[0], args[1], &souvenir.RecoveryOptions{Progress: progress})
 		end()
 		if err != nil && *asJSON {
-			if printed := printJSON(&c.out, recoverResult{RecoverReport: report, Error: err.Error()}); printed != nil {
+			if printed := printJSON(&c.out, recoverResult{RecoveryReport: report, Error: err.Error()}); printed != nil {
 				return printed
 			}
 		}
@@ -48,7 +48,7 @@ The exit status is 0 when everything came over and is verified; otherwise 1, als
 			return renamed(renamed(err, "in", "IN"), "out", "OUT")
 		}
 		if *asJSON {
-			err = printJSON(&c.out, recoverResult{RecoverReport: report})
+			err = printJSON(&c.out, recoverResult{RecoveryReport: report})
 		} else {
 			err = c.printRecovered(args[1], report)
 		}
@@ -61,11 +61,11 @@ The exit status is 0 when everything came over and is verified; otherwise 1, als
 
 // recoverResult is what --json prints.
 type recoverResult struct {
-	souvenir.RecoverReport
+	souvenir.RecoveryReport
 	Error string `json:"error,omitempty"` // why nothing was made
 }
 
-func (c *cli) printRecovered(out string, report souvenir.RecoverReport) error {
+func (c *cli) printRecovered(out string, report souvenir.RecoveryReport) error {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(report.Tables)) {
 		t := report.Tables[name]

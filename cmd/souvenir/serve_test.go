@@ -438,7 +438,7 @@ func TestServePurges(t *testing.T) {
 	}
 	id := found.Hits[0].ID
 	for _, content := range []string{"The kettle is red.", "The kettle is green.", "The kettle is white."} {
-		if _, err := view.UpdateMemory(t.Context(), id, souvenir.UpdateMemory{Content: &content}); err != nil {
+		if _, err := view.UpdateMemory(t.Context(), id, souvenir.MemoryUpdate{Content: &content}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -52,7 +52,7 @@ func (u upkeep) purge(ctx context.Context, store *souvenir.Store, log *slog.Logg
 	case ctx.Err() != nil: // the server ends; what is done is done
 	case err != nil:
 		log.Warn("what is of no more use could not be deleted", "error", err)
-	case purged == souvenir.Purged{}:
+	case purged == souvenir.PurgeReport{}:
 		log.Debug("there is nothing that is of no more use")
 	case !purged.HeldUntil.IsZero():
 		log.Warn("what has expired is not deleted yet, because the clock is far past the time at which the store was last used", "until", purged.HeldUntil)

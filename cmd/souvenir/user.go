@@ -116,7 +116,7 @@ cannot be disabled.`
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
-			user, err := store.Accounts().UpdateUser(ctx, args[0], souvenir.UpdateUser{Disabled: &disabled})
+			user, err := store.Accounts().UpdateUser(ctx, args[0], souvenir.UserUpdate{Disabled: &disabled})
 			if err != nil {
 				return err
 			}
@@ -141,7 +141,7 @@ given stays. Memories and tokens stay the user's. The last admin stays one.`,
 	role := command.Flags().String("role", "", "the `role`: "+strings.Join(roles, " or "))
 	_ = command.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(roles, cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, args []string) error {
-		var u souvenir.UpdateUser
+		var u souvenir.UserUpdate
 		if *name != "" {
 			u.Name = name
 		}
@@ -157,7 +157,7 @@ given stays. Memories and tokens stay the user's. The last admin stays one.`,
 			given := souvenir.Role(*role)
 			u.Role = &given
 		}
-		if u == (souvenir.UpdateUser{}) {
+		if u == (souvenir.UserUpdate{}) {
 			return misused("nothing is to be changed; give --name, --email or --role")
 		}
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
@@ -188,7 +188,7 @@ applications anew; MCP tokens go on, and --revoke-tokens revokes them.`,
 			return err
 		}
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
-			user, err := store.Accounts().UpdateUser(ctx, args[0], souvenir.UpdateUser{Password: &secret, EndTokens: *revoke})
+			user, err := store.Accounts().UpdateUser(ctx, args[0], souvenir.UserUpdate{Password: &secret, EndTokens: *revoke})
 			if err != nil {
 				return err
 			}
@@ -223,7 +223,7 @@ backup" first, or "souvenir user disable" instead.`,
 			if err != nil {
 				return err
 			}
-			if err := store.Accounts().DeleteUser(ctx, souvenir.DeleteUser{User: user.ID, WithMemories: *all}); errors.Is(err, souvenir.ErrConflict) && !*all {
+			if err := store.Accounts().DeleteUser(ctx, souvenir.UserDeletion{User: user.ID, WithMemories: *all}); errors.Is(err, souvenir.ErrConflict) && !*all {
 				return fmt.Errorf("%w (--with-memories)", err)
 			} else if err != nil {
 				return err

@@ -86,7 +86,7 @@ func (a agent) remember(ctx context.Context, fact string) error {
 		return err
 	}
 	if len(known.Hits) > 0 && known.Hits[0].Parts.Vector > 0.7 {
-		_, err = a.memory.UpdateMemory(ctx, known.Hits[0].ID, souvenir.UpdateMemory{Content: &fact})
+		_, err = a.memory.UpdateMemory(ctx, known.Hits[0].ID, souvenir.MemoryUpdate{Content: &fact})
 		return err
 	}
 	_, err = a.memory.AddMemory(ctx, souvenir.NewMemory{Content: fact})

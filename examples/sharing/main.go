@@ -90,7 +90,7 @@ func run(ctx context.Context, w io.Writer) error {
 	}
 
 	// Ben leaves, and with him goes his sight of the project; what he stored in it belongs to the project.
-	if err := anna.DeleteMember(ctx, souvenir.DeleteMember{Project: boat, User: "ben"}); err != nil {
+	if err := anna.DeleteMember(ctx, souvenir.MemberDeletion{Project: boat, User: "ben"}); err != nil {
 		return err
 	}
 	return ask(ctx, w, ben, "Ben, afterwards", "What is planned for the boat?")

@@ -45,13 +45,13 @@ func run(ctx context.Context, w io.Writer) error {
 
 	// The agent works through the tasks, ticks them off, and notes what it stumbled over.
 	for _, id := range []string{"T1", "T2"} {
-		done, err := store.CompleteTask(ctx, souvenir.CompleteTask{ProjectID: project, TaskID: id})
+		done, err := store.CompleteTask(ctx, souvenir.TaskRef{ProjectID: project, TaskID: id})
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "\nticked off: %s %s\n", done.Task.ID, done.Task.Text)
 	}
-	if _, err := store.UpdateTodoSection(ctx, souvenir.UpdateTodoSection{
+	if _, err := store.UpdateTodoSection(ctx, souvenir.TodoSectionUpdate{
 		ProjectID: project, Section: souvenir.SectionGaps, Content: "- Nobody said how the chime sounds at night.",
 	}); err != nil {
 		return err
@@ -61,7 +61,7 @@ func run(ctx context.Context, w io.Writer) error {
 	}
 
 	// A mistake is an error that says what would be right; nothing changes.
-	if _, err := store.CompleteTask(ctx, souvenir.CompleteTask{ProjectID: project, TaskID: "T7"}); err != nil {
+	if _, err := store.CompleteTask(ctx, souvenir.TaskRef{ProjectID: project, TaskID: "T7"}); err != nil {
 		fmt.Fprintf(w, "\nT7: %v\n", err)
 	}
 

@@ -94,7 +94,7 @@ func (f *filler) hostileMemories() error {
 			f.Memory = stored.ID
 		}
 		changed := text + "\n" + script
-		if _, err := f.view.UpdateMemory(f.ctx, stored.ID, souvenir.UpdateMemory{Content: &changed}); err != nil {
+		if _, err := f.view.UpdateMemory(f.ctx, stored.ID, souvenir.MemoryUpdate{Content: &changed}); err != nil {
 			return err
 		}
 	}

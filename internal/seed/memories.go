@@ -150,7 +150,7 @@ func (f *filler) known() error {
 	for i, content := range []string{
 		"The coast has **fifty** tiles.\n\nThey are made at night.\n", "The coast has **fifty** tiles.\n\nThey are made at night, by the scheduler.\n\n- zoom 12\n- zoom 13\n",
 	} {
-		if _, err := f.view.UpdateMemory(f.ctx, f.Memory, souvenir.UpdateMemory{Content: &content, Metadata: map[string]any{"zoom": 13 + i}}); err != nil {
+		if _, err := f.view.UpdateMemory(f.ctx, f.Memory, souvenir.MemoryUpdate{Content: &content, Metadata: map[string]any{"zoom": 13 + i}}); err != nil {
 			return err
 		}
 	}

@@ -56,20 +56,20 @@ func (f *fixture) calls(id, collection string) []call {
 			return err
 		}},
 		{"UpdateMemory", true, func(s *souvenir.Store) error {
-			_, err := s.UpdateMemory(f.ctx, id, souvenir.UpdateMemory{Content: &content})
+			_, err := s.UpdateMemory(f.ctx, id, souvenir.MemoryUpdate{Content: &content})
 			return err
 		}},
 		{"UpdateMemory of metadata", true, func(s *souvenir.Store) error {
-			_, err := s.UpdateMemory(f.ctx, id, souvenir.UpdateMemory{Metadata: map[string]any{"a": 1}, ExpectedRevision: 77})
+			_, err := s.UpdateMemory(f.ctx, id, souvenir.MemoryUpdate{Metadata: map[string]any{"a": 1}, ExpectedRevision: 77})
 			return err
 		}},
 		{"RestoreRevision", true, func(s *souvenir.Store) error { _, err := s.RestoreRevision(f.ctx, id, 1); return err }},
 		{"UpdateCollection", true, func(s *souvenir.Store) error {
-			_, err := s.UpdateCollection(f.ctx, collection, souvenir.UpdateCollection{Description: &content})
+			_, err := s.UpdateCollection(f.ctx, collection, souvenir.CollectionUpdate{Description: &content})
 			return err
 		}},
 		{"DeleteCollection", true, func(s *souvenir.Store) error {
-			return s.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: collection, WithMemories: true})
+			return s.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: collection, WithMemories: true})
 		}},
 		{"DeleteMemory", true, func(s *souvenir.Store) error { return s.DeleteMemory(f.ctx, id) }},
 	}
@@ -182,14 +182,14 @@ func accessLimitedWrites(f *fixture) {
 		_, err := apollo.store.AddMemory(f.ctx, p)
 		f.failsAt("AddMemory into another project", err, souvenir.ErrForbidden, "project_id", "apollo", "gemini")
 	}
-	_, err := apollo.store.UpdateMemory(f.ctx, m.ID, souvenir.UpdateMemory{Metadata: map[string]any{"project_id": "gemini"}})
+	_, err := apollo.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": "gemini"}})
 	f.failsAt("UpdateMemory into another project", err, souvenir.ErrForbidden, "project_id", "gemini")
 	f.equal("moving out of all projects stays within the view", apollo.patch(m.ID, map[string]any{"project_id": nil}).ProjectID, "apollo")
 	_, err = apollo.store.AddCollection(f.ctx, souvenir.NewCollection{Name: "more"})
 	f.failsAt("AddCollection", err, souvenir.ErrForbidden, "collection_name")
-	_, err = apollo.store.UpdateCollection(f.ctx, "vault", souvenir.UpdateCollection{Description: new(string)})
+	_, err = apollo.store.UpdateCollection(f.ctx, "vault", souvenir.CollectionUpdate{Description: new(string)})
 	f.failsAt("UpdateCollection", err, souvenir.ErrForbidden, "collection_name", `"vault"`)
-	f.failsAt("DeleteCollection", apollo.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: "vault", WithMemories: true}), souvenir.ErrForbidden, "collection_name", `"vault"`)
+	f.failsAt("DeleteCollection", apollo.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "vault", WithMemories: true}), souvenir.ErrForbidden, "collection_name", `"vault"`)
 	two := f.as(souvenir.Access{Projects: []string{"apollo", "fresh"}})
 	_, err = two.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x"})
 	f.failsAt("AddMemory through a view of two projects", err, souvenir.ErrForbidden, "project_id", `"apollo" or "fresh"`)

@@ -187,9 +187,9 @@ func activityProjects(f *fixture) {
 	f.same("to ben", told(ben), "", "", "", "open")
 	f.equal("by project", len(ben.activities(souvenir.ActivityQuery{ProjectID: "ann/open"})), 1)
 	f.equal("by one that ben cannot see", len(ben.activities(souvenir.ActivityQuery{ProjectID: "ann/secret"})), 0)
-	f.check("DeleteMember", ann.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: souvenir.ProjectRef{ID: "open"}, User: "ben"}))
+	f.check("DeleteMember", ann.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "open"}, User: "ben"}))
 	f.same("to ben, who is no member any more", told(ben), "", "", "", "")
-	f.check("DeleteProject", ann.store.DeleteProject(f.ctx, souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: "secret"}, WithMemories: true}))
+	f.check("DeleteProject", ann.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "secret"}, WithMemories: true}))
 	f.same("to ann, without the project", told(ann), "open", "", "")
 }
 
@@ -281,7 +281,7 @@ func activityPurged(f *fixture) {
 		f.Helper()
 		purged, err := f.operator.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
 		f.check("Purge", err)
-		f.equal("purged", purged, souvenir.Purged{Activity: want})
+		f.equal("purged", purged, souvenir.PurgeReport{Activity: want})
 	}
 	f.record(souvenir.NewActivity{Tool: "first"})
 	f.clock.Pass(30 * day)
@@ -336,7 +336,7 @@ func activityDeletedUser(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
 	f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Principal: by(ann.ID), Tool: "waits"}))
 	f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "another's"}))
-	f.check("DeleteUser", f.operator.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}))
+	f.check("DeleteUser", f.operator.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ann"}))
 	f.record()
 	f.same("left", called(f.activities(souvenir.ActivityQuery{})), "another's")
 }

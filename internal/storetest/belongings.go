@@ -94,7 +94,7 @@ func sharingGiven(f *fixture) {
 	if !strings.Contains(out.String(), "the rocket engine") || strings.Contains(out.String(), "a private draft") {
 		f.Errorf("the owner's export is\n%s", out.String())
 	}
-	_, err = p.writer.store.UpdateMemory(f.ctx, m.ID, souvenir.UpdateMemory{Metadata: map[string]any{"project_id": nil, "project_name": nil}})
+	_, err = p.writer.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": nil, "project_name": nil}})
 	f.failsAt("taking it back", err, souvenir.ErrForbidden, "project_id", `"olga"`)
 	p.owner.patch(m.ID, map[string]any{"project_id": nil, "project_name": nil})
 	for _, view := range p.members() {

@@ -283,7 +283,7 @@ func changeOutrun(f *fixture) {
 		{"updated", func(id string) { f.rewrite(id, "hi puppy") }},
 		{"deleted", func(id string) { f.delete(id); f.addTexts("hi puppy") }},
 		{"deleted with its collection", func(string) {
-			f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: souvenir.DefaultCollection, WithMemories: true}))
+			f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
 			f.addTexts("hi puppy")
 		}},
 	} {
@@ -305,6 +305,6 @@ func changeOutrun(f *fixture) {
 		f.same(c.name+": by the old meaning", f.find("vehicle"))
 		f.same(c.name+": by an old word", f.byWord("longer"))
 		f.same(c.name+": by a new word", f.byWord("hi"), "hi puppy")
-		f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: souvenir.DefaultCollection, WithMemories: true}))
+		f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
 	}
 }

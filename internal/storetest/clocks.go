@@ -142,7 +142,7 @@ func clockAheadMended(f *fixture) {
 	f.equal("created_at", updated.CreatedAt, m.CreatedAt)
 	f.equal("revision", updated.Revision, 2)
 	f.equal("updated_at of the rule", f.setRule(souvenir.NewRule{Type: souvenir.RuleDo, Content: "b"}).UpdatedAt, now)
-	changed, err := f.store.UpdateFile(f.ctx, file.ID, souvenir.UpdateFile{Description: new("new")})
+	changed, err := f.store.UpdateFile(f.ctx, file.ID, souvenir.FileUpdate{Description: new("new")})
 	f.check("UpdateFile", err)
 	f.equal("updated_at of the file", changed.UpdatedAt, now)
 	f.clock.Pass(-time.Minute)
@@ -179,7 +179,7 @@ func clockAheadRestored(f *fixture) {
 	f.equal("the identity", f.identity(), "ahead")
 }
 
-func (f *fixture) purgeWith(o souvenir.PurgeOptions) souvenir.Purged {
+func (f *fixture) purgeWith(o souvenir.PurgeOptions) souvenir.PurgeReport {
 	f.Helper()
 	p, err := f.operator.Upkeep().Purge(f.ctx, &o)
 	f.check("Purge", err)
@@ -214,7 +214,7 @@ func clockAheadPurge(f *fixture) {
 		f.equal("held back until", p.HeldUntil, start.Add(year+24*time.Hour))
 	}
 	f.clock.Pass(-year)
-	f.equal("by the right time again", f.purgeWith(souvenir.PurgeOptions{}), souvenir.Purged{})
+	f.equal("by the right time again", f.purgeWith(souvenir.PurgeOptions{}), souvenir.PurgeReport{})
 	f.equal("calls", len(f.recorded()), 1)
 	f.restore(id)
 

@@ -104,11 +104,11 @@ func collectionHint(f *fixture) {
 		},
 		"Tags": func(name string) error { _, err := f.reader.Insights().Tags(f.ctx, name); return err },
 		"UpdateCollection": func(name string) error {
-			_, err := f.store.UpdateCollection(f.ctx, name, souvenir.UpdateCollection{Description: new("")})
+			_, err := f.store.UpdateCollection(f.ctx, name, souvenir.CollectionUpdate{Description: new("")})
 			return err
 		},
 		"DeleteCollection": func(name string) error {
-			return f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: name, WithMemories: true})
+			return f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: name, WithMemories: true})
 		},
 	}
 	for method, call := range ask {
@@ -157,7 +157,7 @@ func collectionDefault(f *fixture) {
 	f.equal("collection of a memory that names none", stored.Collection, souvenir.DefaultCollection)
 	f.addTexts("second")
 	f.equal("memories in it", f.collection(souvenir.DefaultCollection).MemoryCount, 2)
-	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: souvenir.DefaultCollection, WithMemories: true}))
+	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
 	f.addTexts("third")
 	f.equal("memories in the new one", f.collection(souvenir.DefaultCollection).MemoryCount, 1)
 }
@@ -165,12 +165,12 @@ func collectionDefault(f *fixture) {
 func collectionUpdate(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "notes", Description: "before"})
 	f.clock.Pass(time.Hour)
-	updated, err := f.store.UpdateCollection(f.ctx, "notes", souvenir.UpdateCollection{Description: new("after")})
+	updated, err := f.store.UpdateCollection(f.ctx, "notes", souvenir.CollectionUpdate{Description: new("after")})
 	f.check("UpdateCollection", err)
 	f.equal("description", updated.Description, "after")
 	f.equal("times", []time.Time{updated.CreatedAt, updated.UpdatedAt}, []time.Time{start, start.Add(time.Hour)})
 	f.equal("found", f.collection("notes"), updated)
-	_, err = f.store.UpdateCollection(f.ctx, "notes", souvenir.UpdateCollection{Description: new(strings.Repeat("x", 4097))})
+	_, err = f.store.UpdateCollection(f.ctx, "notes", souvenir.CollectionUpdate{Description: new(strings.Repeat("x", 4097))})
 	f.failsAt("UpdateCollection with a long description", err, souvenir.ErrTooLarge, "description", "4097", "4096")
 	f.equal("description after that", f.collection("notes").Description, "after")
 }
@@ -181,7 +181,7 @@ func collectionRename(f *fixture) {
 	m := f.add(souvenir.NewMemory{Collection: "notes", Content: "a walrus"})
 	f.addTexts("elsewhere")
 	f.clock.Pass(time.Hour)
-	renamed, err := f.store.UpdateCollection(f.ctx, "notes", souvenir.UpdateCollection{Name: new("papers")})
+	renamed, err := f.store.UpdateCollection(f.ctx, "notes", souvenir.CollectionUpdate{Name: new("papers")})
 	f.check("UpdateCollection", err)
 	f.equal("renamed", []any{renamed.Name, renamed.Description, renamed.MemoryCount, renamed.UpdatedAt}, []any{"papers", "kept", 1, start.Add(time.Hour)})
 	f.equal("found", f.collection("papers"), renamed)
@@ -193,7 +193,7 @@ func collectionRename(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "notes"}) // the former name is free
 	f.as(souvenir.Access{User: "ann"}).addCollection(souvenir.NewCollection{Name: "papers"})
 
-	same, err := f.store.UpdateCollection(f.ctx, "papers", souvenir.UpdateCollection{})
+	same, err := f.store.UpdateCollection(f.ctx, "papers", souvenir.CollectionUpdate{})
 	f.check("UpdateCollection of nothing", err)
 	f.equal("after a change of nothing", same, renamed)
 	for _, c := range []struct {
@@ -207,27 +207,27 @@ func collectionRename(f *fixture) {
 		{"papers", " ", souvenir.ErrInvalid, "1 to 128"},
 		{"papers", strings.Repeat("x", 129), souvenir.ErrTooLarge, "128"},
 	} {
-		_, err := f.store.UpdateCollection(f.ctx, c.from, souvenir.UpdateCollection{Name: &c.to, Description: new("changed")})
+		_, err := f.store.UpdateCollection(f.ctx, c.from, souvenir.CollectionUpdate{Name: &c.to, Description: new("changed")})
 		f.failsAt("renaming "+c.from+" to "+brief(c.to), err, c.kind, "name", c.says)
 	}
 	f.equal("after refused changes", f.collection("papers"), renamed)
-	_, err = f.store.UpdateCollection(f.ctx, souvenir.DefaultCollection, souvenir.UpdateCollection{Name: new("default")})
+	_, err = f.store.UpdateCollection(f.ctx, souvenir.DefaultCollection, souvenir.CollectionUpdate{Name: new("default")})
 	f.check("UpdateCollection to the same name", err)
 }
 
 func collectionDelete(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "empty"})
-	f.check("DeleteCollection of an empty one", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: "empty"}))
+	f.check("DeleteCollection of an empty one", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "empty"}))
 	_, err := f.reader.GetCollection(f.ctx, "empty")
 	f.fails("GetCollection of a deleted one", err, souvenir.ErrNotFound)
 
 	f.addCollection(souvenir.NewCollection{Name: "full"})
 	kept := f.add(souvenir.NewMemory{Collection: "full", Content: "still here"})
-	f.failsAt("DeleteCollection of a full one", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: "full"}),
+	f.failsAt("DeleteCollection of a full one", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "full"}),
 		souvenir.ErrConflict, "collection_name", `"full"`, "1 memories", "together")
 	f.equal("content after the refusal", f.get(kept.ID).Content, "still here")
 	f.delete(kept.ID)
-	f.check("DeleteCollection once it is empty", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: "full"}))
+	f.check("DeleteCollection once it is empty", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "full"}))
 }
 
 func collectionDeleteForgets(f *fixture) {
@@ -236,7 +236,7 @@ func collectionDeleteForgets(f *fixture) {
 	outside := f.add(souvenir.NewMemory{Content: "a penguin", Related: []string{inside.ID}})
 	f.rewrite(inside.ID, "a seal")
 	f.same("before", f.find("seal"), "a seal")
-	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: "old", WithMemories: true}))
+	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "old", WithMemories: true}))
 
 	gone := func(when string) {
 		f.Helper()
@@ -277,8 +277,8 @@ func collectionEmptyName(f *fixture) {
 	}
 	_, err := f.reader.GetCollection(f.ctx, "")
 	refused("GetCollection", err)
-	_, err = f.store.UpdateCollection(f.ctx, "", souvenir.UpdateCollection{Description: new("changed")})
+	_, err = f.store.UpdateCollection(f.ctx, "", souvenir.CollectionUpdate{Description: new("changed")})
 	refused("UpdateCollection", err)
-	refused("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{WithMemories: true}))
+	refused("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{WithMemories: true}))
 	f.equal("description", f.collection("notes").Description, "kept")
 }

@@ -65,7 +65,7 @@ func concurrentWork(f *fixture) {
 			}
 			if i%2 == 1 {
 				content += " changed"
-				if updated, err := f.store.UpdateMemory(f.ctx, stored.ID, souvenir.UpdateMemory{Content: &content, ExpectedRevision: 1}); report("UpdateMemory", err) {
+				if updated, err := f.store.UpdateMemory(f.ctx, stored.ID, souvenir.MemoryUpdate{Content: &content, ExpectedRevision: 1}); report("UpdateMemory", err) {
 					expected = state{content, updated.Revision}
 				}
 			}
@@ -117,7 +117,7 @@ func concurrentUpdates(f *fixture) {
 				f.Errorf("GetMemory: %v", err)
 				return
 			}
-			_, err = f.store.UpdateMemory(f.ctx, id, souvenir.UpdateMemory{Metadata: map[string]any{"n": m.Metadata["n"].(float64) + 1}, ExpectedRevision: m.Revision})
+			_, err = f.store.UpdateMemory(f.ctx, id, souvenir.MemoryUpdate{Metadata: map[string]any{"n": m.Metadata["n"].(float64) + 1}, ExpectedRevision: m.Revision})
 			if err == nil {
 				return
 			}
@@ -155,7 +155,7 @@ func concurrentFailures(f *fixture) {
 					return err
 				}(), souvenir.ErrNotFound},
 				{func() error {
-					_, err := f.store.UpdateMemory(f.ctx, id, souvenir.UpdateMemory{Content: &content, ExpectedRevision: 99})
+					_, err := f.store.UpdateMemory(f.ctx, id, souvenir.MemoryUpdate{Content: &content, ExpectedRevision: 99})
 					return err
 				}(), souvenir.ErrConflict},
 			} {

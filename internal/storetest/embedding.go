@@ -127,7 +127,7 @@ func embeddingErrorsStayHere(f *fixture) {
 		added, err := view.AddMemory(f.ctx, souvenir.NewMemory{Content: "another car"})
 		f.check("AddMemory", err)
 		content := "a third car"
-		updated, err := view.UpdateMemory(f.ctx, added.ID, souvenir.UpdateMemory{Content: &content})
+		updated, err := view.UpdateMemory(f.ctx, added.ID, souvenir.MemoryUpdate{Content: &content})
 		f.check("UpdateMemory", err)
 		found, err := view.Search(f.ctx, souvenir.Query{Text: "car"})
 		f.check("Search", err)
@@ -196,7 +196,7 @@ func embeddingOutrun(f *fixture) {
 		{"updated", func(id string) { f.rewrite(id, "a puppy") }, "a puppy"},
 		{"deleted", func(id string) { f.delete(id); f.addTexts("a puppy") }, "a puppy"},
 		{"deleted with its collection", func(string) {
-			f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: souvenir.DefaultCollection, WithMemories: true}))
+			f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
 			f.addTexts("a puppy")
 		}, "a puppy"},
 	} {
@@ -215,7 +215,7 @@ func embeddingOutrun(f *fixture) {
 		f.waitEmbedded(f.store)
 		f.same(c.name+": by the new meaning", f.find("hound"), c.content)
 		f.same(c.name+": by the old meaning", f.find("vehicle"))
-		f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: souvenir.DefaultCollection, WithMemories: true}))
+		f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
 	}
 }
 
@@ -284,7 +284,7 @@ func embeddingCancelled(f *fixture) {
 		cancel()
 	}()
 	content := "a dog"
-	_, err = f.store.UpdateMemory(ctx, id, souvenir.UpdateMemory{Content: &content})
+	_, err = f.store.UpdateMemory(ctx, id, souvenir.MemoryUpdate{Content: &content})
 	if !errors.Is(err, context.Canceled) {
 		f.Errorf("UpdateMemory whose context ends: %v; want context.Canceled", err)
 	}

@@ -20,7 +20,7 @@ func fileStranger(f *fixture) {
 	for name, call := range fileCalls(f, file.ID) {
 		f.failsAt(name+" by a stranger", call(ann.store), souvenir.ErrNotFound, "file_id", file.ID)
 	}
-	_, err := ann.store.UpdateFile(f.ctx, hers.ID, souvenir.UpdateFile{MemoryID: &m.ID})
+	_, err := ann.store.UpdateFile(f.ctx, hers.ID, souvenir.FileUpdate{MemoryID: &m.ID})
 	f.failsAt("linking to a stranger's memory", err, souvenir.ErrNotFound, "memory_id", m.ID)
 	_, err = ann.store.AddFile(f.ctx, souvenir.NewFile{MemoryID: m.ID}, strings.NewReader("x"))
 	f.failsAt("storing with a stranger's memory", err, souvenir.ErrNotFound, "memory_id", m.ID)
@@ -32,7 +32,7 @@ func fileCalls(f *fixture, id string) map[string]func(*souvenir.Store) error {
 	return map[string]func(*souvenir.Store) error{
 		"GetFile":    func(s *souvenir.Store) error { _, err := s.GetFile(f.ctx, id); return err },
 		"OpenFile":   func(s *souvenir.Store) error { _, err := s.OpenFile(f.ctx, id); return err },
-		"UpdateFile": func(s *souvenir.Store) error { _, err := s.UpdateFile(f.ctx, id, souvenir.UpdateFile{}); return err },
+		"UpdateFile": func(s *souvenir.Store) error { _, err := s.UpdateFile(f.ctx, id, souvenir.FileUpdate{}); return err },
 		"DeleteFile": func(s *souvenir.Store) error { return s.DeleteFile(f.ctx, id) },
 	}
 }
@@ -52,13 +52,13 @@ func fileLimited(f *fixture) {
 	f.failsAt("linking to a memory outside", err, souvenir.ErrNotFound, "memory_id")
 	_, err = apollo.store.AddFile(f.ctx, souvenir.NewFile{ProjectID: "gemini"}, strings.NewReader("x"))
 	f.failsAt("storing outside", err, souvenir.ErrForbidden, "project_id", "gemini")
-	_, err = apollo.store.UpdateFile(f.ctx, file.ID, souvenir.UpdateFile{Project: &souvenir.ProjectRef{ID: "gemini"}})
+	_, err = apollo.store.UpdateFile(f.ctx, file.ID, souvenir.FileUpdate{Project: &souvenir.ProjectRef{ID: "gemini"}})
 	f.failsAt("moving outside", err, souvenir.ErrForbidden, "project_id", "gemini")
-	f.equal("moving out of all projects stays within", apollo.updateFile(file.ID, souvenir.UpdateFile{Project: &souvenir.ProjectRef{}}).ProjectID, "apollo")
+	f.equal("moving out of all projects stays within", apollo.updateFile(file.ID, souvenir.FileUpdate{Project: &souvenir.ProjectRef{}}).ProjectID, "apollo")
 	two := f.as(souvenir.Access{Projects: []string{"apollo", "gemini"}})
 	_, err = two.store.AddFile(f.ctx, souvenir.NewFile{}, strings.NewReader("x"))
 	f.failsAt("storing in neither of two", err, souvenir.ErrForbidden, "project_id", `"apollo" or "gemini"`)
-	f.equal("moving into a project that is not there yet", two.updateFile(file.ID, souvenir.UpdateFile{Project: &souvenir.ProjectRef{ID: "gemini"}}).ProjectID, "gemini")
+	f.equal("moving into a project that is not there yet", two.updateFile(file.ID, souvenir.FileUpdate{Project: &souvenir.ProjectRef{ID: "gemini"}}).ProjectID, "gemini")
 	inside := two.add(souvenir.NewMemory{Content: "inside", ProjectID: "apollo"})
 	f.equal("with a memory inside", two.addFile(souvenir.NewFile{MemoryID: inside.ID}, "x").ProjectID, "apollo")
 	same(f, "through a view of nothing", f.as(souvenir.Access{Projects: []string{}}).listFiles(souvenir.FileList{}), nil)

@@ -29,9 +29,9 @@ func fileListing(f *fixture) {
 	add(souvenir.NewFile{Filename: "4", Category: "Plan"})
 	f.clock.Pass(time.Second)
 	category := "plan2"
-	f.updateFile(first.ID, souvenir.UpdateFile{Category: &category})
+	f.updateFile(first.ID, souvenir.FileUpdate{Category: &category})
 	category = "plan"
-	f.updateFile(first.ID, souvenir.UpdateFile{Category: &category})
+	f.updateFile(first.ID, souvenir.FileUpdate{Category: &category})
 	for _, c := range []struct {
 		list souvenir.FileList
 		want string

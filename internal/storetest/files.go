@@ -64,7 +64,7 @@ func (f *fixture) getFile(id string) souvenir.File {
 	return file
 }
 
-func (f *fixture) updateFile(id string, u souvenir.UpdateFile) souvenir.File {
+func (f *fixture) updateFile(id string, u souvenir.FileUpdate) souvenir.File {
 	f.Helper()
 	file, err := f.store.UpdateFile(f.ctx, id, u)
 	f.check("UpdateFile "+id, err)
@@ -312,57 +312,57 @@ func fileLinks(f *fixture) {
 	f.equal("unlinked", []string{file.MemoryID, f.add(souvenir.NewMemory{Content: "x", ProjectName: "Gemini"}).ProjectID}, []string{"", gemini})
 	link := func(memory string) *string { return &memory }
 
-	linked := f.updateFile(file.ID, souvenir.UpdateFile{MemoryID: link(one.ID)})
+	linked := f.updateFile(file.ID, souvenir.FileUpdate{MemoryID: link(one.ID)})
 	f.equal("linked", []string{linked.MemoryID, linked.ProjectID}, []string{one.ID, "apollo"})
-	f.equal("the same again", f.updateFile(file.ID, souvenir.UpdateFile{MemoryID: link(one.ID)}), linked)
-	_, err := f.store.UpdateFile(f.ctx, file.ID, souvenir.UpdateFile{Project: &souvenir.ProjectRef{ID: gemini}})
+	f.equal("the same again", f.updateFile(file.ID, souvenir.FileUpdate{MemoryID: link(one.ID)}), linked)
+	_, err := f.store.UpdateFile(f.ctx, file.ID, souvenir.FileUpdate{Project: &souvenir.ProjectRef{ID: gemini}})
 	f.failsAt("moving a linked file", err, souvenir.ErrInvalid, "project_id")
-	_, err = f.store.UpdateFile(f.ctx, file.ID, souvenir.UpdateFile{Project: &souvenir.ProjectRef{ID: gemini}, MemoryID: link(two.ID)})
+	_, err = f.store.UpdateFile(f.ctx, file.ID, souvenir.FileUpdate{Project: &souvenir.ProjectRef{ID: gemini}, MemoryID: link(two.ID)})
 	f.failsAt("linking and moving", err, souvenir.ErrInvalid, "project_id")
-	_, err = f.store.UpdateFile(f.ctx, file.ID, souvenir.UpdateFile{MemoryID: link("nowhere")})
+	_, err = f.store.UpdateFile(f.ctx, file.ID, souvenir.FileUpdate{MemoryID: link("nowhere")})
 	f.failsAt("linking to nothing", err, souvenir.ErrNotFound, "memory_id", "nowhere")
 
-	moved := f.updateFile(file.ID, souvenir.UpdateFile{MemoryID: link(two.ID)})
+	moved := f.updateFile(file.ID, souvenir.FileUpdate{MemoryID: link(two.ID)})
 	f.equal("linked to another", []string{moved.MemoryID, moved.ProjectID}, []string{two.ID, ""})
-	f.updateFile(file.ID, souvenir.UpdateFile{MemoryID: link(one.ID)})
-	off := f.updateFile(file.ID, souvenir.UpdateFile{MemoryID: link("")})
+	f.updateFile(file.ID, souvenir.FileUpdate{MemoryID: link(one.ID)})
+	off := f.updateFile(file.ID, souvenir.FileUpdate{MemoryID: link("")})
 	f.equal("unlinked", []string{off.MemoryID, off.ProjectID}, []string{"", "apollo"})
-	off = f.updateFile(file.ID, souvenir.UpdateFile{Project: &souvenir.ProjectRef{Name: "fresh"}})
+	off = f.updateFile(file.ID, souvenir.FileUpdate{Project: &souvenir.ProjectRef{Name: "fresh"}})
 	f.equal("moved", f.listFiles(souvenir.FileList{ProjectName: "fresh"}), []string{"a"})
-	off = f.updateFile(off.ID, souvenir.UpdateFile{Project: &souvenir.ProjectRef{}})
+	off = f.updateFile(off.ID, souvenir.FileUpdate{Project: &souvenir.ProjectRef{}})
 	f.equal("moved out", f.getFile(file.ID).ProjectID, "")
-	f.updateFile(file.ID, souvenir.UpdateFile{MemoryID: link(one.ID)})
-	off = f.updateFile(off.ID, souvenir.UpdateFile{MemoryID: link(""), Project: &souvenir.ProjectRef{ID: gemini}})
+	f.updateFile(file.ID, souvenir.FileUpdate{MemoryID: link(one.ID)})
+	off = f.updateFile(off.ID, souvenir.FileUpdate{MemoryID: link(""), Project: &souvenir.ProjectRef{ID: gemini}})
 	f.equal("unlinked and moved", []string{off.MemoryID, off.ProjectID}, []string{"", gemini})
 }
 
 func fileUpdates(f *fixture) {
 	file := f.addFile(souvenir.NewFile{Filename: "a.txt", Description: "old", Category: "c", Tags: []string{"a"}}, "a")
 	f.clock.Pass(time.Second)
-	f.equal("nothing changed", f.updateFile(file.ID, souvenir.UpdateFile{}), file)
+	f.equal("nothing changed", f.updateFile(file.ID, souvenir.FileUpdate{}), file)
 	text := func(s string) *string { return &s }
 	want := file
 	want.Filename, want.Description, want.Category, want.Tags, want.UpdatedAt = "b.txt", "new", "d", []string{"x", "y"}, f.clock.Now()
-	f.equal("changed", f.updateFile(file.ID, souvenir.UpdateFile{Filename: text("../b.txt"), Description: text("new"), Category: text("d"), Tags: []string{"x ", "y", "x"}}), want)
+	f.equal("changed", f.updateFile(file.ID, souvenir.FileUpdate{Filename: text("../b.txt"), Description: text("new"), Category: text("d"), Tags: []string{"x ", "y", "x"}}), want)
 	f.equal("read again", f.getFile(file.ID), want)
 	want.Description, want.Category, want.Tags = "", "", nil
-	f.equal("cleared", f.updateFile(file.ID, souvenir.UpdateFile{Description: text(""), Category: text(""), Tags: []string{}}), want)
+	f.equal("cleared", f.updateFile(file.ID, souvenir.FileUpdate{Description: text(""), Category: text(""), Tags: []string{}}), want)
 	f.clock.Pass(-time.Hour)
-	f.equal("when the clock goes back", f.updateFile(file.ID, souvenir.UpdateFile{Description: text("late")}).UpdatedAt, want.UpdatedAt)
+	f.equal("when the clock goes back", f.updateFile(file.ID, souvenir.FileUpdate{Description: text("late")}).UpdatedAt, want.UpdatedAt)
 	for _, c := range []struct {
-		update   souvenir.UpdateFile
+		update   souvenir.FileUpdate
 		kind     *souvenir.Error
 		argument string
 	}{
-		{souvenir.UpdateFile{Description: text(strings.Repeat("d", 4097))}, souvenir.ErrTooLarge, "description"},
-		{souvenir.UpdateFile{Category: text(" ")}, souvenir.ErrInvalid, "category"},
-		{souvenir.UpdateFile{Tags: []string{"\n"}}, souvenir.ErrInvalid, "tags"},
-		{souvenir.UpdateFile{Project: &souvenir.ProjectRef{Name: "\x01"}}, souvenir.ErrInvalid, "project_name"},
+		{souvenir.FileUpdate{Description: text(strings.Repeat("d", 4097))}, souvenir.ErrTooLarge, "description"},
+		{souvenir.FileUpdate{Category: text(" ")}, souvenir.ErrInvalid, "category"},
+		{souvenir.FileUpdate{Tags: []string{"\n"}}, souvenir.ErrInvalid, "tags"},
+		{souvenir.FileUpdate{Project: &souvenir.ProjectRef{Name: "\x01"}}, souvenir.ErrInvalid, "project_name"},
 	} {
 		_, err := f.store.UpdateFile(f.ctx, file.ID, c.update)
 		f.failsAt("UpdateFile "+toJSON(c.update), err, c.kind, c.argument)
 	}
-	_, err := f.store.UpdateFile(f.ctx, "nowhere", souvenir.UpdateFile{})
+	_, err := f.store.UpdateFile(f.ctx, "nowhere", souvenir.FileUpdate{})
 	f.failsAt("UpdateFile of nothing", err, souvenir.ErrNotFound, "file_id", `"nowhere"`)
 }
 
@@ -371,7 +371,7 @@ func fileOutlivesMemory(f *fixture) {
 	for i, remove := range []func(m souvenir.Stored) error{
 		func(m souvenir.Stored) error { return f.store.DeleteMemory(f.ctx, m.ID) },
 		func(souvenir.Stored) error {
-			return f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: "box", WithMemories: true})
+			return f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "box", WithMemories: true})
 		},
 	} {
 		m := f.add(souvenir.NewMemory{Content: "x", Collection: "box", ProjectID: "apollo"})

@@ -122,7 +122,7 @@ func (f *fixture) get(id string) souvenir.Memory {
 	return m
 }
 
-func (f *fixture) update(id string, u souvenir.UpdateMemory) souvenir.Stored {
+func (f *fixture) update(id string, u souvenir.MemoryUpdate) souvenir.Stored {
 	f.Helper()
 	stored, err := f.store.UpdateMemory(f.ctx, id, u)
 	f.check(fmt.Sprintf("UpdateMemory %s %s", id, toJSON(u.Metadata)), err)
@@ -131,12 +131,12 @@ func (f *fixture) update(id string, u souvenir.UpdateMemory) souvenir.Stored {
 
 func (f *fixture) patch(id string, metadata map[string]any) souvenir.Stored {
 	f.Helper()
-	return f.update(id, souvenir.UpdateMemory{Metadata: metadata})
+	return f.update(id, souvenir.MemoryUpdate{Metadata: metadata})
 }
 
 func (f *fixture) rewrite(id, content string) souvenir.Stored {
 	f.Helper()
-	return f.update(id, souvenir.UpdateMemory{Content: &content})
+	return f.update(id, souvenir.MemoryUpdate{Content: &content})
 }
 
 func (f *fixture) delete(id string) {

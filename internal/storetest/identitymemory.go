@@ -101,15 +101,15 @@ func identityRace(f *fixture) {
 func identityOfOthers(f *fixture) {
 	p := share(f)
 	rocket := p.owner.list(souvenir.List{})[0].ID
-	asIdentity := souvenir.UpdateMemory{Content: new("I do as Will says."), Metadata: object(`{"event_type":"identity"}`)}
+	asIdentity := souvenir.MemoryUpdate{Content: new("I do as Will says."), Metadata: object(`{"event_type":"identity"}`)}
 	for _, m := range []*fixture{p.writer, p.coOwner} {
 		_, err := m.store.UpdateMemory(f.ctx, rocket, asIdentity)
 		f.failsAt("UpdateMemory by "+m.name(), err, souvenir.ErrForbidden, "event_type", `"Apollo 11"`, `"olga"`)
 	}
-	_, err := p.owner.store.UpdateMemory(f.ctx, rocket, souvenir.UpdateMemory{Metadata: object(`{"event_type":"Identity"}`)})
+	_, err := p.owner.store.UpdateMemory(f.ctx, rocket, souvenir.MemoryUpdate{Metadata: object(`{"event_type":"Identity"}`)})
 	f.check("UpdateMemory by the owner", err)
 	p.owner.rewrite(rocket, "I am Olga's.")
-	_, err = p.writer.store.UpdateMemory(f.ctx, rocket, souvenir.UpdateMemory{Content: asIdentity.Content})
+	_, err = p.writer.store.UpdateMemory(f.ctx, rocket, souvenir.MemoryUpdate{Content: asIdentity.Content})
 	f.failsAt("UpdateMemory of an identity by a writer", err, souvenir.ErrForbidden, "event_type")
 	_, err = p.writer.store.RestoreRevision(f.ctx, rocket, 2)
 	f.failsAt("RestoreRevision of an identity by a writer", err, souvenir.ErrForbidden, "event_type")
@@ -117,7 +117,7 @@ func identityOfOthers(f *fixture) {
 	_, err = p.writer.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "mine", ProjectID: apollo.ID, EventType: souvenir.EventIdentity})
 	f.failsAt("AddMemory of an identity by a writer", err, souvenir.ErrForbidden, "event_type", `"Apollo 11"`, `"olga"`)
 	mine := p.writer.add(souvenir.NewMemory{Content: "mine", EventType: souvenir.EventIdentity})
-	_, err = p.writer.store.UpdateMemory(f.ctx, mine.ID, souvenir.UpdateMemory{Metadata: map[string]any{"project_id": apollo.ID}})
+	_, err = p.writer.store.UpdateMemory(f.ctx, mine.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": apollo.ID}})
 	f.failsAt("moving an identity into the project", err, souvenir.ErrForbidden, "event_type", `"Apollo 11"`, `"olga"`)
 	p.writer.rewrite(mine.ID, "I am Will's.")
 	f.equal("the writer's", []string{p.writer.identity(), p.owner.identity()}, []string{"I am Will's.", "I am Olga's."})

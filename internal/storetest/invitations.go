@@ -41,7 +41,7 @@ func (f *fixture) invitations() []souvenir.Invitation {
 	return all
 }
 
-func (f *fixture) accept(a souvenir.AcceptInvitation) souvenir.User {
+func (f *fixture) accept(a souvenir.InvitationAcceptance) souvenir.User {
 	f.Helper()
 	u, err := f.store.Accounts().AcceptInvitation(f.ctx, a)
 	f.check("AcceptInvitation of "+a.Name, err)
@@ -63,7 +63,7 @@ func (f *fixture) uninvited(what, value, says string) {
 	f.failsAt("CheckInvitation "+what, err, souvenir.ErrNotFound, "invitation", says)
 	f.equal("beside an error", found, souvenir.Invitation{})
 	before := f.users()
-	u, err := f.store.Accounts().AcceptInvitation(f.ctx, souvenir.AcceptInvitation{Value: value, Name: "uninvited", Password: password})
+	u, err := f.store.Accounts().AcceptInvitation(f.ctx, souvenir.InvitationAcceptance{Value: value, Name: "uninvited", Password: password})
 	f.failsAt("AcceptInvitation "+what, err, souvenir.ErrNotFound, "invitation", says)
 	f.equal("beside an error", u, souvenir.User{})
 	same(f, "users", f.users(), before)
@@ -83,7 +83,7 @@ func invitationsAccepted(f *fixture) {
 		added := f.invite(c.invitation)
 		f.invited(added)
 		f.clock.Pass(time.Hour)
-		made := f.accept(souvenir.AcceptInvitation{Value: added.Value, Name: c.want.Name, Password: password, Email: c.email})
+		made := f.accept(souvenir.InvitationAcceptance{Value: added.Value, Name: c.want.Name, Password: password, Email: c.email})
 		c.want.ID, c.want.HasPassword, c.want.CreatedAt = made.ID, true, f.clock.Now()
 		f.equal("made", made, c.want)
 		f.equal("signed in", f.signIn(c.want.Name, password), made)
@@ -136,7 +136,7 @@ func invitationsRefused(f *fixture) {
 func invitationsKept(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "Ann"})
 	added := f.invite(souvenir.NewInvitation{Email: "ann@example.com"})
-	for argument, a := range map[string]souvenir.AcceptInvitation{
+	for argument, a := range map[string]souvenir.InvitationAcceptance{
 		"name": {Password: password}, "password": {Name: "ben"}, "email": {Name: "ben", Password: password, Email: "nowhere"},
 		"subject": {Name: "ben", Identity: souvenir.Identity{Issuer: "https://id.example"}}, "issuer": {Name: "ben", Identity: souvenir.Identity{Subject: "x"}},
 	} {
@@ -145,7 +145,7 @@ func invitationsKept(f *fixture) {
 		f.failsAt("AcceptInvitation", err, souvenir.ErrInvalid, argument)
 	}
 	for name, kind := range map[string]*souvenir.Error{"ＡＮＮ": souvenir.ErrConflict, "ben": souvenir.ErrInvalid} {
-		_, err := f.store.Accounts().AcceptInvitation(f.ctx, souvenir.AcceptInvitation{Value: added.Value, Name: name, Password: map[string]string{"ben": "password1", "ＡＮＮ": password}[name]})
+		_, err := f.store.Accounts().AcceptInvitation(f.ctx, souvenir.InvitationAcceptance{Value: added.Value, Name: name, Password: map[string]string{"ben": "password1", "ＡＮＮ": password}[name]})
 		f.fails("AcceptInvitation of "+name, err, kind)
 	}
 	f.equal("users", len(f.users()), 1)
@@ -167,7 +167,7 @@ func (f *fixture) raceFor(added souvenir.AddedInvitation, users int, says string
 	var accepted atomic.Int64
 	together(func(worker int) {
 		s := []*souvenir.Store{f.store, f.reader}[worker%2]
-		_, err := s.Accounts().AcceptInvitation(f.ctx, souvenir.AcceptInvitation{Value: added.Value, Name: fmt.Sprint("guest ", worker), Password: password})
+		_, err := s.Accounts().AcceptInvitation(f.ctx, souvenir.InvitationAcceptance{Value: added.Value, Name: fmt.Sprint("guest ", worker), Password: password})
 		if err == nil {
 			accepted.Add(1)
 			return
@@ -183,20 +183,20 @@ func invitationsOfAdmins(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "ann", Role: souvenir.RoleAdmin})
 	ben := f.addUser(souvenir.NewUser{Name: "ben"})
 	added, other := f.invite(souvenir.NewInvitation{CreatedBy: "ann", Role: souvenir.RoleAdmin}), f.invite(souvenir.NewInvitation{CreatedBy: "boss"})
-	for _, change := range []souvenir.UpdateUser{{Role: pointer(souvenir.RoleUser)}, {Disabled: pointer(true)}} {
+	for _, change := range []souvenir.UserUpdate{{Role: pointer(souvenir.RoleUser)}, {Disabled: pointer(true)}} {
 		f.updateUser("ann", change)
 		f.uninvited("of one who is no admin any more", added.Value, "not known")
 		_, err := f.store.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{CreatedBy: "ann"})
 		f.failsAt("AddInvitation by one who is no admin any more", err, souvenir.ErrForbidden, "user")
-		f.updateUser("ann", souvenir.UpdateUser{Role: pointer(souvenir.RoleAdmin), Disabled: pointer(false)})
+		f.updateUser("ann", souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin), Disabled: pointer(false)})
 		f.invited(added)
 	}
 	for by, kind := range map[string]*souvenir.Error{ben.ID: souvenir.ErrForbidden, "nobody": souvenir.ErrNotFound} {
 		_, err := f.store.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{CreatedBy: by})
 		f.failsAt("AddInvitation by "+by, err, kind, "user")
 	}
-	made := f.accept(souvenir.AcceptInvitation{Value: f.invite(souvenir.NewInvitation{CreatedBy: "ann"}).Value, Name: "carl", Password: password})
-	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}))
+	made := f.accept(souvenir.InvitationAcceptance{Value: f.invite(souvenir.NewInvitation{CreatedBy: "ann"}).Value, Name: "carl", Password: password})
+	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ann"}))
 	f.uninvited("of a deleted user", added.Value, "not known")
 	f.invited(other)
 	f.equal("left", len(f.invitations()), 2)
@@ -222,7 +222,7 @@ func setUp(f *fixture) {
 	f.clock.Pass(day)
 	f.uninvited("of a day", second.Value, "start the service again")
 	third := f.invite(setup)
-	boss := f.accept(souvenir.AcceptInvitation{Value: third.Value, Name: "boss", Password: password})
+	boss := f.accept(souvenir.InvitationAcceptance{Value: third.Value, Name: "boss", Password: password})
 	f.equal("the first admin", []any{boss.Role, f.hasAccounts()}, []any{souvenir.RoleAdmin, true})
 	f.uninvited("that was used", third.Value, "has been used")
 	_, err := f.store.Accounts().AddInvitation(f.ctx, setup)
@@ -233,9 +233,9 @@ func setUp(f *fixture) {
 		other.invited(added)
 		ann := other.addUser(souvenir.NewUser{Name: "ann"})
 		other.uninvited("after somebody has an account", added.Value, "has been set up")
-		other.updateUser("ann", souvenir.UpdateUser{Disabled: pointer(true)})
+		other.updateUser("ann", souvenir.UserUpdate{Disabled: pointer(true)})
 		other.equal("has accounts, disabled ones", other.hasAccounts(), true)
-		other.check("DeleteUser", other.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: ann.ID}))
+		other.check("DeleteUser", other.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: ann.ID}))
 		other.equal("has accounts, deleted ones", other.hasAccounts(), false)
 		other.invited(added)
 	})
@@ -245,12 +245,12 @@ func invitationsIdentity(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin})
 	added, another := f.invite(souvenir.NewInvitation{}), f.invite(souvenir.NewInvitation{})
 	identity := souvenir.Identity{Issuer: "https://id.example", Subject: "ann", Email: "ann@example.com"}
-	ann := f.accept(souvenir.AcceptInvitation{Value: added.Value, Name: "ann", Identity: identity})
+	ann := f.accept(souvenir.InvitationAcceptance{Value: added.Value, Name: "ann", Identity: identity})
 	f.equal("password", ann.HasPassword, false)
 	found, err := f.reader.Accounts().UserByIdentity(f.ctx, identity.Issuer, identity.Subject)
 	f.check("UserByIdentity", err)
 	f.equal("by identity", found, ann)
-	_, err = f.store.Accounts().AcceptInvitation(f.ctx, souvenir.AcceptInvitation{Value: another.Value, Name: "ben", Identity: identity})
+	_, err = f.store.Accounts().AcceptInvitation(f.ctx, souvenir.InvitationAcceptance{Value: another.Value, Name: "ben", Identity: identity})
 	f.failsAt("with the identity of another", err, souvenir.ErrConflict, "subject")
 	f.invited(another)
 	f.equal("users", len(f.users()), 2)
@@ -294,7 +294,7 @@ func invitationsMost(f *fixture) {
 	}
 	_, err := f.store.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{})
 	f.failsAt("one too many", err, souvenir.ErrTooLarge, "", "1000")
-	f.accept(souvenir.AcceptInvitation{Value: f.replaceOne(), Name: "ann", Password: password})
+	f.accept(souvenir.InvitationAcceptance{Value: f.replaceOne(), Name: "ann", Password: password})
 	f.invite(souvenir.NewInvitation{})
 	f.clock.Pass(7 * day)
 	f.invite(souvenir.NewInvitation{})
@@ -310,7 +310,7 @@ func (f *fixture) replaceOne() string {
 func invitationsPurged(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin})
 	used := f.invite(souvenir.NewInvitation{ExpiresAt: f.clock.Now().Add(300 * day)})
-	f.accept(souvenir.AcceptInvitation{Value: used.Value, Name: "ann", Password: password})
+	f.accept(souvenir.InvitationAcceptance{Value: used.Value, Name: "ann", Password: password})
 	expires := f.invite(souvenir.NewInvitation{})
 	waits := f.invite(souvenir.NewInvitation{ExpiresAt: f.clock.Now().Add(300 * day)})
 	for _, c := range []struct {
@@ -322,7 +322,7 @@ func invitationsPurged(f *fixture) {
 		f.equal("listed", len(f.invitations()), c.left)
 		purged, err := f.store.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
 		f.check("Purge", err)
-		f.equal("purged", purged, souvenir.Purged{Invitations: c.purged})
+		f.equal("purged", purged, souvenir.PurgeReport{Invitations: c.purged})
 		f.equal("listed after it", len(f.invitations()), c.left)
 	}
 	f.invited(waits)
@@ -337,7 +337,7 @@ func invitationsReadOnly(f *fixture) {
 	view := *f
 	view.reader = f.open(f.T, options)
 	view.invited(added)
-	_, err := view.reader.Accounts().AcceptInvitation(f.ctx, souvenir.AcceptInvitation{Value: added.Value, Name: "ann", Password: password})
+	_, err := view.reader.Accounts().AcceptInvitation(f.ctx, souvenir.InvitationAcceptance{Value: added.Value, Name: "ann", Password: password})
 	f.fails("AcceptInvitation", err, souvenir.ErrReadOnly)
 	_, err = view.reader.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{})
 	f.fails("AddInvitation", err, souvenir.ErrReadOnly)

@@ -150,7 +150,7 @@ func reindexKeeps(f *fixture) {
 	f.furnish()
 	before := f.list(souvenir.List{})
 	last := -1
-	f.check("Reindex", f.store.Upkeep().Reindex(f.ctx, &souvenir.ReindexOptions{Progress: func(_ string, done, total int) { last = total - done }}))
+	f.check("Reindex", f.store.Upkeep().Reindex(f.ctx, &souvenir.ReindexingOptions{Progress: func(_ string, done, total int) { last = total - done }}))
 	f.equal("left at the end", last, 0)
 	f.equal("memories", f.list(souvenir.List{}), before)
 	f.same("by meaning", f.find("vehicle"), "a red automobile")
@@ -181,10 +181,10 @@ func purgeRevisions(f *fixture) {
 	}
 	purged, err := f.store.Upkeep().Purge(f.ctx, nil)
 	f.check("Purge", err)
-	f.equal("purged unasked", purged, souvenir.Purged{})
+	f.equal("purged unasked", purged, souvenir.PurgeReport{})
 	purged, err = f.store.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{KeepRevisions: 1})
 	f.check("Purge", err)
-	f.equal("purged", purged, souvenir.Purged{Revisions: 2})
+	f.equal("purged", purged, souvenir.PurgeReport{Revisions: 2})
 	left := f.revisions(id)
 	f.equal("left", []string{left[0].Content, left[1].Content}, []string{"four", "three"})
 	f.equal("how many", len(left), 2)

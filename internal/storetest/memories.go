@@ -245,7 +245,7 @@ func memoryDelete(f *fixture) {
 		"DeleteMemory": f.store.DeleteMemory(f.ctx, all[0]),
 	}
 	_, calls["GetMemory"] = f.reader.GetMemory(f.ctx, all[0])
-	_, calls["UpdateMemory"] = f.store.UpdateMemory(f.ctx, all[0], souvenir.UpdateMemory{Metadata: map[string]any{"a": 1}})
+	_, calls["UpdateMemory"] = f.store.UpdateMemory(f.ctx, all[0], souvenir.MemoryUpdate{Metadata: map[string]any{"a": 1}})
 	_, calls["Revisions"] = f.reader.Revisions(f.ctx, all[0])
 	_, calls["RestoreRevision"] = f.store.RestoreRevision(f.ctx, all[0], 1)
 	_, calls["RelatedMemories"] = f.reader.RelatedMemories(f.ctx, all[0], 1)
@@ -272,7 +272,7 @@ func memoryUnknown(f *fixture) {
 		_, err := f.reader.GetMemory(f.ctx, id)
 		f.failsAt("GetMemory", err, souvenir.ErrNotFound, "id")
 		f.failsAt("DeleteMemory", f.store.DeleteMemory(f.ctx, id), souvenir.ErrNotFound, "id")
-		_, err = f.store.UpdateMemory(f.ctx, id, souvenir.UpdateMemory{})
+		_, err = f.store.UpdateMemory(f.ctx, id, souvenir.MemoryUpdate{})
 		f.failsAt("UpdateMemory", err, souvenir.ErrNotFound, "id")
 		if err != nil && len(err.Error()) > 300 {
 			f.Errorf("the error for an id of %d bytes has %d bytes; want a short one", len(id), len(err.Error()))
@@ -332,7 +332,7 @@ func manyProgress(f *fixture) {
 		done, total int
 	}
 	var heard []step
-	_, err := f.store.AddMemories(f.ctx, batch, &souvenir.AddMemoriesOptions{Progress: func(stage string, done, total int) {
+	_, err := f.store.AddMemories(f.ctx, batch, &souvenir.BatchOptions{Progress: func(stage string, done, total int) {
 		heard = append(heard, step{stage, done, total})
 	}})
 	f.check("AddMemories", err)

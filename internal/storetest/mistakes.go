@@ -27,7 +27,7 @@ func mistakesBlank(f *fixture) {
 	for _, content := range []string{" ", "\t\r\n", "\u00a0\u3000\u2003", "\u200b\ufeff\u2060"} {
 		_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: content})
 		f.failsAt("AddMemory", err, souvenir.ErrInvalid, "content", "white space")
-		_, err = f.store.UpdateMemory(f.ctx, id, souvenir.UpdateMemory{Content: &content})
+		_, err = f.store.UpdateMemory(f.ctx, id, souvenir.MemoryUpdate{Content: &content})
 		f.failsAt("UpdateMemory", err, souvenir.ErrInvalid, "content", "white space")
 		_, err = f.store.SetRule(f.ctx, souvenir.NewRule{Type: souvenir.RuleDo, Content: content})
 		f.failsAt("SetRule", err, souvenir.ErrInvalid, "content", "white space")
@@ -84,7 +84,7 @@ func mistakesTokenProjects(f *fixture) {
 func mistakesGoneProject(f *fixture) {
 	f.addProject(souvenir.NewProject{ID: "p-1"})
 	token := f.addToken(souvenir.NewToken{Name: "n", Projects: []string{"p-1"}})
-	f.deleteProject(souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: "p-1"}})
+	f.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "p-1"}})
 	limited := f.as(f.principal(token.Value).Access)
 	_, err := limited.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "a car"})
 	f.failsAt("AddMemory", err, souvenir.ErrForbidden, "project_id", "local/p-1", "no longer")
@@ -99,7 +99,7 @@ func mistakesOwners(f *fixture) {
 	f.shareWith(souvenir.LocalUser, anna.ID, "p-1")
 	stored := f.as(souvenir.Access{User: anna.ID}).add(souvenir.NewMemory{Content: "a car", ProjectID: "p-1"})
 	content := "a bus"
-	_, err := f.store.UpdateMemory(f.ctx, stored.ID, souvenir.UpdateMemory{Content: &content})
+	_, err := f.store.UpdateMemory(f.ctx, stored.ID, souvenir.MemoryUpdate{Content: &content})
 	f.failsAt("UpdateMemory", err, souvenir.ErrForbidden, "id", `"Anna Berg"`)
 }
 

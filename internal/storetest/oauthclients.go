@@ -406,7 +406,7 @@ func oauthOperatorOnly(f *fixture) {
 		"CheckClient":        second(view.Accounts().CheckClient(f.ctx, souvenir.ClientCredentials{})),
 		"CheckAuthorization": second(view.Accounts().CheckAuthorization(f.ctx, souvenir.Authorization{})),
 		"ExchangeCode":       second(view.Accounts().ExchangeCode(f.ctx, souvenir.CodeExchange{})),
-		"RefreshTokens":      second(view.Accounts().RefreshTokens(f.ctx, souvenir.Refresh{})),
+		"RefreshTokens":      second(view.Accounts().RefreshTokens(f.ctx, souvenir.TokenRefresh{})),
 		"RevokeToken":        view.Accounts().RevokeToken(f.ctx, souvenir.Revocation{}),
 		"SigningKeys":        second(view.Accounts().SigningKeys(f.ctx)),
 		"RotateSigningKey":   second(view.Accounts().RotateSigningKey(f.ctx)),

@@ -36,8 +36,8 @@ func exchanging(c souvenir.RegisteredClient, code souvenir.AuthorizationCode) so
 	return souvenir.CodeExchange{Client: credentials(c), Code: code.Code, RedirectURI: callback, Verifier: verifier, Issuer: oauthIssuer, Audience: resource}
 }
 
-func refreshing(c souvenir.RegisteredClient, t souvenir.TokenSet) souvenir.Refresh {
-	return souvenir.Refresh{Client: credentials(c), RefreshToken: t.RefreshToken, Issuer: oauthIssuer, Audience: resource}
+func refreshing(c souvenir.RegisteredClient, t souvenir.TokenSet) souvenir.TokenRefresh {
+	return souvenir.TokenRefresh{Client: credentials(c), RefreshToken: t.RefreshToken, Issuer: oauthIssuer, Audience: resource}
 }
 
 func checking(t souvenir.TokenSet) souvenir.AccessTokenCheck {

@@ -242,10 +242,10 @@ func grantsOfGoneUser(f *fixture) {
 		code := view.authorize(c)
 		yes, no := true, false
 		if gone == "disabled" {
-			_, err := f.store.Accounts().UpdateUser(f.ctx, u.ID, souvenir.UpdateUser{Disabled: &yes})
+			_, err := f.store.Accounts().UpdateUser(f.ctx, u.ID, souvenir.UserUpdate{Disabled: &yes})
 			f.check("UpdateUser", err)
 		} else {
-			f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: u.ID}))
+			f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: u.ID}))
 		}
 		f.ended(gone, c, t)
 		_, err := f.store.Accounts().ExchangeCode(f.ctx, exchanging(c, code))
@@ -260,7 +260,7 @@ func grantsOfGoneUser(f *fixture) {
 			continue
 		}
 		f.works("what others have granted to the disabled user's application", bens)
-		_, err = f.store.Accounts().UpdateUser(f.ctx, u.ID, souvenir.UpdateUser{Disabled: &no})
+		_, err = f.store.Accounts().UpdateUser(f.ctx, u.ID, souvenir.UserUpdate{Disabled: &no})
 		f.check("UpdateUser", err)
 		f.ended("after the user is back", c, t)
 	}

@@ -62,7 +62,7 @@ func ownSizes(f *fixture) {
 	_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Collection: "own", Content: "x", Embedding: []float32{1, 2}, Similar: 3})
 	f.failsAt("AddMemory that asks for similar ones", err, souvenir.ErrInvalid, "embedding", "2", "3")
 	content := "y"
-	_, err = f.store.UpdateMemory(f.ctx, id, souvenir.UpdateMemory{Content: &content, Embedding: []float32{1}})
+	_, err = f.store.UpdateMemory(f.ctx, id, souvenir.MemoryUpdate{Content: &content, Embedding: []float32{1}})
 	f.failsAt("UpdateMemory", err, souvenir.ErrInvalid, "embedding", "1", "3")
 	_, err = f.reader.Search(f.ctx, souvenir.Query{Vector: []float32{1, 2}, Collections: []string{"own"}})
 	f.failsAt("Search", err, souvenir.ErrInvalid, "query_embedding", "2", "3")
@@ -111,9 +111,9 @@ func ownUpdate(f *fixture) {
 		return f.search(souvenir.Query{Text: "x y z", Vector: []float32{0, 1}}).Hits[0].Parts.Vector
 	}
 	content := "y"
-	f.equal("updated", f.update(id, souvenir.UpdateMemory{Content: &content, Embedding: []float32{0, 1}}).Indexed, true)
+	f.equal("updated", f.update(id, souvenir.MemoryUpdate{Content: &content, Embedding: []float32{0, 1}}).Indexed, true)
 	f.equal("cosine", near(cosine(), 1), true)
-	f.equal("the same content with another vector is a change", f.update(id, souvenir.UpdateMemory{Content: &content, Embedding: []float32{1, 1}}).Revision, 3)
+	f.equal("the same content with another vector is a change", f.update(id, souvenir.MemoryUpdate{Content: &content, Embedding: []float32{1, 1}}).Revision, 3)
 	f.equal("cosine then", near(cosine(), math.Sqrt(0.5)), true)
 	updated := f.rewrite(id, "z")
 	f.equal("new content without a vector", []any{updated.Indexed, len(updated.Warnings)}, []any{false, 1})

@@ -52,12 +52,12 @@ func (f *fixture) families() map[string]func() family {
 		return u, f.as(souvenir.Access{User: u.ID})
 	}
 	everywhere := func(fm family) {
-		fm.end["the user is disabled"] = func() { f.updateUser(fm.ann.ID, souvenir.UpdateUser{Disabled: pointer(true)}) }
+		fm.end["the user is disabled"] = func() { f.updateUser(fm.ann.ID, souvenir.UserUpdate{Disabled: pointer(true)}) }
 		fm.end["the user is deleted"] = func() {
-			f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: fm.ann.ID}))
+			f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: fm.ann.ID}))
 		}
 		fm.end["all tokens end"] = func() {
-			f.check("EndAccess", fm.view.store.Accounts().EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{souvenir.AccessTokens}}))
+			f.check("EndAccess", fm.view.store.Accounts().EndAccess(f.ctx, souvenir.AccessEnd{Kinds: []souvenir.AccessKind{souvenir.AccessTokens}}))
 		}
 	}
 	return map[string]func() family{
@@ -79,7 +79,7 @@ func (f *fixture) families() map[string]func() family {
 				"it is disconnected":        func() { f.check("RevokeGrant", view.store.Accounts().RevokeGrant(f.ctx, grant)) },
 				"its client is deactivated": func() { f.check("DeactivateClient", f.operator.Accounts().DeactivateClient(f.ctx, client.ID)) },
 				"all applications end": func() {
-					f.check("EndAccess", view.store.Accounts().EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{souvenir.AccessGrants}}))
+					f.check("EndAccess", view.store.Accounts().EndAccess(f.ctx, souvenir.AccessEnd{Kinds: []souvenir.AccessKind{souvenir.AccessGrants}}))
 				},
 			}}
 			everywhere(fm)
@@ -91,7 +91,7 @@ func (f *fixture) families() map[string]func() family {
 			fm := family{f, u, view, souvenir.NewToken{SessionID: session.ID}, map[string]func(){
 				"it is ended from elsewhere": func() { f.check("DeleteSession", view.store.Accounts().DeleteSession(f.ctx, session.ID)) },
 				"all are ended": func() {
-					f.check("DeleteSessions", view.store.Accounts().DeleteSessions(f.ctx, souvenir.DeleteSessions{}))
+					f.check("DeleteSessions", view.store.Accounts().DeleteSessions(f.ctx, souvenir.SessionSelection{}))
 				},
 			}}
 			everywhere(fm)
@@ -103,12 +103,12 @@ func (f *fixture) families() map[string]func() family {
 			fm := family{f, u, view, souvenir.NewToken{SessionID: session.ID, WithSession: true}, map[string]func(){
 				"it is ended from elsewhere": func() { f.check("DeleteSession", view.store.Accounts().DeleteSession(f.ctx, session.ID)) },
 				"its person signs out": func() {
-					f.check("DeleteSessions", view.store.Accounts().DeleteSessions(f.ctx, souvenir.DeleteSessions{Only: session.ID, KeepMade: true}))
+					f.check("DeleteSessions", view.store.Accounts().DeleteSessions(f.ctx, souvenir.SessionSelection{Only: session.ID, KeepMade: true}))
 				},
 				"it expires":               func() { f.clock.Pass(15 * 24 * time.Hour) },
 				"it expires and is purged": func() { f.clock.Pass(15 * 24 * time.Hour); f.purge() },
 				"the password is changed": func() {
-					f.check("ChangePassword", view.store.Accounts().ChangePassword(f.ctx, souvenir.ChangePassword{Old: password, New: "quite another"}))
+					f.check("ChangePassword", view.store.Accounts().ChangePassword(f.ctx, souvenir.PasswordChange{Old: password, New: "quite another"}))
 				},
 			}}
 			everywhere(fm)
@@ -178,7 +178,7 @@ func parentsSignOut(f *fixture) {
 	lasting := ann.addToken(souvenir.NewToken{Name: "lasting", SessionID: session.ID})
 	passing := ann.addToken(souvenir.NewToken{Name: "passing", SessionID: session.ID, WithSession: true})
 	f.equal("made in", []any{lasting.SessionID, lasting.Browser, lasting.WithSession, passing.WithSession}, []any{session.ID, "Lynx", false, true})
-	f.check("DeleteSessions", ann.store.Accounts().DeleteSessions(f.ctx, souvenir.DeleteSessions{Only: session.ID, KeepMade: true}))
+	f.check("DeleteSessions", ann.store.Accounts().DeleteSessions(f.ctx, souvenir.SessionSelection{Only: session.ID, KeepMade: true}))
 	f.signedOut("who has signed out", session.Value)
 	f.equal("the browser is still known", f.principal(lasting.Value).TokenID, lasting.ID)
 	f.equal("listed", ann.tokens()[0].Browser, "Lynx")
@@ -272,7 +272,7 @@ func parentsPassword(f *fixture) {
 	token := ann.addToken(souvenir.NewToken{Name: "x"})
 	app := ann.letIn(f.register(souvenir.AuthNone))
 	change := func(old, fresh string, end ...souvenir.AccessKind) error {
-		return ann.store.Accounts().ChangePassword(f.ctx, souvenir.ChangePassword{Old: old, New: fresh, End: end})
+		return ann.store.Accounts().ChangePassword(f.ctx, souvenir.PasswordChange{Old: old, New: fresh, End: end})
 	}
 	f.failsAt("another kind", change(password, "quite another", "everything"), souvenir.ErrInvalid, "end", "everything")
 	f.check("ChangePassword", change(password, "quite another"))

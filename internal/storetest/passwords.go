@@ -87,7 +87,7 @@ func passwordsRefused(f *fixture) {
 func passwordsChanged(f *fixture) {
 	ann, ben := f.addUser(souvenir.NewUser{Name: "ann", Password: password}), f.addUser(souvenir.NewUser{Name: "ben"})
 	change := func(a souvenir.Access, old, fresh string) error {
-		return f.store.As(a).Accounts().ChangePassword(f.ctx, souvenir.ChangePassword{Old: old, New: fresh})
+		return f.store.As(a).Accounts().ChangePassword(f.ctx, souvenir.PasswordChange{Old: old, New: fresh})
 	}
 	hers := souvenir.Access{User: ann.ID}
 	for _, old := range []string{"", "wrong password"} {
@@ -137,7 +137,7 @@ func identitiesLinked(f *fixture) {
 		_, err := f.reader.Accounts().UserByIdentity(f.ctx, i[0], i[1])
 		f.failsAt("UserByIdentity of another", err, souvenir.ErrNotFound, "subject")
 	}
-	f.check("UnlinkIdentity", f.store.Accounts().UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: "ann", Issuer: provider, Subject: "248289761001"}))
+	f.check("UnlinkIdentity", f.store.Accounts().UnlinkIdentity(f.ctx, souvenir.IdentityRef{User: "ann", Issuer: provider, Subject: "248289761001"}))
 	_, err = f.reader.Accounts().UserByIdentity(f.ctx, provider, "248289761001")
 	f.fails("UserByIdentity after it", err, souvenir.ErrNotFound)
 }
@@ -171,9 +171,9 @@ func identitiesOwn(f *fixture) {
 		f.failsAt("LinkIdentity for another", err, souvenir.ErrForbidden, "user")
 		_, err = hers.Accounts().Identities(f.ctx, user)
 		f.failsAt("Identities of another", err, souvenir.ErrForbidden, "user")
-		f.failsAt("UnlinkIdentity of another", hers.Accounts().UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: user, Issuer: provider, Subject: "ben"}), souvenir.ErrForbidden, "user")
+		f.failsAt("UnlinkIdentity of another", hers.Accounts().UnlinkIdentity(f.ctx, souvenir.IdentityRef{User: user, Issuer: provider, Subject: "ben"}), souvenir.ErrForbidden, "user")
 	}
-	f.failsAt("UnlinkIdentity of another's", hers.Accounts().UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{Issuer: provider, Subject: "ben"}), souvenir.ErrNotFound, "subject")
+	f.failsAt("UnlinkIdentity of another's", hers.Accounts().UnlinkIdentity(f.ctx, souvenir.IdentityRef{Issuer: provider, Subject: "ben"}), souvenir.ErrNotFound, "subject")
 	f.equal("his", len(f.identities("ben")), 1)
 }
 
@@ -184,14 +184,14 @@ func identitiesLast(f *fixture) {
 		f.link(souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: subject})
 	}
 	unlink := func(s *souvenir.Store, subject string) error {
-		return s.Accounts().UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: "ann", Issuer: provider, Subject: subject})
+		return s.Accounts().UnlinkIdentity(f.ctx, souvenir.IdentityRef{User: "ann", Issuer: provider, Subject: subject})
 	}
 	f.check("the first of two", unlink(hers, "1"))
 	f.failsAt("the last one", unlink(hers, "2"), souvenir.ErrConflict, "subject", "only way")
 	f.equal("left", len(f.identities("ann")), 1)
-	f.check("ChangePassword", hers.Accounts().ChangePassword(f.ctx, souvenir.ChangePassword{New: password}))
+	f.check("ChangePassword", hers.Accounts().ChangePassword(f.ctx, souvenir.PasswordChange{New: password}))
 	f.check("the last one beside a password", unlink(hers, "2"))
-	f.updateUser("ann", souvenir.UpdateUser{Password: pointer("")})
+	f.updateUser("ann", souvenir.UserUpdate{Password: pointer("")})
 	f.link(souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: "3"})
 	f.check("the last one, by the operator", unlink(f.store, "3"))
 }
@@ -217,7 +217,7 @@ func identitiesRefused(f *fixture) {
 	}
 	_, err := f.reader.Accounts().UserByIdentity(f.ctx, "", "1")
 	f.failsAt("UserByIdentity", err, souvenir.ErrInvalid, "issuer")
-	f.failsAt("UnlinkIdentity", f.store.Accounts().UnlinkIdentity(f.ctx, souvenir.UnlinkIdentity{User: "ann", Issuer: provider}), souvenir.ErrInvalid, "subject")
+	f.failsAt("UnlinkIdentity", f.store.Accounts().UnlinkIdentity(f.ctx, souvenir.IdentityRef{User: "ann", Issuer: provider}), souvenir.ErrInvalid, "subject")
 	for i := range 33 {
 		_, err := f.store.Accounts().LinkIdentity(f.ctx, souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: strings.Repeat("s", i+1)})
 		if i == 32 {

@@ -179,14 +179,14 @@ func invitedDecline(f *fixture) {
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
 	olga.inviteTo("a", "SAM", souvenir.MemberReader)
 	cora.inviteTo("olga/a", "sam", souvenir.MemberWriter)
-	olga.check("withdrawing", olga.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: souvenir.ProjectRef{ID: "a"}, User: "sam"}))
+	olga.check("withdrawing", olga.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "a"}, User: "sam"}))
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
 	same(f, "sent again", sam.waiting(), nil)
 	for _, id := range []string{"b", "c"} {
 		olga.inviteTo(id, "sam", souvenir.MemberReader)
 		sam.decline()
 	}
-	olga.deleteProject(souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: "c"}})
+	olga.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "c"}})
 	olga.addProject(souvenir.NewProject{ID: "c"})
 	olga.inviteTo("c", "sam", souvenir.MemberReader)
 	olga.inviteTo("d", "sam", souvenir.MemberReader)
@@ -248,7 +248,7 @@ func invitedNoOracle(f *fixture) {
 	sams[2].block()
 	olga.inviteTo("a", "sam2", souvenir.MemberReader)
 	sams[1].decline()
-	f.check("DeleteMember", olga.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: souvenir.ProjectRef{ID: "a"}, User: "sam2"}))
+	f.check("DeleteMember", olga.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "a"}, User: "sam2"}))
 	ref := souvenir.ProjectRef{ID: "a"}
 	transcript := func(user string) string {
 		var said []any
@@ -268,16 +268,16 @@ func invitedNoOracle(f *fixture) {
 			note(olga.reader.GetProject(f.ctx, ref))
 		}
 		remove := func(user string) {
-			note(nil, olga.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: ref, User: user}))
+			note(nil, olga.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: ref, User: user}))
 		}
 		for _, step := range []func(){
 			func() { remove(user); said = nil }, add, list, add, list,
 			func() {
-				note(olga.store.UpdateMember(f.ctx, souvenir.UpdateMember{Project: ref, User: user, Role: souvenir.MemberOwner}))
+				note(olga.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: ref, User: user, Role: souvenir.MemberOwner}))
 			}, list,
 			func() { remove(strings.ToUpper(user)) }, list, func() { remove(user) },
 			func() {
-				note(olga.store.UpdateMember(f.ctx, souvenir.UpdateMember{Project: ref, User: user, Role: souvenir.MemberOwner}))
+				note(olga.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: ref, User: user, Role: souvenir.MemberOwner}))
 			},
 		} {
 			step()
@@ -321,7 +321,7 @@ func invitedSenderBound(f *fixture) {
 	refused("sam")
 	refused("nobody")
 	olga.inviteTo("a", "guess 7", souvenir.MemberWriter) // in place of the one before
-	f.check("withdrawing one", olga.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: souvenir.ProjectRef{ID: "a"}, User: "guess 8"}))
+	f.check("withdrawing one", olga.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "a"}, User: "guess 8"}))
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
 	refused("nobody")
 	f.clock.Pass(30*24*time.Hour + time.Second)
@@ -376,7 +376,7 @@ func invitedEnds(f *fixture) {
 	ended("its sender was added again", id)
 
 	id = invite()
-	f.check("DeleteMember", p.owner.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: "sam"}))
+	f.check("DeleteMember", p.owner.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "sam"}))
 	ended("it was withdrawn", id)
 
 	id = invite()
@@ -388,7 +388,7 @@ func invitedEnds(f *fixture) {
 	f.equal("purged", purged.Invitations, 1)
 
 	id = invite()
-	p.owner.deleteProject(souvenir.DeleteProject{Project: apollo, WithMemories: true})
+	p.owner.deleteProject(souvenir.ProjectDeletion{Project: apollo, WithMemories: true})
 	ended("the project was deleted", id)
 }
 
@@ -396,10 +396,10 @@ func invitedFollows(f *fixture) {
 	p := share(f)
 	p.owner.inviteTo("apollo", "sam", souvenir.MemberReader)
 	before := p.stranger.only()
-	_, err := p.owner.store.UpdateProject(f.ctx, apollo, souvenir.UpdateProject{Name: new("Apollo 12")})
+	_, err := p.owner.store.UpdateProject(f.ctx, apollo, souvenir.ProjectUpdate{Name: new("Apollo 12")})
 	f.check("UpdateProject", err)
 	f.equal("the name", p.stranger.only().ProjectName, "Apollo 12")
-	updated, err := p.owner.store.UpdateMember(f.ctx, souvenir.UpdateMember{Project: apollo, User: "Sam", Role: souvenir.MemberOwner})
+	updated, err := p.owner.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: "Sam", Role: souvenir.MemberOwner})
 	f.check("UpdateMember", err)
 	f.equal("updated", updated, souvenir.Member{User: "sam", Role: souvenir.MemberOwner, Status: souvenir.MemberInvited, CreatedAt: start})
 	_, err = p.stranger.store.AcceptProjectInvitation(f.ctx, before.ID)
@@ -424,7 +424,7 @@ func invitedManage(f *fixture) {
 		f.failsAt("InvitedMembers by "+view.name(), err, souvenir.ErrForbidden, "project_id")
 		_, err = view.store.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: "sam", Role: souvenir.MemberReader})
 		f.failsAt("AddMember by "+view.name(), err, souvenir.ErrForbidden, "project_id")
-		f.fails("DeleteMember by "+view.name(), view.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: "sam"}), souvenir.ErrForbidden)
+		f.fails("DeleteMember by "+view.name(), view.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "sam"}), souvenir.ErrForbidden)
 	}
 	_, err = p.stranger.reader.InvitedMembers(f.ctx, apollo)
 	f.fails("InvitedMembers by the invited", err, souvenir.ErrNotFound)
@@ -491,7 +491,7 @@ func invitedRace(f *fixture) {
 		var group sync.WaitGroup
 		group.Go(func() { _, accepted = p.stranger.store.AcceptProjectInvitation(f.ctx, id) })
 		group.Go(func() {
-			withdrawn = p.owner.reader.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: "sam"})
+			withdrawn = p.owner.reader.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "sam"})
 		})
 		group.Wait()
 		f.check("withdrawing", withdrawn) // of a member, where accepting came first

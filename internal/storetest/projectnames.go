@@ -32,7 +32,7 @@ func (f *fixture) stored(project, content string) souvenir.Stored {
 func (f *fixture) rename(id, name string) {
 	f.Helper()
 	f.clock.Pass(time.Hour)
-	_, err := f.store.UpdateProject(f.ctx, souvenir.ProjectRef{ID: id}, souvenir.UpdateProject{Name: &name})
+	_, err := f.store.UpdateProject(f.ctx, souvenir.ProjectRef{ID: id}, souvenir.ProjectUpdate{Name: &name})
 	f.check("UpdateProject "+id, err)
 }
 
@@ -94,7 +94,7 @@ func projectNamesFolded(f *fixture) {
 	f.rename(id, "APOLLO")
 	f.equal("another form of the name", f.project(id).Name, "APOLLO")
 	f.equal("the form before is no former name", len(f.search(souvenir.Query{ProjectName: "Apollo"}).Warnings), 0)
-	_, err := f.store.UpdateProject(f.ctx, souvenir.ProjectRef{ID: id}, souvenir.UpdateProject{Name: new("BILLING api")})
+	_, err := f.store.UpdateProject(f.ctx, souvenir.ProjectRef{ID: id}, souvenir.ProjectUpdate{Name: new("BILLING api")})
 	f.failsAt("UpdateProject to a name that another one has", err, souvenir.ErrConflict, "name", "billing api")
 	_, err = f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "y", ProjectID: "ａpollo"})
 	f.failsAt("a name as an id", err, souvenir.ErrConflict, "project_id", id)
@@ -168,7 +168,7 @@ func projectNamesNeverBlocked(f *fixture) {
 	bob.share("r", "ann", souvenir.MemberReader)
 	_, err := bob.store.SetTodo(f.ctx, souvenir.NewTodo{ProjectID: "r", Content: emptyTodo})
 	f.check("SetTodo", err)
-	_, err = ann.store.CompleteTask(f.ctx, souvenir.CompleteTask{ProjectName: "rules", TaskID: "T1"})
+	_, err = ann.store.CompleteTask(f.ctx, souvenir.TaskRef{ProjectName: "rules", TaskID: "T1"})
 	f.fails("CompleteTask of what she reads only", err, souvenir.ErrForbidden)
 	rule, err := ann.store.SetRule(f.ctx, souvenir.NewRule{ProjectName: "rules", Type: souvenir.RuleDo, Content: "mine"})
 	f.check("SetRule", err)
@@ -214,7 +214,7 @@ func projectNamesTypo(f *fixture) {
 	ann := f.as(souvenir.Access{User: "ann"})
 	f.equal("of others' projects nothing is told", len(ann.stored("Apollo", "x").Warnings)+len(ann.stored("Gemina", "x").Warnings), 0)
 	m := f.stored("Saturn", "x")
-	_, err = f.store.UpdateMemory(f.ctx, m.ID, souvenir.UpdateMemory{Metadata: map[string]any{"project_name": "Saturm"}})
+	_, err = f.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_name": "Saturm"}})
 	f.check("UpdateMemory", err)
 }
 
@@ -255,7 +255,7 @@ func projectNamesFormer(f *fixture) {
 	f.equal("a new project takes the name", f.stored("Artemis", "x").ProjectID, "q")
 	f.rename("q", "Ares")
 	f.equal("so does one that is renamed", []string{f.stored("Ares", "x").ProjectID, f.stored("Artemis", "x").ProjectID}, []string{"q", "q"})
-	f.deleteProject(souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: "q"}, WithMemories: true})
+	f.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "q"}, WithMemories: true})
 	f.equal("names end with their project", f.stored("Artemis", "x").ProjectCreated, true)
 }
 
@@ -270,7 +270,7 @@ func projectNamesFormerShared(f *fixture) {
 	f.equal("stored by a name of her time", []any{m.ProjectID, m.ProjectName}, []any{"p", "Artemis"})
 	f.warned("stored", m.Warnings, `"Artemis"`)
 	f.equal("one from before is new", ann.stored("before", "x").ProjectCreated, true)
-	f.check("DeleteMember", bob.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: souvenir.ProjectRef{ID: "p"}, User: "ann"}))
+	f.check("DeleteMember", bob.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "p"}, User: "ann"}))
 	f.equal("without membership it is new", ann.stored("apollo", "x").ProjectCreated, true)
 }
 
@@ -332,12 +332,12 @@ func projectNamesExported(f *fixture) {
 	if !strings.Contains(lines.String(), `"former_name"`) {
 		f.Fatalf("no former name in the export:\n%s", lines.String())
 	}
-	f.deleteProject(souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: "p"}})
+	f.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "p"}})
 	report, err := f.operator.Upkeep().Import(f.ctx, strings.NewReader(lines.String()), nil)
 	f.check("Import", err)
 	f.equal("conflicts", len(report.Conflicts), 0)
 	f.equal("the former name", f.stored("APOLLO", "x").ProjectID, "p")
-	f.deleteProject(souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: "p"}, WithMemories: true})
+	f.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "p"}, WithMemories: true})
 	f.addProject(souvenir.NewProject{ID: "r", Name: "apollo"})
 	_, err = f.operator.Upkeep().Import(f.ctx, strings.NewReader(lines.String()), nil)
 	f.check("Import", err)

@@ -120,7 +120,7 @@ func projectMove(f *fixture) {
 	at("apollo", "apollo")
 	f.patch(m.ID, map[string]any{"project_id": nil})
 	at("", "")
-	_, err := f.store.UpdateMemory(f.ctx, m.ID, souvenir.UpdateMemory{Metadata: map[string]any{"project_id": "apollo", "project_name": "Gemini 7"}})
+	_, err := f.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": "apollo", "project_name": "Gemini 7"}})
 	f.fails("UpdateMemory to a project of two names", err, souvenir.ErrInvalid, "disagree")
 	at("", "")
 	if n := len(f.embedder.Texts()); n > 100 {
@@ -179,7 +179,7 @@ func (f *fixture) projects() []string {
 	return refs
 }
 
-func (f *fixture) deleteProject(d souvenir.DeleteProject) {
+func (f *fixture) deleteProject(d souvenir.ProjectDeletion) {
 	f.Helper()
 	f.check("DeleteProject "+d.Project.ID, f.store.DeleteProject(f.ctx, d))
 }
@@ -256,7 +256,7 @@ func projectArguments(f *fixture) {
 	f.failsAt("AddProject of an id with a slash", err, souvenir.ErrInvalid, "project_id", `"a/b"`)
 	_, err = f.store.AddProject(f.ctx, souvenir.NewProject{Name: strings.Repeat("x", 129)})
 	f.failsAt("AddProject of a long name", err, souvenir.ErrTooLarge, "project_name", "128")
-	_, err = f.store.UpdateProject(f.ctx, souvenir.ProjectRef{ID: "p"}, souvenir.UpdateProject{Name: new(" ")})
+	_, err = f.store.UpdateProject(f.ctx, souvenir.ProjectRef{ID: "p"}, souvenir.ProjectUpdate{Name: new(" ")})
 	f.failsAt("UpdateProject to a blank name", err, souvenir.ErrInvalid, "name", "1 to 128")
 	f.same("projects", f.projects(), "local/p")
 }
@@ -267,7 +267,7 @@ func (f *fixture) projectCalls(ref souvenir.ProjectRef) []call {
 		{"GetProject", false, func(s *souvenir.Store) error { _, err := s.GetProject(f.ctx, ref); return err }},
 		{"Members", false, func(s *souvenir.Store) error { _, err := s.Members(f.ctx, ref); return err }},
 		{"UpdateProject", true, func(s *souvenir.Store) error {
-			_, err := s.UpdateProject(f.ctx, ref, souvenir.UpdateProject{Name: new("changed")})
+			_, err := s.UpdateProject(f.ctx, ref, souvenir.ProjectUpdate{Name: new("changed")})
 			return err
 		}},
 		{"AddMember", true, func(s *souvenir.Store) error {
@@ -275,14 +275,14 @@ func (f *fixture) projectCalls(ref souvenir.ProjectRef) []call {
 			return err
 		}},
 		{"UpdateMember", true, func(s *souvenir.Store) error {
-			_, err := s.UpdateMember(f.ctx, souvenir.UpdateMember{Project: ref, User: "zoe", Role: souvenir.MemberWriter})
+			_, err := s.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: ref, User: "zoe", Role: souvenir.MemberWriter})
 			return err
 		}},
 		{"DeleteMember", true, func(s *souvenir.Store) error {
-			return s.DeleteMember(f.ctx, souvenir.DeleteMember{Project: ref, User: "zoe"})
+			return s.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: ref, User: "zoe"})
 		}},
 		{"DeleteProject", true, func(s *souvenir.Store) error {
-			return s.DeleteProject(f.ctx, souvenir.DeleteProject{Project: ref, WithMemories: true})
+			return s.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: ref, WithMemories: true})
 		}},
 	}
 }
@@ -322,7 +322,7 @@ func projectRename(f *fixture) {
 	f.add(souvenir.NewMemory{Content: "other", ProjectID: "q", ProjectName: "taken"})
 	f.clock.Pass(time.Hour)
 	ref := souvenir.ProjectRef{ID: "p"}
-	renamed, err := f.store.UpdateProject(f.ctx, ref, souvenir.UpdateProject{Name: new("after")})
+	renamed, err := f.store.UpdateProject(f.ctx, ref, souvenir.ProjectUpdate{Name: new("after")})
 	f.check("UpdateProject", err)
 	f.equal("renamed", []any{renamed.ID, renamed.Name, renamed.MemoryCount, renamed.CreatedAt, renamed.UpdatedAt}, []any{"p", "after", 1, start, start.Add(time.Hour)})
 	f.equal("found", f.project("p"), renamed)
@@ -333,22 +333,22 @@ func projectRename(f *fixture) {
 		f.same("listed by "+name, texts(f.list(souvenir.List{ProjectName: name})), "a car")
 	}
 	f.equal("stored by the new name", f.add(souvenir.NewMemory{Content: "y", ProjectName: "after"}).ProjectID, "p")
-	_, err = f.store.UpdateProject(f.ctx, ref, souvenir.UpdateProject{Name: new("taken")})
+	_, err = f.store.UpdateProject(f.ctx, ref, souvenir.ProjectUpdate{Name: new("taken")})
 	f.failsAt("UpdateProject to a name that is taken", err, souvenir.ErrConflict, "name", `"taken"`, `"q"`)
 	f.clock.Pass(time.Hour)
-	for _, u := range []souvenir.UpdateProject{{}, {Name: new("after")}} {
+	for _, u := range []souvenir.ProjectUpdate{{}, {Name: new("after")}} {
 		same, err := f.store.UpdateProject(f.ctx, ref, u)
 		f.check("UpdateProject of nothing", err)
 		f.equal("after a change of nothing", []any{same.Name, same.UpdatedAt}, []any{"after", start.Add(time.Hour)})
 	}
-	_, err = f.as(souvenir.Access{Projects: []string{"p"}}).store.UpdateProject(f.ctx, ref, souvenir.UpdateProject{Name: new("x")})
+	_, err = f.as(souvenir.Access{Projects: []string{"p"}}).store.UpdateProject(f.ctx, ref, souvenir.ProjectUpdate{Name: new("x")})
 	f.failsAt("UpdateProject through a limited view", err, souvenir.ErrForbidden, "project_id", `"p"`)
 }
 
 func projectRenameRestore(f *fixture) {
 	rename := func(id, name string) {
 		f.Helper()
-		_, err := f.store.UpdateProject(f.ctx, souvenir.ProjectRef{ID: id}, souvenir.UpdateProject{Name: &name})
+		_, err := f.store.UpdateProject(f.ctx, souvenir.ProjectRef{ID: id}, souvenir.ProjectUpdate{Name: &name})
 		f.check("UpdateProject", err)
 	}
 	restore := func(id string, revision int) souvenir.Stored {
@@ -373,11 +373,11 @@ func projectDelete(f *fixture) {
 	inside := f.add(souvenir.NewMemory{Content: "a walrus", ProjectID: "p", Tags: []string{"arctic"}})
 	also := f.add(souvenir.NewMemory{Collection: "notes", Content: "a seal", ProjectID: "p", ProjectName: "p"})
 	outside := f.add(souvenir.NewMemory{Content: "a penguin", Related: []string{inside.ID}})
-	f.failsAt("DeleteProject of a full one", f.store.DeleteProject(f.ctx, souvenir.DeleteProject{Project: p}), souvenir.ErrConflict, "project_id", `"p"`, "2 memories", "together")
+	f.failsAt("DeleteProject of a full one", f.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: p}), souvenir.ErrConflict, "project_id", `"p"`, "2 memories", "together")
 	f.equal("after the refusal", f.project("p").MemoryCount, 2)
 	limited := f.as(souvenir.Access{Projects: []string{"p"}})
-	f.fails("DeleteProject through a limited view", limited.store.DeleteProject(f.ctx, souvenir.DeleteProject{Project: p, WithMemories: true}), souvenir.ErrForbidden)
-	f.deleteProject(souvenir.DeleteProject{Project: p, WithMemories: true})
+	f.fails("DeleteProject through a limited view", limited.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: p, WithMemories: true}), souvenir.ErrForbidden)
+	f.deleteProject(souvenir.ProjectDeletion{Project: p, WithMemories: true})
 	for _, id := range []string{inside.ID, also.ID} {
 		_, err := f.reader.GetMemory(f.ctx, id)
 		f.fails("GetMemory", err, souvenir.ErrNotFound)
@@ -387,12 +387,12 @@ func projectDelete(f *fixture) {
 	}
 	same(f, "links to it", f.get(outside.ID).Related, nil)
 	same(f, "projects", f.projects(), nil)
-	f.fails("DeleteProject again", f.store.DeleteProject(f.ctx, souvenir.DeleteProject{Project: p}), souvenir.ErrNotFound)
+	f.fails("DeleteProject again", f.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: p}), souvenir.ErrNotFound)
 	f.equal("a new one of that id", f.add(souvenir.NewMemory{Content: "a kiwi", ProjectID: "p"}).ProjectID, "p")
 	f.same("all of it", texts(f.list(souvenir.List{ProjectID: "p"})), "a kiwi")
 
 	f.addProject(souvenir.NewProject{ID: "empty"})
-	f.deleteProject(souvenir.DeleteProject{Project: souvenir.ProjectRef{Name: "empty"}})
+	f.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{Name: "empty"}})
 	f.same("projects", f.projects(), "local/p")
 }
 
@@ -401,7 +401,7 @@ func projectDeleteHistory(f *fixture) {
 	f.rewrite(m.ID, "second")
 	f.patch(m.ID, map[string]any{"project_id": "q", "project_name": nil})
 	before := f.revisions(m.ID)
-	f.deleteProject(souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: "p"}})
+	f.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "p"}})
 	f.equal("history", f.revisions(m.ID), before)
 	limited := f.as(souvenir.Access{Projects: []string{"q"}})
 	f.equal("states for those who see project q only", len(limited.revisions(m.ID)), 1)
@@ -422,11 +422,11 @@ func projectDeleteLarge(f *fixture) {
 		f.check("AddMemories", err)
 	}
 	add()
-	f.deleteProject(souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: "p"}, WithMemories: true})
+	f.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "p"}, WithMemories: true})
 	f.equal("memories", f.search(souvenir.Query{}).Total, 0)
 	same(f, "projects", f.projects(), nil)
 	add()
-	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: "notes", WithMemories: true}))
+	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "notes", WithMemories: true}))
 	f.equal("memories", f.search(souvenir.Query{}).Total, 0)
 	f.equal("in the project", f.project("p").MemoryCount, 0)
 }

@@ -51,7 +51,7 @@ func quotasHold(f *fixture) {
 	f.rewrite(ids[1], "two, again")
 	f.rewrite(ids[1], "two, once more")
 	content := "two, for the last time"
-	_, err = f.store.UpdateMemory(f.ctx, ids[1], souvenir.UpdateMemory{Content: &content})
+	_, err = f.store.UpdateMemory(f.ctx, ids[1], souvenir.MemoryUpdate{Content: &content})
 	f.fails("UpdateMemory past the quota", err, souvenir.ErrTooLarge, "past versions", "is 2")
 	f.equal("after a refused update", f.get(ids[1]).Content, "two, once more")
 

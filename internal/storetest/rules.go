@@ -43,11 +43,11 @@ func (f *fixture) ruleCalls(project souvenir.ProjectRef) []call {
 		}},
 		{"GetTodo", false, func(s *souvenir.Store) error { _, err := s.GetTodo(f.ctx, project); return err }},
 		{"UpdateTodoSection", true, func(s *souvenir.Store) error {
-			_, err := s.UpdateTodoSection(f.ctx, souvenir.UpdateTodoSection{ProjectID: project.ID, ProjectName: project.Name, Section: souvenir.SectionPlan})
+			_, err := s.UpdateTodoSection(f.ctx, souvenir.TodoSectionUpdate{ProjectID: project.ID, ProjectName: project.Name, Section: souvenir.SectionPlan})
 			return err
 		}},
 		{"CompleteTask", true, func(s *souvenir.Store) error {
-			_, err := s.CompleteTask(f.ctx, souvenir.CompleteTask{ProjectID: project.ID, ProjectName: project.Name, TaskID: "T1"})
+			_, err := s.CompleteTask(f.ctx, souvenir.TaskRef{ProjectID: project.ID, ProjectName: project.Name, TaskID: "T1"})
 			return err
 		}},
 	}
@@ -221,12 +221,12 @@ func ruleConflicts(f *fixture) {
 		{do.ID, `{"project_id":null,"project_name":null}`, general.ID},
 		{note.ID, `{"event_type":"project-rule","rule_type":"dont"}`, dont.ID},
 	} {
-		_, err := f.store.UpdateMemory(f.ctx, c.id, souvenir.UpdateMemory{Metadata: object(c.patch)})
+		_, err := f.store.UpdateMemory(f.ctx, c.id, souvenir.MemoryUpdate{Metadata: object(c.patch)})
 		f.failsAt("UpdateMemory "+c.patch, err, souvenir.ErrConflict, "rule_type", c.taken)
 	}
-	_, err := f.store.UpdateMemory(f.ctx, do.ID, souvenir.UpdateMemory{Metadata: object(`{"rule_type":null}`)})
+	_, err := f.store.UpdateMemory(f.ctx, do.ID, souvenir.MemoryUpdate{Metadata: object(`{"rule_type":null}`)})
 	f.failsAt("UpdateMemory to no type", err, souvenir.ErrInvalid, "rule_type", `"do", "dont" or "todo"`)
-	_, err = f.store.UpdateMemory(f.ctx, do.ID, souvenir.UpdateMemory{Metadata: object(`{"rule_type":"todo"}`)})
+	_, err = f.store.UpdateMemory(f.ctx, do.ID, souvenir.MemoryUpdate{Metadata: object(`{"rule_type":"todo"}`)})
 	f.failsAt("UpdateMemory to a todo", err, souvenir.ErrInvalid, "content", "## Constitution")
 
 	f.patch(dont.ID, object(`{"event_type":null,"rule_type":null}`))

@@ -190,13 +190,13 @@ func sessionsEnded(f *fixture) {
 	for _, id := range []string{of[0].ID, bens.ID, "", "nothing"} {
 		f.failsAt("DeleteSession of "+id, hers.store.Accounts().DeleteSession(f.ctx, id), souvenir.ErrNotFound, "id")
 	}
-	f.check("DeleteSessions", hers.store.Accounts().DeleteSessions(f.ctx, souvenir.DeleteSessions{Except: of[2].ID}))
+	f.check("DeleteSessions", hers.store.Accounts().DeleteSessions(f.ctx, souvenir.SessionSelection{Except: of[2].ID}))
 	f.signedIn(of[2])
 	f.signedOut("that has ended with others", of[1].Value)
 	f.equal("left", hers.sessions(), []souvenir.Session{of[2].Session})
-	f.check("DeleteSessions", hers.store.Accounts().DeleteSessions(f.ctx, souvenir.DeleteSessions{Except: bens.ID}))
+	f.check("DeleteSessions", hers.store.Accounts().DeleteSessions(f.ctx, souvenir.SessionSelection{Except: bens.ID}))
 	same(f, "with that of another excepted", hers.sessions(), nil)
-	f.check("DeleteSessions", hers.store.Accounts().DeleteSessions(f.ctx, souvenir.DeleteSessions{}))
+	f.check("DeleteSessions", hers.store.Accounts().DeleteSessions(f.ctx, souvenir.SessionSelection{}))
 	f.signedIn(bens)
 	f.equal("his", len(his.sessions()), 1)
 }
@@ -207,20 +207,20 @@ func sessionsPassword(f *fixture) {
 	token := hers.addToken(souvenir.NewToken{Name: "x"})
 	stays, ends := f.addSession(souvenir.NewSession{User: "ann"}), f.addSession(souvenir.NewSession{User: "ann"})
 	change := func(old, fresh, keep string) error {
-		return hers.store.Accounts().ChangePassword(f.ctx, souvenir.ChangePassword{Old: old, New: fresh, KeepSession: keep})
+		return hers.store.Accounts().ChangePassword(f.ctx, souvenir.PasswordChange{Old: old, New: fresh, KeepSession: keep})
 	}
 	f.fails("with a wrong one", change("wrong "+password, "quite another", ""), souvenir.ErrUnauthenticated)
 	f.signedIn(ends)
 	f.check("ChangePassword", change(password, "quite another", stays.ID))
 	f.signedIn(stays)
 	f.signedOut("of the old password", ends.Value)
-	f.updateUser("ann", souvenir.UpdateUser{Email: pointer("ann@example.com")})
+	f.updateUser("ann", souvenir.UserUpdate{Email: pointer("ann@example.com")})
 	f.signedIn(stays)
 	f.check("ChangePassword", change("quite another", password, ""))
 	f.signedOut("after another change", stays.Value)
 	for _, fresh := range []string{"one more word", ""} {
 		session := f.addSession(souvenir.NewSession{User: "ann"})
-		f.updateUser("ann", souvenir.UpdateUser{Password: &fresh})
+		f.updateUser("ann", souvenir.UserUpdate{Password: &fresh})
 		f.signedOut("after the operator has set a password", session.Value)
 	}
 	f.principal(token.Value)
@@ -229,15 +229,15 @@ func sessionsPassword(f *fixture) {
 func sessionsDisabled(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "ann"})
 	session := f.addSession(souvenir.NewSession{User: "ann"})
-	f.updateUser("ann", souvenir.UpdateUser{Disabled: pointer(true)})
+	f.updateUser("ann", souvenir.UserUpdate{Disabled: pointer(true)})
 	f.signedOut("of a disabled user", session.Value)
 	_, err := f.store.Accounts().AddSession(f.ctx, souvenir.NewSession{User: "ann"})
 	f.failsAt("AddSession of a disabled user", err, souvenir.ErrUnauthenticated, "")
-	f.updateUser("ann", souvenir.UpdateUser{Disabled: pointer(false)})
+	f.updateUser("ann", souvenir.UserUpdate{Disabled: pointer(false)})
 	f.signedOut("from before the user was disabled", session.Value)
 	session = f.addSession(souvenir.NewSession{User: "ann"})
 	id := f.signedIn(session).User.ID
-	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}))
+	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ann"}))
 	f.signedOut("of a deleted user", session.Value)
 	f.addUser(souvenir.NewUser{ID: id, Name: "ann"})
 	f.signedOut("of somebody who had this id", session.Value)
@@ -252,7 +252,7 @@ func accessEnded(f *fixture) {
 	for _, kind := range souvenir.AccessKinds() {
 		session, keeps, token, app := f.addSession(souvenir.NewSession{User: "ann"}), f.addSession(souvenir.NewSession{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}), hers.letIn(client)
 		waiting := hers.authorize(client)
-		f.check("EndAccess "+string(kind), hers.store.Accounts().EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{kind}, KeepSession: keeps.ID}))
+		f.check("EndAccess "+string(kind), hers.store.Accounts().EndAccess(f.ctx, souvenir.AccessEnd{Kinds: []souvenir.AccessKind{kind}, KeepSession: keeps.ID}))
 		f.signedIn(keeps)
 		if kind == souvenir.AccessSessions {
 			f.signedOut("that was ended", session.Value)
@@ -272,7 +272,7 @@ func accessEnded(f *fixture) {
 			f.works("not ended", app)
 			f.exchange(exchanging(client, waiting))
 		}
-		f.check("EndAccess of all", hers.store.Accounts().EndAccess(f.ctx, souvenir.EndAccess{Kinds: souvenir.AccessKinds()}))
+		f.check("EndAccess of all", hers.store.Accounts().EndAccess(f.ctx, souvenir.AccessEnd{Kinds: souvenir.AccessKinds()}))
 		f.signedOut("that was kept before", keeps.Value)
 		f.tokenFails("that was ended", token.Value)
 		f.ended("ended", client, app)
@@ -281,7 +281,7 @@ func accessEnded(f *fixture) {
 	f.principal(local.Value)
 	f.works("let in again", hers.letIn(client))
 	for _, kinds := range [][]souvenir.AccessKind{nil, {"everything"}, {souvenir.AccessTokens, ""}} {
-		f.failsAt("EndAccess", hers.store.Accounts().EndAccess(f.ctx, souvenir.EndAccess{Kinds: kinds}), souvenir.ErrInvalid, "kinds", `"sessions", "grants" or "tokens"`)
+		f.failsAt("EndAccess", hers.store.Accounts().EndAccess(f.ctx, souvenir.AccessEnd{Kinds: kinds}), souvenir.ErrInvalid, "kinds", `"sessions", "grants" or "tokens"`)
 	}
 }
 
@@ -291,16 +291,16 @@ func accessEndsWithPassword(f *fixture) {
 	local := f.addToken(souvenir.NewToken{Name: "the local user's"})
 	for _, fresh := range []string{"quite another", ""} {
 		session, token, app := f.addSession(souvenir.NewSession{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}), hers.letIn(client)
-		f.updateUser("ann", souvenir.UpdateUser{Password: &fresh})
+		f.updateUser("ann", souvenir.UserUpdate{Password: &fresh})
 		f.signedOut("from before the new password", session.Value)
 		f.ended("from before the new password", client, app)
 		f.principal(token.Value)
-		f.updateUser("ann", souvenir.UpdateUser{Password: &fresh, EndTokens: true})
+		f.updateUser("ann", souvenir.UserUpdate{Password: &fresh, EndTokens: true})
 		f.tokenFails("that was ended with the password", token.Value)
 		f.works("let in again", hers.letIn(client))
 	}
 	token, session := hers.addToken(souvenir.NewToken{Name: "x"}), f.addSession(souvenir.NewSession{User: "ann"})
-	f.updateUser("ann", souvenir.UpdateUser{EndTokens: true})
+	f.updateUser("ann", souvenir.UserUpdate{EndTokens: true})
 	f.tokenFails("that was ended alone", token.Value)
 	f.signedIn(session)
 	f.principal(local.Value)
@@ -311,7 +311,7 @@ func sessionsAdmin(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "ann", Role: souvenir.RoleAdmin})
 	session := f.addSession(souvenir.NewSession{User: "ann"})
 	f.equal("an admin's", f.signedIn(session).Allows(souvenir.ScopeAdmin), true)
-	f.updateUser("ann", souvenir.UpdateUser{Role: pointer(souvenir.RoleUser)})
+	f.updateUser("ann", souvenir.UserUpdate{Role: pointer(souvenir.RoleUser)})
 	p := f.signedIn(session)
 	f.equal("of one who was an admin", []any{p.Allows(souvenir.ScopeAdmin), p.Scopes, p.User.Role}, []any{false, souvenir.Scopes()[:5], souvenir.RoleUser})
 }
@@ -322,7 +322,7 @@ func sessionsSince(f *fixture) {
 	began := f.clock.Now()
 	f.signIn("ann", password)
 	f.clock.Pass(time.Second)
-	f.updateUser("ann", souvenir.UpdateUser{Password: pointer("quite another")})
+	f.updateUser("ann", souvenir.UserUpdate{Password: pointer("quite another")})
 	_, err := f.store.Accounts().AddSession(f.ctx, souvenir.NewSession{User: "ann", Since: began})
 	f.failsAt("AddSession with the old password", err, souvenir.ErrUnauthenticated, "", "changed")
 	f.addSession(souvenir.NewSession{User: "ann", Since: f.clock.Now()})
@@ -376,7 +376,7 @@ func sessionsPurged(f *fixture) {
 	for passes, want := range []int{0, 1, 0} {
 		purged, err := f.store.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
 		f.check("Purge", err)
-		f.equal(fmt.Sprintf("purge %d", passes), purged, souvenir.Purged{Sessions: want})
+		f.equal(fmt.Sprintf("purge %d", passes), purged, souvenir.PurgeReport{Sessions: want})
 		f.clock.Pass(4 * day)
 		f.signedIn(kept)
 	}

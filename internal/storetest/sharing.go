@@ -71,14 +71,14 @@ func (f *fixture) addMember(user string, role souvenir.MemberRole) souvenir.Memb
 
 func (f *fixture) updateMember(user string, role souvenir.MemberRole) {
 	f.Helper()
-	updated, err := f.store.UpdateMember(f.ctx, souvenir.UpdateMember{Project: apollo, User: user, Role: role})
+	updated, err := f.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: user, Role: role})
 	f.check("UpdateMember "+user, err)
 	f.equal("updated", []any{updated.User, updated.Role}, []any{user, role})
 }
 
 func (f *fixture) deleteMember(user string) {
 	f.Helper()
-	f.check("DeleteMember "+user, f.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: user}))
+	f.check("DeleteMember "+user, f.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: user}))
 }
 
 // members returns a project's people as "user role".
@@ -126,9 +126,9 @@ func sharingMembers(f *fixture) {
 		_, err = f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: id}, User: "rita", Role: souvenir.MemberReader})
 		f.failsAt("AddMember to an unknown project", err, souvenir.ErrNotFound, "project_id", `"`+id+`"`)
 	}
-	_, err = owner.store.UpdateMember(f.ctx, souvenir.UpdateMember{Project: apollo, User: "local", Role: souvenir.MemberReader})
+	_, err = owner.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: "local", Role: souvenir.MemberReader})
 	f.failsAt("UpdateMember of no member", err, souvenir.ErrNotFound, "user", `"local"`)
-	f.failsAt("DeleteMember of no member", owner.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: "local"}), souvenir.ErrNotFound, "user", `"local"`)
+	f.failsAt("DeleteMember of no member", owner.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "local"}), souvenir.ErrNotFound, "user", `"local"`)
 }
 
 func sharingArguments(f *fixture) {
@@ -151,10 +151,10 @@ func sharingArguments(f *fixture) {
 	} {
 		_, err := owner.store.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: c.user, Role: c.role})
 		f.failsAt("AddMember with "+c.name, err, c.kind, c.argument, c.says)
-		_, err = owner.store.UpdateMember(f.ctx, souvenir.UpdateMember{Project: apollo, User: c.user, Role: c.role})
+		_, err = owner.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: c.user, Role: c.role})
 		f.failsAt("UpdateMember with "+c.name, err, c.kind, c.argument, c.says)
 		if c.argument == "user" {
-			err = owner.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: c.user})
+			err = owner.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: c.user})
 			f.failsAt("DeleteMember with "+c.name, err, c.kind, c.argument, c.says)
 		}
 	}
@@ -252,7 +252,7 @@ func sharingRoles(f *fixture) {
 	p.owner.add(souvenir.NewMemory{Content: "x", ProjectID: "secret"})
 	p.coOwner.addProject(souvenir.NewProject{ID: "mine"})
 	for _, name := range []string{"secret", "mine"} {
-		_, err := p.coOwner.store.UpdateProject(f.ctx, apollo, souvenir.UpdateProject{Name: &name})
+		_, err := p.coOwner.store.UpdateProject(f.ctx, apollo, souvenir.ProjectUpdate{Name: &name})
 		f.check("a member gives it a name that another project of an owner has", err)
 	}
 }
@@ -273,9 +273,9 @@ func sharingWriter(f *fixture) {
 			f.fails(c.name+" of the owner's collection by a writer", c.do(p.writer.store), souvenir.ErrForbidden)
 		}
 	}
-	_, err := p.writer.store.UpdateMemory(f.ctx, theirs.ID, souvenir.UpdateMemory{Metadata: map[string]any{"project_id": nil}})
+	_, err := p.writer.store.UpdateMemory(f.ctx, theirs.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": nil}})
 	f.failsAt("taking another's memory out of the project", err, souvenir.ErrForbidden, "project_id")
-	_, err = p.writer.store.UpdateMemory(f.ctx, mine.ID, souvenir.UpdateMemory{Metadata: map[string]any{"project_id": nil}})
+	_, err = p.writer.store.UpdateMemory(f.ctx, mine.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": nil}})
 	f.failsAt("taking out of the project what one has stored", err, souvenir.ErrForbidden, "project_id", `"olga"`)
 	p.owner.delete(mine.ID)
 	p.writer.delete(theirs.ID)
@@ -301,11 +301,11 @@ func sharingUpdate(f *fixture) {
 	p.reader.rewrite(m.ID, "changed by rita")
 	p.coOwner.updateMember("rita", souvenir.MemberReader)
 	content := "again"
-	_, err = p.reader.store.UpdateMemory(f.ctx, m.ID, souvenir.UpdateMemory{Content: &content})
+	_, err = p.reader.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Content: &content})
 	f.fails("UpdateMemory by a reader", err, souvenir.ErrForbidden)
 	p.coOwner.updateMember("rita", souvenir.MemberOwner)
 	p.reader.updateMember("cora", souvenir.MemberReader)
-	_, err = p.coOwner.store.UpdateMember(f.ctx, souvenir.UpdateMember{Project: apollo, User: "cora", Role: souvenir.MemberOwner})
+	_, err = p.coOwner.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: "cora", Role: souvenir.MemberOwner})
 	f.fails("taking a role back", err, souvenir.ErrForbidden)
 	after, err := p.owner.reader.Members(f.ctx, apollo)
 	f.check("Members", err)
@@ -358,15 +358,15 @@ func sharingLeave(f *fixture) {
 		_, err := m.reader.GetProject(f.ctx, apollo)
 		f.fails("GetProject after leaving", err, souvenir.ErrNotFound)
 	}
-	f.failsAt("the owner of record leaving", p.owner.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: "olga"}), souvenir.ErrForbidden, "user", `"olga"`)
+	f.failsAt("the owner of record leaving", p.owner.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "olga"}), souvenir.ErrForbidden, "user", `"olga"`)
 	f.same("members", p.owner.members(), "olga owner")
 }
 
 func sharingOwnerOfRecord(f *fixture) {
 	p := share(f)
 	for _, m := range []*fixture{p.owner, p.coOwner} {
-		f.failsAt("DeleteMember by "+m.name(), m.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: "olga"}), souvenir.ErrForbidden, "user", `"olga"`)
-		_, err := m.store.UpdateMember(f.ctx, souvenir.UpdateMember{Project: apollo, User: "olga", Role: souvenir.MemberReader})
+		f.failsAt("DeleteMember by "+m.name(), m.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "olga"}), souvenir.ErrForbidden, "user", `"olga"`)
+		_, err := m.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: "olga", Role: souvenir.MemberReader})
 		f.failsAt("UpdateMember by "+m.name(), err, souvenir.ErrForbidden, "user", `"olga"`)
 	}
 	p.coOwner.deleteMember("rita")
@@ -414,7 +414,7 @@ func sharingNames(f *fixture) {
 	for _, as := range []map[string]any{{"project_id": "apollo"}, {"project_name": "Apollo"}, {"project_id": "apollo", "project_name": "Apollo"}} {
 		f.equal("given as it is shown: "+toJSON(as), rita.patch(m.ID, as).Revision, 1)
 	}
-	_, err := rita.store.UpdateMemory(f.ctx, m.ID, souvenir.UpdateMemory{Metadata: map[string]any{"project_id": "rita/apollo"}})
+	_, err := rita.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": "rita/apollo"}})
 	f.failsAt("moving to one that is named alike", err, souvenir.ErrForbidden, "project_id")
 	own := rita.add(souvenir.NewMemory{Content: "of her own", ProjectID: "apollo"})
 	f.equal("moved to one that is named alike", rita.patch(own.ID, map[string]any{"project_id": "olga/apollo"}).Revision, 2)
@@ -435,7 +435,7 @@ func sharingLimited(f *fixture) {
 				f.failsAt(c.name+" through a limited view of "+access.User, c.do(view.store), souvenir.ErrForbidden, "project_id")
 			}
 		}
-		err := view.store.DeleteMember(f.ctx, souvenir.DeleteMember{Project: apollo, User: access.User})
+		err := view.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: access.User})
 		f.fails("leaving through a limited view", err, souvenir.ErrForbidden)
 		_, err = view.reader.Members(f.ctx, souvenir.ProjectRef{ID: "secret"})
 		f.fails("Members of another project", err, souvenir.ErrNotFound)
@@ -457,7 +457,7 @@ func sharingDelete(f *fixture) {
 	p := share(f)
 	theirs := p.writer.add(souvenir.NewMemory{Content: "engine", ProjectID: apollo.ID})
 	apart := p.writer.add(souvenir.NewMemory{Content: "apart"})
-	p.owner.deleteProject(souvenir.DeleteProject{Project: apollo, WithMemories: true})
+	p.owner.deleteProject(souvenir.ProjectDeletion{Project: apollo, WithMemories: true})
 	for _, m := range append(p.members(), p.owner) {
 		same(f, m.name()+"'s projects", m.projects(), nil)
 		_, err := m.reader.GetMemory(f.ctx, theirs.ID)

@@ -45,7 +45,7 @@ func (f *fixture) todo() souvenir.Todo {
 
 func (f *fixture) completeTask(id string) souvenir.CompletedTask {
 	f.Helper()
-	c, err := f.store.CompleteTask(f.ctx, souvenir.CompleteTask{ProjectID: "apollo", TaskID: id})
+	c, err := f.store.CompleteTask(f.ctx, souvenir.TaskRef{ProjectID: "apollo", TaskID: id})
 	f.check("CompleteTask "+id, err)
 	return c
 }
@@ -91,9 +91,9 @@ func todoValid(f *fixture) {
 	f.failsAt("SetTodo of nothing", err, souvenir.ErrInvalid, "content", "empty")
 	_, err = f.store.SetTodo(f.ctx, souvenir.NewTodo{ProjectID: "apollo", Content: stored.Content, ExpectedRevision: 2})
 	f.failsAt("SetTodo of another revision", err, souvenir.ErrConflict, "expected_revision", "revision 1")
-	_, err = f.store.UpdateMemory(f.ctx, stored.ID, souvenir.UpdateMemory{Content: &bad})
+	_, err = f.store.UpdateMemory(f.ctx, stored.ID, souvenir.MemoryUpdate{Content: &bad})
 	f.failsAt("UpdateMemory", err, souvenir.ErrInvalid, "content", "line 11")
-	_, err = f.store.UpdateMemory(f.ctx, stored.ID, souvenir.UpdateMemory{Metadata: object(`{"project_id":null}`)})
+	_, err = f.store.UpdateMemory(f.ctx, stored.ID, souvenir.MemoryUpdate{Metadata: object(`{"project_id":null}`)})
 	f.failsAt("UpdateMemory out of its project", err, souvenir.ErrInvalid, "project_id", "project")
 	f.equal("the todo", f.todo().Memory, stored.Memory)
 	note := f.add(souvenir.NewMemory{ProjectID: "gemini", Content: "a note"})
@@ -109,7 +109,7 @@ func todoValid(f *fixture) {
 func todoSection(f *fixture) {
 	stored := f.setTodo(strings.ReplaceAll(document("- [ ] T1 build"), "\n", "\r\n"))
 	f.clock.Pass(time.Minute)
-	u := souvenir.UpdateTodoSection{ProjectName: "apollo", Section: souvenir.SectionPlan, Content: "## Plan\n1. think\n2. heron"}
+	u := souvenir.TodoSectionUpdate{ProjectName: "apollo", Section: souvenir.SectionPlan, Content: "## Plan\n1. think\n2. heron"}
 	changed, err := f.store.UpdateTodoSection(f.ctx, u)
 	f.check("UpdateTodoSection", err)
 	want := strings.Replace(stored.Content, "## Plan\r\n\r\n", "## Plan\r\n\r\n1. think\r\n2. heron\r\n\r\n", 1)
@@ -130,22 +130,22 @@ func todoSection(f *fixture) {
 func todoSectionArguments(f *fixture) {
 	stored := f.setTodo(document("- [ ] T1 build"))
 	for _, c := range []struct {
-		u        souvenir.UpdateTodoSection
+		u        souvenir.TodoSectionUpdate
 		kind     *souvenir.Error
 		argument string
 		says     string
 	}{
-		{souvenir.UpdateTodoSection{ProjectID: "apollo", Content: "x"}, souvenir.ErrInvalid, "section", `"constitution", "spec", "plan", "tasks" or "gaps"`},
-		{souvenir.UpdateTodoSection{ProjectID: "apollo", Section: "notes"}, souvenir.ErrInvalid, "section", `"notes"`},
-		{souvenir.UpdateTodoSection{Section: "plan"}, souvenir.ErrInvalid, "project_id", "project_name"},
-		{souvenir.UpdateTodoSection{ProjectID: "apollo", Section: "plan", Content: "a\n## Gaps"}, souvenir.ErrInvalid, "content", `line 2 is "## Gaps"`},
-		{souvenir.UpdateTodoSection{ProjectID: "apollo", Section: "plan", Content: "```"}, souvenir.ErrInvalid, "content", "line 1 begins fenced code"},
-		{souvenir.UpdateTodoSection{ProjectID: "apollo", Section: "tasks", Content: "- [ ] T1\n- [ ] T1"}, souvenir.ErrInvalid, "content", "lines 1 and 2"},
-		{souvenir.UpdateTodoSection{ProjectID: "apollo", Section: "plan", Content: "\xff"}, souvenir.ErrInvalid, "content", "UTF-8"},
-		{souvenir.UpdateTodoSection{ProjectID: "apollo", Section: "plan", Content: strings.Repeat("x", souvenir.MaxContent+1)}, souvenir.ErrTooLarge, "content", "1048577"},
-		{souvenir.UpdateTodoSection{ProjectID: "apollo", Section: "plan", Content: strings.Repeat("x", souvenir.MaxContent)}, souvenir.ErrTooLarge, "content", "at most 1048576"},
-		{souvenir.UpdateTodoSection{ProjectID: "apollo", Section: "plan", ExpectedRevision: -1}, souvenir.ErrInvalid, "expected_revision", "-1"},
-		{souvenir.UpdateTodoSection{ProjectID: "apollo", Section: "plan", Content: "x", ExpectedRevision: 7}, souvenir.ErrConflict, "expected_revision", "revision 1"},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Content: "x"}, souvenir.ErrInvalid, "section", `"constitution", "spec", "plan", "tasks" or "gaps"`},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "notes"}, souvenir.ErrInvalid, "section", `"notes"`},
+		{souvenir.TodoSectionUpdate{Section: "plan"}, souvenir.ErrInvalid, "project_id", "project_name"},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "a\n## Gaps"}, souvenir.ErrInvalid, "content", `line 2 is "## Gaps"`},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "```"}, souvenir.ErrInvalid, "content", "line 1 begins fenced code"},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "tasks", Content: "- [ ] T1\n- [ ] T1"}, souvenir.ErrInvalid, "content", "lines 1 and 2"},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "\xff"}, souvenir.ErrInvalid, "content", "UTF-8"},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: strings.Repeat("x", souvenir.MaxContent+1)}, souvenir.ErrTooLarge, "content", "1048577"},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: strings.Repeat("x", souvenir.MaxContent)}, souvenir.ErrTooLarge, "content", "at most 1048576"},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", ExpectedRevision: -1}, souvenir.ErrInvalid, "expected_revision", "-1"},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "x", ExpectedRevision: 7}, souvenir.ErrConflict, "expected_revision", "revision 1"},
 	} {
 		_, err := f.store.UpdateTodoSection(f.ctx, c.u)
 		f.failsAt("UpdateTodoSection "+brief(c.u), err, c.kind, c.argument, c.says)
@@ -173,14 +173,14 @@ func todoComplete(f *fixture) {
 func todoCompleteArguments(f *fixture) {
 	stored := f.setTodo(document("- [ ] T10 build", "- [ ] T11 fly"))
 	for _, id := range []string{"T1", "T100", "T", "10", "build", "T10 build"} {
-		_, err := f.store.CompleteTask(f.ctx, souvenir.CompleteTask{ProjectID: "apollo", TaskID: id})
+		_, err := f.store.CompleteTask(f.ctx, souvenir.TaskRef{ProjectID: "apollo", TaskID: id})
 		f.failsAt("CompleteTask "+id, err, souvenir.ErrNotFound, "task_id", id, "T10", "T11")
 	}
 	for id, kind := range map[string]*souvenir.Error{"": souvenir.ErrInvalid, " ": souvenir.ErrInvalid, "T\n1": souvenir.ErrInvalid, strings.Repeat("T", 200): souvenir.ErrTooLarge} {
-		_, err := f.store.CompleteTask(f.ctx, souvenir.CompleteTask{ProjectID: "apollo", TaskID: id})
+		_, err := f.store.CompleteTask(f.ctx, souvenir.TaskRef{ProjectID: "apollo", TaskID: id})
 		f.failsAt("CompleteTask "+id, err, kind, "task_id")
 	}
-	_, err := f.store.CompleteTask(f.ctx, souvenir.CompleteTask{TaskID: "T10"})
+	_, err := f.store.CompleteTask(f.ctx, souvenir.TaskRef{TaskID: "T10"})
 	f.failsAt("CompleteTask without a project", err, souvenir.ErrInvalid, "project_id")
 	f.equal("the todo", f.todo().Memory, stored.Memory)
 }
@@ -190,11 +190,11 @@ func todoUnknown(f *fixture) {
 	for _, project := range []string{"empty", "nowhere", "a/b"} {
 		_, err := f.reader.GetTodo(f.ctx, souvenir.ProjectRef{ID: project})
 		f.failsAt("GetTodo", err, souvenir.ErrNotFound, "project_id", project)
-		_, err = f.store.UpdateTodoSection(f.ctx, souvenir.UpdateTodoSection{ProjectID: project, Section: "plan"})
+		_, err = f.store.UpdateTodoSection(f.ctx, souvenir.TodoSectionUpdate{ProjectID: project, Section: "plan"})
 		f.failsAt("UpdateTodoSection", err, souvenir.ErrNotFound, "project_id", project)
-		_, err = f.store.CompleteTask(f.ctx, souvenir.CompleteTask{ProjectID: project, TaskID: "T1"})
+		_, err = f.store.CompleteTask(f.ctx, souvenir.TaskRef{ProjectID: project, TaskID: "T1"})
 		f.failsAt("CompleteTask", err, souvenir.ErrNotFound, "project_id", project)
-		_, err = f.store.CompleteTask(f.ctx, souvenir.CompleteTask{ProjectName: project, TaskID: "T1"})
+		_, err = f.store.CompleteTask(f.ctx, souvenir.TaskRef{ProjectName: project, TaskID: "T1"})
 		f.fails("CompleteTask", err, souvenir.ErrNotFound, project)
 	}
 	_, err := f.reader.GetTodo(f.ctx, souvenir.ProjectRef{})
@@ -215,7 +215,7 @@ func todoConcurrent(f *fixture) {
 	var group sync.WaitGroup
 	for i := range workers {
 		group.Go(func() {
-			c, err := stores[i%2].CompleteTask(f.ctx, souvenir.CompleteTask{ProjectID: "apollo", TaskID: fmt.Sprint("T", i+1)})
+			c, err := stores[i%2].CompleteTask(f.ctx, souvenir.TaskRef{ProjectID: "apollo", TaskID: fmt.Sprint("T", i+1)})
 			if err != nil || c.AlreadyCompleted {
 				f.Errorf("worker %d: %+v, %v", i, c, err)
 			}
@@ -223,7 +223,7 @@ func todoConcurrent(f *fixture) {
 	}
 	for i, section := range sections {
 		group.Go(func() {
-			if _, err := stores[i%2].UpdateTodoSection(f.ctx, souvenir.UpdateTodoSection{ProjectID: "apollo", Section: section, Content: "written at once: " + string(section)}); err != nil {
+			if _, err := stores[i%2].UpdateTodoSection(f.ctx, souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: section, Content: "written at once: " + string(section)}); err != nil {
 				f.Error(err)
 			}
 		})

@@ -176,7 +176,7 @@ func tokensAdmin(f *fixture) {
 	f.equal("an admin's", f.principal(token.Value).Allows(souvenir.ScopeAdmin), true)
 	byDefault := f.addToken(souvenir.NewToken{Name: "x", User: boss.ID})
 	f.equal("by default", f.principal(byDefault.Value).Allows(souvenir.ScopeAdmin), false)
-	f.updateUser("ann", souvenir.UpdateUser{Role: pointer(souvenir.RoleUser)})
+	f.updateUser("ann", souvenir.UserUpdate{Role: pointer(souvenir.RoleUser)})
 	f.equal("of one who was an admin", f.principal(token.Value).Allows(souvenir.ScopeAdmin), false)
 	for _, s := range []*souvenir.Store{f.store, f.store.As(souvenir.Access{User: ann.ID})} {
 		_, err = s.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "x", Scopes: souvenir.Scopes()})
@@ -285,7 +285,7 @@ func tokensGranted(f *fixture) {
 			return ann.store.Accounts().RevokeGrant(f.ctx, grant)
 		},
 		"ended with others": func(souvenir.RegisteredClient, string) error {
-			return ann.store.Accounts().EndAccess(f.ctx, souvenir.EndAccess{Kinds: []souvenir.AccessKind{souvenir.AccessGrants}})
+			return ann.store.Accounts().EndAccess(f.ctx, souvenir.AccessEnd{Kinds: []souvenir.AccessKind{souvenir.AccessGrants}})
 		},
 		"client deactivated": func(c souvenir.RegisteredClient, _ string) error {
 			return f.operator.Accounts().DeactivateClient(f.ctx, c.ID)

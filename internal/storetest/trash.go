@@ -64,13 +64,13 @@ func (f *fixture) deleteFile(id string) {
 
 func (f *fixture) trashProject(id string) souvenir.TrashEntry {
 	f.Helper()
-	f.check("DeleteProject", f.store.DeleteProject(f.ctx, souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: id}, WithMemories: true}))
+	f.check("DeleteProject", f.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: id}, WithMemories: true}))
 	return f.trash()[0]
 }
 
 func (f *fixture) deleteCollection(name string) souvenir.TrashEntry {
 	f.Helper()
-	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: name, WithMemories: true}))
+	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: name, WithMemories: true}))
 	return f.trash()[0]
 }
 
@@ -166,9 +166,9 @@ func trashMeanwhile(f *fixture) {
 	file := f.addFile(souvenir.NewFile{MemoryID: m.ID}, "still here")
 	f.delete(m.ID)
 	f.check("EraseMemory", f.store.EraseMemory(f.ctx, target))
-	f.updateFile(file.ID, souvenir.UpdateFile{MemoryID: &other})
+	f.updateFile(file.ID, souvenir.FileUpdate{MemoryID: &other})
 	renamed := "crate"
-	_, err := f.store.UpdateCollection(f.ctx, "box", souvenir.UpdateCollection{Name: &renamed})
+	_, err := f.store.UpdateCollection(f.ctx, "box", souvenir.CollectionUpdate{Name: &renamed})
 	f.check("UpdateCollection", err)
 	f.restore(m.ID)
 	f.equal("links", f.get(m.ID).Related, []string(nil))
@@ -176,7 +176,7 @@ func trashMeanwhile(f *fixture) {
 	f.equal("its file is linked to", f.getFile(file.ID).MemoryID, other)
 
 	f.delete(m.ID)
-	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: "crate", ForGood: true}))
+	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "crate", ForGood: true}))
 	f.restore(m.ID)
 	f.equal("its collection, which was gone for good", f.get(m.ID).Collection, "crate")
 }
@@ -212,7 +212,7 @@ func trashRule(f *fixture) {
 	f.check("SetTodo", err)
 	f.delete(todo.ID)
 	f.restore(todo.ID)
-	_, err = f.store.CompleteTask(f.ctx, souvenir.CompleteTask{ProjectID: "apollo", TaskID: "T1"})
+	_, err = f.store.CompleteTask(f.ctx, souvenir.TaskRef{ProjectID: "apollo", TaskID: "T1"})
 	f.check("CompleteTask", err)
 }
 

@@ -55,7 +55,7 @@ func trashOff(f *fixture) {
 	f.delete(m.ID)
 	f.deleteFile(file.ID)
 	f.add(souvenir.NewMemory{Content: "another", ProjectID: "apollo"})
-	f.check("DeleteProject", f.store.DeleteProject(f.ctx, souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: "apollo"}, WithMemories: true}))
+	f.check("DeleteProject", f.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "apollo"}, WithMemories: true}))
 	f.same("in the trash", f.inTrash())
 	_, err := f.store.RestoreTrashed(f.ctx, m.ID)
 	f.failsAt("RestoreTrashed", err, souvenir.ErrNotFound, "id")
@@ -81,7 +81,7 @@ func trashConcurrent(f *fixture) {
 				id := ids[(i+10*worker)%len(ids)]
 				expected("DeleteMemory", f.store.DeleteMemory(f.ctx, id))
 				if i%10 == 5 {
-					expected("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.DeleteCollection{Name: "box", WithMemories: true}))
+					expected("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "box", WithMemories: true}))
 				}
 				_, err := f.store.RestoreTrashed(f.ctx, id)
 				expected("RestoreTrashed", err)

@@ -60,7 +60,7 @@ func trashCollections(f *fixture) {
 	_, err = f.store.RestoreTrashed(f.ctx, e.ID)
 	f.failsAt("beside another", err, souvenir.ErrConflict, "id", `"box"`)
 	other := "crate"
-	_, err = f.store.UpdateCollection(f.ctx, "box", souvenir.UpdateCollection{Name: &other})
+	_, err = f.store.UpdateCollection(f.ctx, "box", souvenir.CollectionUpdate{Name: &other})
 	f.check("UpdateCollection", err)
 	f.restore(e.ID)
 	f.sameMemories(before)
@@ -77,7 +77,7 @@ func trashProjects(f *fixture) {
 	outside := p.owner.add(souvenir.NewMemory{Content: "outside", Related: []string{ids[3]}})
 	gone := p.owner.add(souvenir.NewMemory{Content: "deleted before", ProjectID: "apollo"})
 	for _, name := range []string{"Moon", "Apollo 11"} { // former names lead to it
-		_, err := p.owner.store.UpdateProject(f.ctx, souvenir.ProjectRef{ID: "apollo"}, souvenir.UpdateProject{Name: &name})
+		_, err := p.owner.store.UpdateProject(f.ctx, souvenir.ProjectRef{ID: "apollo"}, souvenir.ProjectUpdate{Name: &name})
 		f.check("UpdateProject", err)
 	}
 	f.clock.Pass(time.Hour)

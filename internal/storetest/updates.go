@@ -151,7 +151,7 @@ func updateRevisions(f *fixture) {
 	f.equal("patched", f.patch(m.ID, map[string]any{"a": 1}).Revision, 3)
 	f.equal("read", []any{f.get(m.ID).Revision, f.get(m.ID).UpdatedAt}, []any{3, start.Add(2 * time.Hour)})
 	both := "three"
-	f.equal("content and metadata at once", f.update(m.ID, souvenir.UpdateMemory{Content: &both, Metadata: map[string]any{"a": 2}}).Revision, 4)
+	f.equal("content and metadata at once", f.update(m.ID, souvenir.MemoryUpdate{Content: &both, Metadata: map[string]any{"a": 2}}).Revision, 4)
 }
 
 func updateOfNothing(f *fixture) {
@@ -159,7 +159,7 @@ func updateOfNothing(f *fixture) {
 	m := f.add(complete(f, target))
 	f.clock.Pass(time.Hour)
 	same := m.Content
-	for _, u := range []souvenir.UpdateMemory{
+	for _, u := range []souvenir.MemoryUpdate{
 		{},
 		{Content: &same},
 		{Metadata: map[string]any{}},
@@ -180,8 +180,8 @@ func updateOfNothing(f *fixture) {
 func updateExpected(f *fixture) {
 	id := f.addTexts("one")[0]
 	two, three := "two", "three"
-	f.equal("as expected", f.update(id, souvenir.UpdateMemory{Content: &two, ExpectedRevision: 1}).Revision, 2)
-	for _, u := range []souvenir.UpdateMemory{
+	f.equal("as expected", f.update(id, souvenir.MemoryUpdate{Content: &two, ExpectedRevision: 1}).Revision, 2)
+	for _, u := range []souvenir.MemoryUpdate{
 		{Content: &three, ExpectedRevision: 1}, {Metadata: map[string]any{"a": 1}, ExpectedRevision: 1}, {ExpectedRevision: 1}, {ExpectedRevision: 3},
 	} {
 		_, err := f.store.UpdateMemory(f.ctx, id, u)
@@ -195,19 +195,19 @@ func updateArguments(f *fixture) {
 	target := f.addTexts("the calendar")[0]
 	m := f.add(complete(f, target))
 	content := func(s string) *string { return &s }
-	in := func(key string, value any) souvenir.UpdateMemory {
-		return souvenir.UpdateMemory{Content: content("new"), Metadata: map[string]any{"new": true, key: value}}
+	in := func(key string, value any) souvenir.MemoryUpdate {
+		return souvenir.MemoryUpdate{Content: content("new"), Metadata: map[string]any{"new": true, key: value}}
 	}
 	for _, c := range []struct {
 		name     string
-		u        souvenir.UpdateMemory
+		u        souvenir.MemoryUpdate
 		kind     *souvenir.Error
 		argument string
 		says     string
 	}{
-		{"no content", souvenir.UpdateMemory{Content: content("")}, souvenir.ErrInvalid, "content", "empty"},
-		{"long content", souvenir.UpdateMemory{Content: content(strings.Repeat("x", souvenir.MaxContent+1))}, souvenir.ErrTooLarge, "content", "1048577"},
-		{"content that is not UTF-8", souvenir.UpdateMemory{Content: content("\xff")}, souvenir.ErrInvalid, "content", "UTF-8"},
+		{"no content", souvenir.MemoryUpdate{Content: content("")}, souvenir.ErrInvalid, "content", "empty"},
+		{"long content", souvenir.MemoryUpdate{Content: content(strings.Repeat("x", souvenir.MaxContent+1))}, souvenir.ErrTooLarge, "content", "1048577"},
+		{"content that is not UTF-8", souvenir.MemoryUpdate{Content: content("\xff")}, souvenir.ErrInvalid, "content", "UTF-8"},
 		{"importance", in("importance", "urgent"), souvenir.ErrInvalid, "importance", `allowed are "low"`},
 		{"importance of another type", in("importance", []any{"low"}), souvenir.ErrInvalid, "importance", "string"},
 		{"state", in("state", strings.Repeat("s", 65)), souvenir.ErrTooLarge, "state", "64"},
@@ -218,8 +218,8 @@ func updateArguments(f *fixture) {
 		{"a link to itself", in("related_memory_ids", []any{m.ID}), souvenir.ErrInvalid, "related_memory_ids", "itself"},
 		{"metadata", in("k", func() {}), souvenir.ErrInvalid, "metadata", "JSON"},
 		{"large metadata", in("k", strings.Repeat("x", souvenir.MaxMetadata)), souvenir.ErrTooLarge, "metadata", "65536"},
-		{"a vector without content", souvenir.UpdateMemory{Embedding: []float32{1}}, souvenir.ErrInvalid, "embedding", "content"},
-		{"a vector for an embedded collection", souvenir.UpdateMemory{Content: content("new"), Embedding: make([]float32, wordDimensions)}, souvenir.ErrInvalid, "embedding", "own_vectors"},
+		{"a vector without content", souvenir.MemoryUpdate{Embedding: []float32{1}}, souvenir.ErrInvalid, "embedding", "content"},
+		{"a vector for an embedded collection", souvenir.MemoryUpdate{Content: content("new"), Embedding: make([]float32, wordDimensions)}, souvenir.ErrInvalid, "embedding", "own_vectors"},
 	} {
 		_, err := f.store.UpdateMemory(f.ctx, m.ID, c.u)
 		f.failsAt("UpdateMemory with "+c.name, err, c.kind, c.argument, c.says)

@@ -43,7 +43,7 @@ func (f *fixture) getUser(idOrName string) souvenir.User {
 	return u
 }
 
-func (f *fixture) updateUser(idOrName string, u souvenir.UpdateUser) souvenir.User {
+func (f *fixture) updateUser(idOrName string, u souvenir.UserUpdate) souvenir.User {
 	f.Helper()
 	updated, err := f.store.Accounts().UpdateUser(f.ctx, idOrName, u)
 	f.check("UpdateUser "+idOrName, err)
@@ -89,10 +89,10 @@ func usersNames(f *fixture) {
 	} {
 		_, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: name})
 		f.failsAt("AddUser "+name, err, souvenir.ErrConflict, "name", says)
-		_, err = f.store.Accounts().UpdateUser(f.ctx, "bob", souvenir.UpdateUser{Name: &name})
+		_, err = f.store.Accounts().UpdateUser(f.ctx, "bob", souvenir.UserUpdate{Name: &name})
 		if strings.EqualFold(name, "Bob-1") {
 			f.check("one's own id as one's name", err)
-			f.updateUser("Bob-1", souvenir.UpdateUser{Name: pointer("bob")})
+			f.updateUser("Bob-1", souvenir.UserUpdate{Name: pointer("bob")})
 			continue
 		}
 		f.failsAt("UpdateUser to "+name, err, souvenir.ErrConflict, "name", says)
@@ -102,7 +102,7 @@ func usersNames(f *fixture) {
 	_, err = f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{ID: ann.ID, Name: "somebody"})
 	f.failsAt("AddUser with an id that has an account", err, souvenir.ErrConflict, "id", ann.ID)
 	f.equal("a name that is its own id", f.addUser(souvenir.NewUser{ID: "dora", Name: "Dora"}).Name, "Dora")
-	f.equal("another way of writing the own name", f.updateUser("dora", souvenir.UpdateUser{Name: pointer("DORA")}).Name, "DORA")
+	f.equal("another way of writing the own name", f.updateUser("dora", souvenir.UserUpdate{Name: pointer("DORA")}).Name, "DORA")
 	f.equal("a name with marks is another one", f.addUser(souvenir.NewUser{Name: "Änn"}).Name, "Änn")
 	same(f, "all", []string{f.users()[0], f.users()[4]}, []string{"Ann=" + ann.ID, "=Carl"})
 }
@@ -142,14 +142,14 @@ func usersRefused(f *fixture) {
 		f.failsAt("AddUser "+brief(c.user), err, c.kind, c.argument, c.says)
 	}
 	same(f, "users", f.users(), nil)
-	_, err := f.store.Accounts().UpdateUser(f.ctx, "nobody", souvenir.UpdateUser{Email: pointer("a@b.c")})
+	_, err := f.store.Accounts().UpdateUser(f.ctx, "nobody", souvenir.UserUpdate{Email: pointer("a@b.c")})
 	f.failsAt("UpdateUser of nobody", err, souvenir.ErrNotFound, "user", `"nobody"`)
-	_, err = f.store.Accounts().UpdateUser(f.ctx, "nobody", souvenir.UpdateUser{Password: pointer(password)})
+	_, err = f.store.Accounts().UpdateUser(f.ctx, "nobody", souvenir.UserUpdate{Password: pointer(password)})
 	f.failsAt("a password for nobody", err, souvenir.ErrNotFound, "user", `"nobody"`)
 	f.addTexts("of the local user")
-	_, err = f.store.Accounts().UpdateUser(f.ctx, souvenir.LocalUser, souvenir.UpdateUser{Role: pointer(souvenir.RoleAdmin)})
+	_, err = f.store.Accounts().UpdateUser(f.ctx, souvenir.LocalUser, souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin)})
 	f.failsAt("UpdateUser of one without an account", err, souvenir.ErrConflict, "user", `"local"`)
-	f.failsAt("DeleteUser of nobody", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "nobody"}), souvenir.ErrNotFound, "user", `"nobody"`)
+	f.failsAt("DeleteUser of nobody", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "nobody"}), souvenir.ErrNotFound, "user", `"nobody"`)
 }
 
 func usersAdopt(f *fixture) {
@@ -167,25 +167,25 @@ func usersUpdate(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "Boss", Role: souvenir.RoleAdmin})
 	ann := f.addUser(souvenir.NewUser{Name: "Ann", Email: "ann@example.com"})
 	f.clock.Pass(time.Hour)
-	f.equal("nothing", f.updateUser("ann", souvenir.UpdateUser{}), ann)
+	f.equal("nothing", f.updateUser("ann", souvenir.UserUpdate{}), ann)
 	ann.Name = "Anna"
-	f.equal("the name", f.updateUser("Ann", souvenir.UpdateUser{Name: pointer("Anna")}), ann)
+	f.equal("the name", f.updateUser("Ann", souvenir.UserUpdate{Name: pointer("Anna")}), ann)
 	ann.Email = ""
-	f.equal("no address", f.updateUser(ann.ID, souvenir.UpdateUser{Email: pointer("")}), ann)
+	f.equal("no address", f.updateUser(ann.ID, souvenir.UserUpdate{Email: pointer("")}), ann)
 	ann.Role, ann.HasPassword = souvenir.RoleAdmin, true
-	f.equal("role and password", f.updateUser("anna", souvenir.UpdateUser{Role: pointer(souvenir.RoleAdmin), Password: pointer(password)}), ann)
+	f.equal("role and password", f.updateUser("anna", souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin), Password: pointer(password)}), ann)
 	f.equal("read", f.getUser(ann.ID), ann)
 	f.equal("signed in", f.signIn("ANNA", password), ann)
 	ann.HasPassword = false
-	f.equal("no password", f.updateUser("anna", souvenir.UpdateUser{Password: pointer("")}), ann)
+	f.equal("no password", f.updateUser("anna", souvenir.UserUpdate{Password: pointer("")}), ann)
 	f.signInFails("anna", password)
 	for _, c := range []struct {
-		update   souvenir.UpdateUser
+		update   souvenir.UserUpdate
 		argument string
 	}{
-		{souvenir.UpdateUser{Name: pointer("")}, "name"}, {souvenir.UpdateUser{Email: pointer("x")}, "email"},
-		{souvenir.UpdateUser{Role: pointer(souvenir.Role(""))}, "role"}, {souvenir.UpdateUser{Role: pointer(souvenir.Role("king"))}, "role"},
-		{souvenir.UpdateUser{Password: pointer("short")}, "password"}, {souvenir.UpdateUser{Name: pointer("new name"), Password: pointer("NEW NAME")}, "password"},
+		{souvenir.UserUpdate{Name: pointer("")}, "name"}, {souvenir.UserUpdate{Email: pointer("x")}, "email"},
+		{souvenir.UserUpdate{Role: pointer(souvenir.Role(""))}, "role"}, {souvenir.UserUpdate{Role: pointer(souvenir.Role("king"))}, "role"},
+		{souvenir.UserUpdate{Password: pointer("short")}, "password"}, {souvenir.UserUpdate{Name: pointer("new name"), Password: pointer("NEW NAME")}, "password"},
 	} {
 		_, err := f.store.Accounts().UpdateUser(f.ctx, "anna", c.update)
 		f.failsAt("UpdateUser "+brief(c.update), err, souvenir.ErrInvalid, c.argument)
@@ -198,23 +198,23 @@ func usersLastAdmin(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "first", Role: souvenir.RoleAdmin})
 	refused := func() {
 		f.Helper()
-		for what, u := range map[string]souvenir.UpdateUser{
+		for what, u := range map[string]souvenir.UserUpdate{
 			"disabled": {Disabled: pointer(true)}, "demoted": {Role: pointer(souvenir.RoleUser)}, "both": {Role: pointer(souvenir.RoleUser), Disabled: pointer(true)},
 		} {
 			_, err := f.store.Accounts().UpdateUser(f.ctx, "first", u)
 			f.failsAt("the last admin "+what, err, souvenir.ErrConflict, "user", `"first"`)
 		}
-		f.failsAt("the last admin deleted", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "first", WithMemories: true}), souvenir.ErrConflict, "user", `"first"`)
+		f.failsAt("the last admin deleted", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "first", WithMemories: true}), souvenir.ErrConflict, "user", `"first"`)
 		u := f.getUser("first")
 		f.equal("still there", []any{u.Role, u.Disabled}, []any{souvenir.RoleAdmin, false})
 	}
 	refused()
-	f.updateUser("user", souvenir.UpdateUser{Role: pointer(souvenir.RoleAdmin), Disabled: pointer(true)})
+	f.updateUser("user", souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin), Disabled: pointer(true)})
 	refused() // one who is disabled does not count
-	f.updateUser("user", souvenir.UpdateUser{Disabled: pointer(false)})
-	f.updateUser("first", souvenir.UpdateUser{Role: pointer(souvenir.RoleUser)})
-	f.updateUser("first", souvenir.UpdateUser{Role: pointer(souvenir.RoleAdmin), Name: pointer("first")})
-	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "user"}))
+	f.updateUser("user", souvenir.UserUpdate{Disabled: pointer(false)})
+	f.updateUser("first", souvenir.UserUpdate{Role: pointer(souvenir.RoleUser)})
+	f.updateUser("first", souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin), Name: pointer("first")})
+	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "user"}))
 	refused()
 }
 
@@ -230,11 +230,11 @@ func usersLastAdminRace(f *fixture) {
 		var err error
 		switch worker / 2 % 3 {
 		case 0:
-			_, err = store.Accounts().UpdateUser(f.ctx, target, souvenir.UpdateUser{Role: pointer(souvenir.RoleUser)})
+			_, err = store.Accounts().UpdateUser(f.ctx, target, souvenir.UserUpdate{Role: pointer(souvenir.RoleUser)})
 		case 1:
-			_, err = store.Accounts().UpdateUser(f.ctx, target, souvenir.UpdateUser{Disabled: pointer(true)})
+			_, err = store.Accounts().UpdateUser(f.ctx, target, souvenir.UserUpdate{Disabled: pointer(true)})
 		case 2:
-			err = store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: target})
+			err = store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: target})
 		}
 		if errors.Is(err, souvenir.ErrConflict) {
 			refused.Add(1)
@@ -282,7 +282,7 @@ func usersDisable(f *fixture) {
 	ben := f.addUser(souvenir.NewUser{Name: "ben"})
 	before, others := f.addToken(souvenir.NewToken{Name: "laptop", User: "ann"}), f.addToken(souvenir.NewToken{Name: "laptop", User: "ben"})
 	f.link(souvenir.NewIdentity{User: "ann", Issuer: "https://id.example", Subject: "1"})
-	if u := f.updateUser("ann", souvenir.UpdateUser{Disabled: pointer(true)}); !u.Disabled {
+	if u := f.updateUser("ann", souvenir.UserUpdate{Disabled: pointer(true)}); !u.Disabled {
 		f.Errorf("not disabled: %+v", u)
 	}
 	f.tokenFails("of a disabled user", before.Value)
@@ -292,7 +292,7 @@ func usersDisable(f *fixture) {
 	_, err = f.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "more", User: "ann"})
 	f.failsAt("AddToken for a disabled user", err, souvenir.ErrForbidden, "user")
 	f.equal("another's token", f.principal(others.Value).User, ben)
-	f.updateUser("ann", souvenir.UpdateUser{Disabled: pointer(false)})
+	f.updateUser("ann", souvenir.UserUpdate{Disabled: pointer(false)})
 	f.tokenFails("of a user who was disabled", before.Value)
 	f.signIn("ann", password)
 	f.principal(f.addToken(souvenir.NewToken{Name: "new", User: "ann"}).Value)
@@ -310,7 +310,7 @@ func usersDelete(f *fixture) {
 	_, err := ann.store.SetPreferences(f.ctx, map[string]any{"theme": "dark"})
 	f.check("SetPreferences", err)
 
-	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "ANN", WithMemories: true}))
+	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ANN", WithMemories: true}))
 	same(f, "users", f.users(), []string{"ben=ben-id"})
 	for _, by := range []string{"ann", "ann-id"} {
 		_, err = f.reader.Accounts().GetUser(f.ctx, by)
@@ -340,10 +340,10 @@ func usersDeleteRefused(f *fixture) {
 	f.addUser(souvenir.NewUser{ID: "ann-id", Name: "ann"})
 	ann := f.as(souvenir.Access{User: "ann-id"})
 	id := ann.add(souvenir.NewMemory{Content: "hers", ProjectID: "apollo"}).ID
-	f.failsAt("DeleteUser with memories", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "ann"}), souvenir.ErrConflict, "user", "1 memories", "1 projects", "together")
+	f.failsAt("DeleteUser with memories", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ann"}), souvenir.ErrConflict, "user", "1 memories", "1 projects", "together")
 	f.equal("her memory", ann.get(id).Content, "hers")
 	f.addUser(souvenir.NewUser{Name: "ben"})
-	f.check("DeleteUser without memories", f.store.Accounts().DeleteUser(f.ctx, souvenir.DeleteUser{User: "ben"}))
+	f.check("DeleteUser without memories", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ben"}))
 	same(f, "users", f.users(), []string{"ann=ann-id"})
 }
 

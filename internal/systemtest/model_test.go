@@ -224,7 +224,7 @@ func (tr *trial) add(t *rapid.T) {
 func (tr *trial) update(t *rapid.T) {
 	user, id, content := user(t), tr.id(t), tr.content()
 	expected := rapid.IntRange(0, 3).Draw(t, "expected revision")
-	_, err := tr.as(user).UpdateMemory(t.Context(), id, souvenir.UpdateMemory{Content: &content, ExpectedRevision: expected})
+	_, err := tr.as(user).UpdateMemory(t.Context(), id, souvenir.MemoryUpdate{Content: &content, ExpectedRevision: expected})
 	kind := tr.touch(user, id)
 	if kind == "" && expected != 0 && expected != tr.memories[id].revision {
 		kind = souvenir.KindConflict
@@ -242,7 +242,7 @@ func (tr *trial) move(t *rapid.T) {
 	if ref != "" {
 		to = ref
 	}
-	_, err := tr.as(user).UpdateMemory(t.Context(), id, souvenir.UpdateMemory{Metadata: map[string]any{"project_id": to}})
+	_, err := tr.as(user).UpdateMemory(t.Context(), id, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": to}})
 	kind := tr.touch(user, id)
 	var project *modelProject
 	if kind == "" {
@@ -325,7 +325,7 @@ func (tr *trial) managed(user, ref string) (*modelProject, souvenir.Kind) {
 
 func (tr *trial) unshare(t *rapid.T) {
 	owner, ref, member := user(t), ref(t), user(t)
-	err := tr.as(owner).DeleteMember(t.Context(), souvenir.DeleteMember{Project: souvenir.ProjectRef{ID: ref}, User: member})
+	err := tr.as(owner).DeleteMember(t.Context(), souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: ref}, User: member})
 	p, kind := tr.managed(owner, ref)
 	if kind == souvenir.KindForbidden && owner == member {
 		kind = "" // whoever is a member may leave
@@ -353,7 +353,7 @@ func (tr *trial) unshare(t *rapid.T) {
 
 func (tr *trial) promote(t *rapid.T) {
 	owner, ref, member, role := user(t), ref(t), user(t), rapid.SampledFrom(modelRoles).Draw(t, "role")
-	_, err := tr.as(owner).UpdateMember(t.Context(), souvenir.UpdateMember{Project: souvenir.ProjectRef{ID: ref}, User: member, Role: role})
+	_, err := tr.as(owner).UpdateMember(t.Context(), souvenir.MemberUpdate{Project: souvenir.ProjectRef{ID: ref}, User: member, Role: role})
 	p, kind := tr.managed(owner, ref)
 	switch {
 	case kind != "":
@@ -378,7 +378,7 @@ func (tr *trial) promote(t *rapid.T) {
 
 func (tr *trial) deleteProject(t *rapid.T) {
 	user, ref, all := user(t), ref(t), rapid.Bool().Draw(t, "with memories")
-	err := tr.as(user).DeleteProject(t.Context(), souvenir.DeleteProject{Project: souvenir.ProjectRef{ID: ref}, WithMemories: all})
+	err := tr.as(user).DeleteProject(t.Context(), souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: ref}, WithMemories: all})
 	p, kind := tr.managed(user, ref)
 	if kind == "" && p.owner != user {
 		kind = souvenir.KindForbidden

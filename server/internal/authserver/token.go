@@ -70,7 +70,7 @@ func (s *Server) refresh(r *http.Request, client souvenir.ClientCredentials, for
 	if err != nil {
 		return nil, err
 	}
-	return s.store.Accounts().RefreshTokens(r.Context(), souvenir.Refresh{
+	return s.store.Accounts().RefreshTokens(r.Context(), souvenir.TokenRefresh{
 		Client: client, RefreshToken: form.get("refresh_token"), Scopes: scopes,
 		Resource: resource, Issuer: s.site.PublicURL, Audience: cmp.Or(resource, s.site.PublicURL),
 	})

@@ -115,7 +115,7 @@ func (s *Service) updateProfile(w http.ResponseWriter, r *http.Request, c reques
 	}
 	data.Details.Fill(values.Get)
 	name, email := values.Get("name"), values.Get("email")
-	if _, err := s.store.Accounts().UpdateUser(r.Context(), c.User.ID, souvenir.UpdateUser{Name: &name, Email: &email}); err != nil {
+	if _, err := s.store.Accounts().UpdateUser(r.Context(), c.User.ID, souvenir.UserUpdate{Name: &name, Email: &email}); err != nil {
 		data.Details.Refuse(err)
 		return web.Again(p, err)
 	}
@@ -134,7 +134,7 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, c reque
 			return asks, err
 		}
 	}
-	change := souvenir.ChangePassword{Old: values.Get("old"), New: values.Get("new"), KeepSession: c.SessionID, End: endedKinds(values)}
+	change := souvenir.PasswordChange{Old: values.Get("old"), New: values.Get("new"), KeepSession: c.SessionID, End: endedKinds(values)}
 	try, err := s.beginTry(w, r, knownAccount(c.User.ID))
 	if err == nil {
 		var leave func()
@@ -180,7 +180,7 @@ func (s *Service) endSession(w http.ResponseWriter, r *http.Request, c request.C
 		return nil, err
 	}
 	if id := values.Get("id"); id != "" {
-		end := souvenir.DeleteSessions{Only: id, KeepMade: values.Has("offered") && !values.Has("made")}
+		end := souvenir.SessionSelection{Only: id, KeepMade: values.Has("offered") && !values.Has("made")}
 		if err := c.Store.Accounts().DeleteSessions(r.Context(), end); err != nil {
 			return nil, err
 		}
@@ -194,7 +194,7 @@ func (s *Service) signOutEverywhere(w http.ResponseWriter, r *http.Request, c re
 	if err != nil {
 		return nil, err
 	}
-	end := souvenir.EndAccess{Kinds: append([]souvenir.AccessKind{souvenir.AccessSessions}, endedKinds(values)...)}
+	end := souvenir.AccessEnd{Kinds: append([]souvenir.AccessKind{souvenir.AccessSessions}, endedKinds(values)...)}
 	if values.Has("keep") {
 		end.KeepSession = c.SessionID
 	}

@@ -89,5 +89,5 @@ func (s *Service) endCookie(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.Store.Accounts().DeleteSessions(r.Context(), souvenir.DeleteSessions{Only: c.SessionID, KeepMade: true})
+	return c.Store.Accounts().DeleteSessions(r.Context(), souvenir.SessionSelection{Only: c.SessionID, KeepMade: true})
 }

@@ -119,7 +119,7 @@ func (s *Service) makeAccount(w http.ResponseWriter, r *http.Request, purpose so
 	var user souvenir.User
 	leave, err := s.hashing.others.enter(r.Context(), w.Header())
 	if err == nil {
-		user, err = s.store.Accounts().AcceptInvitation(r.Context(), souvenir.AcceptInvitation{
+		user, err = s.store.Accounts().AcceptInvitation(r.Context(), souvenir.InvitationAcceptance{
 			Value: value, Name: values.Get("username"), Password: values.Get("password"), Email: cmp.Or(values.Get("email"), i.Email),
 		})
 		leave()

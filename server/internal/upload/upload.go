@@ -158,7 +158,7 @@ func (f Fields) NewFile(part *multipart.Part) souvenir.NewFile {
 }
 
 // Since is the change that makes of a file with the fields before one with these.
-func (f Fields) Since(before Fields) (change souvenir.UpdateFile, some bool) {
+func (f Fields) Since(before Fields) (change souvenir.FileUpdate, some bool) {
 	if f.description != before.description {
 		change.Description, some = &f.description, true
 	}

@@ -138,7 +138,7 @@ func (s *Service) editFile(w http.ResponseWriter, r *http.Request, c request.Cal
 	before := data.File
 	name, description, category := values.Get("filename"), values.Get("description"), values.Get("category")
 	tags := append([]string{}, upload.Tags(values["tags"])...)
-	change := souvenir.UpdateFile{Filename: &name, Description: &description, Category: &category, Tags: tags}
+	change := souvenir.FileUpdate{Filename: &name, Description: &description, Category: &category, Tags: tags}
 	if values.Has("project") && values.Get("project") != data.Chosen && before.MemoryID == "" {
 		change.Project = &souvenir.ProjectRef{ID: values.Get("project")}
 	}
@@ -149,7 +149,7 @@ func (s *Service) editFile(w http.ResponseWriter, r *http.Request, c request.Cal
 		data.Refuse(err)
 		return web.Again(p, err)
 	}
-	back := souvenir.UpdateFile{Filename: &before.Filename, Description: &before.Description, Category: &before.Category, Tags: append([]string{}, before.Tags...)}
+	back := souvenir.FileUpdate{Filename: &before.Filename, Description: &before.Description, Category: &before.Category, Tags: append([]string{}, before.Tags...)}
 	if change.Project != nil {
 		former := projectRefOf(data)
 		back.Project = &former
@@ -175,7 +175,7 @@ func (s *Service) linkToMemory(w http.ResponseWriter, r *http.Request, c request
 		return nil, err
 	}
 	before, memory := data.File, strings.TrimSpace(values.Get("memory_id"))
-	changed, err := c.Store.UpdateFile(r.Context(), before.ID, souvenir.UpdateFile{MemoryID: &memory})
+	changed, err := c.Store.UpdateFile(r.Context(), before.ID, souvenir.FileUpdate{MemoryID: &memory})
 	if err != nil {
 		data.Refuse(err)
 		return web.Again(p, err)
@@ -186,7 +186,7 @@ func (s *Service) linkToMemory(w http.ResponseWriter, r *http.Request, c request
 	}
 	former := projectRefOf(data)
 	return s.site.DoneWithUndo(c, "/files/"+before.ID, said, func(ctx context.Context) error {
-		back := souvenir.UpdateFile{MemoryID: &before.MemoryID}
+		back := souvenir.FileUpdate{MemoryID: &before.MemoryID}
 		if before.MemoryID == "" {
 			back.Project = &former
 		}
@@ -195,7 +195,7 @@ func (s *Service) linkToMemory(w http.ResponseWriter, r *http.Request, c request
 }
 
 // putFileBack takes a change of a file back, unless it was changed once more since.
-func putFileBack(ctx context.Context, store *souvenir.Store, changed souvenir.File, back souvenir.UpdateFile) error {
+func putFileBack(ctx context.Context, store *souvenir.Store, changed souvenir.File, back souvenir.FileUpdate) error {
 	now, err := store.GetFile(ctx, changed.ID)
 	if err != nil {
 		return err

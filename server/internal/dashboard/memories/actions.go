@@ -34,7 +34,7 @@ func (s *Service) setOfMemory(w http.ResponseWriter, r *http.Request, c request.
 	if err != nil {
 		return nil, err
 	}
-	after, err := c.Store.UpdateMemory(r.Context(), id, souvenir.UpdateMemory{Metadata: map[string]any{key: orNone(value)}})
+	after, err := c.Store.UpdateMemory(r.Context(), id, souvenir.MemoryUpdate{Metadata: map[string]any{key: orNone(value)}})
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (s *Service) relink(r *http.Request, c request.Caller, at string, values ur
 	if err != nil {
 		return nil, err
 	}
-	after, err := c.Store.UpdateFile(r.Context(), before.ID, souvenir.UpdateFile{MemoryID: &memory})
+	after, err := c.Store.UpdateFile(r.Context(), before.ID, souvenir.FileUpdate{MemoryID: &memory})
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (s *Service) relink(r *http.Request, c request.Caller, at string, values ur
 			err = &failure.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the file has been linked elsewhere since"}
 		}
 		if err == nil {
-			back := souvenir.UpdateFile{MemoryID: &before.MemoryID}
+			back := souvenir.FileUpdate{MemoryID: &before.MemoryID}
 			if before.MemoryID == "" { // it has come into the memory's project, which others may see
 				back.Project = upload.ProjectOf(lay)
 			}

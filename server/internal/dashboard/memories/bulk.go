@@ -318,7 +318,7 @@ func (b bulkStep) run(ctx context.Context, store *souvenir.Store, id string) bul
 		if err != nil || patch == nil {
 			return bulkOutcome{err: err}
 		}
-		changed, err := updateWithBack(ctx, store, before, souvenir.UpdateMemory{Metadata: patch})
+		changed, err := updateWithBack(ctx, store, before, souvenir.MemoryUpdate{Metadata: patch})
 		if errors.Is(err, souvenir.ErrConflict) && try < tries {
 			continue
 		}
@@ -328,7 +328,7 @@ func (b bulkStep) run(ctx context.Context, store *souvenir.Store, id string) bul
 
 // updateWithBack changes a memory, unless it is not as it was read any more, and returns how to take that back; nil where nothing
 // was changed.
-func updateWithBack(ctx context.Context, store *souvenir.Store, before souvenir.Memory, u souvenir.UpdateMemory) (*changedMemory, error) {
+func updateWithBack(ctx context.Context, store *souvenir.Store, before souvenir.Memory, u souvenir.MemoryUpdate) (*changedMemory, error) {
 	u.ExpectedRevision = before.Revision
 	after, err := store.UpdateMemory(ctx, before.ID, u)
 	if err != nil || after.Revision == before.Revision {
@@ -409,7 +409,7 @@ func takeBulkBack(ctx context.Context, store *souvenir.Store, result bulkResult)
 		note(title, err)
 	}
 	for _, m := range result.changed {
-		_, err := store.UpdateMemory(ctx, m.id, souvenir.UpdateMemory{Content: m.content, Metadata: m.back, ExpectedRevision: m.revision})
+		_, err := store.UpdateMemory(ctx, m.id, souvenir.MemoryUpdate{Content: m.content, Metadata: m.back, ExpectedRevision: m.revision})
 		note(m.label, err)
 	}
 	if failed != nil || len(kept) == 0 {

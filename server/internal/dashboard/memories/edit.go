@@ -163,8 +163,8 @@ func (s *Service) saveMemory(w http.ResponseWriter, r *http.Request, c request.C
 }
 
 // update is the change that was typed.
-func (e *memoryEdit) update() (souvenir.UpdateMemory, error) {
-	u := souvenir.UpdateMemory{ExpectedRevision: e.Revision}
+func (e *memoryEdit) update() (souvenir.MemoryUpdate, error) {
+	u := souvenir.MemoryUpdate{ExpectedRevision: e.Revision}
 	if typed := textview.WithLineEndings(e.Typed.Content, e.Content); typed != e.Content {
 		u.Content = &typed
 	}

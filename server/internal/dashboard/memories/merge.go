@@ -214,7 +214,7 @@ func (m *merge) run(ctx context.Context, all []mergeChoice, keep int, content st
 	kept := all[keep]
 	others := slices.Delete(slices.Clone(all), keep, keep+1)
 	patch := joined(kept.Memory, others)
-	update := souvenir.UpdateMemory{Metadata: patch}
+	update := souvenir.MemoryUpdate{Metadata: patch}
 	if content != "" && content != kept.Content {
 		update.Content = &content
 	}
@@ -298,7 +298,7 @@ func (m *merge) repoint(ctx context.Context, from, to string, all []mergeChoice)
 		if !slices.Contains(related, to) {
 			related = slices.Insert(related, slices.Index(linking.Related, from), to)
 		}
-		changed, err := updateWithBack(ctx, m.store, linking, souvenir.UpdateMemory{Metadata: map[string]any{"related_memory_ids": related}})
+		changed, err := updateWithBack(ctx, m.store, linking, souvenir.MemoryUpdate{Metadata: map[string]any{"related_memory_ids": related}})
 		if errors.Is(err, souvenir.ErrForbidden) {
 			continue // it is somebody else's, and loses the link with the memory
 		}
@@ -322,7 +322,7 @@ func (m *merge) moveFiles(ctx context.Context, from, to string) error {
 		ids = append(ids, file.ID)
 	}
 	for _, id := range ids {
-		if _, err := m.store.UpdateFile(ctx, id, souvenir.UpdateFile{MemoryID: &to}); err != nil {
+		if _, err := m.store.UpdateFile(ctx, id, souvenir.FileUpdate{MemoryID: &to}); err != nil {
 			return err
 		}
 		m.files = append(m.files, movedFile{id, from})
@@ -335,7 +335,7 @@ func (m *merge) takeBack(ctx context.Context) error {
 	slices.Reverse(m.changed) // one that was changed twice goes back step by step
 	failed := takeBulkBack(ctx, m.store, bulkResult{deleted: m.deleted})
 	for _, file := range m.files {
-		_, err := m.store.UpdateFile(ctx, file.id, souvenir.UpdateFile{MemoryID: &file.from})
+		_, err := m.store.UpdateFile(ctx, file.id, souvenir.FileUpdate{MemoryID: &file.from})
 		if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 			failed = cmp.Or(failed, err)
 		}

@@ -162,7 +162,7 @@ func (s *Service) addToProject(r *http.Request, c request.Caller, head projectHe
 		if _, err := stillInvited(ctx, c.Store, ref, added.User); err != nil {
 			return err
 		}
-		return c.Store.DeleteMember(ctx, souvenir.DeleteMember{Project: ref, User: added.User})
+		return c.Store.DeleteMember(ctx, souvenir.MemberDeletion{Project: ref, User: added.User})
 	}), nil
 }
 
@@ -184,7 +184,7 @@ func (s *Service) withdrawInvitation(r *http.Request, c request.Caller, head pro
 	ref := head.Reference()
 	before, err := stillInvited(r.Context(), c.Store, ref, user)
 	if err == nil {
-		err = c.Store.DeleteMember(r.Context(), souvenir.DeleteMember{Project: ref, User: user})
+		err = c.Store.DeleteMember(r.Context(), souvenir.MemberDeletion{Project: ref, User: user})
 	}
 	if err != nil {
 		return nil, err
@@ -223,14 +223,14 @@ func (s *Service) changeRole(r *http.Request, c request.Caller, head projectHead
 	if err != nil {
 		return nil, err
 	}
-	after, err := c.Store.UpdateMember(r.Context(), souvenir.UpdateMember{Project: ref, User: user, Role: role})
+	after, err := c.Store.UpdateMember(r.Context(), souvenir.MemberUpdate{Project: ref, User: user, Role: role})
 	if err != nil {
 		return nil, err
 	}
 	return s.site.DoneWithUndo(c, head.Path+"/members", cmp.Or(after.Name, after.User)+" has the role "+string(after.Role)+" now.", func(ctx context.Context) error {
 		err := stillHas(ctx, c.Store, ref, after)
 		if err == nil {
-			_, err = c.Store.UpdateMember(ctx, souvenir.UpdateMember{Project: ref, User: user, Role: before.Role})
+			_, err = c.Store.UpdateMember(ctx, souvenir.MemberUpdate{Project: ref, User: user, Role: before.Role})
 		}
 		return err
 	}), nil
@@ -244,7 +244,7 @@ func (s *Service) endMember(r *http.Request, c request.Caller, head projectHead,
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Store.DeleteMember(r.Context(), souvenir.DeleteMember{Project: ref, User: user}); err != nil {
+	if err := c.Store.DeleteMember(r.Context(), souvenir.MemberDeletion{Project: ref, User: user}); err != nil {
 		return nil, err
 	}
 	if user == c.User.ID {

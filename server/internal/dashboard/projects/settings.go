@@ -57,7 +57,7 @@ func (s *Service) renameProject(w http.ResponseWriter, r *http.Request, c reques
 		return s.site.Done(head.Path+"/settings", "unchanged"), nil
 	}
 	ref := head.Reference()
-	if _, err := c.Store.UpdateProject(r.Context(), ref, souvenir.UpdateProject{Name: &name}); err != nil {
+	if _, err := c.Store.UpdateProject(r.Context(), ref, souvenir.ProjectUpdate{Name: &name}); err != nil {
 		p, failed := s.projectSettings(r.Context(), head)
 		if failed != nil {
 			return nil, failed
@@ -74,7 +74,7 @@ func (s *Service) renameProject(w http.ResponseWriter, r *http.Request, c reques
 			err = &failure.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the project was renamed once more since"}
 		}
 		if err == nil {
-			_, err = c.Store.UpdateProject(ctx, ref, souvenir.UpdateProject{Name: &head.Name})
+			_, err = c.Store.UpdateProject(ctx, ref, souvenir.ProjectUpdate{Name: &head.Name})
 		}
 		return err
 	}), nil
@@ -102,7 +102,7 @@ func (s *Service) deleteProject(w http.ResponseWriter, r *http.Request, c reques
 		}
 		return web.Again(p, wrong)
 	}
-	if err := c.Store.DeleteProject(r.Context(), souvenir.DeleteProject{Project: head.Reference(), WithMemories: true}); err != nil {
+	if err := c.Store.DeleteProject(r.Context(), souvenir.ProjectDeletion{Project: head.Reference(), WithMemories: true}); err != nil {
 		return nil, err
 	}
 	until, err := web.TrashUntil(r.Context(), s.store)

@@ -97,13 +97,13 @@ func (t projectText) save(ctx context.Context, store *souvenir.Store, ref souven
 		stored, err := store.SetRule(ctx, souvenir.NewRule{ProjectID: ref.ID, Type: t.rule, Content: text, ExpectedRevision: before.Revision})
 		return stored.Memory, err
 	case t.section != "":
-		stored, err := store.UpdateTodoSection(ctx, souvenir.UpdateTodoSection{ProjectID: ref.ID, Section: t.section, Content: text, ExpectedRevision: before.Revision})
+		stored, err := store.UpdateTodoSection(ctx, souvenir.TodoSectionUpdate{ProjectID: ref.ID, Section: t.section, Content: text, ExpectedRevision: before.Revision})
 		return stored.Memory, err
 	case t.Key == textTodo:
 		stored, err := store.SetTodo(ctx, souvenir.NewTodo{ProjectID: ref.ID, Content: text, ExpectedRevision: before.Revision})
 		return stored.Memory, err
 	case before.Revision > 0:
-		stored, err := store.UpdateMemory(ctx, before.memory.ID, souvenir.UpdateMemory{Content: &text, ExpectedRevision: before.Revision})
+		stored, err := store.UpdateMemory(ctx, before.memory.ID, souvenir.MemoryUpdate{Content: &text, ExpectedRevision: before.Revision})
 		return stored.Memory, err
 	}
 	stored, err := store.AddMemory(ctx, souvenir.NewMemory{ProjectID: ref.ID, Content: text, EventType: souvenir.EventProjectMain, State: souvenir.StateActive})
@@ -114,7 +114,7 @@ func (t projectText) save(ctx context.Context, store *souvenir.Store, ref souven
 func putBack(ctx context.Context, store *souvenir.Store, before textState, after souvenir.Memory) error {
 	var err error
 	if before.Revision > 0 {
-		_, err = store.UpdateMemory(ctx, after.ID, souvenir.UpdateMemory{Content: &before.memory.Content, ExpectedRevision: after.Revision})
+		_, err = store.UpdateMemory(ctx, after.ID, souvenir.MemoryUpdate{Content: &before.memory.Content, ExpectedRevision: after.Revision})
 	} else {
 		var now souvenir.Memory
 		now, err = store.GetMemory(ctx, after.ID)

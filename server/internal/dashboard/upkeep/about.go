@@ -37,7 +37,7 @@ func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Ca
 			{Key: "Souvenir", Value: cmp.Or(s.config.Version, "a build without a version")},
 			{Key: "Interface", Value: s.config.APIVersion},
 			{Key: "Go", Value: runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH},
-			{Key: "SQLite", Value: configuration.SQLite},
+			{Key: "SQLite", Value: configuration.Engine},
 			{Key: "Embedding model", Value: configuration.Model + ", " + web.Count(configuration.Dimensions, "dimension")},
 		},
 		Mine: []web.Fact{{Key: "Passages that are searched", Value: web.Thousands(status.Passages)}, {Key: "Waiting for their vectors", Value: web.Thousands(status.Pending)}},
@@ -53,7 +53,7 @@ func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Ca
 		data.Store = []web.Fact{
 			{Key: "File", Value: configuration.Path},
 			{Key: "Its size", Value: web.Bytes(stats.DatabaseBytes) + ", of which " + web.Bytes(stats.FreeBytes) + " are free for new content"},
-			{Key: "Log beside it", Value: web.Bytes(stats.WALBytes)},
+			{Key: "Log beside it", Value: web.Bytes(stats.LogBytes)},
 			{Key: "Users", Value: web.Thousands(stats.Users)},
 			{Key: "Projects", Value: web.Thousands(stats.Projects)},
 			{Key: "Memories", Value: web.Thousands(stats.Memories) + ", in " + web.Count(stats.Passages, "passage")},

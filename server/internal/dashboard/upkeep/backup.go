@@ -183,7 +183,7 @@ func (s *Service) workOf(kind string, keep int) (title string, run func(context.
 		return "The repair of the file", check(true), nil
 	case "reindex":
 		return "Making the index again", func(ctx context.Context, progress souvenir.Progress) (any, error) {
-			return nil, s.store.Upkeep().Reindex(ctx, &souvenir.ReindexOptions{Progress: progress})
+			return nil, s.store.Upkeep().Reindex(ctx, &souvenir.ReindexingOptions{Progress: progress})
 		}, nil
 	case "purge":
 		return "Deleting what is of no more use", func(ctx context.Context, _ souvenir.Progress) (any, error) {

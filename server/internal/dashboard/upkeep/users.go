@@ -49,7 +49,7 @@ func (s *Service) updateUser(w http.ResponseWriter, r *http.Request, c request.C
 		return nil, err
 	}
 	yes, no, admin, user := true, false, souvenir.RoleAdmin, souvenir.RoleUser
-	changes := map[string]souvenir.UpdateUser{
+	changes := map[string]souvenir.UserUpdate{
 		"user-disabled": {Disabled: &yes}, "user-enabled": {Disabled: &no}, "user-admin": {Role: &admin}, "user-user": {Role: &user},
 	}
 	change, known := changes[values.Get("change")]
