@@ -103,8 +103,7 @@ func (s *Store) addUser(tx db.Tx) (int64, error) {
 	if err := checkIDFree(tx, "user", s.access.User); err != nil {
 		return 0, err
 	}
-	result, err := tx.Exec(`INSERT INTO users (uid, created_at) VALUES (?, ?)`, s.access.User, s.now())
-	return result.LastInsertID, err
+	return db.Insert(tx, `INSERT INTO users (uid, created_at) VALUES (?, ?) RETURNING id`, s.access.User, s.now())
 }
 
 // The conditions below are the only ones in the package that decide about visibility. They speak of a row of
@@ -152,7 +151,7 @@ func (sc scope) visibleProject() (condition string, args []any) {
 
 // projectRole is what the caller is in a project j that is visible: the owner of record is an owner, too.
 func (sc scope) projectRole() (expression string, args []any) {
-	return `iif(j.owner_id = ?, 'owner', (SELECT role FROM project_member WHERE project_id = j.id AND user_id = ?))`, []any{sc.user, sc.user}
+	return `CASE WHEN j.owner_id = ? THEN 'owner' ELSE (SELECT role FROM project_member WHERE project_id = j.id AND user_id = ?) END`, []any{sc.user, sc.user}
 }
 
 // The conditions for files speak of a row of file f, left-joined with the partition p and the collection c of the memory
@@ -163,7 +162,7 @@ func (sc scope) projectRole() (expression string, args []any) {
 const fromFile = `FROM file f LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id LEFT JOIN collection c ON c.id = p.collection_id`
 
 // projectOfFile is the row of the project that a file lies in, NULL for none.
-const projectOfFile = `iif(f.memory_id IS NULL, f.project_id, p.project_id)`
+const projectOfFile = `CASE WHEN f.memory_id IS NULL THEN f.project_id ELSE p.project_id END`
 
 // visibleFile is the condition for seeing a file.
 func (sc scope) visibleFile() (condition string, args []any) { return sc.file(sharedWith) }
@@ -172,7 +171,7 @@ func (sc scope) visibleFile() (condition string, args []any) { return sc.file(sh
 func (sc scope) writableFile() (condition string, args []any) { return sc.file(writableBy) }
 
 func (sc scope) file(projects string) (condition string, args []any) {
-	condition = `f.state = 'stored' AND (` + projectOfFile + ` IS NULL AND ifnull(c.owner_id, f.owner_id) = ? OR ` + projectOfFile + ` IN (` + projects + `))`
+	condition = `f.state = 'stored' AND (` + projectOfFile + ` IS NULL AND coalesce(c.owner_id, f.owner_id) = ? OR ` + projectOfFile + ` IN (` + projects + `))`
 	args = []any{sc.user, sc.user, sc.user}
 	if !sc.limited {
 		return condition, args

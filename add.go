@@ -314,14 +314,13 @@ func (w *memoryWriter) insert(d *draft) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	result, err := w.tx.Exec(`INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
-			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)`,
+	row, err := db.Insert(w.tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
+			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING id`,
 		m.ID, place.partition, m.Content, null(m.EventType), null(m.State), null(string(m.Importance)), null(string(m.Classification)),
 		null(string(m.RuleType)), string(metadata), now, now)
 	if err != nil {
 		return Stored{}, err
 	}
-	row := result.LastInsertID
 	w.grow(place.partition)
 	if err := w.addTags(row, m.Tags); err != nil {
 		return Stored{}, err

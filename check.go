@@ -355,7 +355,7 @@ func (in *inspection) checkPartitions() error {
 		return nil
 	}, `SELECT p.id, coalesce(c.name, ''), p.next_passage, p.memories, p.passages, (SELECT count(*) FROM memory m WHERE m.partition_id = p.id),
 			(SELECT count(*) FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1),
-			coalesce((SELECT max(a.id) & 0xffffffff FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1), -1) + 1,
+			coalesce((SELECT max(a.id) & 4294967295 FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1), -1) + 1,
 			p.bytes, p.revisions, `+strings.ReplaceAll(partitionBytes, "?1", "p.id")+`, (SELECT count(*) FROM memory_revision WHERE partition_id = p.id),
 			coalesce(c.owner_id <> j.owner_id, false)
 		FROM partition p LEFT JOIN collection c ON c.id = p.collection_id LEFT JOIN project j ON j.id = p.project_id ORDER BY p.id`)

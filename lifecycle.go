@@ -33,8 +33,7 @@ func (s *shared) profileRow(tx db.Tx, p profile) (int64, error) {
 	if len(rows) > 0 {
 		return rows[0], nil
 	}
-	result, err := tx.Exec(`INSERT INTO profile (key, model, dimensions, created_at) VALUES (?, ?, ?, ?)`, p.key, p.model, p.dimensions, s.now())
-	return result.LastInsertID, err
+	return db.Insert(tx, `INSERT INTO profile (key, model, dimensions, created_at) VALUES (?, ?, ?, ?) RETURNING id`, p.key, p.model, p.dimensions, s.now())
 }
 
 // startEmbedding makes the embedder's profile the file's target and starts the worker. A read-only file stays as it is.
@@ -140,7 +139,7 @@ func (s *Store) embeddingStatus(tx db.Tx, partitions string, e *EmbeddingStatus)
 	if s.operator {
 		e.LastError = s.worker.lastError()
 	}
-	if err := tx.QueryRow(`SELECT ifnull(sum(passages), 0) FROM partition WHERE id IN (SELECT value FROM json_each(?))`, partitions).Scan(&e.Passages); err != nil {
+	if err := tx.QueryRow(`SELECT coalesce(sum(passages), 0) FROM partition WHERE id IN `+db.Integers, partitions).Scan(&e.Passages); err != nil {
 		return err
 	}
 	if e.Pending, err = pendingPassages(tx, partitions, -1); err != nil {
@@ -156,8 +155,8 @@ func (s *Store) changeStatus(tx db.Tx, partitions string, e *EmbeddingStatus) er
 		return err
 	}
 	e.Changing = !ready
-	const ours = `FROM partition p JOIN collection c ON c.id = p.collection_id WHERE c.own_profile IS NULL AND p.id IN (SELECT value FROM json_each(?))`
-	if err := tx.QueryRow(`SELECT ifnull(sum(p.memories), 0) `+ours, partitions).Scan(&e.Memories); err != nil || ready {
+	const ours = `FROM partition p JOIN collection c ON c.id = p.collection_id WHERE c.own_profile IS NULL AND p.id IN ` + db.Integers
+	if err := tx.QueryRow(`SELECT coalesce(sum(p.memories), 0) `+ours, partitions).Scan(&e.Memories); err != nil || ready {
 		e.Changed = e.Memories
 		return err
 	}
@@ -165,7 +164,7 @@ func (s *Store) changeStatus(tx db.Tx, partitions string, e *EmbeddingStatus) er
 	if err != nil {
 		return err
 	}
-	if err := tx.QueryRow(`SELECT count(*) FROM memory INDEXED BY memory_created WHERE id <= ? AND partition_id IN (SELECT p.id `+ours+`)`, last, partitions).
+	if err := tx.QueryRow(`SELECT count(*) FROM memory `+db.ByCreated+` WHERE id <= ? AND partition_id IN (SELECT p.id `+ours+`)`, last, partitions).
 		Scan(&e.Changed); err != nil {
 		return err
 	}
@@ -183,7 +182,7 @@ func pendingPassages(tx db.Tx, partitions string, limit int) (n int, err error) 
 		return 0, err
 	}
 	err = tx.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL
-		AND id >> 32 IN (SELECT value FROM json_each(?)) LIMIT ?)`, partitions, limit).Scan(&n)
+		AND id >> 32 IN `+db.Integers+` LIMIT ?)`, partitions, limit).Scan(&n)
 	return n, err
 }
 

@@ -272,9 +272,9 @@ func loadNodes(tx db.Tx, rows []int64) ([]Node, error) {
 		n.Label, n.CreatedAt, n.UpdatedAt = firstLine(content), toTime(created), toTime(updated)
 		nodes = append(nodes, n)
 		return err
-	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, ifnull(j.uid, ''), ifnull(v.uid, ''), ifnull(m.event_type, ''), ifnull(m.state, ''),
-			ifnull(m.importance, ''), ifnull(m.classification, ''), m.created_at, m.updated_at
-		FROM json_each(?) r CROSS JOIN memory m ON m.id = r.value JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id
+	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, coalesce(j.uid, ''), coalesce(v.uid, ''), coalesce(m.event_type, ''), coalesce(m.state, ''),
+			coalesce(m.importance, ''), coalesce(m.classification, ''), m.created_at, m.updated_at
+		FROM `+db.Numbered+` r `+db.InOrder+` memory m ON m.id = r.value JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id
 		JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users v ON v.id = j.owner_id ORDER BY r.key`, labelled, jsonList(rows))
 	return nodes, err
 }
@@ -302,7 +302,7 @@ func (p *picture) links(tx db.Tx) ([]Edge, error) {
 			edges = append(edges, Edge{From: place[from], To: at, Kind: EdgeRelated})
 		}
 		return err
-	}, `SELECT memory_id, related_id FROM json_each(?) r CROSS JOIN memory_link ON memory_id = r.value ORDER BY r.key, position, related_id`, jsonList(rows))
+	}, `SELECT memory_id, related_id FROM `+db.Numbered+` r `+db.InOrder+` memory_link ON memory_id = r.value ORDER BY r.key, position, related_id`, jsonList(rows))
 	return edges, err
 }
 
@@ -355,7 +355,7 @@ func (p *picture) readMeans(tx db.Tx, size int, means []float32) ([]bool, error)
 			found[at] = true
 		}
 		return err
-	}, `SELECT r.key, v.vector FROM json_each(?) r CROSS JOIN passage v ON v.memory_id = r.value
+	}, `SELECT r.key, v.vector FROM `+db.Numbered+` r `+db.InOrder+` passage v ON v.memory_id = r.value
 		WHERE v.profile_id = ? AND v.vector IS NOT NULL ORDER BY r.key, v.id`, jsonList(p.rows()), p.s.profile)
 	for i := range found {
 		found[i] = found[i] && index.Unit(means[i*size:(i+1)*size])

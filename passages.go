@@ -149,6 +149,6 @@ func (w *memoryWriter) storedPassages(m storedMemory) ([]passage, error) {
 		p.vector, err = kernel.DecodeVector(blob)
 		passages = append(passages, p)
 		return err
-	}, `SELECT start, length, blank, ifnull(profile_id, 0), vector FROM passage WHERE memory_id = ? ORDER BY id`, m.row)
+	}, `SELECT start, length, blank, coalesce(profile_id, 0), vector FROM passage WHERE memory_id = ? ORDER BY id`, m.row)
 	return passages, err
 }

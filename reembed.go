@@ -69,7 +69,7 @@ func outdatedMemories(tx db.Tx, target, after int64, limit int) ([]outdated, err
 		all = append(all, m)
 		return err
 	}, `SELECT m.id, m.partition_id, m.revision, m.content,
-			(SELECT json_group_array(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id)
+			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id)
 		FROM memory m WHERE m.id > ? AND EXISTS (SELECT 1 FROM passage p WHERE p.memory_id = m.id
 			AND p.profile_id <> ? AND p.profile_id NOT IN (SELECT id FROM profile WHERE model = ?))
 		ORDER BY m.id LIMIT ?`, after, target, OwnVectors, limit)

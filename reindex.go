@@ -85,7 +85,7 @@ func (r *reindexing) begin(ctx context.Context) error {
 				return err
 			}
 		} else {
-			if err := tx.QueryRow(`SELECT ifnull(max(id), 0) FROM memory`).Scan(&r.last); err != nil {
+			if err := tx.QueryRow(`SELECT coalesce(max(id), 0) FROM memory`).Scan(&r.last); err != nil {
 				return err
 			}
 			r.after = 0
@@ -221,7 +221,7 @@ func readPlain(tx db.Tx, condition string, args ...any) ([]plainMemory, error) {
 		all = append(all, m)
 		return err
 	}, `SELECT m.id, m.partition_id, c.own_profile IS NOT NULL, m.content,
-			ifnull((SELECT group_concat(tag, char(10) ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
+			coalesce((SELECT string_agg(tag, `+db.Newline+` ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
 		`+fromMemory+` WHERE `+condition, args...)
 	return all, err
 }

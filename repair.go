@@ -151,7 +151,8 @@ func recount(tx db.Tx, partitions []int64) error {
 		_, err := tx.Exec(`UPDATE partition SET memories = (SELECT count(*) FROM memory WHERE partition_id = ?1),
 				passages = (SELECT count(*) FROM passage WHERE id BETWEEN ?2 AND ?3),
 				revisions = (SELECT count(*) FROM memory_revision WHERE partition_id = ?1), bytes = `+partitionBytes+`,
-				next_passage = max(CASE WHEN next_passage > 1 << 32 THEN 0 ELSE next_passage END, coalesce((SELECT max(id) & 0xffffffff FROM passage WHERE id BETWEEN ?2 AND ?3), -1) + 1)
+				next_passage = (SELECT max(n) FROM (SELECT CASE WHEN partition.next_passage > 4294967296 THEN 0 ELSE partition.next_passage END AS n
+					UNION ALL SELECT coalesce(max(id) & 4294967295, -1) + 1 FROM passage WHERE id BETWEEN ?2 AND ?3) following)
 			WHERE id = ?1`, p, in.First, in.Last)
 		if err != nil {
 			return err
@@ -252,7 +253,7 @@ func rewriteFullText(tx db.Tx, passages []int64) error {
 		p.content = string(piece)
 		rows = append(rows, p)
 		return err
-	}, `SELECT p.id, substr(CAST(m.content AS BLOB), p.start + 1, p.length),
+	}, `SELECT p.id, substr(CAST(m.content AS `+db.Bytes+`), p.start + 1, p.length),
 			CASE WHEN p.id = (SELECT min(id) FROM passage WHERE memory_id = m.id) THEN coalesce((SELECT string_agg(tag, `+db.Newline+` ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '') ELSE '' END
 		FROM passage p JOIN memory m ON m.id = p.memory_id WHERE p.id IN `+db.Integers, jsonList(passages))
 	if err != nil {

@@ -121,7 +121,7 @@ func beginnings(tx db.Tx, rows []int64) (map[int64]alike.Text, error) {
 		}
 		texts[id] = alike.Read(content)
 		return nil
-	}, `SELECT id, substr(content, 1, ?) FROM memory WHERE id IN (SELECT value FROM json_each(?))`, alike.MaxBytes+1, jsonList(rows))
+	}, `SELECT id, substr(content, 1, ?) FROM memory WHERE id IN `+db.Integers, alike.MaxBytes+1, jsonList(rows))
 	return texts, err
 }
 

@@ -53,7 +53,7 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 		var some int64
 		err = s.write(ctx, func(tx db.Tx, sc scope) (err error) {
 			if last == 0 { // what is deleted from now on stays
-				if err := tx.QueryRow(`SELECT ifnull(max(id), 0) FROM trash`).Scan(&last); err != nil {
+				if err := tx.QueryRow(`SELECT coalesce(max(id), 0) FROM trash`).Scan(&last); err != nil {
 					return err
 				}
 			}

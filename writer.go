@@ -142,11 +142,11 @@ func (w *memoryWriter) partition(collection, project int64) (*place, error) {
 		projectArg = project
 	}
 	if _, err := w.tx.Exec(`INSERT INTO partition (collection_id, project_id) SELECT ?, ?
-		WHERE NOT EXISTS (SELECT 1 FROM partition WHERE collection_id = ? AND ifnull(project_id, 0) = ?)`,
+		WHERE NOT EXISTS (SELECT 1 FROM partition WHERE collection_id = ? AND coalesce(project_id, 0) = ?)`,
 		collection, projectArg, collection, project); err != nil {
 		return nil, err
 	}
-	rows, err := db.Column[int64](w.tx, `SELECT id FROM partition WHERE collection_id = ? AND ifnull(project_id, 0) = ? ORDER BY id`, collection, project)
+	rows, err := db.Column[int64](w.tx, `SELECT id FROM partition WHERE collection_id = ? AND coalesce(project_id, 0) = ? ORDER BY id`, collection, project)
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +159,8 @@ func (w *memoryWriter) placeByRow(partition int64) (*place, error) {
 		return known, nil
 	}
 	var p place
-	err := w.tx.QueryRow(`SELECT p.id, ifnull(p.project_id, 0), p.next_passage, c.owner_id, u.uid, c.name, ifnull(c.own_profile, 0), ifnull(f.dimensions, 0), ifnull(j.uid, ''), ifnull(j.name, ''),
-			iif(j.owner_id <> ?, (SELECT ifnull(o.name, o.uid) FROM users o WHERE o.id = j.owner_id), '')
+	err := w.tx.QueryRow(`SELECT p.id, coalesce(p.project_id, 0), p.next_passage, c.owner_id, u.uid, c.name, coalesce(c.own_profile, 0), coalesce(f.dimensions, 0), coalesce(j.uid, ''), coalesce(j.name, ''),
+			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END
 		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
 		LEFT JOIN profile f ON f.id = c.own_profile LEFT JOIN project j ON j.id = p.project_id
 		WHERE p.id = ?`, w.sc.user, partition).
@@ -205,7 +205,7 @@ func (w *memoryWriter) addLinks(memory int64, related []string) error {
 			return invalid("related_memory_ids", "related_memory_ids[%d] is the memory itself (%s); a memory is related to others", i, show(id))
 		}
 		if _, err := w.tx.Exec(`INSERT INTO memory_link (memory_id, related_id, position) VALUES (?, ?, ?)
-			ON CONFLICT DO UPDATE SET position = excluded.position`, memory, targets[0], i); err != nil {
+			ON CONFLICT (memory_id, related_id) DO UPDATE SET position = excluded.position`, memory, targets[0], i); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,10 @@ type DB interface {
 	// of it remains. fn may run again, in a transaction of its own, and must set its results anew each time. It runs in
 	// the calling goroutine and must not begin or end transactions, nor call Read, Write or Close. A call whose ctx ends
 	// while it waits returns ctx's error, and fn is not run.
+	//
+	// Serializable includes rows that are not there: what fn has looked for and not found, nobody adds before its work is
+	// committed. So a rule that fn checks by reading, such as a quota, the last administrator or one rule of a type in a
+	// project, holds when it writes.
 	Write(ctx context.Context, fn func(Tx) error) error
 
 	// ReadOnly reports whether every Write gives ErrReadOnly.

@@ -146,7 +146,7 @@ func (c *Cache) Current(tx db.Tx) (*index.Index, error) {
 // loadAll builds the index anew: now if it is small, else in the background.
 func (c *Cache) loadAll(tx db.Tx, now db.Mark) (*index.Index, error) {
 	var passages int
-	if err := tx.QueryRow(`SELECT ifnull(sum(passages), 0) FROM partition`).Scan(&passages); err != nil {
+	if err := tx.QueryRow(`SELECT coalesce(sum(passages), 0) FROM partition`).Scan(&passages); err != nil {
 		return nil, err
 	}
 	if passages > c.AtOnce {
@@ -260,8 +260,8 @@ func entries(tx db.Tx, profile int64, rows []int64) ([]index.Memory, error) {
 		place[m.Row] = len(memories)
 		memories, contents, tags = append(memories, m), append(contents, content), append(tags, tagged)
 		return nil
-	}, `SELECT id, uid, partition_id, content, ifnull((SELECT group_concat(tag, char(10) ORDER BY position) FROM memory_tag WHERE memory_id = memory.id), '')
-		FROM memory WHERE id IN (SELECT value FROM json_each(?))`, list)
+	}, `SELECT id, uid, partition_id, content, coalesce((SELECT string_agg(tag, `+db.Newline+` ORDER BY position) FROM memory_tag WHERE memory_id = memory.id), '')
+		FROM memory WHERE id IN `+db.Integers, list)
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +294,7 @@ func entries(tx db.Tx, profile int64, rows []int64) ([]index.Memory, error) {
 		}
 		memories[i].Entries = append(memories[i].Entries, e)
 		return nil
-	}, `SELECT id, memory_id, start, length, iif(profile_id = ? OR profile_id IN (SELECT id FROM profile WHERE model = ?), vector, NULL)
-		FROM passage WHERE memory_id IN (SELECT value FROM json_each(?)) ORDER BY id`, profile, kernel.OwnVectors, list)
+	}, `SELECT id, memory_id, start, length, CASE WHEN profile_id = ? OR profile_id IN (SELECT id FROM profile WHERE model = ?) THEN vector END
+		FROM passage WHERE memory_id IN `+db.Integers+` ORDER BY id`, profile, kernel.OwnVectors, list)
 	return memories, err
 }

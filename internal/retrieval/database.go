@@ -53,7 +53,7 @@ type databaseSearch struct {
 
 // measure counts the passages.
 func (d *databaseSearch) measure() error {
-	return d.tx.QueryRow(`SELECT ifnull(sum(passages), 0) FROM partition WHERE id IN (SELECT value FROM json_each(?))`,
+	return d.tx.QueryRow(`SELECT coalesce(sum(passages), 0) FROM partition WHERE id IN `+db.Integers,
 		db.List(d.q.Partitions)).Scan(&d.stats.Passages)
 }
 
@@ -121,7 +121,7 @@ func (d *databaseSearch) count(in func(db.Range) (int, error)) (sum int, err err
 
 // scoreWords computes BM25 for some passages, from the words of their memories.
 func (d *databaseSearch) scoreWords(passages []int64) error {
-	memories, err := db.Column[int64](d.tx, `SELECT DISTINCT memory_id FROM passage WHERE id IN (SELECT value FROM json_each(?))`, db.List(passages))
+	memories, err := db.Column[int64](d.tx, `SELECT DISTINCT memory_id FROM passage WHERE id IN `+db.Integers, db.List(passages))
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (d *databaseSearch) best() ([]index.Hit, error) {
 		err := row.Scan(&memory, &id)
 		best[places[memory]].ID = id
 		return err
-	}, `SELECT id, uid FROM memory WHERE id IN (SELECT value FROM json_each(?))`, db.List(rows))
+	}, `SELECT id, uid FROM memory WHERE id IN `+db.Integers, db.List(rows))
 	slices.SortFunc(best, func(a, b index.Hit) int { return index.CompareHits(&a, &b) })
 	return best[:n], err
 }

@@ -1,0 +1,139 @@
+// Package dbtest holds an engine to what package db promises.
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// Engine is how databases are opened for the tests.
+type Engine struct {
+	// Open opens an empty database with the store's schema. The test closes it.
+	Open func(t *testing.T) db.DB
+
+	// Reopen opens a database again that was closed. Nil: nothing of one is left then.
+	Reopen func(t *testing.T, closed db.DB) db.DB
+}
+
+// Run runs all tests.
+func Run(t *testing.T, e Engine) {
+	for _, test := range []struct {
+		name string
+		run  func(t *testing.T, d db.DB)
+	}{
+		{"a Read sees one snapshot", readsOneSnapshot},
+		{"a Read writes nothing", readWritesNothing},
+		{"Writes do not overlook each other", noWriteSkew},
+		{"a Write that finds nothing is not alone in that", noPhantoms},
+		{"a Write that runs again sees none of its former work", runsAgain},
+		{"an error undoes the work of its Write alone", errorUndoesItsOwn},
+		{"errors have classes", errorsHaveClasses},
+		{"a call ends with its context", endsWithContext},
+		{"a nested Write does not wait for itself", nested},
+		{"a transaction ends with its function", transactionEnds},
+		{"changes are complete, or say that they are not", changesComplete},
+		{"changes are not missed among many writers", changesAmongWriters},
+		{"rows are scanned", rowsScanned},
+		{"texts of the dialect mean what they say", dialect},
+		{"conditions on metadata", metadata},
+		{"words", words},
+		{"vectors", vectors},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := e.Open(t)
+			defer func() {
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			test.run(t, d)
+		})
+	}
+	t.Run("what a Write has answered is there after opening again", func(t *testing.T) { durable(t, e) })
+	t.Run("a closed database says so", func(t *testing.T) { closed(t, e) })
+}
+
+// write runs a Write that must succeed.
+func write(t *testing.T, d db.DB, fn func(tx db.Tx) error) {
+	t.Helper()
+	if err := d.Write(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, d db.DB, fn func(tx db.Tx) error) {
+	t.Helper()
+	if err := d.Read(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// is reports an error that is of another class than it should be.
+func is(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func equal[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// set gives a setting a value; it is the simplest row to write.
+func set(tx db.Tx, key string, value int64) error {
+	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, value)
+	return err
+}
+
+func get(tx db.Tx, key string) (value int64, err error) {
+	err = tx.QueryRow(`SELECT value FROM setting WHERE key = ?`, key).Scan(&value)
+	return value, err
+}
+
+func count(tx db.Tx) (n int, err error) {
+	err = tx.QueryRow(`SELECT count(*) FROM setting WHERE key LIKE 'test %'`).Scan(&n)
+	return n, err
+}
+
+func key(parts ...any) string { return "test " + fmt.Sprint(parts...) }
+
+// place makes a user with a partition, in which memories can lie.
+func place(t *testing.T, d db.DB) (partition int64) {
+	t.Helper()
+	write(t, d, func(tx db.Tx) error {
+		user, err := db.Insert(tx, `INSERT INTO users (uid, created_at) VALUES ('ann', 0) RETURNING id`)
+		if err != nil {
+			return err
+		}
+		collection, err := db.Insert(tx, `INSERT INTO collection (owner_id, name, description, created_at, updated_at)
+			VALUES (?, 'default', '', 0, 0) RETURNING id`, user)
+		if err != nil {
+			return err
+		}
+		partition, err = db.Insert(tx, `INSERT INTO partition (collection_id) VALUES (?) RETURNING id`, collection)
+		return err
+	})
+	return partition
+}
+
+func addMemory(tx db.Tx, partition int64, uid, metadata string) (int64, error) {
+	return db.Insert(tx, `INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at)
+		VALUES (?, ?, 'content', ?, 1, 0, 0) RETURNING id`, uid, partition, metadata)
+}
+
+// slow is a query that takes minutes.
+const slow = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000000) SELECT count(*) FROM n`
+
+func canceled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}

@@ -1,0 +1,366 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// meeting is how long calls wait for one another where an engine may let both run at once, or one after the other.
+const meeting = 50 * time.Millisecond
+
+func readsOneSnapshot(t *testing.T, d db.DB) {
+	write(t, d, func(tx db.Tx) error { return set(tx, key("a"), 1) })
+	written := make(chan error, 1)
+	read(t, d, func(tx db.Tx) error {
+		before, err := count(tx)
+		if err != nil {
+			return err
+		}
+		go func() {
+			written <- d.Write(context.WithoutCancel(t.Context()), func(tx db.Tx) error { return set(tx, key("b"), 1) })
+		}()
+		select { // an engine may make the Write wait
+		case err = <-written:
+			written <- err
+		case <-time.After(meeting):
+		}
+		after, err := count(tx)
+		equal(t, "rows in one Read", after, before)
+		return err
+	})
+	if err := <-written; err != nil {
+		t.Fatal(err)
+	}
+	read(t, d, func(tx db.Tx) error {
+		n, err := count(tx)
+		equal(t, "rows in the next Read", n, 2)
+		return err
+	})
+}
+
+func readWritesNothing(t *testing.T, d db.DB) {
+	err := d.Read(t.Context(), func(tx db.Tx) error {
+		equal(t, "Writable", tx.Writable(), false)
+		return set(tx, key("a"), 1)
+	})
+	is(t, "a statement that writes, in a Read", err, db.ErrReadOnly)
+	write(t, d, func(tx db.Tx) error {
+		equal(t, "Writable", tx.Writable(), true)
+		n, err := count(tx)
+		equal(t, "rows", n, 0)
+		return err
+	})
+}
+
+// Two doctors are on duty, and one must stay: each looks whether both are, and goes.
+func noWriteSkew(t *testing.T, d db.DB) {
+	for round := range 5 {
+		write(t, d, func(tx db.Tx) error { return errors.Join(set(tx, key("a"), 1), set(tx, key("b"), 1)) })
+		var looked atomic.Int32
+		var wg sync.WaitGroup
+		for _, mine := range []string{key("a"), key("b")} {
+			wg.Go(func() {
+				err := d.Write(t.Context(), func(tx db.Tx) error {
+					var onDuty int64
+					if err := tx.QueryRow(`SELECT sum(value) FROM setting WHERE key LIKE 'test %'`).Scan(&onDuty); err != nil {
+						return err
+					}
+					looked.Add(1)
+					for end := time.Now().Add(meeting); looked.Load() < 2 && time.Now().Before(end); {
+						time.Sleep(time.Millisecond)
+					}
+					if onDuty < 2 {
+						return nil
+					}
+					return set(tx, mine, 0)
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		read(t, d, func(tx db.Tx) error {
+			a, err := get(tx, key("a"))
+			b, err2 := get(tx, key("b"))
+			equal(t, fmt.Sprint("on duty after round ", round), a+b, 1)
+			return errors.Join(err, err2)
+		})
+	}
+}
+
+// What is not there when it is looked for, is not there when the Write ends: only one of several that find nothing goes on.
+func noPhantoms(t *testing.T, d db.DB) {
+	const writers = 4
+	var looked atomic.Int32
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			err := d.Write(t.Context(), func(tx db.Tx) error {
+				n, err := count(tx)
+				looked.Add(1)
+				for end := time.Now().Add(meeting); looked.Load() < writers && time.Now().Before(end); {
+					time.Sleep(time.Millisecond)
+				}
+				if err != nil || n > 0 {
+					return err
+				}
+				return set(tx, key(w), 1)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	read(t, d, func(tx db.Tx) error {
+		n, err := count(tx)
+		equal(t, "rows of which there must be one", n, 1)
+		return err
+	})
+}
+
+func runsAgain(t *testing.T, d db.DB) {
+	const writers, each = 8, 10
+	write(t, d, func(tx db.Tx) error { return set(tx, "counter", 0) })
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				var saw int64
+				err := d.Write(t.Context(), func(tx db.Tx) (err error) {
+					if saw, err = get(tx, "counter"); err != nil {
+						return err
+					}
+					if _, err := get(tx, key(w, "/", i)); !errors.Is(err, db.ErrNoRows) {
+						return fmt.Errorf("a row of its own is there before it is written: %w", err)
+					}
+					return errors.Join(set(tx, "counter", saw+1), set(tx, key(w, "/", i), saw+1))
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	read(t, d, func(tx db.Tx) error {
+		counter, err := get(tx, "counter")
+		equal(t, "counter", counter, writers*each)
+		var different int64
+		err = errors.Join(err, tx.QueryRow(`SELECT count(DISTINCT value) FROM setting WHERE key LIKE 'test %'`).Scan(&different))
+		equal(t, "different numbers", different, writers*each)
+		return err
+	})
+}
+
+func errorUndoesItsOwn(t *testing.T, d db.DB) {
+	mine := errors.New("mine")
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			err := d.Write(t.Context(), func(tx db.Tx) error {
+				if err := set(tx, key(i), 1); err != nil {
+					return err
+				}
+				if i%2 == 0 {
+					return mine
+				}
+				return nil
+			})
+			if want := map[bool]error{true: mine}[i%2 == 0]; !errors.Is(err, want) {
+				t.Errorf("Write %d: got %v, want %v", i, err, want)
+			}
+		})
+	}
+	wg.Wait()
+	read(t, d, func(tx db.Tx) error {
+		n, err := count(tx)
+		equal(t, "rows", n, 10)
+		return err
+	})
+	// A statement that fails does not undo those before it, if the function goes on.
+	write(t, d, func(tx db.Tx) error {
+		if err := set(tx, key("before"), 1); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1)`, key("before"))
+		is(t, "the same key again", err, db.ErrUnique)
+		return set(tx, key("after"), 1)
+	})
+	read(t, d, func(tx db.Tx) error {
+		n, err := count(tx)
+		equal(t, "rows after an error that was handled", n, 12)
+		return err
+	})
+}
+
+func errorsHaveClasses(t *testing.T, d db.DB) {
+	place(t, d)
+	for what, c := range map[string]struct {
+		statement string
+		want      error
+	}{
+		"not unique":  {`INSERT INTO users (uid, created_at) VALUES ('ann', 0)`, db.ErrUnique},
+		"foreign key": {`INSERT INTO collection (owner_id, name, description, created_at, updated_at) VALUES (4711, 'x', '', 0, 0)`, db.ErrForeignKey},
+		"null":        {`INSERT INTO users (uid) VALUES ('ben')`, db.ErrConstraint},
+		"check":       {`UPDATE users SET role = 'king'`, db.ErrConstraint},
+	} {
+		err := d.Write(t.Context(), func(tx db.Tx) error {
+			_, err := tx.Exec(c.statement)
+			return err
+		})
+		is(t, what, err, c.want)
+		is(t, what, err, db.ErrConstraint)
+		for _, other := range []error{db.ErrUnique, db.ErrForeignKey} {
+			if errors.Is(err, other) && !errors.Is(c.want, other) {
+				t.Errorf("%s: got %v as well: %v", what, other, err)
+			}
+		}
+	}
+	read(t, d, func(tx db.Tx) error {
+		var n int64
+		is(t, "no row", tx.QueryRow(`SELECT value FROM setting WHERE key = 'none'`).Scan(&n), db.ErrNoRows)
+		return nil
+	})
+	if err := d.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(`SELEC 1`).Scan() }); err == nil || errors.Is(err, db.ErrConstraint) {
+		t.Errorf("a statement that cannot be understood: got %v", err)
+	}
+}
+
+func endsWithContext(t *testing.T, d db.DB) {
+	never := func(db.Tx) error {
+		t.Error("the function ran")
+		return nil
+	}
+	is(t, "Read", d.Read(canceled(t), never), context.Canceled)
+	is(t, "Write", d.Write(canceled(t), never), context.Canceled)
+
+	ctx, cancel := context.WithTimeout(t.Context(), meeting)
+	defer cancel()
+	var n int64
+	err := d.Read(ctx, func(tx db.Tx) error { return tx.QueryRow(slow).Scan(&n) })
+	is(t, "a statement that runs", err, context.DeadlineExceeded)
+
+	// Behind a Write that does not end, one waits, or runs and ends with its context.
+	begun, end := make(chan struct{}), make(chan struct{})
+	held := make(chan error, 1)
+	go func() {
+		var once sync.Once
+		held <- d.Write(t.Context(), func(tx db.Tx) error {
+			once.Do(func() { close(begun) })
+			<-end
+			return set(tx, key("held"), 1)
+		})
+	}()
+	<-begun
+	ctx, cancel = context.WithTimeout(t.Context(), meeting)
+	defer cancel()
+	err = d.Write(ctx, func(tx db.Tx) error {
+		<-ctx.Done()
+		return set(tx, key("waited"), 1)
+	})
+	is(t, "a Write that waits", err, context.DeadlineExceeded)
+	close(end)
+	if err := <-held; err != nil {
+		t.Error(err)
+	}
+	read(t, d, func(tx db.Tx) error {
+		n, err := count(tx)
+		equal(t, "rows", n, 1)
+		return err
+	})
+}
+
+func nested(t *testing.T, d db.DB) {
+	err := d.Write(t.Context(), func(db.Tx) error {
+		return d.Write(t.Context(), func(db.Tx) error { return nil })
+	})
+	is(t, "a Write in a Write", err, db.ErrNested)
+}
+
+func transactionEnds(t *testing.T, d db.DB) {
+	var kept db.Tx
+	var rows db.Rows
+	write(t, d, func(tx db.Tx) (err error) {
+		kept = tx
+		if err := errors.Join(set(tx, key("a"), 1), set(tx, key("b"), 1)); err != nil {
+			return err
+		}
+		rows, err = tx.Query(`SELECT value FROM setting`)
+		return err
+	})
+	if rows.Next() {
+		t.Error("rows go on after their transaction")
+	}
+	var n int64
+	_, err := kept.Exec(`DELETE FROM setting`)
+	is(t, "Exec", err, db.ErrTxDone)
+	_, err = kept.Query(`SELECT 1`)
+	is(t, "Query", err, db.ErrTxDone)
+	is(t, "QueryRow", kept.QueryRow(`SELECT 1`).Scan(&n), db.ErrTxDone)
+	is(t, "ExecScript", kept.ExecScript(`DELETE FROM setting`), db.ErrTxDone)
+	is(t, "Words", kept.Words().Put(1, "a", ""), db.ErrTxDone)
+	_, err = kept.Changes().Mark()
+	is(t, "Changes", err, db.ErrTxDone)
+	read(t, d, func(tx db.Tx) error {
+		n, err := count(tx)
+		equal(t, "rows", n, 2)
+		return err
+	})
+}
+
+func durable(t *testing.T, e Engine) {
+	if e.Reopen == nil {
+		t.Skip("nothing of this database outlives its closing")
+	}
+	d := e.Open(t)
+	for i := range 5 {
+		write(t, d, func(tx db.Tx) error { return set(tx, key(i), int64(i)) })
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d = e.Reopen(t, d)
+	defer d.Close()
+	read(t, d, func(tx db.Tx) error {
+		n, err := count(tx)
+		equal(t, "rows", n, 5)
+		return err
+	})
+}
+
+func closed(t *testing.T, e Engine) {
+	d := e.Open(t)
+	running, end := make(chan struct{}), make(chan struct{})
+	result := make(chan error, 1)
+	go func() {
+		result <- d.Write(t.Context(), func(tx db.Tx) error {
+			close(running)
+			<-end
+			return set(tx, key("a"), 1)
+		})
+	}()
+	<-running
+	shut := make(chan error, 1)
+	go func() { shut <- d.Close() }()
+	select {
+	case <-shut:
+		t.Error("Close does not wait for a Write that runs")
+	case <-time.After(meeting):
+	}
+	close(end)
+	if err := errors.Join(<-result, <-shut); err != nil {
+		t.Error(err)
+	}
+	is(t, "Read", d.Read(t.Context(), func(db.Tx) error { return nil }), db.ErrClosed)
+	is(t, "Write", d.Write(t.Context(), func(db.Tx) error { return nil }), db.ErrClosed)
+	is(t, "Close again", d.Close(), nil)
+}

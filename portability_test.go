@@ -1,0 +1,169 @@
+package souvenir_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var updatePortability = flag.Bool("update-portability", false, "write docs/portability.txt anew")
+
+// sqliteOnly is spelling that other engines do not have. What has a name in internal/db is not found: there, an engine's
+// dialect puts its own text in its place.
+var sqliteOnly = []struct {
+	name    string
+	pattern *regexp.Regexp
+}{
+	{"ifnull", regexp.MustCompile(`(?i)\bifnull\(`)},
+	{"iif", regexp.MustCompile(`(?i)\biif\(`)},
+	{"IS ?", regexp.MustCompile(`(?i)\bIS (NOT )?(\?|')`)},
+	{"COLLATE", regexp.MustCompile(`\bCOLLATE\b`)},
+	{"JSON function", regexp.MustCompile(`\bjson_\w+\(|->>`)},
+	{"group_concat", regexp.MustCompile(`\bgroup_concat\b`)},
+	{"char()", regexp.MustCompile(`\bchar\(\d`)},
+	{"typeof", regexp.MustCompile(`\btypeof\(`)},
+	{"instr", regexp.MustCompile(`\binstr\(`)},
+	{"INDEXED BY", regexp.MustCompile(`\bINDEXED BY\b`)},
+	{"CROSS JOIN", regexp.MustCompile(`\bCROSS JOIN\b`)},
+	{"ON CONFLICT DO UPDATE", regexp.MustCompile(`\bON CONFLICT DO UPDATE\b`)},
+	{"OR IGNORE", regexp.MustCompile(`\b(INSERT|UPDATE) OR \w+`)},
+	{"REPLACE INTO", regexp.MustCompile(`\bREPLACE INTO\b`)},
+	{"LIMIT -1", regexp.MustCompile(`\bLIMIT -1\b`)},
+	{"max, min of several", regexp.MustCompile(`\b(max|min)\([^()]*(\([^()]*\)[^()]*)*,`)},
+	{"blob", regexp.MustCompile(`\b[xX]'[0-9a-f]*'|\bzeroblob\(|\bAS BLOB\b`)},
+	{"rowid", regexp.MustCompile(`\browid\b`)},
+	{"PRAGMA", regexp.MustCompile(`\bPRAGMA \w|\bpragma_\w+`)},
+	{"sqlite table", regexp.MustCompile(`\bsqlite_(schema|sequence|master)\b`)},
+	{"temporary trigger", regexp.MustCompile(`\bCREATE TEMP\b`)},
+	{"reserved word", regexp.MustCompile(`\b(FROM|JOIN|INTO|UPDATE|TABLE) (user|order|group|table|column|grant|references|end)\b`)},
+	{"list as IN", regexp.MustCompile(`\bIN [a-z_]+\b[^(.]`)},
+}
+
+// statement tells SQL from other texts.
+var statement = regexp.MustCompile(`\b(SELECT|INSERT|REPLACE INTO|UPDATE|DELETE FROM|FROM|JOIN|WHERE|AND|EXISTS|CREATE|coalesce|CASE WHEN|json_\w+|ON CONFLICT|PRAGMA|LIMIT|IN)\b`)
+
+// spelledOnlyForSQLite counts, by file, what SQL above the engines is spelled for SQLite alone. Commands, server and tools
+// have no SQL: layering_test.go sees to that.
+func spelledOnlyForSQLite(t *testing.T) string {
+	t.Helper()
+	var out bytes.Buffer
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		slashed := filepath.ToSlash(path)
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{"internal/sqlite", "internal/db", "cmd", "server", "mcpserver", "tools", "examples", "bench", "e2e", ".git"}, slashed):
+			return fs.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		counts := map[string]int{}
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, ok := n.(*ast.BasicLit)
+			if call, isCall := n.(*ast.CallExpr); isCall {
+				if name, isName := call.Fun.(*ast.SelectorExpr); isName && name.Sel.Name == "MustCompile" {
+					return false
+				}
+			}
+			if selector, isSelector := n.(*ast.SelectorExpr); isSelector && selector.Sel.Name == "LastInsertID" {
+				counts["LastInsertID"]++
+			}
+			if !ok || literal.Kind != token.STRING {
+				return true
+			}
+			text, err := strconv.Unquote(literal.Value)
+			if err != nil || !statement.MatchString(text) {
+				return true
+			}
+			for _, s := range sqliteOnly {
+				if n := len(s.pattern.FindAllString(text, -1)); n > 0 {
+					counts[s.name] += n
+				}
+			}
+			return true
+		})
+		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			fmt.Fprintf(&out, "%s: %s %d\n", slashed, name, counts[name])
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// The list may only shrink: a line that is new or grows is to be spelled otherwise, and one that is gone to be deleted,
+// by go test -run Portab -update-portability.
+func TestSQLIsSpelledPortablyButForAListThatShrinks(t *testing.T) {
+	const golden = "docs/portability.txt"
+	got := spelledOnlyForSQLite(t)
+	content, err := os.ReadFile(golden)
+	if err != nil && !*updatePortability {
+		t.Fatal(err)
+	}
+	head, list, _ := strings.Cut(string(content), "\n\n")
+	if *updatePortability {
+		if err := os.WriteFile(golden, []byte(head+"\n\n"+got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	known := strings.Split(strings.TrimSpace(list), "\n")
+	found := strings.Split(strings.TrimSpace(got), "\n")
+	for _, line := range found {
+		if line != "" && !slices.Contains(known, line) {
+			t.Errorf("%s: this is not in %s with this number: spell it as PostgreSQL does, too, or by a name of internal/db", line, golden)
+		}
+	}
+	for _, line := range known {
+		if line != "" && !slices.Contains(found, line) {
+			t.Errorf("%s: is in %s and not found so any more: delete the line, or write the smaller number", line, golden)
+		}
+	}
+}
+
+func TestEveryPatternOfSQLiteOnlySpellingFinds(t *testing.T) {
+	for name, text := range map[string]string{
+		"ifnull": `SELECT ifnull(a, 0)`, "iif": `SELECT iif(a, b, c)`, "IS ?": `WHERE a IS ?`, "COLLATE": `WHERE a = 'b' COLLATE NOCASE`,
+		"JSON function": `FROM json_each(?)`, "group_concat": `SELECT group_concat(a)`, "char()": `SELECT char(10)`, "typeof": `SELECT typeof(a)`,
+		"instr": `WHERE instr(a, b) > 0`, "INDEXED BY": `FROM a INDEXED BY b`, "CROSS JOIN": `FROM a CROSS JOIN b`,
+		"ON CONFLICT DO UPDATE": `ON CONFLICT DO UPDATE SET a = 1`, "OR IGNORE": `INSERT OR IGNORE INTO a`, "REPLACE INTO": `REPLACE INTO a`,
+		"LIMIT -1": `LIMIT -1 OFFSET 3`, "max, min of several": `SELECT max(coalesce(a, 0), b)`, "blob": `SELECT x''`, "rowid": `WHERE rowid = 1`,
+		"PRAGMA": `PRAGMA page_size`, "sqlite table": `FROM sqlite_schema`, "temporary trigger": `CREATE TEMP TRIGGER`, "reserved word": `FROM user u`,
+		"list as IN": `WHERE a IN level AND b`,
+	} {
+		i := slices.IndexFunc(sqliteOnly, func(s struct {
+			name    string
+			pattern *regexp.Regexp
+		}) bool {
+			return s.name == name
+		})
+		if i < 0 || !sqliteOnly[i].pattern.MatchString(text) || !statement.MatchString(text) {
+			t.Errorf("%s does not find %s", name, text)
+		}
+	}
+	for _, portable := range []string{`SELECT max(a) FROM b, c WHERE d IN (SELECT 1) AND e IS NOT NULL`, `UPDATE users SET a = coalesce(b, 0)`, `count(*), max(a), min(b)`} {
+		for _, s := range sqliteOnly {
+			if s.pattern.MatchString(portable) {
+				t.Errorf("%s finds %s", s.name, portable)
+			}
+		}
+	}
+}
