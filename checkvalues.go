@@ -7,6 +7,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
@@ -66,7 +67,7 @@ func (in *inspection) checkFoldedNames() error {
 		if err := row.Scan(&table, &id, &name, &key); err != nil {
 			return err
 		}
-		if foldName(name) != key {
+		if foldname.Key(name) != key {
 			in.find(Finding{Table: table, ID: id, Problem: fmt.Sprintf("the name %s is looked up as %s, which is not the name folded", show(name), show(key))})
 		}
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/redirect"
 )
 
 // ClientRegistration is what an OAuth client says about itself: the metadata of RFC 7591, section 2. It reads and writes
@@ -282,6 +283,21 @@ func checkPublicURI(name, value string) error {
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || len(value) > maxURI {
 		return invalidMetadata(name, "%s is %s; an absolute https or http URI of at most %d bytes is needed", name, show(value), maxURI)
+	}
+	return nil
+}
+
+// MatchRedirectURI reports whether a redirect URI that a client names is one that it has registered: the same string, byte
+// by byte. An http URI on a loopback address may differ in its port, which an application learns when it starts (RFC 8252,
+// 7.3); host, path and query must be the same. What [CheckRedirectURI] refuses matches nothing.
+func MatchRedirectURI(registered, given string) bool { return redirect.Match(registered, given) }
+
+// CheckRedirectURI says whether a client may register a redirect URI: https anywhere, http on a loopback address
+// (127.0.0.1, [::1] or localhost), or an application's own scheme, such as cursor://host/path or com.example.app:/path;
+// in printable ASCII, without fragment, user or wildcard. The error carries invalid_redirect_uri (RFC 7591).
+func CheckRedirectURI(uri string) error {
+	if why := redirect.WhyNot(uri); why != "" {
+		return oauthError(KindInvalid, OAuthInvalidRedirectURI, "redirect_uris", "Invalid redirect_uri: %s %s", show(uri), why)
 	}
 	return nil
 }

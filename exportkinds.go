@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
 // The kinds of lines of an export, in the order in which they come.
@@ -131,7 +132,7 @@ func checkPassword(argument, value string) error {
 }
 
 func checkKeptName(argument, value string) error {
-	kept, err := checkUserName(value)
+	kept, err := check.UserName(value)
 	if err == nil && kept != value {
 		return invalid(argument, "%s is %s; it would be kept as %s", argument, show(value), show(kept))
 	}
@@ -166,7 +167,7 @@ func personRecords() []record {
 			insert: `INSERT INTO users (uid, name, email, role, disabled_at, created_at, updated_at, password, name_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			refs: func(_ *importTx, v []any) ([]any, error) {
 				if name, ok := v[1].(string); ok {
-					return []any{foldName(name)}, nil
+					return []any{foldname.Key(name)}, nil
 				}
 				return []any{nil}, nil
 			},
@@ -275,7 +276,7 @@ func placeRecords() []record {
 					return nil, err
 				}
 				name, _ := v[2].(string)
-				return append(owner, foldName(name)), nil
+				return append(owner, foldname.Key(name)), nil
 			},
 		},
 		{
@@ -296,7 +297,7 @@ func placeRecords() []record {
 			refs: func(t *importTx, v []any) ([]any, error) {
 				name, _ := v[2].(string)
 				project, err := t.rows(t.knownProject(v[0], v[1]))
-				return append([]any{foldName(name)}, project...), err
+				return append([]any{foldname.Key(name)}, project...), err
 			},
 		},
 		{

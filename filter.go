@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
@@ -436,7 +437,7 @@ func textValue(v any) (any, error) {
 func foldedName(v any) (any, error) {
 	text, err := textValue(v)
 	if name, ok := text.(string); ok && err == nil {
-		return foldName(name), nil
+		return foldname.Key(name), nil
 	}
 	return nil, err
 }

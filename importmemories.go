@@ -12,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
@@ -364,7 +365,7 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 func idOfOwner(tx db.Tx, owner string) (string, error) {
 	found, err := db.Column[string](tx, `SELECT uid FROM users WHERE uid = ?`, owner)
 	if err == nil && len(found) == 0 && len(owner) <= maxFolded {
-		found, err = db.Column[string](tx, `SELECT uid FROM users WHERE name_key = ?`, foldName(owner))
+		found, err = db.Column[string](tx, `SELECT uid FROM users WHERE name_key = ?`, foldname.Key(owner))
 	}
 	if err != nil || len(found) == 0 {
 		return owner, err
@@ -377,7 +378,7 @@ func (m *memoryItem) equals(s storedState) bool {
 	d := &m.draft
 	project := s.project == d.projectID
 	if d.projectID == "" && d.projectName != "" {
-		project = foldName(s.projectName) == foldName(d.projectName)
+		project = foldname.Key(s.projectName) == foldname.Key(d.projectName)
 	}
 	said := func(value *int64, stored int64) bool { return value == nil || *value == stored }
 	return s.content == d.content && s.collection == d.collection && project && (s.project == "" || s.projectOwner == m.projectOwner) &&

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
 // importTx is one transaction of an import.
@@ -151,7 +152,7 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 	}
 	argument, condition, value := "project_id", `uid = ?`, id
 	if id == "" {
-		argument, condition, value = "project_name", `name_key = ?`, foldName(name)
+		argument, condition, value = "project_name", `name_key = ?`, foldname.Key(name)
 	}
 	found, err := db.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND `+condition, owner, value)
 	if err == nil && id == "" && len(found) > 1 { // from before names were compared folded
@@ -433,8 +434,8 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 // taken reports whether a name, or the id that goes with it, stands for somebody else. It is the rule of checkNameFree and
 // checkIDFree; all ids are folded only once for a transaction.
 func (t *importTx) taken(id, name string) (bool, error) {
-	key := foldName(name)
-	others, err := db.Column[int64](t.tx, `SELECT 1 FROM users WHERE name_key IN (?, ?) AND uid <> ?`, key, foldName(id), id)
+	key := foldname.Key(name)
+	others, err := db.Column[int64](t.tx, `SELECT 1 FROM users WHERE name_key IN (?, ?) AND uid <> ?`, key, foldname.Key(id), id)
 	if err != nil || len(others) > 0 {
 		return true, err
 	}
@@ -445,10 +446,10 @@ func (t *importTx) taken(id, name string) (bool, error) {
 			return true, err
 		}
 		for _, other := range ids {
-			t.folded[foldName(other)] = other
+			t.folded[foldname.Key(other)] = other
 		}
 	}
 	other, found := t.folded[key]
-	t.folded[foldName(id)] = id
+	t.folded[foldname.Key(id)] = id
 	return found && other != id, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
 // MemberRole is what somebody may do in a project.
@@ -285,8 +286,8 @@ func loadPeople(tx db.Tx, project int64) ([]person, error) {
 func personNamed(people []person, user string) int {
 	i := slices.IndexFunc(people, func(m person) bool { return m.User == user })
 	if i < 0 {
-		folded := foldName(user)
-		i = slices.IndexFunc(people, func(m person) bool { return m.Name != "" && foldName(m.Name) == folded })
+		folded := foldname.Key(user)
+		i = slices.IndexFunc(people, func(m person) bool { return m.Name != "" && foldname.Key(m.Name) == folded })
 	}
 	return i
 }

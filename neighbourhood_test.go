@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
 // neighbourhood is a store of several users, some of whose projects are shared:
@@ -162,7 +163,7 @@ func addAccount(t *testing.T, s *Store, user, name string) {
 		return
 	}
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {
-		_, err := tx.Exec(`UPDATE users SET name = ?, name_key = ? WHERE uid = ?`, name, foldName(name), user)
+		_, err := tx.Exec(`UPDATE users SET name = ?, name_key = ? WHERE uid = ?`, name, foldname.Key(name), user)
 		return err
 	})
 	if err != nil {

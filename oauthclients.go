@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/redirect"
 )
 
 // Client is an OAuth client: a program that may ask users to let it in.
@@ -285,7 +286,7 @@ func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Cli
 // query, fragment and dot segments, in its shortest spelling. The error is ErrInvalid with invalid_client.
 func CheckDocumentURL(id string) error {
 	u, err := url.Parse(id)
-	if err != nil || len(id) > maxURI || u.Scheme != "https" || !isHostAndPort(u.Host) || u.Path == "" || u.Path == "/" ||
+	if err != nil || len(id) > maxURI || u.Scheme != "https" || !redirect.IsHostAndPort(u.Host) || u.Path == "" || u.Path == "/" ||
 		u.User != nil || u.RawQuery != "" || strings.ContainsAny(id, "#?\\") || u.String() != id || u.JoinPath().Path != u.Path {
 		return oauthError(KindInvalid, OAuthInvalidClient, "client_id",
 			"Invalid client: client_id is %s; an https URL with a path, without user, query, fragment and dot segments is needed", show(id))

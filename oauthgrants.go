@@ -12,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/redirect"
 )
 
 // Authorization is what a client asks for at the authorization endpoint, and what the user allows of it.
@@ -336,7 +337,7 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 			return damaged(err, "the redirect URIs of the OAuth client %s", show(g.ClientID))
 		}
 		for i, uri := range hosts {
-			hosts[i] = redirectHost(uri)
+			hosts[i] = redirect.Host(uri)
 		}
 		g.Hosts = check.Distinct(hosts)
 		found = append(found, g)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 )
 
@@ -54,7 +55,7 @@ func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (User, erro
 	var u storedUser
 	if len(c.Name) <= maxFolded {
 		err := s.read(ctx, func(tx db.Tx, _ scope) error {
-			found, err := loadUsers(tx, `u.name_key = ?`, foldName(c.Name))
+			found, err := loadUsers(tx, `u.name_key = ?`, foldname.Key(c.Name))
 			if len(found) > 0 {
 				u = found[0]
 			}
@@ -143,7 +144,7 @@ func (s *Store) newPassword(ctx context.Context, argument, password, name string
 		return "", invalid(argument, "%s is not valid UTF-8 or contains a control character; any other characters are allowed", argument)
 	case utf8.RuneCountInString(prepared) < minPassword:
 		return "", invalid(argument, "%s is shorter than %d characters, which are the least allowed", argument, minPassword)
-	case foldName(prepared) == foldName(name):
+	case foldname.Key(prepared) == foldname.Key(name):
 		return "", invalid(argument, "%s is the user's name; choose another", argument)
 	}
 	if why := passwords.Easy(prepared, name); why != "" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
 // ProjectInvitation is an invitation to a project, as the invited user sees it. Until it is accepted, nothing else of the project is
@@ -188,8 +189,8 @@ func findInvited(tx db.Tx, p projectRow, user string, now int64) (sentInvitation
 	}
 	i := slices.IndexFunc(found, func(i sentInvitation) bool { return i.invited == user })
 	if i < 0 {
-		folded := foldName(user)
-		i = slices.IndexFunc(found, func(i sentInvitation) bool { return foldName(i.invited) == folded })
+		folded := foldname.Key(user)
+		i = slices.IndexFunc(found, func(i sentInvitation) bool { return foldname.Key(i.invited) == folded })
 	}
 	if i < 0 {
 		return sentInvitation{}, newError(KindNotFound, "user", "user %s is neither a member of project %s nor invited to it", show(user), show(p.ref()))
@@ -223,7 +224,7 @@ func endInvitationsTo(tx db.Tx, project int64, u User, row int64) error {
 	}
 	named, err := db.Column[string](tx, `SELECT invited FROM project_invitation WHERE project_id = ?`, project)
 	for _, invited := range named {
-		if err == nil && foldName(invited) == foldName(u.Name) {
+		if err == nil && foldname.Key(invited) == foldname.Key(u.Name) {
 			_, err = tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND invited = ?`, project, invited)
 		}
 	}

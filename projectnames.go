@@ -57,7 +57,7 @@ func disagreeingID(id, name string, named projectRow) error {
 
 // agreeing returns the project that was found by an id, if the name that came with it is its name, or was.
 func agreeing(tx db.Tx, sc scope, found projectRow, id, name string) (*projectRow, error) {
-	if foldName(found.name) == foldName(name) {
+	if foldname.Key(found.name) == foldname.Key(name) {
 		return &found, nil
 	}
 	named, err := findNamed(tx, sc, name)
@@ -78,7 +78,7 @@ func findProjectID(tx db.Tx, sc scope, id string) (*projectRow, error) {
 	owner, ofOwner := "", false
 	if slash := strings.LastIndexByte(id, '/'); slash >= 0 { // ids have none, user ids may
 		owner, ofOwner = id[:slash], true
-		condition, args = `j.uid = ? AND (u.uid = ? OR u.name_key = ?)`, []any{id[slash+1:], owner, foldName(owner)}
+		condition, args = `j.uid = ? AND (u.uid = ? OR u.name_key = ?)`, []any{id[slash+1:], owner, foldname.Key(owner)}
 	}
 	fitting, err := findProjects(tx, sc, condition, args...)
 	if err != nil || len(fitting) == 0 {
@@ -115,7 +115,7 @@ func onlyProject(argument, value string, fitting []projectRow) (*projectRow, err
 
 // findNamed returns the visible projects that a name fits and that no others go before; more than one is ambiguous.
 func findNamed(tx db.Tx, sc scope, name string) ([]projectRow, error) {
-	key := foldName(name)
+	key := foldname.Key(name)
 	if key == "" {
 		return nil, nil
 	}
@@ -192,7 +192,7 @@ func checkFreeName(tx db.Tx, sc scope, argument, name string, except int64) erro
 				show(name), show(taken), show(id))
 		}
 		return newError(KindConflict, argument, "project_name %s is taken by the project with project_id %s; choose another name", show(name), show(id))
-	}, `SELECT uid, name FROM project WHERE owner_id = ? AND name_key = ? AND id <> ? LIMIT 1`, sc.user, foldName(name), except)
+	}, `SELECT uid, name FROM project WHERE owner_id = ? AND name_key = ? AND id <> ? LIMIT 1`, sc.user, foldname.Key(name), except)
 }
 
 // addProject adds a project to those of the scope's user. A former name that it gets leads to it alone from then on.
@@ -206,7 +206,7 @@ func (s *Store) addProject(tx db.Tx, sc scope, id, name string) (int64, error) {
 	if name == "" {
 		name = id
 	}
-	now, key := s.now(), foldName(name)
+	now, key := s.now(), foldname.Key(name)
 	if _, err := tx.Exec(`DELETE FROM project_alias WHERE owner_id = ? AND name_key = ?`, sc.user, key); err != nil {
 		return 0, err
 	}
@@ -216,7 +216,7 @@ func (s *Store) addProject(tx db.Tx, sc scope, id, name string) (int64, error) {
 
 // renameProject gives a project another name. The name before, if it is not the same when folded, becomes a former one.
 func (s *Store) renameProject(tx db.Tx, p projectRow, name string) error {
-	now, key := s.now(), foldName(name)
+	now, key := s.now(), foldname.Key(name)
 	statements := []struct {
 		sql  string
 		args []any
@@ -250,7 +250,7 @@ func fillProjectNames(tx db.Tx) error {
 			var id int64
 			var name, key string
 			err := row.Scan(&id, &name, &key)
-			if folded := foldName(name); folded != key {
+			if folded := foldname.Key(name); folded != key {
 				keys[id] = folded
 			}
 			return err

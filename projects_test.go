@@ -14,6 +14,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
 // openPeople opens a store whose users have accounts; an empty name means none.
@@ -150,15 +151,15 @@ func TestLongOwnersAndIDsNameProjects(t *testing.T) {
 func TestFoldName(t *testing.T) {
 	for _, same := range [][]string{{"Anna", "anna", "ANNA"}, {"Å", "å", "A\u030a", "\u212b"}, {"ΣΑΣ", "σας"}, {"ß", "SS"}} {
 		for _, name := range same {
-			if foldName(name) != foldName(same[0]) {
+			if foldname.Key(name) != foldname.Key(same[0]) {
 				t.Errorf("%q and %q are different names", name, same[0])
 			}
-			if foldName(foldName(name)) != foldName(name) {
+			if foldname.Key(foldname.Key(name)) != foldname.Key(name) {
 				t.Errorf("%q folded twice is another name", name)
 			}
 		}
 	}
-	if foldName("anna") == foldName("ana") || foldName("a b") == foldName("ab") {
+	if foldname.Key("anna") == foldname.Key("ana") || foldname.Key("a b") == foldname.Key("ab") {
 		t.Error("different names are the same")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
 // projectTarget is the project that a write goes to.
@@ -162,7 +163,7 @@ func checkMeantName(tx db.Tx, sc scope, id, name string) error {
 	if name != "" || sc.limited { // which names the projects outside its limit have is not for it to know
 		return nil
 	}
-	key := foldName(id)
+	key := foldname.Key(id)
 	taken, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?1 AND name_key = ?2
 		UNION ALL SELECT j.uid FROM project_alias a JOIN project j ON j.id = a.project_id WHERE a.owner_id = ?1 AND a.name_key = ?2 LIMIT 1`, sc.user, key)
 	if err == nil && len(taken) > 0 && key != "" {

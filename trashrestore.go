@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
@@ -210,7 +211,7 @@ func (r *restorer) addProject() error {
 	if len(taken) > 0 {
 		return newError(KindConflict, "id", "project %s exists again; delete that one first", show(e.item))
 	}
-	named, err := db.Column[string](r.tx, `SELECT uid FROM project WHERE owner_id = ? AND name_key = ? LIMIT 1`, e.owner, foldName(e.Title))
+	named, err := db.Column[string](r.tx, `SELECT uid FROM project WHERE owner_id = ? AND name_key = ? LIMIT 1`, e.owner, foldname.Key(e.Title))
 	if err != nil {
 		return err
 	}

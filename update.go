@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
@@ -241,7 +242,7 @@ func (w *memoryWriter) indexed(memory int64) (bool, error) {
 func (w *memoryWriter) placeOf(before, after storedMemory) (*place, error) {
 	// What the memory shows of its project, given back in whole or in part, is no move: another project may be named alike.
 	sameID := after.ProjectID == before.ProjectID || after.ProjectID == "" && after.ProjectName != ""
-	sameName := foldName(after.ProjectName) == foldName(before.ProjectName) || after.ProjectName == "" && after.ProjectID != ""
+	sameName := foldname.Key(after.ProjectName) == foldname.Key(before.ProjectName) || after.ProjectName == "" && after.ProjectID != ""
 	if sameID && sameName {
 		return w.placeByRow(before.partition)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
 // User is somebody for whom the store works.
@@ -96,7 +97,7 @@ const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE ow
 func findUser(tx db.Tx, idOrName string) (storedUser, error) {
 	found, err := loadUsers(tx, `u.uid = ? AND (u.disabled_at IS NULL OR `+listed+`)`, idOrName)
 	if err == nil && len(found) == 0 && len(idOrName) <= maxFolded {
-		found, err = loadUsers(tx, `u.name_key = ?`, foldName(idOrName))
+		found, err = loadUsers(tx, `u.name_key = ?`, foldname.Key(idOrName))
 	}
 	if err != nil {
 		return storedUser{}, err
@@ -108,7 +109,7 @@ func findUser(tx db.Tx, idOrName string) (storedUser, error) {
 }
 
 // maxFolded bounds, in bytes, what is folded to be looked up as a name: no name is longer.
-const maxFolded = 4 * 4 * maxUserName
+const maxFolded = 4 * 4 * check.MaxUserName
 
 // account finds the user whom a call is about: the view's own when none is named. Only the operator may name another.
 func (s *Store) account(tx db.Tx, sc scope, idOrName string) (storedUser, error) {
@@ -125,7 +126,7 @@ func (s *Store) account(tx db.Tx, sc scope, idOrName string) (storedUser, error)
 		return own, nil
 	case s.operator:
 		return findUser(tx, idOrName)
-	case own.Name != "" && len(idOrName) <= maxFolded && foldName(idOrName) == foldName(own.Name):
+	case own.Name != "" && len(idOrName) <= maxFolded && foldname.Key(idOrName) == foldname.Key(own.Name):
 		return own, nil
 	}
 	return own, newError(KindForbidden, "user", "user is %s; a view of a user is for that user alone", show(idOrName))
@@ -165,7 +166,7 @@ func (s *Store) checkNewUser(ctx context.Context, n NewUser) (NewUser, string, e
 			return n, "", err
 		}
 	}
-	name, err := checkUserName(n.Name)
+	name, err := check.UserName(n.Name)
 	if err != nil {
 		return n, "", err
 	}
@@ -235,7 +236,7 @@ func (s *Store) userRowOf(tx db.Tx, id string) (int64, error) {
 
 // checkIDFree sees that the id of a new user is nobody else's name: whoever names a user shall always mean the same one.
 func checkIDFree(tx db.Tx, argument, id string) error {
-	taken, err := db.Column[int64](tx, `SELECT 1 FROM users WHERE name_key = ? AND uid <> ?`, foldName(id), id)
+	taken, err := db.Column[int64](tx, `SELECT 1 FROM users WHERE name_key = ? AND uid <> ?`, foldname.Key(id), id)
 	if err == nil && len(taken) > 0 {
 		return newError(KindConflict, argument, "%s %s is the name of a user with another id; give that id, or choose another one", argument, show(id))
 	}
@@ -245,7 +246,7 @@ func checkIDFree(tx db.Tx, argument, id string) error {
 // checkNameFree sees that nobody but the user of this id has the name, be it as a name or as an id. All ids are folded
 // to be compared: so many as there are users, and this is rare.
 func checkNameFree(tx db.Tx, id, name string) error {
-	key := foldName(name)
+	key := foldname.Key(name)
 	taken, err := db.Column[string](tx, `SELECT name FROM users WHERE name_key = ? AND uid <> ?`, key, id)
 	if err != nil {
 		return err
@@ -257,7 +258,7 @@ func checkNameFree(tx db.Tx, id, name string) error {
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(ids, func(other string) bool { return foldName(other) == key }); i >= 0 {
+	if i := slices.IndexFunc(ids, func(other string) bool { return foldname.Key(other) == key }); i >= 0 {
 		return newError(KindConflict, "name", "name %s is the id of another user; choose another name, or give the id %s, too, if the account is for that user", show(name), show(ids[i]))
 	}
 	return nil
@@ -377,7 +378,7 @@ func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate
 // checkUpdate checks a change by itself and hashes the password.
 func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UserUpdate) (UserUpdate, string, error) {
 	if u.Name != nil {
-		name, err := checkUserName(*u.Name)
+		name, err := check.UserName(*u.Name)
 		if err != nil {
 			return u, "", err
 		}
@@ -450,7 +451,7 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash strin
 // setAccount writes what makes up an account.
 func (s *Store) setAccount(tx db.Tx, u storedUser) error {
 	_, err := tx.Exec(`UPDATE users SET name = ?, name_key = ?, email = ?, role = ?, password = ?, updated_at = ? WHERE id = ?`,
-		u.Name, foldName(u.Name), orNull(u.Email), u.Role, orNull(u.password), s.now(), u.row)
+		u.Name, foldname.Key(u.Name), orNull(u.Email), u.Role, orNull(u.password), s.now(), u.row)
 	return err
 }
 
@@ -605,3 +606,8 @@ var emptyUser = []string{
 	`DELETE FROM oauth_client WHERE owner_id = ?1`,
 	`UPDATE users SET name = NULL, name_key = NULL, email = NULL, role = 'user', password = NULL WHERE id = ?1`,
 }
+
+// UserNameKey brings what somebody gives as a user's name to the form in which two names are the same: without regard to case,
+// width, spaces, ways of writing one character, and characters that cannot be seen (Unicode's NFKC_Casefold). Whoever counts
+// tries of a name counts them under this key, whether there is such a user or not: otherwise the counts tell which names exist.
+func UserNameKey(name string) string { return foldname.Key(name) }

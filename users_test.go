@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
 func count(t *testing.T, s *Store, query string) (n int64) {
@@ -215,8 +216,8 @@ func TestViewsOfANameMakeNoUser(t *testing.T) {
 
 func TestFoldedNamesFoldToThemselves(t *testing.T) {
 	for _, name := range []string{"Straße", "ŒUVRE", "İstanbul", "ﬁne", "Ω Ohm", "ＡＢＣ", "ǅ", "ͅ", "a\u0345", "ᾳ", "𝔄𝔫𝔫", "Å", "á̖", "\u1e9b\u0323", "ΣΊΣΥΦΟΣ", "  a  b "} {
-		once := foldName(name)
-		if twice := foldName(once); twice != once {
+		once := foldname.Key(name)
+		if twice := foldname.Key(once); twice != once {
 			t.Errorf("%q folds to %q, and that to %q", name, once, twice)
 		}
 	}

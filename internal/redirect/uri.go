@@ -1,4 +1,6 @@
-package souvenir
+// Package redirect compares redirect URIs: where a browser carries an authorization code. An attacker who can bend one gets
+// the code, so they are compared byte by byte, and none is registered that two parsers could read in different ways.
+package redirect
 
 import (
 	"net/netip"
@@ -8,8 +10,8 @@ import (
 	"strings"
 )
 
-// Redirect URIs: where a browser carries an authorization code. Whoever can bend one gets the code, so they are compared
-// byte by byte, and none is registered that two parsers could read in different ways.
+// MaxURI is the most bytes of a URI.
+const MaxURI = 2048
 
 // loopbackHosts are the names of the own machine that an application may listen on, as written in a URI (RFC 8252, 7.3 and
 // 8.3: localhost is discouraged there, and widely used).
@@ -22,38 +24,28 @@ var forbiddenSchemes = []string{
 	"search-ms", "shell", "sms", "smb", "ssh", "tel", "telnet", "urn", "vbscript", "view-source", "ws", "wss",
 }
 
-// MatchRedirectURI reports whether a redirect URI that a client names is one that it has registered: the same string, byte
+// Match reports whether a redirect URI that a client names is one that it has registered: the same string, byte
 // by byte. An http URI on a loopback address may differ in its port, which an application learns when it starts (RFC 8252,
-// 7.3); host, path and query must be the same. What [CheckRedirectURI] refuses matches nothing.
-func MatchRedirectURI(registered, given string) bool {
-	if whyNoRedirectURI(registered) != "" || whyNoRedirectURI(given) != "" {
+// 7.3); host, path and query must be the same. What WhyNot refuses matches nothing.
+func Match(registered, given string) bool {
+	if WhyNot(registered) != "" || WhyNot(given) != "" {
 		return false
 	}
 	if registered == given {
 		return true
 	}
-	host, rest, ok := loopback(registered)
-	givenHost, givenRest, givenOK := loopback(given)
+	host, rest, ok := Loopback(registered)
+	givenHost, givenRest, givenOK := Loopback(given)
 	return ok && givenOK && host == givenHost && rest == givenRest
 }
 
-// CheckRedirectURI says whether a client may register a redirect URI: https anywhere, http on a loopback address
-// (127.0.0.1, [::1] or localhost), or an application's own scheme, such as cursor://host/path or com.example.app:/path;
-// in printable ASCII, without fragment, user or wildcard. The error carries invalid_redirect_uri (RFC 7591).
-func CheckRedirectURI(uri string) error {
-	if why := whyNoRedirectURI(uri); why != "" {
-		return oauthError(KindInvalid, OAuthInvalidRedirectURI, "redirect_uris", "Invalid redirect_uri: %s %s", show(uri), why)
-	}
-	return nil
-}
-
-// whyNoRedirectURI says what is wrong with a redirect URI; nothing if it may be registered.
-func whyNoRedirectURI(uri string) string {
+// WhyNot says what is wrong with a redirect URI; "" if it may be registered.
+func WhyNot(uri string) string {
 	if uri == "" {
 		return "is empty; an absolute URI is needed"
 	}
-	if len(uri) > maxURI {
-		return "is longer than " + strconv.Itoa(maxURI) + " bytes"
+	if len(uri) > MaxURI {
+		return "is longer than " + strconv.Itoa(MaxURI) + " bytes"
 	}
 	if why := whyNoCharacters(uri); why != "" {
 		return why
@@ -72,10 +64,10 @@ func whyNoRedirectURI(uri string) string {
 		return "has no path after its scheme; write scheme://host/path, or scheme:/path for a scheme of your application"
 	case hasAuthority && strings.ContainsAny(authority, "@*%"):
 		return "has a user, a wildcard or a percent sign in its host; name one host"
-	case scheme == "https" && !isHostAndPort(authority):
+	case scheme == "https" && !IsHostAndPort(authority):
 		return "names no host, or no port from 1 to 65535 after it"
 	case scheme == "http":
-		if _, _, ok := loopback(uri); !ok {
+		if _, _, ok := Loopback(uri); !ok {
 			return "has http and a host that is none of 127.0.0.1, [::1] and localhost; use https"
 		}
 	}
@@ -123,7 +115,8 @@ func cutAuthority(s string) (authority, rest string) {
 	return s[:end], s[end:]
 }
 
-func isHostAndPort(authority string) bool {
+// IsHostAndPort reports whether an authority is a host with or without a port, and nothing else.
+func IsHostAndPort(authority string) bool {
 	host, end := authority, strings.LastIndexByte(authority, ':')
 	if end > strings.LastIndexByte(authority, ']') {
 		if !isPort(authority[end+1:]) {
@@ -149,8 +142,8 @@ func isPort(s string) bool {
 	return err == nil && port > 0 && s[0] != '0'
 }
 
-// loopback takes an http URI on a loopback address apart: its host as written, and all that follows the port.
-func loopback(uri string) (host, rest string, ok bool) {
+// Loopback takes an http URI on a loopback address apart: its host as written, and all that follows the port.
+func Loopback(uri string) (host, rest string, ok bool) {
 	uri, ok = strings.CutPrefix(uri, "http://")
 	if !ok {
 		return "", "", false
@@ -165,13 +158,13 @@ func loopback(uri string) (host, rest string, ok bool) {
 	return "", "", false
 }
 
-// redirectHost is what a user is shown of a redirect URI: where the answer goes.
-func redirectHost(uri string) string {
+// Host is what a user is shown of a redirect URI: where the answer goes.
+func Host(uri string) string {
 	scheme, rest, _ := strings.Cut(uri, ":")
 	if scheme != "https" && scheme != "http" {
 		return scheme + ":"
 	}
-	if host, _, ok := loopback(uri); ok {
+	if host, _, ok := Loopback(uri); ok {
 		return host
 	}
 	authority, _ := cutAuthority(strings.TrimPrefix(rest, "//"))

@@ -1,0 +1,48 @@
+package check
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"golang.org/x/text/unicode/norm"
+)
+
+// MaxUserName is the number of characters that a user's name may have.
+const MaxUserName = 64
+
+// UserName checks a name to sign in with and returns it as it is kept: in Unicode's form NFC, and without spaces
+// that nobody sees. What people could mistake for another name is refused: characters that cannot be seen, and words
+// that mix alphabets that look alike (a Cyrillic а in a Latin name; after UTS #39, section 5). Nothing is done about
+// words that are wholly of another alphabet: they are names.
+func UserName(name string) (string, error) {
+	if err := Line("name", name, MaxUserName); err != nil {
+		return "", err
+	}
+	name = norm.NFC.String(strings.Join(strings.Fields(name), " "))
+	for _, r := range name {
+		switch {
+		case r == '/':
+			return "", fault.Invalid("name", "name is %s; a name contains no slash", fault.Show(name))
+		case foldname.Unseen(r):
+			return "", fault.Invalid("name", "name is %s, which contains the character %U, which cannot be seen; none is allowed", fault.Show(name), r)
+		}
+	}
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		var alphabets []string
+		for _, script := range []string{"Latin", "Cyrillic", "Greek"} {
+			if strings.ContainsFunc(word, func(r rune) bool { return unicode.Is(unicode.Scripts[script], r) }) {
+				alphabets = append(alphabets, script)
+			}
+		}
+		if len(alphabets) > 1 {
+			return "", fault.Invalid("name", "name is %s, where %s mixes %s letters, which look alike; use one alphabet in a word",
+				fault.Show(name), fault.Show(word), strings.Join(alphabets, " and "))
+		}
+	}
+	if foldname.Key(name) == "" {
+		return "", fault.Invalid("name", "name is %s; 1 to %d characters that can be seen are needed", fault.Show(name), MaxUserName)
+	}
+	return name, nil
+}
