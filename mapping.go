@@ -150,7 +150,7 @@ func (s *Store) duplicates(tx db.Tx, nodes []Node, places []int, pairs []index.P
 		if i%checkEvery == 0 && tx.Context().Err() != nil {
 			return nil, tx.Context().Err()
 		}
-		likeness := s.likeness(texts[nodes[places[pair.A]].row], texts[nodes[places[pair.B]].row], float64(pair.Cosine))
+		likeness := s.likeness(least, texts[nodes[places[pair.A]].row], texts[nodes[places[pair.B]].row], float64(pair.Cosine))
 		if likeness >= least {
 			pair.Cosine = float32(likeness)
 			same = append(same, pair)

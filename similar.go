@@ -93,7 +93,7 @@ func (s *Store) sayTheSame(tx db.Tx, content string, hits []index.Hit) ([]index.
 	given := alike.Read(content)
 	var same []index.Hit
 	for _, h := range hits {
-		if h.Score = float32(s.likeness(given, texts[h.Row], float64(h.Cosine))); h.Score >= alike.Duplicate {
+		if h.Score = float32(s.likeness(alike.Duplicate, given, texts[h.Row], float64(h.Cosine))); h.Score >= alike.Duplicate {
 			same = append(same, h)
 		}
 	}
@@ -101,13 +101,16 @@ func (s *Store) sayTheSame(tx db.Tx, content string, hits []index.Hit) ([]index.
 	return same, nil
 }
 
-// likeness compares two texts. The cosine counts where it is of the built-in model, for which the likeness was calibrated;
-// another embedder only finds what to compare.
-func (s *Store) likeness(a, b alike.Text, cosine float64) float64 {
+// likeness compares two texts; below least it is some number below least. The cosine counts where it is of the built-in model, for
+// which the likeness was calibrated; another embedder only finds what to compare.
+func (s *Store) likeness(least float64, a, b alike.Text, cosine float64) float64 {
 	if s.embedder.Model() != Builtin().Model() {
+		if most := alike.LikenessFrom(least, a, b, 1); most < least {
+			return most
+		}
 		cosine = alike.CosineOf(a, b)
 	}
-	return alike.Likeness(a, b, cosine)
+	return alike.LikenessFrom(least, a, b, cosine)
 }
 
 // beginnings reads as much of memories as is compared.

@@ -42,6 +42,13 @@ const (
 
 // Compare gathers the evidence for two texts whose vectors have the cosine similarity given.
 func Compare(a, b Text, similarity float64) Evidence {
+	e := compareWords(a, b, similarity)
+	e.compareOrder(a, b)
+	return e
+}
+
+// compareWords gathers all evidence but that of compareOrder.
+func compareWords(a, b Text, similarity float64) Evidence {
 	var e Evidence
 	e[bias], e[cosine] = 1, similarity
 	common, smaller := commonWords(a, b)
@@ -57,16 +64,23 @@ func Compare(a, b Text, similarity float64) Evidence {
 	if a.denied != b.denied {
 		e[denial] = 1
 	}
-	e[substitute], e[swapped], e[slot] = substituted(a, b)
 	la, lb := float64(1+utf8.RuneCountInString(a.source)), float64(1+utf8.RuneCountInString(b.source))
 	e[length] = math.Abs(math.Log(la / lb))
 	if same(a, b) {
 		e[exact] = 1
 	}
 	if a.wide || b.wide {
-		e[wideCosine], e[wideBias], e[wideDice], e[wideReplaced] = e[cosine], 1, e[dice], e[substitute]
+		e[wideCosine], e[wideBias], e[wideDice] = e[cosine], 1, e[dice]
 	}
 	return e
+}
+
+// compareOrder adds what the order of the words tells. It takes long, and speaks only against two texts saying the same.
+func (e *Evidence) compareOrder(a, b Text) {
+	e[substitute], e[swapped], e[slot] = substituted(a, b)
+	if a.wide || b.wide {
+		e[wideReplaced] = e[substitute]
+	}
 }
 
 func commonWords(a, b Text) (common, smaller int) {
@@ -132,7 +146,8 @@ func unmatched(a, b Text, of func(token) bool) (both, one float64) {
 
 // substituted tells how much two texts look like one sentence into which different words were put: the part of the words
 // that are the same and in the same order, times how different those are that were replaced between them; the same for
-// names that were replaced by others; and that part to the power of three if nothing else differs.
+// names that were replaced by others; and that part to the power of three if nothing else differs. How different words are is
+// told in scripts without spaces only, where alone it weighs something.
 func substituted(a, b Text) (differs, swaps, alone float64) {
 	n, m := len(a.tokens), len(b.tokens)
 	if n == 0 || m == 0 {
@@ -152,7 +167,9 @@ func substituted(a, b Text) (differs, swaps, alone float64) {
 			only = false
 			continue
 		}
-		differs = max(differs, covered*(1-phraseCosine(left.text, right.text)))
+		if a.wide || b.wide {
+			differs = max(differs, covered*(1-phraseCosine(left.text, right.text)))
+		}
 		if left.names > 0 && right.names > 0 {
 			swaps = covered
 		}
@@ -240,15 +257,28 @@ const Candidate = 0.5
 
 // Likeness returns how likely it is that two texts say the same, whose vectors of the built-in model have the cosine
 // similarity given: 0 to 1.
-func Likeness(a, b Text, similarity float64) float64 {
+func Likeness(a, b Text, similarity float64) float64 { return LikenessFrom(0, a, b, similarity) }
+
+// LikenessFrom is Likeness where that is at least so much, and otherwise a number below that, sooner found.
+func LikenessFrom(least float64, a, b Text, similarity float64) float64 {
 	if !a.truncated && !b.truncated && strings.EqualFold(strings.TrimSpace(a.source), strings.TrimSpace(b.source)) {
 		return 1
 	}
 	if a.source > b.source { // the same both ways
 		a, b = b, a
 	}
+	e := compareWords(a, b, similarity)
+	likeness := e.likeness()
+	if likeness < least {
+		return likeness // the order of the words only makes it smaller
+	}
+	e.compareOrder(a, b)
+	return e.likeness()
+}
+
+func (e *Evidence) likeness() float64 {
 	sum := 0.0
-	for i, x := range Compare(a, b, similarity) {
+	for i, x := range e {
 		sum += weights[i] * x
 	}
 	return 1 / (1 + math.Exp(-sum))

@@ -98,6 +98,31 @@ func TestLikeness(t *testing.T) {
 	}
 }
 
+// TestLikenessFromSavesOnlyWhatIsTooSmall holds the quick way to the whole one: the order of words, which it leaves out, speaks only against two texts.
+func TestLikenessFromSavesOnlyWhatIsTooSmall(t *testing.T) {
+	if w := weights; w[substitute] != 0 || w[swapped] > 0 || w[slot] > 0 || w[wideReplaced] > 0 {
+		t.Errorf("the order of words may not speak for a likeness, and words that replace others weigh something in scripts without spaces only")
+	}
+	sooner := 0
+	for _, p := range pairs(t) {
+		a, b := Read(p.A), Read(p.B)
+		for _, cosine := range []float64{0.5, CosineOf(a, b), 1} {
+			whole := Likeness(a, b, cosine)
+			for _, least := range []float64{0.1, Duplicate} {
+				switch quick := LikenessFrom(least, a, b, cosine); {
+				case (whole >= least || quick >= least) && quick != whole:
+					t.Errorf("%q and %q, cosine %.2f: %v, and from %v on %v", p.A, p.B, cosine, whole, least, quick)
+				case quick != whole:
+					sooner++
+				}
+			}
+		}
+	}
+	if sooner == 0 {
+		t.Error("nothing was found sooner")
+	}
+}
+
 func FuzzLikeness(f *testing.F) {
 	f.Add("2 pm on Tuesday", "火曜日14:00 UTC")
 	f.Add(strings.Repeat("ab ", 3000), "\xff\x00ー-'")

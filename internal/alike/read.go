@@ -39,12 +39,13 @@ type token struct {
 
 // Read takes a text apart.
 func Read(content string) Text {
-	t := Text{words: map[string]bool{}}
+	var t Text
 	if len(content) > MaxBytes {
 		t.truncated = true
 		content = content[:MaxBytes]
 	}
 	t.source = norm.NFKC.String(strings.ToValidUTF8(content, " "))
+	t.tokens = make([]token, 0, min(len(t.source)/6+1, maxTokens))
 	wide := 0
 	begins := true // of a sentence
 	for i := 0; i < len(t.source) && len(t.tokens) < maxTokens; {
@@ -66,6 +67,7 @@ func Read(content string) Text {
 		t.readDenial(i)
 	}
 	t.joinTimes()
+	t.words = make(map[string]bool, len(t.tokens))
 	for _, w := range t.tokens {
 		t.words[w.text] = true
 		if !w.function {
@@ -77,10 +79,10 @@ func Read(content string) Text {
 
 // isWide reports whether r is of a script that is written without spaces, and no katakana, which writes names.
 func isWide(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	return r >= '\u0e00' && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-func isKatakana(r rune) bool { return unicode.Is(unicode.Katakana, r) || r == 'ー' }
+func isKatakana(r rune) bool { return r >= '\u30a0' && (unicode.Is(unicode.Katakana, r) || r == 'ー') }
 
 // tokenEnd returns where the word, number or character at s[i:] ends.
 func tokenEnd(s string, i int) int {
@@ -134,7 +136,8 @@ func (t *Text) take(start, end int, begins bool) {
 			w.text, w.number = n, true
 			break
 		}
-		if terms := text.Terms(word); len(terms) > 0 {
+		var few [4]string
+		if terms := text.AppendTerms(few[:0], word); len(terms) > 0 {
 			w.text = terms[len(terms)-1]
 		}
 		if n, ok := numberWords[w.text]; ok {
@@ -159,7 +162,7 @@ func (t *Text) readDenial(i int) {
 		t.denied = true
 		return
 	}
-	if !isWide([]rune(w.text)[0]) {
+	if first, _ := utf8.DecodeRuneInString(w.text); !isWide(first) {
 		return
 	}
 	rest := t.source[w.start:]
@@ -172,7 +175,7 @@ func (t *Text) readDenial(i int) {
 
 // joinTimes turns "2 pm" into 14, and days of the week of Chinese and Japanese into numbers.
 func (t *Text) joinTimes() {
-	var kept []token
+	kept := t.tokens[:0]
 	for i := 0; i < len(t.tokens); i++ {
 		w := t.tokens[i]
 		if i+1 < len(t.tokens) && w.number {
@@ -187,9 +190,10 @@ func (t *Text) joinTimes() {
 			}
 		}
 		rest := t.source[w.start:]
-		for name, day := range wideDays {
-			if strings.HasPrefix(rest, name) {
-				w = token{text: day, start: w.start, end: w.start + len(name), number: true}
+		first, _ := utf8.DecodeRuneInString(rest)
+		for _, day := range wideDays[first] {
+			if strings.HasPrefix(rest, day.name) {
+				w = token{text: day.number, start: w.start, end: w.start + len(day.name), number: true}
 				for i+1 < len(t.tokens) && t.tokens[i+1].start < w.end {
 					i++
 				}

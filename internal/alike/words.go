@@ -1,6 +1,9 @@
 package alike
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Closed classes of words, in the languages of the labelled pairs and some more.
 
@@ -62,11 +65,16 @@ var numberWords = func() map[string]string {
 	return all
 }()
 
-var wideDays = func() map[string]string {
-	all := map[string]string{}
+// wideDay is a name of a day of the week in Chinese or Japanese.
+type wideDay struct{ name, number string }
+
+// wideDays are those names by the character that they begin with.
+var wideDays = func() map[rune][]wideDay {
+	all := map[rune][]wideDay{}
 	for i, names := range []string{"星期一 周一 月曜", "星期二 周二 火曜", "星期三 周三 水曜", "星期四 周四 木曜", "星期五 周五 金曜", "星期六 周六 土曜", "星期日 星期天 周日 日曜"} {
 		for _, name := range strings.Fields(names) {
-			all[name] = "day" + digits(i+1)
+			first, _ := utf8.DecodeRuneInString(name)
+			all[first] = append(all[first], wideDay{name, "day" + digits(i+1)})
 		}
 	}
 	return all
