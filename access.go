@@ -131,10 +131,7 @@ func (sc scope) limit(condition string, args ...any) (string, []any) {
 	if !sc.limited {
 		return condition, args
 	}
-	for _, row := range sc.projects {
-		args = append(args, row)
-	}
-	return condition + ` AND p.project_id IN (` + questionMarks(len(sc.projects)) + `)`, args
+	return condition + ` AND p.project_id IN ` + db.Integers, append(args, db.List(sc.projects))
 }
 
 // visibleProject is the condition for seeing a project j and the list of its people.
@@ -143,10 +140,7 @@ func (sc scope) visibleProject() (condition string, args []any) {
 	if !sc.limited {
 		return condition, args
 	}
-	for _, row := range sc.projects {
-		args = append(args, row)
-	}
-	return condition + ` AND j.id IN (` + questionMarks(len(sc.projects)) + `)`, args
+	return condition + ` AND j.id IN ` + db.Integers, append(args, db.List(sc.projects))
 }
 
 // projectRole is what the caller is in a project j that is visible: the owner of record is an owner, too.
@@ -176,10 +170,7 @@ func (sc scope) file(projects string) (condition string, args []any) {
 	if !sc.limited {
 		return condition, args
 	}
-	for _, row := range sc.projects {
-		args = append(args, row)
-	}
-	return condition + ` AND ` + projectOfFile + ` IN (` + questionMarks(len(sc.projects)) + `)`, args
+	return condition + ` AND ` + projectOfFile + ` IN ` + db.Integers, append(args, db.List(sc.projects))
 }
 
 // ownerName is how an error names a user whose things the caller can see: by the account's name, or without one by id.

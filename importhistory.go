@@ -139,7 +139,7 @@ func (l *linkItem) apply(t *importTx) error {
 	if l.kept {
 		return nil
 	}
-	found, err := db.Column[int64](t.tx, `SELECT m.id `+fromMemory+` JOIN users u ON u.id = c.owner_id WHERE m.uid = ?1 AND u.uid = ?2 AND (?3 IS NULL OR m.updated_at = ?3)`,
+	found, err := db.Column[int64](t.tx, `SELECT m.id `+fromMemory+` JOIN users u ON u.id = c.owner_id WHERE m.uid = ?1 AND u.uid = ?2 AND m.updated_at = coalesce(?3, m.updated_at)`,
 		l.memory, l.owner, l.updated)
 	if err != nil {
 		return err

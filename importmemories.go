@@ -462,7 +462,7 @@ func (m *memoryItem) secondRule(t *importTx, at *place) (string, error) {
 		return "", nil
 	}
 	others, err := db.Column[string](t.tx, `SELECT m.uid `+fromMemory+` JOIN partition here ON here.id = ?1
-		WHERE m.event_type = ?2 AND m.rule_type = ?3 AND m.uid <> ?4 AND p.project_id IS here.project_id
+		WHERE m.event_type = ?2 AND m.rule_type = ?3 AND m.uid <> ?4 AND p.project_id IS NOT DISTINCT FROM here.project_id
 			AND (p.project_id IS NOT NULL OR c.owner_id = (SELECT owner_id FROM collection WHERE id = here.collection_id)) LIMIT 1`,
 		at.partition, EventProjectRule, string(m.draft.ruleType), m.id)
 	if err != nil || len(others) == 0 {

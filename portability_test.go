@@ -28,7 +28,7 @@ var sqliteOnly = []struct {
 }{
 	{"ifnull", regexp.MustCompile(`(?i)\bifnull\(`)},
 	{"iif", regexp.MustCompile(`(?i)\biif\(`)},
-	{"IS ?", regexp.MustCompile(`(?i)\bIS (NOT )?(\?|')`)},
+	{"IS ?", regexp.MustCompile(`\bIS (NOT )?(\?|'|[a-z_]+\.)`)},
 	{"COLLATE", regexp.MustCompile(`\bCOLLATE\b`)},
 	{"JSON function", regexp.MustCompile(`\bjson_\w+\(|->>`)},
 	{"group_concat", regexp.MustCompile(`\bgroup_concat\b`)},
@@ -99,7 +99,7 @@ func spelledOnlyForSQLite(t *testing.T) string {
 			return true
 		})
 		for _, name := range slices.Sorted(maps.Keys(counts)) {
-			fmt.Fprintf(&out, "%s: %s %d\n", slashed, name, counts[name])
+			fmt.Fprintf(&out, "%s: %s %d\n", filepath.Base(path), name, counts[name]) // a file may move
 		}
 		return nil
 	})
@@ -141,7 +141,7 @@ func TestSQLIsSpelledPortablyButForAListThatShrinks(t *testing.T) {
 
 func TestEveryPatternOfSQLiteOnlySpellingFinds(t *testing.T) {
 	for name, text := range map[string]string{
-		"ifnull": `SELECT ifnull(a, 0)`, "iif": `SELECT iif(a, b, c)`, "IS ?": `WHERE a IS ?`, "COLLATE": `WHERE a = 'b' COLLATE NOCASE`,
+		"ifnull": `SELECT ifnull(a, 0)`, "iif": `SELECT iif(a, b, c)`, "IS ?": `WHERE a IS b.c`, "COLLATE": `WHERE a = 'b' COLLATE NOCASE`,
 		"JSON function": `FROM json_each(?)`, "group_concat": `SELECT group_concat(a)`, "char()": `SELECT char(10)`, "typeof": `SELECT typeof(a)`,
 		"instr": `WHERE instr(a, b) > 0`, "INDEXED BY": `FROM a INDEXED BY b`, "CROSS JOIN": `FROM a CROSS JOIN b`,
 		"ON CONFLICT DO UPDATE": `ON CONFLICT DO UPDATE SET a = 1`, "OR IGNORE": `INSERT OR IGNORE INTO a`, "REPLACE INTO": `REPLACE INTO a`,

@@ -100,8 +100,8 @@ func (s *shared) readDeadline(tx db.Tx) (e deadline, seen int64, err error) {
 	}
 	last := seen
 	if last == 0 { // a new file, or one from before this was noted
-		if err := tx.QueryRow(`SELECT max(coalesce((SELECT deleted_at FROM trash ORDER BY id DESC LIMIT 1), 0),
-			coalesce((SELECT started_at FROM activity ORDER BY id DESC LIMIT 1), 0))`).Scan(&last); err != nil {
+		if err := tx.QueryRow(`SELECT coalesce(max(at), 0) FROM (SELECT (SELECT deleted_at FROM trash ORDER BY id DESC LIMIT 1) AS at
+			UNION ALL SELECT (SELECT started_at FROM activity ORDER BY id DESC LIMIT 1)) newest`).Scan(&last); err != nil {
 			return e, 0, err
 		}
 	}

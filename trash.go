@@ -131,10 +131,7 @@ func (sc scope) visibleTrash() (condition string, args []any) {
 	if !sc.limited {
 		return condition, args
 	}
-	for _, row := range sc.projects {
-		args = append(args, row)
-	}
-	return condition + ` AND ` + single + ` AND t.project_id IN (` + questionMarks(len(sc.projects)) + `)`, args
+	return condition + ` AND ` + single + ` AND t.project_id IN ` + db.Integers, append(args, db.List(sc.projects))
 }
 
 // trashed returns a visible entry that can still be restored.

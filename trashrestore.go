@@ -544,7 +544,7 @@ func (r *restorer) attachFiles(condition, id string) error {
 		found = append(found, link)
 		return err
 	}, `SELECT f.id, m.id FROM trash_link l JOIN file f ON f.uid = l.source JOIN memory m ON m.uid = l.target JOIN partition p ON p.id = m.partition_id
-		WHERE l.kind = 'file' AND `+condition+` AND f.state = 'stored' AND f.memory_id IS NULL AND f.project_id IS p.project_id`, id)
+		WHERE l.kind = 'file' AND `+condition+` AND f.state = 'stored' AND f.memory_id IS NULL AND f.project_id IS NOT DISTINCT FROM p.project_id`, id)
 	if err != nil {
 		return err
 	}
