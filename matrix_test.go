@@ -56,6 +56,13 @@ func matrixParts() []matrixPart {
 				t.Fatal(err)
 			}
 		}},
+		{"raised", mayRead, func(t *testing.T, owner *Store, project string) { // a reader, who has not answered
+			share(t, owner, project, "raised", MemberReader)
+			_, err := owner.UpdateMember(t.Context(), MemberUpdate{Project: ProjectRef{ID: project}, User: "raised", Role: MemberOwner})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}},
 		{"author", mayNothing, nil}, // who stored everything as a writer, and has left
 		{"stranger", mayNothing, nil},
 	}

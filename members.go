@@ -142,38 +142,63 @@ type MemberUpdate struct {
 	Role    MemberRole
 }
 
-// UpdateMember gives a member another role, from the next call on, or a pending invitation, which is named as it was typed. Who may is
-// said at [Store.AddMember]. Somebody who is neither member nor invited is ErrNotFound, whether there is such a user or not; the
-// owner of record stays what they are (ErrForbidden). The pending invitations of an owner who becomes something else end.
+// UpdateMember gives a member another role, or a pending invitation, which is named as it was typed. Who may is said at
+// [Store.AddMember].
+//
+// A lower role counts from the next call on. A higher one needs the member's consent, because what a writer's agents store under the
+// project's name goes there: through a view it makes an invitation, the answer has the status [MemberInvited], and the member keeps the
+// old role until [Store.AcceptProjectInvitation]. The role that a member has already withdraws such an invitation. The operator's
+// store, which names projects as in AddMember, gives any role at once.
+//
+// Somebody who is neither member nor invited is ErrNotFound, whether there is such a user or not; the owner of record stays what they
+// are (ErrForbidden). The pending invitations of an owner who becomes something else end.
 func (s *Store) UpdateMember(ctx context.Context, u MemberUpdate) (Member, error) {
 	if err := checkMember(u.Project, u.User, u.Role); err != nil {
 		return Member{}, err
 	}
 	var updated Member
 	err := s.write(ctx, func(tx db.Tx, sc scope) error {
-		p, err := managedProject(tx, sc, u.Project)
+		find := managedProject
+		if s.operator {
+			find = operatorProject
+		}
+		p, err := find(tx, sc, u.Project)
 		if err != nil {
 			return err
 		}
 		m, err := findMember(tx, p, u.User)
-		if errors.Is(err, ErrNotFound) {
+		switch {
+		case errors.Is(err, ErrNotFound):
 			updated, err = s.updateInvited(tx, p, u)
+		case err != nil:
+		case !s.operator && slices.Index(memberRoles, u.Role) > slices.Index(memberRoles, m.Role):
+			updated, err = s.inviteHigher(tx, sc, p, m, u.Role)
+		default:
+			updated, err = setRole(tx, p, m, u.Role)
 		}
-		if err != nil || m.row == 0 {
-			return err
-		}
-		if _, err := tx.Exec(`UPDATE project_member SET role = ? WHERE project_id = ? AND user_id = ?`, string(u.Role), p.row, m.row); err != nil {
-			return err
-		}
-		if u.Role != MemberOwner {
-			if err := endInvitationsOf(tx, p.row, m.row); err != nil {
-				return err
-			}
-		}
-		updated, err = loadMember(tx, p, m.User)
 		return err
 	})
-	return updated, err
+	if err != nil {
+		return Member{}, err
+	}
+	return updated, nil
+}
+
+// setRole gives a member a role. It ends an invitation to another one, and as a former owner the member invites nobody any longer.
+func setRole(tx db.Tx, p projectRow, m person, role MemberRole) (Member, error) {
+	_, err := tx.Exec(`UPDATE project_member SET role = ? WHERE project_id = ? AND user_id = ?`, string(role), p.row, m.row)
+	if err != nil {
+		return Member{}, err
+	}
+	if err := endInvitationsTo(tx, p.row, User{ID: m.User, Name: m.Name}, m.row); err != nil {
+		return Member{}, err
+	}
+	if role != MemberOwner {
+		if err := endInvitationsOf(tx, p.row, m.row); err != nil {
+			return Member{}, err
+		}
+	}
+	return loadMember(tx, p, m.User)
 }
 
 // MemberDeletion describes whose part in a project ends.
@@ -186,8 +211,8 @@ type MemberDeletion struct {
 // stays there: they no longer find it, nor its history, its files or links to it. Who may remove others is said at
 // [Store.AddMember]; every member may leave. The owner of record cannot (ErrForbidden).
 //
-// A pending invitation, named as it was typed, is withdrawn. Somebody who is neither member nor invited is ErrNotFound, whether there
-// is such a user or not.
+// With a member go the invitations to a higher role. A pending invitation, named as it was typed, is withdrawn. Somebody who is
+// neither member nor invited is ErrNotFound, whether there is such a user or not.
 func (s *Store) DeleteMember(ctx context.Context, d MemberDeletion) error {
 	if err := checkMember(d.Project, d.User, MemberReader); err != nil {
 		return err
@@ -208,6 +233,9 @@ func (s *Store) DeleteMember(ctx context.Context, d MemberDeletion) error {
 			return err
 		}
 		if _, err := tx.Exec(`DELETE FROM project_member WHERE project_id = ? AND user_id = ?`, p.row, m.row); err != nil {
+			return err
+		}
+		if err := endInvitationsTo(tx, p.row, User{ID: m.User, Name: m.Name}, m.row); err != nil { // to a higher role
 			return err
 		}
 		return endInvitationsOf(tx, p.row, m.row)

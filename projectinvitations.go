@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -20,7 +21,8 @@ type ProjectInvitation struct {
 	OwnerName     string     `json:"owner_name,omitempty"` // of the account, if there is one
 	InvitedBy     string     `json:"invited_by"`           // user id of the sender
 	InvitedByName string     `json:"invited_by_name,omitempty"`
-	Role          MemberRole `json:"role"` // that the user would have
+	Role          MemberRole `json:"role"`                   // that the user would have
+	CurrentRole   MemberRole `json:"current_role,omitempty"` // that the user has as a member; empty of somebody who is none yet
 	CreatedAt     time.Time  `json:"created_at"`
 	ExpiresAt     time.Time  `json:"expires_at"`
 }
@@ -28,7 +30,7 @@ type ProjectInvitation struct {
 // InvitedMember is a pending invitation, as the owners of the project see it. It is the same whether or not there is a user of that
 // name, and whether or not that user has declined it, or has blocked the sender.
 type InvitedMember struct {
-	User          string     `json:"user"`       // as the sender typed it
+	User          string     `json:"user"`       // as the sender typed it; of a member who is to have a higher role, the name
 	Role          MemberRole `json:"role"`       // that the user would have
 	InvitedBy     string     `json:"invited_by"` // user id of the sender
 	InvitedByName string     `json:"invited_by_name,omitempty"`
@@ -76,11 +78,12 @@ func loadSentInvitations(tx db.Tx, now int64, condition string, args ...any) ([]
 		var i sentInvitation
 		var created, expires int64
 		err := row.Scan(&i.row, &i.project, &i.sender, &i.invited, &i.ID, &i.ProjectID, &i.ProjectName, &i.Owner, &i.OwnerName,
-			&i.InvitedBy, &i.InvitedByName, &i.Role, &created, &expires)
+			&i.InvitedBy, &i.InvitedByName, &i.Role, &i.CurrentRole, &created, &expires)
 		i.CreatedAt, i.ExpiresAt = toTime(created), toTime(expires)
 		found = append(found, i)
 		return err
-	}, `SELECT i.id, j.id, s.id, i.invited, i.uid, j.uid, j.name, o.uid, coalesce(o.name, ''), s.uid, coalesce(s.name, ''), i.role, i.created_at, i.expires_at
+	}, `SELECT i.id, j.id, s.id, i.invited, i.uid, j.uid, j.name, o.uid, coalesce(o.name, ''), s.uid, coalesce(s.name, ''), i.role,
+			coalesce((SELECT role FROM project_member WHERE project_id = j.id AND user_id = i.recipient_id), ''), i.created_at, i.expires_at
 		FROM project_invitation i JOIN project j ON j.id = i.project_id JOIN users o ON o.id = j.owner_id JOIN users s ON s.id = i.sender_id
 		WHERE `+pendingInvitation+` AND `+condition+` ORDER BY i.created_at DESC, i.id DESC`, append([]any{now}, args...)...)
 	return found, err
@@ -100,11 +103,31 @@ func (s *Store) inviteMember(tx db.Tx, sc scope, n NewMember) (Member, error) {
 	if i := personNamed(people, n.User); i >= 0 {
 		return Member{}, memberAlready(p, people[i], n.User)
 	}
+	return s.sendInvitation(tx, sc, p, n.User, n.User, n.Role)
+}
+
+// inviteHigher invites a member to a higher role, in place of another invitation of theirs to the project. What they are stays as it is
+// until they accept.
+func (s *Store) inviteHigher(tx db.Tx, sc scope, p projectRow, m person, role MemberRole) (Member, error) {
+	if err := endInvitationsTo(tx, p.row, User{ID: m.User, Name: m.Name}, m.row); err != nil {
+		return Member{}, err
+	}
+	invited, err := s.sendInvitation(tx, sc, p, cmp.Or(m.Name, m.User), m.User, role)
+	if err != nil {
+		return Member{}, err
+	}
+	invited.User, invited.Name = m.User, m.Name
+	return invited, nil
+}
+
+// sendInvitation sends an invitation to a project. invited is what its owners see, to the id or the name of the user whom it is for.
+func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to string, role MemberRole) (Member, error) {
 	now := s.now()
 	if _, err := purgeProjectInvitations(tx, now); err != nil {
 		return Member{}, err
 	}
-	if _, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND invited = ?`, p.row, n.User); err != nil { // the new one takes its place
+	_, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND invited = ?`, p.row, invited) // the new one takes its place
+	if err != nil {
 		return Member{}, err
 	}
 	sent, err := db.Column[int](tx, `SELECT count(*) FROM project_invitation WHERE sender_id = ?`, sc.user)
@@ -115,7 +138,7 @@ func (s *Store) inviteMember(tx db.Tx, sc scope, n NewMember) (Member, error) {
 		return Member{}, newError(KindTooLarge, "user", "%d invitations to projects are pending, and one user may have sent at most %d; withdraw some, or wait until they are accepted or expire",
 			sent[0], MaxSentInvitations)
 	}
-	recipient, err := recipientOf(tx, sc.user, p.row, n.User, now)
+	recipient, err := recipientOf(tx, sc.user, p.row, to, now)
 	if err != nil {
 		return Member{}, err
 	}
@@ -124,11 +147,11 @@ func (s *Store) inviteMember(tx db.Tx, sc scope, n NewMember) (Member, error) {
 		return Member{}, err
 	}
 	_, err = tx.Exec(`INSERT INTO project_invitation (uid, project_id, sender_id, invited, recipient_id, role, created_at, expires_at) VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?, ?)`,
-		s.newID(), p.row, sc.user, n.User, recipient, string(n.Role), now, now+projectInvitationLifetime.Microseconds())
+		s.newID(), p.row, sc.user, invited, recipient, string(role), now, now+projectInvitationLifetime.Microseconds())
 	if err != nil {
 		return Member{}, err
 	}
-	return Member{User: n.User, Role: n.Role, Status: MemberInvited, CreatedAt: toTime(now)}, dropSurplus(tx, recipient)
+	return Member{User: invited, Role: role, Status: MemberInvited, CreatedAt: toTime(now)}, dropSurplus(tx, recipient)
 }
 
 // recipientOf returns the row of the user to whom an invitation is delivered, 0 for nobody. It asks the same of everybody, also of
@@ -266,13 +289,13 @@ func (s *Store) answerInvitation(ctx context.Context, what, id string, fn func(d
 	})
 }
 
-// AcceptProjectInvitation makes this view's user a member of the project that an invitation is to, from the next call on. One that does
-// not wait for the user is ErrNotFound, and a view limited to projects ErrForbidden. It is for people: no tool offers it.
+// AcceptProjectInvitation makes this view's user a member of the project that an invitation is to, or gives a member the higher role that
+// it offers, from the next call on. One that does not wait for the user is ErrNotFound, and a view limited to projects ErrForbidden. It is for people: no tool offers it.
 func (s *Store) AcceptProjectInvitation(ctx context.Context, id string) (Project, error) {
 	var accepted Project
 	err := s.answerInvitation(ctx, "AcceptProjectInvitation", id, func(tx db.Tx, sc scope, i sentInvitation) error {
-		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			i.project, sc.user, string(i.Role), s.now())
+		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET role = excluded.role`, i.project, sc.user, string(i.Role), s.now())
 		if err != nil {
 			return err
 		}

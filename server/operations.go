@@ -93,7 +93,7 @@ func operations() map[string]operation {
 			body: of[newMember](schema{"user": line("Name or id of a user", nameLength)}),
 		},
 		"PATCH /api/projects/{id}/members/{user}": {
-			summary: "Give a member, or a pending invitation, another role", answer: of[ChangedMember](nil), body: of[newRole](nil),
+			summary: "Give a member, or a pending invitation, another role; a higher one counts once the member accepts it", answer: of[ChangedMember](nil), body: of[newRole](nil),
 		},
 		"DELETE /api/projects/{id}/members/{user}": {summary: "Remove a member from a project, or withdraw an invitation", answer: of[Done](nil)},
 
@@ -231,12 +231,13 @@ func components() map[string]schema {
 		"deleted_by": note("User id"), "deleted_through": note("What acted for the user: tool, api or page"),
 		"restorable_until": note("From then on it is erased"), "own": note("The caller may erase it")})
 
-	status := note("invited: nothing of the project is visible to the user yet")
+	status := note("invited: the role counts once the user accepts; nothing of the project is visible to one who is no member yet")
 	share[souvenir.Project](all, schema{"owner": note("User id"), "memory_count": note("Of those that are visible")})
 	share[souvenir.Member](all, schema{"user": note("User id; of an invited user, the name as it was typed"), "status": status})
 	share[ChangedMember](all, schema{"success": constant(true), "status": status})
-	share[souvenir.InvitedMember](all, schema{"user": note("As it was typed"), "invited_by": note("User id")})
-	share[souvenir.ProjectInvitation](all, schema{"owner": note("User id of the project's owner"), "invited_by": note("User id")})
+	share[souvenir.InvitedMember](all, schema{"user": note("As it was typed; of a member who is to have a higher role, the name"), "invited_by": note("User id")})
+	share[souvenir.ProjectInvitation](all, schema{"owner": note("User id of the project's owner"), "invited_by": note("User id"),
+		"current_role": note("Of the caller, who is a member already")})
 	share[souvenir.BlockedSender](all, schema{"user": note("User id")})
 	share[souvenir.Owner](all, schema{"owner_id": note("User id")})
 	share[souvenir.User](all, nil)

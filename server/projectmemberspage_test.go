@@ -41,25 +41,84 @@ func TestMembersAreAddedChangedAndPutOut(t *testing.T) {
 	add("sam", "king").expect(http.StatusBadRequest, "Role is &#34;king&#34;; allowed are")
 	checkPage(w, olivia.get(add(hostile[:60], "reader").header.Get("Location")))
 
-	change := olivia.get(members).formTo(members, "user", w.users[reader])
-	change.Set("role", "writer")
-	changed := olivia.post(members, change)
-	w.signedIn(reader).get(w.shop() + "/edit?text=do").expect(http.StatusOK)
-	olivia.takesBack(changed, "rita has the role writer now.")
-	w.signedIn(reader).get(w.shop() + "/edit?text=do").expect(http.StatusForbidden)
-
-	out := change
+	out := olivia.get(members).formTo(members, "user", w.users[reader])
 	out.Set("change", "end")
 	gone := olivia.post(members, out)
 	w.signedIn(reader).get(w.shop()).expect(http.StatusNotFound)
 	olivia.post(members, out).expect(http.StatusNotFound, "is no member of the project any more")
-	olivia.takesBack(gone, "rita is removed.")
+	olivia.takesBack(gone, "rita is removed. Undo sends an invitation.")
+	w.signedIn(reader).get(members).expect(http.StatusNotFound)
+	if err := w.acceptAll(reader); err != nil {
+		t.Fatal(err)
+	}
 	w.signedIn(reader).get(members).expect(http.StatusOK, ">reader<")
 	out.Set("change", hostile)
 	olivia.post(members, out).stays(http.StatusBadRequest, "allowed are add, withdraw, role and end").lacks("<script>alert")
 	out.Set("change", "end")
 	out.Set("user", w.users[owner])
 	olivia.post(members, out).stays(http.StatusForbidden, "can be neither changed nor ended")
+}
+
+// A higher role on the page is an offer, which its owner withdraws and the member accepts; a lower one counts at once.
+func TestRolesRiseByConsentOnPages(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	olivia, rita := w.signedIn(owner), w.signedIn(reader)
+	members, edit := w.shop()+"/members", w.shop()+"/edit?text=do"
+	offer := func() *shownPage {
+		t.Helper()
+		change := olivia.get(members).formTo(members, "user", w.users[reader])
+		change.Set("role", "writer")
+		return olivia.post(members, change)
+	}
+	offered := offer()
+	checkPage(w, olivia.get(members).expect(http.StatusOK, "3 members", "Withdraw the invitation of rita"))
+	rita.get(edit).expect(http.StatusForbidden)
+	checkPage(w, rita.get("/project-invitations").expect(http.StatusOK, "You are a reader of this project", "A writer also stores into it"))
+	olivia.takesBack(offered, "rita is invited to be writer, and stays reader until then.")
+	olivia.get(members).expect(http.StatusOK, "3 members").lacks("pending")
+	rita.get("/project-invitations").expect(http.StatusOK).lacks("The shop")
+
+	offer()
+	withdrawn := olivia.post(members, olivia.get(members).formTo(members, "change", "withdraw"))
+	olivia.get(members).expect(http.StatusOK, "3 members").lacks("pending")
+	rita.get(members).expect(http.StatusOK, ">reader<")
+	olivia.takesBack(withdrawn, "The invitation of rita is withdrawn.")
+	rita.get(edit).expect(http.StatusForbidden)
+	rita.post("/project-invitations", rita.get("/project-invitations").formTo("/project-invitations", "answer", "accept"))
+	rita.get(edit).expect(http.StatusOK)
+
+	change := olivia.get(members).formTo(members, "user", w.users[reader])
+	change.Set("role", "reader")
+	lowered := olivia.post(members, change)
+	rita.get(edit).expect(http.StatusForbidden)
+	olivia.takesBack(lowered, "rita has the role reader now. Undo sends an invitation to be writer again.")
+	rita.get(edit).expect(http.StatusForbidden)
+	rita.get("/project-invitations").expect(http.StatusOK, "The shop")
+}
+
+// Undoing what an owner did brings nobody back who has declined, left, or accepted less since.
+func TestUndoingBringsNobodyBackWithoutConsent(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	olivia := w.signedIn(owner)
+	members := w.shop() + "/members"
+	ref := souvenir.ProjectRef{ID: w.users[owner] + "/shop"}
+	form := olivia.get(members).formTo(members, "user", w.users[writer])
+	form.Set("change", "end")
+	removed := olivia.post(members, form)
+	view, walter := w.store.As(souvenir.Access{User: w.users[owner]}), w.store.As(souvenir.Access{User: w.users[writer]})
+	steps := firstError{}
+	_, err := view.AddMember(t.Context(), souvenir.NewMember{Project: ref, User: "walter", Role: souvenir.MemberReader})
+	steps.note(err)
+	waiting, err := walter.ProjectInvitations(t.Context())
+	steps.note(err)
+	steps.note(walter.DeclineProjectInvitation(t.Context(), waiting[0].ID))
+	olivia.takesBack(removed, "walter is removed.")
+	if steps.err != nil {
+		t.Fatal(steps.err)
+	}
+	if p, err := walter.GetProject(t.Context(), ref); err == nil {
+		t.Errorf("who has declined the project is %+v in it", p.Role)
+	}
 }
 
 func TestLeavingAProject(t *testing.T) {
@@ -115,8 +174,7 @@ func TestProjectsAreRenamed(t *testing.T) {
 	olivia.submit(olivia.get(settings), settings, url.Values{"name": {secret}}).stays(http.StatusBadRequest, "is taken by the project", "Settings of The shop")
 	olivia.submit(olivia.get(settings), settings, url.Values{"name": {" "}}).stays(http.StatusBadRequest, "Name is &#34;&#34;")
 
-	store := w.store.As(souvenir.Access{User: w.users[owner]})
-	_, err := store.UpdateMember(t.Context(), souvenir.MemberUpdate{Project: souvenir.ProjectRef{ID: "shop"}, User: "walter", Role: souvenir.MemberOwner})
+	_, err := w.store.UpdateMember(t.Context(), souvenir.MemberUpdate{Project: souvenir.ProjectRef{ID: w.users[owner] + "/shop"}, User: "walter", Role: souvenir.MemberOwner})
 	if err != nil {
 		t.Fatal(err)
 	}

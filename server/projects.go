@@ -93,7 +93,11 @@ func (s *Server) updateMember(w http.ResponseWriter, r *http.Request, c request.
 	if err != nil {
 		return nil, err
 	}
-	return ChangedMember{true, m.Status, m, "the role is " + string(m.Role)}, nil
+	message := "the role is " + string(m.Role)
+	if m.Status == souvenir.MemberInvited {
+		message = "invited: the role is " + string(m.Role) + " once the invitation is accepted; a member keeps the present role until then"
+	}
+	return ChangedMember{true, m.Status, m, message}, nil
 }
 
 func (s *Server) deleteMember(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {

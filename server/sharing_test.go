@@ -113,6 +113,27 @@ func TestAnUninvitedProjectShowsNothingOfItself(t *testing.T) {
 	w.do(stranger, "GET", "/api/projects/billing-api/members", "").expect(http.StatusOK, "olivia", `"invited":[]`)
 }
 
+// Over REST, an owner offers a member a higher role, and the member accepts it.
+func TestARoleRisesByConsent(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	at := "/api/projects/shop/members/" + w.users[reader]
+	store := `{"name": "memory", "arguments": {"action": "store", "content": "mine", "project_id": "` + w.users[owner] + `/shop"}}`
+	w.do(owner, "PATCH", at, `{"role": "writer"}`).expect(http.StatusOK, `"status":"invited"`, `"role":"writer"`, "once the invitation is accepted")
+	w.do(owner, "GET", "/api/projects/shop/members", "").expect(http.StatusOK, `"role":"reader","status":"accepted"`, `"invited":[{"user":"rita"`)
+	w.do(reader, "POST", "/tools/call", store).expect(http.StatusForbidden, "for reading only")
+	i := w.invitation(reader)
+	if i.Role != souvenir.MemberWriter || i.CurrentRole != souvenir.MemberReader {
+		t.Errorf("the invitation is %+v", i)
+	}
+	w.do(reader, "POST", "/api/project-invitations/"+i.ID+"/accept", "").expect(http.StatusOK, `"role":"writer"`)
+	w.do(reader, "POST", "/tools/call", store).expect(http.StatusOK, "indexed")
+	w.do(owner, "PATCH", at, `{"role": "reader"}`).expect(http.StatusOK, `"status":"accepted"`, `"role":"reader"`)
+	w.do(reader, "POST", "/tools/call", store).expect(http.StatusForbidden, "for reading only")
+	w.do(owner, "PATCH", at, `{"role": "owner"}`).expect(http.StatusOK, `"status":"invited"`)
+	w.do(reader, "POST", "/api/project-invitations/"+w.invitation(reader).ID+"/decline", "").expect(http.StatusOK)
+	w.do(reader, "GET", "/api/projects", "").expect(http.StatusOK, `"role":"reader"`)
+}
+
 // No tool accepts an invitation, or tells of one.
 func TestInvitationsAreForPeople(t *testing.T) {
 	w := newWorld(t, server.Options{})

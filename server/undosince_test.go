@@ -46,7 +46,7 @@ func TestTakingBackKeepsWhatWasDoneSince(t *testing.T) {
 	steps.note(w.acceptAll(stranger))
 	olivia.undoOf(added).expect(http.StatusConflict, "is no longer pending")
 	role := olivia.post(members, url.Values{"csrf": {csrf}, "change": {"role"}, "user": {w.users[stranger]}, "role": {"reader"}})
-	_, err = view.UpdateMember(t.Context(), souvenir.MemberUpdate{Project: ref, User: w.users[stranger], Role: souvenir.MemberOwner})
+	_, err = w.store.UpdateMember(t.Context(), souvenir.MemberUpdate{Project: ref, User: w.users[stranger], Role: souvenir.MemberOwner})
 	steps.note(err)
 	olivia.undoOf(role).expect(http.StatusConflict, "another role since")
 	if steps.err != nil {

@@ -366,7 +366,7 @@ func invitedEnds(f *fixture) {
 	p.owner.updateMember("cora", souvenir.MemberWriter)
 	ended("its sender is a writer now", id)
 	same(f, "pending", p.owner.pending("apollo"), nil)
-	p.owner.updateMember("cora", souvenir.MemberOwner)
+	f.setRole("cora", souvenir.MemberOwner)
 	ended("its sender is an owner again", id)
 
 	id = invite()

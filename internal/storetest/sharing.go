@@ -20,7 +20,12 @@ func sharing() concept {
 		{"what members store belongs to the project, in a collection of its owner", sharingBelongs},
 		{"collections of the owner are known as far as the project reaches", sharingCollections},
 		{"a memory that is moved into a project is given to it", sharingGiven},
-		{"another role counts from the next call on", sharingUpdate},
+		{"a lower role counts from the next call on", sharingUpdate},
+		{"a higher role counts when the member accepts it", sharingHigher},
+		{"declining a higher role keeps the old one", sharingHigherDeclined},
+		{"an offer of a higher role ends with a new decision, and with the membership", sharingHigherEnds},
+		{"a blocked owner offers no higher role, and does not learn it", sharingHigherBlocked},
+		{"accepting and lowering at once leave no role that was not accepted", sharingHigherRace},
 		{"a removed member loses the project at once, with what they stored there", sharingRemoval},
 		{"every member may leave, the owner of record may not", sharingLeave},
 		{"the owner of record can be neither changed nor removed", sharingOwnerOfRecord},
@@ -73,7 +78,24 @@ func (f *fixture) updateMember(user string, role souvenir.MemberRole) {
 	f.Helper()
 	updated, err := f.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: user, Role: role})
 	f.check("UpdateMember "+user, err)
-	f.equal("updated", []any{updated.User, updated.Role}, []any{user, role})
+	f.equal("updated", []any{updated.User, updated.Role, updated.Status}, []any{user, role, souvenir.MemberAccepted})
+}
+
+// setRole gives a member of olga's project a role, as the operator, and so at once.
+func (f *fixture) setRole(user string, role souvenir.MemberRole) {
+	f.Helper()
+	updated, err := f.operator.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: user, Role: role})
+	f.check("UpdateMember "+user, err)
+	f.equal("set", []any{updated.User, updated.Role, updated.Status}, []any{user, role, souvenir.MemberAccepted})
+}
+
+// offer offers a member of olga's project a higher role, and returns the invitation that waits for the member.
+func (f *fixture) offer(to *fixture, role souvenir.MemberRole) souvenir.ProjectInvitation {
+	f.Helper()
+	m, err := f.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: to.name(), Role: role})
+	f.check("UpdateMember "+to.name(), err)
+	f.equal("offered", []any{m.User, m.Role, m.Status}, []any{to.name(), role, souvenir.MemberInvited})
+	return to.only()
 }
 
 func (f *fixture) deleteMember(user string) {
@@ -297,13 +319,13 @@ func sharingUpdate(f *fixture) {
 	before, err := p.owner.reader.Members(f.ctx, apollo)
 	f.check("Members", err)
 	f.clock.Pass(time.Hour)
-	p.owner.updateMember("rita", souvenir.MemberWriter)
+	f.setRole("rita", souvenir.MemberWriter) // the operator may raise it at once
 	p.reader.rewrite(m.ID, "changed by rita")
 	p.coOwner.updateMember("rita", souvenir.MemberReader)
 	content := "again"
 	_, err = p.reader.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Content: &content})
 	f.fails("UpdateMemory by a reader", err, souvenir.ErrForbidden)
-	p.coOwner.updateMember("rita", souvenir.MemberOwner)
+	f.setRole("rita", souvenir.MemberOwner)
 	p.reader.updateMember("cora", souvenir.MemberReader)
 	_, err = p.coOwner.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: "cora", Role: souvenir.MemberOwner})
 	f.fails("taking a role back", err, souvenir.ErrForbidden)

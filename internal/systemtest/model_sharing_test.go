@@ -58,10 +58,15 @@ func (tr *trial) share(t *rapid.T) {
 	if added.Status != souvenir.MemberInvited || added.User != member || added.Name != "" {
 		t.Fatalf("the answer to an invitation is %+v", added)
 	}
+	tr.invite(owner, member, p, role)
+}
+
+// invite makes an invitation pending.
+func (tr *trial) invite(by, user string, p *modelProject, role souvenir.MemberRole) {
 	if p.invited == nil {
 		p.invited = map[string]modelInvited{}
 	}
-	p.invited[member] = modelInvited{owner, role, tr.delivers(owner, member, p)}
+	p.invited[user] = modelInvited{by, role, tr.delivers(by, user, p)}
 }
 
 // answer answers one of the invitations that wait for a user.

@@ -343,17 +343,18 @@ func (tr *trial) unshare(t *rapid.T) {
 	expect(t, fmt.Sprintf("%s takes %q from %s", owner, ref, member), err, kind)
 	switch {
 	case kind != "":
-	case invited:
+	case p.members[member] == "":
 		delete(p.invited, member)
 	default:
 		delete(p.members, member)
+		delete(p.invited, member)
 		p.endInvitationsOf(member)
 	}
 }
 
 func (tr *trial) promote(t *rapid.T) {
 	owner, ref, member, role := user(t), ref(t), user(t), rapid.SampledFrom(modelRoles).Draw(t, "role")
-	_, err := tr.as(owner).UpdateMember(t.Context(), souvenir.MemberUpdate{Project: souvenir.ProjectRef{ID: ref}, User: member, Role: role})
+	given, err := tr.as(owner).UpdateMember(t.Context(), souvenir.MemberUpdate{Project: souvenir.ProjectRef{ID: ref}, User: member, Role: role})
 	p, kind := tr.managed(owner, ref)
 	switch {
 	case kind != "":
@@ -368,8 +369,14 @@ func (tr *trial) promote(t *rapid.T) {
 	case p.members[member] == "":
 		i := p.invited[member]
 		p.invited[member] = modelInvited{i.by, role, i.delivered}
+	case slices.Index(modelRoles, role) > slices.Index(modelRoles, p.members[member]):
+		if given.Status != souvenir.MemberInvited {
+			t.Fatalf("a higher role is answered with %+v", given)
+		}
+		tr.invite(owner, member, p, role)
 	default:
 		p.members[member] = role
+		delete(p.invited, member)
 		if role != souvenir.MemberOwner {
 			p.endInvitationsOf(member)
 		}

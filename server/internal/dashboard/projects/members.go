@@ -179,20 +179,32 @@ func stillInvited(ctx context.Context, store *souvenir.Store, ref souvenir.Proje
 	return all[i], nil
 }
 
-// withdrawInvitation ends a pending invitation.
+// withdrawInvitation ends a pending invitation. That of a member is to a higher role: the member stays what they are.
 func (s *Service) withdrawInvitation(r *http.Request, c request.Caller, head projectHead, user string) (any, error) {
 	ref := head.Reference()
 	before, err := stillInvited(r.Context(), c.Store, ref, user)
-	if err == nil {
+	if err != nil {
+		return nil, err
+	}
+	members, err := c.Store.Members(r.Context(), ref)
+	if err != nil {
+		return nil, err
+	}
+	invite := func(ctx context.Context) error {
+		_, err := c.Store.AddMember(ctx, souvenir.NewMember{Project: ref, User: user, Role: before.Role})
+		return err
+	}
+	if i := slices.IndexFunc(members, func(m souvenir.Member) bool { return cmp.Or(m.Name, m.User) == user }); i < 0 {
 		err = c.Store.DeleteMember(r.Context(), souvenir.MemberDeletion{Project: ref, User: user})
+	} else {
+		member := members[i]
+		_, err = c.Store.UpdateMember(r.Context(), souvenir.MemberUpdate{Project: ref, User: member.User, Role: member.Role})
+		invite = func(ctx context.Context) error { return setRole(ctx, c.Store, ref, member, before.Role) }
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.site.DoneWithUndo(c, head.Path+"/members", "The invitation of "+user+" is withdrawn.", func(ctx context.Context) error {
-		_, err := c.Store.AddMember(ctx, souvenir.NewMember{Project: ref, User: user, Role: before.Role})
-		return err
-	}), nil
+	return s.site.DoneWithUndo(c, head.Path+"/members", "The invitation of "+user+" is withdrawn.", invite), nil
 }
 
 // memberOf returns one of a project's people.
@@ -208,11 +220,17 @@ func memberOf(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRe
 	return members[i], nil
 }
 
-// stillHas sees that nobody has given a member another role since a step that is to be taken back.
-func stillHas(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, m souvenir.Member) error {
-	now, err := memberOf(ctx, store, ref, m.User)
-	if err == nil && now.Role != m.Role {
-		err = &failure.Error{Status: http.StatusConflict, Message: "this cannot be taken back: somebody has given " + failure.Quote(cmp.Or(m.Name, m.User)) + " another role since"}
+// setRole gives a member a role, to undo a step: not if the member's role has changed since.
+func setRole(
+	ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, since souvenir.Member, role souvenir.MemberRole,
+) error {
+	now, err := memberOf(ctx, store, ref, since.User)
+	if err == nil && now.Role != since.Role {
+		err = &failure.Error{Status: http.StatusConflict, Message: "this cannot be undone: " +
+			failure.Quote(cmp.Or(since.Name, since.User)) + " has been given another role since"}
+	}
+	if err == nil {
+		_, err = store.UpdateMember(ctx, souvenir.MemberUpdate{Project: ref, User: since.User, Role: role})
 	}
 	return err
 }
@@ -227,17 +245,27 @@ func (s *Service) changeRole(r *http.Request, c request.Caller, head projectHead
 	if err != nil {
 		return nil, err
 	}
-	return s.site.DoneWithUndo(c, head.Path+"/members", cmp.Or(after.Name, after.User)+" has the role "+string(after.Role)+" now.", func(ctx context.Context) error {
-		err := stillHas(ctx, c.Store, ref, after)
-		if err == nil {
-			_, err = c.Store.UpdateMember(ctx, souvenir.MemberUpdate{Project: ref, User: user, Role: before.Role})
-		}
-		return err
+	name := cmp.Or(after.Name, after.User)
+	if after.Status == souvenir.MemberInvited {
+		text := name + " is invited to be " + string(role) + ", and stays " + string(before.Role) + " until then."
+		return s.site.DoneWithUndo(c, head.Path+"/members", text, func(ctx context.Context) error {
+			if _, err := stillInvited(ctx, c.Store, ref, name); err != nil {
+				return err
+			}
+			return setRole(ctx, c.Store, ref, before, before.Role)
+		}), nil
+	}
+	text := name + " has the role " + string(after.Role) + " now."
+	if before.Role != after.Role { // a lower one
+		text += " Undo sends an invitation to be " + string(before.Role) + " again."
+	}
+	return s.site.DoneWithUndo(c, head.Path+"/members", text, func(ctx context.Context) error {
+		return setRole(ctx, c.Store, ref, after, before.Role)
 	}), nil
 }
 
-// endMember removes a member, which can be undone, or lets one leave, who then needs an invitation to come back. The undo needs no
-// consent: the member had given it, and has not left.
+// endMember removes a member, or lets one leave. Either needs an invitation to come back: until an owner presses undo, the former member
+// may have been invited again and have declined, or left.
 func (s *Service) endMember(r *http.Request, c request.Caller, head projectHead, user string) (any, error) {
 	ref := head.Reference()
 	before, err := memberOf(r.Context(), c.Store, ref, user)
@@ -250,14 +278,10 @@ func (s *Service) endMember(r *http.Request, c request.Caller, head projectHead,
 	if user == c.User.ID {
 		return s.site.Done("/projects", "left"), nil
 	}
-	return s.site.DoneWithUndo(c, head.Path+"/members", cmp.Or(before.Name, before.User)+" is removed.", func(ctx context.Context) error {
-		p, err := c.Store.GetProject(ctx, ref)
-		if err == nil && p.Role != souvenir.MemberOwner {
-			err = &failure.Error{Status: http.StatusForbidden, Message: "only owners of the project may add members"}
-		}
-		if err == nil {
-			_, err = s.store.AddMember(ctx, souvenir.NewMember{Project: ref, User: user, Role: before.Role})
-		}
+	name := cmp.Or(before.Name, before.User)
+	text := name + " is removed. Undo sends an invitation."
+	return s.site.DoneWithUndo(c, head.Path+"/members", text, func(ctx context.Context) error {
+		_, err := c.Store.AddMember(ctx, souvenir.NewMember{Project: ref, User: name, Role: before.Role})
 		return err
 	}), nil
 }
