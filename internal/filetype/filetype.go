@@ -57,6 +57,12 @@ var registered = map[string]string{
 // certainTexts are the types that the bytes of a text show for certain. CSV, JSON and letters are guesses.
 var certainTexts = []string{htmlType, svgType, xmlType, "application/rtf", "text/x-shellscript"}
 
+// htmlBeginnings are what browsers take for HTML, with a space or > behind it, whatever follows: WHATWG, MIME Sniffing, 7.1.
+var htmlBeginnings = []string{
+	"<!doctype html", "<html", "<head", "<script", "<iframe", "<h1", "<div", "<font", "<table", "<a", "<style", "<title", "<b",
+	"<body", "<br", "<p", "<!--",
+}
+
 // Of returns the type of a file: declared by its sender (empty: not), of this name, beginning with these bytes. If the bytes
 // contradict what is declared, the type is empty and contradiction is the type that they show.
 func Of(declared, filename string, head []byte) (mimeType, contradiction string) {
@@ -181,6 +187,11 @@ func ofBytes(head []byte) string {
 		case bytes.Contains(text, []byte("<html")):
 			return htmlType
 		}
+	}
+	if slices.ContainsFunc(htmlBeginnings, func(tag string) bool {
+		return begins(tag) && (tag == "<!--" || len(text) > len(tag) && (text[len(tag)] == ' ' || text[len(tag)] == '>'))
+	}) {
+		return htmlType // also before zeros, which make it no text for mimetype
 	}
 	known := mimetype.Detect(head)
 	if name := nameOf(known); name != anyBytes && (!isTextual(known.String()) || slices.Contains(certainTexts, name)) {
