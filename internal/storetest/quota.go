@@ -116,6 +116,7 @@ func quotasRestore(f *fixture) {
 	f.restore(ids[0])
 	f.equal("restored", []any{f.usage().Memories, f.usage().Revisions, f.get(ids[0]).Revision}, []any{1, 2, 3})
 
+	f.bounded(souvenir.Quota{Memories: 2, Revisions: 3, Bytes: 1000})
 	collection := f.addCollection(souvenir.NewCollection{Name: "box"})
 	f.add(souvenir.NewMemory{Content: "four", Collection: collection.Name})
 	entry := f.deleteCollection("box")
