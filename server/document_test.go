@@ -21,6 +21,7 @@ var background = context.Background()
 type document struct {
 	Servers []struct{ URL string }
 	Paths   map[string]map[string]struct {
+		Parameters  []struct{ Name, In string }
 		OperationID string
 		Security    []map[string][]string
 		RequestBody struct {

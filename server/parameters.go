@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -31,7 +32,7 @@ func queries(routes []dialectRoute) map[string][]string {
 }
 
 // checkQuery refuses parameters of a query that a route does not know: what was misspelled would be ignored, and the answer be one to
-// another question. The parameter with a credential is known everywhere.
+// another question. One that is given twice is refused, too: all values but one would be ignored. The parameter with a credential is known everywhere.
 func (s *Server) checkQuery(r *http.Request, rt dialectRoute) error {
 	known, strict := s.queries[rt.Method+" "+rt.Pattern]
 	if !strict || r.URL.RawQuery == "" {
@@ -42,6 +43,9 @@ func (s *Server) checkQuery(r *http.Request, rt dialectRoute) error {
 		return failure.Invalid("query", "the query cannot be read: "+err.Error())
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if n := len(given[name]); n > 1 {
+			return failure.Invalid(name, fmt.Sprintf("parameter %s is given %d times; give it once", failure.Quote(name), n))
+		}
 		if name == tokenParameter || slices.Contains(known, name) {
 			continue
 		}

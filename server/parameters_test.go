@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,31 @@ func TestUnknownParametersOfQueriesAreRefused(t *testing.T) {
 			t.Errorf("the error names no %s: %s", name, a.body)
 		}
 	}
+}
+
+// TestParametersGivenTwiceAreRefused does so, too: of two values the endpoint would use one and ignore the other.
+func TestParametersGivenTwiceAreRefused(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	checked := 0
+	for path, methods := range readDocument(t, w).Paths {
+		get, gets := methods["get"]
+		if !gets || !strings.HasPrefix(path, "/api/") {
+			continue
+		}
+		for _, p := range get.Parameters {
+			if p.In != "query" {
+				continue
+			}
+			checked++
+			query := url.QueryEscape(p.Name) + "=1&" + url.QueryEscape(p.Name) + "=2"
+			a := w.do(owner, "GET", strings.NewReplacer("{id}", "x", "{user}", "x").Replace(path)+"?"+query, "")
+			a.expect(http.StatusBadRequest, p.Name, "is given 2 times")
+		}
+	}
+	if checked < 10 {
+		t.Errorf("only %d parameters were looked at", checked)
+	}
+	w.do(owner, "GET", "/api/files?token=x&token=y", "").expect(http.StatusBadRequest)
 }
 
 func TestTagsOfAFormAreAListHoweverTheyAreWritten(t *testing.T) {
