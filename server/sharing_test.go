@@ -68,12 +68,15 @@ func TestAnUninvitedProjectShowsNothingOfItself(t *testing.T) {
 			{"POST", "/tools/call", `{"name": "list_collections"}`},
 			{"POST", "/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "resources/list"}`},
 			{"POST", "/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "prompts/list"}`},
-			{"POST", "/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": {"name": "project_context", "arguments": {"project": "billing-api"}}}`},
-			{"POST", "/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "completion/complete", "params": {"ref": {"type": "ref/prompt", "name": "project_context"}, "argument": {"name": "project", "value": "bil"}}}`},
+			{"POST", "/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": {"name": "load_project_context", "arguments": {"project": "billing-api"}}}`},
+			{"POST", "/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "completion/complete", "params": {"ref": {"type": "ref/prompt", "name": "load_project_context"}, "argument": {"name": "project", "value": "bil"}}}`},
 			{"GET", "/api/projects", ""}, {"GET", "/api/projects/billing-api", ""}, {"GET", "/api/projects/billing-api/members", ""}, {"GET", "/api/files", ""}, {"GET", "/api/files/" + file.ID, ""},
 			{"GET", "/api/owner-ids/me", ""}, {"GET", "/api/activity", ""},
 		} {
 			a := w.do(owner, call.method, call.path, call.body)
+			if strings.Contains(a.body, "unknown prompt") || strings.Contains(a.body, "no such prompt") {
+				t.Errorf("%s asks for nothing: %.300s", call.body, a.body)
+			}
 			if shown := strings.ReplaceAll(a.body, "billing-api", ""); strings.Contains(shown, bait) || strings.Contains(shown, w.users[stranger]) {
 				t.Errorf("%s %s %s shows the project: %.500s", call.method, call.path, call.body, a.body)
 			}
