@@ -1,7 +1,9 @@
 package souvenir
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -389,4 +391,142 @@ func (in *inspection) checkRevisions() error {
 		}
 		return nil
 	}, `SELECT m.uid, r.revision, m.revision, r.content, r.attributes, r.created_at FROM memory_revision r JOIN memory m ON m.id = r.memory_id ORDER BY r.memory_id, r.revision`)
+}
+
+// checkFiles reads all bytes of all files and compares them with their hashes.
+func (in *inspection) checkFiles() error {
+	var files []exportFile
+	err := in.tx.Each(func(row db.Rows) error {
+		var f exportFile
+		var tags string
+		err := row.Scan(&f.row, &f.id, &f.filename, &f.mimeType, &f.size, &f.sha256, &f.description, &f.category, &f.created, &f.updated, &tags)
+		for _, wrong := range []error{
+			check.Name("id", f.id), f.check(), checkTime("created_at", f.created), checkTime("updated_at", f.updated), checkStoredTags(tags),
+		} {
+			if wrong != nil && err == nil {
+				in.find(Finding{Table: "file", ID: f.id, Problem: wrong.Error()})
+			}
+		}
+		files = append(files, exportFile{row: f.row, id: f.id, size: f.size, sha256: f.sha256})
+		return err
+	}, `SELECT id, uid, filename, mime_type, size, sha256, description, category, created_at, updated_at,
+			coalesce((SELECT string_agg(tag || `+db.Newline+`, '' ORDER BY position) FROM file_tag WHERE file_id = file.id), '')
+		FROM file WHERE state IN ('stored', 'trashed') ORDER BY id`)
+	if err != nil {
+		return err
+	}
+	for i, f := range files {
+		if err := in.checkChunks(f); err != nil {
+			return err
+		}
+		in.progress("files", i+1, len(files))
+	}
+	in.report.Checked["file"] = len(files)
+	var strays int
+	if err := in.tx.QueryRow(`SELECT count(*) FROM file_chunk WHERE id >> ? NOT IN (SELECT id FROM file)`, chunkBits).Scan(&strays); err != nil {
+		return err
+	}
+	if strays > 0 {
+		in.find(Finding{Table: "file_chunk", Problem: fmt.Sprintf("%d pieces belong to no file", strays), Repairable: true})
+		in.repairs.chunks = true
+	}
+	return nil
+}
+
+func (in *inspection) checkChunks(f exportFile) error {
+	wrong := func(table, format string, args ...any) {
+		in.find(Finding{Table: table, ID: f.id, Problem: fmt.Sprintf(format, args...)})
+	}
+	whole, size, next := sha256.New(), int64(0), int64(0)
+	err := in.tx.Each(func(row db.Rows) error {
+		var id int64
+		var sum, data []byte
+		if err := row.Scan(&id, &sum, &data); err != nil {
+			return err
+		}
+		in.report.Checked["file_chunk"]++
+		n := id & (1<<chunkBits - 1)
+		if n != next {
+			wrong("file_chunk", "piece %d is missing", next)
+		}
+		if got := sha256.Sum256(data); !bytes.Equal(got[:], sum) {
+			wrong("file_chunk", "piece %d is not what was stored: its SHA-256 is another", n)
+		}
+		whole.Write(data)
+		size, next = size+int64(len(data)), n+1
+		return nil
+	}, `SELECT id, sha256, data FROM file_chunk WHERE id BETWEEN ? AND ? ORDER BY id`, f.row<<chunkBits, (f.row+1)<<chunkBits-1)
+	if err != nil {
+		return err
+	}
+	if size != f.size {
+		wrong("file", "has %d bytes, %d were stored", size, f.size)
+	} else if !bytes.Equal(whole.Sum(nil), f.sha256) {
+		wrong("file", "is not what was stored: its SHA-256 is another")
+	}
+	return nil
+}
+
+// checkTrash looks whether what is in the trash can be restored.
+func (in *inspection) checkTrash() error {
+	wrong := func(table, id, format string, args ...any) {
+		in.find(Finding{Table: table, ID: id, Problem: fmt.Sprintf(format, args...)})
+	}
+	err := in.tx.Each(func(row db.Rows) error {
+		var id, kind, title, through string
+		var memories, counted, revisions, countedRevisions, files int
+		var deleted, until int64
+		if err := row.Scan(&id, &kind, &title, &through, &deleted, &until, &memories, &counted, &revisions, &countedRevisions, &files); err != nil {
+			return err
+		}
+		in.report.Checked["trash"]++
+		for _, err := range []error{check.UTF8("title", title), check.UTF8("deleted_through", through), checkTime("deleted_at", deleted)} {
+			if err != nil {
+				wrong("trash", id, "cannot be: %v", err)
+			}
+		}
+		if memories != counted && until > 0 { // what is being erased counts no more
+			wrong("trash", id, "counts %d memories and has %d", memories, counted)
+		}
+		if revisions != countedRevisions && until > 0 {
+			wrong("trash", id, "counts %d past versions and has %d", revisions, countedRevisions)
+		}
+		if kind == string(TrashFile) && files != 1 {
+			wrong("trash", id, "has %d files instead of one", files)
+		}
+		return nil
+	}, `SELECT uid, kind, title, deleted_through, deleted_at, restorable_until, memories,
+			(SELECT count(*) FROM trash_item i WHERE i.entry_id = t.id AND i.kind = 'memory'), revisions,
+			(SELECT count(*) FROM trash_item i WHERE i.entry_id = t.id AND i.kind = 'revision'),
+			(SELECT count(*) FROM file f WHERE f.uid = 'trash/' || t.id AND f.state = 'trashed')
+		FROM trash t ORDER BY id`)
+	if err != nil {
+		return err
+	}
+	err = in.tx.Each(func(row db.Rows) error {
+		var kind string
+		var i trashItem
+		if err := row.Scan(&kind, &i.id, &i.data); err != nil {
+			return err
+		}
+		in.report.Checked["trash_item"]++
+		var err error
+		if kind == "memory" {
+			err = i.into(&trashedMemory{})
+		} else {
+			err = i.into(&trashedRevision{})
+		}
+		if err != nil {
+			wrong("trash_item", i.id, "cannot be restored: %v", err)
+		}
+		return nil
+	}, `SELECT kind, uid, data FROM trash_item WHERE kind IN ('memory', 'revision') ORDER BY id`)
+	if err != nil {
+		return err
+	}
+	strays, err := db.Column[string](in.tx, `SELECT uid FROM file WHERE state = 'trashed' AND uid NOT IN (SELECT 'trash/' || id FROM trash WHERE kind = 'file')`)
+	for _, id := range strays {
+		wrong("file", id, "is in the trash, and no entry of it has it")
+	}
+	return err
 }

@@ -2,15 +2,21 @@ package souvenir
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
@@ -192,4 +198,362 @@ func joinScopes(scopes []Scope) string {
 		words[i] = string(s)
 	}
 	return strings.Join(words, " ")
+}
+
+// The keys that access tokens are signed with. They lie in the file, so that all processes on it accept each other's tokens,
+// and tokens outlive a restart.
+
+// algorithm is the only one: Ed25519 (RFC 8037).
+const algorithm = "EdDSA"
+
+// SigningKey is the public half of a key that access tokens are signed with. It encodes to a JSON Web Key (RFC 7517, RFC 8037).
+type SigningKey struct {
+	ID        string // kid
+	Public    ed25519.PublicKey
+	CreatedAt time.Time
+	RetiredAt time.Time // since when it signs no more; zero: it is the one that signs
+}
+
+// MarshalJSON gives kty, crv, x, kid, use and alg.
+func (k SigningKey) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Type      string `json:"kty"`
+		Curve     string `json:"crv"`
+		X         string `json:"x"`
+		ID        string `json:"kid"`
+		Use       string `json:"use"`
+		Algorithm string `json:"alg"`
+	}{"OKP", "Ed25519", base64.RawURLEncoding.EncodeToString(k.Public), k.ID, "sig", algorithm})
+}
+
+// signingKey is a key with its private half, as it is kept in memory.
+type signingKey struct {
+	id      string
+	private ed25519.PrivateKey
+}
+
+func (k signingKey) public() ed25519.PublicKey {
+	return ed25519.PublicKey(k.private[ed25519.PrivateKeySize-ed25519.PublicKeySize:])
+}
+
+// SigningKeys returns the keys whose tokens are accepted, the one that signs first; none before the first token. Only for the operator's store.
+func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
+	s, err := h.operator("SigningKeys")
+	if err != nil {
+		return nil, err
+	}
+	all := []SigningKey{}
+	err = s.inspect(ctx, func(tx db.Tx) error {
+		return tx.Each(func(row db.Rows) error {
+			var k SigningKey
+			var seed []byte
+			var created, retired int64
+			if err := row.Scan(&k.ID, &seed, &created, &retired); err != nil {
+				return err
+			}
+			key, err := newSigningKey(k.ID, seed)
+			if err != nil {
+				return err
+			}
+			k.Public, k.CreatedAt = key.public(), toTime(created)
+			if retired != 0 {
+				k.RetiredAt = toTime(retired)
+			}
+			all = append(all, k)
+			return nil
+		}, `SELECT kid, private_key, created_at, coalesce(retired_at, 0) FROM signing_key
+			WHERE retired_at IS NULL OR retired_at >= ? ORDER BY retired_at IS NOT NULL, retired_at DESC, id DESC`,
+			s.now()-(accessLifetime+clockLeeway).Microseconds())
+	})
+	return all, err
+}
+
+// RotateSigningKey makes a new key for the tokens to come. The old one signs nothing more; what it has signed is accepted
+// until it expires, at most an hour later. Only for the operator's store.
+func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
+	s, err := h.operator("RotateSigningKey")
+	if err != nil {
+		return SigningKey{}, err
+	}
+	var made SigningKey
+	err = s.operate(ctx, func(tx db.Tx) error {
+		now := s.now()
+		if _, err := tx.Exec(`UPDATE signing_key SET retired_at = ? WHERE retired_at IS NULL`, now); err != nil {
+			return err
+		}
+		key, err := s.addSigningKey(tx)
+		made = SigningKey{ID: key.id, Public: key.public(), CreatedAt: toTime(now)}
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(`DELETE FROM signing_key WHERE retired_at < ?`, now-(accessLifetime+clockLeeway).Microseconds())
+		return err
+	})
+	if err != nil {
+		return SigningKey{}, err
+	}
+	return made, nil
+}
+
+// currentKey returns the key that signs and makes it when there is none. It asks the file each time, since another process
+// may have rotated it; only one process at a time writes, so that two do not make one each.
+func (s *shared) currentKey(tx db.Tx) (signingKey, error) {
+	ids, err := db.Column[string](tx, `SELECT kid FROM signing_key WHERE algorithm = ? AND retired_at IS NULL`, algorithm)
+	if err != nil {
+		return signingKey{}, err
+	}
+	if len(ids) == 0 {
+		return s.addSigningKey(tx)
+	}
+	key, found, err := s.signingKey(tx, ids[0])
+	if err == nil && !found {
+		err = damaged(db.ErrNoRows, "the signing key %s", ids[0])
+	}
+	return key, err
+}
+
+func (s *shared) addSigningKey(tx db.Tx) (signingKey, error) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return signingKey{}, err
+	}
+	key := signingKey{id: newIdentifier(), private: private}
+	_, err = tx.Exec(`INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, ?)`, key.id, algorithm, private.Seed(), s.now())
+	return key, err
+}
+
+// signingKey returns a key by its id, from memory or else from the file.
+func (s *shared) signingKey(tx db.Tx, id string) (key signingKey, found bool, err error) {
+	if known, ok := s.oauth.keys.Load(id); ok {
+		return known.(signingKey), true, nil
+	}
+	seeds, err := db.Column[[]byte](tx, `SELECT private_key FROM signing_key WHERE kid = ? AND algorithm = ?`, id, algorithm)
+	if err != nil || len(seeds) == 0 {
+		return signingKey{}, false, err
+	}
+	if key, err = newSigningKey(id, seeds[0]); err != nil {
+		return signingKey{}, false, err
+	}
+	s.oauth.keys.Store(id, key)
+	return key, true, nil
+}
+
+func newSigningKey(id string, seed []byte) (signingKey, error) {
+	if len(seed) != ed25519.SeedSize {
+		return signingKey{}, damaged(errors.New("it has a wrong length"), "the signing key %s", show(id))
+	}
+	return signingKey{id: id, private: ed25519.NewKeyFromSeed(seed)}, nil
+}
+
+// Access tokens: JWTs of the profile of RFC 9068. They are not stored; each is checked against its grant whenever it is
+// used, so that what is revoked ends at once.
+
+const (
+	accessTokenType = "at+jwt" // RFC 9068, 2.1: no other JWT passes for an access token
+
+	// clockLeeway is how far the clocks of two processes on a file may differ.
+	clockLeeway = 5 * time.Second
+
+	maxAccessToken = 8 << 10 // bytes
+)
+
+// accessClaims is what an access token says.
+type accessClaims struct {
+	jwt.RegisteredClaims
+	UserID   string `json:"user_id"`
+	ClientID string `json:"client_id"`
+	GrantID  string `json:"gid"`
+	Scope    string `json:"scope"`
+}
+
+func (s *shared) signAccessToken(t issued) (string, error) {
+	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, accessClaims{
+		RegisteredClaims: jwt.RegisteredClaims{
+			Issuer: t.issuer, Subject: t.user, Audience: jwt.ClaimStrings{t.audience}, ID: t.tokenID,
+			IssuedAt: jwt.NewNumericDate(t.at), ExpiresAt: jwt.NewNumericDate(t.at.Add(accessLifetime)),
+		},
+		UserID: t.user, ClientID: t.client, GrantID: t.grant, Scope: joinScopes(t.scopes),
+	})
+	token.Header["typ"], token.Header["kid"] = accessTokenType, t.key.id
+	return token.SignedString(t.key.private)
+}
+
+// AccessTokenCheck is an access token and what it must be for.
+type AccessTokenCheck struct {
+	Token    string
+	Issuer   string   // the issuer identifier of the authorization server
+	Audience []string // the resources that are served here; the token must be for one of them
+}
+
+// CheckAccessToken returns who an access token speaks for. A token that this store did not sign, that has expired, is for another
+// resource, or whose grant, client or user is no more, is ErrUnauthenticated with the code invalid_token. Only for the operator's store.
+func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (Principal, error) {
+	s, err := h.operator("CheckAccessToken")
+	if err != nil {
+		return Principal{}, err
+	}
+	if err := checkIssuer(c.Issuer, strings.Join(c.Audience, "")); err != nil {
+		return Principal{}, err
+	}
+	claims, key, err := s.readAccessToken(ctx, c.Token)
+	if err == nil {
+		err = s.checkClaims(claims, c)
+	}
+	if err != nil {
+		return Principal{}, err
+	}
+	var p Principal
+	err = s.inspect(ctx, func(tx db.Tx) (err error) {
+		p, err = principalOf(tx, claims, key)
+		return err
+	})
+	return p, err
+}
+
+// readAccessToken returns what a token says that this store has signed, whenever that was, and the id of the key.
+func (s *shared) readAccessToken(ctx context.Context, token string) (claims accessClaims, key string, err error) {
+	if len(token) > maxAccessToken || strings.Trim(token, base64URL+".") != "" {
+		return claims, "", badAccessToken("it is no JWT of this service") // a decoder skips line breaks: two texts would be one token
+	}
+	if known, ok := s.oauth.verified.get(token); ok {
+		return known.claims, known.key, nil
+	}
+	var failed error // to read the key, which says nothing about the token
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{algorithm}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
+	_, err = parser.ParseWithClaims(token, &claims, func(t *jwt.Token) (any, error) {
+		id, _ := t.Header["kid"].(string)
+		if kind, _ := t.Header["typ"].(string); kind != accessTokenType || id == "" {
+			return nil, jwt.ErrTokenUnverifiable
+		}
+		var public any
+		public, failed = s.verificationKey(ctx, id)
+		key = id
+		if public == nil {
+			return nil, jwt.ErrTokenUnverifiable
+		}
+		return public, failed
+	})
+	if failed != nil {
+		return accessClaims{}, "", failed
+	}
+	if err != nil {
+		return accessClaims{}, "", badAccessToken("it is no JWT of this service")
+	}
+	s.oauth.verified.add(token, verifiedToken{claims, key})
+	return claims, key, nil
+}
+
+// verifiedTokens are the access tokens whose signature was found to be right lately, since that is most of the work of a check.
+// It says nothing of whether they are still valid: that is looked at each time. They are known by their hash.
+type verifiedTokens struct {
+	mu         sync.Mutex
+	young, old map[[sha256.Size]byte]verifiedToken // old is what young was before it was full
+}
+
+type verifiedToken struct {
+	claims accessClaims
+	key    string // id of the key that signed it
+}
+
+const maxVerified = 2_000 // in each of the two maps; a token takes half a kilobyte
+
+func (v *verifiedTokens) get(token string) (verifiedToken, bool) {
+	hash := sha256.Sum256([]byte(token))
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	known, ok := v.young[hash]
+	if !ok {
+		if known, ok = v.old[hash]; ok {
+			v.keep(hash, known)
+		}
+	}
+	return known, ok
+}
+
+func (v *verifiedTokens) add(token string, verified verifiedToken) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.keep(sha256.Sum256([]byte(token)), verified)
+}
+
+func (v *verifiedTokens) keep(hash [sha256.Size]byte, verified verifiedToken) {
+	if v.young == nil || len(v.young) >= maxVerified {
+		v.young, v.old = map[[sha256.Size]byte]verifiedToken{}, v.young
+	}
+	v.young[hash] = verified
+}
+
+// base64URL is its alphabet (RFC 4648, 5).
+const base64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+// verificationKey returns the public half of a key, nil if it is unknown.
+func (s *shared) verificationKey(ctx context.Context, id string) (any, error) {
+	if known, ok := s.oauth.keys.Load(id); ok {
+		return known.(signingKey).public(), nil
+	}
+	var key signingKey
+	var found bool
+	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
+		key, found, err = s.signingKey(tx, id)
+		return err
+	})
+	if err != nil || !found {
+		return nil, wrap(err)
+	}
+	return key.public(), nil
+}
+
+// checkClaims sees that a token is valid now, here, and for this service.
+func (s *shared) checkClaims(claims accessClaims, c AccessTokenCheck) error {
+	var audience []string
+	for _, resource := range c.Audience {
+		canonical, err := canonicalResource(resource)
+		if err != nil {
+			return err
+		}
+		audience = append(audience, canonical)
+	}
+	err := jwt.NewValidator(jwt.WithTimeFunc(s.clock), jwt.WithLeeway(clockLeeway), jwt.WithExpirationRequired(), jwt.WithIssuedAt(),
+		jwt.WithIssuer(c.Issuer), jwt.WithAudience(audience...)).Validate(claims)
+	switch {
+	case err == nil && claims.IssuedAt != nil && claims.Subject == claims.UserID && claims.ExpiresAt.Sub(claims.IssuedAt.Time) <= accessLifetime:
+		return nil // whoever stole a key that was replaced since can date a token back, and not make it last
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return badAccessToken("it has expired")
+	case errors.Is(err, jwt.ErrTokenInvalidAudience):
+		return badAccessToken("it is for another resource")
+	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
+		return badAccessToken("it is of another issuer")
+	}
+	return badAccessToken("its claims are not those of an access token that is valid now")
+}
+
+// principalOf sees that nothing has ended that a token needs, and says who it speaks for.
+func principalOf(tx db.Tx, claims accessClaims, key string) (Principal, error) {
+	grants, err := loadGrants(tx, `g.uid = ? AND c.disabled_at IS NULL AND EXISTS (SELECT 1 FROM signing_key k
+		WHERE k.kid = ? AND (k.retired_at IS NULL OR k.retired_at >= ?))`, claims.GrantID, key, claims.IssuedAt.UnixMicro())
+	if err != nil {
+		return Principal{}, err
+	}
+	if len(grants) == 0 || grants[0].ended || grants[0].user != claims.UserID || grants[0].ClientID != claims.ClientID {
+		return Principal{}, badAccessToken("what it was given for has ended")
+	}
+	g := grants[0]
+	users, err := loadUsers(tx, `u.uid = ?`, g.user)
+	if err != nil {
+		return Principal{}, err
+	}
+	words := strings.Fields(claims.Scope)
+	scopes := slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(words, string(s)) || !g.carries(s) })
+	return Principal{User: users[0].User, Scopes: scopes, Access: accessOf(g.user, scopes, g.Projects), ClientID: g.ClientID, GrantID: g.ID}, nil
+}
+
+func badAccessToken(why string) error {
+	return oauthError(KindUnauthenticated, OAuthInvalidToken, "token", "Invalid token: %s", why)
+}
+
+// isBadAccessToken reports whether an error is about the token and not about reading it.
+func isBadAccessToken(err error) bool {
+	var cause *OAuthError
+	return errors.As(err, &cause) && cause.Code == OAuthInvalidToken
 }

@@ -1,5 +1,17 @@
 package souvenir
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+)
+
 // Upkeep keeps a store in order: backup, check, export, import, statistics, the activity log, embeddings and indexes. Get it with
 // [Store.Upkeep].
 //
@@ -22,4 +34,365 @@ func (h *Upkeep) operator(method string) (*Store, error) {
 // own returns the store for a method about all that the user has, and refuses it on a view that is limited to projects.
 func (h *Upkeep) own(method string) (*Store, error) {
 	return h.s, h.s.checkAccount(method)
+}
+
+// Configuration is how a store works: the options that Open was given, with their defaults, and what they are about.
+type Configuration struct {
+	Path       string `json:"path"`       // of the file, from the root of the file system; ":memory:" for none
+	ReadOnly   bool   `json:"read_only"`  // nothing is ever written to the file
+	Engine     string `json:"sqlite"`     // version of what stores the data
+	Model      string `json:"model"`      // of the embedder
+	Dimensions int    `json:"dimensions"` // of its vectors
+
+	IndexMemory  int64         `json:"index_memory"` // bytes; less than 0: no index in memory
+	MaxFile      int64         `json:"max_file"`     // bytes of a file
+	FileQuota    int64         `json:"file_quota"`   // bytes of all files of an owner; 0: no quota
+	Quota        Quota         `json:"quota"`        // of memories
+	KeepActivity time.Duration `json:"keep_activity"`
+	MaxActivity  int           `json:"max_activity"` // recorded calls
+	KeepTrash    time.Duration `json:"keep_trash"`   // less than 0: no trash, deletions are for good
+}
+
+// Configuration tells how the store works. It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
+	s, err := h.operator("Configuration")
+	if err != nil {
+		return Configuration{}, err
+	}
+	o := s.options
+	c := Configuration{
+		Path: s.db.Upkeep().Path(), ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
+		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, Quota: o.Quota, KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
+		KeepTrash: o.KeepTrash,
+	}
+	if c.Path != ":memory:" {
+		absolute, err := filepath.Abs(c.Path)
+		if err != nil {
+			return Configuration{}, wrap(err)
+		}
+		c.Path = absolute
+	}
+	c.Engine = strings.TrimPrefix(s.db.Upkeep().Name(), "SQLite ")
+	return c, s.read(ctx, func(db.Tx, scope) error { return nil }) // an error on a closed store
+}
+
+// Health says whether the store works as it should: nil, or what is wrong. ErrFull means that the disk is full: reading works, and deleting
+// does while [Options].Reserve lasts, and nothing new is stored. It looks anew each time, so it is nil again by itself.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Health(ctx context.Context) error {
+	s, err := h.operator("Health")
+	if err != nil {
+		return err
+	}
+	if err := s.db.Read(ctx, func(tx db.Tx) error { _, err := tx.Exec(`SELECT 1`); return err }); err != nil {
+		return wrap(err)
+	}
+	err = s.db.Upkeep().Room(ctx)
+	if errors.Is(err, db.ErrFull) {
+		return &Error{Kind: KindFull, Message: fmt.Sprintf("the disk is full: nothing new is stored until there is room; reading and deleting work (%v)", err), Err: err}
+	}
+	return wrap(err)
+}
+
+// Stats are numbers about a whole store.
+type Stats struct {
+	Users       int `json:"users"` // as many as [Accounts.Users] returns: those who have an account or anything in the store
+	Collections int `json:"collections"`
+	Projects    int `json:"projects"`
+	Memories    int `json:"memories"`
+	Passages    int `json:"passages"`  // what is searched: a long memory has several
+	Revisions   int `json:"revisions"` // former states of memories
+	Files       int `json:"files"`
+
+	FileBytes     int64 `json:"file_bytes"`     // in all files that were uploaded
+	DatabaseBytes int64 `json:"database_bytes"` // the store's file
+	FreeBytes     int64 `json:"free_bytes"`     // of these, free for new content; Compact gives them back to the system
+	LogBytes      int64 `json:"wal_bytes"`      // the write-ahead log beside the file
+
+	LostActivity int `json:"lost_activity"` // calls that this handle could not record; see RecordActivity
+
+	// Embedding is the state of the vectors of all users.
+	Embedding EmbeddingStatus `json:"embedding"`
+}
+
+// Stats returns numbers about the whole store. It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
+	s, err := h.operator("Stats")
+	if err != nil {
+		return Stats{}, err
+	}
+	st := Stats{
+		LostActivity: s.activity.lost(),
+		Embedding:    EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(), LastError: s.worker.lastError()},
+	}
+	err = s.read(ctx, func(tx db.Tx, _ scope) error {
+		err := tx.QueryRow(`SELECT (SELECT count(*) FROM users u WHERE `+listed+`), (SELECT count(*) FROM collection), (SELECT count(*) FROM project),
+				(SELECT coalesce(sum(memories), 0) FROM partition), (SELECT coalesce(sum(passages), 0) FROM partition),
+				(SELECT count(*) FROM memory_revision), count(*), coalesce(sum(size), 0) FROM file WHERE state = 'stored'`).
+			Scan(&st.Users, &st.Collections, &st.Projects, &st.Memories, &st.Passages, &st.Revisions, &st.Files, &st.FileBytes)
+		if err != nil {
+			return err
+		}
+		size, err := s.db.Upkeep().Size(tx)
+		if err != nil {
+			return err
+		}
+		st.DatabaseBytes, st.FreeBytes, st.LogBytes = size.Database, size.Free, size.Log
+		st.Embedding.Passages = st.Passages
+		if err := tx.QueryRow(`SELECT count(*) FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL`).Scan(&st.Embedding.Pending); err != nil {
+			return err
+		}
+		all, err := db.Column[int64](tx, `SELECT id FROM partition`)
+		if err != nil {
+			return err
+		}
+		return s.changeStatus(tx, jsonList(all), &st.Embedding)
+	})
+	return st, err
+}
+
+// PurgeOptions say what [Upkeep.Purge] deletes besides what counts no more. Nil means the zero value.
+type PurgeOptions struct {
+	// KeepRevisions is how many former states of each memory stay, the newest ones. Zero keeps all.
+	KeepRevisions int
+
+	// TrustClock deletes what has expired by the clock as it is now, even if that is far past the time at which the store was last used.
+	TrustClock bool
+}
+
+// PurgeReport tells what [Upkeep.Purge] has deleted.
+type PurgeReport struct {
+	Revisions   int `json:"revisions"`   // former states of memories
+	Trash       int `json:"trash"`       // entries whose time to be restored is over
+	Files       int `json:"files"`       // of which only a part had arrived, or that were deleted in part
+	Tokens      int `json:"tokens"`      // revoked or expired long ago
+	Sessions    int `json:"sessions"`    // expired
+	Invitations int `json:"invitations"` // used or expired long ago
+	Activity    int `json:"activity"`    // recorded calls, too old or too many
+	OAuth       int `json:"oauth"`       // rows of expired codes, tokens, grants, clients and keys
+
+	// HeldUntil is not zero if what has expired was not deleted, because the clock is far past the time at which the store was last
+	// used: it is from when on a purge deletes it, if the clock still says so.
+	HeldUntil time.Time `json:"held_until,omitzero"`
+}
+
+// Purge deletes what is of no more use: what has been in the trash for long enough, uploads of which nothing has come for 24 hours, sessions that have expired, recorded calls that are
+// too old or too many, and invitations, tokens and OAuth state long used or expired; and, if asked to, old revisions. It works in short transactions between those of others. Of what
+// was erased, now or since the last time, no trace is left in the file and its log, unless others read from the log all the time. Free space stays in the file, for new
+// content, until [Upkeep.Compact].
+//
+// A clock that is a year ahead must not empty the trash. So where the clock is more than two days past the last purge, or the last
+// look of the background worker, nothing that expires by time is deleted until the clock has said so for a day, or
+// TrustClock is set; the result says so.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (PurgeReport, error) {
+	s, err := h.operator("Purge")
+	if err != nil {
+		return PurgeReport{}, err
+	}
+	ctx = db.Freeing(ctx)
+	var o PurgeOptions
+	if options != nil {
+		o = *options
+	}
+	if o.KeepRevisions < 0 {
+		return PurgeReport{}, invalid("KeepRevisions", "KeepRevisions is %d; 1 or more are kept, and 0 keeps all", o.KeepRevisions)
+	}
+	var p PurgeReport
+	e, err := s.deadline(ctx, o.TrustClock)
+	if err != nil {
+		return p, wrap(err)
+	}
+	if e.ahead != 0 {
+		p.HeldUntil = toTime(e.ahead + leapLasts.Microseconds())
+	}
+	if err := s.purgeExpired(ctx, e.at, &p); err != nil {
+		return p, wrap(err)
+	}
+	if o.KeepRevisions > 0 {
+		if err := s.purgeRevisions(ctx, o.KeepRevisions, &p); err != nil {
+			return p, wrap(err)
+		}
+	}
+	return p, wrap(s.scrub(ctx))
+}
+
+const (
+	// settingClock is the time up to which upkeep has deleted what had expired; settingAhead is since when the clock has been far past that,
+	// 0 if it is not.
+	settingClock = "clock_seen"
+	settingAhead = "clock_ahead"
+
+	maxLeap   = 48 * time.Hour // by which the clock may be past the time that was seen last
+	leapLasts = 24 * time.Hour // for which it must say so to be believed
+	noteEvery = time.Hour      // how much time passes between notes of it
+)
+
+// deadline says up to which time what has expired may be deleted.
+type deadline struct {
+	at    int64 // the present, or while the clock is not believed the time that was seen last
+	ahead int64 // since when the clock has been far past that; 0: it is not
+}
+
+// readDeadline compares the clock with the time that was seen last.
+func (s *shared) readDeadline(tx db.Tx) (e deadline, seen int64, err error) {
+	now := s.now()
+	if seen, err = kernel.Setting(tx, settingClock); err != nil {
+		return e, 0, err
+	}
+	last := seen
+	if last == 0 { // a new file, or one from before this was noted
+		if err := tx.QueryRow(`SELECT coalesce(max(at), 0) FROM (SELECT (SELECT deleted_at FROM trash ORDER BY id DESC LIMIT 1) AS at
+			UNION ALL SELECT (SELECT started_at FROM activity ORDER BY id DESC LIMIT 1)) newest`).Scan(&last); err != nil {
+			return e, 0, err
+		}
+	}
+	ahead, err := kernel.Setting(tx, settingAhead)
+	switch {
+	case err != nil:
+		return e, 0, err
+	case last == 0 || now <= last+maxLeap.Microseconds() || ahead != 0 && now >= ahead+leapLasts.Microseconds():
+		return deadline{at: now}, seen, nil
+	case ahead == 0 || now < ahead:
+		ahead = now
+	}
+	return deadline{at: last, ahead: ahead}, seen, nil
+}
+
+// deadline returns up to which time what has expired may be deleted, and notes the time for the next time.
+func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err error) {
+	note := trust
+	look := func(tx db.Tx) error {
+		var seen, ahead int64
+		if e, seen, err = s.readDeadline(tx); err != nil {
+			return err
+		}
+		if trust {
+			e = deadline{at: s.now()}
+		}
+		if ahead, err = kernel.Setting(tx, settingAhead); err != nil {
+			return err
+		}
+		passed := max(e.at-seen, seen-e.at)
+		note = note || e.ahead != ahead || e.ahead == 0 && passed >= noteEvery.Microseconds()
+		return nil
+	}
+	if err := s.db.Read(ctx, look); err != nil || !note {
+		return e, err
+	}
+	err = s.db.Write(db.Freeing(ctx), func(tx db.Tx) error {
+		if err := look(tx); err != nil {
+			return err
+		}
+		if e.ahead == 0 {
+			if err := kernel.SetSetting(tx, settingClock, e.at); err != nil {
+				return err
+			}
+		}
+		return kernel.SetSetting(tx, settingAhead, e.ahead)
+	})
+	if err == nil && e.ahead != 0 {
+		s.log.Warn("the clock is far past the time at which this store was last used; nothing that has expired is deleted until the clock has said so for a day",
+			"last used", toTime(e.at), "now", toTime(s.now()), "until", toTime(e.ahead+leapLasts.Microseconds()))
+	}
+	return e, err
+}
+
+// purgeExpired deletes what has expired by a time, whatever the options say.
+func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) error {
+	var err error
+	if p.Trash, err = s.eraseExpired(ctx, now); err != nil {
+		return err
+	}
+	if p.Files, err = s.purgeFiles(ctx, s.clock()); err != nil {
+		return err
+	}
+	if p.Activity, err = s.activity.purge(ctx, now); err != nil {
+		return err
+	}
+	return s.db.Write(ctx, func(tx db.Tx) error {
+		tokens, err := s.purgeTokens(tx, now)
+		if err != nil {
+			return err
+		}
+		sessions, err := purgeSessions(tx, now)
+		if err != nil {
+			return err
+		}
+		invitations, err := purgeInvitations(tx, now)
+		if err != nil {
+			return err
+		}
+		toProjects, err := purgeProjectInvitations(tx, now)
+		if err != nil {
+			return err
+		}
+		p.Tokens, p.Sessions, p.Invitations = int(tokens), int(sessions), int(invitations+toProjects)
+		before, err := oauthRows(tx)
+		if err != nil {
+			return err
+		}
+		if err := purgeOAuth(tx, now); err != nil {
+			return err
+		}
+		after, err := oauthRows(tx)
+		p.OAuth = before - after
+		return err
+	})
+}
+
+// oauthRows is how many rows there are of what purgeOAuth deletes.
+func oauthRows(tx db.Tx) (n int, err error) {
+	err = tx.QueryRow(`SELECT (SELECT count(*) FROM oauth_code) + (SELECT count(*) FROM oauth_token) + (SELECT count(*) FROM oauth_grant)
+		+ (SELECT count(*) FROM oauth_client) + (SELECT count(*) FROM signing_key)`).Scan(&n)
+	return n, err
+}
+
+// purgeRevisions deletes all but the newest former states of each memory.
+func (s *Store) purgeRevisions(ctx context.Context, keep int, p *PurgeReport) error {
+	const batch = 100
+	for after := int64(0); ; {
+		var memories []int64
+		deleted := 0
+		err := s.db.Write(ctx, func(tx db.Tx) (err error) {
+			deleted = 0
+			if memories, err = db.Column[int64](tx, `SELECT memory_id FROM memory_revision WHERE memory_id > ?
+				GROUP BY memory_id HAVING count(*) > ? ORDER BY memory_id LIMIT ?`, after, keep, batch); err != nil {
+				return err
+			}
+			for _, m := range memories {
+				r, err := tx.Exec(`DELETE FROM memory_revision WHERE memory_id = ?1 AND revision <=
+					(SELECT revision FROM memory_revision WHERE memory_id = ?1 ORDER BY revision DESC LIMIT 1 OFFSET ?2)`, m, keep)
+				if err != nil {
+					return err
+				}
+				deleted += int(r.RowsAffected)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		p.Revisions += deleted
+		if len(memories) < batch {
+			return nil
+		}
+		after = memories[len(memories)-1]
+	}
+}
+
+// Compact gives the free pages of the file back to the system, by writing it anew. Searches and reads go on meanwhile;
+// writes wait, also those of other processes. Until it is done it needs room for two more copies of the file: one in the
+// system's folder for temporary files, one in the log beside the file. When the context ends first, or a disk is full
+// (ErrFull), everything is as it was.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+func (h *Upkeep) Compact(ctx context.Context) error {
+	s, err := h.operator("Compact")
+	if err != nil {
+		return err
+	}
+	return wrap(s.db.Upkeep().Compact(ctx))
 }

@@ -5,11 +5,14 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
@@ -295,4 +298,261 @@ func (in *inspection) passagesOf(memories []int64) []int64 {
 		return nil // then they are reported; writing them anew mends them, too
 	}
 	return ids
+}
+
+// What a store refuses to take cannot stand in it either: it could not be shown as JSON, or come back from an export.
+
+// checkRecords looks at the values of one kind of row, by the rules by which an import takes them.
+func (in *inspection) checkRecords(r record) error {
+	values, into := r.room()
+	return in.tx.Each(func(row db.Rows) error {
+		if err := row.Scan(into...); err != nil {
+			return err
+		}
+		in.report.Checked[r.table]++
+		for i, f := range r.fields {
+			if err := f.stands(values[i]); err != nil {
+				in.find(Finding{Table: r.table, ID: strings.ToValidUTF8(r.named(values), "\ufffd"), Problem: err.Error()})
+			}
+		}
+		return nil
+	}, r.selection+` ORDER BY `+r.ordered)
+}
+
+// stands says why a stored value cannot be what it is; nil if it can.
+func (f recordField) stands(value any) error {
+	var text string
+	switch v := value.(type) {
+	case int64:
+		if f.form == timeForm {
+			return checkTime(f.name, v)
+		}
+		return nil
+	case string:
+		text = v
+		if err := check.UTF8(f.name, text); err != nil {
+			return err
+		}
+	case []byte:
+		text = string(v)
+	default:
+		return nil
+	}
+	if f.form == jsonForm {
+		if _, err := compactJSON(text); err != nil {
+			return invalid(f.name, "%s is not JSON: %v", f.name, err)
+		}
+	}
+	if f.check == nil {
+		return nil
+	}
+	return f.check(f.name, text)
+}
+
+// checkFoldedNames looks whether the names that people sign in with, and those of projects, can be found.
+func (in *inspection) checkFoldedNames() error {
+	return in.tx.Each(func(row db.Rows) error {
+		var table, id, name, key string
+		if err := row.Scan(&table, &id, &name, &key); err != nil {
+			return err
+		}
+		if foldname.Key(name) != key {
+			in.find(Finding{Table: table, ID: id, Problem: fmt.Sprintf("the name %s is looked up as %s, which is not the name folded", show(name), show(key))})
+		}
+		return nil
+	}, `SELECT 'users', uid, coalesce(name, ''), coalesce(name_key, '') FROM users
+		UNION ALL SELECT 'project', uid, name, name_key FROM project UNION ALL SELECT 'project_alias', name, name, name_key FROM project_alias`)
+}
+
+// checkAttributes looks at what is known of a memory besides its content.
+func (m *checkedMemory) checkAttributes() error {
+	object, err := jsonobject.Decode([]byte(m.metadata))
+	if err != nil || object == nil {
+		return invalid("metadata", "metadata is %s, which is no JSON object", show(m.metadata))
+	}
+	if object, err = jsonobject.Canonical("metadata", object); err != nil {
+		return err
+	}
+	for _, key := range knownKeys {
+		if _, ok := object[key]; ok {
+			return invalid("metadata", "metadata has %s, which has a column of its own", key)
+		}
+	}
+	a := m.attributes
+	a.own = object
+	if err := a.check(); err != nil {
+		return err
+	}
+	if a.ruleType == RuleTodo {
+		if _, err := ParseTodo(m.content); err != nil {
+			return err
+		}
+	}
+	return checkStoredTags(m.tags)
+}
+
+// checkShown looks at metadata as it is shown to callers.
+func checkShown(object map[string]any) error {
+	object, err := jsonobject.Canonical("metadata", object)
+	if err != nil {
+		return err
+	}
+	a, err := attributesOf(object)
+	if err != nil {
+		return err
+	}
+	return a.check()
+}
+
+// checkStoredTags looks at tags, each of which has a line break behind it.
+func checkStoredTags(lines string) error {
+	if lines == "" {
+		return nil
+	}
+	tags := strings.Split(strings.TrimSuffix(lines, "\n"), "\n")
+	kept, err := check.Tags(tags, MaxTags)
+	if err == nil && !slices.Equal(kept, tags) {
+		return invalid("tags", "tags is %s; they would be kept as %s", show(strings.Join(tags, ", ")), show(strings.Join(kept, ", ")))
+	}
+	return err
+}
+
+// DamagedRow is a row of the file that is not what was stored, or is not there any more.
+type DamagedRow struct {
+	Table string `json:"table"`
+	Row   int64  `json:"row"`          // its number in the table
+	ID    string `json:"id,omitempty"` // of the memory, file, user ... that it is about, as callers know it; empty: not known any more
+	Lost  bool   `json:"lost"`         // it is not there any more
+}
+
+// checkHashes compares rows with their hashes.
+func (in *inspection) checkHashes() error {
+	if since, err := kernel.Setting(in.tx, kernel.SettingHashed); err != nil {
+		return err
+	} else if since != 0 {
+		in.report.HashedSince = time.UnixMicro(since).UTC()
+	}
+	for _, t := range kernel.HashedTables() {
+		err := kernel.EachHash(in.tx, t, func(h kernel.RowHash) error {
+			switch {
+			case h.Sound():
+				in.report.Verified++
+			case h.Stored == nil:
+				in.report.Unverified++
+				in.doubt(t, h, t.What+" has no hash, so it cannot be told whether it is what was stored")
+			case h.Now == nil:
+				in.lose(t, h)
+			default:
+				in.damage(t, h, t.What+" is not what was stored: its hash is another")
+			}
+			return nil
+		})
+		if aboutContent(err) {
+			in.report.Unverified++ // that many at least
+			in.find(Finding{Table: t.Name, Problem: "cannot be read to the end: " + err.Error()})
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// doubt notes a row that only the operator can say is right.
+func (in *inspection) doubt(t kernel.HashedTable, h kernel.RowHash, problem string) {
+	id := in.named(t, h)
+	in.find(Finding{Table: t.Name, ID: id, Problem: fmt.Sprintf("%s (row %d)", problem, h.Id), Repairable: in.accept})
+	in.repairs.accept = append(in.repairs.accept, acceptedRow{t, h})
+}
+
+func (in *inspection) damage(t kernel.HashedTable, h kernel.RowHash, problem string) {
+	if t.Kind == kernel.MemoryKind {
+		problem += in.intactRevision(h.Id)
+	}
+	in.doubt(t, h, problem)
+	in.report.damaged(DamagedRow{Table: t.Name, Row: h.Id, ID: in.named(t, h)})
+}
+
+// damaged lists a damaged row, as many as are listed.
+func (r *CheckReport) damaged(row DamagedRow) {
+	if len(r.Damaged) < maxFindings {
+		r.Damaged = append(r.Damaged, row)
+	}
+}
+
+// lose notes a row that is gone.
+func (in *inspection) lose(t kernel.HashedTable, h kernel.RowHash) {
+	problem := t.What + " is lost: it was stored, and is not in the file any more"
+	if t.Kind == kernel.MemoryKind {
+		problem += in.intactRevision(h.Id)
+		in.lostMemories[h.Id] = true
+	}
+	in.doubt(t, h, problem)
+	in.report.damaged(DamagedRow{Table: t.Name, Row: h.Id, ID: in.named(t, h), Lost: true})
+}
+
+// named finds the id by which callers know a row. Of a memory that is lost the index of the ids may still know it.
+func (in *inspection) named(t kernel.HashedTable, h kernel.RowHash) string {
+	names, err := db.Column[string](in.tx, `SELECT coalesce((`+t.Named+`), '')`, h.Id)
+	if err == nil && len(names) > 0 && names[0] != "" {
+		return names[0]
+	}
+	if t.Kind == kernel.MemoryKind || t.Name == "memory_tag" || t.Name == "memory_link" {
+		names, err = db.Column[string](in.tx, `SELECT uid FROM memory `+db.ByUID+` WHERE +id = ?`, h.Id)
+		if err == nil && len(names) == 1 {
+			return names[0]
+		}
+	}
+	return ""
+}
+
+// intactRevision says which former state of a damaged memory is sound.
+func (in *inspection) intactRevision(memory int64) string {
+	for _, t := range kernel.HashedTables() {
+		if t.Kind != kernel.RevisionKind {
+			continue
+		}
+		columns, err := kernel.HashedColumns(in.tx, t)
+		if err != nil {
+			return ""
+		}
+		numbers, err := db.Column[int64](in.tx, fmt.Sprintf(`SELECT t.revision FROM memory_revision t JOIN row_hash h ON h.kind = %d AND h.id = t.id
+			WHERE t.memory_id = ? AND h.hash = %s ORDER BY t.revision DESC LIMIT 1`, t.Kind, t.Expression("t", columns)), memory)
+		if err == nil && len(numbers) == 1 {
+			return fmt.Sprintf("; its revision %d is sound", numbers[0])
+		}
+	}
+	return ""
+}
+
+// acceptedRow is a row that is to be taken for what was stored.
+type acceptedRow struct {
+	table kernel.HashedTable
+	kernel.RowHash
+}
+
+// takeRows takes rows as they were when they were looked at. What has changed since is left.
+func takeRows(tx db.Tx, rows []acceptedRow) error {
+	for _, r := range rows {
+		columns, err := kernel.HashedColumns(tx, r.table)
+		if err != nil {
+			return err
+		}
+		if r.table.Set || r.Now == nil {
+			if r.Now == nil {
+				_, err = tx.Exec(fmt.Sprintf(`DELETE FROM row_hash WHERE kind = ? AND id = ? AND NOT EXISTS (SELECT 1 FROM "%s" WHERE "%s" = ?2)`, r.table.Name, r.table.Key),
+					r.table.Kind, r.Id)
+			} else {
+				err = kernel.WriteHash(tx, r.table, r.Id, r.Now)
+			}
+		} else {
+			_, err = tx.Exec(fmt.Sprintf(`INSERT INTO row_hash (kind, id, hash) SELECT ?, t."%s", %s FROM "%s" t WHERE t."%[1]s" = ?
+				ON CONFLICT (kind, id) DO UPDATE SET hash = excluded.hash`, r.table.Key, r.table.Expression("t", columns), r.table.Name), r.table.Kind, r.Id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
