@@ -13,16 +13,18 @@ import (
 // Access says for whom a view of the store works, and how far it reaches. The zero value is the local user with
 // everything of theirs: what an embedding program that knows no users wants.
 type Access struct {
-	// User is the id of the user: whose collections they are, and who owns what is stored outside of others' projects. Empty means the local user. An id
-	// that nobody has becomes that of a new user with the first write, unless it is the name of another (ErrConflict).
+	// User is the id of the user: whose collections they are, and who owns what is stored outside of others' projects.
+	// Empty means the local user. An id that nobody has becomes that of a new user with the first write, unless it is the
+	// name of another (ErrConflict).
 	User string `json:"user"`
 
 	// Projects limits the view to these projects: ids, or OWNER/ID (the owner's user id or account name) for a project
-	// that somebody else shares under an id that is not unique. Nothing outside them is visible, memories without a project included. Nil means no limit; an
-	// empty slice that is not nil means nothing at all.
+	// that somebody else shares under an id that is not unique. Nothing outside them is visible, memories without a
+	// project included. Nil means no limit; an empty slice that is not nil means nothing at all.
 	Projects []string `json:"projects"`
 
-	// Through says what acts for the user, such as "tool" or "page": the trash shows the first 64 characters beside who deleted something.
+	// Through says what acts for the user, such as "tool" or "page": the trash shows the first 64 characters beside who
+	// deleted something.
 	Through string `json:"through,omitempty"`
 
 	// ReadOnly refuses every write through the view with ErrReadOnly.
@@ -44,7 +46,8 @@ func (s *Store) checkOperator(what string) error {
 	if s.operator {
 		return nil
 	}
-	return newError(KindForbidden, "", "%s is for the whole store; call it on the Store that Open returned, not on a view of a user", what)
+	return newError(KindForbidden, "",
+		"%s is for the whole store; call it on the Store that Open returned, not on a view of a user", what)
 }
 
 // checkAccount refuses what is about a user's account through a view that is limited to projects.
@@ -52,7 +55,8 @@ func (s *Store) checkAccount(what string) error {
 	if s.access.Projects == nil {
 		return nil
 	}
-	return newError(KindForbidden, "", "%s needs a view of all that the user has; this one is limited to the projects %s", what, oneOf(s.access.Projects))
+	return newError(KindForbidden, "", "%s needs a view of all that the user has; this one is limited to the projects %s",
+		what, oneOf(s.access.Projects))
 }
 
 // scope is an Access in terms of rows, found at the beginning of each transaction.
@@ -125,7 +129,8 @@ func (sc scope) visible() (condition string, args []any) { return sc.partitions(
 func (sc scope) writable() (condition string, args []any) { return sc.partitions(writableBy) }
 
 func (sc scope) partitions(projects string) (condition string, args []any) {
-	return sc.limit(`(p.project_id IS NULL AND c.owner_id = ? OR p.project_id IN (`+projects+`))`, sc.user, sc.user, sc.user)
+	return sc.limit(`(p.project_id IS NULL AND c.owner_id = ? OR p.project_id IN (`+projects+`))`, sc.user, sc.user,
+		sc.user)
 }
 
 func (sc scope) limit(condition string, args ...any) (string, []any) {
@@ -149,9 +154,9 @@ func (sc scope) projectRole() (expression string, args []any) {
 	return `CASE WHEN j.owner_id = ? THEN 'owner' ELSE (SELECT role FROM project_member WHERE project_id = j.id AND user_id = ?) END`, []any{sc.user, sc.user}
 }
 
-// The conditions for files speak of a row of file f, left-joined with the partition p and the collection c of the memory
-// that it is linked to (fromFile). A file in a project, its own or its memory's, is seen by the people of the project; any
-// other one by the owner of the memory, or without a memory by its own.
+// The conditions for files speak of a row of file f, left-joined with the partition p and the collection c of the
+// memory that it is linked to (fromFile). A file in a project, its own or its memory's, is seen by the people of the
+// project; any other one by the owner of the memory, or without a memory by its own.
 
 // fromFile joins what the conditions about files speak of.
 const fromFile = `FROM file f LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id LEFT JOIN collection c ON c.id = p.collection_id`
@@ -166,7 +171,8 @@ func (sc scope) visibleFile() (condition string, args []any) { return sc.file(sh
 func (sc scope) writableFile() (condition string, args []any) { return sc.file(writableBy) }
 
 func (sc scope) file(projects string) (condition string, args []any) {
-	condition = `f.state = 'stored' AND (` + projectOfFile + ` IS NULL AND coalesce(c.owner_id, f.owner_id) = ? OR ` + projectOfFile + ` IN (` + projects + `))`
+	condition = `f.state = 'stored' AND (` + projectOfFile + ` IS NULL AND coalesce(c.owner_id, f.owner_id) = ? OR ` +
+		projectOfFile + ` IN (` + projects + `))`
 	args = []any{sc.user, sc.user, sc.user}
 	if !sc.limited {
 		return condition, args
@@ -206,39 +212,43 @@ func Scopes() []Scope {
 	return append(DefaultScopes(), ScopeAccount, ScopeAdmin)
 }
 
-// DefaultScopes returns the scopes of a credential that was given without naming any: memories and files. ScopeAccount and ScopeAdmin
-// open the door to others, so a credential has them only when they were named.
+// DefaultScopes returns the scopes of a credential that was given without naming any: memories and files. ScopeAccount
+// and ScopeAdmin open the door to others, so a credential has them only when they were named.
 func DefaultScopes() []Scope {
 	return []Scope{ScopeMemoryRead, ScopeMemoryWrite, ScopeFilesRead, ScopeFilesWrite}
 }
 
-// Principal is who a credential speaks for, and how far: what [Accounts.CheckToken], [Accounts.CheckAccessToken] and [Accounts.CheckSession]
-// find out.
+// Principal is who a credential speaks for, and how far: what [Accounts.CheckToken], [Accounts.CheckAccessToken] and
+// [Accounts.CheckSession] find out.
 //
-// Access makes the view of the store that the credential reaches: the user, the credential's projects, and read-only for a
-// credential that carries none of memory:write, files:write and account. A view knows no scopes: which of memories and files a
-// credential may read and write, and whether it may manage anything, is asked of Allows before each call.
+// Access makes the view of the store that the credential reaches: the user, the credential's projects, and read-only
+// for a credential that carries none of memory:write, files:write and account. A view knows no scopes: which of
+// memories and files a credential may read and write, and whether it may manage anything, is asked of Allows before
+// each call.
 type Principal struct {
-	User      User    `json:"user"`
-	Scopes    []Scope `json:"scopes"`
-	Access    Access  `json:"access"`               // for As: see there
-	TokenID   string  `json:"token_id,omitempty"`   // of an MCP token; empty for anything else
-	ClientID  string  `json:"client_id,omitempty"`  // of an OAuth client; empty for anything else
-	GrantID   string  `json:"grant_id,omitempty"`   // of an OAuth grant, also of one through which an MCP token was made; empty for anything else
-	SessionID string  `json:"session_id,omitempty"` // of a person's session in a browser; empty for anything else
+	User     User    `json:"user"`
+	Scopes   []Scope `json:"scopes"`
+	Access   Access  `json:"access"`              // for As: see there
+	TokenID  string  `json:"token_id,omitempty"`  // of an MCP token; empty for anything else
+	ClientID string  `json:"client_id,omitempty"` // of an OAuth client; empty for anything else
+	// of an OAuth grant, also of one through which an MCP token was made; empty for anything else
+	GrantID   string `json:"grant_id,omitempty"`
+	SessionID string `json:"session_id,omitempty"` // of a person's session in a browser; empty for anything else
 
-	// ConfirmedAt is when the person of a session last showed who they are, with a password or at a provider; zero for anything else.
+	// ConfirmedAt is when the person of a session last showed who they are, with a password or at a provider; zero for
+	// anything else.
 	ConfirmedAt time.Time `json:"confirmed_at,omitzero"`
 }
 
 // accessOf is what the view of a credential is made with.
 func accessOf(user string, scopes []Scope, projects []string) Access {
-	writes := slices.Contains(scopes, ScopeMemoryWrite) || slices.Contains(scopes, ScopeFilesWrite) || slices.Contains(scopes, ScopeAccount)
+	writes := slices.Contains(scopes, ScopeMemoryWrite) || slices.Contains(scopes, ScopeFilesWrite) ||
+		slices.Contains(scopes, ScopeAccount)
 	return Access{User: user, Projects: projects, ReadOnly: !writes}
 }
 
-// Allows reports whether the credential carries a scope; a write scope carries the read scope beside it. The admin scope
-// counts only for a user who is an admin.
+// Allows reports whether the credential carries a scope; a write scope carries the read scope beside it. The admin
+// scope counts only for a user who is an admin.
 func (p Principal) Allows(scope Scope) bool {
 	switch scope {
 	case ScopeMemoryRead:

@@ -46,7 +46,8 @@ func (v visit) denied(what, id string, err error, unknown func(id string) error)
 	v.Helper()
 	const nowhere = "0190a5f2-0000-7000-8000-000000000000"
 	want := unknown(nowhere)
-	if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrReadOnly) || want == nil || strings.ReplaceAll(err.Error(), id, nowhere) != want.Error() {
+	if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrReadOnly) || want == nil ||
+		strings.ReplaceAll(err.Error(), id, nowhere) != want.Error() {
 		v.Errorf("%s of what cannot be seen gives %v; of what does not exist, %v", what, err, want)
 	}
 }
@@ -99,7 +100,8 @@ func (v visit) onEachCollection(what string, changes bool, call func(s *Store, n
 		case !slices.Contains(v.collections, m.collection):
 			const nowhere = "qqqqqqqqqqqqqqqq"
 			_, want := call(v.view, nowhere)
-			if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrReadOnly) || strings.ReplaceAll(err.Error(), m.collection, nowhere) != want.Error() {
+			if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrReadOnly) ||
+				strings.ReplaceAll(err.Error(), m.collection, nowhere) != want.Error() {
 				v.Errorf("%s of %s, which cannot be seen, gives %v; of an unknown one, %v", what, m.collection, err, want)
 			}
 		case !changes:
@@ -188,7 +190,8 @@ var visits = map[string]func(v visit){
 	"GetMemoryStatus": func(v visit) {
 		v.onEach("GetMemoryStatus", false, func(s *Store, name, id string) (any, error) {
 			status, err := s.Insights().GetMemoryStatus(v.Context(), id)
-			if writable := slices.Contains(v.changes, name) && !v.access.ReadOnly; err == nil && s == v.view && status.Writable != writable {
+			if writable := slices.Contains(v.changes, name) && !v.access.ReadOnly; err == nil && s == v.view &&
+				status.Writable != writable {
 				v.Errorf("writable is %v of %s", status.Writable, name)
 			}
 			return status, err
@@ -198,11 +201,13 @@ var visits = map[string]func(v visit){
 		v.onEach("Revisions", false, func(s *Store, _, id string) (any, error) { return s.Revisions(v.Context(), id) })
 	},
 	"RelatedMemories": func(v visit) {
-		v.onEach("RelatedMemories", false, func(s *Store, _, id string) (any, error) { return s.RelatedMemories(v.Context(), id, 10) })
+		v.onEach("RelatedMemories", false,
+			func(s *Store, _, id string) (any, error) { return s.RelatedMemories(v.Context(), id, 10) })
 	},
 	"UpdateMemory": func(v visit) {
 		v.onEach("UpdateMemory", true, func(s *Store, _, id string) (any, error) {
-			return s.UpdateMemory(v.Context(), id, MemoryUpdate{Content: content("changed"), Metadata: map[string]any{"state": "archived"}})
+			return s.UpdateMemory(v.Context(), id,
+				MemoryUpdate{Content: content("changed"), Metadata: map[string]any{"state": "archived"}})
 		})
 	},
 	"RestoreRevision": func(v visit) {
@@ -214,10 +219,12 @@ var visits = map[string]func(v visit){
 		})
 	},
 	"DeleteMemory": func(v visit) {
-		v.onEach("DeleteMemory", true, func(s *Store, _, id string) (any, error) { return nil, s.DeleteMemory(v.Context(), id) })
+		v.onEach("DeleteMemory", true,
+			func(s *Store, _, id string) (any, error) { return nil, s.DeleteMemory(v.Context(), id) })
 	},
 	"Memories": func(v visit) {
-		for _, l := range []List{{}, {Tags: []string{"everybody"}}, {Sort: SortUpdatedDesc}, {Filter: Filter{"key": Not("x")}}} {
+		for _, l := range []List{{}, {Tags: []string{"everybody"}}, {Sort: SortUpdatedDesc},
+			{Filter: Filter{"key": Not("x")}}} {
 			var all []Memory
 			var failed error
 			for m, err := range v.view.Memories(v.Context(), l) {
@@ -236,7 +243,9 @@ var visits = map[string]func(v visit){
 		}
 	},
 	"Search": func(v visit) {
-		for _, q := range []Query{{}, {Text: "common kettle"}, {Vector: wordVector("common kettle")}, {Text: "common kettle", Sort: SortCreatedAsc}, {Text: "everybody", Tags: []string{"everybody"}}, {Text: "kettle", Filter: Filter{"key": Not("x")}}} {
+		for _, q := range []Query{{}, {Text: "common kettle"}, {Vector: wordVector("common kettle")},
+			{Text: "common kettle", Sort: SortCreatedAsc}, {Text: "everybody", Tags: []string{"everybody"}},
+			{Text: "kettle", Filter: Filter{"key": Not("x")}}} {
 			q.Limit = MaxLimit
 			results, err := v.view.Search(v.Context(), q)
 			if results.Total != len(v.sees) {
@@ -248,7 +257,9 @@ var visits = map[string]func(v visit){
 			}
 		}
 		for _, m := range neighbours {
-			for _, q := range []Query{{Text: m.name}, {Text: "tag" + m.name}, {Tags: []string{"tag" + m.name}}, {Filter: Filter{"id": v.n.ids[m.name]}}, {Filter: Filter{"related_memory_ids": v.n.ids[m.name]}}, {ProjectID: "secretplan"}, {ProjectName: "secretplan"}} {
+			for _, q := range []Query{{Text: m.name}, {Text: "tag" + m.name}, {Tags: []string{"tag" + m.name}},
+				{Filter: Filter{"id": v.n.ids[m.name]}}, {Filter: Filter{"related_memory_ids": v.n.ids[m.name]}},
+				{ProjectID: "secretplan"}, {ProjectName: "secretplan"}} {
 				results, err := v.view.Search(v.Context(), q)
 				v.check(fmt.Sprintf("Search(%+v)", q), results, err, "secretplan")
 			}
@@ -273,7 +284,8 @@ var visits = map[string]func(v visit){
 		}
 	},
 	"GetCollection": func(v visit) {
-		v.onEachCollection("GetCollection", false, func(s *Store, name string) (any, error) { return s.GetCollection(v.Context(), name) })
+		v.onEachCollection("GetCollection", false,
+			func(s *Store, name string) (any, error) { return s.GetCollection(v.Context(), name) })
 	},
 	"UpdateCollection": func(v visit) {
 		v.onEachCollection("UpdateCollection", true, func(s *Store, name string) (any, error) {
@@ -319,7 +331,8 @@ var visits = map[string]func(v visit){
 		if !maps.Equal(got, want) {
 			v.Errorf("Tags gives %v, want %v", got, want)
 		}
-		v.onEachCollection("Tags", false, func(s *Store, name string) (any, error) { return s.Insights().Tags(v.Context(), name) })
+		v.onEachCollection("Tags", false,
+			func(s *Store, name string) (any, error) { return s.Insights().Tags(v.Context(), name) })
 	},
 	"AddMemory": func(v visit) {
 		v.adds("AddMemory", func(s *Store, m NewMemory) (Stored, error) { return s.AddMemory(v.Context(), m) })
@@ -367,7 +380,8 @@ func (v visit) adds(what string, add func(*Store, NewMemory) (Stored, error)) {
 			v.Errorf("%s gives %v, want %v", what, err, v.visitor.adds)
 		}
 		if err == nil {
-			if found := slices.ContainsFunc(added.Similar, func(s Similar) bool { return s.ID == id }); found != slices.Contains(v.sees, m.name) {
+			if found := slices.ContainsFunc(added.Similar,
+				func(s Similar) bool { return s.ID == id }); found != slices.Contains(v.sees, m.name) {
 				v.Errorf("%s hints at %s: %v", what, m.name, found)
 			}
 			if err := v.view.DeleteMemory(v.Context(), added.ID); err != nil {
@@ -397,7 +411,8 @@ func (v visit) adds(what string, add func(*Store, NewMemory) (Stored, error)) {
 		}
 	}
 	_, err := add(v.view, NewMemory{Content: "into the project", ProjectID: "alice/shared"})
-	want := map[string]error{"alice": nil, "carol": nil, "dave": nil, "bob": ErrForbidden, "frank": ErrForbidden, "eve": ErrInvalid, "nobody": ErrInvalid}[v.access.User]
+	want := map[string]error{"alice": nil, "carol": nil, "dave": nil, "bob": ErrForbidden, "frank": ErrForbidden,
+		"eve": ErrInvalid, "nobody": ErrInvalid}[v.access.User]
 	switch {
 	case v.access.ReadOnly:
 		want = ErrReadOnly
@@ -467,7 +482,8 @@ func TestEveryMethodKeepsToItsView(t *testing.T) {
 	}
 }
 
-// openers are the functions of the package that work on a store's file without a view, each with who is meant to call it.
+// openers are the functions of the package that work on a store's file without a view, each with who is meant to call
+// it.
 var openers = map[string]string{
 	"CheckExport": "anybody: it reads what it is given, and no store",
 	"Open":        "whoever may read the file: what it returns is the operator's",
@@ -494,7 +510,8 @@ func TestEveryFunctionOnFilesIsKnown(t *testing.T) {
 			if f, ok := declared.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.IsExported() && reachesFiles(f.Type.Params) {
 				found[f.Name.Name] = true
 				if openers[f.Name.Name] == "" {
-					t.Errorf("%s in %s takes a file and has no entry in openers: say there who is meant to call it", f.Name.Name, source)
+					t.Errorf("%s in %s takes a file and has no entry in openers: say there who is meant to call it", f.Name.Name,
+						source)
 				}
 			}
 		}

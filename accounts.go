@@ -11,12 +11,12 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
-// Accounts manages users and their credentials: identities, invitations, sessions, MCP tokens, and the clients, grants, codes
-// and keys of OAuth. Get it with [Store.Accounts].
+// Accounts manages users and their credentials: identities, invitations, sessions, MCP tokens, and the clients, grants,
+// codes and keys of OAuth. Get it with [Store.Accounts].
 //
-// On the Store that [Open] returned it manages all accounts. On a view it is limited to the account of the view's user: their own
-// tokens, sessions, identities, clients and grants. Other methods give ErrForbidden there, and on a view that is limited to
-// projects all but Me do.
+// On the Store that [Open] returned it manages all accounts. On a view it is limited to the account of the view's user:
+// their own tokens, sessions, identities, clients and grants. Other methods give ErrForbidden there, and on a view that
+// is limited to projects all but Me do.
 type Accounts struct {
 	s *Store
 }
@@ -31,7 +31,8 @@ func (h *Accounts) operator(method string) (*Store, error) {
 	return h.s, h.s.checkOperator(method)
 }
 
-// own returns the store for a method about the account of the user, and refuses it on a view that is limited to projects.
+// own returns the store for a method about the account of the user, and refuses it on a view that is limited to
+// projects.
 func (h *Accounts) own(method string) (*Store, error) {
 	return h.s, h.s.checkAccount(method)
 }
@@ -67,7 +68,8 @@ const (
 
 // LinkIdentity lets a user sign in as who they are at an identity provider. The caller must have seen the provider say
 // so. An identity that belongs to another user is ErrConflict; linking one's own again renews its email address. More
-// than 32 identities of a user are ErrTooLarge. A view that is limited to projects may not, nor may a user without an account.
+// than 32 identities of a user are ErrTooLarge. A view that is limited to projects may not, nor may a user without an
+// account.
 func (h *Accounts) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, error) {
 	s, err := h.own("LinkIdentity")
 	if err != nil {
@@ -104,14 +106,16 @@ func (s *Store) linkIdentity(tx db.Tx, u storedUser, n NewIdentity) (Identity, e
 		return Identity{}, err
 	}
 	if len(all) > maxIdentities {
-		return Identity{}, newError(KindTooLarge, "user", "user %s has %d identities; at most %d are allowed", show(u.ID), len(all)-1, maxIdentities)
+		return Identity{}, newError(KindTooLarge, "user", "user %s has %d identities; at most %d are allowed", show(u.ID),
+			len(all)-1, maxIdentities)
 	}
 	for _, i := range all {
 		if i.Issuer == n.Issuer && i.Subject == n.Subject {
 			return i, nil
 		}
 	}
-	return Identity{}, newError(KindConflict, "subject", "subject %s of the issuer %s is linked to another user", show(n.Subject), show(n.Issuer))
+	return Identity{}, newError(KindConflict, "subject", "subject %s of the issuer %s is linked to another user",
+		show(n.Subject), show(n.Issuer))
 }
 
 func checkIdentity(issuer, subject string) error {
@@ -154,8 +158,8 @@ func (h *Accounts) Identities(ctx context.Context, user string) ([]Identity, err
 	return all, err
 }
 
-// UnlinkIdentity ends that a user can sign in by an identity; one that is not linked to the user is ErrNotFound. Through
-// the user's own view, the only way to sign in that the user has is ErrConflict.
+// UnlinkIdentity ends that a user can sign in by an identity; one that is not linked to the user is ErrNotFound.
+// Through the user's own view, the only way to sign in that the user has is ErrConflict.
 func (h *Accounts) UnlinkIdentity(ctx context.Context, i IdentityRef) error {
 	s, err := h.own("UnlinkIdentity")
 	if err != nil {
@@ -169,23 +173,27 @@ func (h *Accounts) UnlinkIdentity(ctx context.Context, i IdentityRef) error {
 		if err != nil {
 			return err
 		}
-		result, err := tx.Exec(`DELETE FROM external_identity WHERE issuer = ? AND subject = ? AND user_id = ?`, i.Issuer, i.Subject, u.row)
+		result, err := tx.Exec(`DELETE FROM external_identity WHERE issuer = ? AND subject = ? AND user_id = ?`, i.Issuer,
+			i.Subject, u.row)
 		if err != nil {
 			return err
 		}
 		if result.RowsAffected == 0 {
-			return newError(KindNotFound, "subject", "subject %s of the issuer %s is not linked to this user", show(i.Subject), show(i.Issuer))
+			return newError(KindNotFound, "subject", "subject %s of the issuer %s is not linked to this user", show(i.Subject),
+				show(i.Issuer))
 		}
 		left, err := identities(tx, u.row)
 		if err == nil && len(left) == 0 && !u.HasPassword && !s.operator {
-			return newError(KindConflict, "subject", "subject %s of the issuer %s is the only way to sign in; set a password or link another identity first", show(i.Subject), show(i.Issuer))
+			return newError(KindConflict, "subject",
+				"subject %s of the issuer %s is the only way to sign in; set a password or link another identity first",
+				show(i.Subject), show(i.Issuer))
 		}
 		return err
 	})
 }
 
-// UserByIdentity returns the user to whom an identity is linked, to be signed in. ErrNotFound means that it is linked to
-// nobody, ErrUnauthenticated that the user is disabled. Only for the operator's store.
+// UserByIdentity returns the user to whom an identity is linked, to be signed in. ErrNotFound means that it is linked
+// to nobody, ErrUnauthenticated that the user is disabled. Only for the operator's store.
 func (h *Accounts) UserByIdentity(ctx context.Context, issuer, subject string) (User, error) {
 	s, err := h.operator("UserByIdentity")
 	if err != nil {
@@ -196,22 +204,24 @@ func (h *Accounts) UserByIdentity(ctx context.Context, issuer, subject string) (
 	}
 	var found []storedUser
 	err = s.read(ctx, func(tx db.Tx, _ scope) (err error) {
-		found, err = loadUsers(tx, `u.id = (SELECT user_id FROM external_identity WHERE issuer = ? AND subject = ?)`, issuer, subject)
+		found, err = loadUsers(tx, `u.id = (SELECT user_id FROM external_identity WHERE issuer = ? AND subject = ?)`, issuer,
+			subject)
 		return err
 	})
 	switch {
 	case err != nil:
 		return User{}, err
 	case len(found) == 0:
-		return User{}, newError(KindNotFound, "subject", "subject %s of the issuer %s is linked to no user", show(subject), show(issuer))
+		return User{}, newError(KindNotFound, "subject", "subject %s of the issuer %s is linked to no user", show(subject),
+			show(issuer))
 	case found[0].Disabled:
 		return User{}, newError(KindUnauthenticated, "", "this user is disabled")
 	}
 	return found[0].User, nil
 }
 
-// MaxPreferences is the number of bytes that a user's preferences may have, as JSON. They are an object in which programs
-// that show the store to people keep how these like it; the store itself reads nothing in it.
+// MaxPreferences is the number of bytes that a user's preferences may have, as JSON. They are an object in which
+// programs that show the store to people keep how these like it; the store itself reads nothing in it.
 const MaxPreferences = 64 << 10
 
 // Preferences returns the user's preferences: an empty map for none. Numbers are float64 where that loses nothing, else
@@ -234,13 +244,16 @@ func (s *Store) SetPreferences(ctx context.Context, all map[string]any) (map[str
 	return s.changePreferences(ctx, "SetPreferences", all, func(_, given map[string]any) any { return given })
 }
 
-// UpdatePreferences applies a JSON merge patch (RFC 7396) to the user's preferences and returns what they are then: keys
-// replace, null removes, objects merge. Patches at the same moment all take effect. Otherwise it is as SetPreferences.
+// UpdatePreferences applies a JSON merge patch (RFC 7396) to the user's preferences and returns what they are then:
+// keys replace, null removes, objects merge. Patches at the same moment all take effect. Otherwise it is as
+// SetPreferences.
 func (s *Store) UpdatePreferences(ctx context.Context, patch map[string]any) (map[string]any, error) {
-	return s.changePreferences(ctx, "UpdatePreferences", patch, func(present, given map[string]any) any { return jsonobject.MergePatch(present, given) })
+	return s.changePreferences(ctx, "UpdatePreferences", patch,
+		func(present, given map[string]any) any { return jsonobject.MergePatch(present, given) })
 }
 
-func (s *Store) changePreferences(ctx context.Context, what string, given map[string]any, change func(present, given map[string]any) any) (map[string]any, error) {
+func (s *Store) changePreferences(ctx context.Context, what string, given map[string]any,
+	change func(present, given map[string]any) any) (map[string]any, error) {
 	if err := s.checkAccount(what); err != nil {
 		return nil, err
 	}
@@ -266,7 +279,8 @@ func (s *Store) changePreferences(ctx context.Context, what string, given map[st
 			return err
 		}
 		_, err = tx.Exec(`INSERT INTO preference (user_id, value, updated_at) VALUES (?, ?, ?)
-			ON CONFLICT (user_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`, sc.user, string(encoded), s.now())
+			ON CONFLICT (user_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`, sc.user,
+			string(encoded), s.now())
 		return err
 	})
 	if err != nil {
@@ -282,7 +296,8 @@ func encodePreferences(object map[string]any) ([]byte, error) {
 		return nil, invalid("preferences", "preferences is not JSON: %v", err)
 	}
 	if len(encoded) > MaxPreferences {
-		return nil, newError(KindTooLarge, "preferences", "preferences is %d bytes as JSON; at most %d are allowed", len(encoded), MaxPreferences)
+		return nil, newError(KindTooLarge, "preferences", "preferences is %d bytes as JSON; at most %d are allowed",
+			len(encoded), MaxPreferences)
 	}
 	return encoded, nil
 }

@@ -12,28 +12,31 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Activity is a call that somebody has made: who, with what, on what, when, how long, and how it ended. It holds nothing of
-// what was stored, searched for or answered.
+// Activity is a call that somebody has made: who, with what, on what, when, how long, and how it ended. It holds
+// nothing of what was stored, searched for or answered.
 type Activity struct {
 	ID         string     `json:"id"`
-	User       string     `json:"user"`                 // user id
-	UserName   string     `json:"user_name,omitempty"`  // empty: no account, or not any more
-	Credential Credential `json:"credential"`           // what was called with
-	Client     string     `json:"client"`               // what the program calls itself; empty if it does not
-	Tool       string     `json:"tool"`                 // or the method and pattern of a route, such as "GET /api/files/{id}"
-	Action     string     `json:"action"`               // of the tool; empty for those without actions
-	ProjectID  string     `json:"project_id,omitempty"` // that was named, or in which lay what it was about; empty: none, or none that is visible through this view
-	MemoryID   string     `json:"memory_id,omitempty"`  // that it was about; it may have been deleted since
-	FileID     string     `json:"file_id,omitempty"`    // likewise
-	Outcome    Outcome    `json:"outcome"`
-	StartedAt  time.Time  `json:"started_at"`
-	DurationMS float64    `json:"duration_ms"` // milliseconds, to the microsecond
-	Bytes      int64      `json:"bytes"`       // of the answer; 0: not known
+	User       string     `json:"user"`                // user id
+	UserName   string     `json:"user_name,omitempty"` // empty: no account, or not any more
+	Credential Credential `json:"credential"`          // what was called with
+	Client     string     `json:"client"`              // what the program calls itself; empty if it does not
+	// or the method and pattern of a route, such as "GET /api/files/{id}"
+	Tool   string `json:"tool"`
+	Action string `json:"action"` // of the tool; empty for those without actions
+	// that was named, or in which lay what it was about; empty: none, or none that is visible through this view
+	ProjectID  string    `json:"project_id,omitempty"`
+	MemoryID   string    `json:"memory_id,omitempty"` // that it was about; it may have been deleted since
+	FileID     string    `json:"file_id,omitempty"`   // likewise
+	Outcome    Outcome   `json:"outcome"`
+	StartedAt  time.Time `json:"started_at"`
+	DurationMS float64   `json:"duration_ms"` // milliseconds, to the microsecond
+	Bytes      int64     `json:"bytes"`       // of the answer; 0: not known
 }
 
 // Credential is what a call was made with.
 type Credential struct {
-	Kind CredentialKind `json:"kind"`           // empty: none was needed, as in an embedding program or over standard input
+	// empty: none was needed, as in an embedding program or over standard input
+	Kind CredentialKind `json:"kind"`
 	ID   string         `json:"id,omitempty"`   // of the MCP token, the OAuth client or the session
 	Name string         `json:"name,omitempty"` // of the token or the client; empty when it is gone
 }
@@ -79,7 +82,8 @@ func outcomeOfKind(kind Kind) Outcome {
 // Outcomes returns every outcome that a call can have.
 func Outcomes() []Outcome {
 	all := []Outcome{OutcomeOK, OutcomeCancelled}
-	for _, kind := range []Kind{KindInvalid, KindNotFound, KindUnauthenticated, KindForbidden, KindConflict, KindTooLarge, KindReadOnly, KindClosed,
+	for _, kind := range []Kind{KindInvalid, KindNotFound, KindUnauthenticated, KindForbidden, KindConflict, KindTooLarge,
+		KindReadOnly, KindClosed,
 		KindBusy, KindFull, KindForeign, KindNewer, KindCorrupt, KindInternal} {
 		all = append(all, outcomeOfKind(kind))
 	}
@@ -88,17 +92,20 @@ func Outcomes() []Outcome {
 
 // NewActivity is a call to be recorded. What is not known is left empty.
 type NewActivity struct {
-	// Principal is whom the call was made for and with what: Access and the ids of the credential count. The zero value is the
-	// local user without a credential. Project is looked up as this one sees it.
+	// Principal is whom the call was made for and with what: Access and the ids of the credential count. The zero value is
+	// the local user without a credential. Project is looked up as this one sees it.
 	Principal Principal
 
-	Client   string     // what the program calls itself: a User-Agent, or name and version. It is kept in one line of at most 100 bytes, without tokens
-	Tool     string     // needed: the name of the tool, or method and pattern of a route, never what a caller made up; at most 200 bytes
-	Action   string     // likewise
-	Project  ProjectRef // that the call named; one that the principal cannot see is left out. Empty: that of the memory or file, as long as it is there
-	MemoryID string     // that it was about. Give one that the principal could see: it is not looked up
-	FileID   string     // likewise
-	Outcome  Outcome    // empty: OutcomeOK
+	// what the program calls itself: a User-Agent, or name and version. It is kept in one line of at most 100 bytes, without tokens
+	Client string
+	// needed: the name of the tool, or method and pattern of a route, never what a caller made up; at most 200 bytes
+	Tool   string
+	Action string // likewise
+	// that the call named; one that the principal cannot see is left out. Empty: that of the memory or file, as long as it is there
+	Project  ProjectRef
+	MemoryID string  // that it was about. Give one that the principal could see: it is not looked up
+	FileID   string  // likewise
+	Outcome  Outcome // empty: OutcomeOK
 
 	StartedAt time.Time // zero: Duration ago, by the store's clock
 	Duration  time.Duration
@@ -110,11 +117,12 @@ const (
 	maxActivityTool   = 200 // bytes
 )
 
-// RecordActivity records a call. It costs microseconds: what was recorded is written to the file in the background, once a second
-// or when 256 calls are waiting, so that a crash loses at most what came in the last second. Close writes what is left, unless
-// another process holds the file for seconds. While 32,768 calls are waiting it waits for the writer, at most two seconds, or until ctx ends. When the
-// file cannot be written to for that long, the oldest of those that wait are lost; [Stats] and [ActivityPage] count them. Beyond
-// [Options.KeepActivity] and [Options.MaxActivity] the oldest calls are deleted.
+// RecordActivity records a call. It costs microseconds: what was recorded is written to the file in the background,
+// once a second or when 256 calls are waiting, so that a crash loses at most what came in the last second. Close writes
+// what is left, unless another process holds the file for seconds. While 32,768 calls are waiting it waits for the
+// writer, at most two seconds, or until ctx ends. When the file cannot be written to for that long, the oldest of those
+// that wait are lost; [Stats] and [ActivityPage] count them. Beyond [Options.KeepActivity] and [Options.MaxActivity]
+// the oldest calls are deleted.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
 func (h *Upkeep) RecordActivity(ctx context.Context, n NewActivity) error {
@@ -180,7 +188,8 @@ func (q *ActivityQuery) check() error {
 			return err
 		}
 	}
-	if err := check.Enum("credential", q.Credential, []CredentialKind{CredentialToken, CredentialClient, CredentialSession}); err != nil {
+	if err := check.Enum("credential", q.Credential,
+		[]CredentialKind{CredentialToken, CredentialClient, CredentialSession}); err != nil {
 		return err
 	}
 	for argument, value := range map[string]string{"id": q.ID, "client": q.Client, "tool": q.Tool, "action": q.Action} {
@@ -194,8 +203,9 @@ func (q *ActivityQuery) check() error {
 	return nil
 }
 
-// Activities returns recorded calls, those of this handle up to this moment included: a user's view sees the user's own, the
-// operator's store all. A view that is limited to projects may not ask, and another user's calls are ErrForbidden through a view.
+// Activities returns recorded calls, those of this handle up to this moment included: a user's view sees the user's
+// own, the operator's store all. A view that is limited to projects may not ask, and another user's calls are
+// ErrForbidden through a view.
 func (h *Insights) Activities(ctx context.Context, q ActivityQuery) (ActivityPage, error) {
 	s, err := h.own("Activities")
 	if err != nil {
@@ -238,17 +248,20 @@ func (s *Store) activityCondition(tx db.Tx, sc scope, q ActivityQuery) (conditio
 		add(`a.user_uid = ?`, user)
 	}
 	if q.Before != "" {
-		rows, err := db.Column[int64](tx, `SELECT a.id FROM activity a WHERE a.uid = ? AND `+condition, append([]any{q.Before}, args...)...)
+		rows, err := db.Column[int64](tx, `SELECT a.id FROM activity a WHERE a.uid = ? AND `+condition,
+			append([]any{q.Before}, args...)...)
 		if err != nil {
 			return "", nil, err
 		}
 		if len(rows) == 0 {
-			return "", nil, newError(KindNotFound, "before", "before is %s, which is no call that can be seen here; it may have been deleted, so begin anew", show(q.Before))
+			return "", nil, newError(KindNotFound, "before",
+				"before is %s, which is no call that can be seen here; it may have been deleted, so begin anew", show(q.Before))
 		}
 		add(`a.id < ?`, rows[0])
 	}
 	for _, equal := range []struct{ column, value string }{
-		{"credential", string(q.Credential)}, {"credential_id", q.ID}, {"client", q.Client}, {"tool", q.Tool}, {"action", q.Action},
+		{"credential", string(q.Credential)}, {"credential_id", q.ID}, {"client", q.Client}, {"tool", q.Tool},
+		{"action", q.Action},
 	} {
 		if equal.value != "" {
 			add(`+a.`+equal.column+` = ?`, equal.value) // the order by id is what shall be used
@@ -263,7 +276,8 @@ func (s *Store) activityCondition(tx db.Tx, sc scope, q ActivityQuery) (conditio
 	}
 	switch short := !q.Since.IsZero() && q.Until.Sub(q.Since) <= shortWhile; {
 	case short && !q.Until.IsZero(): // its calls are found sooner by their times than one after the other
-		add(`a.id IN (SELECT id FROM activity `+db.ByActivityStarted+` WHERE started_at >= ? AND started_at < ?)`, q.Since.UnixMicro(), q.Until.UnixMicro())
+		add(`a.id IN (SELECT id FROM activity `+db.ByActivityStarted+` WHERE started_at >= ? AND started_at < ?)`,
+			q.Since.UnixMicro(), q.Until.UnixMicro())
 	default:
 		if !q.Since.IsZero() {
 			add(`+a.started_at >= ?`, q.Since.UnixMicro())
@@ -314,7 +328,8 @@ func (s *Store) loadActivities(tx db.Tx, sc scope, condition string, args ...any
 	err := tx.Each(func(row db.Rows) error {
 		var a Activity
 		var started, duration int64
-		err := row.Scan(&a.ID, &a.User, &a.UserName, &a.Credential.Kind, &a.Credential.ID, &a.Credential.Name, &a.Client, &a.Tool, &a.Action,
+		err := row.Scan(&a.ID, &a.User, &a.UserName, &a.Credential.Kind, &a.Credential.ID, &a.Credential.Name, &a.Client,
+			&a.Tool, &a.Action,
 			&a.ProjectID, &a.MemoryID, &a.FileID, &a.Outcome, &started, &duration, &a.Bytes)
 		a.StartedAt, a.DurationMS = toTime(started), float64(duration)/1000
 		found = append(found, a)
@@ -322,7 +337,8 @@ func (s *Store) loadActivities(tx db.Tx, sc scope, condition string, args ...any
 	}, `SELECT a.uid, a.user_uid, coalesce((SELECT u.name FROM users u WHERE u.uid = a.user_uid), ''), a.credential, a.credential_id,
 			coalesce(CASE a.credential WHEN 'token' THEN (SELECT t.name FROM token t WHERE t.uid = a.credential_id)
 				WHEN 'client' THEN (SELECT o.name FROM oauth_client o WHERE o.client_id = a.credential_id) END, ''),
-			a.client, a.tool, a.action, coalesce((SELECT j.uid FROM project j WHERE `+project+`), ''), a.memory, a.file, a.outcome, a.started_at, a.duration, a.bytes
+			a.client, a.tool, a.action, coalesce((SELECT j.uid FROM project j WHERE `+project+
+		`), ''), a.memory, a.file, a.outcome, a.started_at, a.duration, a.bytes
 		FROM activity a WHERE `+condition, append(projectArgs, args...)...)
 	return found, err
 }
@@ -357,7 +373,8 @@ func cutLine(text string, most int) string {
 func activityRecord() record {
 	word := func(argument, value string) error {
 		if len(value) > 2*check.MaxName {
-			return newError(KindTooLarge, argument, "%s is %d bytes; at most %d are allowed", argument, len(value), 2*check.MaxName)
+			return newError(KindTooLarge, argument, "%s is %d bytes; at most %d are allowed", argument, len(value),
+				2*check.MaxName)
 		}
 		return nil
 	}
@@ -368,11 +385,17 @@ func activityRecord() record {
 			{name: "user", check: check.Name},
 			{name: "credential_id", check: word},
 			{name: "client", check: word},
-			{name: "tool", check: func(argument, value string) error { return orNil(check.Line(argument, value, maxActivityTool)) }},
+			{name: "tool", check: func(argument,
+				value string) error {
+				return orNil(check.Line(argument, value, maxActivityTool))
+			}},
 			{name: "action", check: word},
 			{name: "memory_id", check: word},
 			{name: "file_id", check: word},
-			{name: "outcome", check: func(argument, value string) error { return check.Enum(argument, Outcome(value), Outcomes()) }},
+			{name: "outcome", check: func(argument,
+				value string) error {
+				return check.Enum(argument, Outcome(value), Outcomes())
+			}},
 			{name: "started_at", form: timeForm},
 			{name: "duration", form: countForm},
 			{name: "bytes", form: countForm},

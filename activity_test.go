@@ -41,7 +41,8 @@ func TestRecordedCallsWaitForAFileThatIsHeld(t *testing.T) {
 	if stats.LostActivity < activityBatch || kept+stats.LostActivity != calls {
 		t.Errorf("%d calls are lost and %d are kept of %d", stats.LostActivity, kept, calls)
 	}
-	if newest := countRows(t, s, fmt.Sprintf(`SELECT count(*) FROM activity WHERE CAST(substr(tool, 2) AS INTEGER) >= %d`, calls-activityRoom+activityBatch)); newest != activityRoom-activityBatch {
+	if newest := countRows(t, s, fmt.Sprintf(`SELECT count(*) FROM activity WHERE CAST(substr(tool, 2) AS INTEGER) >= %d`,
+		calls-activityRoom+activityBatch)); newest != activityRoom-activityBatch {
 		t.Errorf("of the newest calls %d are kept", newest)
 	}
 }
@@ -57,7 +58,8 @@ func countRows(t *testing.T, s *Store, query string) (n int) {
 
 func TestCheckFindsCallsThatCannotBe(t *testing.T) {
 	for _, damage := range []string{
-		`UPDATE activity SET user_uid = ''`, `UPDATE activity SET client = CAST(x'ff' AS TEXT)`, `UPDATE activity SET tool = ''`,
+		`UPDATE activity SET user_uid = ''`, `UPDATE activity SET client = CAST(x'ff' AS TEXT)`,
+		`UPDATE activity SET tool = ''`,
 		`UPDATE activity SET outcome = 'well'`, `UPDATE activity SET started_at = 9223372036854775807`,
 	} {
 		s := openWords(t, filepath.Join(t.TempDir(), "damaged.db"), Options{})
@@ -89,7 +91,8 @@ func BenchmarkRecordActivity(b *testing.B) {
 	}
 	defer s.Close()
 	call := NewActivity{
-		Principal: Principal{Access: Access{User: "ann"}, TokenID: "0190a5f2-0000-7000-8000-000000000000"}, Client: "claude-code/2.0.14", Tool: "memory", Action: "search",
+		Principal: Principal{Access: Access{User: "ann"}, TokenID: "0190a5f2-0000-7000-8000-000000000000"},
+		Client:    "claude-code/2.0.14", Tool: "memory", Action: "search",
 		Project: ProjectRef{ID: "apollo"},
 	}
 	for b.Loop() {
@@ -108,7 +111,9 @@ func BenchmarkWriteActivities(b *testing.B) {
 	defer s.Close()
 	for b.Loop() {
 		for range activityBatch {
-			if err := s.Upkeep().RecordActivity(b.Context(), NewActivity{Principal: Principal{TokenID: "t"}, Client: "claude-code/2.0.14", Tool: "memory", Action: "search"}); err != nil {
+			if err := s.Upkeep().RecordActivity(b.Context(),
+				NewActivity{Principal: Principal{TokenID: "t"}, Client: "claude-code/2.0.14", Tool: "memory",
+					Action: "search"}); err != nil {
 				b.Fatal(err)
 			}
 		}

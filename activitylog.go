@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// activityLog holds calls that wait to be written. A call must not wait for a commit of its own log entry, so they are written
-// together, in the background.
+// activityLog holds calls that wait to be written. A call must not wait for a commit of its own log entry, so they are
+// written together, in the background.
 type activityLog struct {
 	s    *shared
 	keep time.Duration // how long calls are kept
@@ -55,7 +55,8 @@ const (
 )
 
 func newActivityLog(s *shared, keep time.Duration, most int) *activityLog {
-	l := &activityLog{s: s, keep: keep, most: most, room: make(chan struct{}), writing: make(chan struct{}, 1), some: make(chan struct{}, 1), many: make(chan struct{}, 1)}
+	l := &activityLog{s: s, keep: keep, most: most, room: make(chan struct{}), writing: make(chan struct{}, 1),
+		some: make(chan struct{}, 1), many: make(chan struct{}, 1)}
 	l.writing <- struct{}{}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
@@ -81,8 +82,9 @@ func (l *activityLog) stop() {
 	}
 }
 
-// add takes a call; it reports false when the store is closed. When too many wait it waits for the writer, for a moment: calls may come faster than
-// they are written, and none is lost for that. If nothing is written in that time, the oldest are dropped and counted.
+// add takes a call; it reports false when the store is closed. When too many wait it waits for the writer, for a
+// moment: calls may come faster than they are written, and none is lost for that. If nothing is written in that time,
+// the oldest are dropped and counted.
 func (l *activityLog) add(ctx context.Context, a waitingActivity) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -295,8 +297,10 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 	line := func(text string, most int) string { return cutLine(cleanUserAgent(text), most) }
 	_, err = tx.Exec(`INSERT INTO activity (uid, user_uid, credential, credential_id, client, tool, action, project_id, memory, file, outcome, started_at, duration, bytes)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		a.id, user, string(kind), line(id, check.MaxName), cleanClient(a.Client), line(a.Tool, maxActivityTool), line(a.Action, maxActivityTool), project,
-		line(a.MemoryID, check.MaxName), line(a.FileID, check.MaxName), string(outcome), a.StartedAt.UnixMicro(), max(a.Duration.Microseconds(), 0), max(a.Bytes, 0))
+		a.id, user, string(kind), line(id, check.MaxName), cleanClient(a.Client), line(a.Tool, maxActivityTool),
+		line(a.Action, maxActivityTool), project,
+		line(a.MemoryID, check.MaxName), line(a.FileID, check.MaxName), string(outcome), a.StartedAt.UnixMicro(),
+		max(a.Duration.Microseconds(), 0), max(a.Bytes, 0))
 	return err
 }
 
@@ -367,7 +371,8 @@ func (l *activityLog) deleteOld(tx db.Tx, now int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	old, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE started_at < ? LIMIT ?)`, now-l.keep.Microseconds(), purgeBatch)
+	old, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE started_at < ? LIMIT ?)`,
+		now-l.keep.Microseconds(), purgeBatch)
 	return result.RowsAffected + old.RowsAffected, err
 }
 

@@ -24,9 +24,10 @@ type NewMemory struct {
 	Content string // 1 byte to 1 MiB of valid UTF-8
 
 	// The known keys; empty means not set. The same keys inside Metadata count where the field is empty.
-	EventType      string // 1 to 64 characters
-	State          string // 1 to 64 characters
-	ProjectID      string // the project it belongs to; an unknown one is made, unless it is the name of another (ErrConflict)
+	EventType string // 1 to 64 characters
+	State     string // 1 to 64 characters
+	// the project it belongs to; an unknown one is made, unless it is the name of another (ErrConflict)
+	ProjectID      string
 	ProjectName    string // the same by name
 	Importance     Importance
 	Classification Classification
@@ -84,8 +85,8 @@ type Similar struct {
 // AddMemory stores a memory and returns it as stored. When it returns, the memory is durable and every search finds
 // it. If the embedder fails, the memory is stored all the same, is found by its words, and is embedded later.
 //
-// A project has one rule of each type: storing another one of event type project-rule changes the rule that there is. It
-// keeps its id, its collection, and what is not given.
+// A project has one rule of each type: storing another one of event type project-rule changes the rule that there is.
+// It keeps its id, its collection, and what is not given.
 func (s *Store) AddMemory(ctx context.Context, m NewMemory) (Stored, error) {
 	added, err := s.AddMemories(ctx, []NewMemory{m}, nil)
 	if err != nil {
@@ -94,8 +95,8 @@ func (s *Store) AddMemory(ctx context.Context, m NewMemory) (Stored, error) {
 	return added[0], nil
 }
 
-// Progress hears how far a long piece of work has come: stage names what is being done, done of total are finished.
-// It is called from the goroutine that does the work, in the midst of it: it should return quickly and must not call the
+// Progress hears how far a long piece of work has come: stage names what is being done, done of total are finished. It
+// is called from the goroutine that does the work, in the midst of it: it should return quickly and must not call the
 // store.
 type Progress func(stage string, done, total int)
 
@@ -148,7 +149,8 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 			if err != nil {
 				return atPosition(err, i, len(drafts))
 			}
-			a.Similar = slices.DeleteFunc(slices.Clone(similar[i]), func(s Similar) bool { return s.ID == a.ID }) // a rule that was there
+			a.Similar = slices.DeleteFunc(slices.Clone(similar[i]),
+				func(s Similar) bool { return s.ID == a.ID }) // a rule that was there
 			if !a.Indexed && !drafts[i].wordsOnly {
 				a.Warnings = append(a.Warnings, warnings...)
 			}
@@ -316,7 +318,8 @@ func (w *memoryWriter) insert(d *draft) (Stored, error) {
 	}
 	row, err := db.Insert(w.tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
 			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING id`,
-		m.ID, place.partition, m.Content, null(m.EventType), null(m.State), null(string(m.Importance)), null(string(m.Classification)),
+		m.ID, place.partition, m.Content, null(m.EventType), null(m.State), null(string(m.Importance)),
+		null(string(m.Classification)),
 		null(string(m.RuleType)), string(metadata), now, now)
 	if err != nil {
 		return Stored{}, err

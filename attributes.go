@@ -63,7 +63,8 @@ type attributes struct {
 }
 
 // knownKeys are the keys of shown metadata that are columns.
-var knownKeys = []string{"event_type", "state", "project_id", "project_name", "importance", "classification", "rule_type", "tags", "related_memory_ids"}
+var knownKeys = []string{"event_type", "state", "project_id", "project_name", "importance", "classification",
+	"rule_type", "tags", "related_memory_ids"}
 
 // attributesOf takes metadata as callers give and see it apart. It has come through canonical.
 func attributesOf(metadata map[string]any) (attributes, error) {
@@ -166,7 +167,8 @@ func (a *attributes) check() error {
 			a.ruleType, a.eventType, EventProjectRule)
 	}
 	if a.ruleType == "" && a.eventType == EventProjectRule {
-		return invalid("rule_type", "rule_type is missing; a memory of event_type %q has one: allowed are %s", a.eventType, oneOf(ruleTypes))
+		return invalid("rule_type", "rule_type is missing; a memory of event_type %q has one: allowed are %s", a.eventType,
+			oneOf(ruleTypes))
 	}
 	var err error
 	if a.tags, err = check.Tags(a.tags, MaxTags); err != nil {
@@ -174,14 +176,16 @@ func (a *attributes) check() error {
 	}
 	a.related = check.Distinct(a.related)
 	if len(a.related) > MaxRelated {
-		return newError(KindTooLarge, "related_memory_ids", "related_memory_ids has %d ids; at most %d are allowed", len(a.related), MaxRelated)
+		return newError(KindTooLarge, "related_memory_ids", "related_memory_ids has %d ids; at most %d are allowed",
+			len(a.related), MaxRelated)
 	}
 	encoded, err := json.Marshal(a.own)
 	if err != nil {
 		return invalid("metadata", "metadata is not JSON: %v", err)
 	}
 	if len(encoded) > MaxMetadata {
-		return newError(KindTooLarge, "metadata", "metadata is %d bytes as JSON; at most %d are allowed", len(encoded), MaxMetadata)
+		return newError(KindTooLarge, "metadata", "metadata is %d bytes as JSON; at most %d are allowed", len(encoded),
+			MaxMetadata)
 	}
 	return nil
 }

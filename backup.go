@@ -25,13 +25,14 @@ func copied(progress Progress) func(done, total int) {
 	return func(done, total int) { progress("copy", done, total) }
 }
 
-// Backup writes a copy of the whole store, as it is at one moment, to a new file, while others read and write. The copy is
-// a store itself: [Open] opens it, and [Restore] makes another of it. It appears under its name only once it is whole and
-// durable; after an error or the context's end nothing is left of it. It has the permissions of the store's file.
+// Backup writes a copy of the whole store, as it is at one moment, to a new file, while others read and write. The copy
+// is a store itself: [Open] opens it, and [Restore] makes another of it. It appears under its name only once it is
+// whole and durable; after an error or the context's end nothing is left of it. It has the permissions of the store's
+// file.
 //
-// The path must not exist, nor a file of its name with -wal, -shm or -journal behind it: ErrConflict. A disk without room
-// is ErrFull, a folder that does not exist ErrNotFound, one that cannot be written ErrInvalid. A store in memory can be
-// backed up, too; its other calls wait meanwhile.
+// The path must not exist, nor a file of its name with -wal, -shm or -journal behind it: ErrConflict. A disk without
+// room is ErrFull, a folder that does not exist ErrNotFound, one that cannot be written ErrInvalid. A store in memory
+// can be backed up, too; its other calls wait meanwhile.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Backup(ctx context.Context, path string, options *BackupOptions) error {
@@ -48,9 +49,10 @@ func (h *Upkeep) Backup(ctx context.Context, path string, options *BackupOptions
 	return newFileError("path", path, s.db.Upkeep().Backup(ctx, path, copied(options.Progress)))
 }
 
-// BackupTo writes what [Upkeep.Backup] would write to a file to w, and returns the number of bytes. An error of w ends it and
-// is the error's cause. The copy is first made beside the store's file (or in the system's folder for temporary files, where
-// that cannot be written), so that a slow w does not hold a moment of the store open; that needs as much room again.
+// BackupTo writes what [Upkeep.Backup] would write to a file to w, and returns the number of bytes. An error of w ends
+// it and is the error's cause. The copy is first made beside the store's file (or in the system's folder for temporary
+// files, where that cannot be written), so that a slow w does not hold a moment of the store open; that needs as much
+// room again.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) BackupTo(ctx context.Context, w io.Writer, options *BackupOptions) (int64, error) {
@@ -99,8 +101,8 @@ type Restoration struct {
 
 // Restore makes a new store of a backup. The backup is checked before anything is written: a file that is no store is
 // ErrForeign, a damaged one ErrCorrupt, one of a newer version ErrNewer. It stays as it is, and an older version is
-// brought up to date when the new store is opened. As with [Upkeep.Backup], the new file appears once it is whole, and a
-// path that is taken is ErrConflict. To replace a store, close it and move its file away first.
+// brought up to date when the new store is opened. As with [Upkeep.Backup], the new file appears once it is whole, and
+// a path that is taken is ErrConflict. To replace a store, close it and move its file away first.
 func Restore(ctx context.Context, r Restoration) error {
 	if r.From == "" || r.From == ":memory:" {
 		return invalid("From", "From is %s; give the path of a backup", show(r.From))
@@ -145,7 +147,9 @@ func checkNewPath(argument, path string) error {
 func newFileError(argument, path string, err error) error {
 	var cause *fs.PathError
 	if errors.As(err, &cause) && errors.Is(err, fs.ErrExist) {
-		return &Error{Kind: KindConflict, Argument: argument, Message: fmt.Sprintf("%s %q cannot be written: %q exists already, and nothing is overwritten", argument, path, cause.Path), Err: err}
+		return &Error{Kind: KindConflict, Argument: argument,
+			Message: fmt.Sprintf("%s %q cannot be written: %q exists already, and nothing is overwritten", argument, path,
+				cause.Path), Err: err}
 	}
 	return openError(argument, path, err)
 }

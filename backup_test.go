@@ -172,7 +172,8 @@ func TestCancelledBackupLeavesNothing(t *testing.T) {
 		if calls == 0 {
 			cancel()
 		}
-		if err := s.Upkeep().Backup(ctx, filepath.Join(folder, "x.db"), &BackupOptions{Progress: progress}); !errors.Is(err, context.Canceled) {
+		if err := s.Upkeep().Backup(ctx, filepath.Join(folder, "x.db"), &BackupOptions{Progress: progress}); !errors.Is(err,
+			context.Canceled) {
 			t.Errorf("Backup cancelled at step %d: %v", calls, err)
 		}
 		heard = 0
@@ -180,7 +181,8 @@ func TestCancelledBackupLeavesNothing(t *testing.T) {
 		if calls == 0 {
 			cancel()
 		}
-		if err := Restore(ctx, Restoration{From: backup, To: filepath.Join(folder, "x.db"), Progress: progress}); !errors.Is(err, context.Canceled) {
+		if err := Restore(ctx, Restoration{From: backup, To: filepath.Join(folder, "x.db"),
+			Progress: progress}); !errors.Is(err, context.Canceled) {
 			t.Errorf("Restore cancelled at step %d: %v", calls, err)
 		}
 		heard = 0
@@ -188,7 +190,8 @@ func TestCancelledBackupLeavesNothing(t *testing.T) {
 		if calls == 0 {
 			cancel()
 		}
-		if _, err := s.Upkeep().BackupTo(ctx, io.Discard, &BackupOptions{Progress: progress}); !errors.Is(err, context.Canceled) {
+		if _, err := s.Upkeep().BackupTo(ctx, io.Discard, &BackupOptions{Progress: progress}); !errors.Is(err,
+			context.Canceled) {
 			t.Errorf("BackupTo cancelled at step %d: %v", calls, err)
 		}
 		cancel()
@@ -219,7 +222,8 @@ func (d *dropping) Write(p []byte) (int, error) {
 
 func TestBackupToStreamsTheSameStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
-	for name, s := range map[string]*Store{"a file": openWords(t, path, Options{}), "memory": openWords(t, ":memory:", Options{})} {
+	for name, s := range map[string]*Store{"a file": openWords(t, path, Options{}),
+		"memory": openWords(t, ":memory:", Options{})} {
 		varied(t, s)
 		var b bytes.Buffer
 		n, err := s.Upkeep().BackupTo(t.Context(), &b, nil)
@@ -228,7 +232,8 @@ func TestBackupToStreamsTheSameStore(t *testing.T) {
 		}
 		copied := filepath.Join(t.TempDir(), "copy.db")
 		writeFile(t, copied, b.Bytes())
-		if again := openWords(t, copied, Options{ReadOnly: true}); rowsOf(t, again) != rowsOf(t, s) || !mustCheck(t, again, nil).OK {
+		if again := openWords(t, copied, Options{ReadOnly: true}); rowsOf(t, again) != rowsOf(t, s) ||
+			!mustCheck(t, again, nil).OK {
 			t.Errorf("the stream of %s is another store", name)
 		}
 		broken := errors.New("the line went dead")
@@ -329,11 +334,14 @@ func TestRestoreChecksTheBackupFirst(t *testing.T) {
 		})
 	}
 	for _, from := range []string{"", ":memory:", "a\x00b"} {
-		if err := Restore(t.Context(), Restoration{From: from, To: filepath.Join(folder, "to.db")}); !errors.Is(err, ErrInvalid) {
+		if err := Restore(t.Context(), Restoration{From: from, To: filepath.Join(folder, "to.db")}); !errors.Is(err,
+			ErrInvalid) {
 			t.Errorf("from %q: %v", from, err)
 		}
 	}
-	if err := Restore(t.Context(), Restoration{From: filepath.Join(folder, "none.db"), To: filepath.Join(folder, "to.db")}); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "none.db") {
+	if err := Restore(t.Context(),
+		Restoration{From: filepath.Join(folder, "none.db"), To: filepath.Join(folder, "to.db")}); !errors.Is(err,
+		ErrNotFound) || !strings.Contains(err.Error(), "none.db") {
 		t.Errorf("from what does not exist: %v", err)
 	}
 	if err := Restore(t.Context(), Restoration{From: sound, To: sound}); !errors.Is(err, ErrConflict) {
@@ -344,7 +352,8 @@ func TestRestoreChecksTheBackupFirst(t *testing.T) {
 	if err := os.Chmod(sound, 0o400); err != nil {
 		t.Fatal(err)
 	}
-	err := Restore(t.Context(), Restoration{From: sound, To: to, Progress: func(stage string, done, total int) { stages = append(stages, stage) }})
+	err := Restore(t.Context(), Restoration{From: sound, To: to,
+		Progress: func(stage string, done, total int) { stages = append(stages, stage) }})
 	if err != nil || len(stages) < 3 || stages[0] != "check" || stages[len(stages)-1] != "copy" {
 		t.Fatalf("%v, stages %v", err, stages)
 	}
@@ -362,7 +371,8 @@ func TestRestoreChecksTheBackupFirst(t *testing.T) {
 // A backup of a version before this one is restored as it is, and brought up to date by Open.
 func TestRestoreOfAnOlderVersion(t *testing.T) {
 	from, to := filepath.Join(t.TempDir(), "old.db"), filepath.Join(t.TempDir(), "new.db")
-	file, err := sqlite.Open(t.Context(), sqlite.Config{Path: from, ApplicationID: applicationID, Migrations: onlyFirst{sqlite.Migrations()}})
+	file, err := sqlite.Open(t.Context(),
+		sqlite.Config{Path: from, ApplicationID: applicationID, Migrations: onlyFirst{sqlite.Migrations()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +411,8 @@ func TestFullDiskRefusesABackupAndLeavesNothing(t *testing.T) {
 	if err := s.Upkeep().Backup(t.Context(), backup, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Upkeep().Backup(t.Context(), filepath.Join(dir, "x.db"), nil); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "full") || strings.Contains(err.Error(), "not an error") {
+	if err := s.Upkeep().Backup(t.Context(), filepath.Join(dir, "x.db"), nil); !errors.Is(err, ErrFull) ||
+		!strings.Contains(err.Error(), "full") || strings.Contains(err.Error(), "not an error") {
 		t.Errorf("Backup gives %v, want ErrFull", err)
 	}
 	if err := Restore(t.Context(), Restoration{From: backup, To: filepath.Join(dir, "x.db")}); !errors.Is(err, ErrFull) {
@@ -446,7 +457,8 @@ func TestKilledBackupLeavesNoHalfFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	s := openWords(t, path, Options{})
 	varied(t, s)
-	damage(t, s, `INSERT INTO file_chunk (id, sha256, data) VALUES (9 << 24, x'', zeroblob(30000000))`, `DELETE FROM file_chunk WHERE id = 9 << 24`)
+	damage(t, s, `INSERT INTO file_chunk (id, sha256, data) VALUES (9 << 24, x'', zeroblob(30000000))`,
+		`DELETE FROM file_chunk WHERE id = 9 << 24`)
 	backup := filepath.Join(t.TempDir(), "backup.db")
 	if err := s.Upkeep().Backup(t.Context(), backup, nil); err != nil {
 		t.Fatal(err)

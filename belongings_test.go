@@ -56,8 +56,8 @@ func oldFile(t *testing.T, statements ...string) string {
 	return path
 }
 
-// Olga shares a project with Will, who writes, and has shared it with Fred, who has left. All three have stored there, each in
-// collections of their own.
+// Olga shares a project with Will, who writes, and has shared it with Fred, who has left. All three have stored there,
+// each in collections of their own.
 func TestWhatMembersHadInAProjectBecomesTheProjects(t *testing.T) {
 	path := oldFile(t,
 		`INSERT INTO user (id, uid, created_at) VALUES (1, 'olga', 0), (2, 'will', 0), (3, 'fred', 0)`,
@@ -87,7 +87,8 @@ func TestWhatMembersHadInAProjectBecomesTheProjects(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	for user, want := range map[string][]string{
-		"olga": {"d", "f", "i", "o", "r", "v", "w", "z"}, "will": {"b", "d", "f", "i", "o", "p", "r", "v", "w", "z"}, "fred": {"out"},
+		"olga": {"d", "f", "i", "o", "r", "v", "w", "z"}, "will": {"b", "d", "f", "i", "o", "p", "r", "v", "w", "z"},
+		"fred": {"out"},
 	} {
 		view := s.As(Access{User: user})
 		var seen []string
@@ -113,7 +114,8 @@ func TestWhatMembersHadInAProjectBecomesTheProjects(t *testing.T) {
 			}
 			files = append(files, f.ID+" "+f.Owner)
 		}
-		wantFiles := map[string][]string{"olga": {"fileoffred olga", "fileofwill olga"}, "will": {"fileoffred olga", "fileofwill olga", "private will"}}
+		wantFiles := map[string][]string{"olga": {"fileoffred olga", "fileofwill olga"},
+			"will": {"fileoffred olga", "fileofwill olga", "private will"}}
 		if slices.Sort(files); !slices.Equal(files, wantFiles[user]) {
 			t.Errorf("%s has the files %v, want %v", user, files, wantFiles[user])
 		}
@@ -134,7 +136,8 @@ func checkOldFile(t *testing.T, s *Store) {
 		names = append(names, c.Name+" "+c.Description+c.Embedder)
 	}
 	model := s.embedder.Model()
-	if want := []string{"default " + model, "drafts " + model, "own own", "own (5) own", "own (7) " + model}; !slices.Equal(names, want) {
+	if want := []string{"default " + model, "drafts " + model, "own own", "own (5) own", "own (7) " +
+		model}; !slices.Equal(names, want) {
 		t.Errorf("olga has the collections %q, want %q", names, want)
 	}
 	if _, err := olga.GetIdentityMemory(t.Context()); err == nil {
@@ -147,17 +150,21 @@ func checkOldFile(t *testing.T, s *Store) {
 		t.Errorf("the rules are %+v, %v", r, err)
 	}
 	for _, id := range []string{"w", "f"} { // which lie in further parts of the same place
-		if m, err := olga.UpdateMemory(t.Context(), id, MemoryUpdate{Metadata: map[string]any{"project_id": "apollo"}}); err != nil || m.Revision != map[string]int{"w": 2, "f": 1}[id] {
+		if m, err := olga.UpdateMemory(t.Context(), id,
+			MemoryUpdate{Metadata: map[string]any{"project_id": "apollo"}}); err != nil ||
+			m.Revision != map[string]int{"w": 2, "f": 1}[id] {
 			t.Errorf("changed in nothing it is %+v, %v", m, err)
 		}
-		if m, err := olga.UpdateMemory(t.Context(), id, MemoryUpdate{Content: content("anew")}); err != nil || m.Content != "anew" {
+		if m, err := olga.UpdateMemory(t.Context(), id, MemoryUpdate{Content: content("anew")}); err != nil ||
+			m.Content != "anew" {
 			t.Errorf("changed it is %+v, %v", m, err)
 		}
 	}
 	if report, err := s.Upkeep().Check(t.Context(), nil); err != nil || report.Total != 0 {
 		t.Errorf("a check finds %+v, %v", report.Findings, err)
 	}
-	if err := olga.DeleteProject(t.Context(), ProjectDeletion{Project: ProjectRef{ID: "apollo"}, WithMemories: true}); err != nil {
+	if err := olga.DeleteProject(t.Context(),
+		ProjectDeletion{Project: ProjectRef{ID: "apollo"}, WithMemories: true}); err != nil {
 		t.Error(err)
 	}
 }
@@ -171,7 +178,8 @@ func TestACheckFindsWhatLiesWithTheWrongOwner(t *testing.T) {
 	id := mustAdd(t, will, NewMemory{Content: "a tea pot", ProjectID: "olga/p"}).ID
 	mustAdd(t, will, NewMemory{Content: "a cup"})
 	mustExec(t, s, `UPDATE partition SET collection_id = (SELECT c.id FROM collection c JOIN users u ON u.id = c.owner_id WHERE u.uid = 'will') WHERE project_id IS NOT NULL`)
-	if report, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true}); err != nil || report.Total != 1 || report.Repaired != 1 {
+	if report, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true}); err != nil || report.Total != 1 ||
+		report.Repaired != 1 {
 		t.Errorf("%+v, %v", report, err)
 	}
 	if m, err := olga.GetMemory(t.Context(), id); err != nil || m.Owner != "olga" || m.Collection != DefaultCollection {

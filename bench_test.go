@@ -26,7 +26,8 @@ func sentences(n int) []souvenir.NewMemory {
 		for j := range words {
 			words[j] = word(zipf.Uint64())
 		}
-		all[i] = souvenir.NewMemory{Content: strings.Join(words, " "), EventType: "decision", Tags: []string{fmt.Sprint("tag", i%50)}}
+		all[i] = souvenir.NewMemory{Content: strings.Join(words, " "), EventType: "decision",
+			Tags: []string{fmt.Sprint("tag", i%50)}}
 	}
 	return all
 }

@@ -64,7 +64,8 @@ func BenchmarkCheckSession(b *testing.B) {
 // BenchmarkCheckPassword is what a sign-in costs, on purpose.
 func BenchmarkCheckPassword(b *testing.B) {
 	store := openBench(b, 1)
-	if _, err := store.Accounts().AddUser(b.Context(), souvenir.NewUser{Name: "ann", Password: "right password"}); err != nil {
+	if _, err := store.Accounts().AddUser(b.Context(),
+		souvenir.NewUser{Name: "ann", Password: "right password"}); err != nil {
 		b.Fatal(err)
 	}
 	var took []time.Duration

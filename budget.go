@@ -17,8 +17,8 @@ import (
 // bytesPerToken is what a token is taken for: the usual rule of thumb for English text.
 const bytesPerToken = 4
 
-// minShown is how many bytes of a memory's content are worth showing; below that a memory loses what is around its content
-// first.
+// minShown is how many bytes of a memory's content are worth showing; below that a memory loses what is around its
+// content first.
 const minShown = 120
 
 // jsonSize is the length of a value as JSON.
@@ -125,7 +125,8 @@ type part struct {
 func (c *Context) mandatory() []part {
 	parts := []part{{"identity", c.Identity}}
 	if rules := c.ProjectRules; rules != nil {
-		parts = append(parts, part{"project_rules.do", rules.Do}, part{"project_rules.dont", rules.Dont}, part{"project_rules.todo", rules.Todo})
+		parts = append(parts, part{"project_rules.do", rules.Do}, part{"project_rules.dont", rules.Dont},
+			part{"project_rules.todo", rules.Todo})
 	}
 	return slices.DeleteFunc(parts, func(p part) bool { return p.memory == nil })
 }
@@ -139,7 +140,8 @@ func (c *Context) fit(budget int) {
 	suggestion, general, project, related := c.IdentitySuggestion, c.GeneralDoDont, c.ProjectDoDont, c.Related
 	rest := *c
 	rest.clear()
-	rest.Warnings = append(slices.Clone(c.Warnings), shortenedWarning(budget, parts), leftOutWarning(budget, 1, len(general), len(project), len(related)))
+	rest.Warnings = append(slices.Clone(c.Warnings), shortenedWarning(budget, parts),
+		leftOutWarning(budget, 1, len(general), len(project), len(related)))
 	room := bytesPerToken*budget - bytesPerToken*rest.tokens() // with the longest warnings that can come
 
 	// The parts share the room: what a short one does not need is for the longer ones.
@@ -173,7 +175,8 @@ func (c *Context) fit(budget int) {
 		c.Warnings = append(c.Warnings, leftOutWarning(budget, left[0], left[1], left[2], left[3]))
 	}
 	if needed := c.tokens(); needed > budget {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("token_budget %d is too small: what may not be left out takes %d tokens", budget, needed))
+		c.Warnings = append(c.Warnings,
+			fmt.Sprintf("token_budget %d is too small: what may not be left out takes %d tokens", budget, needed))
 	}
 }
 
@@ -185,7 +188,8 @@ func (c *Context) clear() {
 	}
 }
 
-// fitList takes memories of a list as long as there is room, and shortens the one that is too long for what is left of it.
+// fitList takes memories of a list as long as there is room, and shortens the one that is too long for what is left of
+// it.
 func fitList(list []ContextMemory, room int) (kept []ContextMemory, left, roomLeft int) {
 	kept = []ContextMemory{}
 	for i, m := range list {
@@ -210,7 +214,8 @@ func shortenedWarning(budget int, parts []part) string {
 		names[i] = p.name + " (" + p.memory.ID + ")"
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("token_budget %d: shortened are %s; retrieve them by id to read the whole", budget, strings.Join(names, ", "))
+	return fmt.Sprintf("token_budget %d: shortened are %s; retrieve them by id to read the whole", budget,
+		strings.Join(names, ", "))
 }
 
 func leftOutWarning(budget, suggestion, general, project, related int) string {
@@ -218,18 +223,20 @@ func leftOutWarning(budget, suggestion, general, project, related int) string {
 	for _, l := range []struct {
 		name string
 		left int
-	}{{"identity_suggestion", suggestion}, {"general_do_dont", general}, {"project_do_dont", project}, {"related_memories", related}} {
+	}{{"identity_suggestion", suggestion}, {"general_do_dont", general}, {"project_do_dont", project},
+		{"related_memories", related}} {
 		if l.left > 0 {
 			lists = append(lists, fmt.Sprintf("%d of %s", l.left, l.name))
 		}
 	}
-	return fmt.Sprintf("token_budget %d: left out are %s; give a larger one, or search for them", budget, strings.Join(lists, ", "))
+	return fmt.Sprintf("token_budget %d: left out are %s; give a larger one, or search for them", budget,
+		strings.Join(lists, ", "))
 }
 
 // How a main memory and a module's state are brought within a token budget.
 
-// DefaultTokenBudget is how many tokens the tools get_project_main_memory and get_module_state answer with if the call does not
-// say. A token is taken for 4 bytes of JSON.
+// DefaultTokenBudget is how many tokens the tools get_project_main_memory and get_module_state answer with if the call
+// does not say. A token is taken for 4 bytes of JSON.
 const DefaultTokenBudget = 8000
 
 const (
@@ -237,9 +244,9 @@ const (
 	mostCounts  = 30  // event types or states that a summary within a budget counts
 )
 
-// Within returns the main memory shortened until its JSON has about so many tokens (at least [MinTokenBudget]). One that fits stays whole.
-// Otherwise the main memory has up to half of the room, files an eighth, and related memories the rest: in previews, the nearest
-// first. Warnings say what was left out, and how to get it.
+// Within returns the main memory shortened until its JSON has about so many tokens (at least [MinTokenBudget]). One
+// that fits stays whole. Otherwise the main memory has up to half of the room, files an eighth, and related memories
+// the rest: in previews, the nearest first. Warnings say what was left out, and how to get it.
 func (m MainMemory) Within(budget int) MainMemory {
 	budget = max(budget, MinTokenBudget)
 	room := bytesPerToken * budget
@@ -251,14 +258,18 @@ func (m MainMemory) Within(budget int) MainMemory {
 	main.within(room / 2)
 	m.Memory, m.Warnings = main.Memory, slices.Clone(m.Warnings)
 	if main.Truncated {
-		m.Warnings = append(m.Warnings, fmt.Sprintf("token_budget %d: the main memory is shortened; memory retrieve with id %s gives the whole", budget, m.Memory.ID))
+		m.Warnings = append(m.Warnings,
+			fmt.Sprintf("token_budget %d: the main memory is shortened; memory retrieve with id %s gives the whole", budget,
+				m.Memory.ID))
 	}
 	room -= jsonSize(main)
 
 	files, related := m.Files, m.Related
 	m.Files = fitting(files, room/8)
 	if left := len(files) - len(m.Files); left > 0 {
-		m.Warnings = append(m.Warnings, fmt.Sprintf("token_budget %d: files shows %d of %d; GET /api/files?memory_id=%s lists all", budget, len(m.Files), len(files), m.Memory.ID))
+		m.Warnings = append(m.Warnings,
+			fmt.Sprintf("token_budget %d: files shows %d of %d; GET /api/files?memory_id=%s lists all", budget, len(m.Files),
+				len(files), m.Memory.ID))
 	}
 	room -= jsonSize(m.Files)
 
@@ -277,9 +288,9 @@ func (m MainMemory) Within(budget int) MainMemory {
 	return m
 }
 
-// Within returns the state shortened until its JSON has about so many tokens (at least [MinTokenBudget]). One that fits stays whole.
-// Otherwise the summary keeps what is most frequent, files and open tasks have up to an eighth of the room each, and memories the
-// rest, in previews. Warnings say what was left out, and how to get it.
+// Within returns the state shortened until its JSON has about so many tokens (at least [MinTokenBudget]). One that fits
+// stays whole. Otherwise the summary keeps what is most frequent, files and open tasks have up to an eighth of the room
+// each, and memories the rest, in previews. Warnings say what was left out, and how to get it.
 func (m ModuleState) Within(budget int) ModuleState {
 	budget = max(budget, MinTokenBudget)
 	room := bytesPerToken * budget
@@ -301,7 +312,8 @@ func (m ModuleState) Within(budget int) ModuleState {
 
 	m.Files, m.Summary.OpenTasks = fitting(files, room/8), fitting(tasks, room/8)
 	if len(m.Files) < len(files) {
-		note("files shows %d of %d; GET /api/files?tags=%s lists those with the module's tag", len(m.Files), len(files), m.Module)
+		note("files shows %d of %d; GET /api/files?tags=%s lists those with the module's tag", len(m.Files), len(files),
+			m.Module)
 	}
 	if len(m.Summary.OpenTasks) < len(tasks) {
 		note("open_tasks shows %d of %d; memory get_context gives the whole todo", len(m.Summary.OpenTasks), len(tasks))
@@ -322,8 +334,8 @@ func (m ModuleState) Within(budget int) ModuleState {
 	return m
 }
 
-// shorten cuts the content after so many characters, and leaves out own metadata that is too long for a preview. It reports whether
-// something is missing then.
+// shorten cuts the content after so many characters, and leaves out own metadata that is too long for a preview. It
+// reports whether something is missing then.
 func (m *Memory) shorten(characters int) bool {
 	preview := ContextMemory{Memory: *m}
 	preview.shorten(characters)
@@ -346,7 +358,8 @@ func mostFrequent(counts map[string]int) map[string]int {
 	if len(counts) <= mostCounts {
 		return counts
 	}
-	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(counts),
+		func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
 	kept := map[string]int{}
 	for _, name := range names[:mostCounts] {
 		kept[name] = counts[name]

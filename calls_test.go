@@ -42,7 +42,8 @@ func settle(t *testing.T, s *Store) settled {
 			t.Fatal(err)
 		}
 	}
-	for _, n := range []NewUser{{ID: LocalUser, Name: "Owner", Role: RoleAdmin, Password: "right password"}, {ID: "guest", Name: "Guest"}, {ID: "other", Name: "Other"}, {ID: "host", Name: "Host"}, {ID: "pest", Name: "Pest"}} {
+	for _, n := range []NewUser{{ID: LocalUser, Name: "Owner", Role: RoleAdmin, Password: "right password"},
+		{ID: "guest", Name: "Guest"}, {ID: "other", Name: "Other"}, {ID: "host", Name: "Host"}, {ID: "pest", Name: "Pest"}} {
 		must(s.Accounts().AddUser(t.Context(), n))
 	}
 	st.memory = mustAdd(t, s, NewMemory{Content: "to be changed", ProjectID: "p"}).ID
@@ -68,7 +69,8 @@ func settle(t *testing.T, s *Store) settled {
 	st.file = mustAddFile(t, s, NewFile{}, "content").ID
 	added := mustAddToken(t, s, NewToken{Name: "laptop"})
 	st.token, st.value = added.ID, added.Value
-	client, err := s.Accounts().AddClient(t.Context(), NewClient{ID: "app", Secret: "secret", RedirectURIs: []string{testCallback}})
+	client, err := s.Accounts().AddClient(t.Context(),
+		NewClient{ID: "app", Secret: "secret", RedirectURIs: []string{testCallback}})
 	must(client, err)
 	st.tokens, st.refresh = mustLetIn(t, s, s, client)
 	st.exchange = mustAuthorize(t, s, client)
@@ -87,7 +89,8 @@ func (st settled) arguments() map[string][]any {
 	authorization := Authorization{ClientID: "app", RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryRead}}
 	registration := ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}
 	return map[string][]any{
-		"AcceptInvitation":         {InvitationAcceptance{Value: st.invitation.Value, Name: "invited", Password: "long and unusual"}},
+		"AcceptInvitation": {InvitationAcceptance{Value: st.invitation.Value, Name: "invited",
+			Password: "long and unusual"}},
 		"AcceptProjectInvitation":  {st.invited},
 		"BlockSender":              {st.invited},
 		"DeclineProjectInvitation": {st.invited},
@@ -144,38 +147,39 @@ func (st settled) arguments() map[string][]any {
 		"GetRule":                  {p, RuleDo},
 		"GetTodo":                  {p},
 		"GetUser":                  {"guest"},
-		"Import":                   {io.Reader(strings.NewReader(`{"souvenir":"export","version":1}` + "\n" + `{"type":"memory","content":"brought"}`))},
-		"LinkIdentity":             {NewIdentity{Issuer: testIssuer, Subject: "2"}},
-		"MainMemory":               {p},
-		"Members":                  {p},
-		"ModuleState":              {ModuleQuery{Module: "engine"}},
-		"Modules":                  {p},
-		"OpenFile":                 {st.file},
-		"RecordActivity":           {NewActivity{Tool: "memory"}},
-		"RefreshTokens":            {st.refresh},
-		"RegenerateClientSecret":   {"app"},
-		"RegisterClient":           {registration},
-		"RelatedMemories":          {st.memory, 1},
-		"RestoreRevision":          {st.memory, 1},
-		"Revisions":                {st.memory},
-		"RestoreTrashed":           {st.deleted},
-		"GetTrashed":               {st.deleted},
-		"RevokeGrant":              {st.grant},
-		"RevokeToken":              {Revocation{Client: st.refresh.Client, Token: st.tokens.RefreshToken}},
-		"Search":                   {Query{Text: "apple"}},
-		"SetDocumentClient":        {DocumentClient{URL: "https://app.example/client", Registration: registration}},
-		"SetIdentityMemory":        {IdentityMemory{Content: "Bea"}},
-		"SetRule":                  {NewRule{ProjectID: "p", Type: RuleDont, Content: "be rude"}},
-		"SetTodo":                  {NewTodo{ProjectID: "p", Content: settledTodo}},
-		"UnlinkIdentity":           {IdentityRef{Issuer: testIssuer, Subject: "1"}},
-		"UpdateCollection":         {DefaultCollection, CollectionUpdate{Description: content("d")}},
-		"UpdateFile":               {st.file, FileUpdate{Description: content("d")}},
-		"UpdateMember":             {MemberUpdate{Project: p, User: "guest", Role: MemberWriter}},
-		"UpdateMemory":             {st.memory, MemoryUpdate{Metadata: map[string]any{"k": "v"}}},
-		"UpdateProject":            {p, ProjectUpdate{Name: content("named")}},
-		"UpdateTodoSection":        {TodoSectionUpdate{ProjectID: "p", Section: SectionSpec, Content: "new"}},
-		"UpdateUser":               {"guest", UserUpdate{Email: content("guest@example.com")}},
-		"UserByIdentity":           {testIssuer, "1"},
+		"Import": {io.Reader(strings.NewReader(`{"souvenir":"export","version":1}` + "\n" +
+			`{"type":"memory","content":"brought"}`))},
+		"LinkIdentity":           {NewIdentity{Issuer: testIssuer, Subject: "2"}},
+		"MainMemory":             {p},
+		"Members":                {p},
+		"ModuleState":            {ModuleQuery{Module: "engine"}},
+		"Modules":                {p},
+		"OpenFile":               {st.file},
+		"RecordActivity":         {NewActivity{Tool: "memory"}},
+		"RefreshTokens":          {st.refresh},
+		"RegenerateClientSecret": {"app"},
+		"RegisterClient":         {registration},
+		"RelatedMemories":        {st.memory, 1},
+		"RestoreRevision":        {st.memory, 1},
+		"Revisions":              {st.memory},
+		"RestoreTrashed":         {st.deleted},
+		"GetTrashed":             {st.deleted},
+		"RevokeGrant":            {st.grant},
+		"RevokeToken":            {Revocation{Client: st.refresh.Client, Token: st.tokens.RefreshToken}},
+		"Search":                 {Query{Text: "apple"}},
+		"SetDocumentClient":      {DocumentClient{URL: "https://app.example/client", Registration: registration}},
+		"SetIdentityMemory":      {IdentityMemory{Content: "Bea"}},
+		"SetRule":                {NewRule{ProjectID: "p", Type: RuleDont, Content: "be rude"}},
+		"SetTodo":                {NewTodo{ProjectID: "p", Content: settledTodo}},
+		"UnlinkIdentity":         {IdentityRef{Issuer: testIssuer, Subject: "1"}},
+		"UpdateCollection":       {DefaultCollection, CollectionUpdate{Description: content("d")}},
+		"UpdateFile":             {st.file, FileUpdate{Description: content("d")}},
+		"UpdateMember":           {MemberUpdate{Project: p, User: "guest", Role: MemberWriter}},
+		"UpdateMemory":           {st.memory, MemoryUpdate{Metadata: map[string]any{"k": "v"}}},
+		"UpdateProject":          {p, ProjectUpdate{Name: content("named")}},
+		"UpdateTodoSection":      {TodoSectionUpdate{ProjectID: "p", Section: SectionSpec, Content: "new"}},
+		"UpdateUser":             {"guest", UserUpdate{Email: content("guest@example.com")}},
+		"UserByIdentity":         {testIssuer, "1"},
 	}
 }
 
@@ -192,8 +196,8 @@ func (st settled) calls() map[string]func(context.Context) error {
 	return calls
 }
 
-// methodsOf returns the methods of a store and of its handles, by name. A handle is what a method without arguments returns a
-// pointer to, so that none is left out. No two of them have a method of one name.
+// methodsOf returns the methods of a store and of its handles, by name. A handle is what a method without arguments
+// returns a pointer to, so that none is left out. No two of them have a method of one name.
 func methodsOf(s *Store) map[string]reflect.Value {
 	found := map[string]reflect.Value{}
 	var add func(handle reflect.Value)
@@ -230,8 +234,8 @@ func takesContext(method reflect.Type) bool {
 	return method.NumIn() > 0 && method.In(0) == reflect.TypeFor[context.Context]()
 }
 
-// callMethod calls a method with some arguments, and zero values for those that follow, and returns its error: what it answers last, or
-// the first of a listing.
+// callMethod calls a method with some arguments, and zero values for those that follow, and returns its error: what it
+// answers last, or the first of a listing.
 func callMethod(method reflect.Value, ctx context.Context, arguments []any) error {
 	in := []reflect.Value{reflect.ValueOf(ctx)}
 	for _, argument := range arguments {
@@ -261,7 +265,9 @@ func errorOf(value reflect.Value) error {
 }
 
 // writers are the verbs of methods that change something, and so are refused where nothing may be changed.
-var writers = []string{"Accept", "Add", "Authorize", "BlockSender", "Change", "Compact", "Complete", "Confirm", "Deactivate", "Decline", "Delete", "Empty", "End", "Erase", "Exchange", "Import", "Link", "Purge", "Record", "Refresh", "Regenerate", "Register", "Reindex",
+var writers = []string{"Accept", "Add", "Authorize", "BlockSender", "Change", "Compact", "Complete", "Confirm",
+	"Deactivate", "Decline", "Delete", "Empty", "End", "Erase", "Exchange", "Import", "Link", "Purge", "Record", "Refresh",
+	"Regenerate", "Register", "Reindex",
 	"Restore", "Revoke", "Rotate", "Set", "Unblock", "Unlink", "Update"}
 
 func writes(method string) bool {

@@ -19,16 +19,16 @@ import (
 
 // CheckOptions change how [Upkeep.Check] works. Nil means the zero value: it looks, and changes nothing.
 type CheckOptions struct {
-	// Repair mends what can be made again from what is sound: counts, full text, passages, vectors, indexes of the file; and
-	// it deletes rows that belong to nothing. It deletes no memory and no file.
+	// Repair mends what can be made again from what is sound: counts, full text, passages, vectors, indexes of the file;
+	// and it deletes rows that belong to nothing. It deletes no memory and no file.
 	Repair bool
 
-	// Accept takes what is damaged, lost or was never verified for what was stored, as it is: after that, it counts as sound. Look at the
-	// report first, and put right what can be put right. With Repair only.
+	// Accept takes what is damaged, lost or was never verified for what was stored, as it is: after that, it counts as
+	// sound. Look at the report first, and put right what can be put right. With Repair only.
 	Accept bool
 
-	// Progress hears of the stages "file", "references", "hashes", "memories", "full text", "files" and, with Repair, "repair" and then
-	// the others once more. Nil means nobody does.
+	// Progress hears of the stages "file", "references", "hashes", "memories", "full text", "files" and, with Repair,
+	// "repair" and then the others once more. Nil means nobody does.
 	Progress Progress
 }
 
@@ -37,14 +37,16 @@ const maxFindings = 1000
 
 // CheckReport is what [Upkeep.Check] found.
 type CheckReport struct {
-	OK       bool           `json:"ok"`       // nothing is wrong, or nothing any more: all that was found is repaired, and all is verified
+	// nothing is wrong, or nothing any more: all that was found is repaired, and all is verified
+	OK       bool           `json:"ok"`
 	Findings []Finding      `json:"findings"` // the first 1,000; never nil
 	Total    int            `json:"total"`    // how many there are
 	Repaired int            `json:"repaired"` // how many of them have been repaired
 	Checked  map[string]int `json:"checked"`  // what was looked at: table -> rows
 
-	// What is stored has hashes. Verified is how many rows (or lists of rows, such as the tags of a memory) are what was stored.
-	// Unverified is how many have no hash, or, at least, cannot be read; Damaged lists those that are not what was stored, the first 1,000.
+	// What is stored has hashes. Verified is how many rows (or lists of rows, such as the tags of a memory) are what was
+	// stored. Unverified is how many have no hash, or, at least, cannot be read; Damaged lists those that are not what was
+	// stored, the first 1,000.
 	Verified   int          `json:"verified"`
 	Unverified int          `json:"unverified"`
 	Damaged    []DamagedRow `json:"damaged"` // never nil
@@ -64,17 +66,18 @@ type Finding struct {
 }
 
 // Check looks at everything in the store, as it is at one moment: whether SQLite finds the file sound, references lead
-// somewhere, values are such as the store takes, passages, vectors and full text are those of the contents, counts are right, and
-// files have the bytes that were stored. What is wrong is in the report and no error; an error means that the check could not
-// be finished. A store opened with ReadOnly is checked without a change of its file.
+// somewhere, values are such as the store takes, passages, vectors and full text are those of the contents, counts are
+// right, and files have the bytes that were stored. What is wrong is in the report and no error; an error means that
+// the check could not be finished. A store opened with ReadOnly is checked without a change of its file.
 //
-// What is stored has hashes, so a byte that has changed in it is found, and a row that is lost is named. No repair can make it
-// again: the store is not OK until it has been deleted or accepted. To get at what is left of a file that is badly damaged, see [Recover].
+// What is stored has hashes, so a byte that has changed in it is found, and a row that is lost is named. No repair can
+// make it again: the store is not OK until it has been deleted or accepted. To get at what is left of a file that is
+// badly damaged, see [Recover].
 //
 // With Repair it mends what it can, in short transactions between those of others, and looks again. Vectors that were
-// damaged are made again in the background; [Upkeep.WaitEmbedded] waits for them. Those of a collection with vectors of the
-// caller's own cannot be made again: its memories are then found by their words. On a store that is read-only that is
-// ErrReadOnly.
+// damaged are made again in the background; [Upkeep.WaitEmbedded] waits for them. Those of a collection with vectors of
+// the caller's own cannot be made again: its memories are then found by their words. On a store that is read-only that
+// is ErrReadOnly.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (CheckReport, error) {
@@ -90,7 +93,8 @@ func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (CheckReport,
 		progress = func(string, int, int) {}
 	}
 	if options.Repair && s.db.ReadOnly() {
-		return CheckReport{}, newError(KindReadOnly, "Repair", "the store is opened for reading only, so nothing in it can be repaired; open it for writing, or only check it")
+		return CheckReport{}, newError(KindReadOnly, "Repair",
+			"the store is opened for reading only, so nothing in it can be repaired; open it for writing, or only check it")
 	}
 	if options.Accept && !options.Repair {
 		return CheckReport{}, invalid("Accept", "Accept is set without Repair; set both, or none")
@@ -120,7 +124,8 @@ func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (CheckReport,
 // compareReports says what a repair has mended: what was found before and not after it.
 func compareReports(before, after *inspection) CheckReport {
 	report := before.report
-	report.Checked, report.Verified, report.Unverified, report.Damaged = after.report.Checked, after.report.Verified, after.report.Unverified, after.report.Damaged
+	report.Checked, report.Verified, report.Unverified, report.Damaged = after.report.Checked, after.report.Verified,
+		after.report.Unverified, after.report.Damaged
 	for i, f := range report.Findings {
 		report.Findings[i].Repaired = !after.found[f.key()]
 	}
@@ -169,7 +174,8 @@ func (s *Store) inspectAll(ctx context.Context, accept bool, progress Progress) 
 
 func newInspection(s *Store, progress Progress) *inspection {
 	return &inspection{
-		s: s, progress: progress, report: CheckReport{Findings: []Finding{}, Checked: map[string]int{}, Damaged: []DamagedRow{}},
+		s: s, progress: progress, report: CheckReport{Findings: []Finding{}, Checked: map[string]int{},
+			Damaged: []DamagedRow{}},
 		found: map[string]bool{}, terms: map[int64]uint64{}, lostMemories: map[int64]bool{},
 	}
 }
@@ -214,14 +220,15 @@ func (in *inspection) look(tx db.Tx) error {
 	return nil
 }
 
-// aboutContent reports whether an error says that what is in the file is damaged: SQLite and full text have many words for
-// that, so it is everything that is not about something else.
+// aboutContent reports whether an error says that what is in the file is damaged: SQLite and full text have many words
+// for that, so it is everything that is not about something else.
 func aboutContent(err error) bool {
 	if err == nil {
 		return false
 	}
 	for _, other := range []error{
-		context.Canceled, context.DeadlineExceeded, db.ErrClosed, db.ErrBusy, db.ErrFull, db.ErrIO, db.ErrReadOnly, db.ErrNoMemory,
+		context.Canceled, context.DeadlineExceeded, db.ErrClosed, db.ErrBusy, db.ErrFull, db.ErrIO, db.ErrReadOnly,
+		db.ErrNoMemory,
 	} {
 		if errors.Is(err, other) {
 			return false
@@ -276,15 +283,18 @@ func (in *inspection) checkReferences() error {
 		return err
 	}
 	for _, b := range all {
-		f := Finding{Table: b.Table, Problem: fmt.Sprintf("%d rows refer by %s to a %s that does not exist", b.Rows, b.Column, b.Parent)}
+		f := Finding{Table: b.Table,
+			Problem: fmt.Sprintf("%d rows refer by %s to a %s that does not exist", b.Rows, b.Column, b.Parent)}
 		switch {
 		case b.Table == "passage" && b.Column == "profile_id": // found with its memory
 			continue
 		case b.OnDelete == "SET NULL" && !(b.Parent == "memory" && len(in.lostMemories) > 0):
 			f.Repairable = true
 			in.repairs.unlink = append(in.repairs.unlink, orphans{b.Table, b.Column, b.Parent, b.Key})
-		case b.Table == "memory_revision" && b.Parent == "partition": // who may see the state is not known; it is somebody's all the same
-		case b.Parent == "memory" && len(in.lostMemories) > 0: // what hangs on a memory that is lost is all that is left of it
+		case b.Table == "memory_revision" &&
+			b.Parent == "partition": // who may see the state is not known; it is somebody's all the same
+		case b.Parent == "memory" &&
+			len(in.lostMemories) > 0: // what hangs on a memory that is lost is all that is left of it
 		case b.OnDelete == "CASCADE" && !slices.Contains(kept, b.Table):
 			f.Repairable = true
 			in.repairs.orphans = append(in.repairs.orphans, orphans{b.Table, b.Column, b.Parent, b.Key})
@@ -303,8 +313,11 @@ func (in *inspection) readProfiles() error {
 		var p profile
 		err := row.Scan(&id, &p.key, &p.model, &p.dimensions)
 		in.profiles[id] = p
-		if p.model == OwnVectors && p.key != ownProfile(p.dimensions).key || !utf8.ValidString(p.key) || !utf8.ValidString(p.model) {
-			in.find(Finding{Table: "profile", Problem: fmt.Sprintf("profile %d has the key %s, which is not that of vectors of %d dimensions of the model %s", id, show(p.key), p.dimensions, show(p.model))})
+		if p.model == OwnVectors && p.key != ownProfile(p.dimensions).key || !utf8.ValidString(p.key) ||
+			!utf8.ValidString(p.model) {
+			in.find(Finding{Table: "profile",
+				Problem: fmt.Sprintf("profile %d has the key %s, which is not that of vectors of %d dimensions of the model %s", id,
+					show(p.key), p.dimensions, show(p.model))})
 		}
 		return err
 	}, `SELECT id, key, model, dimensions FROM profile`)
@@ -330,16 +343,20 @@ func (in *inspection) checkPartitions() error {
 		var memories, passages, counted, countedPassages int
 		var held, revisions, heldNow, revisionsNow int64
 		var misplaced bool
-		if err := row.Scan(&id, &collection, &next, &memories, &passages, &counted, &countedPassages, &following, &held, &revisions, &heldNow, &revisionsNow, &misplaced); err != nil {
+		if err := row.Scan(&id, &collection, &next, &memories, &passages, &counted, &countedPassages, &following, &held,
+			&revisions, &heldNow, &revisionsNow, &misplaced); err != nil {
 			return err
 		}
 		if misplaced {
-			in.find(Finding{Table: "partition", ID: collection, Problem: fmt.Sprintf("partition %d lies in a project, and its collection belongs to another user than the project", id), Repairable: true})
+			in.find(Finding{Table: "partition", ID: collection,
+				Problem: fmt.Sprintf("partition %d lies in a project, and its collection belongs to another user than the project",
+					id), Repairable: true})
 			in.repairs.places = append(in.repairs.places, id)
 		}
 		in.report.Checked["partition"]++
 		wrong := func(format string, args ...any) {
-			in.find(Finding{Table: "partition", ID: collection, Problem: fmt.Sprintf("partition %d ", id) + fmt.Sprintf(format, args...), Repairable: true})
+			in.find(Finding{Table: "partition", ID: collection, Problem: fmt.Sprintf("partition %d ", id) +
+				fmt.Sprintf(format, args...), Repairable: true})
 			in.repairs.counts = append(in.repairs.counts, id)
 		}
 		if memories != counted {
@@ -358,7 +375,8 @@ func (in *inspection) checkPartitions() error {
 	}, `SELECT p.id, coalesce(c.name, ''), p.next_passage, p.memories, p.passages, (SELECT count(*) FROM memory m WHERE m.partition_id = p.id),
 			(SELECT count(*) FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1),
 			coalesce((SELECT max(a.id) & 4294967295 FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1), -1) + 1,
-			p.bytes, p.revisions, `+strings.ReplaceAll(partitionBytes, "?1", "p.id")+`, (SELECT count(*) FROM memory_revision WHERE partition_id = p.id),
+			p.bytes, p.revisions, `+strings.ReplaceAll(partitionBytes, "?1", "p.id")+
+		`, (SELECT count(*) FROM memory_revision WHERE partition_id = p.id),
 			coalesce(c.owner_id <> j.owner_id, false)
 		FROM partition p LEFT JOIN collection c ON c.id = p.collection_id LEFT JOIN project j ON j.id = p.project_id ORDER BY p.id`)
 }
@@ -399,9 +417,11 @@ func (in *inspection) checkFiles() error {
 	err := in.tx.Each(func(row db.Rows) error {
 		var f exportFile
 		var tags string
-		err := row.Scan(&f.row, &f.id, &f.filename, &f.mimeType, &f.size, &f.sha256, &f.description, &f.category, &f.created, &f.updated, &tags)
+		err := row.Scan(&f.row, &f.id, &f.filename, &f.mimeType, &f.size, &f.sha256, &f.description, &f.category, &f.created,
+			&f.updated, &tags)
 		for _, wrong := range []error{
-			check.Name("id", f.id), f.check(), checkTime("created_at", f.created), checkTime("updated_at", f.updated), checkStoredTags(tags),
+			check.Name("id", f.id), f.check(), checkTime("created_at", f.created), checkTime("updated_at", f.updated),
+			checkStoredTags(tags),
 		} {
 			if wrong != nil && err == nil {
 				in.find(Finding{Table: "file", ID: f.id, Problem: wrong.Error()})
@@ -423,7 +443,8 @@ func (in *inspection) checkFiles() error {
 	}
 	in.report.Checked["file"] = len(files)
 	var strays int
-	if err := in.tx.QueryRow(`SELECT count(*) FROM file_chunk WHERE id >> ? NOT IN (SELECT id FROM file)`, chunkBits).Scan(&strays); err != nil {
+	if err := in.tx.QueryRow(`SELECT count(*) FROM file_chunk WHERE id >> ? NOT IN (SELECT id FROM file)`,
+		chunkBits).Scan(&strays); err != nil {
 		return err
 	}
 	if strays > 0 {
@@ -455,7 +476,8 @@ func (in *inspection) checkChunks(f exportFile) error {
 		whole.Write(data)
 		size, next = size+int64(len(data)), n+1
 		return nil
-	}, `SELECT id, sha256, data FROM file_chunk WHERE id BETWEEN ? AND ? ORDER BY id`, f.row<<chunkBits, (f.row+1)<<chunkBits-1)
+	}, `SELECT id, sha256, data FROM file_chunk WHERE id BETWEEN ? AND ? ORDER BY id`, f.row<<chunkBits,
+		(f.row+1)<<chunkBits-1)
 	if err != nil {
 		return err
 	}
@@ -476,11 +498,13 @@ func (in *inspection) checkTrash() error {
 		var id, kind, title, through string
 		var memories, counted, revisions, countedRevisions, files int
 		var deleted, until int64
-		if err := row.Scan(&id, &kind, &title, &through, &deleted, &until, &memories, &counted, &revisions, &countedRevisions, &files); err != nil {
+		if err := row.Scan(&id, &kind, &title, &through, &deleted, &until, &memories, &counted, &revisions, &countedRevisions,
+			&files); err != nil {
 			return err
 		}
 		in.report.Checked["trash"]++
-		for _, err := range []error{check.UTF8("title", title), check.UTF8("deleted_through", through), checkTime("deleted_at", deleted)} {
+		for _, err := range []error{check.UTF8("title", title), check.UTF8("deleted_through", through),
+			checkTime("deleted_at", deleted)} {
 			if err != nil {
 				wrong("trash", id, "cannot be: %v", err)
 			}
@@ -524,7 +548,8 @@ func (in *inspection) checkTrash() error {
 	if err != nil {
 		return err
 	}
-	strays, err := db.Column[string](in.tx, `SELECT uid FROM file WHERE state = 'trashed' AND uid NOT IN (SELECT 'trash/' || id FROM trash WHERE kind = 'file')`)
+	strays, err := db.Column[string](in.tx,
+		`SELECT uid FROM file WHERE state = 'trashed' AND uid NOT IN (SELECT 'trash/' || id FROM trash WHERE kind = 'file')`)
 	for _, id := range strays {
 		wrong("file", id, "is in the trash, and no entry of it has it")
 	}

@@ -74,7 +74,8 @@ func withoutReferencesIn(tb testing.TB, config sqlite.Config, statement string) 
 			return err
 		}
 		for name, sql := range tables {
-			if _, err := tx.Exec(`UPDATE sqlite_schema SET sql = ? WHERE type = 'table' AND name = ?`, change(sql), name); err != nil {
+			if _, err := tx.Exec(`UPDATE sqlite_schema SET sql = ? WHERE type = 'table' AND name = ?`, change(sql),
+				name); err != nil {
 				return err
 			}
 		}
@@ -99,11 +100,14 @@ func withoutReferencesIn(tb testing.TB, config sqlite.Config, statement string) 
 func varied(tb testing.TB, s *Store) string {
 	tb.Helper()
 	ctx := context.Background()
-	first := mustAdd(tb, s, NewMemory{Content: "ä kettle w17 besides", Tags: []string{"t3", "kitchen things"}, ProjectName: "p", Importance: ImportanceHigh})
-	mustImport(tb, s, `{"type":"memory","content":" \n ","metadata":{"related_memory_ids":["`+first.ID+`"]}}`) // which AddMemory refuses
+	first := mustAdd(tb, s, NewMemory{Content: "ä kettle w17 besides", Tags: []string{"t3", "kitchen things"},
+		ProjectName: "p", Importance: ImportanceHigh})
+	mustImport(tb, s, `{"type":"memory","content":" \n ","metadata":{"related_memory_ids":["`+first.ID+
+		`"]}}`) // which AddMemory refuses
 	long := strings.Repeat("Of the kettle and the teapot much is said here, and more elsewhere.\n\n", 100)
 	mustAdd(tb, s, NewMemory{Content: long, Tags: []string{"long"}})
-	mustAdd(tb, s, NewMemory{Content: "東京の天気 と kettle_size2 FooBar", ProjectName: "q", EventType: EventProjectRule, RuleType: RuleDo})
+	mustAdd(tb, s, NewMemory{Content: "東京の天気 と kettle_size2 FooBar", ProjectName: "q", EventType: EventProjectRule,
+		RuleType: RuleDo})
 	mustAddCollection(tb, s, NewCollection{Name: "own", OwnVectors: true, VectorSize: 3})
 	mustAdd(tb, s, NewMemory{Collection: "own", Content: "north kettle", Embedding: []float32{0, 1, 0}})
 	mustAdd(tb, s, NewMemory{Collection: "own", Content: "nowhere kettle"})
@@ -163,7 +167,8 @@ func TestCheckFindsNothingInASoundStore(t *testing.T) {
 			if !report.OK || len(report.Findings) != 0 || report.Total != 0 || report.Repaired != 0 {
 				t.Errorf("%+v: %+v", o, report)
 			}
-			for table, atLeast := range map[string]int{"memory": 6, "passage": 10, "passage_text": 10, "partition": 3, "memory_revision": 2, "file": 1, "file_chunk": 2} {
+			for table, atLeast := range map[string]int{"memory": 6, "passage": 10, "passage_text": 10, "partition": 3,
+				"memory_revision": 2, "file": 1, "file_chunk": 2} {
 				if report.Checked[table] < atLeast {
 					t.Errorf("%d rows of %s were checked, want %d at least", report.Checked[table], table, atLeast)
 				}
@@ -193,8 +198,10 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 		{`UPDATE passage SET blank = 1 - blank`, "passage", true},
 		{`UPDATE passage SET vector = x'00'`, "passage", true},
 		{`UPDATE passage SET vector = x''`, "passage", true},
-		{`UPDATE passage SET vector = CAST(zeroblob(length(vector) - 4) || x'0000c07f' AS BLOB) WHERE vector IS NOT NULL`, "passage", true},
-		{`UPDATE passage SET vector = CAST(zeroblob(length(vector) - 4) || x'00000040' AS BLOB) WHERE vector IS NOT NULL`, "passage", true},
+		{`UPDATE passage SET vector = CAST(zeroblob(length(vector) - 4) || x'0000c07f' AS BLOB) WHERE vector IS NOT NULL`,
+			"passage", true},
+		{`UPDATE passage SET vector = CAST(zeroblob(length(vector) - 4) || x'00000040' AS BLOB) WHERE vector IS NOT NULL`,
+			"passage", true},
 		{`UPDATE passage SET vector = NULL, profile_id = NULL`, "passage", true},
 		{`UPDATE passage SET profile_id = NULL`, "passage", true},
 		{`UPDATE passage SET profile_id = 1 WHERE blank`, "passage", true},
@@ -246,7 +253,8 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 			if report.OK || report.Total == 0 || report.Repaired != 0 {
 				t.Fatalf("it is not found: %+v", report)
 			}
-			if i := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Table == c.table }); i < 0 || report.Findings[i].Repairable != c.repairable {
+			if i := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Table == c.table }); i < 0 ||
+				report.Findings[i].Repairable != c.repairable {
 				t.Errorf("findings are %+v; want one of %s, repairable %v", report.Findings, c.table, c.repairable)
 			}
 			report = mustCheck(t, s, &CheckOptions{Repair: true})
@@ -278,7 +286,8 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 			for name, s := range map[string]*Store{"in memory": s, "on disk": onDisk} {
 				for _, query := range []Query{{Text: "kettle w17 besides", Limit: 1}, {Text: "kettle", Tags: []string{"t3"}}} {
 					found, err := s.Search(t.Context(), query)
-					if err != nil || len(found.Hits) != 1 || found.Hits[0].ID != id || found.Hits[0].Parts.Text == 0 || found.Hits[0].Parts.Vector == 0 {
+					if err != nil || len(found.Hits) != 1 || found.Hits[0].ID != id || found.Hits[0].Parts.Text == 0 ||
+						found.Hits[0].Parts.Vector == 0 {
 						t.Errorf("%s after the repair: %+v, %v", name, found.Hits, err)
 					}
 				}
@@ -325,7 +334,8 @@ func TestRepairDropsRowsThatBelongToNothing(t *testing.T) {
 		{`UPDATE memory_revision SET memory_id = 77`, "memory_revision", true},
 		{`UPDATE file SET memory_id = 77`, "file", true},
 		{`UPDATE passage SET profile_id = 77 WHERE profile_id = 1`, "passage", true},
-		{`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (77, 1, 'reader', 0)`, "project_member", true},
+		{`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (77, 1, 'reader', 0)`, "project_member",
+			true},
 		{`UPDATE memory_revision SET partition_id = 77`, "memory_revision", false},
 		{`UPDATE memory SET partition_id = 77 WHERE content LIKE 'ä%'`, "memory", false},
 		{`UPDATE partition SET collection_id = 77 WHERE id = 1`, "partition", false},
@@ -348,7 +358,8 @@ func TestRepairDropsRowsThatBelongToNothing(t *testing.T) {
 			s = openWords(t, path, Options{})
 			before := len(idsOfRows(t, s))
 			report := mustCheck(t, s, &CheckOptions{Repair: true})
-			if !slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Table == c.table && f.Repairable == c.fixed }) {
+			if !slices.ContainsFunc(report.Findings,
+				func(f Finding) bool { return f.Table == c.table && f.Repairable == c.fixed }) {
 				t.Errorf("%+v; want a finding of %s, repairable %v", report.Findings, c.table, c.fixed)
 			}
 			if report.OK != c.fixed || mustCheck(t, s, nil).OK != c.fixed {
@@ -470,7 +481,8 @@ func TestCheckListsAThousandFindingsAndCountsAll(t *testing.T) {
 		}
 	}
 	encoded, err := json.Marshal(report)
-	if err != nil || !bytes.Contains(encoded, []byte(`"repaired":1200`)) || !bytes.Contains(encoded, []byte(`"table":"passage"`)) {
+	if err != nil || !bytes.Contains(encoded, []byte(`"repaired":1200`)) ||
+		!bytes.Contains(encoded, []byte(`"table":"passage"`)) {
 		t.Errorf("as JSON: %.300s, %v", encoded, err)
 	}
 }

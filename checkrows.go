@@ -67,7 +67,8 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 	err := in.tx.Each(func(row db.Rows) error {
 		var m checkedMemory
 		a := &m.attributes
-		err := row.Scan(&m.row, &m.partition, &m.ownProfile, &m.id, &m.content, &m.metadata, &a.eventType, &a.state, &a.importance, &a.classification,
+		err := row.Scan(&m.row, &m.partition, &m.ownProfile, &m.id, &m.content, &m.metadata, &a.eventType, &a.state,
+			&a.importance, &a.classification,
 			&a.ruleType, &m.revision, &m.created, &m.updated, &m.tags)
 		place[m.row] = len(memories)
 		memories = append(memories, m)
@@ -87,7 +88,8 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 			memories[i].passages = append(memories[i].passages, p)
 		}
 		return err
-	}, `SELECT id, memory_id, start, length, blank <> 0, coalesce(profile_id, 0), vector FROM passage WHERE memory_id IN `+db.Integers+` ORDER BY id`, list)
+	}, `SELECT id, memory_id, start, length, blank <> 0, coalesce(profile_id, 0), vector FROM passage WHERE memory_id IN `+
+		db.Integers+` ORDER BY id`, list)
 	return memories, err
 }
 
@@ -98,7 +100,8 @@ func (in *inspection) checkMemory(m *checkedMemory) {
 		in.find(Finding{Table: "memory", ID: m.id, Problem: fmt.Sprintf(format, args...)})
 	}
 	for _, err := range []error{
-		check.Name("id", m.id), check.Content(m.content), m.checkAttributes(), checkTime("created_at", m.created), checkTime("updated_at", m.updated),
+		check.Name("id", m.id), check.Content(m.content), m.checkAttributes(), checkTime("created_at", m.created),
+		checkTime("updated_at", m.updated),
 	} {
 		if err != nil {
 			wrong("%v", err)
@@ -122,12 +125,14 @@ func (in *inspection) checkMemory(m *checkedMemory) {
 			}
 			in.repairs.vectors = append(in.repairs.vectors, p.id)
 		}
-		in.terms[p.id] = sumOfTerms("content", text.Indexed(m.content[p.start:p.start+p.length])) + sumOfTerms("tags", text.Indexed(tags))
+		in.terms[p.id] = sumOfTerms("content", text.Indexed(m.content[p.start:p.start+p.length])) +
+			sumOfTerms("tags", text.Indexed(tags))
 		tags = "" // they stand with the first passage only
 	}
 }
 
-// wrongPassages says what is wrong with a memory's passages so that they have to be made again; nothing if they are right.
+// wrongPassages says what is wrong with a memory's passages so that they have to be made again; nothing if they are
+// right.
 func (in *inspection) wrongPassages(m *checkedMemory) string {
 	if len(m.passages) == 0 {
 		return "the memory has no passages, so nothing finds it"
@@ -138,7 +143,8 @@ func (in *inspection) wrongPassages(m *checkedMemory) string {
 		case p.id>>kernel.PassageBits != m.partition:
 			return fmt.Sprintf("passage %d lies in partition %d, its memory in %d", p.id, p.id>>kernel.PassageBits, m.partition)
 		case p.start < end || p.length < 0 || p.length > len(m.content)-p.start:
-			return fmt.Sprintf("passage %d is bytes %d to %d of a content of %d, after one that ends at %d", p.id, p.start, p.start+p.length, len(m.content), end)
+			return fmt.Sprintf("passage %d is bytes %d to %d of a content of %d, after one that ends at %d", p.id, p.start,
+				p.start+p.length, len(m.content), end)
 		case !space(end, p.start):
 			return fmt.Sprintf("bytes %d to %d of the content are in no passage", end, p.start)
 		case p.blank != space(p.start, p.start+p.length) && (m.ownProfile == 0 || p.vector == nil):
@@ -170,11 +176,13 @@ func (in *inspection) wrongProfile(m *checkedMemory, p checkedPassage) string {
 	case p.profile != 0 && p.vector == nil && (p.blank || m.ownProfile != 0):
 		return fmt.Sprintf("passage %d waits for a vector that nothing makes", p.id)
 	case m.ownProfile != 0 && p.profile != 0 && p.profile != m.ownProfile:
-		return fmt.Sprintf("passage %d is of the profile %d, the vectors of its collection are of %d", p.id, p.profile, m.ownProfile)
+		return fmt.Sprintf("passage %d is of the profile %d, the vectors of its collection are of %d", p.id, p.profile,
+			m.ownProfile)
 	case m.ownProfile == 0 && profile.model == OwnVectors:
 		return fmt.Sprintf("passage %d has a vector of the caller's own, its collection has none of these", p.id)
 	case m.ownProfile == 0 && p.profile != 0 && in.current != 0 && p.profile != in.current:
-		return fmt.Sprintf("passage %d is of the model %s, the store of %s", p.id, show(profile.model), show(in.profiles[in.current].model))
+		return fmt.Sprintf("passage %d is of the model %s, the store of %s", p.id, show(profile.model),
+			show(in.profiles[in.current].model))
 	}
 	return ""
 }
@@ -187,7 +195,8 @@ func (in *inspection) wrongVector(p checkedPassage) string {
 	dimensions := in.profiles[p.profile].dimensions
 	vector, err := kernel.DecodeVector(p.vector)
 	if err != nil || len(vector) != dimensions {
-		return fmt.Sprintf("the vector of passage %d has %d bytes; %d dimensions have %d", p.id, len(p.vector), dimensions, 4*dimensions)
+		return fmt.Sprintf("the vector of passage %d has %d bytes; %d dimensions have %d", p.id, len(p.vector), dimensions,
+			4*dimensions)
 	}
 	unit, err := kernel.UnitVector(vector, dimensions)
 	if err != nil {
@@ -252,7 +261,8 @@ func (in *inspection) checkFullText() error {
 		return err
 	}
 	if strays {
-		in.find(Finding{Table: "passage_text", Problem: "full text has terms of rows that it does not have", Repairable: true})
+		in.find(Finding{Table: "passage_text", Problem: "full text has terms of rows that it does not have",
+			Repairable: true})
 		in.repairs.fullText = true
 	}
 	in.compareFullText(rows)
@@ -275,7 +285,8 @@ func (in *inspection) compareFullText(rows map[int64]uint64) {
 	}
 	slices.Sort(wrong)
 	for _, id := range wrong {
-		in.find(Finding{Table: "passage_text", Problem: fmt.Sprintf("passage %d is not in full text with the words that it has", id), Repairable: true})
+		in.find(Finding{Table: "passage_text",
+			Problem: fmt.Sprintf("passage %d is not in full text with the words that it has", id), Repairable: true})
 	}
 	in.repairs.texts = append(in.repairs.texts, wrong...)
 	var strays []int64
@@ -286,7 +297,8 @@ func (in *inspection) compareFullText(rows map[int64]uint64) {
 	}
 	slices.Sort(strays)
 	for _, id := range strays {
-		in.find(Finding{Table: "passage_text", Problem: fmt.Sprintf("full text has the passage %d, which is no memory's", id), Repairable: true})
+		in.find(Finding{Table: "passage_text", Problem: fmt.Sprintf("full text has the passage %d, which is no memory's", id),
+			Repairable: true})
 	}
 	in.repairs.texts = append(in.repairs.texts, strays...)
 }
@@ -357,7 +369,8 @@ func (in *inspection) checkFoldedNames() error {
 			return err
 		}
 		if foldname.Key(name) != key {
-			in.find(Finding{Table: table, ID: id, Problem: fmt.Sprintf("the name %s is looked up as %s, which is not the name folded", show(name), show(key))})
+			in.find(Finding{Table: table, ID: id,
+				Problem: fmt.Sprintf("the name %s is looked up as %s, which is not the name folded", show(name), show(key))})
 		}
 		return nil
 	}, `SELECT 'users', uid, coalesce(name, ''), coalesce(name_key, '') FROM users
@@ -412,7 +425,8 @@ func checkStoredTags(lines string) error {
 	tags := strings.Split(strings.TrimSuffix(lines, "\n"), "\n")
 	kept, err := check.Tags(tags, MaxTags)
 	if err == nil && !slices.Equal(kept, tags) {
-		return invalid("tags", "tags is %s; they would be kept as %s", show(strings.Join(tags, ", ")), show(strings.Join(kept, ", ")))
+		return invalid("tags", "tags is %s; they would be kept as %s", show(strings.Join(tags, ", ")),
+			show(strings.Join(kept, ", ")))
 	}
 	return err
 }
@@ -420,9 +434,10 @@ func checkStoredTags(lines string) error {
 // DamagedRow is a row of the file that is not what was stored, or is not there any more.
 type DamagedRow struct {
 	Table string `json:"table"`
-	Row   int64  `json:"row"`          // its number in the table
-	ID    string `json:"id,omitempty"` // of the memory, file, user ... that it is about, as callers know it; empty: not known any more
-	Lost  bool   `json:"lost"`         // it is not there any more
+	Row   int64  `json:"row"` // its number in the table
+	// of the memory, file, user ... that it is about, as callers know it; empty: not known any more
+	ID   string `json:"id,omitempty"`
+	Lost bool   `json:"lost"` // it is not there any more
 }
 
 // checkHashes compares rows with their hashes.
@@ -517,7 +532,8 @@ func (in *inspection) intactRevision(memory int64) string {
 		if err != nil {
 			return ""
 		}
-		numbers, err := db.Column[int64](in.tx, fmt.Sprintf(`SELECT t.revision FROM memory_revision t JOIN row_hash h ON h.kind = %d AND h.id = t.id
+		numbers, err := db.Column[int64](in.tx,
+			fmt.Sprintf(`SELECT t.revision FROM memory_revision t JOIN row_hash h ON h.kind = %d AND h.id = t.id
 			WHERE t.memory_id = ? AND h.hash = %s ORDER BY t.revision DESC LIMIT 1`, t.Kind, t.Expression("t", columns)), memory)
 		if err == nil && len(numbers) == 1 {
 			return fmt.Sprintf("; its revision %d is sound", numbers[0])
@@ -541,14 +557,18 @@ func takeRows(tx db.Tx, rows []acceptedRow) error {
 		}
 		if r.table.Set || r.Now == nil {
 			if r.Now == nil {
-				_, err = tx.Exec(fmt.Sprintf(`DELETE FROM row_hash WHERE kind = ? AND id = ? AND NOT EXISTS (SELECT 1 FROM "%s" WHERE "%s" = ?2)`, r.table.Name, r.table.Key),
+				_, err = tx.Exec(fmt.Sprintf(
+					`DELETE FROM row_hash WHERE kind = ? AND id = ? AND NOT EXISTS (SELECT 1 FROM "%s" WHERE "%s" = ?2)`, r.table.Name,
+					r.table.Key),
 					r.table.Kind, r.Id)
 			} else {
 				err = kernel.WriteHash(tx, r.table, r.Id, r.Now)
 			}
 		} else {
-			_, err = tx.Exec(fmt.Sprintf(`INSERT INTO row_hash (kind, id, hash) SELECT ?, t."%s", %s FROM "%s" t WHERE t."%[1]s" = ?
-				ON CONFLICT (kind, id) DO UPDATE SET hash = excluded.hash`, r.table.Key, r.table.Expression("t", columns), r.table.Name), r.table.Kind, r.Id)
+			_, err = tx.Exec(fmt.Sprintf(
+				`INSERT INTO row_hash (kind, id, hash) SELECT ?, t."%s", %s FROM "%s" t WHERE t."%[1]s" = ?
+				ON CONFLICT (kind, id) DO UPDATE SET hash = excluded.hash`, r.table.Key, r.table.Expression("t", columns),
+				r.table.Name), r.table.Kind, r.Id)
 		}
 		if err != nil {
 			return err

@@ -14,12 +14,14 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
-// tripsOver says in which way a store that is damaged in a transaction keeps what it holds from coming back from an export.
+// tripsOver says in which way a store that is damaged in a transaction keeps what it holds from coming back from an
+// export.
 func tripsOver(t *testing.T, tx db.Tx) string {
 	t.Helper()
 	export := func(tx db.Tx) ([]byte, error) {
 		var out bytes.Buffer
-		e := exporter{ExportOptions: ExportOptions{Credentials: true, Progress: func(string, int, int) {}}, hash: sha256.New(), tx: tx, counts: map[string]int{}, places: map[int64]exportPlace{}}
+		e := exporter{ExportOptions: ExportOptions{Credentials: true, Progress: func(string, int, int) {}},
+			hash: sha256.New(), tx: tx, counts: map[string]int{}, places: map[int64]exportPlace{}}
 		e.w = bufio.NewWriter(io.MultiWriter(&out, e.hash))
 		err := e.all("2026-11-21T08:00:00Z")
 		return out.Bytes(), err
@@ -72,7 +74,8 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 				break // a part of them
 			}
 			err := s.db.Write(t.Context(), func(tx db.Tx) error {
-				one := fmt.Sprintf(`UPDATE "%s" SET "%s" = %s WHERE "%[2]s" IS (SELECT max("%[2]s") FROM "%[1]s")`, c.table, c.name, value)
+				one := fmt.Sprintf(`UPDATE "%s" SET "%s" = %s WHERE "%[2]s" IS (SELECT max("%[2]s") FROM "%[1]s")`, c.table, c.name,
+					value)
 				if r, err := tx.Exec(one); err != nil || r.RowsAffected == 0 {
 					return errUndone // the schema does not take it, or there is nothing to damage
 				}

@@ -15,9 +15,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/redirect"
 )
 
-// ClientRegistration is what an OAuth client says about itself: the metadata of RFC 7591, section 2. It reads and writes
-// the JSON of a registration request, response, or client id metadata document: members that it has no field for are in
-// Extra, and what is empty is left out.
+// ClientRegistration is what an OAuth client says about itself: the metadata of RFC 7591, section 2. It reads and
+// writes the JSON of a registration request, response, or client id metadata document: members that it has no field for
+// are in Extra, and what is empty is left out.
 type ClientRegistration struct {
 	RedirectURIs []string // redirect_uris: 1 to 20 that CheckRedirectURI allows
 	ClientName   string   // client_name: what people are shown; at most 200 characters
@@ -31,8 +31,8 @@ type ClientRegistration struct {
 	GrantTypes    []string
 	ResponseTypes []string
 
-	// Scope is the scopes that the client may ask for, separated by spaces; unknown ones are dropped. It limits nothing: the
-	// user does.
+	// Scope is the scopes that the client may ask for, separated by spaces; unknown ones are dropped. It limits nothing:
+	// the user does.
 	Scope string
 
 	ClientURI, LogoURI, TosURI, PolicyURI string // http or https, for people
@@ -90,8 +90,8 @@ func (r *ClientRegistration) members() map[string]any {
 	}
 }
 
-// UnmarshalJSON reads a JSON object. A member of a wrong type is ErrInvalid with the code invalid_client_metadata; null is as
-// good as absent.
+// UnmarshalJSON reads a JSON object. A member of a wrong type is ErrInvalid with the code invalid_client_metadata; null
+// is as good as absent.
 func (r *ClientRegistration) UnmarshalJSON(encoded []byte) error {
 	*r = ClientRegistration{}
 	var object map[string]json.RawMessage
@@ -182,7 +182,8 @@ func (r ClientRegistration) checked(kind ClientKind) (ClientRegistration, error)
 		return r, err
 	}
 	r.Scope = joinScopes(scopes)
-	for name, value := range map[string]string{"client_uri": r.ClientURI, "logo_uri": r.LogoURI, "tos_uri": r.TosURI, "policy_uri": r.PolicyURI} {
+	for name, value := range map[string]string{"client_uri": r.ClientURI, "logo_uri": r.LogoURI, "tos_uri": r.TosURI,
+		"policy_uri": r.PolicyURI} {
 		if err := checkPublicURI(name, value); err != nil {
 			return r, err
 		}
@@ -206,14 +207,16 @@ func (r ClientRegistration) copied() (ClientRegistration, error) {
 		return r, invalidMetadata("", "the metadata of the client is not JSON: %v", err)
 	}
 	if len(encoded) > maxClientMetadata {
-		return r, oauthError(KindTooLarge, OAuthInvalidClientMetadata, "", "the metadata of the client is %d bytes as JSON; at most %d are allowed", len(encoded), maxClientMetadata)
+		return r, oauthError(KindTooLarge, OAuthInvalidClientMetadata, "",
+			"the metadata of the client is %d bytes as JSON; at most %d are allowed", len(encoded), maxClientMetadata)
 	}
 	var copied ClientRegistration
 	if err := json.Unmarshal(encoded, &copied); err != nil {
 		return r, err
 	}
 	if jsonobject.Depth(copied.Extra) > check.MaxDepth {
-		return r, oauthError(KindTooLarge, OAuthInvalidClientMetadata, "", "the metadata of the client is nested more than %d deep", check.MaxDepth)
+		return r, oauthError(KindTooLarge, OAuthInvalidClientMetadata, "",
+			"the metadata of the client is nested more than %d deep", check.MaxDepth)
 	}
 	return copied, nil
 }
@@ -222,9 +225,11 @@ func checkRedirectURIs(uris []string) ([]string, error) {
 	uris = check.Distinct(uris)
 	switch {
 	case len(uris) == 0:
-		return nil, oauthError(KindInvalid, OAuthInvalidRedirectURI, "redirect_uris", "Invalid redirect_uri: redirect_uris is empty; at least one is needed")
+		return nil, oauthError(KindInvalid, OAuthInvalidRedirectURI, "redirect_uris",
+			"Invalid redirect_uri: redirect_uris is empty; at least one is needed")
 	case len(uris) > maxRedirectURIs:
-		return nil, oauthError(KindTooLarge, OAuthInvalidRedirectURI, "redirect_uris", "Invalid redirect_uri: redirect_uris has %d URIs; at most %d are allowed", len(uris), maxRedirectURIs)
+		return nil, oauthError(KindTooLarge, OAuthInvalidRedirectURI, "redirect_uris",
+			"Invalid redirect_uri: redirect_uris has %d URIs; at most %d are allowed", len(uris), maxRedirectURIs)
 	}
 	for _, uri := range uris {
 		if err := CheckRedirectURI(uri); err != nil {
@@ -243,11 +248,14 @@ func checkClientName(name string) error {
 		return asOAuth(err, OAuthInvalidClientMetadata)
 	}
 	if !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsSpace(r) && !foldname.Unseen(r) }) {
-		return invalidMetadata("client_name", "client_name is %s, in which nothing can be seen; people must be shown a name, or none is given", show(name))
+		return invalidMetadata("client_name",
+			"client_name is %s, in which nothing can be seen; people must be shown a name, or none is given", show(name))
 	}
 	for _, r := range name {
 		if unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r == utf8.RuneError {
-			return invalidMetadata("client_name", "client_name is %s, which contains %U; characters that change the direction or the line are not allowed", show(name), r)
+			return invalidMetadata("client_name",
+				"client_name is %s, which contains %U; characters that change the direction or the line are not allowed",
+				show(name), r)
 		}
 	}
 	return nil
@@ -261,7 +269,8 @@ func (r *ClientRegistration) checkAuthMethod(kind ClientKind) error {
 	if r.TokenEndpointAuthMethod == "" {
 		r.TokenEndpointAuthMethod = allowed[0]
 	}
-	return asOAuth(check.Enum("token_endpoint_auth_method", r.TokenEndpointAuthMethod, allowed), OAuthInvalidClientMetadata)
+	return asOAuth(check.Enum("token_endpoint_auth_method", r.TokenEndpointAuthMethod, allowed),
+		OAuthInvalidClientMetadata)
 }
 
 // supported drops what a client will use elsewhere. The first of all there is must remain.
@@ -270,7 +279,8 @@ func supported(name string, wanted []string, all ...string) ([]string, error) {
 		return all, nil
 	}
 	if !slices.Contains(wanted, all[0]) {
-		return nil, invalidMetadata(name, "%s is %s; %s must be in it", name, oneOf(wanted[:min(len(wanted), 10)]), show(all[0]))
+		return nil, invalidMetadata(name, "%s is %s; %s must be in it", name, oneOf(wanted[:min(len(wanted), 10)]),
+			show(all[0]))
 	}
 	return slices.DeleteFunc(all, func(value string) bool { return !slices.Contains(wanted, value) }), nil
 }
@@ -282,14 +292,15 @@ func checkPublicURI(name, value string) error {
 	}
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || len(value) > maxURI {
-		return invalidMetadata(name, "%s is %s; an absolute https or http URI of at most %d bytes is needed", name, show(value), maxURI)
+		return invalidMetadata(name, "%s is %s; an absolute https or http URI of at most %d bytes is needed", name,
+			show(value), maxURI)
 	}
 	return nil
 }
 
-// MatchRedirectURI reports whether a redirect URI that a client names is one that it has registered: the same string, byte
-// by byte. An http URI on a loopback address may differ in its port, which an application learns when it starts (RFC 8252,
-// 7.3); host, path and query must be the same. What [CheckRedirectURI] refuses matches nothing.
+// MatchRedirectURI reports whether a redirect URI that a client names is one that it has registered: the same string,
+// byte by byte. An http URI on a loopback address may differ in its port, which an application learns when it starts
+// (RFC 8252, 7.3); host, path and query must be the same. What [CheckRedirectURI] refuses matches nothing.
 func MatchRedirectURI(registered, given string) bool { return redirect.Match(registered, given) }
 
 // CheckRedirectURI says whether a client may register a redirect URI: https anywhere, http on a loopback address
@@ -297,7 +308,8 @@ func MatchRedirectURI(registered, given string) bool { return redirect.Match(reg
 // in printable ASCII, without fragment, user or wildcard. The error carries invalid_redirect_uri (RFC 7591).
 func CheckRedirectURI(uri string) error {
 	if why := redirect.WhyNot(uri); why != "" {
-		return oauthError(KindInvalid, OAuthInvalidRedirectURI, "redirect_uris", "Invalid redirect_uri: %s %s", show(uri), why)
+		return oauthError(KindInvalid, OAuthInvalidRedirectURI, "redirect_uris", "Invalid redirect_uri: %s %s", show(uri),
+			why)
 	}
 	return nil
 }

@@ -57,11 +57,13 @@ func (c NewCollection) check(embedder Embedder) error {
 	size := embedder.Dimensions()
 	switch {
 	case c.VectorSize < 0 || c.VectorSize > check.MaxVector:
-		return invalid("vector_size", "vector_size is %d; 1 to %d are allowed, or 0 for the embedder's %d", c.VectorSize, check.MaxVector, size)
+		return invalid("vector_size", "vector_size is %d; 1 to %d are allowed, or 0 for the embedder's %d", c.VectorSize,
+			check.MaxVector, size)
 	case c.OwnVectors && c.VectorSize == 0:
 		return invalid("vector_size", "vector_size is missing; a collection of own vectors needs their number of dimensions")
 	case !c.OwnVectors && c.VectorSize != 0 && c.VectorSize != size:
-		return invalid("vector_size", "vector_size is %d, but the embedder %s makes vectors of %d dimensions; leave vector_size out, or set own_vectors to bring vectors of your own",
+		return invalid("vector_size",
+			"vector_size is %d, but the embedder %s makes vectors of %d dimensions; leave vector_size out, or set own_vectors to bring vectors of your own",
 			c.VectorSize, show(embedder.Model()), size)
 	}
 	return nil
@@ -69,7 +71,8 @@ func (c NewCollection) check(embedder Embedder) error {
 
 func checkDescription(description string) error {
 	if n := utf8.RuneCountInString(description); n > maxDescription {
-		return newError(KindTooLarge, "description", "description is %d characters long; at most %d are allowed", n, maxDescription)
+		return newError(KindTooLarge, "description", "description is %d characters long; at most %d are allowed", n,
+			maxDescription)
 	}
 	return check.UTF8("description", description)
 }
@@ -81,7 +84,8 @@ func (s *Store) AddCollection(ctx context.Context, c NewCollection) (Collection,
 	}
 	if s.access.Projects != nil {
 		return Collection{}, newError(KindForbidden, "collection_name",
-			"a view limited to projects adds no collections; store into %s or into a collection that exists", show(DefaultCollection))
+			"a view limited to projects adds no collections; store into %s or into a collection that exists",
+			show(DefaultCollection))
 	}
 	var added Collection
 	err := s.write(ctx, func(tx db.Tx, sc scope) error {
@@ -109,9 +113,11 @@ func (s *Store) addCollection(tx db.Tx, sc scope, c NewCollection) (int64, error
 	}
 	now := s.now()
 	row, err := db.Insert(tx, `INSERT INTO collection (owner_id, name, description, own_profile, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (owner_id, name) DO NOTHING RETURNING id`, sc.user, c.Name, c.Description, profile, now, now)
+		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (owner_id, name) DO NOTHING RETURNING id`, sc.user, c.Name, c.Description,
+		profile, now, now)
 	if err == nil && row == 0 {
-		return 0, newError(KindConflict, "collection_name", "collection_name %s exists already; choose another name or store into it", show(c.Name))
+		return 0, newError(KindConflict, "collection_name",
+			"collection_name %s exists already; choose another name or store into it", show(c.Name))
 	}
 	return row, err
 }
@@ -190,7 +196,8 @@ func (s *Store) listCollections(tx db.Tx, sc scope, name string) ([]Collection, 
 		all = append(all, c)
 		return nil
 	}, `SELECT c.name, c.description, u.uid, f.dimensions,
-			(SELECT coalesce(sum(p.memories), 0) FROM partition p WHERE p.collection_id = c.id AND `+visible+`), c.created_at, c.updated_at
+			(SELECT coalesce(sum(p.memories), 0) FROM partition p WHERE p.collection_id = c.id AND `+visible+
+		`), c.created_at, c.updated_at
 		FROM collection c JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
 		WHERE `+condition+` ORDER BY c.name, c.id`, args...)
 	return all, err
@@ -211,9 +218,10 @@ type collectionPlace struct {
 	profile int64 // of its own vectors; 0: the store's embedder makes them
 }
 
-// collectionFor finds the collection of an owner: the caller, or the owner of a project that the caller stores into. In the
-// latter case the caller can name the default collection, one that holds memories which the caller sees, and one that the
-// caller has, too, which is made for the owner. Names of the owner's other collections are as unknown as any other.
+// collectionFor finds the collection of an owner: the caller, or the owner of a project that the caller stores into. In
+// the latter case the caller can name the default collection, one that holds memories which the caller sees, and one
+// that the caller has, too, which is made for the owner. Names of the owner's other collections are as unknown as any
+// other.
 func (s *Store) collectionFor(tx db.Tx, sc scope, name string, owner int64) (collectionPlace, error) {
 	var at collectionPlace
 	var found bool
@@ -240,8 +248,9 @@ func (s *Store) collectionFor(tx db.Tx, sc scope, name string, owner int64) (col
 	case !had:
 		return at, s.unknownCollection(tx, sc, name)
 	case found && at.profile != profile:
-		return at, newError(KindConflict, "collection_name", "collection_name %s cannot be used here: what is stored into a project lies in a collection of its owner, "+
-			"whose collection of this name has other vectors; leave collection_name out, or name another one", show(name))
+		return at, newError(KindConflict, "collection_name",
+			"collection_name %s cannot be used here: what is stored into a project lies in a collection of its owner, "+
+				"whose collection of this name has other vectors; leave collection_name out, or name another one", show(name))
 	}
 	at.profile = profile
 	return at, nil
@@ -271,7 +280,8 @@ func (s *Store) unknownCollection(tx db.Tx, sc scope, name string) error {
 			hint, best = fmt.Sprintf("; did you mean %s?", show(c.Name)), d
 		}
 	}
-	return newError(KindNotFound, "collection_name", "collection_name %s does not exist%s (create_collection makes a new one)", show(name), hint)
+	return newError(KindNotFound, "collection_name",
+		"collection_name %s does not exist%s (create_collection makes a new one)", show(name), hint)
 }
 
 // distance is the Levenshtein distance of two short strings, in characters.
@@ -361,7 +371,8 @@ func renameCollection(tx db.Tx, sc scope, row int64, before, after string) error
 		return err
 	}
 	if taken {
-		return newError(KindConflict, "name", "collection_name %s exists already; choose another name than that for %s", show(after), show(before))
+		return newError(KindConflict, "name", "collection_name %s exists already; choose another name than that for %s",
+			show(after), show(before))
 	}
 	_, err = tx.Exec(`UPDATE collection SET name = ? WHERE id = ?`, after, row)
 	return err
@@ -378,8 +389,9 @@ type CollectionDeletion struct {
 	ForGood bool
 }
 
-// DeleteCollection deletes one of the caller's own collections, which goes to the trash as one entry. Memories go by the thousand, so
-// that other writers get their turn; after an error some of them may be gone, and a second call deletes the rest into the same entry.
+// DeleteCollection deletes one of the caller's own collections, which goes to the trash as one entry. Memories go by
+// the thousand, so that other writers get their turn; after an error some of them may be gone, and a second call
+// deletes the rest into the same entry.
 func (s *Store) DeleteCollection(ctx context.Context, d CollectionDeletion) error {
 	ctx = db.Freeing(ctx)
 	err := inPortions(func(p portion) (done bool, err error) {
@@ -409,7 +421,8 @@ func (s *Store) deleteCollection(tx db.Tx, sc scope, d CollectionDeletion, p por
 		return false, err
 	}
 	if counts[0] > 0 && !d.WithMemories {
-		return false, newError(KindConflict, "collection_name", "collection_name %s holds %d memories; move or delete them first, or delete the collection together with its memories",
+		return false, newError(KindConflict, "collection_name",
+			"collection_name %s holds %d memories; move or delete them first, or delete the collection together with its memories",
 			show(d.Name), counts[0])
 	}
 	t := s.newTrasher(tx, sc, p)
@@ -436,7 +449,8 @@ func (s *Store) writableCollection(tx db.Tx, sc scope, name string) (int64, erro
 		return 0, err
 	}
 	if sc.limited || visible.Owner != s.access.User {
-		return 0, newError(KindForbidden, "collection_name", "collection_name %s belongs to %s; only its owner, through a view that is not limited to projects, may change it",
+		return 0, newError(KindForbidden, "collection_name",
+			"collection_name %s belongs to %s; only its owner, through a view that is not limited to projects, may change it",
 			show(name), ownerName(tx, visible.Owner))
 	}
 	row, _, _, err := ownCollection(tx, sc, name)

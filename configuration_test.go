@@ -9,14 +9,16 @@ import (
 
 func TestConfiguration(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
-	s, err := Open(t.Context(), path, &Options{MaxFile: -1, FileQuota: 7, KeepActivity: time.Hour, MaxActivity: 9, KeepTrash: 3 * time.Hour})
+	s, err := Open(t.Context(), path,
+		&Options{MaxFile: -1, FileQuota: 7, KeepActivity: time.Hour, MaxActivity: 9, KeepTrash: 3 * time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	c, err := s.Upkeep().Configuration(t.Context())
 	if err != nil || c.Path != path || c.ReadOnly || c.Engine == "" || c.Model != s.embedder.Model() || c.Dimensions < 1 ||
-		c.IndexMemory != defaultIndexMemory || c.MaxFile != largestFile || c.FileQuota != 7 || c.KeepActivity != time.Hour || c.MaxActivity != 9 || c.KeepTrash != 3*time.Hour {
+		c.IndexMemory != defaultIndexMemory || c.MaxFile != largestFile || c.FileQuota != 7 || c.KeepActivity != time.Hour ||
+		c.MaxActivity != 9 || c.KeepTrash != 3*time.Hour {
 		t.Errorf("%+v %v", c, err)
 	}
 	// A path from where the program stands is told from the root.
@@ -26,7 +28,8 @@ func TestConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	if c, err := reader.Upkeep().Configuration(t.Context()); err != nil || filepath.Base(c.Path) != "store.db" || !filepath.IsAbs(c.Path) || !c.ReadOnly || c.KeepActivity != defaultKeepActivity {
+	if c, err := reader.Upkeep().Configuration(t.Context()); err != nil || filepath.Base(c.Path) != "store.db" ||
+		!filepath.IsAbs(c.Path) || !c.ReadOnly || c.KeepActivity != defaultKeepActivity {
 		t.Errorf("%+v %v", c, err)
 	}
 	memory, err := Open(t.Context(), ":memory:", nil)

@@ -15,8 +15,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/storetest"
 )
 
-// TestConformance holds every way to open a store to the same promises: all of them in the long form, else a file alone, and
-// with -short two handles, which bring the most goroutines together.
+// TestConformance holds every way to open a store to the same promises: all of them in the long form, else a file
+// alone, and with -short two handles, which bring the most goroutines together.
 func TestConformance(t *testing.T) {
 	for _, backend := range []struct {
 		name string
@@ -39,7 +39,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// openFile gives each test a file of its own, a copy of one with the schema only: making the schema is most of the work.
+// openFile gives each test a file of its own, a copy of one with the schema only: making the schema is most of the
+// work.
 func openFile(t *testing.T) func(*testing.T, *souvenir.Options) *souvenir.Store {
 	dir := t.TempDir()
 	empty := emptyFile(t, dir)
@@ -58,7 +59,8 @@ func openFile(t *testing.T) func(*testing.T, *souvenir.Options) *souvenir.Store 
 // emptyFile returns the content of a file in which nothing was stored.
 func emptyFile(t *testing.T, dir string) []byte {
 	path := filepath.Join(dir, "empty.db")
-	store, err := souvenir.Open(t.Context(), path, &souvenir.Options{Embedder: storetest.Words{}, Now: new(storetest.Clock).Now})
+	store, err := souvenir.Open(t.Context(), path,
+		&souvenir.Options{Embedder: storetest.Words{}, Now: new(storetest.Clock).Now})
 	if err != nil {
 		t.Fatalf("Open %s: %v", path, err)
 	}

@@ -22,15 +22,15 @@ type ContextQuery struct {
 	ProjectID   string // the project that is worked on; an unknown one is empty
 	ProjectName string // the same by name
 
-	// DetectedIdentity is what the caller knows of who it is and whom it talks to. As long as no identity is stored it widens
-	// the query and comes back as a suggestion to store it. At most 16 KiB as JSON.
+	// DetectedIdentity is what the caller knows of who it is and whom it talks to. As long as no identity is stored it
+	// widens the query and comes back as a suggestion to store it. At most 16 KiB as JSON.
 	DetectedIdentity map[string]any
 
 	Related int // related memories to return, 1 to 50; zero means 7
 	Preview int // characters to show of each related memory, 50 to 100,000; zero means 600
 
-	// TokenBudget bounds the answer, in tokens: a token is taken for 4 bytes of the answer's JSON. At least 500; zero means
-	// no bound. See [Store.GetContext] for what gives way.
+	// TokenBudget bounds the answer, in tokens: a token is taken for 4 bytes of the answer's JSON. At least 500; zero
+	// means no bound. See [Store.GetContext] for what gives way.
 	TokenBudget int
 }
 
@@ -57,12 +57,13 @@ type Context struct {
 	// this view may write and is not limited to projects.
 	IdentitySuggestion *ToolCall `json:"identity_suggestion"`
 
-	// ConversationID is the id of the active memory of event type conversation or case that fits the query best, or, without a
-	// query, of the newest one: in the project if one is given, else in the caller's own collections, and only one that the
-	// caller may update. Empty if there is none.
+	// ConversationID is the id of the active memory of event type conversation or case that fits the query best, or,
+	// without a query, of the newest one: in the project if one is given, else in the caller's own collections, and only
+	// one that the caller may update. Empty if there is none.
 	ConversationID string `json:"conversation_memory_id"`
 
-	Related []ContextMemory `json:"related_memories"`    // previews of related memories: the project's first, then others; each once
+	// previews of related memories: the project's first, then others; each once
+	Related []ContextMemory `json:"related_memories"`
 	Guide   []string        `json:"get_context_do_dont"` // how to work with the memory, for a model
 
 	// GeneralDoDont holds the caller's general rules and dos and don'ts: those that lie in no project.
@@ -73,7 +74,8 @@ type Context struct {
 
 	ProjectRules *ContextRules `json:"project_rules"` // nil when no project is given
 	Warnings     []string      `json:"warnings"`      // what a caller should know, for example what was left out
-	Tokens       int           `json:"tokens"`        // size of this answer: a quarter of the bytes of its JSON, rounded up
+	// size of this answer: a quarter of the bytes of its JSON, rounded up
+	Tokens int `json:"tokens"`
 }
 
 // ContextRules are the rules of a project; nil for what it has not.
@@ -135,7 +137,8 @@ func (c Context) MarshalJSON() ([]byte, error) {
 		Tokens         int             `json:"tokens"`
 	}{
 		Identity: c.Identity, Suggestion: c.IdentitySuggestion, Related: emptyList(c.Related), Guide: emptyList(c.Guide),
-		GeneralDoDont: emptyList(c.GeneralDoDont), ProjectDoDont: c.ProjectDoDont, ProjectRules: c.ProjectRules, Warnings: c.Warnings, Tokens: c.Tokens,
+		GeneralDoDont: emptyList(c.GeneralDoDont), ProjectDoDont: c.ProjectDoDont, ProjectRules: c.ProjectRules,
+		Warnings: c.Warnings, Tokens: c.Tokens,
 	}
 	if c.ConversationID != "" {
 		form.ConversationID = &c.ConversationID
@@ -180,7 +183,8 @@ func (q *ContextQuery) check() error {
 		return err
 	}
 	if size := jsonSize(q.DetectedIdentity); size > maxDetected {
-		return newError(KindTooLarge, "detected_identity", "detected_identity is %d bytes as JSON; at most %d are allowed", size, maxDetected)
+		return newError(KindTooLarge, "detected_identity", "detected_identity is %d bytes as JSON; at most %d are allowed",
+			size, maxDetected)
 	}
 	for _, n := range []struct {
 		argument            string
@@ -203,12 +207,12 @@ func (q *ContextQuery) check() error {
 	return nil
 }
 
-// GetContext gathers what an agent should know when an interaction begins: who it is, the rules that it has to follow, the
-// conversation to go on with, and the memories that are related to what it is asked. All of it is of one moment.
+// GetContext gathers what an agent should know when an interaction begins: who it is, the rules that it has to follow,
+// the conversation to go on with, and the memories that are related to what it is asked. All of it is of one moment.
 //
-// Where an answer would not fit into the token budget, it is filled in this order: the identity and the project's rules and todo
-// (if they do not all fit, the longest ones are shortened), the suggested identity, general and project dos and don'ts,
-// related memories. Whatever is shortened is marked as truncated, and a warning says what was left out.
+// Where an answer would not fit into the token budget, it is filled in this order: the identity and the project's rules
+// and todo (if they do not all fit, the longest ones are shortened), the suggested identity, general and project dos
+// and don'ts, related memories. Whatever is shortened is marked as truncated, and a warning says what was left out.
 func (s *Store) GetContext(ctx context.Context, q ContextQuery) (Context, error) {
 	if err := q.check(); err != nil {
 		return Context{}, err
@@ -230,8 +234,8 @@ func (s *Store) GetContext(ctx context.Context, q ContextQuery) (Context, error)
 	return c, nil
 }
 
-// contextText is the text that related memories are searched for by: the query, and, as long as no identity is stored, what the
-// caller knows of it.
+// contextText is the text that related memories are searched for by: the query, and, as long as no identity is stored,
+// what the caller knows of it.
 func (s *Store) contextText(ctx context.Context, q ContextQuery) (string, error) {
 	if len(q.DetectedIdentity) == 0 {
 		return q.Query, nil
@@ -279,6 +283,7 @@ func suggestIdentity(detected map[string]any) *ToolCall {
 		return nil
 	}
 	return &ToolCall{Tool: "memory", Arguments: map[string]any{
-		"action": "store", "event_type": EventIdentity, "state": StateActive, "content": strings.Join(lines, "\n"), "metadata": metadata,
+		"action": "store", "event_type": EventIdentity, "state": StateActive, "content": strings.Join(lines, "\n"),
+		"metadata": metadata,
 	}}
 }

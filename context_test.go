@@ -12,21 +12,25 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Contexts are asked for at the beginning of every interaction: what they gather must not be looked for among everything.
+// Contexts are asked for at the beginning of every interaction: what they gather must not be looked for among
+// everything.
 func TestContextsUseTheirIndexes(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "plans.db"), Options{})
 	for _, c := range []struct {
 		query, index string
 		args         []any
 	}{
-		{newestActive.byTime, `COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`, []any{"[1]", `["identity"]`, 0, 9, 1}},
+		{newestActive.byTime, `COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
+			[]any{"[1]", `["identity"]`, 0, 9, 1}},
 		{`SELECT m.id ` + fromMemory + ` WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND ` + active,
 			`memory_active (partition_id=? AND <expr>=?)`, []any{"[1]", `["case"]`}},
 		{doDontQuery, `memory_do_dont (partition_id=?)`, []any{"[1]"}},
 		{ruleQuery, `memory_event (partition_id=? AND event_type=?)`, []any{"[1]"}},
-		{newestActive.byRow, `COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`, []any{"[1]", `["identity"]`, 0, 9, 1}},
+		{newestActive.byRow, `COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
+			[]any{"[1]", `["identity"]`, 0, 9, 1}},
 		{newestOfAll.byTime, `memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`, []any{"[1]", 0, 9, 7}},
-		{newestOfAll.byRow, `COVERING INDEX memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`, []any{"[1]", 0, 9, 7}},
+		{newestOfAll.byRow, `COVERING INDEX memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
+			[]any{"[1]", 0, 9, 7}},
 		{moduleQuery, `memory_module (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
 		{moduleQuery, `memory_tag_name (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
 	} {
@@ -83,18 +87,21 @@ func TestBytesAreCutBetweenCharacters(t *testing.T) {
 
 func TestShortenedMemoriesFitAndKeepTheirID(t *testing.T) {
 	for name, m := range map[string]Memory{
-		"text":          {Content: strings.Repeat("plain words ", 500)},
-		"escapes":       {Content: strings.Repeat("<\"\n\u2028", 500)},
-		"Japanese":      {Content: strings.Repeat("日本語。", 500)},
-		"long metadata": {Content: strings.Repeat("plain words ", 500), Metadata: map[string]any{"k": strings.Repeat("v", 5000)}},
-		"long names":    {Content: "short", Collection: strings.Repeat("c", 128), Owner: strings.Repeat("o", 128), ProjectName: strings.Repeat("<", 128)},
+		"text":     {Content: strings.Repeat("plain words ", 500)},
+		"escapes":  {Content: strings.Repeat("<\"\n\u2028", 500)},
+		"Japanese": {Content: strings.Repeat("日本語。", 500)},
+		"long metadata": {Content: strings.Repeat("plain words ", 500),
+			Metadata: map[string]any{"k": strings.Repeat("v", 5000)}},
+		"long names": {Content: "short", Collection: strings.Repeat("c", 128), Owner: strings.Repeat("o", 128),
+			ProjectName: strings.Repeat("<", 128)},
 	} {
 		m.ID, m.EventType, m.RuleType = "0190a5f2-0000-7000-8000-000000000000", EventProjectRule, RuleDo
 		whole := ContextMemory{Memory: m}
 		for _, most := range []int{150, 200, 400, 1000, 3000, 1 << 20} {
 			c := whole
 			c.within(most)
-			if size := jsonSize(c); size > most || c.ID != m.ID || c.RuleType != RuleDo || !strings.HasPrefix(m.Content, c.Content) || !utf8.ValidString(c.Content) {
+			if size := jsonSize(c); size > most || c.ID != m.ID || c.RuleType != RuleDo ||
+				!strings.HasPrefix(m.Content, c.Content) || !utf8.ValidString(c.Content) {
 				t.Errorf("%s within %d bytes takes %d: %s", name, most, size, asJSON(t, c))
 			}
 			if c.Truncated != (jsonSize(whole) > most) {
@@ -142,30 +149,36 @@ func TestBudgetsBoundContextsOfAnyMemories(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 10 {
-			q := ContextQuery{TokenBudget: MinTokenBudget + r.IntN(1<<(4+r.IntN(11))), Query: []string{"", "word"}[r.IntN(2)], ProjectID: []string{"", "p"}[r.IntN(2)],
+			q := ContextQuery{TokenBudget: MinTokenBudget + r.IntN(1<<(4+r.IntN(11))), Query: []string{"", "word"}[r.IntN(2)],
+				ProjectID:        []string{"", "p"}[r.IntN(2)],
 				DetectedIdentity: map[string]any{"name": hostileText(r, 1<<r.IntN(11))}}
 			c, err := s.GetContext(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if encoded := jsonSize(c); encoded > bytesPerToken*q.TokenBudget || (encoded+bytesPerToken-1)/bytesPerToken != c.Tokens {
-				t.Errorf("seed %d: a context of %d bytes and %d tokens, with a budget of %d; warnings %q", seed, encoded, c.Tokens, q.TokenBudget, c.Warnings)
+			if encoded := jsonSize(c); encoded > bytesPerToken*q.TokenBudget ||
+				(encoded+bytesPerToken-1)/bytesPerToken != c.Tokens {
+				t.Errorf("seed %d: a context of %d bytes and %d tokens, with a budget of %d; warnings %q", seed, encoded, c.Tokens,
+					q.TokenBudget, c.Warnings)
 			}
 		}
 	}
 }
 
 func TestBudgetsThatCannotBeKeptAreAWarning(t *testing.T) {
-	c := Context{Identity: &ContextMemory{Memory: Memory{ID: "i", Content: strings.Repeat("x", 5000)}}, Warnings: []string{strings.Repeat("w", 4000)}}
+	c := Context{Identity: &ContextMemory{Memory: Memory{ID: "i", Content: strings.Repeat("x", 5000)}},
+		Warnings: []string{strings.Repeat("w", 4000)}}
 	c.fit(500)
-	if last := c.Warnings[len(c.Warnings)-1]; !strings.Contains(last, "token_budget 500 is too small") || c.Identity.ID != "i" || !c.Identity.Truncated {
+	if last := c.Warnings[len(c.Warnings)-1]; !strings.Contains(last, "token_budget 500 is too small") ||
+		c.Identity.ID != "i" || !c.Identity.Truncated {
 		t.Errorf("the identity is %+v, the last warning %q", c.Identity, last)
 	}
 }
 
 func TestTasksNameModulesByWholeWords(t *testing.T) {
 	for text, want := range map[string]bool{
-		"auth": true, "fix Auth now": true, "(AUTH)": true, "auth/login": true, "auth-tests": true, "author": false, "oauth": false,
+		"auth": true, "fix Auth now": true, "(AUTH)": true, "auth/login": true, "auth-tests": true, "author": false,
+		"oauth":          false,
 		"oauth and auth": true, "auth2": false, "my_auth": false, "": false, "日auth": false,
 	} {
 		if got := names(text, "auth"); got != want {
@@ -204,8 +217,10 @@ func fileIDs(files []File) string {
 
 func TestMainMemoriesAndModulesBringTheirFiles(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
-	main := mustAdd(t, s, NewMemory{Content: "main", EventType: EventProjectMain, ProjectID: "p", Tags: []string{"engine"}})
-	other := mustAdd(t, s, NewMemory{Content: "other", ProjectID: "q", Related: []string{main.ID}, Tags: []string{"engine"}})
+	main := mustAdd(t, s, NewMemory{Content: "main", EventType: EventProjectMain, ProjectID: "p",
+		Tags: []string{"engine"}})
+	other := mustAdd(t, s, NewMemory{Content: "other", ProjectID: "q", Related: []string{main.ID},
+		Tags: []string{"engine"}})
 	mustAdd(t, s.As(Access{User: "eve"}), NewMemory{Content: "hers", Tags: []string{"engine"}})
 	addFileRow(t, s, "a", LocalUser, main.ID, "", "Engine")
 	addFileRow(t, s, "b", LocalUser, other.ID, "", "")

@@ -10,7 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// BenchmarkGetContext asks for contexts over 10,000 memories, half of them in a project, with all that a context can hold.
+// BenchmarkGetContext asks for contexts over 10,000 memories, half of them in a project, with all that a context can
+// hold.
 func BenchmarkGetContext(b *testing.B) {
 	store := openBench(b, 5_000)
 	memories := sentences(5_000)
@@ -26,7 +27,8 @@ func BenchmarkGetContext(b *testing.B) {
 	identity := souvenir.NewMemory{Content: "I am Mira.", EventType: souvenir.EventIdentity}
 	memories = append(memories, identity)
 	for _, rule := range []souvenir.RuleType{souvenir.RuleDo, souvenir.RuleDont} {
-		memories = append(memories, souvenir.NewMemory{Content: strings.Repeat("a rule of the project\n", 100), EventType: souvenir.EventProjectRule, RuleType: rule, ProjectID: "apollo"})
+		memories = append(memories, souvenir.NewMemory{Content: strings.Repeat("a rule of the project\n", 100),
+			EventType: souvenir.EventProjectRule, RuleType: rule, ProjectID: "apollo"})
 	}
 	ctx := context.Background()
 	if _, err := store.AddMemories(ctx, memories, nil); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/index"
 )
 
-// The event types that mean something to the store, besides [EventProjectRule]. They are compared without regard to case.
+// The event types that mean something to the store, besides [EventProjectRule]. They are compared without regard to
+// case.
 const (
 	EventIdentity     = "IDENTITY"     // who the agent is, and how it addresses the user
 	EventConversation = "conversation" // a conversation that goes on
@@ -26,8 +27,8 @@ const (
 	StateArchived  = "archived"
 )
 
-// active is the condition that a memory of some event types is active; one argument, a [wordList] of the types. It is written
-// so that the index memory_active serves it.
+// active is the condition that a memory of some event types is active; one argument, a [wordList] of the types. It is
+// written so that the index memory_active serves it.
 const active = `coalesce(lower(m.state), 'active') = 'active' AND length(m.event_type) > 0
 	AND lower(m.event_type) IN ` + db.Texts
 
@@ -80,10 +81,12 @@ func selectPlaces(places []visiblePlace, fits func(visiblePlace) bool) selection
 func ownPlace(p visiblePlace) bool     { return p.own }
 func generalPlace(p visiblePlace) bool { return p.own && p.project == 0 }
 
-const activeRows = `SELECT m.id, m.updated_at FROM memory m WHERE m.partition_id IN ` + db.Integers + ` AND ` + active + `
+const activeRows = `SELECT m.id, m.updated_at FROM memory m WHERE m.partition_id IN ` + db.Integers + ` AND ` + active +
+	`
 	AND m.updated_at BETWEEN ? AND ? `
 
-var newestActive = newestQuery{byTime: activeRows + `ORDER BY m.updated_at DESC, m.id DESC LIMIT ?`, byRow: activeRows + `ORDER BY m.id DESC LIMIT ?`}
+var newestActive = newestQuery{byTime: activeRows + `ORDER BY m.updated_at DESC, m.id DESC LIMIT ?`, byRow: activeRows +
+	`ORDER BY m.id DESC LIMIT ?`}
 
 // newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
 func (s *shared) newestActive(tx db.Tx, sel selection, types ...string) (int64, error) {
@@ -139,7 +142,8 @@ func (r *contextReader) gather() (c Context, err error) {
 	if err := r.direct(&c); err != nil {
 		return c, err
 	}
-	// A limited view does not know whether an identity lies outside its projects, and one stored in them would take its place.
+	// A limited view does not know whether an identity lies outside its projects, and one stored in them would take its
+	// place.
 	if c.Identity == nil && len(r.query.DetectedIdentity) > 0 && !r.sc.limited && !r.access.ReadOnly && !r.db.ReadOnly() {
 		c.IdentitySuggestion = suggestIdentity(r.query.DetectedIdentity)
 	}
@@ -188,7 +192,8 @@ func (r *contextReader) direct(c *Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := r.load(slices.Concat([]int64{identity, rules[RuleDo], rules[RuleDont], rules[RuleTodo]}, generalRows, projectRows))
+	found, err := r.load(slices.Concat([]int64{identity, rules[RuleDo], rules[RuleDont], rules[RuleTodo]}, generalRows,
+		projectRows))
 	if err != nil {
 		return err
 	}
@@ -226,11 +231,12 @@ func (r *contextReader) load(rows []int64) (map[int64]Memory, error) {
 	return found, err
 }
 
-const ruleQuery = `SELECT m.id, m.updated_at, m.rule_type FROM memory m ` + db.ByEvent + ` WHERE m.partition_id IN ` + db.Integers + `
+const ruleQuery = `SELECT m.id, m.updated_at, m.rule_type FROM memory m ` + db.ByEvent + ` WHERE m.partition_id IN ` +
+	db.Integers + `
 	AND m.event_type = '` + EventProjectRule + `' AND m.rule_type IS NOT NULL ORDER BY m.updated_at DESC, m.id DESC`
 
-// ruleRows returns the rows of the rules in a selection by their type. Where an older file holds several of one type, the newest
-// counts.
+// ruleRows returns the rows of the rules in a selection by their type. Where an older file holds several of one type,
+// the newest counts.
 func (s *shared) ruleRows(tx db.Tx, sel selection) (map[RuleType]int64, error) {
 	rules := map[RuleType]int64{}
 	if len(sel.partitions) == 0 {
@@ -259,13 +265,15 @@ func (s *shared) ruleRows(tx db.Tx, sel selection) (map[RuleType]int64, error) {
 // urgency orders memories by their importance.
 const urgency = `CASE m.importance WHEN 'critical' THEN 0 WHEN 'high' THEN 1 WHEN 'low' THEN 3 ELSE 2 END`
 
-const doDontQuery = `SELECT m.id, m.updated_at, ` + urgency + ` FROM memory m ` + db.ByDoDont + ` WHERE m.partition_id IN ` + db.Integers + `
+const doDontQuery = `SELECT m.id, m.updated_at, ` + urgency + ` FROM memory m ` + db.ByDoDont +
+	` WHERE m.partition_id IN ` + db.Integers + `
 	AND m.classification IN ('do', 'dont') AND coalesce(m.event_type, '') <> '` + EventProjectRule + `'
 	AND coalesce(lower(m.state), '') <> '` + StateArchived + `'
 	ORDER BY ` + urgency + `, m.updated_at DESC, m.id DESC`
 
-// doDont returns the rows of the dos and don'ts in a selection that are no rules and not archived, behind some others: the most
-// important ones first, of equally important ones the newest. One that says nothing of its importance counts as medium.
+// doDont returns the rows of the dos and don'ts in a selection that are no rules and not archived, behind some others:
+// the most important ones first, of equally important ones the newest. One that says nothing of its importance counts
+// as medium.
 func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int64, error) {
 	first = slices.DeleteFunc(first, func(row int64) bool { return row == 0 })
 	if len(sel.partitions) == 0 {
@@ -331,8 +339,8 @@ func (r *contextReader) search(sel selection, limit int) (hits []index.Hit, idea
 	return hits, ranking.ideal, err
 }
 
-// related returns previews of the memories that fit the query best, or of the newest ones: of the project first, then of
-// everything else, without those that the context shows already.
+// related returns previews of the memories that fit the query best, or of the newest ones: of the project first, then
+// of everything else, without those that the context shows already.
 func (r *contextReader) related() ([]ContextMemory, error) {
 	var list []ContextMemory
 	for _, sel := range []selection{
@@ -383,5 +391,6 @@ func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 var newestOfAll = newestQuery{byTime: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e JOIN memory m ON m.id IN (
 		SELECT n.id FROM memory n WHERE n.partition_id = e.value AND n.updated_at BETWEEN ?2 AND ?3 ORDER BY n.updated_at DESC LIMIT ?4)
 	ORDER BY m.updated_at DESC, m.id DESC LIMIT ?4`,
-	byRow: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e ` + db.InOrder + ` memory m ` + db.ByUpdated + ` ON m.partition_id = e.value
+	byRow: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e ` + db.InOrder + ` memory m ` + db.ByUpdated +
+		` ON m.partition_id = e.value
 		WHERE m.updated_at BETWEEN ?2 AND ?3 ORDER BY m.id DESC LIMIT ?4`}

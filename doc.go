@@ -48,7 +48,7 @@
 // # Promises
 //
 // A write that was answered survives a crash and a loss of power, and every later search, in any process, finds it.
-// Errors, but for those of contexts, are of type [*Error] and say which argument is wrong and what would be right; match them with errors.Is and
-// ErrInvalid, ErrNotFound and the other Err values. Methods honour their context, also while they wait for a lock.
-// Nothing leaves the process unless an [Embedder] of your own does so.
+// Errors, but for those of contexts, are of type [*Error] and say which argument is wrong and what would be right;
+// match them with errors.Is and ErrInvalid, ErrNotFound and the other Err values. Methods honour their context, also
+// while they wait for a lock. Nothing leaves the process unless an [Embedder] of your own does so.
 package souvenir

@@ -59,7 +59,8 @@ const EmbedBatch = 128
 const defaultMaxInput = 1600
 
 // EmbedderFunc makes an [Embedder] of a function. Model and dimensions are as in the interface.
-func EmbedderFunc(model string, dimensions int, embed func(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error)) Embedder {
+func EmbedderFunc(model string, dimensions int,
+	embed func(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error)) Embedder {
 	return embedderFunc{model, dimensions, embed}
 }
 
@@ -108,7 +109,8 @@ type guardedEmbedder struct {
 // describes itself are ErrInvalid.
 func guard(e Embedder) (guarded guardedEmbedder, err error) {
 	if isNil(e) {
-		return guarded, invalid("Embedder", "the Embedder is a nil %T; give one that is made, or leave it out for the built-in one", e)
+		return guarded, invalid("Embedder",
+			"the Embedder is a nil %T; give one that is made, or leave it out for the built-in one", e)
 	}
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -121,9 +123,11 @@ func guard(e Embedder) (guarded guardedEmbedder, err error) {
 	case g.model == "" || g.model == OwnVectors:
 		return g, invalid("Embedder", "the Embedder's Model is %q; an identity of its own is needed", g.model)
 	case g.dimensions < 1 || g.dimensions > check.MaxVector:
-		return g, invalid("Embedder", "the Embedder %s has %d dimensions; 1 to %d are allowed", show(g.model), g.dimensions, check.MaxVector)
+		return g, invalid("Embedder", "the Embedder %s has %d dimensions; 1 to %d are allowed", show(g.model), g.dimensions,
+			check.MaxVector)
 	case g.maxInput < 200:
-		return g, invalid("Embedder", "the Embedder %s takes texts of %d bytes at most; at least 200 are needed", show(g.model), g.maxInput)
+		return g, invalid("Embedder", "the Embedder %s takes texts of %d bytes at most; at least 200 are needed",
+			show(g.model), g.maxInput)
 	case isFunc && f.embed == nil:
 		return g, invalid("Embedder", "the function of the Embedder %s is nil; give one", show(g.model))
 	}
@@ -173,7 +177,8 @@ type profile struct {
 
 func profileOf(e Embedder) profile {
 	p := profile{model: e.Model(), dimensions: e.Dimensions()}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%d\x00%d", p.model, p.dimensions, maxInput(e), text.SplitterVersion, text.TermsVersion))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%d\x00%d", p.model, p.dimensions, maxInput(e),
+		text.SplitterVersion, text.TermsVersion))
 	p.key = hex.EncodeToString(sum[:])
 	return p
 }
@@ -183,7 +188,8 @@ func ownProfile(dimensions int) profile {
 	return profile{model: OwnVectors, dimensions: dimensions, key: fmt.Sprintf("%s:%d", OwnVectors, dimensions)}
 }
 
-// callEmbedder calls the embedder. One that is not built in waits for another program, and takes no processor meanwhile.
+// callEmbedder calls the embedder. One that is not built in waits for another program, and takes no processor
+// meanwhile.
 func (s *shared) callEmbedder(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
 	if _, ours := s.embedder.(builtin); !ours {
 		defer fairqueue.Pause(ctx)()
@@ -193,7 +199,8 @@ func (s *shared) callEmbedder(ctx context.Context, purpose Purpose, texts []stri
 
 // embed embeds texts in batches and returns unit vectors, or an error that says what is wrong with the embedder's
 // answer. That error is for the log and the operator only: it may hold texts, addresses and keys. Progress may be nil.
-func (s *shared) embed(ctx context.Context, purpose Purpose, texts []string, progress func(done int)) ([][]float32, error) {
+func (s *shared) embed(ctx context.Context, purpose Purpose, texts []string, progress func(done int)) ([][]float32,
+	error) {
 	vectors := make([][]float32, 0, len(texts))
 	for len(texts) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -379,7 +386,8 @@ func (w *worker) embedPending(after int64) (last int64, err error) {
 			p.text = string(piece)
 			pending = append(pending, p)
 			return err
-		}, `SELECT p.id, substr(CAST(m.content AS `+db.Bytes+`), p.start + 1, p.length) FROM passage p JOIN memory m ON m.id = p.memory_id
+		}, `SELECT p.id, substr(CAST(m.content AS `+db.Bytes+
+			`), p.start + 1, p.length) FROM passage p JOIN memory m ON m.id = p.memory_id
 			WHERE p.vector IS NULL AND p.profile_id = ? AND p.id > ? ORDER BY p.id LIMIT ?`, w.s.profile, after, EmbedBatch)
 	})
 	if err != nil || len(pending) == 0 {
@@ -399,7 +407,8 @@ func (w *worker) embedPending(after int64) (last int64, err error) {
 				continue
 			}
 			// Ids of passages are never used again: if the content has changed since, there is no such passage any more.
-			if _, err := tx.Exec(`UPDATE passage SET vector = ? WHERE id = ? AND vector IS NULL`, kernel.EncodeVector(vectors[i]), p.id); err != nil {
+			if _, err := tx.Exec(`UPDATE passage SET vector = ? WHERE id = ? AND vector IS NULL`,
+				kernel.EncodeVector(vectors[i]), p.id); err != nil {
 				return err
 			}
 		}

@@ -18,7 +18,8 @@ var exactKinds = []struct{ kind, exact, similar string }{
 	{"long number", "83920417", "839205%02d"},
 	{"hexadecimal", "0x1f3ab", "0x1f4%02d"},
 	{"commit", "3f9ac21", "3f9bd%02d"},
-	{"sha-256", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a%02d"},
+	{"sha-256", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+		"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a%02d"},
 	{"UUID", "0193b2e4-7c1a-7def-8123-456789abcdef", "0193b2e4-7c1a-7def-8123-4567890000%02d"},
 	{"e-mail address", "mara.quill@example.com", "mara.quill%02d@example.com"},
 	{"URL", "https://status.example.org/incidents/blue-harbour", "https://status.example.org/incidents/blue-harbour-%02d"},
@@ -118,9 +119,11 @@ func TestExactIdentifierComesFirst(t *testing.T) {
 			}
 			var all []souvenir.NewMemory
 			for i := range 40 {
-				all = append(all, souvenir.NewMemory{Collection: collection, Content: "We know about the job that failed with " + similarOf(k.similar, i) + " last week."})
+				all = append(all, souvenir.NewMemory{Collection: collection, Content: "We know about the job that failed with " +
+					similarOf(k.similar, i) + " last week."})
 			}
-			all = append(all, souvenir.NewMemory{Collection: collection, Content: around("It was "+k.exact+" that the team looked into.", words)})
+			all = append(all, souvenir.NewMemory{Collection: collection,
+				Content: around("It was "+k.exact+" that the team looked into.", words)})
 			stored, err := store.AddMemories(t.Context(), all, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -15,7 +15,8 @@ func ExampleStore_GetContext() {
 	add(store,
 		souvenir.NewMemory{Content: "I am Mira, who looks after the billing service.", EventType: souvenir.EventIdentity},
 		souvenir.NewMemory{Content: "Answer in short sentences.", Classification: souvenir.ClassDo},
-		souvenir.NewMemory{Content: "Write a test first.", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDo, ProjectName: "billing"},
+		souvenir.NewMemory{Content: "Write a test first.", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDo,
+			ProjectName: "billing"},
 		souvenir.NewMemory{Content: "Refunds take three days, because the bank settles at night.", ProjectName: "billing"},
 		souvenir.NewMemory{Content: "Invoices are sent on the first of the month.", ProjectName: "billing"})
 
@@ -46,11 +47,13 @@ func ExampleStore_SetIdentityMemory() {
 	store := open()
 	defer store.Close()
 
-	first, err := store.SetIdentityMemory(ctx, souvenir.IdentityMemory{Content: "I am Mira.", Personality: "calm", Nicknames: []string{"Mi"}})
+	first, err := store.SetIdentityMemory(ctx,
+		souvenir.IdentityMemory{Content: "I am Mira.", Personality: "calm", Nicknames: []string{"Mi"}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	second, err := store.SetIdentityMemory(ctx, souvenir.IdentityMemory{Content: "I am Mira.", Personality: "calm", Address: "by first name"})
+	second, err := store.SetIdentityMemory(ctx,
+		souvenir.IdentityMemory{Content: "I am Mira.", Personality: "calm", Address: "by first name"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -67,7 +70,8 @@ func ExampleStore_ModuleState() {
 	defer store.Close()
 	add(store,
 		souvenir.NewMemory{Content: "Refunds take three days.", Tags: []string{"payments"}, EventType: "decision"},
-		souvenir.NewMemory{Content: "The card form moved to its own page.", Metadata: map[string]any{"module_name": "Payments"}})
+		souvenir.NewMemory{Content: "The card form moved to its own page.",
+			Metadata: map[string]any{"module_name": "Payments"}})
 
 	state, err := store.ModuleState(ctx, souvenir.ModuleQuery{Module: "payments"})
 	if err != nil {

@@ -15,13 +15,15 @@ func ExampleAccounts_Authorize() {
 	defer store.Close()
 
 	client, err := store.Accounts().RegisterClient(ctx, souvenir.ClientRegistration{
-		ClientName: "Notebook", RedirectURIs: []string{"http://localhost/callback"}, TokenEndpointAuthMethod: souvenir.AuthNone,
+		ClientName: "Notebook", RedirectURIs: []string{"http://localhost/callback"},
+		TokenEndpointAuthMethod: souvenir.AuthNone,
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	code, err := store.As(souvenir.Access{User: "ann"}).Accounts().Authorize(ctx, souvenir.Authorization{
-		ClientID: client.ID, RedirectURI: "http://localhost:43117/callback", Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead},
+		ClientID: client.ID, RedirectURI: "http://localhost:43117/callback",
+		Scopes:        []souvenir.Scope{souvenir.ScopeMemoryRead},
 		CodeChallenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", CodeChallengeMethod: "S256", // of RFC 7636, appendix B
 	})
 	if err != nil {

@@ -25,10 +25,12 @@ func ExampleStore_AddMember() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := anna.AddMemory(ctx, souvenir.NewMemory{Content: "The oven comes on Tuesday.", ProjectID: "kitchen"}); err != nil {
+	if _, err := anna.AddMemory(ctx,
+		souvenir.NewMemory{Content: "The oven comes on Tuesday.", ProjectID: "kitchen"}); err != nil {
 		log.Fatal(err)
 	}
-	_, err = anna.AddMember(ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: project.Ref()}, User: "ben", Role: souvenir.MemberReader})
+	_, err = anna.AddMember(ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: project.Ref()}, User: "ben",
+		Role: souvenir.MemberReader})
 	if err != nil {
 		log.Fatal(err)
 	}

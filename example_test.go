@@ -66,7 +66,8 @@ func ExampleStore_AddCollection() {
 	store := open()
 	defer store.Close()
 
-	if _, err := store.AddCollection(ctx, souvenir.NewCollection{Name: "kitchen", Description: "what we cook"}); err != nil {
+	if _, err := store.AddCollection(ctx,
+		souvenir.NewCollection{Name: "kitchen", Description: "what we cook"}); err != nil {
 		log.Fatal(err)
 	}
 	add(store, souvenir.NewMemory{Collection: "kitchen", Content: "Pancakes need buttermilk."})
@@ -91,7 +92,8 @@ func ExampleNewCollection_ownVectors() {
 	store := open()
 	defer store.Close()
 
-	if _, err := store.AddCollection(ctx, souvenir.NewCollection{Name: "places", VectorSize: 2, OwnVectors: true}); err != nil {
+	if _, err := store.AddCollection(ctx,
+		souvenir.NewCollection{Name: "places", VectorSize: 2, OwnVectors: true}); err != nil {
 		log.Fatal(err)
 	}
 	add(store,
@@ -111,9 +113,12 @@ func ExampleQuery() {
 	store := open()
 	defer store.Close()
 	add(store,
-		souvenir.NewMemory{Content: "We chose PostgreSQL for the billing service.", EventType: "decision", ProjectName: "billing", Tags: []string{"database"}},
-		souvenir.NewMemory{Content: "The billing service logs to standard output.", EventType: "note", ProjectName: "billing"},
-		souvenir.NewMemory{Content: "We chose SQLite for the agent.", EventType: "decision", ProjectName: "agent", Tags: []string{"database"}})
+		souvenir.NewMemory{Content: "We chose PostgreSQL for the billing service.", EventType: "decision",
+			ProjectName: "billing", Tags: []string{"database"}},
+		souvenir.NewMemory{Content: "The billing service logs to standard output.", EventType: "note",
+			ProjectName: "billing"},
+		souvenir.NewMemory{Content: "We chose SQLite for the agent.", EventType: "decision", ProjectName: "agent",
+			Tags: []string{"database"}})
 
 	found, err := store.Search(ctx, souvenir.Query{
 		Text:        "which database did we pick?",
@@ -221,7 +226,8 @@ func ExampleStore_As() {
 	_, err := ben.GetMemory(ctx, memory.ID)
 	fmt.Println(errors.Is(err, souvenir.ErrNotFound))
 
-	_, err = anna.As(souvenir.Access{User: "anna", ReadOnly: true}).AddMemory(ctx, souvenir.NewMemory{Content: "Bring cake."})
+	_, err = anna.As(souvenir.Access{User: "anna", ReadOnly: true}).AddMemory(ctx,
+		souvenir.NewMemory{Content: "Bring cake."})
 	fmt.Println(err)
 	// Output:
 	// true
@@ -232,16 +238,17 @@ func ExampleEmbedderFunc() {
 	ctx := context.Background()
 	// A model of three dimensions that knows three words.
 	words := []string{"coffee", "train", "music"}
-	embedder := souvenir.EmbedderFunc("three-words-v1", len(words), func(_ context.Context, _ souvenir.Purpose, texts []string) ([][]float32, error) {
-		vectors := make([][]float32, len(texts))
-		for i, text := range texts {
-			vectors[i] = make([]float32, len(words))
-			for j, word := range words {
-				vectors[i][j] = float32(strings.Count(text, word))
+	embedder := souvenir.EmbedderFunc("three-words-v1", len(words),
+		func(_ context.Context, _ souvenir.Purpose, texts []string) ([][]float32, error) {
+			vectors := make([][]float32, len(texts))
+			for i, text := range texts {
+				vectors[i] = make([]float32, len(words))
+				for j, word := range words {
+					vectors[i][j] = float32(strings.Count(text, word))
+				}
 			}
-		}
-		return vectors, nil
-	})
+			return vectors, nil
+		})
 	store, err := souvenir.Open(ctx, ":memory:", &souvenir.Options{Embedder: embedder})
 	if err != nil {
 		log.Fatal(err)

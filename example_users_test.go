@@ -23,7 +23,8 @@ func ExampleAccounts_CheckToken() {
 		log.Fatal(err)
 	}
 	hers := store.As(souvenir.Access{User: ann.ID})
-	if _, err := hers.AddMemory(ctx, souvenir.NewMemory{Content: "The launch is on Friday.", ProjectID: "apollo"}); err != nil {
+	if _, err := hers.AddMemory(ctx,
+		souvenir.NewMemory{Content: "The launch is on Friday.", ProjectID: "apollo"}); err != nil {
 		log.Fatal(err)
 	}
 	token, err := hers.Accounts().AddToken(ctx, souvenir.NewToken{

@@ -19,8 +19,9 @@ import (
 // ExportOptions change what [Upkeep.Export] writes. Nil means the zero value: everything but credentials.
 type ExportOptions struct {
 	// Credentials adds what people and programs sign in with: hashes of passwords, MCP tokens and refresh tokens,
-	// identities at other providers, OAuth clients and grants, and the private keys that sign access tokens. Whoever has such a
-	// file can sign tokens for everybody in the store: keep it as you keep the store. One-time codes are never exported.
+	// identities at other providers, OAuth clients and grants, and the private keys that sign access tokens. Whoever has
+	// such a file can sign tokens for everybody in the store: keep it as you keep the store. One-time codes are never
+	// exported.
 	Credentials bool
 
 	// WithoutFiles leaves the files out.
@@ -41,14 +42,15 @@ type ExportSummary struct {
 	SHA256 string         `json:"sha256"` // hex; as in the last line: of all lines before it
 }
 
-// Export writes everything that the store holds, all users' things, as JSON Lines; a view writes what its user owns: preferences,
-// collections, projects, memories and files, and neither credentials nor who else is a member. It is one consistent state, that in which
-// the store is when it begins, however long it takes. [Upkeep.Import] reads it; docs/export-format.md describes it. It needs little
-// memory whatever the size, and nobody waits for it; but what is written to the store meanwhile stays in the write-ahead log
-// until it is done. (A store in memory has no log: there, writers wait.)
+// Export writes everything that the store holds, all users' things, as JSON Lines; a view writes what its user owns:
+// preferences, collections, projects, memories and files, and neither credentials nor who else is a member. It is one
+// consistent state, that in which the store is when it begins, however long it takes. [Upkeep.Import] reads it;
+// docs/export-format.md describes it. It needs little memory whatever the size, and nobody waits for it; but what is
+// written to the store meanwhile stays in the write-ahead log until it is done. (A store in memory has no log: there,
+// writers wait.)
 //
-// After an error w holds the beginning of an export, which Import recognizes as cut off. w must not call the store. A view that is limited
-// to projects may not export.
+// After an error w holds the beginning of an export, which Import recognizes as cut off. w must not call the store. A
+// view that is limited to projects may not export.
 func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions) (ExportSummary, error) {
 	s, err := h.own("Export")
 	if err != nil {
@@ -58,7 +60,8 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 		return ExportSummary{}, invalid("w", "w is nil; give a writer")
 	}
 	if options != nil && options.Credentials && !s.operator {
-		return ExportSummary{}, newError(KindForbidden, "Credentials", "Credentials is set for the export of a user's things; only the export of a whole store has them")
+		return ExportSummary{}, newError(KindForbidden, "Credentials",
+			"Credentials is set for the export of a user's things; only the export of a whole store has them")
 	}
 	var o ExportOptions
 	if options != nil {
@@ -105,7 +108,8 @@ func (n *byteCount) Write(p []byte) (int, error) {
 
 // all writes the lines in the order that lets an import go through them once: what is referred to comes first.
 func (e *exporter) all(now string) error {
-	if err := e.encode(exportHeader{Souvenir: exportMark, Version: exportVersion, CreatedAt: now, Sealed: true}); err != nil {
+	if err := e.encode(exportHeader{Souvenir: exportMark, Version: exportVersion, CreatedAt: now,
+		Sealed: true}); err != nil {
 		return err
 	}
 	for _, r := range records() {
@@ -141,7 +145,8 @@ func (e *exporter) encode(value any) error {
 	return err
 }
 
-// owned is the condition that something is of those whose things are written; owner is its column, or what stands for it.
+// owned is the condition that something is of those whose things are written; owner is its column, or what stands for
+// it.
 func (e *exporter) owned(owner string) string {
 	if e.user == nil {
 		return `true`
@@ -154,7 +159,8 @@ func (e *exporter) inOwned(partition string) string {
 	if e.user == nil {
 		return `true`
 	}
-	return partition + ` IN (SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE ` + e.owned(`c.owner_id`) + `)`
+	return partition + ` IN (SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE ` +
+		e.owned(`c.owner_id`) + `)`
 }
 
 // write ends the line that has been put together.
@@ -290,7 +296,8 @@ func (e *exporter) files() error {
 		return nil
 	}
 	var total, done int64
-	if err := e.tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE state = 'stored' AND ` + e.owned(`owner_id`)).Scan(&total); err != nil {
+	if err := e.tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE state = 'stored' AND ` +
+		e.owned(`owner_id`)).Scan(&total); err != nil {
 		return err
 	}
 	var tag string
@@ -302,7 +309,8 @@ func (e *exporter) files() error {
 	defer tags.rows.Close()
 	err = e.tx.Each(func(row db.Rows) error {
 		var f exportFile
-		if err := row.Scan(&f.row, &f.id, &f.owner, &f.memory, &f.memoryOwner, &f.projectOwner, &f.project, &f.filename, &f.mimeType,
+		if err := row.Scan(&f.row, &f.id, &f.owner, &f.memory, &f.memoryOwner, &f.projectOwner, &f.project, &f.filename,
+			&f.mimeType,
 			&f.size, &f.sha256, &f.description, &f.category, &f.created, &f.updated); err != nil {
 			return err
 		}
@@ -366,8 +374,8 @@ func (e *exporter) file(f exportFile) {
 
 var errChunks = errors.New("its pieces are not what was stored")
 
-// chunks writes the content of a file. It is compared with its hash on the way: an export that goes through is of what was
-// stored.
+// chunks writes the content of a file. It is compared with its hash on the way: an export that goes through is of what
+// was stored.
 func (e *exporter) chunks(f exportFile, wrote func(n int)) error {
 	whole, n, size := sha256.New(), int64(0), int64(0)
 	err := e.tx.Each(func(row db.Rows) error {

@@ -51,12 +51,14 @@ func putFile(tb testing.TB, s *Store, id, owner, memory, project string, data []
 		for n := 0; n*chunkSize < len(data); n++ {
 			piece := data[n*chunkSize : min(len(data), (n+1)*chunkSize)]
 			sum := sha256.Sum256(piece)
-			if _, err := tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`, result.LastInsertID<<chunkBits|int64(n), sum[:], piece); err != nil {
+			if _, err := tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`,
+				result.LastInsertID<<chunkBits|int64(n), sum[:], piece); err != nil {
 				return err
 			}
 		}
 		for i, tag := range []string{"zebra", "apple"} {
-			if _, err := tx.Exec(`INSERT INTO file_tag (file_id, tag, position) VALUES (?, ?, ?)`, result.LastInsertID, tag, i); err != nil {
+			if _, err := tx.Exec(`INSERT INTO file_tag (file_id, tag, position) VALUES (?, ?, ?)`, result.LastInsertID, tag,
+				i); err != nil {
 				return err
 			}
 		}
@@ -81,32 +83,41 @@ func openRich(t *testing.T) *Store {
 	alice, bob := s.As(Access{User: "alice"}), s.As(Access{User: "bob"})
 	mustAddCollection(t, alice, NewCollection{Name: "garten", Description: "Über \"alles\"\n\t\u0001 東京"})
 	mustAddCollection(t, alice, NewCollection{Name: "mine", OwnVectors: true, VectorSize: 3})
-	root := mustAdd(t, alice, NewMemory{Collection: "garten", Content: "roots \\ and \"quotes\" \u2028 \u0000 zero", ProjectID: "plot", ProjectName: "The Plot",
-		EventType: "decision", State: "active", Importance: ImportanceHigh, Classification: ClassDo, Tags: []string{"zulu", "alpha", "mike"},
+	root := mustAdd(t, alice, NewMemory{Collection: "garten", Content: "roots \\ and \"quotes\" \u2028 \u0000 zero",
+		ProjectID: "plot", ProjectName: "The Plot",
+		EventType: "decision", State: "active", Importance: ImportanceHigh, Classification: ClassDo,
+		Tags: []string{"zulu", "alpha", "mike"},
 		Metadata: map[string]any{
-			"int": json.Number("9007199254740993"), "large": json.Number("123456789012345678901234567890"), "float": 0.1, "exact": json.Number("1.10"),
-			"null": nil, "list": []any{1, "<b>&", nil, map[string]any{"deep": []any{}}}, "bool": true, "": "empty key", "ünï": "cødé",
+			"int": json.Number("9007199254740993"), "large": json.Number("123456789012345678901234567890"), "float": 0.1,
+			"exact": json.Number("1.10"),
+			"null":  nil, "list": []any{1, "<b>&", nil, map[string]any{"deep": []any{}}}, "bool": true, "": "empty key",
+			"ünï": "cødé",
 		}})
 	statements(t, s,
 		`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT j.id, u.id, 'writer', 77 FROM project j, users u WHERE j.uid = 'plot' AND u.uid = 'alice'`)
 	mustAdd(t, bob, NewMemory{Content: "bob begins"})
 	statements(t, s, `UPDATE project_member SET user_id = (SELECT id FROM users WHERE uid = 'bob')`,
 		`INSERT INTO blocked_sender (user_id, sender_id, created_at) SELECT a.id, b.id, 78 FROM users a, users b WHERE a.uid = 'alice' AND b.uid = 'bob'`)
-	reply := mustAdd(t, bob, NewMemory{Content: "bob replies in alice's project", ProjectID: "plot", Related: []string{root.ID}})
+	reply := mustAdd(t, bob, NewMemory{Content: "bob replies in alice's project", ProjectID: "plot",
+		Related: []string{root.ID}})
 	mustAdd(t, bob, NewMemory{Content: "same id, another project", ProjectID: "bobs", ProjectName: "Bob's"})
 	mustAdd(t, alice, NewMemory{Collection: "mine", Content: "with a vector of its own", Embedding: []float32{3, 0, 4}})
 	mustAdd(t, alice, NewMemory{Collection: "mine", Content: "without one"})
 	mustAdd(t, s, NewMemory{Content: strings.Repeat("A long memory has passages. ", 300) + "\n\n# End"})
 	mustImport(t, s, `{"type":"memory","content":" \n\t "}`)
 	mustAdd(t, alice, NewMemory{Content: "always test", EventType: EventProjectRule, RuleType: RuleDo, ProjectID: "plot"})
-	if _, err := alice.UpdateMemory(t.Context(), root.ID, MemoryUpdate{Content: content("roots, revised"), Metadata: map[string]any{"related_memory_ids": []string{reply.ID}}}); err != nil {
+	if _, err := alice.UpdateMemory(t.Context(), root.ID,
+		MemoryUpdate{Content: content("roots, revised"),
+			Metadata: map[string]any{"related_memory_ids": []string{reply.ID}}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := alice.UpdateMemory(t.Context(), root.ID, MemoryUpdate{Metadata: map[string]any{"project_id": "elsewhere", "int": 2}}); err != nil {
+	if _, err := alice.UpdateMemory(t.Context(), root.ID,
+		MemoryUpdate{Metadata: map[string]any{"project_id": "elsewhere", "int": 2}}); err != nil {
 		t.Fatal(err)
 	}
 	for i, size := range []int{0, 1, chunkSize - 1, chunkSize, chunkSize + 1, 5*chunkSize + 7} {
-		putFile(t, s, fmt.Sprint("file", i), "alice", []string{root.ID, "", reply.ID}[i%3], []string{"", "plot", ""}[i%3], pattern(size))
+		putFile(t, s, fmt.Sprint("file", i), "alice", []string{root.ID, "", reply.ID}[i%3], []string{"", "plot", ""}[i%3],
+			pattern(size))
 	}
 	addAccounts(t, s)
 	return s
@@ -120,7 +131,8 @@ func addAccounts(t *testing.T, s *Store) {
 	t.Helper()
 	hash := "X'" + strings.Repeat("ab", 32) + "'"
 	statements(t, s,
-		`UPDATE users SET name = 'Alice', name_key = 'alice', email = 'a@example.org', role = 'admin', password = '`+somePassword+`', updated_at = 9 WHERE uid = 'alice'`,
+		`UPDATE users SET name = 'Alice', name_key = 'alice', email = 'a@example.org', role = 'admin', password = '`+
+			somePassword+`', updated_at = 9 WHERE uid = 'alice'`,
 		`UPDATE users SET disabled_at = 12, name = 'Bob', name_key = 'bob' WHERE uid = 'bob'`,
 		`INSERT INTO project_alias SELECT owner_id, 'allotment', 'Allotment', id, 5 FROM project WHERE uid = 'plot'`,
 		`INSERT INTO external_identity SELECT 'https://id.example', 'sub', id, 'a@example.org', 3 FROM users WHERE uid = 'alice'`,
@@ -134,9 +146,11 @@ func addAccounts(t *testing.T, s *Store) {
 		`INSERT INTO token (uid, user_id, grant_id, name, hash, prefix, scopes, created_at) SELECT 't2', user_id, id, 'of Client', X'`+strings.Repeat("cd", 32)+`', 'mcp_b', '["memory:read"]', 5 FROM oauth_grant`,
 		`UPDATE token SET parent_id = (SELECT id FROM token WHERE uid = 't1'), session = 'e0', browser = 'Lynx', with_session = 1 WHERE uid = 't2'`,
 		`UPDATE oauth_grant SET session = 'e0'`, `UPDATE oauth_client SET maker = 'token t1' WHERE client_id = 'c2'`,
-		`INSERT INTO oauth_code (hash, grant_id, redirect_uri, challenge, created_at, expires_at) SELECT `+hash+`, id, 'https://x', 'one-time', 5, 6 FROM oauth_grant`,
+		`INSERT INTO oauth_code (hash, grant_id, redirect_uri, challenge, created_at, expires_at) SELECT `+hash+
+			`, id, 'https://x', 'one-time', 5, 6 FROM oauth_grant`,
 		`INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES ('k1', 'EdDSA', `+hash+`, 5)`,
-		`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at) SELECT 'e1', id, `+hash+`, 'Browser left here', 5, 6, 7 FROM users WHERE uid = 'alice'`,
+		`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at) SELECT 'e1', id, `+hash+
+			`, 'Browser left here', 5, 6, 7 FROM users WHERE uid = 'alice'`,
 		`INSERT INTO activity (uid, user_uid, credential, credential_id, client, tool, action, project_id, memory, file, outcome, started_at, duration, bytes)
 			SELECT 'v1', 'alice', 'token', 't1', 'client left here', 'memory', 'search', id, 'm', 'f', 'ok', 5, 6, 7 FROM project WHERE uid = 'plot'`,
 		`INSERT INTO invitation (uid, hash, purpose, role, email, note, created_by, created_at, expires_at, used_at, used_by)
@@ -191,7 +205,8 @@ func TestAnExportImportedAndExportedAgainIsTheSame(t *testing.T) {
 		for _, path := range []string{filepath.Join(t.TempDir(), "copy.db"), ":memory:"} {
 			empty := openWords(t, path, Options{Now: sealedClock})
 			report := imported(t, empty, first, ImportOptions{})
-			if len(report.Conflicts) > 0 || report.MissingLinks > 0 && !o.WithoutFiles || report.Ignored > 0 || len(report.Warnings) > 0 {
+			if len(report.Conflicts) > 0 || report.MissingLinks > 0 && !o.WithoutFiles || report.Ignored > 0 ||
+				len(report.Warnings) > 0 {
 				t.Errorf("%+v", report)
 			}
 			if second := exported(t, empty, o); !bytes.Equal(first, second) {
@@ -207,7 +222,8 @@ func TestAnExportImportedAndExportedAgainIsTheSame(t *testing.T) {
 func pendingOf(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	err := s.db.Read(t.Context(), func(tx db.Tx) (err error) {
-		return tx.QueryRow(`SELECT count(*) FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL AND NOT blank`).Scan(&n)
+		return tx.QueryRow(`SELECT count(*) FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL AND NOT blank`).Scan(
+			&n)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -238,8 +254,8 @@ func TestTheSameImportAgainChangesNothing(t *testing.T) {
 	}
 }
 
-// TestEveryColumnIsExportedOrMadeAgain fails when a table gets a column, or the file a table: say here what becomes of it in
-// an export.
+// TestEveryColumnIsExportedOrMadeAgain fails when a table gets a column, or the file a table: say here what becomes of
+// it in an export.
 func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 	const (
 		madeAgain = "" // from what is exported, or from the store that imports it
@@ -265,7 +281,9 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"oauth_grant":  "id uid client_id user_id scopes projects resource created_at last_used_at revoked_at refused session",
 		"oauth_token":  "hash grant_id created_at expires_at rotated_at",
 		"signing_key":  "id kid algorithm private_key created_at retired_at",
-		"oauth_code":   madeAgain, "session": left, "invitation": left, "project_invitation": left, "declined_invitation": left, "activity": left, "setting": madeAgain, "profile": madeAgain, "partition": madeAgain, "change": madeAgain,
+		"oauth_code":   madeAgain, "session": left, "invitation": left, "project_invitation": left,
+		"declined_invitation": left, "activity": left, "setting": madeAgain, "profile": madeAgain, "partition": madeAgain,
+		"change":   madeAgain,
 		"row_hash": madeAgain, "trash": left, "trash_item": left, "trash_link": left,
 	}
 	s := openCopy(t)
@@ -290,12 +308,14 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 func TestExportsHoldNoSecretsUnlessAskedTo(t *testing.T) {
 	rich := openRich(t)
 	plain, full := string(exported(t, rich, ExportOptions{})), string(exported(t, rich, ExportOptions{Credentials: true}))
-	for _, secret := range []string{"argon2id", `"type":"token"`, `"type":"client"`, `"type":"grant"`, `"type":"refresh_token"`, `"type":"signing_key"`, `"type":"identity"`} {
+	for _, secret := range []string{"argon2id", `"type":"token"`, `"type":"client"`, `"type":"grant"`,
+		`"type":"refresh_token"`, `"type":"signing_key"`, `"type":"identity"`} {
 		if strings.Contains(plain, secret) || !strings.Contains(full, secret) {
 			t.Errorf("%s is in the plain export or not in the full one", secret)
 		}
 	}
-	for _, left := range []string{"one-time", "left here", `"type":"session"`, `"type":"invitation"`, `"type":"activity"`} {
+	for _, left := range []string{"one-time", "left here", `"type":"session"`, `"type":"invitation"`,
+		`"type":"activity"`} {
 		if strings.Contains(full, left) {
 			t.Errorf("an authorization code, a session, an invitation or a call is exported: %s", left)
 		}
@@ -375,18 +395,21 @@ func TestExportErrors(t *testing.T) {
 	}}); !errors.Is(err, context.Canceled) {
 		t.Error("cancelled in the midst:", err)
 	}
-	if _, err := rich.As(Access{Projects: []string{}}).Upkeep().Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrForbidden) {
+	if _, err := rich.As(Access{Projects: []string{}}).Upkeep().Export(t.Context(), io.Discard, nil); !errors.Is(err,
+		ErrForbidden) {
 		t.Error(err)
 	}
 	statements(t, rich, `UPDATE file_chunk SET data = X'ff' WHERE id = (SELECT min(id) FROM file_chunk)`)
-	if _, err := rich.Upkeep().Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "file1") {
+	if _, err := rich.Upkeep().Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrCorrupt) ||
+		!strings.Contains(err.Error(), "file1") {
 		t.Error("a damaged file:", err)
 	}
 	if _, err := rich.Upkeep().Export(t.Context(), io.Discard, &ExportOptions{WithoutFiles: true}); err != nil {
 		t.Error("a damaged file that is left out:", err)
 	}
 	statements(t, rich, `UPDATE memory SET metadata = '{"a":' WHERE id = 1`)
-	if _, err := rich.Upkeep().Export(t.Context(), io.Discard, &ExportOptions{WithoutFiles: true}); !errors.Is(err, ErrCorrupt) {
+	if _, err := rich.Upkeep().Export(t.Context(), io.Discard, &ExportOptions{WithoutFiles: true}); !errors.Is(err,
+		ErrCorrupt) {
 		t.Error("damaged metadata:", err)
 	}
 }

@@ -63,8 +63,8 @@ type recordField struct {
 	check      func(argument, value string) error
 }
 
-// record is a kind of line that stands for one row and follows one pattern. What hangs together (memories, files) has code of
-// its own.
+// record is a kind of line that stands for one row and follows one pattern. What hangs together (memories, files) has
+// code of its own.
 type record struct {
 	kind       string
 	table      string // whose rows it stands for
@@ -126,7 +126,8 @@ func checkHash(argument, value string) error {
 
 func checkPassword(argument, value string) error {
 	if _, err := parseHash(value); err != nil {
-		return invalid(argument, "%s is no argon2id hash in PHC string format, as which alone passwords are written: %v", argument, err)
+		return invalid(argument, "%s is no argon2id hash in PHC string format, as which alone passwords are written: %v",
+			argument, err)
 	}
 	return nil
 }
@@ -244,7 +245,8 @@ func placeRecords() []record {
 				var profile any
 				if size, own := v[3].(int64); own {
 					if size < 1 || size > check.MaxVector {
-						return nil, invalid("own_vectors", "own_vectors is %d; the dimensions of a vector are 1 to %d", size, check.MaxVector)
+						return nil, invalid("own_vectors", "own_vectors is %d; the dimensions of a vector are 1 to %d", size,
+							check.MaxVector)
 					}
 					row, err := t.s.profileRow(t.tx, ownProfile(int(size)))
 					if err != nil {

@@ -43,8 +43,8 @@ type exportEnd struct {
 	SHA256 string         `json:"sha256"` // hex; of all lines before, each with a newline at its end
 }
 
-// lineWriter puts one line together. It is several times as quick as encoding/json, which would take most of the time of
-// an export.
+// lineWriter puts one line together. It is several times as quick as encoding/json, which would take most of the time
+// of an export.
 type lineWriter struct {
 	buf  []byte
 	kind string
@@ -318,7 +318,8 @@ func decodeLine(line []byte, into any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &mismatch) && mismatch.Field != "":
-		return invalid(mismatch.Field, "%s is a JSON %s; %s is expected", mismatch.Field, mismatch.Value, expected(mismatch.Type.Kind().String()))
+		return invalid(mismatch.Field, "%s is a JSON %s; %s is expected", mismatch.Field, mismatch.Value,
+			expected(mismatch.Type.Kind().String()))
 	case errors.As(err, &corrupt):
 		return invalid("", "a value is not base64: %v", err)
 	}

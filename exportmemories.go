@@ -34,11 +34,12 @@ type exportRevision struct {
 	content, attributes        string
 }
 
-// memories writes the memories, each followed by its vectors and its former states. What belongs to memories is read beside
-// them in their order, each table once from its beginning to its end.
+// memories writes the memories, each followed by its vectors and its former states. What belongs to memories is read
+// beside them in their order, each table once from its beginning to its end.
 func (e *exporter) memories() error {
 	var total int
-	if err := e.tx.QueryRow(`SELECT coalesce(sum(memories), 0) FROM partition WHERE ` + e.inOwned(`id`)).Scan(&total); err != nil {
+	if err := e.tx.QueryRow(`SELECT coalesce(sum(memories), 0) FROM partition WHERE ` +
+		e.inOwned(`id`)).Scan(&total); err != nil {
 		return err
 	}
 	var tag string
@@ -94,7 +95,8 @@ const selectExportMemory = `SELECT id, partition_id, uid, content, coalesce(even
 func (e *exporter) memory(row db.Rows) (exportMemory, error) {
 	var m exportMemory
 	var partition int64
-	err := row.Scan(&m.row, &partition, &m.id, &m.content, &m.eventType, &m.state, &m.importance, &m.classification, &m.ruleType,
+	err := row.Scan(&m.row, &partition, &m.id, &m.content, &m.eventType, &m.state, &m.importance, &m.classification,
+		&m.ruleType,
 		&m.own, &m.revision, &m.created, &m.updated)
 	if err != nil {
 		return m, err
@@ -133,7 +135,8 @@ func (e *exporter) vectors() (*vectorSide, error) {
 	if !e.WithoutVectors {
 		own = ""
 	}
-	rows, err := e.tx.Query(`SELECT p.memory_id, p.start, p.length, f.key, f.model = ?1, p.vector FROM passage p `+db.ByPassageMemory+` `+db.InOrder+` profile f ON f.id = p.profile_id
+	rows, err := e.tx.Query(`SELECT p.memory_id, p.start, p.length, f.key, f.model = ?1, p.vector FROM passage p `+
+		db.ByPassageMemory+` `+db.InOrder+` profile f ON f.id = p.profile_id
 		WHERE p.vector IS NOT NULL AND (?2 = '' OR f.model = ?2) ORDER BY p.memory_id, p.id`, OwnVectors, own)
 	if err != nil {
 		return nil, err
@@ -205,8 +208,8 @@ func (e *exporter) revisions() (*revisionSide, error) {
 	return r, err
 }
 
-// write writes the former states of a memory, each with the place where it lay then: who may see it. Those from before the
-// memory came into a project of its owner's are not the owner's to read.
+// write writes the former states of a memory, each with the place where it lay then: who may see it. Those from before
+// the memory came into a project of its owner's are not the owner's to read.
 func (r *revisionSide) write(e *exporter, m exportMemory) error {
 	return r.each(m.row, func() error {
 		v, l := r.revision, &e.line
@@ -265,8 +268,10 @@ func (e *exporter) links() error {
 		}
 		related = append(related, to)
 		return nil
-	}, `SELECT m.uid, m.partition_id, m.updated_at, r.uid FROM memory_link l `+db.InOrder+` memory m ON m.id = l.memory_id JOIN memory r ON r.id = l.related_id
-		WHERE `+e.inOwned(`m.partition_id`)+` AND `+e.inOwned(`r.partition_id`)+` ORDER BY l.memory_id, l.position, l.related_id`)
+	}, `SELECT m.uid, m.partition_id, m.updated_at, r.uid FROM memory_link l `+db.InOrder+
+		` memory m ON m.id = l.memory_id JOIN memory r ON r.id = l.related_id
+		WHERE `+e.inOwned(`m.partition_id`)+` AND `+e.inOwned(`r.partition_id`)+
+		` ORDER BY l.memory_id, l.position, l.related_id`)
 	if err != nil {
 		return err
 	}

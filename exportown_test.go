@@ -50,7 +50,8 @@ func TestExportOfOnesOwn(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &written); err != nil {
 			t.Fatal(err)
 		}
-		if written.Owner == "alice" || written.Type == kindPreference && written.User == "alice" || written.Type == kindUser && written.ID == "alice" {
+		if written.Owner == "alice" || written.Type == kindPreference && written.User == "alice" ||
+			written.Type == kindUser && written.ID == "alice" {
 			want[written.Type]++
 		}
 	}
@@ -84,7 +85,8 @@ func TestExportOfOnesOwn(t *testing.T) {
 	if here, there := contents(s), contents(other); !slices.Equal(here, there) || len(here) != summary.Counts[kindMemory] {
 		t.Errorf("%q is imported, and not %q", there, here)
 	}
-	if found, err := other.As(Access{User: "alice"}).Preferences(t.Context()); err != nil || !maps.Equal(found, map[string]any{"theme": "dark"}) {
+	if found, err := other.As(Access{User: "alice"}).Preferences(t.Context()); err != nil ||
+		!maps.Equal(found, map[string]any{"theme": "dark"}) {
 		t.Errorf("%v %v", found, err)
 	}
 	if report, err := other.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
@@ -96,7 +98,8 @@ func TestExportOfOnesOwn(t *testing.T) {
 func TestExportOfNothing(t *testing.T) {
 	s := openRich(t)
 	var out bytes.Buffer
-	if summary, err := s.As(Access{User: "nobody yet"}).Upkeep().Export(t.Context(), &out, nil); err != nil || len(summary.Counts) > 0 || strings.Count(out.String(), "\n") != 2 {
+	if summary, err := s.As(Access{User: "nobody yet"}).Upkeep().Export(t.Context(), &out, nil); err != nil ||
+		len(summary.Counts) > 0 || strings.Count(out.String(), "\n") != 2 {
 		t.Errorf("%+v %v: %s", summary, err, out.String())
 	}
 }

@@ -21,12 +21,14 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 	var memories, files []string
 	one := func(ids []string) string { return append(ids, "unknown")[r.IntN(max(1, len(ids)))] }
 	words := func() string {
-		return strings.Repeat(pick("kettle ", "Ümlaut\n\n# Head\n", "\x00\u2028\\\"", " \t", "東京の天気 ", "- [ ] T1 do\n"), 1+r.IntN(1+r.IntN(300)))
+		return strings.Repeat(pick("kettle ", "Ümlaut\n\n# Head\n", "\x00\u2028\\\"", " \t", "東京の天気 ", "- [ ] T1 do\n"), 1+
+			r.IntN(1+r.IntN(300)))
 	}
 	metadata := func() map[string]any {
 		m := map[string]any{}
 		for range r.IntN(4) {
-			m[pick("a", "<b>", "", "n\n", "module_name")] = []any{nil, true, 1.5, json.Number("12345678901234567890.10"), "\u2028&", []any{1, map[string]any{"x": nil}}}[r.IntN(6)]
+			m[pick("a", "<b>", "", "n\n", "module_name")] = []any{nil, true, 1.5, json.Number("12345678901234567890.10"),
+				"\u2028&", []any{1, map[string]any{"x": nil}}}[r.IntN(6)]
 		}
 		return m
 	}
@@ -38,11 +40,14 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 		case 0:
 			_, err = v.AddProject(ctx, NewProject{ID: pick("p", "q", "r"), Name: pick("", "Plan \"x\"", "Zwei")})
 		case 1:
-			_, err = s.AddMember(ctx, NewMember{Project: ProjectRef{ID: pick("ann/", "bob/") + pick("p", "q", "r")}, User: user(), Role: MemberRole(pick("reader", "writer", "owner"))})
+			_, err = s.AddMember(ctx, NewMember{Project: ProjectRef{ID: pick("ann/", "bob/") + pick("p", "q", "r")},
+				User: user(), Role: MemberRole(pick("reader", "writer", "owner"))})
 		case 2:
-			_, err = v.AddCollection(ctx, NewCollection{Name: pick("c", "own", "Ö"), Description: words()[:1], OwnVectors: r.IntN(2) == 0, VectorSize: 3})
+			_, err = v.AddCollection(ctx,
+				NewCollection{Name: pick("c", "own", "Ö"), Description: words()[:1], OwnVectors: r.IntN(2) == 0, VectorSize: 3})
 		case 3, 4, 5, 6, 7:
-			m := NewMemory{Content: words(), Collection: pick("", "c", "own"), ProjectID: project(), Metadata: metadata(), State: pick("", "active", "done")}
+			m := NewMemory{Content: words(), Collection: pick("", "c", "own"), ProjectID: project(), Metadata: metadata(),
+				State: pick("", "active", "done")}
 			m.Tags = []string{pick("a", "ü b", "Z"), pick("a", "m\"", "9")}
 			if m.Collection == "own" && r.IntN(3) > 0 {
 				m.Embedding = own()
@@ -59,7 +64,8 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 			}
 		case 8, 9, 10:
 			change := metadata()
-			change[pick("project_id", "importance", "tags", "related_memory_ids", "k")] = []any{nil, "p", "high", []any{"t"}, []any{one(memories)}}[r.IntN(5)]
+			change[pick("project_id", "importance", "tags", "related_memory_ids", "k")] = []any{nil, "p", "high", []any{"t"},
+				[]any{one(memories)}}[r.IntN(5)]
 			u := MemoryUpdate{Metadata: change}
 			if r.IntN(2) == 0 {
 				u.Content = content(words())
@@ -69,7 +75,8 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 			err = v.DeleteMemory(ctx, one(memories))
 		case 12, 13:
 			var added File
-			f := NewFile{Filename: words(), ProjectID: project(), Tags: []string{pick("z", "y"), "a"}, Category: pick("", "c"), Description: words()[:1]}
+			f := NewFile{Filename: words(), ProjectID: project(), Tags: []string{pick("z", "y"), "a"}, Category: pick("", "c"),
+				Description: words()[:1]}
 			if r.IntN(2) == 0 {
 				f.ProjectID, f.MemoryID = "", one(memories)
 			}
@@ -77,13 +84,15 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 				files = append(files, added.ID)
 			}
 		case 14:
-			_, err = v.UpdateFile(ctx, one(files), FileUpdate{MemoryID: new(pick("", one(memories))), Tags: []string{pick("n", "o")}})
+			_, err = v.UpdateFile(ctx, one(files),
+				FileUpdate{MemoryID: new(pick("", one(memories))), Tags: []string{pick("n", "o")}})
 		case 15:
 			err = v.DeleteFile(ctx, one(files))
 		case 16:
 			_, err = v.UpdatePreferences(ctx, metadata())
 		case 17:
-			_, err = s.Accounts().AddUser(ctx, NewUser{ID: pick("", user()), Name: pick("Ann", "Bob", "Œuvre"), Email: pick("", "a@b.example")})
+			_, err = s.Accounts().AddUser(ctx,
+				NewUser{ID: pick("", user()), Name: pick("Ann", "Bob", "Œuvre"), Email: pick("", "a@b.example")})
 		case 18:
 			_, err = v.Accounts().AddToken(ctx, NewToken{Name: pick("t", "ü"), Projects: [][]string{nil, {"p"}}[r.IntN(2)]})
 		case 19:
@@ -116,7 +125,8 @@ func TestAnExportOfAnythingComesBackTheSame(t *testing.T) {
 			copied := openWords(t, ":memory:", Options{Now: sealedClock})
 			for range 2 {
 				report, err := copied.Upkeep().Import(t.Context(), stream(first), &o)
-				if err != nil || len(report.Conflicts) > 0 || report.Ignored > 0 || report.MissingLinks > 0 || len(report.Warnings) > 0 {
+				if err != nil || len(report.Conflicts) > 0 || report.Ignored > 0 || report.MissingLinks > 0 ||
+					len(report.Warnings) > 0 {
 					t.Fatalf("seed %d: %+v, %v", seed, report, err)
 				}
 			}

@@ -31,7 +31,8 @@ func storeFile(t *testing.T) []byte {
 	}
 	many := make([]NewMemory, 200)
 	for i := range many {
-		many[i] = NewMemory{Content: fmt.Sprintf("memory %d tells of w%d and of much else besides", i, i), Tags: []string{fmt.Sprint("t", i%5)}}
+		many[i] = NewMemory{Content: fmt.Sprintf("memory %d tells of w%d and of much else besides", i, i),
+			Tags: []string{fmt.Sprint("t", i%5)}}
 	}
 	if _, err := s.AddMemories(t.Context(), many, nil); err != nil {
 		t.Fatal(err)
@@ -192,7 +193,8 @@ func TestEmptyFileBecomesAStore(t *testing.T) {
 
 func TestOddPathsAreTakenLiterally(t *testing.T) {
 	folder := t.TempDir()
-	for _, name := range []string{"a b.db", "a?mode=memory.db", "a#b.db", "100%41.db", "a&b=c;d.db", "Gedächtnis-記憶-🐘.db", "file:x.db", "'q\"uote'.db", "%00.db", " .db", "a\nb.db", ":memory:.db"} {
+	for _, name := range []string{"a b.db", "a?mode=memory.db", "a#b.db", "100%41.db", "a&b=c;d.db", "Gedächtnis-記憶-🐘.db",
+		"file:x.db", "'q\"uote'.db", "%00.db", " .db", "a\nb.db", ":memory:.db"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(folder, "dir ?#% ü", name)
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -254,8 +256,8 @@ func TestDamagedFilesGiveErrorsAndNeverPanics(t *testing.T) {
 	}
 }
 
-// useDamaged calls methods on a damaged file and returns how many found the damage. The damage may lie where a method does not
-// look, so it may well give an answer.
+// useDamaged calls methods on a damaged file and returns how many found the damage. The damage may lie where a method
+// does not look, so it may well give an answer.
 func useDamaged(ctx context.Context, t *testing.T, name, path string, indexMemory int64) (refused int) {
 	t.Helper()
 	step := "open"
@@ -373,7 +375,8 @@ func TestReadOnlyFilesAreReadAndNeverWritten(t *testing.T) {
 		prepare func(t *testing.T, path string)
 	}{
 		{"by option", Options{ReadOnly: true}, func(*testing.T, string) {}},
-		{"by option, with another model", Options{ReadOnly: true, Embedder: wordEmbedder("words-2")}, func(*testing.T, string) {}},
+		{"by option, with another model", Options{ReadOnly: true, Embedder: wordEmbedder("words-2")},
+			func(*testing.T, string) {}},
 		{"by the file's permissions", Options{}, func(t *testing.T, path string) { forbidWriting(t, path, 0o400) }},
 		{"by the folder's permissions", Options{}, func(t *testing.T, path string) {
 			forbidWriting(t, path, 0o400)
@@ -397,8 +400,12 @@ func TestReadOnlyFilesAreReadAndNeverWritten(t *testing.T) {
 			}
 			id := found.Hits[0].ID
 			for method, call := range map[string]func() error{
-				"AddMemory":     func() error { _, err := s.AddMemory(t.Context(), NewMemory{Content: "more"}); return err },
-				"AddMemories":   func() error { _, err := s.AddMemories(t.Context(), []NewMemory{{Content: "more"}}, nil); return err },
+				"AddMemory": func() error { _, err := s.AddMemory(t.Context(), NewMemory{Content: "more"}); return err },
+				"AddMemories": func() error {
+					_,
+						err := s.AddMemories(t.Context(), []NewMemory{{Content: "more"}}, nil)
+					return err
+				},
 				"AddCollection": func() error { _, err := s.AddCollection(t.Context(), NewCollection{Name: "c"}); return err },
 				"UpdateMemory": func() error {
 					_, err := s.UpdateMemory(t.Context(), id, MemoryUpdate{Content: content("x")})
@@ -450,7 +457,8 @@ func TestFullDiskRefusesWholeWritesAndLeavesTheStoreUsable(t *testing.T) {
 			stored := map[string]bool{}
 			var full error
 			for i := 0; full == nil && i < 10_000; i++ {
-				m, err := s.AddMemory(t.Context(), NewMemory{Content: fmt.Sprint("number ", i, ". ", long), Tags: []string{fmt.Sprint("t", i)}})
+				m, err := s.AddMemory(t.Context(),
+					NewMemory{Content: fmt.Sprint("number ", i, ". ", long), Tags: []string{fmt.Sprint("t", i)}})
 				if full = err; err == nil {
 					stored[m.ID] = true
 				}
@@ -470,7 +478,8 @@ func TestFullDiskRefusesWholeWritesAndLeavesTheStoreUsable(t *testing.T) {
 			var answered atomic.Int64
 			for i := range 8 {
 				group.Go(func() {
-					_, err := s.AddMemory(t.Context(), NewMemory{Content: fmt.Sprint("side by side ", i, ". ", strings.Repeat(long, 50))})
+					_, err := s.AddMemory(t.Context(),
+						NewMemory{Content: fmt.Sprint("side by side ", i, ". ", strings.Repeat(long, 50))})
 					if err == nil {
 						answered.Add(1)
 					} else if !errors.Is(err, ErrFull) {
@@ -543,14 +552,15 @@ func openOnSmallDisk(t *testing.T) (*Store, func()) {
 // blocked is an embedder that waits for its context, for texts that ask for it, and tells when it does.
 func blocked(waiting chan<- struct{}) Embedder {
 	words := wordEmbedder("words-1")
-	return EmbedderFunc("words-1", wordSize, func(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
-		if strings.Contains(texts[0], "block") {
-			waiting <- struct{}{}
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		return words.Embed(ctx, purpose, texts)
-	})
+	return EmbedderFunc("words-1", wordSize,
+		func(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
+			if strings.Contains(texts[0], "block") {
+				waiting <- struct{}{}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return words.Embed(ctx, purpose, texts)
+		})
 }
 
 func TestDeclaredTypesAreBroughtToOneForm(t *testing.T) {
@@ -565,7 +575,8 @@ func TestDeclaredTypesAreBroughtToOneForm(t *testing.T) {
 			t.Errorf("%q becomes %q, %v; want %q", declared, got, err, want)
 		}
 	}
-	for _, declared := range []string{"png", "image/", "/png", "a/b/c", "text/plain; x", "text/plain; a=\"\xff\"\"", "image/\u00e4"} {
+	for _, declared := range []string{"png", "image/", "/png", "a/b/c", "text/plain; x", "text/plain; a=\"\xff\"\"",
+		"image/\u00e4"} {
 		if got, err := checkType(declared); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q becomes %q, %v", declared, got, err)
 		}

@@ -20,10 +20,10 @@ import (
 )
 
 // How the bytes of a file come into the store and leave it. They lie in chunks, several of which are written in one
-// transaction, so that a large file neither needs memory nor keeps others from writing. A file that needs more
-// than one transaction is in the state "arriving" until the last; one that is deleted for good is "leaving" until its last
-// chunk is gone. Only files that are "stored" are ever seen, and purgeFiles removes those that a crash left. One that is "trashed" can be
-// restored.
+// transaction, so that a large file neither needs memory nor keeps others from writing. A file that needs more than one
+// transaction is in the state "arriving" until the last; one that is deleted for good is "leaving" until its last chunk
+// is gone. Only files that are "stored" are ever seen, and purgeFiles removes those that a crash left. One that is
+// "trashed" can be restored.
 
 const (
 	chunkSize   = 256 << 10
@@ -42,7 +42,8 @@ type NewFile struct {
 	Category    string // at most 64 characters
 	Tags        []string
 
-	// MemoryID links the file to a memory, in whose project it then lies. The memory must be one that the caller may change.
+	// MemoryID links the file to a memory, in whose project it then lies. The memory must be one that the caller may
+	// change.
 	MemoryID string
 
 	// ProjectID or ProjectName say in which project a file without a memory lies; an unknown one is made. A view that is
@@ -57,13 +58,13 @@ type NewFile struct {
 	Progress Progress
 }
 
-// AddFile stores what content gives until its end, a few MiB at a time, and returns the file. When it returns, the file is
-// durable and visible; after an error nothing of it is. Content that is longer than Options.MaxFile, or for which
+// AddFile stores what content gives until its end, a few MiB at a time, and returns the file. When it returns, the file
+// is durable and visible; after an error nothing of it is. Content that is longer than Options.MaxFile, or for which
 // Options.FileQuota has no room, is ErrTooLarge; one that is not of Size bytes, ErrInvalid; and so is one that
 // contradicts a declared type of image, sound, film or PDF. An error of content itself is ErrInvalid, too, and wrapped.
 //
-// No transaction is open while content is read. The context is looked at between reads: content that blocks must end its
-// read by itself.
+// No transaction is open while content is read. The context is looked at between reads: content that blocks must end
+// its read by itself.
 func (s *Store) AddFile(ctx context.Context, f NewFile, content io.Reader) (File, error) {
 	u, err := s.newUpload(f, content)
 	if err != nil {
@@ -165,7 +166,8 @@ func checkType(declared string) (string, error) {
 	mediaType, parameters, err := mime.ParseMediaType(declared)
 	kind, subtype, found := strings.Cut(mediaType, "/")
 	if err != nil || !found || kind == "" || subtype == "" || len(declared) > maxType {
-		return "", invalid("mime_type", `mime_type is %s; a type such as "text/plain" or "image/png" is expected, at most %d bytes long`,
+		return "", invalid("mime_type",
+			`mime_type is %s; a type such as "text/plain" or "image/png" is expected, at most %d bytes long`,
 			show(declared), maxType)
 	}
 	formatted := mime.FormatMediaType(mediaType, parameters)
@@ -179,7 +181,8 @@ func checkType(declared string) (string, error) {
 func typeOfFile(declared, filename string, head []byte) (string, error) {
 	found, contradiction := filetype.Of(declared, filename, head)
 	if contradiction != "" {
-		return "", invalid("mime_type", "mime_type is %s, but the content is of type %s; give the right type, or leave mime_type out",
+		return "", invalid("mime_type",
+			"mime_type is %s, but the content is of type %s; give the right type, or leave mime_type out",
 			show(declared), show(contradiction))
 	}
 	return found, nil
@@ -221,8 +224,8 @@ func (u *upload) place(tx db.Tx, sc *scope) (memory, project int64, err error) {
 	return 0, project, err
 }
 
-// untrusted is a caller's reader, held to the rules of io.Reader. An impossible count is an error. The end is io.EOF itself:
-// an error that wraps it tells of something that ended too early, and what has come is not all.
+// untrusted is a caller's reader, held to the rules of io.Reader. An impossible count is an error. The end is io.EOF
+// itself: an error that wraps it tells of something that ended too early, and what has come is not all.
 type untrusted struct{ io.Reader }
 
 func (r untrusted) Read(p []byte) (int, error) {
@@ -277,7 +280,8 @@ func (u *upload) take(data []byte, last bool) error {
 	case u.Size > 0 && u.size > u.Size:
 		return invalid("size", "size is %d, but the content has more bytes; give the right size, or none", u.Size)
 	case u.Size > 0 && u.size < u.Size && last:
-		return invalid("size", "size is %d, but the content ends after %d bytes; give the right size, or none", u.Size, u.size)
+		return invalid("size", "size is %d, but the content ends after %d bytes; give the right size, or none", u.Size,
+			u.size)
 	}
 	if !first {
 		return nil
@@ -304,7 +308,8 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error
 			return err
 		}
 		for i, piece := range pieces {
-			if _, err := tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`, row<<chunkBits|(u.chunks+int64(i)), sums[i][:], piece); err != nil {
+			if _, err := tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`,
+				row<<chunkBits|(u.chunks+int64(i)), sums[i][:], piece); err != nil {
 				return err
 			}
 		}
@@ -326,15 +331,18 @@ func (u *upload) storeRow(tx db.Tx, sc scope) (row int64, err error) {
 	now, size, row, owner := u.s.now(), max(u.size, u.Size), u.row, cmp.Or(u.heir, sc.user)
 	if row == 0 {
 		row, err = db.Insert(tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
-			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, u.id, owner, u.Filename, u.MIMEType, size, []byte{}, u.Description, u.Category, now, now)
+			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, u.id, owner, u.Filename, u.MIMEType, size, []byte{},
+			u.Description, u.Category, now, now)
 	} else {
-		row, err = db.Insert(tx, `UPDATE file SET size = ?, updated_at = ? WHERE id = ? AND state = 'arriving' RETURNING id`, size, now, row)
+		row, err = db.Insert(tx, `UPDATE file SET size = ?, updated_at = ? WHERE id = ? AND state = 'arriving' RETURNING id`,
+			size, now, row)
 	}
 	if err != nil {
 		return 0, err
 	}
 	if row == 0 {
-		return 0, newError(KindConflict, "content", "the file was given up, because nothing of it had come for %v; store it again", abandoned)
+		return 0, newError(KindConflict, "content",
+			"the file was given up, because nothing of it had come for %v; store it again", abandoned)
 	}
 	if u.row == 0 {
 		if err := u.s.checkItems(tx, sc, TrashFile, owner); err != nil {
@@ -344,7 +352,8 @@ func (u *upload) storeRow(tx db.Tx, sc scope) (row int64, err error) {
 	return row, u.s.checkFileQuota(tx, sc, owner, size)
 }
 
-// checkFileQuota refuses what makes the files of an owner larger than they may be, those that were just written among them.
+// checkFileQuota refuses what makes the files of an owner larger than they may be, those that were just written among
+// them.
 func (s *Store) checkFileQuota(tx db.Tx, sc scope, owner, size int64) error {
 	if s.quota == 0 {
 		return nil
@@ -357,15 +366,17 @@ func (s *Store) checkFileQuota(tx db.Tx, sc scope, owner, size int64) error {
 	case all <= s.quota:
 		return nil
 	case owner != sc.user: // how much the owner has is nobody else's business
-		return newError(KindTooLarge, "size", "the owner of this project has no room left for files of %d bytes; files in a project count for its owner, who may have %d bytes",
+		return newError(KindTooLarge, "size",
+			"the owner of this project has no room left for files of %d bytes; files in a project count for its owner, who may have %d bytes",
 			size, s.quota)
 	}
-	return newError(KindTooLarge, "size", "with this file of %d bytes, the files of %s would have %d bytes, those in the trash included; at most %d are allowed",
+	return newError(KindTooLarge, "size",
+		"with this file of %d bytes, the files of %s would have %d bytes, those in the trash included; at most %d are allowed",
 		size, show(s.access.User), all, s.quota)
 }
 
-// fileOwner returns the row of the user to whom a file belongs: that of the memory's collection, or else of the project; without
-// both it is the caller.
+// fileOwner returns the row of the user to whom a file belongs: that of the memory's collection, or else of the
+// project; without both it is the caller.
 func fileOwner(tx db.Tx, sc scope, memory, project int64) (owner int64, err error) {
 	if memory == 0 {
 		return projectOwner(tx, sc, project)
@@ -390,7 +401,8 @@ func (s *Store) moveFiles(tx db.Tx, sc scope, memory, owner int64) error {
 
 func (s *Store) giveFiles(tx db.Tx, sc scope, owner int64, condition string, arg int64) error {
 	var size int64
-	if err := tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id <> ? AND `+condition, owner, arg).Scan(&size); err != nil {
+	if err := tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id <> ? AND `+condition, owner,
+		arg).Scan(&size); err != nil {
 		return err
 	}
 	result, err := tx.Exec(`UPDATE file SET owner_id = ? WHERE owner_id <> ? AND `+condition, owner, owner, arg)
@@ -410,7 +422,8 @@ func (u *upload) finish(tx db.Tx, sc scope, row int64) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	if err := u.s.giveFiles(tx, sc, owner, `id = ?`, row); err != nil { // hardly ever: the place has changed since it was looked at
+	if err := u.s.giveFiles(tx, sc, owner, `id = ?`,
+		row); err != nil { // hardly ever: the place has changed since it was looked at
 		return File{}, err
 	}
 	now := u.s.now()
@@ -435,8 +448,8 @@ func (u *upload) giveUp(ctx context.Context) {
 	}
 }
 
-// DeleteFile deletes a file. It goes to the trash, from which [Store.RestoreTrashed] brings it back under its id, unless Options.KeepTrash
-// switches the trash off; [Store.EraseFile] deletes for good.
+// DeleteFile deletes a file. It goes to the trash, from which [Store.RestoreTrashed] brings it back under its id,
+// unless Options.KeepTrash switches the trash off; [Store.EraseFile] deletes for good.
 func (s *Store) DeleteFile(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
 	if s.options.KeepTrash < 0 {
@@ -451,8 +464,8 @@ func (s *Store) DeleteFile(ctx context.Context, id string) error {
 	})
 }
 
-// removeStoredFile deletes a file for good, unless allowed says no. The bytes of a large one are removed in several transactions, so
-// that others can write in between.
+// removeStoredFile deletes a file for good, unless allowed says no. The bytes of a large one are removed in several
+// transactions, so that others can write in between.
 func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db.Tx, scope, storedFile) error) error {
 	ctx = db.Freeing(ctx)
 	var f storedFile
@@ -469,7 +482,8 @@ func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db
 		if _, err = tx.Exec(`DELETE FROM trash_link WHERE kind = 'file' AND source = ?`, f.ID); err != nil {
 			return err
 		}
-		if _, err = tx.Exec(`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE id = ?`, f.row); err != nil {
+		if _, err = tx.Exec(`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE id = ?`,
+			f.row); err != nil {
 			return err
 		}
 		_, err = removeChunks(tx, f.row)
@@ -510,13 +524,14 @@ func removeChunks(tx db.Tx, row int64) (more bool, err error) {
 }
 
 // purgeFiles removes what crashes left: files that were being deleted, and those that were being stored and of which
-// nothing has come since a time, which counts as 24 hours ago if it is later: another process may be storing them right now.
-// It returns how many they were.
+// nothing has come since a time, which counts as 24 hours ago if it is later: another process may be storing them right
+// now. It returns how many they were.
 func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, error) {
 	before := min(olderThan.UnixMicro(), s.now()-abandoned.Microseconds())
 	var rows []int64
 	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
-		rows, err = db.Column[int64](tx, `SELECT id FROM file WHERE state IN ('arriving', 'leaving') AND (state = 'leaving' OR updated_at < ?)`, before)
+		rows, err = db.Column[int64](tx,
+			`SELECT id FROM file WHERE state IN ('arriving', 'leaving') AND (state = 'leaving' OR updated_at < ?)`, before)
 		return err
 	})
 	if err != nil {
@@ -530,12 +545,13 @@ func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, erro
 	return len(rows), nil
 }
 
-// removeAbandoned removes a file that is leaving, or arriving and without progress since a time. It is leaving first, so that
-// whatever keeps it from being removed now, it will be.
+// removeAbandoned removes a file that is leaving, or arriving and without progress since a time. It is leaving first,
+// so that whatever keeps it from being removed now, it will be.
 func (s *shared) removeAbandoned(ctx context.Context, row, before int64) error {
 	var leaving bool
 	err := s.db.Write(ctx, func(tx db.Tx) error {
-		if _, err := tx.Exec(`UPDATE file SET state = 'leaving' WHERE id = ? AND state = 'arriving' AND updated_at < ?`, row, before); err != nil {
+		if _, err := tx.Exec(`UPDATE file SET state = 'leaving' WHERE id = ? AND state = 'arriving' AND updated_at < ?`, row,
+			before); err != nil {
 			return err
 		}
 		return tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file WHERE id = ? AND state = 'leaving')`, row).Scan(&leaving)

@@ -52,7 +52,8 @@ func TestCleanFilename(t *testing.T) {
 }
 
 func FuzzFilename(f *testing.F) {
-	for _, name := range []string{"plan.txt", `C:\a\b.txt`, "../..", "con.txt", "a\u202eb", "e\u0301", "<\u0338", "a\xffb", strings.Repeat("ä.", 200), "con" + strings.Repeat(" ", 300) + "x.txt", "\u212bngstr\u00f6m"} {
+	for _, name := range []string{"plan.txt", `C:\a\b.txt`, "../..", "con.txt", "a\u202eb", "e\u0301", "<\u0338", "a\xffb",
+		strings.Repeat("ä.", 200), "con" + strings.Repeat(" ", 300) + "x.txt", "\u212bngstr\u00f6m"} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
@@ -64,9 +65,11 @@ func FuzzFilename(f *testing.F) {
 			t.Errorf("%q becomes %d bytes long", name, len(clean))
 		case !utf8.ValidString(clean) || !norm.NFC.IsNormalString(clean):
 			t.Errorf("%q becomes %q, which is not in normal form", name, clean)
-		case strings.ContainsAny(clean, `/\<>:"|?*`) || strings.TrimRight(clean, " .") != clean || filepath.Base(clean) != clean:
+		case strings.ContainsAny(clean, `/\<>:"|?*`) || strings.TrimRight(clean, " .") != clean ||
+			filepath.Base(clean) != clean:
 			t.Errorf("%q becomes %q", name, clean)
-		case strings.ContainsFunc(clean, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }):
+		case strings.ContainsFunc(clean,
+			func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }):
 			t.Errorf("%q becomes %q, with what is not seen", name, clean)
 		case CleanFilename(clean) != clean:
 			t.Errorf("%q becomes %q, then %q", name, clean, CleanFilename(clean))

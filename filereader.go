@@ -12,9 +12,9 @@ import (
 )
 
 // FileReader reads the bytes of a file in any order; it is an io.ReadSeekCloser, an io.ReaderAt and an io.WriterTo. It
-// holds no transaction between two reads. Each piece is compared with its SHA-256 before a byte of it is handed out: damage
-// is ErrCorrupt. A file that is deleted in the meantime, or is no longer visible, is ErrNotFound from the next piece (of
-// 256 KiB) on. Make one with [Store.OpenFile].
+// holds no transaction between two reads. Each piece is compared with its SHA-256 before a byte of it is handed out:
+// damage is ErrCorrupt. A file that is deleted in the meantime, or is no longer visible, is ErrNotFound from the next
+// piece (of 256 KiB) on. Make one with [Store.OpenFile].
 //
 // ReadAt may be called by several goroutines at once, also while one of them reads.
 type FileReader struct {
@@ -29,8 +29,8 @@ type FileReader struct {
 	chunk  []byte // nil: none yet; never written to
 }
 
-// OpenFile opens a file for reading. The context ends all reading from it, too. One that does not exist, or that this view
-// may not see, is ErrNotFound; one of which not all bytes are there is ErrCorrupt.
+// OpenFile opens a file for reading. The context ends all reading from it, too. One that does not exist, or that this
+// view may not see, is ErrNotFound; one of which not all bytes are there is ErrCorrupt.
 func (s *Store) OpenFile(ctx context.Context, id string) (*FileReader, error) {
 	r := &FileReader{ctx: ctx, store: s}
 	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
@@ -77,8 +77,8 @@ func (r *FileReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadAt reads len(p) bytes from an offset on, fewer with io.EOF at the end. It neither uses nor moves the place at which
-// Read is.
+// ReadAt reads len(p) bytes from an offset on, fewer with io.EOF at the end. It neither uses nor moves the place at
+// which Read is.
 func (r *FileReader) ReadAt(p []byte, offset int64) (n int, err error) {
 	if offset < 0 {
 		return 0, invalid("offset", "offset is %d; 0 or more is allowed", offset)
@@ -197,7 +197,8 @@ func (r *FileReader) load(number int64) ([]byte, error) {
 	var sum, data []byte
 	err := r.store.read(r.ctx, func(tx db.Tx, sc scope) error {
 		visible, args := sc.visibleFile()
-		err := tx.QueryRow(`SELECT k.sha256, k.data `+fromFile+` LEFT JOIN file_chunk k ON k.id = ? WHERE f.id = ? AND `+visible,
+		err := tx.QueryRow(`SELECT k.sha256, k.data `+fromFile+` LEFT JOIN file_chunk k ON k.id = ? WHERE f.id = ? AND `+
+			visible,
 			append([]any{r.file.row<<chunkBits | number, r.file.row}, args...)...).Scan(&sum, &data)
 		if errors.Is(err, db.ErrNoRows) {
 			_, err = r.store.file(tx, sc, r.file.ID) // says so
@@ -209,7 +210,8 @@ func (r *FileReader) load(number int64) ([]byte, error) {
 	}
 	want := min(r.file.Size-number*chunkSize, chunkSize)
 	if found := sha256.Sum256(data); int64(len(data)) != want || string(found[:]) != string(sum) {
-		return nil, r.damaged("chunk %d of %d is not what was stored: it has %d bytes of %d, or other ones", number+1, chunksOf(r.file.Size), len(data), want)
+		return nil, r.damaged("chunk %d of %d is not what was stored: it has %d bytes of %d, or other ones", number+1,
+			chunksOf(r.file.Size), len(data), want)
 	}
 	return data, nil
 }

@@ -16,23 +16,25 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// File is a document that is kept beside the memories: its bytes lie in the store, too, and [Store.OpenFile] reads them.
-// A file that lies in a project belongs to the project: its people see it, and nobody else does. Any other one is seen by
-// its owner.
+// File is a document that is kept beside the memories: its bytes lie in the store, too, and [Store.OpenFile] reads
+// them. A file that lies in a project belongs to the project: its people see it, and nobody else does. Any other one is
+// seen by its owner.
 type File struct {
-	ID          string    `json:"id"`        // UUID
-	MemoryID    string    `json:"memory_id"` // the memory that it is linked to; empty: none, or none that is visible through this view
-	Filename    string    `json:"filename"`  // as CleanFilename leaves it
-	MIMEType    string    `json:"mime_type"` // RFC 2045, such as "text/plain; charset=utf-8"
-	Size        int64     `json:"size"`      // bytes
-	SHA256      string    `json:"sha256"`    // of the bytes, as 64 hexadecimal digits
-	Description string    `json:"description"`
-	Tags        []string  `json:"tags"` // in the order given
-	Category    string    `json:"category"`
-	Owner       string    `json:"owner"`      // user id of who stored it; of what lies in a project, the project's owner
-	ProjectID   string    `json:"project_id"` // the project it lies in: its memory's, or its own while it is linked to none; empty: none
-	CreatedAt   time.Time `json:"created_at"`
-	UpdatedAt   time.Time `json:"updated_at"`
+	ID string `json:"id"` // UUID
+	// the memory that it is linked to; empty: none, or none that is visible through this view
+	MemoryID    string   `json:"memory_id"`
+	Filename    string   `json:"filename"`  // as CleanFilename leaves it
+	MIMEType    string   `json:"mime_type"` // RFC 2045, such as "text/plain; charset=utf-8"
+	Size        int64    `json:"size"`      // bytes
+	SHA256      string   `json:"sha256"`    // of the bytes, as 64 hexadecimal digits
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"` // in the order given
+	Category    string   `json:"category"`
+	Owner       string   `json:"owner"` // user id of who stored it; of what lies in a project, the project's owner
+	// the project it lies in: its memory's, or its own while it is linked to none; empty: none
+	ProjectID string    `json:"project_id"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // FileSummary is what search results tell of a file.
@@ -46,8 +48,9 @@ type FileSummary struct {
 // Summary returns what search results tell of the file.
 func (f File) Summary() FileSummary { return FileSummary{f.ID, f.Filename, f.MIMEType, f.Size} }
 
-// MarshalJSON gives the form of the interface: id, memory_id (null without one), filename, mime_type, size, description,
-// tags, category, created_at (RFC 3339, UTC); and besides sha256, owner, project_id (left out without one) and updated_at.
+// MarshalJSON gives the form of the interface: id, memory_id (null without one), filename, mime_type, size,
+// description, tags, category, created_at (RFC 3339, UTC); and besides sha256, owner, project_id (left out without one)
+// and updated_at.
 func (f File) MarshalJSON() ([]byte, error) {
 	var memory *string
 	if f.MemoryID != "" {
@@ -71,7 +74,8 @@ func (f File) MarshalJSON() ([]byte, error) {
 		ProjectID   string    `json:"project_id,omitempty"`
 		CreatedAt   time.Time `json:"created_at"`
 		UpdatedAt   time.Time `json:"updated_at"`
-	}{f.ID, memory, f.Filename, f.MIMEType, f.Size, f.Description, tags, f.Category, f.SHA256, f.Owner, f.ProjectID, f.CreatedAt, f.UpdatedAt})
+	}{f.ID, memory, f.Filename, f.MIMEType, f.Size, f.Description, tags, f.Category, f.SHA256, f.Owner, f.ProjectID,
+		f.CreatedAt, f.UpdatedAt})
 }
 
 // GetFile returns what is known about a file. One that does not exist, or that this view may not see, is ErrNotFound.
@@ -100,8 +104,8 @@ type FileList struct {
 }
 
 // Files goes through all visible files that fit when it begins. It holds no lock and no transaction while the caller
-// works, so other methods may be called in the loop: a file is shown as it is when its turn comes, and one that is gone by
-// then is left out. The sequence ends after the first error.
+// works, so other methods may be called in the loop: a file is shown as it is when its turn comes, and one that is gone
+// by then is left out. The sequence ends after the first error.
 func (s *Store) Files(ctx context.Context, l FileList) iter.Seq2[File, error] {
 	const page = 256
 	return func(yield func(File, error) bool) {
@@ -156,9 +160,12 @@ func (l *FileList) check() error {
 	if err := check.UTF8("filename", l.Filename); err != nil {
 		return err
 	}
-	if kind, ok := strings.CutSuffix(l.MIMEType, "/*"); l.MIMEType != "" && (!ok || kind == "" || strings.Contains(kind, "/")) {
+	if kind, ok := strings.CutSuffix(l.MIMEType, "/*"); l.MIMEType != "" &&
+		(!ok || kind == "" || strings.Contains(kind, "/")) {
 		if found, err := checkType(l.MIMEType); err != nil || found != l.MIMEType || strings.Contains(found, ";") {
-			return invalid("mime_type", "mime_type is %s; a type without parameters is needed, such as text/plain, or image/* for all images", show(l.MIMEType))
+			return invalid("mime_type",
+				"mime_type is %s; a type without parameters is needed, such as text/plain, or image/* for all images",
+				show(l.MIMEType))
 		}
 	}
 	var err error
@@ -230,8 +237,8 @@ type FilePage struct {
 // HasMore reports whether there are files behind this page.
 func (p FilePage) HasMore() bool { return p.Offset+len(p.Files) < p.Total }
 
-// FilePage returns some of the visible files that fit, and how many there are. Files that are stored or deleted between two
-// pages shift those behind them; [Store.Files] goes through all of one moment.
+// FilePage returns some of the visible files that fit, and how many there are. Files that are stored or deleted between
+// two pages shift those behind them; [Store.Files] goes through all of one moment.
 func (s *Store) FilePage(ctx context.Context, q FileQuery) (FilePage, error) {
 	q.Limit = cmp.Or(q.Limit, MaxFileLimit)
 	switch {
@@ -283,7 +290,8 @@ func fileOrder(order SortOrder) (string, error) {
 	case SortUpdatedDesc:
 		return `f.updated_at DESC, f.uid`, nil
 	}
-	return "", invalid("sort_order", "sort_order is %s; a listing goes by time: allowed are %s", show(string(order)), oneOf(sortOrders[1:]))
+	return "", invalid("sort_order", "sort_order is %s; a listing goes by time: allowed are %s", show(string(order)),
+		oneOf(sortOrders[1:]))
 }
 
 // FileUpdate describes a change of what is known about a file. Fields that are not set change nothing.
@@ -293,8 +301,8 @@ type FileUpdate struct {
 	Category    *string  // the new category
 	Tags        []string // the new tags; nil keeps those there are, an empty slice that is not nil removes them
 
-	// MemoryID links the file to this memory, in whose project it then lies, instead of the one before. Empty unlinks it: it
-	// stays in that project. Nil keeps what there is.
+	// MemoryID links the file to this memory, in whose project it then lies, instead of the one before. Empty unlinks it:
+	// it stays in that project. Nil keeps what there is.
 	MemoryID *string
 
 	// Project moves a file that is linked to no memory, or is being unlinked, to a project; the zero value, out of its
@@ -302,8 +310,8 @@ type FileUpdate struct {
 	Project *ProjectRef
 }
 
-// UpdateFile changes what is known about a file and returns it. Only its owner can move it to another project, be it by a link; in
-// a project of somebody else's it then belongs to that project.
+// UpdateFile changes what is known about a file and returns it. Only its owner can move it to another project, be it by
+// a link; in a project of somebody else's it then belongs to that project.
 func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (File, error) {
 	if err := u.check(); err != nil {
 		return File{}, err
@@ -331,7 +339,8 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (File, 
 			return err
 		}
 		if _, err := tx.Exec(`UPDATE file SET filename = ?, description = ?, category = ?, memory_id = ?, project_id = ?, updated_at = ? WHERE id = ?`,
-			after.Filename, after.Description, after.Category, rowOrNull(after.memory), rowOrNull(project), now, before.row); err != nil {
+			after.Filename, after.Description, after.Category, rowOrNull(after.memory), rowOrNull(project), now,
+			before.row); err != nil {
 			return err
 		}
 		if after.project != before.project {
@@ -413,7 +422,8 @@ func (s *Store) relink(tx db.Tx, sc *scope, u FileUpdate, before storedFile, aft
 	}
 	if u.Project != nil {
 		if after.memory != 0 {
-			return invalid("project_id", "file %s is linked to a memory and lies in its project; move the memory, or unlink the file", show(before.ID))
+			return invalid("project_id",
+				"file %s is linked to a memory and lies in its project; move the memory, or unlink the file", show(before.ID))
 		}
 		var err error
 		if after.project, err = s.projectForFile(tx, sc, u.Project.ID, u.Project.Name); err != nil {
@@ -421,7 +431,8 @@ func (s *Store) relink(tx db.Tx, sc *scope, u FileUpdate, before storedFile, aft
 		}
 	}
 	if after.project != before.project && before.Owner != s.access.User {
-		return newError(KindForbidden, "file_id", "file %s belongs to %s; only its owner can move it to another project", show(before.ID), ownerName(tx, before.Owner))
+		return newError(KindForbidden, "file_id", "file %s belongs to %s; only its owner can move it to another project",
+			show(before.ID), ownerName(tx, before.Owner))
 	}
 	return nil
 }
@@ -433,7 +444,8 @@ func (s *Store) memoryToLink(tx db.Tx, sc scope, id string) (storedMemory, error
 	case errors.Is(err, ErrNotFound):
 		return m, newError(KindNotFound, "memory_id", "memory_id %s is no memory that can be seen here", show(id))
 	case err == nil && !m.writable:
-		return m, newError(KindForbidden, "memory_id", "memory %s belongs to %s, who shares it for reading only", show(id), ownerName(tx, m.Owner))
+		return m, newError(KindForbidden, "memory_id", "memory %s belongs to %s, who shares it for reading only", show(id),
+			ownerName(tx, m.Owner))
 	}
 	return m, err
 }
@@ -500,12 +512,14 @@ func (s *Store) file(tx db.Tx, sc scope, id string) (storedFile, error) {
 func (s *Store) fileForWriting(tx db.Tx, sc scope, id string) (storedFile, error) {
 	f, err := s.file(tx, sc, id)
 	if err == nil && !f.writable {
-		err = newError(KindForbidden, "file_id", "file %s belongs to %s, who shares it for reading only", show(id), ownerName(tx, f.Owner))
+		err = newError(KindForbidden, "file_id", "file %s belongs to %s, who shares it for reading only", show(id),
+			ownerName(tx, f.Owner))
 	}
 	return f, err
 }
 
-// filesOf returns the files of some memories (rows), the newest of each first. Memories without a visible file are left out.
+// filesOf returns the files of some memories (rows), the newest of each first. Memories without a visible file are left
+// out.
 func (s *Store) filesOf(tx db.Tx, sc scope, memories []int64) (map[int64][]File, error) {
 	if len(memories) == 0 {
 		return nil, nil
@@ -573,7 +587,8 @@ func loadFiles(tx db.Tx, sc scope, condition string, args ...any) ([]storedFile,
 		var sum []byte
 		var tags string
 		var created, updated int64
-		err := row.Scan(&f.row, &f.memory, &f.project, &f.ID, &f.MemoryID, &f.Filename, &f.MIMEType, &f.Size, &sum, &f.Description,
+		err := row.Scan(&f.row, &f.memory, &f.project, &f.ID, &f.MemoryID, &f.Filename, &f.MIMEType, &f.Size, &sum,
+			&f.Description,
 			&f.Category, &f.Owner, &f.ProjectID, &tags, &created, &updated, &f.writable)
 		if err != nil {
 			return err
@@ -582,7 +597,8 @@ func loadFiles(tx db.Tx, sc scope, condition string, args ...any) ([]storedFile,
 		f.Tags, err = decodeStrings(tags)
 		found = append(found, f)
 		return err
-	}, `SELECT f.id, coalesce(m.id, 0), coalesce(`+projectOfFile+`, 0), f.uid, CASE WHEN `+memory+` THEN m.uid ELSE '' END, f.filename, f.mime_type, f.size, f.sha256,
+	}, `SELECT f.id, coalesce(m.id, 0), coalesce(`+projectOfFile+`, 0), f.uid, CASE WHEN `+memory+
+		` THEN m.uid ELSE '' END, f.filename, f.mime_type, f.size, f.sha256,
 			f.description, f.category, u.uid, coalesce(j.uid, ''),
 			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id), f.created_at, f.updated_at, coalesce(`+writable+`, false)
 		`+fromFile+` JOIN users u ON u.id = f.owner_id

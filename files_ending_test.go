@@ -146,7 +146,8 @@ func TestBytesThatCannotBeRemovedAreLeftToPurge(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
 	f := mustAddFile(t, s, NewFile{}, strings.Repeat("x", (deleteBatch+3)*chunkSize))
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {
-		return tx.ExecScript(fmt.Sprintf(`CREATE TRIGGER stuck BEFORE DELETE ON file_chunk WHEN OLD.id & 0xffffff >= %d OR OLD.id >> %d > 1
+		return tx.ExecScript(fmt.Sprintf(
+			`CREATE TRIGGER stuck BEFORE DELETE ON file_chunk WHEN OLD.id & 0xffffff >= %d OR OLD.id >> %d > 1
 			BEGIN SELECT raise(ABORT, 'stuck'); END;`, deleteBatch, chunkBits))
 	})
 	if err != nil {

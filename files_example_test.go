@@ -18,7 +18,8 @@ func ExampleStore_AddFile() {
 	defer store.Close()
 	decision := add(store, souvenir.NewMemory{Content: "We chose SQLite; the minutes say why."})[0]
 
-	file, err := store.AddFile(ctx, souvenir.NewFile{Filename: "minutes.md", MemoryID: decision.ID}, strings.NewReader("# Minutes\nOne file, no server.\n"))
+	file, err := store.AddFile(ctx, souvenir.NewFile{Filename: "minutes.md", MemoryID: decision.ID},
+		strings.NewReader("# Minutes\nOne file, no server.\n"))
 	if err != nil {
 		log.Fatal(err)
 	}

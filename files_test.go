@@ -114,7 +114,8 @@ func TestNothingOfAFailedFileRemains(t *testing.T) {
 		{"of another type", "image/png", io.MultiReader(strings.NewReader("<html><script>"), zeros(9<<20))},
 		{"whose context ends", "", io.MultiReader(zeros(25<<20), hook(cancel), zeros(1<<20))},
 	} {
-		if _, err := s.AddFile(ctx, NewFile{MIMEType: c.mimeType, ProjectName: "fresh", Tags: []string{"a"}}, c.content); err == nil {
+		if _, err := s.AddFile(ctx, NewFile{MIMEType: c.mimeType, ProjectName: "fresh", Tags: []string{"a"}},
+			c.content); err == nil {
 			t.Errorf("content %s is stored", c.what)
 		}
 		if held := filesHeld(t, s); held != [3]int{} {
@@ -127,7 +128,8 @@ func TestNothingOfAFailedFileRemains(t *testing.T) {
 				t.Error("the content did not panic")
 			}
 		}()
-		_, _ = s.AddFile(t.Context(), NewFile{}, io.MultiReader(zeros(9<<20), hook(func() { panic("a reader out of order") })))
+		_, _ = s.AddFile(t.Context(), NewFile{},
+			io.MultiReader(zeros(9<<20), hook(func() { panic("a reader out of order") })))
 	}()
 	if held := filesHeld(t, s); held != [3]int{} {
 		t.Errorf("of content that panics remains %v", held)
@@ -179,7 +181,8 @@ func TestFileQuota(t *testing.T) {
 	if err := s.DeleteFile(t.Context(), one.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.AddFile(t.Context(), NewFile{}, zeros(600)); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "trash") {
+	if _, err := s.AddFile(t.Context(), NewFile{}, zeros(600)); !errors.Is(err, ErrTooLarge) ||
+		!strings.Contains(err.Error(), "trash") {
 		t.Errorf("while a file is in the trash: %v", err)
 	}
 	if err := s.EraseTrashed(t.Context(), one.ID); err != nil {
@@ -196,7 +199,8 @@ func TestFileQuotaHoldsHoweverManyAreStoredAtOnce(t *testing.T) {
 	var stored atomic.Int64
 	for i := range 8 {
 		all.Go(func() {
-			_, err := stores[i%2].AddFile(t.Context(), NewFile{Filename: fmt.Sprint(i), Size: int64(i%3) * (9 << 19)}, zeros(9<<19))
+			_, err := stores[i%2].AddFile(t.Context(), NewFile{Filename: fmt.Sprint(i), Size: int64(i%3) * (9 << 19)},
+				zeros(9<<19))
 			switch {
 			case err == nil:
 				stored.Add(9 << 19)
@@ -270,7 +274,8 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 
 func TestLargeFilesAreDeletedWhole(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
-	for _, size := range []int64{0, deleteBatch*chunkSize - chunkSize, deleteBatch * chunkSize, deleteBatch*chunkSize + 1, 3 * deleteBatch * chunkSize} {
+	for _, size := range []int64{0, deleteBatch*chunkSize - chunkSize, deleteBatch * chunkSize, deleteBatch*chunkSize + 1,
+		3 * deleteBatch * chunkSize} {
 		f, err := s.AddFile(t.Context(), NewFile{Tags: []string{"a"}}, zeros(size))
 		if err != nil {
 			t.Fatal(err)
@@ -300,7 +305,8 @@ func TestDamagedFilesAreNotReadAsIfTheyWereWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustExec(t, s, `UPDATE file_chunk SET data = CAST(replace(data, 'xxxxxxxx', 'xxxyxxxx') AS BLOB) WHERE id = ?`, chunk(2))
+	mustExec(t, s, `UPDATE file_chunk SET data = CAST(replace(data, 'xxxxxxxx', 'xxxyxxxx') AS BLOB) WHERE id = ?`,
+		chunk(2))
 	var b bytes.Buffer
 	n, err := r.WriteTo(&b)
 	corrupt("another byte", err, "chunk 3 of 4")
@@ -410,7 +416,8 @@ func TestKilledProcessLeavesNoFile(t *testing.T) {
 	}
 
 	later := openWords(t, path, Options{Now: func() time.Time { return time.Now().Add(25 * time.Hour) }})
-	for deadline := time.Now().Add(30 * time.Second); filesHeld(t, later) != [3]int{1, 1, 0}; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); filesHeld(t, later) != [3]int{1, 1,
+		0}; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the next day the store still holds %v", filesHeld(t, later))
 		}
@@ -429,7 +436,8 @@ func storeWithoutEnd(ctx context.Context, s *Store) error {
 
 func TestFilesOfMemories(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{Now: newMovingClock(time.Now()).Tick})
-	one, two, three := mustAdd(t, s, NewMemory{Content: "one"}), mustAdd(t, s, NewMemory{Content: "two"}), mustAdd(t, s, NewMemory{Content: "three"})
+	one, two, three := mustAdd(t, s, NewMemory{Content: "one"}), mustAdd(t, s, NewMemory{Content: "two"}),
+		mustAdd(t, s, NewMemory{Content: "three"})
 	older := mustAddFile(t, s, NewFile{MemoryID: one.ID}, "older")
 	newer := mustAddFile(t, s, NewFile{MemoryID: one.ID}, "newer")
 	other := mustAddFile(t, s, NewFile{MemoryID: three.ID}, "other")

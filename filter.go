@@ -28,8 +28,9 @@ import (
 //   - a slice of these: equal to any of its elements, as [In];
 //   - a [Condition], or a map in its JSON form: {"in": [...]}, {"ne": x}, {"gte": x, "lt": y}, {"all": [...]}.
 //
-// Times are compared as time.Time, RFC 3339 ("2026-03-01T09:00:00Z") or a date ("2026-03-01"), which is the whole day (UTC): what
-// is equal to it lies in that day, what is at most it before the day's end, what is more than it after that.
+// Times are compared as time.Time, RFC 3339 ("2026-03-01T09:00:00Z") or a date ("2026-03-01"), which is the whole day
+// (UTC): what is equal to it lies in that day, what is at most it before the day's end, what is more than it after
+// that.
 type Filter map[string]any
 
 // Condition is what a [Filter] demands of one key. All of its fields that are set must hold.
@@ -95,7 +96,8 @@ var knownFields = map[string]field{
 	"tags":            list(`SELECT t.memory_id FROM memory_tag t WHERE true`, `t.tag`),
 }
 
-// among goes on after an expression: that it is one of some values. One of them is bound as it is, several as a list of the given form.
+// among goes on after an expression: that it is one of some values. One of them is bound as it is, several as a list of
+// the given form.
 func among(values []any, list string) (sql string, arg any) {
 	if len(values) == 1 {
 		return ` = ?`, values[0]
@@ -143,7 +145,8 @@ func timeColumn(expression string) field {
 				return expression + is, []any{moment}
 			}
 			const day = 24 * int64(time.Hour/time.Microsecond)
-			sql, args := `EXISTS (SELECT 1 FROM `+db.Numbered+` d WHERE `+expression+` >= d.value AND `+expression+` < d.value + ?)`, []any{db.List(days), day}
+			sql, args := `EXISTS (SELECT 1 FROM `+db.Numbered+` d WHERE `+expression+` >= d.value AND `+expression+
+				` < d.value + ?)`, []any{db.List(days), day}
 			if len(days) == 1 {
 				sql, args = expression+` >= ? AND `+expression+` < ?`, []any{days[0], days[0] + day}
 			}
@@ -456,7 +459,8 @@ func timeValue(v any) (timeSpan, error) {
 			return timeSpan{t.UnixMicro(), t.AddDate(0, 0, 1).UnixMicro()}, nil
 		}
 	}
-	return timeSpan{}, fmt.Errorf(` is %s; a time is expected, such as "2026-03-01T09:00:00Z", or a day, such as "2026-03-01"`, jsonobject.Show(v))
+	return timeSpan{}, fmt.Errorf(
+		` is %s; a time is expected, such as "2026-03-01T09:00:00Z", or a day, such as "2026-03-01"`, jsonobject.Show(v))
 }
 
 // scalarValue brings a value to the form in which JSON holds it.
@@ -497,5 +501,6 @@ func scalarValue(v any) (any, error) {
 			return f, nil
 		}
 	}
-	return nil, fmt.Errorf(" is %s; a string, a finite number, true, false, null or a list of these is expected", jsonobject.Show(v))
+	return nil, fmt.Errorf(" is %s; a string, a finite number, true, false, null or a list of these is expected",
+		jsonobject.Show(v))
 }

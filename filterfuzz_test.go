@@ -15,12 +15,18 @@ import (
 
 // described are memories for filters to tell apart.
 var described = []NewMemory{
-	{Content: "one", EventType: "decision", State: "active", Importance: ImportanceHigh, Tags: []string{"a", "b"}, Metadata: map[string]any{"n": 1, "s": "x", "list": []any{1, "x", true}}},
-	{Content: "two", EventType: "conversation", Tags: []string{"b", "c"}, ProjectID: "p1", Metadata: map[string]any{"n": 2.5, "s": "y", "b": true, "null": []any{nil}}},
-	{Content: "three", Classification: ClassNotes, ProjectID: "p1", Metadata: map[string]any{"n": -3, "s": "", "b": false, "list": []any{}}},
-	{Content: "four", EventType: EventProjectRule, RuleType: RuleDo, Metadata: map[string]any{"n": "1", "o": map[string]any{"n": 1}, "": "empty key"}},
-	{Content: "five", State: "archived", Tags: []string{"x"}, Metadata: map[string]any{`q"uo'te`: 7, "ключ": "значение", "a.b": "dotted", "$": "dollar", "[0]": "brackets"}},
-	{Content: "six", Metadata: map[string]any{"n": 1e300, "s": "a\x00b", "list": []any{[]any{1}, map[string]any{"x": "y"}, "z", 2}}},
+	{Content: "one", EventType: "decision", State: "active", Importance: ImportanceHigh, Tags: []string{"a", "b"},
+		Metadata: map[string]any{"n": 1, "s": "x", "list": []any{1, "x", true}}},
+	{Content: "two", EventType: "conversation", Tags: []string{"b", "c"}, ProjectID: "p1",
+		Metadata: map[string]any{"n": 2.5, "s": "y", "b": true, "null": []any{nil}}},
+	{Content: "three", Classification: ClassNotes, ProjectID: "p1",
+		Metadata: map[string]any{"n": -3, "s": "", "b": false, "list": []any{}}},
+	{Content: "four", EventType: EventProjectRule, RuleType: RuleDo,
+		Metadata: map[string]any{"n": "1", "o": map[string]any{"n": 1}, "": "empty key"}},
+	{Content: "five", State: "archived", Tags: []string{"x"},
+		Metadata: map[string]any{`q"uo'te`: 7, "ключ": "значение", "a.b": "dotted", "$": "dollar", "[0]": "brackets"}},
+	{Content: "six", Metadata: map[string]any{"n": 1e300, "s": "a\x00b",
+		"list": []any{[]any{1}, map[string]any{"x": "y"}, "z", 2}}},
 	{Content: "seven"},
 }
 
@@ -44,11 +50,16 @@ func filterStore(tb testing.TB) (*Store, []Memory) {
 
 func FuzzFilter(f *testing.F) {
 	for _, seed := range []string{
-		`{}`, `{"n":1}`, `{"n":{"gte":1,"lt":3}}`, `{"s":["x","y"]}`, `{"b":true}`, `{"b":null}`, `{"n":{"ne":1}}`, `{"tags":"a"}`, `{"tags":{"all":["a","b"]}}`,
-		`{"tags":null}`, `{"tags":{"ne":["a"]}}`, `{"event_type":{"in":["decision",null]}}`, `{"state":{"ne":null}}`, `{"created_at":{"gte":"2026-03-01T11:00:00Z"}}`,
-		`{"created_at":"2026-03-01"}`, `{"list":1,"s":"x"}`, `{"o":{"n":1}}`, `{"":"empty key"}`, `{"a.b":"dotted"}`, `{"$":"dollar"}`, `{"[0]":"brackets"}`, `{"q\"uo'te":7}`,
-		`{"n":{"in":[]}}`, `{"n":{"eq":1,"in":[1,2]}}`, `{"n":{"gt":"a"}}`, `{"n":1e999}`, `{"n":9223372036854775808}`, `{"s":"a\u0000b"}`, `{"list":[[1]]}`, `{"rule_type":7}`, `{"n":{}}`,
-		`{"collection_name":{"gte":"a"},"project_id":"p1"}`, `{"n":{"ne":[1,"x",null]}}`, `{"id":{"ne":"x"}}`, `{"n":{"all":[]}}`, `{"n":{"gte":null,"in":[1]}}`,
+		`{}`, `{"n":1}`, `{"n":{"gte":1,"lt":3}}`, `{"s":["x","y"]}`, `{"b":true}`, `{"b":null}`, `{"n":{"ne":1}}`,
+		`{"tags":"a"}`, `{"tags":{"all":["a","b"]}}`,
+		`{"tags":null}`, `{"tags":{"ne":["a"]}}`, `{"event_type":{"in":["decision",null]}}`, `{"state":{"ne":null}}`,
+		`{"created_at":{"gte":"2026-03-01T11:00:00Z"}}`,
+		`{"created_at":"2026-03-01"}`, `{"list":1,"s":"x"}`, `{"o":{"n":1}}`, `{"":"empty key"}`, `{"a.b":"dotted"}`,
+		`{"$":"dollar"}`, `{"[0]":"brackets"}`, `{"q\"uo'te":7}`,
+		`{"n":{"in":[]}}`, `{"n":{"eq":1,"in":[1,2]}}`, `{"n":{"gt":"a"}}`, `{"n":1e999}`, `{"n":9223372036854775808}`,
+		`{"s":"a\u0000b"}`, `{"list":[[1]]}`, `{"rule_type":7}`, `{"n":{}}`,
+		`{"collection_name":{"gte":"a"},"project_id":"p1"}`, `{"n":{"ne":[1,"x",null]}}`, `{"id":{"ne":"x"}}`,
+		`{"n":{"all":[]}}`, `{"n":{"gte":null,"in":[1]}}`,
 	} {
 		f.Add(seed)
 	}
@@ -95,7 +106,8 @@ func checkFilter(t *testing.T, s *Store, all []Memory, filter Filter) {
 		}
 	}
 	if !slices.Equal(names, want) || !slices.Equal(listed, want) || found.Total != len(want) {
-		t.Fatalf("filter %#v: search finds %v (total %d), listing %v; it should be %v", filter, names, found.Total, listed, want)
+		t.Fatalf("filter %#v: search finds %v (total %d), listing %v; it should be %v", filter, names, found.Total, listed,
+			want)
 	}
 }
 
@@ -228,7 +240,8 @@ func TestFiltersFindWhatAPlainReadingOfThemFinds(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))
 	pick := func(list ...any) any { return list[random.IntN(len(list))] }
 	scalar := func() any {
-		return pick(1, 2.5, -3, 0, 1e300, true, false, "x", "y", "", "1", "a", "b", "decision", "active", "p1", "a\x00b", "dotted", "2026-03-01T12:00:00Z", nil, 7, "значение", "high")
+		return pick(1, 2.5, -3, 0, 1e300, true, false, "x", "y", "", "1", "a", "b", "decision", "active", "p1", "a\x00b",
+			"dotted", "2026-03-01T12:00:00Z", nil, 7, "значение", "high")
 	}
 	several := func() []any {
 		list := make([]any, random.IntN(4))
@@ -240,7 +253,8 @@ func TestFiltersFindWhatAPlainReadingOfThemFinds(t *testing.T) {
 	for range 4000 {
 		filter := Filter{}
 		for range 1 + random.IntN(2) {
-			key := pick("n", "s", "b", "list", "o", "", "null", `q"uo'te`, "ключ", "a.b", "$", "[0]", "none", "event_type", "state", "importance", "classification", "rule_type", "tags", "project_id", "created_at", "id").(string)
+			key := pick("n", "s", "b", "list", "o", "", "null", `q"uo'te`, "ключ", "a.b", "$", "[0]", "none", "event_type",
+				"state", "importance", "classification", "rule_type", "tags", "project_id", "created_at", "id").(string)
 			var demand any
 			switch random.IntN(4) {
 			case 0:

@@ -39,7 +39,8 @@ func resultTypes() map[string]reflect.Type {
 				add(t.In(i))
 			}
 		case reflect.Struct:
-			if t.PkgPath() != reflect.TypeFor[Store]().PkgPath() || t == reflect.TypeFor[Store]() || found[t.Name()] != nil || t == reflect.TypeFor[Error]() {
+			if t.PkgPath() != reflect.TypeFor[Store]().PkgPath() || t == reflect.TypeFor[Store]() || found[t.Name()] != nil ||
+				t == reflect.TypeFor[Error]() {
 				return
 			}
 			found[t.Name()] = t
@@ -186,7 +187,8 @@ func hidden(t reflect.Type) bool {
 		return hidden(t.Elem())
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if f := t.Field(i); t != reflect.TypeFor[time.Time]() && (!f.IsExported() || f.Tag.Get("json") == "-" || hidden(f.Type)) {
+			if f := t.Field(i); t != reflect.TypeFor[time.Time]() &&
+				(!f.IsExported() || f.Tag.Get("json") == "-" || hidden(f.Type)) {
 				return t != reflect.TypeFor[Todo]() && t != reflect.TypeFor[StoredTodo]()
 			}
 		}
@@ -197,16 +199,24 @@ func hidden(t reflect.Type) bool {
 // memories makes memories as callers and the store make them; keys of their own may be named like the known ones.
 func drawMemory(t *rapid.T) Memory {
 	word := rapid.OneOf(rapid.Just(""), rapid.SampledFrom([]string{"active", "東京", "<b>&\u2028", "a\"\\\x00", "do"}))
-	list := rapid.OneOf(rapid.Just([]string(nil)), rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y", "tag with space", ""}), 1, 3))
-	value := rapid.SampledFrom([]any{nil, true, 1.5, json.Number("12345678901234567890"), "", "text", []any{}, []any{"x", 1.0}, []any{"x"}, map[string]any{"state": "deep"}})
-	key := rapid.OneOf(rapid.SampledFrom(knownKeys), rapid.SampledFrom([]string{"", "own", "id", "content", "metadata", "ünï"}))
+	list := rapid.OneOf(rapid.Just([]string(nil)),
+		rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y", "tag with space", ""}), 1, 3))
+	value := rapid.SampledFrom([]any{nil, true, 1.5, json.Number("12345678901234567890"), "", "text", []any{},
+		[]any{"x", 1.0}, []any{"x"}, map[string]any{"state": "deep"}})
+	key := rapid.OneOf(rapid.SampledFrom(knownKeys),
+		rapid.SampledFrom([]string{"", "own", "id", "content", "metadata", "ünï"}))
 	micros := rapid.Int64Range(-62_135_596_800_000_000, 253_402_300_799_999_999) // years 1 to 9999
 	return Memory{
-		ID: word.Draw(t, "id"), Collection: word.Draw(t, "collection"), Owner: word.Draw(t, "owner"), Content: word.Draw(t, "content"),
-		EventType: word.Draw(t, "event type"), State: word.Draw(t, "state"), ProjectID: word.Draw(t, "project"), ProjectName: word.Draw(t, "name"),
-		Importance: Importance(word.Draw(t, "importance")), Classification: Classification(word.Draw(t, "class")), RuleType: RuleType(word.Draw(t, "rule")),
-		Tags: list.Draw(t, "tags"), Related: list.Draw(t, "related"), Metadata: rapid.MapOfN(key, value, 0, 4).Draw(t, "metadata"),
-		Revision: rapid.IntRange(0, 1<<40).Draw(t, "revision"), CreatedAt: toTime(micros.Draw(t, "created")), UpdatedAt: toTime(micros.Draw(t, "updated")),
+		ID: word.Draw(t, "id"), Collection: word.Draw(t, "collection"), Owner: word.Draw(t, "owner"),
+		Content:   word.Draw(t, "content"),
+		EventType: word.Draw(t, "event type"), State: word.Draw(t, "state"), ProjectID: word.Draw(t, "project"),
+		ProjectName: word.Draw(t, "name"),
+		Importance:  Importance(word.Draw(t, "importance")), Classification: Classification(word.Draw(t, "class")),
+		RuleType: RuleType(word.Draw(t, "rule")),
+		Tags:     list.Draw(t, "tags"), Related: list.Draw(t, "related"),
+		Metadata: rapid.MapOfN(key, value, 0, 4).Draw(t, "metadata"),
+		Revision: rapid.IntRange(0, 1<<40).Draw(t, "revision"), CreatedAt: toTime(micros.Draw(t, "created")),
+		UpdatedAt: toTime(micros.Draw(t, "updated")),
 	}
 }
 
@@ -242,7 +252,8 @@ func TestMemoriesReadBackWhatTheyWrite(t *testing.T) {
 }
 
 func TestWhatIsNoMemoryIsNotRead(t *testing.T) {
-	for _, given := range []string{`[]`, `{"metadata":[]}`, `{"created_at":"yesterday"}`, `{"id":7}`, `{"revision":"one"}`} {
+	for _, given := range []string{`[]`, `{"metadata":[]}`, `{"created_at":"yesterday"}`, `{"id":7}`,
+		`{"revision":"one"}`} {
 		m := Memory{ID: "before"}
 		if err := json.Unmarshal([]byte(given), &m); err == nil || m.ID != "before" {
 			t.Errorf("%s gives %+v, %v", given, m, err)
@@ -253,7 +264,8 @@ func TestWhatIsNoMemoryIsNotRead(t *testing.T) {
 		t.Errorf("null gives %+v, %v", m, err)
 	}
 	var hits struct{ Hits []Hit }
-	if err := json.Unmarshal([]byte(strings.Repeat(" ", 3)+`{"hits":[{"id":"a","rank":2}]}`), &hits); err != nil || hits.Hits[0].Rank != 2 || hits.Hits[0].ID != "a" {
+	if err := json.Unmarshal([]byte(strings.Repeat(" ", 3)+`{"hits":[{"id":"a","rank":2}]}`), &hits); err != nil ||
+		hits.Hits[0].Rank != 2 || hits.Hits[0].ID != "a" {
 		t.Errorf("%+v, %v", hits, err)
 	}
 }

@@ -14,12 +14,13 @@ import (
 
 // Node is a memory as a picture of many shows it.
 type Node struct {
-	ID             string         `json:"id"`
-	Label          string         `json:"label"` // the first line of its content, or the beginning of that
-	Collection     string         `json:"collection_name"`
-	Owner          string         `json:"owner"`                   // user id of the collection's owner
-	ProjectID      string         `json:"project_id,omitempty"`    // empty: none
-	ProjectOwner   string         `json:"project_owner,omitempty"` // user id; ids of projects are unique among an owner's only
+	ID         string `json:"id"`
+	Label      string `json:"label"` // the first line of its content, or the beginning of that
+	Collection string `json:"collection_name"`
+	Owner      string `json:"owner"`                // user id of the collection's owner
+	ProjectID  string `json:"project_id,omitempty"` // empty: none
+	// user id; ids of projects are unique among an owner's only
+	ProjectOwner   string         `json:"project_owner,omitempty"`
 	EventType      string         `json:"event_type,omitempty"`
 	State          string         `json:"state,omitempty"`
 	Importance     Importance     `json:"importance,omitempty"`
@@ -39,8 +40,8 @@ type GraphQuery struct {
 
 	Limit int // nodes, 1 to 5,000; zero means 1,000
 
-	// Neighbours is with how many others each memory is connected because they are like it: 1 to 10; zero means 3, a negative
-	// number none.
+	// Neighbours is with how many others each memory is connected because they are like it: 1 to 10; zero means 3, a
+	// negative number none.
 	Neighbours int
 
 	// Similar is the cosine similarity from which on memories are like each other: up to 1; zero means 0.6.
@@ -60,10 +61,11 @@ type Graph struct {
 
 // Edge connects two nodes of a graph.
 type Edge struct {
-	From  int      `json:"from"` // place in Nodes; of EdgeSimilar the lower one
-	To    int      `json:"to"`
-	Kind  EdgeKind `json:"kind"`
-	Score float64  `json:"score,omitempty"` // for EdgeSimilar: cosine similarity, or how likely they say the same, of duplicates
+	From int      `json:"from"` // place in Nodes; of EdgeSimilar the lower one
+	To   int      `json:"to"`
+	Kind EdgeKind `json:"kind"`
+	// for EdgeSimilar: cosine similarity, or how likely they say the same, of duplicates
+	Score float64 `json:"score,omitempty"`
 }
 
 // EdgeKind is the reason why two memories are connected.
@@ -83,12 +85,14 @@ const (
 )
 
 func (q *GraphQuery) check() error {
-	q.Limit, q.Neighbours, q.Similar = cmp.Or(q.Limit, defaultNodes), cmp.Or(q.Neighbours, defaultNeighbours), cmp.Or(q.Similar, defaultSimilar)
+	q.Limit, q.Neighbours, q.Similar = cmp.Or(q.Limit, defaultNodes), cmp.Or(q.Neighbours, defaultNeighbours),
+		cmp.Or(q.Similar, defaultSimilar)
 	switch {
 	case q.Limit < 1 || q.Limit > MaxNodes:
 		return invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxNodes)
 	case q.Neighbours > maxNeighbours:
-		return invalid("neighbours", "neighbours is %d; at most %d are allowed, and a negative number for none", q.Neighbours, maxNeighbours)
+		return invalid("neighbours", "neighbours is %d; at most %d are allowed, and a negative number for none", q.Neighbours,
+			maxNeighbours)
 	case !(q.Similar >= -1 && q.Similar <= 1):
 		return invalid("similar", "similar is %v; a cosine similarity up to 1 is expected", q.Similar)
 	case !(q.Duplicates >= 0 && q.Duplicates <= 1):
@@ -97,8 +101,9 @@ func (q *GraphQuery) check() error {
 	return nil
 }
 
-// Graph returns memories with the links between them, and with which others each is most similar, of those that are shown. A memory of
-// several passages is compared by what these have in common. Memories with vectors of callers' own are connected by links only.
+// Graph returns memories with the links between them, and with which others each is most similar, of those that are
+// shown. A memory of several passages is compared by what these have in common. Memories with vectors of callers' own
+// are connected by links only.
 func (h *Insights) Graph(ctx context.Context, q GraphQuery) (Graph, error) {
 	s := h.s
 	if err := q.check(); err != nil {
@@ -126,7 +131,8 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (Graph, error) {
 			pairs, err = s.duplicates(tx, p.nodes, places, pairs, q.Duplicates)
 		}
 		for _, pair := range pairs {
-			g.Edges = append(g.Edges, Edge{From: places[pair.A], To: places[pair.B], Kind: EdgeSimilar, Score: float64(pair.Cosine)})
+			g.Edges = append(g.Edges, Edge{From: places[pair.A], To: places[pair.B], Kind: EdgeSimilar,
+				Score: float64(pair.Cosine)})
 		}
 		g.Warnings = p.warnings
 		return err
@@ -135,7 +141,8 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (Graph, error) {
 }
 
 // duplicates keeps the pairs of memories that say the same, with how likely that is in place of the cosine.
-func (s *Store) duplicates(tx db.Tx, nodes []Node, places []int, pairs []index.Pair, least float64) ([]index.Pair, error) {
+func (s *Store) duplicates(tx db.Tx, nodes []Node, places []int, pairs []index.Pair, least float64) ([]index.Pair,
+	error) {
 	var rows []int64
 	for _, pair := range pairs {
 		rows = append(rows, nodes[places[pair.A]].row, nodes[places[pair.B]].row)
@@ -150,7 +157,8 @@ func (s *Store) duplicates(tx db.Tx, nodes []Node, places []int, pairs []index.P
 		if i%checkEvery == 0 && tx.Context().Err() != nil {
 			return nil, tx.Context().Err()
 		}
-		likeness := s.likeness(least, texts[nodes[places[pair.A]].row], texts[nodes[places[pair.B]].row], float64(pair.Cosine))
+		likeness := s.likeness(least, texts[nodes[places[pair.A]].row], texts[nodes[places[pair.B]].row],
+			float64(pair.Cosine))
 		if likeness >= least {
 			pair.Cosine = float32(likeness)
 			same = append(same, pair)
@@ -174,7 +182,8 @@ type Map struct {
 	Points []Point `json:"points"` // never nil
 	Total  int     `json:"total"`  // memories that fit; those past the limit are not shown
 
-	// Unplaced is how many of those within the limit have no place: they wait to be embedded, or have vectors of callers' own.
+	// Unplaced is how many of those within the limit have no place: they wait to be embedded, or have vectors of callers'
+	// own.
 	Unplaced int `json:"unplaced"`
 
 	// Explained is how much of the memories' variety the directions x and y show: 0 to 1.
@@ -190,7 +199,8 @@ type Point struct {
 	Y float64 `json:"y"`
 }
 
-// Map lays memories out by the first two principal components of their vectors. The same memories always get the same places.
+// Map lays memories out by the first two principal components of their vectors. The same memories always get the same
+// places.
 func (h *Insights) Map(ctx context.Context, q MapQuery) (Map, error) {
 	s := h.s
 	q.Limit = cmp.Or(q.Limit, MaxNodes)
@@ -239,9 +249,11 @@ type picture struct {
 func (s *Store) picture(tx db.Tx, sc scope, l List, limit int) (*picture, error) {
 	order := cmp.Or(l.Sort, SortUpdatedDesc)
 	if !slices.Contains(sortOrders[1:], order) {
-		return nil, invalid("sort_order", "sort_order is %s; a listing goes by time: allowed are %s", show(string(order)), oneOf(sortOrders[1:]))
+		return nil, invalid("sort_order", "sort_order is %s; a listing goes by time: allowed are %s", show(string(order)),
+			oneOf(sortOrders[1:]))
 	}
-	sel, err := s.selection(tx, sc, Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter})
+	sel, err := s.selection(tx, sc,
+		Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter})
 	if err != nil {
 		return nil, err
 	}
@@ -268,13 +280,15 @@ func loadNodes(tx db.Tx, rows []int64) ([]Node, error) {
 		var n Node
 		var content string
 		var created, updated int64
-		err := row.Scan(&n.row, &n.partition, &n.ID, &content, &n.Collection, &n.Owner, &n.ProjectID, &n.ProjectOwner, &n.EventType, &n.State, &n.Importance, &n.Classification, &created, &updated)
+		err := row.Scan(&n.row, &n.partition, &n.ID, &content, &n.Collection, &n.Owner, &n.ProjectID, &n.ProjectOwner,
+			&n.EventType, &n.State, &n.Importance, &n.Classification, &created, &updated)
 		n.Label, n.CreatedAt, n.UpdatedAt = firstLine(content), toTime(created), toTime(updated)
 		nodes = append(nodes, n)
 		return err
 	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, coalesce(j.uid, ''), coalesce(v.uid, ''), coalesce(m.event_type, ''), coalesce(m.state, ''),
 			coalesce(m.importance, ''), coalesce(m.classification, ''), m.created_at, m.updated_at
-		FROM `+db.Numbered+` r `+db.InOrder+` memory m ON m.id = r.value JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id
+		FROM `+db.Numbered+` r `+db.InOrder+
+		` memory m ON m.id = r.value JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id
 		JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users v ON v.id = j.owner_id ORDER BY r.key`, labelled, jsonList(rows))
 	return nodes, err
 }
@@ -302,7 +316,8 @@ func (p *picture) links(tx db.Tx) ([]Edge, error) {
 			edges = append(edges, Edge{From: place[from], To: at, Kind: EdgeRelated})
 		}
 		return err
-	}, `SELECT memory_id, related_id FROM `+db.Numbered+` r `+db.InOrder+` memory_link ON memory_id = r.value ORDER BY r.key, position, related_id`, jsonList(rows))
+	}, `SELECT memory_id, related_id FROM `+db.Numbered+` r `+db.InOrder+
+		` memory_link ON memory_id = r.value ORDER BY r.key, position, related_id`, jsonList(rows))
 	return edges, err
 }
 
@@ -313,7 +328,8 @@ func (p *picture) means(tx db.Tx) (means []float32, places []int, err error) {
 		return nil, nil, err
 	}
 	if !ready {
-		p.warnings = append(p.warnings, "the store is changing to another embedding model; until that is done memories cannot be compared")
+		p.warnings = append(p.warnings,
+			"the store is changing to another embedding model; until that is done memories cannot be compared")
 		return nil, nil, nil
 	}
 	ix, err := p.s.index.Current(tx)

@@ -57,18 +57,22 @@ func isDamaged(r CheckReport, table string) bool {
 
 func TestEveryTableHasHashesOrIsKnownToHaveNone(t *testing.T) {
 	without := map[string]string{
-		"setting": "the store's own", "profile": "checked against what it is made of", "passage": "made again", "change": "for indexes",
-		"row_hash": "the hashes", "file_chunk": "has a SHA-256 of its own", "session": "ends soon", "oauth_code": "ends soon", "oauth_token": "ends soon",
+		"setting": "the store's own", "profile": "checked against what it is made of", "passage": "made again",
+		"change":   "for indexes",
+		"row_hash": "the hashes", "file_chunk": "has a SHA-256 of its own", "session": "ends soon", "oauth_code": "ends soon",
+		"oauth_token":        "ends soon",
 		"project_invitation": "ends soon", "declined_invitation": "ends soon",
 		"activity": "a log",
 	}
 	s := openWords(t, ":memory:", Options{})
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {
-		names, err := db.Column[string](tx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict`)
+		names, err := db.Column[string](tx,
+			`SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict`)
 		for _, name := range names {
 			i := slices.IndexFunc(kernel.HashedTables(), func(h kernel.HashedTable) bool { return h.Name == name })
 			if _, known := without[name]; known == (i >= 0) {
-				t.Errorf("the rows of the table %s have hashes: %v; it is in the list of those without: %v. Choose", name, i >= 0, known)
+				t.Errorf("the rows of the table %s have hashes: %v; it is in the list of those without: %v. Choose", name, i >= 0,
+					known)
 			}
 		}
 		return err
@@ -98,7 +102,8 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 			}
 			for _, name := range names {
 				var kind string
-				if err := tx.QueryRow(`SELECT type FROM pragma_table_info(?) WHERE name = ?`, h.Name, name).Scan(&kind); err != nil {
+				if err := tx.QueryRow(`SELECT type FROM pragma_table_info(?) WHERE name = ?`, h.Name,
+					name).Scan(&kind); err != nil {
 					return err
 				}
 				columns = append(columns, column{h.Name, name, kind})
@@ -109,7 +114,8 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 	if err != nil || len(columns) < 90 {
 		t.Fatalf("%d columns, %v", len(columns), err)
 	}
-	if report := mustCheck(t, s, nil); !report.OK || report.Verified < 50 || report.Unverified != 0 || report.Damaged == nil {
+	if report := mustCheck(t, s, nil); !report.OK || report.Verified < 50 || report.Unverified != 0 ||
+		report.Damaged == nil {
 		t.Fatalf("before any damage: %+v", report)
 	}
 	config := fileConfig(path, time.Now)
@@ -130,7 +136,9 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 			"TEXT":    `CAST(substr(CAST("%[2]s" AS BLOB), 1, length(CAST("%[2]s" AS BLOB)) - 1) || CAST('#' AS BLOB) AS TEXT)`,
 			"BLOB":    `CAST("%[2]s" || x'00' AS BLOB)`,
 		}[c.kind]
-		one := fmt.Sprintf(`UPDATE OR IGNORE "%[1]s" SET "%[2]s" = `+value+` WHERE "%[2]s" IS (SELECT max("%[2]s") FROM "%[1]s" WHERE length("%[2]s") > 0) AND "%[2]s" IS NOT NULL`, c.table, c.name)
+		one := fmt.Sprintf(`UPDATE OR IGNORE "%[1]s" SET "%[2]s" = `+value+
+			` WHERE "%[2]s" IS (SELECT max("%[2]s") FROM "%[1]s" WHERE length("%[2]s") > 0) AND "%[2]s" IS NOT NULL`, c.table,
+			c.name)
 		err := file.Write(t.Context(), func(tx db.Tx) error {
 			if err := tx.ExecScript(`PRAGMA ignore_check_constraints = ON; PRAGMA defer_foreign_keys = ON`); err != nil {
 				return err
@@ -164,7 +172,8 @@ func TestAFlippedByteIsNamedAndNoRepairCallsItSound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "flipped.db")
 	s := openWords(t, path, Options{})
 	m := mustAdd(t, s, NewMemory{Content: "The deploy window is Tuesday 14:00 UTC.", Tags: []string{"window"}})
-	if _, err := s.UpdateMemory(t.Context(), m.ID, MemoryUpdate{Content: content("The deploy window is Thursday 15:00 UTC.")}); err != nil {
+	if _, err := s.UpdateMemory(t.Context(), m.ID,
+		MemoryUpdate{Content: content("The deploy window is Thursday 15:00 UTC.")}); err != nil {
 		t.Fatal(err)
 	}
 	behindTheBack(t, path, `UPDATE memory SET content = replace(content, '15:00', '16:00')`)
@@ -174,12 +183,14 @@ func TestAFlippedByteIsNamedAndNoRepairCallsItSound(t *testing.T) {
 			t.Fatalf("%+v: %+v", o, report)
 		}
 		i := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Table == "memory" })
-		if f := report.Findings[i]; f.Repairable || f.Repaired || f.ID != m.ID || !strings.Contains(f.Problem, "not what was stored") || !strings.Contains(f.Problem, "revision 1 is sound") {
+		if f := report.Findings[i]; f.Repairable || f.Repaired || f.ID != m.ID ||
+			!strings.Contains(f.Problem, "not what was stored") || !strings.Contains(f.Problem, "revision 1 is sound") {
 			t.Errorf("%+v", f)
 		}
 	}
 	// What is done with a damaged memory makes nothing sound, neither it nor the state that is kept of it.
-	if _, err := s.UpdateMemory(t.Context(), m.ID, MemoryUpdate{Metadata: map[string]any{"importance": "high"}}); err != nil {
+	if _, err := s.UpdateMemory(t.Context(), m.ID,
+		MemoryUpdate{Metadata: map[string]any{"importance": "high"}}); err != nil {
 		t.Fatal(err)
 	}
 	report := mustCheck(t, s, nil)
@@ -197,7 +208,8 @@ func TestAFlippedByteIsNamedAndNoRepairCallsItSound(t *testing.T) {
 		t.Errorf("after that: %+v", report)
 	}
 	behindTheBack(t, path, `UPDATE memory_tag SET tag = 'widow'`)
-	if report := mustCheck(t, s, nil); report.OK || !slices.Contains(report.Damaged, DamagedRow{Table: "memory_tag", Row: 1, ID: m.ID}) {
+	if report := mustCheck(t, s, nil); report.OK ||
+		!slices.Contains(report.Damaged, DamagedRow{Table: "memory_tag", Row: 1, ID: m.ID}) {
 		t.Errorf("a tag: %+v", report)
 	}
 	if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
@@ -227,7 +239,9 @@ func TestRowsThatAreLostAreNamedAndWhatHangsOnThemStays(t *testing.T) {
 		t.Fatalf("%+v", report)
 	}
 	var revisions int
-	if err := s.db.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(`SELECT count(*) FROM memory_revision`).Scan(&revisions) }); err != nil || revisions != 2 {
+	if err := s.db.Read(t.Context(),
+		func(tx db.Tx) error { return tx.QueryRow(`SELECT count(*) FROM memory_revision`).Scan(&revisions) }); err != nil ||
+		revisions != 2 {
 		t.Errorf("of memory %s %d former states are left, want 2: %v", id, revisions, err)
 	}
 	for range 2 { // what hangs on it is deleted once it is accepted that it is gone
@@ -314,7 +328,8 @@ func TestHashesOutliveTheRenamingOfTheirTable(t *testing.T) {
 	write(`UPDATE user SET email = 'eve@example.com' WHERE id = 2`)
 	s := openWords(t, path, Options{})
 	report := mustCheck(t, s, nil)
-	if len(report.Damaged) != 1 || report.Damaged[0].Table != "users" || report.Damaged[0].Row != 2 || report.Unverified != 0 {
+	if len(report.Damaged) != 1 || report.Damaged[0].Table != "users" || report.Damaged[0].Row != 2 ||
+		report.Unverified != 0 {
 		t.Errorf("damaged: got %+v, %d unverified; want row 2 of users, 0", report.Damaged, report.Unverified)
 	}
 	mustAdd(t, s.As(Access{User: "ann"}), NewMemory{Content: "still mine"})
@@ -340,7 +355,8 @@ func TestAFileWithoutHashesGetsThemWhenItIsOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := file.Write(t.Context(), func(tx db.Tx) error { return kernel.MakeHashes(tx, 11, sealedClock().UnixMicro()) }); err != nil {
+	if err := file.Write(t.Context(),
+		func(tx db.Tx) error { return kernel.MakeHashes(tx, 11, sealedClock().UnixMicro()) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := file.Close(); err != nil {

@@ -44,7 +44,8 @@ func TestOnAFullDiskMemoriesCanBeDeletedAndHealthSaysWhy(t *testing.T) {
 	if !errors.Is(err, ErrFull) {
 		t.Fatal(err)
 	}
-	if err := s.Upkeep().Health(t.Context()); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "the disk is full") {
+	if err := s.Upkeep().Health(t.Context()); !errors.Is(err, ErrFull) ||
+		!strings.Contains(err.Error(), "the disk is full") {
 		t.Errorf("Health says %v", err)
 	}
 	for _, id := range ids {
@@ -111,7 +112,8 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 			}
 			all := make([]NewMemory, many)
 			for i := range all {
-				all[i] = NewMemory{Content: fmt.Sprintf("kettle %d %s", i, strings.Repeat("tea ", words)), Tags: []string{"t"}, Collection: "box"}
+				all[i] = NewMemory{Content: fmt.Sprintf("kettle %d %s", i, strings.Repeat("tea ", words)), Tags: []string{"t"},
+					Collection: "box"}
 			}
 			if _, err := s.AddMemories(t.Context(), all, nil); err != nil {
 				t.Fatal(err)
@@ -126,7 +128,8 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 				t.Fatal(err)
 			}
 			fillDisk(t, s, dir)
-			if err := s.DeleteCollection(t.Context(), CollectionDeletion{Name: "box", WithMemories: true, ForGood: forGood}); err != nil {
+			if err := s.DeleteCollection(t.Context(),
+				CollectionDeletion{Name: "box", WithMemories: true, ForGood: forGood}); err != nil {
 				t.Fatalf("DeleteCollection on a full disk: %v", err)
 			}
 			if n, err := s.EmptyTrash(t.Context()); err != nil || n < 3 {

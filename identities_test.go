@@ -14,10 +14,12 @@ func TestAccountsThatBeginWithAnIdentity(t *testing.T) {
 	if found, err := s.Accounts().UserByIdentity(t.Context(), testIssuer, "ann-there"); err != nil || found.ID != ann.ID {
 		t.Errorf("the identity is that of %+v, %v", found, err)
 	}
-	if all, err := s.Accounts().Identities(t.Context(), "ann"); err != nil || len(all) != 1 || all[0].Email != there.Email || all[0].CreatedAt.IsZero() {
+	if all, err := s.Accounts().Identities(t.Context(), "ann"); err != nil || len(all) != 1 ||
+		all[0].Email != there.Email || all[0].CreatedAt.IsZero() {
 		t.Errorf("ann has %+v, %v", all, err)
 	}
-	for name, identity := range map[string]Identity{"another's": there, "no subject": {Issuer: testIssuer}, "no issuer": {Subject: "x"}, "no address": {Issuer: testIssuer, Subject: "x", Email: "x"}} {
+	for name, identity := range map[string]Identity{"another's": there, "no subject": {Issuer: testIssuer},
+		"no issuer": {Subject: "x"}, "no address": {Issuer: testIssuer, Subject: "x", Email: "x"}} {
 		want := ErrInvalid
 		if name == "another's" {
 			want = ErrConflict

@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
-// IdentityMemory describes who an agent is and how it deals with its user. It is kept as a memory of event type IDENTITY, whose
-// metadata holds what the fields say; empty means not set.
+// IdentityMemory describes who an agent is and how it deals with its user. It is kept as a memory of event type
+// IDENTITY, whose metadata holds what the fields say; empty means not set.
 type IdentityMemory struct {
 	Content        string   // who the agent is, in plain language; needed
 	Personality    string   // personality
@@ -19,14 +19,16 @@ type IdentityMemory struct {
 	Address        string   // address: how it addresses the user
 	EmotionalState string   // emotional_state
 
-	// ExpectedRevision makes SetIdentityMemory fail with ErrConflict when the stored identity has another revision. Zero means any.
+	// ExpectedRevision makes SetIdentityMemory fail with ErrConflict when the stored identity has another revision. Zero
+	// means any.
 	ExpectedRevision int
 }
 
 // metadata is the identity as a patch of metadata: what is not set is removed.
 func (i IdentityMemory) metadata() map[string]any {
 	patch := map[string]any{"personality": nil, "nicknames": nil, "address": nil, "emotional_state": nil}
-	for key, value := range map[string]string{"personality": i.Personality, "address": i.Address, "emotional_state": i.EmotionalState} {
+	for key, value := range map[string]string{"personality": i.Personality, "address": i.Address,
+		"emotional_state": i.EmotionalState} {
 		if value != "" {
 			patch[key] = value
 		}
@@ -37,8 +39,8 @@ func (i IdentityMemory) metadata() map[string]any {
 	return patch
 }
 
-// GetIdentityMemory returns the caller's identity: the newest active memory of event type IDENTITY (whatever its case) in the
-// caller's own collections. None is ErrNotFound.
+// GetIdentityMemory returns the caller's identity: the newest active memory of event type IDENTITY (whatever its case)
+// in the caller's own collections. None is ErrNotFound.
 func (s *Store) GetIdentityMemory(ctx context.Context) (Memory, error) {
 	var identity Memory
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
@@ -47,7 +49,9 @@ func (s *Store) GetIdentityMemory(ctx context.Context) (Memory, error) {
 			return err
 		}
 		if found == nil {
-			return newError(KindNotFound, "", "no identity is stored that can be seen here; store a memory with event_type %s and state %s", EventIdentity, StateActive)
+			return newError(KindNotFound, "",
+				"no identity is stored that can be seen here; store a memory with event_type %s and state %s", EventIdentity,
+				StateActive)
 		}
 		identity = found.Memory
 		return nil
@@ -82,11 +86,12 @@ func (s *Store) identityMemory(tx db.Tx, sc scope) (*storedMemory, error) {
 	return &found[0], nil
 }
 
-// SetIdentityMemory stores the caller's identity, or changes the one that is stored: its content and the metadata of an [IdentityMemory];
-// everything else about it stays. It is kept as a revision like with any update.
+// SetIdentityMemory stores the caller's identity, or changes the one that is stored: its content and the metadata of an
+// [IdentityMemory]; everything else about it stays. It is kept as a revision like with any update.
 func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored, error) {
 	if i.ExpectedRevision < 0 {
-		return Stored{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any", i.ExpectedRevision)
+		return Stored{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any",
+			i.ExpectedRevision)
 	}
 	patch, err := jsonobject.Canonical("metadata", i.metadata())
 	if err != nil {
@@ -137,7 +142,8 @@ func (w *memoryWriter) checkIdentityMemory(after storedMemory, at *place) error 
 	if at.owner == w.sc.user || !strings.EqualFold(after.EventType, EventIdentity) {
 		return nil
 	}
-	return newError(KindForbidden, "event_type", "event_type is %s in project %s, which belongs to %s; only its owner stores or changes an identity there. Store yours outside of the project",
+	return newError(KindForbidden, "event_type",
+		"event_type is %s in project %s, which belongs to %s; only its owner stores or changes an identity there. Store yours outside of the project",
 		show(after.EventType), show(cmp.Or(at.projectName, at.projectID)), ownerName(w.tx, at.ownerID))
 }
 
@@ -148,7 +154,8 @@ func (w *memoryWriter) setIdentityMemory(d *draft, patch map[string]any, expecte
 	case err != nil:
 		return Stored{}, err
 	case before == nil && expected > 0:
-		return Stored{}, newError(KindConflict, "expected_revision", "expected_revision is %d, but no identity is stored; leave it out to store one", expected)
+		return Stored{}, newError(KindConflict, "expected_revision",
+			"expected_revision is %d, but no identity is stored; leave it out to store one", expected)
 	case before == nil:
 		return w.add(d)
 	}

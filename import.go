@@ -56,7 +56,8 @@ type ImportConflict struct {
 
 // ImportReport says what an import did.
 type ImportReport struct {
-	Counts    map[string]ImportCount `json:"counts"` // by kind, such as "memory"; vectors and chunks count with what they belong to
+	// by kind, such as "memory"; vectors and chunks count with what they belong to
+	Counts    map[string]ImportCount `json:"counts"`
 	Conflicts []ImportConflict       `json:"conflicts,omitempty"`
 
 	// MissingLinks counts links between memories, and of files to memories, one of whose ends is not in the store.
@@ -74,19 +75,20 @@ type ImportReport struct {
 const maxConflicts = 100
 
 // Import reads what [Upkeep.Export] wrote, or a file in the same form made by hand, into this store, empty or not. Ids,
-// times, revisions and owners stay what they are, and search finds what was imported at once. What the store has already is left
-// alone, so that an import can be repeated: the second one changes nothing. Vectors are taken over when they are
-// of this store's model, otherwise texts are embedded like those of AddMemories.
+// times, revisions and owners stay what they are, and search finds what was imported at once. What the store has
+// already is left alone, so that an import can be repeated: the second one changes nothing. Vectors are taken over when
+// they are of this store's model, otherwise texts are embedded like those of AddMemories.
 //
-// The header is checked before anything is written: what is no export is ErrForeign, one of a newer version ErrNewer. If r is an
-// io.Seeker, all of it is: that an export is complete and as it was written, that every line made by hand is valid.
-// Otherwise that is found out on the way, and what came before is kept. So it is when the import ends early for any other
-// reason: each line's thing is in the store as a whole or not at all, the report's Line says how far it came, and the same import
-// again goes on there. Errors name the line and the field.
+// The header is checked before anything is written: what is no export is ErrForeign, one of a newer version ErrNewer.
+// If r is an io.Seeker, all of it is: that an export is complete and as it was written, that every line made by hand is
+// valid. Otherwise that is found out on the way, and what came before is kept. So it is when the import ends early for
+// any other reason: each line's thing is in the store as a whole or not at all, the report's Line says how far it came,
+// and the same import again goes on there. Errors name the line and the field.
 //
 // Options.MaxFile and Options.FileQuota are about uploads and do not keep files of an export out.
 //
-// It is the operator's: it makes users, and with credentials in the export these can sign in. Import files of your own only.
+// It is the operator's: it makes users, and with credentials in the export these can sign in. Import files of your own
+// only.
 func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions) (ImportReport, error) {
 	s, err := h.operator("Import")
 	im := importer{s: s, report: ImportReport{Counts: map[string]ImportCount{}}}
@@ -131,9 +133,9 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 	return im.report, wrap(err)
 }
 
-// CheckExport reads an export, or a file in the same form made by hand, as [Upkeep.Import] does before it writes anything, and returns
-// the error that Import would return then. It needs no store, so that none is made for what cannot be imported. Progress hears of the
-// stage "check"; nil means nobody does.
+// CheckExport reads an export, or a file in the same form made by hand, as [Upkeep.Import] does before it writes
+// anything, and returns the error that Import would return then. It needs no store, so that none is made for what
+// cannot be imported. Progress hears of the stage "check"; nil means nobody does.
 func CheckExport(ctx context.Context, r io.Reader, progress Progress) error {
 	if r == nil {
 		return invalid("r", "r is nil; give a reader of an export")
@@ -158,8 +160,9 @@ type importer struct {
 	current *memoryItem  // whose vectors and revisions come
 	late    []*linkItem  // links that lines made by hand have, which may be to memories further below
 	file    *incomingFile
-	moved   map[[2]string]string // id and owner of memories -> to whom they belong since, of lines for which memoryItem.moved is true
-	now     int64
+	// id and owner of memories -> to whom they belong since, of lines for which memoryItem.moved is true
+	moved map[[2]string]string
+	now   int64
 
 	noEmbedder bool // it has failed: the rest is left to the worker
 	waiting    bool // something waits for the worker
@@ -207,11 +210,14 @@ func (c *seal) open(lines *lineReader) error {
 		return newError(KindForeign, "", "this is a SQLite file and no export; open it as a store, or restore it")
 	}
 	if decodeLine(line, &c.header) != nil || c.header.Souvenir != exportMark {
-		return newError(KindForeign, "", `this is no export of Souvenir: its first line is %s; it must be like {"souvenir":"export","version":1}`, show(string(line)))
+		return newError(KindForeign, "",
+			`this is no export of Souvenir: its first line is %s; it must be like {"souvenir":"export","version":1}`,
+			show(string(line)))
 	}
 	switch {
 	case c.header.Version > exportVersion:
-		return newError(KindNewer, "version", "the export has version %d; this version of Souvenir reads %d", c.header.Version, exportVersion)
+		return newError(KindNewer, "version", "the export has version %d; this version of Souvenir reads %d",
+			c.header.Version, exportVersion)
 	case c.header.Version < 1:
 		return newError(KindForeign, "version", "the export has version %d, which there never was", c.header.Version)
 	}
@@ -306,8 +312,8 @@ func fromInput(err *Error) bool {
 	return false
 }
 
-// check goes through all of an export before anything is written. One that is sealed is as it was written if its hash is;
-// of others each line is read as if it were imported.
+// check goes through all of an export before anything is written. One that is sealed is as it was written if its hash
+// is; of others each line is read as if it were imported.
 func (im *importer) check(ctx context.Context, r io.Reader) error {
 	var c seal
 	lines := newLineReader(r)
@@ -360,10 +366,11 @@ func (im *importer) run(ctx context.Context, r io.Reader) error {
 	return nil
 }
 
-// dropIncomplete leaves out the memory whose lines were being read when an export was found to be cut off: without its vectors it would
-// be stored as it never was, and the next import would find it unchanged.
+// dropIncomplete leaves out the memory whose lines were being read when an export was found to be cut off: without its
+// vectors it would be stored as it never was, and the next import would find it unchanged.
 func (im *importer) dropIncomplete() {
-	i := slices.IndexFunc(im.batch, func(item importItem) bool { return im.current != nil && item == importItem(im.current) })
+	i := slices.IndexFunc(im.batch,
+		func(item importItem) bool { return im.current != nil && item == importItem(im.current) })
 	if i >= 0 {
 		im.batch, im.last = im.batch[:i], im.current.line()-1
 	}
@@ -510,7 +517,8 @@ func (im *importer) flush(ctx context.Context) error {
 	return fault
 }
 
-// write runs fn in a transaction and adds what it did to the report. It is no caller's: the local user is not made for it.
+// write runs fn in a transaction and adds what it did to the report. It is no caller's: the local user is not made for
+// it.
 func (im *importer) write(ctx context.Context, fn func(*importTx) error) error {
 	var t *importTx
 	err := im.s.db.Write(ctx, func(tx db.Tx) error {
@@ -520,7 +528,8 @@ func (im *importer) write(ctx context.Context, fn func(*importTx) error) error {
 		}
 		t = &importTx{
 			s: im.s, tx: tx, w: w, replace: im.OnConflict == ConflictReplace, now: im.now, counts: map[string]ImportCount{},
-			users: map[string]int64{}, collections: map[collectionName]int64{}, projects: map[projectName]int64{}, places: map[[2]int64]*place{},
+			users: map[string]int64{}, collections: map[collectionName]int64{}, projects: map[projectName]int64{},
+			places: map[[2]int64]*place{},
 		}
 		if err := fn(t); err != nil {
 			return err

@@ -49,16 +49,19 @@ func TestLinesByHandAreImported(t *testing.T) {
 		`{"type":"collection","collection_name":"mine","own_vectors":2}`,
 		`{"type":"memory","collection_name":"mine","content":"a vector came along","embedding":[3,4]}`,
 	), "\n", "\r\n")
-	for name, r := range map[string]io.Reader{"a seeker": strings.NewReader(export), "a stream": iotest.OneByteReader(strings.NewReader(export))} {
+	for name, r := range map[string]io.Reader{"a seeker": strings.NewReader(export),
+		"a stream": iotest.OneByteReader(strings.NewReader(export))} {
 		report, err := s.Upkeep().Import(t.Context(), r, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if len(report.Conflicts) != 0 || report.MissingLinks != 0 || report.Counts[kindMemory].Added+report.Counts[kindMemory].Unchanged != 5 {
+		if len(report.Conflicts) != 0 || report.MissingLinks != 0 || report.Counts[kindMemory].Added+
+			report.Counts[kindMemory].Unchanged != 5 {
 			t.Errorf("%s: %+v", name, report)
 		}
 	}
-	if got := contentsOf(t, s); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"a vector came along", "tea at four", "the kettle is blue"}) {
+	if got := contentsOf(t, s); !slices.Equal(slices.Sorted(slices.Values(got)),
+		[]string{"a vector came along", "tea at four", "the kettle is blue"}) {
 		t.Errorf("%q", got)
 	}
 	found, err := s.Search(t.Context(), Query{Text: "tea"})
@@ -66,11 +69,13 @@ func TestLinesByHandAreImported(t *testing.T) {
 		t.Fatal(found, err)
 	}
 	tea := found.Hits[0].Memory
-	if tea.ProjectName != "House" || tea.Collection != DefaultCollection || tea.Revision != 1 || tea.CreatedAt.Format(exportTime) != "2020-01-02T02:04:05.000000Z" || !tea.UpdatedAt.Equal(tea.CreatedAt) {
+	if tea.ProjectName != "House" || tea.Collection != DefaultCollection || tea.Revision != 1 ||
+		tea.CreatedAt.Format(exportTime) != "2020-01-02T02:04:05.000000Z" || !tea.UpdatedAt.Equal(tea.CreatedAt) {
 		t.Errorf("%+v", tea)
 	}
 	later, err := s.As(Access{User: "ann"}).RelatedMemories(t.Context(), "later", 10)
-	if err != nil || len(later) != 1 || later[0].Memory.Metadata["n"] != json.Number("9007199254740993") || later[0].Memory.Importance != ImportanceHigh {
+	if err != nil || len(later) != 1 || later[0].Memory.Metadata["n"] != json.Number("9007199254740993") ||
+		later[0].Memory.Importance != ImportanceHigh {
 		t.Errorf("%+v, %v", later, err)
 	}
 }
@@ -83,14 +88,16 @@ func TestImportEmbedsWhatHasNoVectorsOfItsModel(t *testing.T) {
 		model    string
 		embedded bool
 	}{
-		"same model": {with, "words-1", false}, "same model, no vectors": {without, "words-1", true}, "another model": {with, "words-2", true},
+		"same model": {with, "words-1", false}, "same model, no vectors": {without, "words-1", true},
+		"another model": {with, "words-2", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			texts := 0
-			counting := EmbedderFunc(c.model, wordSize, func(ctx context.Context, p Purpose, batch []string) ([][]float32, error) {
-				texts += len(batch)
-				return wordEmbedder("").Embed(ctx, p, batch)
-			})
+			counting := EmbedderFunc(c.model, wordSize,
+				func(ctx context.Context, p Purpose, batch []string) ([][]float32, error) {
+					texts += len(batch)
+					return wordEmbedder("").Embed(ctx, p, batch)
+				})
 			s := openWords(t, filepath.Join(t.TempDir(), "copy.db"), Options{Embedder: counting, Now: sealedClock})
 			imported(t, s, c.export, ImportOptions{})
 			if (texts > 0) != c.embedded || pendingOf(t, s) != 0 {
@@ -110,13 +117,14 @@ func TestImportEmbedsWhatHasNoVectorsOfItsModel(t *testing.T) {
 
 func TestImportGoesOnWithoutItsEmbedder(t *testing.T) {
 	broken, calls := true, 0
-	embedder := EmbedderFunc("words-3", wordSize, func(ctx context.Context, p Purpose, batch []string) ([][]float32, error) {
-		calls++
-		if broken {
-			return nil, errors.New("out of order")
-		}
-		return wordEmbedder("").Embed(ctx, p, batch)
-	})
+	embedder := EmbedderFunc("words-3", wordSize,
+		func(ctx context.Context, p Purpose, batch []string) ([][]float32, error) {
+			calls++
+			if broken {
+				return nil, errors.New("out of order")
+			}
+			return wordEmbedder("").Embed(ctx, p, batch)
+		})
 	s := openWords(t, filepath.Join(t.TempDir(), "copy.db"), Options{Embedder: embedder})
 	var lines []string
 	for i := range 3*importBatch + 1 {
@@ -143,7 +151,8 @@ func TestAnotherHandleFindsWhatWasImported(t *testing.T) {
 		t.Fatal(found, err)
 	}
 	imported(t, one, []byte(byHand(`{"type":"memory","content":"a lantern from elsewhere"}`)), ImportOptions{})
-	if found, err := other.Search(t.Context(), Query{Text: "lantern elsewhere"}); err != nil || len(found.Hits) != 2 || found.Hits[0].Content != "a lantern from elsewhere" {
+	if found, err := other.Search(t.Context(), Query{Text: "lantern elsewhere"}); err != nil || len(found.Hits) != 2 ||
+		found.Hits[0].Content != "a lantern from elsewhere" {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
@@ -166,11 +175,13 @@ func TestConflictsAreKeptOrReplacedAsAsked(t *testing.T) {
 				`{"type":"preference","user":"local","value":{"old":true}}`,
 				`{"type":"memory","id":"n","content":"another"}`,
 				`{"type":"memory","id":"m","content":"the old teapot","revision":2,"tags":["old"],"metadata":{"related_memory_ids":["n"]}}`,
-				`{"type":"revision","memory":"m","revision":1,"content":"of the store","created_at":"2024-01-02T00:00:00Z"}`)), ImportOptions{})
+				`{"type":"revision","memory":"m","revision":1,"content":"of the store","created_at":"2024-01-02T00:00:00Z"}`)),
+				ImportOptions{})
 			before := rowsOf(t, s)
 			report := imported(t, s, []byte(lines), ImportOptions{OnConflict: o})
 			if o == ConflictKeep {
-				if rowsOf(t, s) != before || len(report.Conflicts) != 4 || report.Counts[kindRevision].Conflicts != 1 || report.Counts[kindLink].Conflicts != 1 {
+				if rowsOf(t, s) != before || len(report.Conflicts) != 4 || report.Counts[kindRevision].Conflicts != 1 ||
+					report.Counts[kindLink].Conflicts != 1 {
 					t.Errorf("%+v", report)
 				}
 				if c := report.Conflicts[3]; c.ID != "m" || c.Kind != kindMemory || c.Line != 5 {
@@ -178,21 +189,26 @@ func TestConflictsAreKeptOrReplacedAsAsked(t *testing.T) {
 				}
 				return
 			}
-			if n := report.Counts; n[kindMemory].Replaced != 1 || n[kindCollection].Replaced != 1 || n[kindProject].Replaced != 1 || n[kindPreference].Replaced != 1 || len(report.Conflicts) != 0 {
+			if n := report.Counts; n[kindMemory].Replaced != 1 || n[kindCollection].Replaced != 1 ||
+				n[kindProject].Replaced != 1 || n[kindPreference].Replaced != 1 || len(report.Conflicts) != 0 {
 				t.Errorf("%+v", report)
 			}
 			m, err := s.GetMemory(t.Context(), "m")
-			if err != nil || m.Content != "the new kettle" || m.Revision != 3 || !slices.Equal(m.Tags, []string{"new"}) || !slices.Equal(m.Related, []string{"n"}) {
+			if err != nil || m.Content != "the new kettle" || m.Revision != 3 || !slices.Equal(m.Tags, []string{"new"}) ||
+				!slices.Equal(m.Related, []string{"n"}) {
 				t.Errorf("%+v, %v", m, err)
 			}
-			if former, err := s.Revisions(t.Context(), "m"); err != nil || len(former) != 2 || former[1].Content != "of the export" {
+			if former, err := s.Revisions(t.Context(), "m"); err != nil || len(former) != 2 ||
+				former[1].Content != "of the export" {
 				t.Errorf("%+v, %v", former, err)
 			}
-			if found, err := s.Search(t.Context(), Query{Text: "teapot"}); err != nil || slices.ContainsFunc(found.Hits, func(h Hit) bool { return h.Content != "another" && h.ID != "m" }) {
+			if found, err := s.Search(t.Context(), Query{Text: "teapot"}); err != nil ||
+				slices.ContainsFunc(found.Hits, func(h Hit) bool { return h.Content != "another" && h.ID != "m" }) {
 				t.Errorf("%+v, %v", found, err)
 			}
 			again := imported(t, s, []byte(lines), ImportOptions{OnConflict: o})
-			if again.Counts[kindMemory].Unchanged != 1 || again.Counts[kindRevision].Unchanged != 1 || again.Counts[kindLink].Unchanged != 1 {
+			if again.Counts[kindMemory].Unchanged != 1 || again.Counts[kindRevision].Unchanged != 1 ||
+				again.Counts[kindLink].Unchanged != 1 {
 				t.Errorf("again: %+v", again)
 			}
 		})
@@ -225,17 +241,21 @@ func TestWhatBelongsToSomebodyElseIsNeverReplaced(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	// A file comes to a memory only of whom its line says.
-	report = imported(t, s, []byte(byHand(strings.Replace(fileLines("g", "bob", "x"), `"size"`, `"memory_id":"`+mine.ID+`","size"`, 1))), ImportOptions{})
-	if report.MissingLinks == 0 || strings.Contains(string(exported(t, s, ExportOptions{})), `"id":"g","owner":"bob","memory_id"`) {
+	report = imported(t, s, []byte(byHand(strings.Replace(fileLines("g", "bob", "x"), `"size"`, `"memory_id":"`+mine.ID+
+		`","size"`, 1))), ImportOptions{})
+	if report.MissingLinks == 0 ||
+		strings.Contains(string(exported(t, s, ExportOptions{})), `"id":"g","owner":"bob","memory_id"`) {
 		t.Errorf("%+v", report)
 	}
 }
 
 func TestAccountsAreNeitherReplacedNorSharedByName(t *testing.T) {
 	s := openCopy(t)
-	imported(t, s, []byte(byHand(`{"type":"user","id":"1","name":"Ann","role":"admin","password":"`+somePassword+`"}`, `{"type":"memory","owner":"3","content":"nameless"}`)), ImportOptions{})
+	imported(t, s, []byte(byHand(`{"type":"user","id":"1","name":"Ann","role":"admin","password":"`+somePassword+`"}`,
+		`{"type":"memory","owner":"3","content":"nameless"}`)), ImportOptions{})
 	lines := byHand(
-		`{"type":"user","id":"1","name":"Mallory","role":"user","password":"`+strings.Replace(somePassword, "c2", "d2", 1)+`"}`,
+		`{"type":"user","id":"1","name":"Mallory","role":"user","password":"`+strings.Replace(somePassword, "c2", "d2", 1)+
+			`"}`,
 		`{"type":"user","id":"2","name":"ANN"}`, `{"type":"memory","owner":"2","content":"of the other ann"}`,
 		`{"type":"user","id":"3","name":"Cid","email":"c@example.org"}`,
 	)
@@ -244,7 +264,8 @@ func TestAccountsAreNeitherReplacedNorSharedByName(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	names := string(exported(t, s, ExportOptions{Credentials: true}))
-	for _, want := range []string{`"id":"1","name":"Ann","role":"admin"`, `"id":"2","role":"user"`, `"id":"3","name":"Cid","email":"c@example.org"`, somePassword, `of the other ann`} {
+	for _, want := range []string{`"id":"1","name":"Ann","role":"admin"`, `"id":"2","role":"user"`,
+		`"id":"3","name":"Cid","email":"c@example.org"`, somePassword, `of the other ann`} {
 		if !strings.Contains(names, want) {
 			t.Errorf("%s is missing in %s", want, names)
 		}
@@ -273,11 +294,14 @@ func TestThereIsOneRuleOfAKindAfterAnImport(t *testing.T) {
 
 func TestAMemoryThatIsKeptKeepsItsLinks(t *testing.T) {
 	s := openCopy(t)
-	imported(t, s, []byte(byHand(`{"type":"memory","id":"m1","content":"one"}`, `{"type":"memory","id":"m2","content":"two"}`,
-		`{"type":"memory","id":"r1","content":"rule","metadata":{"event_type":"project-rule","rule_type":"do"}}`)), ImportOptions{})
+	imported(t, s, []byte(byHand(`{"type":"memory","id":"m1","content":"one"}`,
+		`{"type":"memory","id":"m2","content":"two"}`,
+		`{"type":"memory","id":"r1","content":"rule","metadata":{"event_type":"project-rule","rule_type":"do"}}`)),
+		ImportOptions{})
 	report := imported(t, s, []byte(byHand(`{"type":"memory","id":"m1","content":"other","related_memory_ids":["m2"]}`,
 		`{"type":"memory","id":"r2","content":"second","metadata":{"event_type":"project-rule","rule_type":"do","related_memory_ids":["m2"]}}`)), ImportOptions{})
-	if want := (ImportCount{Conflicts: 2}); report.Counts["memory"] != want || report.Counts["link"] != (ImportCount{}) || report.MissingLinks != 0 {
+	if want := (ImportCount{Conflicts: 2}); report.Counts["memory"] != want || report.Counts["link"] != (ImportCount{}) ||
+		report.MissingLinks != 0 {
 		t.Errorf("%+v", report)
 	}
 	if m, err := s.GetMemory(t.Context(), "m1"); err != nil || len(m.Related) > 0 {
@@ -288,9 +312,12 @@ func TestAMemoryThatIsKeptKeepsItsLinks(t *testing.T) {
 func TestCirclesOfLinksAndMissingEnds(t *testing.T) {
 	s := openCopy(t)
 	report := imported(t, s, []byte(byHand(
-		`{"type":"memory","id":"a","content":"a"}`, `{"type":"memory","id":"b","content":"b"}`, `{"type":"memory","id":"c","content":"c"}`,
-		`{"type":"link","memory":"a","related_memory_ids":["c","b","gone","a"]}`, `{"type":"link","memory":"b","related_memory_ids":["a"]}`,
-		`{"type":"link","memory":"c","related_memory_ids":["a"]}`, `{"type":"link","memory":"gone","related_memory_ids":["a"]}`,
+		`{"type":"memory","id":"a","content":"a"}`, `{"type":"memory","id":"b","content":"b"}`,
+		`{"type":"memory","id":"c","content":"c"}`,
+		`{"type":"link","memory":"a","related_memory_ids":["c","b","gone","a"]}`,
+		`{"type":"link","memory":"b","related_memory_ids":["a"]}`,
+		`{"type":"link","memory":"c","related_memory_ids":["a"]}`,
+		`{"type":"link","memory":"gone","related_memory_ids":["a"]}`,
 	)), ImportOptions{})
 	a, err := s.GetMemory(t.Context(), "a")
 	if err != nil || !slices.Equal(a.Related, []string{"c", "b"}) || report.MissingLinks != 3 {
@@ -302,7 +329,8 @@ func TestExportsThatCanBeImportedPassTheCheckAlone(t *testing.T) {
 	var heard []string
 	progress := func(stage string, _, _ int) { heard = append(heard, stage) }
 	for name, export := range map[string][]byte{
-		"sealed": exported(t, openRich(t), ExportOptions{Credentials: true}), "by hand": []byte(byHand(`{"type":"memory","content":"x"}`)),
+		"sealed":  exported(t, openRich(t), ExportOptions{Credentials: true}),
+		"by hand": []byte(byHand(`{"type":"memory","content":"x"}`)),
 	} {
 		if err := CheckExport(t.Context(), bytes.NewReader(export), progress); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -56,11 +56,13 @@ func TestForeignFilesAreRefusedBeforeAnythingIsWritten(t *testing.T) {
 		"version as text": {`{"souvenir":"export","version":"1"}`, ErrForeign, "first line"},
 	} {
 		for _, r := range []io.Reader{strings.NewReader(c.data), stream([]byte(c.data))} {
-			if _, err := s.Upkeep().Import(t.Context(), r, nil); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+			if _, err := s.Upkeep().Import(t.Context(), r, nil); !errors.Is(err, c.want) ||
+				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if err := CheckExport(t.Context(), strings.NewReader(c.data), nil); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+		if err := CheckExport(t.Context(), strings.NewReader(c.data), nil); !errors.Is(err, c.want) ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s, checked only: %v", name, err)
 		}
 	}
@@ -87,11 +89,13 @@ func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 		"tags":             {`{"type":"memory","content":"x","tags":"a,b"}`, "tags", "list"},
 		"rule type":        {`{"type":"memory","content":"x","rule_type":"do"}`, "rule_type", "project-rule"},
 		"time":             {`{"type":"memory","content":"x","created_at":"yesterday"}`, "created_at", "yesterday"},
-		"time 2":           {`{"type":"memory","content":"x","updated_at":"2024-02-30T00:00:00Z"}`, "updated_at", "2024-02-30"},
-		"revision 0":       {`{"type":"memory","content":"x","revision":0}`, "revision", "is 0"},
-		"revision":         {`{"type":"memory","content":"x","revision":-3}`, "revision", "-3"},
-		"revision 1.5":     {`{"type":"memory","content":"x","revision":1.5}`, "revision", "whole number"},
-		"huge revision":    {`{"type":"memory","content":"x","revision":9223372036854775807}`, "revision", "9223372036854775807"},
+		"time 2": {`{"type":"memory","content":"x","updated_at":"2024-02-30T00:00:00Z"}`, "updated_at",
+			"2024-02-30"},
+		"revision 0":   {`{"type":"memory","content":"x","revision":0}`, "revision", "is 0"},
+		"revision":     {`{"type":"memory","content":"x","revision":-3}`, "revision", "-3"},
+		"revision 1.5": {`{"type":"memory","content":"x","revision":1.5}`, "revision", "whole number"},
+		"huge revision": {`{"type":"memory","content":"x","revision":9223372036854775807}`, "revision",
+			"9223372036854775807"},
 		"new project":      {`{"type":"memory","content":"x","project_id":"a/b"}`, "project_id", "slash"},
 		"own vector":       {`{"type":"memory","content":"x","embedding":[1,2]}`, "embedding", "default"},
 		"embedding":        {`{"type":"memory","content":"x","embedding":"AA=="}`, "embedding", "list"},
@@ -116,14 +120,18 @@ func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 		"member's project": {`{"type":"member","project_id":"nowhere","user":"u","role":"reader"}`, "project_id", "nowhere"},
 		"member's role":    {`{"type":"member","project_id":"p","user":"u","role":"king"}`, "role", "king"},
 		"preference":       {`{"type":"preference","user":"u","value":[1]}`, "value", "object"},
-		"token's user":     {`{"type":"token","id":"t","user":"nobody","hash":"` + base64Of(strings.Repeat("h", 32)) + `","scopes":[]}`, "user", "nobody"},
-		"token's hash":     {`{"type":"token","id":"t","user":"u","hash":"AAAA","scopes":[]}`, "hash", "32"},
-		"hash, base64":     {`{"type":"token","id":"t","user":"u","hash":"*","scopes":[]}`, "hash", "base64"},
-		"token's scopes":   {`{"type":"token","id":"t","user":"u","hash":"` + base64Of(strings.Repeat("h", 32)) + `","scopes":{}}`, "scopes", "list"},
-		"grant's client":   {`{"type":"grant","id":"g","client_id":"c","user":"u","scopes":[]}`, "client_id", "neither"},
-		"file's size":      {`{"type":"file","id":"f","filename":"f","mime_type":"text/plain","size":-1,"sha256":"","created_at":"","updated_at":""}`, "size", "-1"},
-		"file's name":      {`{"type":"file","id":"f","filename":"../f","mime_type":"text/plain"}`, "filename", "good on every system"},
-		"file's hash":      {`{"type":"file","id":"f","filename":"f","mime_type":"text/plain","sha256":"00"}`, "sha256", "64"},
+		"token's user": {`{"type":"token","id":"t","user":"nobody","hash":"` + base64Of(strings.Repeat("h", 32)) +
+			`","scopes":[]}`, "user", "nobody"},
+		"token's hash": {`{"type":"token","id":"t","user":"u","hash":"AAAA","scopes":[]}`, "hash", "32"},
+		"hash, base64": {`{"type":"token","id":"t","user":"u","hash":"*","scopes":[]}`, "hash", "base64"},
+		"token's scopes": {`{"type":"token","id":"t","user":"u","hash":"` + base64Of(strings.Repeat("h", 32)) +
+			`","scopes":{}}`, "scopes", "list"},
+		"grant's client": {`{"type":"grant","id":"g","client_id":"c","user":"u","scopes":[]}`, "client_id", "neither"},
+		"file's size":    {`{"type":"file","id":"f","filename":"f","mime_type":"text/plain","size":-1,"sha256":"","created_at":"","updated_at":""}`, "size", "-1"},
+		"file's name": {`{"type":"file","id":"f","filename":"../f","mime_type":"text/plain"}`, "filename",
+			"good on every system"},
+		"file's hash": {`{"type":"file","id":"f","filename":"f","mime_type":"text/plain","sha256":"00"}`, "sha256",
+			"64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openCopy(t)
@@ -132,7 +140,8 @@ func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 			for what, r := range map[string]io.Reader{"seeker": bytes.NewReader(export), "stream": stream(export)} {
 				report, err := s.Upkeep().Import(t.Context(), r, nil)
 				var known *Error
-				if !errors.As(err, &known) || !isAny(err, ErrInvalid, ErrTooLarge) || known.Argument != c.argument || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "line 3: ") {
+				if !errors.As(err, &known) || !isAny(err, ErrInvalid, ErrTooLarge) || known.Argument != c.argument ||
+					!strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "line 3: ") {
 					t.Errorf("%s: %v", what, err)
 				}
 				// What the check finds, an import of a file finds before it has taken anything.
@@ -173,7 +182,8 @@ func TestAnExportCutOffAnywhereIsNoticed(t *testing.T) {
 	empty, filled := openCopy(t), openCopy(t)
 	before := rowsOf(t, empty)
 	for _, cut := range cuts {
-		if _, err := empty.Upkeep().Import(t.Context(), bytes.NewReader(export[:cut]), nil); !isAny(err, ErrInvalid, ErrForeign) {
+		if _, err := empty.Upkeep().Import(t.Context(), bytes.NewReader(export[:cut]), nil); !isAny(err, ErrInvalid,
+			ErrForeign) {
 			t.Errorf("cut at %d of %d: %v", cut, len(export), err)
 		}
 	}
@@ -198,11 +208,13 @@ func TestAChangedExportIsNoticed(t *testing.T) {
 	s := openCopy(t)
 	before := rowsOf(t, s)
 	for name, changed := range map[string][]byte{
-		"a word":          bytes.Replace(export, []byte("bob begins"), []byte("bob began."), 1),
-		"a line less":     bytes.Replace(export, export[bytes.IndexByte(export, '\n')+1:bytes.Index(export, []byte(`{"type":"collection"`))], nil, 1),
-		"a line more":     append(bytes.Clone(export), `{"type":"memory","content":"x"}`...),
-		"two ends":        append(bytes.Clone(export), export[bytes.LastIndex(export, []byte(`{"type":"end"`)):]...),
-		"no hash":         append(bytes.Clone(export[:bytes.LastIndex(export, []byte(`{"type":"end"`))]), `{"type":"end"}`...),
+		"a word": bytes.Replace(export, []byte("bob begins"), []byte("bob began."), 1),
+		"a line less": bytes.Replace(export,
+			export[bytes.IndexByte(export, '\n')+1:bytes.Index(export, []byte(`{"type":"collection"`))], nil, 1),
+		"a line more": append(bytes.Clone(export), `{"type":"memory","content":"x"}`...),
+		"two ends":    append(bytes.Clone(export), export[bytes.LastIndex(export, []byte(`{"type":"end"`)):]...),
+		"no hash": append(bytes.Clone(export[:bytes.LastIndex(export, []byte(`{"type":"end"`))]),
+			`{"type":"end"}`...),
 		"two, one behind": append(bytes.Clone(export), export...),
 	} {
 		if _, err := s.Upkeep().Import(t.Context(), bytes.NewReader(changed), nil); !errors.Is(err, ErrInvalid) {
@@ -265,7 +277,8 @@ func TestBrokenFilesAreNotImported(t *testing.T) {
 		"wrong hash":      {[]string{strings.Replace(head, sumOf(big), sumOf("x"), 1), one, two, three}, "sha256"},
 	} {
 		s := openCopy(t)
-		if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(c.lines...)), nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) {
+		if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(c.lines...)), nil); !errors.Is(err,
+			ErrInvalid) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if strings.Contains(string(exported(t, s, ExportOptions{})), `"type":"file"`) {
@@ -282,12 +295,15 @@ func TestAFileBrokenOffLeavesNothingAndMayComeAgain(t *testing.T) {
 	putFile(t, rich, "f", "local", "", "", pattern(3*waitingChunks*chunkSize+9))
 	export := exported(t, rich, ExportOptions{})
 	cut := bytes.LastIndex(export, []byte(`{"type":"chunk"`))
-	if _, err := s.Upkeep().Import(t.Context(), io.MultiReader(bytes.NewReader(export[:cut]), iotest.ErrReader(errNoRoom)), nil); !errors.Is(err, errNoRoom) {
+	if _, err := s.Upkeep().Import(t.Context(), io.MultiReader(bytes.NewReader(export[:cut]), iotest.ErrReader(errNoRoom)),
+		nil); !errors.Is(err, errNoRoom) {
 		t.Error(err)
 	}
 	invariants(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := s.Upkeep().Import(ctx, io.MultiReader(bytes.NewReader(export[:cut]), readerFunc(func([]byte) (int, error) { cancel(); return 0, io.EOF })), nil); !isAny(err, ErrInvalid) && !errors.Is(err, context.Canceled) {
+	if _, err := s.Upkeep().Import(ctx,
+		io.MultiReader(bytes.NewReader(export[:cut]), readerFunc(func([]byte) (int, error) { cancel(); return 0, io.EOF })),
+		nil); !isAny(err, ErrInvalid) && !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	invariants(t, s)
@@ -304,7 +320,8 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 func TestAFileIsReplacedWhenAskedTo(t *testing.T) {
 	s := openCopy(t)
 	imported(t, s, []byte(byHand(fileLines("f", "local", "old"))), ImportOptions{})
-	if report := imported(t, s, []byte(byHand(fileLines("f", "local", "new"))), ImportOptions{}); len(report.Conflicts) != 1 {
+	if report := imported(t, s, []byte(byHand(fileLines("f", "local", "new"))),
+		ImportOptions{}); len(report.Conflicts) != 1 {
 		t.Errorf("%+v", report)
 	}
 	report := imported(t, s, []byte(byHand(fileLines("f", "local", "new"))), ImportOptions{OnConflict: ConflictReplace})
@@ -316,13 +333,17 @@ func TestAFileIsReplacedWhenAskedTo(t *testing.T) {
 
 func TestImportErrors(t *testing.T) {
 	s := openCopy(t)
-	if _, err := s.As(Access{}).Upkeep().Import(t.Context(), strings.NewReader(byHand()), nil); !errors.Is(err, ErrForbidden) {
+	if _, err := s.As(Access{}).Upkeep().Import(t.Context(), strings.NewReader(byHand()), nil); !errors.Is(err,
+		ErrForbidden) {
 		t.Error(err)
 	}
-	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand()), &ImportOptions{OnConflict: "merge"}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "merge") {
+	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand()),
+		&ImportOptions{OnConflict: "merge"}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "merge") {
 		t.Error(err)
 	}
-	if _, err := s.Upkeep().Import(t.Context(), io.MultiReader(strings.NewReader(byHand(`{"type":"memory","content":"kept"}`)), iotest.ErrReader(errNoRoom)), nil); !errors.Is(err, errNoRoom) {
+	if _, err := s.Upkeep().Import(t.Context(),
+		io.MultiReader(strings.NewReader(byHand(`{"type":"memory","content":"kept"}`)), iotest.ErrReader(errNoRoom)),
+		nil); !errors.Is(err, errNoRoom) {
 		t.Error(err)
 	}
 	if got := contentsOf(t, s); len(got) != 1 {
@@ -334,16 +355,19 @@ func TestImportErrors(t *testing.T) {
 		t.Error(err)
 	}
 	long := byHand(`{"type":"memory","content":"` + strings.Repeat("x", maxLine) + `"}`)
-	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(long), nil); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "line 2") {
+	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(long), nil); !errors.Is(err, ErrTooLarge) ||
+		!strings.Contains(err.Error(), "line 2") {
 		t.Error(err)
 	}
 	path := filepath.Join(t.TempDir(), "s.db")
 	openWords(t, path, Options{}).Close()
-	if _, err := openWords(t, path, Options{ReadOnly: true}).Upkeep().Import(t.Context(), strings.NewReader(byHand()), nil); !errors.Is(err, ErrReadOnly) {
+	if _, err := openWords(t, path, Options{ReadOnly: true}).Upkeep().Import(t.Context(), strings.NewReader(byHand()),
+		nil); !errors.Is(err, ErrReadOnly) {
 		t.Error(err)
 	}
 	s.Close()
-	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(`{"type":"memory","content":"x"}`)), nil); !errors.Is(err, ErrClosed) {
+	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(`{"type":"memory","content":"x"}`)),
+		nil); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
-// incomingFile is a file whose chunks are being read. It lies in the store under an id that nobody knows, in a state in which
-// nobody sees it, until it is complete and its hash is right.
+// incomingFile is a file whose chunks are being read. It lies in the store under an id that nobody knows, in a state in
+// which nobody sees it, until it is complete and its hash is right.
 type incomingFile struct {
 	lineNumber
 	exportFile
@@ -61,11 +61,13 @@ func parseFile(line []byte, n int) (importItem, error) {
 	}
 	f := &incomingFile{lineNumber: lineNumber(n), hash: sha256.New(), exportFile: exportFile{
 		id: given.ID, owner: cmp.Or(given.Owner, LocalUser), memory: given.MemoryID, project: given.ProjectID,
-		filename: given.Filename, mimeType: given.MIMEType, size: given.Size, description: given.Description, category: given.Category,
+		filename: given.Filename, mimeType: given.MIMEType, size: given.Size, description: given.Description,
+		category: given.Category,
 	}}
 	f.memoryOwner, f.projectOwner = cmp.Or(given.MemoryOwner, f.owner), cmp.Or(given.ProjectOwner, f.owner)
 	for _, name := range []struct{ argument, value string }{
-		{"id", f.id}, {"owner", f.owner}, {"memory_owner", f.memoryOwner}, {"project_owner", f.projectOwner}, {"memory_id", cmp.Or(f.memory, "-")},
+		{"id", f.id}, {"owner", f.owner}, {"memory_owner", f.memoryOwner}, {"project_owner", f.projectOwner},
+		{"memory_id", cmp.Or(f.memory, "-")},
 	} {
 		if err := check.Name(name.argument, name.value); err != nil {
 			return nil, err
@@ -91,7 +93,8 @@ func parseFile(line []byte, n int) (importItem, error) {
 // check validates what is said about a file.
 func (f *exportFile) check() error {
 	if clean := CleanFilename(f.filename); clean != f.filename {
-		return invalid("filename", "filename is %s; a name that is good on every system is expected, such as %s", show(f.filename), show(clean))
+		return invalid("filename", "filename is %s; a name that is good on every system is expected, such as %s",
+			show(f.filename), show(clean))
 	}
 	if kind, err := checkType(f.mimeType); err != nil || kind == "" {
 		return cmp.Or(err, error(invalid("mime_type", "mime_type is missing")))
@@ -172,7 +175,8 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 	var s exportFile
 	var tags string
 	err = tx.Each(func(r db.Rows) error {
-		return r.Scan(&s.row, &s.owner, &s.memory, &s.projectOwner, &s.project, &s.filename, &s.mimeType, &s.size, &s.sha256, &s.description, &s.category, &s.created, &s.updated, &tags)
+		return r.Scan(&s.row, &s.owner, &s.memory, &s.projectOwner, &s.project, &s.filename, &s.mimeType, &s.size, &s.sha256,
+			&s.description, &s.category, &s.created, &s.updated, &tags)
 	}, `SELECT f.id, u.uid, coalesce(m.uid, ''), coalesce(o.uid, ''), coalesce(j.uid, ''), f.filename, f.mime_type, f.size, f.sha256, f.description, f.category, f.created_at, f.updated_at,
 			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id)
 		FROM file f JOIN users u ON u.id = f.owner_id LEFT JOIN memory m ON m.id = f.memory_id
@@ -185,7 +189,8 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 	}
 	same := s.memory == f.memory && s.project == f.project && (s.project == "" || s.projectOwner == f.projectOwner) &&
 		s.filename == f.filename && s.mimeType == f.mimeType && s.size == f.size && bytes.Equal(s.sha256, f.sha256) &&
-		s.description == f.description && s.category == f.category && s.created == f.created && s.updated == f.updated && slices.Equal(s.tags, f.tags)
+		s.description == f.description && s.category == f.category && s.created == f.created && s.updated == f.updated &&
+		slices.Equal(s.tags, f.tags)
 	switch {
 	case s.owner == f.owner && same:
 		return s.row, unchanged, nil
@@ -208,7 +213,8 @@ func (im *importer) chunk(ctx context.Context, c *chunkItem) error {
 	want := min(chunkSize, f.size-f.got)
 	switch {
 	case c.file != f.id:
-		return invalid("file", "file is %s, but the pieces of %s are not complete: %d of its %d bytes have come", show(c.file), show(f.id), f.got, f.size)
+		return invalid("file", "file is %s, but the pieces of %s are not complete: %d of its %d bytes have come",
+			show(c.file), show(f.id), f.got, f.size)
 	case c.n != f.got/chunkSize:
 		return invalid("n", "n is %d; piece %d of file %s is expected", c.n, f.got/chunkSize, show(f.id))
 	case int64(len(c.data)) != want:
@@ -258,7 +264,8 @@ func (f *incomingFile) store(t *importTx) error {
 			return err
 		}
 		row, err = db.Insert(t.tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
-			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, t.s.newID(), owner, f.filename, f.mimeType, f.size, f.sha256, f.description, f.category, now, now)
+			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, t.s.newID(), owner, f.filename, f.mimeType, f.size,
+			f.sha256, f.description, f.category, now, now)
 		if err != nil {
 			return err
 		}
@@ -268,12 +275,14 @@ func (f *incomingFile) store(t *importTx) error {
 			return err
 		}
 		if result.RowsAffected == 0 {
-			return newError(KindConflict, "file", "file %s was given up, because nothing of it had come for %v; import it again", show(f.id), abandoned)
+			return newError(KindConflict, "file", "file %s was given up, because nothing of it had come for %v; import it again",
+				show(f.id), abandoned)
 		}
 	}
 	f.arrives = row
 	for i, c := range f.waiting {
-		if _, err := t.tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`, row<<chunkBits|(f.written+int64(i)), c.hash, c.data); err != nil {
+		if _, err := t.tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`,
+			row<<chunkBits|(f.written+int64(i)), c.hash, c.data); err != nil {
 			return err
 		}
 	}
@@ -300,7 +309,8 @@ func (f *incomingFile) finish(t *importTx) error {
 		}
 	}
 	result, err := t.tx.Exec(`UPDATE file SET uid = ?, state = 'stored', memory_id = ?, project_id = ?, created_at = ?, updated_at = ?
-		WHERE id = ? AND NOT EXISTS (SELECT 1 FROM file WHERE uid = ?)`, f.id, rowOrNull(memory), rowOrNull(project), f.created, f.updated, f.arrives, f.id)
+		WHERE id = ? AND NOT EXISTS (SELECT 1 FROM file WHERE uid = ?)`, f.id, rowOrNull(memory), rowOrNull(project),
+		f.created, f.updated, f.arrives, f.id)
 	if err != nil {
 		return err
 	}
@@ -344,7 +354,8 @@ func (f *incomingFile) place(t *importTx) (memory, project int64, err error) {
 
 // incomplete is the error for a file whose pieces end too early.
 func (f *incomingFile) incomplete() error {
-	return invalid("data", "the pieces of file %s (line %d) are not complete: %d of its %d bytes have come", show(f.id), f.line(), f.got, f.size)
+	return invalid("data", "the pieces of file %s (line %d) are not complete: %d of its %d bytes have come", show(f.id),
+		f.line(), f.got, f.size)
 }
 
 // drop removes what has come of a file that will not be completed.
@@ -354,8 +365,8 @@ func (f *incomingFile) drop(ctx context.Context) {
 	}
 }
 
-// remove removes a file that nobody sees, also when the context has ended. What it cannot remove is cleared away like an upload that was broken
-// off.
+// remove removes a file that nobody sees, also when the context has ended. What it cannot remove is cleared away like
+// an upload that was broken off.
 func (f *incomingFile) remove(ctx context.Context, row int64) {
 	if row == 0 {
 		return
@@ -400,11 +411,13 @@ func parseRevision(line []byte, n int) (importItem, error) {
 		return nil, err
 	}
 	r := &revisionItem{
-		lineNumber: lineNumber(n), memory: given.Memory, number: given.Revision, owner: cmp.Or(given.CollectionOwner, LocalUser),
+		lineNumber: lineNumber(n), memory: given.Memory, number: given.Revision,
+		owner:      cmp.Or(given.CollectionOwner, LocalUser),
 		collection: cmp.Or(given.Collection, DefaultCollection), project: given.ProjectID, content: given.Content,
 	}
 	r.projectOwner = cmp.Or(given.ProjectOwner, r.owner)
-	for _, name := range []struct{ argument, value string }{{"memory", r.memory}, {"collection_owner", r.owner}, {"collection_name", r.collection}, {"project_owner", r.projectOwner}} {
+	for _, name := range []struct{ argument, value string }{{"memory", r.memory}, {"collection_owner", r.owner},
+		{"collection_name", r.collection}, {"project_owner", r.projectOwner}} {
 		if err := check.Name(name.argument, name.value); err != nil {
 			return nil, err
 		}
@@ -451,7 +464,8 @@ func (r *revisionItem) apply(t *importTx) error {
 	if err != nil {
 		return err
 	}
-	same, err := db.Column[bool](t.tx, `SELECT content = ? AND attributes = ? AND created_at = ? AND partition_id = ? FROM memory_revision WHERE memory_id = ? AND revision = ?`,
+	same, err := db.Column[bool](t.tx,
+		`SELECT content = ? AND attributes = ? AND created_at = ? AND partition_id = ? FROM memory_revision WHERE memory_id = ? AND revision = ?`,
 		r.content, r.attributes, r.created, at.partition, r.of.row, r.number)
 	if err != nil {
 		return err
@@ -488,7 +502,8 @@ func parseLink(line []byte, n int) (importItem, error) {
 	if err := decodeLine(line, &given); err != nil {
 		return nil, err
 	}
-	l := &linkItem{lineNumber: lineNumber(n), memory: given.Memory, owner: cmp.Or(given.Owner, LocalUser), related: check.Distinct(given.Related)}
+	l := &linkItem{lineNumber: lineNumber(n), memory: given.Memory, owner: cmp.Or(given.Owner, LocalUser),
+		related: check.Distinct(given.Related)}
 	if err := cmp.Or(check.Name("memory", l.memory), check.Name("owner", l.owner)); err != nil {
 		return nil, err
 	}
@@ -497,13 +512,14 @@ func parseLink(line []byte, n int) (importItem, error) {
 	return l, err
 }
 
-// apply adds the links that are not there, unless the memory that the store has is another one. A link to what is not in
-// the store is counted.
+// apply adds the links that are not there, unless the memory that the store has is another one. A link to what is not
+// in the store is counted.
 func (l *linkItem) apply(t *importTx) error {
 	if l.kept {
 		return nil
 	}
-	found, err := db.Column[int64](t.tx, `SELECT m.id `+fromMemory+` JOIN users u ON u.id = c.owner_id WHERE m.uid = ?1 AND u.uid = ?2 AND m.updated_at = coalesce(?3, m.updated_at)`,
+	found, err := db.Column[int64](t.tx, `SELECT m.id `+fromMemory+
+		` JOIN users u ON u.id = c.owner_id WHERE m.uid = ?1 AND u.uid = ?2 AND m.updated_at = coalesce(?3, m.updated_at)`,
 		l.memory, l.owner, l.updated)
 	if err != nil {
 		return err

@@ -16,10 +16,12 @@ import (
 
 func TestReadersAndWritersThatMisbehaveAreErrors(t *testing.T) {
 	s := openCopy(t)
-	if _, err := s.Upkeep().Export(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "w is nil") {
+	if _, err := s.Upkeep().Export(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) ||
+		!strings.Contains(err.Error(), "w is nil") {
 		t.Errorf("export to nil: %v", err)
 	}
-	if _, err := s.Upkeep().Import(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "r is nil") {
+	if _, err := s.Upkeep().Import(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) ||
+		!strings.Contains(err.Error(), "r is nil") {
 		t.Errorf("import of nil: %v", err)
 	}
 	early := fmt.Errorf("the connection broke: %w", io.EOF)
@@ -30,16 +32,20 @@ func TestReadersAndWritersThatMisbehaveAreErrors(t *testing.T) {
 		"no data":    func([]byte) (int, error) { return 0, nil },
 	} {
 		for _, before := range []string{"", byHand(`{"type":"memory","content":"kept"}`)} {
-			if _, err := s.Upkeep().Import(t.Context(), io.MultiReader(strings.NewReader(before), read), nil); err == nil || !strings.Contains(err.Error(), strings.Fields(name)[0]) {
+			if _, err := s.Upkeep().Import(t.Context(), io.MultiReader(strings.NewReader(before), read), nil); err == nil ||
+				!strings.Contains(err.Error(), strings.Fields(name)[0]) {
 				t.Errorf("a reader of %q after %q: %v", name, before, err)
 			}
 		}
-		if _, err := s.AddFile(t.Context(), NewFile{}, io.MultiReader(strings.NewReader("the first half"), read)); !errors.Is(err, ErrInvalid) || filesHeld(t, s) != [3]int{} {
+		if _, err := s.AddFile(t.Context(), NewFile{},
+			io.MultiReader(strings.NewReader("the first half"), read)); !errors.Is(err, ErrInvalid) ||
+			filesHeld(t, s) != [3]int{} {
 			t.Errorf("a file of %q: %v; the store holds %v", name, err, filesHeld(t, s))
 		}
 	}
 	for _, n := range []int{-1, 1 << 40} {
-		if _, err := s.Upkeep().Export(t.Context(), writerFunc(func([]byte) (int, error) { return n, nil }), nil); err == nil {
+		if _, err := s.Upkeep().Export(t.Context(), writerFunc(func([]byte) (int, error) { return n, nil }),
+			nil); err == nil {
 			t.Errorf("a writer that says it wrote %d bytes: no error", n)
 		}
 	}
@@ -78,10 +84,12 @@ func TestCallersThatPanicLeaveTheStoreUsable(t *testing.T) {
 		panics(t, func() { _, _ = s.Upkeep().Check(t.Context(), &CheckOptions{Progress: boom}) })
 		panics(t, func() { _ = s.Upkeep().Reindex(t.Context(), &ReindexingOptions{Progress: boom}) })
 		panics(t, func() {
-			_, _ = s.Upkeep().Import(t.Context(), io.MultiReader(strings.NewReader(big), readerFunc(func([]byte) (int, error) { panic("r") })), nil)
+			_, _ = s.Upkeep().Import(t.Context(),
+				io.MultiReader(strings.NewReader(big), readerFunc(func([]byte) (int, error) { panic("r") })), nil)
 		})
 		panics(t, func() {
-			_, _ = s.AddFile(t.Context(), NewFile{}, io.MultiReader(zeros(2*batchSize), readerFunc(func([]byte) (int, error) { panic("r") })))
+			_, _ = s.AddFile(t.Context(), NewFile{},
+				io.MultiReader(zeros(2*batchSize), readerFunc(func([]byte) (int, error) { panic("r") })))
 		})
 		if left := filesIn(t, folder); len(left) > 0 {
 			t.Errorf("%s: a backup that panicked leaves %q", path, left)
@@ -106,11 +114,13 @@ func TestTimesThatNobodyCanShowAreNotImported(t *testing.T) {
 	s := openCopy(t)
 	for _, created := range []string{"9999-12-31T23:59:59-01:00", "0000-01-01T00:00:00+01:00"} {
 		line := fmt.Sprintf(`{"type":"memory","content":"out of time","created_at":%q}`, created)
-		if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(line)), nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 2: created_at") {
+		if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(line)), nil); !errors.Is(err, ErrInvalid) ||
+			!strings.Contains(err.Error(), "line 2: created_at") {
 			t.Errorf("%s: %v", created, err)
 		}
 	}
-	imported(t, s, []byte(byHand(`{"type":"memory","content":"just in time","created_at":"9999-12-31T23:59:59.999999Z"}`)), ImportOptions{})
+	imported(t, s, []byte(byHand(`{"type":"memory","content":"just in time","created_at":"9999-12-31T23:59:59.999999Z"}`)),
+		ImportOptions{})
 	if report := mustCheck(t, s, nil); !report.OK {
 		t.Errorf("%+v", report)
 	}
@@ -127,7 +137,8 @@ func TestAnImportBrokenOffAtAnyLineAndRepeatedIsWhole(t *testing.T) {
 		}
 		s := openWords(t, ":memory:", Options{Now: sealedClock})
 		ctx, cancel := context.WithCancel(t.Context())
-		broken := io.MultiReader(bytes.NewReader(bytes.Join(lines[:n], nil)), readerFunc(func([]byte) (int, error) { cancel(); return 0, context.Canceled }))
+		broken := io.MultiReader(bytes.NewReader(bytes.Join(lines[:n], nil)),
+			readerFunc(func([]byte) (int, error) { cancel(); return 0, context.Canceled }))
 		report, err := s.Upkeep().Import(ctx, broken, nil)
 		if !errors.Is(err, context.Canceled) || report.Line > n {
 			t.Fatalf("broken off after line %d: %d lines, %v", n, report.Line, err)
@@ -155,7 +166,8 @@ func TestExportsOfEndlesslyManyTypesAreRefused(t *testing.T) {
 		lines[i] = fmt.Sprintf(`{"type":"kind-%d"}`, i)
 	}
 	s := openCopy(t)
-	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(lines...)), nil); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 1002: type") {
+	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(lines...)), nil); !errors.Is(err, ErrInvalid) ||
+		!strings.Contains(err.Error(), "line 1002: type") {
 		t.Error(err)
 	}
 	if report := imported(t, s, []byte(byHand(lines[1:]...)), ImportOptions{}); report.Ignored != maxKinds {
@@ -172,7 +184,8 @@ func TestExportOfAMemoryWhosePlaceIsLostSaysSo(t *testing.T) {
 	}
 	withoutReferences(t, path, `UPDATE memory_revision SET partition_id = 77`)
 	s = openWords(t, path, Options{})
-	if _, err := s.Upkeep().Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "partition 77") {
+	if _, err := s.Upkeep().Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrCorrupt) ||
+		!strings.Contains(err.Error(), "partition 77") {
 		t.Error(err)
 	}
 }

@@ -79,9 +79,11 @@ func parseMemory(line []byte, n int) (importItem, error) {
 	if m.Metadata, err = parseMetadata(given.Metadata); err != nil {
 		return nil, err
 	}
-	item := &memoryItem{lineNumber: lineNumber(n), id: given.ID, owner: cmp.Or(given.Owner, LocalUser), revision: given.Revision}
+	item := &memoryItem{lineNumber: lineNumber(n), id: given.ID, owner: cmp.Or(given.Owner, LocalUser),
+		revision: given.Revision}
 	item.projectOwner = cmp.Or(given.ProjectOwner, item.owner)
-	for _, name := range []struct{ argument, value string }{{"id", cmp.Or(item.id, "-")}, {"owner", item.owner}, {"project_owner", item.projectOwner}} {
+	for _, name := range []struct{ argument, value string }{{"id", cmp.Or(item.id, "-")}, {"owner", item.owner},
+		{"project_owner", item.projectOwner}} {
 		if err := check.Name(name.argument, name.value); err != nil {
 			return nil, err
 		}
@@ -140,7 +142,8 @@ func parseOptionalTime(name string, value *string) (*int64, error) {
 // derivedID gives a memory without an id one that is made of all that is known of it, so that the same file imported
 // again changes nothing: a UUID of version 8 (RFC 9562, section 5.8).
 func (m *memoryItem) derivedID() (string, error) {
-	encoded, err := json.Marshal([]any{m.owner, m.projectOwner, m.draft.collection, m.draft.content, m.draft.shown(), m.created})
+	encoded, err := json.Marshal([]any{m.owner, m.projectOwner, m.draft.collection, m.draft.content, m.draft.shown(),
+		m.created})
 	if err != nil {
 		return "", err
 	}
@@ -216,8 +219,8 @@ func (m *memoryItem) vectors(v *vectorsItem) bool {
 	return true
 }
 
-// settle gives the memory the vectors that came along, if they are of this store's model, or the caller's own. false: they
-// do not cover it.
+// settle gives the memory the vectors that came along, if they are of this store's model, or the caller's own. false:
+// they do not cover it.
 func (m *memoryItem) settle(ours string, embedder Embedder) bool {
 	spans := m.spans
 	m.spans = nil // they are large
@@ -236,7 +239,8 @@ func (m *memoryItem) settle(ours string, embedder Embedder) bool {
 		if p.blank {
 			continue
 		}
-		at, found := slices.BinarySearchFunc(spans, p.start, func(s vectorSpan, start int) int { return cmp.Compare(s.start, start) })
+		at, found := slices.BinarySearchFunc(spans, p.start,
+			func(s vectorSpan, start int) int { return cmp.Compare(s.start, start) })
 		if !found || spans[at].length != p.length || len(spans[at].vector) != embedder.Dimensions() {
 			m.draft.passages = nil
 			return false
@@ -246,7 +250,8 @@ func (m *memoryItem) settle(ours string, embedder Embedder) bool {
 	return true
 }
 
-// prepare does what takes long, before the transaction: it embeds what came without vectors, unless it is there already.
+// prepare does what takes long, before the transaction: it embeds what came without vectors, unless it is there
+// already.
 func (im *importer) prepare(ctx context.Context, items []importItem) error {
 	var due, missing []*memoryItem
 	err := im.s.db.Read(ctx, func(tx db.Tx) error {
@@ -264,7 +269,8 @@ func (im *importer) prepare(ctx context.Context, items []importItem) error {
 				m.spans = nil
 				continue
 			}
-			own, err := db.Column[int](tx, `SELECT f.dimensions FROM collection c JOIN users u ON u.id = c.owner_id JOIN profile f ON f.id = c.own_profile
+			own, err := db.Column[int](tx,
+				`SELECT f.dimensions FROM collection c JOIN users u ON u.id = c.owner_id JOIN profile f ON f.id = c.own_profile
 				WHERE u.uid = ? AND c.name = ?`, m.owner, m.draft.collection)
 			if err != nil {
 				return err
@@ -335,7 +341,8 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 	}
 	var s storedState
 	err = tx.Each(func(r db.Rows) error {
-		return r.Scan(&s.row, &s.owner, &s.collection, &s.projectOwner, &s.project, &s.projectName, &s.content, &s.eventType, &s.state,
+		return r.Scan(&s.row, &s.owner, &s.collection, &s.projectOwner, &s.project, &s.projectName, &s.content, &s.eventType,
+			&s.state,
 			&s.importance, &s.classification, &s.ruleType, &s.own, &s.revision, &s.created, &s.updated, &s.tagList)
 	}, `SELECT m.id, u.uid, c.name, coalesce(o.uid, ''), coalesce(j.uid, ''), coalesce(j.name, ''), m.content, coalesce(m.event_type, ''), coalesce(m.state, ''),
 			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), m.metadata, m.revision, m.created_at, m.updated_at,
@@ -360,8 +367,8 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 	return s.row, conflicting, nil
 }
 
-// idOfOwner is the id of the user who is meant by an owner: who writes a file by hand knows the names of accounts, not their
-// ids. An id comes first; what is neither becomes the id of somebody new.
+// idOfOwner is the id of the user who is meant by an owner: who writes a file by hand knows the names of accounts, not
+// their ids. An id comes first; what is neither becomes the id of somebody new.
 func idOfOwner(tx db.Tx, owner string) (string, error) {
 	found, err := db.Column[string](tx, `SELECT uid FROM users WHERE uid = ?`, owner)
 	if err == nil && len(found) == 0 && len(owner) <= maxFolded {
@@ -381,7 +388,8 @@ func (m *memoryItem) equals(s storedState) bool {
 		project = foldname.Key(s.projectName) == foldname.Key(d.projectName)
 	}
 	said := func(value *int64, stored int64) bool { return value == nil || *value == stored }
-	return s.content == d.content && s.collection == d.collection && project && (s.project == "" || s.projectOwner == m.projectOwner) &&
+	return s.content == d.content && s.collection == d.collection && project &&
+		(s.project == "" || s.projectOwner == m.projectOwner) &&
 		s.eventType == d.eventType && s.state == d.state && s.importance == string(d.importance) &&
 		s.classification == string(d.classification) && s.ruleType == string(d.ruleType) &&
 		s.own == m.metadata && slices.Equal(s.tags, d.tags) &&
@@ -500,12 +508,14 @@ func (m *memoryItem) write(t *importTx, at *place) error {
 			}
 		}
 		if _, err := t.tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?, classification = ?,
-			rule_type = ?, metadata = ?, revision = ?, created_at = ?, updated_at = ? WHERE id = ?`, append(columns, m.row)...); err != nil {
+			rule_type = ?, metadata = ?, revision = ?, created_at = ?, updated_at = ? WHERE id = ?`,
+			append(columns, m.row)...); err != nil {
 			return err
 		}
 	} else {
 		row, err := db.Insert(t.tx, `INSERT INTO memory (partition_id, content, event_type, state, importance, classification, rule_type,
-			metadata, revision, created_at, updated_at, uid) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, append(columns, m.id)...)
+			metadata, revision, created_at, updated_at, uid) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+			append(columns, m.id)...)
 		if err != nil {
 			return err
 		}

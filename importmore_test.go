@@ -16,7 +16,8 @@ func TestVectorsThatDoNotFitAreMadeAnew(t *testing.T) {
 	long := strings.Repeat("A long memory has passages. ", 300) + "\n\n# End"
 	var lines []string
 	for _, line := range strings.Split(string(exported(t, rich, ExportOptions{})), "\n") {
-		if strings.Contains(line, `"type":"memory"`) && strings.Contains(line, "A long memory") || strings.Contains(line, `"type":"vectors"`) && strings.Count(line, "start") > 2 {
+		if strings.Contains(line, `"type":"memory"`) && strings.Contains(line, "A long memory") ||
+			strings.Contains(line, `"type":"vectors"`) && strings.Count(line, "start") > 2 {
 			lines = append(lines, line)
 		}
 	}
@@ -32,7 +33,9 @@ func TestVectorsThatDoNotFitAreMadeAnew(t *testing.T) {
 		"of another size":  strings.Replace(lines[1], one, `{"start":0,"length":28,"vector":"AACAPw=="}`, 1),
 		"of another model": strings.Replace(lines[1], `"profile":"`, `"profile":"x`, 1),
 		"of two models":    lines[1] + "\n" + strings.Replace(lines[1], `"profile":"`, `"profile":"x`, 1),
-		"of a caller":      `{"type":"vectors","memory":` + lines[1][strings.Index(lines[1], `"memory":`)+9:strings.Index(lines[1], `,"profile"`)] + `,"profile":"own:1","passages":[{"start":0,"length":3,"vector":"AACAPw=="}]}`,
+		"of a caller": `{"type":"vectors","memory":` +
+			lines[1][strings.Index(lines[1], `"memory":`)+9:strings.Index(lines[1], `,"profile"`)] +
+			`,"profile":"own:1","passages":[{"start":0,"length":3,"vector":"AACAPw=="}]}`,
 	} {
 		s := openCopy(t)
 		imported(t, s, []byte(byHand(lines[0], vectors)), ImportOptions{})
@@ -62,11 +65,13 @@ func TestVectorsOfCallersGoOnlyWhereTheyFit(t *testing.T) {
 	} {
 		s := openCopy(t)
 		imported(t, s, []byte(byHand(append([]string{collection}, lines...)...)), ImportOptions{})
-		if got := bytes.Count(exported(t, s, ExportOptions{WithoutVectors: true}), []byte(`"vector":"AACAPwAAAAA="`)); got != vectors {
+		if got := bytes.Count(exported(t, s, ExportOptions{WithoutVectors: true}),
+			[]byte(`"vector":"AACAPwAAAAA="`)); got != vectors {
 			t.Errorf("%s: %d vectors, want %d", collection, got, vectors)
 		}
 		invariants(t, s)
-		report := imported(t, s, []byte(byHand(strings.Replace(collection, `"c"`, `"c","own_vectors":7`, 1))), ImportOptions{OnConflict: ConflictReplace})
+		report := imported(t, s, []byte(byHand(strings.Replace(collection, `"c"`, `"c","own_vectors":7`, 1))),
+			ImportOptions{OnConflict: ConflictReplace})
 		if strings.Contains(collection, "own_vectors") {
 			continue // the key is there twice
 		}
@@ -82,13 +87,17 @@ func TestManyMemoriesWithRevisionsCrossBatches(t *testing.T) {
 		id := fmt.Sprintf("m%d", i)
 		lines = append(lines, fmt.Sprintf(`{"type":"memory","id":%q,"content":"entry %d","revision":3}`, id, i))
 		for n := range 2 {
-			lines = append(lines, fmt.Sprintf(`{"type":"revision","memory":%q,"revision":%d,"content":"former %d","created_at":"2024-01-01T00:00:00Z"}`, id, n+1, i))
+			lines = append(lines, fmt.Sprintf(
+				`{"type":"revision","memory":%q,"revision":%d,"content":"former %d","created_at":"2024-01-01T00:00:00Z"}`, id, n+1,
+				i))
 		}
 	}
-	lines = append(lines, `{"type":"memory","id":"m0","content":"entry 0"}`, `{"type":"memory","id":"m1","content":"another"}`)
+	lines = append(lines, `{"type":"memory","id":"m0","content":"entry 0"}`,
+		`{"type":"memory","id":"m1","content":"another"}`)
 	s := openCopy(t)
 	report := imported(t, s, []byte(byHand(lines...)), ImportOptions{})
-	if report.Counts[kindMemory] != (ImportCount{Added: 2*importBatch + 3, Unchanged: 1, Conflicts: 1}) || report.Counts[kindRevision].Added != 2*(2*importBatch+3) {
+	if report.Counts[kindMemory] != (ImportCount{Added: 2*importBatch + 3, Unchanged: 1, Conflicts: 1}) ||
+		report.Counts[kindRevision].Added != 2*(2*importBatch+3) {
 		t.Errorf("%+v", report)
 	}
 	invariants(t, s)
@@ -97,10 +106,13 @@ func TestManyMemoriesWithRevisionsCrossBatches(t *testing.T) {
 func TestALineAtFaultKeepsWhatIsBeforeIt(t *testing.T) {
 	s := openCopy(t)
 	report, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(
-		`{"type":"project","project_id":"1","project_name":"Twin"}`, `{"type":"project","project_id":"2","project_name":"Twin"}`,
-		`{"type":"memory","content":"before"}`, `{"type":"memory","content":"which one?","project_name":"Twin"}`, `{"type":"memory","content":"after"}`,
+		`{"type":"project","project_id":"1","project_name":"Twin"}`,
+		`{"type":"project","project_id":"2","project_name":"Twin"}`,
+		`{"type":"memory","content":"before"}`, `{"type":"memory","content":"which one?","project_name":"Twin"}`,
+		`{"type":"memory","content":"after"}`,
 	)), nil)
-	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 5: project_name") || report.Line != 4 || report.Counts[kindMemory].Added != 1 {
+	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 5: project_name") || report.Line != 4 ||
+		report.Counts[kindMemory].Added != 1 {
 		t.Errorf("%v, %+v", err, report)
 	}
 	if got := contentsOf(t, s); !slices.Equal(got, []string{"before"}) {
@@ -118,7 +130,8 @@ func TestWhatMustBeUniqueIsNotImportedTwice(t *testing.T) {
 		`{"type":"client","client_id":"c","kind":"registered","auth_method":"none","redirect_uris":[]}`,
 		`{"type":"client","client_id":"c","kind":"admin","owner":"u","auth_method":"none","redirect_uris":[]}`,
 	)), ImportOptions{OnConflict: ConflictReplace})
-	if report.Counts[kindToken] != (ImportCount{Added: 1, Conflicts: 1}) || report.Counts[kindClient] != (ImportCount{Added: 1, Conflicts: 1}) {
+	if report.Counts[kindToken] != (ImportCount{Added: 1, Conflicts: 1}) ||
+		report.Counts[kindClient] != (ImportCount{Added: 1, Conflicts: 1}) {
 		t.Errorf("%+v", report)
 	}
 }
@@ -126,16 +139,20 @@ func TestWhatMustBeUniqueIsNotImportedTwice(t *testing.T) {
 func TestAStoreThatSignsAlreadyKeepsItsKey(t *testing.T) {
 	s := openCopy(t)
 	key := func(kid string) string {
-		return `{"type":"signing_key","kid":"` + kid + `","algorithm":"EdDSA","private_key":"` + base64Of(strings.Repeat(kid, 32)) + `"}`
+		return `{"type":"signing_key","kid":"` + kid + `","algorithm":"EdDSA","private_key":"` +
+			base64Of(strings.Repeat(kid, 32)) + `"}`
 	}
 	imported(t, s, []byte(byHand(key("a"))), ImportOptions{})
 	for _, want := range []ImportCount{{Added: 1, Unchanged: 1}, {Unchanged: 2}} {
-		if report := imported(t, s, []byte(byHand(key("a"), key("b"))), ImportOptions{}); report.Counts[kindSigningKey] != want {
+		if report := imported(t, s, []byte(byHand(key("a"), key("b"))),
+			ImportOptions{}); report.Counts[kindSigningKey] != want {
 			t.Errorf("%+v", report)
 		}
 	}
 	keys := exported(t, s, ExportOptions{Credentials: true})
-	if n := bytes.Count(keys, []byte(`"retired_at"`)); n != 1 || !bytes.Contains(keys, []byte(`"kid":"b","algorithm":"EdDSA","private_key":"`+base64Of(strings.Repeat("b", 32))+`","created_at":"2026-11-21T08:00:00.123456Z","retired_at"`)) {
+	if n := bytes.Count(keys, []byte(`"retired_at"`)); n != 1 ||
+		!bytes.Contains(keys, []byte(`"kid":"b","algorithm":"EdDSA","private_key":"`+base64Of(strings.Repeat("b", 32))+
+			`","created_at":"2026-11-21T08:00:00.123456Z","retired_at"`)) {
 		t.Errorf("%s", keys)
 	}
 }
@@ -148,13 +165,15 @@ func TestDeletedUsersStayDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := rowsOf(t, s)
-	if report := imported(t, s, []byte(byHand(line)), ImportOptions{OnConflict: ConflictReplace}); len(report.Conflicts) != 1 || rowsOf(t, s) != before {
+	if report := imported(t, s, []byte(byHand(line)),
+		ImportOptions{OnConflict: ConflictReplace}); len(report.Conflicts) != 1 || rowsOf(t, s) != before {
 		t.Errorf("%+v", report)
 	}
 	// And what a deleted user left elsewhere does not disable somebody here.
 	imported(t, s, []byte(byHand(`{"type":"memory","owner":"v","content":"x"}`)), ImportOptions{})
 	before = rowsOf(t, s)
-	if report := imported(t, s, []byte(byHand(`{"type":"user","id":"v","disabled_at":"2024-01-01T00:00:00Z"}`)), ImportOptions{}); rowsOf(t, s) != before {
+	if report := imported(t, s, []byte(byHand(`{"type":"user","id":"v","disabled_at":"2024-01-01T00:00:00Z"}`)),
+		ImportOptions{}); rowsOf(t, s) != before {
 		t.Errorf("%+v", report)
 	}
 }
@@ -176,15 +195,18 @@ func TestReportsListSoManyConflictsAtMost(t *testing.T) {
 	}
 	s := openCopy(t)
 	imported(t, s, []byte(byHand(old...)), ImportOptions{})
-	if report := imported(t, s, []byte(byHand(changed...)), ImportOptions{}); len(report.Conflicts) != maxConflicts || report.Counts[kindMemory].Conflicts != 3*maxConflicts {
+	if report := imported(t, s, []byte(byHand(changed...)), ImportOptions{}); len(report.Conflicts) != maxConflicts ||
+		report.Counts[kindMemory].Conflicts != 3*maxConflicts {
 		t.Errorf("%d listed, %+v", len(report.Conflicts), report.Counts)
 	}
 }
 
 func TestTheLargestMemoryIsNoLineTooLong(t *testing.T) {
 	s := openCopy(t)
-	large := mustAdd(t, s, NewMemory{Content: strings.Repeat("\x01", MaxContent), Metadata: map[string]any{"k": strings.Repeat("\x01", MaxMetadata/6-10)}})
-	if _, err := s.UpdateMemory(t.Context(), large.ID, MemoryUpdate{Content: content(strings.Repeat("\x02", MaxContent))}); err != nil {
+	large := mustAdd(t, s, NewMemory{Content: strings.Repeat("\x01", MaxContent),
+		Metadata: map[string]any{"k": strings.Repeat("\x01", MaxMetadata/6-10)}})
+	if _, err := s.UpdateMemory(t.Context(), large.ID,
+		MemoryUpdate{Content: content(strings.Repeat("\x02", MaxContent))}); err != nil {
 		t.Fatal(err)
 	}
 	export := exported(t, s, ExportOptions{})
@@ -224,8 +246,8 @@ func TestImportsAtOnceBringEverythingOnce(t *testing.T) {
 	}
 }
 
-// Who writes lines by hand knows people by the names of their accounts. An id comes first, and lines of strangers make users as
-// ever.
+// Who writes lines by hand knows people by the names of their accounts. An id comes first, and lines of strangers make
+// users as ever.
 func TestOwnersByHandMayBeNamesOfAccounts(t *testing.T) {
 	s := openCopy(t)
 	anna, err := s.Accounts().AddUser(t.Context(), NewUser{Name: "Anna"})

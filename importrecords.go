@@ -85,7 +85,8 @@ func (t *importTx) known(argument, query string, args ...any) (int64, error) {
 		for i, a := range args {
 			named[i] = fmt.Sprint(a)
 		}
-		return 0, invalid(argument, "%s is %s, which is neither in the store nor in a line before", argument, show(strings.Join(named, "/")))
+		return 0, invalid(argument, "%s is %s, which is neither in the store nor in a line before", argument,
+			show(strings.Join(named, "/")))
 	}
 	if err != nil {
 		return 0, err
@@ -140,8 +141,8 @@ func (t *importTx) collection(owner int64, name string) (int64, error) {
 	return row, nil
 }
 
-// project returns the row of a project of an owner, by its id or else by its name, and makes one that is new; 0 when none is
-// named.
+// project returns the row of a project of an owner, by its id or else by its name, and makes one that is new; 0 when
+// none is named.
 func (t *importTx) project(owner int64, id, name string) (int64, error) {
 	if id == "" && name == "" {
 		return 0, nil
@@ -157,7 +158,8 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 	found, err := db.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND `+condition, owner, value)
 	if err == nil && id == "" && len(found) > 1 { // from before names were compared folded
 		var exact []int64
-		if exact, err = db.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND name = ?`, owner, name); len(exact) == 1 {
+		if exact, err = db.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND name = ?`, owner,
+			name); len(exact) == 1 {
 			found = exact
 		}
 	}
@@ -305,8 +307,8 @@ func (item *recordItem) apply(t *importTx) error {
 	return nil
 }
 
-// compare reports whether a row is as the line says, and gives values what the line does not say. fixed: it differs in what never
-// changes.
+// compare reports whether a row is as the line says, and gives values what the line does not say. fixed: it differs in
+// what never changes.
 func (item *recordItem) compare(values, existing []any) (same, fixed bool) {
 	same = true
 	for i, f := range item.fields {
@@ -387,8 +389,8 @@ const (
 	userPassword
 )
 
-// applyUser adds a user. Whoever is in the store without an account, because of what they stored, gets that of the line.
-// A name that somebody else has is left out: what belongs to the user comes in all the same, under the id.
+// applyUser adds a user. Whoever is in the store without an account, because of what they stored, gets that of the
+// line. A name that somebody else has is left out: what belongs to the user comes in all the same, under the id.
 func (item *recordItem) applyUser(t *importTx, values, existing []any, found bool) error {
 	signsIn := func(v []any) bool {
 		return v[userName] != nil || v[userEmail] != nil || v[userRole] != string(RoleUser) || v[userPassword] != nil
@@ -401,7 +403,8 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 		if same, _ := item.compare(values, existing); same {
 			t.count(item.kind, unchanged)
 		} else {
-			t.conflict(item.line(), item.kind, item.named(item.values), "the store has another account of this id, or had one, which was kept")
+			t.conflict(item.line(), item.kind, item.named(item.values),
+				"the store has another account of this id, or had one, which was kept")
 		}
 		return nil
 	}
@@ -411,7 +414,8 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 			return err
 		}
 		if taken {
-			t.conflict(item.line(), item.kind, item.named(item.values), "another user has the name "+show(name)+" or goes by it; this one has no account here, only an id")
+			t.conflict(item.line(), item.kind, item.named(item.values), "another user has the name "+show(name)+
+				" or goes by it; this one has no account here, only an id")
 			_, err := t.owner(values[0])
 			return err
 		}
@@ -431,11 +435,12 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 	return err
 }
 
-// taken reports whether a name, or the id that goes with it, stands for somebody else. It is the rule of checkNameFree and
-// checkIDFree; all ids are folded only once for a transaction.
+// taken reports whether a name, or the id that goes with it, stands for somebody else. It is the rule of checkNameFree
+// and checkIDFree; all ids are folded only once for a transaction.
 func (t *importTx) taken(id, name string) (bool, error) {
 	key := foldname.Key(name)
-	others, err := db.Column[int64](t.tx, `SELECT 1 FROM users WHERE name_key IN (?, ?) AND uid <> ?`, key, foldname.Key(id), id)
+	others, err := db.Column[int64](t.tx, `SELECT 1 FROM users WHERE name_key IN (?, ?) AND uid <> ?`, key,
+		foldname.Key(id), id)
 	if err != nil || len(others) > 0 {
 		return true, err
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Insights answers what a dashboard shows about memories: overview, graph and map, the tags and modules in use, recorded
-// activity, and who may do what with a memory or a file. Get it with [Store.Insights]; it sees what its view sees.
+// Insights answers what a dashboard shows about memories: overview, graph and map, the tags and modules in use,
+// recorded activity, and who may do what with a memory or a file. Get it with [Store.Insights]; it sees what its view
+// sees.
 type Insights struct {
 	s *Store
 }
@@ -46,13 +47,14 @@ type Overview struct {
 	Memories int `json:"memories"`
 	Files    int `json:"files"`
 
-	// The memories by project (without one: an empty ID), by collection and by event type (without one: an empty Name), of each the
-	// 100 that have the most.
+	// The memories by project (without one: an empty ID), by collection and by event type (without one: an empty Name), of
+	// each the 100 that have the most.
 	Projects    []ProjectCount    `json:"projects"`
 	Collections []CollectionCount `json:"collections"`
 	EventTypes  []EventTypeCount  `json:"event_types"`
 
-	// Clients are the programs whose calls were recorded for the user, the 100 with the most. A view that is limited to projects is told none.
+	// Clients are the programs whose calls were recorded for the user, the 100 with the most. A view that is limited to
+	// projects is told none.
 	Clients []ClientCount `json:"clients"`
 
 	// Days are how many of the memories were stored on each day, the oldest first; the last one is today.
@@ -177,7 +179,8 @@ func (o *Overview) countProjects(tx db.Tx, partitions string) error {
 		o.Projects = append(o.Projects, c)
 		return err
 	}, `SELECT coalesce(j.uid, ''), coalesce(j.name, ''), coalesce(u.uid, ''), sum(p.memories) FROM partition p LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users u ON u.id = j.owner_id
-		WHERE p.id IN `+db.Integers+` GROUP BY p.project_id, j.uid, j.name, u.uid ORDER BY 4 DESC, 1, 3 LIMIT ?`, partitions, maxCounts)
+		WHERE p.id IN `+db.Integers+` GROUP BY p.project_id, j.uid, j.name, u.uid ORDER BY 4 DESC, 1, 3 LIMIT ?`, partitions,
+		maxCounts)
 }
 
 func (o *Overview) countCollections(tx db.Tx, partitions string) error {
@@ -201,7 +204,8 @@ func (o *Overview) countEventTypes(tx db.Tx, partitions string) error {
 		counts[name] += n
 		rest -= n
 		return err
-	}, `SELECT event_type, count(*) FROM memory `+db.ByEvent+` WHERE event_type IS NOT NULL AND partition_id IN `+db.Integers+`
+	}, `SELECT event_type, count(*) FROM memory `+db.ByEvent+` WHERE event_type IS NOT NULL AND partition_id IN `+
+		db.Integers+`
 		GROUP BY partition_id, event_type`, partitions)
 	if rest > 0 {
 		counts[""] += rest
@@ -223,8 +227,8 @@ type countedClients struct {
 	err     error
 }
 
-// clientCounts counts the recorded calls in a snapshot of its own while the memories are counted: calls are no part of what these are,
-// and each of the two takes about as long.
+// clientCounts counts the recorded calls in a snapshot of its own while the memories are counted: calls are no part of
+// what these are, and each of the two takes about as long.
 func (s *Store) clientCounts(ctx context.Context, none bool) <-chan countedClients {
 	counted := make(chan countedClients, 1)
 	if none || s.access.Projects != nil {
@@ -242,7 +246,8 @@ func (s *Store) clientCounts(ctx context.Context, none bool) <-chan countedClien
 				one.LastCall = toTime(last)
 				c.clients = append(c.clients, one)
 				return err
-			}, `SELECT client, count(*), max(started_at) FROM activity `+db.ByActivityClient+` WHERE user_uid = ? GROUP BY client ORDER BY 2 DESC, 1 LIMIT ?`, s.access.User, maxCounts)
+			}, `SELECT client, count(*), max(started_at) FROM activity `+db.ByActivityClient+
+				` WHERE user_uid = ? GROUP BY client ORDER BY 2 DESC, 1 LIMIT ?`, s.access.User, maxCounts)
 		})
 		counted <- c
 	}()
@@ -264,7 +269,8 @@ func daysUntil(now time.Time, n int) []day {
 	for i := range days {
 		begin := midnight(n - 1 - i)
 		// By noon the name of the day is certain, even where there is no midnight.
-		days[i] = day{time.Date(now.Year(), now.Month(), now.Day()-(n-1-i), 12, 0, 0, 0, time.UTC).Format(time.DateOnly), begin.UnixMicro(), midnight(n - 2 - i).UnixMicro()}
+		days[i] = day{time.Date(now.Year(), now.Month(), now.Day()-(n-1-i), 12, 0, 0, 0, time.UTC).Format(time.DateOnly),
+			begin.UnixMicro(), midnight(n - 2 - i).UnixMicro()}
 	}
 	return days
 }
@@ -281,19 +287,22 @@ func (o *Overview) countDays(tx db.Tx, partitions string, days []day) error {
 		err := row.Scan(&at, &n)
 		o.Days[at].Memories = n
 		return err
-	}, `WITH live (id) AS MATERIALIZED (SELECT l.value FROM `+db.Numbered1+` l WHERE (SELECT max(created_at) FROM memory WHERE partition_id = l.value) >= ?2),
-			span (at, first, past) AS MATERIALIZED (SELECT b.key, b.value, e.value FROM `+db.Numbered3+` b JOIN `+db.Numbered4+` e ON e.key = b.key)
+	}, `WITH live (id) AS MATERIALIZED (SELECT l.value FROM `+db.Numbered1+
+		` l WHERE (SELECT max(created_at) FROM memory WHERE partition_id = l.value) >= ?2),
+			span (at, first, past) AS MATERIALIZED (SELECT b.key, b.value, e.value FROM `+db.Numbered3+` b JOIN `+db.Numbered4+
+		` e ON e.key = b.key)
 		SELECT at, (SELECT coalesce(sum((SELECT count(*) FROM memory WHERE partition_id = live.id AND created_at >= first AND created_at < past)), 0) FROM live) FROM span`,
 		partitions, days[0].begin, db.List(begins), db.List(ends))
 }
 
-// MemoryStatus says how a memory lies in the store: to whom it and its project belong, what the caller may do with it, and how it is found.
+// MemoryStatus says how a memory lies in the store: to whom it and its project belong, what the caller may do with it,
+// and how it is found.
 type MemoryStatus struct {
 	Owner     string `json:"owner"`                // user id of its collection's owner
 	OwnerName string `json:"owner_name,omitempty"` // of that account, if there is one
 
-	// The project it lies in; empty: none. ProjectOwner is the user id of the project's owner, with whose id the project is named without
-	// doubt: OWNER/ID.
+	// The project it lies in; empty: none. ProjectOwner is the user id of the project's owner, with whose id the project
+	// is named without doubt: OWNER/ID.
 	ProjectID        string `json:"project_id,omitempty"`
 	ProjectOwner     string `json:"project_owner,omitempty"`
 	ProjectOwnerName string `json:"project_owner_name,omitempty"`
@@ -305,7 +314,8 @@ type MemoryStatus struct {
 	OwnVectors bool `json:"own_vectors"` // its collection takes vectors from callers
 }
 
-// GetMemoryStatus returns how a memory lies in the store. One that does not exist, or that this view may not see, is ErrNotFound.
+// GetMemoryStatus returns how a memory lies in the store. One that does not exist, or that this view may not see, is
+// ErrNotFound.
 func (h *Insights) GetMemoryStatus(ctx context.Context, id string) (MemoryStatus, error) {
 	s := h.s
 	var m MemoryStatus
@@ -315,7 +325,8 @@ func (h *Insights) GetMemoryStatus(ctx context.Context, id string) (MemoryStatus
 			return err
 		}
 		m = MemoryStatus{Owner: found.Owner, Writable: found.writable && !s.access.ReadOnly, OwnVectors: found.ownVectors}
-		if err := tx.QueryRow(`SELECT coalesce(name, '') FROM users WHERE uid = ?`, found.Owner).Scan(&m.OwnerName); err != nil {
+		if err := tx.QueryRow(`SELECT coalesce(name, '') FROM users WHERE uid = ?`,
+			found.Owner).Scan(&m.OwnerName); err != nil {
 			return err
 		}
 		if found.project != 0 {
@@ -336,15 +347,16 @@ type FileStatus struct {
 	Owner     string `json:"owner"`                // user id of its owner; of what lies in a project, the project's owner
 	OwnerName string `json:"owner_name,omitempty"` // of that account, if there is one
 
-	// The project it lies in; empty: none that is visible through this view. ProjectOwner is the user id of the project's owner, with whose
-	// id the project is named without doubt: OWNER/ID.
+	// The project it lies in; empty: none that is visible through this view. ProjectOwner is the user id of the project's
+	// owner, with whose id the project is named without doubt: OWNER/ID.
 	ProjectID    string `json:"project_id,omitempty"`
 	ProjectOwner string `json:"project_owner,omitempty"`
 
 	Writable bool `json:"writable"` // the caller may change and delete it
 }
 
-// GetFileStatus returns how a file lies in the store. One that does not exist, or that this view may not see, is ErrNotFound.
+// GetFileStatus returns how a file lies in the store. One that does not exist, or that this view may not see, is
+// ErrNotFound.
 func (h *Insights) GetFileStatus(ctx context.Context, id string) (FileStatus, error) {
 	s := h.s
 	var status FileStatus
@@ -354,13 +366,15 @@ func (h *Insights) GetFileStatus(ctx context.Context, id string) (FileStatus, er
 			return err
 		}
 		status = FileStatus{Owner: f.Owner, ProjectID: f.ProjectID, Writable: f.writable && !s.access.ReadOnly}
-		if err := tx.QueryRow(`SELECT coalesce(name, '') FROM users WHERE uid = ?`, f.Owner).Scan(&status.OwnerName); err != nil {
+		if err := tx.QueryRow(`SELECT coalesce(name, '') FROM users WHERE uid = ?`,
+			f.Owner).Scan(&status.OwnerName); err != nil {
 			return err
 		}
 		if f.ProjectID == "" {
 			return nil
 		}
-		return tx.QueryRow(`SELECT u.uid FROM project j JOIN users u ON u.id = j.owner_id WHERE j.id = ?`, f.project).Scan(&status.ProjectOwner)
+		return tx.QueryRow(`SELECT u.uid FROM project j JOIN users u ON u.id = j.owner_id WHERE j.id = ?`,
+			f.project).Scan(&status.ProjectOwner)
 	})
 	return status, err
 }
@@ -403,21 +417,23 @@ const (
 	maxModuleName = 128 // characters
 )
 
-// Modules are named in the metadata of memories or by a tag; one that names its module in both ways is counted for its metadata. A tag
-// without "module:" before it may name one, too, but nothing tells it from any other tag. The range of the index is a little wider than the tags it is for. The first query
-// goes along its index, so that nothing is sorted.
+// Modules are named in the metadata of memories or by a tag; one that names its module in both ways is counted for its
+// metadata. A tag without "module:" before it may name one, too, but nothing tells it from any other tag. The range of
+// the index is a little wider than the tags it is for. The first query goes along its index, so that nothing is sorted.
 const (
 	modulesInMetadata = `SELECT max(` + db.Module + `), count(*) FROM memory ` + db.ByModule + `
 		WHERE ` + db.Module + ` IS NOT NULL AND partition_id IN ` + db.Integers1 + ` GROUP BY lower(` + db.Module + `)`
-	modulesInTags = `SELECT max(substr(t.tag, 8)), count(DISTINCT t.memory_id) FROM memory_tag t ` + db.InOrder + ` memory m ON m.id = t.memory_id
-		WHERE lower(t.tag) >= 'module:' AND lower(t.tag) < 'module<' AND substr(t.tag, 7, 1) = ':' AND m.partition_id IN ` + db.Integers1 + `
+	modulesInTags = `SELECT max(substr(t.tag, 8)), count(DISTINCT t.memory_id) FROM memory_tag t ` + db.InOrder +
+		` memory m ON m.id = t.memory_id
+		WHERE lower(t.tag) >= 'module:' AND lower(t.tag) < 'module<' AND substr(t.tag, 7, 1) = ':' AND m.partition_id IN ` +
+		db.Integers1 + `
 			AND coalesce(lower(trim(` + db.Module + `)) <> lower(trim(substr(t.tag, 8))), true)
 		GROUP BY lower(t.tag)`
 )
 
-// Modules returns the modules that the memories of a project name, by module_name in their metadata or by a tag module:NAME, or for the
-// zero ProjectRef those that all visible memories name: of them the 100 with the most memories, the most first. Names that differ in case
-// only are one. An unknown project has none, which is no error.
+// Modules returns the modules that the memories of a project name, by module_name in their metadata or by a tag
+// module:NAME, or for the zero ProjectRef those that all visible memories name: of them the 100 with the most memories,
+// the most first. Names that differ in case only are one. An unknown project has none, which is no error.
 func (h *Insights) Modules(ctx context.Context, project ProjectRef) ([]Module, error) {
 	s := h.s
 	if err := check.Project(project.ID, project.Name); err != nil {

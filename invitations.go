@@ -39,8 +39,8 @@ type NewInvitation struct {
 	Email   string            // whom it is for: becomes the account's address unless another is given; empty: none
 	Note    string            // for those who manage invitations: at most 200 characters, in one line
 
-	// CreatedBy is the id or name of the admin who makes it. The invitation counts only as long as this user is an admin who is
-	// not disabled. Empty means the operator.
+	// CreatedBy is the id or name of the admin who makes it. The invitation counts only as long as this user is an admin
+	// who is not disabled. Empty means the operator.
 	CreatedBy string
 
 	// ExpiresAt ends the invitation, at most a year from now. Zero means in 7 days, and in 24 hours with InvitationSetup.
@@ -60,8 +60,8 @@ type InvitationAcceptance struct {
 	Password string // as in NewUser, and needed unless there is an identity
 	Email    string // as in NewUser; empty: that of the invitation
 
-	// Identity is who the user is at an identity provider, which the caller has seen the provider say; CreatedAt does not count.
-	// The zero value means that there is none.
+	// Identity is who the user is at an identity provider, which the caller has seen the provider say; CreatedAt does not
+	// count. The zero value means that there is none.
 	Identity Identity
 }
 
@@ -75,8 +75,8 @@ const (
 	maxNote             = 200  // characters
 )
 
-// HasAccounts reports whether anybody has an account, disabled or not. While nobody has, an invitation for [InvitationSetup] can make
-// the first one. It is cheap. Only for the operator's store.
+// HasAccounts reports whether anybody has an account, disabled or not. While nobody has, an invitation for
+// [InvitationSetup] can make the first one. It is cheap. Only for the operator's store.
 func (h *Accounts) HasAccounts(ctx context.Context) (bool, error) {
 	s, err := h.operator("HasAccounts")
 	if err != nil {
@@ -95,9 +95,10 @@ func hasAccounts(tx db.Tx) (has bool, err error) {
 	return has, err
 }
 
-// AddInvitation adds an invitation. Its value is in the answer and nowhere else; the store keeps a hash. One for [InvitationSetup] takes
-// the place of an earlier one, and is ErrConflict once somebody has an account. At most 1,000 invitations may wait to be used
-// (ErrTooLarge). A CreatedBy who is no admin is ErrForbidden, an unknown one ErrNotFound. Only for the operator's store.
+// AddInvitation adds an invitation. Its value is in the answer and nowhere else; the store keeps a hash. One for
+// [InvitationSetup] takes the place of an earlier one, and is ErrConflict once somebody has an account. At most 1,000
+// invitations may wait to be used (ErrTooLarge). A CreatedBy who is no admin is ErrForbidden, an unknown one
+// ErrNotFound. Only for the operator's store.
 func (h *Accounts) AddInvitation(ctx context.Context, n NewInvitation) (AddedInvitation, error) {
 	s, err := h.operator("AddInvitation")
 	if err != nil {
@@ -145,9 +146,11 @@ func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
 	case n.ExpiresAt.IsZero():
 		n.ExpiresAt = now.Add(lifetime)
 	case !n.ExpiresAt.After(now):
-		return n, invalid("expires_at", "expires_at is %s, which has passed; it is %s now", n.ExpiresAt.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
+		return n, invalid("expires_at", "expires_at is %s, which has passed; it is %s now",
+			n.ExpiresAt.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
 	case n.ExpiresAt.After(now.Add(invitationLongest)):
-		return n, invalid("expires_at", "expires_at is %s; an invitation is valid for a year at most", n.ExpiresAt.UTC().Format(time.RFC3339))
+		return n, invalid("expires_at", "expires_at is %s; an invitation is valid for a year at most",
+			n.ExpiresAt.UTC().Format(time.RFC3339))
 	}
 	n.ExpiresAt = n.ExpiresAt.UTC().Truncate(time.Microsecond)
 	return n, nil
@@ -155,7 +158,8 @@ func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
 
 func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitation, error) {
 	now := s.now()
-	added := Invitation{ID: s.newID(), Purpose: n.Purpose, Role: n.Role, Email: n.Email, Note: n.Note, CreatedAt: toTime(now), ExpiresAt: n.ExpiresAt}
+	added := Invitation{ID: s.newID(), Purpose: n.Purpose, Role: n.Role, Email: n.Email, Note: n.Note,
+		CreatedAt: toTime(now), ExpiresAt: n.ExpiresAt}
 	var by any
 	if n.CreatedBy != "" {
 		u, err := findUser(tx, n.CreatedBy)
@@ -163,7 +167,8 @@ func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitati
 			return added, err
 		}
 		if u.Role != RoleAdmin || u.Disabled {
-			return added, newError(KindForbidden, "user", "user %s is no admin, or disabled, and can invite nobody", show(n.CreatedBy))
+			return added, newError(KindForbidden, "user", "user %s is no admin, or disabled, and can invite nobody",
+				show(n.CreatedBy))
 		}
 		by, added.CreatedBy = u.row, u.ID
 	}
@@ -186,7 +191,8 @@ func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitati
 		return added, err
 	}
 	if waiting[0] >= maxInvitations {
-		return added, newError(KindTooLarge, "", "%d invitations wait to be used, and at most %d are allowed; delete some", waiting[0], maxInvitations)
+		return added, newError(KindTooLarge, "", "%d invitations wait to be used, and at most %d are allowed; delete some",
+			waiting[0], maxInvitations)
 	}
 	_, err = tx.Exec(`INSERT INTO invitation (uid, hash, purpose, role, email, note, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		added.ID, digest(value), added.Purpose, added.Role, added.Email, added.Note, by, now, added.ExpiresAt.UnixMicro())
@@ -207,7 +213,8 @@ func loadInvitations(tx db.Tx, condition string, args ...any) ([]storedInvitatio
 		var i storedInvitation
 		var created, expires int64
 		var used *int64
-		err := row.Scan(&i.row, &i.ID, &i.Purpose, &i.Role, &i.Email, &i.Note, &i.CreatedBy, &i.withdrawn, &created, &expires, &used, &i.UsedBy)
+		err := row.Scan(&i.row, &i.ID, &i.Purpose, &i.Role, &i.Email, &i.Note, &i.CreatedBy, &i.withdrawn, &created, &expires,
+			&used, &i.UsedBy)
 		i.CreatedAt, i.ExpiresAt = toTime(created), toTime(expires)
 		if used != nil {
 			i.UsedAt = toTime(*used)
@@ -216,12 +223,13 @@ func loadInvitations(tx db.Tx, condition string, args ...any) ([]storedInvitatio
 		return err
 	}, `SELECT i.id, i.uid, i.purpose, i.role, i.email, i.note, coalesce(b.uid, ''), i.created_by IS NOT NULL AND (b.role IS DISTINCT FROM 'admin' OR b.disabled_at IS NOT NULL),
 			i.created_at, i.expires_at, i.used_at, coalesce(u.uid, '')
-		FROM invitation i LEFT JOIN users b ON b.id = i.created_by LEFT JOIN users u ON u.id = i.used_by WHERE `+condition, args...)
+		FROM invitation i LEFT JOIN users b ON b.id = i.created_by LEFT JOIN users u ON u.id = i.used_by WHERE `+condition,
+		args...)
 	return found, err
 }
 
-// Invitations returns the invitations, the newest first: those that were used or have expired as well, for 30 days. Only for the
-// operator's store.
+// Invitations returns the invitations, the newest first: those that were used or have expired as well, for 30 days.
+// Only for the operator's store.
 func (h *Accounts) Invitations(ctx context.Context) ([]Invitation, error) {
 	s, err := h.operator("Invitations")
 	if err != nil {
@@ -229,7 +237,8 @@ func (h *Accounts) Invitations(ctx context.Context) ([]Invitation, error) {
 	}
 	all := []Invitation{}
 	err = s.inspect(ctx, func(tx db.Tx) error {
-		found, err := loadInvitations(tx, `coalesce(i.used_at, i.expires_at) >= ? ORDER BY i.created_at DESC, i.id DESC`, s.now()-keepDeadInvitations.Microseconds())
+		found, err := loadInvitations(tx, `coalesce(i.used_at, i.expires_at) >= ? ORDER BY i.created_at DESC, i.id DESC`,
+			s.now()-keepDeadInvitations.Microseconds())
 		for _, i := range found {
 			all = append(all, i.Invitation)
 		}
@@ -238,8 +247,8 @@ func (h *Accounts) Invitations(ctx context.Context) ([]Invitation, error) {
 	return all, err
 }
 
-// DeleteInvitation takes an invitation back. The account of one that has been used stays. An unknown one is ErrNotFound. Only for the
-// operator's store.
+// DeleteInvitation takes an invitation back. The account of one that has been used stays. An unknown one is
+// ErrNotFound. Only for the operator's store.
 func (h *Accounts) DeleteInvitation(ctx context.Context, id string) error {
 	s, err := h.operator("DeleteInvitation")
 	if err != nil {
@@ -254,9 +263,9 @@ func (h *Accounts) DeleteInvitation(ctx context.Context, id string) error {
 	})
 }
 
-// CheckInvitation returns the invitation of a value, if an account can be made by it now. Anything else is ErrNotFound, with the
-// argument invitation, in words for who holds the link: it is not known, has been used, or has expired. Only for the operator's
-// store; it works read-only, too.
+// CheckInvitation returns the invitation of a value, if an account can be made by it now. Anything else is ErrNotFound,
+// with the argument invitation, in words for who holds the link: it is not known, has been used, or has expired. Only
+// for the operator's store; it works read-only, too.
 func (h *Accounts) CheckInvitation(ctx context.Context, value string) (Invitation, error) {
 	s, err := h.operator("CheckInvitation")
 	if err != nil {
@@ -304,9 +313,10 @@ func usableInvitation(tx db.Tx, value string, now int64) (storedInvitation, erro
 	return found[0], nil
 }
 
-// AcceptInvitation makes an account by an invitation, which is used up with it: of several who try at once, in whichever process, one
-// succeeds. An invitation that does not count is refused as by [Accounts.CheckInvitation]; what is wrong with the account as by
-// [Accounts.AddUser], and with the identity as by [Accounts.LinkIdentity]: then the invitation is still good. Only for the operator's store.
+// AcceptInvitation makes an account by an invitation, which is used up with it: of several who try at once, in
+// whichever process, one succeeds. An invitation that does not count is refused as by [Accounts.CheckInvitation]; what
+// is wrong with the account as by [Accounts.AddUser], and with the identity as by [Accounts.LinkIdentity]: then the
+// invitation is still good. Only for the operator's store.
 func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance) (User, error) {
 	s, err := h.operator("AcceptInvitation")
 	if err != nil {
@@ -331,7 +341,8 @@ func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance)
 	} else if a.Password == "" {
 		return User{}, invalid("password", "password is empty; at least %d characters are needed", minPassword)
 	}
-	n, hash, err := s.checkNewUser(ctx, NewUser{Name: a.Name, Email: cmp.Or(a.Email, i.Email), Role: i.Role, Password: a.Password})
+	n, hash, err := s.checkNewUser(ctx,
+		NewUser{Name: a.Name, Email: cmp.Or(a.Email, i.Email), Role: i.Role, Password: a.Password})
 	if err != nil {
 		return User{}, err
 	}
@@ -345,7 +356,8 @@ func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance)
 			return err
 		}
 		if linked {
-			if _, err := s.linkIdentity(tx, made, NewIdentity{Issuer: a.Identity.Issuer, Subject: a.Identity.Subject, Email: a.Identity.Email}); err != nil {
+			if _, err := s.linkIdentity(tx, made,
+				NewIdentity{Issuer: a.Identity.Issuer, Subject: a.Identity.Subject, Email: a.Identity.Email}); err != nil {
 				return err
 			}
 		}
@@ -365,8 +377,8 @@ func purgeInvitations(tx db.Tx, now int64) (int64, error) {
 	return result.RowsAffected, err
 }
 
-// invitationRecord says what a row of an invitation must be. It is in no export: what admits people to one store admits nobody to
-// another.
+// invitationRecord says what a row of an invitation must be. It is in no export: what admits people to one store admits
+// nobody to another.
 func invitationRecord() record {
 	return record{
 		table: "invitation", key: 1,

@@ -49,7 +49,8 @@ func TestOneOfSeveralProcessesAcceptsAnInvitation(t *testing.T) {
 	for round, n := range []NewInvitation{{Purpose: InvitationSetup}, {}, {Role: RoleAdmin}, {}} {
 		value := mustInvite(t, s, n).Value
 		for i, p := range processes {
-			encoded, err := json.Marshal(InvitationAcceptance{Value: value, Name: fmt.Sprintf("guest %d of %d", i, round), Password: "long and unusual"})
+			encoded, err := json.Marshal(InvitationAcceptance{Value: value, Name: fmt.Sprintf("guest %d of %d", i, round),
+				Password: "long and unusual"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +66,8 @@ func TestOneOfSeveralProcessesAcceptsAnInvitation(t *testing.T) {
 		}
 		users, err := s.Accounts().Users(t.Context())
 		if err != nil || accepted != 1 || len(users) != round+1 {
-			t.Errorf("round %d: %d processes accepted the invitation, and there are %d users, %v", round, accepted, len(users), err)
+			t.Errorf("round %d: %d processes accepted the invitation, and there are %d users, %v", round, accepted, len(users),
+				err)
 		}
 	}
 	for _, p := range processes {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// What a memory's MarshalJSON writes, UnmarshalJSON reads. A type that embeds [Memory] needs a method of its own: Memory's would
-// read the memory alone.
+// What a memory's MarshalJSON writes, UnmarshalJSON reads. A type that embeds [Memory] needs a method of its own:
+// Memory's would read the memory alone.
 
-// UnmarshalJSON reads what MarshalJSON writes: the known keys of metadata go into their fields. One that has another type there stays
-// in Metadata, which is never nil.
+// UnmarshalJSON reads what MarshalJSON writes: the known keys of metadata go into their fields. One that has another
+// type there stays in Metadata, which is never nil.
 func (m *Memory) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -38,7 +38,8 @@ func (m *Memory) UnmarshalJSON(data []byte) error {
 	}
 	for key, into := range map[string]*string{
 		"event_type": &read.EventType, "state": &read.State, "project_id": &read.ProjectID, "project_name": &read.ProjectName,
-		"importance": (*string)(&read.Importance), "classification": (*string)(&read.Classification), "rule_type": (*string)(&read.RuleType),
+		"importance": (*string)(&read.Importance), "classification": (*string)(&read.Classification),
+		"rule_type": (*string)(&read.RuleType),
 	} {
 		if text, ok := metadata[key].(string); ok && text != "" {
 			*into = text
@@ -165,7 +166,8 @@ func (r *Related) UnmarshalJSON(data []byte) error {
 	if err := withMemory(data, &m, &beside); err != nil {
 		return err
 	}
-	*r = Related{Memory: m, Depth: beside.Depth, Direction: beside.Direction, Path: beside.Path, Truncated: beside.Truncated}
+	*r = Related{Memory: m, Depth: beside.Depth, Direction: beside.Direction, Path: beside.Path,
+		Truncated: beside.Truncated}
 	return nil
 }
 

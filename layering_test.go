@@ -246,9 +246,11 @@ func TestLayersCatchViolations(t *testing.T) {
 			own("mcpserver") + " -> net/http"},
 		{"server imports a command", []listed{pkg("./server", own("cmd/souvenir")), pkg("./cmd/souvenir")},
 			own("server") + " -> " + own("cmd/souvenir")},
-		{"a room imports the server", []listed{pkg("./server/internal/web", own("server/internal/x")), pkg("./server/internal/x", own("server"))},
+		{"a room imports the server",
+			[]listed{pkg("./server/internal/web", own("server/internal/x")), pkg("./server/internal/x", own("server"))},
 			own("server/internal/web") + " -> " + own("server/internal/x") + " -> " + own("server")},
-		{"the frame knows a room", []listed{pkg("./server/internal/web", own("server/internal/signin")), pkg("./server/internal/signin")},
+		{"the frame knows a room", []listed{pkg("./server/internal/web", own("server/internal/signin")),
+			pkg("./server/internal/signin")},
 			own("server/internal/web") + " -> " + own("server/internal/signin")},
 		{"a leaf knows the dashboard", []listed{pkg("./server/internal/route", own("server/internal/dashboard/files"))},
 			own("server/internal/route") + " -> " + own("server/internal/dashboard/files")},
@@ -256,21 +258,29 @@ func TestLayersCatchViolations(t *testing.T) {
 			own("server/internal/signin") + " -> " + own("server/internal/authserver")},
 		{"authserver knows the dashboard", []listed{pkg("./server/internal/authserver", own("server/internal/dashboard"))},
 			own("server/internal/authserver") + " -> " + own("server/internal/dashboard")},
-		{"a room of the dashboard knows authserver", []listed{pkg("./server/internal/dashboard/clients", own("server/internal/authserver"))},
+		{"a room of the dashboard knows authserver",
+			[]listed{pkg("./server/internal/dashboard/clients", own("server/internal/authserver"))},
 			own("server/internal/dashboard/clients") + " -> " + own("server/internal/authserver")},
-		{"one room of the dashboard knows another", []listed{pkg("./server/internal/dashboard/files", own("server/internal/dashboard/memories"))},
+		{"one room of the dashboard knows another",
+			[]listed{pkg("./server/internal/dashboard/files", own("server/internal/dashboard/memories"))},
 			own("server/internal/dashboard/files") + " -> " + own("server/internal/dashboard/memories")},
-		{"dashboard makes its rooms", []listed{pkg("./server/internal/dashboard", own("server/internal/dashboard/files"), own("server/internal/signin")),
-			pkg("./server/internal/dashboard/files", own("server/internal/web"), own("server/internal/dashboard/textview"))}, ""},
+		{"dashboard makes its rooms",
+			[]listed{pkg("./server/internal/dashboard", own("server/internal/dashboard/files"), own("server/internal/signin")),
+				pkg("./server/internal/dashboard/files", own("server/internal/web"), own("server/internal/dashboard/textview"))},
+			""},
 		{"root imports a driver", []listed{pkg(modulePath, "modernc.org/sqlite")},
 			modulePath + " -> modernc.org/sqlite"},
 		{"server speaks SQL", []listed{pkg("./server", "database/sql")},
 			own("server") + " -> database/sql"},
-		{"a subpackage of tools reaches into internal/sqlite", []listed{pkg("./tools/x", own("internal/sqlite")), pkg("./internal/sqlite")},
+		{"a subpackage of tools reaches into internal/sqlite",
+			[]listed{pkg("./tools/x", own("internal/sqlite")), pkg("./internal/sqlite")},
 			own("tools/x") + " -> " + own("internal/sqlite")},
-		{"internal/sqlite imports a driver", []listed{pkg("./internal/sqlite", "modernc.org/sqlite", "modernc.org/sqlite/vec")}, ""},
-		{"server reaches SQL through root", []listed{pkg("./server", modulePath, "net/http"), pkg(modulePath, "database/sql")}, ""},
-		{"a name that only begins alike", []listed{pkg(modulePath, own("serverless")), pkg("./serverless", "net/httptrace")}, ""},
+		{"internal/sqlite imports a driver",
+			[]listed{pkg("./internal/sqlite", "modernc.org/sqlite", "modernc.org/sqlite/vec")}, ""},
+		{"server reaches SQL through root",
+			[]listed{pkg("./server", modulePath, "net/http"), pkg(modulePath, "database/sql")}, ""},
+		{"a name that only begins alike", []listed{pkg(modulePath, own("serverless")), pkg("./serverless", "net/httptrace")},
+			""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := graph{}
@@ -285,7 +295,8 @@ func TestLayersCatchViolations(t *testing.T) {
 			if test.want == "" && len(found) > 0 {
 				t.Errorf("allowed, but reported: %q", found)
 			}
-			if test.want != "" && !slices.ContainsFunc(found, func(s string) bool { return strings.HasPrefix(s, test.want+" ") }) {
+			if test.want != "" && !slices.ContainsFunc(found,
+				func(s string) bool { return strings.HasPrefix(s, test.want+" ") }) {
 				t.Errorf("want %q to be reported; got %q", test.want, found)
 			}
 		})

@@ -19,37 +19,51 @@ func contentAttacks(add adder) {
 	add("AddMemory: no content", ErrInvalid, "content", addingContent(""), "empty", "1048576")
 	add("AddMemory: a byte too much", ErrTooLarge, "content", addingContent(tooMuch), "1048577", "1048576")
 	add("AddMemory: content not UTF-8", ErrInvalid, "content", addingContent(badUTF8), badUTF8Says...)
-	add("UpdateMemory: no content", ErrInvalid, "content", updating(MemoryUpdate{Content: content("")}), "empty", "1048576")
-	add("UpdateMemory: a byte too much", ErrTooLarge, "content", updating(MemoryUpdate{Content: &tooMuch}), "1048577", "1048576")
-	add("UpdateMemory: content not UTF-8", ErrInvalid, "content", updating(MemoryUpdate{Content: content(badUTF8)}), badUTF8Says...)
+	add("UpdateMemory: no content", ErrInvalid, "content", updating(MemoryUpdate{Content: content("")}), "empty",
+		"1048576")
+	add("UpdateMemory: a byte too much", ErrTooLarge, "content", updating(MemoryUpdate{Content: &tooMuch}), "1048577",
+		"1048576")
+	add("UpdateMemory: content not UTF-8", ErrInvalid, "content", updating(MemoryUpdate{Content: content(badUTF8)}),
+		badUTF8Says...)
 }
 
 // knownKeyAttacks are on the keys of metadata that mean something.
 func knownKeyAttacks(add adder) {
-	add("AddMemory: importance", ErrInvalid, "importance", adding(NewMemory{Importance: "urgent"}), `"urgent"`, `"low", "medium", "high" or "critical"`)
-	add("AddMemory: classification", ErrInvalid, "classification", adding(NewMemory{Classification: "Do"}), `"Do"`, `"do", "dont", "todo" or "notes"`)
-	add("AddMemory: rule type", ErrInvalid, "rule_type", adding(NewMemory{RuleType: "never", EventType: EventProjectRule}), `"never"`, `"do", "dont" or "todo"`)
-	add("AddMemory: rule type on no rule", ErrInvalid, "rule_type", adding(NewMemory{RuleType: RuleDo, EventType: "decision"}), `"do"`, `"decision"`, `"project-rule"`)
-	add("AddMemory: id and name disagree", ErrInvalid, "project_name", adding(NewMemory{ProjectID: "kitchen", ProjectName: "Garage"}), `"Garage"`, `"kitchen"`, `"The Kitchen"`)
-	add("AddMemory: slash in a new project's id", ErrInvalid, "project_id", adding(NewMemory{ProjectID: "nobody/thing"}), `"nobody/thing"`, "slash")
+	add("AddMemory: importance", ErrInvalid, "importance", adding(NewMemory{Importance: "urgent"}), `"urgent"`,
+		`"low", "medium", "high" or "critical"`)
+	add("AddMemory: classification", ErrInvalid, "classification", adding(NewMemory{Classification: "Do"}), `"Do"`,
+		`"do", "dont", "todo" or "notes"`)
+	add("AddMemory: rule type", ErrInvalid, "rule_type", adding(NewMemory{RuleType: "never", EventType: EventProjectRule}),
+		`"never"`, `"do", "dont" or "todo"`)
+	add("AddMemory: rule type on no rule", ErrInvalid, "rule_type",
+		adding(NewMemory{RuleType: RuleDo, EventType: "decision"}), `"do"`, `"decision"`, `"project-rule"`)
+	add("AddMemory: id and name disagree", ErrInvalid, "project_name",
+		adding(NewMemory{ProjectID: "kitchen", ProjectName: "Garage"}), `"Garage"`, `"kitchen"`, `"The Kitchen"`)
+	add("AddMemory: slash in a new project's id", ErrInvalid, "project_id", adding(NewMemory{ProjectID: "nobody/thing"}),
+		`"nobody/thing"`, "slash")
 	for key, allowed := range map[string]string{"event_type": "64", "state": "64"} {
 		for _, method := range []struct {
 			name string
 			with func(map[string]any) func(context.Context, attacked) error
 		}{{"AddMemory", addingMetadata}, {"UpdateMemory", patching}} {
-			add(method.name+": metadata."+key+" too long", ErrTooLarge, key, method.with(map[string]any{key: long(65)}), "65", allowed)
-			add(method.name+": metadata."+key+" with a control character", ErrInvalid, key, method.with(map[string]any{key: "a\x07b"}), "U+0007")
+			add(method.name+": metadata."+key+" too long", ErrTooLarge, key, method.with(map[string]any{key: long(65)}), "65",
+				allowed)
+			add(method.name+": metadata."+key+" with a control character", ErrInvalid, key,
+				method.with(map[string]any{key: "a\x07b"}), "U+0007")
 			add(method.name+": metadata."+key+" blank", ErrInvalid, key, method.with(map[string]any{key: "  "}), `"  "`)
 		}
 	}
 	add("AddMemory: event type not UTF-8", ErrInvalid, "event_type", adding(NewMemory{EventType: badUTF8}), badUTF8Says...)
 	add("AddMemory: state not UTF-8", ErrInvalid, "state", adding(NewMemory{State: badUTF8}), badUTF8Says...)
 	add("AddMemory: event type too long", ErrTooLarge, "event_type", adding(NewMemory{EventType: long(65)}), "65", "64")
-	for _, key := range []string{"event_type", "state", "project_id", "project_name", "importance", "classification", "rule_type"} {
+	for _, key := range []string{"event_type", "state", "project_id", "project_name", "importance", "classification",
+		"rule_type"} {
 		for _, value := range []any{7, true, []string{"a"}, map[string]any{"a": 1}} {
 			says := []string{jsonobject.Show(value), "string"}
-			add(fmt.Sprintf("AddMemory: metadata.%s is a %T", key, value), ErrInvalid, key, addingMetadata(map[string]any{key: value}), says...)
-			add(fmt.Sprintf("UpdateMemory: metadata.%s is a %T", key, value), ErrInvalid, key, patching(map[string]any{key: value}), says...)
+			add(fmt.Sprintf("AddMemory: metadata.%s is a %T", key, value), ErrInvalid, key,
+				addingMetadata(map[string]any{key: value}), says...)
+			add(fmt.Sprintf("UpdateMemory: metadata.%s is a %T", key, value), ErrInvalid, key,
+				patching(map[string]any{key: value}), says...)
 		}
 	}
 	for key, value := range map[string]string{"importance": "urgent", "classification": "maybe"} {
@@ -57,9 +71,12 @@ func knownKeyAttacks(add adder) {
 		add("UpdateMemory: metadata."+key, ErrInvalid, key, patching(map[string]any{key: value}), value, "allowed")
 	}
 	for _, key := range []string{"tags", "related_memory_ids"} {
-		add("AddMemory: metadata."+key+" is a string", ErrInvalid, key, addingMetadata(map[string]any{key: "a, b"}), `"a, b"`, "list of strings")
-		add("UpdateMemory: metadata."+key+" is a string", ErrInvalid, key, patching(map[string]any{key: "a, b"}), `"a, b"`, "list of strings")
-		add("AddMemory: metadata."+key+" holds a number", ErrInvalid, key, addingMetadata(map[string]any{key: []any{"a", 7}}), key+"[1] is 7", "string")
+		add("AddMemory: metadata."+key+" is a string", ErrInvalid, key, addingMetadata(map[string]any{key: "a, b"}), `"a, b"`,
+			"list of strings")
+		add("UpdateMemory: metadata."+key+" is a string", ErrInvalid, key, patching(map[string]any{key: "a, b"}), `"a, b"`,
+			"list of strings")
+		add("AddMemory: metadata."+key+" holds a number", ErrInvalid, key, addingMetadata(map[string]any{key: []any{"a", 7}}),
+			key+"[1] is 7", "string")
 	}
 }
 
@@ -67,22 +84,28 @@ func knownKeyAttacks(add adder) {
 func tagAttacks(add adder) {
 	add("AddMemory: 65 tags", ErrTooLarge, "tags", adding(NewMemory{Tags: numbered(65)}), "65", "64")
 	add("UpdateMemory: 65 tags", ErrTooLarge, "tags", patching(map[string]any{"tags": numbered(65)}), "65", "64")
-	add("AddMemory: empty tag", ErrInvalid, "tags", adding(NewMemory{Tags: []string{"a", " "}}), `tags[1] is " "`, "1 to 128")
+	add("AddMemory: empty tag", ErrInvalid, "tags", adding(NewMemory{Tags: []string{"a", " "}}), `tags[1] is " "`,
+		"1 to 128")
 	add("AddMemory: long tag", nil, "tags", adding(NewMemory{Tags: []string{long(129)}}), "tags[0]", "ää", "128")
 	add("AddMemory: tag not UTF-8", ErrInvalid, "tags", adding(NewMemory{Tags: []string{badUTF8}}), badUTF8Says...)
-	add("AddMemory: tag with a control character", ErrInvalid, "tags", adding(NewMemory{Tags: []string{"a\nb"}}), "tags[0]", "U+000A")
+	add("AddMemory: tag with a control character", ErrInvalid, "tags", adding(NewMemory{Tags: []string{"a\nb"}}),
+		"tags[0]", "U+000A")
 	add("AddMemory: 257 links", ErrTooLarge, "related_memory_ids", adding(NewMemory{Related: numbered(257)}), "257", "256")
-	add("AddMemory: unknown link", ErrNotFound, "related_memory_ids", adding(NewMemory{Related: []string{"nowhere"}}), `related_memory_ids[0] is "nowhere"`)
-	add("AddMemory: link not UTF-8", nil, "related_memory_ids", adding(NewMemory{Related: []string{badUTF8}}), `related_memory_ids`)
-	add("AddMemory: link to another's memory", ErrNotFound, "related_memory_ids", func(ctx context.Context, a attacked) error {
-		return adding(NewMemory{Related: []string{a.id, a.foreign}})(ctx, a)
-	}, "related_memory_ids[1]")
+	add("AddMemory: unknown link", ErrNotFound, "related_memory_ids", adding(NewMemory{Related: []string{"nowhere"}}),
+		`related_memory_ids[0] is "nowhere"`)
+	add("AddMemory: link not UTF-8", nil, "related_memory_ids", adding(NewMemory{Related: []string{badUTF8}}),
+		`related_memory_ids`)
+	add("AddMemory: link to another's memory", ErrNotFound, "related_memory_ids",
+		func(ctx context.Context, a attacked) error {
+			return adding(NewMemory{Related: []string{a.id, a.foreign}})(ctx, a)
+		}, "related_memory_ids[1]")
 	add("UpdateMemory: link to itself", ErrInvalid, "related_memory_ids", func(ctx context.Context, a attacked) error {
 		return patching(map[string]any{"related_memory_ids": []string{a.id}})(ctx, a)
 	}, "itself")
-	add("UpdateMemory: link to another's memory", ErrNotFound, "related_memory_ids", func(ctx context.Context, a attacked) error {
-		return patching(map[string]any{"related_memory_ids": []string{a.foreign}})(ctx, a)
-	}, "related_memory_ids[0]")
+	add("UpdateMemory: link to another's memory", ErrNotFound, "related_memory_ids",
+		func(ctx context.Context, a attacked) error {
+			return patching(map[string]any{"related_memory_ids": []string{a.foreign}})(ctx, a)
+		}, "related_memory_ids[0]")
 }
 
 // metadataAttacks are on what metadata holds.
@@ -101,9 +124,11 @@ func metadataAttacks(add adder) {
 		{"NaN", map[string]any{"n": math.NaN()}, ErrInvalid, []string{"NaN"}},
 		{"infinity", map[string]any{"n": math.Inf(-1)}, ErrInvalid, []string{"Inf"}},
 		{"text that is not UTF-8", map[string]any{"n": badUTF8}, ErrInvalid, []string{"UTF-8"}},
-		{"nested text that is not UTF-8", map[string]any{"n": []any{map[string]any{"deep": badUTF8}}}, ErrInvalid, []string{"UTF-8"}},
+		{"nested text that is not UTF-8", map[string]any{"n": []any{map[string]any{"deep": badUTF8}}}, ErrInvalid,
+			[]string{"UTF-8"}},
 		{"a key that is not UTF-8", map[string]any{badUTF8: 1}, ErrInvalid, []string{"UTF-8"}},
-		{"a byte too much", map[string]any{"n": strings.Repeat("x", MaxMetadata-len(`{"n":""}`)+1)}, ErrTooLarge, []string{"65537", "65536"}},
+		{"a byte too much", map[string]any{"n": strings.Repeat("x", MaxMetadata-len(`{"n":""}`)+1)}, ErrTooLarge,
+			[]string{"65537", "65536"}},
 		{"a megabyte", map[string]any{"n": strings.Repeat("x", 1<<20)}, ErrTooLarge, []string{"65536"}},
 		{"10,000 keys", manyKeys(10_000), ErrTooLarge, []string{"65536"}},
 		{"65 levels", deep(65), ErrTooLarge, []string{"64"}},
@@ -127,25 +152,34 @@ func vectorAttacks(add adder) {
 		{"another size", []float32{1, 0}, []string{"2 dimensions", "have 3", `"own"`}},
 		{"no size", []float32{}, []string{"0 dimensions", "have 3"}},
 	} {
-		add("AddMemory: embedding of "+v.what, ErrInvalid, "embedding", adding(NewMemory{Collection: "own", Embedding: v.value}), v.says...)
+		add("AddMemory: embedding of "+v.what, ErrInvalid, "embedding",
+			adding(NewMemory{Collection: "own", Embedding: v.value}), v.says...)
 		if v.what != "another size" && v.what != "no size" {
-			add("UpdateMemory: embedding of "+v.what, ErrInvalid, "embedding", updating(MemoryUpdate{Content: content("new"), Embedding: v.value}), v.says...)
+			add("UpdateMemory: embedding of "+v.what, ErrInvalid, "embedding",
+				updating(MemoryUpdate{Content: content("new"), Embedding: v.value}), v.says...)
 			add("Search: embedding of "+v.what, ErrInvalid, "query_embedding", searching(Query{Vector: v.value}), v.says...)
 		}
 	}
-	add("AddMemory: embedding where the embedder makes them", ErrInvalid, "embedding", adding(NewMemory{Embedding: make([]float32, 32)}), `"default"`, "words-1", "own_vectors")
-	add("UpdateMemory: embedding without content", ErrInvalid, "embedding", updating(MemoryUpdate{Embedding: make([]float32, 32)}), "content")
-	add("Search: embedding of another size", ErrInvalid, "query_embedding", searching(Query{Collections: []string{"notes"}, Vector: []float32{1, 2, 3}}), "3 dimensions", "have 32")
-	add("Search: embedding of another size than own", ErrInvalid, "query_embedding", searching(Query{Collections: []string{"own"}, Vector: []float32{1, 2}}), "2 dimensions", "have 3")
+	add("AddMemory: embedding where the embedder makes them", ErrInvalid, "embedding",
+		adding(NewMemory{Embedding: make([]float32, 32)}), `"default"`, "words-1", "own_vectors")
+	add("UpdateMemory: embedding without content", ErrInvalid, "embedding",
+		updating(MemoryUpdate{Embedding: make([]float32, 32)}), "content")
+	add("Search: embedding of another size", ErrInvalid, "query_embedding",
+		searching(Query{Collections: []string{"notes"}, Vector: []float32{1, 2, 3}}), "3 dimensions", "have 32")
+	add("Search: embedding of another size than own", ErrInvalid, "query_embedding",
+		searching(Query{Collections: []string{"own"}, Vector: []float32{1, 2}}), "2 dimensions", "have 3")
 }
 
 // numberAttacks are on numbers about memories.
 func numberAttacks(add adder) {
 	add("AddMemory: similar -1", ErrInvalid, "Similar", adding(NewMemory{Similar: -1}), "-1", "0 to 20")
 	add("AddMemory: similar 21", ErrInvalid, "Similar", adding(NewMemory{Similar: 21}), "21", "0 to 20")
-	add("UpdateMemory: negative revision", ErrInvalid, "expected_revision", updating(MemoryUpdate{ExpectedRevision: -1}), "-1")
-	add("UpdateMemory: another revision", ErrConflict, "expected_revision", updating(MemoryUpdate{ExpectedRevision: 7}), "7", "revision 1")
-	add("UpdateMemory: huge revision", ErrConflict, "expected_revision", updating(MemoryUpdate{ExpectedRevision: math.MaxInt}), fmt.Sprint(math.MaxInt))
+	add("UpdateMemory: negative revision", ErrInvalid, "expected_revision", updating(MemoryUpdate{ExpectedRevision: -1}),
+		"-1")
+	add("UpdateMemory: another revision", ErrConflict, "expected_revision", updating(MemoryUpdate{ExpectedRevision: 7}),
+		"7", "revision 1")
+	add("UpdateMemory: huge revision", ErrConflict, "expected_revision",
+		updating(MemoryUpdate{ExpectedRevision: math.MaxInt}), fmt.Sprint(math.MaxInt))
 	for _, number := range []int{0, -1, 2, 3, math.MaxInt, math.MinInt} {
 		add(fmt.Sprint("RestoreRevision: ", number), nil, "revision", func(ctx context.Context, a attacked) error {
 			_, err := a.RestoreRevision(ctx, a.former, number)
@@ -196,9 +230,11 @@ func idAttacks() []attack {
 	var all []attack
 	for method, do := range methods {
 		for what, id := range ids {
-			all = append(all, attack{method + ": id " + what, func(ctx context.Context, a attacked) error { return do(ctx, a, id) }, ErrNotFound, "id", []string{show(id)}})
+			all = append(all, attack{method + ": id " + what,
+				func(ctx context.Context, a attacked) error { return do(ctx, a, id) }, ErrNotFound, "id", []string{show(id)}})
 		}
-		all = append(all, attack{method + ": id of another", func(ctx context.Context, a attacked) error { return do(ctx, a, a.foreign) }, ErrNotFound, "id", nil})
+		all = append(all, attack{method + ": id of another",
+			func(ctx context.Context, a attacked) error { return do(ctx, a, a.foreign) }, ErrNotFound, "id", nil})
 	}
 	return all
 }
@@ -241,7 +277,8 @@ func TestWhatIsJustAllowedIsStoredAsItIs(t *testing.T) {
 		{"links", NewMemory{Content: "linking", Related: related}},
 		{"words", NewMemory{Content: "words", EventType: long(MaxWord), State: long(MaxWord)}},
 		{"names", NewMemory{Content: "names", Collection: long(128), ProjectID: long(128), ProjectName: long(128)}},
-		{"metadata", NewMemory{Content: "much is known", Metadata: map[string]any{"n": strings.Repeat("x", MaxMetadata-len(`{"n":""}`))}}},
+		{"metadata", NewMemory{Content: "much is known",
+			Metadata: map[string]any{"n": strings.Repeat("x", MaxMetadata-len(`{"n":""}`))}}},
 		{"depth", NewMemory{Content: "deep", Metadata: deep(check.MaxDepth)}},
 		{"a vector", NewMemory{Content: "wide", Collection: "widest", Embedding: make([]float32, 16384)}},
 	} {
@@ -255,7 +292,8 @@ func TestWhatIsJustAllowedIsStoredAsItIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.Content != c.m.Content || !slices.Equal(got.Tags, c.m.Tags) || !slices.Equal(got.Related, c.m.Related) ||
-				got.EventType != c.m.EventType || got.State != c.m.State || got.ProjectID != c.m.ProjectID || got.ProjectName != c.m.ProjectName {
+				got.EventType != c.m.EventType || got.State != c.m.State || got.ProjectID != c.m.ProjectID ||
+				got.ProjectName != c.m.ProjectName {
 				t.Errorf("what is stored differs from what was given")
 			}
 			if c.m.Metadata != nil && !reflect.DeepEqual(got.Metadata, c.m.Metadata) {
@@ -272,7 +310,8 @@ func TestWhatIsJustAllowedIsStoredAsItIs(t *testing.T) {
 func TestOneBadMemoryOfManyIsNamedAndNoneIsStored(t *testing.T) {
 	a := openAttacked(t)
 	before := rowsOf(t, a.Store)
-	for _, bad := range []NewMemory{{}, {Content: "x", Collection: "nowhere"}, {Content: "x", Related: []string{"nowhere"}}, {Content: "x", Embedding: []float32{1}}} {
+	for _, bad := range []NewMemory{{}, {Content: "x", Collection: "nowhere"},
+		{Content: "x", Related: []string{"nowhere"}}, {Content: "x", Embedding: []float32{1}}} {
 		many := slices.Repeat([]NewMemory{{Content: "good", ProjectName: "New", Tags: []string{"new"}}}, 1500)
 		many[1234] = bad
 		_, err := a.AddMemories(t.Context(), many, nil)
@@ -303,7 +342,8 @@ func TestArgumentsStayTheCallers(t *testing.T) {
 	m.Tags[1] = "changed"
 	added.Tags[0], added.Metadata["n"] = "changed", "changed"
 	got, err := s.GetMemory(t.Context(), added.ID)
-	if err != nil || !slices.Equal(got.Tags, []string{"padded", "b"}) || got.Metadata["n"] != 7.0 || got.Metadata["list"].([]any)[0] != "a" {
+	if err != nil || !slices.Equal(got.Tags, []string{"padded", "b"}) || got.Metadata["n"] != 7.0 ||
+		got.Metadata["list"].([]any)[0] != "a" {
 		t.Errorf("what the caller did to its own later is seen in the store: %+v, %v", got, err)
 	}
 
@@ -315,8 +355,10 @@ func TestArgumentsStayTheCallers(t *testing.T) {
 		t.Errorf("UpdateMemory changed its argument: %v", patch)
 	}
 
-	q := Query{Text: "mine", Vector: append(make([]float32, wordSize-1), 5), Tags: []string{"c", " b "}, Filter: Filter{"n": []any{7, "x"}}, Collections: []string{"default"}}
-	copied := Query{Text: "mine", Vector: append(make([]float32, wordSize-1), 5), Tags: []string{"c", " b "}, Filter: Filter{"n": []any{7, "x"}}, Collections: []string{"default"}}
+	q := Query{Text: "mine", Vector: append(make([]float32, wordSize-1), 5), Tags: []string{"c", " b "},
+		Filter: Filter{"n": []any{7, "x"}}, Collections: []string{"default"}}
+	copied := Query{Text: "mine", Vector: append(make([]float32, wordSize-1), 5), Tags: []string{"c", " b "},
+		Filter: Filter{"n": []any{7, "x"}}, Collections: []string{"default"}}
 	if _, err := s.Search(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}

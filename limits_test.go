@@ -30,7 +30,8 @@ func openAttacked(t *testing.T) attacked {
 	mustAddCollection(t, s, NewCollection{Name: "own", OwnVectors: true, VectorSize: 3})
 	mustAdd(t, s, NewMemory{Collection: "own", Content: "a vector of mine", Embedding: []float32{1, 0, 0}})
 	a := attacked{Store: s}
-	a.id = mustAdd(t, s, NewMemory{Collection: "notes", Content: "the kettle is blue", ProjectID: "kitchen", ProjectName: "The Kitchen", Tags: []string{"home"}}).ID
+	a.id = mustAdd(t, s, NewMemory{Collection: "notes", Content: "the kettle is blue", ProjectID: "kitchen",
+		ProjectName: "The Kitchen", Tags: []string{"home"}}).ID
 	a.former = mustAdd(t, s, NewMemory{Content: "the cup is red"}).ID
 	content := "the cup is green"
 	if _, err := s.UpdateMemory(t.Context(), a.former, MemoryUpdate{Content: &content}); err != nil {
@@ -205,13 +206,15 @@ func TestBadArgumentsAreRefusedByNameAndChangeNothing(t *testing.T) {
 				t.Errorf("the refused call changed the store:\nbefore:\n%s\nafter:\n%s", before, after)
 				before = after
 			}
-			if found, err := a.Search(t.Context(), Query{Text: "blue kettle", Limit: 1}); err != nil || len(found.Hits) != 1 || found.Hits[0].ID != a.id {
+			if found, err := a.Search(t.Context(), Query{Text: "blue kettle", Limit: 1}); err != nil || len(found.Hits) != 1 ||
+				found.Hits[0].ID != a.id {
 				t.Errorf("a search after it found %v, %v", found.Hits, err)
 			}
 		})
 	}
 	id := mustAdd(t, a.Store, NewMemory{Content: "a last word", Tags: []string{"last"}}).ID
-	if found, err := a.Search(t.Context(), Query{Text: "last word", Limit: 1}); err != nil || len(found.Hits) != 1 || found.Hits[0].ID != id {
+	if found, err := a.Search(t.Context(), Query{Text: "last word", Limit: 1}); err != nil || len(found.Hits) != 1 ||
+		found.Hits[0].ID != id {
 		t.Errorf("storing after all of it: found %v, %v", found.Hits, err)
 	}
 }
@@ -242,7 +245,8 @@ func TestBadOptionsAreRefusedByName(t *testing.T) {
 		{"embedder of no dimensions", ":memory:", model("m", 0), "Embedder", []string{"0 dim", "16384"}},
 		{"embedder below zero", ":memory:", model("m", -1), "Embedder", []string{"-1 dim", "16384"}},
 		{"embedder of too many", ":memory:", model("m", 16385), "Embedder", []string{"16385", "16384"}},
-		{"embedder of small texts", ":memory:", Options{Embedder: limitedEmbedder{wordEmbedder("m"), 199}}, "Embedder", []string{"199", "200"}},
+		{"embedder of small texts", ":memory:", Options{Embedder: limitedEmbedder{wordEmbedder("m"), 199}}, "Embedder",
+			[]string{"199", "200"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := Open(t.Context(), c.path, &c.options)

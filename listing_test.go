@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Pages of a listing are read in different ways, as few or many fit; each has what a plain reading of all memories has at that place.
+// Pages of a listing are read in different ways, as few or many fit; each has what a plain reading of all memories has
+// at that place.
 func TestPagesOfFilteredListingsAreThoseOfAllThatFit(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{})
 	for _, name := range []string{"one", "two", "three"} {
@@ -22,8 +23,10 @@ func TestPagesOfFilteredListingsAreThoseOfAllThatFit(t *testing.T) {
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	var many []NewMemory
 	for i := range 1200 {
-		m := NewMemory{Content: fmt.Sprintf("memory %d", i), Collection: pick("one", "one", "one", "two", "three"), State: pick("", "active", "active", "archived"),
-			EventType: pick("", "fact", "fact", "decision", "rare"), Importance: Importance(pick("", "low", "high")), Metadata: map[string]any{"n": random.IntN(5)}}
+		m := NewMemory{Content: fmt.Sprintf("memory %d", i), Collection: pick("one", "one", "one", "two", "three"),
+			State:     pick("", "active", "active", "archived"),
+			EventType: pick("", "fact", "fact", "decision", "rare"), Importance: Importance(pick("", "low", "high")),
+			Metadata: map[string]any{"n": random.IntN(5)}}
 		if i%3 == 0 {
 			m.Tags = []string{pick("a", "b")}
 		}
@@ -53,18 +56,26 @@ func TestPagesOfFilteredListingsAreThoseOfAllThatFit(t *testing.T) {
 		q    Query
 		fits func(Memory) bool
 	}{
-		"all":               {Query{}, func(Memory) bool { return true }},
-		"most":              {Query{Filter: Filter{"state": Not("archived")}}, func(m Memory) bool { return m.State != "archived" }},
-		"a type":            {Query{Filter: Filter{"event_type": "decision"}}, func(m Memory) bool { return m.EventType == "decision" }},
-		"a rare type":       {Query{Filter: Filter{"event_type": "rare"}}, func(m Memory) bool { return m.EventType == "rare" }},
-		"type and state":    {Query{Filter: Filter{"event_type": "fact", "state": nil}}, func(m Memory) bool { return m.EventType == "fact" && m.State == "" }},
-		"no type":           {Query{Filter: Filter{"event_type": nil}}, func(m Memory) bool { return m.EventType == "" }},
-		"a tag":             {Query{Tags: []string{"a"}}, func(m Memory) bool { return slices.Contains(m.Tags, "a") }},
-		"not a tag":         {Query{Filter: Filter{"tags": Not("a")}}, func(m Memory) bool { return !slices.Contains(m.Tags, "a") }},
-		"own metadata":      {Query{Filter: Filter{"n": 3}}, func(m Memory) bool { return fmt.Sprint(m.Metadata["n"]) == "3" }},
-		"a collection":      {Query{Filter: Filter{"collection_name": "two"}}, func(m Memory) bool { return m.Collection == "two" }},
-		"named collections": {Query{Collections: []string{"one", "three"}, Filter: Filter{"importance": "high"}}, func(m Memory) bool { return m.Collection != "two" && m.Importance == "high" }},
-		"nothing":           {Query{Filter: Filter{"importance": "critical"}}, func(Memory) bool { return false }},
+		"all": {Query{}, func(Memory) bool { return true }},
+		"most": {Query{Filter: Filter{"state": Not("archived")}},
+			func(m Memory) bool { return m.State != "archived" }},
+		"a type": {Query{Filter: Filter{"event_type": "decision"}},
+			func(m Memory) bool { return m.EventType == "decision" }},
+		"a rare type": {Query{Filter: Filter{"event_type": "rare"}},
+			func(m Memory) bool { return m.EventType == "rare" }},
+		"type and state": {Query{Filter: Filter{"event_type": "fact", "state": nil}},
+			func(m Memory) bool { return m.EventType == "fact" && m.State == "" }},
+		"no type": {Query{Filter: Filter{"event_type": nil}}, func(m Memory) bool { return m.EventType == "" }},
+		"a tag":   {Query{Tags: []string{"a"}}, func(m Memory) bool { return slices.Contains(m.Tags, "a") }},
+		"not a tag": {Query{Filter: Filter{"tags": Not("a")}},
+			func(m Memory) bool { return !slices.Contains(m.Tags, "a") }},
+		"own metadata": {Query{Filter: Filter{"n": 3}},
+			func(m Memory) bool { return fmt.Sprint(m.Metadata["n"]) == "3" }},
+		"a collection": {Query{Filter: Filter{"collection_name": "two"}},
+			func(m Memory) bool { return m.Collection == "two" }},
+		"named collections": {Query{Collections: []string{"one", "three"}, Filter: Filter{"importance": "high"}},
+			func(m Memory) bool { return m.Collection != "two" && m.Importance == "high" }},
+		"nothing": {Query{Filter: Filter{"importance": "critical"}}, func(Memory) bool { return false }},
 	} {
 		fits := slices.DeleteFunc(slices.Clone(all), func(m Memory) bool { return !c.fits(m) })
 		for _, sort := range sortOrders[1:] {
@@ -96,7 +107,8 @@ func TestPagesOfFilteredListingsAreThoseOfAllThatFit(t *testing.T) {
 					want = append(want, m.ID)
 				}
 				if r.Total != len(fits) || !slices.Equal(got, want) {
-					t.Errorf("%s in order %q, %d after %d: %d of %d, wanted %d of %d", name, sort, q.Limit, q.Offset, len(got), r.Total, len(want), len(fits))
+					t.Errorf("%s in order %q, %d after %d: %d of %d, wanted %d of %d", name, sort, q.Limit, q.Offset, len(got),
+						r.Total, len(want), len(fits))
 				}
 			}
 		}
@@ -113,7 +125,8 @@ func TestPagesOfCollectionsFilledOneAfterTheOther(t *testing.T) {
 		}
 		for n := range 30 {
 			clock = clock.Add(time.Minute)
-			if _, err := s.AddMemories(t.Context(), slices.Repeat([]NewMemory{{Content: fmt.Sprint("memory ", n), Collection: name}}, 10), nil); err != nil {
+			if _, err := s.AddMemories(t.Context(),
+				slices.Repeat([]NewMemory{{Content: fmt.Sprint("memory ", n), Collection: name}}, 10), nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -23,20 +23,21 @@ type counting struct {
 
 func (c *counting) embedder() Embedder {
 	words := wordEmbedder("words-1")
-	return EmbedderFunc("words-1", wordSize, func(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
-		c.mu.Lock()
-		before := c.before
-		for _, text := range texts {
-			c.texts[text]++
-		}
-		c.mu.Unlock()
-		if before != nil {
-			if err := before(texts); err != nil {
-				return nil, err
+	return EmbedderFunc("words-1", wordSize,
+		func(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
+			c.mu.Lock()
+			before := c.before
+			for _, text := range texts {
+				c.texts[text]++
 			}
-		}
-		return words.Embed(ctx, purpose, texts)
-	})
+			c.mu.Unlock()
+			if before != nil {
+				if err := before(texts); err != nil {
+					return nil, err
+				}
+			}
+			return words.Embed(ctx, purpose, texts)
+		})
 }
 
 func (c *counting) set(before func(texts []string) error) {
@@ -68,7 +69,8 @@ func TestReindexMakesEverythingAnew(t *testing.T) {
 		contents := addNumbered(t, s, 300)
 		// What an earlier version with other terms, and a model that changed behind its name, would have left.
 		damage(t, s, `UPDATE passage SET vector = (SELECT vector FROM passage WHERE vector IS NOT NULL AND profile_id = 1 ORDER BY id DESC LIMIT 1) WHERE profile_id = 1 AND vector IS NOT NULL`,
-			`INSERT INTO passage_text (passage_text) VALUES ('delete-all')`, `INSERT INTO passage_text (rowid, content, tags) SELECT id, 'other words', '' FROM passage`)
+			`INSERT INTO passage_text (passage_text) VALUES ('delete-all')`,
+			`INSERT INTO passage_text (rowid, content, tags) SELECT id, 'other words', '' FROM passage`)
 		before := idsOf(t, s)
 		c.set(nil)
 		var last, total int
@@ -181,7 +183,8 @@ func TestReindexBesideWritesAndSearchesLosesNothing(t *testing.T) {
 		}
 		calls++
 		// In the midst of it: one memory changes, one goes, one comes, one moves, one is tagged anew.
-		for i, change := range []MemoryUpdate{{Content: content(fmt.Sprint("changed meanwhile c", calls))}, {Metadata: map[string]any{"project_id": "elsewhere"}}, {Metadata: map[string]any{"tags": []string{"retagged"}}}} {
+		for i, change := range []MemoryUpdate{{Content: content(fmt.Sprint("changed meanwhile c", calls))},
+			{Metadata: map[string]any{"project_id": "elsewhere"}}, {Metadata: map[string]any{"tags": []string{"retagged"}}}} {
 			if _, err := s.UpdateMemory(context.Background(), all[calls*5+i], change); err != nil {
 				t.Error(err)
 			}
@@ -270,7 +273,8 @@ func TestPurgeKeepsTheNewestRevisions(t *testing.T) {
 		all = append(all, m.ID)
 		if i > 3 {
 			damage(t, s, fmt.Sprintf(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at)
-				SELECT memory.id, r.value, partition_id, 'former', '{}', 0 FROM memory, json_each('[1,2,3,4]') r WHERE uid = '%s'`, m.ID),
+				SELECT memory.id, r.value, partition_id, 'former', '{}', 0 FROM memory, json_each('[1,2,3,4]') r WHERE uid = '%s'`,
+				m.ID),
 				fmt.Sprintf(`UPDATE memory SET revision = 5 WHERE uid = '%s'`, m.ID))
 		}
 	}
@@ -311,7 +315,8 @@ func TestCompactGivesFreePagesBack(t *testing.T) {
 		if _, err := s.AddMemories(t.Context(), many, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.DeleteCollection(t.Context(), CollectionDeletion{Name: "big", WithMemories: true, ForGood: true}); err != nil {
+		if err := s.DeleteCollection(t.Context(),
+			CollectionDeletion{Name: "big", WithMemories: true, ForGood: true}); err != nil {
 			t.Fatal(err)
 		}
 		before, err := s.Upkeep().Stats(t.Context())
@@ -352,7 +357,8 @@ func TestStatsCountEverything(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stats.db")
 	s := openWords(t, path, Options{})
 	empty, err := s.Upkeep().Stats(t.Context())
-	if err != nil || empty.Memories != 0 || empty.DatabaseBytes == 0 || empty.Embedding.Model != "words-1" || empty.Embedding.Dimensions != wordSize {
+	if err != nil || empty.Memories != 0 || empty.DatabaseBytes == 0 || empty.Embedding.Model != "words-1" ||
+		empty.Embedding.Dimensions != wordSize {
 		t.Errorf("empty: %+v, %v", empty, err)
 	}
 	addAccount(t, s, LocalUser, "") // a row without anything, as each write leaves one, is nobody
@@ -367,17 +373,20 @@ func TestStatsCountEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	var passages int
-	if err := s.db.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(`SELECT count(*) FROM passage`).Scan(&passages) }); err != nil {
+	if err := s.db.Read(t.Context(),
+		func(tx db.Tx) error { return tx.QueryRow(`SELECT count(*) FROM passage`).Scan(&passages) }); err != nil {
 		t.Fatal(err)
 	}
 	want := st
-	want.Users, want.Collections, want.Projects, want.Memories, want.Passages, want.Revisions, want.Files, want.FileBytes = 3, 3, 2, 8, passages, 2, 1, 3
+	want.Users, want.Collections, want.Projects, want.Memories, want.Passages, want.Revisions, want.Files,
+		want.FileBytes = 3, 3, 2, 8, passages, 2, 1, 3
 	want.Embedding.Passages, want.Embedding.Pending, want.Embedding.Changing = passages, 0, false
 	if st != want || passages < 10 || st.LogBytes == 0 {
 		t.Errorf("%+v, want %+v", st, want)
 	}
 	encoded, err := json.Marshal(st)
-	if err != nil || !strings.Contains(string(encoded), `"memories":8`) || !strings.Contains(string(encoded), `"wal_bytes"`) {
+	if err != nil || !strings.Contains(string(encoded), `"memories":8`) ||
+		!strings.Contains(string(encoded), `"wal_bytes"`) {
 		t.Errorf("as JSON: %s, %v", encoded, err)
 	}
 	damage(t, s, `UPDATE passage SET vector = NULL WHERE profile_id = 1 AND start > 0`)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The matrix of a project: who does what with what lies in it. Everything in it was first stored by a person who has left since,
-// so that having stored something gives nobody a way back.
+// The matrix of a project: who does what with what lies in it. Everything in it was first stored by a person who has
+// left since, so that having stored something gives nobody a way back.
 
 // matrixPart is what somebody has to do with the project of the matrix.
 type matrixPart struct {
@@ -51,14 +51,16 @@ func matrixParts() []matrixPart {
 		{"formerowner", mayNothing, former("formerowner", MemberOwner)},
 		{"formerreader", mayNothing, former("formerreader", MemberReader)},
 		{"invited", mayNothing, func(t *testing.T, owner *Store, project string) { // as an owner, and has not answered
-			_, err := owner.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: project}, User: "invited", Role: MemberOwner})
+			_, err := owner.AddMember(t.Context(),
+				NewMember{Project: ProjectRef{ID: project}, User: "invited", Role: MemberOwner})
 			if err != nil {
 				t.Fatal(err)
 			}
 		}},
 		{"raised", mayRead, func(t *testing.T, owner *Store, project string) { // a reader, who has not answered
 			share(t, owner, project, "raised", MemberReader)
-			_, err := owner.UpdateMember(t.Context(), MemberUpdate{Project: ProjectRef{ID: project}, User: "raised", Role: MemberOwner})
+			_, err := owner.UpdateMember(t.Context(),
+				MemberUpdate{Project: ProjectRef{ID: project}, User: "raised", Role: MemberOwner})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -218,7 +220,10 @@ var matrixWrites = []matrixCell{
 		_, err := s.RestoreTrashed(t.Context(), on.memory)
 		return err
 	}},
-	{"DeleteMemory", mayWrite, func(t *testing.T, s *Store, on matrixThings) error { return s.DeleteMemory(t.Context(), on.memory) }},
+	{"DeleteMemory", mayWrite, func(t *testing.T, s *Store,
+		on matrixThings) error {
+		return s.DeleteMemory(t.Context(), on.memory)
+	}},
 	{"linking to the memory", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
 		_, err := s.AddMemory(t.Context(), NewMemory{Content: "of my own", Related: []string{on.memory}})
 		return err
@@ -250,7 +255,10 @@ var matrixWrites = []matrixCell{
 		_, err := s.UpdateFile(t.Context(), on.file, FileUpdate{Description: content("changed")})
 		return err
 	}},
-	{"DeleteFile", mayWrite, func(t *testing.T, s *Store, on matrixThings) error { return s.DeleteFile(t.Context(), on.linkedFile) }},
+	{"DeleteFile", mayWrite, func(t *testing.T, s *Store,
+		on matrixThings) error {
+		return s.DeleteFile(t.Context(), on.linkedFile)
+	}},
 	{"AddFile to the memory", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
 		_, err := s.AddFile(t.Context(), NewFile{MemoryID: on.memory}, strings.NewReader("x"))
 		return err
@@ -260,7 +268,8 @@ var matrixWrites = []matrixCell{
 		return err
 	}},
 	{"taking the memory out", mayManage, func(t *testing.T, s *Store, on matrixThings) error {
-		_, err := s.UpdateMemory(t.Context(), on.memory, MemoryUpdate{Metadata: map[string]any{"project_id": nil, "project_name": nil}})
+		_, err := s.UpdateMemory(t.Context(), on.memory,
+			MemoryUpdate{Metadata: map[string]any{"project_id": nil, "project_name": nil}})
 		return err
 	}},
 	{"taking the file out", mayManage, func(t *testing.T, s *Store, on matrixThings) error {
@@ -290,13 +299,16 @@ func (p matrixPart) fill(t *testing.T, s *Store, project string) matrixThings {
 	mustAddProject(t, owner, NewProject{ID: project})
 	share(t, owner, project, "author", MemberWriter)
 	on := matrixThings{project: ProjectRef{ID: "owner/" + project}}
-	m := mustAdd(t, author, NewMemory{Content: "a kettle", ProjectID: on.project.ID, EventType: EventProjectMain, Tags: []string{"pump"}})
+	m := mustAdd(t, author, NewMemory{Content: "a kettle", ProjectID: on.project.ID, EventType: EventProjectMain,
+		Tags: []string{"pump"}})
 	on.memory = m.ID
 	if _, err := author.UpdateMemory(t.Context(), m.ID, MemoryUpdate{Content: content("a new kettle")}); err != nil {
 		t.Fatal(err)
 	}
 	on.rule = mustSetRule(t, author, NewRule{ProjectID: on.project.ID, Type: RuleDo, Content: "boil"}).ID
-	if _, err := author.SetTodo(t.Context(), NewTodo{ProjectID: on.project.ID, Content: five(map[Section]string{SectionTasks: "## Tasks\n- [ ] T1 boil"})}); err != nil {
+	if _, err := author.SetTodo(t.Context(),
+		NewTodo{ProjectID: on.project.ID,
+			Content: five(map[Section]string{SectionTasks: "## Tasks\n- [ ] T1 boil"})}); err != nil {
 		t.Fatal(err)
 	}
 	on.file = mustAddFile(t, author, NewFile{ProjectID: on.project.ID}, "plan").ID

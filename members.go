@@ -73,15 +73,16 @@ type NewMember struct {
 
 // AddMember invites a user to a project, or adds one.
 //
-// Through a view of a user it invites: the answer has the status [MemberInvited], and nothing of the project is visible to the user
-// before [Store.AcceptProjectInvitation]. The answer is the same for a name that nobody has, and to somebody who has blocked the
-// sender, so it tells nobody which users there are. An invitation is pending for 30 days; the same user invited again gets a new one.
-// At most [MaxSentInvitations] of one sender may be pending (ErrTooLarge). The owner of record and members with the role owner may
-// invite, through a view that is not limited to projects; to others it is ErrForbidden. A member is ErrConflict.
+// Through a view of a user it invites: the answer has the status [MemberInvited], and nothing of the project is visible
+// to the user before [Store.AcceptProjectInvitation]. The answer is the same for a name that nobody has, and to
+// somebody who has blocked the sender, so it tells nobody which users there are. An invitation is pending for 30 days;
+// the same user invited again gets a new one. At most [MaxSentInvitations] of one sender may be pending (ErrTooLarge).
+// The owner of record and members with the role owner may invite, through a view that is not limited to projects; to
+// others it is ErrForbidden. A member is ErrConflict.
 //
-// The operator's store, which is the authority over the file, adds: the user is a member from the next call on and finds the project's
-// memories and files. There, the ID OWNER/ID names a project of any user;
-// a user that the store does not know is ErrNotFound.
+// The operator's store, which is the authority over the file, adds: the user is a member from the next call on and
+// finds the project's memories and files. There, the ID OWNER/ID names a project of any user; a user that the store
+// does not know is ErrNotFound.
 func (s *Store) AddMember(ctx context.Context, n NewMember) (Member, error) {
 	if err := checkMember(n.Project, n.User, n.Role); err != nil {
 		return Member{}, err
@@ -118,7 +119,8 @@ func (s *Store) addMember(tx db.Tx, sc scope, n NewMember) (Member, error) {
 	if i := slices.IndexFunc(people, func(m person) bool { return m.row == u.row }); i >= 0 {
 		return Member{}, memberAlready(p, people[i], n.User)
 	}
-	if _, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?)`, p.row, u.row, string(n.Role), s.now()); err != nil {
+	if _, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?)`, p.row,
+		u.row, string(n.Role), s.now()); err != nil {
 		return Member{}, err
 	}
 	if err := endInvitationsTo(tx, p.row, u.User, u.row); err != nil {
@@ -130,9 +132,11 @@ func (s *Store) addMember(tx db.Tx, sc scope, n NewMember) (Member, error) {
 // memberAlready refuses to add one of a project's people.
 func memberAlready(p projectRow, m person, named string) error {
 	if m.ofRecord {
-		return newError(KindConflict, "user", "user %s owns project %s and needs no other role in it", show(named), show(p.ref()))
+		return newError(KindConflict, "user", "user %s owns project %s and needs no other role in it", show(named),
+			show(p.ref()))
 	}
-	return newError(KindConflict, "user", "user %s has the role %s in project %s already; update the member to change it", show(named), m.Role, show(p.ref()))
+	return newError(KindConflict, "user", "user %s has the role %s in project %s already; update the member to change it",
+		show(named), m.Role, show(p.ref()))
 }
 
 // MemberUpdate describes a change of somebody's part in a project.
@@ -145,13 +149,14 @@ type MemberUpdate struct {
 // UpdateMember gives a member another role, or a pending invitation, which is named as it was typed. Who may is said at
 // [Store.AddMember].
 //
-// A lower role counts from the next call on. A higher one needs the member's consent, because what a writer's agents store under the
-// project's name goes there: through a view it makes an invitation, the answer has the status [MemberInvited], and the member keeps the
-// old role until [Store.AcceptProjectInvitation]. The role that a member has already withdraws such an invitation. The operator's
-// store, which names projects as in AddMember, gives any role at once.
+// A lower role counts from the next call on. A higher one needs the member's consent, because what a writer's agents
+// store under the project's name goes there: through a view it makes an invitation, the answer has the status
+// [MemberInvited], and the member keeps the old role until [Store.AcceptProjectInvitation]. The role that a member has
+// already withdraws such an invitation. The operator's store, which names projects as in AddMember, gives any role at
+// once.
 //
-// Somebody who is neither member nor invited is ErrNotFound, whether there is such a user or not; the owner of record stays what they
-// are (ErrForbidden). The pending invitations of an owner who becomes something else end.
+// Somebody who is neither member nor invited is ErrNotFound, whether there is such a user or not; the owner of record
+// stays what they are (ErrForbidden). The pending invitations of an owner who becomes something else end.
 func (s *Store) UpdateMember(ctx context.Context, u MemberUpdate) (Member, error) {
 	if err := checkMember(u.Project, u.User, u.Role); err != nil {
 		return Member{}, err
@@ -184,9 +189,11 @@ func (s *Store) UpdateMember(ctx context.Context, u MemberUpdate) (Member, error
 	return updated, nil
 }
 
-// setRole gives a member a role. It ends an invitation to another one, and as a former owner the member invites nobody any longer.
+// setRole gives a member a role. It ends an invitation to another one, and as a former owner the member invites nobody
+// any longer.
 func setRole(tx db.Tx, p projectRow, m person, role MemberRole) (Member, error) {
-	_, err := tx.Exec(`UPDATE project_member SET role = ? WHERE project_id = ? AND user_id = ?`, string(role), p.row, m.row)
+	_, err := tx.Exec(`UPDATE project_member SET role = ? WHERE project_id = ? AND user_id = ?`, string(role), p.row,
+		m.row)
 	if err != nil {
 		return Member{}, err
 	}
@@ -211,8 +218,8 @@ type MemberDeletion struct {
 // stays there: they no longer find it, nor its history, its files or links to it. Who may remove others is said at
 // [Store.AddMember]; every member may leave. The owner of record cannot (ErrForbidden).
 //
-// With a member go the invitations to a higher role. A pending invitation, named as it was typed, is withdrawn. Somebody who is
-// neither member nor invited is ErrNotFound, whether there is such a user or not.
+// With a member go the invitations to a higher role. A pending invitation, named as it was typed, is withdrawn.
+// Somebody who is neither member nor invited is ErrNotFound, whether there is such a user or not.
 func (s *Store) DeleteMember(ctx context.Context, d MemberDeletion) error {
 	if err := checkMember(d.Project, d.User, MemberReader); err != nil {
 		return err
@@ -248,8 +255,8 @@ func endInvitationsOf(tx db.Tx, project, sender int64) error {
 	return err
 }
 
-// operatorProject returns the project that a reference names to the operator: OWNER/ID a project of any user, anything else what
-// it names to the local user.
+// operatorProject returns the project that a reference names to the operator: OWNER/ID a project of any user, anything
+// else what it names to the local user.
 func operatorProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 	slash := strings.LastIndexByte(ref.ID, '/')
 	if slash < 0 {
@@ -331,7 +338,8 @@ func findMember(tx db.Tx, p projectRow, user string) (person, error) {
 	case i < 0:
 		return person{}, newError(KindNotFound, "user", "user %s is no member of project %s", show(user), show(p.ref()))
 	case people[i].ofRecord:
-		return person{}, newError(KindForbidden, "user", "user %s owns project %s; that can be neither changed nor ended", show(user), show(p.ref()))
+		return person{}, newError(KindForbidden, "user", "user %s owns project %s; that can be neither changed nor ended",
+			show(user), show(p.ref()))
 	}
 	return people[i], nil
 }

@@ -49,8 +49,9 @@ type Memory struct {
 	CreatedAt time.Time
 	UpdatedAt time.Time
 
-	// SharedBy is who owns the project that the memory lies in, where that is not the view's user: the name of the account,
-	// or the user id if there is none. Empty for the user's own. What somebody else shares is not the user's own word.
+	// SharedBy is who owns the project that the memory lies in, where that is not the view's user: the name of the
+	// account, or the user id if there is none. Empty for the user's own. What somebody else shares is not the user's own
+	// word.
 	SharedBy string
 }
 
@@ -79,11 +80,12 @@ type memoryJSON struct {
 }
 
 func (m Memory) json() memoryJSON {
-	return memoryJSON{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt, m.SharedBy}
+	return memoryJSON{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt,
+		m.SharedBy}
 }
 
-// MarshalJSON gives the form of the interface: id, content, collection_name, owner, metadata with the known keys inside,
-// revision, created_at and updated_at (RFC 3339, UTC), and shared_by where somebody else owns the project.
+// MarshalJSON gives the form of the interface: id, content, collection_name, owner, metadata with the known keys
+// inside, revision, created_at and updated_at (RFC 3339, UTC), and shared_by where somebody else owns the project.
 func (m Memory) MarshalJSON() ([]byte, error) { return json.Marshal(m.json()) }
 
 // GetMemory returns a memory by id. One that does not exist, or that this view may not see, is ErrNotFound.
@@ -97,8 +99,9 @@ func (s *Store) GetMemory(ctx context.Context, id string) (Memory, error) {
 	return m, err
 }
 
-// DeleteMemory deletes a memory with its history and the links from and to it. It goes to the trash, from which [Store.RestoreTrashed]
-// brings it back under its id, unless Options.KeepTrash switches the trash off; [Store.EraseMemory] deletes for good.
+// DeleteMemory deletes a memory with its history and the links from and to it. It goes to the trash, from which
+// [Store.RestoreTrashed] brings it back under its id, unless Options.KeepTrash switches the trash off;
+// [Store.EraseMemory] deletes for good.
 func (s *Store) DeleteMemory(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
@@ -123,8 +126,8 @@ type List struct {
 }
 
 // Memories goes through all visible memories that fit when it begins. It holds no lock and no transaction while the
-// caller works, so other methods may be called in the loop: a memory is shown as it is when its turn comes, and one that
-// is gone by then is left out. The sequence ends after the first error.
+// caller works, so other methods may be called in the loop: a memory is shown as it is when its turn comes, and one
+// that is gone by then is left out. The sequence ends after the first error.
 func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
 	const page = 256
 	return func(yield func(Memory, error) bool) {
@@ -154,9 +157,11 @@ func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
 
 // listRows returns the rows of the memories that a listing goes through, in its order.
 func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) {
-	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc)}
+	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
+		Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc)}
 	if !slices.Contains(sortOrders[1:], q.Sort) {
-		return nil, invalid("sort_order", "sort_order is %s; a listing goes by time: allowed are %s", show(string(q.Sort)), oneOf(sortOrders[1:]))
+		return nil, invalid("sort_order", "sort_order is %s; a listing goes by time: allowed are %s", show(string(q.Sort)),
+			oneOf(sortOrders[1:]))
 	}
 	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		selection, err := s.selection(tx, sc, q)
@@ -194,7 +199,8 @@ func (s *Store) memory(tx db.Tx, sc scope, id string) (storedMemory, error) {
 func (s *Store) memoryForWriting(tx db.Tx, sc scope, id string) (storedMemory, error) {
 	m, err := s.memory(tx, sc, id)
 	if err == nil && !m.writable {
-		err = newError(KindForbidden, "id", "memory %s belongs to %s, who shares it for reading only", show(id), ownerName(tx, m.Owner))
+		err = newError(KindForbidden, "id", "memory %s belongs to %s, who shares it for reading only", show(id),
+			ownerName(tx, m.Owner))
 	}
 	return m, err
 }
@@ -209,7 +215,8 @@ func (s *Store) loadMemories(tx db.Tx, sc scope, condition string, args ...any) 
 		var m storedMemory
 		var metadata, tags, related string
 		var created, updated int64
-		err := row.Scan(&m.row, &m.partition, &m.collection, &m.owner, &m.project, &m.ownVectors, &m.ID, &m.Collection, &m.Owner, &m.Content,
+		err := row.Scan(&m.row, &m.partition, &m.collection, &m.owner, &m.project, &m.ownVectors, &m.ID, &m.Collection,
+			&m.Owner, &m.Content,
 			&m.EventType, &m.State, &m.Importance, &m.Classification, &m.RuleType, &m.ProjectID, &m.ProjectName,
 			&metadata, &tags, &related, &m.Revision, &created, &updated, &m.writable, &m.SharedBy)
 		if err != nil {

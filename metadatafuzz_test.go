@@ -14,18 +14,24 @@ import (
 
 func FuzzMetadataPatch(f *testing.F) {
 	for _, seed := range [][2]string{
-		{`{"a":"b"}`, `{"a":"c"}`}, {`{"a":"b"}`, `{"b":"c"}`}, {`{"a":"b"}`, `{"a":null}`}, {`{"a":"b","b":"c"}`, `{"a":null}`}, {`{"a":["b"]}`, `{"a":"c"}`}, // RFC 7396, appendix A
-		{`{"a":"c"}`, `{"a":["b"]}`}, {`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`}, {`{"a":[{"b":"c"}]}`, `{"a":[1]}`}, {`{"e":null}`, `{"a":1}`}, {`{}`, `{"a":{"bb":{"ccc":null}}}`},
-		{`{"tags":["a"," b "],"state":"active"}`, `{"tags":null,"state":""}`}, {`{"importance":"high"}`, `{"importance":"urgent"}`}, {`{"n":1e400}`, `{"n":9007199254740993}`},
-		{`{"n":1e-7,"m":-0,"k":100000000000000000000000}`, `{"n":{"deep":{"er":[null,{"x":null}]}}}`}, {`{"\u0000":"\u0000","é":"\ud83d\ude00"}`, `{"\u0000":null}`},
-		{`{"event_type":"x","tags":[]}`, `{"event_type":7}`}, {`{"a":1,"a":2}`, `{"":{"":{}}}`}, {`{"a":{"b":{}}}`, `{"a":{"b":[]}}`},
+		{`{"a":"b"}`, `{"a":"c"}`}, {`{"a":"b"}`, `{"b":"c"}`}, {`{"a":"b"}`, `{"a":null}`},
+		{`{"a":"b","b":"c"}`, `{"a":null}`}, {`{"a":["b"]}`, `{"a":"c"}`}, // RFC 7396, appendix A
+		{`{"a":"c"}`, `{"a":["b"]}`}, {`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`}, {`{"a":[{"b":"c"}]}`, `{"a":[1]}`},
+		{`{"e":null}`, `{"a":1}`}, {`{}`, `{"a":{"bb":{"ccc":null}}}`},
+		{`{"tags":["a"," b "],"state":"active"}`, `{"tags":null,"state":""}`},
+		{`{"importance":"high"}`, `{"importance":"urgent"}`}, {`{"n":1e400}`, `{"n":9007199254740993}`},
+		{`{"n":1e-7,"m":-0,"k":100000000000000000000000}`, `{"n":{"deep":{"er":[null,{"x":null}]}}}`},
+		{`{"\u0000":"\u0000","é":"\ud83d\ude00"}`, `{"\u0000":null}`},
+		{`{"event_type":"x","tags":[]}`, `{"event_type":7}`}, {`{"a":1,"a":2}`, `{"":{"":{}}}`},
+		{`{"a":{"b":{}}}`, `{"a":{"b":[]}}`},
 	} {
 		f.Add(seed[0], seed[1])
 	}
 	s := openWords(f, ":memory:", Options{})
 	f.Fuzz(func(t *testing.T, original, patch string) {
 		metadata, ok := exactObject(original)
-		if !ok || strings.Contains(original+patch, "project_") || strings.Contains(original+patch, "rule_type") || strings.Contains(original+patch, "related_memory_ids") {
+		if !ok || strings.Contains(original+patch, "project_") || strings.Contains(original+patch, "rule_type") ||
+			strings.Contains(original+patch, "related_memory_ids") {
 			return // these have rules of their own
 		}
 		change, ok := exactObject(patch)

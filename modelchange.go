@@ -12,8 +12,8 @@ import (
 //
 // The file says, in two settings, which profile new vectors must have (the target) and which profile all vectors have
 // (ready). They are the same but for the time in which the store changes to another model: then vectors are not
-// compared at all, search goes by words, and a worker embeds memory by memory anew, in any process that has the target's
-// embedder, until ready is the target. Stopping and starting again goes on where it stopped.
+// compared at all, search goes by words, and a worker embeds memory by memory anew, in any process that has the
+// target's embedder, until ready is the target. Stopping and starting again goes on where it stopped.
 
 const (
 	settingTarget = "embedding_target"
@@ -33,7 +33,8 @@ func (s *shared) profileRow(tx db.Tx, p profile) (int64, error) {
 	if len(rows) > 0 {
 		return rows[0], nil
 	}
-	return db.Insert(tx, `INSERT INTO profile (key, model, dimensions, created_at) VALUES (?, ?, ?, ?) RETURNING id`, p.key, p.model, p.dimensions, s.now())
+	return db.Insert(tx, `INSERT INTO profile (key, model, dimensions, created_at) VALUES (?, ?, ?, ?) RETURNING id`,
+		p.key, p.model, p.dimensions, s.now())
 }
 
 // startEmbedding makes the embedder's profile the file's target and starts the worker. A read-only file stays as it is.
@@ -107,9 +108,9 @@ type EmbeddingStatus struct {
 	Pending    int    `json:"pending"`  // those of them that wait to be embedded
 	Changing   bool   `json:"changing"` // the store is changing to this model; searches go by words until it is done
 
-	// How far a change of the model has come: Changed of Memories have been embedded anew, as far as they are visible through the view and
-	// the store makes their vectors. Changed only grows until the change is done, and is Memories then. From is the model that the store
-	// leaves; empty when it is not changing.
+	// How far a change of the model has come: Changed of Memories have been embedded anew, as far as they are visible
+	// through the view and the store makes their vectors. Changed only grows until the change is done, and is Memories
+	// then. From is the model that the store leaves; empty when it is not changing.
 	Memories int    `json:"memories"`
 	Changed  int    `json:"changed"`
 	From     string `json:"from,omitempty"`
@@ -139,7 +140,8 @@ func (s *Store) embeddingStatus(tx db.Tx, partitions string, e *EmbeddingStatus)
 	if s.operator {
 		e.LastError = s.worker.lastError()
 	}
-	if err := tx.QueryRow(`SELECT coalesce(sum(passages), 0) FROM partition WHERE id IN `+db.Integers, partitions).Scan(&e.Passages); err != nil {
+	if err := tx.QueryRow(`SELECT coalesce(sum(passages), 0) FROM partition WHERE id IN `+db.Integers,
+		partitions).Scan(&e.Passages); err != nil {
 		return err
 	}
 	if e.Pending, err = pendingPassages(tx, partitions, -1); err != nil {
@@ -148,14 +150,16 @@ func (s *Store) embeddingStatus(tx db.Tx, partitions string, e *EmbeddingStatus)
 	return s.changeStatus(tx, partitions, e)
 }
 
-// changeStatus tells how far a change of the model has come in some partitions. It counts along an index, and only while there is a change.
+// changeStatus tells how far a change of the model has come in some partitions. It counts along an index, and only
+// while there is a change.
 func (s *Store) changeStatus(tx db.Tx, partitions string, e *EmbeddingStatus) error {
 	ready, err := s.embeddingReady(tx)
 	if err != nil {
 		return err
 	}
 	e.Changing = !ready
-	const ours = `FROM partition p JOIN collection c ON c.id = p.collection_id WHERE c.own_profile IS NULL AND p.id IN ` + db.Integers
+	const ours = `FROM partition p JOIN collection c ON c.id = p.collection_id WHERE c.own_profile IS NULL AND p.id IN ` +
+		db.Integers
 	if err := tx.QueryRow(`SELECT coalesce(sum(p.memories), 0) `+ours, partitions).Scan(&e.Memories); err != nil || ready {
 		e.Changed = e.Memories
 		return err
@@ -164,11 +168,13 @@ func (s *Store) changeStatus(tx db.Tx, partitions string, e *EmbeddingStatus) er
 	if err != nil {
 		return err
 	}
-	if err := tx.QueryRow(`SELECT count(*) FROM memory `+db.ByCreated+` WHERE id <= ? AND partition_id IN (SELECT p.id `+ours+`)`, last, partitions).
+	if err := tx.QueryRow(`SELECT count(*) FROM memory `+db.ByCreated+` WHERE id <= ? AND partition_id IN (SELECT p.id `+
+		ours+`)`, last, partitions).
 		Scan(&e.Changed); err != nil {
 		return err
 	}
-	models, err := db.Column[string](tx, `SELECT model FROM profile WHERE id = (SELECT value FROM setting WHERE key = ?)`, settingLeaves)
+	models, err := db.Column[string](tx, `SELECT model FROM profile WHERE id = (SELECT value FROM setting WHERE key = ?)`,
+		settingLeaves)
 	if len(models) > 0 {
 		e.From = models[0]
 	}
@@ -178,7 +184,8 @@ func (s *Store) changeStatus(tx db.Tx, partitions string, e *EmbeddingStatus) er
 // pendingPassages counts the passages of some partitions that wait to be embedded, up to a limit (negative: none).
 func pendingPassages(tx db.Tx, partitions string, limit int) (n int, err error) {
 	var some bool // hardly ever, and told sooner than for the partitions
-	if err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL)`).Scan(&some); err != nil || !some {
+	if err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL)`).Scan(
+		&some); err != nil || !some {
 		return 0, err
 	}
 	err = tx.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL
@@ -209,12 +216,15 @@ func (h *Upkeep) WaitEmbedded(ctx context.Context) error {
 		}
 		if superseded, err := s.superseded(ctx); err != nil || superseded {
 			if err == nil {
-				err = newError(KindConflict, "", "another process has changed the store to another embedding model than %s; close and open the store to change it back", show(e.Model))
+				err = newError(KindConflict, "",
+					"another process has changed the store to another embedding model than %s; close and open the store to change it back", show(e.Model))
 			}
 			return err
 		}
 		if s.db.ReadOnly() {
-			return newError(KindReadOnly, "", "the store is opened for reading only: %d passages have no vector of the model %s, and will get none", e.Pending, show(e.Model))
+			return newError(KindReadOnly, "",
+				"the store is opened for reading only: %d passages have no vector of the model %s, and will get none", e.Pending,
+				show(e.Model))
 		}
 		select {
 		case <-ctx.Done():
@@ -293,8 +303,8 @@ func outdatedMemories(tx db.Tx, target, after int64, limit int) ([]outdated, err
 	return all, err
 }
 
-// splitAndEmbed makes passages of contents, with vectors of this process's embedder. A text that it refuses gets none and
-// waits for it under the embedder's profile; it is an error when it refuses all of them.
+// splitAndEmbed makes passages of contents, with vectors of this process's embedder. A text that it refuses gets none
+// and waits for it under the embedder's profile; it is an error when it refuses all of them.
 func (s *shared) splitAndEmbed(ctx context.Context, contents []string) ([][]passage, error) {
 	var texts []string
 	var into []*passage
@@ -335,7 +345,8 @@ func (w *worker) embedAnew(memories []outdated) error {
 			return err
 		}
 		for i, m := range memories {
-			same, err := db.Column[int64](tx, `SELECT id FROM memory WHERE id = ? AND revision = ? AND partition_id = ?`, m.row, m.revision, m.partition)
+			same, err := db.Column[int64](tx, `SELECT id FROM memory WHERE id = ? AND revision = ? AND partition_id = ?`, m.row,
+				m.revision, m.partition)
 			if err != nil {
 				return err
 			}
@@ -359,7 +370,8 @@ func (w *worker) embedAnew(memories []outdated) error {
 }
 
 // replacePassages writes the passages of a memory anew, without any change of the memory itself.
-func (w *memoryWriter) replacePassages(memory, partition int64, passages []passage, own []float32, tags []string) error {
+func (w *memoryWriter) replacePassages(memory, partition int64, passages []passage, own []float32,
+	tags []string) error {
 	at, err := w.placeByRow(partition)
 	if err != nil {
 		return err

@@ -18,8 +18,8 @@ import (
 
 // ModuleQuery names a module of a project.
 type ModuleQuery struct {
-	// Module is its name, in any case: 1 to 128 characters. A memory is the module's own if its metadata has it as module_name, or
-	// if one of its tags is the name, or module:NAME.
+	// Module is its name, in any case: 1 to 128 characters. A memory is the module's own if its metadata has it as
+	// module_name, or if one of its tags is the name, or module:NAME.
 	Module string
 
 	ProjectID   string // only memories of this project; an unknown one has none. Empty means all that is visible
@@ -33,11 +33,13 @@ const DefaultModuleLimit = 10
 
 // ModuleState is what is known of a module.
 type ModuleState struct {
-	Module   string         `json:"module_name"`
-	Memories []ModuleMemory `json:"memories"` // its own ones, the last updated first; behind them, those that are related to it by meaning
-	Files    []File         `json:"files"`    // linked to the module's own memories or to one of Memories, and those whose tags name the module
-	Summary  ModuleSummary  `json:"summary"`
-	Warnings []string       `json:"warnings"` // what a caller should know
+	Module string `json:"module_name"`
+	// its own ones, the last updated first; behind them, those that are related to it by meaning
+	Memories []ModuleMemory `json:"memories"`
+	// linked to the module's own memories or to one of Memories, and those whose tags name the module
+	Files    []File        `json:"files"`
+	Summary  ModuleSummary `json:"summary"`
+	Warnings []string      `json:"warnings"` // what a caller should know
 }
 
 // ModuleMemory is a memory of a module.
@@ -85,8 +87,8 @@ const (
 	moduleNewest = 5
 	moduleLine   = 120 // characters of a line
 
-	// leastCosine is how similar to a module's name a memory without any word of it must be. With the built-in model what has nothing
-	// to do with a name mostly stays below 0.15.
+	// leastCosine is how similar to a module's name a memory without any word of it must be. With the built-in model what
+	// has nothing to do with a name mostly stays below 0.15.
 	leastCosine = 0.2
 )
 
@@ -187,7 +189,8 @@ func (r *moduleReader) gather() error {
 	}
 	for i, m := range found {
 		if i < moduleNewest {
-			r.state.Summary.Newest = append(r.state.Summary.Newest, ModuleChange{ID: m.ID, Line: firstLine(m.Content), UpdatedAt: m.UpdatedAt})
+			r.state.Summary.Newest = append(r.state.Summary.Newest,
+				ModuleChange{ID: m.ID, Line: firstLine(m.Content), UpdatedAt: m.UpdatedAt})
 		}
 		if i < r.query.Limit {
 			r.state.Memories = append(r.state.Memories, ModuleMemory{Memory: m.Memory, Match: r.match[m.row]})
@@ -210,7 +213,8 @@ func (r *moduleReader) gather() error {
 func spellings(name string) []string {
 	first, size := utf8.DecodeRuneInString(name)
 	lower := strings.ToLower(name)
-	return check.Distinct([]string{name, lower, strings.ToUpper(name), string(unicode.ToUpper(first)) + strings.ToLower(name[size:])})
+	return check.Distinct([]string{name, lower, strings.ToUpper(name), string(unicode.ToUpper(first)) +
+		strings.ToLower(name[size:])})
 }
 
 // tagSpellings are the tags that name a module.
@@ -223,9 +227,11 @@ func tagSpellings(name string) []string {
 	return tags
 }
 
-// moduleQuery selects the memories that name a module. The arguments are its spellings, the tags that name it, and the partitions.
+// moduleQuery selects the memories that name a module. The arguments are its spellings, the tags that name it, and the
+// partitions.
 const moduleQuery = `SELECT m.id, m.updated_at, min(e.match), coalesce(m.event_type, ''), coalesce(m.state, '') FROM (
-		SELECT id, '` + string(MatchModuleName) + `' AS match FROM memory WHERE ` + db.Module + ` IS NOT NULL AND lower(` + db.Module + `) IN ` + db.Texts + `
+		SELECT id, '` + string(MatchModuleName) + `' AS match FROM memory WHERE ` + db.Module + ` IS NOT NULL AND lower(` +
+	db.Module + `) IN ` + db.Texts + `
 		UNION ALL SELECT t.memory_id, '` + string(MatchTag) + `' FROM memory_tag t WHERE lower(t.tag) IN ` + db.Texts + `) e
 	JOIN memory m ON m.id = e.id WHERE m.partition_id IN ` + db.Integers + `
 	GROUP BY m.id ORDER BY m.updated_at DESC, m.id DESC`
@@ -234,7 +240,8 @@ const moduleQuery = `SELECT m.id, m.updated_at, min(e.match), coalesce(m.event_t
 func (r *moduleReader) count() error {
 	names := spellings(r.query.Module)
 	summary := &r.state.Summary
-	*summary = ModuleSummary{EventTypes: map[string]int{}, States: map[string]int{}, Newest: []ModuleChange{}, OpenTasks: []ModuleTask{}}
+	*summary = ModuleSummary{EventTypes: map[string]int{}, States: map[string]int{}, Newest: []ModuleChange{},
+		OpenTasks: []ModuleTask{}}
 	r.match = map[int64]ModuleMatch{}
 	var own []changedRow
 	err := r.tx.Each(func(row db.Rows) error {
@@ -261,8 +268,8 @@ func (r *moduleReader) count() error {
 	return err
 }
 
-// byMeaning fills the memories up with those that are related to the module's name: they share words with it, or mean something
-// like it.
+// byMeaning fills the memories up with those that are related to the module's name: they share words with it, or mean
+// something like it.
 func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	room := r.query.Limit - len(r.state.Memories)
 	if room <= 0 || len(r.sel.partitions) == 0 {
@@ -332,12 +339,14 @@ func (r *moduleReader) openTasks() error {
 		return err
 	}
 	var id, content string
-	if err := r.tx.QueryRow(`SELECT uid, content FROM memory WHERE id = ?`, rules[RuleTodo]).Scan(&id, &content); err != nil {
+	if err := r.tx.QueryRow(`SELECT uid, content FROM memory WHERE id = ?`, rules[RuleTodo]).Scan(&id,
+		&content); err != nil {
 		return err
 	}
 	todo, err := ParseTodo(content)
 	if err != nil {
-		r.state.Warnings = append(r.state.Warnings, "the todo of the project ("+id+") cannot be read, so its tasks are not shown: "+err.Error())
+		r.state.Warnings = append(r.state.Warnings, "the todo of the project ("+id+
+			") cannot be read, so its tasks are not shown: "+err.Error())
 		return nil //nolint:nilerr // the caller is told by a warning
 	}
 	for _, task := range todo.Tasks {
@@ -414,8 +423,8 @@ func (m MainMemory) MarshalJSON() ([]byte, error) {
 	}{m.Project, m.Memory, emptyList(m.Files), emptyList(m.Related), m.Warnings})
 }
 
-// MainMemory returns the main memory of a project, with its files and what it is related to. A project that is unknown, or that has
-// no active memory of event type project-main (whatever its case), is ErrNotFound.
+// MainMemory returns the main memory of a project, with its files and what it is related to. A project that is unknown,
+// or that has no active memory of event type project-main (whatever its case), is ErrNotFound.
 func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (MainMemory, error) {
 	if err := checkNamed(project); err != nil {
 		return MainMemory{}, err
@@ -440,7 +449,8 @@ func (s *Store) mainMemory(tx db.Tx, sc scope, p projectRow, m *MainMemory) erro
 	if err != nil {
 		return err
 	}
-	row, err := s.newestActive(tx, selectPlaces(places, func(place visiblePlace) bool { return place.project == p.row }), EventProjectMain)
+	row, err := s.newestActive(tx, selectPlaces(places, func(place visiblePlace) bool { return place.project == p.row }),
+		EventProjectMain)
 	if err != nil {
 		return err
 	}
@@ -449,7 +459,9 @@ func (s *Store) mainMemory(tx db.Tx, sc scope, p projectRow, m *MainMemory) erro
 		return err
 	}
 	if len(found) == 0 {
-		return newError(KindNotFound, "", "project %s has no main memory; store a memory with event_type %s and state %s in it", show(p.ref()), EventProjectMain, StateActive)
+		return newError(KindNotFound, "",
+			"project %s has no main memory; store a memory with event_type %s and state %s in it", show(p.ref()),
+			EventProjectMain, StateActive)
 	}
 	m.Memory = found[0].Memory
 	files, err := s.filesOf(tx, sc, []int64{row})
@@ -459,7 +471,8 @@ func (s *Store) mainMemory(tx db.Tx, sc scope, p projectRow, m *MainMemory) erro
 	m.Files = files[row]
 	var more bool
 	if m.Related, more, err = s.walk(tx, sc, found[0], mainMemoryDepth, maxMainRelated); more {
-		m.Warnings = append(m.Warnings, fmt.Sprintf("there are more related memories than the %d that are shown; search finds the others", len(m.Related)))
+		m.Warnings = append(m.Warnings,
+			fmt.Sprintf("there are more related memories than the %d that are shown; search finds the others", len(m.Related)))
 	}
 	return err
 }

@@ -25,8 +25,8 @@ type neighbourhood struct {
 	file     []byte
 }
 
-// neighbours are the memories there, in the order in which they are stored. The name is a word of the content, the tag and the
-// metadata, so that whoever may not see a memory must not find its name in any answer.
+// neighbours are the memories there, in the order in which they are stored. The name is a word of the content, the tag
+// and the metadata, so that whoever may not see a memory must not find its name in any answer.
 var neighbours = []struct {
 	name       string
 	user       string
@@ -38,7 +38,8 @@ var neighbours = []struct {
 	{name: "alicebench", user: "alice", collection: "garden"},
 	{name: "alicesafe", user: "alice", collection: "garden", project: "secretplan"},
 	{name: "aliceplan", user: "alice", collection: "ledgerroom", project: "secretplan", related: []string{"alicesafe"}},
-	{name: "aliceopen", user: "alice", collection: "garden", project: "shared", related: []string{"alicesafe", "alicebench"}},
+	{name: "aliceopen", user: "alice", collection: "garden", project: "shared",
+		related: []string{"alicesafe", "alicebench"}},
 	{name: "alicemoved", user: "alice", collection: "garden", project: "secretplan"}, // into shared, later
 	{name: "bobdiary", user: "bob", collection: "skiff", related: []string{"aliceopen"}},
 	{name: "carolreply", user: "carol", collection: "umbrella", project: "alice/shared", related: []string{"aliceopen"}},
@@ -55,8 +56,8 @@ func ownerOf(user, project string) string {
 	return user
 }
 
-// hasCollection reports whether a user has a collection: one to store into, or one of the name in which others have stored
-// into a project of the user's.
+// hasCollection reports whether a user has a collection: one to store into, or one of the name in which others have
+// stored into a project of the user's.
 func hasCollection(user, name string) bool {
 	for _, m := range neighbours {
 		if m.collection == name && ownerOf(m.user, m.project) == user {
@@ -68,7 +69,8 @@ func hasCollection(user, name string) bool {
 
 // accounts are the names of the neighbours' accounts by user id: words that whoever has no project in common with
 // somebody must not find in any answer.
-var accounts = map[string]string{"alice": "Atherton", "bob": "Bellamy", "carol": "Carraway", "dave": "Dunmore", "eve": "Eastlake", "frank": "Fairfax"}
+var accounts = map[string]string{"alice": "Atherton", "bob": "Bellamy", "carol": "Carraway", "dave": "Dunmore",
+	"eve": "Eastlake", "frank": "Fairfax"}
 
 // neighbourProject is a project there. Whoever sees its memories sees it, and its people.
 type neighbourProject struct {
@@ -124,7 +126,8 @@ func buildNeighbourhood(t *testing.T) neighbourhood {
 		}
 		n.contents[m.name] = m.name + " tells of the common kettle"
 		added := mustAdd(t, view, NewMemory{
-			Collection: m.collection, Content: "draft of " + n.contents[m.name], ProjectID: m.project, Tags: []string{"tag" + m.name, "everybody"},
+			Collection: m.collection, Content: "draft of " + n.contents[m.name], ProjectID: m.project,
+			Tags:    []string{"tag" + m.name, "everybody"},
 			Related: related, Metadata: map[string]any{"key": "value" + m.name, "module_name": "module" + m.name},
 		})
 		n.ids[m.name] = added.ID
@@ -156,7 +159,8 @@ func buildNeighbourhood(t *testing.T) neighbourhood {
 // addAccount makes a user with an account, or without one if the name is empty.
 func addAccount(t *testing.T, s *Store, user, name string) {
 	t.Helper()
-	if _, err := s.As(Access{User: user}).AddMemories(t.Context(), nil, nil); err != nil { // a user exists from the first write on
+	if _, err := s.As(Access{User: user}).AddMemories(t.Context(), nil,
+		nil); err != nil { // a user exists from the first write on
 		t.Fatal(err)
 	}
 	if name == "" {
@@ -175,7 +179,8 @@ func addAccount(t *testing.T, s *Store, user, name string) {
 func share(t *testing.T, owner *Store, project, user string, role MemberRole) {
 	t.Helper()
 	operator := &Store{shared: owner.shared, access: Access{User: LocalUser}, operator: true}
-	if _, err := operator.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: owner.access.User + "/" + project}, User: user, Role: role}); err != nil {
+	if _, err := operator.AddMember(t.Context(),
+		NewMember{Project: ProjectRef{ID: owner.access.User + "/" + project}, User: user, Role: role}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -199,37 +204,54 @@ var (
 
 var visitors = []visitor{
 	{name: "the owner", access: Access{User: "alice"}, sees: aliceAll, changes: aliceAll,
-		collections: []string{"garden", "ledgerroom", "umbrella"}, described: []string{"garden", "ledgerroom"}, knows: []string{"secretplan"}},
-	{name: "a stranger", access: Access{User: "eve"}, sees: []string{"evediary", "eveopen"}, changes: []string{"evediary", "eveopen"},
+		collections: []string{"garden", "ledgerroom", "umbrella"}, described: []string{"garden", "ledgerroom"},
+		knows: []string{"secretplan"}},
+	{name: "a stranger", access: Access{User: "eve"}, sees: []string{"evediary", "eveopen"},
+		changes:     []string{"evediary", "eveopen"},
 		collections: []string{"pickaxe"}, described: []string{"pickaxe"}},
 	{name: "somebody new", access: Access{User: "nobody"}},
-	{name: "a reader", access: Access{User: "bob"}, sees: []string{"alicemoved", "aliceopen", "bobdiary", "carolreply"}, changes: []string{"bobdiary"},
+	{name: "a reader", access: Access{User: "bob"}, sees: []string{"alicemoved", "aliceopen", "bobdiary", "carolreply"},
+		changes:     []string{"bobdiary"},
 		collections: []string{"garden", "skiff", "umbrella"}, described: []string{"skiff"}},
 	{name: "a writer", access: Access{User: "carol"}, sees: []string{"alicemoved", "aliceopen", "carolown", "carolreply"},
-		changes: []string{"alicemoved", "aliceopen", "carolown", "carolreply"}, collections: []string{"garden", "umbrella"}, described: []string{"umbrella"}},
-	{name: "another owner", access: Access{User: "dave"}, sees: sharedAll, changes: sharedAll, collections: []string{"garden", "umbrella"}},
-	{name: "a reader of two projects of one id", access: Access{User: "frank"}, sees: []string{"alicemoved", "aliceopen", "carolreply", "eveopen", "frankdiary"},
-		changes: []string{"frankdiary"}, collections: []string{"garden", "umbrella", "pickaxe", "moonlight"}, described: []string{"moonlight"}},
+		changes: []string{"alicemoved", "aliceopen", "carolown", "carolreply"}, collections: []string{"garden", "umbrella"},
+		described: []string{"umbrella"}},
+	{name: "another owner", access: Access{User: "dave"}, sees: sharedAll, changes: sharedAll,
+		collections: []string{"garden", "umbrella"}},
+	{name: "a reader of two projects of one id", access: Access{User: "frank"},
+		sees:    []string{"alicemoved", "aliceopen", "carolreply", "eveopen", "frankdiary"},
+		changes: []string{"frankdiary"}, collections: []string{"garden", "umbrella", "pickaxe", "moonlight"},
+		described: []string{"moonlight"}},
 
-	{name: "the owner, for a project", access: Access{User: "alice", Projects: []string{"shared"}}, sees: sharedAll, changes: sharedAll,
+	{name: "the owner, for a project", access: Access{User: "alice", Projects: []string{"shared"}}, sees: sharedAll,
+		changes:     sharedAll,
 		collections: []string{"garden", "umbrella"}, described: []string{"garden"}},
-	{name: "the owner, for another project", access: Access{User: "alice", Projects: []string{"secretplan"}}, sees: []string{"aliceplan", "alicesafe"},
-		changes: []string{"aliceplan", "alicesafe"}, collections: []string{"garden", "ledgerroom"}, described: []string{"garden", "ledgerroom"}, knows: []string{"secretplan"}},
+	{name: "the owner, for another project", access: Access{User: "alice", Projects: []string{"secretplan"}},
+		sees:    []string{"aliceplan", "alicesafe"},
+		changes: []string{"aliceplan", "alicesafe"}, collections: []string{"garden", "ledgerroom"},
+		described: []string{"garden", "ledgerroom"}, knows: []string{"secretplan"}},
 	{name: "the owner, for no project", access: Access{User: "alice", Projects: []string{}}, adds: ErrForbidden},
 	{name: "the owner, for an unknown project", access: Access{User: "alice", Projects: []string{"nothing"}}},
 	{name: "a reader, for a project", access: Access{User: "bob", Projects: []string{"alice/shared"}}, sees: sharedAll,
 		collections: []string{"garden", "umbrella"}, adds: ErrForbidden},
-	{name: "a reader, for a project that is not shared", access: Access{User: "bob", Projects: []string{"alice/secretplan", "secretplan"}}, adds: ErrForbidden, knows: []string{"secretplan"}},
-	{name: "a writer, for her own of two", access: Access{User: "carol", Projects: []string{"shared"}}, sees: []string{"carolown"}, changes: []string{"carolown"},
+	{name: "a reader, for a project that is not shared",
+		access: Access{User: "bob", Projects: []string{"alice/secretplan", "secretplan"}}, adds: ErrForbidden,
+		knows: []string{"secretplan"}},
+	{name: "a writer, for her own of two", access: Access{User: "carol", Projects: []string{"shared"}},
+		sees: []string{"carolown"}, changes: []string{"carolown"},
 		collections: []string{"umbrella"}, described: []string{"umbrella"}},
-	{name: "a writer, for the other one", access: Access{User: "carol", Projects: []string{"alice/shared"}}, sees: sharedAll, changes: sharedAll,
+	{name: "a writer, for the other one", access: Access{User: "carol", Projects: []string{"alice/shared"}},
+		sees: sharedAll, changes: sharedAll,
 		collections: []string{"garden", "umbrella"}, described: []string{"umbrella"}},
 	{name: "an id that fits two", access: Access{User: "frank", Projects: []string{"shared"}}, adds: ErrInvalid},
-	{name: "an id that says which", access: Access{User: "frank", Projects: []string{"eve/shared"}}, sees: []string{"eveopen"}, collections: []string{"pickaxe"}, adds: ErrForbidden},
+	{name: "an id that says which", access: Access{User: "frank", Projects: []string{"eve/shared"}},
+		sees: []string{"eveopen"}, collections: []string{"pickaxe"}, adds: ErrForbidden},
 
 	{name: "the owner, read-only", access: Access{User: "alice", ReadOnly: true}, sees: aliceAll,
-		collections: []string{"garden", "ledgerroom", "umbrella"}, described: []string{"garden", "ledgerroom"}, adds: ErrReadOnly, knows: []string{"secretplan"}},
-	{name: "a writer, read-only and for a project", access: Access{User: "carol", Projects: []string{"alice/shared"}, ReadOnly: true}, sees: sharedAll,
+		collections: []string{"garden", "ledgerroom", "umbrella"}, described: []string{"garden", "ledgerroom"},
+		adds: ErrReadOnly, knows: []string{"secretplan"}},
+	{name: "a writer, read-only and for a project",
+		access: Access{User: "carol", Projects: []string{"alice/shared"}, ReadOnly: true}, sees: sharedAll,
 		collections: []string{"garden", "umbrella"}, described: []string{"umbrella"}, adds: ErrReadOnly},
 }
 
@@ -255,7 +277,8 @@ func (v visitor) hidden(n neighbourhood) []string {
 		words = append(words, "secretplan")
 	}
 	for user, name := range accounts {
-		if user != v.access.User && !slices.ContainsFunc(neighbourProjects, func(p neighbourProject) bool { return v.seesProject(p) && p.role(user) != "" }) {
+		if user != v.access.User && !slices.ContainsFunc(neighbourProjects,
+			func(p neighbourProject) bool { return v.seesProject(p) && p.role(user) != "" }) {
 			words = append(words, name)
 		}
 	}

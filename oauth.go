@@ -22,7 +22,8 @@ import (
 )
 
 // The state of an OAuth 2.1 authorization server: clients (oauthclients.go), what users allowed them (oauthgrants.go,
-// oauthtokens.go), and the access tokens (accesstokens.go, signing.go). All of the protocol that needs no HTTP is decided here.
+// oauthtokens.go), and the access tokens (accesstokens.go, signing.go). All of the protocol that needs no HTTP is
+// decided here.
 
 // OAuthError is the cause of an [Error] that is for an OAuth client: what the error response of RFC 6749, 7591, 7009 or
 // 8707 says. It encodes to the body of that response. Get it with errors.As.
@@ -89,8 +90,8 @@ const (
 	// may share one, and an answer may get lost.
 	refreshGrace = 60 * time.Second
 
-	// unusedLifetime is how long a client that registered itself is kept when nobody consents to it, and how long codes are
-	// kept, so that their reuse is noticed.
+	// unusedLifetime is how long a client that registered itself is kept when nobody consents to it, and how long codes
+	// are kept, so that their reuse is noticed.
 	unusedLifetime = 24 * time.Hour
 
 	// revokedLifetime is how long a revoked grant is kept, so that one can look up what had been allowed.
@@ -127,9 +128,9 @@ func (s *shared) purgeNowAndThen(tx db.Tx) error {
 	return purgeOAuth(tx, now)
 }
 
-// purgeOAuth deletes what can never count again: clients that registered themselves and to which nobody consented, codes and
-// refresh tokens that have expired, grants that were revoked long ago or that nobody can use any more, and signing
-// keys that signed nothing that has not expired.
+// purgeOAuth deletes what can never count again: clients that registered themselves and to which nobody consented,
+// codes and refresh tokens that have expired, grants that were revoked long ago or that nobody can use any more, and
+// signing keys that signed nothing that has not expired.
 func purgeOAuth(tx db.Tx, now int64) error {
 	before := func(d time.Duration) int64 { return now - d.Microseconds() }
 	for _, step := range []struct {
@@ -174,8 +175,8 @@ func digest(secret string) []byte {
 // maxURI is the most bytes of any URI that a client registers or names.
 const maxURI = 2048
 
-// canonicalResource brings a resource indicator (RFC 8707: an absolute URI without a fragment) to the form in which it is
-// stored and becomes the audience: scheme and host in lower case, without a slash at the end. Empty stays empty.
+// canonicalResource brings a resource indicator (RFC 8707: an absolute URI without a fragment) to the form in which it
+// is stored and becomes the audience: scheme and host in lower case, without a slash at the end. Empty stays empty.
 func canonicalResource(resource string) (string, error) {
 	if resource == "" {
 		return "", nil
@@ -183,9 +184,12 @@ func canonicalResource(resource string) (string, error) {
 	u, err := url.Parse(resource)
 	switch {
 	case len(resource) > maxURI:
-		return "", oauthError(KindTooLarge, OAuthInvalidTarget, "resource", "resource is %d bytes; at most %d are allowed", len(resource), maxURI)
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Contains(resource, "#"):
-		return "", oauthError(KindInvalid, OAuthInvalidTarget, "resource", "resource is %s; the absolute http or https URI of a service, without user and fragment, is needed", show(resource))
+		return "", oauthError(KindTooLarge, OAuthInvalidTarget, "resource", "resource is %d bytes; at most %d are allowed",
+			len(resource), maxURI)
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+		strings.Contains(resource, "#"):
+		return "", oauthError(KindInvalid, OAuthInvalidTarget, "resource",
+			"resource is %s; the absolute http or https URI of a service, without user and fragment, is needed", show(resource))
 	}
 	u.Host = strings.ToLower(u.Host)
 	return strings.TrimSuffix(u.String(), "/"), nil
@@ -200,13 +204,14 @@ func joinScopes(scopes []Scope) string {
 	return strings.Join(words, " ")
 }
 
-// The keys that access tokens are signed with. They lie in the file, so that all processes on it accept each other's tokens,
-// and tokens outlive a restart.
+// The keys that access tokens are signed with. They lie in the file, so that all processes on it accept each other's
+// tokens, and tokens outlive a restart.
 
 // algorithm is the only one: Ed25519 (RFC 8037).
 const algorithm = "EdDSA"
 
-// SigningKey is the public half of a key that access tokens are signed with. It encodes to a JSON Web Key (RFC 7517, RFC 8037).
+// SigningKey is the public half of a key that access tokens are signed with. It encodes to a JSON Web Key (RFC 7517,
+// RFC 8037).
 type SigningKey struct {
 	ID        string // kid
 	Public    ed25519.PublicKey
@@ -236,7 +241,8 @@ func (k signingKey) public() ed25519.PublicKey {
 	return ed25519.PublicKey(k.private[ed25519.PrivateKeySize-ed25519.PublicKeySize:])
 }
 
-// SigningKeys returns the keys whose tokens are accepted, the one that signs first; none before the first token. Only for the operator's store.
+// SigningKeys returns the keys whose tokens are accepted, the one that signs first; none before the first token. Only
+// for the operator's store.
 func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 	s, err := h.operator("SigningKeys")
 	if err != nil {
@@ -268,8 +274,8 @@ func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 	return all, err
 }
 
-// RotateSigningKey makes a new key for the tokens to come. The old one signs nothing more; what it has signed is accepted
-// until it expires, at most an hour later. Only for the operator's store.
+// RotateSigningKey makes a new key for the tokens to come. The old one signs nothing more; what it has signed is
+// accepted until it expires, at most an hour later. Only for the operator's store.
 func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 	s, err := h.operator("RotateSigningKey")
 	if err != nil {
@@ -295,8 +301,8 @@ func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 	return made, nil
 }
 
-// currentKey returns the key that signs and makes it when there is none. It asks the file each time, since another process
-// may have rotated it; only one process at a time writes, so that two do not make one each.
+// currentKey returns the key that signs and makes it when there is none. It asks the file each time, since another
+// process may have rotated it; only one process at a time writes, so that two do not make one each.
 func (s *shared) currentKey(tx db.Tx) (signingKey, error) {
 	ids, err := db.Column[string](tx, `SELECT kid FROM signing_key WHERE algorithm = ? AND retired_at IS NULL`, algorithm)
 	if err != nil {
@@ -318,7 +324,8 @@ func (s *shared) addSigningKey(tx db.Tx) (signingKey, error) {
 		return signingKey{}, err
 	}
 	key := signingKey{id: newIdentifier(), private: private}
-	_, err = tx.Exec(`INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, ?)`, key.id, algorithm, private.Seed(), s.now())
+	_, err = tx.Exec(`INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, ?)`, key.id,
+		algorithm, private.Seed(), s.now())
 	return key, err
 }
 
@@ -327,7 +334,8 @@ func (s *shared) signingKey(tx db.Tx, id string) (key signingKey, found bool, er
 	if known, ok := s.oauth.keys.Load(id); ok {
 		return known.(signingKey), true, nil
 	}
-	seeds, err := db.Column[[]byte](tx, `SELECT private_key FROM signing_key WHERE kid = ? AND algorithm = ?`, id, algorithm)
+	seeds, err := db.Column[[]byte](tx, `SELECT private_key FROM signing_key WHERE kid = ? AND algorithm = ?`, id,
+		algorithm)
 	if err != nil || len(seeds) == 0 {
 		return signingKey{}, false, err
 	}
@@ -385,8 +393,9 @@ type AccessTokenCheck struct {
 	Audience []string // the resources that are served here; the token must be for one of them
 }
 
-// CheckAccessToken returns who an access token speaks for. A token that this store did not sign, that has expired, is for another
-// resource, or whose grant, client or user is no more, is ErrUnauthenticated with the code invalid_token. Only for the operator's store.
+// CheckAccessToken returns who an access token speaks for. A token that this store did not sign, that has expired, is
+// for another resource, or whose grant, client or user is no more, is ErrUnauthenticated with the code invalid_token.
+// Only for the operator's store.
 func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (Principal, error) {
 	s, err := h.operator("CheckAccessToken")
 	if err != nil {
@@ -413,13 +422,15 @@ func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (Pr
 // readAccessToken returns what a token says that this store has signed, whenever that was, and the id of the key.
 func (s *shared) readAccessToken(ctx context.Context, token string) (claims accessClaims, key string, err error) {
 	if len(token) > maxAccessToken || strings.Trim(token, base64URL+".") != "" {
-		return claims, "", badAccessToken("it is no JWT of this service") // a decoder skips line breaks: two texts would be one token
+		return claims, "", badAccessToken(
+			"it is no JWT of this service") // a decoder skips line breaks: two texts would be one token
 	}
 	if known, ok := s.oauth.verified.get(token); ok {
 		return known.claims, known.key, nil
 	}
 	var failed error // to read the key, which says nothing about the token
-	parser := jwt.NewParser(jwt.WithValidMethods([]string{algorithm}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{algorithm}), jwt.WithStrictDecoding(),
+		jwt.WithoutClaimsValidation())
 	_, err = parser.ParseWithClaims(token, &claims, func(t *jwt.Token) (any, error) {
 		id, _ := t.Header["kid"].(string)
 		if kind, _ := t.Header["typ"].(string); kind != accessTokenType || id == "" {
@@ -443,8 +454,8 @@ func (s *shared) readAccessToken(ctx context.Context, token string) (claims acce
 	return claims, key, nil
 }
 
-// verifiedTokens are the access tokens whose signature was found to be right lately, since that is most of the work of a check.
-// It says nothing of whether they are still valid: that is looked at each time. They are known by their hash.
+// verifiedTokens are the access tokens whose signature was found to be right lately, since that is most of the work of
+// a check. It says nothing of whether they are still valid: that is looked at each time. They are known by their hash.
 type verifiedTokens struct {
 	mu         sync.Mutex
 	young, old map[[sha256.Size]byte]verifiedToken // old is what young was before it was full
@@ -513,10 +524,12 @@ func (s *shared) checkClaims(claims accessClaims, c AccessTokenCheck) error {
 		}
 		audience = append(audience, canonical)
 	}
-	err := jwt.NewValidator(jwt.WithTimeFunc(s.clock), jwt.WithLeeway(clockLeeway), jwt.WithExpirationRequired(), jwt.WithIssuedAt(),
+	err := jwt.NewValidator(jwt.WithTimeFunc(s.clock), jwt.WithLeeway(clockLeeway), jwt.WithExpirationRequired(),
+		jwt.WithIssuedAt(),
 		jwt.WithIssuer(c.Issuer), jwt.WithAudience(audience...)).Validate(claims)
 	switch {
-	case err == nil && claims.IssuedAt != nil && claims.Subject == claims.UserID && claims.ExpiresAt.Sub(claims.IssuedAt.Time) <= accessLifetime:
+	case err == nil && claims.IssuedAt != nil && claims.Subject == claims.UserID &&
+		claims.ExpiresAt.Sub(claims.IssuedAt.Time) <= accessLifetime:
 		return nil // whoever stole a key that was replaced since can date a token back, and not make it last
 	case errors.Is(err, jwt.ErrTokenExpired):
 		return badAccessToken("it has expired")
@@ -544,8 +557,10 @@ func principalOf(tx db.Tx, claims accessClaims, key string) (Principal, error) {
 		return Principal{}, err
 	}
 	words := strings.Fields(claims.Scope)
-	scopes := slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(words, string(s)) || !g.carries(s) })
-	return Principal{User: users[0].User, Scopes: scopes, Access: accessOf(g.user, scopes, g.Projects), ClientID: g.ClientID, GrantID: g.ID}, nil
+	scopes := slices.DeleteFunc(Scopes(),
+		func(s Scope) bool { return !slices.Contains(words, string(s)) || !g.carries(s) })
+	return Principal{User: users[0].User, Scopes: scopes, Access: accessOf(g.user, scopes, g.Projects),
+		ClientID: g.ClientID, GrantID: g.ID}, nil
 }
 
 func badAccessToken(why string) error {

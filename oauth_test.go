@@ -33,7 +33,8 @@ func openOAuth(tb testing.TB) (*Store, *atomic.Int64) {
 	tb.Helper()
 	passed := new(atomic.Int64)
 	began := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	s := openWords(tb, filepath.Join(tb.TempDir(), "oauth.db"), Options{Now: func() time.Time { return began.Add(time.Duration(passed.Load())) }})
+	s := openWords(tb, filepath.Join(tb.TempDir(), "oauth.db"),
+		Options{Now: func() time.Time { return began.Add(time.Duration(passed.Load())) }})
 	return s, passed
 }
 
@@ -48,11 +49,13 @@ func mustRegister(tb testing.TB, s *Store) RegisteredClient {
 
 func mustAuthorize(tb testing.TB, s *Store, c RegisteredClient) CodeExchange {
 	tb.Helper()
-	code, err := s.Accounts().Authorize(context.Background(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryWrite}})
+	code, err := s.Accounts().Authorize(context.Background(),
+		Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryWrite}})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return CodeExchange{Client: ClientCredentials{ID: c.ID, Secret: c.Secret}, Code: code.Code, RedirectURI: testCallback, Issuer: testIssuer, Audience: testResource}
+	return CodeExchange{Client: ClientCredentials{ID: c.ID, Secret: c.Secret}, Code: code.Code, RedirectURI: testCallback,
+		Issuer: testIssuer, Audience: testResource}
 }
 
 // mustLetIn lets a client in and returns its tokens, and how it refreshes them.
@@ -91,7 +94,8 @@ func TestADisabledUserEndsWhatWasAllowed(t *testing.T) {
 	wantOAuth(t, "RefreshTokens", err, ErrInvalid, OAuthInvalidGrant)
 	_, err = s.Accounts().ExchangeCode(t.Context(), code)
 	wantOAuth(t, "ExchangeCode", err, ErrInvalid, OAuthInvalidGrant)
-	_, err = ann.Accounts().Authorize(t.Context(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: Scopes()})
+	_, err = ann.Accounts().Authorize(t.Context(),
+		Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: Scopes()})
 	wantOAuth(t, "Authorize", err, ErrForbidden, OAuthAccessDenied)
 	mustExec(t, s, `UPDATE users SET disabled_at = NULL`)
 	if _, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken)); err != nil {
@@ -102,11 +106,14 @@ func TestADisabledUserEndsWhatWasAllowed(t *testing.T) {
 func TestTheAdminScopeCountsForAnAdminOnly(t *testing.T) {
 	s, _ := openOAuth(t)
 	c := mustRegister(t, s)
-	code, err := s.Accounts().Authorize(t.Context(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeAdmin}})
+	code, err := s.Accounts().Authorize(t.Context(),
+		Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeAdmin}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := s.Accounts().ExchangeCode(t.Context(), CodeExchange{Client: ClientCredentials{c.ID, c.Secret}, Code: code.Code, RedirectURI: testCallback, Issuer: testIssuer, Audience: testResource})
+	tokens, err := s.Accounts().ExchangeCode(t.Context(),
+		CodeExchange{Client: ClientCredentials{c.ID, c.Secret}, Code: code.Code, RedirectURI: testCallback,
+			Issuer: testIssuer, Audience: testResource})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,12 +134,14 @@ func TestTheFileKeepsNoSecretOfOAuth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := s.Accounts().RefreshTokens(t.Context(), TokenRefresh{Client: x.Client, RefreshToken: tokens.RefreshToken, Issuer: testIssuer, Audience: testResource})
+	next, err := s.Accounts().RefreshTokens(t.Context(),
+		TokenRefresh{Client: x.Client, RefreshToken: tokens.RefreshToken, Issuer: testIssuer, Audience: testResource})
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := rowsOf(t, s)
-	for what, secret := range map[string]string{"client secret": c.Secret, "code": x.Code, "first refresh token": tokens.RefreshToken, "second": next.RefreshToken, "access token": next.AccessToken} {
+	for what, secret := range map[string]string{"client secret": c.Secret, "code": x.Code,
+		"first refresh token": tokens.RefreshToken, "second": next.RefreshToken, "access token": next.AccessToken} {
 		if strings.Contains(kept, secret) {
 			t.Errorf("the file keeps the %s", what)
 		}
@@ -149,7 +158,9 @@ func TestPurgeDeletesWhatCanNeverCount(t *testing.T) {
 	_, refresh := mustLetIn(t, s, s, used)
 	mustLetIn(t, s, s, used)
 	mustAuthorize(t, s, used) // never comes back
-	disabled, err := s.Accounts().SetDocumentClient(t.Context(), DocumentClient{URL: "https://app.example/client", Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}})
+	disabled, err := s.Accounts().SetDocumentClient(t.Context(),
+		DocumentClient{URL: "https://app.example/client",
+			Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,12 +197,15 @@ func TestPurgeDeletesWhatCanNeverCount(t *testing.T) {
 		}
 		var got []int
 		err := s.db.Read(t.Context(), func(tx db.Tx) (err error) {
-			got, err = db.Column[int](tx, `SELECT count(*) FROM oauth_client UNION ALL SELECT count(*) FROM oauth_grant UNION ALL SELECT count(*) FROM oauth_code
+			got, err = db.Column[int](tx,
+				`SELECT count(*) FROM oauth_client UNION ALL SELECT count(*) FROM oauth_grant UNION ALL SELECT count(*) FROM oauth_code
 				UNION ALL SELECT count(*) FROM oauth_token UNION ALL SELECT count(*) FROM signing_key`)
 			return err
 		})
-		if want := []int{step.clients, step.grants, step.codes, step.refresh1, step.keys}; err != nil || !slices.Equal(got, want) {
-			t.Errorf("after %v there are %v clients, grants, codes, refresh tokens, keys; want %v (%v)", step.after, got, want, err)
+		if want := []int{step.clients, step.grants, step.codes, step.refresh1, step.keys}; err != nil ||
+			!slices.Equal(got, want) {
+			t.Errorf("after %v there are %v clients, grants, codes, refresh tokens, keys; want %v (%v)", step.after, got, want,
+				err)
 		}
 	}
 }
@@ -204,7 +218,8 @@ func TestStrangersCannotFillTheFileWithClients(t *testing.T) {
 	mustRegister(t, s)
 	_, err := s.Accounts().RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})
 	wantOAuth(t, "RegisterClient", err, ErrTooLarge, OAuthUnavailable)
-	d := DocumentClient{URL: "https://app.example/client", Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}}
+	d := DocumentClient{URL: "https://app.example/client",
+		Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}}
 	_, err = s.Accounts().SetDocumentClient(t.Context(), d)
 	wantOAuth(t, "SetDocumentClient", err, ErrTooLarge, OAuthUnavailable)
 	if _, err := s.Accounts().AddClient(t.Context(), NewClient{RedirectURIs: []string{testCallback}}); err != nil {
@@ -246,7 +261,8 @@ func TestDamagedOAuthRowsAreErrors(t *testing.T) {
 			if !errors.Is(refreshed, ErrCorrupt) || name != "metadata" && !errors.Is(checked, ErrCorrupt) {
 				t.Errorf("RefreshTokens gives %v, CheckAccessToken %v", refreshed, checked)
 			}
-			if errors.Is(listed, ErrCorrupt) != (name == "key") || errors.Is(clients, ErrCorrupt) != (name == "metadata" || name == "uris") {
+			if errors.Is(listed, ErrCorrupt) != (name == "key") ||
+				errors.Is(clients, ErrCorrupt) != (name == "metadata" || name == "uris") {
 				t.Errorf("SigningKeys gives %v, Clients %v", listed, clients)
 			}
 		})
@@ -267,8 +283,10 @@ func TestOAuthOnAStoreThatIsForReadingOnly(t *testing.T) {
 	}
 	_, refreshed := readOnly.Accounts().RefreshTokens(t.Context(), refresh)
 	_, rotated := readOnly.Accounts().RotateSigningKey(t.Context())
-	_, registered := readOnly.Accounts().RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})
-	for what, err := range map[string]error{"RefreshTokens": refreshed, "RotateSigningKey": rotated, "RegisterClient": registered} {
+	_, registered := readOnly.Accounts().RegisterClient(t.Context(),
+		ClientRegistration{RedirectURIs: []string{testCallback}})
+	for what, err := range map[string]error{"RefreshTokens": refreshed, "RotateSigningKey": rotated,
+		"RegisterClient": registered} {
 		if !errors.Is(err, ErrReadOnly) {
 			t.Errorf("%s gives %v, want ErrReadOnly", what, err)
 		}
@@ -283,7 +301,8 @@ func TestEndedCallsOfOAuthSaySo(t *testing.T) {
 	calls := func(ctx context.Context) map[string]error {
 		_, checked := s.Accounts().CheckAccessToken(ctx, checkOf(tokens.AccessToken))
 		_, refreshed := s.Accounts().RefreshTokens(ctx, refresh)
-		return map[string]error{"CheckAccessToken": checked, "RefreshTokens": refreshed, "RevokeToken": s.Accounts().RevokeToken(ctx, Revocation{Client: refresh.Client, Token: tokens.AccessToken})}
+		return map[string]error{"CheckAccessToken": checked, "RefreshTokens": refreshed,
+			"RevokeToken": s.Accounts().RevokeToken(ctx, Revocation{Client: refresh.Client, Token: tokens.AccessToken})}
 	}
 	for _, known := range []bool{true, false} { // whether the key is in memory
 		if !known {
@@ -321,7 +340,8 @@ func TestARetiredKeySignsNothingNew(t *testing.T) {
 	}
 	passed.Add(int64(time.Minute))
 	forge := func(at time.Time) string {
-		token, err := s.signAccessToken(issued{key: stolen, issuer: testIssuer, audience: testResource, user: claims.UserID, client: claims.ClientID, grant: claims.GrantID, tokenID: "x", scopes: Scopes(), at: at})
+		token, err := s.signAccessToken(issued{key: stolen, issuer: testIssuer, audience: testResource, user: claims.UserID,
+			client: claims.ClientID, grant: claims.GrantID, tokenID: "x", scopes: Scopes(), at: at})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -343,7 +363,8 @@ func TestDescriptionsAreWhatOAuthAllows(t *testing.T) {
 	}
 	e := &OAuthError{Code: "invalid_client", Description: "Invalid client"}
 	encoded, err := json.Marshal(e)
-	if err != nil || string(encoded) != `{"error":"invalid_client","error_description":"Invalid client"}` || e.Error() != "invalid_client: Invalid client" {
+	if err != nil || string(encoded) != `{"error":"invalid_client","error_description":"Invalid client"}` ||
+		e.Error() != "invalid_client: Invalid client" {
 		t.Errorf("%s, %v, %v", encoded, err, e)
 	}
 	if cause := errors.New("not the client's fault"); !errors.Is(asOAuth(cause, OAuthInvalidScope), cause) {
@@ -356,7 +377,8 @@ func FuzzAccessToken(f *testing.F) {
 	s, _ := openOAuth(f)
 	const id = "the-key" // the same in every process that fuzzes
 	seed := bytes.Repeat([]byte{1}, ed25519.SeedSize)
-	mustExec(f, s, `INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, 1)`, id, algorithm, seed)
+	mustExec(f, s, `INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, 1)`, id, algorithm,
+		seed)
 	tokens, _ := mustLetIn(f, s, s, mustRegister(f, s))
 	genuine := tokens.AccessToken
 	parts := strings.Split(genuine, ".")
@@ -368,11 +390,15 @@ func FuzzAccessToken(f *testing.F) {
 	}
 	f.Add(genuine)
 	for _, h := range []string{
-		`{"alg":"none","typ":"at+jwt","kid":"` + id + `"}`, `{"alg":"HS256","typ":"at+jwt","kid":"` + id + `"}`, `{"alg":"EdDSA","alg":"none","typ":"at+jwt","kid":"` + id + `"}`,
-		`{"alg":"EdDSA","typ":"JWT","kid":"` + id + `"}`, `{"alg":"EdDSA","typ":"at+jwt"}`, `{"alg":"EdDSA","typ":"at+jwt","kid":"../../../../dev/null"}`, `{"alg":"EdDSA","typ":"at+jwt","kid":"' OR '1'='1"}`,
-		`{"alg":"EdDSA","typ":"at+jwt","kid":["` + id + `"]}`, `{"alg":7}`, `{}`, `null`, `[]`, `{"alg":"EdDSA","typ":"at+jwt","kid":"` + id + `","crit":["exp"]}`,
+		`{"alg":"none","typ":"at+jwt","kid":"` + id + `"}`, `{"alg":"HS256","typ":"at+jwt","kid":"` + id + `"}`,
+		`{"alg":"EdDSA","alg":"none","typ":"at+jwt","kid":"` + id + `"}`,
+		`{"alg":"EdDSA","typ":"JWT","kid":"` + id + `"}`, `{"alg":"EdDSA","typ":"at+jwt"}`,
+		`{"alg":"EdDSA","typ":"at+jwt","kid":"../../../../dev/null"}`, `{"alg":"EdDSA","typ":"at+jwt","kid":"' OR '1'='1"}`,
+		`{"alg":"EdDSA","typ":"at+jwt","kid":["` + id + `"]}`, `{"alg":7}`, `{}`, `null`, `[]`,
+		`{"alg":"EdDSA","typ":"at+jwt","kid":"` + id + `","crit":["exp"]}`,
 	} {
-		for _, c := range []string{parts[1], encode(`{"user_id":"local","user_id":"admin"}`), encode(`null`), encode(`{"exp":1e400}`), encode(`{"aud":7,"exp":"x"}`)} {
+		for _, c := range []string{parts[1], encode(`{"user_id":"local","user_id":"admin"}`), encode(`null`),
+			encode(`{"exp":1e400}`), encode(`{"aud":7,"exp":"x"}`)} {
 			signed := encode(h) + "." + c
 			mac := hmac.New(sha256.New, public)
 			mac.Write([]byte(signed))
@@ -396,8 +422,11 @@ func FuzzAccessToken(f *testing.F) {
 
 func FuzzClientRegistration(f *testing.F) {
 	for _, request := range []string{
-		`{"redirect_uris":["https://app.example/cb"]}`, `{"redirect_uris":["cursor://x/y"],"client_name":"x","scope":"memory:read x","grant_types":["authorization_code"],"x":{"y":[1,1e400,null]}}`,
-		`{"redirect_uris":["http://localhost/"],"token_endpoint_auth_method":"none","redirect_uris":[]}`, `{"redirect_uris":null}`, `[]`, `{"":1}`, `{"client_name":"\u202e","redirect_uris":["https://a.example"]}`, `{"x":"` + strings.Repeat("x", 20_000) + `"}`,
+		`{"redirect_uris":["https://app.example/cb"]}`,
+		`{"redirect_uris":["cursor://x/y"],"client_name":"x","scope":"memory:read x","grant_types":["authorization_code"],"x":{"y":[1,1e400,null]}}`,
+		`{"redirect_uris":["http://localhost/"],"token_endpoint_auth_method":"none","redirect_uris":[]}`,
+		`{"redirect_uris":null}`, `[]`, `{"":1}`, `{"client_name":"\u202e","redirect_uris":["https://a.example"]}`, `{"x":"` +
+			strings.Repeat("x", 20_000) + `"}`,
 	} {
 		f.Add([]byte(request))
 	}
@@ -487,13 +516,17 @@ func TestWhatAUserRefusesIsRemembered(t *testing.T) {
 	for _, g := range []struct{ scopes, refused, kept []Scope }{
 		{[]Scope{ScopeMemoryRead}, nil, nil},
 		{[]Scope{ScopeMemoryRead}, []Scope{ScopeMemoryRead}, nil},
-		{[]Scope{ScopeMemoryRead}, []Scope{ScopeFilesWrite, ScopeMemoryRead, ScopeMemoryWrite}, []Scope{ScopeMemoryWrite, ScopeFilesWrite}},
+		{[]Scope{ScopeMemoryRead}, []Scope{ScopeFilesWrite, ScopeMemoryRead, ScopeMemoryWrite},
+			[]Scope{ScopeMemoryWrite, ScopeFilesWrite}},
 	} {
-		code, err := s.Accounts().Authorize(t.Context(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: g.scopes, Refused: g.refused})
+		code, err := s.Accounts().Authorize(t.Context(),
+			Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: g.scopes, Refused: g.refused})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Accounts().ExchangeCode(t.Context(), CodeExchange{Client: ClientCredentials{ID: c.ID, Secret: c.Secret}, Code: code.Code, RedirectURI: testCallback, Issuer: "https://x", Audience: "https://x"}); err != nil {
+		if _, err := s.Accounts().ExchangeCode(t.Context(),
+			CodeExchange{Client: ClientCredentials{ID: c.ID, Secret: c.Secret}, Code: code.Code, RedirectURI: testCallback,
+				Issuer: "https://x", Audience: "https://x"}); err != nil {
 			t.Fatal(err)
 		}
 		grants, err := s.Accounts().Grants(t.Context())
@@ -501,6 +534,8 @@ func TestWhatAUserRefusesIsRemembered(t *testing.T) {
 			t.Errorf("of %v became %+v (%v)", g, grants[0], err)
 		}
 	}
-	_, err := s.Accounts().Authorize(t.Context(), Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryRead}, Refused: []Scope{"everything"}})
+	_, err := s.Accounts().Authorize(t.Context(),
+		Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryRead},
+			Refused: []Scope{"everything"}})
 	wantOAuth(t, "Authorize", err, ErrInvalid, OAuthInvalidScope)
 }

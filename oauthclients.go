@@ -40,7 +40,8 @@ const (
 	ClientDocument   ClientKind = "document"   // its client_id is the URL of a client id metadata document
 )
 
-// MarshalJSON gives client_id, name, redirect_uris, token_endpoint_auth_method, kind, owner, active, created_at and updated_at.
+// MarshalJSON gives client_id, name, redirect_uris, token_endpoint_auth_method, kind, owner, active, created_at and
+// updated_at.
 func (c Client) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		ID           string     `json:"client_id"`
@@ -52,7 +53,8 @@ func (c Client) MarshalJSON() ([]byte, error) {
 		Active       bool       `json:"active"`
 		CreatedAt    time.Time  `json:"created_at"`
 		UpdatedAt    time.Time  `json:"updated_at"`
-	}{c.ID, c.Metadata.ClientName, c.Metadata.RedirectURIs, c.Metadata.TokenEndpointAuthMethod, c.Kind, c.Owner, c.Active, c.CreatedAt, c.UpdatedAt})
+	}{c.ID, c.Metadata.ClientName, c.Metadata.RedirectURIs, c.Metadata.TokenEndpointAuthMethod, c.Kind, c.Owner, c.Active,
+		c.CreatedAt, c.UpdatedAt})
 }
 
 // RegisteredClient is a client with its secret, which is told this once and kept as a hash only.
@@ -82,9 +84,10 @@ func (c RegisteredClient) MarshalJSON() ([]byte, error) {
 // maxClients is how many clients may have made themselves known, by registration or document.
 const maxClients = 100_000
 
-// RegisterClient registers a client that nobody has to know beforehand (RFC 7591). Metadata that cannot be stored is ErrInvalid
-// or ErrTooLarge with the code invalid_client_metadata or invalid_redirect_uri. A client to which nobody consents within
-// a day is forgotten; when there are 100,000 clients, those that nobody lets in any more are forgotten, too. Only for the operator's store.
+// RegisterClient registers a client that nobody has to know beforehand (RFC 7591). Metadata that cannot be stored is
+// ErrInvalid or ErrTooLarge with the code invalid_client_metadata or invalid_redirect_uri. A client to which nobody
+// consents within a day is forgotten; when there are 100,000 clients, those that nobody lets in any more are forgotten,
+// too. Only for the operator's store.
 func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (RegisteredClient, error) {
 	s, err := h.operator("RegisterClient")
 	if err != nil {
@@ -114,8 +117,8 @@ func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (Re
 	return RegisteredClient{Client: c.Client, Secret: secret}, nil
 }
 
-// checkRoomForClient keeps strangers from filling the file. When it is full, those go that nobody has let in any more: all
-// clients know how to register again. Deactivated documents stay, since they would come back by themselves.
+// checkRoomForClient keeps strangers from filling the file. When it is full, those go that nobody has let in any more:
+// all clients know how to register again. Deactivated documents stay, since they would come back by themselves.
 func (s *Store) checkRoomForClient(tx db.Tx) error {
 	count := func() (n int, err error) {
 		err = tx.QueryRow(`SELECT count(*) FROM oauth_client WHERE kind IN ('registered', 'document')`).Scan(&n)
@@ -123,7 +126,8 @@ func (s *Store) checkRoomForClient(tx db.Tx) error {
 	}
 	forget := func() error {
 		_, err := tx.Exec(`DELETE FROM oauth_client WHERE (kind = 'registered' OR kind = 'document' AND disabled_at IS NULL) AND updated_at < ?
-			AND NOT EXISTS (SELECT 1 FROM oauth_grant g WHERE g.client_id = oauth_client.id)`, s.now()-unusedLifetime.Microseconds())
+			AND NOT EXISTS (SELECT 1 FROM oauth_grant g WHERE g.client_id = oauth_client.id)`,
+			s.now()-unusedLifetime.Microseconds())
 		return err
 	}
 	n, err := count()
@@ -135,7 +139,8 @@ func (s *Store) checkRoomForClient(tx db.Tx) error {
 		}
 	}
 	if err == nil && n >= maxClients {
-		return oauthError(KindTooLarge, OAuthUnavailable, "", "%d clients have registered themselves, and more are not allowed; unused ones are forgotten after a day", n)
+		return oauthError(KindTooLarge, OAuthUnavailable, "",
+			"%d clients have registered themselves, and more are not allowed; unused ones are forgotten after a day", n)
 	}
 	return err
 }
@@ -148,7 +153,8 @@ type NewClient struct {
 	RedirectURIs []string // 1 to 20 that CheckRedirectURI allows
 	AuthMethod   string   // empty means AuthSecretBasic
 
-	// What the client is made through, and with which it is deactivated: the TokenID and GrantID of a [Principal]. Empty: by a person.
+	// What the client is made through, and with which it is deactivated: the TokenID and GrantID of a [Principal]. Empty:
+	// by a person.
 	TokenID, GrantID string
 }
 
@@ -162,7 +168,8 @@ func (h *Accounts) AddClient(ctx context.Context, n NewClient) (RegisteredClient
 	if err := n.check(); err != nil {
 		return RegisteredClient{}, err
 	}
-	r, err := ClientRegistration{RedirectURIs: n.RedirectURIs, ClientName: cmp.Or(n.Name, n.ID), TokenEndpointAuthMethod: n.AuthMethod}.checked(ClientAdmin)
+	r, err := ClientRegistration{RedirectURIs: n.RedirectURIs, ClientName: cmp.Or(n.Name, n.ID),
+		TokenEndpointAuthMethod: n.AuthMethod}.checked(ClientAdmin)
 	if err != nil {
 		return RegisteredClient{}, err
 	}
@@ -176,7 +183,8 @@ func (h *Accounts) AddClient(ctx context.Context, n NewClient) (RegisteredClient
 		if err != nil {
 			return err
 		}
-		c = storedClient{Client: Client{ID: n.ID, Kind: ClientAdmin, Owner: s.access.User, Metadata: r, Made: maker != ""}, owner: &sc.user, maker: maker}
+		c = storedClient{Client: Client{ID: n.ID, Kind: ClientAdmin, Owner: s.access.User, Metadata: r, Made: maker != ""},
+			owner: &sc.user, maker: maker}
 		return s.insertClient(tx, &c, secret)
 	})
 	if err != nil {
@@ -210,7 +218,8 @@ func (n NewClient) check() error {
 	case n.Secret == "":
 		return nil
 	case n.AuthMethod == AuthNone:
-		return invalid("client_secret", "client_secret is given for a client that authenticates itself with none; leave one of the two out")
+		return invalid("client_secret",
+			"client_secret is given for a client that authenticates itself with none; leave one of the two out")
 	}
 	return checkVisibleASCII("client_secret", n.Secret, 256)
 }
@@ -218,7 +227,8 @@ func (n NewClient) check() error {
 // checkVisibleASCII checks what goes through forms, headers and paths. The value of a secret is not repeated.
 func checkVisibleASCII(argument, value string, most int) error {
 	if len(value) > most {
-		return newError(KindTooLarge, argument, "%s is %d characters long; at most %d are allowed", argument, len(value), most)
+		return newError(KindTooLarge, argument, "%s is %d characters long; at most %d are allowed", argument, len(value),
+			most)
 	}
 	for i := range len(value) {
 		if value[i] <= ' ' || value[i] > '~' {
@@ -228,8 +238,8 @@ func checkVisibleASCII(argument, value string, most int) error {
 	return nil
 }
 
-// DocumentClient is a client whose id is the URL of its client id metadata document. Who fetches the document sees to it that
-// its client_id is the URL that it was fetched from.
+// DocumentClient is a client whose id is the URL of its client id metadata document. Who fetches the document sees to
+// it that its client_id is the URL that it was fetched from.
 type DocumentClient struct {
 	URL          string // client_id: https, with a path, without fragment, user, query or dot segments
 	Registration ClientRegistration
@@ -247,10 +257,12 @@ func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Cli
 		return Client{}, err
 	}
 	if id, ok := d.Registration.Extra["client_id"]; ok && id != d.URL {
-		return Client{}, invalidMetadata("client_id", "client_id in the document is %s, but the document is that of %s", jsonobject.Show(id), show(d.URL))
+		return Client{}, invalidMetadata("client_id", "client_id in the document is %s, but the document is that of %s",
+			jsonobject.Show(id), show(d.URL))
 	}
 	if d.Registration.ClientName == "" {
-		return Client{}, invalidMetadata("client_name", "client_name is missing in the document of %s; people must be shown a name", show(d.URL))
+		return Client{}, invalidMetadata("client_name",
+			"client_name is missing in the document of %s; people must be shown a name", show(d.URL))
 	}
 	r, err := d.Registration.checked(ClientDocument)
 	if err != nil {
@@ -282,19 +294,23 @@ func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Cli
 	return set, err
 }
 
-// CheckDocumentURL says whether a client_id can be the URL of a client id metadata document: https, with a path, without user,
-// query, fragment and dot segments, in its shortest spelling. The error is ErrInvalid with invalid_client.
+// CheckDocumentURL says whether a client_id can be the URL of a client id metadata document: https, with a path,
+// without user, query, fragment and dot segments, in its shortest spelling. The error is ErrInvalid with
+// invalid_client.
 func CheckDocumentURL(id string) error {
 	u, err := url.Parse(id)
-	if err != nil || len(id) > maxURI || u.Scheme != "https" || !redirect.IsHostAndPort(u.Host) || u.Path == "" || u.Path == "/" ||
-		u.User != nil || u.RawQuery != "" || strings.ContainsAny(id, "#?\\") || u.String() != id || u.JoinPath().Path != u.Path {
+	if err != nil || len(id) > maxURI || u.Scheme != "https" || !redirect.IsHostAndPort(u.Host) || u.Path == "" ||
+		u.Path == "/" ||
+		u.User != nil || u.RawQuery != "" || strings.ContainsAny(id, "#?\\") || u.String() != id ||
+		u.JoinPath().Path != u.Path {
 		return oauthError(KindInvalid, OAuthInvalidClient, "client_id",
 			"Invalid client: client_id is %s; an https URL with a path, without user, query, fragment and dot segments is needed", show(id))
 	}
 	return nil
 }
 
-// GetClient returns a client, deactivated or not. An unknown one is ErrNotFound with invalid_client. Only for the operator's store.
+// GetClient returns a client, deactivated or not. An unknown one is ErrNotFound with invalid_client. Only for the
+// operator's store.
 func (h *Accounts) GetClient(ctx context.Context, clientID string) (Client, error) {
 	s, err := h.operator("GetClient")
 	if err != nil {
@@ -305,7 +321,8 @@ func (h *Accounts) GetClient(ctx context.Context, clientID string) (Client, erro
 		var found bool
 		var err error
 		if c, found, err = loadClient(tx, clientID); err == nil && !found {
-			return oauthError(KindNotFound, OAuthInvalidClient, "client_id", "Invalid client: client_id %s is unknown", show(clientID))
+			return oauthError(KindNotFound, OAuthInvalidClient, "client_id", "Invalid client: client_id %s is unknown",
+				show(clientID))
 		}
 		return err
 	})
@@ -315,8 +332,8 @@ func (h *Accounts) GetClient(ctx context.Context, clientID string) (Client, erro
 	return c.Client, nil
 }
 
-// Clients returns the clients that the view's user made, deactivated ones included, by name. The operator's store returns
-// all clients of all kinds.
+// Clients returns the clients that the view's user made, deactivated ones included, by name. The operator's store
+// returns all clients of all kinds.
 func (h *Accounts) Clients(ctx context.Context) ([]Client, error) {
 	s, err := h.own("Clients")
 	if err != nil {
@@ -350,13 +367,15 @@ func (s *Store) ownClient(tx db.Tx, sc scope, clientID string) (storedClient, er
 		return storedClient{}, err
 	}
 	if len(found) == 0 {
-		return storedClient{}, newError(KindNotFound, "client_id", "client_id %s is no OAuth client of this user", show(clientID))
+		return storedClient{}, newError(KindNotFound, "client_id", "client_id %s is no OAuth client of this user",
+			show(clientID))
 	}
 	return found[0], nil
 }
 
-// RegenerateClientSecret gives a client a new secret; the old one is refused from then on. Tokens stay what they are. The
-// operator may do so for any client, others for their own. A client without a secret or a deactivated one is ErrInvalid.
+// RegenerateClientSecret gives a client a new secret; the old one is refused from then on. Tokens stay what they are.
+// The operator may do so for any client, others for their own. A client without a secret or a deactivated one is
+// ErrInvalid.
 func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) (RegisteredClient, error) {
 	s, err := h.own("RegenerateClientSecret")
 	if err != nil {
@@ -384,8 +403,8 @@ func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) 
 	return RegisteredClient{Client: c.Client, Secret: secret}, nil
 }
 
-// DeactivateClient deactivates a client for good: its grants, codes and tokens end at once. Doing so again changes nothing. The
-// operator may do so with any client, others with their own.
+// DeactivateClient deactivates a client for good: its grants, codes and tokens end at once. Doing so again changes
+// nothing. The operator may do so with any client, others with their own.
 func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) error {
 	s, err := h.own("DeactivateClient")
 	if err != nil {
@@ -397,10 +416,12 @@ func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) error 
 			return err
 		}
 		now := s.now()
-		if _, err := tx.Exec(`UPDATE oauth_client SET disabled_at = ?, updated_at = ? WHERE id = ? AND disabled_at IS NULL`, now, now, c.row); err != nil {
+		if _, err := tx.Exec(`UPDATE oauth_client SET disabled_at = ?, updated_at = ? WHERE id = ? AND disabled_at IS NULL`,
+			now, now, c.row); err != nil {
 			return err
 		}
-		if _, err = tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL`, now, c.row); err != nil {
+		if _, err = tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL`, now,
+			c.row); err != nil {
 			return err
 		}
 		return endMadeClients(tx, now)
@@ -413,8 +434,8 @@ type ClientCredentials struct {
 	Secret string // not needed, and not looked at, for a client with AuthNone
 }
 
-// CheckClient returns the active client that credentials are of. An unknown or deactivated client, and a wrong or missing secret, are
-// ErrUnauthenticated with the code invalid_client. Only for the operator's store.
+// CheckClient returns the active client that credentials are of. An unknown or deactivated client, and a wrong or
+// missing secret, are ErrUnauthenticated with the code invalid_client. Only for the operator's store.
 func (h *Accounts) CheckClient(ctx context.Context, c ClientCredentials) (Client, error) {
 	s, err := h.operator("CheckClient")
 	if err != nil {
@@ -435,7 +456,8 @@ func checkClient(tx db.Tx, c ClientCredentials) (storedClient, error) {
 	}
 	right := client.Metadata.TokenEndpointAuthMethod == AuthNone
 	if !right {
-		right = subtle.ConstantTimeCompare(client.secret, digest(c.Secret)) == 1 // of an unknown client there is nothing to be equal to
+		right = subtle.ConstantTimeCompare(client.secret,
+			digest(c.Secret)) == 1 // of an unknown client there is nothing to be equal to
 	}
 	if !found || !client.Active || !right {
 		return storedClient{}, invalidClient(c.ID)
@@ -454,7 +476,8 @@ func activeClient(tx db.Tx, clientID string) (storedClient, error) {
 
 // invalidClient is one error for all that may be wrong with a client, so that nobody learns by trying.
 func invalidClient(clientID string) error {
-	return oauthError(KindUnauthenticated, OAuthInvalidClient, "client_id", "Invalid client: client_id %s is unknown or deactivated, or client_secret is wrong", show(clientID))
+	return oauthError(KindUnauthenticated, OAuthInvalidClient, "client_id",
+		"Invalid client: client_id %s is unknown or deactivated, or client_secret is wrong", show(clientID))
 }
 
 // storedClient is a client with what stays inside the store.
@@ -488,7 +511,8 @@ func loadClients(tx db.Tx, condition string, args ...any) ([]storedClient, error
 		var uris, metadata []byte
 		var created, updated int64
 		var expires *int64
-		if err := row.Scan(&c.row, &c.ID, &c.Kind, &c.owner, &c.Owner, &name, &method, &c.secret, &uris, &metadata, &created, &updated, &expires, &c.Active, &c.maker); err != nil {
+		if err := row.Scan(&c.row, &c.ID, &c.Kind, &c.owner, &c.Owner, &name, &method, &c.secret, &uris, &metadata, &created,
+			&updated, &expires, &c.Active, &c.maker); err != nil {
 			return err
 		}
 		if err := json.Unmarshal(metadata, &c.Metadata); err != nil {
@@ -522,9 +546,11 @@ func (s *Store) insertClient(tx db.Tx, c *storedClient, secret string) error {
 	}
 	c.row, err = db.Insert(tx, `INSERT INTO oauth_client (client_id, kind, owner_id, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at, expires_at, maker)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING RETURNING id`,
-		c.ID, c.Kind, c.owner, c.Metadata.ClientName, c.Metadata.TokenEndpointAuthMethod, c.secret, uris, metadata, now, now, c.expires(), c.maker)
+		c.ID, c.Kind, c.owner, c.Metadata.ClientName, c.Metadata.TokenEndpointAuthMethod, c.secret, uris, metadata, now, now,
+		c.expires(), c.maker)
 	if err == nil && c.row == 0 {
-		return newError(KindConflict, "client_id", "client_id %s is taken; choose another one, or leave it out to get a random one", show(c.ID))
+		return newError(KindConflict, "client_id",
+			"client_id %s is taken; choose another one, or leave it out to get a random one", show(c.ID))
 	}
 	return err
 }

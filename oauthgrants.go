@@ -23,8 +23,8 @@ type Authorization struct {
 	// Scopes is what is allowed: at least one. ScopeAdmin counts only while the user is an admin.
 	Scopes []Scope
 
-	// Refused is what the client asked for and the user does not allow, to be remembered for when it asks again. What is in Scopes,
-	// too, does not count. Nil means nothing.
+	// Refused is what the client asked for and the user does not allow, to be remembered for when it asks again. What is
+	// in Scopes, too, does not count. Nil means nothing.
 	Refused []Scope
 
 	// Projects limits the client to these projects, named as in Access.Projects; each must be visible. Nil means no limit;
@@ -36,11 +36,12 @@ type Authorization struct {
 	CodeChallenge       string
 	CodeChallengeMethod string
 
-	// Resource is where the tokens will be used (RFC 8707). Whoever knows what there is has checked it; here it is compared,
-	// with or without a slash at its end. Empty means the audience that is given when tokens are issued.
+	// Resource is where the tokens will be used (RFC 8707). Whoever knows what there is has checked it; here it is
+	// compared, with or without a slash at its end. Empty means the audience that is given when tokens are issued.
 	Resource string
 
-	// SessionID is the session of the same user in which this is allowed: ending that one from elsewhere ends the grant. Empty: none.
+	// SessionID is the session of the same user in which this is allowed: ending that one from elsewhere ends the grant.
+	// Empty: none.
 	SessionID string
 }
 
@@ -51,9 +52,10 @@ type AuthorizationCode struct {
 	ExpiresAt time.Time `json:"expires_at"` // five minutes after it was made
 }
 
-// CheckAuthorization sees whether what a client asks for could be granted by a user, before the user is asked. It looks at
-// Projects and an empty Scopes leniently: these are the user's. Errors about client_id and redirect_uri (the Argument of
-// the Error) must be shown to the user; with any other, the client may be told by redirect. Only for the operator's store.
+// CheckAuthorization sees whether what a client asks for could be granted by a user, before the user is asked. It looks
+// at Projects and an empty Scopes leniently: these are the user's. Errors about client_id and redirect_uri (the
+// Argument of the Error) must be shown to the user; with any other, the client may be told by redirect. Only for the
+// operator's store.
 func (h *Accounts) CheckAuthorization(ctx context.Context, a Authorization) (Client, error) {
 	s, err := h.operator("CheckAuthorization")
 	if err != nil {
@@ -73,9 +75,10 @@ func (h *Accounts) CheckAuthorization(ctx context.Context, a Authorization) (Cli
 	return client.Client, nil
 }
 
-// Authorize notes that the view's user lets a client in, and returns the code for the client. An unknown or deactivated client is
-// ErrUnauthenticated with invalid_client; what else is wrong is ErrInvalid, or ErrTooLarge, with invalid_request, invalid_scope or
-// invalid_target; an unknown project is ErrNotFound; a user who is disabled is ErrForbidden with access_denied.
+// Authorize notes that the view's user lets a client in, and returns the code for the client. An unknown or deactivated
+// client is ErrUnauthenticated with invalid_client; what else is wrong is ErrInvalid, or ErrTooLarge, with
+// invalid_request, invalid_scope or invalid_target; an unknown project is ErrNotFound; a user who is disabled is
+// ErrForbidden with access_denied.
 func (h *Accounts) Authorize(ctx context.Context, a Authorization) (AuthorizationCode, error) {
 	s, err := h.own("Authorize")
 	if err != nil {
@@ -83,9 +86,11 @@ func (h *Accounts) Authorize(ctx context.Context, a Authorization) (Authorizatio
 	}
 	switch {
 	case a.Projects != nil && len(a.Projects) == 0:
-		return AuthorizationCode{}, invalid("projects", "projects is empty; name the projects that the client may see, or leave it out for all")
+		return AuthorizationCode{}, invalid("projects",
+			"projects is empty; name the projects that the client may see, or leave it out for all")
 	case len(a.Projects) > maxTokenProjects:
-		return AuthorizationCode{}, newError(KindTooLarge, "projects", "projects names %d projects; at most %d are allowed", len(a.Projects), maxTokenProjects)
+		return AuthorizationCode{}, newError(KindTooLarge, "projects", "projects names %d projects; at most %d are allowed",
+			len(a.Projects), maxTokenProjects)
 	}
 	var code AuthorizationCode
 	err = s.write(ctx, func(tx db.Tx, sc scope) error {
@@ -120,7 +125,8 @@ func (a Authorization) checked(tx db.Tx) (storedClient, Authorization, error) {
 	if err != nil {
 		return client, a, err
 	}
-	if !slices.ContainsFunc(client.Metadata.RedirectURIs, func(uri string) bool { return MatchRedirectURI(uri, a.RedirectURI) }) {
+	if !slices.ContainsFunc(client.Metadata.RedirectURIs,
+		func(uri string) bool { return MatchRedirectURI(uri, a.RedirectURI) }) {
 		return client, a, oauthError(KindInvalid, OAuthInvalidRequest, "redirect_uri",
 			"Invalid redirect_uri: %s is none of those that client %s has registered", show(a.RedirectURI), show(a.ClientID))
 	}
@@ -131,7 +137,8 @@ func (a Authorization) checked(tx db.Tx) (storedClient, Authorization, error) {
 		return client, a, asOAuth(err, OAuthInvalidScope)
 	}
 	if len(a.Scopes) == 0 {
-		return client, a, oauthError(KindInvalid, OAuthInvalidScope, "scope", "scope is empty; at least one of %s is needed", oneOf(Scopes()))
+		return client, a, oauthError(KindInvalid, OAuthInvalidScope, "scope", "scope is empty; at least one of %s is needed",
+			oneOf(Scopes()))
 	}
 	if a.Refused, err = checkScopes("refused", a.Refused); err != nil {
 		return client, a, asOAuth(err, OAuthInvalidScope)
@@ -149,29 +156,36 @@ func (a Authorization) checkChallenge(client storedClient) error {
 	if a.CodeChallenge == "" {
 		switch {
 		case a.CodeChallengeMethod != "":
-			return refuse("code_challenge", "code_challenge is missing, but code_challenge_method is %s", show(a.CodeChallengeMethod))
+			return refuse("code_challenge", "code_challenge is missing, but code_challenge_method is %s",
+				show(a.CodeChallengeMethod))
 		case client.Metadata.TokenEndpointAuthMethod == AuthNone:
-			return refuse("code_challenge", "code_challenge is missing; a client without a secret must send one, with the method S256 (RFC 7636)")
+			return refuse("code_challenge",
+				"code_challenge is missing; a client without a secret must send one, with the method S256 (RFC 7636)")
 		}
 		return nil
 	}
 	if a.CodeChallengeMethod != "S256" {
-		return refuse("code_challenge_method", "code_challenge_method is %s; S256 is needed (without it, plain is meant, which is not supported)", show(a.CodeChallengeMethod))
+		return refuse("code_challenge_method",
+			"code_challenge_method is %s; S256 is needed (without it, plain is meant, which is not supported)",
+			show(a.CodeChallengeMethod))
 	}
 	sum, err := base64.RawURLEncoding.Strict().DecodeString(a.CodeChallenge)
 	if err != nil || len(sum) != sha256.Size || len(a.CodeChallenge) != base64.RawURLEncoding.EncodedLen(sha256.Size) {
-		return refuse("code_challenge", "code_challenge is %s; the 43 characters of a SHA-256 in base64url are needed (RFC 7636, 4.2)", show(a.CodeChallenge))
+		return refuse("code_challenge",
+			"code_challenge is %s; the 43 characters of a SHA-256 in base64url are needed (RFC 7636, 4.2)",
+			show(a.CodeChallenge))
 	}
 	return nil
 }
 
-// verifies reports whether a verifier is the one that a challenge was made of. Without a challenge there must be none: else
-// somebody may have taken the challenge out of the request (RFC 9700, 4.8.2).
+// verifies reports whether a verifier is the one that a challenge was made of. Without a challenge there must be none:
+// else somebody may have taken the challenge out of the request (RFC 9700, 4.8.2).
 func verifies(verifier, challenge string) bool {
 	if challenge == "" {
 		return verifier == ""
 	}
-	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(digest(verifier))), []byte(challenge)) == 1
+	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(digest(verifier))),
+		[]byte(challenge)) == 1
 }
 
 // checkMayAuthorize refuses consents of users who have been disabled since they signed in.
@@ -195,7 +209,8 @@ func (s *Store) checkSessionLives(tx db.Tx, sc scope, id string) error {
 	return err
 }
 
-func (s *Store) addGrant(tx db.Tx, sc scope, client storedClient, a Authorization, projects []string) (AuthorizationCode, error) {
+func (s *Store) addGrant(tx db.Tx, sc scope, client storedClient, a Authorization,
+	projects []string) (AuthorizationCode, error) {
 	now := s.now()
 	expires := now + codeLifetime.Microseconds()
 	code := AuthorizationCode{Code: newSecret(), GrantID: s.newID(), ExpiresAt: toTime(expires)}
@@ -254,7 +269,9 @@ func (h *Accounts) Grants(ctx context.Context) ([]Grant, error) {
 	}
 	all := []Grant{}
 	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		found, err := loadGrants(tx, `g.user_id = ? AND g.revoked_at IS NULL AND g.last_used_at IS NOT NULL ORDER BY g.created_at DESC, g.id DESC`, sc.user)
+		found, err := loadGrants(tx,
+			`g.user_id = ? AND g.revoked_at IS NULL AND g.last_used_at IS NOT NULL ORDER BY g.created_at DESC, g.id DESC`,
+			sc.user)
 		for _, g := range found {
 			all = append(all, g.Grant)
 		}
@@ -263,8 +280,8 @@ func (h *Accounts) Grants(ctx context.Context) ([]Grant, error) {
 	return all, err
 }
 
-// RevokeGrant takes back what the view's user has allowed: the client's code and all its tokens end at once. Doing so again changes
-// nothing; an unknown grant is ErrNotFound.
+// RevokeGrant takes back what the view's user has allowed: the client's code and all its tokens end at once. Doing so
+// again changes nothing; an unknown grant is ErrNotFound.
 func (h *Accounts) RevokeGrant(ctx context.Context, id string) error {
 	s, err := h.own("RevokeGrant")
 	if err != nil {
@@ -285,7 +302,8 @@ func (h *Accounts) RevokeGrant(ctx context.Context, id string) error {
 // endGrant ends a grant with all that hangs on it.
 func (s *shared) endGrant(tx db.Tx, grant int64) error {
 	now := s.now()
-	if _, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now, grant); err != nil {
+	if _, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now,
+		grant); err != nil {
 		return err
 	}
 	return endMadeClients(tx, now)
@@ -344,6 +362,7 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 		return nil
 	}, `SELECT g.id, g.client_id, u.uid, g.revoked_at IS NOT NULL OR u.disabled_at IS NOT NULL, g.uid, c.client_id, c.name,
 			c.redirect_uris, g.scopes, g.refused, g.projects, g.resource, g.created_at, coalesce(g.last_used_at, 0), g.session
-		FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id JOIN users u ON u.id = g.user_id WHERE `+condition, args...)
+		FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id JOIN users u ON u.id = g.user_id WHERE `+condition,
+		args...)
 	return found, err
 }

@@ -35,7 +35,8 @@ func TestDamagedGrantsGiveErrorsAndNoAccess(t *testing.T) {
 		}
 	}
 	mustExec(t, s, `UPDATE oauth_grant SET projects = '[]'`)
-	if p, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken)); err != nil || p.Access.Projects == nil || len(p.Access.Projects) > 0 {
+	if p, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken)); err != nil ||
+		p.Access.Projects == nil || len(p.Access.Projects) > 0 {
 		t.Errorf("no project at all gives %+v, %v", p, err)
 	}
 }
@@ -64,7 +65,8 @@ func TestATokenThatIsDatedBackDoesNotOutliveItsKey(t *testing.T) {
 	for _, wait := range []time.Duration{0, time.Hour, 24 * time.Hour} {
 		passed.Add(int64(wait))
 		_, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(forged))
-		wantOAuth(t, fmt.Sprint("after ", wait, " more, a token for a hundred years"), err, ErrUnauthenticated, OAuthInvalidToken)
+		wantOAuth(t, fmt.Sprint("after ", wait, " more, a token for a hundred years"), err, ErrUnauthenticated,
+			OAuthInvalidToken)
 	}
 }
 
@@ -78,7 +80,8 @@ func TestATokenThatSaysMoreThanItsGrantGivesNoMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	known, _ := s.oauth.keys.Load(id)
-	token, err := s.signAccessToken(issued{key: known.(signingKey), issuer: testIssuer, audience: testResource, user: claims.UserID, client: claims.ClientID, grant: claims.GrantID, tokenID: "x", scopes: Scopes(), at: s.clock()})
+	token, err := s.signAccessToken(issued{key: known.(signingKey), issuer: testIssuer, audience: testResource,
+		user: claims.UserID, client: claims.ClientID, grant: claims.GrantID, tokenID: "x", scopes: Scopes(), at: s.clock()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,11 +117,14 @@ func TestAClockThatIsSetBackDoesNotMakeAUsedRefreshTokenFresh(t *testing.T) {
 func TestClientNamesThatNobodyCanSeeAreRefused(t *testing.T) {
 	s, _ := openOAuth(t)
 	for _, name := range []string{"\u200b", "\u2060\u200d", "\u3164", "\ufe0f", "\u00ad \u200b", "\U000e0041\U000e0042"} {
-		_, err := s.Accounts().RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}, ClientName: name})
+		_, err := s.Accounts().RegisterClient(t.Context(),
+			ClientRegistration{RedirectURIs: []string{testCallback}, ClientName: name})
 		wantOAuth(t, fmt.Sprintf("the name %+q", name), err, ErrInvalid, OAuthInvalidClientMetadata)
 	}
-	for _, name := range []string{"👩\u200d🚀", "❤\ufe0f", "می\u200cخواهم", "Äpp"} { // with joiners and selectors that belong there
-		if _, err := s.Accounts().RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}, ClientName: name}); err != nil {
+	for _, name := range []string{"👩\u200d🚀", "❤\ufe0f", "می\u200cخواهم",
+		"Äpp"} { // with joiners and selectors that belong there
+		if _, err := s.Accounts().RegisterClient(t.Context(),
+			ClientRegistration{RedirectURIs: []string{testCallback}, ClientName: name}); err != nil {
 			t.Errorf("the name %+q: %v", name, err)
 		}
 	}
@@ -127,7 +133,8 @@ func TestClientNamesThatNobodyCanSeeAreRefused(t *testing.T) {
 func TestDeepMetadataIsRefused(t *testing.T) {
 	s, _ := openOAuth(t)
 	for levels, kind := range map[int]*Error{check.MaxDepth: nil, check.MaxDepth + 1: ErrTooLarge, 5000: ErrTooLarge} {
-		_, err := s.Accounts().RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}, Extra: deep(levels)})
+		_, err := s.Accounts().RegisterClient(t.Context(),
+			ClientRegistration{RedirectURIs: []string{testCallback}, Extra: deep(levels)})
 		if kind == nil {
 			if err != nil {
 				t.Errorf("%d levels: %v", levels, err)
@@ -137,7 +144,8 @@ func TestDeepMetadataIsRefused(t *testing.T) {
 		wantOAuth(t, fmt.Sprint(levels, " levels"), err, kind, OAuthInvalidClientMetadata)
 	}
 	var r ClientRegistration
-	bomb := `{"redirect_uris": ["` + testCallback + `"], "x": ` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`
+	bomb := `{"redirect_uris": ["` + testCallback + `"], "x": ` + strings.Repeat("[", 100_000) +
+		strings.Repeat("]", 100_000) + `}`
 	if err := json.Unmarshal([]byte(bomb), &r); err == nil {
 		t.Error("100,000 levels are read")
 	}
@@ -148,7 +156,9 @@ func TestClientsThatNobodyLetsInAnyMoreMakeRoom(t *testing.T) {
 	s, passed := openOAuth(t)
 	inUse := mustRegister(t, s)
 	_, refresh := mustLetIn(t, s, s, inUse)
-	barred, err := s.Accounts().SetDocumentClient(t.Context(), DocumentClient{URL: "https://app.example/barred", Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}})
+	barred, err := s.Accounts().SetDocumentClient(t.Context(),
+		DocumentClient{URL: "https://app.example/barred",
+			Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +171,8 @@ func TestClientsThatNobodyLetsInAnyMoreMakeRoom(t *testing.T) {
 	}
 	mustExec(t, s, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 		INSERT INTO oauth_client (client_id, kind, name, auth_method, redirect_uris, metadata, created_at, updated_at, used_at, disabled_at)
-		SELECT 'x' || i, 'registered', '', 'none', '[]', '{}', ?2, ?2, ?2, iif(i % 2, ?2, NULL) FROM n`, maxClients-2, s.now())
+		SELECT 'x' || i, 'registered', '', 'none', '[]', '{}', ?2, ?2, ?2, iif(i % 2, ?2, NULL) FROM n`, maxClients-2,
+		s.now())
 	_, err = s.Accounts().RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})
 	wantOAuth(t, "on the day on which they came, RegisterClient", err, ErrTooLarge, OAuthUnavailable)
 	passed.Store(int64(25 * time.Hour))

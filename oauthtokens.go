@@ -8,8 +8,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// The token endpoint: codes and refresh tokens in, tokens out. What ends a grant here is committed although the caller gets an
-// error: functions return that error beside the transaction's own.
+// The token endpoint: codes and refresh tokens in, tokens out. What ends a grant here is committed although the caller
+// gets an error: functions return that error beside the transaction's own.
 
 // TokenSet is the answer of the token endpoint (RFC 6749, 5.1).
 type TokenSet struct {
@@ -22,9 +22,10 @@ type TokenSet struct {
 
 // CodeExchange is a token request with an authorization code.
 type CodeExchange struct {
-	Client      ClientCredentials
-	Code        string
-	RedirectURI string // the one of the authorization; it may be left out (OAuth 2.1) where a code challenge protects the code
+	Client ClientCredentials
+	Code   string
+	// the one of the authorization; it may be left out (OAuth 2.1) where a code challenge protects the code
+	RedirectURI string
 	Verifier    string // of the code challenge, if there was one
 	Resource    string // empty, or that of the authorization
 
@@ -32,10 +33,11 @@ type CodeExchange struct {
 	Audience string // who the access token is for when no resource was named
 }
 
-// ExchangeCode exchanges a code for tokens, once. The client is checked first, and with wrong credentials nothing happens to the
-// code: ErrUnauthenticated, invalid_client. A code that is unknown, expired, of another client, or of a user or grant that is no more, and
-// one that comes with another redirect URI, is ErrInvalid with invalid_grant. A code that was used before, or that comes
-// with a wrong verifier, ends its grant with all tokens. Another resource is invalid_target. Only for the operator's store.
+// ExchangeCode exchanges a code for tokens, once. The client is checked first, and with wrong credentials nothing
+// happens to the code: ErrUnauthenticated, invalid_client. A code that is unknown, expired, of another client, or of a
+// user or grant that is no more, and one that comes with another redirect URI, is ErrInvalid with invalid_grant. A code
+// that was used before, or that comes with a wrong verifier, ends its grant with all tokens. Another resource is
+// invalid_target. Only for the operator's store.
 func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (TokenSet, error) {
 	s, err := h.operator("ExchangeCode")
 	if err != nil {
@@ -63,7 +65,8 @@ func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (TokenSet, 
 		case code.ended || s.now() >= code.expires:
 			return t, invalidCode("it has expired or was revoked"), nil
 		case x.RedirectURI != code.redirectURI && (x.RedirectURI != "" || code.challenge == ""):
-			return t, oauthError(KindInvalid, OAuthInvalidGrant, "redirect_uri", "Invalid redirect_uri: %s is not the one of the authorization", show(x.RedirectURI)), nil
+			return t, oauthError(KindInvalid, OAuthInvalidGrant, "redirect_uri",
+				"Invalid redirect_uri: %s is not the one of the authorization", show(x.RedirectURI)), nil
 		case refused != nil:
 			return t, refused, nil
 		case !verifies(x.Verifier, code.challenge):
@@ -92,10 +95,10 @@ type TokenRefresh struct {
 	Audience string // as in CodeExchange
 }
 
-// RefreshTokens exchanges a refresh token for new tokens. The old one may be used again by the same client for a minute; after
-// that its use ends the grant with all tokens. A refresh token ends 30 days after it was given out. Errors are those of ExchangeCode;
-// more scopes than were granted are invalid_scope, and a client that is not registered for refresh_token is
-// unauthorized_client. Only for the operator's store.
+// RefreshTokens exchanges a refresh token for new tokens. The old one may be used again by the same client for a
+// minute; after that its use ends the grant with all tokens. A refresh token ends 30 days after it was given out.
+// Errors are those of ExchangeCode; more scopes than were granted are invalid_scope, and a client that is not
+// registered for refresh_token is unauthorized_client. Only for the operator's store.
 func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (TokenSet, error) {
 	s, err := h.operator("RefreshTokens")
 	if err != nil {
@@ -126,7 +129,8 @@ func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (TokenSet,
 		case token.ended || now >= token.expires:
 			return t, invalidRefresh("it has expired or was revoked"), nil
 		case !client.uses(grantRefresh):
-			return t, oauthError(KindInvalid, OAuthUnauthorizedClient, "grant_type", "client %s is not registered for refresh_token", show(client.ID)), nil
+			return t, oauthError(KindInvalid, OAuthUnauthorizedClient, "grant_type",
+				"client %s is not registered for refresh_token", show(client.ID)), nil
 		}
 		if t.scopes, refused = token.narrowed(scopes); refused != nil {
 			return t, refused, nil
@@ -134,7 +138,8 @@ func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (TokenSet,
 		if t.audience, refused = token.audience(r.Resource, r.Audience); refused != nil {
 			return t, refused, nil
 		}
-		if _, err := tx.Exec(`UPDATE oauth_token SET rotated_at = ? WHERE hash = ? AND rotated_at IS NULL`, now, digest(r.RefreshToken)); err != nil {
+		if _, err := tx.Exec(`UPDATE oauth_token SET rotated_at = ? WHERE hash = ? AND rotated_at IS NULL`, now,
+			digest(r.RefreshToken)); err != nil {
 			return t, nil, err
 		}
 		t.issuer = r.Issuer
@@ -143,8 +148,8 @@ func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (TokenSet,
 	})
 }
 
-// issue runs fn in a transaction and makes tokens of what it gives, unless it refuses: then the transaction is committed all
-// the same.
+// issue runs fn in a transaction and makes tokens of what it gives, unless it refuses: then the transaction is
+// committed all the same.
 func (s *Store) issue(ctx context.Context, fn func(tx db.Tx) (t issued, refused, err error)) (TokenSet, error) {
 	var t issued
 	var refused error
@@ -162,7 +167,8 @@ func (s *Store) issue(ctx context.Context, fn func(tx db.Tx) (t issued, refused,
 	if err != nil {
 		return TokenSet{}, wrap(err)
 	}
-	return TokenSet{AccessToken: access, TokenType: "Bearer", ExpiresIn: int(accessLifetime.Seconds()), RefreshToken: t.refresh, Scope: joinScopes(t.scopes)}, nil
+	return TokenSet{AccessToken: access, TokenType: "Bearer", ExpiresIn: int(accessLifetime.Seconds()),
+		RefreshToken: t.refresh, Scope: joinScopes(t.scopes)}, nil
 }
 
 // issued is what an access token is made of, and the refresh token beside it.
@@ -205,8 +211,8 @@ func checkIssuer(issuer, audience string) error {
 	return nil
 }
 
-// audience is who a token will be for: the resource that was granted, or else the one that there is. The request may name it
-// again.
+// audience is who a token will be for: the resource that was granted, or else the one that there is. The request may
+// name it again.
 func (g storedGrant) audience(requested, otherwise string) (string, error) {
 	granted, err := canonicalResource(cmp.Or(g.Resource, otherwise))
 	if err != nil {
@@ -214,7 +220,8 @@ func (g storedGrant) audience(requested, otherwise string) (string, error) {
 	}
 	requested, err = canonicalResource(requested)
 	if err == nil && requested != "" && requested != granted {
-		err = oauthError(KindInvalid, OAuthInvalidTarget, "resource", "resource is %s, which is not the one of the authorization", show(requested))
+		err = oauthError(KindInvalid, OAuthInvalidTarget, "resource",
+			"resource is %s, which is not the one of the authorization", show(requested))
 	}
 	return granted, err
 }
@@ -231,7 +238,8 @@ func (g storedGrant) narrowed(wanted []Scope) ([]Scope, error) {
 	}
 	for _, scope := range wanted {
 		if !g.carries(scope) {
-			return nil, oauthError(KindInvalid, OAuthInvalidScope, "scope", "scope has %s, which was not granted; granted are %s", show(string(scope)), oneOf(g.Scopes))
+			return nil, oauthError(KindInvalid, OAuthInvalidScope, "scope",
+				"scope has %s, which was not granted; granted are %s", show(string(scope)), oneOf(g.Scopes))
 		}
 	}
 	return wanted, nil
@@ -264,7 +272,8 @@ func loadCode(tx db.Tx, code string) (c storedCode, found bool, err error) {
 	err = tx.Each(func(row db.Rows) error {
 		found = true
 		return row.Scan(&grant, &c.redirectURI, &c.challenge, &c.expires, &c.used)
-	}, `SELECT grant_id, redirect_uri, challenge, expires_at, used_at IS NOT NULL FROM oauth_code WHERE hash = ?`, digest(code))
+	}, `SELECT grant_id, redirect_uri, challenge, expires_at, used_at IS NOT NULL FROM oauth_code WHERE hash = ?`,
+		digest(code))
 	if err != nil || !found {
 		return c, false, err
 	}
@@ -316,9 +325,10 @@ type Revocation struct {
 	Token  string            // an access token or a refresh token
 }
 
-// RevokeToken ends the grant of a token, and with it all its tokens (RFC 7009). A token that is unknown, or that another
-// client has got, is no error and changes nothing. Without credentials of a client, holding the token is enough. Wrong credentials
-// are ErrUnauthenticated with invalid_client, and a missing token is ErrInvalid with invalid_request. Only for the operator's store.
+// RevokeToken ends the grant of a token, and with it all its tokens (RFC 7009). A token that is unknown, or that
+// another client has got, is no error and changes nothing. Without credentials of a client, holding the token is
+// enough. Wrong credentials are ErrUnauthenticated with invalid_client, and a missing token is ErrInvalid with
+// invalid_request. Only for the operator's store.
 func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) error {
 	s, err := h.operator("RevokeToken")
 	if err != nil {
@@ -336,10 +346,12 @@ func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) error {
 			}
 		}
 		if r.Token == "" {
-			return oauthError(KindInvalid, OAuthInvalidRequest, "token", "token is missing; an access token or a refresh token is needed")
+			return oauthError(KindInvalid, OAuthInvalidRequest, "token",
+				"token is missing; an access token or a refresh token is needed")
 		}
 		grants, err := db.Column[int64](tx, `SELECT id FROM oauth_grant WHERE (client_id = ?1 OR ?1 = 0)
-			AND (uid = ?2 OR id = (SELECT grant_id FROM oauth_token WHERE hash = ?3))`, client.row, claims.GrantID, digest(r.Token))
+			AND (uid = ?2 OR id = (SELECT grant_id FROM oauth_token WHERE hash = ?3))`, client.row, claims.GrantID,
+			digest(r.Token))
 		if err != nil || len(grants) == 0 {
 			return err
 		}

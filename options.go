@@ -13,8 +13,8 @@ import (
 
 // Options change how [Open] works. The zero value of each field, and a nil *Options, mean the default named there.
 type Options struct {
-	// Embedder turns texts into vectors. Nil means [Builtin]: offline, no key, no download. A nil pointer or function in it is
-	// ErrInvalid.
+	// Embedder turns texts into vectors. Nil means [Builtin]: offline, no key, no download. A nil pointer or function in
+	// it is ErrInvalid.
 	Embedder Embedder
 
 	// ReadOnly opens the file without ever writing to it; every write gives ErrReadOnly. False means read and write,
@@ -40,18 +40,19 @@ type Options struct {
 	// Quota bounds the memories of each owner. The zero value bounds nothing; imports are never bounded.
 	Quota Quota
 
-	// KeepActivity is how long calls that [Upkeep.RecordActivity] has recorded are kept. Zero means 30 days. At most 100 years.
+	// KeepActivity is how long calls that [Upkeep.RecordActivity] has recorded are kept. Zero means 30 days. At most 100
+	// years.
 	KeepActivity time.Duration
 
 	// MaxActivity is how many of them are kept. Zero means 100,000.
 	MaxActivity int
 
-	// KeepTrash is how long what was deleted can be restored. Zero means 30 days; a negative value means no trash: deletions are
-	// for good. At most 100 years. What is in the trash keeps the time that it was given.
+	// KeepTrash is how long what was deleted can be restored. Zero means 30 days; a negative value means no trash:
+	// deletions are for good. At most 100 years. What is in the trash keeps the time that it was given.
 	KeepTrash time.Duration
 
-	// Reserve is how many bytes a file beside the store (its name with -reserve behind) holds back, so that something can be deleted when the disk
-	// is full. Zero means none; at most 1 GiB. The file stays when the store is closed.
+	// Reserve is how many bytes a file beside the store (its name with -reserve behind) holds back, so that something can
+	// be deleted when the disk is full. Zero means none; at most 1 GiB. The file stays when the store is closed.
 	Reserve int64
 
 	// Logger hears about background work and what it could not do. Nil means silence.
@@ -61,7 +62,8 @@ type Options struct {
 	// goroutines at once.
 	Now func() time.Time
 
-	// NewID makes the id of a new memory, project or file. Nil means UUIDv7 (RFC 9562), whose order is the order of creation.
+	// NewID makes the id of a new memory, project or file. Nil means UUIDv7 (RFC 9562), whose order is the order of
+	// creation.
 	NewID func() string
 }
 
@@ -102,13 +104,16 @@ func (o *Options) withDefaults() (Options, error) {
 		return full, invalid("Reserve", "Reserve is %d; 0 to 1,073,741,824 bytes are allowed", full.Reserve)
 	}
 	if full.KeepActivity < 0 || full.KeepActivity > maxKeepActivity {
-		return full, invalid("KeepActivity", "KeepActivity is %s; more than 0 and at most 100 years are allowed, or 0 for 30 days", full.KeepActivity)
+		return full, invalid("KeepActivity",
+			"KeepActivity is %s; more than 0 and at most 100 years are allowed, or 0 for 30 days", full.KeepActivity)
 	}
 	if full.MaxActivity < 0 {
-		return full, invalid("MaxActivity", "MaxActivity is %d; a number of calls is expected, or 0 for 100,000", full.MaxActivity)
+		return full, invalid("MaxActivity", "MaxActivity is %d; a number of calls is expected, or 0 for 100,000",
+			full.MaxActivity)
 	}
 	if full.KeepTrash > maxKeepActivity {
-		return full, invalid("KeepTrash", "KeepTrash is %s; at most 100 years are allowed, 0 means 30 days, and a negative value no trash", full.KeepTrash)
+		return full, invalid("KeepTrash",
+			"KeepTrash is %s; at most 100 years are allowed, 0 means 30 days, and a negative value no trash", full.KeepTrash)
 	}
 	full.KeepTrash = cmp.Or(full.KeepTrash, defaultKeepTrash)
 	full.KeepActivity = cmp.Or(full.KeepActivity, defaultKeepActivity)
@@ -131,14 +136,15 @@ func (o *Options) withDefaults() (Options, error) {
 	return full, nil
 }
 
-// Quota bounds what one owner may store. A field that is zero bounds nothing. What a member stores into a project counts
-// for the project's owner. The trash may hold as many memories and past versions again: past that, nothing is stored
-// until it has been emptied.
+// Quota bounds what one owner may store. A field that is zero bounds nothing. What a member stores into a project
+// counts for the project's owner. The trash may hold as many memories and past versions again: past that, nothing is
+// stored until it has been emptied.
 type Quota struct {
-	Memories  int   `json:"memories"`  // memories
-	Revisions int   `json:"revisions"` // past versions of memories; Purge removes old ones
-	Items     int   `json:"items"`     // collections, projects and files, of each of them; with those in the trash
-	Bytes     int64 `json:"bytes"`     // bytes of contents and metadata, present, past and in the trash; files are bounded by Options.FileQuota
+	Memories  int `json:"memories"`  // memories
+	Revisions int `json:"revisions"` // past versions of memories; Purge removes old ones
+	Items     int `json:"items"`     // collections, projects and files, of each of them; with those in the trash
+	// bytes of contents and metadata, present, past and in the trash; files are bounded by Options.FileQuota
+	Bytes int64 `json:"bytes"`
 }
 
 // Usage is what one owner has stored, and how much that may be.
@@ -173,7 +179,8 @@ func (h *Insights) Usage(ctx context.Context) (Usage, error) {
 func used(tx db.Tx, owner int64) (memories, revisions int, bytes int64, err error) {
 	err = tx.QueryRow(`SELECT coalesce(sum(p.memories), 0), coalesce(sum(p.revisions), 0),
 			coalesce(sum(p.bytes), 0) + (SELECT coalesce(sum(size), 0) FROM trash WHERE owner_id = ?1 AND kind <> 'file')
-		FROM collection c JOIN partition p ON p.collection_id = c.id WHERE c.owner_id = ?1`, owner).Scan(&memories, &revisions, &bytes)
+		FROM collection c JOIN partition p ON p.collection_id = c.id WHERE c.owner_id = ?1`, owner).Scan(&memories,
+		&revisions, &bytes)
 	return memories, revisions, bytes, err
 }
 
@@ -186,7 +193,8 @@ func (w *memoryWriter) checkQuota() error {
 	}
 	checked := map[int64]bool{}
 	for partition := range w.grown {
-		owners, err := db.Column[int64](w.tx, `SELECT c.owner_id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = ?`, partition)
+		owners, err := db.Column[int64](w.tx,
+			`SELECT c.owner_id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = ?`, partition)
 		if err != nil {
 			return err
 		}
@@ -235,11 +243,12 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 		held, what, most)
 }
 
-// checkTrashRoom refuses to store while the owner's trash holds more than the quota: otherwise storing and deleting in turn
-// would fill the disk.
+// checkTrashRoom refuses to store while the owner's trash holds more than the quota: otherwise storing and deleting in
+// turn would fill the disk.
 func (w *memoryWriter) checkTrashRoom(quota Quota, owner int64) error {
 	var memories, revisions int
-	err := w.tx.QueryRow(`SELECT coalesce(sum(memories), 0), coalesce(sum(revisions), 0) FROM trash WHERE owner_id = ?`, owner).
+	err := w.tx.QueryRow(`SELECT coalesce(sum(memories), 0), coalesce(sum(revisions), 0) FROM trash WHERE owner_id = ?`,
+		owner).
 		Scan(&memories, &revisions)
 	switch {
 	case err != nil:

@@ -45,7 +45,8 @@ func BenchmarkDashboard(b *testing.B) {
 		}
 		last = stored[0].ID
 		for i := range 1000 {
-			if err := store.Upkeep().RecordActivity(ctx, souvenir.NewActivity{Client: fmt.Sprint("client ", i%7), Tool: "memory", Action: "search"}); err != nil {
+			if err := store.Upkeep().RecordActivity(ctx,
+				souvenir.NewActivity{Client: fmt.Sprint("client ", i%7), Tool: "memory", Action: "search"}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -81,9 +82,14 @@ func BenchmarkDashboard(b *testing.B) {
 		})
 	}
 	measure("overview", func() error { _, err := store.Insights().Overview(ctx, souvenir.OverviewQuery{}); return err })
-	measure("graph of 5,000", func() error { _, err := store.Insights().Graph(ctx, souvenir.GraphQuery{Limit: 5000}); return err })
+	measure("graph of 5,000", func() error {
+		_,
+			err := store.Insights().Graph(ctx, souvenir.GraphQuery{Limit: 5000})
+		return err
+	})
 	measure("graph of 5,000, filtered", func() error {
-		_, err := store.Insights().Graph(ctx, souvenir.GraphQuery{Limit: 5000, List: souvenir.List{Filter: souvenir.Filter{"event_type": "decision"}}})
+		_, err := store.Insights().Graph(ctx,
+			souvenir.GraphQuery{Limit: 5000, List: souvenir.List{Filter: souvenir.Filter{"event_type": "decision"}}})
 		return err
 	})
 	measure("map of 5,000", func() error { _, err := store.Insights().Map(ctx, souvenir.MapQuery{}); return err })

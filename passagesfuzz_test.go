@@ -16,7 +16,9 @@ func FuzzContent(f *testing.F) {
 	for _, m := range library {
 		f.Add([]byte(m.Content))
 	}
-	for _, c := range []string{"", " ", "\n\n\n", "\x00", "\xff", "a\xc3", "\xed\xa0\x80", "\ufeffBOM", "# Heading\n\ntext\n\n```\ncode\n```\n", strings.Repeat("word ", 2000), strings.Repeat("語", 2000), strings.Repeat("e\u0301", 1000), "?!.,", "a.b.c-d_e"} {
+	for _, c := range []string{"", " ", "\n\n\n", "\x00", "\xff", "a\xc3", "\xed\xa0\x80", "\ufeffBOM",
+		"# Heading\n\ntext\n\n```\ncode\n```\n", strings.Repeat("word ", 2000), strings.Repeat("語", 2000),
+		strings.Repeat("e\u0301", 1000), "?!.,", "a.b.c-d_e"} {
 		f.Add([]byte(c))
 	}
 	inMemory, onDisk := openBoth(f)
@@ -64,7 +66,8 @@ func FuzzContent(f *testing.F) {
 	})
 }
 
-// checkPassages sees that the only memory's passages are pieces of its content, in order, that leave nothing out but space.
+// checkPassages sees that the only memory's passages are pieces of its content, in order, that leave nothing out but
+// space.
 func checkPassages(t *testing.T, s *Store, content string) {
 	t.Helper()
 	end := 0
@@ -74,7 +77,8 @@ func checkPassages(t *testing.T, s *Store, content string) {
 			if err := row.Scan(&start, &length); err != nil {
 				return err
 			}
-			if start < end || length <= 0 || start+length > len(content) || !utf8.ValidString(content[start:start+length]) || strings.TrimSpace(content[end:start]) != "" {
+			if start < end || length <= 0 || start+length > len(content) || !utf8.ValidString(content[start:start+length]) ||
+				strings.TrimSpace(content[end:start]) != "" {
 				return fmt.Errorf("passage of %d bytes at %d, after one that ends at %d, of %d", length, start, end, len(content))
 			}
 			end = start + length

@@ -31,13 +31,15 @@ type Credentials struct {
 type PasswordChange struct {
 	Old string // the present one; empty if there is none
 
-	// New is at least 8 characters and at most 1,024 bytes long, without control characters, and none that anybody tries first: the
-	// user's name, a common word, a row of the keyboard or a short piece repeated, with little added. Different ways of writing the same characters are the same password (RFC 8265, OpaqueString).
+	// New is at least 8 characters and at most 1,024 bytes long, without control characters, and none that anybody tries
+	// first: the user's name, a common word, a row of the keyboard or a short piece repeated, with little added. Different
+	// ways of writing the same characters are the same password (RFC 8265, OpaqueString).
 	New string
 
 	KeepSession string // id of a session that does not end, such as the one in which the user does this; empty: all end
 
-	// End is what else ends in the same commit: AccessGrants, AccessTokens. Whoever knew the old password may have made some. Nil: nothing.
+	// End is what else ends in the same commit: AccessGrants, AccessTokens. Whoever knew the old password may have made
+	// some. Nil: nothing.
 	End []AccessKind
 }
 
@@ -46,8 +48,8 @@ const (
 	maxPassword = 1024               // bytes
 )
 
-// CheckPassword returns the user who has this name and password. Anything else is ErrUnauthenticated, in the same words and
-// after the same work, whether there is no such user, the password is wrong or missing, or the user is disabled.
+// CheckPassword returns the user who has this name and password. Anything else is ErrUnauthenticated, in the same words
+// and after the same work, whether there is no such user, the password is wrong or missing, or the user is disabled.
 // How often may be tried is for the caller to limit. Only for the operator's store; it works read-only, too.
 func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (User, error) {
 	s, err := h.operator("CheckPassword")
@@ -78,9 +80,9 @@ func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (User, erro
 	return u.User, nil
 }
 
-// ChangePassword sets the password of this view's user, and ends the user's sessions but KeepSession. MCP tokens and OAuth grants go
-// on, unless End names them. A wrong old one is ErrUnauthenticated, with the argument old_password; a user without an account
-// is ErrConflict. A view that is limited to projects may not.
+// ChangePassword sets the password of this view's user, and ends the user's sessions but KeepSession. MCP tokens and
+// OAuth grants go on, unless End names them. A wrong old one is ErrUnauthenticated, with the argument old_password; a
+// user without an account is ErrConflict. A view that is limited to projects may not.
 func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) error {
 	s, err := h.own("ChangePassword")
 	if err != nil {
@@ -129,9 +131,11 @@ func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) error {
 
 // replaceHash writes a new hash unless the user has got another one since u was read.
 func (s *Store) replaceHash(tx db.Tx, u storedUser, hash string) error {
-	result, err := tx.Exec(`UPDATE users SET password = ?, updated_at = ? WHERE id = ? AND coalesce(password, '') = ?`, hash, s.now(), u.row, u.password)
+	result, err := tx.Exec(`UPDATE users SET password = ?, updated_at = ? WHERE id = ? AND coalesce(password, '') = ?`,
+		hash, s.now(), u.row, u.password)
 	if err == nil && result.RowsAffected == 0 {
-		return newError(KindConflict, "old_password", "the password has been changed in the meantime; try again with that one")
+		return newError(KindConflict, "old_password",
+			"the password has been changed in the meantime; try again with that one")
 	}
 	return err
 }
@@ -141,16 +145,19 @@ func (s *Store) newPassword(ctx context.Context, argument, password, name string
 	prepared, ok := preparePassword(password)
 	switch { // the password itself is in none of the messages
 	case len(password) > maxPassword || len(prepared) > maxPassword:
-		return "", newError(KindTooLarge, argument, "%s is longer than %d bytes, which are the most allowed", argument, maxPassword)
+		return "", newError(KindTooLarge, argument, "%s is longer than %d bytes, which are the most allowed", argument,
+			maxPassword)
 	case !ok:
-		return "", invalid(argument, "%s is not valid UTF-8 or contains a control character; any other characters are allowed", argument)
+		return "", invalid(argument,
+			"%s is not valid UTF-8 or contains a control character; any other characters are allowed", argument)
 	case utf8.RuneCountInString(prepared) < minPassword:
 		return "", invalid(argument, "%s is shorter than %d characters, which are the least allowed", argument, minPassword)
 	case foldname.Key(prepared) == foldname.Key(name):
 		return "", invalid(argument, "%s is the user's name; choose another", argument)
 	}
 	if why := passwords.Easy(prepared, name); why != "" {
-		return "", invalid(argument, "%s is %s, which is guessed soon; choose another, such as some words that do not belong together", argument, why)
+		return "", invalid(argument,
+			"%s is %s, which is guessed soon; choose another, such as some words that do not belong together", argument, why)
 	}
 	return s.hashPassword(ctx, prepared)
 }
@@ -209,7 +216,8 @@ func (s *Store) renewHash(ctx context.Context, u storedUser, password string) {
 	hash, err := s.hashPassword(ctx, prepared)
 	if err == nil {
 		err = s.operate(ctx, func(tx db.Tx) error {
-			_, err := tx.Exec(`UPDATE users SET password = ? WHERE id = ? AND password = ?`, hash, u.row, u.password) // the account stays as it is
+			_, err := tx.Exec(`UPDATE users SET password = ? WHERE id = ? AND password = ?`, hash, u.row,
+				u.password) // the account stays as it is
 			return err
 		})
 	}
@@ -251,7 +259,8 @@ type passwordHash struct {
 // String gives the PHC string format: $argon2id$v=19$m=19456,t=2,p=1$SALT$KEY, in base64 without padding.
 func (h passwordHash) String() string {
 	b64 := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.memory, h.time, h.threads, b64.EncodeToString(h.salt), b64.EncodeToString(h.key))
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.memory, h.time, h.threads,
+		b64.EncodeToString(h.salt), b64.EncodeToString(h.key))
 }
 
 func parseHash(encoded string) (passwordHash, error) {
@@ -270,7 +279,8 @@ func parseHash(encoded string) (passwordHash, error) {
 	if h.key, err = base64.RawStdEncoding.DecodeString(parts[5]); err != nil {
 		return h, fmt.Errorf("its key: %w", err)
 	}
-	if h.memory < 8 || h.memory > maxHashMemory || h.time < 1 || h.time > maxHashTime || h.threads < 1 || h.threads > maxHashThreads ||
+	if h.memory < 8 || h.memory > maxHashMemory || h.time < 1 || h.time > maxHashTime || h.threads < 1 ||
+		h.threads > maxHashThreads ||
 		len(h.salt) < 8 || len(h.salt) > 64 || len(h.key) < 16 || len(h.key) > 64 {
 		return h, fmt.Errorf("its parameters are out of bounds: %s", parts[3])
 	}
@@ -280,8 +290,8 @@ func parseHash(encoded string) (passwordHash, error) {
 	return h, nil
 }
 
-// derive computes the key that a password has with the salt, the cost and the length of key of h. So many as there are processors may do so
-// at once: each takes its megabytes, and whoever sends many sign-ins must not take all memory.
+// derive computes the key that a password has with the salt, the cost and the length of key of h. So many as there are
+// processors may do so at once: each takes its megabytes, and whoever sends many sign-ins must not take all memory.
 func (s *Store) derive(ctx context.Context, prepared string, h passwordHash) ([]byte, error) {
 	select {
 	case s.hashing <- struct{}{}:
@@ -295,8 +305,8 @@ func (s *Store) derive(ctx context.Context, prepared string, h passwordHash) ([]
 	return argon2.IDKey([]byte(prepared), h.salt, h.time, h.memory, h.threads, uint32(len(h.key))), nil
 }
 
-// What holds a secret prints without it, with every verb of fmt: values end up in messages and logs by mistake. As JSON they are
-// what they are.
+// What holds a secret prints without it, with every verb of fmt: values end up in messages and logs by mistake. As JSON
+// they are what they are.
 
 // formatWithout prints a struct as %+v does, with some of its fields hidden.
 func formatWithout(f fmt.State, value any, hidden ...string) {

@@ -52,7 +52,8 @@ func TestPasswordsAreHashedWithArgon2idAsOWASPSays(t *testing.T) {
 	a, b := hashOf(t, s, "ann"), hashOf(t, s, "ben")
 	for _, hash := range []string{a, b} {
 		h, err := parseHash(hash)
-		if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") || len(h.salt) != 16 || len(h.key) != 32 || h.String() != hash {
+		if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") || len(h.salt) != 16 ||
+			len(h.key) != 32 || h.String() != hash {
 			t.Errorf("hash is %q (%v)", hash, err)
 		}
 	}
@@ -101,12 +102,18 @@ func TestDamagedHashesAreErrorsAndExhaustNothing(t *testing.T) {
 		t.Fatal("the undamaged one:", err)
 	}
 	for _, hash := range []string{
-		"x", "$", "$$$$$", "password", "$argon2i$v=19$m=65536,t=2,p=1" + tail, "$argon2id$v=16$m=65536,t=2,p=1" + tail, "$argon2id$v=19$m=65536,t=2" + tail,
-		"$argon2id$v=19$m=4294967295,t=2,p=1" + tail, "$argon2id$v=19$m=65536,t=4294967295,p=1" + tail, "$argon2id$v=19$m=65536,t=2,p=256" + tail,
-		"$argon2id$v=19$m=1048576,t=2,p=1" + tail, "$argon2id$v=19$m=65536,t=64,p=1" + tail, "$argon2id$v=19$m=65536,t=2,p=64" + tail,
-		"$argon2id$v=19$m=65536,t=0,p=1" + tail, "$argon2id$v=19$m=65536,t=2,p=0" + tail, "$argon2id$v=19$m=0,t=2,p=1" + tail, "$argon2id$v=19$m=-1,t=2,p=1" + tail,
-		"$argon2id$v=19$m=65536,t=2,p=1 " + tail, "$argon2id$v=19$m=65536,t=2,p=1$$", "$argon2id$v=19$m=65536,t=2,p=1$!$!", "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$!",
-		"$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$", "$argon2id$v=19$m=65536,t=2,p=1" + tail + tail, "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$" + strings.Repeat("A", 1000),
+		"x", "$", "$$$$$", "password", "$argon2i$v=19$m=65536,t=2,p=1" + tail, "$argon2id$v=16$m=65536,t=2,p=1" + tail,
+		"$argon2id$v=19$m=65536,t=2" + tail,
+		"$argon2id$v=19$m=4294967295,t=2,p=1" + tail, "$argon2id$v=19$m=65536,t=4294967295,p=1" + tail,
+		"$argon2id$v=19$m=65536,t=2,p=256" + tail,
+		"$argon2id$v=19$m=1048576,t=2,p=1" + tail, "$argon2id$v=19$m=65536,t=64,p=1" + tail,
+		"$argon2id$v=19$m=65536,t=2,p=64" + tail,
+		"$argon2id$v=19$m=65536,t=0,p=1" + tail, "$argon2id$v=19$m=65536,t=2,p=0" + tail, "$argon2id$v=19$m=0,t=2,p=1" + tail,
+		"$argon2id$v=19$m=-1,t=2,p=1" + tail,
+		"$argon2id$v=19$m=65536,t=2,p=1 " + tail, "$argon2id$v=19$m=65536,t=2,p=1$$", "$argon2id$v=19$m=65536,t=2,p=1$!$!",
+		"$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$!",
+		"$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$", "$argon2id$v=19$m=65536,t=2,p=1" + tail + tail,
+		"$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$" + strings.Repeat("A", 1000),
 	} {
 		setHash(t, s, "ann", hash)
 		_, err := s.Accounts().CheckPassword(t.Context(), Credentials{Name: "ann", Password: "password"})
@@ -116,7 +123,8 @@ func TestDamagedHashesAreErrorsAndExhaustNothing(t *testing.T) {
 	}
 }
 
-// Whoever measures how long a sign-in takes must not learn who has an account: each way to fail does the work of a hash.
+// Whoever measures how long a sign-in takes must not learn who has an account: each way to fail does the work of a
+// hash.
 func TestEverySignInThatFailsDoesTheSameWork(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "p.db"), Options{})
 	mustAddUser(t, s, NewUser{Name: "ann", Password: "right password"})
@@ -132,8 +140,10 @@ func TestEverySignInThatFailsDoesTheSameWork(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	for _, c := range []Credentials{
-		{"ann", "wrong password"}, {"ann", ""}, {"ann", "\xff"}, {"ann", strings.Repeat("x", 1<<20)}, {"nobody", "right password"}, {"", ""},
-		{"nopassword", "right password"}, {"off", "right password"}, {strings.Repeat("x", 1<<20), "right password"}, {"ann", "right password"},
+		{"ann", "wrong password"}, {"ann", ""}, {"ann", "\xff"}, {"ann", strings.Repeat("x", 1<<20)},
+		{"nobody", "right password"}, {"", ""},
+		{"nopassword", "right password"}, {"off", "right password"}, {strings.Repeat("x", 1<<20), "right password"},
+		{"ann", "right password"},
 	} {
 		if _, err := s.Accounts().CheckPassword(ctx, c); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%.20q with %.20q is answered without hashing: %v", c.Name, c.Password, err)
@@ -155,7 +165,8 @@ func TestPasswordThatChangesWhileItIsBeingChangedIsAConflict(t *testing.T) {
 	outcomes := make(chan error)
 	for range 4 {
 		go func() {
-			outcomes <- view.Accounts().ChangePassword(t.Context(), PasswordChange{Old: "right password", New: "another password"})
+			outcomes <- view.Accounts().ChangePassword(t.Context(),
+				PasswordChange{Old: "right password", New: "another password"})
 		}()
 	}
 	changed := 0

@@ -20,8 +20,8 @@ import (
 
 var updatePortability = flag.Bool("update-portability", false, "write docs/portability.txt anew")
 
-// sqliteOnly is spelling that other engines do not have. What has a name in internal/db is not found: there, an engine's
-// dialect puts its own text in its place.
+// sqliteOnly is spelling that other engines do not have. What has a name in internal/db is not found: there, an
+// engine's dialect puts its own text in its place.
 var sqliteOnly = []struct {
 	name    string
 	pattern *regexp.Regexp
@@ -47,15 +47,17 @@ var sqliteOnly = []struct {
 	{"PRAGMA", regexp.MustCompile(`\bPRAGMA \w|\bpragma_\w+`)},
 	{"sqlite table", regexp.MustCompile(`\bsqlite_(schema|sequence|master)\b`)},
 	{"temporary trigger", regexp.MustCompile(`\bCREATE TEMP\b`)},
-	{"reserved word", regexp.MustCompile(`\b(FROM|JOIN|INTO|UPDATE|TABLE) (user|order|group|table|column|grant|references|end)\b`)},
+	{"reserved word", regexp.MustCompile(
+		`\b(FROM|JOIN|INTO|UPDATE|TABLE) (user|order|group|table|column|grant|references|end)\b`)},
 	{"list as IN", regexp.MustCompile(`\bIN [a-z_]+\b[^(.]`)},
 }
 
 // statement tells SQL from other texts.
-var statement = regexp.MustCompile(`\b(SELECT|INSERT|REPLACE INTO|UPDATE|DELETE FROM|FROM|JOIN|WHERE|AND|EXISTS|CREATE|coalesce|CASE WHEN|json_\w+|ON CONFLICT|PRAGMA|LIMIT|IN)\b`)
+var statement = regexp.MustCompile(
+	`\b(SELECT|INSERT|REPLACE INTO|UPDATE|DELETE FROM|FROM|JOIN|WHERE|AND|EXISTS|CREATE|coalesce|CASE WHEN|json_\w+|ON CONFLICT|PRAGMA|LIMIT|IN)\b`)
 
-// spelledOnlyForSQLite counts, by file, what SQL above the engines is spelled for SQLite alone. Commands, server and tools
-// have no SQL: layering_test.go sees to that.
+// spelledOnlyForSQLite counts, by file, what SQL above the engines is spelled for SQLite alone. Commands, server and
+// tools have no SQL: layering_test.go sees to that.
 func spelledOnlyForSQLite(t *testing.T) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -64,7 +66,8 @@ func spelledOnlyForSQLite(t *testing.T) string {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && slices.Contains([]string{"internal/sqlite", "internal/db", "cmd", "server", "mcpserver", "tools", "examples", "bench", "e2e", ".git"}, slashed):
+		case entry.IsDir() && slices.Contains([]string{"internal/sqlite", "internal/db", "cmd", "server", "mcpserver",
+			"tools", "examples", "bench", "e2e", ".git"}, slashed):
 			return fs.SkipDir
 		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 			return nil
@@ -129,7 +132,8 @@ func TestSQLIsSpelledPortablyButForAListThatShrinks(t *testing.T) {
 	found := strings.Split(strings.TrimSpace(got), "\n")
 	for _, line := range found {
 		if line != "" && !slices.Contains(known, line) {
-			t.Errorf("%s: this is not in %s with this number: spell it as PostgreSQL does, too, or by a name of internal/db", line, golden)
+			t.Errorf("%s: this is not in %s with this number: spell it as PostgreSQL does, too, or by a name of internal/db",
+				line, golden)
 		}
 	}
 	for _, line := range known {
@@ -141,13 +145,18 @@ func TestSQLIsSpelledPortablyButForAListThatShrinks(t *testing.T) {
 
 func TestEveryPatternOfSQLiteOnlySpellingFinds(t *testing.T) {
 	for name, text := range map[string]string{
-		"ifnull": `SELECT ifnull(a, 0)`, "iif": `SELECT iif(a, b, c)`, "IS ?": `WHERE a IS b.c`, "COLLATE": `WHERE a = 'b' COLLATE NOCASE`,
-		"JSON function": `FROM json_each(?)`, "group_concat": `SELECT group_concat(a)`, "char()": `SELECT char(10)`, "typeof": `SELECT typeof(a)`,
-		"instr": `WHERE instr(a, b) > 0`, "INDEXED BY": `FROM a INDEXED BY b`, "CROSS JOIN": `FROM a CROSS JOIN b`,
-		"ON CONFLICT DO UPDATE": `ON CONFLICT DO UPDATE SET a = 1`, "OR IGNORE": `INSERT OR IGNORE INTO a`, "REPLACE INTO": `REPLACE INTO a`,
-		"LIMIT -1": `LIMIT -1 OFFSET 3`, "max, min of several": `SELECT max(coalesce(a, 0), b)`, "blob": `SELECT x''`, "rowid": `WHERE rowid = 1`,
-		"PRAGMA": `PRAGMA page_size`, "sqlite table": `FROM sqlite_schema`, "temporary trigger": `CREATE TEMP TRIGGER`, "reserved word": `FROM user u`,
-		"list as IN": `WHERE a IN level AND b`,
+		"ifnull": `SELECT ifnull(a, 0)`, "iif": `SELECT iif(a, b, c)`, "IS ?": `WHERE a IS b.c`,
+		"COLLATE":       `WHERE a = 'b' COLLATE NOCASE`,
+		"JSON function": `FROM json_each(?)`, "group_concat": `SELECT group_concat(a)`, "char()": `SELECT char(10)`,
+		"typeof": `SELECT typeof(a)`,
+		"instr":  `WHERE instr(a, b) > 0`, "INDEXED BY": `FROM a INDEXED BY b`, "CROSS JOIN": `FROM a CROSS JOIN b`,
+		"ON CONFLICT DO UPDATE": `ON CONFLICT DO UPDATE SET a = 1`, "OR IGNORE": `INSERT OR IGNORE INTO a`,
+		"REPLACE INTO": `REPLACE INTO a`,
+		"LIMIT -1":     `LIMIT -1 OFFSET 3`, "max, min of several": `SELECT max(coalesce(a, 0), b)`, "blob": `SELECT x''`,
+		"rowid":  `WHERE rowid = 1`,
+		"PRAGMA": `PRAGMA page_size`, "sqlite table": `FROM sqlite_schema`, "temporary trigger": `CREATE TEMP TRIGGER`,
+		"reserved word": `FROM user u`,
+		"list as IN":    `WHERE a IN level AND b`,
 	} {
 		i := slices.IndexFunc(sqliteOnly, func(s struct {
 			name    string
@@ -159,7 +168,8 @@ func TestEveryPatternOfSQLiteOnlySpellingFinds(t *testing.T) {
 			t.Errorf("%s does not find %s", name, text)
 		}
 	}
-	for _, portable := range []string{`SELECT max(a) FROM b, c WHERE d IN (SELECT 1) AND e IS NOT NULL`, `UPDATE users SET a = coalesce(b, 0)`, `count(*), max(a), min(b)`} {
+	for _, portable := range []string{`SELECT max(a) FROM b, c WHERE d IN (SELECT 1) AND e IS NOT NULL`,
+		`UPDATE users SET a = coalesce(b, 0)`, `count(*), max(a), min(b)`} {
 		for _, s := range sqliteOnly {
 			if s.pattern.MatchString(portable) {
 				t.Errorf("%s finds %s", s.name, portable)

@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
-// ProjectInvitation is an invitation to a project, as the invited user sees it. Until it is accepted, nothing else of the project is
-// visible to that user.
+// ProjectInvitation is an invitation to a project, as the invited user sees it. Until it is accepted, nothing else of
+// the project is visible to that user.
 type ProjectInvitation struct {
 	ID            string     `json:"id"`
 	ProjectID     string     `json:"project_id"`
@@ -21,16 +21,18 @@ type ProjectInvitation struct {
 	OwnerName     string     `json:"owner_name,omitempty"` // of the account, if there is one
 	InvitedBy     string     `json:"invited_by"`           // user id of the sender
 	InvitedByName string     `json:"invited_by_name,omitempty"`
-	Role          MemberRole `json:"role"`                   // that the user would have
-	CurrentRole   MemberRole `json:"current_role,omitempty"` // that the user has as a member; empty of somebody who is none yet
-	CreatedAt     time.Time  `json:"created_at"`
-	ExpiresAt     time.Time  `json:"expires_at"`
+	Role          MemberRole `json:"role"` // that the user would have
+	// that the user has as a member; empty of somebody who is none yet
+	CurrentRole MemberRole `json:"current_role,omitempty"`
+	CreatedAt   time.Time  `json:"created_at"`
+	ExpiresAt   time.Time  `json:"expires_at"`
 }
 
-// InvitedMember is a pending invitation, as the owners of the project see it. It is the same whether or not there is a user of that
-// name, and whether or not that user has declined it, or has blocked the sender.
+// InvitedMember is a pending invitation, as the owners of the project see it. It is the same whether or not there is a
+// user of that name, and whether or not that user has declined it, or has blocked the sender.
 type InvitedMember struct {
-	User          string     `json:"user"`       // as the sender typed it; of a member who is to have a higher role, the name
+	// as the sender typed it; of a member who is to have a higher role, the name
+	User          string     `json:"user"`
 	Role          MemberRole `json:"role"`       // that the user would have
 	InvitedBy     string     `json:"invited_by"` // user id of the sender
 	InvitedByName string     `json:"invited_by_name,omitempty"`
@@ -49,8 +51,8 @@ const (
 	// MaxSentInvitations is how many pending invitations to projects one user may have sent.
 	MaxSentInvitations = 100
 
-	// MaxReceivedInvitations is how many pending invitations to projects one user may have received. Past it, the newest one of the sender
-	// who has most of them is dropped.
+	// MaxReceivedInvitations is how many pending invitations to projects one user may have received. Past it, the newest
+	// one of the sender who has most of them is dropped.
 	MaxReceivedInvitations = 100
 
 	projectInvitationLifetime = 30 * 24 * time.Hour
@@ -59,8 +61,8 @@ const (
 	maxDeclined  = 3                   // of one sender within declineLasts; then none of this sender is delivered
 )
 
-// pendingInvitation is the condition for an invitation i to a project j by a user s that can be accepted (one argument: the time). A
-// sender who no longer owns the project, or is disabled, invites nobody.
+// pendingInvitation is the condition for an invitation i to a project j by a user s that can be accepted (one argument:
+// the time). A sender who no longer owns the project, or is disabled, invites nobody.
 const pendingInvitation = `i.expires_at > ? AND s.disabled_at IS NULL AND (j.owner_id = i.sender_id
 	OR EXISTS (SELECT 1 FROM project_member WHERE project_id = j.id AND user_id = i.sender_id AND role = 'owner'))`
 
@@ -77,7 +79,8 @@ func loadSentInvitations(tx db.Tx, now int64, condition string, args ...any) ([]
 	err := tx.Each(func(row db.Rows) error {
 		var i sentInvitation
 		var created, expires int64
-		err := row.Scan(&i.row, &i.project, &i.sender, &i.invited, &i.ID, &i.ProjectID, &i.ProjectName, &i.Owner, &i.OwnerName,
+		err := row.Scan(&i.row, &i.project, &i.sender, &i.invited, &i.ID, &i.ProjectID, &i.ProjectName, &i.Owner,
+			&i.OwnerName,
 			&i.InvitedBy, &i.InvitedByName, &i.Role, &i.CurrentRole, &created, &expires)
 		i.CreatedAt, i.ExpiresAt = toTime(created), toTime(expires)
 		found = append(found, i)
@@ -89,8 +92,8 @@ func loadSentInvitations(tx db.Tx, now int64, condition string, args ...any) ([]
 	return found, err
 }
 
-// inviteMember invites somebody to a project. What it answers, and what it looks up, is the same whether or not there is such a user,
-// and whether or not the invitation is delivered.
+// inviteMember invites somebody to a project. What it answers, and what it looks up, is the same whether or not there
+// is such a user, and whether or not the invitation is delivered.
 func (s *Store) inviteMember(tx db.Tx, sc scope, n NewMember) (Member, error) {
 	p, err := managedProject(tx, sc, n.Project)
 	if err != nil {
@@ -106,8 +109,8 @@ func (s *Store) inviteMember(tx db.Tx, sc scope, n NewMember) (Member, error) {
 	return s.sendInvitation(tx, sc, p, n.User, n.User, n.Role)
 }
 
-// inviteHigher invites a member to a higher role, in place of another invitation of theirs to the project. What they are stays as it is
-// until they accept.
+// inviteHigher invites a member to a higher role, in place of another invitation of theirs to the project. What they
+// are stays as it is until they accept.
 func (s *Store) inviteHigher(tx db.Tx, sc scope, p projectRow, m person, role MemberRole) (Member, error) {
 	if err := endInvitationsTo(tx, p.row, User{ID: m.User, Name: m.Name}, m.row); err != nil {
 		return Member{}, err
@@ -120,13 +123,15 @@ func (s *Store) inviteHigher(tx db.Tx, sc scope, p projectRow, m person, role Me
 	return invited, nil
 }
 
-// sendInvitation sends an invitation to a project. invited is what its owners see, to the id or the name of the user whom it is for.
+// sendInvitation sends an invitation to a project. invited is what its owners see, to the id or the name of the user
+// whom it is for.
 func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to string, role MemberRole) (Member, error) {
 	now := s.now()
 	if _, err := purgeProjectInvitations(tx, now); err != nil {
 		return Member{}, err
 	}
-	_, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND invited = ?`, p.row, invited) // the new one takes its place
+	_, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND invited = ?`, p.row,
+		invited) // the new one takes its place
 	if err != nil {
 		return Member{}, err
 	}
@@ -135,7 +140,8 @@ func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to str
 		return Member{}, err
 	}
 	if sent[0] >= MaxSentInvitations {
-		return Member{}, newError(KindTooLarge, "user", "%d invitations to projects are pending, and one user may have sent at most %d; withdraw some, or wait until they are accepted or expire",
+		return Member{}, newError(KindTooLarge, "user",
+			"%d invitations to projects are pending, and one user may have sent at most %d; withdraw some, or wait until they are accepted or expire",
 			sent[0], MaxSentInvitations)
 	}
 	recipient, err := recipientOf(tx, sc.user, p.row, to, now)
@@ -143,7 +149,8 @@ func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to str
 		return Member{}, err
 	}
 	// Of one project, one is delivered, under whatever name it was sent: the latest.
-	if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE project_id = ? AND recipient_id = ?`, p.row, recipient); err != nil {
+	if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE project_id = ? AND recipient_id = ?`,
+		p.row, recipient); err != nil {
 		return Member{}, err
 	}
 	_, err = tx.Exec(`INSERT INTO project_invitation (uid, project_id, sender_id, invited, recipient_id, role, created_at, expires_at) VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?, ?)`,
@@ -154,8 +161,8 @@ func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to str
 	return Member{User: invited, Role: role, Status: MemberInvited, CreatedAt: toTime(now)}, dropSurplus(tx, recipient)
 }
 
-// recipientOf returns the row of the user to whom an invitation is delivered, 0 for nobody. It asks the same of everybody, also of
-// nobody.
+// recipientOf returns the row of the user to whom an invitation is delivered, 0 for nobody. It asks the same of
+// everybody, also of nobody.
 func recipientOf(tx db.Tx, sender, project int64, named string, now int64) (int64, error) {
 	u, err := findUser(tx, named)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -173,7 +180,8 @@ func recipientOf(tx db.Tx, sender, project int64, named string, now int64) (int6
 	return found[0], nil
 }
 
-// dropSurplus bounds what a user has received: the newest invitation of whoever has sent most goes, so that nobody can crowd out others.
+// dropSurplus bounds what a user has received: the newest invitation of whoever has sent most goes, so that nobody can
+// crowd out others.
 func dropSurplus(tx db.Tx, recipient int64) error {
 	received, err := db.Column[int](tx, `SELECT count(*) FROM project_invitation WHERE recipient_id = ?`, recipient)
 	if err != nil || received[0] <= MaxReceivedInvitations {
@@ -184,7 +192,8 @@ func dropSurplus(tx db.Tx, recipient int64) error {
 	return err
 }
 
-// InvitedMembers returns the pending invitations to a project, the newest first: for those who may add members, see [Store.AddMember].
+// InvitedMembers returns the pending invitations to a project, the newest first: for those who may add members, see
+// [Store.AddMember].
 func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) ([]InvitedMember, error) {
 	if err := checkNamed(project); err != nil {
 		return nil, err
@@ -216,12 +225,14 @@ func findInvited(tx db.Tx, p projectRow, user string, now int64) (sentInvitation
 		i = slices.IndexFunc(found, func(i sentInvitation) bool { return foldname.Key(i.invited) == folded })
 	}
 	if i < 0 {
-		return sentInvitation{}, newError(KindNotFound, "user", "user %s is neither a member of project %s nor invited to it", show(user), show(p.ref()))
+		return sentInvitation{}, newError(KindNotFound, "user", "user %s is neither a member of project %s nor invited to it",
+			show(user), show(p.ref()))
 	}
 	return found[i], nil
 }
 
-// updateInvited gives a pending invitation another role. It is a new one to the recipient: nobody accepts what they have not seen.
+// updateInvited gives a pending invitation another role. It is a new one to the recipient: nobody accepts what they
+// have not seen.
 func (s *Store) updateInvited(tx db.Tx, p projectRow, u MemberUpdate) (Member, error) {
 	i, err := findInvited(tx, p, u.User, s.now())
 	if err != nil {
@@ -240,9 +251,11 @@ func withdrawInvited(tx db.Tx, p projectRow, user string, now int64) error {
 	return err
 }
 
-// endInvitationsTo ends the pending invitations of a user, who is a member now, to a project, under whichever name they were sent.
+// endInvitationsTo ends the pending invitations of a user, who is a member now, to a project, under whichever name they
+// were sent.
 func endInvitationsTo(tx db.Tx, project int64, u User, row int64) error {
-	if _, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND (recipient_id = ? OR invited = ?)`, project, row, u.ID); err != nil || u.Name == "" {
+	if _, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND (recipient_id = ? OR invited = ?)`,
+		project, row, u.ID); err != nil || u.Name == "" {
 		return err
 	}
 	named, err := db.Column[string](tx, `SELECT invited FROM project_invitation WHERE project_id = ?`, project)
@@ -254,9 +267,9 @@ func endInvitationsTo(tx db.Tx, project int64, u User, row int64) error {
 	return err
 }
 
-// ProjectInvitations returns the invitations to projects that wait for this view's user, the newest first. One that is answered,
-// withdrawn or older than 30 days is not among them, and neither is one whose sender no longer owns the project. A view limited to
-// projects is ErrForbidden.
+// ProjectInvitations returns the invitations to projects that wait for this view's user, the newest first. One that is
+// answered, withdrawn or older than 30 days is not among them, and neither is one whose sender no longer owns the
+// project. A view limited to projects is ErrForbidden.
 func (s *Store) ProjectInvitations(ctx context.Context) ([]ProjectInvitation, error) {
 	if err := s.checkAccount("ProjectInvitations"); err != nil {
 		return nil, err
@@ -272,8 +285,10 @@ func (s *Store) ProjectInvitations(ctx context.Context) ([]ProjectInvitation, er
 	return all, err
 }
 
-// answerInvitation runs fn on an invitation that waits for this view's user. Anything else is ErrNotFound, whatever the reason.
-func (s *Store) answerInvitation(ctx context.Context, what, id string, fn func(db.Tx, scope, sentInvitation) error) error {
+// answerInvitation runs fn on an invitation that waits for this view's user. Anything else is ErrNotFound, whatever the
+// reason.
+func (s *Store) answerInvitation(ctx context.Context, what, id string,
+	fn func(db.Tx, scope, sentInvitation) error) error {
 	if err := s.checkAccount(what); err != nil {
 		return err
 	}
@@ -283,14 +298,16 @@ func (s *Store) answerInvitation(ctx context.Context, what, id string, fn func(d
 			return err
 		}
 		if len(found) == 0 {
-			return newError(KindNotFound, "id", "id %s is no invitation that waits for this user; it may have been answered, changed or withdrawn, or have expired, or its sender may no longer own the project", show(id))
+			return newError(KindNotFound, "id",
+				"id %s is no invitation that waits for this user; it may have been answered, changed or withdrawn, or have expired, or its sender may no longer own the project", show(id))
 		}
 		return fn(tx, sc, found[0])
 	})
 }
 
-// AcceptProjectInvitation makes this view's user a member of the project that an invitation is to, or gives a member the higher role that
-// it offers, from the next call on. One that does not wait for the user is ErrNotFound, and a view limited to projects ErrForbidden. It is for people: no tool offers it.
+// AcceptProjectInvitation makes this view's user a member of the project that an invitation is to, or gives a member
+// the higher role that it offers, from the next call on. One that does not wait for the user is ErrNotFound, and a view
+// limited to projects ErrForbidden. It is for people: no tool offers it.
 func (s *Store) AcceptProjectInvitation(ctx context.Context, id string) (Project, error) {
 	var accepted Project
 	err := s.answerInvitation(ctx, "AcceptProjectInvitation", id, func(tx db.Tx, sc scope, i sentInvitation) error {
@@ -299,7 +316,8 @@ func (s *Store) AcceptProjectInvitation(ctx context.Context, id string) (Project
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`DELETE FROM declined_invitation WHERE user_id = ? AND project_id = ?`, sc.user, i.project); err != nil {
+		if _, err := tx.Exec(`DELETE FROM declined_invitation WHERE user_id = ? AND project_id = ?`, sc.user,
+			i.project); err != nil {
 			return err
 		}
 		me, err := loadUsers(tx, `u.id = ?`, sc.user)
@@ -315,23 +333,26 @@ func (s *Store) AcceptProjectInvitation(ctx context.Context, id string) (Project
 	return accepted, err
 }
 
-// DeclineProjectInvitation declines an invitation. For 30 days no other one to this project is delivered to this view's user, and after
-// three declined ones of a sender none of that sender. Senders are not told: to them it is pending until it expires. Errors
-// are those of [Store.AcceptProjectInvitation].
+// DeclineProjectInvitation declines an invitation. For 30 days no other one to this project is delivered to this view's
+// user, and after three declined ones of a sender none of that sender. Senders are not told: to them it is pending
+// until it expires. Errors are those of [Store.AcceptProjectInvitation].
 func (s *Store) DeclineProjectInvitation(ctx context.Context, id string) error {
-	return s.answerInvitation(ctx, "DeclineProjectInvitation", id, func(tx db.Tx, sc scope, i sentInvitation) error { return s.decline(tx, sc, i) })
+	return s.answerInvitation(ctx, "DeclineProjectInvitation", id,
+		func(tx db.Tx, sc scope, i sentInvitation) error { return s.decline(tx, sc, i) })
 }
 
 func (s *Store) decline(tx db.Tx, sc scope, i sentInvitation) error {
-	if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE project_id = ? AND recipient_id = ?`, i.project, sc.user); err != nil {
+	if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE project_id = ? AND recipient_id = ?`,
+		i.project, sc.user); err != nil {
 		return err
 	}
-	_, err := tx.Exec(`INSERT INTO declined_invitation (user_id, sender_id, project_id, declined_at) VALUES (?, ?, ?, ?)`, sc.user, i.sender, i.project, s.now())
+	_, err := tx.Exec(`INSERT INTO declined_invitation (user_id, sender_id, project_id, declined_at) VALUES (?, ?, ?, ?)`,
+		sc.user, i.sender, i.project, s.now())
 	return err
 }
 
-// BlockSender declines an invitation, and blocks who sent it: no invitation of theirs is delivered to this view's user until
-// [Store.UnblockSender]. They are not told. Projects that are shared already stay so. Errors are those of
+// BlockSender declines an invitation, and blocks who sent it: no invitation of theirs is delivered to this view's user
+// until [Store.UnblockSender]. They are not told. Projects that are shared already stay so. Errors are those of
 // [Store.AcceptProjectInvitation].
 func (s *Store) BlockSender(ctx context.Context, id string) (BlockedSender, error) {
 	var blocked BlockedSender
@@ -339,7 +360,8 @@ func (s *Store) BlockSender(ctx context.Context, id string) (BlockedSender, erro
 		if err := s.decline(tx, sc, i); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE sender_id = ? AND recipient_id = ?`, i.sender, sc.user); err != nil {
+		if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE sender_id = ? AND recipient_id = ?`,
+			i.sender, sc.user); err != nil {
 			return err
 		}
 		now := s.now()
@@ -350,8 +372,8 @@ func (s *Store) BlockSender(ctx context.Context, id string) (BlockedSender, erro
 	return blocked, err
 }
 
-// BlockedSenders returns the users whose invitations are not delivered to this view's user, the last blocked first. A view limited to
-// projects is ErrForbidden.
+// BlockedSenders returns the users whose invitations are not delivered to this view's user, the last blocked first. A
+// view limited to projects is ErrForbidden.
 func (s *Store) BlockedSenders(ctx context.Context) ([]BlockedSender, error) {
 	if err := s.checkAccount("BlockedSenders"); err != nil {
 		return nil, err
@@ -370,8 +392,8 @@ func (s *Store) BlockedSenders(ctx context.Context) ([]BlockedSender, error) {
 	return all, err
 }
 
-// UnblockSender lets a user, by id, send invitations to this view's user again. What was sent meanwhile is not delivered. A user who is
-// not blocked is ErrNotFound, and a view limited to projects ErrForbidden.
+// UnblockSender lets a user, by id, send invitations to this view's user again. What was sent meanwhile is not
+// delivered. A user who is not blocked is ErrNotFound, and a view limited to projects ErrForbidden.
 func (s *Store) UnblockSender(ctx context.Context, user string) error {
 	if err := s.checkAccount("UnblockSender"); err != nil {
 		return err
@@ -379,7 +401,8 @@ func (s *Store) UnblockSender(ctx context.Context, user string) error {
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		result, err := tx.Exec(`DELETE FROM blocked_sender WHERE user_id = ? AND sender_id = (SELECT id FROM users WHERE uid = ?)`, sc.user, user)
 		if err == nil && result.RowsAffected == 0 {
-			return newError(KindNotFound, "user", "user %s is not among those whom this user has blocked; give the id of one who is", show(user))
+			return newError(KindNotFound, "user",
+				"user %s is not among those whom this user has blocked; give the id of one who is", show(user))
 		}
 		return err
 	})
@@ -387,7 +410,8 @@ func (s *Store) UnblockSender(ctx context.Context, user string) error {
 
 // purgeProjectInvitations deletes expired invitations, which it counts, and declines that count no longer.
 func purgeProjectInvitations(tx db.Tx, now int64) (int64, error) {
-	if _, err := tx.Exec(`DELETE FROM declined_invitation WHERE declined_at <= ?`, now-declineLasts.Microseconds()); err != nil {
+	if _, err := tx.Exec(`DELETE FROM declined_invitation WHERE declined_at <= ?`,
+		now-declineLasts.Microseconds()); err != nil {
 		return 0, err
 	}
 	result, err := tx.Exec(`DELETE FROM project_invitation WHERE expires_at <= ?`, now)

@@ -13,9 +13,9 @@ import (
 // How a project is found by what callers name it.
 //
 // Names are compared folded (internal/foldname), and those that a project had before lead to it (project_alias). A name
-// is looked for in this order: the caller's own projects, the caller's own by former names, others' that are shared with
-// the caller, others' by former names. A former name of somebody else's project counts only if the caller was a member
-// while the project had it: otherwise its owner could collect names that members think are new.
+// is looked for in this order: the caller's own projects, the caller's own by former names, others' that are shared
+// with the caller, others' by former names. A former name of somebody else's project counts only if the caller was a
+// member while the project had it: otherwise its owner could collect names that members think are new.
 
 // maxAliases is how many former names of a project are kept.
 const maxAliases = 16
@@ -68,7 +68,8 @@ func agreeing(tx db.Tx, sc scope, found projectRow, id, name string) (*projectRo
 		found.former = named[i].former
 		return &found, nil
 	}
-	return nil, invalid("project_name", "project_name %s and project_id %s disagree: that project is named %s; give one of the two",
+	return nil, invalid("project_name",
+		"project_name %s and project_id %s disagree: that project is named %s; give one of the two",
 		show(name), show(id), show(found.name))
 }
 
@@ -110,7 +111,8 @@ func onlyProject(argument, value string, fitting []projectRow) (*projectRow, err
 	if n := len(fitting) - len(refs); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return nil, invalid(argument, "%s %s fits %d projects; give project_id as one of %s%s", argument, show(value), len(fitting), strings.Join(refs, ", "), more)
+	return nil, invalid(argument, "%s %s fits %d projects; give project_id as one of %s%s", argument, show(value),
+		len(fitting), strings.Join(refs, ", "), more)
 }
 
 // findNamed returns the visible projects that a name fits and that no others go before; more than one is ambiguous.
@@ -132,7 +134,8 @@ func findNamed(tx db.Tx, sc scope, name string) ([]projectRow, error) {
 		LEFT JOIN project_alias a ON a.owner_id = j.owner_id AND a.name_key = ? AND a.project_id = j.id
 		WHERE `+visible+` AND (j.name_key = ? OR a.name IS NOT NULL AND (j.owner_id = ? OR a.created_at >=
 			(SELECT b.created_at FROM project_member b WHERE b.project_id = j.id AND b.user_id = ?)))
-		ORDER BY j.id`, slices.Concat([]any{sc.user}, roleArgs, []any{key, key}, visibleArgs, []any{key, sc.user, sc.user})...)
+		ORDER BY j.id`, slices.Concat([]any{sc.user}, roleArgs, []any{key, key}, visibleArgs,
+		[]any{key, sc.user, sc.user})...)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -149,9 +152,11 @@ func findNamed(tx db.Tx, sc scope, name string) ([]projectRow, error) {
 	}
 	best := slices.MinFunc(all, func(a, b projectRow) int { return cmp.Compare(rank(a), rank(b)) })
 	all = slices.DeleteFunc(all, func(p projectRow) bool { return rank(p) != rank(best) })
-	// Of one owner's projects, from before names were compared folded, the exact name decides; between owners nothing does.
+	// Of one owner's projects, from before names were compared folded, the exact name decides; between owners nothing
+	// does.
 	exact := func(p projectRow) bool { return p.name == name && p.owner == all[0].owner }
-	if !slices.ContainsFunc(all, func(p projectRow) bool { return p.owner != all[0].owner }) && slices.ContainsFunc(all, exact) {
+	if !slices.ContainsFunc(all, func(p projectRow) bool { return p.owner != all[0].owner }) &&
+		slices.ContainsFunc(all, exact) {
 		all = slices.DeleteFunc(all, func(p projectRow) bool { return !exact(p) })
 	}
 	return all, nil
@@ -188,17 +193,21 @@ func checkFreeName(tx db.Tx, sc scope, argument, name string, except int64) erro
 			return err
 		}
 		if taken != name {
-			return newError(KindConflict, argument, "project_name %s is the same name as %s, which the project with project_id %s has; choose another name",
+			return newError(KindConflict, argument,
+				"project_name %s is the same name as %s, which the project with project_id %s has; choose another name",
 				show(name), show(taken), show(id))
 		}
-		return newError(KindConflict, argument, "project_name %s is taken by the project with project_id %s; choose another name", show(name), show(id))
-	}, `SELECT uid, name FROM project WHERE owner_id = ? AND name_key = ? AND id <> ? LIMIT 1`, sc.user, foldname.Key(name), except)
+		return newError(KindConflict, argument,
+			"project_name %s is taken by the project with project_id %s; choose another name", show(name), show(id))
+	}, `SELECT uid, name FROM project WHERE owner_id = ? AND name_key = ? AND id <> ? LIMIT 1`, sc.user,
+		foldname.Key(name), except)
 }
 
 // addProject adds a project to those of the scope's user. A former name that it gets leads to it alone from then on.
 func (s *Store) addProject(tx db.Tx, sc scope, id, name string) (int64, error) {
 	if strings.Contains(id, "/") {
-		return 0, invalid("project_id", "project_id %s names nobody's project; the id of a new project has no slash", show(id))
+		return 0, invalid("project_id", "project_id %s names nobody's project; the id of a new project has no slash",
+			show(id))
 	}
 	if id == "" {
 		id = s.newID()
@@ -221,13 +230,15 @@ func (s *Store) renameProject(tx db.Tx, p projectRow, name string) error {
 		sql  string
 		args []any
 	}{
-		{`DELETE FROM project_alias WHERE name_key = ? AND owner_id = (SELECT owner_id FROM project WHERE id = ?)`, []any{key, p.row}},
+		{`DELETE FROM project_alias WHERE name_key = ? AND owner_id = (SELECT owner_id FROM project WHERE id = ?)`,
+			[]any{key, p.row}},
 		{`INSERT INTO project_alias (owner_id, name_key, name, project_id, created_at)
 			SELECT owner_id, name_key, name, id, ?1 FROM project j WHERE id = ?2 AND name_key NOT IN (?3, '')
 				AND NOT EXISTS (SELECT 1 FROM project o WHERE o.owner_id = j.owner_id AND o.name_key = j.name_key AND o.id <> j.id)
 			ON CONFLICT (owner_id, name_key) DO UPDATE SET name = excluded.name, project_id = excluded.project_id, created_at = excluded.created_at`, []any{now, p.row, key}},
 		{`DELETE FROM project_alias WHERE project_id = ?1 AND name_key NOT IN
-			(SELECT name_key FROM project_alias WHERE project_id = ?1 ORDER BY created_at DESC, name_key LIMIT ?2)`, []any{p.row, maxAliases}},
+			(SELECT name_key FROM project_alias WHERE project_id = ?1 ORDER BY created_at DESC, name_key LIMIT ?2)`,
+			[]any{p.row, maxAliases}},
 		{`UPDATE project SET name = ?, name_key = ?, updated_at = ? WHERE id = ?`, []any{name, key, now, p.row}},
 	}
 	for _, statement := range statements {
@@ -238,8 +249,8 @@ func (s *Store) renameProject(tx db.Tx, p projectRow, name string) error {
 	return nil
 }
 
-// fillProjectNames computes the keys of names in a file from before they were stored, and those of user names with letters
-// that were folded wrongly then.
+// fillProjectNames computes the keys of names in a file from before they were stored, and those of user names with
+// letters that were folded wrongly then.
 func fillProjectNames(tx db.Tx) error {
 	for _, statement := range []struct{ selection, update string }{
 		{`SELECT id, name, name_key FROM project`, `UPDATE project SET name_key = ? WHERE id = ?`},
@@ -270,8 +281,8 @@ func fillProjectNames(tx db.Tx) error {
 // maxNearNames is how many projects are looked through for names like a new one, the newest first.
 const maxNearNames = 10_000
 
-// nearNames returns what a caller should know of a project that a write has just made: that there are others whose names
-// differ by a typing error or two.
+// nearNames returns what a caller should know of a project that a write has just made: that there are others whose
+// names differ by a typing error or two.
 func nearNames(tx db.Tx, sc scope, made int64) ([]string, error) {
 	const most = 3
 	visible, args := sc.visibleProject()
@@ -291,7 +302,8 @@ func nearNames(tx db.Tx, sc scope, made int64) ([]string, error) {
 		}
 		return nil
 	}, `SELECT j.uid, j.name, u.uid, j.owner_id = ?, j.name_key FROM project j JOIN users u ON u.id = j.owner_id
-		WHERE `+visible+` AND j.id <> ? ORDER BY j.id DESC LIMIT ?`, slices.Concat([]any{sc.user}, args, []any{made, maxNearNames})...)
+		WHERE `+visible+` AND j.id <> ? ORDER BY j.id DESC LIMIT ?`,
+		slices.Concat([]any{sc.user}, args, []any{made, maxNearNames})...)
 	if err != nil || len(near) == 0 {
 		return nil, err
 	}

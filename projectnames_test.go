@@ -48,7 +48,8 @@ func TestProjectsFromBeforeNamesWereFoldedAreFoundByAnyForm(t *testing.T) {
 			t.Errorf("%q is %+v, %v; want %s", name, p, err, id)
 		}
 	}
-	for name, ids := range map[string][]string{"APOLLO": {`"p1"`, `"p2"`}, "Apollo 2": {`"` + long + `1"`, `"` + long + `2"`}} {
+	for name, ids := range map[string][]string{"APOLLO": {`"p1"`, `"p2"`},
+		"Apollo 2": {`"` + long + `1"`, `"` + long + `2"`}} {
 		_, err := s.GetProject(t.Context(), ProjectRef{Name: name})
 		for _, id := range ids {
 			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), id) {
@@ -81,7 +82,8 @@ func TestCheckFindsNamesThatAreLookedUpAsOthers(t *testing.T) {
 	}
 	for _, table := range []string{"project", "project_alias"} {
 		damage(t, s, fmt.Sprintf(`UPDATE %s SET name_key = 'x'`, table))
-		if report := mustCheck(t, s, nil); !slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Table == table && strings.Contains(f.Problem, "folded") }) {
+		if report := mustCheck(t, s, nil); !slices.ContainsFunc(report.Findings,
+			func(f Finding) bool { return f.Table == table && strings.Contains(f.Problem, "folded") }) {
 			t.Errorf("%s: %+v", table, report)
 		}
 	}

@@ -39,8 +39,9 @@ func projectRef(own bool, owner, id string) string {
 	return owner + "/" + id
 }
 
-// ProjectRef names a project: by ID (or OWNER/ID for one that somebody else shares under an id that is not unique, where
-// OWNER is the owner's user id or account name), by Name, or by both, which must then agree. The zero value names none.
+// ProjectRef names a project: by ID (or OWNER/ID for one that somebody else shares under an id that is not unique,
+// where OWNER is the owner's user id or account name), by Name, or by both, which must then agree. The zero value names
+// none.
 //
 // Names are compared without regard to case, width, spaces, ways of writing one character, and characters that are not
 // shown. A name leads to one of the caller's own projects, by its name or by one that it had before; else to one that
@@ -57,8 +58,8 @@ type NewProject struct {
 }
 
 // AddProject adds a project of the caller's. An id or a name that one of the caller's projects has already is
-// ErrConflict. Names are compared as in [ProjectRef]; one that a project had before, or that somebody else's has, is free.
-// A view limited to projects may add those that it is limited to.
+// ErrConflict. Names are compared as in [ProjectRef]; one that a project had before, or that somebody else's has, is
+// free. A view limited to projects may add those that it is limited to.
 func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
 	if err := checkNamed(ProjectRef(n)); err != nil {
 		return Project{}, err
@@ -99,7 +100,8 @@ func (s *Store) checkNewProject(tx db.Tx, sc scope, n NewProject) error {
 			beyond = known != nil && !known.own
 		}
 		if beyond {
-			return newError(KindForbidden, "project_id", "this view is limited to the projects %s and adds no others", oneOf(s.access.Projects))
+			return newError(KindForbidden, "project_id", "this view is limited to the projects %s and adds no others",
+				oneOf(s.access.Projects))
 		}
 	}
 	taken, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ? AND uid = ?`, sc.user, n.ID)
@@ -107,7 +109,8 @@ func (s *Store) checkNewProject(tx db.Tx, sc scope, n NewProject) error {
 		return err
 	}
 	if len(taken) > 0 {
-		return newError(KindConflict, "project_id", "project_id %s exists already; choose another one or store into it", show(n.ID))
+		return newError(KindConflict, "project_id", "project_id %s exists already; choose another one or store into it",
+			show(n.ID))
 	}
 	if sc.limited {
 		return nil // which names the projects outside its limit have is not for it to know
@@ -149,8 +152,9 @@ type ProjectUpdate struct {
 }
 
 // UpdateProject renames a project: all memories in it show the new name at once, and are found by it. The last 16 names
-// that it had still lead to it, until another project of its owner gets them. Only its owners may, through a view that is
-// not limited to projects; to others it is ErrForbidden. A name that another project of the caller's has is ErrConflict.
+// that it had still lead to it, until another project of its owner gets them. Only its owners may, through a view that
+// is not limited to projects; to others it is ErrForbidden. A name that another project of the caller's has is
+// ErrConflict.
 func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpdate) (Project, error) {
 	if err := checkNamed(ref); err != nil {
 		return Project{}, err
@@ -194,9 +198,10 @@ type ProjectDeletion struct {
 	ForGood bool
 }
 
-// DeleteProject deletes a project of the caller's, which goes to the trash as one entry; members lose it when its last memory has gone. Only the owner of record may, through a view
-// that is not limited to projects. Memories go by the thousand, so that other writers get their turn; after an error
-// some of them may be gone, and a second call deletes the rest.
+// DeleteProject deletes a project of the caller's, which goes to the trash as one entry; members lose it when its last
+// memory has gone. Only the owner of record may, through a view that is not limited to projects. Memories go by the
+// thousand, so that other writers get their turn; after an error some of them may be gone, and a second call deletes
+// the rest.
 func (s *Store) DeleteProject(ctx context.Context, d ProjectDeletion) error {
 	ctx = db.Freeing(ctx)
 	if err := checkNamed(d.Project); err != nil {
@@ -225,16 +230,19 @@ func (s *Store) deleteProject(tx db.Tx, sc scope, d ProjectDeletion, most portio
 		return false, err
 	}
 	if !p.own {
-		return false, newError(KindForbidden, p.argument, "project %s belongs to %s, who alone may delete it", whole(p.ref()), ownerName(tx, p.owner))
+		return false, newError(KindForbidden, p.argument, "project %s belongs to %s, who alone may delete it", whole(p.ref()),
+			ownerName(tx, p.owner))
 	}
 	var memories, files int64
 	err = tx.QueryRow(`SELECT (SELECT coalesce(sum(memories), 0) FROM partition WHERE project_id = ?),
-		(SELECT count(*) FROM file WHERE project_id = ? AND memory_id IS NULL AND state = 'stored')`, p.row, p.row).Scan(&memories, &files)
+		(SELECT count(*) FROM file WHERE project_id = ? AND memory_id IS NULL AND state = 'stored')`, p.row,
+		p.row).Scan(&memories, &files)
 	if err != nil {
 		return false, err
 	}
 	if memories+files > 0 && !d.WithMemories {
-		return false, newError(KindConflict, p.argument, "project %s holds %d memories and %d files; move or delete them first, or delete the project together with its memories, which keeps the files",
+		return false, newError(KindConflict, p.argument,
+			"project %s holds %d memories and %d files; move or delete them first, or delete the project together with its memories, which keeps the files",
 			whole(p.ref()), memories, files)
 	}
 	t := s.newTrasher(tx, sc, most)
@@ -296,7 +304,10 @@ func (s *Store) Owners(ctx context.Context) ([]Owner, error) {
 			}
 			owners[i].Projects = append(owners[i].Projects, p)
 		}
-		slices.SortFunc(owners[1:], func(a, b Owner) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+		slices.SortFunc(owners[1:], func(a,
+			b Owner) int {
+			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+		})
 		return nil
 	})
 	return owners, err
@@ -311,7 +322,8 @@ func loadProjects(tx db.Tx, sc scope, condition string, args ...any) ([]Project,
 	err := tx.Each(func(row db.Rows) error {
 		var p Project
 		var created, updated int64
-		err := row.Scan(&p.ID, &p.Name, &p.Owner, &p.OwnerName, &p.own, &p.Role, &p.Members, &p.MemoryCount, &created, &updated)
+		err := row.Scan(&p.ID, &p.Name, &p.Owner, &p.OwnerName, &p.own, &p.Role, &p.Members, &p.MemoryCount, &created,
+			&updated)
 		p.CreatedAt, p.UpdatedAt = toTime(created), toTime(updated)
 		all = append(all, p)
 		return err
@@ -350,7 +362,8 @@ func canonicalProjects(tx db.Tx, sc scope, argument string, refs []string) ([]st
 			return nil, err
 		}
 		if ref == "" || p == nil {
-			return nil, newError(KindNotFound, argument, "%s[%d] is %s, which is no project that can be seen here", argument, i, show(ref))
+			return nil, newError(KindNotFound, argument, "%s[%d] is %s, which is no project that can be seen here", argument, i,
+				show(ref))
 		}
 		canonical = append(canonical, p.owner+"/"+p.uid)
 	}
@@ -391,9 +404,11 @@ func knownProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 	case p != nil:
 		return *p, nil
 	case ref.ID == "":
-		return projectRow{}, newError(KindNotFound, "project_name", "project_name %s is no project that can be seen here", show(ref.Name))
+		return projectRow{}, newError(KindNotFound, "project_name", "project_name %s is no project that can be seen here",
+			show(ref.Name))
 	}
-	return projectRow{}, newError(KindNotFound, "project_id", "project_id %s is no project that can be seen here", show(ref.ID))
+	return projectRow{}, newError(KindNotFound, "project_id", "project_id %s is no project that can be seen here",
+		show(ref.ID))
 }
 
 // managedProject returns a project whose name and people the caller may change.
@@ -403,9 +418,12 @@ func managedProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 	case err != nil:
 		return p, err
 	case sc.limited:
-		return p, newError(KindForbidden, p.argument, "a view limited to projects works with what lies in them; project %s itself is changed through a view without a limit", whole(p.ref()))
+		return p, newError(KindForbidden, p.argument,
+			"a view limited to projects works with what lies in them; project %s itself is changed through a view without a limit", whole(p.ref()))
 	case p.role != MemberOwner:
-		return p, newError(KindForbidden, p.argument, "project %s belongs to %s, who shares it with the role %s; only its owners may change it", whole(p.ref()), ownerName(tx, p.owner), p.role)
+		return p, newError(KindForbidden, p.argument,
+			"project %s belongs to %s, who shares it with the role %s; only its owners may change it", whole(p.ref()),
+			ownerName(tx, p.owner), p.role)
 	}
 	return p, nil
 }
@@ -425,11 +443,13 @@ func (s *Store) projectForWriting(tx db.Tx, sc scope, id, name string) (projectT
 		case !sc.limited:
 			return projectTarget{}, nil
 		case len(s.access.Projects) == 0:
-			return projectTarget{}, newError(KindForbidden, "project_id", "this view is limited to no project at all, so it stores nothing")
+			return projectTarget{}, newError(KindForbidden, "project_id",
+				"this view is limited to no project at all, so it stores nothing")
 		case len(s.access.Projects) == 1:
 			id = s.access.Projects[0]
 		default:
-			return projectTarget{}, newError(KindForbidden, "project_id", "this view is limited to the projects %s; name one of them", oneOf(s.access.Projects))
+			return projectTarget{}, newError(KindForbidden, "project_id",
+				"this view is limited to the projects %s; name one of them", oneOf(s.access.Projects))
 		}
 	}
 	p, warnings, err := s.projectToWrite(tx, sc, id, name)
@@ -484,9 +504,9 @@ func (p *projectRow) checkWritable() error {
 	return nil
 }
 
-// projectToWrite finds the project that a write names. Nil means a new one of the caller's. Unlike [findProject] it lets no
-// share stand in the way of a name that the caller wants: where a name fits no own project, and others only that the caller
-// may not write in, or several, a new one is made, with a warning.
+// projectToWrite finds the project that a write names. Nil means a new one of the caller's. Unlike [findProject] it
+// lets no share stand in the way of a name that the caller wants: where a name fits no own project, and others only
+// that the caller may not write in, or several, a new one is made, with a warning.
 func (s *Store) projectToWrite(tx db.Tx, sc scope, id, name string) (*projectRow, []string, error) {
 	if id == "" {
 		fitting, err := findNamed(tx, sc, name)
@@ -525,7 +545,8 @@ func (s *Store) projectToWrite(tx db.Tx, sc scope, id, name string) (*projectRow
 		return nil, nil, err
 	}
 	if sc.limited {
-		if _, err = findProjectID(tx, scope{user: sc.user}, id); err == nil && strings.Contains(id, "/") { // as tokens name them
+		if _, err = findProjectID(tx, scope{user: sc.user}, id); err == nil &&
+			strings.Contains(id, "/") { // as tokens name them
 			err = newError(KindForbidden, "project_id", "%s", s.goneProjects())
 		}
 	}
@@ -543,7 +564,8 @@ func (s *Store) beyondLimit(sc scope, id, name string) error {
 	if !sc.limited || id != "" && slices.Contains(s.access.Projects, id) {
 		return nil
 	}
-	return newError(KindForbidden, "project_id", "this view is limited to the projects %s; %s is none of them", oneOf(s.access.Projects), show(id+name))
+	return newError(KindForbidden, "project_id", "this view is limited to the projects %s; %s is none of them",
+		oneOf(s.access.Projects), show(id+name))
 }
 
 // notTheirs says why a name that others' projects have has made a new one.
@@ -557,8 +579,8 @@ func notTheirs(tx db.Tx, name string, fitting []projectRow) string {
 		show(name), whole(first.ref()), ownerName(tx, first.owner))
 }
 
-// checkMeantName refuses an unknown id that is the name of one of the caller's projects, or was: that project is meant, and a
-// new one, of the same name, could not be told from it by name.
+// checkMeantName refuses an unknown id that is the name of one of the caller's projects, or was: that project is meant,
+// and a new one, of the same name, could not be told from it by name.
 func checkMeantName(tx db.Tx, sc scope, id, name string) error {
 	if name != "" || sc.limited { // which names the projects outside its limit have is not for it to know
 		return nil
@@ -567,7 +589,9 @@ func checkMeantName(tx db.Tx, sc scope, id, name string) error {
 	taken, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?1 AND name_key = ?2
 		UNION ALL SELECT j.uid FROM project_alias a JOIN project j ON j.id = a.project_id WHERE a.owner_id = ?1 AND a.name_key = ?2 LIMIT 1`, sc.user, key)
 	if err == nil && len(taken) > 0 && key != "" {
-		err = newError(KindConflict, "project_id", "project_id %s is no project, but the name of the one with project_id %s; give that, or project_name %s", show(id), show(taken[0]), show(id))
+		err = newError(KindConflict, "project_id",
+			"project_id %s is no project, but the name of the one with project_id %s; give that, or project_name %s", show(id),
+			show(taken[0]), show(id))
 	}
 	return err
 }

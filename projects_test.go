@@ -22,7 +22,8 @@ func openPeople(t *testing.T, names map[string]string) *Store {
 	t.Helper()
 	s := openWords(t, filepath.Join(t.TempDir(), "people.db"), Options{})
 	// Those without an account come first: afterwards their ids could be other people's names.
-	for _, user := range slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Compare(names[a]+"\x00"+a, names[b]+"\x00"+b) }) {
+	for _, user := range slices.SortedFunc(maps.Keys(names),
+		func(a, b string) int { return cmp.Compare(names[a]+"\x00"+a, names[b]+"\x00"+b) }) {
 		addAccount(t, s, user, names[user])
 	}
 	return s
@@ -51,7 +52,9 @@ func TestMembersAreNamedByIDOrAccount(t *testing.T) {
 		if err != nil || m.User != want.User || m.Name != want.Name || m.Role != MemberReader {
 			t.Errorf("adding %q gives %+v, %v", given, m, err)
 		}
-		if m, err := olga.UpdateMember(t.Context(), MemberUpdate{Project: ref, User: strings.ToUpper(given), Role: MemberWriter}); err == nil && m.User != want.User || err != nil && want.Name != "" {
+		if m, err := olga.UpdateMember(t.Context(),
+			MemberUpdate{Project: ref, User: strings.ToUpper(given), Role: MemberWriter}); err == nil && m.User != want.User ||
+			err != nil && want.Name != "" {
 			t.Errorf("updating %q gives %+v, %v", strings.ToUpper(given), m, err)
 		}
 		if err := olga.DeleteMember(t.Context(), MemberDeletion{Project: ref, User: given}); err != nil {
@@ -59,11 +62,13 @@ func TestMembersAreNamedByIDOrAccount(t *testing.T) {
 		}
 	}
 	for _, given := range []string{"U4", "Ren", "u2 ", "%", "x/p"} {
-		if _, err := s.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: "u1/p"}, User: given, Role: MemberReader}); !errors.Is(err, ErrNotFound) {
+		if _, err := s.AddMember(t.Context(),
+			NewMember{Project: ProjectRef{ID: "u1/p"}, User: given, Role: MemberReader}); !errors.Is(err, ErrNotFound) {
 			t.Errorf("adding %q gives %v", given, err)
 		}
 	}
-	if _, err := olga.AddMember(t.Context(), NewMember{Project: ref, User: "OLGA", Role: MemberReader}); !errors.Is(err, ErrConflict) {
+	if _, err := olga.AddMember(t.Context(), NewMember{Project: ref, User: "OLGA", Role: MemberReader}); !errors.Is(err,
+		ErrConflict) {
 		t.Errorf("adding the owner by name gives %v", err)
 	}
 	members, err := olga.Members(t.Context(), ref)
@@ -81,12 +86,14 @@ func TestIDsOfUsersComeBeforeNamesOfAccounts(t *testing.T) {
 		share(t, owner, "p", "rita", MemberReader)
 	}
 	rita := s.As(Access{User: "rita"})
-	for given, want := range map[string]string{"olga/p": "olga", "Olga/p": "impostor", "OLGA/p": "impostor", "impostor/p": "impostor"} {
+	for given, want := range map[string]string{"olga/p": "olga", "Olga/p": "impostor", "OLGA/p": "impostor",
+		"impostor/p": "impostor"} {
 		if p, err := rita.GetProject(t.Context(), ProjectRef{ID: given}); err != nil || p.Owner != want {
 			t.Errorf("%s is %+v, %v", given, p, err)
 		}
 	}
-	if members, err := rita.Members(t.Context(), ProjectRef{ID: "olga/p"}); err != nil || len(members) != 2 || members[1].User != "rita" {
+	if members, err := rita.Members(t.Context(), ProjectRef{ID: "olga/p"}); err != nil || len(members) != 2 ||
+		members[1].User != "rita" {
 		t.Errorf("members are %+v, %v", members, err)
 	}
 	if _, err := rita.GetProject(t.Context(), ProjectRef{ID: "rita/p"}); !errors.Is(err, ErrNotFound) {
@@ -103,13 +110,15 @@ func TestProjectsAreNamedByTheirOwnersAccount(t *testing.T) {
 	mustAdd(t, slashed, NewMemory{Content: "a tea pot", ProjectID: "p"})
 	share(t, slashed, "p", "rita", MemberWriter)
 	for _, ref := range []string{"u1/p", "Ölga/p", "ÖLGA/p", "o\u0308lga/p"} {
-		if p, err := member.GetProject(t.Context(), ProjectRef{ID: ref}); err != nil || p.Owner != "u1" || p.OwnerName != "Ölga" || p.Ref() != "u1/p" {
+		if p, err := member.GetProject(t.Context(), ProjectRef{ID: ref}); err != nil || p.Owner != "u1" ||
+			p.OwnerName != "Ölga" || p.Ref() != "u1/p" {
 			t.Errorf("%s is %+v, %v", ref, p, err)
 		}
 		if found, err := member.Search(t.Context(), Query{Text: "tea", ProjectID: ref}); err != nil || found.Total != 1 {
 			t.Errorf("in %s are %d, %v", ref, found.Total, err)
 		}
-		if m, err := member.AddMemory(t.Context(), NewMemory{Content: "more", ProjectID: ref}); err != nil || m.ProjectID != "p" {
+		if m, err := member.AddMemory(t.Context(), NewMemory{Content: "more", ProjectID: ref}); err != nil ||
+			m.ProjectID != "p" {
 			t.Errorf("stored into %s: %+v, %v", ref, m, err)
 		} else if err := member.DeleteMemory(t.Context(), m.ID); err != nil {
 			t.Error(err)
@@ -140,7 +149,8 @@ func TestLongOwnersAndIDsNameProjects(t *testing.T) {
 	share(t, owner, long, "rita", MemberWriter)
 	ref := long + "/" + long
 	limited := s.As(Access{User: "rita", Projects: []string{ref}})
-	if m, err := limited.AddMemory(t.Context(), NewMemory{Content: "a tea pot", ProjectID: ref}); err != nil || m.ProjectID != long {
+	if m, err := limited.AddMemory(t.Context(), NewMemory{Content: "a tea pot", ProjectID: ref}); err != nil ||
+		m.ProjectID != long {
 		t.Errorf("stored %+v, %v", m, err)
 	}
 	if found, err := limited.Search(t.Context(), Query{ProjectID: ref}); err != nil || found.Total != 1 {
@@ -149,7 +159,8 @@ func TestLongOwnersAndIDsNameProjects(t *testing.T) {
 }
 
 func TestFoldName(t *testing.T) {
-	for _, same := range [][]string{{"Anna", "anna", "ANNA"}, {"Å", "å", "A\u030a", "\u212b"}, {"ΣΑΣ", "σας"}, {"ß", "SS"}} {
+	for _, same := range [][]string{{"Anna", "anna", "ANNA"}, {"Å", "å", "A\u030a", "\u212b"}, {"ΣΑΣ", "σας"},
+		{"ß", "SS"}} {
 		for _, name := range same {
 			if foldname.Key(name) != foldname.Key(same[0]) {
 				t.Errorf("%q and %q are different names", name, same[0])
@@ -205,13 +216,15 @@ func TestFilesOfADeletedProjectStayWithItsOwner(t *testing.T) {
 		t.Fatalf("before, the project's owner sees the files %v", got)
 	}
 	d := ProjectDeletion{Project: ProjectRef{ID: "p"}}
-	if err := olga.DeleteProject(t.Context(), d); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "1 memories and 1 files") {
+	if err := olga.DeleteProject(t.Context(), d); !errors.Is(err, ErrConflict) ||
+		!strings.Contains(err.Error(), "1 memories and 1 files") {
 		t.Errorf("deleting a full project gives %v", err)
 	}
 	if err := will.DeleteMemory(t.Context(), m.ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := olga.DeleteProject(t.Context(), d); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "0 memories and 2 files") {
+	if err := olga.DeleteProject(t.Context(), d); !errors.Is(err, ErrConflict) ||
+		!strings.Contains(err.Error(), "0 memories and 2 files") {
 		t.Errorf("deleting a project with files gives %v", err)
 	}
 	d.WithMemories = true
@@ -234,11 +247,13 @@ func TestFilesOfADeletedCollectionStayInTheProject(t *testing.T) {
 	mustAddProject(t, olga, NewProject{ID: "p"})
 	share(t, olga, "p", "will", MemberWriter)
 	file := addFile(t, s, "olga", "", mustAdd(t, will, NewMemory{Content: "a tea pot", ProjectID: "olga/p"}).ID)
-	if err := olga.DeleteCollection(t.Context(), CollectionDeletion{Name: DefaultCollection, WithMemories: true}); err != nil {
+	if err := olga.DeleteCollection(t.Context(),
+		CollectionDeletion{Name: DefaultCollection, WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {
-		projects, err := db.Column[string](tx, `SELECT ifnull((SELECT uid FROM project WHERE id = f.project_id), '') FROM file f WHERE id = ?`, file)
+		projects, err := db.Column[string](tx,
+			`SELECT ifnull((SELECT uid FROM project WHERE id = f.project_id), '') FROM file f WHERE id = ?`, file)
 		if err == nil && !slices.Equal(projects, []string{"p"}) {
 			t.Errorf("the file lies in %q, want p", projects)
 		}
@@ -266,13 +281,15 @@ func TestStoringWhileAProjectIsDeleted(t *testing.T) {
 	for _, s := range []*Store{first, second} {
 		group.Go(func() {
 			for ctx.Err() == nil {
-				if _, err := s.AddMemory(ctx, NewMemory{Content: "meanwhile", ProjectID: "p"}); err != nil && !errors.Is(err, context.Canceled) {
+				if _, err := s.AddMemory(ctx, NewMemory{Content: "meanwhile", ProjectID: "p"}); err != nil &&
+					!errors.Is(err, context.Canceled) {
 					t.Error(err)
 				}
 			}
 		})
 	}
-	if err := first.DeleteProject(t.Context(), ProjectDeletion{Project: ProjectRef{ID: "p"}, WithMemories: true}); err != nil {
+	if err := first.DeleteProject(t.Context(),
+		ProjectDeletion{Project: ProjectRef{ID: "p"}, WithMemories: true}); err != nil {
 		t.Error(err)
 	}
 	cancel()
@@ -281,7 +298,8 @@ func TestStoringWhileAProjectIsDeleted(t *testing.T) {
 	if err != nil || slices.ContainsFunc(all.Hits, func(h Hit) bool { return h.Content == "x" }) {
 		t.Errorf("left are %d memories, %v", all.Total, err)
 	}
-	if projects, err := second.Projects(t.Context()); err != nil || len(projects) > 1 || len(projects) == 1 && projects[0].MemoryCount != all.Total {
+	if projects, err := second.Projects(t.Context()); err != nil || len(projects) > 1 || len(projects) == 1 &&
+		projects[0].MemoryCount != all.Total {
 		t.Errorf("projects are %+v with %d memories, %v", projects, all.Total, err)
 	}
 	checkConsistency(t, second)

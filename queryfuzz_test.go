@@ -22,7 +22,8 @@ func openBoth(tb testing.TB) (inMemory, onDisk *Store) {
 
 var library = []NewMemory{
 	{Content: "The quick brown fox jumps over the lazy dog."},
-	{Content: "Deploy with `kubectl apply -f deploy.yaml --namespace=prod`; roll back with helm.", Tags: []string{"ops", "kubernetes"}},
+	{Content: "Deploy with `kubectl apply -f deploy.yaml --namespace=prod`; roll back with helm.",
+		Tags: []string{"ops", "kubernetes"}},
 	{Content: "getUserByID(ctx, id) returns ErrNotFound; see user_store.go:142"},
 	{Content: "O'Brien said: \"NEAR AND OR NOT\" is what the query was, with a * and a ^ and (brackets)."},
 	{Content: "Grüße aus Köln; naïve café, Straße, ﬁnancial ﬂow."},
@@ -39,7 +40,8 @@ var library = []NewMemory{
 	{Content: "US WHO IT it who us"},
 	{Content: "🦊🐶 emoji and ZWJ 👩‍👩‍👧 sequences"},
 	{Content: "a\x00zero and \u200bzero-width and a tab\tand\r\nlines"},
-	{Content: strings.Repeat("A long memory is split into passages, each of which is searched. ", 80) + "The end speaks of a fox."},
+	{Content: strings.Repeat("A long memory is split into passages, each of which is searched. ", 80) +
+		"The end speaks of a fox."},
 	{Content: strings.Repeat("x", 5000) + " after one long word"},
 }
 
@@ -48,8 +50,10 @@ func FuzzQuery(f *testing.F) {
 		f.Add(m.Content)
 	}
 	for _, q := range []string{
-		"", " ", "\x00", `"`, `""`, `"unclosed`, "fox AND", "NOT fox", "NEAR(fox dog, 2)", "content:fox", "tags : x", "fox*", "^fox", "(fox", ")", "{content tags}: fox",
-		"-fox", "+fox", "fox OR OR dog", "'; DROP TABLE memory; --", "%_", "\\", "fox\"dog", "東京", "京", "กรุง", "\xff\xfe", "ﬁ", "İ", "ß", "�", "a b c d e f g h",
+		"", " ", "\x00", `"`, `""`, `"unclosed`, "fox AND", "NOT fox", "NEAR(fox dog, 2)", "content:fox", "tags : x", "fox*",
+		"^fox", "(fox", ")", "{content tags}: fox",
+		"-fox", "+fox", "fox OR OR dog", "'; DROP TABLE memory; --", "%_", "\\", "fox\"dog", "東京", "京", "กรุง", "\xff\xfe",
+		"ﬁ", "İ", "ß", "�", "a b c d e f g h",
 		"AND", "OR", "NOT", "NEAR", "user_store.go:142", "1e-9", "kubectl --namespace=prod", strings.Repeat("fox ", 300),
 	} {
 		f.Add(q)
@@ -63,7 +67,8 @@ func FuzzQuery(f *testing.F) {
 		a, errA := inMemory.Search(context.Background(), q)
 		b, errB := onDisk.Search(context.Background(), q)
 		if errA != nil || errB != nil {
-			allowed := errors.Is(errA, ErrInvalid) && !utf8.ValidString(query) || errors.Is(errA, ErrTooLarge) && len(query) > MaxQuery
+			allowed := errors.Is(errA, ErrInvalid) && !utf8.ValidString(query) || errors.Is(errA, ErrTooLarge) &&
+				len(query) > MaxQuery
 			if !allowed || errB == nil || errA.Error() != errB.Error() {
 				t.Fatalf("search for %q: %v in memory, %v on disk", query, errA, errB)
 			}
@@ -77,7 +82,8 @@ func FuzzQuery(f *testing.F) {
 func sameHits(t *testing.T, a, b Results) {
 	t.Helper()
 	if a.Total != b.Total || len(a.Hits) != len(b.Hits) || a.Sort != b.Sort || !slices.Equal(a.Warnings, b.Warnings) {
-		t.Fatalf("in memory %d of %d by %s %v, on disk %d of %d by %s %v", len(a.Hits), a.Total, a.Sort, a.Warnings, len(b.Hits), b.Total, b.Sort, b.Warnings)
+		t.Fatalf("in memory %d of %d by %s %v, on disk %d of %d by %s %v", len(a.Hits), a.Total, a.Sort, a.Warnings,
+			len(b.Hits), b.Total, b.Sort, b.Warnings)
 	}
 	const rounding = 1e-5
 	scores := map[string]Hit{}
@@ -89,7 +95,8 @@ func sameHits(t *testing.T, a, b Results) {
 		if !ok {
 			t.Fatalf("%q is found in memory only", h.Content)
 		}
-		if math.Abs(h.Score-other.Score) > rounding || math.Abs(h.Parts.Text-other.Parts.Text) > rounding || math.Abs(h.Parts.Vector-other.Parts.Vector) > rounding {
+		if math.Abs(h.Score-other.Score) > rounding || math.Abs(h.Parts.Text-other.Parts.Text) > rounding ||
+			math.Abs(h.Parts.Vector-other.Parts.Vector) > rounding {
 			t.Fatalf("%q scores %v %+v in memory, %v %+v on disk", h.Content, h.Score, h.Parts, other.Score, other.Parts)
 		}
 		if there := b.Hits[i]; there.ID != h.ID && math.Abs(there.Score-h.Score) > rounding {

@@ -24,7 +24,8 @@ type RecoveryOptions struct {
 	// Embedder makes the vectors of the new store, in the background and whenever it is opened. Nil means [Builtin].
 	Embedder Embedder
 
-	// Progress hears of the stages "read" and "copy", counted in tables, and of those of [Upkeep.Check]. Nil means nobody does.
+	// Progress hears of the stages "read" and "copy", counted in tables, and of those of [Upkeep.Check]. Nil means nobody
+	// does.
 	Progress Progress
 }
 
@@ -43,18 +44,22 @@ type RecoveredTable struct {
 	Cut     int `json:"cut"`     // of those: of which the end could not be read
 	Damaged int `json:"damaged"` // of those, or of lists of those: not what was stored
 	Lost    int `json:"lost"`    // that were stored, and are not there
-	Refused int `json:"refused"` // that could be read, and fit nowhere: what they belong to is lost, or they contradict another
+	// that could be read, and fit nowhere: what they belong to is lost, or they contradict another
+	Refused int `json:"refused"`
 }
 
-// Recover makes a new store, out, of all that can still be read of a damaged one, in, also of one that [Open] refuses. It reads the pages of the
-// file, with those of the write-ahead log beside it, by itself: rows behind damaged pages are found wherever they lie, and what the file
-// says is deleted stays out. The file stays as it is; no program may write it meanwhile, nor this one have it open.
+// Recover makes a new store, out, of all that can still be read of a damaged one, in, also of one that [Open] refuses.
+// It reads the pages of the file, with those of the write-ahead log beside it, by itself: rows behind damaged pages are
+// found wherever they lie, and what the file says is deleted stays out. The file stays as it is; no program may write
+// it meanwhile, nor this one have it open.
 //
-// What was not read as it was stored is never called verified: it is in the report, and [Upkeep.Check] of the new store goes on
-// saying so until it is deleted or accepted. Memories that are lost come back in their newest former state, if there is one. Passages, full text and
-// vectors are made again, but for vectors of the caller's own. Sessions and codes are left out: people sign in again.
+// What was not read as it was stored is never called verified: it is in the report, and [Upkeep.Check] of the new store
+// goes on saying so until it is deleted or accepted. Memories that are lost come back in their newest former state, if
+// there is one. Passages, full text and vectors are made again, but for vectors of the caller's own. Sessions and codes
+// are left out: people sign in again.
 //
-// The path out must not exist: ErrConflict. A file in which nothing of a store is found is ErrForeign, one of a newer version ErrNewer.
+// The path out must not exist: ErrConflict. A file in which nothing of a store is found is ErrForeign, one of a newer
+// version ErrNewer.
 func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (RecoveryReport, error) {
 	if options == nil {
 		options = &RecoveryOptions{}
@@ -63,7 +68,8 @@ func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (Rec
 	if progress == nil {
 		progress = func(string, int, int) {}
 	}
-	report := RecoveryReport{Tables: map[string]RecoveredTable{}, Notes: []string{}, Check: CheckReport{Findings: []Finding{}, Checked: map[string]int{}, Damaged: []DamagedRow{}}}
+	report := RecoveryReport{Tables: map[string]RecoveredTable{}, Notes: []string{},
+		Check: CheckReport{Findings: []Finding{}, Checked: map[string]int{}, Damaged: []DamagedRow{}}}
 	if in == "" || in == ":memory:" {
 		return report, invalid("in", "in is %s; give the path of the damaged file", show(in))
 	}
@@ -91,7 +97,8 @@ func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (Rec
 		return report, newError(KindForeign, "in", "in %q is a file of another program", in)
 	}
 	if file.Version() > len(known) {
-		return report, newError(KindNewer, "in", "in %q has the schema version %d, this program knows up to %d; use a newer program", in, file.Version(), len(known))
+		return report, newError(KindNewer, "in",
+			"in %q has the schema version %d, this program knows up to %d; use a newer program", in, file.Version(), len(known))
 	}
 	r := &recovery{file: file, report: &report, progress: progress, version: file.Version(), known: len(known)}
 	if r.version <= 0 {
@@ -269,13 +276,15 @@ func (r *recovery) readSchema(ctx context.Context) error {
 	defer file.Close()
 	hashed := kernel.HashedTables()
 	return file.Read(ctx, func(tx db.Tx) error {
-		names, err := db.Column[string](tx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict ORDER BY name`)
+		names, err := db.Column[string](tx,
+			`SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict ORDER BY name`)
 		if err != nil {
 			return err
 		}
 		for _, name := range names {
 			t := &recoveredTable{name: name, rowID: -1}
-			if i := slices.IndexFunc(hashed, func(h kernel.HashedTable) bool { return h.Name == name || h.Former == name }); i >= 0 {
+			if i := slices.IndexFunc(hashed,
+				func(h kernel.HashedTable) bool { return h.Name == name || h.Former == name }); i >= 0 {
 				t.hash = &hashed[i]
 			}
 			if err := t.readColumns(tx); err != nil {
@@ -301,7 +310,8 @@ func (t *recoveredTable) readColumns(tx db.Tx) error {
 		return err
 	}
 	var without bool
-	if err := tx.QueryRow(`SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?`, t.name).Scan(&without); err != nil {
+	if err := tx.QueryRow(`SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?`,
+		t.name).Scan(&without); err != nil {
 		return err
 	}
 	t.tree = !without
@@ -335,7 +345,8 @@ func (r *recovery) sortTables() {
 	for len(sorted) < len(r.tables) {
 		before := len(sorted)
 		for _, t := range r.tables {
-			waits := slices.ContainsFunc(t.columns, func(c recoveredColumn) bool { return c.parent != "" && c.parent != t.name && !placed[c.parent] })
+			waits := slices.ContainsFunc(t.columns,
+				func(c recoveredColumn) bool { return c.parent != "" && c.parent != t.name && !placed[c.parent] })
 			if !placed[t.name] && !waits {
 				placed[t.name] = true
 				sorted = append(sorted, t)
@@ -469,7 +480,8 @@ func (r *recovery) readFile(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if n := found.Problems - before; n > 0 && !strings.HasPrefix(name, "sqlite_") && !strings.HasPrefix(name, "passage_text") && r.table(name) != nil {
+		if n := found.Problems - before; n > 0 && !strings.HasPrefix(name, "sqlite_") &&
+			!strings.HasPrefix(name, "passage_text") && r.table(name) != nil {
 			r.note("%s: %d pages or rows cannot be read", name, n)
 		}
 	}

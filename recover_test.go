@@ -46,7 +46,8 @@ func newDamagedStore(t *testing.T) *damagedStore {
 	varied(t, s)
 	many := make([]NewMemory, 500)
 	for i := range many {
-		many[i] = NewMemory{Content: fmt.Sprintf("memory %d of the kettle %s", i, strings.Repeat(fmt.Sprintf("w%d ", i), 40+i%200)), Tags: []string{fmt.Sprint("t", i%7), fmt.Sprint("u", i%3)},
+		many[i] = NewMemory{Content: fmt.Sprintf("memory %d of the kettle %s", i,
+			strings.Repeat(fmt.Sprintf("w%d ", i), 40+i%200)), Tags: []string{fmt.Sprint("t", i%7), fmt.Sprint("u", i%3)},
 			ProjectName: fmt.Sprint("p", i%4), Metadata: map[string]any{"number": i}}
 		if i%25 == 0 {
 			many[i].Content += strings.Repeat(fmt.Sprintf("long %d ", i), 1500)
@@ -57,7 +58,8 @@ func newDamagedStore(t *testing.T) *damagedStore {
 		t.Fatal(err)
 	}
 	for i := 0; i < len(added); i += 3 {
-		if _, err := s.UpdateMemory(t.Context(), added[i].ID, MemoryUpdate{Content: content(fmt.Sprintf("memory %d again, %s", i, strings.Repeat("x", i)))}); err != nil {
+		if _, err := s.UpdateMemory(t.Context(), added[i].ID,
+			MemoryUpdate{Content: content(fmt.Sprintf("memory %d again, %s", i, strings.Repeat("x", i)))}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +70,8 @@ func newDamagedStore(t *testing.T) *damagedStore {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d := &damagedStore{content: readFile(t, path), reader: &recovery{version: len(migrationNames(t))}, tables: map[string][]uint32{}, ids: map[string]map[int64][]uint32{}}
+	d := &damagedStore{content: readFile(t, path), reader: &recovery{version: len(migrationNames(t))},
+		tables: map[string][]uint32{}, ids: map[string]map[int64][]uint32{}}
 	d.rows = d.read(t, path, true)
 	return d
 }
@@ -92,7 +95,8 @@ func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map
 	content := readFile(t, path)
 	all := map[string]map[string]storedRow{}
 	for _, table := range d.reader.tables {
-		if slices.Contains(notRecovered, table.name) && table.name != "row_hash" || table.name == "passage" || table.name == "activity" {
+		if slices.Contains(notRecovered, table.name) && table.name != "row_hash" || table.name == "passage" ||
+			table.name == "activity" {
 			continue
 		}
 		all[table.name] = map[string]storedRow{}
@@ -211,7 +215,8 @@ func (d *damagedStore) cases(t *testing.T) (cases []damageCase) {
 	zero("a leaf of hashes is zero", pick(d.pagesOfKind("row_hash", 10)))
 	zero("the first page is zero", 1)
 	flip("bytes in the first page are flipped", 1, 60)
-	zero("users, projects, collections and places are zero", d.tables["users"][0], d.tables["project"][0], d.tables["collection"][0], d.tables["partition"][0])
+	zero("users, projects, collections and places are zero", d.tables["users"][0], d.tables["project"][0],
+		d.tables["collection"][0], d.tables["partition"][0])
 	zero("a piece of a file is zero", pick(d.pagesOfKind("file_chunk", 0)))
 	cases = append(cases, damageCase{"the header is damaged", []uint32{1}, func(content []byte) []byte {
 		copy(content, bytes.Repeat([]byte{0xee}, 100))
@@ -222,7 +227,8 @@ func (d *damagedStore) cases(t *testing.T) (cases []damageCase) {
 	for n := pages * 3 / 4; n <= pages; n++ {
 		gone = append(gone, n)
 	}
-	cases = append(cases, damageCase{"a quarter of the file is cut off", gone, func(content []byte) []byte { return content[:int(pages*3/4-1)*damagedPage+100] }})
+	cases = append(cases, damageCase{"a quarter of the file is cut off", gone,
+		func(content []byte) []byte { return content[:int(pages*3/4-1)*damagedPage+100] }})
 	return cases
 }
 
@@ -287,7 +293,8 @@ func (d *damagedStore) compare(t *testing.T, c damageCase, out string, report Re
 		}
 	}
 	if told := len(report.Check.Damaged) + report.Check.Unverified; told < wrong || missing > 0 && report.OK {
-		t.Errorf("%d rows are missing, %d others than were stored; OK is %v, %d are damaged, %d not verified", missing, wrong, report.OK, len(report.Check.Damaged), report.Check.Unverified)
+		t.Errorf("%d rows are missing, %d others than were stored; OK is %v, %d are damaged, %d not verified", missing, wrong,
+			report.OK, len(report.Check.Damaged), report.Check.Unverified)
 	}
 	t.Logf("of %d rows %d are there, %d of %d memories; %d are damaged or lost, %d not verified; %v", total, there,
 		report.Tables["memory"].Rows, len(d.rows["memory"]), len(report.Check.Damaged), report.Check.Unverified, report.Notes)
@@ -307,7 +314,8 @@ func TestRecoverOfASoundStoreIsTheSameStore(t *testing.T) {
 	s := openRich(t)
 	in, out := s.db.Upkeep().Path(), filepath.Join(t.TempDir(), "out.db")
 	before := exported(t, s, ExportOptions{Credentials: true})
-	report, err := Recover(t.Context(), in, out, &RecoveryOptions{Embedder: wordEmbedder("words-1")}) // with its log: the store is open
+	report, err := Recover(t.Context(), in, out,
+		&RecoveryOptions{Embedder: wordEmbedder("words-1")}) // with its log: the store is open
 	if err != nil || !report.OK || report.Check.Verified < 50 || len(report.Notes) > 0 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -322,7 +330,8 @@ func TestRecoverOfASoundStoreIsTheSameStore(t *testing.T) {
 	if err != nil || !bytes.Contains(encoded, []byte(`"ok":true`)) || !bytes.Contains(encoded, []byte(`"damaged":[]`)) {
 		t.Errorf("%s, %v", encoded, err)
 	}
-	found, err := copied.As(Access{User: "alice"}).Search(t.Context(), Query{Vector: []float32{3, 0, 4}, Collections: []string{"mine"}, Limit: 1})
+	found, err := copied.As(Access{User: "alice"}).Search(t.Context(),
+		Query{Vector: []float32{3, 0, 4}, Collections: []string{"mine"}, Limit: 1})
 	if err != nil || len(found.Hits) != 1 || found.Hits[0].Parts.Vector < 0.99 {
 		t.Errorf("a vector of the caller's own: %+v, %v", found.Hits, err)
 	}
@@ -365,7 +374,8 @@ func TestRecoverRefuses(t *testing.T) {
 
 func TestRecoverOfAFileWithoutHashesCallsNothingVerified(t *testing.T) {
 	path, out := filepath.Join(t.TempDir(), "old.db"), filepath.Join(t.TempDir(), "out.db")
-	file, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, ApplicationID: applicationID, Migrations: migrationsUpTo{sqlite.Migrations(), 11}})
+	file, err := sqlite.Open(t.Context(),
+		sqlite.Config{Path: path, ApplicationID: applicationID, Migrations: migrationsUpTo{sqlite.Migrations(), 11}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +388,8 @@ func TestRecoverOfAFileWithoutHashesCallsNothingVerified(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, err := Recover(t.Context(), path, out, &RecoveryOptions{Embedder: wordEmbedder("words-1")})
-	if err != nil || report.OK || report.Check.Verified != 0 || report.Check.Unverified != 4 || report.Tables["memory"].Rows != 1 {
+	if err != nil || report.OK || report.Check.Verified != 0 || report.Check.Unverified != 4 ||
+		report.Tables["memory"].Rows != 1 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	s := openWords(t, out, Options{})

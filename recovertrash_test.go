@@ -17,12 +17,16 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	added, err := s.AddMemories(t.Context(), []NewMemory{{Content: "stays"}, {Content: "goes", ProjectName: "Kept"}, {Content: "in a project", ProjectName: "Gone"}}, nil)
+	added, err := s.AddMemories(t.Context(),
+		[]NewMemory{{Content: "stays"}, {Content: "goes", ProjectName: "Kept"},
+			{Content: "in a project", ProjectName: "Gone"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	stays, goes := added[0].ID, added[1].ID
-	if _, err := s.UpdateMemory(t.Context(), goes, MemoryUpdate{Content: content("goes, twice written"), Metadata: map[string]any{"related_memory_ids": []string{stays}}}); err != nil {
+	if _, err := s.UpdateMemory(t.Context(), goes,
+		MemoryUpdate{Content: content("goes, twice written"),
+			Metadata: map[string]any{"related_memory_ids": []string{stays}}}); err != nil {
 		t.Fatal(err)
 	}
 	before, err := s.GetMemory(t.Context(), goes)
@@ -67,7 +71,8 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 		}
 	}
 	after, err := s.GetMemory(t.Context(), goes)
-	if err != nil || after.Content != before.Content || after.Revision != before.Revision || !slices.Equal(after.Related, before.Related) {
+	if err != nil || after.Content != before.Content || after.Revision != before.Revision ||
+		!slices.Equal(after.Related, before.Related) {
 		t.Errorf("%+v, %v; it was %+v", after, err, before)
 	}
 	if _, err := s.GetFile(t.Context(), "a-file"); err != nil {
@@ -78,7 +83,8 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 	}
 }
 
-// A file in the trash whose entry is lost is its owner's again: otherwise nobody could name it, and it would count for ever.
+// A file in the trash whose entry is lost is its owner's again: otherwise nobody could name it, and it would count for
+// ever.
 func TestRecoverTakesFilesOutOfATrashThatIsLost(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	s, err := Open(t.Context(), path, nil)
@@ -92,7 +98,8 @@ func TestRecoverTakesFilesOutOfATrashThatIsLost(t *testing.T) {
 	if err := s.DeleteFile(t.Context(), "a-file"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.db.Write(t.Context(), func(tx db.Tx) error { _, err := tx.Exec(`DELETE FROM trash`); return err }); err != nil {
+	if err := s.db.Write(t.Context(),
+		func(tx db.Tx) error { _, err := tx.Exec(`DELETE FROM trash`); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

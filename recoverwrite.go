@@ -27,7 +27,8 @@ const (
 	recoverBytes = 8 << 20
 )
 
-// write makes a new file of the old one's version, with the rows that could be read and the hashes that they should have.
+// write makes a new file of the old one's version, with the rows that could be read and the hashes that they should
+// have.
 func (r *recovery) write(ctx context.Context, path string) (err error) {
 	file, err := sqlite.Open(ctx, r.config(path))
 	if err != nil {
@@ -143,8 +144,8 @@ func (w *tableWriter) own(values []any) bool {
 	return w.r.ownPlaces[id>>kernel.PassageBits]
 }
 
-// takeStrays takes the rows of pages that nothing leads to: all of a row that the hashes know, or that nothing is known of; none
-// that was deleted.
+// takeStrays takes the rows of pages that nothing leads to: all of a row that the hashes know, or that nothing is known
+// of; none that was deleted.
 func (w *tableWriter) takeStrays() error {
 	var rows []salvage.Row
 	for _, n := range w.t.strays {
@@ -171,8 +172,8 @@ func (w *tableWriter) takeStrays() error {
 	return w.takeSets(rows)
 }
 
-// takeSets takes the rows of sets that nothing leads to. Pages of an index may look the same, so what counts is that a set
-// comes to its hash: with the rows of one page, or with those of all. Of tags, nothing else looks like them.
+// takeSets takes the rows of sets that nothing leads to. Pages of an index may look the same, so what counts is that a
+// set comes to its hash: with the rows of one page, or with those of all. Of tags, nothing else looks like them.
 func (w *tableWriter) takeSets(rows []salvage.Row) error {
 	h := w.t.hash
 	sets := map[int64]map[uint32][]salvage.Row{}
@@ -259,7 +260,8 @@ func (w *tableWriter) insert(tx db.Tx, row recoveredRow, count *RecoveredTable) 
 		for i, c := range w.t.columns {
 			names[i], places[i] = `"`+c.name+`"`, "?"
 		}
-		_, err = tx.Exec(fmt.Sprintf(`INSERT INTO "%s" (%s) VALUES (%s)`, w.t.name, strings.Join(names, ", "), strings.Join(places, ", ")), row.values...)
+		_, err = tx.Exec(fmt.Sprintf(`INSERT INTO "%s" (%s) VALUES (%s)`, w.t.name, strings.Join(names, ", "),
+			strings.Join(places, ", ")), row.values...)
 		if errors.Is(err, db.ErrConstraint) {
 			fits, err = false, nil
 		}
@@ -298,14 +300,15 @@ func (r *recovery) keep(t *recoveredTable, values []any) {
 		if t.name == "collection" && c.name == "own_profile" && values[i] != nil {
 			r.ownVectors[id] = true
 		}
-		if collection, ok := values[i].(int64); ok && t.name == "partition" && c.name == "collection_id" && r.ownVectors[collection] {
+		if collection, ok := values[i].(int64); ok && t.name == "partition" && c.name == "collection_id" &&
+			r.ownVectors[collection] {
 			r.ownPlaces[id] = true
 		}
 	}
 }
 
-// mend makes a row fit into the new file: values that a cut took away, texts that are none, and references that lead nowhere. Hashes
-// tell what was changed by that. Not fits: what it belongs to is lost.
+// mend makes a row fit into the new file: values that a cut took away, texts that are none, and references that lead
+// nowhere. Hashes tell what was changed by that. Not fits: what it belongs to is lost.
 func (w *tableWriter) mend(tx db.Tx, row recoveredRow) (fits bool, err error) {
 	for i, c := range w.t.columns {
 		if w.t.name == "partition" && slices.Contains(w.t.hash.Except, c.name) {
@@ -368,8 +371,8 @@ func mendedText(column, value string) string {
 	return string(kept)
 }
 
-// standIn makes a row for one that is lost and that others hang on. What hung on a lost owner or place is the local user's, whom
-// nobody but the operator can be.
+// standIn makes a row for one that is lost and that others hang on. What hung on a lost owner or place is the local
+// user's, whom nobody but the operator can be.
 func (r *recovery) standIn(tx db.Tx, table string, id int64) (bool, error) {
 	now := time.Now().UnixMicro()
 	name := fmt.Sprintf("recovered-%d", id)
@@ -378,7 +381,8 @@ func (r *recovery) standIn(tx db.Tx, table string, id int64) (bool, error) {
 		users = "user" // its name in older files
 	}
 	owner := func() (int64, error) {
-		if _, err := tx.Exec(`INSERT INTO `+users+` (uid, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING`, LocalUser, now); err != nil {
+		if _, err := tx.Exec(`INSERT INTO `+users+` (uid, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING`, LocalUser,
+			now); err != nil {
 			return 0, err
 		}
 		var row int64
@@ -398,14 +402,17 @@ func (r *recovery) standIn(tx db.Tx, table string, id int64) (bool, error) {
 		if table == "collection" {
 			_, err = tx.Exec(`INSERT INTO collection (id, owner_id, name, description, created_at, updated_at) VALUES (?, ?, ?, '', ?, ?)`, id, row, name, now, now)
 		} else {
-			_, err = tx.Exec(`INSERT INTO project (id, owner_id, uid, name, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)`, id, row, name, name, now, now)
+			_, err = tx.Exec(`INSERT INTO project (id, owner_id, uid, name, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)`,
+				id, row, name, name, now, now)
 		}
 	case "partition":
 		var row, collection int64
 		if row, err = owner(); err != nil {
 			return false, err
 		}
-		collection, err = db.Insert(tx, `INSERT INTO collection (owner_id, name, description, created_at, updated_at) VALUES (?, ?, '', ?, ?) RETURNING id`, row, "recovered-place-"+fmt.Sprint(id), now, now)
+		collection, err = db.Insert(tx,
+			`INSERT INTO collection (owner_id, name, description, created_at, updated_at) VALUES (?, ?, '', ?, ?) RETURNING id`,
+			row, "recovered-place-"+fmt.Sprint(id), now, now)
 		if err != nil {
 			return false, err
 		}
@@ -501,7 +508,8 @@ func (r *recovery) revive(tx db.Tx, id, number, created, partition int64, conten
 		}
 	}
 	_, err = tx.Exec(`INSERT INTO memory (id, uid, partition_id, content, event_type, state, importance, classification, rule_type, metadata, revision, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, id, uid, partition, strings.ToValidUTF8(content, "\ufffd"), null(a.eventType), null(a.state), null(string(a.importance)),
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, id, uid, partition, strings.ToValidUTF8(content, "\ufffd"),
+		null(a.eventType), null(a.state), null(string(a.importance)),
 		null(string(a.classification)), null(string(a.ruleType)), string(metadata), number+1, created, created)
 	if err != nil {
 		return err
@@ -519,7 +527,8 @@ func (r *recovery) mendTrash(tx db.Tx) error {
 			return err
 		}
 	}
-	lost, err := db.Column[int64](tx, `SELECT id FROM file WHERE state = 'trashed' AND uid NOT IN (SELECT 'trash/' || id FROM trash WHERE kind = 'file')`)
+	lost, err := db.Column[int64](tx,
+		`SELECT id FROM file WHERE state = 'trashed' AND uid NOT IN (SELECT 'trash/' || id FROM trash WHERE kind = 'file')`)
 	for _, row := range lost {
 		if err == nil {
 			uid := uuid.Must(uuid.NewV7()).String()
@@ -530,14 +539,16 @@ func (r *recovery) mendTrash(tx db.Tx) error {
 	return err
 }
 
-// writeHashes writes the hashes that the rows should have, so that a check of the new file says what is damaged and what is lost.
+// writeHashes writes the hashes that the rows should have, so that a check of the new file says what is damaged and
+// what is lost.
 func (r *recovery) writeHashes(tx db.Tx) error {
 	if !r.hashed {
 		return nil
 	}
 	for kind, hashes := range r.hashes {
 		for id, hash := range hashes {
-			if _, err := tx.Exec(`INSERT INTO row_hash (kind, id, hash) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, kind, id, hash); err != nil {
+			if _, err := tx.Exec(`INSERT INTO row_hash (kind, id, hash) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, kind, id,
+				hash); err != nil {
 				return err
 			}
 		}

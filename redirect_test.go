@@ -11,10 +11,14 @@ import (
 
 func TestRedirectURIsThatMayBeRegistered(t *testing.T) {
 	for _, uri := range []string{
-		"https://claude.ai/api/mcp/auth_callback", "https://claude.com/api/mcp/auth_callback", "https://chatgpt.com/connector/oauth/abc_DEF-1",
-		"https://vscode.dev/redirect", "http://127.0.0.1:33418/", "http://127.0.0.1/", "http://localhost:8787/callback", "http://localhost", "http://[::1]:3000/cb?x=1",
-		"cursor://anysphere.cursor-mcp/oauth/callback", "vscode://vscode.mcp/cb", "com.example.app:/callback", "com.example.app://cb", "app:///cb",
-		"https://app.example:8443/cb", "https://app.example", "https://app.example?x=%20y", "https://[2001:db8::1]/cb", "https://app.example/@user/cb", "https://xn--bcher-kva.example/", "https://localhost/cb",
+		"https://claude.ai/api/mcp/auth_callback", "https://claude.com/api/mcp/auth_callback",
+		"https://chatgpt.com/connector/oauth/abc_DEF-1",
+		"https://vscode.dev/redirect", "http://127.0.0.1:33418/", "http://127.0.0.1/", "http://localhost:8787/callback",
+		"http://localhost", "http://[::1]:3000/cb?x=1",
+		"cursor://anysphere.cursor-mcp/oauth/callback", "vscode://vscode.mcp/cb", "com.example.app:/callback",
+		"com.example.app://cb", "app:///cb",
+		"https://app.example:8443/cb", "https://app.example", "https://app.example?x=%20y", "https://[2001:db8::1]/cb",
+		"https://app.example/@user/cb", "https://xn--bcher-kva.example/", "https://localhost/cb",
 	} {
 		if err := CheckRedirectURI(uri); err != nil {
 			t.Errorf("%s: %v", uri, err)
@@ -27,15 +31,20 @@ func TestRedirectURIsThatMayBeRegistered(t *testing.T) {
 
 func TestRedirectURIsThatMayNot(t *testing.T) {
 	for _, uri := range append(evilURIs(),
-		"", "callback", "/callback", "//app.example/cb", "https:", "https:/app.example", "https://", "https:///cb", "https://?x", "app:cb", "app", ":x", "1app:/x", "a b:/x",
-		"http://app.example/cb", "http://127.0.0.2/cb", "http://0.0.0.0/cb", "http://localhost.example/", "http://127.0.0.1.example/", "http://LOCALHOST/cb", "http://[::1", "http://[0:0:0:0:0:0:0:1]/",
-		"https://app.example:/", "https://app.example:0/", "https://app.example:65536/", "https://app.example:1x/", "https://app.example:080/", "http://localhost:/", "http://localhost:99999/",
-		"https://[::1%25eth0]/", "https://[1.2.3.4]/", "https://...", "urn:ietf:wg:oauth:2.0:oob", "HTTPS://app.example/", "App:/cb", "app://u@host/", "app://*/",
+		"", "callback", "/callback", "//app.example/cb", "https:", "https:/app.example", "https://", "https:///cb",
+		"https://?x", "app:cb", "app", ":x", "1app:/x", "a b:/x",
+		"http://app.example/cb", "http://127.0.0.2/cb", "http://0.0.0.0/cb", "http://localhost.example/",
+		"http://127.0.0.1.example/", "http://LOCALHOST/cb", "http://[::1", "http://[0:0:0:0:0:0:0:1]/",
+		"https://app.example:/", "https://app.example:0/", "https://app.example:65536/", "https://app.example:1x/",
+		"https://app.example:080/", "http://localhost:/", "http://localhost:99999/",
+		"https://[::1%25eth0]/", "https://[1.2.3.4]/", "https://...", "urn:ietf:wg:oauth:2.0:oob", "HTTPS://app.example/",
+		"App:/cb", "app://u@host/", "app://*/",
 		"https://app.example/"+strings.Repeat("x", maxURI),
 	) {
 		err := CheckRedirectURI(uri)
 		var cause *OAuthError
-		if !errors.Is(err, ErrInvalid) || !errors.As(err, &cause) || cause.Code != OAuthInvalidRedirectURI || !strings.HasPrefix(cause.Description, "Invalid redirect_uri") {
+		if !errors.Is(err, ErrInvalid) || !errors.As(err, &cause) || cause.Code != OAuthInvalidRedirectURI ||
+			!strings.HasPrefix(cause.Description, "Invalid redirect_uri") {
 			t.Errorf("%q gives %v, want ErrInvalid with invalid_redirect_uri", uri, err)
 		}
 		if MatchRedirectURI(uri, uri) {
@@ -47,12 +56,21 @@ func TestRedirectURIsThatMayNot(t *testing.T) {
 // evilURIs are attempts to lead a browser to somebody else, or to run a program.
 func evilURIs() []string {
 	return []string{
-		"javascript:alert(1)", "JavaScript:alert(1)", "javascript://app.example/%0aalert(1)", "java\tscript:alert(1)", " javascript:alert(1)", "data:text/html,x", "data://x/y", "vbscript:x",
-		"file:///etc/passwd", "blob:https://app.example/1", "about:blank", "filesystem:https://app.example/x", "view-source:https://app.example/", "mailto:a@b.example", "ws://app.example/", "wss://app.example/", "ftp://app.example/",
-		"ms-msdt:/id", "search-ms:/query", "ms-appinstaller://x", "smb://evil.example/share", "ldap://evil.example/", "shell:/x", "content://x", "ssh://evil.example/",
-		"https://app.example@evil.example/cb", "https://app.example:443@evil.example/cb", "https://@evil.example/", "https://evil.example/#@app.example/cb", "https://app.example/cb#", "https://app.example/cb#x",
-		"https://app.example\\@evil.example/", "https://app.example/\\..", "https:\\\\app.example/", "https://evil.example\x00.app.example/", "https://app.example/\r\nX: y", "https://app.example/%0d%0aX:%20y", "https://app.example/%00", "https://app.example/%", "https://app.example/%zz", "https://app.example/%4",
-		"https://app%2eexample/", "https://*.example/", "https://bücher.example/", "https://app.example/ü", "https://app.example\u3002evil.example/", "https://аpp.example/", "https://app.example/\u202e", "https://app.example /", "https://app.example/`", "https://app.example/{x}", "https://evil.example\t/",
+		"javascript:alert(1)", "JavaScript:alert(1)", "javascript://app.example/%0aalert(1)", "java\tscript:alert(1)",
+		" javascript:alert(1)", "data:text/html,x", "data://x/y", "vbscript:x",
+		"file:///etc/passwd", "blob:https://app.example/1", "about:blank", "filesystem:https://app.example/x",
+		"view-source:https://app.example/", "mailto:a@b.example", "ws://app.example/", "wss://app.example/",
+		"ftp://app.example/",
+		"ms-msdt:/id", "search-ms:/query", "ms-appinstaller://x", "smb://evil.example/share", "ldap://evil.example/",
+		"shell:/x", "content://x", "ssh://evil.example/",
+		"https://app.example@evil.example/cb", "https://app.example:443@evil.example/cb", "https://@evil.example/",
+		"https://evil.example/#@app.example/cb", "https://app.example/cb#", "https://app.example/cb#x",
+		"https://app.example\\@evil.example/", "https://app.example/\\..", "https:\\\\app.example/",
+		"https://evil.example\x00.app.example/", "https://app.example/\r\nX: y", "https://app.example/%0d%0aX:%20y",
+		"https://app.example/%00", "https://app.example/%", "https://app.example/%zz", "https://app.example/%4",
+		"https://app%2eexample/", "https://*.example/", "https://bücher.example/", "https://app.example/ü",
+		"https://app.example\u3002evil.example/", "https://аpp.example/", "https://app.example/\u202e",
+		"https://app.example /", "https://app.example/`", "https://app.example/{x}", "https://evil.example\t/",
 	}
 }
 
@@ -95,10 +113,11 @@ func TestRedirectURIsMatchExactly(t *testing.T) {
 	}
 }
 
-// FuzzRedirectURI holds the matching to what net/url, a reader written by others, makes of both URIs: what matches leads to
-// the same place, but for a loopback port.
+// FuzzRedirectURI holds the matching to what net/url, a reader written by others, makes of both URIs: what matches
+// leads to the same place, but for a loopback port.
 func FuzzRedirectURI(f *testing.F) {
-	good := []string{"https://app.example/cb", "https://app.example:8443/cb?x=1", "http://localhost/cb", "http://127.0.0.1:33418/", "http://[::1]:9/cb", "cursor://anysphere.cursor-mcp/oauth/callback", "com.example.app:/cb"}
+	good := []string{"https://app.example/cb", "https://app.example:8443/cb?x=1", "http://localhost/cb",
+		"http://127.0.0.1:33418/", "http://[::1]:9/cb", "cursor://anysphere.cursor-mcp/oauth/callback", "com.example.app:/cb"}
 	for _, registered := range good {
 		for _, given := range append(evilURIs(), good...) {
 			f.Add(registered, given)
@@ -127,7 +146,8 @@ func FuzzRedirectURI(f *testing.F) {
 				t.Fatalf("%q is allowed with the host %q", given, u.Host)
 			case u.Scheme == "http" && !slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname()):
 				t.Fatalf("%q is allowed with the host %q", given, u.Host)
-			case slices.Contains([]string{"javascript", "data", "file", "blob", "about", "vbscript", "filesystem", "ws", "wss", "mailto", "ftp"}, strings.ToLower(u.Scheme)):
+			case slices.Contains([]string{"javascript", "data", "file", "blob", "about", "vbscript", "filesystem", "ws", "wss",
+				"mailto", "ftp"}, strings.ToLower(u.Scheme)):
 				t.Fatalf("%q is allowed", given)
 			}
 		}
@@ -139,7 +159,8 @@ func FuzzRedirectURI(f *testing.F) {
 			t.Fatal(err)
 		}
 		port, err := strconv.Atoi(u.Port())
-		if u.Scheme != "http" || r.Scheme != "http" || r.Hostname() != u.Hostname() || r.EscapedPath() != u.EscapedPath() || r.RawQuery != u.RawQuery || u.Port() != "" && (err != nil || port < 1 || port > 65535) {
+		if u.Scheme != "http" || r.Scheme != "http" || r.Hostname() != u.Hostname() || r.EscapedPath() != u.EscapedPath() ||
+			r.RawQuery != u.RawQuery || u.Port() != "" && (err != nil || port < 1 || port > 65535) {
 			t.Fatalf("%q registered, %q given: they match, and differ in more than a loopback port", registered, given)
 		}
 	})

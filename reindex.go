@@ -15,8 +15,8 @@ type ReindexingOptions struct {
 	Progress Progress
 }
 
-// How far a reindexing has come, in settings of the file: for which profile it is, the last memory that is done, and the last
-// one there was when it began. Later ones need none.
+// How far a reindexing has come, in settings of the file: for which profile it is, the last memory that is done, and
+// the last one there was when it began. Later ones need none.
 const (
 	settingReindexProfile = "reindex_profile"
 	settingReindexDone    = "reindex_done"
@@ -24,13 +24,13 @@ const (
 )
 
 // Reindex makes everything that finds memories again from their contents: it splits, analyses and embeds them anew with
-// the store's embedder. Vectors of the caller's own stay. Searches and writes go on meanwhile and see each memory either
-// before or after. It returns when all is done. Interrupted, by its context, an error or the end of the process, it goes on
-// where it stopped when it is called again.
+// the store's embedder. Vectors of the caller's own stay. Searches and writes go on meanwhile and see each memory
+// either before or after. It returns when all is done. Interrupted, by its context, an error or the end of the process,
+// it goes on where it stopped when it is called again.
 //
 // An embedder that fails is an error. A single text that it refuses is not: it is found by its words until it can be
-// embedded, as [Upkeep.EmbeddingStatus] tells. A read-only store is ErrReadOnly; one that another process has changed to
-// another model meanwhile is ErrConflict.
+// embedded, as [Upkeep.EmbeddingStatus] tells. A read-only store is ErrReadOnly; one that another process has changed
+// to another model meanwhile is ErrConflict.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Reindex(ctx context.Context, options *ReindexingOptions) error {
@@ -89,13 +89,15 @@ func (r *reindexing) begin(ctx context.Context) error {
 				return err
 			}
 			r.after = 0
-			for key, value := range map[string]int64{settingReindexProfile: r.s.profile, settingReindexDone: 0, settingReindexLast: r.last} {
+			for key, value := range map[string]int64{settingReindexProfile: r.s.profile, settingReindexDone: 0,
+				settingReindexLast: r.last} {
 				if err := kernel.SetSetting(tx, key, value); err != nil {
 					return err
 				}
 			}
 		}
-		return tx.QueryRow(`SELECT count(*) FILTER (WHERE id <= ?), count(*) FROM memory WHERE id <= ?`, r.after, r.last).Scan(&r.done, &r.total)
+		return tx.QueryRow(`SELECT count(*) FILTER (WHERE id <= ?), count(*) FROM memory WHERE id <= ?`, r.after,
+			r.last).Scan(&r.done, &r.total)
 	})
 }
 
@@ -103,7 +105,8 @@ func (r *reindexing) begin(ctx context.Context) error {
 func (s *shared) checkTarget(tx db.Tx) error {
 	target, err := kernel.Setting(tx, settingTarget)
 	if err == nil && target != s.profile {
-		err = newError(KindConflict, "", "another process has changed the store to another embedding model than %s; close and open the store to change it back", show(s.embedder.Model()))
+		err = newError(KindConflict, "",
+			"another process has changed the store to another embedding model than %s; close and open the store to change it back", show(s.embedder.Model()))
 	}
 	return err
 }

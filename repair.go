@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// repairs is what can be done about what an inspection found. Each of them is right whatever has happened since, so none
-// needs to look whether the damage is still there.
+// repairs is what can be done about what an inspection found. Each of them is right whatever has happened since, so
+// none needs to look whether the damage is still there.
 type repairs struct {
 	indexes  bool      // make the file's indexes again
 	fullText bool      // make full text again, all of it
@@ -112,8 +112,8 @@ func distinctRows(rows []int64) []int64 {
 const partitionBytes = `(SELECT coalesce(sum(octet_length(content) + octet_length(metadata)), 0) FROM memory WHERE partition_id = ?1)
 	+ (SELECT coalesce(sum(octet_length(content) + octet_length(attributes)), 0) FROM memory_revision WHERE partition_id = ?1)`
 
-// giveToOwners gives partitions to the owners of the projects that they lie in, as collections of the same names, or of a number behind
-// it where the owner has one with other vectors.
+// giveToOwners gives partitions to the owners of the projects that they lie in, as collections of the same names, or of
+// a number behind it where the owner has one with other vectors.
 func giveToOwners(tx db.Tx, partitions []int64) error {
 	for _, p := range partitions {
 		var owner, profile int64
@@ -161,8 +161,8 @@ func recount(tx db.Tx, partitions []int64) error {
 	return nil
 }
 
-// remakePassages makes the passages of memories again, from their contents. Their vectors are made later, but for those of
-// the caller's own, which are kept if they are sound.
+// remakePassages makes the passages of memories again, from their contents. Their vectors are made later, but for those
+// of the caller's own, which are kept if they are sound.
 func (s *Store) remakePassages(tx db.Tx, memories []int64) error {
 	w, err := s.newWriter(tx, scope{})
 	if err != nil {
@@ -205,7 +205,8 @@ func (s *shared) remakeOwn(w *memoryWriter, m plainMemory) error {
 
 // soundOwnVector returns the vector of the caller's own that a memory has; nil if it has none, or a damaged one.
 func soundOwnVector(tx db.Tx, at *place, memory int64) ([]float32, error) {
-	blobs, err := db.Column[[]byte](tx, `SELECT vector FROM passage WHERE memory_id = ? AND vector IS NOT NULL ORDER BY id`, memory)
+	blobs, err := db.Column[[]byte](tx,
+		`SELECT vector FROM passage WHERE memory_id = ? AND vector IS NOT NULL ORDER BY id`, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +225,8 @@ func (s *Store) rebuildFullText(ctx context.Context) error {
 	for after := int64(-1); ; {
 		var batch []int64
 		err := s.db.Write(ctx, func(tx db.Tx) (err error) {
-			if batch, err = db.Column[int64](tx, `SELECT id FROM passage WHERE id > ? ORDER BY id LIMIT ?`, after, kernel.BatchRows); err != nil {
+			if batch, err = db.Column[int64](tx, `SELECT id FROM passage WHERE id > ? ORDER BY id LIMIT ?`, after,
+				kernel.BatchRows); err != nil {
 				return err
 			}
 			return rewriteFullText(tx, batch)
@@ -254,7 +256,8 @@ func rewriteFullText(tx db.Tx, passages []int64) error {
 		rows = append(rows, p)
 		return err
 	}, `SELECT p.id, substr(CAST(m.content AS `+db.Bytes+`), p.start + 1, p.length),
-			CASE WHEN p.id = (SELECT min(id) FROM passage WHERE memory_id = m.id) THEN coalesce((SELECT string_agg(tag, `+db.Newline+` ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '') ELSE '' END
+			CASE WHEN p.id = (SELECT min(id) FROM passage WHERE memory_id = m.id) THEN coalesce((SELECT string_agg(tag, `+
+		db.Newline+` ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '') ELSE '' END
 		FROM passage p JOIN memory m ON m.id = p.memory_id WHERE p.id IN `+db.Integers, jsonList(passages))
 	if err != nil {
 		return err

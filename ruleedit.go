@@ -74,17 +74,19 @@ func (e ruleEdit) after(present []storedMemory) (ruleState, error) {
 		return ruleState{}, err
 	}
 	if e.expected > 0 && revision == 0 {
-		return ruleState{}, newError(KindConflict, "expected_revision", "expected_revision is %d, but there is no such rule any more, or not yet; 0 means any", e.expected)
+		return ruleState{}, newError(KindConflict, "expected_revision",
+			"expected_revision is %d, but there is no such rule any more, or not yet; 0 means any", e.expected)
 	}
 	return next, check.NewContent(next.content)
 }
 
 // editRule makes the change. The text that it leads to is split and embedded before the transaction; if others have
-// edited the rule meanwhile, this is done again for what is new in it. An edit that lost twice is stored nevertheless, and
-// its new passages are embedded in the background.
+// edited the rule meanwhile, this is done again for what is new in it. An edit that lost twice is stored nevertheless,
+// and its new passages are embedded in the background.
 func (s *Store) editRule(ctx context.Context, e ruleEdit) (StoredRule, error) {
 	if e.expected < 0 {
-		return StoredRule{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any", e.expected)
+		return StoredRule{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any",
+			e.expected)
 	}
 	if err := s.checkWritable(); err != nil {
 		return StoredRule{}, err
@@ -167,8 +169,8 @@ func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready map[string]pa
 	return warnings, err
 }
 
-// rulesToWrite returns the rules that an edit changes, as presentRules does, of the project that it would be stored in. An
-// edit of what must be there does not go to a new project: then what the caller can only read is in its way.
+// rulesToWrite returns the rules that an edit changes, as presentRules does, of the project that it would be stored in.
+// An edit of what must be there does not go to a new project: then what the caller can only read is in its way.
 func (s *Store) rulesToWrite(tx db.Tx, sc scope, e ruleEdit) ([]storedMemory, error) {
 	var present []storedMemory
 	var err error
@@ -214,7 +216,8 @@ func (s *Store) passageVectors(tx db.Tx, m storedMemory, known map[string][]floa
 		vector, err := kernel.DecodeVector(blob)
 		known[m.Content[start:start+length]] = vector
 		return err
-	}, `SELECT start, length, vector FROM passage WHERE memory_id = ? AND profile_id = ? AND vector IS NOT NULL`, m.row, s.profile)
+	}, `SELECT start, length, vector FROM passage WHERE memory_id = ? AND profile_id = ? AND vector IS NOT NULL`, m.row,
+		s.profile)
 }
 
 // storeRule makes the change in the transaction. Passages that are not ready end it with errUnprepared, unless it is

@@ -13,9 +13,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// A rule is a memory of event type project-rule. A project has at most one of each RuleType; outside all projects each user has at most one general do and dont. Storing again changes that memory in place,
-// and its history tells how it came about. Whatever makes a memory a rule, or moves one, looks for another one in
-// its write transaction.
+// A rule is a memory of event type project-rule. A project has at most one of each RuleType; outside all projects each
+// user has at most one general do and dont. Storing again changes that memory in place, and its history tells how it
+// came about. Whatever makes a memory a rule, or moves one, looks for another one in its write transaction.
 
 // NewRule describes the rule that a project, or its user, shall have.
 type NewRule struct {
@@ -66,12 +66,13 @@ type Rules struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// SetRule stores a rule in place of the one of its type that the project, or without a project the user, has. A view that
-// is limited to projects stores no general rules (ErrForbidden) and sees none. The memory keeps its id and gets a new revision. A new one goes into the collection default. The same content again makes
-// no revision.
+// SetRule stores a rule in place of the one of its type that the project, or without a project the user, has. A view
+// that is limited to projects stores no general rules (ErrForbidden) and sees none. The memory keeps its id and gets a
+// new revision. A new one goes into the collection default. The same content again makes no revision.
 func (s *Store) SetRule(ctx context.Context, r NewRule) (StoredRule, error) {
 	if r.Type == RuleTodo {
-		return StoredRule{}, invalid("rule_type", "rule_type is %q, which SetTodo stores; SetRule takes %s", r.Type, oneOf(ruleTypes[:2]))
+		return StoredRule{}, invalid("rule_type", "rule_type is %q, which SetTodo stores; SetRule takes %s", r.Type,
+			oneOf(ruleTypes[:2]))
 	}
 	if err := checkRuleType(r.Type); err != nil {
 		return StoredRule{}, err
@@ -126,7 +127,8 @@ func (s *Store) Rules(ctx context.Context, project ProjectRef) (Rules, error) {
 	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		r, err = s.rules(tx, sc, project)
 		if project == (ProjectRef{}) && sc.limited {
-			r.Warnings = append(r.Warnings, "general rules are not visible here: this view is limited to projects; name one of them")
+			r.Warnings = append(r.Warnings,
+				"general rules are not visible here: this view is limited to projects; name one of them")
 		}
 		return err
 	})
@@ -189,7 +191,8 @@ func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType Rul
 }
 
 func forbiddenRule(m storedMemory) error {
-	return newError(KindForbidden, "project_id", "project %s is shared with this user for reading only", show(cmp.Or(m.ProjectName, m.ProjectID)))
+	return newError(KindForbidden, "project_id", "project %s is shared with this user for reading only",
+		show(cmp.Or(m.ProjectName, m.ProjectID)))
 }
 
 // presentRules returns the rule of a type that a project has, for reading: the one that counts first, then superfluous
@@ -213,7 +216,8 @@ func (s *Store) rulesAt(tx db.Tx, sc scope, project int64, ruleType RuleType) ([
 	if project == 0 {
 		condition, where = `p.project_id IS NULL AND c.owner_id = ?`, sc.user
 	}
-	found, err := s.loadMemories(tx, sc, `m.event_type = ? AND m.rule_type = ? AND `+condition+` ORDER BY m.updated_at DESC, m.id DESC`,
+	found, err := s.loadMemories(tx, sc, `m.event_type = ? AND m.rule_type = ? AND `+condition+
+		` ORDER BY m.updated_at DESC, m.id DESC`,
 		EventProjectRule, string(ruleType), where)
 	if err != nil || len(found) < 2 {
 		return found, err
@@ -255,19 +259,22 @@ func (s *Store) noRule(project ProjectRef, ruleType RuleType) error {
 		return newError(KindNotFound, "project_name", "project_name %s has %s", show(project.Name), what)
 	}
 	if s.access.Projects != nil {
-		return newError(KindNotFound, "project_id", "general rules are not visible here: this view is limited to the projects %s; name one of them", oneOf(s.access.Projects))
+		return newError(KindNotFound, "project_id",
+			"general rules are not visible here: this view is limited to the projects %s; name one of them",
+			oneOf(s.access.Projects))
 	}
 	return newError(KindNotFound, "rule_type", "there is no general rule of rule_type %q", ruleType)
 }
 
-// checkGeneralRule refuses to change a general rule through a limited view. It would have to mean the rule of a project that
-// nobody named.
+// checkGeneralRule refuses to change a general rule through a limited view. It would have to mean the rule of a project
+// that nobody named.
 func (s *Store) checkGeneralRule(project ProjectRef) error {
 	if project != (ProjectRef{}) || s.access.Projects == nil {
 		return nil
 	}
-	return newError(KindForbidden, "project_id", "without a project this is a general rule, for all of the user's work, and this view is limited to the projects %s; "+
-		"give project_id or project_name to change that project's rule", oneOf(s.access.Projects))
+	return newError(KindForbidden, "project_id",
+		"without a project this is a general rule, for all of the user's work, and this view is limited to the projects %s; "+
+			"give project_id or project_name to change that project's rule", oneOf(s.access.Projects))
 }
 
 // todoNeedsProject says so.
@@ -307,7 +314,8 @@ func (w *memoryWriter) addRule(d *draft) (Stored, error) {
 	w.tell(&stored, d.projectID, d.projectName)
 	stored.Warnings = append(stored.Warnings, superfluous(present)...)
 	if d.collection != before.Collection && d.collection != DefaultCollection {
-		stored.Warnings = append(stored.Warnings, fmt.Sprintf("this rule lies in collection %s and stays there", show(before.Collection)))
+		stored.Warnings = append(stored.Warnings,
+			fmt.Sprintf("this rule lies in collection %s and stays there", show(before.Collection)))
 	}
 	return stored, err
 }
@@ -356,5 +364,7 @@ func (w *memoryWriter) checkRule(before, after storedMemory, at *place) error {
 	if len(present) == 0 {
 		return nil
 	}
-	return newError(KindConflict, "rule_type", "memory %s is the rule of rule_type %q there already; update that one, or delete it first", show(present[0].ID), after.RuleType)
+	return newError(KindConflict, "rule_type",
+		"memory %s is the rule of rule_type %q there already; update that one, or delete it first", show(present[0].ID),
+		after.RuleType)
 }

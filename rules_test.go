@@ -25,10 +25,12 @@ func mustSetRule(t *testing.T, s *Store, r NewRule) StoredRule {
 
 func TestARuleOfASharedProjectIsOneForAllItsPeople(t *testing.T) {
 	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
-	alice, carol, dave, bob := n.As(Access{User: "alice"}), n.As(Access{User: "carol"}), n.As(Access{User: "dave"}), n.As(Access{User: "bob"})
+	alice, carol, dave, bob := n.As(Access{User: "alice"}), n.As(Access{User: "carol"}), n.As(Access{User: "dave"}),
+		n.As(Access{User: "bob"})
 	first := mustSetRule(t, alice, NewRule{ProjectID: "shared", Type: RuleDo, Content: "by alice"})
 	second := mustSetRule(t, carol, NewRule{ProjectID: "alice/shared", Type: RuleDo, Content: "by carol"})
-	third := mustAdd(t, dave, NewMemory{ProjectID: "shared", EventType: EventProjectRule, RuleType: RuleDo, Content: "by dave"})
+	third := mustAdd(t, dave, NewMemory{ProjectID: "shared", EventType: EventProjectRule, RuleType: RuleDo,
+		Content: "by dave"})
 	if second.ID != first.ID || third.ID != first.ID || third.Owner != "alice" || third.Revision != 3 || second.Created {
 		t.Errorf("the rule is %s, %s and %s of %s at revision %d", first.ID, second.ID, third.ID, third.Owner, third.Revision)
 	}
@@ -40,23 +42,29 @@ func TestARuleOfASharedProjectIsOneForAllItsPeople(t *testing.T) {
 	if made.Owner != "alice" || made.Collection != DefaultCollection || !made.Created {
 		t.Errorf("a writer's new rule is %+v", made)
 	}
-	if r := mustSetRule(t, alice, NewRule{ProjectID: "shared", Type: RuleDont, Content: "by alice"}); r.ID != made.ID || r.Owner != "alice" {
+	if r := mustSetRule(t, alice, NewRule{ProjectID: "shared", Type: RuleDont, Content: "by alice"}); r.ID != made.ID ||
+		r.Owner != "alice" {
 		t.Errorf("the owner's rule is %+v", r)
 	}
-	if _, err := bob.SetRule(t.Context(), NewRule{ProjectID: "shared", Type: RuleDo, Content: "by bob"}); !errors.Is(err, ErrForbidden) {
+	if _, err := bob.SetRule(t.Context(), NewRule{ProjectID: "shared", Type: RuleDo, Content: "by bob"}); !errors.Is(err,
+		ErrForbidden) {
 		t.Errorf("a reader's rule gives %v", err)
 	}
-	if _, err := bob.SetTodo(t.Context(), NewTodo{ProjectID: "shared", Content: five(nil)}); !errors.Is(err, ErrForbidden) {
+	if _, err := bob.SetTodo(t.Context(), NewTodo{ProjectID: "shared", Content: five(nil)}); !errors.Is(err,
+		ErrForbidden) {
 		t.Errorf("a reader's todo gives %v", err)
 	}
-	if r, err := bob.Rules(t.Context(), ProjectRef{ID: "shared"}); err != nil || r.Do.Content != "by dave" || r.Dont.Content != "by alice" {
+	if r, err := bob.Rules(t.Context(), ProjectRef{ID: "shared"}); err != nil || r.Do.Content != "by dave" ||
+		r.Dont.Content != "by alice" {
 		t.Errorf("a reader reads %+v, %v", r, err)
 	}
 	own := mustSetRule(t, carol, NewRule{ProjectID: "shared", Type: RuleDo, Content: "of carol's own project of that id"})
 	if !own.Created {
 		t.Errorf("another project of the id has the rule %+v", own)
 	}
-	if _, err := carol.UpdateMemory(t.Context(), own.ID, MemoryUpdate{Metadata: map[string]any{"project_id": "alice/shared"}}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), first.ID) {
+	if _, err := carol.UpdateMemory(t.Context(), own.ID,
+		MemoryUpdate{Metadata: map[string]any{"project_id": "alice/shared"}}); !errors.Is(err, ErrConflict) ||
+		!strings.Contains(err.Error(), first.ID) {
 		t.Errorf("moving a rule to where there is one gives %v", err)
 	}
 	limited := n.As(Access{User: "alice", Projects: []string{"shared"}})
@@ -71,7 +79,8 @@ func TestARuleOfASharedProjectIsOneForAllItsPeople(t *testing.T) {
 	}
 }
 
-// Who only reads a project now, or has left it, rewrites none of its rules, and takes none out, whoever stored them first.
+// Who only reads a project now, or has left it, rewrites none of its rules, and takes none out, whoever stored them
+// first.
 func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
 	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
 	alice, carol := n.As(Access{User: "alice"}), n.As(Access{User: "carol"})
@@ -80,7 +89,8 @@ func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
 	if _, err := carol.UpdateMemory(t.Context(), rule.ID, MemoryUpdate{Content: content("second")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := alice.UpdateMember(t.Context(), MemberUpdate{Project: ref, User: "carol", Role: MemberReader}); err != nil {
+	if _, err := alice.UpdateMember(t.Context(),
+		MemberUpdate{Project: ref, User: "carol", Role: MemberReader}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []error{ErrForbidden, ErrNotFound} {
@@ -110,7 +120,8 @@ func TestWhoHasLeftAProjectMakesNoRulesThere(t *testing.T) {
 	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
 	carol := n.As(Access{User: "carol"})
 	mustExec(t, n.Store, `DELETE FROM project_member WHERE user_id = (SELECT id FROM users WHERE uid = 'carol')`)
-	_, err := carol.UpdateMemory(t.Context(), n.ids["carolreply"], MemoryUpdate{Metadata: map[string]any{"event_type": EventProjectRule, "rule_type": "do"}})
+	_, err := carol.UpdateMemory(t.Context(), n.ids["carolreply"],
+		MemoryUpdate{Metadata: map[string]any{"event_type": EventProjectRule, "rule_type": "do"}})
 	if !errors.Is(err, ErrNotFound) {
 		t.Errorf("it gives %v", err)
 	}
@@ -130,7 +141,8 @@ func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {
 	}
 	mustExec(t, s, `UPDATE memory SET event_type = 'project-rule', rule_type = 'do'`)
 	told := func(warnings []string) bool {
-		return len(warnings) == 1 && strings.Contains(warnings[0], ids[1]+`", counts`) && strings.Contains(warnings[0], ids[0]) && strings.Contains(warnings[0], ids[2])
+		return len(warnings) == 1 && strings.Contains(warnings[0], ids[1]+`", counts`) &&
+			strings.Contains(warnings[0], ids[0]) && strings.Contains(warnings[0], ids[2])
 	}
 	r, err := s.Rules(t.Context(), ProjectRef{ID: "p"})
 	if err != nil || r.Do == nil || r.Do.ID != ids[1] || !told(r.Warnings) {
@@ -139,10 +151,12 @@ func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {
 	if m, err := s.GetRule(t.Context(), ProjectRef{Name: "p"}, RuleDo); err != nil || m.ID != ids[1] {
 		t.Errorf("the rule is %+v, %v", m, err)
 	}
-	if stored := mustSetRule(t, s, NewRule{ProjectID: "p", Type: RuleDo, Content: "set"}); stored.ID != ids[1] || !told(stored.Warnings) {
+	if stored := mustSetRule(t, s, NewRule{ProjectID: "p", Type: RuleDo, Content: "set"}); stored.ID != ids[1] ||
+		!told(stored.Warnings) {
 		t.Errorf("stored %+v", stored)
 	}
-	if stored := mustAdd(t, s, NewMemory{ProjectID: "p", EventType: EventProjectRule, RuleType: RuleDo, Content: "added"}); stored.ID != ids[1] || !told(stored.Warnings) {
+	if stored := mustAdd(t, s, NewMemory{ProjectID: "p", EventType: EventProjectRule, RuleType: RuleDo,
+		Content: "added"}); stored.ID != ids[1] || !told(stored.Warnings) {
 		t.Errorf("added %+v", stored)
 	}
 	if _, err := s.UpdateMemory(t.Context(), ids[0], MemoryUpdate{Content: content("still editable")}); err != nil {
@@ -170,7 +184,8 @@ func TestOfSeveralRulesOneStoredAheadOfTimeDoesNotCountForEver(t *testing.T) {
 		if m, err := s.GetRule(t.Context(), ProjectRef{ID: "p"}, RuleDo); err != nil || m.ID != want {
 			t.Errorf("the rule is %+v, %v; want %s", m, err, want)
 		}
-		if c, err := s.GetContext(t.Context(), ContextQuery{ProjectID: "p"}); err != nil || c.ProjectRules.Do == nil || c.ProjectRules.Do.ID != want {
+		if c, err := s.GetContext(t.Context(), ContextQuery{ProjectID: "p"}); err != nil || c.ProjectRules.Do == nil ||
+			c.ProjectRules.Do.ID != want {
 			t.Errorf("the context has %+v, %v; want %s", c.ProjectRules, err, want)
 		}
 		mustExec(t, s, `UPDATE memory SET rule_type = NULL, event_type = NULL WHERE uid = ?`, want)
@@ -182,17 +197,20 @@ func TestATodoOfAnOldFileThatIsNoneIsReadAndNotEdited(t *testing.T) {
 	id := mustAdd(t, s, NewMemory{ProjectID: "p", Content: "## Tasks\n- [ ] T1 a"}).ID
 	mustExec(t, s, `UPDATE memory SET event_type = 'project-rule', rule_type = 'todo'`)
 	got, err := s.GetTodo(t.Context(), ProjectRef{ID: "p"})
-	if err != nil || got.ID != id || len(got.Document.Sections) != 0 || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], `missing: "## Constitution"`) {
+	if err != nil || got.ID != id || len(got.Document.Sections) != 0 || len(got.Warnings) != 1 ||
+		!strings.Contains(got.Warnings[0], `missing: "## Constitution"`) {
 		t.Errorf("the todo is %+v, %v", got, err)
 	}
 	_, sectionErr := s.UpdateTodoSection(t.Context(), TodoSectionUpdate{ProjectID: "p", Section: SectionTasks})
 	_, taskErr := s.CompleteTask(t.Context(), TaskRef{ProjectID: "p", TaskID: "T1"})
 	for _, err := range []error{sectionErr, taskErr} {
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "store it anew") || !strings.Contains(err.Error(), `missing: "## Constitution"`) {
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "store it anew") ||
+			!strings.Contains(err.Error(), `missing: "## Constitution"`) {
 			t.Errorf("editing it gives %v", err)
 		}
 	}
-	if _, err := s.UpdateMemory(t.Context(), id, MemoryUpdate{Metadata: map[string]any{"tags": []string{"old"}}}); err != nil {
+	if _, err := s.UpdateMemory(t.Context(), id,
+		MemoryUpdate{Metadata: map[string]any{"tags": []string{"old"}}}); err != nil {
 		t.Errorf("its metadata cannot be changed: %v", err)
 	}
 	if stored, err := s.SetTodo(t.Context(), NewTodo{ProjectID: "p", Content: five(nil)}); err != nil || stored.ID != id {
@@ -205,21 +223,26 @@ func TestRulesLieInACollectionOfOwnVectors(t *testing.T) {
 	mustAddCollection(t, s, NewCollection{Name: DefaultCollection, OwnVectors: true, VectorSize: 2})
 	for i, text := range []string{"one", "two"} {
 		stored := mustSetRule(t, s, NewRule{Type: RuleDo, Content: text})
-		if stored.Indexed || stored.Revision != i+1 || len(stored.Warnings) != 1 || !strings.Contains(stored.Warnings[0], "own vectors") {
+		if stored.Indexed || stored.Revision != i+1 || len(stored.Warnings) != 1 ||
+			!strings.Contains(stored.Warnings[0], "own vectors") {
 			t.Errorf("stored %+v", stored)
 		}
 	}
-	if added, err := s.AddMemory(t.Context(), NewMemory{EventType: EventProjectRule, RuleType: RuleDo, Content: "three", Embedding: []float32{0, 1}}); err != nil || !added.Indexed || added.Revision != 3 {
+	if added, err := s.AddMemory(t.Context(),
+		NewMemory{EventType: EventProjectRule, RuleType: RuleDo, Content: "three", Embedding: []float32{0, 1}}); err != nil ||
+		!added.Indexed || added.Revision != 3 {
 		t.Errorf("added %+v, %v", added, err)
 	}
-	if found, err := s.Search(t.Context(), Query{Vector: []float32{0, 1}}); err != nil || found.Total != 1 || found.Hits[0].Content != "three" {
+	if found, err := s.Search(t.Context(), Query{Vector: []float32{0, 1}}); err != nil || found.Total != 1 ||
+		found.Hits[0].Content != "three" {
 		t.Errorf("found %+v, %v", found, err)
 	}
 }
 
 func TestARuleThatOverlaysAnotherStaysWithinTheLimits(t *testing.T) {
 	s := openWords(t, ":memory:", Options{})
-	rule := NewMemory{EventType: EventProjectRule, RuleType: RuleDo, Content: "one", Metadata: map[string]any{"a": strings.Repeat("x", MaxMetadata/2)}}
+	rule := NewMemory{EventType: EventProjectRule, RuleType: RuleDo, Content: "one",
+		Metadata: map[string]any{"a": strings.Repeat("x", MaxMetadata/2)}}
 	mustAdd(t, s, rule)
 	rule.Metadata = map[string]any{"b": strings.Repeat("x", MaxMetadata/2)}
 	if _, err := s.AddMemory(t.Context(), rule); !errors.Is(err, ErrTooLarge) {
@@ -277,7 +300,8 @@ func TestATodoEditedAtOnceThroughASlowEmbedderLosesNothing(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&tasks, "- [ ] T%d task\n", i)
 	}
-	if _, err := handles[0].SetTodo(t.Context(), NewTodo{ProjectID: "p", Content: five(map[Section]string{SectionTasks: "## Tasks\n" + tasks.String()})}); err != nil {
+	if _, err := handles[0].SetTodo(t.Context(),
+		NewTodo{ProjectID: "p", Content: five(map[Section]string{SectionTasks: "## Tasks\n" + tasks.String()})}); err != nil {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup
@@ -311,7 +335,8 @@ func TestAnEditOfATodoEndsWithItsContext(t *testing.T) {
 		<-waiting
 		cancel()
 	}()
-	if _, err := s.SetTodo(ctx, NewTodo{ProjectID: "p", Content: "block\n" + five(nil)}); !errors.Is(err, context.Canceled) {
+	if _, err := s.SetTodo(ctx, NewTodo{ProjectID: "p", Content: "block\n" + five(nil)}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("it gives %v", err)
 	}
 	if _, err := s.GetTodo(t.Context(), ProjectRef{ID: "p"}); !errors.Is(err, ErrNotFound) {
@@ -335,11 +360,13 @@ func TestRulesAreFoundByIndexes(t *testing.T) {
 				plan = append(plan, detail)
 				return err
 			}, `EXPLAIN QUERY PLAN SELECT m.id `+fromMemory+` JOIN users u ON u.id = c.owner_id WHERE `+visible+
-				` AND m.event_type = ? AND m.rule_type = ? AND `+project+` ORDER BY m.updated_at DESC, m.id DESC`, append(args, EventProjectRule, "do")...)
+				` AND m.event_type = ? AND m.rule_type = ? AND `+project+` ORDER BY m.updated_at DESC, m.id DESC`,
+				append(args, EventProjectRule, "do")...)
 			if err != nil {
 				return err
 			}
-			if all := strings.Join(plan, "\n"); strings.Contains(all, "SCAN m") || strings.Contains(all, "SCAN p") || strings.Contains(all, "SCAN c") {
+			if all := strings.Join(plan, "\n"); strings.Contains(all, "SCAN m") || strings.Contains(all, "SCAN p") ||
+				strings.Contains(all, "SCAN c") {
 				t.Errorf("rules with %s are sought so:\n%s", project, all)
 			}
 		}

@@ -19,8 +19,8 @@ import (
 // SortOrder is the order of search results and listings.
 type SortOrder string
 
-// The values of [SortOrder]. Among equals the id decides, so that pages neither repeat nor skip. Orders by time use the stored
-// times, also those given by a clock that was ahead.
+// The values of [SortOrder]. Among equals the id decides, so that pages neither repeat nor skip. Orders by time use the
+// stored times, also those given by a clock that was ahead.
 const (
 	SortRelevance   SortOrder = "relevance" // best first
 	SortUpdatedAsc  SortOrder = "updated_at_asc"
@@ -66,12 +66,13 @@ type Query struct {
 
 // Results are a page of what a search found.
 type Results struct {
-	Hits     []Hit     `json:"hits"`
-	Total    int       `json:"total"` // of the memories found, over all pages
-	Offset   int       `json:"offset"`
-	Limit    int       `json:"limit"`
-	Sort     SortOrder `json:"sort_order"`         // the order that was used
-	Warnings []string  `json:"warnings,omitempty"` // what a caller should know, for example that a part of the store is found by words only for now
+	Hits   []Hit     `json:"hits"`
+	Total  int       `json:"total"` // of the memories found, over all pages
+	Offset int       `json:"offset"`
+	Limit  int       `json:"limit"`
+	Sort   SortOrder `json:"sort_order"` // the order that was used
+	// what a caller should know, for example that a part of the store is found by words only for now
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // HasMore reports whether there are results after this page.
@@ -116,15 +117,17 @@ type hitJSON struct {
 
 // Parts are what a relevance is made of.
 type Parts struct {
-	Vector float64 `json:"vector"` // cosine similarity of the best passage to the query, -1 to 1; 0 when there is no vector
-	Text   float64 `json:"text"`   // how well the words fit, as a part of the best possible BM25 score: 0 to 1
+	// cosine similarity of the best passage to the query, -1 to 1; 0 when there is no vector
+	Vector float64 `json:"vector"`
+	Text   float64 `json:"text"` // how well the words fit, as a part of the best possible BM25 score: 0 to 1
 }
 
 // Group is the part of a page that lies in one collection.
 type Group struct {
 	Collection string `json:"collection_name"`
-	Owner      string `json:"owner"` // user id of the collection's owner: collections of different owners may have one name
-	Hits       []Hit  `json:"hits"`
+	// user id of the collection's owner: collections of different owners may have one name
+	Owner string `json:"owner"`
+	Hits  []Hit  `json:"hits"`
 }
 
 // Groups returns the page's hits by collection, in the order of each collection's best one.
@@ -270,9 +273,9 @@ func (s *Store) searchByTime(tx db.Tx, sc scope, q Query, sel selection, results
 }
 
 // The hybrid ranking. Both parts of a score lie between 0 and 1, so that a score means the same in every query: the
-// cosine similarity, and BM25 as a part of the best that the query's words could reach. Rare names and identifiers of the
-// query take four fifths of the words' part (index.Exact). The constants were fitted on the development part of LoCoMo and
-// on Cranfield (docs/benchmarks.md).
+// cosine similarity, and BM25 as a part of the best that the query's words could reach. Rare names and identifiers of
+// the query take four fifths of the words' part (index.Exact). The constants were fitted on the development part of
+// LoCoMo and on Cranfield (docs/benchmarks.md).
 const vectorWeight = 0.35
 
 var bm25 = index.BM25{K1: 0.9, B: 0.75, Pivot: 80}
@@ -355,7 +358,8 @@ func (s *Store) checkVectorSize(tx db.Tx, sc scope, q Query) error {
 	if size == len(q.Vector) {
 		return nil
 	}
-	return invalid("query_embedding", "query_embedding has %d dimensions, but the vectors of what is searched have %d", len(q.Vector), size)
+	return invalid("query_embedding", "query_embedding has %d dimensions, but the vectors of what is searched have %d",
+		len(q.Vector), size)
 }
 
 // ranking says what is to be ranked and how.
@@ -371,7 +375,8 @@ func (s *Store) ranking(tx db.Tx, w want, sel selection, results *Results) (*ran
 	}
 	compare, sizes := s.comparable(w, sel, ready)
 	if w.own && len(sizes) > 0 && !slices.Contains(sizes, len(w.vector)) {
-		return nil, invalid("query_embedding", "query_embedding has %d dimensions, but the vectors of what is searched have %d", len(w.vector), sizes[0])
+		return nil, invalid("query_embedding",
+			"query_embedding has %d dimensions, but the vectors of what is searched have %d", len(w.vector), sizes[0])
 	}
 	if len(compare) > 0 {
 		r.Vector = w.vector
@@ -403,8 +408,8 @@ func (s *Store) ranking(tx db.Tx, w want, sel selection, results *Results) (*ran
 	return r, nil
 }
 
-// comparable returns in which partitions the vector can be compared, and the sizes of the vectors in all of them. Ready says
-// whether all vectors that the store makes are of the same model by now.
+// comparable returns in which partitions the vector can be compared, and the sizes of the vectors in all of them. Ready
+// says whether all vectors that the store makes are of the same model by now.
 func (s *Store) comparable(w want, sel selection, ready bool) (compare map[int64]bool, sizes []int) {
 	compare = map[int64]bool{}
 	for _, p := range sel.partitions {
@@ -436,9 +441,11 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, w want, sel selection
 	waiting, err := pendingPassages(tx, sel.partitionList(), enough)
 	switch {
 	case waiting == enough:
-		results.Warnings = append(results.Warnings, fmt.Sprintf("%d passages or more wait to be embedded; they are found by words only", waiting))
+		results.Warnings = append(results.Warnings,
+			fmt.Sprintf("%d passages or more wait to be embedded; they are found by words only", waiting))
 	case waiting > 0:
-		results.Warnings = append(results.Warnings, fmt.Sprintf("%d passages wait to be embedded; they are found by words only", waiting))
+		results.Warnings = append(results.Warnings,
+			fmt.Sprintf("%d passages wait to be embedded; they are found by words only", waiting))
 	}
 	return err
 }
@@ -467,7 +474,8 @@ func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total i
 		byRow[h.Row] = h
 		rows = append(rows, h.Row)
 	}
-	ordered, err := db.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN `+db.Integers+` ORDER BY `+timeOrder(q.Sort)+` LIMIT ? OFFSET ?`,
+	ordered, err := db.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN `+db.Integers+` ORDER BY `+
+		timeOrder(q.Sort)+` LIMIT ? OFFSET ?`,
 		jsonList(rows), q.Limit, q.Offset)
 	for _, row := range ordered {
 		page = append(page, byRow[row])
@@ -486,7 +494,8 @@ func (s *Store) showHits(tx db.Tx, sc scope, hits []index.Hit, ideal float32, re
 	found, err := s.loadRows(tx, sc, rows)
 	for _, m := range found {
 		h := byRow[m.row]
-		hit := Hit{Memory: m.Memory, Rank: results.Offset + len(results.Hits) + 1, Score: float64(h.Score), Parts: Parts{Vector: float64(h.Cosine)}}
+		hit := Hit{Memory: m.Memory, Rank: results.Offset + len(results.Hits) + 1, Score: float64(h.Score),
+			Parts: Parts{Vector: float64(h.Cosine)}}
 		if ideal > 0 {
 			hit.Parts.Text = float64(h.BM25 / ideal)
 		}
@@ -496,8 +505,8 @@ func (s *Store) showHits(tx db.Tx, sc scope, hits []index.Hit, ideal float32, re
 	return err
 }
 
-// passageOf returns where a passage lies in a content: all of it where the passage does not fit. The index may know of a
-// change that this snapshot does not, and then the passage is one of another content.
+// passageOf returns where a passage lies in a content: all of it where the passage does not fit. The index may know of
+// a change that this snapshot does not, and then the passage is one of another content.
 func passageOf(content string, span index.Span) (start, end int) {
 	start, end = int(span.Start), int(span.End)
 	if start > end || end > len(content) || !utf8.ValidString(content[start:end]) {
@@ -506,9 +515,10 @@ func passageOf(content string, span index.Span) (start, end int) {
 	return start, end
 }
 
-// LoadIndex begins to load what searches compare into memory, and does not wait for it: a program that answers many searches calls it
-// when it begins, so that the first of them need not go to disk. Without it, the first search does the same once it is answered. Where
-// IndexMemory allows no index, or there is one, nothing happens. Only for the operator's store.
+// LoadIndex begins to load what searches compare into memory, and does not wait for it: a program that answers many
+// searches calls it when it begins, so that the first of them need not go to disk. Without it, the first search does
+// the same once it is answered. Where IndexMemory allows no index, or there is one, nothing happens. Only for the
+// operator's store.
 func (h *Upkeep) LoadIndex(ctx context.Context) error {
 	s, err := h.operator("LoadIndex")
 	if err != nil {

@@ -13,17 +13,23 @@ import (
 )
 
 // secretFields are the names that fields with secrets have.
-var secretFields = []string{"Password", "Old", "New", "Value", "Secret", "Code", "Verifier", "AccessToken", "RefreshToken", "Token"}
+var secretFields = []string{"Password", "Old", "New", "Value", "Secret", "Code", "Verifier", "AccessToken",
+	"RefreshToken", "Token"}
 
 // withSecrets are values of all types that hold secrets, one in each such field.
 func withSecrets() []any {
 	client := ClientCredentials{ID: "shown", Secret: "s3cr3t"}
 	return []any{
-		Credentials{"shown", "s3cr3t"}, PasswordChange{"s3cr3t", "s3cr3t", "shown", nil}, NewUser{Name: "shown", Password: "s3cr3t"},
-		InvitationAcceptance{Value: "s3cr3t", Password: "s3cr3t", Name: "shown"}, AddedInvitation{Invitation{ID: "shown"}, "s3cr3t"}, AddedSession{Session{ID: "shown"}, "s3cr3t"},
-		AddedToken{Token{ID: "shown"}, "s3cr3t"}, NewClient{ID: "shown", Secret: "s3cr3t"}, RegisteredClient{Client{ID: "shown"}, "s3cr3t"}, client,
-		AuthorizationCode{Code: "s3cr3t", GrantID: "shown"}, CodeExchange{Client: client, Code: "s3cr3t", Verifier: "s3cr3t"}, TokenRefresh{Client: client, RefreshToken: "s3cr3t"},
-		Revocation{client, "s3cr3t"}, TokenSet{AccessToken: "s3cr3t", RefreshToken: "s3cr3t", Scope: "shown"}, AccessTokenCheck{Token: "s3cr3t", Issuer: "shown"},
+		Credentials{"shown", "s3cr3t"}, PasswordChange{"s3cr3t", "s3cr3t", "shown", nil},
+		NewUser{Name: "shown", Password: "s3cr3t"},
+		InvitationAcceptance{Value: "s3cr3t", Password: "s3cr3t", Name: "shown"},
+		AddedInvitation{Invitation{ID: "shown"}, "s3cr3t"}, AddedSession{Session{ID: "shown"}, "s3cr3t"},
+		AddedToken{Token{ID: "shown"}, "s3cr3t"}, NewClient{ID: "shown", Secret: "s3cr3t"},
+		RegisteredClient{Client{ID: "shown"}, "s3cr3t"}, client,
+		AuthorizationCode{Code: "s3cr3t", GrantID: "shown"}, CodeExchange{Client: client, Code: "s3cr3t", Verifier: "s3cr3t"},
+		TokenRefresh{Client: client, RefreshToken: "s3cr3t"},
+		Revocation{client, "s3cr3t"}, TokenSet{AccessToken: "s3cr3t", RefreshToken: "s3cr3t", Scope: "shown"},
+		AccessTokenCheck{Token: "s3cr3t", Issuer: "shown"},
 	}
 }
 
@@ -34,7 +40,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		for _, shown := range []any{value, pointer.Interface(), []any{value}, struct{ Inner any }{value}} {
 			for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 				got := fmt.Sprintf(verb, shown)
-				if strings.Contains(got, "s3cr3t") || strings.Contains(got, fmt.Sprintf("%x", "s3cr3t")) || !strings.Contains(got, "[hidden]") {
+				if strings.Contains(got, "s3cr3t") || strings.Contains(got, fmt.Sprintf("%x", "s3cr3t")) ||
+					!strings.Contains(got, "[hidden]") {
 					t.Errorf("%s of %T gives %s", verb, value, got)
 				}
 			}
@@ -43,7 +50,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			t.Errorf("%T gives %s, which shows nothing", value, got)
 		}
 	}
-	if got := fmt.Sprintf("%v", NewUser{Name: "ann"}); !strings.HasPrefix(got, "{ID: Name:ann Email: Role: Password: ") || strings.Contains(got, "[hidden]") {
+	if got := fmt.Sprintf("%v", NewUser{Name: "ann"}); !strings.HasPrefix(got, "{ID: Name:ann Email: Role: Password: ") ||
+		strings.Contains(got, "[hidden]") {
 		t.Errorf("without a password: %s", got)
 	}
 }
@@ -83,7 +91,8 @@ func TestEveryTypeWithASecretHidesIt(t *testing.T) {
 				for _, name := range field.Names {
 					if slices.Contains(secretFields, name.Name) && spec.Name.Name != "OAuthError" {
 						if found++; !tested[spec.Name.Name] {
-							t.Errorf("%s has the field %s; print it without that (secrets.go), and add it to withSecrets", spec.Name.Name, name.Name)
+							t.Errorf("%s has the field %s; print it without that (secrets.go), and add it to withSecrets", spec.Name.Name,
+								name.Name)
 						}
 					}
 				}

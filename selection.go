@@ -49,7 +49,8 @@ func (s *Store) selection(tx db.Tx, sc scope, q Query) (selection, error) {
 	condition, args := sc.visible()
 	collections := check.Distinct(q.Collections)
 	if len(collections) > maxCollections {
-		return sel, newError(KindTooLarge, "collection_name", "collection_name lists %d collections; at most %d are allowed", len(collections), maxCollections)
+		return sel, newError(KindTooLarge, "collection_name", "collection_name lists %d collections; at most %d are allowed",
+			len(collections), maxCollections)
 	}
 	for _, name := range collections {
 		if _, err := s.collection(tx, sc, name); err != nil {
@@ -69,7 +70,8 @@ func (s *Store) selection(tx db.Tx, sc scope, q Query) (selection, error) {
 			return sel, err
 		}
 		if project == nil {
-			sel.warnings = append(sel.warnings, fmt.Sprintf("no project %s can be seen here, so nothing is found in it", show(q.ProjectID+q.ProjectName)))
+			sel.warnings = append(sel.warnings,
+				fmt.Sprintf("no project %s can be seen here, so nothing is found in it", show(q.ProjectID+q.ProjectName)))
 			return sel, nil
 		}
 		sel.warnings = append(sel.warnings, project.notes()...)
@@ -142,7 +144,8 @@ func (sel *selection) count(tx db.Tx) (total int, err error) {
 			err := row.Scan(&partition, &n)
 			fitting[partition] = n
 			return err
-		}, `SELECT p.id, count(*) `+fromPartitions(``)+` WHERE p.id IN `+db.Integers+sel.further()+` GROUP BY p.id`, append([]any{sel.partitionList()}, sel.args...)...)
+		}, `SELECT p.id, count(*) `+fromPartitions(``)+` WHERE p.id IN `+db.Integers+sel.further()+` GROUP BY p.id`,
+			append([]any{sel.partitionList()}, sel.args...)...)
 	}
 	for i := range sel.partitions {
 		p := &sel.partitions[i]
@@ -167,15 +170,16 @@ func (sel selection) page(tx db.Tx, order SortOrder, limit, offset int) ([]int64
 		return sel.merged(tx, order, limit, offset)
 	}
 	return db.Column[int64](tx, `SELECT m.id `+fromPartitions(db.ByUpdated)+` WHERE p.id IN `+db.Integers+sel.further()+
-		` ORDER BY +`+timeOrder(order)+` LIMIT ? OFFSET ?`, append(append([]any{sel.partitionList()}, sel.args...), limit, offset)...)
+		` ORDER BY +`+timeOrder(order)+` LIMIT ? OFFSET ?`,
+		append(append([]any{sel.partitionList()}, sel.args...), limit, offset)...)
 }
 
 // mostMerged is how many rows of all partitions are worth reading along indexes, rather than letting SQLite sort them.
 const mostMerged = 200_000
 
-// worthMerging tells whether the first rows of each partition are found with less work along the index of an order than by sorting
-// all that fit. Without a condition these are the first rows of the index; with one, a part of those that are looked at. The rows
-// of inRows would be gathered anew for each partition.
+// worthMerging tells whether the first rows of each partition are found with less work along the index of an order than
+// by sorting all that fit. Without a condition these are the first rows of the index; with one, a part of those that
+// are looked at. The rows of inRows would be gathered anew for each partition.
 func (sel selection) worthMerging(first int) bool {
 	lookedAt, fitting := 0, 0
 	for _, p := range sel.partitions {
@@ -184,11 +188,12 @@ func (sel selection) worthMerging(first int) bool {
 			fitting += p.fitting
 		}
 	}
-	return lookedAt <= mostMerged && (sel.condition == "" || !strings.Contains(sel.condition, inRows) && lookedAt < fitting)
+	return lookedAt <= mostMerged &&
+		(sel.condition == "" || !strings.Contains(sel.condition, inRows) && lookedAt < fitting)
 }
 
-// merged does what page does, from the first rows of each partition: at first somewhat more than its share, and all that a page could
-// have where these do not reach as far as the page does.
+// merged does what page does, from the first rows of each partition: at first somewhat more than its share, and all
+// that a page could have where these do not reach as far as the page does.
 func (sel selection) merged(tx db.Tx, order SortOrder, limit, offset int) ([]int64, error) {
 	total := 0
 	for _, p := range sel.partitions {
@@ -265,14 +270,17 @@ func (sel selection) first(tx db.Tx, p selectedPartition, order SortOrder, limit
 		err := row.Scan(&t.at, &t.id, &t.row)
 		rows = append(rows, t)
 		return err
-	}, `SELECT `+column+`, m.uid, m.id `+fromPartitions(index)+` WHERE p.id = ?`+sel.further()+` ORDER BY `+timeOrder(order)+` LIMIT ?`,
+	}, `SELECT `+column+`, m.uid, m.id `+fromPartitions(index)+` WHERE p.id = ?`+sel.further()+` ORDER BY `+
+		timeOrder(order)+` LIMIT ?`,
 		append(append([]any{p.id}, sel.args...), limit)...)
 	return rows, err
 }
 
-// fromPartitions goes through memories partition by partition, with what a condition may speak of, along an index if one is named.
+// fromPartitions goes through memories partition by partition, with what a condition may speak of, along an index if
+// one is named.
 func fromPartitions(index string) string {
-	return `FROM partition p ` + db.InOrder + ` collection c ON c.id = p.collection_id ` + db.InOrder + ` memory m ` + index + ` ON m.partition_id = p.id`
+	return `FROM partition p ` + db.InOrder + ` collection c ON c.id = p.collection_id ` + db.InOrder + ` memory m ` +
+		index + ` ON m.partition_id = p.id`
 }
 
 // further is the condition as what goes on after another one.
@@ -307,7 +315,8 @@ type changedRow struct {
 	row, at int64
 }
 
-// estimate places a change in time: by its own time, or where that is in the future, behind the memory stored before it.
+// estimate places a change in time: by its own time, or where that is in the future, behind the memory stored before
+// it.
 type estimate struct {
 	at     int64
 	anchor int64 // the row whose time it has: its own, or that of the memory stored before it
@@ -317,8 +326,8 @@ type estimate struct {
 // horizon is the latest time that counts as right.
 func (s *shared) horizon() int64 { return s.now() + maxAhead.Microseconds() }
 
-// newestFirst sorts memories by their last change, if any of their times is in the future: as they are stored, those would
-// be the newest for as long as the clock was ahead. Otherwise it leaves them in the order that they have.
+// newestFirst sorts memories by their last change, if any of their times is in the future: as they are stored, those
+// would be the newest for as long as the clock was ahead. Otherwise it leaves them in the order that they have.
 func (s *shared) newestFirst(tx db.Tx, rows []changedRow) error {
 	horizon := s.horizon()
 	var ahead []int64
@@ -344,14 +353,16 @@ func (s *shared) newestFirst(tx db.Tx, rows []changedRow) error {
 	}
 	slices.SortFunc(rows, func(x, y changedRow) int {
 		a, b := of(x), of(y)
-		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.anchor, a.anchor), cmp.Compare(b.stored, a.stored), cmp.Compare(y.row, x.row))
+		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.anchor, a.anchor), cmp.Compare(b.stored, a.stored),
+			cmp.Compare(y.row, x.row))
 	})
 	return nil
 }
 
-// estimateChanges returns when memories whose times are in the future changed, as far as the store can tell: no earlier than
-// the last memory stored before them, since rows are numbered in the order of storing, and no earlier than their last
-// revision with a time that can be right. Each lookup ends at the row of the one before, so all together read a row once.
+// estimateChanges returns when memories whose times are in the future changed, as far as the store can tell: no earlier
+// than the last memory stored before them, since rows are numbered in the order of storing, and no earlier than their
+// last revision with a time that can be right. Each lookup ends at the row of the one before, so all together read a
+// row once.
 func estimateChanges(tx db.Tx, rows []int64, now int64) (map[int64]estimate, error) {
 	estimates := make(map[int64]estimate, len(rows))
 	anchored := map[int64][]int64{} // the memories that take the time of another one
@@ -375,7 +386,8 @@ func estimateChanges(tx db.Tx, rows []int64, now int64) (map[int64]estimate, err
 	}, `SELECT f.id, coalesce((SELECT x.id FROM memory x WHERE x.id > f.before AND x.id <= f.id AND x.created_at <= ?2 ORDER BY x.id DESC LIMIT 1), 0),
 			coalesce((SELECT created_at FROM memory WHERE id = f.id), 0),
 			coalesce((SELECT max(r.created_at) FROM memory_revision r WHERE r.memory_id = f.id AND r.created_at <= ?2), 0)
-		FROM (SELECT r.value AS id, lag(r.value, 1, 0) OVER (ORDER BY r.value) AS before FROM `+db.Numbered1+` r) f ORDER BY f.id`, jsonList(rows), now)
+		FROM (SELECT r.value AS id, lag(r.value, 1, 0) OVER (ORDER BY r.value) AS before FROM `+db.Numbered1+
+		` r) f ORDER BY f.id`, jsonList(rows), now)
 	if err != nil {
 		return nil, err
 	}
@@ -398,15 +410,15 @@ func estimateChanges(tx db.Tx, rows []int64, now int64) (map[int64]estimate, err
 		FROM `+db.Numbered1+` a`, jsonList(anchors), now)
 }
 
-// newestQuery reads memories and the time of their last change. Both take the same arguments, then the earliest time, the
-// latest one, and how many at most.
+// newestQuery reads memories and the time of their last change. Both take the same arguments, then the earliest time,
+// the latest one, and how many at most.
 type newestQuery struct {
 	byTime string // the last changed ones first
 	byRow  string // the last stored ones first
 }
 
-// newest returns the rows of the memories of a query that changed last. Only where one has a time in the future is there more
-// to read than these: some that have such a time, which may be the newest, and as many that have not.
+// newest returns the rows of the memories of a query that changed last. Only where one has a time in the future is
+// there more to read than these: some that have such a time, which may be the newest, and as many that have not.
 func (s *shared) newest(tx db.Tx, limit int, q newestQuery, args ...any) ([]int64, error) {
 	horizon := s.horizon()
 	rows, err := readChanged(tx, q.byTime, append(slices.Clone(args), 0, math.MaxInt64, limit)...)
@@ -449,15 +461,17 @@ func onlyRows(changes []changedRow) []int64 {
 	return rows
 }
 
-// timeOfChange returns the time of a change to a memory or file that changed last at another time. It is not before that one,
-// unless that one is in the future, and the clock is likely to be right now: it is past the time of some memory.
+// timeOfChange returns the time of a change to a memory or file that changed last at another time. It is not before
+// that one, unless that one is in the future, and the clock is likely to be right now: it is past the time of some
+// memory.
 func (s *shared) timeOfChange(tx db.Tx, before time.Time) (int64, error) {
 	now, last := s.now(), before.UnixMicro()
 	if last <= s.horizon() {
 		return max(now, last), nil
 	}
 	var right bool
-	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM partition p `+db.InOrder+` memory m `+db.ByCreated+` ON m.partition_id = p.id
+	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM partition p `+db.InOrder+` memory m `+db.ByCreated+
+		` ON m.partition_id = p.id
 		WHERE m.created_at <= ?)`, now).Scan(&right)
 	if right {
 		return now, err

@@ -31,19 +31,20 @@ type Session struct {
 type NewSession struct {
 	User string // id or name of a user with an account
 
-	// UserAgent is the browser's User-Agent header, for people to tell their sessions apart. It is kept without characters that
-	// cannot be seen, up to 256 bytes.
+	// UserAgent is the browser's User-Agent header, for people to tell their sessions apart. It is kept without characters
+	// that cannot be seen, up to 256 bytes.
 	UserAgent string
 
-	// Replaces is the id of a session of the same user in the same browser, which ends; what was made in it counts as made in the new one.
-	// Any other id, and none, ends nothing.
+	// Replaces is the id of a session of the same user in the same browser, which ends; what was made in it counts as made
+	// in the new one. Any other id, and none, ends nothing.
 	Replaces string
 
-	// Confirmed is when the person showed who they are, if that was before now, as at a provider that has known them for a while. Zero means now.
+	// Confirmed is when the person showed who they are, if that was before now, as at a provider that has known them for a
+	// while. Zero means now.
 	Confirmed time.Time
 
-	// Since is when checking the credentials began, by the store's clock. If the account has been changed after that, as by a new
-	// password, the sign-in is refused: what was checked may count no more. Zero means that nothing is compared.
+	// Since is when checking the credentials began, by the store's clock. If the account has been changed after that, as
+	// by a new password, the sign-in is refused: what was checked may count no more. Zero means that nothing is compared.
 	Since time.Time
 }
 
@@ -77,8 +78,9 @@ type SessionSelection struct {
 	Only   string // id of the one session that ends; empty: all
 	Except string // id of a session that stays; empty: none
 
-	// KeepMade lets tokens go on that were made in these sessions, and applications that were let in there: the person signs out, and all is
-	// well. False ends them, too: somebody else may have made them. Tokens that were made WithSession end either way.
+	// KeepMade lets tokens go on that were made in these sessions, and applications that were let in there: the person
+	// signs out, and all is well. False ends them, too: somebody else may have made them. Tokens that were made
+	// WithSession end either way.
 	KeepMade bool
 }
 
@@ -90,9 +92,10 @@ const (
 	maxUserAgent    = 256 // bytes
 )
 
-// AddSession notes that a user has signed in in a browser. Its value is in the answer and nowhere else; the store keeps a hash. Of
-// more than 100 sessions of a user, the one that was unused longest ends. An unknown user is ErrNotFound, one without an account
-// ErrConflict; one who is disabled, or has been changed after Since, is ErrUnauthenticated. Only for the operator's store.
+// AddSession notes that a user has signed in in a browser. Its value is in the answer and nowhere else; the store keeps
+// a hash. Of more than 100 sessions of a user, the one that was unused longest ends. An unknown user is ErrNotFound,
+// one without an account ErrConflict; one who is disabled, or has been changed after Since, is ErrUnauthenticated. Only
+// for the operator's store.
 func (h *Accounts) AddSession(ctx context.Context, n NewSession) (AddedSession, error) {
 	s, err := h.operator("AddSession")
 	if err != nil {
@@ -142,7 +145,8 @@ func replaceSession(tx db.Tx, u storedUser, old, fresh string) error {
 	if err != nil || deleted.RowsAffected == 0 {
 		return err
 	}
-	for _, statement := range []string{`UPDATE token SET session = ? WHERE session = ?`, `UPDATE oauth_grant SET session = ? WHERE session = ?`} {
+	for _, statement := range []string{`UPDATE token SET session = ? WHERE session = ?`,
+		`UPDATE oauth_grant SET session = ? WHERE session = ?`} {
 		if _, err := tx.Exec(statement, fresh, old); err != nil {
 			return err
 		}
@@ -157,7 +161,8 @@ func (s *Store) addSession(tx db.Tx, u storedUser, n NewSession, value string) (
 		confirmed = max(1, min(now, n.Confirmed.UnixMicro())) // 0 stands for the time of the sign-in
 	}
 	added := Session{
-		ID: s.newID(), CreatedAt: toTime(now), LastUsedAt: toTime(now), ExpiresAt: toTime(now + sessionIdle.Microseconds()), UserAgent: cleanUserAgent(n.UserAgent),
+		ID: s.newID(), CreatedAt: toTime(now), LastUsedAt: toTime(now), ExpiresAt: toTime(now + sessionIdle.Microseconds()),
+		UserAgent:   cleanUserAgent(n.UserAgent),
 		ConfirmedAt: toTime(confirmed),
 	}
 	if _, err := tx.Exec(`DELETE FROM session WHERE user_id = ?1 AND (expires_at <= ?2 OR id IN
@@ -205,17 +210,18 @@ func loadSessions(tx db.Tx, condition string, args ...any) ([]storedSession, err
 		var e storedSession
 		var created, used, expires, confirmed int64
 		err := row.Scan(&e.row, &e.user, &e.ID, &e.UserAgent, &created, &used, &expires, &confirmed)
-		e.CreatedAt, e.LastUsedAt, e.ExpiresAt, e.ConfirmedAt = toTime(created), toTime(used), toTime(expires), toTime(cmp.Or(confirmed, created))
+		e.CreatedAt, e.LastUsedAt, e.ExpiresAt, e.ConfirmedAt = toTime(created), toTime(used), toTime(expires),
+			toTime(cmp.Or(confirmed, created))
 		found = append(found, e)
 		return err
 	}, `SELECT e.id, e.user_id, e.uid, e.user_agent, e.created_at, e.last_used_at, e.expires_at, e.confirmed_at FROM session e WHERE `+condition, args...)
 	return found, err
 }
 
-// CheckSession returns whom a session speaks for: the user, with all scopes that a person has, which is admin for admins only.
-// One that is unknown, ended or expired, or whose user is disabled, is ErrUnauthenticated, in the same words. Being used, a session
-// lasts for 14 days more, up to 90 days after the sign-in. Only for the operator's store; it works read-only, too, and
-// then a session does not last longer for it.
+// CheckSession returns whom a session speaks for: the user, with all scopes that a person has, which is admin for
+// admins only. One that is unknown, ended or expired, or whose user is disabled, is ErrUnauthenticated, in the same
+// words. Being used, a session lasts for 14 days more, up to 90 days after the sign-in. Only for the operator's store;
+// it works read-only, too, and then a session does not last longer for it.
 //
 // It is looked up by its hash: see [Accounts.CheckToken].
 func (h *Accounts) CheckSession(ctx context.Context, value string) (Principal, error) {
@@ -223,7 +229,8 @@ func (h *Accounts) CheckSession(ctx context.Context, value string) (Principal, e
 	if err != nil {
 		return Principal{}, err
 	}
-	refused := newError(KindUnauthenticated, "", "the session is not valid; it may have expired or been ended, so sign in again")
+	refused := newError(KindUnauthenticated, "",
+		"the session is not valid; it may have expired or been ended, so sign in again")
 	if !isValue(sessionStart, value) {
 		return Principal{}, refused
 	}
@@ -231,7 +238,8 @@ func (h *Accounts) CheckSession(ctx context.Context, value string) (Principal, e
 	var sessions []storedSession
 	var users []storedUser
 	err = s.inspect(ctx, func(tx db.Tx) (err error) {
-		if sessions, err = loadSessions(tx, `e.hash = ? AND e.expires_at > ?`, digest(value), now); err != nil || len(sessions) == 0 {
+		if sessions, err = loadSessions(tx, `e.hash = ? AND e.expires_at > ?`, digest(value), now); err != nil ||
+			len(sessions) == 0 {
 			return err
 		}
 		users, err = loadUsers(tx, `u.id = ?`, sessions[0].user)
@@ -248,7 +256,8 @@ func (h *Accounts) CheckSession(ctx context.Context, value string) (Principal, e
 	if users[0].Role != RoleAdmin {
 		scopes = slices.DeleteFunc(scopes, func(scope Scope) bool { return scope == ScopeAdmin })
 	}
-	return Principal{User: users[0].User, Scopes: scopes, Access: Access{User: users[0].ID}, SessionID: sessions[0].ID, ConfirmedAt: sessions[0].ConfirmedAt}, nil
+	return Principal{User: users[0].User, Scopes: scopes, Access: Access{User: users[0].ID}, SessionID: sessions[0].ID,
+		ConfirmedAt: sessions[0].ConfirmedAt}, nil
 }
 
 // noteSession remembers that a session was used, and lets it last longer.
@@ -261,8 +270,8 @@ func (s *Store) noteSession(ctx context.Context, e storedSession, now int64) {
 	})
 }
 
-// Sessions returns the user's sessions, the newest first; those that have expired are not among them. A view that is limited to
-// projects may not ask.
+// Sessions returns the user's sessions, the newest first; those that have expired are not among them. A view that is
+// limited to projects may not ask.
 func (h *Accounts) Sessions(ctx context.Context) ([]Session, error) {
 	s, err := h.own("Sessions")
 	if err != nil {
@@ -270,7 +279,8 @@ func (h *Accounts) Sessions(ctx context.Context) ([]Session, error) {
 	}
 	all := []Session{}
 	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		found, err := loadSessions(tx, `e.user_id = ? AND e.expires_at > ? ORDER BY e.created_at DESC, e.id DESC`, sc.user, s.now())
+		found, err := loadSessions(tx, `e.user_id = ? AND e.expires_at > ? ORDER BY e.created_at DESC, e.id DESC`, sc.user,
+			s.now())
 		for _, e := range found {
 			all = append(all, e.Session)
 		}
@@ -279,8 +289,8 @@ func (h *Accounts) Sessions(ctx context.Context) ([]Session, error) {
 	return all, err
 }
 
-// ConfirmSession notes that the person in front of a session of the view's user has just shown anew who they are. One that is unknown, or
-// has ended, is ErrNotFound. A view that is limited to projects may not.
+// ConfirmSession notes that the person in front of a session of the view's user has just shown anew who they are. One
+// that is unknown, or has ended, is ErrNotFound. A view that is limited to projects may not.
 func (h *Accounts) ConfirmSession(ctx context.Context, id string) error {
 	s, err := h.own("ConfirmSession")
 	if err != nil {
@@ -288,7 +298,8 @@ func (h *Accounts) ConfirmSession(ctx context.Context, id string) error {
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		now := s.now()
-		result, err := tx.Exec(`UPDATE session SET confirmed_at = ? WHERE uid = ? AND user_id = ? AND expires_at > ?`, now, id, sc.user, now)
+		result, err := tx.Exec(`UPDATE session SET confirmed_at = ? WHERE uid = ? AND user_id = ? AND expires_at > ?`, now,
+			id, sc.user, now)
 		if err == nil && result.RowsAffected == 0 {
 			return noSession(id)
 		}
@@ -300,9 +311,9 @@ func noSession(id string) error {
 	return newError(KindNotFound, "id", "id %s is no session of this user", show(id))
 }
 
-// DeleteSession ends one of the user's sessions at once, with the tokens that were made and the applications that were let in there: the
-// wrong person may sit in front of it. To sign out, use [Accounts.DeleteSessions]. One that is unknown, or has ended, is ErrNotFound.
-// A view that is limited to projects may not.
+// DeleteSession ends one of the user's sessions at once, with the tokens that were made and the applications that were
+// let in there: the wrong person may sit in front of it. To sign out, use [Accounts.DeleteSessions]. One that is
+// unknown, or has ended, is ErrNotFound. A view that is limited to projects may not.
 func (h *Accounts) DeleteSession(ctx context.Context, id string) error {
 	s, err := h.own("DeleteSession")
 	if err != nil {
@@ -320,7 +331,8 @@ func (h *Accounts) DeleteSession(ctx context.Context, id string) error {
 	})
 }
 
-// DeleteSessions ends sessions of the user at once: signs out. That there is none is no error. A view that is limited to projects may not.
+// DeleteSessions ends sessions of the user at once: signs out. That there is none is no error. A view that is limited
+// to projects may not.
 func (h *Accounts) DeleteSessions(ctx context.Context, d SessionSelection) error {
 	s, err := h.own("DeleteSessions")
 	if err != nil {
@@ -333,13 +345,14 @@ func (h *Accounts) DeleteSessions(ctx context.Context, d SessionSelection) error
 				return err
 			}
 		}
-		_, err := tx.Exec(`DELETE FROM session WHERE id IN (SELECT e.id FROM session e WHERE `+these+`)`, sc.user, d.Except, d.Only)
+		_, err := tx.Exec(`DELETE FROM session WHERE id IN (SELECT e.id FROM session e WHERE `+these+`)`, sc.user, d.Except,
+			d.Only)
 		return err
 	})
 }
 
-// EndAccess ends at once what speaks for the user: browsers, applications, MCP tokens, or all of them. Applications that the user
-// lets in again, and new tokens, work. A view that is limited to projects may not.
+// EndAccess ends at once what speaks for the user: browsers, applications, MCP tokens, or all of them. Applications
+// that the user lets in again, and new tokens, work. A view that is limited to projects may not.
 func (h *Accounts) EndAccess(ctx context.Context, e AccessEnd) error {
 	s, err := h.own("EndAccess")
 	if err != nil {
@@ -391,7 +404,8 @@ func endSessions(tx db.Tx, user int64, except string) error {
 
 // endGrants ends what a user has allowed applications.
 func endGrants(tx db.Tx, user, now int64) error {
-	if _, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now, user); err != nil {
+	if _, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now,
+		user); err != nil {
 		return err
 	}
 	return endMadeClients(tx, now)
@@ -399,7 +413,8 @@ func endGrants(tx db.Tx, user, now int64) error {
 
 // endTokens ends a user's MCP tokens.
 func endTokens(tx db.Tx, user, now int64) error {
-	if _, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now, user); err != nil {
+	if _, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now,
+		user); err != nil {
 		return err
 	}
 	return endMadeClients(tx, now)
@@ -411,7 +426,8 @@ func purgeSessions(tx db.Tx, now int64) (int64, error) {
 	return result.RowsAffected, err
 }
 
-// sessionRecord says what a row of a session must be. It is in no export: whoever has moved to another file signs in again.
+// sessionRecord says what a row of a session must be. It is in no export: whoever has moved to another file signs in
+// again.
 func sessionRecord() record {
 	return record{
 		table: "session", key: 1,
@@ -424,7 +440,8 @@ func sessionRecord() record {
 			{name: "expires_at", form: timeForm},
 			{name: "confirmed_at", form: timeForm},
 		},
-		selection: `SELECT uid, hash, user_agent, created_at, last_used_at, expires_at, confirmed_at FROM session`, ordered: `id`,
+		selection: `SELECT uid, hash, user_agent, created_at, last_used_at, expires_at, confirmed_at FROM session`,
+		ordered:   `id`,
 	}
 }
 
@@ -464,7 +481,8 @@ func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents
 		p.token, t.TokenID, t.TokenName = parent.row, parent.ID, parent.Name
 		n.GrantID, n.WithSession = parent.GrantID, parent.WithSession
 		p.session, p.browser, p.withSession = parent.SessionID, parent.Browser, parent.WithSession
-		bounds := limits{"token " + show(parent.Name), Principal{User: u.User, Scopes: parent.Scopes}.Allows, parent.Projects, parent.ExpiresAt}
+		bounds := limits{"token " + show(parent.Name), Principal{User: u.User, Scopes: parent.Scopes}.Allows, parent.Projects,
+			parent.ExpiresAt}
 		if err := n.within(bounds); err != nil {
 			return p, err
 		}
@@ -474,7 +492,8 @@ func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents
 			return p, err
 		}
 		if len(found) == 0 {
-			return p, newError(KindNotFound, "session_id", "session_id %s is no session of this user, or has ended", show(n.SessionID))
+			return p, newError(KindNotFound, "session_id", "session_id %s is no session of this user, or has ended",
+				show(n.SessionID))
 		}
 		p.session, p.browser, p.withSession = n.SessionID, found[0].UserAgent, n.WithSession
 	}
@@ -485,7 +504,8 @@ func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents
 			return p, err
 		}
 		p.grant, t.GrantID, t.ClientName = grant.row, grant.ID, grant.ClientName
-		if err := n.within(limits{"application " + show(grant.ClientName), grant.carries, grant.Projects, time.Time{}}); err != nil {
+		if err := n.within(limits{"application " + show(grant.ClientName), grant.carries, grant.Projects,
+			time.Time{}}); err != nil {
 			return p, err
 		}
 	}
@@ -509,7 +529,8 @@ func liveToken(tx db.Tx, u storedUser, id string, now int64) (storedToken, error
 
 // liveGrant finds an OAuth grant of a user that is in force.
 func liveGrant(tx db.Tx, u storedUser, id string) (storedGrant, error) {
-	found, err := loadGrants(tx, `g.uid = ? AND g.user_id = ? AND g.revoked_at IS NULL AND c.disabled_at IS NULL`, id, u.row)
+	found, err := loadGrants(tx, `g.uid = ? AND g.user_id = ? AND g.revoked_at IS NULL AND c.disabled_at IS NULL`, id,
+		u.row)
 	if err == nil && len(found) == 0 {
 		err = newError(KindNotFound, "grant_id", "grant_id %s is no OAuth grant of this user, or has ended", show(id))
 	}
@@ -525,16 +546,20 @@ func (n *NewToken) within(l limits) error {
 		n.Scopes = slices.DeleteFunc(DefaultScopes(), func(s Scope) bool { return !l.carries(s) })
 	}
 	if i := slices.IndexFunc(n.Scopes, func(s Scope) bool { return !l.carries(s) }); i >= 0 {
-		return newError(KindForbidden, "scopes", "scopes has %s, which %s does not carry; a token made through it has no more than that", show(string(n.Scopes[i])), l.what)
+		return newError(KindForbidden, "scopes",
+			"scopes has %s, which %s does not carry; a token made through it has no more than that", show(string(n.Scopes[i])),
+			l.what)
 	}
 	if len(n.Scopes) == 0 {
-		return newError(KindForbidden, "scopes", "scopes is left out, and %s carries none of %s; name some that it does", l.what, oneOf(DefaultScopes()))
+		return newError(KindForbidden, "scopes", "scopes is left out, and %s carries none of %s; name some that it does",
+			l.what, oneOf(DefaultScopes()))
 	}
 	if n.ExpiresAt.IsZero() {
 		n.ExpiresAt = l.expires
 	}
 	if !l.expires.IsZero() && n.ExpiresAt.After(l.expires) {
-		return newError(KindForbidden, "expires_at", "expires_at is %s, but %s expires at %s; a token made through it does not outlive it",
+		return newError(KindForbidden, "expires_at",
+			"expires_at is %s, but %s expires at %s; a token made through it does not outlive it",
 			n.ExpiresAt.Format(time.RFC3339), l.what, l.expires.Format(time.RFC3339))
 	}
 	if l.projects == nil {
@@ -544,7 +569,8 @@ func (n *NewToken) within(l limits) error {
 		n.Projects = l.projects
 	}
 	if i := slices.IndexFunc(n.Projects, func(ref string) bool { return !slices.Contains(l.projects, ref) }); i >= 0 {
-		return newError(KindForbidden, "projects", "projects has %s, which %s does not reach; name some of %s", show(n.Projects[i]), l.what, oneOf(l.projects))
+		return newError(KindForbidden, "projects", "projects has %s, which %s does not reach; name some of %s",
+			show(n.Projects[i]), l.what, oneOf(l.projects))
 	}
 	return nil
 }
@@ -560,8 +586,8 @@ func endDescendants(tx db.Tx, token, now int64) error {
 	return endMadeClients(tx, now)
 }
 
-// endMadeIn ends what was made in the sessions of a user for which a condition on e holds: tokens, with all that descends from them, and
-// applications.
+// endMadeIn ends what was made in the sessions of a user for which a condition on e holds: tokens, with all that
+// descends from them, and applications.
 func endMadeIn(tx db.Tx, now int64, condition string, args ...any) error {
 	sessions, err := db.Column[string](tx, `SELECT e.uid FROM session e WHERE `+condition, args...)
 	if err != nil {
@@ -583,7 +609,8 @@ func endMadeIn(tx db.Tx, now int64, condition string, args ...any) error {
 // endMadeClients deactivates the clients whose maker has ended.
 func endMadeClients(tx db.Tx, now int64) error {
 	_, err := tx.Exec(`UPDATE oauth_client SET disabled_at = ?1, updated_at = ?1 WHERE maker <> '' AND disabled_at IS NULL
-		AND NOT EXISTS (SELECT 1 `+fromToken+` WHERE oauth_client.maker = 'token ' || t.uid AND NOT `+tokenEnded+` AND coalesce(t.expires_at > ?1, true))
+		AND NOT EXISTS (SELECT 1 `+fromToken+` WHERE oauth_client.maker = 'token ' || t.uid AND NOT `+tokenEnded+
+		` AND coalesce(t.expires_at > ?1, true))
 		AND NOT EXISTS (SELECT 1 FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id
 			WHERE oauth_client.maker = 'grant ' || g.uid AND g.revoked_at IS NULL AND c.disabled_at IS NULL)`, now)
 	return err

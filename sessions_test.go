@@ -36,7 +36,8 @@ func TestSessionsAndInvitationsOutliveABackupAndAreInNoExport(t *testing.T) {
 	}{{again, nil, nil}, {elsewhere, ErrUnauthenticated, ErrNotFound}} {
 		_, err := c.store.Accounts().CheckSession(t.Context(), session.Value)
 		_, err2 := c.store.Accounts().CheckInvitation(t.Context(), invitation.Value)
-		if c.refused == nil && errors.Join(err, err2) != nil || c.refused != nil && (!errors.Is(err, c.refused) || !errors.Is(err2, c.unknown)) {
+		if c.refused == nil && errors.Join(err, err2) != nil || c.refused != nil &&
+			(!errors.Is(err, c.refused) || !errors.Is(err2, c.unknown)) {
 			t.Errorf("the session gives %v, the invitation %v", err, err2)
 		}
 	}
@@ -47,9 +48,12 @@ func TestSessionsAndInvitationsOutliveABackupAndAreInNoExport(t *testing.T) {
 
 func TestDamagedSessionsAndInvitationsAreFound(t *testing.T) {
 	for statement, table := range map[string]string{
-		`UPDATE session SET hash = x'ff'`: "session", `UPDATE session SET uid = ''`: "session", `UPDATE session SET user_agent = CAST(x'ff' AS TEXT)`: "session",
-		`UPDATE session SET expires_at = 9223372036854775807`: "session", `UPDATE invitation SET hash = x''`: "invitation", `UPDATE invitation SET email = 'nowhere'`: "invitation",
-		`UPDATE invitation SET note = CAST(x'ff' AS TEXT)`: "invitation", `UPDATE invitation SET used_at = -9223372036854775807`: "invitation",
+		`UPDATE session SET hash = x'ff'`: "session", `UPDATE session SET uid = ''`: "session",
+		`UPDATE session SET user_agent = CAST(x'ff' AS TEXT)`: "session",
+		`UPDATE session SET expires_at = 9223372036854775807`: "session", `UPDATE invitation SET hash = x''`: "invitation",
+		`UPDATE invitation SET email = 'nowhere'`:              "invitation",
+		`UPDATE invitation SET note = CAST(x'ff' AS TEXT)`:     "invitation",
+		`UPDATE invitation SET used_at = -9223372036854775807`: "invitation",
 	} {
 		s := openWords(t, ":memory:", Options{})
 		mustAddUser(t, s, NewUser{ID: "ann", Name: "ann", Role: RoleAdmin})
@@ -87,7 +91,8 @@ func TestSessionsAreCheckedTogether(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if all, err := s.As(Access{User: "ann"}).Accounts().Sessions(t.Context()); err != nil || !all[0].LastUsedAt.Equal(clock.Now()) {
+	if all, err := s.As(Access{User: "ann"}).Accounts().Sessions(t.Context()); err != nil ||
+		!all[0].LastUsedAt.Equal(clock.Now()) {
 		t.Errorf("the use is not noted: %+v, %v", all, err)
 	}
 }

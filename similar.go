@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
 
-// ownDuplicate is the cosine similarity from which on vectors of callers' own belong to near duplicates: nothing is known of
-// their model.
+// ownDuplicate is the cosine similarity from which on vectors of callers' own belong to near duplicates: nothing is
+// known of their model.
 const ownDuplicate = 0.9
 
 // candidates is how many memories with similar vectors are compared by their texts.
@@ -72,12 +72,14 @@ func (s *Store) similar(tx db.Tx, sc scope, d *draft) ([]Similar, error) {
 	found, err := s.loadRows(tx, sc, rows)
 	var similar []Similar
 	for _, m := range found {
-		similar = append(similar, Similar{ID: m.ID, Score: scores[m.row], Content: m.Content, Collection: m.Collection, SharedBy: m.SharedBy})
+		similar = append(similar, Similar{ID: m.ID, Score: scores[m.row], Content: m.Content, Collection: m.Collection,
+			SharedBy: m.SharedBy})
 	}
 	return similar, err
 }
 
-// sayTheSame keeps of hits those whose text is likely to say the same as another, and scores them by how likely that is.
+// sayTheSame keeps of hits those whose text is likely to say the same as another, and scores them by how likely that
+// is.
 func (s *Store) sayTheSame(tx db.Tx, content string, hits []index.Hit) ([]index.Hit, error) {
 	if len(hits) == 0 {
 		return nil, nil
@@ -93,7 +95,8 @@ func (s *Store) sayTheSame(tx db.Tx, content string, hits []index.Hit) ([]index.
 	given := alike.Read(content)
 	var same []index.Hit
 	for _, h := range hits {
-		if h.Score = float32(s.likeness(alike.Duplicate, given, texts[h.Row], float64(h.Cosine))); h.Score >= alike.Duplicate {
+		if h.Score = float32(s.likeness(alike.Duplicate, given, texts[h.Row],
+			float64(h.Cosine))); h.Score >= alike.Duplicate {
 			same = append(same, h)
 		}
 	}
@@ -101,8 +104,8 @@ func (s *Store) sayTheSame(tx db.Tx, content string, hits []index.Hit) ([]index.
 	return same, nil
 }
 
-// likeness compares two texts; below least it is some number below least. The cosine counts where it is of the built-in model, for
-// which the likeness was calibrated; another embedder only finds what to compare.
+// likeness compares two texts; below least it is some number below least. The cosine counts where it is of the built-in
+// model, for which the likeness was calibrated; another embedder only finds what to compare.
 func (s *Store) likeness(least float64, a, b alike.Text, cosine float64) float64 {
 	if s.embedder.Model() != Builtin().Model() {
 		if most := alike.LikenessFrom(least, a, b, 1); most < least {
@@ -128,8 +131,8 @@ func beginnings(tx db.Tx, rows []int64) (map[int64]alike.Text, error) {
 	return texts, err
 }
 
-// near finds the memories of a selection without filters whose vectors are similar to another: none where there is nothing
-// to compare it with.
+// near finds the memories of a selection without filters whose vectors are similar to another: none where there is
+// nothing to compare it with.
 func (s *Store) near(tx db.Tx, w want, sel selection, least float32, limit int) ([]index.Hit, error) {
 	ready, err := s.embeddingReady(tx)
 	if err != nil {
@@ -149,13 +152,14 @@ func (s *Store) near(tx db.Tx, w want, sel selection, least float32, limit int) 
 	}
 	defer s.index.LoadIfDue()
 	hits, _, err := retrieval.SearchDatabase(tx, s.profile, index.Query{
-		Vector: w.vector, Partitions: partitions, Compare: func(int64) bool { return true }, Fuse: fuse(false, true), Limit: limit,
+		Vector: w.vector, Partitions: partitions, Compare: func(int64) bool { return true }, Fuse: fuse(false, true),
+		Limit: limit,
 	})
 	return slices.DeleteFunc(hits, func(h index.Hit) bool { return h.Score < least }), err
 }
 
-// Likeness returns how likely it is that two texts say the same, 0 to 1, by the built-in model and by what they have of words,
-// numbers, names and negations: what the score of [Similar] is, too.
+// Likeness returns how likely it is that two texts say the same, 0 to 1, by the built-in model and by what they have of
+// words, numbers, names and negations: what the score of [Similar] is, too.
 func Likeness(a, b string) float64 {
 	x, y := alike.Read(a), alike.Read(b)
 	return alike.Likeness(x, y, alike.CosineOf(x, y))

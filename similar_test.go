@@ -21,8 +21,10 @@ func TestNearDuplicatesInOtherWords(t *testing.T) {
 				t.Fatal(err)
 			}
 			for content, want := range map[string]int{
-				"Falcon deploys on Tuesdays at 14:00 UTC.": 1, "falcon deploys on tuesdays at 2 pm utc": 1, "Kestrel deploys on Tuesdays at 14:00 UTC.": 0,
-				"Falcon deploys on Fridays at 14:00 UTC.": 0, "Falcon deploys on Tuesdays at 16:00 UTC.": 0, "Falcon never deploys on Tuesdays at 14:00 UTC.": 0,
+				"Falcon deploys on Tuesdays at 14:00 UTC.": 1, "falcon deploys on tuesdays at 2 pm utc": 1,
+				"Kestrel deploys on Tuesdays at 14:00 UTC.": 0,
+				"Falcon deploys on Fridays at 14:00 UTC.":   0, "Falcon deploys on Tuesdays at 16:00 UTC.": 0,
+				"Falcon never deploys on Tuesdays at 14:00 UTC.": 0,
 			} {
 				stored, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: content, Similar: 3})
 				if err != nil {

@@ -69,7 +69,8 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	case path == "":
 		return nil, invalid("path", `path is empty; give the path of a file, or ":memory:"`)
 	case path == ":memory:" && o.ReadOnly:
-		return nil, invalid("ReadOnly", "ReadOnly is set with the path :memory:, a new store that has nothing to read; leave it out")
+		return nil, invalid("ReadOnly",
+			"ReadOnly is set with the path :memory:, a new store that has nothing to read; leave it out")
 	}
 	if err := checkPath("path", path); err != nil {
 		return nil, err
@@ -126,9 +127,11 @@ func openError(argument, path string, err error) error {
 	switch {
 	case errors.Is(err, db.ErrFull):
 	case errors.Is(err, fs.ErrNotExist):
-		return &Error{Kind: KindNotFound, Argument: argument, Message: fmt.Sprintf("%s %q cannot be opened: %v", argument, path, err), Err: err}
+		return &Error{Kind: KindNotFound, Argument: argument,
+			Message: fmt.Sprintf("%s %q cannot be opened: %v", argument, path, err), Err: err}
 	case errors.As(err, &cause):
-		return &Error{Kind: KindInvalid, Argument: argument, Message: fmt.Sprintf("%s %q cannot be opened: %v", argument, path, err), Err: err}
+		return &Error{Kind: KindInvalid, Argument: argument,
+			Message: fmt.Sprintf("%s %q cannot be opened: %v", argument, path, err), Err: err}
 	}
 	return wrap(err)
 }

@@ -85,7 +85,8 @@ func (s *Store) SetTodo(ctx context.Context, t NewTodo) (StoredTodo, error) {
 	if err := checkTodoProject(project); err != nil {
 		return StoredTodo{}, err
 	}
-	stored, err := s.editRule(ctx, ruleEdit{project: project, ruleType: RuleTodo, expected: t.ExpectedRevision, next: state.over})
+	stored, err := s.editRule(ctx,
+		ruleEdit{project: project, ruleType: RuleTodo, expected: t.ExpectedRevision, next: state.over})
 	if err != nil {
 		return StoredTodo{}, err
 	}
@@ -152,7 +153,8 @@ func (s *Store) UpdateTodoSection(ctx context.Context, u TodoSectionUpdate) (Sto
 		return StoredTodo{}, invalid("section", "section is %s; allowed are %s", show(string(u.Section)), oneOf(todoSections))
 	}
 	if len(u.Content) > MaxContent {
-		return StoredTodo{}, newError(KindTooLarge, "content", "content is %d bytes; the whole todo may have at most %d", len(u.Content), MaxContent)
+		return StoredTodo{}, newError(KindTooLarge, "content", "content is %d bytes; the whole todo may have at most %d",
+			len(u.Content), MaxContent)
 	}
 	if err := check.UTF8("content", u.Content); err != nil {
 		return StoredTodo{}, err
@@ -161,10 +163,11 @@ func (s *Store) UpdateTodoSection(ctx context.Context, u TodoSectionUpdate) (Sto
 		return StoredTodo{}, err
 	}
 	var warnings []string
-	stored, err := s.editTodo(ctx, ProjectRef{ID: u.ProjectID, Name: u.ProjectName}, u.ExpectedRevision, func(d TodoDocument, content string) (changed string, err error) {
-		changed, warnings, err = d.replace(content, section, u.Content)
-		return changed, err
-	})
+	stored, err := s.editTodo(ctx, ProjectRef{ID: u.ProjectID, Name: u.ProjectName}, u.ExpectedRevision,
+		func(d TodoDocument, content string) (changed string, err error) {
+			changed, warnings, err = d.replace(content, section, u.Content)
+			return changed, err
+		})
 	if err != nil {
 		return StoredTodo{}, err
 	}
@@ -192,8 +195,8 @@ type CompletedTask struct {
 }
 
 // CompleteTask ticks a task's checkbox in the section Tasks: one byte of the document changes, and of edits at the same
-// time none is lost. A task that is done already stays as it is, without a new revision. An unknown task is ErrNotFound; the
-// message lists those that there are.
+// time none is lost. A task that is done already stays as it is, without a new revision. An unknown task is
+// ErrNotFound; the message lists those that there are.
 func (s *Store) CompleteTask(ctx context.Context, c TaskRef) (CompletedTask, error) {
 	if c.TaskID == "" {
 		return CompletedTask{}, invalid("task_id", "task_id is empty; the id of a task is needed, such as T1")
@@ -202,11 +205,12 @@ func (s *Store) CompleteTask(ctx context.Context, c TaskRef) (CompletedTask, err
 		return CompletedTask{}, err
 	}
 	var completed CompletedTask
-	stored, err := s.editTodo(ctx, ProjectRef{ID: c.ProjectID, Name: c.ProjectName}, 0, func(d TodoDocument, content string) (string, error) {
-		changed, task, err := d.complete(content, c.TaskID)
-		completed = CompletedTask{Task: task, AlreadyCompleted: changed == content}
-		return changed, err
-	})
+	stored, err := s.editTodo(ctx, ProjectRef{ID: c.ProjectID, Name: c.ProjectName}, 0,
+		func(d TodoDocument, content string) (string, error) {
+			changed, task, err := d.complete(content, c.TaskID)
+			completed = CompletedTask{Task: task, AlreadyCompleted: changed == content}
+			return changed, err
+		})
 	if err != nil {
 		return CompletedTask{}, err
 	}
@@ -215,22 +219,24 @@ func (s *Store) CompleteTask(ctx context.Context, c TaskRef) (CompletedTask, err
 }
 
 // editTodo changes the todo of a project by a function of the document as it is.
-func (s *Store) editTodo(ctx context.Context, project ProjectRef, expected int, edit func(TodoDocument, string) (string, error)) (StoredTodo, error) {
+func (s *Store) editTodo(ctx context.Context, project ProjectRef, expected int,
+	edit func(TodoDocument, string) (string, error)) (StoredTodo, error) {
 	if err := checkTodoProject(project); err != nil {
 		return StoredTodo{}, err
 	}
-	stored, err := s.editRule(ctx, ruleEdit{project: project, ruleType: RuleTodo, expected: expected, next: func(present *ruleState) (ruleState, error) {
-		if present == nil {
-			return ruleState{}, s.noRule(project, RuleTodo)
-		}
-		d, err := ParseTodo(present.content)
-		if err != nil {
-			return ruleState{}, unreadableTodo(err)
-		}
-		next := *present
-		next.content, err = edit(d, present.content)
-		return next, err
-	}})
+	stored, err := s.editRule(ctx,
+		ruleEdit{project: project, ruleType: RuleTodo, expected: expected, next: func(present *ruleState) (ruleState, error) {
+			if present == nil {
+				return ruleState{}, s.noRule(project, RuleTodo)
+			}
+			d, err := ParseTodo(present.content)
+			if err != nil {
+				return ruleState{}, unreadableTodo(err)
+			}
+			next := *present
+			next.content, err = edit(d, present.content)
+			return next, err
+		}})
 	if err != nil {
 		return StoredTodo{}, err
 	}
@@ -244,13 +250,15 @@ func unreadableTodo(err error) error {
 	if !errors.As(err, &known) {
 		return err
 	}
-	return newError(KindInvalid, "project_id", "the todo of this project cannot be edited by section or task; store it anew. Its %s", known.Message)
+	return newError(KindInvalid, "project_id",
+		"the todo of this project cannot be edited by section or task; store it anew. Its %s", known.Message)
 }
 
 // replace returns the document, which is content, with another body for a section. The heading and every byte outside
 // the section stay. The body gets the document's line endings, a blank line after the heading if there was one, and a
 // blank line before the next heading.
-func (d TodoDocument) replace(content string, section Section, body string) (changed string, warnings []string, err error) {
+func (d TodoDocument) replace(content string, section Section, body string) (changed string, warnings []string,
+	err error) {
 	s := d.Section(section)
 	if body == s.Body {
 		return content, nil, nil
@@ -293,8 +301,8 @@ func lineEnding(text string) string {
 	return text[at : at+1]
 }
 
-// sectionBody checks a new body of a section and takes off what surrounds it: blank lines, and the section's own heading,
-// which callers like to repeat. The heading that follows is indented by so many columns.
+// sectionBody checks a new body of a section and takes off what surrounds it: blank lines, and the section's own
+// heading, which callers like to repeat. The heading that follows is indented by so many columns.
 func sectionBody(section Section, body string, next int) (trimmed string, warnings []string, err error) {
 	from := 0 // where the body begins
 	empty := true
@@ -311,7 +319,8 @@ func sectionBody(section Section, body string, next int) (trimmed string, warnin
 			empty = false
 		case isHeading && h.level == 2 && empty && warnings == nil && sectionLike(h.text) == section:
 			from = scan.at
-			warnings = append(warnings, fmt.Sprintf("content began with the heading %s, which the section has already; it was left out", show(scan.line())))
+			warnings = append(warnings,
+				fmt.Sprintf("content began with the heading %s, which the section has already; it was left out", show(scan.line())))
 		case isHeading && h.level == 2:
 			empty = false
 			wrong.add("line %d is %s; a section's content has no heading of that level: use three # or more inside it, and update each section by itself", scan.number, show(scan.line()))
@@ -353,7 +362,9 @@ func (d TodoDocument) complete(content, id string) (changed string, done Task, e
 // unknownTask says which tasks there are, those with the nearest numbers first.
 func (d TodoDocument) unknownTask(id string) error {
 	if len(d.Tasks) == 0 {
-		return newError(KindNotFound, "task_id", `task_id %s is not among the tasks: there are none; a task is a line such as "- [ ] T1 text" in the section Tasks`, show(id))
+		return newError(KindNotFound, "task_id",
+			`task_id %s is not among the tasks: there are none; a task is a line such as "- [ ] T1 text" in the section Tasks`,
+			show(id))
 	}
 	number := func(id string) int {
 		n, _ := strconv.Atoi(strings.TrimLeft(id, "Tt")) // no number counts as 0
@@ -370,7 +381,8 @@ func (d TodoDocument) unknownTask(id string) error {
 	if left := len(ids) - most; left > 0 {
 		ids, more = ids[:most], fmt.Sprintf(" and %d more", left)
 	}
-	return newError(KindNotFound, "task_id", "task_id %s is not among the tasks; there are %s%s", show(id), strings.Join(ids, ", "), more)
+	return newError(KindNotFound, "task_id", "task_id %s is not among the tasks; there are %s%s", show(id),
+		strings.Join(ids, ", "), more)
 }
 
 func abs(n int) int {
@@ -394,8 +406,8 @@ func (d TodoDocument) advice() []string {
 		len(d.unnamed), strings.Join(written, ", "))}
 }
 
-// Checkboxes returns the lines of the section that have a checkbox, in order, with a task id or without: an ID is empty where there
-// is none. Lines count from the beginning of the document. The section is one that [ParseTodo] has found.
+// Checkboxes returns the lines of the section that have a checkbox, in order, with a task id or without: an ID is empty
+// where there is none. Lines count from the beginning of the document. The section is one that [ParseTodo] has found.
 func (s TodoSection) Checkboxes() []Task {
 	var all []Task
 	scan := newTodoScanner(s.Body)
@@ -412,8 +424,8 @@ func (s TodoSection) Checkboxes() []Task {
 	return all
 }
 
-// Tick returns the document in which [ParseTodo] or [TodoSection.Checkboxes] has found the task, with its checkbox ticked or not: at most
-// one byte is another one.
+// Tick returns the document in which [ParseTodo] or [TodoSection.Checkboxes] has found the task, with its checkbox
+// ticked or not: at most one byte is another one.
 func (t Task) Tick(content string, done bool) string {
 	if t.Done == done || t.box < 1 || t.box >= len(content) {
 		return content

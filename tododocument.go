@@ -71,8 +71,8 @@ func (d TodoDocument) Progress() (done, total int) {
 
 // ParseTodo takes a todo document apart: Markdown with the headings ## Constitution, ## Spec, ## Plan, ## Tasks and
 // ## Gaps, once each, in this order, and no other heading of that level. What stands before the first one belongs to no
-// section. Headings and fenced code are recognised as by CommonMark 0.31.2 (sections 4.2 and 4.5); fenced code holds neither
-// headings nor tasks.
+// section. Headings and fenced code are recognised as by CommonMark 0.31.2 (sections 4.2 and 4.5); fenced code holds
+// neither headings nor tasks.
 //
 // A task is a list item (-, * or +, however far indented) of the section Tasks with a checkbox and an id, which is T
 // and digits. Two tasks of one id are an error.
@@ -83,7 +83,8 @@ func ParseTodo(content string) (TodoDocument, error) {
 	if wrong.count == 0 {
 		return d, nil
 	}
-	return TodoDocument{}, invalid("content", "content is no todo document: %s. It needs the headings %s, once each and in this order",
+	return TodoDocument{}, invalid("content",
+		"content is no todo document: %s. It needs the headings %s, once each and in this order",
 		wrong, headingList(todoSections))
 }
 
@@ -127,7 +128,8 @@ func parseTodo(content string) (d TodoDocument, wrong problems) {
 	for scan.next() {
 		if scan.code {
 			if h, ok := scan.heading(); ok && strays[sectionLike(h.text)] == "" {
-				strays[sectionLike(h.text)] = fmt.Sprintf("line %d lies in the fenced code that line %d begins", scan.number, scan.opened)
+				strays[sectionLike(h.text)] = fmt.Sprintf("line %d lies in the fenced code that line %d begins", scan.number,
+					scan.opened)
 			}
 			continue
 		}
@@ -136,7 +138,8 @@ func parseTodo(content string) (d TodoDocument, wrong problems) {
 			scan.inner = fence{} // no list item goes on behind it
 			if s := d.place(h, scan.number, scan.line(), &wrong); s != "" {
 				d.end(scan.start)
-				d.Sections = append(d.Sections, TodoSection{Section: s, Start: scan.at, End: len(content), Line: scan.number, heading: scan.start})
+				d.Sections = append(d.Sections,
+					TodoSection{Section: s, Start: scan.at, End: len(content), Line: scan.number, heading: scan.start})
 				section = s
 			}
 			continue
@@ -190,7 +193,8 @@ func (d *TodoDocument) place(h heading, line int, written string, wrong *problem
 		if like := sectionLike(h.text); like != "" {
 			wrong.add("line %d is %s, which must read %s", line, show(written), show(like.Heading()))
 		} else {
-			wrong.add("line %d is %s, which is none of the five sections; a heading inside a section has three # or more", line, show(written))
+			wrong.add("line %d is %s, which is none of the five sections; a heading inside a section has three # or more", line,
+				show(written))
 		}
 		return ""
 	}
@@ -201,7 +205,8 @@ func (d *TodoDocument) place(h heading, line int, written string, wrong *problem
 			wrong.add("%s stands on line %d and again on line %d", show(s.Heading()), other.Line, line)
 			return ""
 		case slices.Index(todoSections, other.Section) > i:
-			wrong.add("%s on line %d must come before %s on line %d", show(s.Heading()), line, show(other.Section.Heading()), other.Line)
+			wrong.add("%s on line %d must come before %s on line %d", show(s.Heading()), line, show(other.Section.Heading()),
+				other.Line)
 			return s
 		}
 	}
@@ -257,8 +262,9 @@ type todoScanner struct {
 	code       bool
 	opened     int   // line of the fence that is open, or was open last
 	fence      fence // the one that is open; the zero value for none
-	inner      fence // one in a list item: either the item begins with it, or it is indented too far to be seen from outside and hides tasks only
-	before     string
+	// one in a list item: either the item begins with it, or it is indented too far to be seen from outside and hides tasks only
+	inner  fence
+	before string
 }
 
 // fence is what opened fenced code: so many of a character, after so many columns.
@@ -374,7 +380,8 @@ func itemFence(column int, item string) fence {
 	for len(item) >= fewest {
 		digits := strings.TrimLeft(item, "0123456789")
 		numbered := len(digits) < len(item)
-		if digits == "" || len(item)-len(digits) > 9 || numbered && digits[0] != '.' && digits[0] != ')' || !numbered && !strings.ContainsRune("-*+", rune(item[0])) {
+		if digits == "" || len(item)-len(digits) > 9 || numbered && digits[0] != '.' && digits[0] != ')' || !numbered &&
+			!strings.ContainsRune("-*+", rune(item[0])) {
 			return fence{}
 		}
 		text := strings.TrimLeft(digits[1:], " ")
@@ -420,7 +427,8 @@ func (s *todoScanner) stray(h heading, isHeading bool) (like Section, stray stri
 		like = sectionLike(h.text)
 	case strings.HasPrefix(rest, "##"):
 		like = sectionLike(rest)
-	case rest != "" && columns <= 3 && (strings.Trim(rest, "- \t") == "" || strings.Trim(rest, "= \t") == ""): // an underline
+	case rest != "" && columns <= 3 &&
+		(strings.Trim(rest, "- \t") == "" || strings.Trim(rest, "= \t") == ""): // an underline
 		like, written, number = sectionLike(s.before), s.before, s.number-1
 	}
 	if like == "" {
@@ -436,7 +444,8 @@ func (s *todoScanner) task() (Task, bool) {
 		return Task{}, false
 	}
 	_, box := indentation(item[1:])
-	if len(box) == len(item)-1 || len(box) < 3 || box[0] != '[' || box[2] != ']' || !strings.ContainsRune(" xX", rune(box[1])) {
+	if len(box) == len(item)-1 || len(box) < 3 || box[0] != '[' || box[2] != ']' ||
+		!strings.ContainsRune(" xX", rune(box[1])) {
 		return Task{}, false
 	}
 	_, text := indentation(box[3:])
@@ -448,8 +457,8 @@ func (s *todoScanner) task() (Task, bool) {
 	return t, true
 }
 
-// taskID takes a task's text apart into its id and what follows. The id may be emphasised or in brackets and followed by
-// punctuation: "T1 text", "**T1**: text", "[T1] text". T1a and T1.2 are none.
+// taskID takes a task's text apart into its id and what follows. The id may be emphasised or in brackets and followed
+// by punctuation: "T1 text", "**T1**: text", "[T1] text". T1a and T1.2 are none.
 func taskID(text string) (id, rest string) {
 	const emphasis = "*_`["
 	named := strings.TrimLeft(text, emphasis)

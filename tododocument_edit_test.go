@@ -19,7 +19,8 @@ func mustParse(t *testing.T, content string) TodoDocument {
 }
 
 func TestReplacingASectionKeepsTheStyleOfTheDocument(t *testing.T) {
-	const airy, tight = "## Constitution\n\nold\n\n## Spec\n\n## Plan\n\n## Tasks\n\n## Gaps\n\nold\n", "## Constitution\nold\n## Spec\n## Plan\n## Tasks\n## Gaps"
+	const airy, tight = "## Constitution\n\nold\n\n## Spec\n\n## Plan\n\n## Tasks\n\n## Gaps\n\nold\n",
+		"## Constitution\nold\n## Spec\n## Plan\n## Tasks\n## Gaps"
 	windows := strings.ReplaceAll(airy, "\n", "\r\n")
 	for _, c := range []struct {
 		name, content string
@@ -37,13 +38,15 @@ func TestReplacingASectionKeepsTheStyleOfTheDocument(t *testing.T) {
 		{"a section without any line", tight, SectionSpec, "new", "## Spec\nnew\n\n"},
 		{"the end of the document", tight, SectionGaps, "new", "## Gaps\nnew\n"},
 		{"the end of the document, nothing", tight, SectionGaps, "\n", "## Gaps"},
-		{"CR LF", windows, SectionConstitution, "new\nlines\r\nmixed", "## Constitution\r\n\r\nnew\r\nlines\r\nmixed\r\n\r\n"},
+		{"CR LF", windows, SectionConstitution, "new\nlines\r\nmixed",
+			"## Constitution\r\n\r\nnew\r\nlines\r\nmixed\r\n\r\n"},
 		{"CR LF into LF", airy, SectionConstitution, "new\r\nlines\r\n", "## Constitution\n\nnew\nlines\n\n"},
 		{"CR", strings.ReplaceAll(airy, "\n", "\r"), SectionConstitution, "new\nlines", "## Constitution\r\rnew\rlines\r\r"},
 		{"its own heading", airy, SectionConstitution, "\n## constitution ##\n\nnew", "## Constitution\n\nnew\n\n"},
 		{"code", airy, SectionConstitution, "```\n## Plan\n```", "## Constitution\n\n```\n## Plan\n```\n\n"},
 		{"code that goes on to the end", airy, SectionGaps, "```\n## Plan", "## Gaps\n\n```\n## Plan\n"},
-		{"lower headings", airy, SectionConstitution, "### Plan\n#### x\n# y", "## Constitution\n\n### Plan\n#### x\n# y\n\n"},
+		{"lower headings", airy, SectionConstitution, "### Plan\n#### x\n# y",
+			"## Constitution\n\n### Plan\n#### x\n# y\n\n"},
 	} {
 		before := mustParse(t, c.content)
 		changed, warnings, err := before.replace(c.content, c.section, c.body)
@@ -76,13 +79,15 @@ func TestABodyThatWouldBreakTheDocumentIsRefused(t *testing.T) {
 		"~~~\n```":                         "line 1 begins fenced code",
 	} {
 		_, _, err := mustParse(t, goodTodo).replace(goodTodo, SectionTasks, body)
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), `section "tasks"`) {
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), says) ||
+			!strings.Contains(err.Error(), `section "tasks"`) {
 			t.Errorf("%q gives %v, want %q", body, err, says)
 		}
 	}
 	// A heading that is indented as far as the code of a list item belongs to that code; one that is not ends it.
 	indented, body := "## Constitution\n   ## Spec\n## Plan\n## Tasks\n## Gaps", "* ```"
-	if _, _, err := mustParse(t, indented).replace(indented, SectionConstitution, body); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 1 begins fenced code that nothing ends") {
+	if _, _, err := mustParse(t, indented).replace(indented, SectionConstitution, body); !errors.Is(err, ErrInvalid) ||
+		!strings.Contains(err.Error(), "line 1 begins fenced code that nothing ends") {
 		t.Errorf("%q before an indented heading gives %v", body, err)
 	}
 	if _, _, err := mustParse(t, indented).replace(indented, SectionSpec, body); err != nil {
@@ -91,7 +96,8 @@ func TestABodyThatWouldBreakTheDocumentIsRefused(t *testing.T) {
 }
 
 func TestCompletingATaskChangesOneByte(t *testing.T) {
-	for id, want := range map[string]string{"T1": "- [x] T1 write", "t12": "+ [x] [T12] test", " T1 ": "- [x] T1 write", "**T12**:": "+ [x] [T12] test"} {
+	for id, want := range map[string]string{"T1": "- [x] T1 write", "t12": "+ [x] [T12] test", " T1 ": "- [x] T1 write",
+		"**T12**:": "+ [x] [T12] test"} {
 		changed, task, err := mustParse(t, goodTodo).complete(goodTodo, id)
 		if err != nil || !task.Done || !strings.Contains(changed, want) || differing(goodTodo, changed) != 1 {
 			t.Errorf("completing %q gives %+v, %v", id, task, err)
@@ -101,7 +107,8 @@ func TestCompletingATaskChangesOneByte(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"T2", "T3"} {
-		if changed, task, err := mustParse(t, goodTodo).complete(goodTodo, id); err != nil || changed != goodTodo || !task.Done {
+		if changed, task, err := mustParse(t, goodTodo).complete(goodTodo, id); err != nil || changed != goodTodo ||
+			!task.Done {
 			t.Errorf("completing %s, which is done: %+v, %v", id, task, err)
 		}
 	}
@@ -139,7 +146,8 @@ func TestAnUnknownTaskIsToldWhichThereAre(t *testing.T) {
 	} {
 		_, _, err := mustParse(t, c.content).complete(c.content, c.id)
 		var known *Error
-		if !errors.Is(err, ErrNotFound) || !errors.As(err, &known) || known.Argument != "task_id" || !strings.Contains(err.Error(), c.says) {
+		if !errors.Is(err, ErrNotFound) || !errors.As(err, &known) || known.Argument != "task_id" ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("completing %q gives %v, want %q", c.id, err, c.says)
 		}
 	}
@@ -149,7 +157,8 @@ func TestAnUnknownTaskIsToldWhichThereAre(t *testing.T) {
 func FuzzTodo(f *testing.F) {
 	for _, seed := range []string{
 		goodTodo, strings.ReplaceAll(goodTodo, "\n", "\r\n"), five(nil), strings.TrimSpace(five(nil)), "\ufeff" + five(nil),
-		five(map[Section]string{SectionTasks: "## Tasks\r- [ ] T1\r\n~~~~\n## Gaps\n~~~~\n\t+ [X] T2", SectionGaps: "## Gaps\n```\n## Gaps"}),
+		five(map[Section]string{SectionTasks: "## Tasks\r- [ ] T1\r\n~~~~\n## Gaps\n~~~~\n\t+ [X] T2",
+			SectionGaps: "## Gaps\n```\n## Gaps"}),
 		"## Constitution\n   ## Spec\n## Plan\n## Tasks\n## Gaps",
 		"## Constitution\n    ```\n   ## Spec\n## Plan\n\u00a0\n## Tasks\n     ~~~\n   - [ ] T1\n  ~~~\n## Gaps",
 	} {
@@ -190,7 +199,8 @@ func FuzzTodo(f *testing.F) {
 }
 
 func TestRandomTodosChangeOnlyWhereTheyAreEdited(t *testing.T) {
-	pieces := []string{"text", "- [ ] T%d open", "  - [x] T%d done", "```", "~~~~", "    ```", "  ```sh", "# one", "### three", "## Tasks", "    ## Plan", "", " ", "\t- [X] t%d", "---", "\u00a0", "- [ ] none"}
+	pieces := []string{"text", "- [ ] T%d open", "  - [x] T%d done", "```", "~~~~", "    ```", "  ```sh", "# one",
+		"### three", "## Tasks", "    ## Plan", "", " ", "\t- [X] t%d", "---", "\u00a0", "- [ ] none"}
 	random := rand.New(rand.NewPCG(7, 8))
 	next := 0
 	some := func() string {
@@ -261,7 +271,8 @@ func checkReplacement(t *testing.T, content string, d TodoDocument, s TodoSectio
 		t.Fatalf("%s with the body %q makes %q of %q: %v", s.Section, body, changed, content, err)
 	}
 	for i, other := range got.Sections {
-		if was := d.Sections[i]; other.Section != s.Section && (other.Body != was.Body || content[was.heading:was.Start] != changed[other.heading:other.Start]) {
+		if was := d.Sections[i]; other.Section != s.Section &&
+			(other.Body != was.Body || content[was.heading:was.Start] != changed[other.heading:other.Start]) {
 			t.Fatalf("%s with the body %q makes %q of %q", s.Section, body, changed, content)
 		}
 	}
@@ -294,10 +305,12 @@ func TestCheckboxesOfASectionAreTickedInPlace(t *testing.T) {
 			changed = box.Tick(changed, !box.Done)
 		}
 	}
-	if want := []string{`6 T1 "one" false`, `7  "no id" true`, `12  "ask" false`, `13  "asked" true`}; !slices.Equal(told, want) {
+	if want := []string{`6 T1 "one" false`, `7  "no id" true`, `12  "ask" false`, `13  "asked" true`}; !slices.Equal(told,
+		want) {
 		t.Errorf("the check boxes are %q", told)
 	}
-	want := strings.NewReplacer("[ ] T1", "[x] T1", "[X] no", "[ ] no", "[ ] ask", "[x] ask", "[x] asked", "[ ] asked").Replace(content)
+	want := strings.NewReplacer("[ ] T1", "[x] T1", "[X] no", "[ ] no", "[ ] ask", "[x] ask", "[x] asked",
+		"[ ] asked").Replace(content)
 	if changed != want {
 		t.Errorf("ticked the other way round: %q", changed)
 	}

@@ -113,10 +113,11 @@ func TestHeadingsOfATodoAreThoseOfCommonMark(t *testing.T) {
 		"no fence":            five(map[Section]string{SectionPlan: "``` `x\n## Plan"}),
 		"too far indented":    five(map[Section]string{SectionPlan: "    ## Plan\n\t## Plan\n## Plan"}),
 		"indented code fence": five(map[Section]string{SectionPlan: "    ```\n## Plan"}),
-		"other levels":        five(map[Section]string{SectionPlan: "# Spec\n### Plan\n####### Plan\n##Plan\n#hash\n\\## Plan\n## Plan"}),
-		"in an item's fence":  five(map[Section]string{SectionPlan: "- ```sh\n  ## Plan\n  ~~~\n\n   ```\n## Plan"}),
-		"behind that item":    five(map[Section]string{SectionPlan: "1. * ~~~\n     ## Plan\n## Plan"}),
-		"fence at the end":    five(map[Section]string{SectionGaps: "## Gaps\n```\n## Gaps"}),
+		"other levels": five(
+			map[Section]string{SectionPlan: "# Spec\n### Plan\n####### Plan\n##Plan\n#hash\n\\## Plan\n## Plan"}),
+		"in an item's fence": five(map[Section]string{SectionPlan: "- ```sh\n  ## Plan\n  ~~~\n\n   ```\n## Plan"}),
+		"behind that item":   five(map[Section]string{SectionPlan: "1. * ~~~\n     ## Plan\n## Plan"}),
+		"fence at the end":   five(map[Section]string{SectionGaps: "## Gaps\n```\n## Gaps"}),
 	} {
 		if _, err := ParseTodo(content); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -131,18 +132,27 @@ func TestWhatIsNoTodoIsRefusedInWordsThatHelp(t *testing.T) {
 	}{
 		{"nothing", "", []string{`missing: "## Constitution", "## Spec", "## Plan", "## Tasks", "## Gaps"`, "in this order"}},
 		{"all that is missing", "## Spec\n## Tasks\n", []string{`missing: "## Constitution", "## Plan", "## Gaps"`}},
-		{"another case", five(map[Section]string{SectionTasks: "## tasks"}), []string{`line 4 is "## tasks", which must read "## Tasks"`}},
-		{"punctuation", five(map[Section]string{SectionTasks: "## **Tasks:**"}), []string{`line 4 is "## **Tasks:**", which must read "## Tasks"`}},
-		{"another level", five(map[Section]string{SectionTasks: "### Tasks"}), []string{`missing: "## Tasks" (line 4 is "### Tasks", which must read "## Tasks")`}},
+		{"another case", five(map[Section]string{SectionTasks: "## tasks"}),
+			[]string{`line 4 is "## tasks", which must read "## Tasks"`}},
+		{"punctuation", five(map[Section]string{SectionTasks: "## **Tasks:**"}),
+			[]string{`line 4 is "## **Tasks:**", which must read "## Tasks"`}},
+		{"another level", five(map[Section]string{SectionTasks: "### Tasks"}),
+			[]string{`missing: "## Tasks" (line 4 is "### Tasks", which must read "## Tasks")`}},
 		{"no space", five(map[Section]string{SectionTasks: "##Tasks"}), []string{`"## Tasks" (line 4 is "##Tasks", which`}},
-		{"underlined", five(map[Section]string{SectionTasks: "Tasks\n-----"}), []string{`"## Tasks" (line 4 is "Tasks", which must`}},
-		{"twice", five(map[Section]string{SectionTasks: "## Tasks\n## Tasks"}), []string{`"## Tasks" stands on line 4 and again on line 5`}},
-		{"order", five(map[Section]string{SectionSpec: "## Plan", SectionPlan: "## Spec"}), []string{`"## Spec" on line 3 must come before "## Plan" on line 2`}},
-		{"a section of its own", five(map[Section]string{SectionGaps: "## Notes\n## Gaps"}), []string{`line 5 is "## Notes"`, "none of the five", "three #"}},
+		{"underlined", five(map[Section]string{SectionTasks: "Tasks\n-----"}),
+			[]string{`"## Tasks" (line 4 is "Tasks", which must`}},
+		{"twice", five(map[Section]string{SectionTasks: "## Tasks\n## Tasks"}),
+			[]string{`"## Tasks" stands on line 4 and again on line 5`}},
+		{"order", five(map[Section]string{SectionSpec: "## Plan", SectionPlan: "## Spec"}),
+			[]string{`"## Spec" on line 3 must come before "## Plan" on line 2`}},
+		{"a section of its own", five(map[Section]string{SectionGaps: "## Notes\n## Gaps"}),
+			[]string{`line 5 is "## Notes"`, "none of the five", "three #"}},
 		{"before all", "## Intro\n" + five(nil), []string{`line 1 is "## Intro"`}},
 		{"no text", "##\n" + five(nil), []string{`line 1 is "##"`}},
-		{"swallowed by a fence", five(map[Section]string{SectionTasks: "text\n```sh\n## Tasks"}), []string{`"## Tasks" (line 6 lies in the fenced code that line 5 begins)`, `"## Gaps" (line 7 lies`}},
-		{"the same task twice", five(map[Section]string{SectionTasks: "## Tasks\n- [ ] T7 a\n- [x] T17 b\n * [x] t7: c"}), []string{"lines 5 and 7 are both the task t7"}},
+		{"swallowed by a fence", five(map[Section]string{SectionTasks: "text\n```sh\n## Tasks"}),
+			[]string{`"## Tasks" (line 6 lies in the fenced code that line 5 begins)`, `"## Gaps" (line 7 lies`}},
+		{"the same task twice", five(map[Section]string{SectionTasks: "## Tasks\n- [ ] T7 a\n- [x] T17 b\n * [x] t7: c"}),
+			[]string{"lines 5 and 7 are both the task t7"}},
 		{"many mistakes", strings.Repeat("## x\n", 50), []string{"and 43 more"}},
 	} {
 		_, err := ParseTodo(c.content)
@@ -172,9 +182,12 @@ func TestLongTaskIDsMakeNoLongErrors(t *testing.T) {
 
 func TestOnlyWholeIDsAreTasks(t *testing.T) {
 	for line, want := range map[string]string{
-		"- [ ] T1 a": "T1", "-   [x]\tT001": "T001", "\t\t- [ ] t5 deep": "t5", "* [X] T2: b": "T2", "+ [ ] **T3.** c": "T3", "- [ ] `T4`) d": "T4", "- [ ] [T5] e": "T5",
-		"- [ ] T1.2 a": "", "- [ ] T1a": "", "- [ ] T-1": "", "- [ ] T": "", "- [ ] 1": "", "- [ ] Task T1": "", "- [ ] T1-b": "", "- [ ] Tür": "",
-		"- [ ]T1 a": "no task", "-[ ] T1": "no task", "- [] T1": "no task", "- [y] T1": "no task", "T1": "no task", "- T1": "no task", "1. [ ] T1": "no task", "- [x](T1) a": "no task", "- [ü] T1": "no task", "-     ": "no task",
+		"- [ ] T1 a": "T1", "-   [x]\tT001": "T001", "\t\t- [ ] t5 deep": "t5", "* [X] T2: b": "T2", "+ [ ] **T3.** c": "T3",
+		"- [ ] `T4`) d": "T4", "- [ ] [T5] e": "T5",
+		"- [ ] T1.2 a": "", "- [ ] T1a": "", "- [ ] T-1": "", "- [ ] T": "", "- [ ] 1": "", "- [ ] Task T1": "",
+		"- [ ] T1-b": "", "- [ ] Tür": "",
+		"- [ ]T1 a": "no task", "-[ ] T1": "no task", "- [] T1": "no task", "- [y] T1": "no task", "T1": "no task",
+		"- T1": "no task", "1. [ ] T1": "no task", "- [x](T1) a": "no task", "- [ü] T1": "no task", "-     ": "no task",
 		"- [ ]": "", "- [ ]  ": "",
 	} {
 		d, wrong := parseTodo("## Tasks\n" + line)

@@ -25,19 +25,19 @@ type Token struct {
 	LastUsedAt time.Time `json:"last_used_at"` // to the minute; zero: never, null in JSON
 	ExpiresAt  time.Time `json:"expires_at"`   // zero: never, null in JSON
 
-	// GrantID is the OAuth grant with which the token ends, because an application made it, and ClientName what that is called. Both
-	// are empty for a token that ends with none.
+	// GrantID is the OAuth grant with which the token ends, because an application made it, and ClientName what that is
+	// called. Both are empty for a token that ends with none.
 	GrantID    string `json:"grant_id,omitempty"`
 	ClientName string `json:"client_name,omitempty"`
 
-	// TokenID is the token through which it was made and with which it ends, and TokenName that one's name. Both are empty for a token that
-	// was not made through one.
+	// TokenID is the token through which it was made and with which it ends, and TokenName that one's name. Both are empty
+	// for a token that was not made through one.
 	TokenID   string `json:"token_id,omitempty"`
 	TokenName string `json:"token_name,omitempty"`
 
-	// SessionID is the sign-in in which it was made, and Browser what the browser of that called itself, also after it has ended. Both
-	// are empty for a token that was made in none. Ending that sign-in from elsewhere ends the token. WithSession says that
-	// signing out, and expiry of the sign-in, end it, too.
+	// SessionID is the sign-in in which it was made, and Browser what the browser of that called itself, also after it has
+	// ended. Both are empty for a token that was made in none. Ending that sign-in from elsewhere ends the token.
+	// WithSession says that signing out, and expiry of the sign-in, end it, too.
 	SessionID   string `json:"session_id,omitempty"`
 	Browser     string `json:"browser,omitempty"`
 	WithSession bool   `json:"with_session,omitempty"`
@@ -91,8 +91,9 @@ func timeOrNil(t time.Time) *time.Time {
 
 // NewToken describes an MCP token to add.
 type NewToken struct {
-	Name     string   // 1 to 128 characters, to know it by; need not be unique
-	User     string   // id or name of the user it is for; empty: the view's user. Only the operator's store may name another
+	Name string // 1 to 128 characters, to know it by; need not be unique
+	// id or name of the user it is for; empty: the view's user. Only the operator's store may name another
+	User     string
 	Scopes   []Scope  // nil: DefaultScopes, as far as its parent carries them. Only an admin's token may carry ScopeAdmin
 	Projects []string // limits the token to these projects, named as in Access.Projects; nil: no limit. At most 100
 
@@ -100,15 +101,17 @@ type NewToken struct {
 	ExpiresAt time.Time
 	ExpiresIn time.Duration
 
-	// What the token is made through, and with which it ends: whoever lets a credential make tokens gives the TokenID, GrantID and
-	// SessionID of its [Principal]. It gets no more scopes and projects than that has and does not outlive it; Scopes, Projects and
-	// ExpiresAt that are left out become those of the parent. Giving one takes something from the token and adds nothing, so any view may. Empty: none.
-	TokenID   string // a token of the same user; its grant and its session become those of the new one, whatever is given here
+	// What the token is made through, and with which it ends: whoever lets a credential make tokens gives the TokenID,
+	// GrantID and SessionID of its [Principal]. It gets no more scopes and projects than that has and does not outlive it;
+	// Scopes, Projects and ExpiresAt that are left out become those of the parent. Giving one takes something from the
+	// token and adds nothing, so any view may. Empty: none.
+	// a token of the same user; its grant and its session become those of the new one, whatever is given here
+	TokenID   string
 	GrantID   string // an OAuth grant of the same user
 	SessionID string // a session of the same user; not looked at beside TokenID
 
-	// WithSession ends the token however the session ends. Without it, signing out and the expiry of the session leave the token alone,
-	// and only ending the session from elsewhere ends it.
+	// WithSession ends the token however the session ends. Without it, signing out and the expiry of the session leave the
+	// token alone, and only ending the session from elsewhere ends it.
 	WithSession bool
 }
 
@@ -127,10 +130,11 @@ const (
 )
 
 // AddToken adds an MCP token: a credential for programs that act for the user. Its value is in the answer and nowhere
-// else; the store keeps a hash. At most 1,000 tokens of a user may be valid at once. A parent that is not the user's, or has ended, is
-// ErrNotFound; what exceeds it is ErrForbidden. A view that is limited to projects may not.
+// else; the store keeps a hash. At most 1,000 tokens of a user may be valid at once. A parent that is not the user's,
+// or has ended, is ErrNotFound; what exceeds it is ErrForbidden. A view that is limited to projects may not.
 //
-// The view does not know with which credential its caller has come: whoever lets one credential make another names it as the parent.
+// The view does not know with which credential its caller has come: whoever lets one credential make another names it
+// as the parent.
 func (h *Accounts) AddToken(ctx context.Context, n NewToken) (AddedToken, error) {
 	s, err := h.own("AddToken")
 	if err != nil {
@@ -147,13 +151,16 @@ func (h *Accounts) AddToken(ctx context.Context, n NewToken) (AddedToken, error)
 	case n.Scopes == nil:
 		scopes = nil // it depends on the parent
 	case len(scopes) == 0:
-		return AddedToken{}, invalid("scopes", "scopes is empty; give some of %s, or leave it out for %s", oneOf(Scopes()), joinScopes(DefaultScopes()))
+		return AddedToken{}, invalid("scopes", "scopes is empty; give some of %s, or leave it out for %s", oneOf(Scopes()),
+			joinScopes(DefaultScopes()))
 	}
 	switch {
 	case n.Projects != nil && len(n.Projects) == 0:
-		return AddedToken{}, invalid("projects", "projects is empty; name the projects that the token may see, or leave it out for all")
+		return AddedToken{}, invalid("projects",
+			"projects is empty; name the projects that the token may see, or leave it out for all")
 	case len(n.Projects) > maxTokenProjects:
-		return AddedToken{}, newError(KindTooLarge, "projects", "projects names %d projects; at most %d are allowed", len(n.Projects), maxTokenProjects)
+		return AddedToken{}, newError(KindTooLarge, "projects", "projects names %d projects; at most %d are allowed",
+			len(n.Projects), maxTokenProjects)
 	}
 	n.Scopes = scopes
 	if n.ExpiresAt, err = s.expiry(n); err != nil {
@@ -183,21 +190,25 @@ func (s *Store) expiry(n NewToken) (time.Time, error) {
 	case n.ExpiresIn == 0 && n.ExpiresAt.IsZero():
 		return time.Time{}, nil
 	case n.ExpiresIn != 0 && !n.ExpiresAt.IsZero():
-		return time.Time{}, invalid("expires_at", "expires_at comes beside a time after which the token expires; give one of the two")
+		return time.Time{}, invalid("expires_at",
+			"expires_at comes beside a time after which the token expires; give one of the two")
 	case n.ExpiresIn < 0:
-		return time.Time{}, invalid("expires_in", "expires_in is %s; a token expires after some time, or never with 0", n.ExpiresIn)
+		return time.Time{}, invalid("expires_in", "expires_in is %s; a token expires after some time, or never with 0",
+			n.ExpiresIn)
 	case n.ExpiresIn > 0:
 		return now.Add(n.ExpiresIn).Truncate(time.Microsecond), nil
 	case !n.ExpiresAt.After(now):
-		return time.Time{}, invalid("expires_at", "expires_at is %s, which has passed; it is %s now", n.ExpiresAt.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
+		return time.Time{}, invalid("expires_at", "expires_at is %s, which has passed; it is %s now",
+			n.ExpiresAt.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
 	case n.ExpiresAt.Year() > 9999: // RFC 3339 ends there
-		return time.Time{}, invalid("expires_at", "expires_at is in the year %d; years to 9999 are allowed, and none at all means never", n.ExpiresAt.Year())
+		return time.Time{}, invalid("expires_at",
+			"expires_at is in the year %d; years to 9999 are allowed, and none at all means never", n.ExpiresAt.Year())
 	}
 	return n.ExpiresAt.UTC().Truncate(time.Microsecond), nil
 }
 
-// newValue makes a secret of 256 random bits behind a start that says what it is for, spelt in letters and digits: no program that
-// handles it, shell, URL or form, has to quote anything, and a double click marks all of it.
+// newValue makes a secret of 256 random bits behind a start that says what it is for, spelt in letters and digits: no
+// program that handles it, shell, URL or form, has to quote anything, and a double click marks all of it.
 func newValue(start string) string {
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails
@@ -216,14 +227,17 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 		return Token{}, newError(KindForbidden, "user", "user %s is disabled and gets no tokens", show(u.ID))
 	}
 	if slices.Contains(n.Scopes, ScopeAdmin) && u.Role != RoleAdmin {
-		return Token{}, newError(KindForbidden, "scopes", "scopes has %s, which only a token of an admin may carry", show(string(ScopeAdmin)))
+		return Token{}, newError(KindForbidden, "scopes", "scopes has %s, which only a token of an admin may carry",
+			show(string(ScopeAdmin)))
 	}
-	live, err := db.Column[int](tx, `SELECT count(*) `+fromToken+` WHERE t.user_id = ? AND NOT `+tokenEnded+` AND coalesce(t.expires_at, ?) >= ?`, u.row, now+1, now+1)
+	live, err := db.Column[int](tx, `SELECT count(*) `+fromToken+` WHERE t.user_id = ? AND NOT `+tokenEnded+
+		` AND coalesce(t.expires_at, ?) >= ?`, u.row, now+1, now+1)
 	if err != nil {
 		return Token{}, err
 	}
 	if live[0] >= maxTokens {
-		return Token{}, newError(KindTooLarge, "", "this user has %d tokens, and at most %d are allowed; delete some", live[0], maxTokens)
+		return Token{}, newError(KindTooLarge, "", "this user has %d tokens, and at most %d are allowed; delete some",
+			live[0], maxTokens)
 	}
 	added := Token{ID: s.newID(), Name: n.Name, Prefix: value[:8], CreatedAt: toTime(now)}
 	if n.Projects, err = canonicalProjects(tx, scope{user: u.row}, "projects", n.Projects); err != nil {
@@ -251,7 +265,8 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 	}
 	_, err = tx.Exec(`INSERT INTO token (uid, user_id, grant_id, parent_id, session, browser, with_session, name, hash, prefix, scopes, projects, created_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		added.ID, u.row, made.grant, made.token, made.session, made.browser, made.withSession, added.Name, digest(value), added.Prefix, string(scopes), projects, now, expires)
+		added.ID, u.row, made.grant, made.token, made.session, made.browser, made.withSession, added.Name, digest(value),
+		added.Prefix, string(scopes), projects, now, expires)
 	return added, err
 }
 
@@ -263,9 +278,9 @@ type storedToken struct {
 	expired, wasRevoked bool
 }
 
-// fromToken joins a token t with what it ends with, if any: the grant g, the client c of that, the token p through which it was made and
-// the session e; tokenEnded is the condition for its having been ended, by itself or with these. A session that has expired and
-// is still there, loadTokens knows.
+// fromToken joins a token t with what it ends with, if any: the grant g, the client c of that, the token p through
+// which it was made and the session e; tokenEnded is the condition for its having been ended, by itself or with these.
+// A session that has expired and is still there, loadTokens knows.
 const (
 	fromToken = `FROM token t LEFT JOIN oauth_grant g ON g.id = t.grant_id LEFT JOIN oauth_client c ON c.id = g.client_id
 		LEFT JOIN token p ON p.id = t.parent_id LEFT JOIN session e ON e.uid = t.session`
@@ -281,7 +296,8 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 		var projects *string
 		var created int64
 		var expires, session *int64
-		if err := row.Scan(&t.row, &t.user, &t.ID, &t.Name, &t.Prefix, &scopes, &projects, &created, &t.used, &expires, &t.wasRevoked, &t.GrantID, &t.ClientName,
+		if err := row.Scan(&t.row, &t.user, &t.ID, &t.Name, &t.Prefix, &scopes, &projects, &created, &t.used, &expires,
+			&t.wasRevoked, &t.GrantID, &t.ClientName,
 			&t.TokenID, &t.TokenName, &t.SessionID, &t.Browser, &t.WithSession, &session); err != nil {
 			return err
 		}
@@ -322,7 +338,8 @@ func (h *Accounts) Tokens(ctx context.Context) ([]Token, error) {
 	}
 	all := []Token{}
 	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		found, err := loadTokens(tx, s.now(), `t.user_id = ? AND NOT `+tokenEnded+` ORDER BY t.created_at DESC, t.id DESC`, sc.user)
+		found, err := loadTokens(tx, s.now(), `t.user_id = ? AND NOT `+tokenEnded+` ORDER BY t.created_at DESC, t.id DESC`,
+			sc.user)
 		for _, t := range found {
 			all = append(all, t.Token)
 		}
@@ -331,8 +348,8 @@ func (h *Accounts) Tokens(ctx context.Context) ([]Token, error) {
 	return all, err
 }
 
-// DeleteToken ends one of the user's tokens at once, with all that was made through it. One that is unknown, or has been deleted, is
-// ErrNotFound. A view that is limited to projects may not.
+// DeleteToken ends one of the user's tokens at once, with all that was made through it. One that is unknown, or has
+// been deleted, is ErrNotFound. A view that is limited to projects may not.
 func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
 	s, err := h.own("DeleteToken")
 	if err != nil {
@@ -340,7 +357,9 @@ func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		now := s.now()
-		ended, err := db.Column[int64](tx, `UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL RETURNING id`, now, check.CanonicalID(id), sc.user)
+		ended, err := db.Column[int64](tx,
+			`UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL RETURNING id`, now,
+			check.CanonicalID(id), sc.user)
 		if err == nil && len(ended) == 0 {
 			err = newError(KindNotFound, "id", "id %s is no token of this user", show(id))
 		}
@@ -352,7 +371,8 @@ func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
 }
 
 // CheckToken returns whom an MCP token speaks for and how far. One that is unknown, deleted or expired, whose user is
-// disabled, or whose grant has ended or is one of a deactivated client, is ErrUnauthenticated, in the same words. Only for the operator's store; it works read-only, too.
+// disabled, or whose grant has ended or is one of a deactivated client, is ErrUnauthenticated, in the same words. Only
+// for the operator's store; it works read-only, too.
 //
 // The token is looked up by its hash. How long that takes depends on how many bytes of the hash agree with those of a
 // stored one, and whoever sends tokens can neither choose these nor learn from them which token has such a hash: the
@@ -384,14 +404,16 @@ func (h *Accounts) CheckToken(ctx context.Context, value string) (Principal, err
 		return Principal{}, err
 	}
 	if t.row == 0 || t.wasRevoked || t.expired || u.Disabled {
-		s.log.DebugContext(ctx, "a token was refused", "id", t.ID, "unknown", t.row == 0, "deleted", t.wasRevoked, "expired", t.expired, "user disabled", u.Disabled)
+		s.log.DebugContext(ctx, "a token was refused", "id", t.ID, "unknown", t.row == 0, "deleted", t.wasRevoked, "expired",
+			t.expired, "user disabled", u.Disabled)
 		return Principal{}, badToken()
 	}
 	s.noteUse(ctx, use{of: "token", id: t.ID, last: t.used, now: now}, func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE token SET last_used_at = ? WHERE id = ?`, now, t.row)
 		return err
 	})
-	return Principal{User: u.User, Scopes: t.Scopes, Access: accessOf(u.ID, t.Scopes, t.Projects), TokenID: t.ID, GrantID: t.GrantID}, nil
+	return Principal{User: u.User, Scopes: t.Scopes, Access: accessOf(u.ID, t.Scopes, t.Projects), TokenID: t.ID,
+		GrantID: t.GrantID}, nil
 }
 
 func badToken() error {
@@ -405,8 +427,8 @@ type use struct {
 	now    int64
 }
 
-// noteUse has write remember that a credential was used: once a minute, and never so that the caller has to wait for it much or
-// fails because of it.
+// noteUse has write remember that a credential was used: once a minute, and never so that the caller has to wait for it
+// much or fails because of it.
 func (s *Store) noteUse(ctx context.Context, u use, write func(db.Tx) error) {
 	const (
 		every    = int64(time.Minute / time.Microsecond)

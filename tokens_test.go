@@ -40,7 +40,8 @@ func mustExec(t testing.TB, s *Store, statement string, args ...any) {
 func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
 	dir := t.TempDir()
 	var log bytes.Buffer
-	s := openWords(t, filepath.Join(dir, "t.db"), Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	s := openWords(t, filepath.Join(dir, "t.db"),
+		Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann", Password: "highly confidential"})
 	view := s.As(Access{User: "ann"})
 	added := mustAddToken(t, view, NewToken{Name: "laptop"})
@@ -50,7 +51,8 @@ func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
 	if err := view.Accounts().DeleteToken(t.Context(), added.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Accounts().CheckToken(t.Context(), added.Value); !errors.Is(err, ErrUnauthenticated) || strings.Contains(err.Error(), added.Value[4:]) {
+	if _, err := s.Accounts().CheckToken(t.Context(), added.Value); !errors.Is(err, ErrUnauthenticated) ||
+		strings.Contains(err.Error(), added.Value[4:]) {
 		t.Errorf("a deleted one: %v", err)
 	}
 	if !strings.Contains(log.String(), "deleted=true") {
@@ -65,7 +67,8 @@ func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	invitation := mustInvite(t, s, NewInvitation{})
-	if _, err := s.Accounts().AcceptInvitation(t.Context(), InvitationAcceptance{Value: invitation.Value, Name: "ben", Password: "highly confidential"}); err != nil {
+	if _, err := s.Accounts().AcceptInvitation(t.Context(),
+		InvitationAcceptance{Value: invitation.Value, Name: "ben", Password: "highly confidential"}); err != nil {
 		t.Fatal(err)
 	}
 	all := map[string][]byte{"log": log.Bytes()}
@@ -75,7 +78,8 @@ func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
 		}
 	}
 	for name, data := range all {
-		for _, secret := range []string{added.Value, added.Value[8:], session.Value[4:], invitation.Value[4:], "highly confidential"} {
+		for _, secret := range []string{added.Value, added.Value[8:], session.Value[4:], invitation.Value[4:],
+			"highly confidential"} {
 			if bytes.Contains(data, []byte(secret)) {
 				t.Errorf("%s contains %q", name, secret)
 			}
@@ -105,7 +109,8 @@ func TestDamagedTokensGiveErrorsAndNoAccess(t *testing.T) {
 	}
 	added := mustAddToken(t, s, NewToken{Name: "x"})
 	mustExec(t, s, `UPDATE token SET scopes = 'null'`)
-	if p, err := s.Accounts().CheckToken(t.Context(), added.Value); err != nil || p.Allows(ScopeMemoryRead) || !p.Access.ReadOnly {
+	if p, err := s.Accounts().CheckToken(t.Context(), added.Value); err != nil || p.Allows(ScopeMemoryRead) ||
+		!p.Access.ReadOnly {
 		t.Errorf("no scopes give %+v, %v", p, err)
 	}
 }
@@ -154,7 +159,8 @@ func TestCheckingATokenOrASessionNeverWaitsForAnotherProcessesWrite(t *testing.T
 
 func TestTokensAreListedAsTheyWereAdded(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "t.db"), Options{})
-	for _, n := range []NewToken{{Name: "never"}, {Name: "in", ExpiresIn: time.Hour + 7*time.Nanosecond}, {Name: "at", ExpiresAt: time.Now().Add(time.Hour)}} {
+	for _, n := range []NewToken{{Name: "never"}, {Name: "in", ExpiresIn: time.Hour + 7*time.Nanosecond},
+		{Name: "at", ExpiresAt: time.Now().Add(time.Hour)}} {
 		added := mustAddToken(t, s, n)
 		all, err := s.Accounts().Tokens(t.Context())
 		if err != nil || !reflect.DeepEqual(all[0], added.Token) {

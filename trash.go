@@ -12,9 +12,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// The trash keeps what was deleted, for Options.KeepTrash. What lies there has left the tables that answer callers: it is in no
-// listing, search, count or walk along links. An entry is what was deleted by one call: a memory, a file, or a project or collection
-// with all of its memories. trashmove.go fills it, trashrestore.go and trasherase.go empty it.
+// The trash keeps what was deleted, for Options.KeepTrash. What lies there has left the tables that answer callers: it
+// is in no listing, search, count or walk along links. An entry is what was deleted by one call: a memory, a file, or a
+// project or collection with all of its memories. trashmove.go fills it, trashrestore.go and trasherase.go empty it.
 
 // TrashKind says what an entry of the trash was.
 type TrashKind string
@@ -69,8 +69,8 @@ type TrashPage struct {
 // HasMore reports whether there are entries behind this page.
 func (p TrashPage) HasMore() bool { return p.Offset+len(p.Entries) < p.Total }
 
-// ListTrash returns what was deleted and can still be restored: in places of the caller's own, and memories and files from projects in
-// which the caller may write. A view limited to projects sees what lay in these.
+// ListTrash returns what was deleted and can still be restored: in places of the caller's own, and memories and files
+// from projects in which the caller may write. A view limited to projects sees what lay in these.
 func (s *Store) ListTrash(ctx context.Context, q TrashQuery) (TrashPage, error) {
 	q.Limit = cmp.Or(q.Limit, 100)
 	switch {
@@ -81,7 +81,8 @@ func (s *Store) ListTrash(ctx context.Context, q TrashQuery) (TrashPage, error) 
 	}
 	for _, kind := range q.Kinds {
 		if !slices.Contains(trashKinds, kind) {
-			return TrashPage{}, invalid("kinds", "kinds has %s; memory, file, project and collection are allowed", show(string(kind)))
+			return TrashPage{}, invalid("kinds", "kinds has %s; memory, file, project and collection are allowed",
+				show(string(kind)))
 		}
 	}
 	kinds, err := json.Marshal(q.Kinds)
@@ -124,8 +125,9 @@ type trashEntry struct {
 	item, data          string
 }
 
-// visibleTrash is the condition for seeing and restoring an entry t: the owner of the place, and for single memories and files
-// whoever may write in the project; within the projects of a limited view. Projects and collections are their owners' alone.
+// visibleTrash is the condition for seeing and restoring an entry t: the owner of the place, and for single memories
+// and files whoever may write in the project; within the projects of a limited view. Projects and collections are their
+// owners' alone.
 func (sc scope) visibleTrash() (condition string, args []any) {
 	single := `t.kind IN ('memory', 'file')`
 	condition = `(t.owner_id = ? OR t.project_id IN (` + writableBy + `) AND ` + single + `)`
@@ -155,7 +157,8 @@ func loadTrash(tx db.Tx, sc scope, condition string, args ...any) ([]trashEntry,
 	err := tx.Each(func(row db.Rows) error {
 		var e trashEntry
 		var deleted, until int64
-		err := row.Scan(&e.row, &e.ID, &e.Kind, &e.item, &e.Title, &e.owner, &e.Owner, &e.collection, &e.project, &e.Collection, &e.ProjectID, &e.ProjectName,
+		err := row.Scan(&e.row, &e.ID, &e.Kind, &e.item, &e.Title, &e.owner, &e.Owner, &e.collection, &e.project,
+			&e.Collection, &e.ProjectID, &e.ProjectName,
 			&e.data, &e.Memories, &e.Size, &e.DeletedBy, &e.DeletedByName, &e.Through, &deleted, &until, &e.Own)
 		e.DeletedAt, e.Until = toTime(deleted), toTime(until)
 		found = append(found, e)
@@ -163,24 +166,27 @@ func loadTrash(tx db.Tx, sc scope, condition string, args ...any) ([]trashEntry,
 	}, `SELECT t.id, t.uid, t.kind, t.item, t.title, t.owner_id, o.uid, coalesce(t.collection_id, 0), coalesce(t.project_id, 0), t.collection, t.project,
 			coalesce((SELECT name FROM project WHERE id = t.project_id), t.project_name), t.data, t.memories, t.size, d.uid, coalesce(d.name, ''),
 			t.deleted_through, t.deleted_at, t.restorable_until, t.owner_id = ?
-		FROM trash t JOIN users o ON o.id = t.owner_id JOIN users d ON d.id = t.deleted_by WHERE `+condition, slices.Concat([]any{sc.user}, args)...)
+		FROM trash t JOIN users o ON o.id = t.owner_id JOIN users d ON d.id = t.deleted_by WHERE `+condition,
+		slices.Concat([]any{sc.user}, args)...)
 	return found, err
 }
 
-// How things are erased: from the trash, or at once. The file overwrites what is deleted (secure_delete); besides that, the words
-// of what was deleted stand in full text until its parts are merged, and earlier states of pages in the write-ahead log until that is
-// copied and cut. scrub sees to both.
+// How things are erased: from the trash, or at once. The file overwrites what is deleted (secure_delete); besides that,
+// the words of what was deleted stand in full text until its parts are merged, and earlier states of pages in the
+// write-ahead log until that is copied and cut. scrub sees to both.
 
 const (
-	// settingErasure is not 0 while the file may have traces of what was deleted for good. It counts up with each such deletion.
+	// settingErasure is not 0 while the file may have traces of what was deleted for good. It counts up with each such
+	// deletion.
 	settingErasure = "erasure_due"
 
 	scrubNow = 20_000 // passages of a store up to which an erasure waits for the traces to be gone, too
 )
 
-// EraseTrashed erases an entry of the trash for good. Only the owner of the place where it lay may: to others who see it, it is
-// ErrForbidden. When it returns, nothing of it is left in the file; in a store of more than 20,000 passages, that is so after the next
-// [Upkeep.Purge], or when background work has come to it, within minutes. Backups are not touched.
+// EraseTrashed erases an entry of the trash for good. Only the owner of the place where it lay may: to others who see
+// it, it is ErrForbidden. When it returns, nothing of it is left in the file; in a store of more than 20,000 passages,
+// that is so after the next [Upkeep.Purge], or when background work has come to it, within minutes. Backups are not
+// touched.
 func (s *Store) EraseTrashed(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
 	err := s.write(ctx, func(tx db.Tx, sc scope) error {
@@ -189,7 +195,8 @@ func (s *Store) EraseTrashed(ctx context.Context, id string) error {
 			return err
 		}
 		if !e.Own {
-			return newError(KindForbidden, "id", "what lay in a place of %s can be restored by who may write there, and erased by its owner only", show(e.Owner))
+			return newError(KindForbidden, "id",
+				"what lay in a place of %s can be restored by who may write there, and erased by its owner only", show(e.Owner))
 		}
 		_, err = tx.Exec(`UPDATE trash SET restorable_until = 0 WHERE id = ?`, e.row)
 		return err
@@ -203,7 +210,8 @@ func (s *Store) EraseTrashed(ctx context.Context, id string) error {
 	return wrap(s.scrubSoon(ctx))
 }
 
-// EmptyTrash erases all entries of the trash that are the caller's to erase, as EraseTrashed does, and returns how many.
+// EmptyTrash erases all entries of the trash that are the caller's to erase, as EraseTrashed does, and returns how
+// many.
 func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 	ctx = db.Freeing(ctx)
 	var emptied, last int64
@@ -217,8 +225,10 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 				}
 			}
 			condition, args := sc.visibleTrash()
-			result, err := tx.Exec(`UPDATE trash SET restorable_until = 0 WHERE id IN (SELECT t.id FROM trash t WHERE `+condition+`
-				AND t.owner_id = ? AND t.restorable_until > ? AND t.id <= ? LIMIT ?)`, append(args, sc.user, began, last, p.rows)...)
+			result, err := tx.Exec(`UPDATE trash SET restorable_until = 0 WHERE id IN (SELECT t.id FROM trash t WHERE `+
+				condition+`
+				AND t.owner_id = ? AND t.restorable_until > ? AND t.id <= ? LIMIT ?)`,
+				append(args, sc.user, began, last, p.rows)...)
 			some = result.RowsAffected
 			return err
 		})
@@ -237,8 +247,9 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 	return int(emptied), wrap(s.scrubSoon(ctx))
 }
 
-// EraseMemory deletes a memory for good, with its history: it does not go to the trash. Only the owner of the place where it lies
-// may; to others who may write there it is ErrForbidden. What EraseTrashed says of the file holds here, too.
+// EraseMemory deletes a memory for good, with its history: it does not go to the trash. Only the owner of the place
+// where it lies may; to others who may write there it is ErrForbidden. What EraseTrashed says of the file holds here,
+// too.
 func (s *Store) EraseMemory(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
 	err := s.write(ctx, func(tx db.Tx, sc scope) error {
@@ -252,7 +263,8 @@ func (s *Store) EraseMemory(ctx context.Context, id string) error {
 			return err
 		}
 		if at.owner != sc.user {
-			return newError(KindForbidden, "id", "memory %s lies in a place of another user, who alone may erase it; DeleteMemory puts it into the trash", show(id))
+			return newError(KindForbidden, "id",
+				"memory %s lies in a place of another user, who alone may erase it; DeleteMemory puts it into the trash", show(id))
 		}
 		return t.eraseMemories(m.row)
 	})
@@ -262,14 +274,15 @@ func (s *Store) EraseMemory(ctx context.Context, id string) error {
 	return wrap(s.scrubSoon(ctx))
 }
 
-// EraseFile deletes a file for good: it does not go to the trash. Only the owner of the place where it lies may; to others
-// who may write there it is ErrForbidden.
+// EraseFile deletes a file for good: it does not go to the trash. Only the owner of the place where it lies may; to
+// others who may write there it is ErrForbidden.
 func (s *Store) EraseFile(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
 	err := s.removeStoredFile(ctx, id, func(tx db.Tx, sc scope, f storedFile) error {
 		owner, err := ownerOfFilePlace(tx, f)
 		if err == nil && owner != sc.user {
-			err = newError(KindForbidden, "file_id", "file %s lies in a place of another user, who alone may erase it; DeleteFile puts it into the trash", show(id))
+			err = newError(KindForbidden, "file_id",
+				"file %s lies in a place of another user, who alone may erase it; DeleteFile puts it into the trash", show(id))
 		}
 		return err
 	})
@@ -279,13 +292,14 @@ func (s *Store) EraseFile(ctx context.Context, id string) error {
 	return wrap(s.scrubSoon(ctx))
 }
 
-// eraseExpired erases the entries whose time is over at a time, in short transactions, and returns how many. With 0 these are the ones that
-// somebody has erased.
+// eraseExpired erases the entries whose time is over at a time, in short transactions, and returns how many. With 0
+// these are the ones that somebody has erased.
 func (s *shared) eraseExpired(ctx context.Context, now int64) (erased int, err error) {
 	for {
 		var rows []int64
 		err := s.db.Read(ctx, func(tx db.Tx) (err error) {
-			rows, err = db.Column[int64](tx, `SELECT id FROM trash WHERE restorable_until <= ? ORDER BY restorable_until LIMIT 100`, now)
+			rows, err = db.Column[int64](tx,
+				`SELECT id FROM trash WHERE restorable_until <= ? ORDER BY restorable_until LIMIT 100`, now)
 			return err
 		})
 		if err != nil || len(rows) == 0 {
@@ -321,8 +335,8 @@ func (s *shared) eraseEntry(ctx context.Context, row int64) error {
 	return nil
 }
 
-// eraseStep erases as much of an entry as one transaction should, and reports whether that was all. The files that it returns are
-// leaving, and still to be removed.
+// eraseStep erases as much of an entry as one transaction should, and reports whether that was all. The files that it
+// returns are leaving, and still to be removed.
 func eraseStep(tx db.Tx, row int64, p portion) (files []int64, done bool, err error) {
 	var items []int64
 	found, left := 0, p.bytes
@@ -341,8 +355,10 @@ func eraseStep(tx db.Tx, row int64, p portion) (files []int64, done bool, err er
 	more := found == p.rows || len(items) < found
 	list := jsonList(items)
 	for _, statement := range []string{
-		`DELETE FROM trash_link WHERE source IN (SELECT uid FROM trash_item WHERE id IN ` + db.Integers1 + ` AND kind = 'memory')`,
-		`DELETE FROM trash_link WHERE target IN (SELECT uid FROM trash_item WHERE id IN ` + db.Integers1 + ` AND kind = 'memory')`,
+		`DELETE FROM trash_link WHERE source IN (SELECT uid FROM trash_item WHERE id IN ` + db.Integers1 +
+			` AND kind = 'memory')`,
+		`DELETE FROM trash_link WHERE target IN (SELECT uid FROM trash_item WHERE id IN ` + db.Integers1 +
+			` AND kind = 'memory')`,
 		`DELETE FROM trash_item WHERE id IN ` + db.Integers1,
 	} {
 		if _, err := tx.Exec(statement, list); err != nil {
@@ -352,7 +368,8 @@ func eraseStep(tx db.Tx, row int64, p portion) (files []int64, done bool, err er
 	if err := noteErasure(tx); err != nil || more {
 		return nil, false, err
 	}
-	if files, err = db.Column[int64](tx, `SELECT id FROM file WHERE uid = ? AND state = 'trashed'`, trashedFileID(row)); err != nil {
+	if files, err = db.Column[int64](tx, `SELECT id FROM file WHERE uid = ? AND state = 'trashed'`,
+		trashedFileID(row)); err != nil {
 		return nil, false, err
 	}
 	for _, statement := range []string{
@@ -367,7 +384,8 @@ func eraseStep(tx db.Tx, row int64, p portion) (files []int64, done bool, err er
 	return files, true, nil
 }
 
-// eraseTrashOf erases as much of a user's trash as one transaction should, and reports whether that was all. Files are left to purgeFiles.
+// eraseTrashOf erases as much of a user's trash as one transaction should, and reports whether that was all. Files are
+// left to purgeFiles.
 func (t *trasher) eraseTrashOf(user int64, p portion) (done bool, err error) {
 	entries, err := db.Column[int64](t.tx, `SELECT id FROM trash WHERE owner_id = ? LIMIT ?`, user, p.rows)
 	if err != nil {
@@ -398,8 +416,8 @@ func (s *shared) scrubSoon(ctx context.Context) error {
 	return nil
 }
 
-// scrub removes what is left in the file of what was deleted for good. It works in short transactions. Where readers hold the
-// log, it stays due.
+// scrub removes what is left in the file of what was deleted for good. It works in short transactions. Where readers
+// hold the log, it stays due.
 func (s *shared) scrub(ctx context.Context) error {
 	var due int64
 	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
@@ -425,7 +443,8 @@ func (s *shared) scrub(ctx context.Context) error {
 		return err
 	}
 	return s.db.Write(ctx, func(tx db.Tx) error {
-		_, err := tx.Exec(`UPDATE setting SET value = 0 WHERE key = ? AND value = ?`, settingErasure, due) // unless more was erased meanwhile
+		_, err := tx.Exec(`UPDATE setting SET value = 0 WHERE key = ? AND value = ?`, settingErasure,
+			due) // unless more was erased meanwhile
 		return err
 	})
 }

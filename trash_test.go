@@ -31,9 +31,11 @@ func traces(t *testing.T, path string, secrets ...string) map[string]int {
 	return found
 }
 
-// What was erased is in no byte of the file or its log any more: not in tables, full text, free pages or former states of pages.
+// What was erased is in no byte of the file or its log any more: not in tables, full text, free pages or former states
+// of pages.
 func TestErasedBytesAreGone(t *testing.T) {
-	const word, secret, former, tag, inFile = "xylotomous", "the xylotomous password is Quidnunc", "it was Zugzwang before", "tagfloccinauci", "bytesofafile-Wobbegong"
+	const word, secret, former, tag, inFile = "xylotomous", "the xylotomous password is Quidnunc",
+		"it was Zugzwang before", "tagfloccinauci", "bytesofafile-Wobbegong"
 	all := []string{word, "Quidnunc", "quidnunc", "Zugzwang", "zugzwang", tag, "Wobbegong", "secretname"}
 	for name, erase := range map[string]func(s *Store, memory, file string) error{
 		"an entry": func(s *Store, memory, file string) error {
@@ -74,11 +76,14 @@ func TestErasedBytesAreGone(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "erased.db")
 			var late time.Duration
 			s := openWords(t, path, Options{Now: func() time.Time { return time.Now().Add(late) }})
-			if _, err := s.AddMemories(t.Context(), slices.Repeat([]NewMemory{{Content: "the others stay", Tags: []string{"other"}}}, 200), nil); err != nil {
+			if _, err := s.AddMemories(t.Context(),
+				slices.Repeat([]NewMemory{{Content: "the others stay", Tags: []string{"other"}}}, 200), nil); err != nil {
 				t.Fatal(err)
 			}
-			m := mustAdd(t, s, NewMemory{ProjectID: "p", Content: former, Tags: []string{tag}, Metadata: map[string]any{"key": secret}})
-			if _, err := s.UpdateMemory(t.Context(), m.ID, MemoryUpdate{Content: content(secret + strings.Repeat(". "+secret, 2000))}); err != nil {
+			m := mustAdd(t, s, NewMemory{ProjectID: "p", Content: former, Tags: []string{tag},
+				Metadata: map[string]any{"key": secret}})
+			if _, err := s.UpdateMemory(t.Context(), m.ID,
+				MemoryUpdate{Content: content(secret + strings.Repeat(". "+secret, 2000))}); err != nil {
 				t.Fatal(err)
 			}
 			f := mustAddFile(t, s, NewFile{Filename: "secretname.txt", MemoryID: m.ID}, strings.Repeat(inFile, 100_000))
@@ -126,7 +131,8 @@ func TestDeletedUsersLeaveNoTrash(t *testing.T) {
 	}
 	share(t, ada, "p", "bob", MemberWriter)
 	f := mustAddFile(t, ada, NewFile{ProjectID: "p"}, "content")
-	for _, err := range []error{ada.DeleteMemory(t.Context(), ids[0]), bob.DeleteMemory(t.Context(), ids[1]), bob.DeleteFile(t.Context(), f.ID)} {
+	for _, err := range []error{ada.DeleteMemory(t.Context(), ids[0]), bob.DeleteMemory(t.Context(), ids[1]),
+		bob.DeleteFile(t.Context(), f.ID)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,8 +158,8 @@ func TestDeletedUsersLeaveNoTrash(t *testing.T) {
 	checkConsistency(t, s)
 }
 
-// A byte changed in the trash is found, and what it is part of is not sound after it has come back either; nor is what was damaged
-// before it was deleted.
+// A byte changed in the trash is found, and what it is part of is not sound after it has come back either; nor is what
+// was damaged before it was deleted.
 func TestDamageInTheTrashIsFound(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "damaged.db"), Options{})
 	m := mustAdd(t, s, NewMemory{Content: "the sound content"})
@@ -173,7 +179,8 @@ func TestDamageInTheTrashIsFound(t *testing.T) {
 		if _, err := s.RestoreTrashed(t.Context(), m.ID); err != nil {
 			t.Fatal(err)
 		}
-		if report := mustCheck(t, s, nil); report.OK || report.Total != 1 || report.Findings[0].Table != "memory" || report.Findings[0].ID != m.ID {
+		if report := mustCheck(t, s, nil); report.OK || report.Total != 1 || report.Findings[0].Table != "memory" ||
+			report.Findings[0].ID != m.ID {
 			t.Errorf("check says %+v", report)
 		}
 		if err := s.DeleteMemory(t.Context(), m.ID); err != nil {

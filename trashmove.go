@@ -20,8 +20,8 @@ const (
 	trashBytes   = 16 << 20 // that one transaction moves, about
 )
 
-// portion is how much one transaction deletes or erases at most: on a full disk what is deleted goes through the log, and so must fit
-// into what is held in reserve.
+// portion is how much one transaction deletes or erases at most: on a full disk what is deleted goes through the log,
+// and so must fit into what is held in reserve.
 type portion struct {
 	rows  int // memories, entries of the trash, or parts of one
 	bytes int64
@@ -34,8 +34,8 @@ func (p portion) smaller() (portion, bool) {
 	return portion{max(p.rows/8, 1), max(p.bytes/8, 1)}, p.rows > 1
 }
 
-// inPortions calls fn, which works in a transaction of its own, until it reports that all is done. Where the disk has no room for a
-// portion, it tries a smaller one.
+// inPortions calls fn, which works in a transaction of its own, until it reports that all is done. Where the disk has
+// no room for a portion, it tries a smaller one.
 func inPortions(fn func(p portion) (done bool, err error)) error {
 	for p, more := fullPortion(), true; ; {
 		done, err := fn(p)
@@ -50,8 +50,8 @@ func inPortions(fn func(p portion) (done bool, err error)) error {
 	}
 }
 
-// trashedPlace is where a memory lay. Rows may be gone, and their numbers be used again, by the time it is restored, so it says
-// what they were, too.
+// trashedPlace is where a memory lay. Rows may be gone, and their numbers be used again, by the time it is restored, so
+// it says what they were, too.
 type trashedPlace struct {
 	Owner             string `json:"owner"` // of the collection, as everywhere here: user ids
 	Collection        string `json:"collection"`
@@ -116,7 +116,8 @@ type trasher struct {
 }
 
 func (s *Store) newTrasher(tx db.Tx, sc scope, p portion) *trasher {
-	return &trasher{s: s, tx: tx, sc: sc, forGood: s.options.KeepTrash < 0, places: map[int64]trashedPlace{}, rows: p.rows, left: p.bytes}
+	return &trasher{s: s, tx: tx, sc: sc, forGood: s.options.KeepTrash < 0, places: map[int64]trashedPlace{}, rows: p.rows,
+		left: p.bytes}
 }
 
 // place returns where the memories of a partition lie.
@@ -129,7 +130,8 @@ func (t *trasher) place(partition int64) (trashedPlace, error) {
 			coalesce(j.id, 0), coalesce(j.created_at, 0), coalesce(j.owner_id, c.owner_id)
 		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
 		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE p.id = ?`, partition).
-		Scan(&p.Owner, &p.Collection, &p.CollectionRow, &p.CollectionCreated, &p.OwnSize, &p.ProjectOwner, &p.Project, &p.ProjectName,
+		Scan(&p.Owner, &p.Collection, &p.CollectionRow, &p.CollectionCreated, &p.OwnSize, &p.ProjectOwner, &p.Project,
+			&p.ProjectName,
 			&p.ProjectRow, &p.ProjectCreated, &p.owner)
 	t.places[partition] = p
 	return p, err
@@ -145,8 +147,9 @@ func (t *trasher) memory(m storedMemory) error {
 		return err
 	}
 	entry, err := t.add(trashEntry{
-		TrashEntry: TrashEntry{ID: m.ID, Kind: TrashMemory, Title: titleOf(m.Content), Collection: at.Collection, ProjectID: at.Project, ProjectName: at.ProjectName},
-		item:       m.ID, owner: at.owner, collection: at.CollectionRow, project: at.ProjectRow, data: `{}`,
+		TrashEntry: TrashEntry{ID: m.ID, Kind: TrashMemory, Title: titleOf(m.Content), Collection: at.Collection,
+			ProjectID: at.Project, ProjectName: at.ProjectName},
+		item: m.ID, owner: at.owner, collection: at.CollectionRow, project: at.ProjectRow, data: `{}`,
 	})
 	if err != nil {
 		return err
@@ -168,14 +171,16 @@ func (t *trasher) add(e trashEntry) (int64, error) {
 	now := t.s.now()
 	return db.Insert(t.tx, `INSERT INTO trash (uid, kind, item, title, owner_id, collection_id, project_id, collection, project, project_name, data,
 			memories, size, deleted_by, deleted_through, deleted_at, restorable_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?) RETURNING id`,
-		e.ID, string(e.Kind), e.item, e.Title, e.owner, rowOrNull(e.collection), rowOrNull(e.project), e.Collection, e.ProjectID, e.ProjectName, e.data,
+		e.ID, string(e.Kind), e.item, e.Title, e.owner, rowOrNull(e.collection), rowOrNull(e.project), e.Collection,
+		e.ProjectID, e.ProjectName, e.data,
 		e.Size, t.sc.user, leading(t.s.access.Through, maxThrough), now, now+t.s.options.KeepTrash.Microseconds())
 }
 
 // titleOf is the beginning of a memory, in one line.
 func titleOf(content string) string {
 	head := leading(content, 4*maxTitle)
-	title := strings.Join(strings.FieldsFunc(head, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	title := strings.Join(strings.FieldsFunc(head,
+		func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if short := leading(title, maxTitle); len(short) < len(title) || len(head) < len(content) {
 		return short + "…"
 	}
@@ -192,8 +197,8 @@ func leading(value string, most int) string {
 	return value
 }
 
-// memories deletes memories of the partitions p for which a condition holds into an entry, or for good, as many as one transaction
-// should, and reports whether these were all. Who calls it has seen to it that the caller may delete them.
+// memories deletes memories of the partitions p for which a condition holds into an entry, or for good, as many as one
+// transaction should, and reports whether these were all. Who calls it has seen to it that the caller may delete them.
 func (t *trasher) memories(entry int64, condition string, arg int64) (done bool, err error) {
 	rows, err := db.Column[int64](t.tx, `SELECT m.id FROM partition p JOIN memory m ON m.partition_id = p.id
 		WHERE `+condition+` LIMIT ?`, arg, t.rows)
@@ -239,8 +244,10 @@ func (t *trasher) move(entry, row int64) error {
 	var partition int64
 	err := t.tx.QueryRow(`SELECT uid, partition_id, content, coalesce(event_type, ''), coalesce(state, ''), coalesce(importance, ''), coalesce(classification, ''),
 			coalesce(rule_type, ''), metadata, revision, created_at, updated_at,
-			(SELECT `+db.ListOf+`(tag ORDER BY position) FROM memory_tag WHERE memory_id = memory.id) FROM memory WHERE id = ?`, row).
-		Scan(&id, &partition, &m.Content, &m.EventType, &m.State, &m.Importance, &m.Classification, &m.RuleType, &m.Metadata, &m.Revision, &m.Created, &m.Updated, &tags)
+			(SELECT `+db.ListOf+`(tag ORDER BY position) FROM memory_tag WHERE memory_id = memory.id) FROM memory WHERE id = ?`,
+		row).
+		Scan(&id, &partition, &m.Content, &m.EventType, &m.State, &m.Importance, &m.Classification, &m.RuleType, &m.Metadata,
+			&m.Revision, &m.Created, &m.Updated, &tags)
 	if err != nil {
 		return err
 	}
@@ -278,7 +285,8 @@ func (t *trasher) move(entry, row int64) error {
 	if _, err := t.tx.Exec(`DELETE FROM memory WHERE id = ?`, row); err != nil {
 		return err
 	}
-	_, err = t.tx.Exec(`UPDATE trash SET memories = memories + 1, revisions = revisions + ?, size = size + ? WHERE id = ?`, count, size+former, entry)
+	_, err = t.tx.Exec(`UPDATE trash SET memories = memories + 1, revisions = revisions + ?, size = size + ? WHERE id = ?`,
+		count, size+former, entry)
 	return err
 }
 
@@ -289,14 +297,16 @@ func (t *trasher) put(entry int64, kind, id string, part any, sound bool) error 
 		return damaged(err, "memory %s", id)
 	}
 	t.left -= int64(len(data))
-	item, err := db.Insert(t.tx, `INSERT INTO trash_item (entry_id, kind, uid, data) VALUES (?, ?, ?, ?) RETURNING id`, entry, kind, id, string(data))
+	item, err := db.Insert(t.tx, `INSERT INTO trash_item (entry_id, kind, uid, data) VALUES (?, ?, ?, ?) RETURNING id`,
+		entry, kind, id, string(data))
 	if err == nil && !sound {
 		err = kernel.DoubtRow(t.tx, kernel.TrashItemKind, item)
 	}
 	return err
 }
 
-// moveRevisions writes the former states of a memory, which go with it, and returns how many they are and their size in bytes.
+// moveRevisions writes the former states of a memory, which go with it, and returns how many they are and their size in
+// bytes.
 func (t *trasher) moveRevisions(entry, row int64, id string) (count int, size int64, err error) {
 	numbers, err := db.Column[int64](t.tx, `SELECT id FROM memory_revision WHERE memory_id = ? ORDER BY revision`, row)
 	if err != nil {
@@ -351,7 +361,8 @@ func (t *trasher) file(f storedFile) error {
 		item:       f.ID, owner: owner, project: f.project, data: `{}`,
 	}
 	if f.project != 0 {
-		if err := t.tx.QueryRow(`SELECT uid, name FROM project WHERE id = ?`, f.project).Scan(&e.ProjectID, &e.ProjectName); err != nil {
+		if err := t.tx.QueryRow(`SELECT uid, name FROM project WHERE id = ?`, f.project).Scan(&e.ProjectID,
+			&e.ProjectName); err != nil {
 			return err
 		}
 	}
@@ -363,17 +374,21 @@ func (t *trasher) file(f storedFile) error {
 			WHERE f.id = ? ON CONFLICT DO NOTHING`, f.row); err != nil {
 		return err
 	}
-	_, err = t.tx.Exec(`UPDATE file SET state = 'trashed', uid = ?, memory_id = NULL, project_id = NULL WHERE id = ?`, trashedFileID(entry), f.row)
+	_, err = t.tx.Exec(`UPDATE file SET state = 'trashed', uid = ?, memory_id = NULL, project_id = NULL WHERE id = ?`,
+		trashedFileID(entry), f.row)
 	return err
 }
 
-// ownerOfFilePlace returns who owns the place where a file lies: the project's owner, else that of its memory's collection, else its own.
+// ownerOfFilePlace returns who owns the place where a file lies: the project's owner, else that of its memory's
+// collection, else its own.
 func ownerOfFilePlace(tx db.Tx, f storedFile) (owner int64, err error) {
-	err = tx.QueryRow(`SELECT coalesce(j.owner_id, c.owner_id, f.owner_id) `+fromFile+` LEFT JOIN project j ON j.id = `+projectOfFile+` WHERE f.id = ?`, f.row).Scan(&owner)
+	err = tx.QueryRow(`SELECT coalesce(j.owner_id, c.owner_id, f.owner_id) `+fromFile+` LEFT JOIN project j ON j.id = `+
+		projectOfFile+` WHERE f.id = ?`, f.row).Scan(&owner)
 	return owner, err
 }
 
-// trashedFileID is the id that the file of an entry has meanwhile: one that no caller can name, so that its own is free.
+// trashedFileID is the id that the file of an entry has meanwhile: one that no caller can name, so that its own is
+// free.
 func trashedFileID(entry int64) string { return fmt.Sprintf("trash/%d", entry) }
 
 // trashedCollection is what a collection was, as JSON.
@@ -385,8 +400,8 @@ type trashedCollection struct {
 	Updated     int64  `json:"updated_at"`
 }
 
-// collection returns the entry for a collection (row) that is being deleted, 0 when it is deleted for good. What is left of an
-// earlier call goes on.
+// collection returns the entry for a collection (row) that is being deleted, 0 when it is deleted for good. What is
+// left of an earlier call goes on.
 func (t *trasher) collection(row int64) (int64, error) {
 	if t.forGood {
 		return 0, nil
@@ -398,7 +413,8 @@ func (t *trasher) collection(row int64) (int64, error) {
 	c := trashedCollection{Version: trashVersion}
 	e := trashEntry{TrashEntry: TrashEntry{ID: t.s.newID(), Kind: TrashCollection}, owner: t.sc.user, collection: row}
 	if err := t.tx.QueryRow(`SELECT c.name, c.description, coalesce(f.dimensions, 0), c.created_at, c.updated_at FROM collection c
-		LEFT JOIN profile f ON f.id = c.own_profile WHERE c.id = ?`, row).Scan(&e.item, &c.Description, &c.OwnSize, &c.Created, &c.Updated); err != nil {
+		LEFT JOIN profile f ON f.id = c.own_profile WHERE c.id = ?`, row).Scan(&e.item, &c.Description, &c.OwnSize,
+		&c.Created, &c.Updated); err != nil {
 		return 0, err
 	}
 	e.Title, e.Collection = e.item, e.item
@@ -447,14 +463,15 @@ func (t *trasher) project(p projectRow) (int64, error) {
 	})
 }
 
-// finishProject notes what a project is whose memories are all gone: its times, its members, its former names, and the files of its owner that lie
-// in it and stay.
+// finishProject notes what a project is whose memories are all gone: its times, its members, its former names, and the
+// files of its owner that lie in it and stay.
 func (t *trasher) finishProject(entry int64, p projectRow) error {
 	if entry == 0 {
 		return nil
 	}
 	kept := trashedProject{Version: trashVersion}
-	if err := t.tx.QueryRow(`SELECT created_at, updated_at FROM project WHERE id = ?`, p.row).Scan(&kept.Created, &kept.Updated); err != nil {
+	if err := t.tx.QueryRow(`SELECT created_at, updated_at FROM project WHERE id = ?`, p.row).Scan(&kept.Created,
+		&kept.Updated); err != nil {
 		return err
 	}
 	err := t.tx.Each(func(row db.Rows) error {

@@ -16,13 +16,16 @@ import (
 
 const restoreBatch = 200 // memories that one transaction brings back at most
 
-// RestoreTrashed brings an entry of the trash back: a memory with its id, times, revision, history and vectors, and with those of its
-// links and files that still exist and are free; a file; a project with its members and memories; a collection. It returns the entry.
+// RestoreTrashed brings an entry of the trash back: a memory with its id, times, revision, history and vectors, and
+// with those of its links and files that still exist and are free; a file; a project with its members and memories; a
+// collection. It returns the entry.
 //
-// The caller must be allowed to write where it lay. What would exceed a quota of memories or past versions is ErrTooLarge. A memory whose id is taken again, or whose place as a rule is, is ErrConflict, as is
-// a collection whose name or a project whose id is; what lay in a project or collection that is in the trash itself is
-// ErrNotFound, and the error says what to restore first. A project or collection comes back by the hundred, so that other writers get their
-// turn, and what cannot come back keeps nothing else from it: it stays in the trash, and the error says why. After an error, call again to go on.
+// The caller must be allowed to write where it lay. What would exceed a quota of memories or past versions is
+// ErrTooLarge. A memory whose id is taken again, or whose place as a rule is, is ErrConflict, as is a collection whose
+// name or a project whose id is; what lay in a project or collection that is in the trash itself is ErrNotFound, and
+// the error says what to restore first. A project or collection comes back by the hundred, so that other writers get
+// their turn, and what cannot come back keeps nothing else from it: it stays in the trash, and the error says why.
+// After an error, call again to go on.
 func (s *Store) RestoreTrashed(ctx context.Context, id string) (TrashEntry, error) {
 	var restored *TrashEntry
 	var refused error
@@ -101,7 +104,8 @@ func (r *restorer) restore() (done bool, err error) {
 	if err != nil || !done {
 		return false, err
 	}
-	left, err := db.Column[int64](r.tx, `SELECT count(*) FROM trash_item WHERE entry_id = ? AND kind = 'memory'`, r.entry.row)
+	left, err := db.Column[int64](r.tx, `SELECT count(*) FROM trash_item WHERE entry_id = ? AND kind = 'memory'`,
+		r.entry.row)
 	if err != nil || left[0] > 0 {
 		return true, err
 	}
@@ -140,15 +144,18 @@ func (r *restorer) file() error {
 
 // checkNotTrashed says what has to be restored first: the project or collection in which something lay.
 func (r *restorer) checkNotTrashed(kind TrashKind, owner int64, item string) error {
-	found, err := db.Column[string](r.tx, `SELECT uid FROM trash WHERE kind = ? AND owner_id = ? AND item = ? AND restorable_until > ? ORDER BY id DESC`,
+	found, err := db.Column[string](r.tx,
+		`SELECT uid FROM trash WHERE kind = ? AND owner_id = ? AND item = ? AND restorable_until > ? ORDER BY id DESC`,
 		string(kind), owner, item, r.s.now())
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	return newError(KindNotFound, "id", "the %s %s, in which it lay, is in the trash; restore that first (id %s)", kind, show(item), show(found[0]))
+	return newError(KindNotFound, "id", "the %s %s, in which it lay, is in the trash; restore that first (id %s)", kind,
+		show(item), show(found[0]))
 }
 
-// collection makes the collection of the entry anew, unless it is there: it was deleted in part, or is restored in part.
+// collection makes the collection of the entry anew, unless it is there: it was deleted in part, or is restored in
+// part.
 func (r *restorer) collection() error {
 	e := &r.entry
 	if e.collection != 0 {
@@ -167,11 +174,13 @@ func (r *restorer) collection() error {
 	case found:
 		return newError(KindConflict, "id", "collection %s exists again; rename or delete that one first", show(e.item))
 	default:
-		row, err := r.s.addCollection(r.tx, r.sc, NewCollection{Name: e.item, Description: c.Description, OwnVectors: c.OwnSize != 0, VectorSize: c.OwnSize})
+		row, err := r.s.addCollection(r.tx, r.sc,
+			NewCollection{Name: e.item, Description: c.Description, OwnVectors: c.OwnSize != 0, VectorSize: c.OwnSize})
 		if err != nil {
 			return err
 		}
-		if _, err := r.tx.Exec(`UPDATE collection SET created_at = ?, updated_at = ? WHERE id = ?`, c.Created, c.Updated, row); err != nil {
+		if _, err := r.tx.Exec(`UPDATE collection SET created_at = ?, updated_at = ? WHERE id = ?`, c.Created, c.Updated,
+			row); err != nil {
 			return err
 		}
 		e.collection = row
@@ -181,7 +190,8 @@ func (r *restorer) collection() error {
 	return err
 }
 
-// project makes the project of the entry anew, with its members but for those who have blocked its owner since, unless it is there.
+// project makes the project of the entry anew, with its members but for those who have blocked its owner since, unless
+// it is there.
 func (r *restorer) project() error {
 	e := &r.entry
 	if e.project == 0 {
@@ -191,7 +201,8 @@ func (r *restorer) project() error {
 	}
 	// The files first: they go to their memories with these.
 	if _, err := r.tx.Exec(`UPDATE file SET project_id = ?1 WHERE uid IN (SELECT uid FROM trash_item WHERE entry_id = ?2 AND kind = 'file')
-		AND state = 'stored' AND memory_id IS NULL AND project_id IS NULL AND owner_id = ?3`, e.project, e.row, e.owner); err != nil {
+		AND state = 'stored' AND memory_id IS NULL AND project_id IS NULL AND owner_id = ?3`, e.project, e.row,
+		e.owner); err != nil {
 		return err
 	}
 	_, err := r.tx.Exec(`DELETE FROM trash_item WHERE entry_id = ? AND kind = 'file'`, e.row)
@@ -211,17 +222,20 @@ func (r *restorer) addProject() error {
 	if len(taken) > 0 {
 		return newError(KindConflict, "id", "project %s exists again; delete that one first", show(e.item))
 	}
-	named, err := db.Column[string](r.tx, `SELECT uid FROM project WHERE owner_id = ? AND name_key = ? LIMIT 1`, e.owner, foldname.Key(e.Title))
+	named, err := db.Column[string](r.tx, `SELECT uid FROM project WHERE owner_id = ? AND name_key = ? LIMIT 1`, e.owner,
+		foldname.Key(e.Title))
 	if err != nil {
 		return err
 	}
 	if len(named) > 0 {
-		return newError(KindConflict, "id", "another project, %s, has the name %s now; rename that one first", show(named[0]), show(e.Title))
+		return newError(KindConflict, "id", "another project, %s, has the name %s now; rename that one first", show(named[0]),
+			show(e.Title))
 	}
 	if e.project, err = r.s.addProject(r.tx, r.sc, e.item, e.Title); err != nil {
 		return err
 	}
-	if _, err := r.tx.Exec(`UPDATE project SET created_at = ?, updated_at = ? WHERE id = ?`, p.Created, p.Updated, e.project); err != nil {
+	if _, err := r.tx.Exec(`UPDATE project SET created_at = ?, updated_at = ? WHERE id = ?`, p.Created, p.Updated,
+		e.project); err != nil {
 		return err
 	}
 	for _, m := range p.Members {
@@ -233,7 +247,8 @@ func (r *restorer) addProject() error {
 	}
 	for _, n := range p.Former { // as far as no other project has taken them
 		if _, err := r.tx.Exec(`INSERT INTO project_alias (owner_id, name_key, name, project_id, created_at) SELECT ?1, ?2, ?3, ?4, ?5
-			WHERE NOT EXISTS (SELECT 1 FROM project WHERE owner_id = ?1 AND name_key = ?2) ON CONFLICT DO NOTHING`, e.owner, n.Key, n.Name, e.project, n.Until); err != nil {
+			WHERE NOT EXISTS (SELECT 1 FROM project WHERE owner_id = ?1 AND name_key = ?2) ON CONFLICT DO NOTHING`, e.owner,
+			n.Key, n.Name, e.project, n.Until); err != nil {
 			return err
 		}
 	}
@@ -258,7 +273,8 @@ func (i trashItem) into(part any) error {
 
 // memories brings back the next memories of the entry, and reports whether these were the last.
 func (r *restorer) memories() (done bool, err error) {
-	rows, err := db.Column[int64](r.tx, `SELECT id FROM trash_item WHERE entry_id = ? AND kind = 'memory' AND id > ? ORDER BY id LIMIT ?`,
+	rows, err := db.Column[int64](r.tx,
+		`SELECT id FROM trash_item WHERE entry_id = ? AND kind = 'memory' AND id > ? ORDER BY id LIMIT ?`,
 		r.entry.row, r.after, restoreBatch)
 	if err != nil {
 		return false, err
@@ -288,7 +304,8 @@ func (r *restorer) memories() (done bool, err error) {
 	return len(rows) < restoreBatch, nil
 }
 
-// prepare decodes a memory and finds its place. It is an error where the memory cannot come back, and nothing is written of it then.
+// prepare decodes a memory and finds its place. It is an error where the memory cannot come back, and nothing is
+// written of it then.
 func (r *restorer) prepare(item trashItem) (m trashedMemory, at *place, err error) {
 	if err := item.into(&m); err != nil {
 		return m, nil, err
@@ -304,7 +321,8 @@ func (r *restorer) prepare(item trashItem) (m trashedMemory, at *place, err erro
 		return m, nil, err
 	}
 	none := storedMemory{Memory: Memory{ID: item.id}}
-	return m, at, r.w.checkRule(none, storedMemory{Memory: Memory{ID: item.id, Content: m.Content, RuleType: RuleType(m.RuleType)}}, at)
+	return m, at, r.w.checkRule(none,
+		storedMemory{Memory: Memory{ID: item.id, Content: m.Content, RuleType: RuleType(m.RuleType)}}, at)
 }
 
 // place finds where a memory lay, and makes what is gone of it for good.
@@ -324,7 +342,8 @@ func (r *restorer) collectionOf(p trashedPlace) (int64, error) {
 	if r.entry.Kind == TrashCollection {
 		return r.entry.collection, nil
 	}
-	there, err := db.Column[int64](r.tx, collectionOf, p.Owner, p.CollectionRow, p.CollectionCreated, p.Collection, p.CollectionRow)
+	there, err := db.Column[int64](r.tx, collectionOf, p.Owner, p.CollectionRow, p.CollectionCreated, p.Collection,
+		p.CollectionRow)
 	if err != nil || len(there) > 0 {
 		return first(there), err
 	}
@@ -335,7 +354,8 @@ func (r *restorer) collectionOf(p trashedPlace) (int64, error) {
 	if err := r.checkNotTrashed(TrashCollection, first(owner), p.Collection); err != nil {
 		return 0, err
 	}
-	return r.s.addCollection(r.tx, scope{user: first(owner)}, NewCollection{Name: p.Collection, OwnVectors: p.OwnSize != 0, VectorSize: p.OwnSize})
+	return r.s.addCollection(r.tx, scope{user: first(owner)},
+		NewCollection{Name: p.Collection, OwnVectors: p.OwnSize != 0, VectorSize: p.OwnSize})
 }
 
 // collectionOf selects a collection of an owner: the same one, whatever its name is now, or one that has its name.
@@ -349,7 +369,8 @@ func (r *restorer) projectOf(p trashedPlace) (int64, error) {
 	if r.entry.Kind == TrashProject {
 		return r.entry.project, nil
 	}
-	there, err := db.Column[int64](r.tx, projectOf, p.ProjectOwner, p.ProjectRow, p.ProjectCreated, p.Project, p.ProjectRow)
+	there, err := db.Column[int64](r.tx, projectOf, p.ProjectOwner, p.ProjectRow, p.ProjectCreated, p.Project,
+		p.ProjectRow)
 	if err != nil || len(there) > 0 {
 		return first(there), err
 	}
@@ -365,19 +386,21 @@ func (r *restorer) projectOf(p trashedPlace) (int64, error) {
 const projectOf = `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? AND (j.id = ? AND j.created_at = ? OR j.uid = ?)
 	ORDER BY j.id = ? DESC`
 
-// formerPlace finds the partition in which a memory lay in a former state, 0 if it is gone: the state goes with it, as those of
-// memories that were not deleted. Without its project the state is for the collection's owner.
+// formerPlace finds the partition in which a memory lay in a former state, 0 if it is gone: the state goes with it, as
+// those of memories that were not deleted. Without its project the state is for the collection's owner.
 func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *place) (int64, error) {
 	if p == of.Place {
 		return at.partition, nil
 	}
 	var collection int64
 	if p.CollectionRow == of.Place.CollectionRow && p.Owner == of.Place.Owner {
-		if err := r.tx.QueryRow(`SELECT collection_id FROM partition WHERE id = ?`, at.partition).Scan(&collection); err != nil {
+		if err := r.tx.QueryRow(`SELECT collection_id FROM partition WHERE id = ?`,
+			at.partition).Scan(&collection); err != nil {
 			return 0, err
 		}
 	} else {
-		there, err := db.Column[int64](r.tx, collectionOf, p.Owner, p.CollectionRow, p.CollectionCreated, p.Collection, p.CollectionRow)
+		there, err := db.Column[int64](r.tx, collectionOf, p.Owner, p.CollectionRow, p.CollectionCreated, p.Collection,
+			p.CollectionRow)
 		if err != nil || len(there) == 0 {
 			return 0, err
 		}
@@ -385,7 +408,8 @@ func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *place) (int
 	}
 	var project int64
 	if p.Project != "" {
-		there, err := db.Column[int64](r.tx, `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? AND j.uid = ? AND j.created_at = ?`,
+		there, err := db.Column[int64](r.tx,
+			`SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? AND j.uid = ? AND j.created_at = ?`,
 			p.ProjectOwner, p.Project, p.ProjectCreated)
 		if err != nil {
 			return 0, err
@@ -403,7 +427,8 @@ func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *place) (int
 func (r *restorer) memory(item trashItem, m trashedMemory, at *place) error {
 	row, err := db.Insert(r.tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
 			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		item.id, at.partition, m.Content, null(m.EventType), null(m.State), null(m.Importance), null(m.Classification), null(m.RuleType),
+		item.id, at.partition, m.Content, null(m.EventType), null(m.State), null(m.Importance), null(m.Classification),
+		null(m.RuleType),
 		m.Metadata, m.Revision, m.Created, m.Updated)
 	if err != nil {
 		return err
@@ -451,7 +476,8 @@ func (r *restorer) carryDoubt(item int64, kind int, row int64) error {
 
 // revisions writes the former states of a memory, and returns how many they are and how many bytes they have.
 func (r *restorer) revisions(id string, row int64, m trashedMemory, at *place) (count int, size int64, err error) {
-	items, err := db.Column[int64](r.tx, `SELECT id FROM trash_item WHERE entry_id = ? AND uid = ? AND kind = 'revision' ORDER BY id`, r.entry.row, id)
+	items, err := db.Column[int64](r.tx,
+		`SELECT id FROM trash_item WHERE entry_id = ? AND uid = ? AND kind = 'revision' ORDER BY id`, r.entry.row, id)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -471,7 +497,8 @@ func (r *restorer) revisions(id string, row int64, m trashedMemory, at *place) (
 		if partition == 0 {
 			continue
 		}
-		copied, err := db.Insert(r.tx, `INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at)
+		copied, err := db.Insert(r.tx,
+			`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at)
 			VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
 			row, former.Number, partition, former.Content, former.Attributes, former.Created)
 		if err != nil {
@@ -484,8 +511,8 @@ func (r *restorer) revisions(id string, row int64, m trashedMemory, at *place) (
 	return len(items), size, nil
 }
 
-// passages are those of a memory in the trash, and the vector of its owner's own, if any. Where the store has another model
-// since, the text is cut for that one, and waits for its vectors.
+// passages are those of a memory in the trash, and the vector of its owner's own, if any. Where the store has another
+// model since, the text is cut for that one, and waits for its vectors.
 func (r *restorer) passages(m trashedMemory, at *place) (passages []passage, own []float32, err error) {
 	keys := map[string]int64{}
 	for _, p := range m.Passages {
@@ -499,7 +526,8 @@ func (r *restorer) passages(m trashedMemory, at *place) (passages []passage, own
 			}
 			keys[p.Profile] = first(rows)
 		}
-		restored := passage{start: p.Start, length: p.Length, blank: p.Blank, profile: keys[p.Profile], indexed: text.Indexed(m.Content[p.Start : p.Start+p.Length])}
+		restored := passage{start: p.Start, length: p.Length, blank: p.Blank, profile: keys[p.Profile],
+			indexed: text.Indexed(m.Content[p.Start : p.Start+p.Length])}
 		if restored.vector, err = kernel.DecodeVector(p.Vector); err != nil {
 			return nil, nil, err
 		}
@@ -517,8 +545,8 @@ func (r *restorer) passages(m trashedMemory, at *place) (passages []passage, own
 	return passages, own, nil
 }
 
-// attach gives a memory that is back its links, as far as their other ends exist, and its files, as far as they have not been
-// given to another.
+// attach gives a memory that is back its links, as far as their other ends exist, and its files, as far as they have
+// not been given to another.
 func (r *restorer) attach(id string) error {
 	for _, statement := range []string{
 		`INSERT INTO memory_link (memory_id, related_id, position) SELECT m.id, r.id, l.position FROM trash_link l
@@ -544,12 +572,14 @@ func (r *restorer) attachFiles(condition, id string) error {
 		found = append(found, link)
 		return err
 	}, `SELECT f.id, m.id FROM trash_link l JOIN file f ON f.uid = l.source JOIN memory m ON m.uid = l.target JOIN partition p ON p.id = m.partition_id
-		WHERE l.kind = 'file' AND `+condition+` AND f.state = 'stored' AND f.memory_id IS NULL AND f.project_id IS NOT DISTINCT FROM p.project_id`, id)
+		WHERE l.kind = 'file' AND `+condition+
+		` AND f.state = 'stored' AND f.memory_id IS NULL AND f.project_id IS NOT DISTINCT FROM p.project_id`, id)
 	if err != nil {
 		return err
 	}
 	for _, link := range found {
-		if _, err := r.tx.Exec(`UPDATE file SET memory_id = ?, project_id = NULL WHERE id = ?`, link[1], link[0]); err != nil {
+		if _, err := r.tx.Exec(`UPDATE file SET memory_id = ?, project_id = NULL WHERE id = ?`, link[1],
+			link[0]); err != nil {
 			return err
 		}
 	}

@@ -21,8 +21,8 @@ type MemoryUpdate struct {
 
 	// Metadata is a JSON merge patch (RFC 7396) of the memory's metadata as shown: keys replace, null removes, objects
 	// merge. The known keys (event_type, state, project_id, project_name, importance, classification, rule_type, tags,
-	// related_memory_ids) are patched in the same way. Another project moves the memory there, which only its Owner may do: in a
-	// project of somebody else's it then belongs to that project.
+	// related_memory_ids) are patched in the same way. Another project moves the memory there, which only its Owner may
+	// do: in a project of somebody else's it then belongs to that project.
 	Metadata map[string]any
 
 	// Embedding is the new content's vector, in a collection with OwnVectors.
@@ -37,7 +37,8 @@ type MemoryUpdate struct {
 // An update that changes nothing makes no revision.
 func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (Stored, error) {
 	if u.ExpectedRevision < 0 {
-		return Stored{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any", u.ExpectedRevision)
+		return Stored{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any",
+			u.ExpectedRevision)
 	}
 	patch, err := jsonobject.Canonical("metadata", u.Metadata)
 	if err != nil {
@@ -74,7 +75,8 @@ func newContent(content string, vector []float32) (*draft, error) {
 
 // change is what updates and restorations have in common: content (nil: stays as it is) is embedded, and then, in one
 // transaction, the memory gets it and the attributes that patch makes of those it has.
-func (s *Store) change(ctx context.Context, id string, expected int, content *draft, patch func(*memoryWriter, attributes) (attributes, error)) (Stored, error) {
+func (s *Store) change(ctx context.Context, id string, expected int, content *draft,
+	patch func(*memoryWriter, attributes) (attributes, error)) (Stored, error) {
 	if err := s.checkWritable(); err != nil {
 		return Stored{}, err
 	}
@@ -150,7 +152,8 @@ func (m storedMemory) expect(revision int) error {
 	if revision == 0 || revision == m.Revision {
 		return nil
 	}
-	return newError(KindConflict, "expected_revision", "expected_revision is %d, but memory %s has revision %d; read it again and apply the change to that",
+	return newError(KindConflict, "expected_revision",
+		"expected_revision is %d, but memory %s has revision %d; read it again and apply the change to that",
 		revision, show(m.ID), m.Revision)
 }
 
@@ -160,8 +163,8 @@ func (m *Memory) setAttributes(a attributes) {
 	m.Tags, m.Related, m.Metadata = a.tags, a.related, a.own
 }
 
-// update writes a memory's new state over the one before. content holds the passages of new content; nil when the content
-// stays as it is.
+// update writes a memory's new state over the one before. content holds the passages of new content; nil when the
+// content stays as it is.
 func (w *memoryWriter) update(before, after storedMemory, content *draft) (Stored, error) {
 	at, err := w.placeOf(before, after)
 	if err != nil {
@@ -194,7 +197,8 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 	}
 	if _, err := w.tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?, classification = ?,
 			rule_type = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
-		at.partition, after.Content, null(after.EventType), null(after.State), null(string(after.Importance)), null(string(after.Classification)),
+		at.partition, after.Content, null(after.EventType), null(after.State), null(string(after.Importance)),
+		null(string(after.Classification)),
 		null(string(after.RuleType)), string(metadata), now, before.row); err != nil {
 		return Stored{}, err
 	}
@@ -234,21 +238,25 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 func (w *memoryWriter) indexed(memory int64) (bool, error) {
 	var indexed bool
 	err := w.tx.QueryRow(`SELECT NOT EXISTS (SELECT 1 FROM passage WHERE memory_id = ? AND blank = 0 AND (vector IS NULL
-		OR profile_id <> ? AND profile_id NOT IN (SELECT id FROM profile WHERE model = ?)))`, memory, w.target, OwnVectors).Scan(&indexed)
+		OR profile_id <> ? AND profile_id NOT IN (SELECT id FROM profile WHERE model = ?)))`, memory, w.target,
+		OwnVectors).Scan(&indexed)
 	return indexed, err
 }
 
-// placeOf returns where the memory goes: where it is, or to another project, into the collection of the same name of that
-// project's owner.
+// placeOf returns where the memory goes: where it is, or to another project, into the collection of the same name of
+// that project's owner.
 func (w *memoryWriter) placeOf(before, after storedMemory) (*place, error) {
-	// What the memory shows of its project, given back in whole or in part, is no move: another project may be named alike.
+	// What the memory shows of its project, given back in whole or in part, is no move: another project may be named
+	// alike.
 	sameID := after.ProjectID == before.ProjectID || after.ProjectID == "" && after.ProjectName != ""
-	sameName := foldname.Key(after.ProjectName) == foldname.Key(before.ProjectName) || after.ProjectName == "" && after.ProjectID != ""
+	sameName := foldname.Key(after.ProjectName) == foldname.Key(before.ProjectName) || after.ProjectName == "" &&
+		after.ProjectID != ""
 	if sameID && sameName {
 		return w.placeByRow(before.partition)
 	}
 	if before.owner != w.sc.user {
-		return nil, newError(KindForbidden, "project_id", "memory %s belongs to project %s of %s; only its owner can move it to another project",
+		return nil, newError(KindForbidden, "project_id",
+			"memory %s belongs to project %s of %s; only its owner can move it to another project",
 			show(before.ID), show(cmp.Or(before.ProjectName, before.ProjectID)), ownerName(w.tx, before.Owner))
 	}
 	project, err := w.project(after.ProjectID, after.ProjectName)
@@ -263,7 +271,8 @@ func (w *memoryWriter) placeOf(before, after storedMemory) (*place, error) {
 
 // rewritePassages writes the passages anew: for new content, another place, or other tags. Where the content stays, so
 // do the vectors.
-func (w *memoryWriter) rewritePassages(before, after storedMemory, at *place, recontent bool, content *draft) (bool, []string, error) {
+func (w *memoryWriter) rewritePassages(before, after storedMemory, at *place, recontent bool, content *draft) (bool,
+	[]string, error) {
 	var passages []passage
 	var own []float32
 	if recontent {
@@ -305,7 +314,8 @@ func (s *Store) Revisions(ctx context.Context, id string) ([]Revision, error) {
 			return err
 		}
 		former, err := formerRevisions(tx, sc, m, 0)
-		current := Revision{Number: m.Revision, Content: m.Content, Metadata: m.ShownMetadata(), CreatedAt: m.UpdatedAt, Current: true}
+		current := Revision{Number: m.Revision, Content: m.Content, Metadata: m.ShownMetadata(), CreatedAt: m.UpdatedAt,
+			Current: true}
 		all = append([]Revision{current}, former...)
 		return err
 	})
@@ -313,8 +323,8 @@ func (s *Store) Revisions(ctx context.Context, id string) ([]Revision, error) {
 }
 
 // RestoreRevision brings a memory back to the content and metadata of an earlier revision. It is an update like any
-// other: it makes a new revision, and the state before it is kept. Links to memories that are gone are left out. A vector of
-// the caller's own is not part of a revision.
+// other: it makes a new revision, and the state before it is kept. Links to memories that are gone are left out. A
+// vector of the caller's own is not part of a revision.
 func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Stored, error) {
 	var current storedMemory
 	var former []Revision
@@ -329,7 +339,8 @@ func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Sto
 		return Stored{}, err
 	}
 	if number < 1 || len(former) == 0 {
-		return Stored{}, newError(KindNotFound, "revision", "revision %d of memory %s does not exist; it has revision %d now and keeps those before it",
+		return Stored{}, newError(KindNotFound, "revision",
+			"revision %d of memory %s does not exist; it has revision %d now and keeps those before it",
 			number, show(id), current.Revision)
 	}
 	content := &draft{content: former[0].Content}
@@ -386,8 +397,8 @@ func (w *memoryWriter) keepRevision(m storedMemory) error {
 }
 
 // formerRevisions reads the states before the present one, newest first; only one of them when number is not 0. A state
-// from before the memory came into a project is for those who could see it there, and of the links only those to memories
-// that the caller can see now are left.
+// from before the memory came into a project is for those who could see it there, and of the links only those to
+// memories that the caller can see now are left.
 func formerRevisions(tx db.Tx, sc scope, m storedMemory, number int) ([]Revision, error) {
 	visible, args := sc.visible()
 	var all []Revision
@@ -407,7 +418,8 @@ func formerRevisions(tx db.Tx, sc scope, m storedMemory, number int) ([]Revision
 		return nil
 	}, `SELECT r.revision, r.content, r.attributes, r.created_at
 		FROM memory_revision r JOIN partition p ON p.id = r.partition_id JOIN collection c ON c.id = p.collection_id
-		WHERE r.memory_id = ? AND (? = 0 OR r.revision = ?) AND `+visible+` ORDER BY r.revision DESC`, append([]any{m.row, number, number}, args...)...)
+		WHERE r.memory_id = ? AND (? = 0 OR r.revision = ?) AND `+visible+` ORDER BY r.revision DESC`,
+		append([]any{m.row, number, number}, args...)...)
 	if err != nil {
 		return nil, err
 	}

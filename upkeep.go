@@ -12,8 +12,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// Upkeep keeps a store in order: backup, check, export, import, statistics, the activity log, embeddings and indexes. Get it with
-// [Store.Upkeep].
+// Upkeep keeps a store in order: backup, check, export, import, statistics, the activity log, embeddings and indexes.
+// Get it with [Store.Upkeep].
 //
 // It is for the Store that [Open] returned. On a view all methods give ErrForbidden, except Export, EmbeddingStatus and
 // WaitEmbedded, which are limited to what the view's user has.
@@ -62,8 +62,9 @@ func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 	o := s.options
 	c := Configuration{
 		Path: s.db.Upkeep().Path(), ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
-		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, Quota: o.Quota, KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
-		KeepTrash: o.KeepTrash,
+		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, Quota: o.Quota, KeepActivity: o.KeepActivity,
+		MaxActivity: o.MaxActivity,
+		KeepTrash:   o.KeepTrash,
 	}
 	if c.Path != ":memory:" {
 		absolute, err := filepath.Abs(c.Path)
@@ -76,8 +77,9 @@ func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 	return c, s.read(ctx, func(db.Tx, scope) error { return nil }) // an error on a closed store
 }
 
-// Health says whether the store works as it should: nil, or what is wrong. ErrFull means that the disk is full: reading works, and deleting
-// does while [Options].Reserve lasts, and nothing new is stored. It looks anew each time, so it is nil again by itself.
+// Health says whether the store works as it should: nil, or what is wrong. ErrFull means that the disk is full: reading
+// works, and deleting does while [Options].Reserve lasts, and nothing new is stored. It looks anew each time, so it is
+// nil again by itself.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Health(ctx context.Context) error {
@@ -90,14 +92,17 @@ func (h *Upkeep) Health(ctx context.Context) error {
 	}
 	err = s.db.Upkeep().Room(ctx)
 	if errors.Is(err, db.ErrFull) {
-		return &Error{Kind: KindFull, Message: fmt.Sprintf("the disk is full: nothing new is stored until there is room; reading and deleting work (%v)", err), Err: err}
+		return &Error{Kind: KindFull,
+			Message: fmt.Sprintf("the disk is full: nothing new is stored until there is room; reading and deleting work (%v)",
+				err), Err: err}
 	}
 	return wrap(err)
 }
 
 // Stats are numbers about a whole store.
 type Stats struct {
-	Users       int `json:"users"` // as many as [Accounts.Users] returns: those who have an account or anything in the store
+	// as many as [Accounts.Users] returns: those who have an account or anything in the store
+	Users       int `json:"users"`
 	Collections int `json:"collections"`
 	Projects    int `json:"projects"`
 	Memories    int `json:"memories"`
@@ -124,10 +129,12 @@ func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
 	}
 	st := Stats{
 		LostActivity: s.activity.lost(),
-		Embedding:    EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(), LastError: s.worker.lastError()},
+		Embedding: EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
+			LastError: s.worker.lastError()},
 	}
 	err = s.read(ctx, func(tx db.Tx, _ scope) error {
-		err := tx.QueryRow(`SELECT (SELECT count(*) FROM users u WHERE `+listed+`), (SELECT count(*) FROM collection), (SELECT count(*) FROM project),
+		err := tx.QueryRow(`SELECT (SELECT count(*) FROM users u WHERE `+listed+
+			`), (SELECT count(*) FROM collection), (SELECT count(*) FROM project),
 				(SELECT coalesce(sum(memories), 0) FROM partition), (SELECT coalesce(sum(passages), 0) FROM partition),
 				(SELECT count(*) FROM memory_revision), count(*), coalesce(sum(size), 0) FROM file WHERE state = 'stored'`).
 			Scan(&st.Users, &st.Collections, &st.Projects, &st.Memories, &st.Passages, &st.Revisions, &st.Files, &st.FileBytes)
@@ -140,7 +147,8 @@ func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
 		}
 		st.DatabaseBytes, st.FreeBytes, st.LogBytes = size.Database, size.Free, size.Log
 		st.Embedding.Passages = st.Passages
-		if err := tx.QueryRow(`SELECT count(*) FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL`).Scan(&st.Embedding.Pending); err != nil {
+		if err := tx.QueryRow(`SELECT count(*) FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL`).Scan(
+			&st.Embedding.Pending); err != nil {
 			return err
 		}
 		all, err := db.Column[int64](tx, `SELECT id FROM partition`)
@@ -157,7 +165,8 @@ type PurgeOptions struct {
 	// KeepRevisions is how many former states of each memory stay, the newest ones. Zero keeps all.
 	KeepRevisions int
 
-	// TrustClock deletes what has expired by the clock as it is now, even if that is far past the time at which the store was last used.
+	// TrustClock deletes what has expired by the clock as it is now, even if that is far past the time at which the store
+	// was last used.
 	TrustClock bool
 }
 
@@ -172,19 +181,20 @@ type PurgeReport struct {
 	Activity    int `json:"activity"`    // recorded calls, too old or too many
 	OAuth       int `json:"oauth"`       // rows of expired codes, tokens, grants, clients and keys
 
-	// HeldUntil is not zero if what has expired was not deleted, because the clock is far past the time at which the store was last
-	// used: it is from when on a purge deletes it, if the clock still says so.
+	// HeldUntil is not zero if what has expired was not deleted, because the clock is far past the time at which the store
+	// was last used: it is from when on a purge deletes it, if the clock still says so.
 	HeldUntil time.Time `json:"held_until,omitzero"`
 }
 
-// Purge deletes what is of no more use: what has been in the trash for long enough, uploads of which nothing has come for 24 hours, sessions that have expired, recorded calls that are
-// too old or too many, and invitations, tokens and OAuth state long used or expired; and, if asked to, old revisions. It works in short transactions between those of others. Of what
-// was erased, now or since the last time, no trace is left in the file and its log, unless others read from the log all the time. Free space stays in the file, for new
-// content, until [Upkeep.Compact].
+// Purge deletes what is of no more use: what has been in the trash for long enough, uploads of which nothing has come
+// for 24 hours, sessions that have expired, recorded calls that are too old or too many, and invitations, tokens and
+// OAuth state long used or expired; and, if asked to, old revisions. It works in short transactions between those of
+// others. Of what was erased, now or since the last time, no trace is left in the file and its log, unless others read
+// from the log all the time. Free space stays in the file, for new content, until [Upkeep.Compact].
 //
-// A clock that is a year ahead must not empty the trash. So where the clock is more than two days past the last purge, or the last
-// look of the background worker, nothing that expires by time is deleted until the clock has said so for a day, or
-// TrustClock is set; the result says so.
+// A clock that is a year ahead must not empty the trash. So where the clock is more than two days past the last purge,
+// or the last look of the background worker, nothing that expires by time is deleted until the clock has said so for a
+// day, or TrustClock is set; the result says so.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
 func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (PurgeReport, error) {
@@ -198,7 +208,8 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (PurgeReport,
 		o = *options
 	}
 	if o.KeepRevisions < 0 {
-		return PurgeReport{}, invalid("KeepRevisions", "KeepRevisions is %d; 1 or more are kept, and 0 keeps all", o.KeepRevisions)
+		return PurgeReport{}, invalid("KeepRevisions", "KeepRevisions is %d; 1 or more are kept, and 0 keeps all",
+			o.KeepRevisions)
 	}
 	var p PurgeReport
 	e, err := s.deadline(ctx, o.TrustClock)
@@ -220,8 +231,8 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (PurgeReport,
 }
 
 const (
-	// settingClock is the time up to which upkeep has deleted what had expired; settingAhead is since when the clock has been far past that,
-	// 0 if it is not.
+	// settingClock is the time up to which upkeep has deleted what had expired; settingAhead is since when the clock has
+	// been far past that, 0 if it is not.
 	settingClock = "clock_seen"
 	settingAhead = "clock_ahead"
 
@@ -384,9 +395,9 @@ func (s *Store) purgeRevisions(ctx context.Context, keep int, p *PurgeReport) er
 }
 
 // Compact gives the free pages of the file back to the system, by writing it anew. Searches and reads go on meanwhile;
-// writes wait, also those of other processes. Until it is done it needs room for two more copies of the file: one in the
-// system's folder for temporary files, one in the log beside the file. When the context ends first, or a disk is full
-// (ErrFull), everything is as it was.
+// writes wait, also those of other processes. Until it is done it needs room for two more copies of the file: one in
+// the system's folder for temporary files, one in the log beside the file. When the context ends first, or a disk is
+// full (ErrFull), everything is as it was.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
 func (h *Upkeep) Compact(ctx context.Context) error {

@@ -15,7 +15,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
-// upkeepWithoutEnd does everything that takes more than one transaction again and again, and prints a line at each step.
+// upkeepWithoutEnd does everything that takes more than one transaction again and again, and prints a line at each
+// step.
 func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 	step := func(stage string, done, _ int) { fmt.Println(stage, done) }
 	export := byHand(
@@ -31,7 +32,8 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 		}
 		memories := make([]NewMemory, 300)
 		for i := range memories {
-			memories[i] = NewMemory{Content: fmt.Sprint("number ", i, " of many"), ProjectID: fmt.Sprint("p", i%2), Tags: []string{fmt.Sprint("t", i)}}
+			memories[i] = NewMemory{Content: fmt.Sprint("number ", i, " of many"), ProjectID: fmt.Sprint("p", i%2),
+				Tags: []string{fmt.Sprint("t", i)}}
 		}
 		if _, err := s.AddMemories(ctx, memories, nil); err != nil {
 			return err
@@ -39,7 +41,8 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 		for what, call := range map[string]func() error{
 			"export": func() error { _, err := s.Upkeep().Export(ctx, io.Discard, &ExportOptions{Progress: step}); return err },
 			"import": func() error {
-				_, err := s.Upkeep().Import(ctx, strings.NewReader(export), &ImportOptions{Progress: step, OnConflict: ConflictReplace})
+				_, err := s.Upkeep().Import(ctx, strings.NewReader(export),
+					&ImportOptions{Progress: step, OnConflict: ConflictReplace})
 				return err
 			},
 			"reindex": func() error { return s.Upkeep().Reindex(ctx, &ReindexingOptions{Progress: step}) },
@@ -123,6 +126,7 @@ func TestKilledUpkeepLeavesWhatARepairMends(t *testing.T) {
 		t.Fatal(err)
 	}
 	if held := filesHeld(t, later); held[0] != len(fileNames(t, later, FileList{})) {
-		t.Errorf("after a purge on the next day the store holds %v, of which %d are files", held, len(fileNames(t, later, FileList{})))
+		t.Errorf("after a purge on the next day the store holds %v, of which %d are files", held,
+			len(fileNames(t, later, FileList{})))
 	}
 }

@@ -46,20 +46,21 @@ type NewUser struct {
 	Role     Role   // empty means RoleUser
 	Password string // see [PasswordChange].New; empty: none, the user signs in by an external identity
 
-	// Identity is who the user is at an identity provider, linked in the same commit as LinkIdentity would; its CreatedAt is not
-	// looked at. Zero: none.
+	// Identity is who the user is at an identity provider, linked in the same commit as LinkIdentity would; its CreatedAt
+	// is not looked at. Zero: none.
 	Identity Identity
 }
 
 // UserUpdate describes a change of an account. Fields that are nil change nothing.
 type UserUpdate struct {
-	Name     *string
-	Email    *string // "" removes it
-	Role     *Role
-	Disabled *bool // true ends the user's sessions, MCP tokens and OAuth grants for good; false lets the user sign in again
+	Name  *string
+	Email *string // "" removes it
+	Role  *Role
+	// true ends the user's sessions, MCP tokens and OAuth grants for good; false lets the user sign in again
+	Disabled *bool
 
-	// Password is the new one; "" removes it: the user signs in by an external identity. Sessions and OAuth grants end with the old one, as
-	// somebody else may have known it; MCP tokens go on, unless EndTokens or Disabled ends them.
+	// Password is the new one; "" removes it: the user signs in by an external identity. Sessions and OAuth grants end
+	// with the old one, as somebody else may have known it; MCP tokens go on, unless EndTokens or Disabled ends them.
 	Password *string
 
 	EndTokens bool // the user's MCP tokens end in the same commit
@@ -88,8 +89,8 @@ func loadUsers(tx db.Tx, condition string, args ...any) ([]storedUser, error) {
 	return found, err
 }
 
-// listed is the condition for a user whom a list shows: with an account, or with anything in the store. A call that stored
-// nothing leaves a row, too.
+// listed is the condition for a user whom a list shows: with an account, or with anything in the store. A call that
+// stored nothing leaves a row, too.
 const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE owner_id = u.id) OR EXISTS (SELECT 1 FROM project WHERE owner_id = u.id)
 	OR EXISTS (SELECT 1 FROM project_member WHERE user_id = u.id) OR EXISTS (SELECT 1 FROM file WHERE owner_id = u.id AND state = 'stored'))`
 
@@ -103,7 +104,8 @@ func findUser(tx db.Tx, idOrName string) (storedUser, error) {
 		return storedUser{}, err
 	}
 	if len(found) == 0 {
-		return storedUser{}, newError(KindNotFound, "user", "user %s is not known to this store; give the id of a user or the name of an account", show(idOrName))
+		return storedUser{}, newError(KindNotFound, "user",
+			"user %s is not known to this store; give the id of a user or the name of an account", show(idOrName))
 	}
 	return found[0], nil
 }
@@ -213,7 +215,8 @@ func (s *Store) addAccount(tx db.Tx, n NewUser, hash string) (storedUser, error)
 		return storedUser{}, err
 	}
 	if n.hasIdentity() {
-		if _, err := s.linkIdentity(tx, account, NewIdentity{Issuer: n.Identity.Issuer, Subject: n.Identity.Subject, Email: n.Identity.Email}); err != nil {
+		if _, err := s.linkIdentity(tx, account,
+			NewIdentity{Issuer: n.Identity.Issuer, Subject: n.Identity.Subject, Email: n.Identity.Email}); err != nil {
 			return storedUser{}, err
 		}
 	}
@@ -234,11 +237,13 @@ func (s *Store) userRowOf(tx db.Tx, id string) (int64, error) {
 	return users[0].row, nil
 }
 
-// checkIDFree sees that the id of a new user is nobody else's name: whoever names a user shall always mean the same one.
+// checkIDFree sees that the id of a new user is nobody else's name: whoever names a user shall always mean the same
+// one.
 func checkIDFree(tx db.Tx, argument, id string) error {
 	taken, err := db.Column[int64](tx, `SELECT 1 FROM users WHERE name_key = ? AND uid <> ?`, foldname.Key(id), id)
 	if err == nil && len(taken) > 0 {
-		return newError(KindConflict, argument, "%s %s is the name of a user with another id; give that id, or choose another one", argument, show(id))
+		return newError(KindConflict, argument,
+			"%s %s is the name of a user with another id; give that id, or choose another one", argument, show(id))
 	}
 	return err
 }
@@ -252,14 +257,17 @@ func checkNameFree(tx db.Tx, id, name string) error {
 		return err
 	}
 	if len(taken) > 0 {
-		return newError(KindConflict, "name", "name %s is taken by the user %s; choose another name", show(name), show(taken[0]))
+		return newError(KindConflict, "name", "name %s is taken by the user %s; choose another name", show(name),
+			show(taken[0]))
 	}
 	ids, err := db.Column[string](tx, `SELECT uid FROM users WHERE uid <> ?`, id)
 	if err != nil {
 		return err
 	}
 	if i := slices.IndexFunc(ids, func(other string) bool { return foldname.Key(other) == key }); i >= 0 {
-		return newError(KindConflict, "name", "name %s is the id of another user; choose another name, or give the id %s, too, if the account is for that user", show(name), show(ids[i]))
+		return newError(KindConflict, "name",
+			"name %s is the id of another user; choose another name, or give the id %s, too, if the account is for that user",
+			show(name), show(ids[i]))
 	}
 	return nil
 }
@@ -284,7 +292,8 @@ func checkEmail(email string) error {
 	if err := check.Line("email", email, most); err != nil {
 		return err
 	}
-	if local, domain, ok := strings.Cut(email, "@"); !ok || local == "" || domain == "" || strings.ContainsAny(email, " <>,;") {
+	if local, domain, ok := strings.Cut(email, "@"); !ok || local == "" || domain == "" ||
+		strings.ContainsAny(email, " <>,;") {
 		return invalid("email", `email is %s; an address such as "ann@example.com" is needed`, show(email))
 	}
 	return nil
@@ -481,7 +490,8 @@ func checkAdminLeft(tx db.Tx, before storedUser) error {
 	}
 	left, err := db.Column[int64](tx, `SELECT count(*) FROM users WHERE role = 'admin' AND disabled_at IS NULL`)
 	if err == nil && left[0] == 0 {
-		return newError(KindConflict, "user", "user %s is the last admin who can sign in; make another user an admin first", show(before.Name))
+		return newError(KindConflict, "user", "user %s is the last admin who can sign in; make another user an admin first",
+			show(before.Name))
 	}
 	return err
 }
@@ -491,14 +501,16 @@ type UserDeletion struct {
 	User string // id or name
 
 	// WithMemories deletes the user's collections, projects and files, too, with all memories in them: also what others
-	// have stored in these projects. None of it goes to the trash, and the user's trash is erased in any case. Without it a user who has any of it is ErrConflict.
+	// have stored in these projects. None of it goes to the trash, and the user's trash is erased in any case. Without it
+	// a user who has any of it is ErrConflict.
 	WithMemories bool
 }
 
-// DeleteUser deletes a user's account with its sessions, tokens, OAuth grants and clients, preferences and memberships. The last
-// admin who is not disabled is ErrConflict. The id stays known to the store: an account that is added with it later,
-// or a view made with it, begins with nothing. Memories go by the thousand, so that other writers get their turn; after
-// an error the user may be disabled and some memories gone, and a second call deletes the rest. Only for the operator's store.
+// DeleteUser deletes a user's account with its sessions, tokens, OAuth grants and clients, preferences and memberships.
+// The last admin who is not disabled is ErrConflict. The id stays known to the store: an account that is added with it
+// later, or a view made with it, begins with nothing. Memories go by the thousand, so that other writers get their
+// turn; after an error the user may be disabled and some memories gone, and a second call deletes the rest. Only for
+// the operator's store.
 func (h *Accounts) DeleteUser(ctx context.Context, d UserDeletion) error {
 	s, err := h.operator("DeleteUser")
 	if err != nil {
@@ -580,7 +592,8 @@ func checkOwnsNothing(tx db.Tx, u storedUser) error {
 		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1 AND state = 'stored')`, u.row).
 		Scan(&memories, &projects, &files)
 	if err == nil && memories+projects+files > 0 {
-		return newError(KindConflict, "user", "user %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of that, and with what others have stored in these projects",
+		return newError(KindConflict, "user",
+			"user %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of that, and with what others have stored in these projects",
 			show(cmp.Or(u.Name, u.ID)), memories, projects, files)
 	}
 	return err
@@ -607,7 +620,8 @@ var emptyUser = []string{
 	`UPDATE users SET name = NULL, name_key = NULL, email = NULL, role = 'user', password = NULL WHERE id = ?1`,
 }
 
-// UserNameKey brings what somebody gives as a user's name to the form in which two names are the same: without regard to case,
-// width, spaces, ways of writing one character, and characters that cannot be seen (Unicode's NFKC_Casefold). Whoever counts
-// tries of a name counts them under this key, whether there is such a user or not: otherwise the counts tell which names exist.
+// UserNameKey brings what somebody gives as a user's name to the form in which two names are the same: without regard
+// to case, width, spaces, ways of writing one character, and characters that cannot be seen (Unicode's NFKC_Casefold).
+// Whoever counts tries of a name counts them under this key, whether there is such a user or not: otherwise the counts
+// tell which names exist.
 func UserNameKey(name string) string { return foldname.Key(name) }

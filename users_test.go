@@ -41,7 +41,8 @@ func peopleStore(t *testing.T) *Store {
 	id := mustAdd(t, s.As(Access{User: "ben"}), NewMemory{Content: "ben's in the project", ProjectID: "ann/p"}).ID
 	for _, user := range []string{"ann", "ben"} {
 		mustExec(t, s, `INSERT INTO file (uid, owner_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
-			SELECT ?1, j.owner_id, j.id, 'stored', 'f', 'text/plain', 0, x'', '', '', 0, 0 FROM project j WHERE j.uid = 'p'`, user)
+			SELECT ?1, j.owner_id, j.id, 'stored', 'f', 'text/plain', 0, x'', '', '', 0, 0 FROM project j WHERE j.uid = 'p'`,
+			user)
 	}
 	mustExec(t, s, `UPDATE file SET memory_id = (SELECT id FROM memory WHERE uid = ?), project_id = NULL WHERE uid = 'ben'`, id)
 	return s
@@ -64,7 +65,8 @@ func TestDisablingAUserEndsOAuthGrantsOfTheirs(t *testing.T) {
 
 func TestDeletingAUserLeavesNothingOfTheirsAndNothingBroken(t *testing.T) {
 	s := peopleStore(t)
-	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ann"}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "4 memories, 2 projects and 2 files") {
+	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ann"}); !errors.Is(err, ErrConflict) ||
+		!strings.Contains(err.Error(), "4 memories, 2 projects and 2 files") {
 		t.Errorf("without WithMemories: %v", err)
 	}
 	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ann", WithMemories: true}); err != nil {
@@ -89,7 +91,8 @@ func TestDeletingAUserLeavesNothingOfTheirsAndNothingBroken(t *testing.T) {
 		}
 	}
 	checkConsistency(t, s)
-	if found, err := s.As(Access{User: "ben"}).Search(t.Context(), Query{Text: "project"}); err != nil || found.Total != 2 {
+	if found, err := s.As(Access{User: "ben"}).Search(t.Context(), Query{Text: "project"}); err != nil ||
+		found.Total != 2 {
 		t.Errorf("ben finds %d, %v", found.Total, err)
 	}
 }
@@ -118,13 +121,14 @@ func TestDeletingAUserDeletesMoreThanOneTransactionShould(t *testing.T) {
 	checkConsistency(t, s)
 }
 
-// A memory that was given to a project of somebody else's stays there when its former owner is deleted, without the states that
-// were its former owner's alone.
+// A memory that was given to a project of somebody else's stays there when its former owner is deleted, without the
+// states that were its former owner's alone.
 func TestDeletingAUserKeepsWhatWasGivenToOthers(t *testing.T) {
 	s := peopleStore(t)
 	ann, ben := s.As(Access{User: "ann"}), s.As(Access{User: "ben"})
 	id := mustAdd(t, ben, NewMemory{Content: "before", ProjectID: "q"}).ID
-	if _, err := ben.UpdateMemory(t.Context(), id, MemoryUpdate{Metadata: map[string]any{"project_id": "ann/p"}}); err != nil {
+	if _, err := ben.UpdateMemory(t.Context(), id,
+		MemoryUpdate{Metadata: map[string]any{"project_id": "ann/p"}}); err != nil {
 		t.Fatal(err)
 	}
 	for user, want := range map[string]int{"ann": 1, "ben": 2} {
@@ -138,7 +142,9 @@ func TestDeletingAUserKeepsWhatWasGivenToOthers(t *testing.T) {
 	if all, err := ann.Revisions(t.Context(), id); err != nil || len(all) != 1 {
 		t.Errorf("%d states, %v", len(all), err)
 	}
-	if report, err := s.Upkeep().Check(t.Context(), nil); err != nil || slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Table != "file" }) { // those of this test hold nothing
+	if report, err := s.Upkeep().Check(t.Context(), nil); err != nil ||
+		slices.ContainsFunc(report.Findings,
+			func(f Finding) bool { return f.Table != "file" }) { // those of this test hold nothing
 		t.Errorf("a check finds %+v, %v", report.Findings, err)
 	}
 }
@@ -201,7 +207,8 @@ func TestViewsOfANameMakeNoUser(t *testing.T) {
 		view := s.As(Access{User: id})
 		_, err := view.AddMemory(t.Context(), NewMemory{Content: "x"})
 		var known *Error
-		if !errors.As(err, &known) || !errors.Is(err, ErrConflict) || known.Argument != "user" || strings.Contains(err.Error(), ann.ID) {
+		if !errors.As(err, &known) || !errors.Is(err, ErrConflict) || known.Argument != "user" ||
+			strings.Contains(err.Error(), ann.ID) {
 			t.Errorf("a view of %+q stores: %v", id, err)
 		}
 		if found, err := view.Search(t.Context(), Query{}); err != nil || found.Total != 0 {
@@ -215,7 +222,8 @@ func TestViewsOfANameMakeNoUser(t *testing.T) {
 }
 
 func TestFoldedNamesFoldToThemselves(t *testing.T) {
-	for _, name := range []string{"Straße", "ŒUVRE", "İstanbul", "ﬁne", "Ω Ohm", "ＡＢＣ", "ǅ", "ͅ", "a\u0345", "ᾳ", "𝔄𝔫𝔫", "Å", "á̖", "\u1e9b\u0323", "ΣΊΣΥΦΟΣ", "  a  b "} {
+	for _, name := range []string{"Straße", "ŒUVRE", "İstanbul", "ﬁne", "Ω Ohm", "ＡＢＣ", "ǅ", "ͅ", "a\u0345", "ᾳ", "𝔄𝔫𝔫",
+		"Å", "á̖", "\u1e9b\u0323", "ΣΊΣΥΦΟΣ", "  a  b "} {
 		once := foldname.Key(name)
 		if twice := foldname.Key(once); twice != once {
 			t.Errorf("%q folds to %q, and that to %q", name, once, twice)

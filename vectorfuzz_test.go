@@ -16,7 +16,10 @@ import (
 func FuzzVectorBlob(f *testing.F) {
 	unit := kernel.EncodeVector(append(make([]float32, wordSize-1), 1))
 	nan := bytes.Repeat([]byte{0, 0, 0xc0, 0x7f}, wordSize)
-	for _, blob := range [][]byte{{}, {1}, {1, 2, 3, 4}, unit, unit[:127], append(slices.Clone(unit), 0), append(slices.Clone(unit), unit...), nan, bytes.Repeat([]byte{0xff, 0xff, 0x7f, 0x7f}, wordSize), kernel.EncodeVector(slices.Repeat([]float32{3}, wordSize)), bytes.Repeat([]byte{0xff}, 128), make([]byte, 128), bytes.Repeat([]byte{0, 0, 0x80, 0x7f}, wordSize), make([]byte, 65537)} {
+	for _, blob := range [][]byte{{}, {1}, {1, 2, 3, 4}, unit, unit[:127], append(slices.Clone(unit), 0),
+		append(slices.Clone(unit), unit...), nan, bytes.Repeat([]byte{0xff, 0xff, 0x7f, 0x7f}, wordSize),
+		kernel.EncodeVector(slices.Repeat([]float32{3}, wordSize)), bytes.Repeat([]byte{0xff}, 128), make([]byte, 128),
+		bytes.Repeat([]byte{0, 0, 0x80, 0x7f}, wordSize), make([]byte, 65537)} {
 		f.Add(blob)
 	}
 	inMemory, onDisk := openBoth(f)
@@ -32,7 +35,8 @@ func FuzzVectorBlob(f *testing.F) {
 			t.Fatalf("%x becomes %x", blob, kernel.EncodeVector(v))
 		}
 		err = inMemory.db.Write(ctx, func(tx db.Tx) error {
-			_, err := tx.Exec(`UPDATE passage SET vector = ? WHERE memory_id = (SELECT id FROM memory WHERE uid = ?)`, blob, damaged.ID)
+			_, err := tx.Exec(`UPDATE passage SET vector = ? WHERE memory_id = (SELECT id FROM memory WHERE uid = ?)`, blob,
+				damaged.ID)
 			return err
 		})
 		if err != nil {
@@ -58,7 +62,9 @@ func FuzzVectorBlob(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := inMemory.UpdateMemory(ctx, damaged.ID, MemoryUpdate{Metadata: map[string]any{"tags": []string{fmt.Sprint("t", len(blob))}}}); err != nil && !errors.Is(err, ErrCorrupt) {
+		if _, err := inMemory.UpdateMemory(ctx, damaged.ID,
+			MemoryUpdate{Metadata: map[string]any{"tags": []string{fmt.Sprint("t", len(blob))}}}); err != nil &&
+			!errors.Is(err, ErrCorrupt) {
 			t.Fatalf("moving the passage gives %v", err)
 		}
 	})

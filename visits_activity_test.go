@@ -21,7 +21,10 @@ func recordCalls(t *testing.T, s *Store, calls ...NewActivity) {
 
 var activityVisits = map[string]func(v visit){
 	"RecordActivity": func(v visit) {
-		v.refuses("RecordActivity", func(s *Store) error { return s.Upkeep().RecordActivity(v.Context(), NewActivity{Tool: "memory"}) })
+		v.refuses("RecordActivity", func(s *Store) error {
+			return s.Upkeep().RecordActivity(v.Context(),
+				NewActivity{Tool: "memory"})
+		})
 		if len(v.n.activity.waiting) != 0 {
 			v.Error("RecordActivity through a view recorded something")
 		}
@@ -29,10 +32,12 @@ var activityVisits = map[string]func(v visit){
 	"Activities": func(v visit) {
 		for _, m := range neighbours {
 			recordCalls(v.T, v.n.Store, NewActivity{
-				Principal: Principal{Access: Access{User: m.user}}, Tool: "memory", Action: m.name, Client: "client of " + m.name, MemoryID: v.n.ids[m.name], Project: ProjectRef{ID: m.project},
+				Principal: Principal{Access: Access{User: m.user}}, Tool: "memory", Action: m.name, Client: "client of " + m.name,
+				MemoryID: v.n.ids[m.name], Project: ProjectRef{ID: m.project},
 			})
 		}
-		answer, err := v.self("Activities", false, func(s *Store, _ string) (any, error) { return s.Insights().Activities(v.Context(), ActivityQuery{}) })
+		answer, err := v.self("Activities", false,
+			func(s *Store, _ string) (any, error) { return s.Insights().Activities(v.Context(), ActivityQuery{}) })
 		if page, ok := answer.(ActivityPage); ok && err == nil {
 			for _, a := range page.Activities {
 				if a.User != v.access.User {

@@ -59,11 +59,13 @@ var contextVisits = map[string]func(v visit){
 		if v.access.Projects != nil && !own && errors.Is(err, ErrForbidden) {
 			err = v.visitor.adds // an identity in somebody else's project is the owner's to store
 		}
-		if want := v.visitor.adds; (!own || v.access.ReadOnly) && !errors.Is(err, want) || own && !v.access.ReadOnly && err != nil {
+		if want := v.visitor.adds; (!own || v.access.ReadOnly) && !errors.Is(err, want) || own && !v.access.ReadOnly &&
+			err != nil {
 			v.Errorf("SetIdentityMemory gives %v, want %v", err, want)
 		}
 		for name, m := range before {
-			if after := v.n.memory(v.T, m.ID); after.Revision != m.Revision && (m.Owner != v.access.User || !slices.Contains(v.sees, name)) {
+			if after := v.n.memory(v.T, m.ID); after.Revision != m.Revision &&
+				(m.Owner != v.access.User || !slices.Contains(v.sees, name)) {
 				v.Errorf("SetIdentityMemory changes %s of %s", name, m.Owner)
 			}
 		}
@@ -147,7 +149,8 @@ func (v visit) seesOwn() bool {
 func (v visit) kinds(eventType string) {
 	v.Helper()
 	for _, m := range neighbours {
-		if _, err := v.n.As(Access{User: ownerOf(m.user, m.project)}).UpdateMemory(v.Context(), v.n.ids[m.name], MemoryUpdate{Metadata: map[string]any{"event_type": eventType}}); err != nil {
+		if _, err := v.n.As(Access{User: ownerOf(m.user, m.project)}).UpdateMemory(v.Context(), v.n.ids[m.name],
+			MemoryUpdate{Metadata: map[string]any{"event_type": eventType}}); err != nil {
 			v.Fatal(err)
 		}
 	}

@@ -32,14 +32,16 @@ var exportVisits = map[string]func(v visit){
 			if err := json.Unmarshal([]byte(line), &written); err != nil {
 				v.Error(err)
 			}
-			if whose := cmp.Or(written.Owner, written.User, v.access.User); whose != v.access.User || written.Type == kindUser && written.ID != whose {
+			if whose := cmp.Or(written.Owner, written.User, v.access.User); whose != v.access.User || written.Type == kindUser &&
+				written.ID != whose {
 				v.Errorf("Export writes what is %s's: %s", whose, line)
 			}
 		}
 	},
 	"Import": func(v visit) {
 		before := rowsOf(v.T, v.n.Store)
-		_, err := v.view.Upkeep().Import(v.Context(), strings.NewReader(byHand(`{"type":"memory","content":"brought in","owner":"alice"}`)), nil)
+		_, err := v.view.Upkeep().Import(v.Context(),
+			strings.NewReader(byHand(`{"type":"memory","content":"brought in","owner":"alice"}`)), nil)
 		v.check("Import", nil, err)
 		if !errors.Is(err, ErrForbidden) || rowsOf(v.T, v.n.Store) != before {
 			v.Errorf("Import gives %v", err)

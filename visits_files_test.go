@@ -19,7 +19,8 @@ var fileVisits = map[string]func(v visit){
 		v.onEachFile("GetFile", false, func(s *Store, id string) (any, error) { return s.GetFile(v.Context(), id) })
 	},
 	"GetFileStatus": func(v visit) {
-		v.onEachFile("GetFileStatus", false, func(s *Store, id string) (any, error) { return s.Insights().GetFileStatus(v.Context(), id) })
+		v.onEachFile("GetFileStatus", false,
+			func(s *Store, id string) (any, error) { return s.Insights().GetFileStatus(v.Context(), id) })
 	},
 	"OpenFile": func(v visit) {
 		v.onEachFile("OpenFile", false, func(s *Store, id string) (any, error) {
@@ -95,7 +96,8 @@ func (v visit) attach(name string) File {
 	for _, m := range neighbours {
 		if m.name == name {
 			return mustAddFile(v, v.n.As(Access{User: m.user}), NewFile{
-				Filename: name, Description: "of " + name, Category: "common", Tags: []string{"tag" + name, "everybody"}, MemoryID: v.n.ids[name],
+				Filename: name, Description: "of " + name, Category: "common", Tags: []string{"tag" + name, "everybody"},
+				MemoryID: v.n.ids[name],
 			}, "content of "+name)
 		}
 	}
@@ -153,7 +155,8 @@ func (v visit) addsFiles() {
 		case !slices.Contains(v.changes, m.name):
 			want = ErrForbidden
 		}
-		if !errors.Is(err, want) || err == nil && (added.MemoryID != id || added.Owner != cmp.Or(map[string]string{"alice/shared": "alice"}[m.project], m.user)) {
+		if !errors.Is(err, want) || err == nil &&
+			(added.MemoryID != id || added.Owner != cmp.Or(map[string]string{"alice/shared": "alice"}[m.project], m.user)) {
 			v.Errorf("AddFile with %s gives %+v, %v, want %v", m.name, added, err, want)
 		}
 	}
@@ -164,7 +167,8 @@ func (v visit) addsFiles() {
 	}
 	added, err = add(NewFile{ProjectID: "alice/shared"})
 	v.check("AddFile into a project", added, err)
-	want := map[string]error{"bob": ErrForbidden, "frank": ErrForbidden, "eve": ErrInvalid, "nobody": ErrInvalid}[v.access.User]
+	want := map[string]error{"bob": ErrForbidden, "frank": ErrForbidden, "eve": ErrInvalid,
+		"nobody": ErrInvalid}[v.access.User]
 	switch {
 	case v.access.ReadOnly:
 		want = ErrReadOnly
@@ -182,20 +186,24 @@ func TestFilesOfASharedProject(t *testing.T) {
 	view := func(user string) *Store { return n.As(Access{User: user}) }
 	f := mustAddFile(t, view("carol"), NewFile{Filename: "plan", ProjectID: "alice/shared"}, "the plan")
 	for user, c := range map[string]struct{ sees, changes error }{
-		"alice": {nil, nil}, "carol": {nil, nil}, "dave": {nil, nil}, "bob": {nil, ErrForbidden}, "frank": {nil, ErrForbidden},
-		"eve": {ErrNotFound, ErrNotFound}, "nobody": {ErrNotFound, ErrNotFound},
+		"alice": {nil, nil}, "carol": {nil, nil}, "dave": {nil, nil}, "bob": {nil, ErrForbidden},
+		"frank": {nil, ErrForbidden},
+		"eve":   {ErrNotFound, ErrNotFound}, "nobody": {ErrNotFound, ErrNotFound},
 	} {
 		if _, err := view(user).GetFile(t.Context(), f.ID); !errors.Is(err, c.sees) {
 			t.Errorf("%s sees it: %v, want %v", user, err, c.sees)
 		}
-		if status, err := view(user).Insights().GetFileStatus(t.Context(), f.ID); !errors.Is(err, c.sees) || err == nil && status.Writable != (c.changes == nil) {
+		if status, err := view(user).Insights().GetFileStatus(t.Context(), f.ID); !errors.Is(err, c.sees) || err == nil &&
+			status.Writable != (c.changes == nil) {
 			t.Errorf("%s is told %+v, %v", user, status, err)
 		}
-		if _, err := view(user).UpdateFile(t.Context(), f.ID, FileUpdate{Description: content("by " + user)}); !errors.Is(err, c.changes) {
+		if _, err := view(user).UpdateFile(t.Context(), f.ID, FileUpdate{Description: content("by " + user)}); !errors.Is(err,
+			c.changes) {
 			t.Errorf("%s changes it: %v, want %v", user, err, c.changes)
 		}
 		if user != "alice" { // only the project's owner can take it away
-			for what, u := range map[string]FileUpdate{"out": {Project: &ProjectRef{}}, "into a project": {Project: &ProjectRef{ID: "mine"}}} {
+			for what, u := range map[string]FileUpdate{"out": {Project: &ProjectRef{}},
+				"into a project": {Project: &ProjectRef{ID: "mine"}}} {
 				if _, err := view(user).UpdateFile(t.Context(), f.ID, u); !isAny(err, ErrForbidden, ErrNotFound) {
 					t.Errorf("%s takes it %s: %v", user, what, err)
 				}
@@ -213,7 +221,8 @@ func TestFilesOfASharedProject(t *testing.T) {
 	}
 
 	// Who stored it loses it when the memory goes where she cannot see it.
-	if _, err := view("alice").UpdateMemory(t.Context(), open, MemoryUpdate{Metadata: map[string]any{"project_id": "secretplan"}}); err != nil {
+	if _, err := view("alice").UpdateMemory(t.Context(), open,
+		MemoryUpdate{Metadata: map[string]any{"project_id": "secretplan"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := view("carol").GetFile(t.Context(), f.ID); !errors.Is(err, ErrNotFound) {
@@ -225,11 +234,13 @@ func TestFilesOfASharedProject(t *testing.T) {
 	if _, err := view("bob").GetFile(t.Context(), f.ID); !errors.Is(err, ErrNotFound) {
 		t.Errorf("bob: %v", err)
 	}
-	if his, err := view("alice").GetFile(t.Context(), f.ID); err != nil || his.MemoryID != open || his.ProjectID != "secretplan" {
+	if his, err := view("alice").GetFile(t.Context(), f.ID); err != nil || his.MemoryID != open ||
+		his.ProjectID != "secretplan" {
 		t.Errorf("alice: %+v, %v", his, err)
 	}
 	back := ""
-	if own, err := view("alice").UpdateFile(t.Context(), f.ID, FileUpdate{MemoryID: &back, Project: &ProjectRef{}}); err != nil || own.ProjectID != "" || own.Owner != "alice" {
+	if own, err := view("alice").UpdateFile(t.Context(), f.ID,
+		FileUpdate{MemoryID: &back, Project: &ProjectRef{}}); err != nil || own.ProjectID != "" || own.Owner != "alice" {
 		t.Errorf("alice takes it out of all projects: %+v, %v", own, err)
 	}
 	if _, err := view("carol").GetFile(t.Context(), f.ID); !errors.Is(err, ErrNotFound) {
@@ -249,7 +260,8 @@ func TestReadingEndsWithTheMembership(t *testing.T) {
 		t.Error(err)
 	}
 	mustExec(t, n.Store, `DELETE FROM project_member WHERE user_id = (SELECT id FROM users WHERE uid = 'bob')`)
-	if _, err := r.ReadAt(make([]byte, 10), chunkSize); !errors.Is(err, ErrNotFound) || !strings.Contains(fmt.Sprint(err), f.ID) {
+	if _, err := r.ReadAt(make([]byte, 10), chunkSize); !errors.Is(err, ErrNotFound) ||
+		!strings.Contains(fmt.Sprint(err), f.ID) {
 		t.Errorf("reading goes on: %v", err)
 	}
 }

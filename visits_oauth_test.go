@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// oauthVisits says who may do what with OAuth: the operator decides about the store, users decide about their own clients and
-// grants, and a view that is limited to projects decides about neither.
+// oauthVisits says who may do what with OAuth: the operator decides about the store, users decide about their own
+// clients and grants, and a view that is limited to projects decides about neither.
 var oauthVisits = map[string]func(v visit){
 	"RegisterClient": func(v visit) {
 		v.operatorOnly(func(s *Store) error {
@@ -17,7 +17,9 @@ var oauthVisits = map[string]func(v visit){
 	},
 	"SetDocumentClient": func(v visit) {
 		v.operatorOnly(func(s *Store) error {
-			_, err := s.Accounts().SetDocumentClient(v.Context(), DocumentClient{URL: "https://app.example/x", Registration: ClientRegistration{ClientName: "x", RedirectURIs: []string{testCallback}}})
+			_, err := s.Accounts().SetDocumentClient(v.Context(),
+				DocumentClient{URL: "https://app.example/x",
+					Registration: ClientRegistration{ClientName: "x", RedirectURIs: []string{testCallback}}})
 			return err
 		})
 	},
@@ -31,7 +33,8 @@ var oauthVisits = map[string]func(v visit){
 	"CheckClient": func(v visit) {
 		apps := v.connect()
 		v.operatorOnly(func(s *Store) error {
-			_, err := s.Accounts().CheckClient(v.Context(), ClientCredentials{apps["alice"].client.ID, apps["alice"].client.Secret})
+			_, err := s.Accounts().CheckClient(v.Context(),
+				ClientCredentials{apps["alice"].client.ID, apps["alice"].client.Secret})
 			return err
 		})
 	},
@@ -56,7 +59,8 @@ var oauthVisits = map[string]func(v visit){
 	"RevokeToken": func(v visit) {
 		apps := v.connect()
 		v.operatorOnly(func(s *Store) error {
-			return s.Accounts().RevokeToken(v.Context(), Revocation{Client: apps["alice"].refresh.Client, Token: apps["alice"].refresh.RefreshToken})
+			return s.Accounts().RevokeToken(v.Context(),
+				Revocation{Client: apps["alice"].refresh.Client, Token: apps["alice"].refresh.RefreshToken})
 		})
 	},
 	"CheckAccessToken": func(v visit) {
@@ -82,8 +86,10 @@ var oauthVisits = map[string]func(v visit){
 		if err != nil || added.Owner != v.access.User {
 			v.Errorf("AddClient gives %+v, %v", added, err)
 		}
-		_, err = v.view.Accounts().AddClient(v.Context(), NewClient{ID: apps["alice"].client.ID, RedirectURIs: []string{testCallback}})
-		if !errors.Is(err, ErrConflict) || strings.Contains(strings.ReplaceAll(err.Error(), apps["alice"].client.ID, ""), "alice") {
+		_, err = v.view.Accounts().AddClient(v.Context(),
+			NewClient{ID: apps["alice"].client.ID, RedirectURIs: []string{testCallback}})
+		if !errors.Is(err, ErrConflict) ||
+			strings.Contains(strings.ReplaceAll(err.Error(), apps["alice"].client.ID, ""), "alice") {
 			v.Errorf("AddClient with the id of another gives %v", err)
 		}
 	},
@@ -100,25 +106,29 @@ var oauthVisits = map[string]func(v visit){
 		for _, c := range all {
 			ids = append(ids, c.ID)
 		}
-		if app, has := apps[v.access.User]; err != nil || has && !slices.Equal(ids, []string{app.client.ID}) || !has && len(ids) > 0 {
+		if app, has := apps[v.access.User]; err != nil || has && !slices.Equal(ids, []string{app.client.ID}) || !has &&
+			len(ids) > 0 {
 			v.Errorf("Clients gives %v, %v", ids, err)
 		}
 	},
 	"RegenerateClientSecret": func(v visit) {
-		v.onEachApp("RegenerateClientSecret", "client-nobodys", func(app connected) string { return app.client.ID }, func(s *Store, id string) error {
-			_, err := s.Accounts().RegenerateClientSecret(v.Context(), id)
-			return err
-		})
+		v.onEachApp("RegenerateClientSecret", "client-nobodys", func(app connected) string { return app.client.ID },
+			func(s *Store, id string) error {
+				_, err := s.Accounts().RegenerateClientSecret(v.Context(), id)
+				return err
+			})
 	},
 	"DeactivateClient": func(v visit) {
-		v.onEachApp("DeactivateClient", "client-nobodys", func(app connected) string { return app.client.ID }, func(s *Store, id string) error {
-			return s.Accounts().DeactivateClient(v.Context(), id)
-		})
+		v.onEachApp("DeactivateClient", "client-nobodys", func(app connected) string { return app.client.ID },
+			func(s *Store, id string) error {
+				return s.Accounts().DeactivateClient(v.Context(), id)
+			})
 	},
 	"RevokeGrant": func(v visit) {
-		v.onEachApp("RevokeGrant", "grant-nobodys", func(app connected) string { return app.grant }, func(s *Store, id string) error {
-			return s.Accounts().RevokeGrant(v.Context(), id)
-		})
+		v.onEachApp("RevokeGrant", "grant-nobodys", func(app connected) string { return app.grant },
+			func(s *Store, id string) error {
+				return s.Accounts().RevokeGrant(v.Context(), id)
+			})
 	},
 	"Grants": func(v visit) {
 		apps := v.connect("carol", "eve")
@@ -175,7 +185,8 @@ func (v visit) connect(more ...string) map[string]connected {
 		view := v.n.As(Access{User: user})
 		var app connected
 		var err error
-		if app.client, err = view.Accounts().AddClient(v.Context(), NewClient{ID: "client-" + user, Name: "app of " + user, RedirectURIs: []string{testCallback}}); err != nil {
+		if app.client, err = view.Accounts().AddClient(v.Context(),
+			NewClient{ID: "client-" + user, Name: "app of " + user, RedirectURIs: []string{testCallback}}); err != nil {
 			v.Fatal(err)
 		}
 		app.tokens, app.refresh = mustLetIn(v.T, v.n.Store, view, app.client)
@@ -225,8 +236,8 @@ func (v visit) mayNot(what string, err error, before string) bool {
 	return true
 }
 
-// onEachApp changes what everybody has, which succeeds with what is the visitor's own, and else is denied in the words for what does
-// not exist.
+// onEachApp changes what everybody has, which succeeds with what is the visitor's own, and else is denied in the words
+// for what does not exist.
 func (v visit) onEachApp(what, nobodys string, idOf func(connected) string, call func(s *Store, id string) error) {
 	v.Helper()
 	for user, app := range v.connect("carol", "eve") {

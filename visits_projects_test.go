@@ -10,7 +10,8 @@ import (
 // onEachProject calls a method on every project there is, named by owner and id. may says in which the visitor may do
 // what the method does, if the view does not forbid it; nil means wherever the project is visible. want is what
 // the method gives then.
-func (v *visit) onEachProject(what string, may func(p neighbourProject, role MemberRole) bool, want func(p neighbourProject) error,
+func (v *visit) onEachProject(what string, may func(p neighbourProject, role MemberRole) bool,
+	want func(p neighbourProject) error,
 	call func(s *Store, p neighbourProject, ref ProjectRef) (any, error), given ...string) {
 	v.Helper()
 	for _, p := range neighbourProjects {
@@ -25,7 +26,8 @@ func (v *visit) onEachProject(what string, may func(p neighbourProject, role Mem
 		case !v.seesProject(p):
 			const nowhere = "qqqq/qqqq"
 			_, unknown := call(v.view, p, ProjectRef{ID: nowhere})
-			if !errors.Is(err, ErrNotFound) || unknown == nil || strings.ReplaceAll(err.Error(), ref, nowhere) != unknown.Error() {
+			if !errors.Is(err, ErrNotFound) || unknown == nil ||
+				strings.ReplaceAll(err.Error(), ref, nowhere) != unknown.Error() {
 				v.Errorf("%s of %s, which cannot be seen, gives %v; of an unknown one, %v", what, ref, err, unknown)
 			}
 			expected = ErrNotFound
@@ -88,7 +90,8 @@ func (v visit) checkProjects(what string, got []Project, owned func(p neighbourP
 			}
 			memories++
 		}
-		if g.Role != p.role(v.access.User) || g.Members != len(p.people) || g.MemoryCount != memories || memories == 0 || g.OwnerName != accounts[p.owner] {
+		if g.Role != p.role(v.access.User) || g.Members != len(p.people) || g.MemoryCount != memories || memories == 0 ||
+			g.OwnerName != accounts[p.owner] {
 			v.Errorf("%s shows %s as %+v; want %d members and %d memories", what, p.ref(), g, len(p.people), memories)
 		}
 		if again, err := v.view.GetProject(v.Context(), ProjectRef{ID: g.Ref()}); err != nil || again != g {
@@ -122,7 +125,8 @@ var projectVisits = map[string]func(v visit){
 		}
 	},
 	"GetProject": func(v visit) {
-		v.onEachProject("GetProject", nil, nil, func(s *Store, _ neighbourProject, ref ProjectRef) (any, error) { return s.GetProject(v.Context(), ref) })
+		v.onEachProject("GetProject", nil, nil,
+			func(s *Store, _ neighbourProject, ref ProjectRef) (any, error) { return s.GetProject(v.Context(), ref) })
 		for _, ref := range []ProjectRef{{ID: "secretplan"}, {Name: "secretplan"}, {ID: accounts["alice"] + "/secretplan"}} {
 			found, err := v.view.GetProject(v.Context(), ref)
 			v.check("GetProject", found, err, ref.ID+ref.Name)
@@ -162,7 +166,8 @@ var projectVisits = map[string]func(v visit){
 				}
 			case v.access.Projects != nil && !slices.Contains(v.access.Projects, p.id):
 				want = ErrForbidden
-			case slices.ContainsFunc(neighbourProjects, func(taken neighbourProject) bool { return taken.owner == v.access.User && taken.id == p.id }):
+			case slices.ContainsFunc(neighbourProjects,
+				func(taken neighbourProject) bool { return taken.owner == v.access.User && taken.id == p.id }):
 				want = ErrConflict
 			}
 			if !errors.Is(err, want) {
@@ -186,23 +191,28 @@ var projectVisits = map[string]func(v visit){
 			})
 	},
 	"AddMember": func(v visit) {
-		for _, user := range []func(p neighbourProject) string{newcomer, func(p neighbourProject) string { return strings.ToUpper(accounts[newcomer(p)]) }} {
+		for _, user := range []func(p neighbourProject) string{newcomer,
+			func(p neighbourProject) string { return strings.ToUpper(accounts[newcomer(p)]) }} {
 			v.onEachProject("AddMember", managers, nil, func(s *Store, p neighbourProject, ref ProjectRef) (any, error) {
 				return s.AddMember(v.Context(), NewMember{Project: ref, User: user(p), Role: MemberReader})
 			}, accounts["eve"], accounts["alice"])
 		}
 	},
 	"UpdateMember": func(v visit) {
-		v.onEachProject("UpdateMember", managers, withoutFrank, func(s *Store, _ neighbourProject, ref ProjectRef) (any, error) {
-			return s.UpdateMember(v.Context(), MemberUpdate{Project: ref, User: "frank", Role: MemberWriter})
-		})
+		v.onEachProject("UpdateMember", managers, withoutFrank,
+			func(s *Store, _ neighbourProject, ref ProjectRef) (any, error) {
+				return s.UpdateMember(v.Context(), MemberUpdate{Project: ref, User: "frank", Role: MemberWriter})
+			})
 	},
 	"DeleteMember": func(v visit) {
-		v.onEachProject("DeleteMember", func(_ neighbourProject, role MemberRole) bool { return role == MemberOwner || v.access.User == "frank" }, withoutFrank,
+		v.onEachProject("DeleteMember",
+			func(_ neighbourProject, role MemberRole) bool { return role == MemberOwner || v.access.User == "frank" },
+			withoutFrank,
 			func(s *Store, _ neighbourProject, ref ProjectRef) (any, error) {
 				return nil, s.DeleteMember(v.Context(), MemberDeletion{Project: ref, User: "frank"})
 			})
-		for _, nobody := range []string{"dave", "eve", accounts["bob"], "unheard-of"} { // whether there is such a user is no reader's business
+		for _, nobody := range []string{"dave", "eve", accounts["bob"],
+			"unheard-of"} { // whether there is such a user is no reader's business
 			if v.access.User == nobody || v.access.ReadOnly || v.access.User != "bob" || v.access.Projects != nil {
 				continue
 			}
@@ -225,13 +235,15 @@ func TestFormerMembersAreStrangers(t *testing.T) {
 	built := buildNeighbourhood(t)
 	n := openNeighbourhood(t, built, 0)
 	for _, user := range []string{"bob", "frank", "dave"} {
-		if err := n.As(Access{User: "alice"}).DeleteMember(t.Context(), MemberDeletion{Project: ProjectRef{ID: "shared"}, User: accounts[user]}); err != nil {
+		if err := n.As(Access{User: "alice"}).DeleteMember(t.Context(),
+			MemberDeletion{Project: ProjectRef{ID: "shared"}, User: accounts[user]}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, former := range []visitor{
 		{access: Access{User: "bob"}, sees: []string{"bobdiary"}, collections: []string{"skiff"}},
-		{access: Access{User: "frank"}, sees: []string{"eveopen", "frankdiary"}, collections: []string{"pickaxe", "moonlight"}},
+		{access: Access{User: "frank"}, sees: []string{"eveopen", "frankdiary"},
+			collections: []string{"pickaxe", "moonlight"}},
 		{access: Access{User: "dave"}},
 	} {
 		user, view := former.access.User, n.As(former.access)

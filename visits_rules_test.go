@@ -16,14 +16,16 @@ var rulesVisits = map[string]func(v visit){
 		v.generalRules()
 	},
 	"GetRule": func(v visit) {
-		v.onEachRule("GetRule", false, ErrNotFound, func(s *Store, p ProjectRef) (any, error) { return s.GetRule(v.Context(), p, RuleDo) })
+		v.onEachRule("GetRule", false, ErrNotFound,
+			func(s *Store, p ProjectRef) (any, error) { return s.GetRule(v.Context(), p, RuleDo) })
 	},
 	"Rules": func(v visit) {
 		v.onEachRule("Rules", false, nil, func(s *Store, p ProjectRef) (any, error) { return s.Rules(v.Context(), p) })
 		v.generalRules()
 	},
 	"DeleteRule": func(v visit) {
-		v.onEachRule("DeleteRule", true, ErrNotFound, func(s *Store, p ProjectRef) (any, error) { return nil, s.DeleteRule(v.Context(), p, RuleDo) })
+		v.onEachRule("DeleteRule", true, ErrNotFound,
+			func(s *Store, p ProjectRef) (any, error) { return nil, s.DeleteRule(v.Context(), p, RuleDo) })
 	},
 	"SetTodo": func(v visit) {
 		v.onEachRule("SetTodo", true, ErrInvalid, func(s *Store, p ProjectRef) (any, error) {
@@ -31,11 +33,13 @@ var rulesVisits = map[string]func(v visit){
 		})
 	},
 	"GetTodo": func(v visit) {
-		v.onEachRule("GetTodo", false, ErrNotFound, func(s *Store, p ProjectRef) (any, error) { return s.GetTodo(v.Context(), p) })
+		v.onEachRule("GetTodo", false, ErrNotFound,
+			func(s *Store, p ProjectRef) (any, error) { return s.GetTodo(v.Context(), p) })
 	},
 	"UpdateTodoSection": func(v visit) {
 		v.onEachRule("UpdateTodoSection", true, ErrNotFound, func(s *Store, p ProjectRef) (any, error) {
-			return s.UpdateTodoSection(v.Context(), TodoSectionUpdate{ProjectID: p.ID, Section: SectionPlan, Content: "another plan"})
+			return s.UpdateTodoSection(v.Context(),
+				TodoSectionUpdate{ProjectID: p.ID, Section: SectionPlan, Content: "another plan"})
 		})
 	},
 	"CompleteTask": func(v visit) {
@@ -47,7 +51,8 @@ var rulesVisits = map[string]func(v visit){
 
 // ruledProjects are projects with rules, each known by a memory that lies in it.
 var ruledProjects = []struct{ owner, project, memory string }{
-	{"alice", "shared", "aliceopen"}, {"alice", "secretplan", "aliceplan"}, {"eve", "shared", "eveopen"}, {"carol", "shared", "carolown"},
+	{"alice", "shared", "aliceopen"}, {"alice", "secretplan", "aliceplan"}, {"eve", "shared", "eveopen"},
+	{"carol", "shared", "carolown"},
 }
 
 // onEachRule calls a method on every project after it has got a rule and a todo. unknown is what the method gives for a
@@ -78,7 +83,8 @@ func (v visit) onEachRule(what string, changes bool, unknown error, call func(*S
 		case !seen:
 			const nowhere = "somebody/nothing"
 			_, want := call(v.view, ProjectRef{ID: nowhere})
-			sameWords := said(err, ref) == said(want, nowhere) || slices.Contains(v.access.Projects, ref) // which the view names itself
+			sameWords := said(err, ref) == said(want, nowhere) ||
+				slices.Contains(v.access.Projects, ref) // which the view names itself
 			if !sameWords || unknown == nil && err != nil || unknown != nil && !isAny(err, unknown, ErrForbidden) {
 				v.Errorf("%s in %s, which cannot be seen, gives %v; in an unknown one, %v", what, ref, err, want)
 			}
@@ -106,7 +112,8 @@ func (v visit) addRules() {
 	for _, p := range ruledProjects {
 		of[p.owner] = append(of[p.owner],
 			NewMemory{ProjectID: p.project, EventType: EventProjectRule, RuleType: RuleDo, Content: "ruleof" + p.memory},
-			NewMemory{ProjectID: p.project, EventType: EventProjectRule, RuleType: RuleTodo, Content: five(map[Section]string{SectionTasks: "## Tasks\n- [ ] T1 taskof" + p.memory})})
+			NewMemory{ProjectID: p.project, EventType: EventProjectRule, RuleType: RuleTodo,
+				Content: five(map[Section]string{SectionTasks: "## Tasks\n- [ ] T1 taskof" + p.memory})})
 	}
 	for owner, rules := range of {
 		if _, err := v.n.As(Access{User: owner}).AddMemories(v.Context(), rules, nil); err != nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// offer invites a user to a project of somebody's whom nobody in the neighbourhood knows, and returns the invitation's id; empty if the
-// store does not know the user.
+// offer invites a user to a project of somebody's whom nobody in the neighbourhood knows, and returns the invitation's
+// id; empty if the store does not know the user.
 func (v visit) offer(user string) string {
 	v.Helper()
 	return mustOffer(v.T, v.n.Store, "offer", user)
@@ -19,7 +19,8 @@ func mustOffer(t *testing.T, s *Store, project, user string) string {
 	if _, err := zed.AddProject(t.Context(), NewProject{ID: project}); err != nil && !errors.Is(err, ErrConflict) {
 		t.Fatal(err)
 	}
-	if _, err := zed.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: project}, User: user, Role: MemberReader}); err != nil {
+	if _, err := zed.AddMember(t.Context(),
+		NewMember{Project: ProjectRef{ID: project}, User: user, Role: MemberReader}); err != nil {
 		t.Fatal(err)
 	}
 	return idOfOffer(t, s, project, user)
@@ -40,7 +41,8 @@ func idOfOffer(t *testing.T, s *Store, project, user string) string {
 	return ""
 }
 
-// answers calls a method that answers an invitation: with the visitor's own, and with another's, which is as good as none.
+// answers calls a method that answers an invitation: with the visitor's own, and with another's, which is as good as
+// none.
 func (v visit) answers(what string, call func(s *Store, id string) (any, error)) {
 	v.Helper()
 	other := "bob"
@@ -70,38 +72,46 @@ func (v visit) answers(what string, call func(s *Store, id string) (any, error))
 var sharingVisits = map[string]func(v visit){
 	"ProjectInvitations": func(v visit) {
 		v.offer(v.access.User)
-		answer, err := v.self("ProjectInvitations", false, func(s *Store, _ string) (any, error) { return s.ProjectInvitations(v.Context()) })
+		answer, err := v.self("ProjectInvitations", false,
+			func(s *Store, _ string) (any, error) { return s.ProjectInvitations(v.Context()) })
 		if waiting, _ := answer.([]ProjectInvitation); err == nil && len(waiting) != 1 && v.access.User != "nobody" {
 			v.Errorf("%s has the invitations %+v", v.access.User, waiting)
 		}
 	},
 	"AcceptProjectInvitation": func(v visit) {
-		v.answers("AcceptProjectInvitation", func(s *Store, id string) (any, error) { return s.AcceptProjectInvitation(v.Context(), id) })
+		v.answers("AcceptProjectInvitation",
+			func(s *Store, id string) (any, error) { return s.AcceptProjectInvitation(v.Context(), id) })
 	},
 	"DeclineProjectInvitation": func(v visit) {
-		v.answers("DeclineProjectInvitation", func(s *Store, id string) (any, error) { return nil, s.DeclineProjectInvitation(v.Context(), id) })
+		v.answers("DeclineProjectInvitation",
+			func(s *Store, id string) (any, error) { return nil, s.DeclineProjectInvitation(v.Context(), id) })
 	},
 	"BlockSender": func(v visit) {
 		v.answers("BlockSender", func(s *Store, id string) (any, error) { return s.BlockSender(v.Context(), id) })
 	},
 	"BlockedSenders": func(v visit) {
 		v.haveBlocked()
-		answer, err := v.self("BlockedSenders", false, func(s *Store, _ string) (any, error) { return s.BlockedSenders(v.Context()) })
-		if blocked, _ := answer.([]BlockedSender); err == nil && v.access.User != "nobody" && (len(blocked) != 1 || blocked[0].User != "zed") {
+		answer, err := v.self("BlockedSenders", false,
+			func(s *Store, _ string) (any, error) { return s.BlockedSenders(v.Context()) })
+		if blocked, _ := answer.([]BlockedSender); err == nil && v.access.User != "nobody" &&
+			(len(blocked) != 1 || blocked[0].User != "zed") {
 			v.Errorf("%s has blocked %+v", v.access.User, blocked)
 		}
 	},
 	"UnblockSender": func(v visit) {
 		v.haveBlocked()
-		_, _ = v.self("UnblockSender", true, func(s *Store, _ string) (any, error) { return nil, s.UnblockSender(v.Context(), "zed") })
-		if blocked, err := v.n.As(Access{User: "bob"}).BlockedSenders(v.Context()); v.access.User != "bob" && (err != nil || len(blocked) != 1) {
+		_, _ = v.self("UnblockSender", true,
+			func(s *Store, _ string) (any, error) { return nil, s.UnblockSender(v.Context(), "zed") })
+		if blocked, err := v.n.As(Access{User: "bob"}).BlockedSenders(v.Context()); v.access.User != "bob" &&
+			(err != nil || len(blocked) != 1) {
 			v.Errorf("bob has blocked %+v, %v", blocked, err)
 		}
 	},
 	"InvitedMembers": func(v visit) {
 		for _, p := range neighbourProjects {
 			owner := v.n.As(Access{User: p.owner})
-			if _, err := owner.AddMember(v.Context(), NewMember{Project: ProjectRef{ID: p.id}, User: "stowaway", Role: MemberReader}); err != nil {
+			if _, err := owner.AddMember(v.Context(),
+				NewMember{Project: ProjectRef{ID: p.id}, User: "stowaway", Role: MemberReader}); err != nil {
 				v.Fatal(err)
 			}
 		}
@@ -144,7 +154,8 @@ func TestDeletedUsersLeaveNoInvitations(t *testing.T) {
 	}
 	invite := func(project, user string) {
 		t.Helper()
-		if _, err := ann.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: project}, User: user, Role: MemberReader}); err != nil {
+		if _, err := ann.AddMember(t.Context(),
+			NewMember{Project: ProjectRef{ID: project}, User: user, Role: MemberReader}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -25,13 +25,16 @@ var trashVisits = map[string]func(v visit){
 		}
 	},
 	"GetTrashed": func(v visit) {
-		v.onEachTrashed("GetTrashed", nil, nil, func(s *Store, id string) (any, error) { return s.GetTrashed(v.Context(), id) })
+		v.onEachTrashed("GetTrashed", nil, nil,
+			func(s *Store, id string) (any, error) { return s.GetTrashed(v.Context(), id) })
 	},
 	"RestoreTrashed": func(v visit) {
-		v.onEachTrashed("RestoreTrashed", ErrReadOnly, nil, func(s *Store, id string) (any, error) { return s.RestoreTrashed(v.Context(), id) })
+		v.onEachTrashed("RestoreTrashed", ErrReadOnly, nil,
+			func(s *Store, id string) (any, error) { return s.RestoreTrashed(v.Context(), id) })
 	},
 	"EraseTrashed": func(v visit) {
-		v.onEachTrashed("EraseTrashed", ErrReadOnly, ErrForbidden, func(s *Store, id string) (any, error) { return nil, s.EraseTrashed(v.Context(), id) })
+		v.onEachTrashed("EraseTrashed", ErrReadOnly, ErrForbidden,
+			func(s *Store, id string) (any, error) { return nil, s.EraseTrashed(v.Context(), id) })
 	},
 	"EmptyTrash": func(v visit) {
 		for _, m := range neighbours {
@@ -86,8 +89,8 @@ func (v visit) trashes(name string) {
 	}
 }
 
-// onEachTrashed calls a method on each memory after it has been deleted. readOnly is what a read-only view gets, others what those get
-// who may write there and do not own the place.
+// onEachTrashed calls a method on each memory after it has been deleted. readOnly is what a read-only view gets, others
+// what those get who may write there and do not own the place.
 func (v visit) onEachTrashed(what string, readOnly, others error, call func(s *Store, id string) (any, error)) {
 	v.Helper()
 	for _, m := range neighbours {

@@ -43,7 +43,10 @@ var userVisits = map[string]func(v visit){
 	},
 	"CheckToken": func(v visit) {
 		added := v.give(v.access.User)
-		v.operators("CheckToken", func(s *Store, _ string) (any, error) { return s.Accounts().CheckToken(v.Context(), added.Value) })
+		v.operators("CheckToken", func(s *Store, _ string) (any,
+			error) {
+			return s.Accounts().CheckToken(v.Context(), added.Value)
+		})
 	},
 	"AddSession": func(v visit) {
 		v.operators("AddSession", func(s *Store, user string) (any, error) {
@@ -53,7 +56,10 @@ var userVisits = map[string]func(v visit){
 	"CheckSession": func(v visit) {
 		v.haveAccounts()
 		value := v.signIn(v.access.User).Value
-		v.operators("CheckSession", func(s *Store, _ string) (any, error) { return s.Accounts().CheckSession(v.Context(), value) })
+		v.operators("CheckSession", func(s *Store, _ string) (any,
+			error) {
+			return s.Accounts().CheckSession(v.Context(), value)
+		})
 	},
 	"HasAccounts": func(v visit) {
 		v.operators("HasAccounts", func(s *Store, _ string) (any, error) { return s.Accounts().HasAccounts(v.Context()) })
@@ -74,17 +80,20 @@ var userVisits = map[string]func(v visit){
 	},
 	"CheckInvitation": func(v visit) {
 		invited := mustInvite(v.T, v.n.Store, NewInvitation{})
-		v.operators("CheckInvitation", func(s *Store, _ string) (any, error) { return s.Accounts().CheckInvitation(v.Context(), invited.Value) })
+		v.operators("CheckInvitation",
+			func(s *Store, _ string) (any, error) { return s.Accounts().CheckInvitation(v.Context(), invited.Value) })
 	},
 	"AcceptInvitation": func(v visit) {
 		invited := mustInvite(v.T, v.n.Store, NewInvitation{})
 		v.operators("AcceptInvitation", func(s *Store, _ string) (any, error) {
-			return s.Accounts().AcceptInvitation(v.Context(), InvitationAcceptance{Value: invited.Value, Name: "newcomer", Password: "long and unusual"})
+			return s.Accounts().AcceptInvitation(v.Context(),
+				InvitationAcceptance{Value: invited.Value, Name: "newcomer", Password: "long and unusual"})
 		})
 	},
 	"Sessions": func(v visit) {
 		others, mine := v.signAllIn()
-		answer, err := v.self("Sessions", false, func(s *Store, _ string) (any, error) { return s.Accounts().Sessions(v.Context()) })
+		answer, err := v.self("Sessions", false,
+			func(s *Store, _ string) (any, error) { return s.Accounts().Sessions(v.Context()) })
 		if sessions, ok := answer.([]Session); ok && err == nil && v.access.User != "nobody" {
 			if len(sessions) != 1 || sessions[0].ID != mine.ID || len(others) < 4 {
 				v.Errorf("Sessions gives %+v, want that of %s alone", sessions, v.access.User)
@@ -100,7 +109,8 @@ var userVisits = map[string]func(v visit){
 				v.Errorf("ConfirmSession of %s's gives %v", user, err)
 			}
 		}
-		_, _ = v.self("ConfirmSession", true, func(s *Store, _ string) (any, error) { return nil, s.Accounts().ConfirmSession(v.Context(), mine.ID) })
+		_, _ = v.self("ConfirmSession", true,
+			func(s *Store, _ string) (any, error) { return nil, s.Accounts().ConfirmSession(v.Context(), mine.ID) })
 	},
 	"DeleteSession": func(v visit) {
 		others, mine := v.signAllIn()
@@ -111,10 +121,12 @@ var userVisits = map[string]func(v visit){
 				v.Errorf("DeleteSession of %s's gives %v", user, err)
 			}
 			if errors.Is(err, ErrNotFound) {
-				v.denied("DeleteSession", session.ID, err, func(id string) error { return v.view.Accounts().DeleteSession(v.Context(), id) })
+				v.denied("DeleteSession", session.ID, err,
+					func(id string) error { return v.view.Accounts().DeleteSession(v.Context(), id) })
 			}
 		}
-		_, _ = v.self("DeleteSession", true, func(s *Store, _ string) (any, error) { return nil, s.Accounts().DeleteSession(v.Context(), mine.ID) })
+		_, _ = v.self("DeleteSession", true,
+			func(s *Store, _ string) (any, error) { return nil, s.Accounts().DeleteSession(v.Context(), mine.ID) })
 		v.keepSessions(others)
 	},
 	"DeleteSessions": func(v visit) {
@@ -162,12 +174,14 @@ var userVisits = map[string]func(v visit){
 	"LinkIdentity": func(v visit) {
 		v.haveAccounts()
 		v.others("LinkIdentity", true, func(s *Store, user string) (any, error) {
-			return s.Accounts().LinkIdentity(v.Context(), NewIdentity{User: user, Issuer: "https://id.example", Subject: "another"})
+			return s.Accounts().LinkIdentity(v.Context(),
+				NewIdentity{User: user, Issuer: "https://id.example", Subject: "another"})
 		})
 	},
 	"Identities": func(v visit) {
 		v.haveAccounts()
-		v.others("Identities", false, func(s *Store, user string) (any, error) { return s.Accounts().Identities(v.Context(), user) })
+		v.others("Identities", false,
+			func(s *Store, user string) (any, error) { return s.Accounts().Identities(v.Context(), user) })
 	},
 	"UnlinkIdentity": func(v visit) {
 		v.haveAccounts()
@@ -176,8 +190,10 @@ var userVisits = map[string]func(v visit){
 			if user == "" {
 				subject = v.access.User
 			}
-			err := s.Accounts().UnlinkIdentity(v.Context(), IdentityRef{User: user, Issuer: "https://id.example", Subject: subject})
-			if errors.Is(err, ErrConflict) && (user == "" || user == v.access.User) || errors.Is(err, ErrNotFound) && v.access.User == "nobody" {
+			err := s.Accounts().UnlinkIdentity(v.Context(),
+				IdentityRef{User: user, Issuer: "https://id.example", Subject: subject})
+			if errors.Is(err, ErrConflict) && (user == "" || user == v.access.User) || errors.Is(err, ErrNotFound) &&
+				v.access.User == "nobody" {
 				return nil, nil // the only way to sign in, and none at all
 			}
 			return nil, err
@@ -190,10 +206,12 @@ var userVisits = map[string]func(v visit){
 			return added.Scopes, err
 		})
 		if v.access.Projects == nil && !v.access.ReadOnly {
-			if _, err := v.view.Accounts().AddToken(v.Context(), NewToken{Name: "rising", Scopes: Scopes()}); !errors.Is(err, ErrForbidden) {
+			if _, err := v.view.Accounts().AddToken(v.Context(), NewToken{Name: "rising", Scopes: Scopes()}); !errors.Is(err,
+				ErrForbidden) {
 				v.Errorf("a token of the scope admin for one who is no admin: %v", err)
 			}
-			if _, err := v.view.Accounts().AddToken(v.Context(), NewToken{Name: "reaching", Projects: []string{"secretplan"}}); (err == nil) != (v.access.User == "alice") {
+			if _, err := v.view.Accounts().AddToken(v.Context(),
+				NewToken{Name: "reaching", Projects: []string{"secretplan"}}); (err == nil) != (v.access.User == "alice") {
 				v.Errorf("a token for a project: %v", err)
 			}
 		}
@@ -203,7 +221,8 @@ var userVisits = map[string]func(v visit){
 			v.give(m.user)
 		}
 		mine := v.give(v.access.User)
-		answer, err := v.self("Tokens", false, func(s *Store, _ string) (any, error) { return s.Accounts().Tokens(v.Context()) })
+		answer, err := v.self("Tokens", false,
+			func(s *Store, _ string) (any, error) { return s.Accounts().Tokens(v.Context()) })
 		if tokens, ok := answer.([]Token); ok && err == nil {
 			for _, token := range tokens {
 				if token.Name != "of "+v.access.User {
@@ -227,14 +246,16 @@ var userVisits = map[string]func(v visit){
 				v.Errorf("DeleteToken of %s's gives %v", m.user, err)
 			}
 			if errors.Is(err, ErrNotFound) {
-				v.denied("DeleteToken", token.ID, err, func(id string) error { return v.view.Accounts().DeleteToken(v.Context(), id) })
+				v.denied("DeleteToken", token.ID, err,
+					func(id string) error { return v.view.Accounts().DeleteToken(v.Context(), id) })
 			}
 			if _, err := v.n.Accounts().CheckToken(v.Context(), token.Value); err != nil {
 				v.Errorf("%s's token does not work any more: %v", m.user, err)
 			}
 		}
 		token := v.give(v.access.User)
-		_, _ = v.self("DeleteToken", true, func(s *Store, _ string) (any, error) { return nil, s.Accounts().DeleteToken(v.Context(), token.ID) })
+		_, _ = v.self("DeleteToken", true,
+			func(s *Store, _ string) (any, error) { return nil, s.Accounts().DeleteToken(v.Context(), token.ID) })
 	},
 	"Usage": func(v visit) {
 		_, _ = v.self("Usage", false, func(s *Store, _ string) (any, error) { return s.Insights().Usage(v.Context()) })
@@ -259,8 +280,8 @@ var userVisits = map[string]func(v visit){
 	},
 }
 
-// operators calls a method of the operator's, about everybody: a view of a user gets nothing of it, in words that do not
-// depend on whom it asks about, and changes nothing. The operator's own store is let through.
+// operators calls a method of the operator's, about everybody: a view of a user gets nothing of it, in words that do
+// not depend on whom it asks about, and changes nothing. The operator's own store is let through.
 func (v visit) operators(what string, call func(s *Store, user string) (any, error)) {
 	v.Helper()
 	before := rowsOf(v.T, v.n.Store)
@@ -343,7 +364,8 @@ func (v visit) haveAccounts() {
 		if err != nil {
 			v.Fatal(err)
 		}
-		if _, err := v.n.Accounts().LinkIdentity(v.Context(), NewIdentity{User: user, Issuer: "https://id.example", Subject: user}); err != nil {
+		if _, err := v.n.Accounts().LinkIdentity(v.Context(),
+			NewIdentity{User: user, Issuer: "https://id.example", Subject: user}); err != nil {
 			v.Fatal(err)
 		}
 	}
@@ -352,7 +374,8 @@ func (v visit) haveAccounts() {
 // give adds a token for somebody.
 func (v visit) give(user string) AddedToken {
 	v.Helper()
-	added, err := v.n.As(Access{User: user}).Accounts().AddToken(v.Context(), NewToken{Name: "of " + user, ExpiresIn: time.Hour})
+	added, err := v.n.As(Access{User: user}).Accounts().AddToken(v.Context(),
+		NewToken{Name: "of " + user, ExpiresIn: time.Hour})
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -417,7 +440,8 @@ func (v visit) keepPreferences() {
 // A reader who is told who a token speaks for gets a view that reaches no further than the token.
 func TestViewOfATokenReachesNoFurtherThanTheToken(t *testing.T) {
 	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
-	added, err := n.Accounts().AddToken(t.Context(), NewToken{User: "bob", Name: "x", Projects: []string{"alice/shared"}, Scopes: []Scope{ScopeMemoryRead}})
+	added, err := n.Accounts().AddToken(t.Context(),
+		NewToken{User: "bob", Name: "x", Projects: []string{"alice/shared"}, Scopes: []Scope{ScopeMemoryRead}})
 	if err != nil {
 		t.Fatal(err)
 	}

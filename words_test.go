@@ -40,8 +40,8 @@ func wordVector(t string) []float32 {
 	return v
 }
 
-// openWords opens a store with wordEmbedder, unless the options have another one, and closes it at the end of the test. A new file
-// is a copy of an empty one, as making the schema is most of the work.
+// openWords opens a store with wordEmbedder, unless the options have another one, and closes it at the end of the test.
+// A new file is a copy of an empty one, as making the schema is most of the work.
 func openWords(tb testing.TB, path string, o Options) *Store {
 	tb.Helper()
 	if o.Embedder == nil {
@@ -113,7 +113,8 @@ func mustAddCollection(tb testing.TB, s *Store, c NewCollection) {
 	}
 }
 
-// rowsOf reads everything that a store's file holds, as text: two equal answers mean that nothing was changed between them.
+// rowsOf reads everything that a store's file holds, as text: two equal answers mean that nothing was changed between
+// them.
 func rowsOf(tb testing.TB, s *Store) string {
 	tb.Helper()
 	query, err := everyRow()
@@ -152,7 +153,8 @@ var everyRow = sync.OnceValues(func() (string, error) {
 		return err
 	})
 	// The worker writes down in the background how far the clock has come.
-	queries = append(queries, `SELECT 'setting ' || key || ',' || value FROM setting WHERE key NOT IN ('`+settingClock+`', '`+settingAhead+`')`)
+	queries = append(queries, `SELECT 'setting ' || key || ',' || value FROM setting WHERE key NOT IN ('`+settingClock+
+		`', '`+settingAhead+`')`)
 	queries = append(queries, `SELECT * FROM (SELECT 'passage_text ' || rowid FROM passage_text ORDER BY rowid)`)
 	return strings.Join(queries, " UNION ALL "), err
 })

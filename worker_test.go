@@ -105,7 +105,8 @@ func TestVectorOfAWrongSizeIsRefusedBeforeAnythingIsStored(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	for range 2 {
 		_, err := s.Search(t.Context(), Query{Vector: []float32{1, 2, 3}})
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "3 dimensions") || !strings.Contains(err.Error(), "have 2") {
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "3 dimensions") ||
+			!strings.Contains(err.Error(), "have 2") {
 			t.Errorf("the error is %v", err)
 		}
 		if _, err := s.Search(t.Context(), Query{Vector: []float32{1, 2}}); err != nil {

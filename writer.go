@@ -43,10 +43,12 @@ type place struct {
 
 func (s *Store) newWriter(tx db.Tx, sc scope) (*memoryWriter, error) {
 	target, err := kernel.Setting(tx, settingTarget)
-	return &memoryWriter{store: s, tx: tx, sc: sc, target: target, places: map[placeName]*place{}, partitions: map[int64]*place{}, targets: map[ProjectRef]projectTarget{}}, err
+	return &memoryWriter{store: s, tx: tx, sc: sc, target: target, places: map[placeName]*place{},
+		partitions: map[int64]*place{}, targets: map[ProjectRef]projectTarget{}}, err
 }
 
-// flush writes what was counted in memory, and refuses what is past a quota. It must be called before the transaction ends.
+// flush writes what was counted in memory, and refuses what is past a quota. It must be called before the transaction
+// ends.
 func (w *memoryWriter) flush() error {
 	if err := w.checkQuota(); err != nil {
 		return err
@@ -138,8 +140,8 @@ func (w *memoryWriter) tell(stored *Stored, id, name string) {
 	}
 }
 
-// partition returns the place of a collection and a project (0: none), by row. Of several, which come from files in which
-// members had collections of their own in a project, it is the first.
+// partition returns the place of a collection and a project (0: none), by row. Of several, which come from files in
+// which members had collections of their own in a project, it is the first.
 func (w *memoryWriter) partition(collection, project int64) (*place, error) {
 	var projectArg any
 	if project != 0 {
@@ -150,7 +152,8 @@ func (w *memoryWriter) partition(collection, project int64) (*place, error) {
 		collection, projectArg, collection, project); err != nil {
 		return nil, err
 	}
-	rows, err := db.Column[int64](w.tx, `SELECT id FROM partition WHERE collection_id = ? AND coalesce(project_id, 0) = ? ORDER BY id`, collection, project)
+	rows, err := db.Column[int64](w.tx,
+		`SELECT id FROM partition WHERE collection_id = ? AND coalesce(project_id, 0) = ? ORDER BY id`, collection, project)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +171,8 @@ func (w *memoryWriter) placeByRow(partition int64) (*place, error) {
 		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
 		LEFT JOIN profile f ON f.id = c.own_profile LEFT JOIN project j ON j.id = p.project_id
 		WHERE p.id = ?`, w.sc.user, partition).
-		Scan(&p.partition, &p.project, &p.first, &p.owner, &p.ownerID, &p.collection, &p.ownProfile, &p.ownSize, &p.projectID, &p.projectName, &p.sharedBy)
+		Scan(&p.partition, &p.project, &p.first, &p.owner, &p.ownerID, &p.collection, &p.ownProfile, &p.ownSize, &p.projectID,
+			&p.projectName, &p.sharedBy)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +183,8 @@ func (w *memoryWriter) placeByRow(partition int64) (*place, error) {
 
 func (w *memoryWriter) addTags(memory int64, tags []string) error {
 	for i, tag := range tags {
-		if _, err := w.tx.Exec(`INSERT INTO memory_tag (memory_id, tag, position) VALUES (?, ?, ?)`, memory, tag, i); err != nil {
+		if _, err := w.tx.Exec(`INSERT INTO memory_tag (memory_id, tag, position) VALUES (?, ?, ?)`, memory, tag,
+			i); err != nil {
 			return err
 		}
 	}
@@ -197,16 +202,19 @@ func (w *memoryWriter) replaceTags(memory int64, tags []string) error {
 func (w *memoryWriter) addLinks(memory int64, related []string) error {
 	condition, args := w.sc.visible()
 	for i, id := range related {
-		targets, err := db.Column[int64](w.tx, `SELECT m.id `+fromMemory+` WHERE m.uid IN (?, ?) AND `+condition+` ORDER BY m.uid = ? DESC`,
+		targets, err := db.Column[int64](w.tx, `SELECT m.id `+fromMemory+` WHERE m.uid IN (?, ?) AND `+condition+
+			` ORDER BY m.uid = ? DESC`,
 			slices.Concat([]any{id, check.CanonicalID(id)}, args, []any{id})...)
 		if err != nil {
 			return err
 		}
 		switch {
 		case len(targets) == 0:
-			return newError(KindNotFound, "related_memory_ids", "related_memory_ids[%d] is %s, which is no memory that can be seen here", i, show(id))
+			return newError(KindNotFound, "related_memory_ids",
+				"related_memory_ids[%d] is %s, which is no memory that can be seen here", i, show(id))
 		case targets[0] == memory:
-			return invalid("related_memory_ids", "related_memory_ids[%d] is the memory itself (%s); a memory is related to others", i, show(id))
+			return invalid("related_memory_ids",
+				"related_memory_ids[%d] is the memory itself (%s); a memory is related to others", i, show(id))
 		}
 		if _, err := w.tx.Exec(`INSERT INTO memory_link (memory_id, related_id, position) VALUES (?, ?, ?)
 			ON CONFLICT (memory_id, related_id) DO UPDATE SET position = excluded.position`, memory, targets[0], i); err != nil {
@@ -219,7 +227,8 @@ func (w *memoryWriter) addLinks(memory int64, related []string) error {
 // replaceLinks replaces the links that the caller can see and leaves the others alone.
 func (w *memoryWriter) replaceLinks(memory int64, related []string) error {
 	condition, args := w.sc.visible()
-	if _, err := w.tx.Exec(`DELETE FROM memory_link WHERE memory_id = ? AND related_id IN (SELECT m.id `+fromMemory+` WHERE `+condition+`)`,
+	if _, err := w.tx.Exec(`DELETE FROM memory_link WHERE memory_id = ? AND related_id IN (SELECT m.id `+fromMemory+
+		` WHERE `+condition+`)`,
 		append([]any{memory}, args...)...); err != nil {
 		return err
 	}
@@ -282,20 +291,23 @@ func (s *Store) embedDrafts(ctx context.Context, drafts []draft, progress Progre
 
 // embedTexts embeds pieces of documents. A failing embedder is no error: there are no vectors then, and the warnings
 // say so. The caller's context is.
-func (s *Store) embedTexts(ctx context.Context, texts []string, progress Progress) (vectors [][]float32, warnings []string, err error) {
+func (s *Store) embedTexts(ctx context.Context, texts []string, progress Progress) (vectors [][]float32,
+	warnings []string, err error) {
 	vectors, err = s.embed(ctx, ForDocument, texts, func(done int) { progress("embed", done, len(texts)) })
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
 	if err != nil {
 		s.log.Warn("texts could not be embedded; they are found by words until they are", "texts", len(texts), "error", err)
-		return nil, []string{"stored and found by its words; finding it by meaning has to wait, because the embedder " + s.embedder.Model() + " failed"}, nil
+		return nil, []string{"stored and found by its words; finding it by meaning has to wait, because the embedder " +
+			s.embedder.Model() + " failed"}, nil
 	}
 	return vectors, nil, nil
 }
 
 // addPassages inserts the passages of a memory. own is the vector that the caller brings, nil for none.
-func (w *memoryWriter) addPassages(memory int64, at *place, passages []passage, own []float32, tags []string) (indexed bool, warnings []string, err error) {
+func (w *memoryWriter) addPassages(memory int64, at *place, passages []passage, own []float32,
+	tags []string) (indexed bool, warnings []string, err error) {
 	if err := checkOwnVector(at, w.store.embedder, own); err != nil {
 		return false, nil, err
 	}
@@ -331,7 +343,9 @@ func (w *memoryWriter) addPassages(memory int64, at *place, passages []passage, 
 		tagTerms = "" // tags are found through the first passage
 	}
 	if at.ownProfile != 0 && own == nil {
-		warnings = append(warnings, fmt.Sprintf("collection %s holds own vectors, and none came with this memory: it is found by its words only", show(at.collection)))
+		warnings = append(warnings, fmt.Sprintf(
+			"collection %s holds own vectors, and none came with this memory: it is found by its words only",
+			show(at.collection)))
 	}
 	return indexed, warnings, nil
 }
@@ -343,7 +357,8 @@ func checkOwnVector(at *place, embedder Embedder, own []float32) error {
 	case at.ownProfile == 0:
 		return invalid("embedding", "embedding is not for collection %s, whose vectors %s makes; only a collection made with own_vectors takes vectors of your own", show(at.collection), show(embedder.Model()))
 	case len(own) != at.ownSize:
-		return invalid("embedding", "embedding has %d dimensions, but the vectors of collection %s have %d", len(own), show(at.collection), at.ownSize)
+		return invalid("embedding", "embedding has %d dimensions, but the vectors of collection %s have %d", len(own),
+			show(at.collection), at.ownSize)
 	}
 	return nil
 }

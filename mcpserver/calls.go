@@ -67,7 +67,8 @@ func (s *service) noteCall(ctx context.Context, c tools.Call) {
 }
 
 // noting tells of the calls of a tool that is not one of package tools.
-func (s *service) noting(name string, call func(context.Context, json.RawMessage) (any, error)) func(context.Context, json.RawMessage) (any, error) {
+func (s *service) noting(name string, call func(context.Context, json.RawMessage) (any, error)) func(context.Context,
+	json.RawMessage) (any, error) {
 	return func(ctx context.Context, arguments json.RawMessage) (any, error) {
 		began := time.Now()
 		result, err := call(ctx, arguments)

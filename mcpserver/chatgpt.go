@@ -9,8 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// ChatGPT's connectors and deep research call two tools, whose names, arguments and results are prescribed: search gives ids,
-// titles and URLs to cite, fetch gives the text of one.
+// ChatGPT's connectors and deep research call two tools, whose names, arguments and results are prescribed: search
+// gives ids, titles and URLs to cite, fetch gives the text of one.
 
 // chatGPTResults is how many results a search gives: there is no second page.
 const chatGPTResults = 10
@@ -100,7 +100,8 @@ func (s *service) found(m souvenir.Memory) found {
 }
 
 // chatGPTCall returns the view that a call works through, and its argument.
-func (s *service) chatGPTCall(ctx context.Context, tool, name string, arguments json.RawMessage) (*souvenir.Store, string, error) {
+func (s *service) chatGPTCall(ctx context.Context, tool, name string, arguments json.RawMessage) (*souvenir.Store,
+	string, error) {
 	store, allows := s.view(ctx)
 	if !allows(souvenir.ScopeMemoryRead) {
 		return nil, "", missingScope(tool, souvenir.ScopeMemoryRead)

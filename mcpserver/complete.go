@@ -36,7 +36,8 @@ func (s *service) complete(ctx context.Context, request *mcp.CompleteRequest) (*
 			completer, needs = fileIDs, souvenir.ScopeFilesRead
 		}
 	default:
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such prompt or template; prompts/list and resources/templates/list show what there is"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+			Message: "there is no such prompt or template; prompts/list and resources/templates/list show what there is"}
 	}
 	found := []string{}
 	if store, allows := s.view(ctx); completer != nil && allows(needs) {
@@ -47,7 +48,8 @@ func (s *service) complete(ctx context.Context, request *mcp.CompleteRequest) (*
 		found = append(found, values...)
 	}
 	shown := found[:min(len(found), maxCompletions)]
-	return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: shown, Total: len(found), HasMore: len(found) > len(shown)}}, nil
+	return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: shown, Total: len(found),
+		HasMore: len(found) > len(shown)}}, nil
 }
 
 // projectRefs are the ids of the projects whose id or name begins with, or then contains, what was typed.
@@ -105,8 +107,8 @@ func fileIDs(ctx context.Context, store *souvenir.Store, typed string) ([]string
 	return fitting(files, typed, func(f souvenir.File) (value, other string) { return f.ID, f.Filename }), nil
 }
 
-// fitting returns the values of the things that fit what was typed: those that begin with it, then those that contain it, in
-// the order of the things.
+// fitting returns the values of the things that fit what was typed: those that begin with it, then those that contain
+// it, in the order of the things.
 func fitting[T any](things []T, typed string, of func(T) (value, other string)) []string {
 	var begin, contain []string
 	for _, thing := range things {

@@ -14,7 +14,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// maxFile is the most bytes of a file that is read as a resource: it comes in one piece, and as base64 unless it is text.
+// maxFile is the most bytes of a file that is read as a resource: it comes in one piece, and as base64 unless it is
+// text.
 const maxFile = 1 << 20
 
 // read reads what an address names. What a known project has not yet is a text that says how to make it.
@@ -22,7 +23,8 @@ func read(ctx context.Context, store *souvenir.Store, a address) (*mcp.ResourceC
 	switch a.kind {
 	case kindMemory:
 		m, err := store.GetMemory(ctx, a.id)
-		return &mcp.ResourceContents{MIMEType: markdown, Text: mark(m.SharedBy, cmp.Or(m.ProjectName, m.ProjectID)) + m.Content}, err
+		return &mcp.ResourceContents{MIMEType: markdown, Text: mark(m.SharedBy, cmp.Or(m.ProjectName, m.ProjectID)) +
+			m.Content}, err
 	case kindFile:
 		return readFile(ctx, store, a.id)
 	case kindProjects:
@@ -73,7 +75,8 @@ func readOf(ctx context.Context, store *souvenir.Store, kind kind, p souvenir.Pr
 		return orText(todo.Content, err, "The project "+p.Name+" has no to-do document yet. The tool todo stores one.")
 	}
 	main, err := store.MainMemory(ctx, project)
-	return orText(main.Memory.Content, err, "The project "+p.Name+" has no main memory yet. The tool memory stores one, with event_type project-main.")
+	return orText(main.Memory.Content, err, "The project "+p.Name+
+		" has no main memory yet. The tool memory stores one, with event_type project-main.")
 }
 
 // orText is a text, or the instead if there is none.
@@ -116,7 +119,8 @@ func readFile(ctx context.Context, store *souvenir.Store, id string) (*mcp.Resou
 	f := reader.File()
 	if f.Size > maxFile {
 		return nil, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "uri",
-			Message: fmt.Sprintf("file %s has %d bytes; a resource has at most %d. Get it with GET /api/files/%s", f.ID, f.Size, maxFile, f.ID)}
+			Message: fmt.Sprintf("file %s has %d bytes; a resource has at most %d. Get it with GET /api/files/%s", f.ID, f.Size,
+				maxFile, f.ID)}
 	}
 	content, err := io.ReadAll(reader)
 	if err != nil {
@@ -135,7 +139,8 @@ func isText(mimeType string) bool {
 		return false
 	}
 	switch kind {
-	case jsonType, "application/xml", "application/yaml", "application/toml", "application/javascript", "application/sql", "application/x-ndjson":
+	case jsonType, "application/xml", "application/yaml", "application/toml", "application/javascript", "application/sql",
+		"application/x-ndjson":
 		return true
 	}
 	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml")

@@ -32,7 +32,8 @@ func isCallers(err error) bool {
 		return false
 	}
 	switch known.Kind {
-	case souvenir.KindInvalid, souvenir.KindNotFound, souvenir.KindUnauthenticated, souvenir.KindForbidden, souvenir.KindConflict, souvenir.KindTooLarge, souvenir.KindReadOnly:
+	case souvenir.KindInvalid, souvenir.KindNotFound, souvenir.KindUnauthenticated, souvenir.KindForbidden,
+		souvenir.KindConflict, souvenir.KindTooLarge, souvenir.KindReadOnly:
 		return true
 	}
 	return false
@@ -65,7 +66,8 @@ func (s *service) protocolError(ctx context.Context, method string, err error) e
 	}
 	code := int64(jsonrpc.CodeInternalError)
 	switch {
-	case errors.Is(err, souvenir.ErrForbidden), errors.Is(err, souvenir.ErrReadOnly), errors.Is(err, souvenir.ErrUnauthenticated):
+	case errors.Is(err, souvenir.ErrForbidden), errors.Is(err, souvenir.ErrReadOnly),
+		errors.Is(err, souvenir.ErrUnauthenticated):
 		code = jsonrpc.CodeInvalidRequest
 	case isCallers(err):
 		code = jsonrpc.CodeInvalidParams
@@ -75,7 +77,8 @@ func (s *service) protocolError(ctx context.Context, method string, err error) e
 
 // badCursor is the error for a cursor that is not one of a list.
 func badCursor() error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this list; leave it out to begin at the first page"}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+		Message: "the cursor is not one of this list; leave it out to begin at the first page"}
 }
 
 // panicked is the error for a panic.

@@ -38,7 +38,8 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	for _, arguments := range []string{`{"action": "store", "content": "We deploy on Thursdays."}`, `{"action": "search", "query": "when do we deploy"}`} {
+	for _, arguments := range []string{`{"action": "store", "content": "We deploy on Thursdays."}`,
+		`{"action": "search", "query": "when do we deploy"}`} {
 		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "memory", Arguments: json.RawMessage(arguments)})
 		if err != nil {
 			log.Fatal(err)

@@ -150,8 +150,8 @@ func (c *lineConn) readLine(r *bufio.Reader) inputLine {
 	}
 }
 
-// Read returns the next message that is one. At the end of the input it waits until all requests are answered: the SDK gives
-// up what is going on once Read fails.
+// Read returns the next message that is one. At the end of the input it waits until all requests are answered: the SDK
+// gives up what is going on once Read fails.
 func (c *lineConn) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		for len(c.queue) > 0 {
@@ -197,8 +197,8 @@ func (c *lineConn) drain() {
 	}
 }
 
-// admit lets a message through. A request waits until fewer than the most are being answered; one that cannot be answered
-// under its id is refused.
+// admit lets a message through. A request waits until fewer than the most are being answered; one that cannot be
+// answered under its id is refused.
 func (c *lineConn) admit(next queued) (bool, error) {
 	request, ok := next.message.(*jsonrpc.Request)
 	if !ok || !request.IsCall() {
@@ -216,9 +216,11 @@ func (c *lineConn) admit(next queued) (bool, error) {
 	var refused *refusal
 	switch {
 	case c.calls[request.ID] != nil: // an answer would be taken for that of the other request
-		refused = refuse(jsonrpc.CodeInvalidRequest, "id %v is that of a request that is not answered yet; give each request an id of its own", request.ID.Raw())
+		refused = refuse(jsonrpc.CodeInvalidRequest,
+			"id %v is that of a request that is not answered yet; give each request an id of its own", request.ID.Raw())
 	case lasts && c.lasting >= mostLasting:
-		refused = refuse(jsonrpc.CodeInvalidRequest, "there are %d requests %s already; end one first", mostLasting, methodListen)
+		refused = refuse(jsonrpc.CodeInvalidRequest, "there are %d requests %s already; end one first", mostLasting,
+			methodListen)
 		refused.id = rawID(request.ID)
 	case lasts:
 		c.lasting++

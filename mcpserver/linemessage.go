@@ -37,7 +37,8 @@ func (r *refusal) encode() json.RawMessage {
 // understand puts what a line says into the queue, and answers what cannot be understood. Its error is one of writing.
 func (c *lineConn) understand(line inputLine) error {
 	if line.tooLong != nil {
-		r := refuse(jsonrpc.CodeInvalidRequest, "the message has %d bytes, and at most %d are read; send less at once, or a file over HTTP",
+		r := refuse(jsonrpc.CodeInvalidRequest,
+			"the message has %d bytes, and at most %d are read; send less at once, or a file over HTTP",
 			line.tooLong.bytes, c.options.MaxMessage)
 		r.id = line.tooLong.id()
 		c.options.Logger.Warn("skipped a message that is too long", "bytes", line.tooLong.bytes, "most", c.options.MaxMessage)
@@ -72,11 +73,13 @@ func (c *lineConn) understandBatch(text []byte) error {
 	case err != nil:
 		refused = refuse(jsonrpc.CodeParseError, "the line is no JSON: %v", err)
 	case revision == "" || revision >= "2025-06-18":
-		refused = refuse(jsonrpc.CodeInvalidRequest, "a batch is no message in this revision of the protocol; send one message a line")
+		refused = refuse(jsonrpc.CodeInvalidRequest,
+			"a batch is no message in this revision of the protocol; send one message a line")
 	case len(members) == 0:
 		refused = refuse(jsonrpc.CodeInvalidRequest, "the batch is empty")
 	case len(members) > c.options.MaxRequests: // so that it can be answered at once
-		refused = refuse(jsonrpc.CodeInvalidRequest, "the batch has %d messages; at most %d are allowed", len(members), c.options.MaxRequests)
+		refused = refuse(jsonrpc.CodeInvalidRequest, "the batch has %d messages; at most %d are allowed", len(members),
+			c.options.MaxRequests)
 	}
 	if refused != nil {
 		return c.writeLine(refused.encode())
@@ -105,8 +108,8 @@ func (c *lineConn) understandBatch(text []byte) error {
 	return nil
 }
 
-// parseMessage reads a message, or says what is wrong with it. Both are nil for an answer that answers nothing: an answer is
-// never answered.
+// parseMessage reads a message, or says what is wrong with it. Both are nil for an answer that answers nothing: an
+// answer is never answered.
 func parseMessage(text []byte) (jsonrpc.Message, *refusal) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {
@@ -152,7 +155,8 @@ func validID(id json.RawMessage) bool {
 		return id[0] == '"'
 	}
 	var number float64
-	return json.Unmarshal(id, &number) == nil && id[0] != 'n' && number == math.Trunc(number) && math.Abs(number) <= largestID
+	return json.Unmarshal(id, &number) == nil && id[0] != 'n' && number == math.Trunc(number) &&
+		math.Abs(number) <= largestID
 }
 
 // rawID is an id as JSON.
@@ -173,8 +177,8 @@ func shorten(text []byte) []byte {
 	return text
 }
 
-// withCode gives an error a code where the SDK gives none. With untimely, it is the request that is wrong: something before
-// initialize, or initialize again.
+// withCode gives an error a code where the SDK gives none. With untimely, it is the request that is wrong: something
+// before initialize, or initialize again.
 func withCode(response *jsonrpc.Response, untimely bool) *jsonrpc.Response {
 	var known *jsonrpc.Error
 	if errors.As(response.Error, &known) && known.Code != 0 {
@@ -196,8 +200,8 @@ func agreedRevision(result json.RawMessage) string {
 	return initialized.Revision
 }
 
-// idFinder finds the id of a request in a message that is too long to be kept, so that whoever waits for the answer gets one.
-// Some clients write the id first, some last.
+// idFinder finds the id of a request in a message that is too long to be kept, so that whoever waits for the answer
+// gets one. Some clients write the id first, some last.
 type idFinder struct {
 	bytes int // of the message, with the line's end
 

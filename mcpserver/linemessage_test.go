@@ -32,8 +32,10 @@ func FuzzIDsOfLongMessagesAreFound(f *testing.F) {
 
 func TestIDsOfLongMessagesAreFound(t *testing.T) {
 	for message, want := range map[string]string{
-		`{"id":1}`: "1", `{"a":{"id":1}}`: "null", `{"a":[{"id":1}],"id":"x"}`: `"x"`, `{"id":{"a":1}}`: "null", `{"id":null}`: "null",
-		`{"a":"\"id\":3","id":-4,"b":2}`: "-4", `[{"id":1}]`: "null", `{"id":1`: "null", `"id":1`: "null", ``: "null", `}}}{"id":1}`: "null",
+		`{"id":1}`: "1", `{"a":{"id":1}}`: "null", `{"a":[{"id":1}],"id":"x"}`: `"x"`, `{"id":{"a":1}}`: "null",
+		`{"id":null}`:                    "null",
+		`{"a":"\"id\":3","id":-4,"b":2}`: "-4", `[{"id":1}]`: "null", `{"id":1`: "null", `"id":1`: "null", ``: "null",
+		`}}}{"id":1}`: "null",
 	} {
 		var f idFinder
 		f.scan([]byte(message))

@@ -32,14 +32,16 @@ type prompt struct {
 // prompts are those that there are.
 func prompts() []prompt {
 	project := func(required bool) *mcp.PromptArgument {
-		return &mcp.PromptArgument{Name: projectArgument, Title: "Project", Description: "Id or name of a project.", Required: required}
+		return &mcp.PromptArgument{Name: projectArgument, Title: "Project", Description: "Id or name of a project.",
+			Required: required}
 	}
 	return []prompt{
 		{
 			Prompt: mcp.Prompt{
 				Name: "load_project_context", Title: "Load project context",
 				Description: "Begin to work on a project: what it is about, its rules, open tasks and what is related to the task.",
-				Arguments:   []*mcp.PromptArgument{project(true), {Name: "task", Title: "Task", Description: "What is to be done."}},
+				Arguments: []*mcp.PromptArgument{project(true),
+					{Name: "task", Title: "Task", Description: "What is to be done."}},
 			},
 			write: loadProjectContext,
 		},
@@ -47,7 +49,8 @@ func prompts() []prompt {
 			Prompt: mcp.Prompt{
 				Name: "save_session", Title: "Save session",
 				Description: "Store what this conversation has brought: decisions, facts, lessons, where things stand.",
-				Arguments:   []*mcp.PromptArgument{project(false), {Name: "focus", Title: "Focus", Description: "What must not be forgotten."}},
+				Arguments: []*mcp.PromptArgument{project(false),
+					{Name: "focus", Title: "Focus", Description: "What must not be forgotten."}},
 			},
 			changes: true, write: saveSession,
 		},
@@ -81,12 +84,14 @@ func (s *service) addPrompts(server *mcp.Server) {
 			if err != nil {
 				return nil, err
 			}
-			return &mcp.GetPromptResult{Description: p.Description, Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}}}, nil
+			return &mcp.GetPromptResult{Description: p.Description,
+				Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}}}, nil
 		})
 	}
 }
 
-// named finds the project that a prompt is about. The error for one that is missing or unknown names those that there are.
+// named finds the project that a prompt is about. The error for one that is missing or unknown names those that there
+// are.
 func named(ctx context.Context, store *souvenir.Store, name string) (souvenir.Project, error) {
 	if name = strings.TrimSpace(name); name != "" {
 		if p, err := projectOf(ctx, store, name); !errors.Is(err, souvenir.ErrNotFound) {
@@ -106,9 +111,11 @@ func named(ctx context.Context, store *souvenir.Store, name string) (souvenir.Pr
 		message = "project is missing"
 	}
 	if len(names) == 0 {
-		return souvenir.Project{}, &souvenir.Error{Kind: souvenir.KindInvalid, Argument: projectArgument, Message: message + "; there are no projects yet"}
+		return souvenir.Project{}, &souvenir.Error{Kind: souvenir.KindInvalid, Argument: projectArgument, Message: message +
+			"; there are no projects yet"}
 	}
-	return souvenir.Project{}, &souvenir.Error{Kind: souvenir.KindInvalid, Argument: projectArgument, Message: message + "; the projects are " + strings.Join(names, ", ")}
+	return souvenir.Project{}, &souvenir.Error{Kind: souvenir.KindInvalid, Argument: projectArgument, Message: message +
+		"; the projects are " + strings.Join(names, ", ")}
 }
 
 // known is what prompts tell of a project.
@@ -125,7 +132,8 @@ type known struct {
 func know(ctx context.Context, store *souvenir.Store, p souvenir.Project, query string) (k known, err error) {
 	k.Project = p
 	ref := souvenir.ProjectRef{ID: p.Ref()}
-	if k.context, err = store.GetContext(ctx, souvenir.ContextQuery{ProjectID: ref.ID, Query: query, Preview: 300, TokenBudget: promptTokens}); err != nil {
+	if k.context, err = store.GetContext(ctx,
+		souvenir.ContextQuery{ProjectID: ref.ID, Query: query, Preview: 300, TokenBudget: promptTokens}); err != nil {
 		return k, err
 	}
 	main, err := store.MainMemory(ctx, ref)
@@ -145,7 +153,8 @@ func know(ctx context.Context, store *souvenir.Store, p souvenir.Project, query 
 	for _, part := range []struct {
 		name  string
 		there bool
-	}{{"main memory", k.main != ""}, {"rules on what to do", rules != nil && rules.Do != nil}, {"rules on what not to do", rules != nil && rules.Dont != nil}, {"to-do document", k.todo.ID != ""}} {
+	}{{"main memory", k.main != ""}, {"rules on what to do", rules != nil && rules.Do != nil},
+		{"rules on what not to do", rules != nil && rules.Dont != nil}, {"to-do document", k.todo.ID != ""}} {
 		if !part.there {
 			k.lacks = append(k.lacks, part.name)
 		}
@@ -225,10 +234,12 @@ func loadProjectContext(ctx context.Context, store *souvenir.Store, arguments ma
 	var related strings.Builder
 	for _, m := range k.context.Related {
 		elsewhere := m.ProjectID != p.ID || m.ProjectName != p.Name
-		if elsewhere && task == "" || m.EventType == souvenir.EventProjectRule || strings.EqualFold(m.EventType, souvenir.EventProjectMain) {
+		if elsewhere && task == "" || m.EventType == souvenir.EventProjectRule ||
+			strings.EqualFold(m.EventType, souvenir.EventProjectMain) {
 			continue // what is shown already, and the newest memories of other projects
 		}
-		fmt.Fprintf(&related, "- %s%s: %s\n", m.ID, sharedMark(m.Memory), clip(strings.Join(strings.Fields(m.Content), " "), 300))
+		fmt.Fprintf(&related, "- %s%s: %s\n", m.ID, sharedMark(m.Memory),
+			clip(strings.Join(strings.Fields(m.Content), " "), 300))
 	}
 	section(&b, "Related memories (memory retrieve gives the whole)", related.String())
 	if len(k.lacks) > 0 {

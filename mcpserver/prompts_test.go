@@ -31,14 +31,23 @@ func TestPromptsAreMadeOfWhatIsKnown(t *testing.T) {
 		lacks     []string
 	}{
 		{"load_project_context", map[string]string{"project": "bridge", "task": "order stones"},
-			[]string{`Bridge (project_id "bridge")`, "order stones", "spans the river", "Use granite.", "Never paint granite.", "- [ ] T2 order granite", w.ids["pillars"], "get_module_state"},
+			[]string{`Bridge (project_id "bridge")`, "order stones", "spans the river", "Use granite.", "Never paint granite.",
+				"- [ ] T2 order granite", w.ids["pillars"], "get_module_state"},
 			[]string{"T1 measure", "Not there yet", "ask what is next"}},
-		{"load_project_context", map[string]string{"project": "Timber bridge"}, []string{"timber", `"dora/bridge"`, "Not there yet", "rules on what to do, rules on what not to do, to-do document", "ask what is next"}, []string{"granite", "Open tasks"}},
-		{"save_session", map[string]string{"project": "bridge", "focus": "the price"}, []string{`with project_id "bridge"`, "Retrieve memory " + w.ids["case"], "- [ ] T2 order granite", "the price"}, []string{"T1"}},
-		{"save_session", nil, []string{"event_type conversation and state active", "no passwords"}, []string{"Open now", "project_id"}},
-		{"save_session", map[string]string{"project": "Tunnel"}, []string{`with project_name "Tunnel"`}, []string{"Open now"}},
-		{"review_gaps", map[string]string{"project": "Bridge"}, []string{"Who pays for the granite?", "T2 order granite", "update_section"}, []string{"## Not there"}},
-		{"review_gaps", nil, []string{`- Bridge (project_id "bridge"): 1 open tasks`, `- Vault (project_id "vault"): no rules on what to do, no rules on what not to do, no to-do document; 0 open tasks, 1 memories`, `project_id "dora/bridge"`}, nil},
+		{"load_project_context", map[string]string{"project": "Timber bridge"},
+			[]string{"timber", `"dora/bridge"`, "Not there yet", "rules on what to do, rules on what not to do, to-do document",
+				"ask what is next"}, []string{"granite", "Open tasks"}},
+		{"save_session", map[string]string{"project": "bridge", "focus": "the price"},
+			[]string{`with project_id "bridge"`, "Retrieve memory " + w.ids["case"], "- [ ] T2 order granite", "the price"},
+			[]string{"T1"}},
+		{"save_session", nil, []string{"event_type conversation and state active", "no passwords"},
+			[]string{"Open now", "project_id"}},
+		{"save_session", map[string]string{"project": "Tunnel"}, []string{`with project_name "Tunnel"`},
+			[]string{"Open now"}},
+		{"review_gaps", map[string]string{"project": "Bridge"},
+			[]string{"Who pays for the granite?", "T2 order granite", "update_section"}, []string{"## Not there"}},
+		{"review_gaps", nil, []string{`- Bridge (project_id "bridge"): 1 open tasks`,
+			`- Vault (project_id "vault"): no rules on what to do, no rules on what not to do, no to-do document; 0 open tasks, 1 memories`, `project_id "dora/bridge"`}, nil},
 	} {
 		text := promptText(t, session, c.name, c.arguments)
 		for _, word := range c.has {
@@ -68,30 +77,38 @@ func TestAPromptThatCannotBeMadeSaysWhy(t *testing.T) {
 		{"review_gaps", "Tunnel", `project "Tunnel" is not known`},
 		{"none", "", `unknown prompt "none"`},
 	} {
-		_, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: c.name, Arguments: map[string]string{"project": c.project}})
+		_, err := session.GetPrompt(t.Context(),
+			&mcp.GetPromptParams{Name: c.name, Arguments: map[string]string{"project": c.project}})
 		checkCode(t, err, jsonrpc.CodeInvalidParams, c.has)
 	}
-	_, err := w.as("nobody").GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "load_project_context", Arguments: map[string]string{"project": "bridge"}})
+	_, err := w.as("nobody").GetPrompt(t.Context(),
+		&mcp.GetPromptParams{Name: "load_project_context", Arguments: map[string]string{"project": "bridge"}})
 	checkCode(t, err, jsonrpc.CodeInvalidParams, "there are no projects yet")
 }
 
 func TestChatGPTSearchesAndFetchesInItsShapes(t *testing.T) {
 	w := newWorld(t)
-	for publicURL, start := range map[string]string{"": "souvenir://memories/", "https://memory.example/at/": "https://memory.example/at/memories/"} {
+	for publicURL, start := range map[string]string{"": "souvenir://memories/",
+		"https://memory.example/at/": "https://memory.example/at/memories/"} {
 		view, options := w.options("reader")
 		options.Toolsets, options.PublicURL = []mcpserver.Toolset{mcpserver.ToolsetChatGPT}, publicURL
 		session := connect(t, mcpserver.New(view, &options), handshake)
 		text, result := call(t, session, "search", `{"query": "which granite are the pillars of"}`)
-		if result.IsError || !strings.Contains(text, `{"id":"`+w.ids["pillars"]+`","title":"Pillars (project Bridge, shared by anna)","url":"`+start+w.ids["pillars"]+`"}`) || strings.Contains(text, secretDiary) {
+		if result.IsError || !strings.Contains(text, `{"id":"`+w.ids["pillars"]+
+			`","title":"Pillars (project Bridge, shared by anna)","url":"`+start+w.ids["pillars"]+`"}`) ||
+			strings.Contains(text, secretDiary) {
 			t.Errorf("search gives %s", text)
 		}
 		text, result = call(t, session, "fetch", `{"id": "`+w.ids["pillars"]+`"}`)
-		for _, part := range []string{`"title":"Pillars (project Bridge, shared by anna)"`, `"text":"# Pillars\n\nThe pillars are of granite."`, `"url":"` + start, `"metadata":{`, `"event_type":"decision"`} {
+		for _, part := range []string{`"title":"Pillars (project Bridge, shared by anna)"`,
+			`"text":"# Pillars\n\nThe pillars are of granite."`, `"url":"` + start, `"metadata":{`, `"event_type":"decision"`} {
 			if result.IsError || !strings.Contains(text, part) {
 				t.Errorf("fetch lacks %s: %s", part, text)
 			}
 		}
-		for call2, has := range map[string]string{`search {}`: `"query"`, `search {"query": 7}`: `"query"`, `search []`: "not a JSON object", `fetch {"id": " "}`: `"id"`, `fetch {"id": "` + w.ids["diary"] + `"}`: "no memory that can be seen"} {
+		for call2, has := range map[string]string{`search {}`: `"query"`, `search {"query": 7}`: `"query"`,
+			`search []`: "not a JSON object", `fetch {"id": " "}`: `"id"`, `fetch {"id": "` + w.ids["diary"] +
+				`"}`: "no memory that can be seen"} {
 			tool, arguments, _ := strings.Cut(call2, " ")
 			if text, result := call(t, session, tool, arguments); !result.IsError || !strings.Contains(text, has) {
 				t.Errorf("%s gives %s", call2, text)

@@ -28,16 +28,22 @@ const (
 // addResources tells the SDK which templates there are. The list is each caller's own, so the SDK does not keep it.
 func (s *service) addResources(server *mcp.Server) {
 	for _, t := range []*mcp.ResourceTemplate{
-		{Name: "memory", Title: "Memory", MIMEType: markdown, URITemplate: uriStart + "memories/{id}", Description: "A memory, by its id."},
-		{Name: "project", Title: "Project", MIMEType: jsonType, URITemplate: projectsURI + "/{project}", Description: "A project: its name, its people's roles, how much is stored."},
-		{Name: "project-rules", Title: "Project rules", MIMEType: markdown, URITemplate: projectsURI + "/{project}/rules", Description: "What to do and what not to do in a project."},
-		{Name: "project-todo", Title: "Project to-do", MIMEType: markdown, URITemplate: projectsURI + "/{project}/todo", Description: "A project's plan: constitution, spec, plan, tasks, gaps."},
-		{Name: "project-main", Title: "Project main memory", MIMEType: markdown, URITemplate: projectsURI + "/{project}/main", Description: "What a project is about."},
+		{Name: "memory", Title: "Memory", MIMEType: markdown, URITemplate: uriStart + "memories/{id}",
+			Description: "A memory, by its id."},
+		{Name: "project", Title: "Project", MIMEType: jsonType, URITemplate: projectsURI + "/{project}",
+			Description: "A project: its name, its people's roles, how much is stored."},
+		{Name: "project-rules", Title: "Project rules", MIMEType: markdown, URITemplate: projectsURI + "/{project}/rules",
+			Description: "What to do and what not to do in a project."},
+		{Name: "project-todo", Title: "Project to-do", MIMEType: markdown, URITemplate: projectsURI + "/{project}/todo",
+			Description: "A project's plan: constitution, spec, plan, tasks, gaps."},
+		{Name: "project-main", Title: "Project main memory", MIMEType: markdown, URITemplate: projectsURI + "/{project}/main",
+			Description: "What a project is about."},
 		{Name: "file", Title: "File", URITemplate: uriStart + "files/{id}", Description: "A file, by its id; at most 1 MiB."},
 	} {
-		server.AddResourceTemplate(t, func(ctx context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-			return s.readResource(ctx, request)
-		})
+		server.AddResourceTemplate(t,
+			func(ctx context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+				return s.readResource(ctx, request)
+			})
 	}
 }
 
@@ -54,9 +60,10 @@ func (s *service) resources(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// listResources lists a page of what the caller has at hand. The cursor is a place in the list: what is stored between two
-// pages can push a resource to the next page, where it is listed again.
-func (s *service) listResources(ctx context.Context, params *mcp.ListResourcesParams) (*mcp.ListResourcesResult, error) {
+// listResources lists a page of what the caller has at hand. The cursor is a place in the list: what is stored between
+// two pages can push a resource to the next page, where it is listed again.
+func (s *service) listResources(ctx context.Context, params *mcp.ListResourcesParams) (*mcp.ListResourcesResult,
+	error) {
 	first := 0
 	if params != nil && params.Cursor != "" {
 		var ok bool
@@ -130,21 +137,25 @@ func (s *service) atHand(ctx context.Context) iter.Seq2[*mcp.Resource, error] {
 // projectResources are the resources that projects always have, even if nothing is in them yet.
 func projectResources(projects []souvenir.Project) []*mcp.Resource {
 	list := []*mcp.Resource{
-		{URI: projectsURI, Name: "projects", Title: "Projects", MIMEType: jsonType, Description: "The projects that are visible, with role and counts."},
-		{URI: rulesURI, Name: "rules", Title: "General rules", MIMEType: markdown, Description: "What to do and what not to do, in all projects."},
+		{URI: projectsURI, Name: "projects", Title: "Projects", MIMEType: jsonType,
+			Description: "The projects that are visible, with role and counts."},
+		{URI: rulesURI, Name: "rules", Title: "General rules", MIMEType: markdown,
+			Description: "What to do and what not to do, in all projects."},
 	}
 	for _, p := range projects {
 		for _, of := range []struct {
 			kind        kind
 			description string
 		}{
-			{kindMain, "What the project is about."}, {kindRules, "What to do and what not to do in the project."}, {kindTodo, "The project's plan and tasks."},
+			{kindMain, "What the project is about."}, {kindRules, "What to do and what not to do in the project."},
+			{kindTodo, "The project's plan and tasks."},
 		} {
 			description := of.description
 			if by := sharer(p); by != "" {
 				description += " Shared by " + by + "."
 			}
-			list = append(list, &mcp.Resource{URI: address{of.kind, p.Ref()}.uri(), Name: p.Name + " " + string(of.kind), Title: p.Name + ": " + string(of.kind), MIMEType: markdown, Description: description})
+			list = append(list, &mcp.Resource{URI: address{of.kind, p.Ref()}.uri(), Name: p.Name + " " + string(of.kind),
+				Title: p.Name + ": " + string(of.kind), MIMEType: markdown, Description: description})
 		}
 	}
 	return list
@@ -200,7 +211,8 @@ func clip(text string, most int) string {
 func (s *service) readResource(ctx context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	a, ok := parseURI(request.Params.URI)
 	if !ok {
-		return nil, notFound(request, "there is no such resource; resources/list and resources/templates/list show what there is")
+		return nil, notFound(request,
+			"there is no such resource; resources/list and resources/templates/list show what there is")
 	}
 	store, allows := s.view(ctx)
 	if !allows(a.scope()) {
@@ -225,8 +237,8 @@ func (s *service) readResource(ctx context.Context, request *mcp.ReadResourceReq
 	return result, nil
 }
 
-// completeRead is the beginning of a result: from the revision 2026-07-28 on it must say that nothing more is asked for. The
-// SDK says so itself for what its own table of resources answers, and lets others say it in JSON only.
+// completeRead is the beginning of a result: from the revision 2026-07-28 on it must say that nothing more is asked
+// for. The SDK says so itself for what its own table of resources answers, and lets others say it in JSON only.
 func completeRead(revision string) (*mcp.ReadResourceResult, error) {
 	result := &mcp.ReadResourceResult{}
 	if revision < "2026-07-28" {
@@ -235,7 +247,8 @@ func completeRead(revision string) (*mcp.ReadResourceResult, error) {
 	return result, json.Unmarshal([]byte(`{"resultType": "complete"}`), result)
 }
 
-// olderNotFound is the code for an unknown resource up to the revision 2025-11-25; from then on it is that of wrong params.
+// olderNotFound is the code for an unknown resource up to the revision 2025-11-25; from then on it is that of wrong
+// params.
 const olderNotFound = -32002
 
 func notFound(request *mcp.ReadResourceRequest, message string) error {

@@ -40,27 +40,38 @@ func TestResourcesAreWhatTheStoreHas(t *testing.T) {
 	w := newWorld(t)
 	session := w.as("owner")
 	for uri, want := range map[string]mcp.ResourceContents{
-		"souvenir://memories/" + w.ids["main"]:     {MIMEType: "text/markdown", Text: "The bridge of granite spans the river."},
-		"souvenir://projects/bridge/main":          {MIMEType: "text/markdown", Text: "The bridge of granite spans the river."},
-		"souvenir://projects/Bridge/main":          {MIMEType: "text/markdown", Text: "The bridge of granite spans the river."},
-		"souvenir://projects/bridge/rules":         {MIMEType: "text/markdown", Text: "# Do\n\nUse granite.\n\n# Don't\n\nNever paint granite.\n"},
-		"souvenir://projects/bridge/todo":          {MIMEType: "text/markdown", Text: bridgeTodo},
-		"souvenir://projects/dora%2Fbridge/main":   {MIMEType: "text/markdown", Text: "> From the project Timber bridge of dora, who shares it. These are not the user's own words.\n\nA bridge of timber."},
-		"souvenir://projects/Timber%20bridge/main": {MIMEType: "text/markdown", Text: "> From the project Timber bridge of dora, who shares it. These are not the user's own words.\n\nA bridge of timber."},
-		"souvenir://projects/Timber bridge/todo":   {MIMEType: "text/markdown", Text: "> From the project Timber bridge of dora, who shares it. These are not the user's own words.\n\nThe project Timber bridge has no to-do document yet. The tool todo stores one."},
-		"souvenir://projects/vault/rules":          {MIMEType: "text/markdown", Text: "The project Vault has no rules yet. The tool rules stores them.\n"},
-		"souvenir://rules":                         {MIMEType: "text/markdown", Text: "# Don't\n\nNever tell of the " + secretDiary + "\n"},
-		"souvenir://files/" + w.ids["plan.txt"]:    {MIMEType: "text/plain; charset=utf-8", Text: "granite, stone by stone"},
-		"souvenir://files/" + w.ids["stamp.bin"]:   {MIMEType: "application/octet-stream", Blob: []byte("\x00\x01\xff")},
-		"souvenir://files/" + w.ids["empty.txt"]:   {MIMEType: "text/plain; charset=utf-8", Blob: []byte{}},
-		"souvenir://projects/vault/main":           {MIMEType: "text/markdown", Text: secretVault + " of anna"},
+		"souvenir://memories/" + w.ids["main"]: {MIMEType: "text/markdown",
+			Text: "The bridge of granite spans the river."},
+		"souvenir://projects/bridge/main": {MIMEType: "text/markdown",
+			Text: "The bridge of granite spans the river."},
+		"souvenir://projects/Bridge/main": {MIMEType: "text/markdown",
+			Text: "The bridge of granite spans the river."},
+		"souvenir://projects/bridge/rules": {MIMEType: "text/markdown",
+			Text: "# Do\n\nUse granite.\n\n# Don't\n\nNever paint granite.\n"},
+		"souvenir://projects/bridge/todo": {MIMEType: "text/markdown", Text: bridgeTodo},
+		"souvenir://projects/dora%2Fbridge/main": {MIMEType: "text/markdown",
+			Text: "> From the project Timber bridge of dora, who shares it. These are not the user's own words.\n\nA bridge of timber."},
+		"souvenir://projects/Timber%20bridge/main": {MIMEType: "text/markdown",
+			Text: "> From the project Timber bridge of dora, who shares it. These are not the user's own words.\n\nA bridge of timber."},
+		"souvenir://projects/Timber bridge/todo": {MIMEType: "text/markdown",
+			Text: "> From the project Timber bridge of dora, who shares it. These are not the user's own words.\n\nThe project Timber bridge has no to-do document yet. The tool todo stores one."},
+		"souvenir://projects/vault/rules": {MIMEType: "text/markdown",
+			Text: "The project Vault has no rules yet. The tool rules stores them.\n"},
+		"souvenir://rules": {MIMEType: "text/markdown", Text: "# Don't\n\nNever tell of the " +
+			secretDiary + "\n"},
+		"souvenir://files/" + w.ids["plan.txt"]:  {MIMEType: "text/plain; charset=utf-8", Text: "granite, stone by stone"},
+		"souvenir://files/" + w.ids["stamp.bin"]: {MIMEType: "application/octet-stream", Blob: []byte("\x00\x01\xff")},
+		"souvenir://files/" + w.ids["empty.txt"]: {MIMEType: "text/plain; charset=utf-8", Blob: []byte{}},
+		"souvenir://projects/vault/main":         {MIMEType: "text/markdown", Text: secretVault + " of anna"},
 	} {
 		got := get(t, session, uri)
-		if got.MIMEType != want.MIMEType || got.Text != want.Text || string(got.Blob) != string(want.Blob) || (got.Blob == nil) != (want.Blob == nil) {
+		if got.MIMEType != want.MIMEType || got.Text != want.Text || string(got.Blob) != string(want.Blob) ||
+			(got.Blob == nil) != (want.Blob == nil) {
 			t.Errorf("%s is %s, not %s", uri, asJSON(t, got), asJSON(t, want))
 		}
 	}
-	for uri, has := range map[string]string{"souvenir://projects": `"project_id":"vault"`, "souvenir://projects/bridge": `"member_count":3`} {
+	for uri, has := range map[string]string{"souvenir://projects": `"project_id":"vault"`,
+		"souvenir://projects/bridge": `"member_count":3`} {
 		if got := get(t, session, uri); got.MIMEType != "application/json" || !strings.Contains(got.Text, has) {
 			t.Errorf("%s is %s", uri, asJSON(t, got))
 		}
@@ -71,7 +82,8 @@ func TestWhatIsReadIsCompleteInTheRevisionsThatSaySo(t *testing.T) {
 	w := newWorld(t)
 	view, options := w.options("owner")
 	for revision, says := range map[string]bool{handshake: false, newest: true} {
-		result, err := connect(t, mcpserver.New(view, &options), revision).ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "souvenir://projects/bridge/todo"})
+		result, err := connect(t, mcpserver.New(view, &options), revision).ReadResource(t.Context(),
+			&mcp.ReadResourceParams{URI: "souvenir://projects/bridge/todo"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,8 +99,10 @@ func TestWhatIsNotThereIsNotFoundWithTheCodeOfTheRevision(t *testing.T) {
 	for revision, code := range map[string]int64{handshake: -32002, newest: jsonrpc.CodeInvalidParams} {
 		session := connect(t, mcpserver.New(view, &options), revision)
 		for _, uri := range []string{
-			"souvenir://memories/" + w.ids["main"], "souvenir://memories/none", "souvenir://files/" + w.ids["plan.txt"], "souvenir://projects/vault/rules", "souvenir://projects/anna%2Fbridge",
-			"souvenir://", "souvenir://memories", "souvenir://memories/", "souvenir://memories/a/b", "souvenir://projects/bridge/other", "souvenir://other", "file:///etc/passwd", "", "souvenir://memories/%zz",
+			"souvenir://memories/" + w.ids["main"], "souvenir://memories/none", "souvenir://files/" + w.ids["plan.txt"],
+			"souvenir://projects/vault/rules", "souvenir://projects/anna%2Fbridge",
+			"souvenir://", "souvenir://memories", "souvenir://memories/", "souvenir://memories/a/b",
+			"souvenir://projects/bridge/other", "souvenir://other", "file:///etc/passwd", "", "souvenir://memories/%zz",
 			"souvenir://projects//rules", "SOUVENIR://projects", "souvenir://projects/" + strings.Repeat("x", 10_000),
 		} {
 			_, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
@@ -105,7 +119,8 @@ func TestWhatIsNotThereIsNotFoundWithTheCodeOfTheRevision(t *testing.T) {
 
 func TestALargeFileIsRefusedWithTheWayToGetIt(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.as("reader").ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "souvenir://files/" + w.ids["large.txt"]})
+	_, err := w.as("reader").ReadResource(t.Context(),
+		&mcp.ReadResourceParams{URI: "souvenir://files/" + w.ids["large.txt"]})
 	checkCode(t, err, jsonrpc.CodeInvalidParams, "GET /api/files/"+w.ids["large.txt"])
 }
 
@@ -122,15 +137,18 @@ func TestTheListHasWhatIsAtHand(t *testing.T) {
 		listed[r.URI] = r
 	}
 	for uri, title := range map[string]string{
-		"souvenir://projects": "Projects", "souvenir://rules": "General rules", "souvenir://projects/bridge/main": "Bridge: main", "souvenir://projects/dora%2Fbridge/todo": "Timber bridge: todo",
-		"souvenir://projects/vault/rules": "Vault: rules", "souvenir://memories/" + w.ids["pillars"]: "Pillars", "souvenir://memories/" + w.ids["diary"]: secretDiary + " of anna",
+		"souvenir://projects": "Projects", "souvenir://rules": "General rules",
+		"souvenir://projects/bridge/main": "Bridge: main", "souvenir://projects/dora%2Fbridge/todo": "Timber bridge: todo",
+		"souvenir://projects/vault/rules": "Vault: rules", "souvenir://memories/" + w.ids["pillars"]: "Pillars",
+		"souvenir://memories/" + w.ids["diary"]: secretDiary + " of anna",
 		"souvenir://files/" + w.ids["plan.txt"]: "plan.txt",
 	} {
 		if r := listed[uri]; r == nil || r.Title != title {
 			t.Errorf("%s is listed as %s", uri, asJSON(t, r))
 		}
 	}
-	if r := listed["souvenir://memories/"+w.ids["pillars"]]; r.Description != "decision; Bridge; stone" || r.Annotations.LastModified == "" || r.Size != 38 {
+	if r := listed["souvenir://memories/"+w.ids["pillars"]]; r.Description != "decision; Bridge; stone" ||
+		r.Annotations.LastModified == "" || r.Size != 38 {
 		t.Errorf("the memory is listed as %s", asJSON(t, r))
 	}
 	templates, err := w.as("nobody").ListResourceTemplates(t.Context(), nil)
@@ -173,15 +191,18 @@ func TestTheListHasPagesAndEndsWithTheLatest(t *testing.T) {
 		_, err := session.ListResources(t.Context(), &mcp.ListResourcesParams{Cursor: cursor})
 		checkCode(t, err, jsonrpc.CodeInvalidParams, "leave it out")
 	}
-	if page, err := session.ListResources(t.Context(), &mcp.ListResourcesParams{Cursor: "OTk5OTk"}); err != nil || page.Resources == nil || len(page.Resources) != 0 {
+	if page, err := session.ListResources(t.Context(), &mcp.ListResourcesParams{Cursor: "OTk5OTk"}); err != nil ||
+		page.Resources == nil || len(page.Resources) != 0 {
 		t.Errorf("behind the end: %s %v", asJSON(t, page), err)
 	}
 }
 
 // complete asks for values of an argument.
-func complete(t *testing.T, session *mcp.ClientSession, ref *mcp.CompleteReference, argument, typed string) mcp.CompletionResultDetails {
+func complete(t *testing.T, session *mcp.ClientSession, ref *mcp.CompleteReference, argument,
+	typed string) mcp.CompletionResultDetails {
 	t.Helper()
-	result, err := session.Complete(t.Context(), &mcp.CompleteParams{Ref: ref, Argument: mcp.CompleteParamsArgument{Name: argument, Value: typed}})
+	result, err := session.Complete(t.Context(),
+		&mcp.CompleteParams{Ref: ref, Argument: mcp.CompleteParamsArgument{Name: argument, Value: typed}})
 	if err != nil {
 		t.Fatalf("%s %s: %v", asJSON(t, ref), argument, err)
 	}
@@ -219,8 +240,10 @@ func TestArgumentsAreCompleted(t *testing.T) {
 			t.Errorf("%s %s %q: %s, not %s", asJSON(t, c.ref), c.argument, c.typed, asJSON(t, got), asJSON(t, c.want))
 		}
 	}
-	for _, ref := range []*mcp.CompleteReference{{Type: "ref/prompt", Name: "none"}, {Type: "ref/resource", URI: "souvenir://other/{id}"}} {
-		_, err := session.Complete(t.Context(), &mcp.CompleteParams{Ref: ref, Argument: mcp.CompleteParamsArgument{Name: "id"}})
+	for _, ref := range []*mcp.CompleteReference{{Type: "ref/prompt", Name: "none"},
+		{Type: "ref/resource", URI: "souvenir://other/{id}"}} {
+		_, err := session.Complete(t.Context(),
+			&mcp.CompleteParams{Ref: ref, Argument: mcp.CompleteParamsArgument{Name: "id"}})
 		checkCode(t, err, jsonrpc.CodeInvalidParams, "no such prompt or template")
 	}
 }

@@ -27,8 +27,8 @@ func Toolsets() []Toolset { return []Toolset{ToolsetMemory, ToolsetChatGPT} }
 
 // Options change how a server works. Nil, and the zero value of each field, mean the default named there.
 type Options struct {
-	// Allows reports whether the caller's credential carries a scope. A call that needs one that is not allowed is refused with
-	// a text that names it. Nil allows everything.
+	// Allows reports whether the caller's credential carries a scope. A call that needs one that is not allowed is refused
+	// with a text that names it. Nil allows everything.
 	Allows func(souvenir.Scope) bool
 
 	// View returns the view that answers a request, and what its credential carries, from the request's context: so one
@@ -38,8 +38,8 @@ type Options struct {
 	// Toolsets are the tools that are offered; unknown ones are ignored. Nil means ToolsetMemory.
 	Toolsets []Toolset
 
-	// ReadOnly leaves out the tools and actions that change something; calls of them are refused. The view decides what else
-	// may be changed; nothing else here changes anything.
+	// ReadOnly leaves out the tools and actions that change something; calls of them are refused. The view decides what
+	// else may be changed; nothing else here changes anything.
 	ReadOnly bool
 
 	// Version is the version of the program that clients are told. Empty means that it is unknown.
@@ -53,8 +53,8 @@ type Options struct {
 	Logger *slog.Logger
 
 	// OnCall is told of every call, once it is over: of tools, also of those that failed, and of the methods initialize,
-	// resources/read and prompts/get, each under its name in place of a tool's; and of calls of tools that there are not, under
-	// tools/call. Nil means that nobody is.
+	// resources/read and prompts/get, each under its name in place of a tool's; and of calls of tools that there are not,
+	// under tools/call. Nil means that nobody is.
 	OnCall func(context.Context, Call)
 
 	// OnError hears of every error that answers a request, whether in the result of a tool or as an error of the protocol,
@@ -72,8 +72,9 @@ type service struct {
 	promptNames []string
 }
 
-// New makes a server for a store or a view of it, which decides for whom it works and how far it reaches. With the option View
-// the store may be nil. The server keeps nothing between requests: any number of sessions may use it at once.
+// New makes a server for a store or a view of it, which decides for whom it works and how far it reaches. With the
+// option View the store may be nil. The server keeps nothing between requests: any number of sessions may use it at
+// once.
 func New(store *souvenir.Store, options *Options) *mcp.Server {
 	s := &service{store: store}
 	if options != nil {
@@ -86,10 +87,12 @@ func New(store *souvenir.Store, options *Options) *mcp.Server {
 		s.Toolsets = []Toolset{ToolsetMemory}
 	}
 	s.PublicURL = strings.TrimSuffix(s.PublicURL, "/")
-	server := mcp.NewServer(&mcp.Implementation{Name: "souvenir", Title: "Souvenir", Version: cmp.Or(s.Version, "unknown")}, &mcp.ServerOptions{
+	server := mcp.NewServer(&mcp.Implementation{Name: "souvenir", Title: "Souvenir",
+		Version: cmp.Or(s.Version, "unknown")}, &mcp.ServerOptions{
 		Instructions: s.instructions(),
-		// Lists do not change while a server runs, so nobody is told of changes. An empty member stands for what the SDK would
-		// add with notifications, a missing one for what it would add by itself: logging, which the protocol has given up.
+		// Lists do not change while a server runs, so nobody is told of changes. An empty member stands for what the SDK
+		// would add with notifications, a missing one for what it would add by itself: logging, which the protocol has given
+		// up.
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{},
 		},
@@ -146,8 +149,8 @@ func (s *service) guard(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// order answers with the tools in the order in which a model shall meet them; the SDK sorts them by name. It cuts no list but
-// that of resources into pages, so that no cursor is one of the others.
+// order answers with the tools in the order in which a model shall meet them; the SDK sorts them by name. It cuts no
+// list but that of resources into pages, so that no cursor is one of the others.
 func (s *service) order(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		if cursor(request.GetParams()) != "" {

@@ -21,7 +21,8 @@ import (
 func TestInstructionsHaveAtMost150Words(t *testing.T) {
 	w := newWorld(t)
 	for name, options := range map[string]mcpserver.Options{
-		"memory": {}, "read-only": {ReadOnly: true}, "chatgpt": {Toolsets: []mcpserver.Toolset{mcpserver.ToolsetChatGPT}}, "both": {Toolsets: mcpserver.Toolsets()},
+		"memory": {}, "read-only": {ReadOnly: true}, "chatgpt": {Toolsets: []mcpserver.Toolset{mcpserver.ToolsetChatGPT}},
+		"both": {Toolsets: mcpserver.Toolsets()},
 	} {
 		for _, revision := range []string{handshake, newest} {
 			session := connect(t, mcpserver.New(w.store, &options), revision)
@@ -60,11 +61,13 @@ func TestToolsAreThoseOfTheRegistryInItsOrder(t *testing.T) {
 	}
 	for i, want := range tools.List() {
 		got := list.Tools[i]
-		if got.Name != want.Name || got.Description != want.Description || got.Title != want.Title || asJSON(t, got.InputSchema) == "" {
+		if got.Name != want.Name || got.Description != want.Description || got.Title != want.Title ||
+			asJSON(t, got.InputSchema) == "" {
 			t.Errorf("tool %d is %s, not %s", i, asJSON(t, got), want.Name)
 		}
 		a := got.Annotations
-		if a == nil || a.DestructiveHint == nil || a.OpenWorldHint == nil || a.ReadOnlyHint != want.Annotations.ReadOnly || *a.DestructiveHint != want.Annotations.Destructive ||
+		if a == nil || a.DestructiveHint == nil || a.OpenWorldHint == nil || a.ReadOnlyHint != want.Annotations.ReadOnly ||
+			*a.DestructiveHint != want.Annotations.Destructive ||
 			a.IdempotentHint != want.Annotations.Idempotent || *a.OpenWorldHint {
 			t.Errorf("%s has the annotations %s", got.Name, asJSON(t, a))
 		}
@@ -80,7 +83,8 @@ func TestToolsetsChooseTheTools(t *testing.T) {
 		{mcpserver.Options{}, "memory get_project_main_memory get_module_state rules todo upload_document list_collections create_collection"},
 		{mcpserver.Options{ReadOnly: true}, "memory get_project_main_memory get_module_state list_collections"},
 		{mcpserver.Options{Toolsets: []mcpserver.Toolset{mcpserver.ToolsetChatGPT, "other"}}, "search fetch"},
-		{mcpserver.Options{ReadOnly: true, Toolsets: mcpserver.Toolsets()}, "memory get_project_main_memory get_module_state list_collections search fetch"},
+		{mcpserver.Options{ReadOnly: true, Toolsets: mcpserver.Toolsets()},
+			"memory get_project_main_memory get_module_state list_collections search fetch"},
 		{mcpserver.Options{Toolsets: []mcpserver.Toolset{}}, ""},
 	} {
 		session := connect(t, mcpserver.New(w.store, &c.options), newest)
@@ -106,10 +110,13 @@ func TestReadOnlyServersRefuseChanges(t *testing.T) {
 	view, options := w.options("owner")
 	options.ReadOnly = true
 	session := connect(t, mcpserver.New(view, &options), newest)
-	if text, result := call(t, session, "memory", `{"action": "store", "content": "x"}`); !result.IsError || !strings.Contains(text, "reading only") {
+	if text, result := call(t, session, "memory", `{"action": "store", "content": "x"}`); !result.IsError ||
+		!strings.Contains(text, "reading only") {
 		t.Errorf("%v %s", result.IsError, text)
 	}
-	_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "rules", Arguments: json.RawMessage(`{"action": "store", "rule_type": "do", "content": "x"}`)})
+	_, err := session.CallTool(t.Context(),
+		&mcp.CallToolParams{Name: "rules",
+			Arguments: json.RawMessage(`{"action": "store", "rule_type": "do", "content": "x"}`)})
 	checkCode(t, err, jsonrpc.CodeInvalidParams, `unknown tool "rules"; there are memory,`)
 	if prompts, err := session.ListPrompts(t.Context(), nil); err != nil || len(prompts.Prompts) != 1 {
 		t.Errorf("%v %v", asJSON(t, prompts), err)
@@ -146,7 +153,8 @@ func TestResultsAreStructureAndText(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &fromText); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := asJSON(t, result.StructuredContent), asJSON(t, fromText); got != want || !strings.Contains(got, "spans the river") {
+	if got, want := asJSON(t, result.StructuredContent), asJSON(t, fromText); got != want ||
+		!strings.Contains(got, "spans the river") {
 		t.Errorf("structure %s\nand text %s", got, want)
 	}
 }
@@ -163,7 +171,8 @@ func TestMistakesInArgumentsAreForgivenAsByTheTools(t *testing.T) {
 		}
 	}
 	for arguments, want := range map[string]string{
-		`{}`: "action is missing", `{"action": "search", "limit": "many"}`: `limit is "many"`, `{"action": "forget"}`: "allowed are", `[1]`: "a JSON object is expected",
+		`{}`: "action is missing", `{"action": "search", "limit": "many"}`: `limit is "many"`,
+		`{"action": "forget"}`: "allowed are", `[1]`: "a JSON object is expected",
 	} {
 		if text, result := call(t, session, "memory", arguments); !result.IsError || !strings.Contains(text, want) {
 			t.Errorf("%s: %v %s lacks %q", arguments, result.IsError, text, want)
@@ -198,15 +207,19 @@ func TestNobodySeesWhatIsNotTheirs(t *testing.T) {
 	}
 }
 
-// everything lists and uses all that there is, by the ids of the whole world, and returns what was answered. What the world's
-// ids name is left out of the errors: they repeat what was asked.
+// everything lists and uses all that there is, by the ids of the whole world, and returns what was answered. What the
+// world's ids name is left out of the errors: they repeat what was asked.
 func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 	t.Helper()
 	var shown strings.Builder
 	for _, arguments := range []string{
-		`memory {"action": "get_context", "query": "granite timber secret", "project_id": "bridge"}`, `memory {"action": "search", "query": "granite timber diary", "limit": 50, "include_files": true}`,
-		`get_project_main_memory {"project_id": "bridge"}`, `get_project_main_memory {"project_id": "vault"}`, `get_module_state {"module_name": "pillars"}`, `list_collections {}`,
-		`search {"query": "granite timber diary recipe"}`, `todo {"action": "complete", "project_id": "bridge", "task_id": "T2"}`, `rules {"action": "store", "rule_type": "do", "project_id": "bridge", "content": "x"}`,
+		`memory {"action": "get_context", "query": "granite timber secret", "project_id": "bridge"}`,
+		`memory {"action": "search", "query": "granite timber diary", "limit": 50, "include_files": true}`,
+		`get_project_main_memory {"project_id": "bridge"}`, `get_project_main_memory {"project_id": "vault"}`,
+		`get_module_state {"module_name": "pillars"}`, `list_collections {}`,
+		`search {"query": "granite timber diary recipe"}`,
+		`todo {"action": "complete", "project_id": "bridge", "task_id": "T2"}`,
+		`rules {"action": "store", "rule_type": "do", "project_id": "bridge", "content": "x"}`,
 		`create_collection {"collection_name": "new"}`, `upload_document {"filename": "a.txt", "content": "x"}`,
 	} {
 		tool, given, _ := strings.Cut(arguments, " ")
@@ -231,7 +244,9 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 		}
 	}
 	for name, id := range w.ids { // and by guessing
-		for _, uri := range []string{"souvenir://memories/" + id, "souvenir://files/" + id, "souvenir://projects/" + id, "souvenir://projects/" + id + "/main", "souvenir://projects/" + id + "/rules", "souvenir://projects/anna%2Fbridge/todo", "souvenir://projects/Vault/main"} {
+		for _, uri := range []string{"souvenir://memories/" + id, "souvenir://files/" + id, "souvenir://projects/" + id,
+			"souvenir://projects/" + id + "/main", "souvenir://projects/" + id + "/rules",
+			"souvenir://projects/anna%2Fbridge/todo", "souvenir://projects/Vault/main"} {
 			if result, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil {
 				shown.WriteString(asJSON(t, result))
 			}
@@ -248,16 +263,19 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 	}
 	for _, p := range prompts.Prompts {
 		for _, project := range []string{"", "bridge", "Vault", "dora/bridge"} {
-			result, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: p.Name, Arguments: map[string]string{"project": project, "task": "stones"}})
+			result, err := session.GetPrompt(t.Context(),
+				&mcp.GetPromptParams{Name: p.Name, Arguments: map[string]string{"project": project, "task": "stones"}})
 			if err != nil {
 				shown.WriteString(err.Error())
 			}
 			shown.WriteString(asJSON(t, result))
 		}
-		shown.WriteString(asJSON(t, complete(t, session, &mcp.CompleteReference{Type: "ref/prompt", Name: p.Name}, "project", "")))
+		shown.WriteString(asJSON(t, complete(t, session, &mcp.CompleteReference{Type: "ref/prompt", Name: p.Name}, "project",
+			"")))
 	}
 	for _, template := range []string{"souvenir://memories/{id}", "souvenir://files/{id}"} {
-		shown.WriteString(asJSON(t, complete(t, session, &mcp.CompleteReference{Type: "ref/resource", URI: template}, "id", "")))
+		shown.WriteString(asJSON(t, complete(t, session, &mcp.CompleteReference{Type: "ref/resource", URI: template}, "id",
+			"")))
 	}
 	return shown.String()
 }
@@ -274,7 +292,8 @@ func TestACredentialWithoutTheScopeIsToldWhichOne(t *testing.T) {
 		}
 	}
 	session := connect(t, mcpserver.New(view, &options), newest)
-	for tool, arguments := range map[string]string{"memory": `{"action": "search"}`, "search": `{"query": "granite"}`, "fetch": `{"id": "x"}`} {
+	for tool, arguments := range map[string]string{"memory": `{"action": "search"}`, "search": `{"query": "granite"}`,
+		"fetch": `{"id": "x"}`} {
 		if text, result := call(t, session, tool, arguments); !result.IsError || !strings.Contains(text, "memory:read") {
 			t.Errorf("%s: %s", tool, text)
 		}
@@ -284,7 +303,8 @@ func TestACredentialWithoutTheScopeIsToldWhichOne(t *testing.T) {
 	_, err = session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "souvenir://projects"})
 	checkCode(t, err, jsonrpc.CodeInvalidRequest, "memory:read")
 	slices.Sort(heard)
-	if got, want := strings.Join(heard, ", "), "prompts/get memory:read, resources/read memory:read, tools/call memory:read, tools/call memory:read, tools/call memory:read"; got != want {
+	if got, want := strings.Join(heard, ", "),
+		"prompts/get memory:read, resources/read memory:read, tools/call memory:read, tools/call memory:read, tools/call memory:read"; got != want {
 		t.Errorf("heard %s, not %s", got, want)
 	}
 	for _, r := range list(t, session) {
@@ -297,7 +317,8 @@ func TestACredentialWithoutTheScopeIsToldWhichOne(t *testing.T) {
 func TestOneServerAnswersManyCallers(t *testing.T) {
 	w := newWorld(t)
 	who := "reader"
-	server := mcpserver.New(nil, &mcpserver.Options{View: func(context.Context) (*souvenir.Store, func(souvenir.Scope) bool) {
+	server := mcpserver.New(nil, &mcpserver.Options{View: func(context.Context) (*souvenir.Store,
+		func(souvenir.Scope) bool) {
 		view, _ := w.options(who)
 		return view, func(souvenir.Scope) bool { return true }
 	}})
@@ -354,7 +375,8 @@ func TestCausesAreLoggedNotTold(t *testing.T) {
 		OnError: func(_ context.Context, _ string, err error) { heard = err },
 	}), newest)
 	text, result := call(t, session, "list_collections", `{}`)
-	if !result.IsError || text != "Error: the server could not do this; its log says why" || !strings.Contains(log.String(), "closed") || !errors.Is(heard, souvenir.ErrClosed) {
+	if !result.IsError || text != "Error: the server could not do this; its log says why" ||
+		!strings.Contains(log.String(), "closed") || !errors.Is(heard, souvenir.ErrClosed) {
 		t.Errorf("told %q, logged %q, heard %v", text, log.String(), heard)
 	}
 	_, err = session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "souvenir://projects"})
@@ -383,7 +405,9 @@ func TestAStoreThatFailsFailsEverything(t *testing.T) {
 			return err
 		},
 		"complete": func() error {
-			_, err := session.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: "souvenir://memories/{id}"}, Argument: mcp.CompleteParamsArgument{Name: "id"}})
+			_, err := session.Complete(t.Context(),
+				&mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: "souvenir://memories/{id}"},
+					Argument: mcp.CompleteParamsArgument{Name: "id"}})
 			return err
 		},
 		"prompt of all": func() error {
@@ -391,7 +415,8 @@ func TestAStoreThatFailsFailsEverything(t *testing.T) {
 			return err
 		},
 		"prompt of a project": func() error {
-			_, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "load_project_context", Arguments: map[string]string{"project": "x"}})
+			_, err := session.GetPrompt(t.Context(),
+				&mcp.GetPromptParams{Name: "load_project_context", Arguments: map[string]string{"project": "x"}})
 			return err
 		},
 		"prompt of a session": func() error {
@@ -400,7 +425,8 @@ func TestAStoreThatFailsFailsEverything(t *testing.T) {
 		},
 	} {
 		var told *jsonrpc.Error
-		if err := ask(); !errors.As(err, &told) || told.Code != jsonrpc.CodeInternalError || strings.Contains(told.Message, "closed") {
+		if err := ask(); !errors.As(err, &told) || told.Code != jsonrpc.CodeInternalError ||
+			strings.Contains(told.Message, "closed") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -418,14 +444,19 @@ func TestWhatIsLongIsCutAndMarked(t *testing.T) {
 	for i := range 40 {
 		fmt.Fprintf(&tasks, "- [ ] T%d %s\n", i, long)
 	}
-	if _, err := view.SetTodo(t.Context(), souvenir.NewTodo{ProjectID: "big", Content: "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n" + tasks.String() + "\n## Gaps\n"}); err != nil {
+	if _, err := view.SetTodo(t.Context(),
+		souvenir.NewTodo{ProjectID: "big", Content: "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n" + tasks.String() +
+			"\n## Gaps\n"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: "\n#\n## " + long, ProjectID: "big", EventType: "Project-Main"}); err != nil {
+	if _, err := view.AddMemory(t.Context(),
+		souvenir.NewMemory{Content: "\n#\n## " + long, ProjectID: "big", EventType: "Project-Main"}); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{"a.json": `{"a": 1}`, "a.svg": `<svg xmlns="http://www.w3.org/2000/svg"/>`} {
-		if _, err := view.AddFile(t.Context(), souvenir.NewFile{Filename: name, ProjectID: "big", Description: long}, strings.NewReader(content)); err != nil {
+	for name, content := range map[string]string{"a.json": `{"a": 1}`,
+		"a.svg": `<svg xmlns="http://www.w3.org/2000/svg"/>`} {
+		if _, err := view.AddFile(t.Context(), souvenir.NewFile{Filename: name, ProjectID: "big", Description: long},
+			strings.NewReader(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -439,7 +470,8 @@ func TestWhatIsLongIsCutAndMarked(t *testing.T) {
 		}
 	}
 	text := promptText(t, session, "load_project_context", map[string]string{"project": "big"})
-	if !strings.Contains(text, "- [ ] T29 ") || strings.Contains(text, "T30 ") || !strings.Contains(text, "and 10 more") || len(text) > 20_000 {
+	if !strings.Contains(text, "- [ ] T29 ") || strings.Contains(text, "T30 ") || !strings.Contains(text, "and 10 more") ||
+		len(text) > 20_000 {
 		t.Errorf("the prompt has %d bytes: %s", len(text), text)
 	}
 	_, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "other://" + long})

@@ -21,13 +21,15 @@ func TestWhatOthersShareIsMarkedAsTheirs(t *testing.T) {
 		}
 		texts["resource memory"] = get(t, session, "souvenir://memories/"+w.ids["pillars"]).Text
 		for name, text := range texts {
-			has := strings.Contains(text, "of anna, who shares it") || strings.Contains(text, "belongs to anna, who shares it") || strings.Contains(text, `"anna/bridge", shared by anna`)
+			has := strings.Contains(text, "of anna, who shares it") ||
+				strings.Contains(text, "belongs to anna, who shares it") || strings.Contains(text, `"anna/bridge", shared by anna`)
 			if has != marked {
 				t.Errorf("%s for the %s is marked: %v, want %v:\n%s", name, who, has, marked, text)
 			}
 		}
 		for _, r := range list(t, session) {
-			if of := strings.Contains(r.URI, "bridge") && !strings.Contains(r.URI, "dora"); of && strings.Contains(r.Description, "hared by anna") != marked {
+			if of := strings.Contains(r.URI, "bridge") && !strings.Contains(r.URI, "dora"); of &&
+				strings.Contains(r.Description, "hared by anna") != marked {
 				t.Errorf("%s for the %s is described as %q", r.URI, who, r.Description)
 			}
 		}

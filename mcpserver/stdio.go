@@ -57,13 +57,13 @@ func (o *StdioOptions) withDefaults() StdioOptions {
 	return full
 }
 
-// ServeStdio serves one client over a pair of streams, in the protocol's transport "stdio": each message is JSON (RFC 8259)
-// in one line of UTF-8. It returns when the input has ended, or the context is done, and every request that was read
-// is answered; nil then. It returns an error when a stream fails, or when requests are still not answered
-// after [StdioOptions.Grace], because they take too long or because the client reads no answers.
+// ServeStdio serves one client over a pair of streams, in the protocol's transport "stdio": each message is JSON (RFC
+// 8259) in one line of UTF-8. It returns when the input has ended, or the context is done, and every request that was
+// read is answered; nil then. It returns an error when a stream fails, or when requests are still not answered after
+// [StdioOptions.Grace], because they take too long or because the client reads no answers.
 //
-// It differs from the SDK's own transport where clients and people at a terminal need it: what is no message is answered
-// with an error of JSON-RPC, and does not end the session; the end of the input loses no answer.
+// It differs from the SDK's own transport where clients and people at a terminal need it: what is no message is
+// answered with an error of JSON-RPC, and does not end the session; the end of the input loses no answer.
 //
 // Neither stream is closed. One that blocks in a read or a write keeps a goroutine until it returns.
 func ServeStdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Writer, options *StdioOptions) error {
@@ -91,7 +91,8 @@ func ServeStdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Wr
 	case <-timer.C:
 		unanswered := conn.unanswered()
 		_ = conn.Close() // it cancels what is going on, and always gives nil
-		return fmt.Errorf("mcpserver: %d requests could not be answered within %s of the end of the input", unanswered, o.Grace)
+		return fmt.Errorf("mcpserver: %d requests could not be answered within %s of the end of the input", unanswered,
+			o.Grace)
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/souvenir-ai/souvenir/mcpserver"
 )
 
-// stdioServer is a server of three tools: echo answers at once, wait when it is released or ended, and each says that it has
-// begun.
+// stdioServer is a server of three tools: echo answers at once, wait when it is released or ended, and each says that
+// it has begun.
 type stdioServer struct {
 	*mcp.Server
 	began   chan string
@@ -36,31 +36,35 @@ func newStdioServer() *stdioServer {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 	}
 	schema := json.RawMessage(`{"type": "object"}`)
-	s.AddTool(&mcp.Tool{Name: "echo", InputSchema: schema}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		s.calls.Add(1)
-		return text(string(r.Params.Arguments)), nil
-	})
-	s.AddTool(&mcp.Tool{Name: "wait", InputSchema: schema}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		s.began <- "wait"
-		select {
-		case <-s.release:
-			return text("released"), nil
-		case <-ctx.Done():
-			s.began <- "ended"
-			return nil, ctx.Err()
-		}
-	})
+	s.AddTool(&mcp.Tool{Name: "echo", InputSchema: schema},
+		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			s.calls.Add(1)
+			return text(string(r.Params.Arguments)), nil
+		})
+	s.AddTool(&mcp.Tool{Name: "wait", InputSchema: schema},
+		func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			s.began <- "wait"
+			select {
+			case <-s.release:
+				return text("released"), nil
+			case <-ctx.Done():
+				s.began <- "ended"
+				return nil, ctx.Err()
+			}
+		})
 	return s
 }
 
 const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
 
 func initialize(revision string) string {
-	return `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"` + revision + `","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}` + "\n" + initialized
+	return `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"` + revision +
+		`","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}` + "\n" + initialized
 }
 
 func callEcho(id string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"echo","arguments":{"say":` + id + `}}}` + "\n"
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"echo","arguments":{"say":` + id +
+		`}}}` + "\n"
 }
 
 func callWait(id string) string {
@@ -124,7 +128,8 @@ func tell(all []stdioAnswer) []string {
 func serveAll(t *testing.T, input string, options *mcpserver.StdioOptions) []stdioAnswer {
 	t.Helper()
 	var out bytes.Buffer
-	if err := mcpserver.ServeStdio(t.Context(), newStdioServer().Server, strings.NewReader(input), &out, options); err != nil {
+	if err := mcpserver.ServeStdio(t.Context(), newStdioServer().Server, strings.NewReader(input), &out,
+		options); err != nil {
 		t.Fatal(err)
 	}
 	return answers(t, out.String())
@@ -196,7 +201,8 @@ func TestStdioAnswersWhatIsNoMessageAndGoesOn(t *testing.T) {
 }
 
 func TestStdioBeforeInitialize(t *testing.T) {
-	got := tell(serveAll(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`+"\n"+`{"jsonrpc":"2.0","id":2,"method":"ping"}`+"\n", nil))
+	got := tell(serveAll(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`+"\n"+
+		`{"jsonrpc":"2.0","id":2,"method":"ping"}`+"\n", nil))
 	if want := []string{"1 -32600", "2 ok"}; !slices.Equal(got, want) {
 		t.Errorf("answers %q; want %q", got, want)
 	}
@@ -221,7 +227,8 @@ func TestStdioMessagesThatAreTooLongAreAnsweredUnderTheirID(t *testing.T) {
 	filling := strings.Repeat(`\"},{[`, most)
 	for name, message := range map[string]string{
 		"id first": `{"jsonrpc":"2.0","id":"long","method":"tools/call","params":{"id":5,"text":"` + filling + `"}}`,
-		"id last":  `{"method":"tools/call","params":{"text":"` + filling + `","a":[{"id":6}]},"jsonrpc":"2.0", "id" : "long" }`,
+		"id last": `{"method":"tools/call","params":{"text":"` + filling +
+			`","a":[{"id":6}]},"jsonrpc":"2.0", "id" : "long" }`,
 	} {
 		input := initialize("2025-11-25") + message + "\n" + callEcho("2")
 		got := serveAll(t, input, &mcpserver.StdioOptions{MaxMessage: most})
@@ -235,13 +242,15 @@ func TestStdioMessagesThatAreTooLongAreAnsweredUnderTheirID(t *testing.T) {
 	if want := []string{`"init" ok`, "1 -32600", "1 ok"}; !slices.Equal(got, want) {
 		t.Errorf("a message of the most bytes, and one of a byte more: %q; want %q", got, want)
 	}
-	if got := tell(serveAll(t, strings.Repeat("x", 2*most), &mcpserver.StdioOptions{MaxMessage: most})); !slices.Equal(got, []string{"null -32600"}) {
+	if got := tell(serveAll(t, strings.Repeat("x", 2*most), &mcpserver.StdioOptions{MaxMessage: most})); !slices.Equal(got,
+		[]string{"null -32600"}) {
 		t.Errorf("an endless line that ends: %q", got)
 	}
 }
 
 func TestStdioBatchesBelongToTheOldRevisions(t *testing.T) {
-	batch := `[` + strings.TrimSpace(callEcho("1")) + `,{"jsonrpc":"2.0","method":"notifications/x"},` + strings.TrimSpace(callEcho("2")) + `,{"jsonrpc":"2.0","id":3}]` + "\n"
+	batch := `[` + strings.TrimSpace(callEcho("1")) + `,{"jsonrpc":"2.0","method":"notifications/x"},` +
+		strings.TrimSpace(callEcho("2")) + `,{"jsonrpc":"2.0","id":3}]` + "\n"
 	for revision, want := range map[string][]string{
 		"2024-11-05": {`"init" ok`, "1 ok", "2 ok", "3 -32600"},
 		"2025-03-26": {`"init" ok`, "1 ok", "2 ok", "3 -32600"},
@@ -366,7 +375,8 @@ func TestStdioRefusesAnIDThatIsInUse(t *testing.T) {
 	begun := next()
 	<-server.began
 	go write(c.in, callEcho("1")+callEcho("2"))
-	if got, want := []string{begun, next(), next()}, []string{`"init" ok`, "null -32600", "2 ok"}; !slices.Equal(got, want) {
+	if got, want := []string{begun, next(), next()},
+		[]string{`"init" ok`, "null -32600", "2 ok"}; !slices.Equal(got, want) {
 		t.Errorf("answers %q; want %q", got, want)
 	}
 	close(server.release)
@@ -403,7 +413,8 @@ func TestStdioClientThatNeverReadsIsNotReadFrom(t *testing.T) {
 	server := newStdioServer()
 	c := startStdio(t, server, &mcpserver.StdioOptions{MaxRequests: most, Grace: time.Millisecond})
 	go write(c.in, initialize("2025-11-25"))
-	if line, err := bufio.NewReaderSize(c.out, 16).ReadString('\n'); err != nil || answers(t, line)[0].told() != `"init" ok` {
+	if line, err := bufio.NewReaderSize(c.out, 16).ReadString('\n'); err != nil ||
+		answers(t, line)[0].told() != `"init" ok` {
 		t.Fatalf("%q, %v", line, err)
 	}
 	const asked = 10_000
@@ -446,7 +457,8 @@ func TestStdioTellsOfAClientThatIsGone(t *testing.T) {
 func TestStdioTellsOfAnInputThatFails(t *testing.T) {
 	in, send := io.Pipe()
 	send.CloseWithError(fmt.Errorf("the disk is gone"))
-	if err := mcpserver.ServeStdio(t.Context(), newStdioServer().Server, in, io.Discard, nil); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
+	if err := mcpserver.ServeStdio(t.Context(), newStdioServer().Server, in, io.Discard, nil); err == nil ||
+		!strings.Contains(err.Error(), "the disk is gone") {
 		t.Errorf("error %v; want that of the input", err)
 	}
 }
@@ -482,7 +494,8 @@ func FuzzStdioAnswersInJSONWhateverComes(f *testing.F) {
 			return // it lasts until it is released
 		}
 		var out bytes.Buffer
-		err := mcpserver.ServeStdio(t.Context(), newStdioServer().Server, bytes.NewReader(append([]byte(initialize("2025-03-26")), input...)), &out,
+		err := mcpserver.ServeStdio(t.Context(), newStdioServer().Server,
+			bytes.NewReader(append([]byte(initialize("2025-03-26")), input...)), &out,
 			&mcpserver.StdioOptions{MaxMessage: 1000})
 		if err != nil {
 			t.Fatal(err)

@@ -23,7 +23,8 @@ func (s *service) addTools(server *mcp.Server) {
 		for _, t := range list {
 			s.addTool(server, t, func(ctx context.Context, arguments json.RawMessage) (any, error) {
 				store, allows := s.view(ctx)
-				return tools.New(store, &tools.Options{Allows: allows, ReadOnly: s.ReadOnly, OnCall: s.noteCall}).Call(ctx, t.Name, arguments)
+				return tools.New(store, &tools.Options{Allows: allows, ReadOnly: s.ReadOnly, OnCall: s.noteCall}).Call(ctx, t.Name,
+					arguments)
 			})
 		}
 	}
@@ -34,7 +35,8 @@ func (s *service) addTools(server *mcp.Server) {
 	}
 }
 
-// addTool adds a tool. Its arguments reach it as they came: it knows better than a schema which mistakes can be forgiven.
+// addTool adds a tool. Its arguments reach it as they came: it knows better than a schema which mistakes can be
+// forgiven.
 func (s *service) addTool(server *mcp.Server, t tools.Tool, call func(context.Context, json.RawMessage) (any, error)) {
 	shown := &mcp.Tool{
 		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema,
@@ -55,8 +57,8 @@ func (s *service) addTool(server *mcp.Server, t tools.Tool, call func(context.Co
 
 type argumentsKey struct{}
 
-// WithArguments returns a context whose calls of tools have these arguments, in place of those in their messages. A transport can so
-// keep large arguments out of what the SDK decodes and copies.
+// WithArguments returns a context whose calls of tools have these arguments, in place of those in their messages. A
+// transport can so keep large arguments out of what the SDK decodes and copies.
 func WithArguments(ctx context.Context, arguments json.RawMessage) context.Context {
 	return context.WithValue(ctx, argumentsKey{}, arguments)
 }
@@ -69,19 +71,21 @@ func argumentsOf(ctx context.Context, request *mcp.CallToolRequest) json.RawMess
 	return request.Params.Arguments
 }
 
-// toolResult is a result as structure and, for clients of older revisions and for those that show models text only, as JSON
-// in a text.
+// toolResult is a result as structure and, for clients of older revisions and for those that show models text only, as
+// JSON in a text.
 func toolResult(result any) (*mcp.CallToolResult, error) {
 	encoded, err := plainJSON(result)
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(encoded)}}, StructuredContent: json.RawMessage(encoded)}, nil
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(encoded)}},
+		StructuredContent: json.RawMessage(encoded)}, nil
 }
 
 // toolError is the result of a tool that failed. It is no error of the protocol: those a model does not see.
 func (s *service) toolError(ctx context.Context, err error) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Error: " + s.told(ctx, callTool, err)}}, IsError: true}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Error: " + s.told(ctx, callTool, err)}},
+		IsError: true}
 }
 
 // checkNames refuses tools and prompts that there are not, with the names of those that there are.
@@ -101,7 +105,8 @@ func (s *service) checkNames(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, request)
 		}
 		if !slices.Contains(names, name) {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown " + what + " " + quoted(name) + "; there are " + cmp.Or(strings.Join(names, ", "), "none")}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown " + what + " " + quoted(name) +
+				"; there are " + cmp.Or(strings.Join(names, ", "), "none")}
 		}
 		return next(ctx, method, request)
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// The URIs of resources. Ids are escaped as in the path of any URL, so that OWNER/ID of a shared project is one part of it.
+// The URIs of resources. Ids are escaped as in the path of any URL, so that OWNER/ID of a shared project is one part of
+// it.
 const (
 	uriStart    = "souvenir://"
 	projectsURI = uriStart + "projects"

@@ -23,7 +23,8 @@ func TestURIsAreReadAsTheyAreWritten(t *testing.T) {
 
 // Whatever is read as an address names something, and its URI names the same.
 func FuzzURI(f *testing.F) {
-	for _, seed := range []string{"souvenir://projects/anna%2Fbridge/rules", "souvenir://memories/x", "souvenir://files/%zz", "souvenir://projects//main", "souvenir://rules", "souvenir://", "file:///x"} {
+	for _, seed := range []string{"souvenir://projects/anna%2Fbridge/rules", "souvenir://memories/x",
+		"souvenir://files/%zz", "souvenir://projects//main", "souvenir://rules", "souvenir://", "file:///x"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, uri string) {
@@ -31,7 +32,8 @@ func FuzzURI(f *testing.F) {
 		if !ok {
 			return
 		}
-		if again, ok := parseURI(a.uri()); !ok || again != a || !strings.HasPrefix(uri, uriStart) || a.id == "" && a.kind != kindProjects && a.kind != kindGeneralRules {
+		if again, ok := parseURI(a.uri()); !ok || again != a || !strings.HasPrefix(uri, uriStart) || a.id == "" &&
+			a.kind != kindProjects && a.kind != kindGeneralRules {
 			t.Errorf("%q is %+v, whose URI %q is %+v", uri, a, a.uri(), again)
 		}
 	})

@@ -16,9 +16,9 @@ import (
 	"github.com/souvenir-ai/souvenir/mcpserver"
 )
 
-// The world: anna owns the projects bridge, which ben reads and carl writes, and vault, which is hers alone, and has memories and
-// files outside of both. dora has a memory of her own, and a project of the same id, bridge, that she shares with anna.
-// What begins with "secret" is never for everybody.
+// The world: anna owns the projects bridge, which ben reads and carl writes, and vault, which is hers alone, and has
+// memories and files outside of both. dora has a memory of her own, and a project of the same id, bridge, that she
+// shares with anna. What begins with "secret" is never for everybody.
 
 const (
 	secretDiary  = "secretdiary"  // anna's, in no project
@@ -36,17 +36,22 @@ type persona struct {
 }
 
 var personas = map[string]persona{
-	"owner":     {access: souvenir.Access{User: "anna"}, never: []string{secretRecipe}},
-	"reader":    {access: souvenir.Access{User: "ben"}, never: []string{secretDiary, secretVault, secretRecipe, timber}},
-	"writer":    {access: souvenir.Access{User: "carl"}, never: []string{secretDiary, secretVault, secretRecipe, timber}},
-	"stranger":  {access: souvenir.Access{User: "dora"}, never: []string{secretDiary, secretVault, granite}},
-	"nobody":    {access: souvenir.Access{User: "emil"}, never: []string{secretDiary, secretVault, secretRecipe, granite, timber}},
-	"limited":   {access: souvenir.Access{User: "anna", Projects: []string{"bridge"}}, never: []string{secretDiary, secretVault, secretRecipe, timber}},
-	"nothing":   {access: souvenir.Access{User: "anna", Projects: []string{}}, never: []string{secretDiary, secretVault, secretRecipe, granite, timber}},
+	"owner":    {access: souvenir.Access{User: "anna"}, never: []string{secretRecipe}},
+	"reader":   {access: souvenir.Access{User: "ben"}, never: []string{secretDiary, secretVault, secretRecipe, timber}},
+	"writer":   {access: souvenir.Access{User: "carl"}, never: []string{secretDiary, secretVault, secretRecipe, timber}},
+	"stranger": {access: souvenir.Access{User: "dora"}, never: []string{secretDiary, secretVault, granite}},
+	"nobody": {access: souvenir.Access{User: "emil"},
+		never: []string{secretDiary, secretVault, secretRecipe, granite, timber}},
+	"limited": {access: souvenir.Access{User: "anna", Projects: []string{"bridge"}},
+		never: []string{secretDiary, secretVault, secretRecipe, timber}},
+	"nothing": {access: souvenir.Access{User: "anna", Projects: []string{}},
+		never: []string{secretDiary, secretVault, secretRecipe, granite, timber}},
 	"read-only": {access: souvenir.Access{User: "anna", ReadOnly: true}, never: []string{secretRecipe}},
-	"files": {access: souvenir.Access{User: "anna"}, scopes: []souvenir.Scope{souvenir.ScopeFilesRead, souvenir.ScopeFilesWrite},
-		never: []string{secretRecipe, "spans the river", "Bridge"}},
-	"memories": {access: souvenir.Access{User: "anna"}, scopes: []souvenir.Scope{souvenir.ScopeMemoryRead}, never: []string{secretRecipe, "granite, stone by stone", "souvenir://files/"}},
+	"files": {access: souvenir.Access{User: "anna"},
+		scopes: []souvenir.Scope{souvenir.ScopeFilesRead, souvenir.ScopeFilesWrite},
+		never:  []string{secretRecipe, "spans the river", "Bridge"}},
+	"memories": {access: souvenir.Access{User: "anna"}, scopes: []souvenir.Scope{souvenir.ScopeMemoryRead},
+		never: []string{secretRecipe, "granite, stone by stone", "souvenir://files/"}},
 }
 
 const bridgeTodo = "## Constitution\nTests first.\n\n## Spec\nA bridge of granite.\n\n## Plan\nStone by stone.\n\n## Tasks\n- [x] T1 measure the river\n- [ ] T2 order granite\n\n## Gaps\nWho pays for the granite?\n"
@@ -85,7 +90,8 @@ func fill(ctx context.Context, path string) (ids map[string]string, err error) {
 		note(user, added.ID, failed)
 		views[user] = store.As(souvenir.Access{User: user})
 	}
-	for _, p := range []struct{ user, id, name string }{{"anna", "bridge", "Bridge"}, {"anna", "vault", "Vault"}, {"dora", "bridge", "Timber bridge"}} {
+	for _, p := range []struct{ user, id, name string }{{"anna", "bridge", "Bridge"}, {"anna", "vault", "Vault"},
+		{"dora", "bridge", "Timber bridge"}} {
 		added, failed := views[p.user].AddProject(ctx, souvenir.NewProject{ID: p.id, Name: p.name})
 		note(p.user+" "+p.id, added.ID, failed)
 	}
@@ -93,7 +99,8 @@ func fill(ctx context.Context, path string) (ids map[string]string, err error) {
 		owner, user string
 		role        souvenir.MemberRole
 	}{{"anna", "ben", "reader"}, {"anna", "carl", "writer"}, {"dora", "anna", "reader"}} {
-		_, failed := store.AddMember(ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: m.owner + "/bridge"}, User: m.user, Role: m.role})
+		_, failed := store.AddMember(ctx,
+			souvenir.NewMember{Project: souvenir.ProjectRef{ID: m.owner + "/bridge"}, User: m.user, Role: m.role})
 		note("member", m.user, failed)
 	}
 	for _, m := range []struct {
@@ -101,26 +108,36 @@ func fill(ctx context.Context, path string) (ids map[string]string, err error) {
 		souvenir.NewMemory
 	}{
 		{"diary", "anna", souvenir.NewMemory{Content: secretDiary + " of anna"}},
-		{"vault", "anna", souvenir.NewMemory{Content: secretVault + " of anna", ProjectID: "vault", EventType: "project-main"}},
-		{"pillars", "anna", souvenir.NewMemory{Content: "# Pillars\n\nThe pillars are of granite.", ProjectID: "bridge", EventType: "decision", Tags: []string{"stone"}}},
-		{"main", "anna", souvenir.NewMemory{Content: "The bridge of granite spans the river.", ProjectID: "bridge", EventType: "project-main"}},
-		{"case", "anna", souvenir.NewMemory{Content: "Which granite to order", ProjectID: "bridge", EventType: "conversation"}},
+		{"vault", "anna", souvenir.NewMemory{Content: secretVault + " of anna", ProjectID: "vault",
+			EventType: "project-main"}},
+		{"pillars", "anna", souvenir.NewMemory{Content: "# Pillars\n\nThe pillars are of granite.", ProjectID: "bridge",
+			EventType: "decision", Tags: []string{"stone"}}},
+		{"main", "anna", souvenir.NewMemory{Content: "The bridge of granite spans the river.", ProjectID: "bridge",
+			EventType: "project-main"}},
+		{"case", "anna", souvenir.NewMemory{Content: "Which granite to order", ProjectID: "bridge",
+			EventType: "conversation"}},
 		{"recipe", "dora", souvenir.NewMemory{Content: secretRecipe + " of dora"}},
-		{"timber", "dora", souvenir.NewMemory{Content: "A bridge of timber.", ProjectID: "bridge", EventType: "project-main"}},
+		{"timber", "dora", souvenir.NewMemory{Content: "A bridge of timber.", ProjectID: "bridge",
+			EventType: "project-main"}},
 	} {
 		stored, failed := views[m.user].AddMemory(ctx, m.NewMemory)
 		note(m.name, stored.ID, failed)
 	}
-	for _, r := range []souvenir.NewRule{{ProjectID: "bridge", Type: "do", Content: "Use granite."}, {ProjectID: "bridge", Type: "dont", Content: "Never paint granite."}, {Type: "dont", Content: "Never tell of the " + secretDiary}} {
+	for _, r := range []souvenir.NewRule{{ProjectID: "bridge", Type: "do", Content: "Use granite."},
+		{ProjectID: "bridge", Type: "dont", Content: "Never paint granite."},
+		{Type: "dont", Content: "Never tell of the " + secretDiary}} {
 		stored, failed := views["anna"].SetRule(ctx, r)
 		note("rule", stored.ID, failed)
 	}
 	todo, failed := views["anna"].SetTodo(ctx, souvenir.NewTodo{ProjectID: "bridge", Content: bridgeTodo})
 	note("todo", todo.ID, failed)
 	for _, f := range []struct{ name, memory, content string }{
-		{"plan.txt", "main", "granite, stone by stone"}, {"stamp.bin", "main", "\x00\x01\xff"}, {"large.txt", "main", strings.Repeat("granite\n", 140_000)}, {secretDiary + ".txt", "diary", "dear"}, {"empty.txt", "main", ""},
+		{"plan.txt", "main", "granite, stone by stone"}, {"stamp.bin", "main", "\x00\x01\xff"},
+		{"large.txt", "main", strings.Repeat("granite\n", 140_000)}, {secretDiary + ".txt", "diary", "dear"},
+		{"empty.txt", "main", ""},
 	} {
-		stored, failed := views["anna"].AddFile(ctx, souvenir.NewFile{Filename: f.name, MemoryID: ids[f.memory]}, strings.NewReader(f.content))
+		stored, failed := views["anna"].AddFile(ctx, souvenir.NewFile{Filename: f.name, MemoryID: ids[f.memory]},
+			strings.NewReader(f.content))
 		note(f.name, stored.ID, failed)
 	}
 	return ids, err

@@ -1,5 +1,5 @@
-// Command packaging makes what a release offers to desktop clients: a bundle (MCPB) for each system, and the entry for the MCP
-// registry that names them with their hashes.
+// Command packaging makes what a release offers to desktop clients: a bundle (MCPB) for each system, and the entry for
+// the MCP registry that names them with their hashes.
 //
 //	go run ./packaging --version 1.2.3 --out dist
 //
@@ -102,7 +102,8 @@ func bundle(s system, version, path string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(folder)
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(folder, program), "./cmd/souvenir")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(folder, program),
+		"./cmd/souvenir")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+s.goos, "GOARCH="+s.goarch)
 	if said, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, said)
@@ -119,7 +120,8 @@ func bundle(s system, version, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	archive, err := pack([]member{{"manifest.json", 0o644, manifest}, {"LICENSE", 0o644, licence}, {"server/" + program, 0o755, binary}})
+	archive, err := pack([]member{{"manifest.json", 0o644, manifest}, {"LICENSE", 0o644, licence},
+		{"server/" + program, 0o755, binary}})
 	if err != nil {
 		return "", err
 	}
@@ -149,7 +151,8 @@ type member struct {
 func pack(members []member) ([]byte, error) {
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
-	w.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestCompression) })
+	w.RegisterCompressor(zip.Deflate,
+		func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestCompression) })
 	for _, m := range members {
 		header := &zip.FileHeader{Name: m.name, Method: zip.Deflate}
 		header.SetMode(m.mode)

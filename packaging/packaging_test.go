@@ -53,7 +53,8 @@ func mustReadJSON(t *testing.T, path string) object {
 
 func TestOurFilesAreWhatTheirSchemasAskFor(t *testing.T) {
 	t.Chdir("..")
-	for path, name := range map[string]string{"packaging/mcpb/manifest.json": manifestSchema, "packaging/registry/server.json": registrySchema} {
+	for path, name := range map[string]string{"packaging/mcpb/manifest.json": manifestSchema,
+		"packaging/registry/server.json": registrySchema} {
 		s, file := schema(t, name), mustReadJSON(t, path)
 		if err := s.Validate(file); err != nil {
 			t.Errorf("%s: %v", path, err)
@@ -125,7 +126,8 @@ func TestABundleStarts(t *testing.T) {
 	}
 	hash := sha256.Sum256(archive)
 	offered := entry["packages"].([]any)[0].(object)
-	if offered["fileSha256"] != hex.EncodeToString(hash[:]) || !strings.HasSuffix(offered["identifier"].(string), "/v1.2.3/"+name) {
+	if offered["fileSha256"] != hex.EncodeToString(hash[:]) ||
+		!strings.HasSuffix(offered["identifier"].(string), "/v1.2.3/"+name) {
 		t.Errorf("the registry is told of %v", offered)
 	}
 
@@ -159,9 +161,11 @@ func TestABundleStarts(t *testing.T) {
 		}
 		cmd.Env = append(cmd.Env, variable+"="+strings.Trim(string(set), `"`))
 	}
-	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n")
+	cmd.Stdin = strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n")
 	answer, err := cmd.CombinedOutput()
-	if err != nil || !strings.HasPrefix(string(answer), `{"jsonrpc":"2.0","id":1,"result":`) || strings.Count(string(answer), "\n") != 1 {
+	if err != nil || !strings.HasPrefix(string(answer), `{"jsonrpc":"2.0","id":1,"result":`) ||
+		strings.Count(string(answer), "\n") != 1 {
 		t.Errorf("the program of the bundle answers %q, %v", answer, err)
 	}
 	made := false

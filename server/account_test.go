@@ -23,7 +23,8 @@ func emptyWorld(t *testing.T, options server.Options) *world {
 // setUpLink makes a link to the set-up, as each start of the program does.
 func (w *world) setUpLink() string {
 	w.t.Helper()
-	added, err := w.store.Accounts().AddInvitation(w.t.Context(), souvenir.NewInvitation{Purpose: souvenir.InvitationSetup})
+	added, err := w.store.Accounts().AddInvitation(w.t.Context(),
+		souvenir.NewInvitation{Purpose: souvenir.InvitationSetup})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -46,13 +47,16 @@ func TestSetUp(t *testing.T) {
 
 	p := b.get(link).expect(http.StatusOK, "Set up this service")
 	for name, wrong := range map[string]url.Values{
-		"Name is": {"username": {"a/b"}, "email": {"a@b.example"}, "password": {rightPassword}}, "Password is shorter": {"username": {"root"}, "email": {"a@b.example"}, "password": {"short"}},
-		"E-mail is": {"username": {"root"}, "email": {"no address"}, "password": {rightPassword}},
+		"Name is":             {"username": {"a/b"}, "email": {"a@b.example"}, "password": {rightPassword}},
+		"Password is shorter": {"username": {"root"}, "email": {"a@b.example"}, "password": {"short"}},
+		"E-mail is":           {"username": {"root"}, "email": {"no address"}, "password": {rightPassword}},
 	} {
-		again := b.submit(p, "/setup", wrong).expect(http.StatusBadRequest, name, `value="`+wrong.Get("username")+`"`, `aria-invalid="true"`, "autofocus").lacks(`value="` + wrong.Get("password"))
+		again := b.submit(p, "/setup", wrong).expect(http.StatusBadRequest, name, `value="`+wrong.Get("username")+`"`,
+			`aria-invalid="true"`, "autofocus").lacks(`value="` + wrong.Get("password"))
 		checkPage(w, again)
 	}
-	p = b.submit(p, "/setup", url.Values{"username": {"root"}, "email": {"root@example.com"}, "password": {rightPassword}}).expect(http.StatusOK, "You are set up", "connect "+publicAt+"/mcp with mcp_", "root")
+	p = b.submit(p, "/setup", url.Values{"username": {"root"}, "email": {"root@example.com"},
+		"password": {rightPassword}}).expect(http.StatusOK, "You are set up", "connect "+publicAt+"/mcp with mcp_", "root")
 	checkPage(w, p)
 	token := p.code("mcp_")[len("connect "+publicAt+"/mcp with "):]
 	w.tokens = map[string]string{"first": token}
@@ -63,7 +67,8 @@ func TestSetUp(t *testing.T) {
 	b.get("/users").expect(http.StatusOK, "root@example.com", "admin")
 	other := w.browser()
 	other.get(link).expect(http.StatusNotFound, "This link does not work", "has been used")
-	if _, err := w.store.Accounts().AddInvitation(t.Context(), souvenir.NewInvitation{Purpose: souvenir.InvitationSetup}); err == nil {
+	if _, err := w.store.Accounts().AddInvitation(t.Context(),
+		souvenir.NewInvitation{Purpose: souvenir.InvitationSetup}); err == nil {
 		t.Error("a store with an account is set up again")
 	}
 	if strings.Contains(w.log.String(), "inv_") || strings.Contains(w.log.String(), "ses_") {
@@ -79,7 +84,8 @@ func TestAnotherAccountEndsTheSetUp(t *testing.T) {
 	if _, err := w.store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: "first"}); err != nil {
 		t.Fatal(err)
 	}
-	b.submit(p, "/setup", url.Values{"username": {"second"}, "password": {rightPassword}}).expect(http.StatusNotFound, "has been set up").lacks("mcp_")
+	b.submit(p, "/setup", url.Values{"username": {"second"}, "password": {rightPassword}}).expect(http.StatusNotFound,
+		"has been set up").lacks("mcp_")
 	if b.cookie("auth_token") != "" {
 		t.Error("the browser is signed in")
 	}
@@ -88,14 +94,18 @@ func TestAnotherAccountEndsTheSetUp(t *testing.T) {
 func TestInvitations(t *testing.T) {
 	w := newWorld(t, server.Options{Snippets: snippets})
 	ada := w.signedIn(admin)
-	p := ada.submit(ada.get("/invitations"), "/invitations", url.Values{"note": {"Ben, at home"}, "email": {"ben@example.com"}}).expect(http.StatusOK, "The new link", "in 7 days", "by ada")
+	p := ada.submit(ada.get("/invitations"), "/invitations",
+		url.Values{"note": {"Ben, at home"}, "email": {"ben@example.com"}}).expect(http.StatusOK, "The new link", "in 7 days",
+		"by ada")
 	link := strings.TrimPrefix(p.code("/invite?"), publicAt)
 	ada.get("/invitations").expect(http.StatusOK, "Ben, at home").lacks("inv_", "The new link")
 
 	ben := w.browser()
 	p = ben.get(link).expect(http.StatusOK, `value="ben@example.com"`, "You are invited").lacks("Ben, at home", "ada")
-	again := ben.submit(p, "/invite", url.Values{"username": {"OLIVIA"}, "password": {rightPassword}}).expect(http.StatusBadRequest, "taken")
-	ben.submit(again, "/invite", url.Values{"username": {"ben"}, "password": {rightPassword}}).expect(http.StatusOK, "Welcome, ben", "connect "+publicAt+"/mcp with mcp_")
+	again := ben.submit(p, "/invite",
+		url.Values{"username": {"OLIVIA"}, "password": {rightPassword}}).expect(http.StatusBadRequest, "taken")
+	ben.submit(again, "/invite", url.Values{"username": {"ben"}, "password": {rightPassword}}).expect(http.StatusOK,
+		"Welcome, ben", "connect "+publicAt+"/mcp with mcp_")
 	ben.get("/profile").expect(http.StatusOK, "ben@example.com")
 	ben.get("/tokens").expect(http.StatusOK, "First client")
 	ben.get("/users").expect(http.StatusForbidden, "for admins", "Sign out")
@@ -109,10 +119,12 @@ func TestInvitations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ada.leadsTo(ada.submit(p, "/invitations/end", url.Values{"id": {all[0].ID}}), "/invitations?done=invitation").expect(http.StatusOK, "taken back")
+	ada.leadsTo(ada.submit(p, "/invitations/end", url.Values{"id": {all[0].ID}}),
+		"/invitations?done=invitation").expect(http.StatusOK, "taken back")
 	w.browser().get(link).expect(http.StatusNotFound, "not known")
 	ada.submit(p, "/invitations", url.Values{"role": {"king"}}).expect(http.StatusBadRequest, "Role is")
-	ada.submit(p, "/invitations", url.Values{"email": {"nonsense"}, "note": {"typed"}}).expect(http.StatusBadRequest, "E-mail is", `value="typed"`)
+	ada.submit(p, "/invitations", url.Values{"email": {"nonsense"}, "note": {"typed"}}).expect(http.StatusBadRequest,
+		"E-mail is", `value="typed"`)
 
 	// An invitation counts as long as who made it is an admin.
 	p = ada.submit(ada.get("/invitations"), "/invitations", url.Values{"note": {"Dan"}})
@@ -122,7 +134,8 @@ func TestInvitations(t *testing.T) {
 		user string
 		role souvenir.Role
 	}{{"olivia", souvenir.RoleAdmin}, {"ada", role}} {
-		if _, err := w.store.Accounts().UpdateUser(t.Context(), change.user, souvenir.UserUpdate{Role: &change.role}); err != nil {
+		if _, err := w.store.Accounts().UpdateUser(t.Context(), change.user,
+			souvenir.UserUpdate{Role: &change.role}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,19 +148,29 @@ func TestProfile(t *testing.T) {
 	w.setPassword(owner)
 	b, elsewhere := w.signedIn(owner), w.signedIn(owner)
 	elsewhere.agent = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 Version/18.6 Mobile/15E148 Safari/604.1"
-	p := b.get("/profile").expect(http.StatusOK, `name="grants" value="yes" checked`, `name="tokens" value="yes" checked`, `value="olivia"`, `value="olivia@example.com"`, "<details>\n<summary>Sign out everywhere")
-	b.submit(p, "/profile", url.Values{"name": {"RITA"}, "email": {"typed@example.com"}}).expect(http.StatusBadRequest, "taken", `value="typed@example.com"`)
-	b.leadsTo(b.submit(p, "/profile", url.Values{"name": {"Liv"}, "email": {""}}), "/profile?done=profile").expect(http.StatusOK, "Your profile is saved.", `value="Liv"`).lacks("olivia@")
+	p := b.get("/profile").expect(http.StatusOK, `name="grants" value="yes" checked`, `name="tokens" value="yes" checked`,
+		`value="olivia"`, `value="olivia@example.com"`, "<details>\n<summary>Sign out everywhere")
+	b.submit(p, "/profile", url.Values{"name": {"RITA"}, "email": {"typed@example.com"}}).expect(http.StatusBadRequest,
+		"taken", `value="typed@example.com"`)
+	b.leadsTo(b.submit(p, "/profile", url.Values{"name": {"Liv"}, "email": {""}}),
+		"/profile?done=profile").expect(http.StatusOK, "Your profile is saved.", `value="Liv"`).lacks("olivia@")
 
 	// Another browser stays signed in until the password changes.
 	elsewhere.get("/profile").expect(http.StatusOK)
 	value := b.cookie("auth_token")
-	b.leadsTo(b.submit(p, "/profile/password", url.Values{"old": {rightPassword}, "new": {"ten blue kettles"}, "grants": nil, "tokens": nil}), "/profile?done=password").expect(http.StatusOK, "Tokens and applications go on", "<details open>\n<summary>Sign out everywhere")
+	b.leadsTo(b.submit(p, "/profile/password",
+		url.Values{"old": {rightPassword}, "new": {"ten blue kettles"}, "grants": nil, "tokens": nil}),
+		"/profile?done=password").expect(http.StatusOK, "Tokens and applications go on",
+		"<details open>\n<summary>Sign out everywhere")
 	elsewhere.get("/profile").expect(http.StatusSeeOther)
 	w.do(limited, "GET", "/api/projects", "").expect(http.StatusOK)
-	b.leadsTo(b.submit(b.get("/profile"), "/profile/password", url.Values{"old": {"ten blue kettles"}, "new": {"nine red kettles"}, "grants": nil}), "/profile?done=password-tokens").expect(http.StatusOK, "your tokens revoked")
+	b.leadsTo(b.submit(b.get("/profile"), "/profile/password",
+		url.Values{"old": {"ten blue kettles"}, "new": {"nine red kettles"}, "grants": nil}),
+		"/profile?done=password-tokens").expect(http.StatusOK, "your tokens revoked")
 	w.do(limited, "GET", "/api/projects", "").expect(http.StatusUnauthorized)
-	b.leadsTo(b.submit(b.get("/profile"), "/profile/password", url.Values{"old": {"nine red kettles"}, "new": {"ten blue kettles"}}), "/profile?done=password-all").expect(http.StatusOK, "disconnected and your tokens revoked")
+	b.leadsTo(b.submit(b.get("/profile"), "/profile/password",
+		url.Values{"old": {"nine red kettles"}, "new": {"ten blue kettles"}}),
+		"/profile?done=password-all").expect(http.StatusOK, "disconnected and your tokens revoked")
 	if b.cookie("auth_token") != value {
 		t.Error("the session of who changes the password has changed")
 	}
@@ -157,7 +180,8 @@ func TestProfile(t *testing.T) {
 	// Somebody without a password sets one.
 	rita := w.signedIn(reader)
 	p = rita.get("/profile").expect(http.StatusOK, "You have none yet.", "Set the password").lacks("Old password")
-	rita.leadsTo(rita.submit(p, "/profile/password", url.Values{"new": {rightPassword}}), "/profile?done=password-all").expect(http.StatusOK, "Old password")
+	rita.leadsTo(rita.submit(p, "/profile/password", url.Values{"new": {rightPassword}}),
+		"/profile?done=password-all").expect(http.StatusOK, "Old password")
 }
 
 func TestSessionsOfTheProfile(t *testing.T) {
@@ -181,15 +205,18 @@ func TestSessionsOfTheProfile(t *testing.T) {
 	csrf := sam.get("/profile").html.all("form")[0].fields().Get("csrf")
 	sam.post("/profile/sessions/end", url.Values{"csrf": {csrf}, "id": {sessions[0].ID}}) // of somebody else
 	third.get("/profile").expect(http.StatusOK)
-	b.leadsTo(b.submit(p, "/profile/sessions/end", url.Values{"id": {sessions[0].ID}}), "/profile?done=session").expect(http.StatusOK, "signed out")
+	b.leadsTo(b.submit(p, "/profile/sessions/end", url.Values{"id": {sessions[0].ID}}),
+		"/profile?done=session").expect(http.StatusOK, "signed out")
 	third.get("/profile").expect(http.StatusSeeOther)
 	second.get("/profile").expect(http.StatusOK)
 
-	b.leadsTo(b.submit(p, "/profile/sign-out", url.Values{"grants": nil, "tokens": nil}), "/profile?done=sessions").expect(http.StatusOK)
+	b.leadsTo(b.submit(p, "/profile/sign-out", url.Values{"grants": nil, "tokens": nil}),
+		"/profile?done=sessions").expect(http.StatusOK)
 	second.get("/profile").expect(http.StatusSeeOther)
 	bearer(access, http.StatusOK)
 	bearer(w.tokens[limited], http.StatusOK)
-	b.leadsTo(b.submit(p, "/profile/sign-out", url.Values{"keep": nil}), "/login?done=signed-out-everywhere").expect(http.StatusOK, "signed out everywhere")
+	b.leadsTo(b.submit(p, "/profile/sign-out", url.Values{"keep": nil}),
+		"/login?done=signed-out-everywhere").expect(http.StatusOK, "signed out everywhere")
 	b.get("/profile").expect(http.StatusSeeOther)
 	bearer(access, http.StatusUnauthorized)
 	bearer(w.tokens[limited], http.StatusUnauthorized)
@@ -215,10 +242,14 @@ func TestTokensMadeWithASignIn(t *testing.T) {
 
 func TestConnectedApplications(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	access, grant := w.accessTokenOf(owner, "Kite", souvenir.Authorization{Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesWrite}, Projects: []string{"shop"}})
+	access, grant := w.accessTokenOf(owner, "Kite",
+		souvenir.Authorization{Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesWrite},
+			Projects: []string{"shop"}})
 	b, sam := w.signedIn(owner), w.signedIn(stranger)
 	sam.get("/connected").expect(http.StatusOK, "There is none yet", publicAt+"/mcp").lacks("Kite")
-	p := b.get("/connected").expect(http.StatusOK, "Kite", "app.example", "Read your memories", "Upload, change and delete files", "Only in the project <b>The shop</b>").lacks("Store, change and delete memories", "Manage")
+	p := b.get("/connected").expect(http.StatusOK, "Kite", "app.example", "Read your memories",
+		"Upload, change and delete files", "Only in the project <b>The shop</b>").lacks("Store, change and delete memories",
+		"Manage")
 	b.get("/").expect(http.StatusOK, `<span class="number">1</span> connected application<`)
 	csrf := sam.get("/connected").html.all("form")[0].fields().Get("csrf")
 	sam.post("/connected/end", url.Values{"csrf": {csrf}, "id": {grant}})
@@ -229,7 +260,8 @@ func TestConnectedApplications(t *testing.T) {
 		w.send(r).expect(status)
 	}
 	use(http.StatusOK)
-	b.leadsTo(b.submit(p, "/connected/end", url.Values{"id": {grant}}), "/connected?done=application").expect(http.StatusOK, "not connected any more").lacks("Kite")
+	b.leadsTo(b.submit(p, "/connected/end", url.Values{"id": {grant}}),
+		"/connected?done=application").expect(http.StatusOK, "not connected any more").lacks("Kite")
 	use(http.StatusUnauthorized)
 }
 
@@ -262,10 +294,14 @@ func TestManagingUsers(t *testing.T) {
 	ada.leadsTo(do(reader, "user-user"), "/users?done=user-user").expect(http.StatusOK)
 	rita.get("/users").expect(http.StatusForbidden)
 	csrf := rita.get("/profile").html.all("form")[0].fields().Get("csrf")
-	rita.post("/users", url.Values{"csrf": {csrf}, "id": {w.users[owner]}, "change": {"user-disabled"}}).expect(http.StatusForbidden)
+	rita.post("/users", url.Values{"csrf": {csrf}, "id": {w.users[owner]},
+		"change": {"user-disabled"}}).expect(http.StatusForbidden)
 
 	csrf = p.html.all("form")[0].fields().Get("csrf")
-	ada.post("/users", url.Values{"csrf": {csrf}, "id": {w.users[admin]}, "change": {"user-disabled"}}).expect(http.StatusBadRequest, "your own account")
-	ada.post("/users", url.Values{"csrf": {csrf}, "id": {"nobody"}, "change": {"user-disabled"}}).expect(http.StatusNotFound, "not known")
-	ada.post("/users", url.Values{"csrf": {csrf}, "id": {w.users[owner]}, "change": {"user-king"}}).expect(http.StatusBadRequest)
+	ada.post("/users", url.Values{"csrf": {csrf}, "id": {w.users[admin]},
+		"change": {"user-disabled"}}).expect(http.StatusBadRequest, "your own account")
+	ada.post("/users", url.Values{"csrf": {csrf}, "id": {"nobody"},
+		"change": {"user-disabled"}}).expect(http.StatusNotFound, "not known")
+	ada.post("/users", url.Values{"csrf": {csrf}, "id": {w.users[owner]},
+		"change": {"user-king"}}).expect(http.StatusBadRequest)
 }

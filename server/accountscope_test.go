@@ -11,8 +11,9 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// aboutContent are the routes that change something and need no more than a scope for memories or files. Every other one that changes
-// something decides who else may come to a user's data, and needs the scope account: a new route has to be put here or there.
+// aboutContent are the routes that change something and need no more than a scope for memories or files. Every other
+// one that changes something decides who else may come to a user's data, and needs the scope account: a new route has
+// to be put here or there.
 var aboutContent = map[string]bool{
 	"POST /api/trash/{id}/restore": true,
 	"POST /tools/call":             true, "POST /mcp": true, "DELETE /mcp": true,
@@ -27,7 +28,8 @@ func TestEveryRouteThatManagesNeedsTheScopeAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	only, err := view.Accounts().AddToken(t.Context(), souvenir.NewToken{Name: "only", Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
+	only, err := view.Accounts().AddToken(t.Context(),
+		souvenir.NewToken{Name: "only", Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,11 +51,13 @@ func TestEveryRouteThatManagesNeedsTheScopeAccount(t *testing.T) {
 		path := strings.NewReplacer("{id}", "shop", "{user}", "rita", "{client_id}", "app").Replace(rt.Path)
 		for _, caller := range []string{"without", "application", noFiles, readOnly} {
 			a := w.do(caller, rt.Method, path, `{}`).expect(http.StatusForbidden, "needs the scope account")
-			if says := a.header.Get("WWW-Authenticate"); !strings.Contains(says, "insufficient_scope") || !strings.Contains(says, "account") {
+			if says := a.header.Get("WWW-Authenticate"); !strings.Contains(says, "insufficient_scope") ||
+				!strings.Contains(says, "account") {
 				t.Errorf("%s tells %s %q", name, caller, says)
 			}
 		}
-		if a := w.do("only", rt.Method, path, `{}`); strings.Contains(a.body, "needs the scope") || strings.Contains(a.body, "reading only") {
+		if a := w.do("only", rt.Method, path, `{}`); strings.Contains(a.body, "needs the scope") ||
+			strings.Contains(a.body, "reading only") {
 			t.Errorf("%s with the scope account: %d %s", name, a.status, a.body)
 		}
 	}
@@ -86,13 +90,16 @@ func TestConsentNeverTicksAccount(t *testing.T) {
 	if scopes := b.get(asked).html.fields()["scope"]; !slices.Equal(scopes, []string{"memory:read", "memory:write"}) {
 		t.Errorf("ticked the next time are %q", scopes)
 	}
-	if tokens := w.exchange(app, b.letIn(asked, url.Values{"scope": {"memory:write", "account"}, "access": {"read"}})); tokens.Scope != "memory:read" {
+	if tokens := w.exchange(app, b.letIn(asked,
+		url.Values{"scope": {"memory:write", "account"}, "access": {"read"}})); tokens.Scope != "memory:read" {
 		t.Errorf("only reading is granted as %q", tokens.Scope)
 	}
-	if tokens := w.exchange(app, b.letIn(app.asks(), url.Values{"scope": {"memory:read", "account"}})); tokens.Scope != "memory:read" {
+	if tokens := w.exchange(app, b.letIn(app.asks(),
+		url.Values{"scope": {"memory:read", "account"}})); tokens.Scope != "memory:read" {
 		t.Errorf("what was not asked for is granted: %q", tokens.Scope)
 	}
-	b.post("/oauth/authorize", form(b.get(app.asks("scope", "account")), "decision", "allow")).stays(http.StatusBadRequest, "Nothing is chosen")
+	b.post("/oauth/authorize", form(b.get(app.asks("scope", "account")), "decision", "allow")).stays(http.StatusBadRequest,
+		"Nothing is chosen")
 }
 
 // form is what a page sends when nothing is changed but one field.

@@ -21,13 +21,13 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// Who has called what is recorded for the person whose memories they are. A call has been answered by then, and waits in memory
-// until the store writes many at once.
+// Who has called what is recorded for the person whose memories they are. A call has been answered by then, and waits
+// in memory until the store writes many at once.
 
 const activityPath = "/api/activity"
 
-// clientNames remembers what MCP clients call themselves: in most revisions of the protocol they do so once, and then come with
-// the User-Agent of a library.
+// clientNames remembers what MCP clients call themselves: in most revisions of the protocol they do so once, and then
+// come with the User-Agent of a library.
 type clientNames struct {
 	mu    sync.Mutex
 	names map[string]string
@@ -108,8 +108,9 @@ func (s *Server) noteProject(r *http.Request, rt dialectRoute, c request.Caller)
 	}
 }
 
-// recorded reports whether a request that has called no tool is recorded: endpoints are, and what people change on pages;
-// neither looking at pages, nor at what was recorded, nor the messages of MCP that ask for nothing of the user's.
+// recorded reports whether a request that has called no tool is recorded: endpoints are, and what people change on
+// pages; neither looking at pages, nor at what was recorded, nor the messages of MCP that ask for nothing of the
+// user's.
 func recorded(r *http.Request, e *request.State, out *response) bool {
 	_, pattern, _ := strings.Cut(e.Route, " ")
 	switch {
@@ -125,14 +126,16 @@ func recorded(r *http.Request, e *request.State, out *response) bool {
 
 // routeCall is a request that has called no tool.
 func (s *Server) routeCall(r *http.Request, e *request.State, out *response, took time.Duration) souvenir.NewActivity {
-	n := souvenir.NewActivity{Tool: e.Route, Outcome: outcomeOf(e, out), Duration: took, Bytes: out.bytes, FileID: e.FileID, Project: e.Project}
+	n := souvenir.NewActivity{Tool: e.Route, Outcome: outcomeOf(e, out), Duration: took, Bytes: out.bytes,
+		FileID: e.FileID, Project: e.Project}
 	_, pattern, _ := strings.Cut(e.Route, " ")
 	switch {
 	case strings.HasPrefix(pattern, "/api/projects/{id}"):
 		n.Project = projectOf(r)
 	case strings.HasPrefix(pattern, "/memories/{id}/") && n.Outcome == souvenir.OutcomeOK:
 		n.MemoryID = r.PathValue("id")
-	case (strings.HasPrefix(pattern, "/api/files/{id}") || strings.HasPrefix(pattern, "/files/{id}/")) && n.Outcome == souvenir.OutcomeOK:
+	case (strings.HasPrefix(pattern, "/api/files/{id}") || strings.HasPrefix(pattern, "/files/{id}/")) &&
+		n.Outcome == souvenir.OutcomeOK:
 		n.FileID = r.PathValue("id")
 	}
 	return n
@@ -158,8 +161,8 @@ func outcomeOf(e *request.State, out *response) souvenir.Outcome {
 	return souvenir.OutcomeOf(souvenir.ErrInvalid)
 }
 
-// clientName is what the client of a request calls itself: what it says in the message, or has said when it began its MCP session. Only clients that
-// keep no session are known by their credential and User-Agent.
+// clientName is what the client of a request calls itself: what it says in the message, or has said when it began its
+// MCP session. Only clients that keep no session are known by their credential and User-Agent.
 func (s *Server) clientName(r *http.Request, e *request.State, agent, told string) string {
 	if _, pattern, _ := strings.Cut(e.Route, " "); pattern != "/mcp" {
 		return agent
@@ -173,8 +176,8 @@ func (s *Server) clientName(r *http.Request, e *request.State, agent, told strin
 // sessionHeader names the session of an MCP client, in the revisions of the protocol that have sessions.
 const sessionHeader = "Mcp-Session-Id"
 
-// newSessionID makes the id of a session. It holds what the client calls itself, so that nothing has to be remembered, by any process: sessions are
-// for telling calls apart, and open nothing.
+// newSessionID makes the id of a session. It holds what the client calls itself, so that nothing has to be remembered,
+// by any process: sessions are for telling calls apart, and open nothing.
 func newSessionID(client string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(client[:min(len(client), maxSessionClient)])) + "." + rand.Text()
 }
@@ -195,8 +198,8 @@ func sessionClient(id string) string {
 	return strings.ToValidUTF8(string(client), "")
 }
 
-// name returns what a client calls itself: what it tells now, or what all clients with this credential and User-Agent have told, or its
-// User-Agent. Of several that have told different names, nobody can say which one calls.
+// name returns what a client calls itself: what it tells now, or what all clients with this credential and User-Agent
+// have told, or its User-Agent. Of several that have told different names, nobody can say which one calls.
 func (c *clientNames) name(p souvenir.Principal, agent, told string) string {
 	key := p.Access.User + "\x00" + cmp.Or(p.TokenID, p.ClientID, p.SessionID) + "\x00" + agent[:min(len(agent), 200)]
 	c.mu.Lock()
@@ -224,7 +227,8 @@ func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c request.
 	}
 	q := souvenir.ActivityQuery{
 		User: wanted.Get("user"), ID: wanted.Get("credential_id"), Client: wanted.Get("client"),
-		Tool: wanted.Get("tool"), Action: wanted.Get("action"), ProjectID: wanted.Get("project_id"), Before: wanted.Get("before"),
+		Tool: wanted.Get("tool"), Action: wanted.Get("action"), ProjectID: wanted.Get("project_id"),
+		Before: wanted.Get("before"),
 	}
 	if q.Credential, err = params.Word(wanted, "credential", credentialKinds()...); err != nil {
 		return nil, err

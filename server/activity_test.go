@@ -17,7 +17,8 @@ import (
 func (w *world) recorded(caller string) []souvenir.Activity {
 	w.t.Helper()
 	w.at.Close()
-	page, err := w.store.Insights().Activities(background, souvenir.ActivityQuery{User: w.users[caller], Limit: souvenir.MaxActivityLimit})
+	page, err := w.store.Insights().Activities(background,
+		souvenir.ActivityQuery{User: w.users[caller], Limit: souvenir.MaxActivityLimit})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -59,7 +60,8 @@ func TestEveryCallIsRecorded(t *testing.T) {
 		got = append(got, briefActivity(a))
 	}
 	want := []string{
-		"memory search ok shop", "memory retrieve ok shop", "memory retrieve not_found", "memory invalid", "memory store ok shop", "rules store ok shop",
+		"memory search ok shop", "memory retrieve ok shop", "memory retrieve not_found", "memory invalid",
+		"memory store ok shop", "rules store ok shop",
 		"POST /tools/call not_found", "POST /tools/call invalid",
 		"POST /api/files/upload ok", "GET /api/files/{id} ok", "GET /api/files/{id} not_found",
 		"GET /api/projects/{id} ok shop", "GET /api/projects/{id} not_found", "GET /api/files forbidden",
@@ -67,18 +69,21 @@ func TestEveryCallIsRecorded(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Fatalf("recorded are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if all[1].MemoryID != w.memory || all[2].MemoryID != "" || len(all[4].MemoryID) != 36 || all[8].FileID != file.ID || all[9].FileID != file.ID || all[10].FileID != "" {
+	if all[1].MemoryID != w.memory || all[2].MemoryID != "" || len(all[4].MemoryID) != 36 || all[8].FileID != file.ID ||
+		all[9].FileID != file.ID || all[10].FileID != "" {
 		t.Errorf("memories and files are %+v", all)
 	}
 	for _, a := range all {
-		if a.Credential.Kind != souvenir.CredentialToken || a.Credential.ID == "" || !strings.HasPrefix(a.Client, "Go-http-client/") || a.DurationMS <= 0 || a.Bytes <= 0 || a.StartedAt.IsZero() {
+		if a.Credential.Kind != souvenir.CredentialToken || a.Credential.ID == "" ||
+			!strings.HasPrefix(a.Client, "Go-http-client/") || a.DurationMS <= 0 || a.Bytes <= 0 || a.StartedAt.IsZero() {
 			t.Errorf("a call is %+v", a)
 		}
 		if said := fmt.Sprintf("%+v", a); strings.Contains(said, secret) || strings.Contains(said, w.tokens[owner]) {
 			t.Errorf("a call tells %s", said)
 		}
 	}
-	if everybody, err := w.store.Insights().Activities(background, souvenir.ActivityQuery{}); err != nil || len(everybody.Activities) != len(want) {
+	if everybody, err := w.store.Insights().Activities(background, souvenir.ActivityQuery{}); err != nil ||
+		len(everybody.Activities) != len(want) {
 		t.Errorf("of all users %d calls are recorded, %v", len(everybody.Activities), err)
 	}
 }
@@ -98,8 +103,10 @@ func TestEveryCallOverMCPIsRecordedWithItsClient(t *testing.T) {
 		_, _ = session.CallTool(t.Context(), &mcp.CallToolParams{Name: secret})
 		session.Close()
 	}
-	batch := w.request(owner, "POST", "/mcp", strings.NewReader(`[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_collections"}},
-		{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"memory","arguments":{"action":"delete","id":"`+w.memory+`"}}}]`))
+	batch := w.request(owner, "POST", "/mcp",
+		strings.NewReader(`[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_collections"}},
+		{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"memory","arguments":{"action":"delete","id":"`+
+			w.memory+`"}}}]`))
 	batch.Header.Set("Content-Type", "application/json")
 	w.send(batch).expect(http.StatusOK)
 	all := w.recorded(owner)
@@ -110,8 +117,10 @@ func TestEveryCallOverMCPIsRecordedWithItsClient(t *testing.T) {
 			t.Errorf("a call tells %s", said)
 		}
 	}
-	calls := []string{"memory search ok shop", "memory retrieve not_found", "search ok", "fetch ok", "resources/read ok", "tools/call invalid"}
-	want := slices.Concat([]string{"initialize ok"}, calls, calls, []string{"list_collections ok", "memory delete ok shop"})
+	calls := []string{"memory search ok shop", "memory retrieve not_found", "search ok", "fetch ok", "resources/read ok",
+		"tools/call invalid"}
+	want := slices.Concat([]string{"initialize ok"}, calls, calls,
+		[]string{"list_collections ok", "memory delete ok shop"})
 	if !slices.Equal(got, want) {
 		t.Fatalf("recorded are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -127,7 +136,8 @@ func TestEveryCallOverMCPIsRecordedWithItsClient(t *testing.T) {
 
 func TestActivityIsToldToThoseItIsAbout(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	w.do(owner, "POST", "/tools/call", `{"name":"memory","arguments":{"action":"search","query":"x"}}`).expect(http.StatusOK)
+	w.do(owner, "POST", "/tools/call",
+		`{"name":"memory","arguments":{"action":"search","query":"x"}}`).expect(http.StatusOK)
 	w.do(reader, "GET", "/api/projects", "").expect(http.StatusOK)
 	w.do(admin, "GET", "/api/projects", "").expect(http.StatusOK)
 	mine := `"tool":"memory","action":"search"`
@@ -145,14 +155,19 @@ func TestActivityIsToldToThoseItIsAbout(t *testing.T) {
 func TestWhatActivityCannotBeAskedFor(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	for query, argument := range map[string]string{
-		"since=": "since", "until=": "until", "since=2026-03-01T9:00:00Z": "since", "until=2026-03-01T09:00:00,5Z": "until", "until=2026-03-01": "until",
-		"credential=": "credential", "credential=password": "credential", "outcome=": "outcome", "outcome=good": "outcome", "limit=": "limit",
-		"project_id=%0B": "project_id", "project_id=%20": "project_id", "project_id=" + strings.Repeat("x", 129): "project_id",
+		"since=": "since", "until=": "until", "since=2026-03-01T9:00:00Z": "since", "until=2026-03-01T09:00:00,5Z": "until",
+		"until=2026-03-01": "until",
+		"credential=":      "credential", "credential=password": "credential", "outcome=": "outcome",
+		"outcome=good":   "outcome",
+		"limit=":         "limit",
+		"project_id=%0B": "project_id", "project_id=%20": "project_id", "project_id=" +
+			strings.Repeat("x", 129): "project_id",
 	} {
 		w.do(owner, "GET", "/api/activity?"+query, "").expect(http.StatusBadRequest, argument+" is ")
 	}
 	for _, query := range []string{
-		"user=&credential_id=&client=&tool=&action=&project_id=&before=", "since=2026-03-01T09:00:00.25%2B05:30", "project_id=" + strings.Repeat("ä", 128),
+		"user=&credential_id=&client=&tool=&action=&project_id=&before=", "since=2026-03-01T09:00:00.25%2B05:30",
+		"project_id=" + strings.Repeat("ä", 128),
 		"project_id=" + strings.Repeat("ä", 128) + "/" + strings.Repeat("x", 128), "tool=%0B", "client=%00",
 	} {
 		w.do(owner, "GET", "/api/activity?"+query, "").expect(http.StatusOK, `"activities":[`)
@@ -162,7 +177,8 @@ func TestWhatActivityCannotBeAskedFor(t *testing.T) {
 
 func TestNothingIsRecordedWhereThatIsSwitchedOff(t *testing.T) {
 	w := newWorld(t, server.Options{NoActivity: true})
-	w.do(owner, "POST", "/tools/call", `{"name":"memory","arguments":{"action":"search","query":"x"}}`).expect(http.StatusOK)
+	w.do(owner, "POST", "/tools/call",
+		`{"name":"memory","arguments":{"action":"search","query":"x"}}`).expect(http.StatusOK)
 	w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK)
 	if all := w.recorded(owner); len(all) > 0 {
 		t.Errorf("recorded are %+v", all)

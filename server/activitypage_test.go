@@ -25,18 +25,25 @@ func (w *world) callOf(caller string, n souvenir.NewActivity) {
 
 func TestActivityShowsWhoHasCalled(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	w.callOf(owner, souvenir.NewActivity{Client: "kite 2.1", Tool: "memory", Action: "search", Project: souvenir.ProjectRef{ID: "shop"}, MemoryID: w.memory, FileID: w.file, Duration: 1500 * time.Millisecond})
-	w.callOf(owner, souvenir.NewActivity{Client: browserOfTests, Tool: "GET /api/files/{id}", Outcome: "not_found", Duration: 2500 * time.Microsecond})
+	w.callOf(owner, souvenir.NewActivity{Client: "kite 2.1", Tool: "memory", Action: "search",
+		Project: souvenir.ProjectRef{ID: "shop"}, MemoryID: w.memory, FileID: w.file, Duration: 1500 * time.Millisecond})
+	w.callOf(owner, souvenir.NewActivity{Client: browserOfTests, Tool: "GET /api/files/{id}", Outcome: "not_found",
+		Duration: 2500 * time.Microsecond})
 	w.callOf(stranger, souvenir.NewActivity{Client: "crane", Tool: "memory", MemoryID: "of-the-stranger"})
 	b := w.signedIn(owner)
-	p := b.get("/activity").expect(http.StatusOK, "kite 2.1", "memory search", "1.5 s", `href="/projects/`+w.users[owner]+`/shop"`, "The shop", `href="/memories/`+w.memory+`"`, `href="/files/`+w.file+`"`,
-		"opened a file", "GET /api/files/{id}", "Firefox on Linux", "2.5 ms", `<span class="tag off">not found</span>`, `<span class="tag">fine</span>`, "30 days").lacks("crane", "stranger", ">User<")
+	p := b.get("/activity").expect(http.StatusOK, "kite 2.1", "memory search", "1.5 s", `href="/projects/`+w.users[owner]+
+		`/shop"`, "The shop", `href="/memories/`+w.memory+`"`, `href="/files/`+w.file+`"`,
+		"opened a file", "GET /api/files/{id}", "Firefox on Linux", "2.5 ms", `<span class="tag off">not found</span>`,
+		`<span class="tag">fine</span>`, "30 days").lacks("crane", "stranger", ">User<")
 	checkPage(w, p)
 	for query, has := range map[string]bool{
-		"tool=memory": true, "client=kite+2.1": true, "client=kite": false, "outcome=ok": true, "outcome=error": false, "outcome=not_found": false, "project=shop": true, "project=plot": false,
-		"credential=token": false, "since=2020-01-01": true, "until=2020-01-01": false, "tool=memory&outcome=ok&project=shop": true,
+		"tool=memory": true, "client=kite+2.1": true, "client=kite": false, "outcome=ok": true, "outcome=error": false,
+		"outcome=not_found": false, "project=shop": true, "project=plot": false,
+		"credential=token": false, "since=2020-01-01": true, "until=2020-01-01": false,
+		"tool=memory&outcome=ok&project=shop": true,
 	} {
-		if found := b.get("/activity?" + query).expect(http.StatusOK); strings.Contains(found.body, "<b>memory search</b>") != has {
+		if found := b.get("/activity?" + query).expect(http.StatusOK); strings.Contains(found.body,
+			"<b>memory search</b>") != has {
 			t.Errorf("%s: %.2000s", query, found.body)
 		}
 	}
@@ -48,13 +55,16 @@ func TestWrongFiltersOfActivityAreToldInTheirPlace(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b := w.signedIn(owner)
 	for query, told := range map[string]string{
-		"since=yesterday": "Since is &#34;yesterday&#34;; a day is needed", "until=2020-13-01": "a day is needed", "outcome=nice": "nice", "credential=key": "key",
-		"user=" + w.users[stranger]: "only admins see the calls of others", "user=*": "only admins", "project=%00": "Project_id",
+		"since=yesterday": "Since is &#34;yesterday&#34;; a day is needed", "until=2020-13-01": "a day is needed",
+		"outcome=nice": "nice", "credential=key": "key",
+		"user=" + w.users[stranger]: "only admins see the calls of others", "user=*": "only admins",
+		"project=%00": "Project_id",
 	} {
 		checkPage(w, b.get("/activity?"+query).expect(http.StatusBadRequest, told, `role="alert"`))
 	}
 	checkPage(w, b.get("/activity?before=gone").expect(http.StatusNotFound, "begin anew"))
-	if p := b.get("/activity?client="+url.QueryEscape(hostile)).expect(http.StatusOK, "No call fits").lacks("<script>alert"); p.html == nil {
+	if p := b.get("/activity?client="+url.QueryEscape(hostile)).expect(http.StatusOK,
+		"No call fits").lacks("<script>alert"); p.html == nil {
 		t.Error("no page")
 	}
 }
@@ -62,11 +72,13 @@ func TestWrongFiltersOfActivityAreToldInTheirPlace(t *testing.T) {
 // Admins see that others call, and with which tool; what it was about leads them nowhere.
 func TestActivityOfOthersIsForAdmins(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	w.callOf(owner, souvenir.NewActivity{Client: "kite", Tool: "memory", Action: "search", Project: souvenir.ProjectRef{ID: "shop"}, MemoryID: w.memory})
+	w.callOf(owner, souvenir.NewActivity{Client: "kite", Tool: "memory", Action: "search",
+		Project: souvenir.ProjectRef{ID: "shop"}, MemoryID: w.memory})
 	w.callOf(stranger, souvenir.NewActivity{Client: "crane", Tool: "rules"})
 	b := w.signedIn(admin)
 	b.get("/activity").expect(http.StatusOK, "Everybody", "olivia").lacks("kite", "crane")
-	all := b.get("/activity?user=*").expect(http.StatusOK, "kite", "crane", "<bdi>olivia</bdi>", "<bdi>sam</bdi>").lacks("/memories/"+w.memory, w.memory, "/shop")
+	all := b.get("/activity?user=*").expect(http.StatusOK, "kite", "crane", "<bdi>olivia</bdi>",
+		"<bdi>sam</bdi>").lacks("/memories/"+w.memory, w.memory, "/shop")
 	checkPage(w, all)
 	b.get("/activity?user="+w.users[owner]).expect(http.StatusOK, "kite").lacks("crane")
 	b.get("/activity?user=nobody").expect(http.StatusNotFound)
@@ -112,7 +124,8 @@ func TestActivityIsFollowed(t *testing.T) {
 	live := b.get("/activity?tool=memory&live=1").expect(http.StatusOK, "every 5s", "Stop following", `name="live"`)
 	checkPage(w, live)
 	w.callOf(owner, souvenir.NewActivity{Client: "crane", Tool: "memory"})
-	b.part(htmxGet(t, live, "activity"), "activity").expect(http.StatusOK, "kite", "crane", "every 5s").lacks("<html", "<form")
+	b.part(htmxGet(t, live, "activity"), "activity").expect(http.StatusOK, "kite", "crane", "every 5s").lacks("<html",
+		"<form")
 	b.get("/activity?live=1&outcome=nice").expect(http.StatusBadRequest).lacks("every 5s")
 }
 

@@ -31,7 +31,8 @@ func initializeAs(name string) string {
 
 const searchOverMCP = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"memory","arguments":{"action":"search","query":"soup"}}}`
 
-// Three clients with one token and one User-Agent, whose calls come in turns: each call is booked on the client that made it.
+// Three clients with one token and one User-Agent, whose calls come in turns: each call is booked on the client that
+// made it.
 func TestCallsAreToldApartByTheirSession(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.doc = nil
@@ -66,7 +67,8 @@ func TestCallsAreToldApartByTheirSession(t *testing.T) {
 	}
 }
 
-// A client that keeps no session is known by what it told, as long as no other one has the same credential and User-Agent.
+// A client that keeps no session is known by what it told, as long as no other one has the same credential and
+// User-Agent.
 func TestAClientWithoutASession(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.doc = nil
@@ -96,7 +98,8 @@ func TestTheProjectOfCallsThatChangeSomething(t *testing.T) {
 		got = append(got, strings.TrimSpace(a.Tool+" "+a.Action))
 	}
 	slices.Sort(got)
-	if want := []string{"DELETE /api/files/{id}", "POST /memories/{id}/delete", "memory delete", "memory update"}; !slices.Equal(got, want) {
+	if want := []string{"DELETE /api/files/{id}", "POST /memories/{id}/delete", "memory delete",
+		"memory update"}; !slices.Equal(got, want) {
 		t.Errorf("in the project are %q, not %q", got, want)
 	}
 	w.doc = nil
@@ -116,7 +119,8 @@ func TestAFloodOfCallsIsCounted(t *testing.T) {
 		group.Go(func() {
 			for j := range calls / workers {
 				err := w.store.Upkeep().RecordActivity(t.Context(), souvenir.NewActivity{
-					Principal: souvenir.Principal{Access: souvenir.Access{User: w.users[owner]}}, Tool: fmt.Sprint("flood ", i, ".", j)})
+					Principal: souvenir.Principal{Access: souvenir.Access{User: w.users[owner]}},
+					Tool:      fmt.Sprint("flood ", i, ".", j)})
 				if err != nil {
 					t.Error(err)
 				}
@@ -129,7 +133,8 @@ func TestAFloodOfCallsIsCounted(t *testing.T) {
 	group.Wait()
 	before, kept, lost := "", 0, 0
 	for {
-		page, err := w.store.Insights().Activities(t.Context(), souvenir.ActivityQuery{Limit: souvenir.MaxActivityLimit, Before: before})
+		page, err := w.store.Insights().Activities(t.Context(),
+			souvenir.ActivityQuery{Limit: souvenir.MaxActivityLimit, Before: before})
 		if err != nil {
 			t.Fatal(err)
 		}

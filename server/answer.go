@@ -11,16 +11,19 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// answer writes a value as JSON. What cannot be written as JSON is a mistake of this program, found before anything is sent.
+// answer writes a value as JSON. What cannot be written as JSON is a mistake of this program, found before anything is
+// sent.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, status int, value any) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false) // nosniff and the content type keep browsers from seeing HTML in it
 	if err := encoder.Encode(value); err != nil {
-		s.log.ErrorContext(r.Context(), "an answer could not be written as JSON", "request_id", request.Of(r.Context()).ID, "route", request.Of(r.Context()).Route, "error", err)
+		s.log.ErrorContext(r.Context(), "an answer could not be written as JSON", "request_id", request.Of(r.Context()).ID,
+			"route", request.Of(r.Context()).Route, "error", err)
 		status = http.StatusInternalServerError
 		body.Reset()
-		body.WriteString(`{"error":` + strconv.Quote(failure.Internal) + `,"content":[{"type":"text","text":` + strconv.Quote("Error: "+failure.Internal) + `}],"isError":true}`)
+		body.WriteString(`{"error":` + strconv.Quote(failure.Internal) + `,"content":[{"type":"text","text":` +
+			strconv.Quote("Error: "+failure.Internal) + `}],"isError":true}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
@@ -28,7 +31,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, status int, valu
 	w.Write(body.Bytes()) //nolint:errcheck // the client is gone, and the log has the count
 }
 
-// response is an [http.ResponseWriter] that counts for the log, and gives up on a client that takes nothing for too long.
+// response is an [http.ResponseWriter] that counts for the log, and gives up on a client that takes nothing for too
+// long.
 type response struct {
 	http.ResponseWriter
 	control  *http.ResponseController

@@ -20,8 +20,8 @@ const (
 	tokenParameter = "token"
 )
 
-// presented returns the credential of a request: of the places where one may be, the first that holds something decides,
-// whether it is any good or not. A cookie is one that browsers send by themselves.
+// presented returns the credential of a request: of the places where one may be, the first that holds something
+// decides, whether it is any good or not. A cookie is one that browsers send by themselves.
 func (s *Server) presented(r *http.Request) (value string, cookie, found bool) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
 	switch {
@@ -68,11 +68,13 @@ func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
 	}
 	token, cookie, found := s.presented(r)
 	if !found && r.Header.Get("Authorization") != "" {
-		return souvenir.Principal{}, failure.Unauthenticated("the header Authorization has the scheme " + failure.Quote(authorizationScheme(r)) +
-			"; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
+		return souvenir.Principal{},
+			failure.Unauthenticated("the header Authorization has the scheme " + failure.Quote(authorizationScheme(r)) +
+				"; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
 	}
 	if !found {
-		return souvenir.Principal{}, failure.Unauthenticated("no credential was sent; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
+		return souvenir.Principal{},
+			failure.Unauthenticated("no credential was sent; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
 	}
 	p, err := s.check(r.Context(), token)
 	switch {
@@ -89,8 +91,8 @@ func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
 	return p, nil
 }
 
-// authorizationScheme is the first word of the header Authorization, if it can be a scheme (RFC 9110, section 11.1): what
-// stands there without one may be a secret.
+// authorizationScheme is the first word of the header Authorization, if it can be a scheme (RFC 9110, section 11.1):
+// what stands there without one may be a secret.
 func authorizationScheme(r *http.Request) string {
 	scheme, _, found := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
 	if !found {
@@ -113,9 +115,11 @@ func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, e
 		return s.store.Accounts().CheckSession(ctx, token)
 	}
 	if s.options.PublicURL == "" || token == "" {
-		return souvenir.Principal{}, failure.Unauthenticated("the credential is no MCP token, which begins with " + request.MCPTokenPrefix)
+		return souvenir.Principal{},
+			failure.Unauthenticated("the credential is no MCP token, which begins with " + request.MCPTokenPrefix)
 	}
-	return s.store.Accounts().CheckAccessToken(ctx, souvenir.AccessTokenCheck{Token: token, Issuer: s.options.PublicURL, Audience: s.oauth.Audience()})
+	return s.store.Accounts().CheckAccessToken(ctx,
+		souvenir.AccessTokenCheck{Token: token, Issuer: s.options.PublicURL, Audience: s.oauth.Audience()})
 }
 
 // badCredential is the error for a credential that was sent and is worth nothing.
@@ -125,7 +129,8 @@ func (e *badCredential) Error() string { return e.err.Error() }
 func (e *badCredential) Unwrap() error { return e.err }
 
 // challenge tells a client, in WWW-Authenticate, where and for what it gets a credential (RFC 6750, section 3, and RFC
-// 9728, section 5.1). A client that has none, or a bad one, is told all scopes that it will need: few can ask for more later.
+// 9728, section 5.1). A client that has none, or a bad one, is told all scopes that it will need: few can ask for more
+// later.
 func (s *Server) challenge(h http.Header, r *http.Request, err error) {
 	var bad *badCredential
 	var lacks *tools.MissingScope
@@ -133,7 +138,8 @@ func (s *Server) challenge(h http.Header, r *http.Request, err error) {
 	scope := defaultScopes()
 	switch {
 	case errors.As(err, &lacks):
-		parameters, scope = append(parameters, `error="insufficient_scope"`), withGranted(request.Of(r.Context()).Caller, lacks.Scope)
+		parameters, scope = append(parameters, `error="insufficient_scope"`),
+			withGranted(request.Of(r.Context()).Caller, lacks.Scope)
 	case errors.Is(err, souvenir.ErrForbidden) || errors.Is(err, souvenir.ErrReadOnly):
 		return // another credential of the same user would not change it
 	case errors.As(err, &bad):

@@ -37,7 +37,8 @@ func TestTheFirstCredentialDecides(t *testing.T) {
 			bad := w.request(guest, "GET", "/api/owner-ids/me", nil)
 			place.put(bad, w.tokens[revoked])
 			later.put(bad, w.tokens[owner])
-			if a := w.send(bad).expect(http.StatusUnauthorized); !strings.Contains(a.header.Get("WWW-Authenticate"), `error="invalid_token"`) {
+			if a := w.send(bad).expect(http.StatusUnauthorized); !strings.Contains(a.header.Get("WWW-Authenticate"),
+				`error="invalid_token"`) {
 				t.Errorf("%s, then %s: WWW-Authenticate is %q", place.name, later.name, a.header.Get("WWW-Authenticate"))
 			}
 		}
@@ -127,7 +128,8 @@ func TestAccessTokens(t *testing.T) {
 	elsewhere, _ := w.accessToken("https://other.example/mcp", souvenir.ScopeMemoryRead)
 	me(elsewhere).expect(http.StatusUnauthorized)
 	filesOnly, _ := w.accessToken("", souvenir.ScopeFilesRead)
-	if a := me(filesOnly).expect(http.StatusForbidden, "memory:read"); !strings.Contains(a.header.Get("WWW-Authenticate"), `scope="memory:read files:read"`) {
+	if a := me(filesOnly).expect(http.StatusForbidden, "memory:read"); !strings.Contains(a.header.Get("WWW-Authenticate"),
+		`scope="memory:read files:read"`) {
 		t.Errorf("WWW-Authenticate is %q", a.header.Get("WWW-Authenticate"))
 	}
 	for _, bad := range []string{"a.b.c", strings.Repeat("x", 9000), "mcp_", "\u00e9"} {
@@ -146,29 +148,34 @@ func TestWithoutAPublicURLOnlyMCPTokensCount(t *testing.T) {
 	w.do(owner, "GET", "/api/owner-ids/me", "").expect(http.StatusOK)
 	r := w.request(guest, "GET", "/api/owner-ids/me", nil)
 	r.Header.Set("Authorization", "Bearer "+token)
-	if a := w.send(r).expect(http.StatusUnauthorized); strings.Contains(a.header.Get("WWW-Authenticate"), "resource_metadata") {
+	if a := w.send(r).expect(http.StatusUnauthorized); strings.Contains(a.header.Get("WWW-Authenticate"),
+		"resource_metadata") {
 		t.Errorf("WWW-Authenticate is %q", a.header.Get("WWW-Authenticate"))
 	}
 }
 
 func TestCheckPublicURL(t *testing.T) {
-	for _, good := range []string{"https://memory.example", "http://127.0.0.1:8377", "https://example.com/memory", "https://example.com/"} {
+	for _, good := range []string{"https://memory.example", "http://127.0.0.1:8377", "https://example.com/memory",
+		"https://example.com/"} {
 		if err := server.CheckPublicURL(good); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
-	for _, bad := range []string{"", "memory.example", "ftp://memory.example", "https://", "https://a@b", "https://a/?b", "https://a/#b", "https://a//b", "https://a/../b", "https://[::1", "http://a b"} {
+	for _, bad := range []string{"", "memory.example", "ftp://memory.example", "https://", "https://a@b", "https://a/?b",
+		"https://a/#b", "https://a//b", "https://a/../b", "https://[::1", "http://a b"} {
 		if err := server.CheckPublicURL(bad); err == nil || !strings.Contains(err.Error(), "public_url") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
 }
 
-// A prefix in the public URL lies behind the well-known path (RFC 9728, section 3.1), and the MCP endpoint is a resource of its own.
+// A prefix in the public URL lies behind the well-known path (RFC 9728, section 3.1), and the MCP endpoint is a
+// resource of its own.
 func TestResourceMetadataOfAPrefix(t *testing.T) {
 	w := newWorld(t, server.Options{PublicURL: "https://example.com/memory/"})
 	a := w.do(guest, "GET", "/api/projects", "")
-	if got := a.header.Get("WWW-Authenticate"); !strings.Contains(got, `resource_metadata="https://example.com/.well-known/oauth-protected-resource/memory"`) {
+	if got := a.header.Get("WWW-Authenticate"); !strings.Contains(got,
+		`resource_metadata="https://example.com/.well-known/oauth-protected-resource/memory"`) {
 		t.Errorf("WWW-Authenticate is %q", got)
 	}
 }
@@ -176,7 +183,9 @@ func TestResourceMetadataOfAPrefix(t *testing.T) {
 func TestTokensMadeWithTokens(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	var made souvenir.AddedToken
-	w.do(owner, "POST", "/api/mcp-tokens", `{"name": "short", "expires_in_days": 2, "scopes": ["memory:write", "files:read", "account"]}`).expect(http.StatusOK).decode(&made)
+	w.do(owner, "POST", "/api/mcp-tokens",
+		`{"name": "short", "expires_in_days": 2, "scopes": ["memory:write", "files:read", "account"]}`).expect(
+		http.StatusOK).decode(&made)
 	w.tokens["short"] = made.Value
 	for _, c := range []struct {
 		name, caller, body string
@@ -241,14 +250,16 @@ func TestTokensOfAnApplicationEndWithIt(t *testing.T) {
 	through := func(credential, name string) {
 		t.Helper()
 		var added souvenir.AddedToken
-		w.do(credential, "POST", "/api/mcp-tokens", `{"name": "`+name+`", "scopes": ["memory:write", "account"]}`).expect(http.StatusOK).decode(&added)
+		w.do(credential, "POST", "/api/mcp-tokens", `{"name": "`+name+
+			`", "scopes": ["memory:write", "account"]}`).expect(http.StatusOK).decode(&added)
 		w.tokens[name] = added.Value
 	}
 	through("application", "first")
 	through("first", "second") // a token of a token of the application
 	through("another", "left")
 	made := `"grant_id":"` + grantID + `","client_name":"Client"`
-	if list := w.do("second", "GET", "/api/mcp-tokens", "").expect(http.StatusOK, made); strings.Count(list.body, made) != 2 {
+	if list := w.do("second", "GET", "/api/mcp-tokens", "").expect(http.StatusOK, made); strings.Count(list.body,
+		made) != 2 {
 		t.Errorf("%s is not twice in %s", made, list.body)
 	}
 	if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().RevokeGrant(t.Context(), grantID); err != nil {

@@ -48,9 +48,11 @@ func application(r *http.Request) (*souvenir.Principal, error) {
 	case "olivia without scopes":
 		return &souvenir.Principal{Access: souvenir.Access{User: "olivia"}, Scopes: []souvenir.Scope{}}, nil
 	case "with a session":
-		return &souvenir.Principal{Access: souvenir.Access{User: user}, SessionID: "of the program", Scopes: souvenir.Scopes()}, nil
+		return &souvenir.Principal{Access: souvenir.Access{User: user}, SessionID: "of the program",
+			Scopes: souvenir.Scopes()}, nil
 	case "somebody who manages":
-		return &souvenir.Principal{Access: souvenir.Access{User: user}, Scopes: append(souvenir.DefaultScopes(), souvenir.ScopeAccount)}, nil
+		return &souvenir.Principal{Access: souvenir.Access{User: user},
+			Scopes: append(souvenir.DefaultScopes(), souvenir.ScopeAccount)}, nil
 	default:
 		return &souvenir.Principal{Access: souvenir.Access{User: user}}, nil
 	}
@@ -59,7 +61,8 @@ func application(r *http.Request) (*souvenir.Principal, error) {
 // Who embeds the server says for whom it works, within what the user may.
 func TestAuthenticate(t *testing.T) {
 	w := newWorld(t, server.Options{Authenticate: application})
-	const store, search = `{"name": "memory", "arguments": {"action": "store", "content": "x"}}`, `{"name": "memory", "arguments": {"action": "search", "query": "word"}}`
+	const store, search = `{"name": "memory", "arguments": {"action": "store", "content": "x"}}`,
+		`{"name": "memory", "arguments": {"action": "search", "query": "word"}}`
 	for _, c := range []struct {
 		user, method, path, body string
 		status                   int
@@ -124,10 +127,12 @@ func TestAuthenticateComesBeforeTokens(t *testing.T) {
 	w.do(revoked, "GET", "/api/owner-ids/me", "").expect(http.StatusUnauthorized)
 }
 
-// What an application knows people by, browsers may send by themselves: pages of others cannot use it to change anything.
+// What an application knows people by, browsers may send by themselves: pages of others cannot use it to change
+// anything.
 func TestAuthenticateAndPagesOfOtherOrigins(t *testing.T) {
 	w := newWorld(t, server.Options{Authenticate: application})
-	for method, status := range map[string]int{"GET": http.StatusOK, "PUT": http.StatusForbidden, "PATCH": http.StatusForbidden} {
+	for method, status := range map[string]int{"GET": http.StatusOK, "PUT": http.StatusForbidden,
+		"PATCH": http.StatusForbidden} {
 		r := w.request(guest, method, "/api/user-preferences", strings.NewReader(`{}`))
 		r.Header.Set("X-Application-User", "sam")
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
@@ -141,13 +146,16 @@ func TestTokensOfTheApplicationsUsers(t *testing.T) {
 	w := newWorld(t, server.Options{Authenticate: application})
 	var made souvenir.AddedToken
 	w.spokenFor("somebody new", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).expect(http.StatusForbidden, "account")
-	w.spokenFor("with a session", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).expect(http.StatusOK).lacks("of the program")
-	w.spokenFor("somebody who manages", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).expect(http.StatusOK).decode(&made)
+	w.spokenFor("with a session", "POST", "/api/mcp-tokens",
+		`{"name": "laptop"}`).expect(http.StatusOK).lacks("of the program")
+	w.spokenFor("somebody who manages", "POST", "/api/mcp-tokens",
+		`{"name": "laptop"}`).expect(http.StatusOK).decode(&made)
 	if left := time.Until(made.ExpiresAt); left > 30*24*time.Hour || left < 29*24*time.Hour {
 		t.Errorf("it ends in %v", left)
 	}
 	w.tokens["made"] = made.Value
 	w.do("made", "GET", "/api/owner-ids/me", "").expect(http.StatusOK, `"owner_id":"somebody who manages"`)
 	w.spokenFor("olivia with one scope", "POST", "/api/mcp-tokens", `{"name": "more"}`).expect(http.StatusForbidden)
-	w.spokenFor("somebody who manages", "POST", "/api/mcp-tokens", `{"name": "more", "scopes": ["admin"]}`).expect(http.StatusForbidden, "admin")
+	w.spokenFor("somebody who manages", "POST", "/api/mcp-tokens",
+		`{"name": "more", "scopes": ["admin"]}`).expect(http.StatusForbidden, "admin")
 }

@@ -9,10 +9,12 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// Until it is sure that the answer goes to the client, whoever made the link decides nothing about where the browser goes.
+// Until it is sure that the answer goes to the client, whoever made the link decides nothing about where the browser
+// goes.
 func TestWithoutAKnownClientAndRedirectURINobodyIsRedirected(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	app := w.register("none", callback, "http://127.0.0.1/cb", "http://localhost:9999/cb?a=b", "cursor://anysphere.cursor-mcp/oauth/callback")
+	app := w.register("none", callback, "http://127.0.0.1/cb", "http://localhost:9999/cb?a=b",
+		"cursor://anysphere.cursor-mcp/oauth/callback")
 	if err := w.store.Accounts().DeactivateClient(background, w.ownApp(owner, "gone").ID); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,8 @@ func TestClientsHearWhatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) { hearsWhatIsWrong(t, w.browser(), c.asks, "http://127.0.0.1/callback?", c.code) })
 	}
 	for name, c := range wrongRequests(web) {
-		t.Run(name+", of somebody who has signed in", func(t *testing.T) { hearsWhatIsWrong(t, w.signedIn(owner), c.asks, callback+"?", c.code) })
+		t.Run(name+", of somebody who has signed in",
+			func(t *testing.T) { hearsWhatIsWrong(t, w.signedIn(owner), c.asks, callback+"?", c.code) })
 	}
 	hearsWhatIsWrong(t, w.browser(), onDevice.asks("prompt", "none"), "http://127.0.0.1/callback?", "login_required")
 	hearsWhatIsWrong(t, w.signedIn(owner), web.asks("prompt", "none"), callback+"?", "consent_required")
@@ -118,17 +121,19 @@ func wrongRequests(app oauthApp) map[string]wrongRequest {
 		"scope twice":               {app.asks("scope", "memory:read") + "&scope=files:read", "invalid_request"},
 		"another resource":          {app.asks("resource", "https://elsewhere.example/mcp"), "invalid_target"},
 		"a resource with a part":    {app.asks("resource", publicAt+"/mcp#x"), "invalid_target"},
-		"two resources":             {app.asks("resource", publicAt) + "&resource=" + url.QueryEscape(publicAt+"/mcp"), "invalid_target"},
-		"a request object":          {app.asks("request", "ey.."), "request_not_supported"},
-		"a request elsewhere":       {app.asks("request_uri", "https://elsewhere.example/r"), "request_uri_not_supported"},
-		"none and login":            {app.asks("prompt", "none login"), "invalid_request"},
+		"two resources": {app.asks("resource", publicAt) + "&resource=" + url.QueryEscape(publicAt+"/mcp"),
+			"invalid_target"},
+		"a request object":    {app.asks("request", "ey.."), "request_not_supported"},
+		"a request elsewhere": {app.asks("request_uri", "https://elsewhere.example/r"), "request_uri_not_supported"},
+		"none and login":      {app.asks("prompt", "none login"), "invalid_request"},
 	}
 }
 
 func hearsWhatIsWrong(t *testing.T, b *browser, asks, redirect, code string) {
 	t.Helper()
 	answer := b.get(asks).goesTo(redirect)
-	if answer.Get("error") != code || answer.Get("state") != "state of the client" || answer.Get("iss") != publicAt || answer.Get("code") != "" {
+	if answer.Get("error") != code || answer.Get("state") != "state of the client" || answer.Get("iss") != publicAt ||
+		answer.Get("code") != "" {
 		t.Errorf("%v, not %s", answer, code)
 	}
 	if description := answer.Get("error_description"); description == "" || strings.ContainsAny(description, "\"\\\n") {
@@ -136,11 +141,12 @@ func hearsWhatIsWrong(t *testing.T, b *browser, asks, redirect, code string) {
 	}
 }
 
-// Anybody can register a client whose answers go to a page of theirs. A link of this service is no way to lead people there of
-// whom it knows nothing (RFC 9700, section 4.11.2).
+// Anybody can register a client whose answers go to a page of theirs. A link of this service is no way to lead people
+// there of whom it knows nothing (RFC 9700, section 4.11.2).
 func TestWhoHasNotSignedInIsSentNowhere(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	for _, app := range []oauthApp{w.register("none"), w.register("none", "ms-example:/run"), w.register("none", "https://localhost.evil.example/")} {
+	for _, app := range []oauthApp{w.register("none"), w.register("none", "ms-example:/run"),
+		w.register("none", "https://localhost.evil.example/")} {
 		for name, c := range wrongRequests(app) {
 			if name == "none and login" { // as below
 				continue
@@ -155,7 +161,8 @@ func TestWhoHasNotSignedInIsSentNowhere(t *testing.T) {
 		w.browser().get(app.asks("prompt", "none")).stays(http.StatusBadRequest, "without anybody being asked")
 	}
 	// Who has made a client for this service is known here.
-	hearsWhatIsWrong(t, w.browser(), w.ownApp(owner, "own").asks("response_type", "token"), callback+"?", "unsupported_response_type")
+	hearsWhatIsWrong(t, w.browser(), w.ownApp(owner, "own").asks("response_type", "token"), callback+"?",
+		"unsupported_response_type")
 }
 
 // The state comes back as it was sent, and with it nothing else.
@@ -164,19 +171,22 @@ func TestState(t *testing.T) {
 	app := w.register("none", callback+"?fixed=%20x")
 	b := w.signedIn(owner)
 	for _, state := range []string{
-		"", "x", "a b+c", "a&b=c;d", "ü–😀", "line\nbreak\r\n", "\xff\xfe", `"><script>alert(1)</script>`, "%41%2", "#fragment", strings.Repeat("long", 1000), "code=forged&iss=https://evil.example",
+		"", "x", "a b+c", "a&b=c;d", "ü–😀", "line\nbreak\r\n", "\xff\xfe", `"><script>alert(1)</script>`, "%41%2",
+		"#fragment", strings.Repeat("long", 1000), "code=forged&iss=https://evil.example",
 	} {
 		for name, answer := range map[string]url.Values{
 			"denied":  b.letIn(app.asks("state", state), url.Values{"decision": {"deny"}}).goesTo(callback + "?fixed=%20x&"),
 			"allowed": b.letIn(app.asks("state", state), nil).goesTo(callback + "?fixed=%20x&"),
 			"refused": b.get(app.asks("state", state, "response_type", "token")).goesTo(callback + "?fixed=%20x&"),
 		} {
-			if got, sent := answer["state"], state != ""; len(got) > 1 || (len(got) == 1) != sent || answer.Get("state") != state || answer.Get("iss") != publicAt {
+			if got, sent := answer["state"], state != ""; len(got) > 1 || (len(got) == 1) != sent ||
+				answer.Get("state") != state || answer.Get("iss") != publicAt {
 				t.Errorf("%s: of %q became %q", name, state, got)
 			}
 		}
 	}
-	if answer := b.get(app.asks() + "&state=two").goesTo(callback); answer.Get("error") != "invalid_request" || answer.Has("state") {
+	if answer := b.get(app.asks() + "&state=two").goesTo(callback); answer.Get("error") != "invalid_request" ||
+		answer.Has("state") {
 		t.Errorf("two states: %v", answer)
 	}
 	if answer := b.letIn(app.asks("state", "")+"&state=a;b", nil).goesTo(callback); answer.Get("state") != "a;b" {
@@ -200,7 +210,8 @@ func TestSigningInComesFirst(t *testing.T) {
 			_, before, _ := strings.Cut(asked, "?")
 			got, err := url.ParseQuery(query)
 			want, wantErr := url.ParseQuery(before)
-			if path != "/oauth/authorize" || err != nil || wantErr != nil || got.Encode() != want.Encode() || strings.ContainsAny(next, "\\\t\r\n") {
+			if path != "/oauth/authorize" || err != nil || wantErr != nil || got.Encode() != want.Encode() ||
+				strings.ContainsAny(next, "\\\t\r\n") {
 				t.Errorf("next is %q", next)
 			}
 			w.signedIn(owner).get(next).stays(http.StatusOK, "App")
@@ -237,14 +248,17 @@ func TestScopesThatAreAskedFor(t *testing.T) {
 		}
 	}
 	// Only admins are asked about admin, and have to tick it themselves: unless the client is their own.
-	if answer := w.signedIn(owner).get(app.asks("scope", "admin")).goesTo(callback); answer.Get("error") != "invalid_scope" {
+	if answer := w.signedIn(owner).get(app.asks("scope",
+		"admin")).goesTo(callback); answer.Get("error") != "invalid_scope" {
 		t.Errorf("%v", answer)
 	}
 	w.signedIn(owner).get(app.asks("scope", "admin memory:read")).stays(http.StatusOK).lacks("Manage users")
-	if tokens := w.exchange(app, w.signedIn(admin).letIn(app.asks("scope", "admin memory:read"), nil)); tokens.Scope != "memory:read" {
+	if tokens := w.exchange(app, w.signedIn(admin).letIn(app.asks("scope", "admin memory:read"),
+		nil)); tokens.Scope != "memory:read" {
 		t.Errorf("unasked there is %q", tokens.Scope)
 	}
-	if tokens := w.exchange(app, w.signedIn(admin).letIn(app.asks("scope", "admin memory:read"), url.Values{"scope": {"admin"}})); tokens.Scope != "admin" {
+	if tokens := w.exchange(app, w.signedIn(admin).letIn(app.asks("scope", "admin memory:read"),
+		url.Values{"scope": {"admin"}})); tokens.Scope != "admin" {
 		t.Errorf("ticked there is %q", tokens.Scope)
 	}
 	own := w.ownApp(admin, "own")
@@ -264,7 +278,8 @@ func TestClientsWithASecretMayLeaveTheChallengeOut(t *testing.T) {
 	form.Del("code_verifier")
 	w.post("/oauth/token", form).tokens()
 	// A challenge that was sent is looked at, whoever sends it.
-	if answer := w.signedIn(owner).get(app.asks("code_challenge_method", "plain")).goesTo(callback); answer.Get("error") != "invalid_request" {
+	if answer := w.signedIn(owner).get(app.asks("code_challenge_method",
+		"plain")).goesTo(callback); answer.Get("error") != "invalid_request" {
 		t.Errorf("%v", answer)
 	}
 }
@@ -272,12 +287,14 @@ func TestClientsWithASecretMayLeaveTheChallengeOut(t *testing.T) {
 func TestAuthorizationUnderAPrefix(t *testing.T) {
 	w := newWorld(t, server.Options{PublicURL: "http://memory.example/under/here"})
 	app := w.register("none")
-	if next := w.browser().get(app.asks()).goesTo("/under/here/login?next=").Get("next"); !strings.HasPrefix(next, "/oauth/authorize?") {
+	if next := w.browser().get(app.asks()).goesTo("/under/here/login?next=").Get("next"); !strings.HasPrefix(next,
+		"/oauth/authorize?") {
 		t.Errorf("next is %q", next)
 	}
 	shown := w.signedIn(owner).get(app.asks()).stays(http.StatusOK, `action="/under/here/oauth/authorize"`)
 	shown.lacks(`"/oauth/`)
-	if answer := w.signedIn(owner).letIn(app.asks(), nil).goesTo(callback); answer.Get("iss") != "http://memory.example/under/here" {
+	if answer := w.signedIn(owner).letIn(app.asks(),
+		nil).goesTo(callback); answer.Get("iss") != "http://memory.example/under/here" {
 		t.Errorf("%v", answer)
 	}
 }
@@ -288,5 +305,6 @@ func TestFailuresOfTheServerAtAuthorization(t *testing.T) {
 	if err := w.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w.browser().get("/oauth/authorize?client_id=x&redirect_uri=https://x.example").stays(http.StatusInternalServerError).lacks("closed")
+	w.browser().get("/oauth/authorize?client_id=x&redirect_uri=https://x.example").stays(
+		http.StatusInternalServerError).lacks("closed")
 }

@@ -32,10 +32,12 @@ func (b *browser) worked(path string) *shownPage {
 func TestBackupOnThePage(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	ada := w.signedIn(admin)
-	p := ada.get("/backup").expect(http.StatusOK, "Download souvenir-20", "world.db", "souvenir restore souvenir-20", "--db "+filepath.Dir(string(os.PathSeparator)))
+	p := ada.get("/backup").expect(http.StatusOK, "Download souvenir-20", "world.db", "souvenir restore souvenir-20",
+		"--db "+filepath.Dir(string(os.PathSeparator)))
 	checkPage(w, p)
 	copied := ada.submit(p, "/backup/download", nil).expect(http.StatusOK, "SQLite format 3")
-	for name, want := range map[string]string{"Content-Type": `application/vnd\.sqlite3`, "Content-Disposition": `attachment; filename="souvenir-\d{4}-\d\d-\d\d\.db"`} {
+	for name, want := range map[string]string{"Content-Type": `application/vnd\.sqlite3`,
+		"Content-Disposition": `attachment; filename="souvenir-\d{4}-\d\d-\d\d\.db"`} {
 		if got := copied.header.Get(name); !regexp.MustCompile("^" + want + "$").MatchString(got) {
 			t.Errorf("%s is %q", name, got)
 		}
@@ -59,7 +61,8 @@ func TestUpkeepOnThePage(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	ada := w.signedIn(admin)
 	for kind, told := range map[string]string{
-		"check": "Everything agrees: ", "repair": "Everything agrees: ", "reindex": "The index is made again.", "purge": "Deleted: 0 former states", "compact": "The file had ",
+		"check": "Everything agrees: ", "repair": "Everything agrees: ", "reindex": "The index is made again.",
+		"purge": "Deleted: 0 former states", "compact": "The file had ",
 	} {
 		began := ada.post("/backup/work", url.Values{"csrf": {ada.get("/backup").hidden().Get("csrf")}, "work": {kind}})
 		if location := began.header.Get("Location"); location != "/backup#work" {
@@ -68,8 +71,10 @@ func TestUpkeepOnThePage(t *testing.T) {
 		checkPage(w, ada.worked("/backup").expect(http.StatusOK, told, "Done <time"))
 	}
 	p := ada.get("/backup")
-	checkPage(w, ada.submit(p, "/backup/work", url.Values{"work": {"purge"}, "keep": {"-1"}}).expect(http.StatusBadRequest, "Former states of each memory to keep is", `value="-1"`))
-	checkPage(w, ada.submit(p, "/backup/work", url.Values{"work": {"erase"}}).expect(http.StatusBadRequest, "allowed are check"))
+	checkPage(w, ada.submit(p, "/backup/work", url.Values{"work": {"purge"}, "keep": {"-1"}}).expect(http.StatusBadRequest,
+		"Former states of each memory to keep is", `value="-1"`))
+	checkPage(w, ada.submit(p, "/backup/work", url.Values{"work": {"erase"}}).expect(http.StatusBadRequest,
+		"allowed are check"))
 	content := "new"
 	view := w.store.As(souvenir.Access{User: w.users[owner]})
 	for range 3 {
@@ -101,12 +106,14 @@ func TestProgressOfWork(t *testing.T) {
 	}
 	server.BeginWork(w.inner, httptest.NewRequestWithContext(t.Context(), "POST", "/backup/work", nil), "reindex", hold)
 	<-began
-	if p := ask().expect(http.StatusOK, "Now: memories, 3 of 7", `value="42"`).lacks("<html"); p.header.Get("HX-Refresh") != "" {
+	if p := ask().expect(http.StatusOK, "Now: memories, 3 of 7",
+		`value="42"`).lacks("<html"); p.header.Get("HX-Refresh") != "" {
 		t.Error("the page is loaded anew though the work goes on")
 	}
 	p := ada.get("/backup").expect(http.StatusOK, "3 of 7", "Stop it")
 	checkPage(w, p)
-	ada.submit(p, "/backup/work", url.Values{"work": {"check"}}).expect(http.StatusBadRequest, "is under way, since just now")
+	ada.submit(p, "/backup/work", url.Values{"work": {"check"}}).expect(http.StatusBadRequest,
+		"is under way, since just now")
 	close(release)
 	ada.worked("/backup")
 	if p := ask().expect(http.StatusOK); p.header.Get("HX-Refresh") != "true" {
@@ -117,12 +124,15 @@ func TestProgressOfWork(t *testing.T) {
 func TestWorkCanBeStopped(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	ada := w.signedIn(admin)
-	server.BeginWork(w.inner, httptest.NewRequestWithContext(t.Context(), "POST", "/backup/work", nil), "check", nil) // until it is stopped
-	ada.leadsTo(ada.submit(ada.get("/backup"), "/backup/stop", nil), "/backup?done=stopped").expect(http.StatusOK, "It is being stopped.")
+	server.BeginWork(w.inner, httptest.NewRequestWithContext(t.Context(), "POST", "/backup/work", nil), "check",
+		nil) // until it is stopped
+	ada.leadsTo(ada.submit(ada.get("/backup"), "/backup/stop", nil), "/backup?done=stopped").expect(http.StatusOK,
+		"It is being stopped.")
 	checkPage(w, ada.worked("/backup").expect(http.StatusOK, "It was stopped after"))
 
 	// What panics ends nothing but itself.
-	server.BeginWork(w.inner, httptest.NewRequestWithContext(t.Context(), "POST", "/backup/work", nil), "check", func(souvenir.Progress) (any, error) { panic("broken") })
+	server.BeginWork(w.inner, httptest.NewRequestWithContext(t.Context(), "POST", "/backup/work", nil), "check",
+		func(souvenir.Progress) (any, error) { panic("broken") })
 	checkPage(w, ada.worked("/backup").expect(http.StatusOK, "The server could not do this"))
 	if !strings.Contains(w.log.String(), "a piece of work panicked") {
 		t.Errorf("the log does not tell: %s", w.log)
@@ -135,10 +145,13 @@ func TestFaultsAreShownAndRepaired(t *testing.T) {
 	ada := w.signedIn(admin)
 	report := souvenir.CheckReport{Total: 60}
 	for range 60 {
-		report.Findings = append(report.Findings, souvenir.Finding{Table: "memory", ID: hostile, Problem: hostile, Repairable: true})
+		report.Findings = append(report.Findings,
+			souvenir.Finding{Table: "memory", ID: hostile, Problem: hostile, Repairable: true})
 	}
-	server.BeginWork(w.inner, httptest.NewRequestWithContext(t.Context(), "POST", "/backup/work", nil), "check", func(souvenir.Progress) (any, error) { return report, nil })
-	p := ada.worked("/backup").expect(http.StatusOK, "60 faults found", "And 10 more faults", "Yes, by a repair", "Repair what can be mended")
+	server.BeginWork(w.inner, httptest.NewRequestWithContext(t.Context(), "POST", "/backup/work", nil), "check",
+		func(souvenir.Progress) (any, error) { return report, nil })
+	p := ada.worked("/backup").expect(http.StatusOK, "60 faults found", "And 10 more faults", "Yes, by a repair",
+		"Repair what can be mended")
 	checkPage(w, p)
 	ada.post("/backup/work", url.Values{"csrf": {p.hidden().Get("csrf")}, "work": {"repair"}}).expect(http.StatusSeeOther)
 	ada.worked("/backup").expect(http.StatusOK, "Everything agrees").lacks("Repair what can be mended")
@@ -151,7 +164,8 @@ func TestBackupIsForAdmins(t *testing.T) {
 	b.get("/backup").expect(http.StatusForbidden, "for admins").lacks("world.db")
 	csrf := b.get("/profile").hidden().Get("csrf")
 	for _, path := range []string{"/backup/download", "/backup/work", "/backup/stop"} {
-		b.post(path, url.Values{"csrf": {csrf}, "work": {"check"}}).expect(http.StatusForbidden, "for admins").lacks("SQLite format")
+		b.post(path, url.Values{"csrf": {csrf}, "work": {"check"}}).expect(http.StatusForbidden,
+			"for admins").lacks("SQLite format")
 	}
 	guest := w.browser()
 	guest.leadsTo(guest.get("/backup"), "/login?next=%2Fbackup")
@@ -165,12 +179,14 @@ func TestEverythingIsTakenAwayAfterARecentSignInOnly(t *testing.T) {
 	backup, transfer := ada.get("/backup").lacks("Sign in again"), ada.get("/transfer").lacks("sign in again")
 	server.SetRecently(w.inner, 0)
 	for path, p := range map[string]*shownPage{
-		"/backup": ada.submit(backup, "/backup/download", nil), "/transfer": ada.submit(transfer, "/transfer/export", url.Values{"of": {"all"}}),
+		"/backup":   ada.submit(backup, "/backup/download", nil),
+		"/transfer": ada.submit(transfer, "/transfer/export", url.Values{"of": {"all"}}),
 	} {
 		again := ada.leadsTo(p, "/login?again=1&next="+url.QueryEscape(path)).expect(http.StatusOK, `type="password"`)
 		checkPage(w, ada.get(path).expect(http.StatusOK, "again=1&amp;next="+url.QueryEscape(path)))
 		server.SetRecently(w.inner, time.Hour)
-		ada.leadsTo(ada.submit(again, "/login", url.Values{"username": {"ada"}, "password": {rightPassword}}), path).expect(http.StatusOK).lacks("again=1")
+		ada.leadsTo(ada.submit(again, "/login", url.Values{"username": {"ada"}, "password": {rightPassword}}),
+			path).expect(http.StatusOK).lacks("again=1")
 		server.SetRecently(w.inner, 0)
 	}
 	ada.leadsTo(ada.bring("{}"), "/login?again=1&next=%2Ftransfer")

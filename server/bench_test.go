@@ -93,7 +93,8 @@ func (h *bench) post(b *testing.B, arguments string) {
 
 // postMCP does the same over the Model Context Protocol.
 func (h *bench) postMCP(b *testing.B, arguments string) {
-	h.send(b, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory","arguments":`+arguments+`}}`)
+	h.send(b, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory","arguments":`+arguments+
+		`}}`)
 }
 
 func (h *bench) send(b *testing.B, path, body string) {
@@ -174,7 +175,8 @@ func BenchmarkConnections(b *testing.B) {
 	for _, c := range []struct {
 		name, arguments string
 		post            func(*testing.B, string)
-	}{{"search/http", search, h.post}, {"search/mcp", search, h.postMCP}, {"store/http", store, h.post}, {"store/mcp", store, h.postMCP}} {
+	}{{"search/http", search, h.post}, {"search/mcp", search, h.postMCP}, {"store/http", store, h.post},
+		{"store/mcp", store, h.postMCP}} {
 		b.Run(c.name, func(b *testing.B) {
 			const connections = 16
 			var next atomic.Int64

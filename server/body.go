@@ -19,8 +19,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// body is the body of a request, read with patience: as long as something arrives it may take its time. What is not read
-// of it, net/http reads before it answers, under the same deadline.
+// body is the body of a request, read with patience: as long as something arrives it may take its time. What is not
+// read of it, net/http reads before it answers, under the same deadline.
 type body struct {
 	io.ReadCloser
 	control  *http.ResponseController
@@ -68,7 +68,8 @@ func (b *body) explain(err error) error {
 	return err
 }
 
-// maxValues is how many values the JSON of a body may have, but for the arguments of tools, which bound them themselves.
+// maxValues is how many values the JSON of a body may have, but for the arguments of tools, which bound them
+// themselves.
 const maxValues = 100_000
 
 // readJSON reads a body that is one JSON value into v. Strict refuses members that v has no field for: where a misspelt
@@ -76,8 +77,10 @@ const maxValues = 100_000
 func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict bool) error {
 	if given := r.Header.Get("Content-Type"); given != "" {
 		kind, _, err := mime.ParseMediaType(given)
-		if err != nil || kind != "application/json" && !(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
-			return failure.Invalid("Content-Type", "the body's Content-Type is "+failure.Quote(given)+"; application/json is needed")
+		if err != nil || kind != "application/json" &&
+			!(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
+			return failure.Invalid("Content-Type", "the body's Content-Type is "+failure.Quote(given)+
+				"; application/json is needed")
 		}
 	}
 	encoded, err := s.encodedBody(w, r)
@@ -94,7 +97,8 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 		return failure.Invalid("body", "the body is not valid UTF-8, which JSON is written in")
 	}
 	if escape, at := jsonescape.LoneSurrogate(encoded); at >= 0 {
-		return failure.Invalid("body", fmt.Sprintf("the body has the escape %s at byte %d, which is half of a character; write both halves, or the character itself", escape, at))
+		return failure.Invalid("body",
+			fmt.Sprintf("the body has the escape %s at byte %d, which is half of a character; write both halves, or the character itself", escape, at))
 	}
 	if _, call := v.(*toolCall); call && len(encoded) > largeBody {
 		if err := json.Unmarshal(encoded, v); err != nil {
@@ -114,7 +118,9 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 		return failure.BadJSON(err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return failure.Invalid("body", fmt.Sprintf("the body goes on behind its JSON value, which ends at byte %d; one value is needed", decoder.InputOffset()))
+		return failure.Invalid("body",
+			fmt.Sprintf("the body goes on behind its JSON value, which ends at byte %d; one value is needed",
+				decoder.InputOffset()))
 	}
 	return nil
 }

@@ -23,7 +23,8 @@ type bounded struct {
 	Items                *bounded
 }
 
-// edges are values that a schema just allows, and values that it just does not. Strings and lists are made of one that is right.
+// edges are values that a schema just allows, and values that it just does not. Strings and lists are made of one that
+// is right.
 func (b bounded) edges(right any) (inside, outside []any) {
 	number := func(at float64, inward float64) {
 		inside, outside = append(inside, at), append(outside, at-inward)
@@ -79,7 +80,8 @@ func TestBoundsOfTheDocument(t *testing.T) {
 	}
 	w.do(guest, "GET", "/openapi.json", "").expect(http.StatusOK).decode(&document)
 	right := map[string]map[string]any{ // bodies that are taken
-		"post /api/mcp-tokens":                       {"name": "laptop", "expires_in_days": 30, "scopes": []string{"memory:read"}, "projects": []string{"shop"}},
+		"post /api/mcp-tokens": {"name": "laptop", "expires_in_days": 30,
+			"scopes": []string{"memory:read"}, "projects": []string{"shop"}},
 		"post /api/projects/{id}/members":            {"user": "sam", "role": "reader"},
 		"patch /api/projects/{id}/members/{user}":    {"role": "writer"},
 		"put /api/files/{id}/metadata":               {"description": "x"},
@@ -103,14 +105,16 @@ func TestBoundsOfTheDocument(t *testing.T) {
 				inside, outside := p.Schema.edges("x")
 				for _, v := range inside {
 					tried++
-					w.do(owner, strings.ToUpper(method), path+"?"+url.Values{p.Name: {queryValue(v)}}.Encode(), "").expect(http.StatusOK)
+					w.do(owner, strings.ToUpper(method), path+"?"+url.Values{p.Name: {queryValue(v)}}.Encode(),
+						"").expect(http.StatusOK)
 				}
 				for _, v := range outside {
 					if v == "" {
 						continue // an empty parameter is none
 					}
 					tried++
-					w.do(owner, strings.ToUpper(method), path+"?"+url.Values{p.Name: {queryValue(v)}}.Encode(), "").expect(http.StatusBadRequest, p.Name)
+					w.do(owner, strings.ToUpper(method), path+"?"+url.Values{p.Name: {queryValue(v)}}.Encode(),
+						"").expect(http.StatusBadRequest, p.Name)
 				}
 			}
 			for kind, content := range operation.RequestBody.Content {
@@ -159,7 +163,8 @@ func (w *world) tryEdges(method, path string, base map[string]any, name string, 
 	}
 	inside, outside := schema.edges(base[name])
 	if name == "scopes" { // only an admin gets every scope
-		inside = slices.DeleteFunc(inside, func(v any) bool { return fmt.Sprint(v) == fmt.Sprint([]any{souvenir.ScopeAdmin}) })
+		inside = slices.DeleteFunc(inside,
+			func(v any) bool { return fmt.Sprint(v) == fmt.Sprint([]any{souvenir.ScopeAdmin}) })
 	}
 	for _, v := range inside {
 		if method == "post" && strings.HasSuffix(path, "/members") {

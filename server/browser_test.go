@@ -29,14 +29,16 @@ func (w *world) browser() *browser {
 		w.t.Fatal(err)
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &browser{w, &http.Client{Jar: jar, Transport: w.at.Client().Transport, CheckRedirect: stay}, "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}
+	return &browser{w, &http.Client{Jar: jar, Transport: w.at.Client().Transport, CheckRedirect: stay},
+		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}
 }
 
 // signedIn opens one in which a caller of the world has signed in.
 func (w *world) signedIn(caller string) *browser {
 	w.t.Helper()
 	b := w.browser()
-	added, err := w.store.Accounts().AddSession(w.t.Context(), souvenir.NewSession{User: w.users[caller], UserAgent: b.agent})
+	added, err := w.store.Accounts().AddSession(w.t.Context(),
+		souvenir.NewSession{User: w.users[caller], UserAgent: b.agent})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -151,7 +153,8 @@ func (b *browser) get(path string) *shownPage {
 // post sends a form as a page of this server would, with the fields that are given and no other.
 func (b *browser) post(path string, fields url.Values) *shownPage {
 	b.w.t.Helper()
-	r, err := http.NewRequestWithContext(b.w.t.Context(), http.MethodPost, b.w.at.URL+path, strings.NewReader(fields.Encode()))
+	r, err := http.NewRequestWithContext(b.w.t.Context(), http.MethodPost, b.w.at.URL+path,
+		strings.NewReader(fields.Encode()))
 	if err != nil {
 		b.w.t.Fatal(err)
 	}
@@ -205,8 +208,8 @@ type element struct {
 	text     string // of it and everything in it
 }
 
-// parseHTML reads a page. The templates are written so that every element is closed that is not always empty, which an XML
-// parser that knows these can read.
+// parseHTML reads a page. The templates are written so that every element is closed that is not always empty, which an
+// XML parser that knows these can read.
 func parseHTML(t *testing.T, page string) *element {
 	t.Helper()
 	decoder := xml.NewDecoder(strings.NewReader(strings.TrimPrefix(page, "<!doctype html>")))

@@ -14,13 +14,17 @@ func TestClientsPage(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b, sam := w.signedIn(owner), w.signedIn(stranger)
 	checkPage(w, sam.get("/clients").expect(http.StatusOK, "You have made none").lacks(secret))
-	p := b.get("/clients").expect(http.StatusOK, "https://app.example/"+secret, "you have not let it in", publicAt+"/oauth/token")
+	p := b.get("/clients").expect(http.StatusOK, "https://app.example/"+secret, "you have not let it in", publicAt+
+		"/oauth/token")
 	for text, wrong := range map[string]url.Values{
-		"Name is empty":               {"name": {" "}, "redirect_uris": {"https://wiki.example/back"}},
-		"redirect_uris is empty":      {"name": {"Wiki"}, "redirect_uris": {" \n         "}},
-		"http://wiki.example/back":    {"name": {"Wiki"}, "redirect_uris": {"https://wiki.example/a\r\nhttp://wiki.example/back"}},
-		"is taken":                    {"name": {"Wiki"}, "redirect_uris": {"https://wiki.example/back"}, "client_id": {"app"}},
-		"Token_endpoint_auth_method ": {"name": {"Wiki"}, "redirect_uris": {"https://wiki.example/back"}, "method": {"password"}},
+		"Name is empty":          {"name": {" "}, "redirect_uris": {"https://wiki.example/back"}},
+		"redirect_uris is empty": {"name": {"Wiki"}, "redirect_uris": {" \n         "}},
+		"http://wiki.example/back": {"name": {"Wiki"},
+			"redirect_uris": {"https://wiki.example/a\r\nhttp://wiki.example/back"}},
+		"is taken": {"name": {"Wiki"}, "redirect_uris": {"https://wiki.example/back"},
+			"client_id": {"app"}},
+		"Token_endpoint_auth_method ": {"name": {"Wiki"}, "redirect_uris": {"https://wiki.example/back"},
+			"method": {"password"}},
 	} {
 		again := b.submit(p, "/clients", wrong).expect(http.StatusBadRequest, text).lacks("shown this once")
 		checkPage(w, again)
@@ -28,7 +32,9 @@ func TestClientsPage(t *testing.T) {
 			again.expect(http.StatusBadRequest, `value="Wiki"`, strings.TrimSpace(wrong.Get("redirect_uris")[:8]))
 		}
 	}
-	made := b.submit(p, "/clients", url.Values{"name": {"Wiki"}, "client_id": {"wiki"}, "redirect_uris": {"https://wiki.example/a\r\n\r\nhttps://wiki.example/b\r\n"}}).
+	made := b.submit(p, "/clients",
+		url.Values{"name": {"Wiki"}, "client_id": {"wiki"},
+			"redirect_uris": {"https://wiki.example/a\r\n\r\nhttps://wiki.example/b\r\n"}}).
 		expect(http.StatusOK, "Wiki is made", "shown this once", "https://wiki.example/b")
 	checkPage(w, made)
 	check := func(secret string, right bool) {
@@ -46,16 +52,21 @@ func TestClientsPage(t *testing.T) {
 
 	csrf := sam.get("/clients").html.all("form")[0].fields().Get("csrf")
 	for _, change := range []string{"secret", "deactivate"} { // another's
-		sam.post("/clients/change", url.Values{"csrf": {csrf}, "id": {"wiki"}, "change": {change}}).expect(http.StatusNotFound, "no OAuth client of this user")
+		sam.post("/clients/change", url.Values{"csrf": {csrf}, "id": {"wiki"},
+			"change": {change}}).expect(http.StatusNotFound, "no OAuth client of this user")
 	}
 	check(first, true)
-	renewed := b.submit(b.get("/clients"), "/clients/change", url.Values{"id": {"wiki"}, "change": {"secret"}}).expect(http.StatusOK, "The new secret of Wiki", "The one before is refused")
+	renewed := b.submit(b.get("/clients"), "/clients/change",
+		url.Values{"id": {"wiki"}, "change": {"secret"}}).expect(http.StatusOK, "The new secret of Wiki",
+		"The one before is refused")
 	checkPage(w, renewed)
 	second := renewed.textOf("made-secret")
 	check(first, false)
 	check(second, true)
-	b.submit(renewed, "/clients/change", url.Values{"id": {"wiki"}, "change": {"delete"}}).expect(http.StatusBadRequest, "allowed are secret and deactivate")
-	b.leadsTo(b.submit(renewed, "/clients/change", url.Values{"id": {"wiki"}, "change": {"deactivate"}}), "/clients?done=client").expect(http.StatusOK, "is deactivated", `tag off">deactivated`)
+	b.submit(renewed, "/clients/change", url.Values{"id": {"wiki"}, "change": {"delete"}}).expect(http.StatusBadRequest,
+		"allowed are secret and deactivate")
+	b.leadsTo(b.submit(renewed, "/clients/change", url.Values{"id": {"wiki"}, "change": {"deactivate"}}),
+		"/clients?done=client").expect(http.StatusOK, "is deactivated", `tag off">deactivated`)
 	check(second, false)
 }
 
@@ -63,7 +74,9 @@ func TestClientsPage(t *testing.T) {
 func TestClientsWithoutASecret(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b := w.signedIn(stranger)
-	p := b.submit(b.get("/clients"), "/clients", url.Values{"name": {hostile}, "redirect_uris": {"http://127.0.0.1/back"}, "method": {"none"}}).expect(http.StatusOK, "It has no secret", "no secret")
+	p := b.submit(b.get("/clients"), "/clients",
+		url.Values{"name": {hostile}, "redirect_uris": {"http://127.0.0.1/back"}, "method": {"none"}}).expect(http.StatusOK,
+		"It has no secret", "no secret")
 	checkPage(w, p)
 	if p.textOf("made-secret") != "" {
 		t.Error("a secret is shown")
@@ -72,5 +85,6 @@ func TestClientsWithoutASecret(t *testing.T) {
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
-	b.submit(p, "/clients/change", url.Values{"id": {all[0].ID}, "change": {"secret"}}).expect(http.StatusBadRequest, "has no secret")
+	b.submit(p, "/clients/change", url.Values{"id": {all[0].ID}, "change": {"secret"}}).expect(http.StatusBadRequest,
+		"has no secret")
 }

@@ -36,7 +36,8 @@ func newClockedWorld(t *testing.T) (w *world, pass func(time.Duration)) {
 	return w, func(d time.Duration) { ahead.Add(int64(d)) }
 }
 
-// What makes something that lasts asks for the password when the sign-in is older than ten minutes, once, and then does what was typed.
+// What makes something that lasts asks for the password when the sign-in is older than ten minutes, once, and then does
+// what was typed.
 func TestWhatLastsTakesARecentSignIn(t *testing.T) {
 	const again = "Is it still you?"
 	for name, c := range map[string]struct {
@@ -44,12 +45,16 @@ func TestWhatLastsTakesARecentSignIn(t *testing.T) {
 		typed        url.Values
 		done         func(*shownPage) bool
 	}{
-		"a token":          {"/tokens", "/tokens", url.Values{"name": {"made <later>"}, "days": {"30"}, "project": {"shop"}}, func(p *shownPage) bool { return strings.Contains(p.body, "Your new token") }},
-		"a client's token": {"/connect", "/connect", nil, func(p *shownPage) bool { return strings.Contains(p.body, "mcp_") && p.status == http.StatusOK }},
+		"a token": {"/tokens", "/tokens", url.Values{"name": {"made <later>"}, "days": {"30"}, "project": {"shop"}},
+			func(p *shownPage) bool { return strings.Contains(p.body, "Your new token") }},
+		"a client's token": {"/connect", "/connect", nil,
+			func(p *shownPage) bool { return strings.Contains(p.body, "mcp_") && p.status == http.StatusOK }},
 		"a client": {"/clients", "/clients", url.Values{"name": {"Mine"}, "redirect_uris": {"https://mine.example/callback"}},
 			func(p *shownPage) bool { return strings.Contains(p.body, "Mine is made") }},
-		"a client's secret": {"/clients", "/clients/change", url.Values{"id": {"app"}, "change": {"secret"}}, func(p *shownPage) bool { return strings.Contains(p.body, "The new secret of") }},
-		"name and e-mail":   {"/profile", "/profile", url.Values{"email": {"new@example.com"}}, func(p *shownPage) bool { return p.header.Get("Location") == "/profile?done=profile" }},
+		"a client's secret": {"/clients", "/clients/change", url.Values{"id": {"app"}, "change": {"secret"}},
+			func(p *shownPage) bool { return strings.Contains(p.body, "The new secret of") }},
+		"name and e-mail": {"/profile", "/profile", url.Values{"email": {"new@example.com"}},
+			func(p *shownPage) bool { return p.header.Get("Location") == "/profile?done=profile" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, pass := newClockedWorld(t)
@@ -79,7 +84,8 @@ func TestWhatLastsTakesARecentSignIn(t *testing.T) {
 			}
 			asks := send().expect(http.StatusForbidden, again, `autocomplete="current-password"`)
 			checkPage(w, asks)
-			wrong := b.submit(asks, c.action, url.Values{"confirm_password": {"wrong password"}}).expect(http.StatusUnauthorized, again, "not the present one")
+			wrong := b.submit(asks, c.action, url.Values{"confirm_password": {"wrong password"}}).expect(http.StatusUnauthorized,
+				again, "not the present one")
 			if t2, c2 := before(); t2 != tokens || c2 != clients {
 				t.Error("something was made without the password")
 			}
@@ -100,7 +106,8 @@ func TestConfirmingIsBounded(t *testing.T) {
 	pass(time.Hour)
 	p := b.submit(b.get("/tokens"), "/tokens", url.Values{"name": {"x"}})
 	for range 10 {
-		if p = b.submit(p, "/tokens", url.Values{"confirm_password": {"wrong password"}}); p.status == http.StatusTooManyRequests {
+		if p = b.submit(p, "/tokens",
+			url.Values{"confirm_password": {"wrong password"}}); p.status == http.StatusTooManyRequests {
 			break
 		}
 	}
@@ -126,13 +133,17 @@ func TestWhatIsMadeWithACookieEndsWithTheSignIn(t *testing.T) {
 		return w.send(r)
 	}
 	var made souvenir.AddedToken
-	api("/api/mcp-tokens", `{"name": "made", "scopes": ["memory:write", "account"]}`).expect(http.StatusOK, `"with_session":true`).decode(&made)
+	api("/api/mcp-tokens", `{"name": "made", "scopes": ["memory:write", "account"]}`).expect(http.StatusOK,
+		`"with_session":true`).decode(&made)
 	w.hold("made", made.Value)
 	var child souvenir.AddedToken
-	w.do("made", "POST", "/api/mcp-tokens", `{"name": "child"}`).expect(http.StatusOK, `"token_name":"made"`).decode(&child)
+	w.do("made", "POST", "/api/mcp-tokens", `{"name": "child"}`).expect(http.StatusOK,
+		`"token_name":"made"`).decode(&child)
 	w.hold("child", child.Value)
 	pass(11 * time.Minute)
-	for path, body := range map[string]string{"/api/mcp-tokens": `{"name": "late"}`, "/oauth/admin/clients": `{"redirect_uris": ["https://a.example/b"]}`, "/oauth/admin/clients/app/regenerate-secret": ""} {
+	for path, body := range map[string]string{"/api/mcp-tokens": `{"name": "late"}`,
+		"/oauth/admin/clients":                       `{"redirect_uris": ["https://a.example/b"]}`,
+		"/oauth/admin/clients/app/regenerate-secret": ""} {
 		api(path, body).expect(http.StatusForbidden, "older than 10 minutes")
 	}
 	w.do("child", "GET", "/api/projects", "").expect(http.StatusOK)
@@ -143,7 +154,8 @@ func TestWhatIsMadeWithACookieEndsWithTheSignIn(t *testing.T) {
 	}
 }
 
-// A person's token outlives the sign-out of the browser, and ends when somebody ends that browser's session from elsewhere.
+// A person's token outlives the sign-out of the browser, and ends when somebody ends that browser's session from
+// elsewhere.
 func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	make := func(b *browser, name string, more url.Values) {
@@ -162,7 +174,8 @@ func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
 	leaves, other, stays := w.signedIn(owner), w.signedIn(owner), w.signedIn(owner)
 	make(leaves, "lasting", nil)
 	make(leaves, "passing", url.Values{"with-session": {"yes"}})
-	leaves.get("/tokens").expect(http.StatusOK, "in the browser session of Firefox on Linux", "or when that browser signs out")
+	leaves.get("/tokens").expect(http.StatusOK, "in the browser session of Firefox on Linux",
+		"or when that browser signs out")
 	csrf := leaves.get("/profile").hidden().Get("csrf")
 	leaves.post("/logout", url.Values{"csrf": {csrf}}).expect(http.StatusSeeOther)
 	alive(http.StatusOK, "lasting")
@@ -190,7 +203,8 @@ func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stays.submit(stays.get("/profile"), "/profile/sessions/end", url.Values{"id": {sessions[0].ID}, "made": nil}).expect(http.StatusSeeOther)
+	stays.submit(stays.get("/profile"), "/profile/sessions/end",
+		url.Values{"id": {sessions[0].ID}, "made": nil}).expect(http.StatusSeeOther)
 	kept.get("/profile").expect(http.StatusSeeOther)
 	alive(http.StatusOK, "kept")
 }
@@ -202,7 +216,8 @@ func TestASignInAgainTakesOverWhatWasMade(t *testing.T) {
 	b := w.browser()
 	b.login("olivia", rightPassword).expect(http.StatusSeeOther)
 	w.hold("made", b.submit(b.get("/tokens"), "/tokens", url.Values{"name": {"x"}, "with-session": {"yes"}}).code("mcp_"))
-	b.submit(b.get("/login?again=1"), "/login", url.Values{"username": {"olivia"}, "password": {rightPassword}}).expect(http.StatusSeeOther)
+	b.submit(b.get("/login?again=1"), "/login",
+		url.Values{"username": {"olivia"}, "password": {rightPassword}}).expect(http.StatusSeeOther)
 	w.do("made", "GET", "/api/projects", "").expect(http.StatusOK)
 	csrf := b.get("/profile").hidden().Get("csrf")
 	b.post("/logout", url.Values{"csrf": {csrf}})
@@ -218,12 +233,14 @@ func TestConsentToLetOthersInTakesARecentSignIn(t *testing.T) {
 	asked := app.asks("scope", "memory:read account")
 	w.exchange(app, b.letIn(asked, nil))
 	p := b.letIn(asked, url.Values{"scope": {"memory:read", "account"}}).expect(http.StatusForbidden, "Is it still you?")
-	if tokens := w.exchange(app, b.submit(p, "/oauth/authorize", url.Values{"confirm_password": {rightPassword}})); tokens.Scope != "memory:read account" {
+	if tokens := w.exchange(app, b.submit(p, "/oauth/authorize",
+		url.Values{"confirm_password": {rightPassword}})); tokens.Scope != "memory:read account" {
 		t.Errorf("granted is %q", tokens.Scope)
 	}
 }
 
-// While a flood of sign-ins takes all places, a browser in which the person has signed in before still gets in, and strangers are told when to come back.
+// While a flood of sign-ins takes all places, a browser in which the person has signed in before still gets in, and
+// strangers are told when to come back.
 func TestKnownBrowsersHaveALaneOfTheirOwn(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.setPassword(owner)
@@ -234,14 +251,18 @@ func TestKnownBrowsersHaveALaneOfTheirOwn(t *testing.T) {
 	empty := server.FillLane(w.inner)
 	stranger := w.browser()
 	for range 10 { // none of them counts as a wrong try
-		if p := stranger.login("olivia", rightPassword).expect(http.StatusServiceUnavailable, "any people are signing in at the moment"); p.header.Get("Retry-After") == "" {
+		if p := stranger.login("olivia", rightPassword).expect(http.StatusServiceUnavailable,
+			"any people are signing in at the moment"); p.header.Get("Retry-After") == "" {
 			t.Fatal("nothing says when to come back")
 		}
 	}
 	known.login("olivia", rightPassword).expect(http.StatusSeeOther)
 	known.get("/profile").expect(http.StatusOK)
-	known.submit(known.get("/profile"), "/profile/password", url.Values{"old": {rightPassword}, "new": {"ten blue kettles"}}).expect(http.StatusSeeOther)
-	known.submit(known.get("/login?again=1"), "/login", url.Values{"username": {"sam"}, "password": {"whatever password"}}).expect(http.StatusServiceUnavailable) // it is known for one account only
+	known.submit(known.get("/profile"), "/profile/password",
+		url.Values{"old": {rightPassword}, "new": {"ten blue kettles"}}).expect(http.StatusSeeOther)
+	known.submit(known.get("/login?again=1"), "/login",
+		url.Values{"username": {"sam"},
+			"password": {"whatever password"}}).expect(http.StatusServiceUnavailable) // it is known for one account only
 	empty()
 	stranger.login("olivia", "ten blue kettles").expect(http.StatusSeeOther)
 }

@@ -24,13 +24,17 @@ func twoClients(address, token string) []server.Snippet {
 func TestConnectingAClientWithAToken(t *testing.T) {
 	w := newWorld(t, server.Options{Snippets: twoClients})
 	b := w.signedIn(owner)
-	p := b.get("/connect").expect(http.StatusOK, "Kite &amp; Co</bdi> with a token", "Or by signing in", "kite "+publicAt+"/mcp with ", "Another client", "Waiting for the first call").lacks("mcp_")
+	p := b.get("/connect").expect(http.StatusOK, "Kite &amp; Co</bdi> with a token", "Or by signing in", "kite "+publicAt+
+		"/mcp with ", "Another client", "Waiting for the first call").lacks("mcp_")
 	checkPage(w, p)
-	checkPage(w, b.get("/connect?client=Cloud").expect(http.StatusOK, "cloud "+publicAt+"/mcp").lacks("Make a token", "kite "))
-	checkPage(w, b.get("/connect?client=Another+client").expect(http.StatusOK, publicAt+"/mcp", "Make a token").lacks("kite "))
+	checkPage(w, b.get("/connect?client=Cloud").expect(http.StatusOK, "cloud "+publicAt+"/mcp").lacks("Make a token",
+		"kite "))
+	checkPage(w, b.get("/connect?client=Another+client").expect(http.StatusOK, publicAt+"/mcp",
+		"Make a token").lacks("kite "))
 	b.get("/connect?client=Nobody").expect(http.StatusBadRequest, "Client is &#34;Nobody&#34;", "Kite")
 
-	made := b.submit(p, "/connect", nil).expect(http.StatusOK, "Connect Kite &amp; Co", "kite "+publicAt+"/mcp with mcp_", "Waiting for the first call").lacks("Cloud")
+	made := b.submit(p, "/connect", nil).expect(http.StatusOK, "Connect Kite &amp; Co", "kite "+publicAt+"/mcp with mcp_",
+		"Waiting for the first call").lacks("Cloud")
 	checkPage(w, made)
 	value := made.code("kite")[len("kite "+publicAt+"/mcp with "):]
 	w.tokens = map[string]string{"kite": value} // the log is searched for it in the end

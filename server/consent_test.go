@@ -14,8 +14,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// What is let in through consent reaches as far as the person chose, in every endpoint and every tool: as far as an MCP token
-// with the same limits, whose rows in the table of scenarios it has to keep.
+// What is let in through consent reaches as far as the person chose, in every endpoint and every tool: as far as an MCP
+// token with the same limits, whose rows in the table of scenarios it has to keep.
 func TestWhatAPersonChoosesHoldsEverywhere(t *testing.T) {
 	all := []string{"memory:read", "memory:write", "files:read", "files:write", "account"}
 	for like, chosen := range map[string]struct {
@@ -42,8 +42,10 @@ func TestWhatAPersonChoosesHoldsEverywhere(t *testing.T) {
 						status = http.StatusForbidden // an application is told, in an answer of JSON-RPC, to ask for more
 					}
 					app := w.register("none")
-					w.hold(like, w.exchange(app, w.signedIn(chosen.by).letIn(app.asks("scope", strings.Join(all, " ")), chosen.form)).AccessToken)
-					ids := strings.NewReplacer("{memory}", w.memory, "{private}", w.private, "{file}", w.file, "{hidden}", w.hidden, "{token}", w.tokenIDs[limited])
+					w.hold(like, w.exchange(app,
+						w.signedIn(chosen.by).letIn(app.asks("scope", strings.Join(all, " ")), chosen.form)).AccessToken)
+					ids := strings.NewReplacer("{memory}", w.memory, "{private}", w.private, "{file}", w.file, "{hidden}", w.hidden,
+						"{token}", w.tokenIDs[limited])
 					w.knock(like, e.method, ids.Replace(e.path), ids.Replace(e.body), e.form).expect(status).lacks(e.lacks...)
 				})
 			}
@@ -57,11 +59,14 @@ func (w *world) hold(caller, token string) {
 	w.tokens[caller] = token
 }
 
-// Every tool, called through an application that was let in to read one project: nothing else is seen, and nothing changes.
+// Every tool, called through an application that was let in to read one project: nothing else is seen, and nothing
+// changes.
 func TestEveryToolKeepsToWhatAPersonChose(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	app := w.register("none")
-	w.hold(limited, w.exchange(app, w.signedIn(owner).letIn(app.asks(), url.Values{"access": {"read"}, "projects": {"some"}, "project": {"shop"}})).AccessToken)
+	w.hold(limited, w.exchange(app,
+		w.signedIn(owner).letIn(app.asks(),
+			url.Values{"access": {"read"}, "projects": {"some"}, "project": {"shop"}})).AccessToken)
 	before := everything(w)
 	tried := map[string]bool{}
 	for _, c := range []struct {
@@ -82,7 +87,8 @@ func TestEveryToolKeepsToWhatAPersonChose(t *testing.T) {
 		{"todo", `{"action": "complete", "task_id": "T1", "project_id": "shop"}`, 403},
 		{"get_project_main_memory", `{"project_id": "plot"}`, 404},
 		{"get_module_state", `{"module_name": "` + secret + `"}`, 200},
-		{"upload_document", `{"filename": "a.txt", "mime_type": "text/plain", "content": "x", "memory_id": "` + w.memory + `"}`, 403},
+		{"upload_document", `{"filename": "a.txt", "mime_type": "text/plain", "content": "x", "memory_id": "` + w.memory +
+			`"}`, 403},
 	} {
 		tried[c.tool] = true
 		a, _ := w.call(limited, c.tool, c.arguments)
@@ -131,11 +137,16 @@ func TestTheConsentPage(t *testing.T) {
 		redirect  string
 		has, none []string
 	}{
-		"a web application":     {"Notes", callback, []string{"<bdi>Notes</bdi>", `<strong class="host">app.example</strong>`, "registered itself"}, []string{"Careful"}},
-		"one on this device":    {"Notes", "http://127.0.0.1:4000/cb", []string{"this device", "a program on this computer, at 127.0.0.1:4000", "Careful"}, nil},
-		"one of a scheme":       {"Notes", "cursor://anysphere.cursor-mcp/oauth/callback", []string{"opens links with cursor:", "Careful"}, nil},
-		"a name with a script":  {`<script>alert(1)</script>"'`, callback, []string{"&lt;script&gt;alert(1)&lt;/script&gt;&#34;&#39;"}, []string{"<script"}},
-		"a name like an image":  {`"><img src=x onerror=alert(1)>`, callback, []string{"&#34;&gt;&lt;img src=x"}, []string{"<img"}},
+		"a web application": {"Notes", callback,
+			[]string{"<bdi>Notes</bdi>", `<strong class="host">app.example</strong>`, "registered itself"}, []string{"Careful"}},
+		"one on this device": {"Notes", "http://127.0.0.1:4000/cb",
+			[]string{"this device", "a program on this computer, at 127.0.0.1:4000", "Careful"}, nil},
+		"one of a scheme": {"Notes", "cursor://anysphere.cursor-mcp/oauth/callback",
+			[]string{"opens links with cursor:", "Careful"}, nil},
+		"a name with a script": {`<script>alert(1)</script>"'`, callback,
+			[]string{"&lt;script&gt;alert(1)&lt;/script&gt;&#34;&#39;"}, []string{"<script"}},
+		"a name like an image": {`"><img src=x onerror=alert(1)>`, callback, []string{"&#34;&gt;&lt;img src=x"},
+			[]string{"<img"}},
 		"a name like a letter":  {"Сlaude", callback, []string{"app.example", "<bdi>Сlaude</bdi>"}, nil},
 		"a name right to left":  {"אפליקציה", callback, []string{"<bdi>אפליקציה</bdi>", "app.example"}, nil},
 		"a name that is long":   {long, callback, []string{"trust me trust …", "app.example"}, []string{long}},
@@ -144,8 +155,10 @@ func TestTheConsentPage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			app := w.registerAs(c.client, "none", c.redirect)
-			a := w.signedIn(owner).get(app.asks("state", `"><script>alert(2)</script>`)).stays(http.StatusOK, c.has...).lacks(append(c.none, "<script")...)
-			a.expect(http.StatusOK, app.ID, "olivia", "Read your memories", "Upload, change and delete files", "The shop", `name="decision" value="allow"`, `name="decision" value="deny"`)
+			a := w.signedIn(owner).get(app.asks("state", `"><script>alert(2)</script>`)).stays(http.StatusOK,
+				c.has...).lacks(append(c.none, "<script")...)
+			a.expect(http.StatusOK, app.ID, "olivia", "Read your memories", "Upload, change and delete files", "The shop",
+				`name="decision" value="allow"`, `name="decision" value="deny"`)
 			if forms := strings.Count(a.body, "<form"); forms != 1 || len(a.body) > 60_000 {
 				t.Errorf("%d forms in %d bytes", forms, len(a.body))
 			}
@@ -155,9 +168,15 @@ func TestTheConsentPage(t *testing.T) {
 		registration souvenir.DocumentClient
 		has, lacks   string
 	}{
-		{souvenir.DocumentClient{URL: "https://app.example/client.json", Registration: souvenir.ClientRegistration{ClientName: "Doc", RedirectURIs: []string{callback}}}, "described by app.example", "Careful"},
-		{souvenir.DocumentClient{URL: "https://other.example/client.json", Registration: souvenir.ClientRegistration{ClientName: "Doc", RedirectURIs: []string{callback}}}, "but the answer goes to app.example", ""},
-		{souvenir.DocumentClient{URL: "https://tool.example/client.json", Registration: souvenir.ClientRegistration{ClientName: "Doc", RedirectURIs: []string{"http://localhost/cb"}}}, "Any program on this device", ""},
+		{souvenir.DocumentClient{URL: "https://app.example/client.json",
+			Registration: souvenir.ClientRegistration{ClientName: "Doc", RedirectURIs: []string{callback}}},
+			"described by app.example", "Careful"},
+		{souvenir.DocumentClient{URL: "https://other.example/client.json",
+			Registration: souvenir.ClientRegistration{ClientName: "Doc", RedirectURIs: []string{callback}}},
+			"but the answer goes to app.example", ""},
+		{souvenir.DocumentClient{URL: "https://tool.example/client.json",
+			Registration: souvenir.ClientRegistration{ClientName: "Doc", RedirectURIs: []string{"http://localhost/cb"}}},
+			"Any program on this device", ""},
 	} {
 		c.registration.ExpiresAt = time.Now().Add(time.Hour)
 		client, err := w.store.Accounts().SetDocumentClient(background, c.registration)
@@ -182,9 +201,11 @@ func with(form url.Values, name string, values ...string) url.Values {
 func TestThePagesOfAuthorizationAreShownInNoFrame(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	app := w.register("none")
-	for _, a := range []*shownPage{w.signedIn(owner).get(app.asks()), w.browser().get("/oauth/authorize"), w.browser().get(app.asks()), w.signedIn(owner).letIn(app.asks(), nil)} {
+	for _, a := range []*shownPage{w.signedIn(owner).get(app.asks()), w.browser().get("/oauth/authorize"),
+		w.browser().get(app.asks()), w.signedIn(owner).letIn(app.asks(), nil)} {
 		csp := a.header.Get("Content-Security-Policy")
-		if !strings.Contains(csp, "frame-ancestors 'none'") || a.header.Get("X-Frame-Options") != "DENY" || a.header.Get("Cache-Control") != "no-store" || a.header.Get("Access-Control-Allow-Origin") != "" {
+		if !strings.Contains(csp, "frame-ancestors 'none'") || a.header.Get("X-Frame-Options") != "DENY" ||
+			a.header.Get("Cache-Control") != "no-store" || a.header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%v", a.header)
 		}
 		if strings.Contains(csp, "form-action") || strings.Contains(csp, "unsafe") {
@@ -213,7 +234,8 @@ func TestScriptsMayDecideWithoutChoosing(t *testing.T) {
 	}
 	form = b.get(app.asks()).hidden()
 	form.Set("decision", "deny")
-	if answer := b.post("/oauth/authorize", form).goesTo(callback); answer.Get("error") != "access_denied" || answer.Get("state") != "state of the client" || answer.Get("iss") != publicAt || answer.Has("code") {
+	if answer := b.post("/oauth/authorize", form).goesTo(callback); answer.Get("error") != "access_denied" ||
+		answer.Get("state") != "state of the client" || answer.Get("iss") != publicAt || answer.Has("code") {
 		t.Errorf("%v", answer)
 	}
 	// At the short path it works as well.
@@ -261,7 +283,8 @@ func TestChoicesThatMakeNoSense(t *testing.T) {
 	// A script that leaves out fields gets no more than it names.
 	for name, left := range map[string]string{"project": "shop", "access": "read"} {
 		page := b.get(app.asks()).stays(http.StatusOK).hidden()
-		form := url.Values{"csrf": page["csrf"], "nonce": page["nonce"], "asked": page["asked"], "decision": {"allow"}, name: {left}}
+		form := url.Values{"csrf": page["csrf"], "nonce": page["nonce"], "asked": page["asked"], "decision": {"allow"},
+			name: {left}}
 		w.hold(limited, w.exchange(app, b.post("/oauth/authorize", form)).AccessToken)
 		w.do(limited, "GET", "/api/projects", "").expect(http.StatusOK)
 		if name == "project" {
@@ -276,7 +299,8 @@ func TestChoicesThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// Each page is good for one answer, in the browser and to the question that it was made for. Otherwise it is shown again.
+// Each page is good for one answer, in the browser and to the question that it was made for. Otherwise it is shown
+// again.
 func TestAConsentIsGivenOnce(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	app, other := w.register("none"), w.registerAs("Other", "none")
@@ -348,7 +372,8 @@ func TestOnlyThisPageSendsTheForm(t *testing.T) {
 	}
 	b.post("/oauth/authorize", with(fresh(), "csrf")).stays(http.StatusForbidden)
 	b.post("/oauth/authorize", with(fresh(), "csrf", "wrong")).stays(http.StatusForbidden)
-	b.post("/oauth/authorize", with(fresh(), "csrf", w.signedIn(owner).get(app.asks()).hidden().Get("csrf"))).stays(http.StatusForbidden)
+	b.post("/oauth/authorize", with(fresh(), "csrf",
+		w.signedIn(owner).get(app.asks()).hidden().Get("csrf"))).stays(http.StatusForbidden)
 	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
 		r := w.request(guest, "POST", "/oauth/authorize", strings.NewReader(fresh().Encode()))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -360,7 +385,8 @@ func TestOnlyThisPageSendsTheForm(t *testing.T) {
 	b.post("/oauth/authorize?"+form.Encode(), url.Values{}).stays(http.StatusForbidden)
 	// Nor does a request that asks nothing, or asks for the impossible.
 	b.post("/oauth/authorize", with(fresh(), "asked")).stays(http.StatusBadRequest, "Invalid client")
-	b.post("/oauth/authorize", with(fresh(), "asked", "client_id="+app.ID+"&redirect_uri=https://evil.example")).stays(http.StatusBadRequest, "Invalid redirect_uri")
+	b.post("/oauth/authorize", with(fresh(), "asked", "client_id="+app.ID+
+		"&redirect_uri=https://evil.example")).stays(http.StatusBadRequest, "Invalid redirect_uri")
 	b.post("/oauth/authorize", with(fresh(), "asked", strings.Repeat("a", 70_000))).stays(http.StatusBadRequest)
 	b.post("/oauth/authorize", fresh()).goesTo(callback)
 }
@@ -372,7 +398,8 @@ func TestASignInThatEndsMeanwhile(t *testing.T) {
 	b := w.signedIn(owner)
 	form := b.get(app.asks()).hidden()
 	form.Set("decision", "allow")
-	if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().DeleteSessions(background, souvenir.SessionSelection{}); err != nil {
+	if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().DeleteSessions(background,
+		souvenir.SessionSelection{}); err != nil {
 		t.Fatal(err)
 	}
 	next := b.post("/oauth/authorize", form).goesTo("/login?next=").Get("next")
@@ -404,15 +431,19 @@ func TestTheSameApplicationAgain(t *testing.T) {
 	app := w.register("none")
 	b := w.signedIn(owner)
 	b.get(app.asks()).stays(http.StatusOK).lacks("let it in before")
-	w.exchange(app, b.letIn(app.asks(), url.Values{"scope": {"memory:read", "files:read"}, "projects": {"some"}, "project": {"shop"}}))
+	w.exchange(app, b.letIn(app.asks(),
+		url.Values{"scope": {"memory:read", "files:read"}, "projects": {"some"}, "project": {"shop"}}))
 	form := b.get(app.asks()).stays(http.StatusOK, "let it in before").html.fields()
-	if !slices.Equal(form["scope"], []string{"memory:read", "files:read"}) || form.Get("projects") != "some" || !slices.Equal(form["project"], []string{"shop"}) {
+	if !slices.Equal(form["scope"], []string{"memory:read", "files:read"}) || form.Get("projects") != "some" ||
+		!slices.Equal(form["project"], []string{"shop"}) {
 		t.Errorf("%v", form)
 	}
 	// What it has not asked for before is ticked, as for the first time.
 	more := w.registerAs("More", "none")
 	w.exchange(more, b.letIn(more.asks("scope", "memory:write files:read"), url.Values{"scope": {"memory:write"}}))
-	if form := b.get(more.asks("scope", "memory:read memory:write files:read files:write")).html.fields(); !slices.Equal(form["scope"], []string{"memory:read", "memory:write", "files:write"}) {
+	if form := b.get(more.asks("scope",
+		"memory:read memory:write files:read files:write")).html.fields(); !slices.Equal(form["scope"],
+		[]string{"memory:read", "memory:write", "files:write"}) {
 		t.Errorf("%v", form["scope"])
 	}
 	// A script that changes nothing gets no more than the person gave.
@@ -430,7 +461,9 @@ func TestProjectsThatDoNotFitThePage(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	view := w.store.As(souvenir.Access{User: w.users[owner]})
 	for i := range 300 {
-		if _, err := view.AddProject(background, souvenir.NewProject{ID: fmt.Sprintf("project-%03d", i), Name: fmt.Sprintf("A project of many %03d", i)}); err != nil {
+		if _, err := view.AddProject(background,
+			souvenir.NewProject{ID: fmt.Sprintf("project-%03d", i),
+				Name: fmt.Sprintf("A project of many %03d", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -440,7 +473,8 @@ func TestProjectsThatDoNotFitThePage(t *testing.T) {
 	if len(shown.body) > 60_000 {
 		t.Errorf("%d bytes", len(shown.body))
 	}
-	tokens := w.exchange(app, b.letIn(app.asks(), url.Values{"projects": {"some"}, "project": {"project-001"}, "others": {" project-299\r\n\r\nshop \r\n"}}))
+	tokens := w.exchange(app, b.letIn(app.asks(),
+		url.Values{"projects": {"some"}, "project": {"project-001"}, "others": {" project-299\r\n\r\nshop \r\n"}}))
 	w.hold(limited, tokens.AccessToken)
 	var listed struct{ Projects []souvenir.Project }
 	w.do(limited, "GET", "/api/projects", "").expect(http.StatusOK).decode(&listed)
@@ -448,7 +482,8 @@ func TestProjectsThatDoNotFitThePage(t *testing.T) {
 		t.Errorf("%+v", listed.Projects)
 	}
 	// What does not fit the page is there again all the same.
-	if again := b.get(app.asks()).stays(http.StatusOK, "project-299").html.fields(); !slices.Equal(again["project"], []string{"project-001"}) {
+	if again := b.get(app.asks()).stays(http.StatusOK, "project-299").html.fields(); !slices.Equal(again["project"],
+		[]string{"project-001"}) {
 		t.Errorf("%v", again)
 	}
 }

@@ -6,6 +6,6 @@
 //
 // routes.go is the table of everything that is served; /openapi.json describes it to programs. Every request but those
 // to the open routes carries a credential, works through the view of the store that the credential reaches, and can
-// therefore see and do no more than [souvenir.Store.As] allows. What goes wrong has one form, errors.go, and nothing but
-// what the caller did wrong is told to the caller.
+// therefore see and do no more than [souvenir.Store.As] allows. What goes wrong has one form, errors.go, and nothing
+// but what the caller did wrong is told to the caller.
 package server

@@ -71,10 +71,12 @@ func (d *document) check(r *http.Request, a answer) error {
 func (d *document) errorsAt(path string) string {
 	operations, _ := d.operationsAt(path)
 	for _, operation := range d.Paths[operations] {
-		if schema, ok := operation.Responses["500"].Content["application/json"].Schema.(map[string]any); ok && schema["anyOf"] != nil {
+		if schema, ok := operation.Responses["500"].Content["application/json"].Schema.(map[string]any); ok &&
+			schema["anyOf"] != nil {
 			return ""
 		}
-		if schema, ok := operation.Responses["500"].Content["application/json"].Schema.(map[string]any); ok && schema["$ref"] == "#/components/schemas/OAuthError" {
+		if schema, ok := operation.Responses["500"].Content["application/json"].Schema.(map[string]any); ok &&
+			schema["$ref"] == "#/components/schemas/OAuthError" {
 			return "OAuthError"
 		}
 	}
@@ -142,8 +144,8 @@ func (d *document) operationsAt(path string) (found string, ok bool) {
 	return found, ok
 }
 
-// fits compares a value with a JSON Schema of the few words that the document uses; any other is an error, so that nothing
-// is passed over.
+// fits compares a value with a JSON Schema of the few words that the document uses; any other is an error, so that
+// nothing is passed over.
 func (d *document) fits(schema, value any, at string) error {
 	words, ok := schema.(map[string]any)
 	if !ok {

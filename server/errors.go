@@ -28,7 +28,8 @@ type TextBlock struct {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	request.Of(r.Context()).Failed = err
 	if gone := r.Context().Err(); gone != nil && errors.Is(err, gone) {
-		err = &failure.Error{Status: http.StatusBadRequest, Message: "the request was given up before it was answered"} // which nobody will read
+		err = &failure.Error{Status: http.StatusBadRequest,
+			Message: "the request was given up before it was answered"} // which nobody will read
 	}
 	status, message := failure.Describe(err)
 	if _, seconds, busy := failure.Refused(err); busy {
@@ -39,9 +40,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		if w.Header().Get("Retry-After") == "" {
 			w.Header().Set("Retry-After", busyRetry)
 		}
-		s.log.WarnContext(r.Context(), "a request could not be answered", "request_id", request.Of(r.Context()).ID, "route", request.Of(r.Context()).Route, "error", err)
+		s.log.WarnContext(r.Context(), "a request could not be answered", "request_id", request.Of(r.Context()).ID, "route",
+			request.Of(r.Context()).Route, "error", err)
 	case http.StatusInternalServerError, http.StatusInsufficientStorage:
-		s.log.ErrorContext(r.Context(), "a request failed", "request_id", request.Of(r.Context()).ID, "route", request.Of(r.Context()).Route, "error", err)
+		s.log.ErrorContext(r.Context(), "a request failed", "request_id", request.Of(r.Context()).ID, "route",
+			request.Of(r.Context()).Route, "error", err)
 	case http.StatusUnauthorized, http.StatusForbidden:
 		if request.Of(r.Context()).Dialect == request.API { // OAuth has challenges of its own, and people sign in on a page
 			s.challenge(w.Header(), r, err)

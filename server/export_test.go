@@ -66,13 +66,14 @@ func ProviderRoutes() []PageRoute {
 
 // BeginWork begins a piece of work as a page does; nil goes on until it is stopped.
 func BeginWork(s *Server, r *http.Request, kind string, run func(souvenir.Progress) (any, error)) {
-	err := s.dashboard.Upkeep.Begin(r, kind, "The "+kind, func(ctx context.Context, progress souvenir.Progress) (any, error) {
-		if run == nil {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		return run(progress)
-	})
+	err := s.dashboard.Upkeep.Begin(r, kind, "The "+kind,
+		func(ctx context.Context, progress souvenir.Progress) (any, error) {
+			if run == nil {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return run(progress)
+		})
 	if err != nil {
 		panic(err)
 	}

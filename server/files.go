@@ -74,7 +74,8 @@ func (s *Server) updateFile(w http.ResponseWriter, r *http.Request, c request.Ca
 		return nil, err
 	}
 	f, err := c.Store.UpdateFile(r.Context(), r.PathValue("id"), souvenir.FileUpdate{
-		Filename: given.Filename, Description: given.Description, Category: given.Category, Tags: given.Tags, MemoryID: given.MemoryID})
+		Filename: given.Filename, Description: given.Description, Category: given.Category, Tags: given.Tags,
+		MemoryID: given.MemoryID})
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +89,8 @@ func (s *Server) deleteFile(_ http.ResponseWriter, r *http.Request, c request.Ca
 	return Done{true, "the file is deleted"}, nil
 }
 
-// downloadFile answers with the bytes of a file, or with some of them (RFC 9110, sections 13 and 14). The bytes of a file
-// never change, so that its hash is a strong validator.
+// downloadFile answers with the bytes of a file, or with some of them (RFC 9110, sections 13 and 14). The bytes of a
+// file never change, so that its hash is a strong validator.
 func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	content, err := c.Store.OpenFile(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -159,13 +160,15 @@ type contentWriter struct {
 func (w *contentWriter) WriteHeader(status int) {
 	message := failure.Internal
 	if status == http.StatusPartialContent && w.Header().Get("Content-Length") == "0" {
-		// The last 0 bytes, which net/http takes for a part; there is none, and no Content-Range for it (RFC 9110, section 14.1.2).
+		// The last 0 bytes, which net/http takes for a part; there is none, and no Content-Range for it (RFC 9110, section
+		// 14.1.2).
 		w.Header().Set("Content-Range", "bytes */"+strconv.FormatInt(w.size, 10))
 		status = http.StatusRequestedRangeNotSatisfiable
 	}
 	switch status {
 	case http.StatusRequestedRangeNotSatisfiable:
-		message = "range " + failure.Quote(w.request.Header.Get("Range")) + " is none of this file's, which has " + strconv.FormatInt(w.size, 10) + " bytes"
+		message = "range " + failure.Quote(w.request.Header.Get("Range")) + " is none of this file's, which has " +
+			strconv.FormatInt(w.size, 10) + " bytes"
 	case http.StatusPreconditionFailed:
 		message = "the file is not the one that the request is about; GET it for its present ETag"
 	default:

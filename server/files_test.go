@@ -92,11 +92,14 @@ func (a answer) file() shownFile {
 func TestUploadFieldsBeforeAndBehindTheFile(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	file := part{"file", "notes.md", "", "# Notes\n"}
-	fields := []part{{name: "memory_id", value: w.memory}, {name: "description", value: "what was said"}, {name: "tags[]", value: "a"}, {name: "tags[]", value: "b"}, {name: "category", value: "minutes"}, {name: "unknown", value: "x"}}
+	fields := []part{{name: "memory_id", value: w.memory}, {name: "description", value: "what was said"},
+		{name: "tags[]", value: "a"}, {name: "tags[]", value: "b"}, {name: "category", value: "minutes"},
+		{name: "unknown", value: "x"}}
 	for i := range len(fields) + 1 {
 		form := append(append(append([]part{}, fields[:i]...), file), fields[i:]...)
 		f := w.upload(owner, form...).file()
-		if f.Filename != "notes.md" || f.Description != "what was said" || f.Category != "minutes" || strings.Join(f.Tags, " ") != "a b" ||
+		if f.Filename != "notes.md" || f.Description != "what was said" || f.Category != "minutes" ||
+			strings.Join(f.Tags, " ") != "a b" ||
 			f.MemoryID == nil || *f.MemoryID != w.memory || f.ProjectID != "shop" || f.Size != 8 {
 			t.Errorf("with %d fields before the file: %+v", i, f)
 		}
@@ -105,7 +108,8 @@ func TestUploadFieldsBeforeAndBehindTheFile(t *testing.T) {
 	if plain.MemoryID != nil || len(plain.Tags) != 0 {
 		t.Errorf("%+v", plain)
 	}
-	listed := w.upload(owner, part{name: "tags", value: "a, b"}, part{"file", "x", "", "x"}, part{name: "project_id", value: "shop"}, part{name: "tags[]", value: "c"}).file()
+	listed := w.upload(owner, part{name: "tags", value: "a, b"}, part{"file", "x", "", "x"},
+		part{name: "project_id", value: "shop"}, part{name: "tags[]", value: "c"}).file()
 	if strings.Join(listed.Tags, " ") != "a b c" || listed.ProjectID != "shop" {
 		t.Errorf("%+v", listed)
 	}
@@ -139,19 +143,29 @@ func TestRefusedUploadsLeaveNothing(t *testing.T) {
 		{"two files", owner, []part{small, small}, 400, "file comes twice"},
 		{"a file by another name", owner, []part{{"document", "x.txt", "", "x"}}, 400, `must be named \"file\"`},
 		{"a memory that is not there", owner, []part{{name: "memory_id", value: "nothing"}, small}, 404, "memory_id"},
-		{"a memory that is not there, said late", owner, []part{file, {name: "memory_id", value: "nothing"}}, 404, "memory_id"},
+		{"a memory that is not there, said late", owner, []part{file, {name: "memory_id", value: "nothing"}}, 404,
+			"memory_id"},
 		{"a private memory, said late", stranger, []part{small, {name: "memory_id", value: w.private}}, 404, "memory_id"},
 		{"a memory that may only be read", reader, []part{{name: "memory_id", value: w.memory}, small}, 403, "reading only"},
-		{"a memory that may only be read, said late", reader, []part{small, {name: "memory_id", value: w.memory}}, 403, "reading only"},
-		{"a long category, said late", owner, []part{file, {name: "category", value: strings.Repeat("x", 100)}}, 400, "category"},
-		{"a memory twice", owner, []part{{name: "memory_id", value: w.memory}, small, {name: "memory_id", value: w.private}}, 400, "memory_id comes twice"},
-		{"a memory and a project", owner, []part{{name: "memory_id", value: w.memory}, small, {name: "project_id", value: "shop"}}, 400, "project"},
-		{"a field that is too long", owner, []part{small, {name: "description", value: strings.Repeat("x", 65<<10)}}, 400, "65536"},
+		{"a memory that may only be read, said late", reader, []part{small, {name: "memory_id", value: w.memory}}, 403,
+			"reading only"},
+		{"a long category, said late", owner, []part{file, {name: "category", value: strings.Repeat("x", 100)}}, 400,
+			"category"},
+		{"a memory twice", owner, []part{{name: "memory_id", value: w.memory}, small, {name: "memory_id", value: w.private}},
+			400, "memory_id comes twice"},
+		{"a memory and a project", owner,
+			[]part{{name: "memory_id", value: w.memory}, small, {name: "project_id", value: "shop"}}, 400, "project"},
+		{"a field that is too long", owner, []part{small, {name: "description", value: strings.Repeat("x", 65<<10)}}, 400,
+			"65536"},
 		{"a field that is no text", owner, []part{small, {name: "description", value: "\xff"}}, 400, "UTF-8"},
-		{"fields without end", owner, append([]part{small}, many(100, part{name: "x", value: strings.Repeat("x", 60<<10)})...), 400, "1048576"},
-		{"fields without number", owner, append([]part{small}, many(5000, part{name: "x", value: "x"})...), 400, "1000 fields"},
-		{"a file that is too large", owner, []part{{"file", "x.bin", "", strings.Repeat("\x00\x01", 6<<20)}}, 400, "10485760"},
-		{"an image that is none", owner, []part{{"file", "x.png", "image/png", "<script>alert(1)</script>"}}, 400, "image/png"},
+		{"fields without end", owner,
+			append([]part{small}, many(100, part{name: "x", value: strings.Repeat("x", 60<<10)})...), 400, "1048576"},
+		{"fields without number", owner, append([]part{small}, many(5000, part{name: "x", value: "x"})...), 400,
+			"1000 fields"},
+		{"a file that is too large", owner, []part{{"file", "x.bin", "", strings.Repeat("\x00\x01", 6<<20)}}, 400,
+			"10485760"},
+		{"an image that is none", owner, []part{{"file", "x.png", "image/png", "<script>alert(1)</script>"}}, 400,
+			"image/png"},
 		{"a guest", guest, []part{small}, 401, "credential"},
 		{"one who may only read", readOnly, []part{small}, 403, "files:write"},
 		{"one who may not have files", noFiles, []part{small}, 403, "files:write"},
@@ -212,13 +226,16 @@ func TestFilesComeInPages(t *testing.T) {
 		for _, f := range p.Files {
 			names = append(names, strings.TrimSuffix(f.Filename, ".txt"))
 		}
-		if strings.Join(names, " ") != c.names || p.Count != len(names) || p.Total != c.total || p.Limit != c.limit || p.Offset != c.start || p.HasMore != c.more {
+		if strings.Join(names, " ") != c.names || p.Count != len(names) || p.Total != c.total || p.Limit != c.limit ||
+			p.Offset != c.start || p.HasMore != c.more {
 			t.Errorf("%q: %v %+v", c.query, names, p)
 		}
 	}
 	for query, argument := range map[string]string{
-		"limit=0": "limit", "limit=-1": "limit", "limit=1001": "limit", "limit=7.5": "limit", "limit=many": "limit", "limit=0x10": "limit", "limit=9223372036854775808": "limit",
-		"offset=-1": "offset", "offset=-9223372036854775808": "offset", "offset=2147483648": "offset", "offset=99999999999999999999999": "offset", "offset=%00": "offset",
+		"limit=0": "limit", "limit=-1": "limit", "limit=1001": "limit", "limit=7.5": "limit", "limit=many": "limit",
+		"limit=0x10": "limit", "limit=9223372036854775808": "limit",
+		"offset=-1": "offset", "offset=-9223372036854775808": "offset", "offset=2147483648": "offset",
+		"offset=99999999999999999999999": "offset", "offset=%00": "offset",
 		"limit=1&offset=1e3": "offset", "limit=": "limit", "offset=": "offset", "limit=%2B5": "limit", "limit=007": "limit",
 	} {
 		w.do(owner, "GET", "/api/files?"+query, "").expect(http.StatusBadRequest, argument+" is ")
@@ -228,7 +245,8 @@ func TestFilesComeInPages(t *testing.T) {
 // A form that breaks off anywhere is refused, and nothing of it is stored.
 func TestTruncatedForms(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	kind, body := formOf(t, []part{{name: "category", value: "a"}, {"file", "x.txt", "", strings.Repeat("text ", 100)}, {name: "description", value: "said late"}})
+	kind, body := formOf(t, []part{{name: "category", value: "a"}, {"file", "x.txt", "", strings.Repeat("text ", 100)},
+		{name: "description", value: "said late"}})
 	before := w.filesOf(owner)
 	whole := bytes.LastIndex(body, []byte("--")) + len("--") // the end of a line behind the last boundary may be missing
 	for cut := range whole {
@@ -243,7 +261,8 @@ func TestTruncatedForms(t *testing.T) {
 	r.Header.Set("Content-Type", kind)
 	f := w.send(r).file()
 	w.do(owner, "DELETE", "/api/files/"+f.ID, "").expect(http.StatusOK)
-	for _, kind := range []string{"", "application/json", "multipart/form-data", "multipart/mixed; boundary=x", "multipart/form-data; boundary=other"} {
+	for _, kind := range []string{"", "application/json", "multipart/form-data", "multipart/mixed; boundary=x",
+		"multipart/form-data; boundary=other"} {
 		r := w.request(owner, "POST", "/api/files/upload", bytes.NewReader(body))
 		r.Header.Set("Content-Type", kind)
 		w.send(r).expect(http.StatusBadRequest)
@@ -260,8 +279,10 @@ func TestUploadsOfALimitedToken(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	before := w.filesOf(owner)
-	w.upload(limited, part{"file", "x.txt", "", "x"}, part{name: "memory_id", value: w.private}).expect(http.StatusNotFound).lacks(secret)
-	w.upload(limited, part{"file", "x.txt", "", "x"}, part{name: "project_id", value: "plot"}).expect(http.StatusForbidden).lacks(secret)
+	w.upload(limited, part{"file", "x.txt", "", "x"},
+		part{name: "memory_id", value: w.private}).expect(http.StatusNotFound).lacks(secret)
+	w.upload(limited, part{"file", "x.txt", "", "x"},
+		part{name: "project_id", value: "plot"}).expect(http.StatusForbidden).lacks(secret)
 	if after := w.filesOf(owner); after != before {
 		t.Errorf("%d files, before %d", after, before)
 	}
@@ -274,7 +295,8 @@ func TestDownloadsAreSafe(t *testing.T) {
 	for _, c := range []struct{ filename, kind, content, disposition string }{
 		{"page.html", "text/html", "<script>alert(1)</script>", "attachment; filename=page.html"},
 		{"page.txt", "text/html", "<script>alert(1)</script>", "attachment; filename=page.txt"},
-		{"drawing.svg", "image/svg+xml", `<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`, "attachment; filename=drawing.svg"},
+		{"drawing.svg", "image/svg+xml", `<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`,
+			"attachment; filename=drawing.svg"},
 		{"feed.xml", "application/xml", `<a/>`, "attachment; filename=feed.xml"},
 		{"code.js", "text/javascript", `alert(1)`, "attachment; filename=code.js"},
 		{"program.exe", "", "MZ\x90\x00\x03\x00\x00\x00", "attachment; filename=program.exe"},
@@ -360,7 +382,8 @@ func TestRangesAndConditions(t *testing.T) {
 	}
 	r := w.request(owner, "GET", "/api/files/"+f.ID, nil)
 	r.Header.Set("Range", "bytes=0-1,9-10")
-	if a := w.send(r).expect(http.StatusPartialContent); !strings.HasPrefix(a.header.Get("Content-Type"), "multipart/byteranges") || strings.Count(a.body, "Content-Range:") != 2 {
+	if a := w.send(r).expect(http.StatusPartialContent); !strings.HasPrefix(a.header.Get("Content-Type"),
+		"multipart/byteranges") || strings.Count(a.body, "Content-Range:") != 2 {
 		t.Errorf("%v %q", a.header, a.body)
 	}
 	for _, id := range []string{w.hidden, "nothing"} { // a condition tells nothing about files that cannot be seen

@@ -19,7 +19,9 @@ import (
 func (w *world) furnishFiles(paths map[string]string) {
 	w.t.Helper()
 	ada := w.store.As(souvenir.Access{User: w.users[admin]})
-	f, err := ada.AddFile(w.t.Context(), souvenir.NewFile{Filename: "hostile.md", Description: hostile, Category: hostile[:60], Tags: []string{hostile[:60]}, ProjectID: "p"},
+	f, err := ada.AddFile(w.t.Context(),
+		souvenir.NewFile{Filename: "hostile.md", Description: hostile, Category: hostile[:60], Tags: []string{hostile[:60]},
+			ProjectID: "p"},
 		strings.NewReader("# "+hostile+"\n\n[x](javascript:alert(1))\n"))
 	if err != nil {
 		w.t.Fatal(err)
@@ -40,17 +42,22 @@ func (w *world) fileOf(caller string, n souvenir.NewFile, content string) souven
 func TestFilesAreListed(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b := w.signedIn(owner)
-	plan := w.fileOf(owner, souvenir.NewFile{Filename: "Plan.MD", ProjectID: "shop", Tags: []string{"year"}, Description: "of the year"}, "# Plan")
-	p := b.get("/files").expect(http.StatusOK, "menu.txt", `href="/files/`+plan.ID+`"`, "Markdown", "6 bytes", "The shop", `href="/memories/`+w.memory+`"`, ">daily<", ">card<", "of the year", "1 to 3 of 3 files")
+	plan := w.fileOf(owner, souvenir.NewFile{Filename: "Plan.MD", ProjectID: "shop", Tags: []string{"year"},
+		Description: "of the year"}, "# Plan")
+	p := b.get("/files").expect(http.StatusOK, "menu.txt", `href="/files/`+plan.ID+`"`, "Markdown", "6 bytes", "The shop",
+		`href="/memories/`+w.memory+`"`, ">daily<", ">card<", "of the year", "1 to 3 of 3 files")
 	checkPage(w, p)
 	for query, has := range map[string]string{
-		"name=plan": "Plan.MD", "name=MENU": "menu.txt", "type=text/markdown": "Plan.MD", "type=text/*": "Plan.MD " + secret + ".txt menu.txt", "type=image/*": "", "category=card": "menu.txt", "tag=daily": "menu.txt",
-		"tag=year,daily": "Plan.MD menu.txt", "project=shop": "Plan.MD menu.txt", "memory=" + w.memory: "menu.txt", "name=plan&tag=daily": "", "part=2": "",
+		"name=plan": "Plan.MD", "name=MENU": "menu.txt", "type=text/markdown": "Plan.MD", "type=text/*": "Plan.MD " + secret +
+			".txt menu.txt", "type=image/*": "", "category=card": "menu.txt", "tag=daily": "menu.txt",
+		"tag=year,daily": "Plan.MD menu.txt", "project=shop": "Plan.MD menu.txt", "memory=" + w.memory: "menu.txt",
+		"name=plan&tag=daily": "", "part=2": "",
 	} {
 		found := b.get("/files?" + query).expect(http.StatusOK)
 		checkPage(w, found)
 		var names []string
-		for _, name := range regexp.MustCompile(`<bdi>([^<]*)</bdi></a>(?:<span class="meta clip"|</td>)`).FindAllStringSubmatch(found.body, -1) {
+		for _, name := range regexp.MustCompile(
+			`<bdi>([^<]*)</bdi></a>(?:<span class="meta clip"|</td>)`).FindAllStringSubmatch(found.body, -1) {
 			if strings.Contains(name[1], ".") {
 				names = append(names, name[1])
 			}
@@ -60,7 +67,8 @@ func TestFilesAreListed(t *testing.T) {
 		}
 	}
 	checkPage(w, b.get("/files?type=nonsense").expect(http.StatusBadRequest, "nonsense", "text/plain", `role="alert"`))
-	b.part("/files?name=plan", "files").expect(http.StatusOK, `<div id="files">`, "Plan.MD").lacks("<html", "menu.txt", "<form")
+	b.part("/files?name=plan", "files").expect(http.StatusOK, `<div id="files">`, "Plan.MD").lacks("<html", "menu.txt",
+		"<form")
 	// Who shares the project sees what lies in it, and nobody what does not.
 	w.signedIn(reader).get("/files").expect(http.StatusOK, "menu.txt", "Plan.MD", "by <bdi>olivia").lacks(secret)
 	checkPage(w, w.signedIn(stranger).get("/files").expect(http.StatusOK, "There is no file yet").lacks("menu.txt"))
@@ -72,9 +80,11 @@ func TestManyFilesComeInParts(t *testing.T) {
 		w.fileOf(stranger, souvenir.NewFile{Filename: fmt.Sprintf("file-%02d.txt", i), Tags: []string{"many"}}, "x")
 	}
 	b := w.signedIn(stranger)
-	first := b.get("/files?tag=many").expect(http.StatusOK, "1 to 50 of 60 files", "file-59", `href="/files?part=2&amp;tag=many"`).lacks("file-09", "Newer")
+	first := b.get("/files?tag=many").expect(http.StatusOK, "1 to 50 of 60 files", "file-59",
+		`href="/files?part=2&amp;tag=many"`).lacks("file-09", "Newer")
 	checkPage(w, first)
-	second := b.get("/files?part=2&tag=many").expect(http.StatusOK, "51 to 60 of 60 files", "file-09", `href="/files?tag=many"`).lacks("file-10", "Older")
+	second := b.get("/files?part=2&tag=many").expect(http.StatusOK, "51 to 60 of 60 files", "file-09",
+		`href="/files?tag=many"`).lacks("file-10", "Older")
 	checkPage(w, second)
 	checkPage(w, b.get("/files?part=999999999999999999").expect(http.StatusOK))
 	checkPage(w, b.get("/files?part=9999999999").expect(http.StatusOK, "nothing here any more"))
@@ -98,17 +108,22 @@ func TestUploadOnThePageWithoutScripts(t *testing.T) {
 	one := b.sendForm(append([]part{csrf}, append(fields, part{"file", "one.txt", "text/plain", "first"})...)...)
 	at := one.header.Get("Location")
 	b.leadsTo(one, at).expect(http.StatusOK, "The file is stored.", "one.txt", "first", "The shop", ">a<", ">b<")
-	b.leadsTo(b.sendForm(append([]part{csrf}, part{"file", "two.txt", "", "2"}, part{"file", "", "application/octet-stream", ""}, part{"file", "three.txt", "", "3"})...), "/files?done=files").
+	b.leadsTo(b.sendForm(append([]part{csrf}, part{"file", "two.txt", "", "2"},
+		part{"file", "", "application/octet-stream", ""}, part{"file", "three.txt", "", "3"})...), "/files?done=files").
 		expect(http.StatusOK, "The files are stored.", "two.txt", "three.txt")
 	before := w.filesOf(owner)
-	checkPage(w, b.sendForm(csrf, part{"file", "", "application/octet-stream", ""}).expect(http.StatusBadRequest, "No file was chosen"))
-	checkPage(w, b.sendForm(csrf, part{"file", "good.txt", "", "4"}, part{"file", "bad.png", "image/png", "%PDF-1.7"}).expect(http.StatusBadRequest, "Stored before that: good.txt", `role="alert"`))
+	checkPage(w, b.sendForm(csrf, part{"file", "", "application/octet-stream", ""}).expect(http.StatusBadRequest,
+		"No file was chosen"))
+	checkPage(w, b.sendForm(csrf, part{"file", "good.txt", "", "4"},
+		part{"file", "bad.png", "image/png", "%PDF-1.7"}).expect(http.StatusBadRequest, "Stored before that: good.txt",
+		`role="alert"`))
 	if after := w.filesOf(owner); after != before+1 {
 		t.Errorf("%d files, and %d before", after, before)
 	}
 	// Nothing is stored before the hidden field is right.
 	other := part{name: "csrf", value: w.signedIn(stranger).get("/files").html.all("form")[0].fields().Get("csrf")}
-	for _, parts := range [][]part{{{"file", "x.txt", "", "x"}}, {other, {"file", "x.txt", "", "x"}}, {{"file", "x.txt", "", "x"}, csrf}, {}} {
+	for _, parts := range [][]part{{{"file", "x.txt", "", "x"}}, {other, {"file", "x.txt", "", "x"}},
+		{{"file", "x.txt", "", "x"}, csrf}, {}} {
 		if p := b.sendForm(parts...); p.status != http.StatusForbidden && p.status != http.StatusBadRequest {
 			t.Errorf("%v: %d", parts, p.status)
 		}
@@ -136,7 +151,8 @@ func TestUploadsOnThePageThatAreTooLarge(t *testing.T) {
 	b := w.signedIn(stranger)
 	p := b.get("/files").expect(http.StatusOK, `data-most="1000"`, "Up to 1,000 bytes each")
 	csrf := part{name: "csrf", value: p.html.all("form")[0].fields().Get("csrf")}
-	checkPage(w, b.sendForm(csrf, part{"file", "x.txt", "", strings.Repeat("x", 1001)}).expect(http.StatusBadRequest, `role="alert"`, "1,000"))
+	checkPage(w, b.sendForm(csrf, part{"file", "x.txt", "", strings.Repeat("x", 1001)}).expect(http.StatusBadRequest,
+		`role="alert"`, "1,000"))
 }
 
 const pngOfOnePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -156,19 +172,27 @@ func TestPreviewsRunNothing(t *testing.T) {
 		has     []string
 		lacks   string
 	}{
-		"an image":             {souvenir.NewFile{Filename: "a.png"}, string(png), []string{`<img src="/api/files/`}, "<pre"},
-		"a page":               {souvenir.NewFile{Filename: "a.html", MIMEType: "text/html"}, "<html>" + script, []string{escaped}, "<img"},
-		"a drawing":            {souvenir.NewFile{Filename: "a.svg", MIMEType: "image/svg+xml"}, `<svg xmlns="http://www.w3.org/2000/svg">` + script + `</svg>`, []string{escaped}, "<img"},
-		"a text":               {souvenir.NewFile{Filename: "a.txt"}, script, []string{escaped}, "<img"},
-		"a note":               {souvenir.NewFile{Filename: "a.md"}, "# Head\n\n" + script, []string{">Head</h", escaped}, "<img"},
-		"a table":              {souvenir.NewFile{Filename: "a.csv"}, "name,size\n" + `"<script>alert(""1"")</script>",2`, []string{"<td>" + escaped + "</td>"}, "<pre"},
-		"JSON":                 {souvenir.NewFile{Filename: "a.json"}, `{"a": 1}`, []string{"{&#34;a&#34;: 1}"}, "<img"},
-		"a PDF":                {souvenir.NewFile{Filename: "a.pdf"}, "%PDF-1.7\n" + script, []string{"not shown here", "Download"}, "<embed"},
-		"bytes":                {souvenir.NewFile{Filename: "a.bin"}, "\x00\x01\x02", []string{"not shown here"}, "<pre"},
-		"a text that is no":    {souvenir.NewFile{Filename: "a.txt", MIMEType: "text/plain"}, "\xff\xfe\x00", []string{"not shown here"}, "<pre"},
-		"an empty one":         {souvenir.NewFile{Filename: "e.txt"}, "", []string{"0 bytes"}, "<pre"},
-		"a long one":           {souvenir.NewFile{Filename: "l.txt"}, strings.Repeat("<", 200_000), []string{"This is the beginning"}, "<img"},
-		"a long one of others": {souvenir.NewFile{Filename: "k.txt"}, strings.Repeat("€", 100_000), []string{"This is the beginning", "€€€"}, "\uFFFD"},
+		"an image": {souvenir.NewFile{Filename: "a.png"}, string(png), []string{`<img src="/api/files/`}, "<pre"},
+		"a page": {souvenir.NewFile{Filename: "a.html", MIMEType: "text/html"}, "<html>" + script,
+			[]string{escaped}, "<img"},
+		"a drawing": {souvenir.NewFile{Filename: "a.svg", MIMEType: "image/svg+xml"},
+			`<svg xmlns="http://www.w3.org/2000/svg">` + script + `</svg>`, []string{escaped}, "<img"},
+		"a text": {souvenir.NewFile{Filename: "a.txt"}, script, []string{escaped}, "<img"},
+		"a note": {souvenir.NewFile{Filename: "a.md"}, "# Head\n\n" + script, []string{">Head</h", escaped},
+			"<img"},
+		"a table": {souvenir.NewFile{Filename: "a.csv"}, "name,size\n" + `"<script>alert(""1"")</script>",2`,
+			[]string{"<td>" + escaped + "</td>"}, "<pre"},
+		"JSON": {souvenir.NewFile{Filename: "a.json"}, `{"a": 1}`, []string{"{&#34;a&#34;: 1}"}, "<img"},
+		"a PDF": {souvenir.NewFile{Filename: "a.pdf"}, "%PDF-1.7\n" + script,
+			[]string{"not shown here", "Download"}, "<embed"},
+		"bytes": {souvenir.NewFile{Filename: "a.bin"}, "\x00\x01\x02", []string{"not shown here"}, "<pre"},
+		"a text that is no": {souvenir.NewFile{Filename: "a.txt", MIMEType: "text/plain"}, "\xff\xfe\x00",
+			[]string{"not shown here"}, "<pre"},
+		"an empty one": {souvenir.NewFile{Filename: "e.txt"}, "", []string{"0 bytes"}, "<pre"},
+		"a long one": {souvenir.NewFile{Filename: "l.txt"}, strings.Repeat("<", 200_000),
+			[]string{"This is the beginning"}, "<img"},
+		"a long one of others": {souvenir.NewFile{Filename: "k.txt"}, strings.Repeat("€", 100_000),
+			[]string{"This is the beginning", "€€€"}, "\uFFFD"},
 	} {
 		f := w.fileOf(stranger, c.n, c.content)
 		p := b.get("/files/"+f.ID).expect(http.StatusOK, c.has...).lacks(script, c.lacks)
@@ -185,13 +209,16 @@ func TestFilesAreChangedLinkedAndDeleted(t *testing.T) {
 	f := w.fileOf(owner, souvenir.NewFile{Filename: "old.txt", Tags: []string{"x"}}, "text")
 	at := "/files/" + f.ID
 	edit := at + "/edit"
-	typed := url.Values{"filename": {"new.txt"}, "description": {"what it is"}, "category": {"paper"}, "tags": {"a, b , "}, "project": {"shop"}}
+	typed := url.Values{"filename": {"new.txt"}, "description": {"what it is"}, "category": {"paper"}, "tags": {"a, b , "},
+		"project": {"shop"}}
 	done := b.submit(b.get(at), edit, typed)
 	step := done.goesTo(at).Get("undo")
-	shown := b.get(at+"?undo="+step).expect(http.StatusOK, "new.txt is changed.", "what it is", ">paper<", ">a<", ">b<", "The shop", "Undo")
+	shown := b.get(at+"?undo="+step).expect(http.StatusOK, "new.txt is changed.", "what it is", ">paper<", ">a<", ">b<",
+		"The shop", "Undo")
 	checkPage(w, shown)
 	b.submit(shown, "/undo", nil)
-	b.get(at).expect(http.StatusOK, "old.txt", ">x<").lacks("what it is", ">paper<", `href="/projects/`+w.users[owner]+`/shop"`)
+	b.get(at).expect(http.StatusOK, "old.txt", ">x<").lacks("what it is", ">paper<", `href="/projects/`+w.users[owner]+
+		`/shop"`)
 	step = b.submit(b.get(at), edit, url.Values{"category": {"first"}}).goesTo(at).Get("undo")
 	former := b.get(at + "?undo=" + step)
 	b.submit(b.get(at), edit, url.Values{"category": {"second"}}).goesTo(at)
@@ -200,7 +227,8 @@ func TestFilesAreChangedLinkedAndDeleted(t *testing.T) {
 	checkPage(w, wrong.expect(http.StatusBadRequest, `aria-invalid="true"`, `value="kept"`, "Category"))
 
 	// To a memory, which is found by words or by its id.
-	b.part(at+"?find=when+does+the+shop+open", "found").expect(http.StatusOK, "opens at nine", `value="`+w.memory+`"`).lacks("<html")
+	b.part(at+"?find=when+does+the+shop+open", "found").expect(http.StatusOK, "opens at nine", `value="`+w.memory+
+		`"`).lacks("<html")
 	found := b.get(at+"?find="+w.memory).expect(http.StatusOK, "opens at nine")
 	checkPage(w, found)
 	b.get(at + "?find=xyzzyx").expect(http.StatusOK)
@@ -218,10 +246,12 @@ func TestFilesAreChangedLinkedAndDeleted(t *testing.T) {
 	checkPage(w, with)
 	b.submit(with, at+"/link", url.Values{"memory_id": {""}}).goesTo(at)
 	b.get(at).expect(http.StatusOK, "Linked to none")
-	checkPage(w, b.submit(b.get(at+"?find="+w.memory), at+"/link", url.Values{"memory_id": {"nowhere"}}).expect(http.StatusNotFound, "nowhere"))
+	checkPage(w, b.submit(b.get(at+"?find="+w.memory), at+"/link",
+		url.Values{"memory_id": {"nowhere"}}).expect(http.StatusNotFound, "nowhere"))
 
 	b.get(at).expect(http.StatusOK, "It stays in the trash until").lacks("gone for good", "This cannot be")
-	b.leadsTo(b.submit(b.get(at), at+"/delete", nil), "/files?done=file-trashed").expect(http.StatusOK, "The file is deleted.").lacks("old.txt")
+	b.leadsTo(b.submit(b.get(at), at+"/delete", nil), "/files?done=file-trashed").expect(http.StatusOK,
+		"The file is deleted.").lacks("old.txt")
 	b.get(at).expect(http.StatusNotFound)
 }
 

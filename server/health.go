@@ -18,8 +18,8 @@ type Health struct {
 	Problem string `json:"problem,omitempty"` // what is wrong; only when degraded
 }
 
-// health says whether the service works: the store can be read. Where something else is wrong it is degraded, and answers all the same: whoever
-// looks after it should not take it away from those who read, and delete.
+// health says whether the service works: the store can be read. Where something else is wrong it is degraded, and
+// answers all the same: whoever looks after it should not take it away from those who read, and delete.
 func (s *Server) health(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	if _, err := s.store.Accounts().Me(r.Context()); err != nil {
 		return nil, err
@@ -27,7 +27,8 @@ func (s *Server) health(_ http.ResponseWriter, r *http.Request, _ request.Caller
 	answer := Health{Status: "ok", Service: "souvenir", Version: APIVersion, Program: s.options.Version}
 	switch err := s.store.Upkeep().Health(r.Context()); {
 	case errors.Is(err, souvenir.ErrFull): // without the path, which is nobody's but the operator's
-		answer.Status, answer.Problem = "degraded", "the disk is full: nothing new is stored until there is room; reading and deleting work"
+		answer.Status, answer.Problem = "degraded",
+			"the disk is full: nothing new is stored until there is room; reading and deleting work"
 	case err != nil:
 		return nil, err
 	}

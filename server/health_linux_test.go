@@ -25,7 +25,8 @@ func TestOnAFullDiskHealthIsDegraded(t *testing.T) {
 			t.Errorf("umount: %v: %s", err, out)
 		}
 	})
-	store, err := souvenir.Open(t.Context(), filepath.Join(dir, "store.db"), &souvenir.Options{Reserve: 1 << 20, IndexMemory: -1})
+	store, err := souvenir.Open(t.Context(), filepath.Join(dir, "store.db"),
+		&souvenir.Options{Reserve: 1 << 20, IndexMemory: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

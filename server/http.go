@@ -69,11 +69,13 @@ func (s *Server) survive(out *response, r *http.Request, broken any) (left any) 
 		return broken
 	}
 	e := request.Of(r.Context())
-	s.log.ErrorContext(r.Context(), "a request made the server panic", "request_id", e.ID, "route", e.Route, "panic", broken, "stack", string(debug.Stack()))
+	s.log.ErrorContext(r.Context(), "a request made the server panic", "request_id", e.ID, "route", e.Route, "panic",
+		broken, "stack", string(debug.Stack()))
 	if out.status != 0 {
 		return http.ErrAbortHandler
 	}
-	s.answer(out, r, http.StatusInternalServerError, ErrorBody{Error: failure.Internal, Content: []TextBlock{{"text", "Error: " + failure.Internal}}, IsError: true})
+	s.answer(out, r, http.StatusInternalServerError,
+		ErrorBody{Error: failure.Internal, Content: []TextBlock{{"text", "Error: " + failure.Internal}}, IsError: true})
 	return nil
 }
 
@@ -138,5 +140,6 @@ func setHeaders(h http.Header, id string) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, X-Request-Id, Mcp-Session-Id, ETag, Content-Disposition, Content-Range, Accept-Ranges")
+	h.Set("Access-Control-Expose-Headers",
+		"WWW-Authenticate, X-Request-Id, Mcp-Session-Id, ETag, Content-Disposition, Content-Range, Accept-Ranges")
 }

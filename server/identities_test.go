@@ -33,10 +33,13 @@ func TestLinkingAnAccountAtAProvider(t *testing.T) {
 
 	b := w.signedIn(owner)
 	b.get("/profile").expect(http.StatusOK, "Link an account of Example ID")
-	b.submit(b.get("/profile"), "/profile/identities", url.Values{"password": {wrongPassword}}).expect(http.StatusUnauthorized, "Your password is not the present one.")
-	b.leadsTo(b.link(p, rightPassword), "/profile?done=linked").expect(http.StatusOK, "The account there is linked.", "olivia@id.example")
+	b.submit(b.get("/profile"), "/profile/identities",
+		url.Values{"password": {wrongPassword}}).expect(http.StatusUnauthorized, "Your password is not the present one.")
+	b.leadsTo(b.link(p, rightPassword), "/profile?done=linked").expect(http.StatusOK, "The account there is linked.",
+		"olivia@id.example")
 	b.leadsTo(b.link(p, rightPassword), "/profile?done=linked") // again: nothing new
-	if all, err := w.store.Accounts().Identities(t.Context(), w.users[owner]); err != nil || len(all) != 1 || all[0].Subject != "olivia-there" || all[0].Issuer != p.at.URL {
+	if all, err := w.store.Accounts().Identities(t.Context(), w.users[owner]); err != nil || len(all) != 1 ||
+		all[0].Subject != "olivia-there" || all[0].Issuer != p.at.URL {
 		t.Errorf("%+v, %v", all, err)
 	}
 	checkPage(w, b.get("/profile"))
@@ -52,7 +55,8 @@ func TestLinkingAnAccountAtAProvider(t *testing.T) {
 	refusedBy(t, "an account with the e-mail address of another", other, other.atProvider(p))
 
 	form := url.Values{"issuer": {p.at.URL}, "subject": {"olivia-there"}}
-	b.leadsTo(b.submit(b.get("/profile"), "/profile/identities/end", form), "/profile?done=unlinked").lacks("olivia@id.example")
+	b.leadsTo(b.submit(b.get("/profile"), "/profile/identities/end", form),
+		"/profile?done=unlinked").lacks("olivia@id.example")
 	p.set(func() { p.claims["sub"] = "olivia-there" })
 	again := w.browser()
 	refusedBy(t, "an account that was unlinked", again, again.atProvider(p))
@@ -79,7 +83,8 @@ func TestLinkingIsBoundToTheSession(t *testing.T) {
 	b = w.signedIn(owner)
 	b.get(p.signIn(b.get("/login/provider"))).expect(http.StatusForbidden)
 	b.get("/profile").expect(http.StatusOK, "olivia@example.com")
-	if _, err := w.store.Accounts().UserByIdentity(t.Context(), p.at.URL, "olivia-there"); !errors.Is(err, souvenir.ErrNotFound) {
+	if _, err := w.store.Accounts().UserByIdentity(t.Context(), p.at.URL, "olivia-there"); !errors.Is(err,
+		souvenir.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -92,22 +97,26 @@ func TestFormsOfIdentitiesOfOthersAreRefused(t *testing.T) {
 	other := sam.get("/profile").html.all("form")[0].fields().Get("csrf")
 	for _, path := range []string{"/profile/identities", "/profile/identities/end"} {
 		for _, csrf := range []string{"", other} {
-			b.post(path, url.Values{"csrf": {csrf}, "password": {rightPassword}, "issuer": {p.at.URL}, "subject": {"olivia-there"}}).expect(http.StatusForbidden)
+			b.post(path, url.Values{"csrf": {csrf}, "password": {rightPassword}, "issuer": {p.at.URL},
+				"subject": {"olivia-there"}}).expect(http.StatusForbidden)
 		}
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.at.URL+path, strings.NewReader(url.Values{"csrf": {right}}.Encode()))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.at.URL+path,
+			strings.NewReader(url.Values{"csrf": {right}}.Encode()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Origin", "https://evil.example")
 		b.send(r).expect(http.StatusForbidden)
-		if page := w.browser().post(path, url.Values{"csrf": {right}}); page.status != http.StatusSeeOther || page.header.Get("Location") != "/login" {
+		if page := w.browser().post(path, url.Values{"csrf": {right}}); page.status != http.StatusSeeOther ||
+			page.header.Get("Location") != "/login" {
 			t.Errorf("%s by nobody: %d", path, page.status)
 		}
 	}
 	// One's own page ends no identity of another.
 	sam.post("/profile/identities/end", url.Values{"csrf": {other}, "issuer": {p.at.URL}, "subject": {"olivia-there"}})
-	if user, err := w.store.Accounts().UserByIdentity(t.Context(), p.at.URL, "olivia-there"); err != nil || user.Name != "olivia" {
+	if user, err := w.store.Accounts().UserByIdentity(t.Context(), p.at.URL, "olivia-there"); err != nil ||
+		user.Name != "olivia" {
 		t.Errorf("%+v, %v", user, err)
 	}
 }
@@ -119,7 +128,8 @@ func TestTheLastWayInStays(t *testing.T) {
 	b := w.signedIn(stranger) // without a password
 	b.leadsTo(b.link(p, ""), "/profile?done=linked")
 	// One of a provider that is not in use any more is no way in.
-	if _, err := w.store.Accounts().LinkIdentity(t.Context(), souvenir.NewIdentity{User: w.users[stranger], Issuer: "https://former.example", Subject: "sam"}); err != nil {
+	if _, err := w.store.Accounts().LinkIdentity(t.Context(),
+		souvenir.NewIdentity{User: w.users[stranger], Issuer: "https://former.example", Subject: "sam"}); err != nil {
 		t.Fatal(err)
 	}
 	unlink := func(issuer, subject string) *shownPage {
@@ -128,16 +138,19 @@ func TestTheLastWayInStays(t *testing.T) {
 	}
 	unlink(p.at.URL, "olivia-there").expect(http.StatusBadRequest, "only way to sign in")
 	b.leadsTo(unlink("https://former.example", "sam"), "/profile?done=unlinked").lacks("not in use here any more")
-	b.submit(b.get("/profile"), "/profile/identities/end", url.Values{"issuer": {p.at.URL}, "subject": {"olivia-there"}}).expect(http.StatusBadRequest, "only way to sign in")
+	b.submit(b.get("/profile"), "/profile/identities/end",
+		url.Values{"issuer": {p.at.URL}, "subject": {"olivia-there"}}).expect(http.StatusBadRequest, "only way to sign in")
 	w.setPassword(stranger)
 	b = w.signedIn(stranger)
-	b.leadsTo(b.submit(b.get("/profile"), "/profile/identities/end", url.Values{"issuer": {p.at.URL}, "subject": {"olivia-there"}}), "/profile?done=unlinked")
+	b.leadsTo(b.submit(b.get("/profile"), "/profile/identities/end",
+		url.Values{"issuer": {p.at.URL}, "subject": {"olivia-there"}}), "/profile?done=unlinked")
 }
 
 func TestDisabledUsersDoNotComeInByAProvider(t *testing.T) {
 	p := newIdentityProvider(t)
 	w := newWorld(t, p.options())
-	if _, err := w.store.Accounts().LinkIdentity(t.Context(), souvenir.NewIdentity{User: w.users[disabled], Issuer: p.at.URL, Subject: "olivia-there"}); err != nil {
+	if _, err := w.store.Accounts().LinkIdentity(t.Context(),
+		souvenir.NewIdentity{User: w.users[disabled], Issuer: p.at.URL, Subject: "olivia-there"}); err != nil {
 		t.Fatal(err)
 	}
 	b := w.browser()
@@ -152,27 +165,41 @@ func TestAccountsThatAProviderMakes(t *testing.T) {
 		domains          []string
 		want             string // name of the account; empty: none
 	}{
-		"a verified address of the domain": {claims: map[string]any{"email": "nina@Example.COM", "email_verified": true}, want: "nina"},
-		"with a user name":                 {claims: map[string]any{"email": "nina@example.com", "email_verified": true, "preferred_username": "Nina B."}, want: "Nina B."},
-		"a user name that is taken":        {claims: map[string]any{"email": "nina@example.com", "email_verified": true, "preferred_username": "Olivia"}, want: "Olivia-2"},
-		"a user name that cannot be one":   {claims: map[string]any{"email": "nina@example.com", "email_verified": true, "preferred_username": "a/b"}, want: "nina"},
-		"no name that can be one":          {claims: map[string]any{"email": "a/b@example.com", "email_verified": true, "preferred_username": "\u200b"}, want: "user"},
-		"verified, as a text":              {claims: map[string]any{"email": "nina@example.com", "email_verified": "true"}, want: "nina"},
-		"at the UserInfo endpoint":         {userInfo: map[string]any{"sub": "new-there", "email": "nina@example.com", "email_verified": true, "preferred_username": "nb"}, want: "nb"},
-		"of another at the endpoint":       {userInfo: map[string]any{"sub": "another", "email": "nina@example.com", "email_verified": true}},
-		"not verified":                     {claims: map[string]any{"email": "nina@example.com", "email_verified": false}},
-		"verified is not said":             {claims: map[string]any{"email": "nina@example.com"}},
-		"verified is a number":             {claims: map[string]any{"email": "nina@example.com", "email_verified": 1}},
-		"no address":                       {claims: map[string]any{"email_verified": true}},
-		"a subdomain":                      {claims: map[string]any{"email": "nina@evil.example.com", "email_verified": true}},
-		"a domain that ends alike":         {claims: map[string]any{"email": "nina@evilexample.com", "email_verified": true}},
-		"a domain that begins alike":       {claims: map[string]any{"email": "nina@example.com.evil.example", "email_verified": true}},
-		"two signs":                        {claims: map[string]any{"email": "nina@example.com@evil.example", "email_verified": true}},
-		"the domain in a name":             {claims: map[string]any{"email": "\"nina@example.com\"@evil.example", "email_verified": true}},
-		"a letter that looks alike":        {claims: map[string]any{"email": "nina@éxample.com", "email_verified": true}},
-		"a letter that becomes another":    {claims: map[string]any{"email": "nina@\u212A.example", "email_verified": true}, domains: []string{"k.example"}},
-		"no name before the sign":          {claims: map[string]any{"email": "@example.com", "email_verified": true}},
-		"no domains":                       {claims: map[string]any{"email": "nina@example.com", "email_verified": true}, domains: []string{}},
+		"a verified address of the domain": {claims: map[string]any{"email": "nina@Example.COM", "email_verified": true},
+			want: "nina"},
+		"with a user name": {claims: map[string]any{"email": "nina@example.com", "email_verified": true,
+			"preferred_username": "Nina B."}, want: "Nina B."},
+		"a user name that is taken": {claims: map[string]any{"email": "nina@example.com", "email_verified": true,
+			"preferred_username": "Olivia"}, want: "Olivia-2"},
+		"a user name that cannot be one": {claims: map[string]any{"email": "nina@example.com", "email_verified": true,
+			"preferred_username": "a/b"}, want: "nina"},
+		"no name that can be one": {claims: map[string]any{"email": "a/b@example.com", "email_verified": true,
+			"preferred_username": "\u200b"}, want: "user"},
+		"verified, as a text": {claims: map[string]any{"email": "nina@example.com", "email_verified": "true"},
+			want: "nina"},
+		"at the UserInfo endpoint": {userInfo: map[string]any{"sub": "new-there", "email": "nina@example.com",
+			"email_verified": true, "preferred_username": "nb"}, want: "nb"},
+		"of another at the endpoint": {userInfo: map[string]any{"sub": "another", "email": "nina@example.com",
+			"email_verified": true}},
+		"not verified":         {claims: map[string]any{"email": "nina@example.com", "email_verified": false}},
+		"verified is not said": {claims: map[string]any{"email": "nina@example.com"}},
+		"verified is a number": {claims: map[string]any{"email": "nina@example.com", "email_verified": 1}},
+		"no address":           {claims: map[string]any{"email_verified": true}},
+		"a subdomain": {claims: map[string]any{"email": "nina@evil.example.com",
+			"email_verified": true}},
+		"a domain that ends alike": {claims: map[string]any{"email": "nina@evilexample.com", "email_verified": true}},
+		"a domain that begins alike": {claims: map[string]any{"email": "nina@example.com.evil.example",
+			"email_verified": true}},
+		"two signs": {claims: map[string]any{"email": "nina@example.com@evil.example",
+			"email_verified": true}},
+		"the domain in a name": {claims: map[string]any{"email": "\"nina@example.com\"@evil.example",
+			"email_verified": true}},
+		"a letter that looks alike": {claims: map[string]any{"email": "nina@éxample.com", "email_verified": true}},
+		"a letter that becomes another": {claims: map[string]any{"email": "nina@\u212A.example", "email_verified": true},
+			domains: []string{"k.example"}},
+		"no name before the sign": {claims: map[string]any{"email": "@example.com", "email_verified": true}},
+		"no domains": {claims: map[string]any{"email": "nina@example.com", "email_verified": true},
+			domains: []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newIdentityProvider(t)

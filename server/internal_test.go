@@ -33,7 +33,8 @@ func panicking(t *testing.T) (at *httptest.Server, log *strings.Builder) {
 		fmt.Fprint(w, strings.Repeat("x", 10_000))
 		panic("within the answer")
 	})
-	s.mux.HandleFunc("/unwritable", func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, http.StatusOK, func() {}) })
+	s.mux.HandleFunc("/unwritable",
+		func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, http.StatusOK, func() {}) })
 	at = httptest.NewServer(s)
 	t.Cleanup(func() {
 		at.Close()
@@ -53,7 +54,8 @@ func TestPanicsAreAnsweredAndLoggedOnce(t *testing.T) {
 		}
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
-		if err != nil || response.StatusCode != http.StatusInternalServerError || !strings.Contains(string(body), `"isError":true`) || strings.Contains(string(body), "panic") {
+		if err != nil || response.StatusCode != http.StatusInternalServerError ||
+			!strings.Contains(string(body), `"isError":true`) || strings.Contains(string(body), "panic") {
 			t.Errorf("%s: %d %s %v", path, response.StatusCode, body, err)
 		}
 	}
@@ -78,8 +80,10 @@ func TestPanicsAreAnsweredAndLoggedOnce(t *testing.T) {
 
 func TestEveryKindHasAStatus(t *testing.T) {
 	for kind, want := range map[souvenir.Kind]int{
-		souvenir.KindInvalid: 400, souvenir.KindNotFound: 404, souvenir.KindUnauthenticated: 401, souvenir.KindForbidden: 403, souvenir.KindConflict: 400,
-		souvenir.KindTooLarge: 400, souvenir.KindReadOnly: 403, souvenir.KindClosed: 500, souvenir.KindBusy: 503, souvenir.KindFull: 507, souvenir.KindForeign: 500,
+		souvenir.KindInvalid: 400, souvenir.KindNotFound: 404, souvenir.KindUnauthenticated: 401, souvenir.KindForbidden: 403,
+		souvenir.KindConflict: 400,
+		souvenir.KindTooLarge: 400, souvenir.KindReadOnly: 403, souvenir.KindClosed: 500, souvenir.KindBusy: 503,
+		souvenir.KindFull: 507, souvenir.KindForeign: 500,
 		souvenir.KindNewer: 500, souvenir.KindCorrupt: 500, souvenir.KindInternal: 500,
 	} {
 		const cause = "the cause of it"
@@ -88,14 +92,16 @@ func TestEveryKindHasAStatus(t *testing.T) {
 			t.Errorf("%s is %d %q", kind, status, message)
 		}
 	}
-	if status, message := failure.Describe(errors.New("a path of this machine")); status != 500 || message != failure.Internal {
+	if status, message := failure.Describe(errors.New("a path of this machine")); status != 500 ||
+		message != failure.Internal {
 		t.Errorf("%d %q", status, message)
 	}
 }
 
 func TestEveryRouteIsDescribed(t *testing.T) {
 	known := operations()
-	all := slices.DeleteFunc(roomsOnly("https://memory.example").routes(), func(rt dialectRoute) bool { return rt.dialect == request.Pages })
+	all := slices.DeleteFunc(roomsOnly("https://memory.example").routes(),
+		func(rt dialectRoute) bool { return rt.dialect == request.Pages })
 	for _, rt := range all {
 		name := rt.Method + " " + rt.Pattern
 		if known[name].summary == "" {
@@ -138,8 +144,8 @@ func FuzzLoggedPath(f *testing.F) {
 	})
 }
 
-// Whatever a form is, reading it ends, and an error says what is wrong with the form; only one that has its last boundary is
-// taken for complete.
+// Whatever a form is, reading it ends, and an error says what is wrong with the form; only one that has its last
+// boundary is taken for complete.
 func FuzzForm(f *testing.F) {
 	f.Add([]byte("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\ntext\r\n--x--\r\n"))
 	f.Add([]byte("--x\r\nContent-Disposition: form-data; name=\"tags[]\"\r\n\r\na\r\n--x\r\nContent-Disposition: form-data; name=\"category\"\r\n\r\nb\r\n--x--"))
@@ -177,7 +183,8 @@ func FuzzForm(f *testing.F) {
 // A lock that another process holds, and a full disk, are told by what is to be done, and name no file of the server's.
 func TestWhatHindersTheServerForATimeIsNoFaultOfItsProgram(t *testing.T) {
 	s := &Server{log: slog.New(slog.DiscardHandler)}
-	for kind, want := range map[souvenir.Kind]int{souvenir.KindBusy: http.StatusServiceUnavailable, souvenir.KindFull: http.StatusInsufficientStorage,
+	for kind, want := range map[souvenir.Kind]int{souvenir.KindBusy: http.StatusServiceUnavailable,
+		souvenir.KindFull:     http.StatusInsufficientStorage,
 		souvenir.KindInternal: http.StatusInternalServerError, souvenir.KindCorrupt: http.StatusInternalServerError} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodPost, "/tools/call", nil)

@@ -11,15 +11,17 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// Every page that formats a stored text bounds what that costs, and shows a text that would cost too much as it is stored. Without
-// bounds this table, of 20 KiB, takes 2.8 GiB.
+// Every page that formats a stored text bounds what that costs, and shows a text that would cost too much as it is
+// stored. Without bounds this table, of 20 KiB, takes 2.8 GiB.
 func TestPagesWithAWideTableStaySmall(t *testing.T) {
 	table := strings.Repeat("|a", 3000) + "\n" + strings.Repeat("|-", 3000) + "\n" + strings.Repeat("|\n", 4000)
 	w := newWorld(t, server.Options{})
 	store := w.store.As(souvenir.Access{User: w.users[owner]})
 	steps := firstError{}
-	_, err := store.SetTodo(t.Context(), souvenir.NewTodo{ProjectID: "shop", Content: "## Constitution\n\n## Spec\n\n" + table + "\n## Plan\n\n## Tasks\n\n- [ ] " + strings.Repeat("[a](", 100) + "\n  - " +
-		strings.ReplaceAll(strings.TrimSpace(table), "\n", "\n    ") + "\n\n## Gaps\n"})
+	_, err := store.SetTodo(t.Context(),
+		souvenir.NewTodo{ProjectID: "shop", Content: "## Constitution\n\n## Spec\n\n" + table +
+			"\n## Plan\n\n## Tasks\n\n- [ ] " + strings.Repeat("[a](", 100) + "\n  - " +
+			strings.ReplaceAll(strings.TrimSpace(table), "\n", "\n    ") + "\n\n## Gaps\n"})
 	steps.note(err)
 	file, err := store.AddFile(t.Context(), souvenir.NewFile{Filename: "wide.md"}, strings.NewReader(table))
 	steps.note(err)
@@ -43,10 +45,12 @@ func TestPagesWithAWideTableStaySmall(t *testing.T) {
 		}
 		p.expect(http.StatusOK)
 		if !strings.Contains(p.body, note) {
-			t.Errorf("%s says nothing of a text that is too complex: %.300q", what, p.body[max(0, strings.Index(p.body, "<main")):])
+			t.Errorf("%s says nothing of a text that is too complex: %.300q", what,
+				p.body[max(0, strings.Index(p.body, "<main")):])
 		}
 	}
-	for _, path := range []string{"/memories/" + memory.ID, "/files/" + file.ID, w.shop(), w.shop() + "/rules", w.shop() + "/todo", w.shop() + "/context", edit + "?text=main"} {
+	for _, path := range []string{"/memories/" + memory.ID, "/files/" + file.ID, w.shop(), w.shop() + "/rules", w.shop() +
+		"/todo", w.shop() + "/context", edit + "?text=main"} {
 		says := note
 		if strings.HasSuffix(path, "/context") || strings.HasSuffix(path, "/todo") {
 			says = "" // they cut the text into parts that are less wide

@@ -41,8 +41,9 @@ const (
 	maxBatchReply = 16 << 20
 )
 
-// newMCP makes the one handler for all callers and all revisions of the Model Context Protocol. It keeps no state of sessions, whose ids only tell clients apart: each
-// message works through the view that its own credential reaches, which may have ended since the last one.
+// newMCP makes the one handler for all callers and all revisions of the Model Context Protocol. It keeps no state of
+// sessions, whose ids only tell clients apart: each message works through the view that its own credential reaches,
+// which may have ended since the last one.
 func (s *Server) newMCP() http.Handler {
 	s.toolNames = []string{"search", "fetch"} // of mcpserver.ToolsetChatGPT
 	for _, t := range tools.List() {
@@ -53,8 +54,9 @@ func (s *Server) newMCP() http.Handler {
 			c := request.Of(ctx).Caller
 			return c.Store, c.Allows
 		},
-		Toolsets: s.options.Toolsets, ReadOnly: s.options.ReadOnly, Version: s.options.Version, PublicURL: s.options.PublicURL,
-		OnError: s.noteMCPError, OnCall: s.noteMCPCall,
+		Toolsets: s.options.Toolsets, ReadOnly: s.options.ReadOnly, Version: s.options.Version,
+		PublicURL: s.options.PublicURL,
+		OnError:   s.noteMCPError, OnCall: s.noteMCPCall,
 	})
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
@@ -78,14 +80,15 @@ func (s *Server) noteMCPError(ctx context.Context, method string, err error) {
 	}
 }
 
-// noMCPStream answers GET and DELETE, with which clients would open a stream of messages and end a session. There are neither,
-// which clients take as it is meant.
+// noMCPStream answers GET and DELETE, with which clients would open a stream of messages and end a session. There are
+// neither, which clients take as it is meant.
 func (s *Server) noMCPStream(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	if err := s.checkSource(r); err != nil {
 		return nil, err
 	}
 	w.Header().Set("Allow", "OPTIONS, POST")
-	return nil, &failure.Error{Status: http.StatusMethodNotAllowed, Message: "method " + failure.Quote(r.Method) + " is not used here: send each message of the Model Context Protocol with POST"}
+	return nil, &failure.Error{Status: http.StatusMethodNotAllowed, Message: "method " + failure.Quote(r.Method) +
+		" is not used here: send each message of the Model Context Protocol with POST"}
 }
 
 // serveMCP answers a message of the Model Context Protocol, or a batch of them.
@@ -148,11 +151,13 @@ func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request, body []byte)
 func (s *Server) readMCP(w http.ResponseWriter, r *http.Request) ([]byte, *mcpReply) {
 	if given := r.Header.Get("Content-Type"); given != "" {
 		if kind, _, err := mime.ParseMediaType(given); err != nil || kind != jsonMedia {
-			return nil, mcpError(http.StatusUnsupportedMediaType, nil, jsonrpc.CodeInvalidRequest, "the body's Content-Type is "+failure.Quote(given)+"; application/json is needed")
+			return nil, mcpError(http.StatusUnsupportedMediaType, nil, jsonrpc.CodeInvalidRequest, "the body's Content-Type is "+
+				failure.Quote(given)+"; application/json is needed")
 		}
 	}
 	if !acceptsJSON(r.Header.Values("Accept")) {
-		return nil, mcpError(http.StatusNotAcceptable, nil, jsonrpc.CodeInvalidRequest, "the header Accept excludes application/json, in which answers come; accept application/json and text/event-stream")
+		return nil, mcpError(http.StatusNotAcceptable, nil, jsonrpc.CodeInvalidRequest,
+			"the header Accept excludes application/json, in which answers come; accept application/json and text/event-stream")
 	}
 	body, err := s.encodedBody(w, r)
 	if err != nil {
@@ -162,17 +167,21 @@ func (s *Server) readMCP(w http.ResponseWriter, r *http.Request) ([]byte, *mcpRe
 	body = bytes.TrimSpace(body)
 	switch {
 	case len(body) == 0:
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError, "the body is empty; a JSON-RPC message is needed")
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError,
+			"the body is empty; a JSON-RPC message is needed")
 	case !utf8.Valid(body):
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError, "the body is not valid UTF-8, which JSON is written in")
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError,
+			"the body is not valid UTF-8, which JSON is written in")
 	case !json.Valid(body):
 		var any json.RawMessage
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError, failure.BadJSON(json.Unmarshal(body, &any)).Error())
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError,
+			failure.BadJSON(json.Unmarshal(body, &any)).Error())
 	}
 	return body, nil
 }
 
-// acceptsJSON reports whether a client takes JSON. It should name it and text/event-stream, but answers are always JSON.
+// acceptsJSON reports whether a client takes JSON. It should name it and text/event-stream, but answers are always
+// JSON.
 func acceptsJSON(accept []string) bool {
 	for _, kind := range strings.Split(strings.Join(accept, ","), ",") {
 		switch kind, _, _ := strings.Cut(kind, ";"); strings.ToLower(strings.TrimSpace(kind)) {
@@ -221,14 +230,17 @@ func (s *Server) relay(r *http.Request, m *mcpMessage) *mcpReply {
 // relayBatch takes a batch apart, for each message is answered as if it came alone.
 func (s *Server) relayBatch(r *http.Request, body []byte) ([]json.RawMessage, *mcpReply) {
 	if revision := r.Header.Get(protocolHeader); revision > batchesUntil {
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "revision "+failure.Quote(revision)+" of the protocol has no batches; send each message by itself")
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "revision "+failure.Quote(revision)+
+			" of the protocol has no batches; send each message by itself")
 	}
 	if n := jsonbound.Count(body); n > maxValues {
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the batch has %d values; at most %d are allowed", n, maxValues))
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest,
+			fmt.Sprintf("the batch has %d values; at most %d are allowed", n, maxValues))
 	}
 	var messages []json.RawMessage
 	if err := json.Unmarshal(body, &messages); err != nil || len(messages) == 0 || len(messages) > maxBatch {
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the batch has %d messages; 1 to %d are allowed", len(messages), maxBatch))
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest,
+			fmt.Sprintf("the batch has %d messages; 1 to %d are allowed", len(messages), maxBatch))
 	}
 	var replies []json.RawMessage
 	size := 0
@@ -236,7 +248,8 @@ func (s *Server) relayBatch(r *http.Request, body []byte) ([]json.RawMessage, *m
 		m, reply := parseMessage(encoded)
 		switch {
 		case m != nil && size > maxBatchReply && m.ID != nil:
-			reply = mcpError(http.StatusBadRequest, m.ID, jsonrpc.CodeInvalidRequest, "the answers to this batch are too long already; send this message by itself")
+			reply = mcpError(http.StatusBadRequest, m.ID, jsonrpc.CodeInvalidRequest,
+				"the answers to this batch are too long already; send this message by itself")
 		case m != nil:
 			reply = s.relay(r, m)
 		}

@@ -37,7 +37,8 @@ func (s tokenSender) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w *world) connect(caller, revision string) (*mcp.ClientSession, error) {
 	w.t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	session, err := client.Connect(w.t.Context(), &mcp.StreamableClientTransport{Endpoint: w.at.URL + "/mcp", HTTPClient: withToken(w.tokens[caller])},
+	session, err := client.Connect(w.t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: w.at.URL + "/mcp", HTTPClient: withToken(w.tokens[caller])},
 		&mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err == nil {
 		w.t.Cleanup(func() { session.Close() })
@@ -55,7 +56,8 @@ func (w *world) mustConnect(caller, revision string) *mcp.ClientSession {
 }
 
 // callOver calls a tool and returns the text of its result.
-func callOver(ctx context.Context, t *testing.T, session *mcp.ClientSession, tool, arguments string) (text string, isError bool) {
+func callOver(ctx context.Context, t *testing.T, session *mcp.ClientSession, tool, arguments string) (text string,
+	isError bool) {
 	t.Helper()
 	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
 	if err != nil {
@@ -144,15 +146,20 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 		t.Fatalf("%d tools, %v", len(list.Tools), err)
 	}
 	calls := map[string]string{
-		"memory": `{"action": "search", "query": "when does the shop open, and what is the word", "include_files": true}`, "get_project_main_memory": `{"project_id": "shop"}`, "get_module_state": `{"module_name": "word"}`,
-		"rules": `{"action": "store", "project_id": "shop", "rule_type": "do", "content": "x"}`, "todo": `{"action": "complete", "project_id": "shop", "task_id": "T1"}`, "upload_document": `{"filename": "a.txt", "content": "x"}`,
-		"list_collections": `{}`, "create_collection": `{"collection_name": "new"}`, "search": `{"query": "what is the word of the shop"}`, "fetch": `{"id": "` + w.private + `"}`,
+		"memory":                  `{"action": "search", "query": "when does the shop open, and what is the word", "include_files": true}`,
+		"get_project_main_memory": `{"project_id": "shop"}`, "get_module_state": `{"module_name": "word"}`,
+		"rules":            `{"action": "store", "project_id": "shop", "rule_type": "do", "content": "x"}`,
+		"todo":             `{"action": "complete", "project_id": "shop", "task_id": "T1"}`,
+		"upload_document":  `{"filename": "a.txt", "content": "x"}`,
+		"list_collections": `{}`, "create_collection": `{"collection_name": "new"}`,
+		"search": `{"query": "what is the word of the shop"}`, "fetch": `{"id": "` + w.private + `"}`,
 	}
 	for _, tool := range list.Tools {
 		text, _ := callOver(t.Context(), t, session, tool.Name, calls[tool.Name])
 		shown.WriteString(text)
 	}
-	uris := []string{"souvenir://memories/" + w.private, "souvenir://files/" + w.hidden, "souvenir://projects/plot/main", "souvenir://memories/" + w.memory}
+	uris := []string{"souvenir://memories/" + w.private, "souvenir://files/" + w.hidden, "souvenir://projects/plot/main",
+		"souvenir://memories/" + w.memory}
 	for r, err := range session.Resources(t.Context(), nil) {
 		if err != nil {
 			t.Fatal(err)
@@ -168,9 +175,12 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 		t.Fatal(err)
 	}
 	for _, p := range prompts.Prompts {
-		note(session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: p.Name, Arguments: map[string]string{"project": "shop"}}))
+		note(session.GetPrompt(t.Context(),
+			&mcp.GetPromptParams{Name: p.Name, Arguments: map[string]string{"project": "shop"}}))
 		note(session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: p.Name}))
-		note(session.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: p.Name}, Argument: mcp.CompleteParamsArgument{Name: "project"}}))
+		note(session.Complete(t.Context(),
+			&mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: p.Name},
+				Argument: mcp.CompleteParamsArgument{Name: "project"}}))
 	}
 	return shown.String()
 }
@@ -178,7 +188,8 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 func TestMCPACredentialThatEndsBetweenTwoCalls(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	for _, revision := range []string{handshake, stateless} {
-		added, err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().AddToken(t.Context(), souvenir.NewToken{Name: "short"})
+		added, err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().AddToken(t.Context(),
+			souvenir.NewToken{Name: "short"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,10 +198,12 @@ func TestMCPACredentialThatEndsBetweenTwoCalls(t *testing.T) {
 		if text, isError := callOver(t.Context(), t, session, "list_collections", `{}`); isError {
 			t.Error(text)
 		}
-		if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().DeleteToken(t.Context(), added.ID); err != nil {
+		if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().DeleteToken(t.Context(),
+			added.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_collections"}); err == nil || !strings.Contains(err.Error(), "Unauthorized") {
+		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_collections"}); err == nil ||
+			!strings.Contains(err.Error(), "Unauthorized") {
 			t.Errorf("%s: the call ends with %v", revision, err)
 		}
 		a := w.message("short", handshake, `{"jsonrpc":"2.0","id":1,"method":"ping"}`).expect(http.StatusUnauthorized)
@@ -198,7 +211,8 @@ func TestMCPACredentialThatEndsBetweenTwoCalls(t *testing.T) {
 	}
 }
 
-// A client of OAuth can ask for a scope when it sees the status; all others go on, and their model reads what is missing.
+// A client of OAuth can ask for a scope when it sees the status; all others go on, and their model reads what is
+// missing.
 func TestMCPMissingScopes(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	token, _ := w.accessToken(publicAt+"/mcp", souvenir.ScopeFilesRead)
@@ -211,7 +225,8 @@ func TestMCPMissingScopes(t *testing.T) {
 	} {
 		body := `{"jsonrpc":"2.0","id":1,` + message + `}`
 		a := w.message(guest, handshake, body, "Authorization", "Bearer "+token).expect(http.StatusForbidden, scope, `"id":1`)
-		want := `Bearer error="insufficient_scope", resource_metadata="` + publicAt + `/.well-known/oauth-protected-resource/mcp", scope="` + scope + ` files:read"`
+		want := `Bearer error="insufficient_scope", resource_metadata="` + publicAt +
+			`/.well-known/oauth-protected-resource/mcp", scope="` + scope + ` files:read"`
 		if scope == "files:write" {
 			want = strings.Replace(want, "files:write files:read", "files:read files:write", 1)
 		}
@@ -225,7 +240,8 @@ func TestMCPMissingScopes(t *testing.T) {
 			}
 		}
 	}
-	w.message(guest, handshake, `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`, "Authorization", "Bearer "+token).expect(http.StatusOK, "menu.txt").lacks("souvenir://projects")
+	w.message(guest, handshake, `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`, "Authorization", "Bearer "+
+		token).expect(http.StatusOK, "menu.txt").lacks("souvenir://projects")
 }
 
 func TestMCPComesFromWhereItMay(t *testing.T) {
@@ -237,11 +253,15 @@ func TestMCPComesFromWhereItMay(t *testing.T) {
 		value  string
 		status int
 	}{
-		{w, "Origin", "https://evil.example", 403}, {w, "Origin", "null", 403}, {w, "Origin", "http://memory.example.evil.example", 403}, {w, "Origin", "http://localhost.evil.example", 403},
+		{w, "Origin", "https://evil.example", 403}, {w, "Origin", "null", 403},
+		{w, "Origin", "http://memory.example.evil.example", 403}, {w, "Origin", "http://localhost.evil.example", 403},
 		{w, "Origin", "https://memory.example", 403}, // another scheme is another origin
-		{w, "Origin", publicAt, 200}, {w, "Origin", "http://localhost:6274", 200}, {w, "Origin", "http://[::1]:80", 200}, {w, "Origin", "vscode-file://vscode-app", 200}, {w, "Origin", w.at.URL, 200},
-		{w, "Host", "memory.example", 200}, {w, "Host", "memory.example:8443", 200}, {w, "Host", "MEMORY.example", 200}, {w, "Host", "localhost:1", 200}, {w, "Host", "[::1]", 200}, {w, "Host", "127.0.0.1", 200},
-		{w, "Host", "evil.example", 403}, {w, "Host", "127.0.0.1.evil.example", 403}, {w, "Host", "memory.example.evil.example", 403},
+		{w, "Origin", publicAt, 200}, {w, "Origin", "http://localhost:6274", 200}, {w, "Origin", "http://[::1]:80", 200},
+		{w, "Origin", "vscode-file://vscode-app", 200}, {w, "Origin", w.at.URL, 200},
+		{w, "Host", "memory.example", 200}, {w, "Host", "memory.example:8443", 200}, {w, "Host", "MEMORY.example", 200},
+		{w, "Host", "localhost:1", 200}, {w, "Host", "[::1]", 200}, {w, "Host", "127.0.0.1", 200},
+		{w, "Host", "evil.example", 403}, {w, "Host", "127.0.0.1.evil.example", 403},
+		{w, "Host", "memory.example.evil.example", 403},
 		{open, "Host", "memory.example", 403}, {open, "Host", "localhost:8377", 200}, {open, "Host", "127.8.8.8", 200},
 	} {
 		for _, method := range []string{"POST", "GET"} {
@@ -294,7 +314,9 @@ func TestMCPIsLoggedByMethodAndTool(t *testing.T) {
 	w.message(owner, "", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`)
 	w.message(owner, "", `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	log := w.log.String()
-	for _, part := range []string{`route="POST /mcp" path=/mcp status=200`, "mcp_method=tools/call mcp_tool=memory user=" + w.users[owner], "mcp_method=tools/call user=", "mcp_method=unknown user=", "mcp_method=batch user=", "mcp_method=response user="} {
+	for _, part := range []string{`route="POST /mcp" path=/mcp status=200`, "mcp_method=tools/call mcp_tool=memory user=" +
+		w.users[owner], "mcp_method=tools/call user=", "mcp_method=unknown user=", "mcp_method=batch user=",
+		"mcp_method=response user="} {
 		if !strings.Contains(log, part) {
 			t.Errorf("the log lacks %q:\n%s", part, log)
 		}
@@ -305,16 +327,19 @@ func TestMCPIsLoggedByMethodAndTool(t *testing.T) {
 }
 
 func TestMCPOptions(t *testing.T) {
-	w := newWorld(t, server.Options{ReadOnly: true, Toolsets: []mcpserver.Toolset{mcpserver.ToolsetMemory, mcpserver.ToolsetChatGPT}, Version: "9.8.7"})
+	w := newWorld(t, server.Options{ReadOnly: true,
+		Toolsets: []mcpserver.Toolset{mcpserver.ToolsetMemory, mcpserver.ToolsetChatGPT}, Version: "9.8.7"})
 	session := w.mustConnect(owner, handshake)
 	list, err := session.ListTools(t.Context(), nil)
 	if err != nil || len(list.Tools) != 6 || session.InitializeResult().ServerInfo.Version != "9.8.7" {
 		t.Errorf("%d tools, %v", len(list.Tools), err)
 	}
-	if text, isError := callOver(t.Context(), t, session, "memory", `{"action": "store", "content": "x"}`); !isError || !strings.Contains(text, "reading only") {
+	if text, isError := callOver(t.Context(), t, session, "memory", `{"action": "store", "content": "x"}`); !isError ||
+		!strings.Contains(text, "reading only") {
 		t.Error(text)
 	}
-	if text, _ := callOver(t.Context(), t, session, "search", `{"query": "when does the shop open"}`); !strings.Contains(text, `"url":"`+publicAt+`/memories/`+w.memory+`"`) {
+	if text, _ := callOver(t.Context(), t, session, "search",
+		`{"query": "when does the shop open"}`); !strings.Contains(text, `"url":"`+publicAt+`/memories/`+w.memory+`"`) {
 		t.Error(text)
 	}
 	w.do(guest, "GET", "/tools", "").expect(http.StatusOK, "get_context").lacks("upload_document")
@@ -327,7 +352,8 @@ func TestMCPOptions(t *testing.T) {
 func TestMCPClientsThatAreSilent(t *testing.T) {
 	w := newWorld(t, server.Options{Patience: time.Second})
 	large := w.upload(owner, part{"file", "large.txt", "", strings.Repeat("0123456\n", 1<<17)}).file()
-	read := strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"souvenir://files/`+large.ID+`"}},`, 30)
+	read := strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"souvenir://files/`+large.ID+
+		`"}},`, 30)
 	batch := "[" + strings.TrimSuffix(read, ",") + "]"
 	for name, sent := range map[string]string{
 		"one who stops":           "Content-Length: 100\r\n\r\n{\"jsonrpc\":",
@@ -353,7 +379,8 @@ func TestMCPClientsThatAreSilent(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}
-	if a := w.message(owner, "", batch).expect(http.StatusOK, "the answers to this batch are too long already"); len(a.body) > 24<<20 {
+	if a := w.message(owner, "", batch).expect(http.StatusOK,
+		"the answers to this batch are too long already"); len(a.body) > 24<<20 {
 		t.Errorf("a batch is answered with %d bytes", len(a.body))
 	}
 	w.message(owner, "", `{"jsonrpc":"2.0","id":1,"method":"ping"}`).expect(http.StatusOK)
@@ -367,7 +394,8 @@ func TestMCPManyAtOnce(t *testing.T) {
 		session := w.mustConnect(caller, []string{handshake, stateless}[len(caller)%2])
 		all.Go(func() {
 			for range 20 {
-				result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "memory", Arguments: json.RawMessage(`{"action": "search", "query": "the word"}`)})
+				result, err := session.CallTool(t.Context(),
+					&mcp.CallToolParams{Name: "memory", Arguments: json.RawMessage(`{"action": "search", "query": "the word"}`)})
 				if err != nil {
 					t.Error(err)
 					return

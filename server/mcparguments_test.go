@@ -6,14 +6,16 @@ import (
 	"testing"
 )
 
-// What is cut out of a large message is its arguments, to the byte, and what is left is the message without them. Where another member
-// might be taken for them nothing is cut.
+// What is cut out of a large message is its arguments, to the byte, and what is left is the message without them. Where
+// another member might be taken for them nothing is cut.
 func TestArgumentsAreCutOutOfLargeMessages(t *testing.T) {
 	large := `{"content":"` + strings.Repeat(`x \" } `, largeBody) + `","a":[1,{"arguments":2}]}`
 	for name, c := range map[string]struct{ before, after string }{
-		"plain":      {`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"memory","arguments":`, `}}`},
-		"in a mess":  {`{ "params" : {"_meta":{"arguments":{},"x":"arguments"}, "arguments" :  `, ` , "name":"memory"},"id":"a","method":"tools/call" ,"jsonrpc":"2.0"}`},
-		"id of name": {`{"jsonrpc":"2.0","id":"params","method":"tools/call","params":{"name":"arguments","arguments":`, `,"_meta":null}}`},
+		"plain": {`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"memory","arguments":`, `}}`},
+		"in a mess": {`{ "params" : {"_meta":{"arguments":{},"x":"arguments"}, "arguments" :  `,
+			` , "name":"memory"},"id":"a","method":"tools/call" ,"jsonrpc":"2.0"}`},
+		"id of name": {`{"jsonrpc":"2.0","id":"params","method":"tools/call","params":{"name":"arguments","arguments":`,
+			`,"_meta":null}}`},
 	} {
 		m, bad := parseMessage([]byte(c.before + large + c.after))
 		if bad != nil {
@@ -31,7 +33,8 @@ func TestArgumentsAreCutOutOfLargeMessages(t *testing.T) {
 		"another call": `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"x","arguments":` + large + `}}`,
 		"twice":        `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":1,"arguments":` + large + `}}`,
 		"another case": `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"ARGUMENTS":` + large + `}}`,
-		"escaped":      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"\u0061rguments":1,"arguments":` + large + `}}`,
+		"escaped": `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"\u0061rguments":1,"arguments":` + large +
+			`}}`,
 		"params twice": `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{},"params":{"arguments":` + large + `}}`,
 		"no params":    `{"jsonrpc":"2.0","id":1,"method":"tools/call","other":` + large + `}`,
 		"a list":       `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[` + large + `]}`,

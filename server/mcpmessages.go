@@ -30,7 +30,8 @@ type mcpMessage struct {
 func parseMessage(encoded []byte) (*mcpMessage, *mcpReply) {
 	m := &mcpMessage{encoded: encoded}
 	if err := json.Unmarshal(encoded, m); err != nil {
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "the message is no JSON-RPC request: "+failure.BadJSON(err).Error())
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "the message is no JSON-RPC request: "+
+			failure.BadJSON(err).Error())
 	}
 	id := m.ID
 	if len(id) > 0 && id[0] != '"' {
@@ -44,9 +45,11 @@ func parseMessage(encoded []byte) (*mcpMessage, *mcpReply) {
 	case m.Method == "" && m.Result == nil && m.Error == nil:
 		return nil, mcpError(http.StatusBadRequest, id, jsonrpc.CodeInvalidRequest, `the message has no "method"`)
 	case m.ID != nil && id == nil:
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, `the "id" is neither a string nor a whole number of 64 bits`)
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest,
+			`the "id" is neither a string nor a whole number of 64 bits`)
 	case m.Method != "" && m.ID == nil && !m.isNotification():
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "method "+failure.Quote(m.Method)+` needs an "id": it has an answer`)
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "method "+failure.Quote(m.Method)+
+			` needs an "id": it has an answer`)
 	}
 	return m, nil
 }
@@ -62,8 +65,8 @@ func (m *mcpMessage) heavy() bool {
 	return len(m.encoded) > largeBody
 }
 
-// checkValues refuses messages with very many values besides the arguments of a tool, which are decoded as far as the tool knows them: the SDK decodes
-// all others.
+// checkValues refuses messages with very many values besides the arguments of a tool, which are decoded as far as the
+// tool knows them: the SDK decodes all others.
 func checkValues(m *mcpMessage) *mcpReply {
 	count := jsonbound.Count(m.encoded)
 	if count <= maxValues {
@@ -80,10 +83,12 @@ func checkValues(m *mcpMessage) *mcpReply {
 	if count <= maxValues {
 		return nil
 	}
-	return mcpError(http.StatusBadRequest, m.ID, jsonrpc.CodeInvalidRequest, "the message has "+strconv.Itoa(count)+" values; at most "+strconv.Itoa(maxValues)+" are allowed")
+	return mcpError(http.StatusBadRequest, m.ID, jsonrpc.CodeInvalidRequest, "the message has "+strconv.Itoa(count)+
+		" values; at most "+strconv.Itoa(maxValues)+" are allowed")
 }
 
-// busyReply answers a message that did not get its turn: the call of a tool with a result, so that the model learns that it may try again.
+// busyReply answers a message that did not get its turn: the call of a tool with a result, so that the model learns
+// that it may try again.
 func (s *Server) busyReply(m *mcpMessage, err error) *mcpReply {
 	refused, seconds, busy := failure.Refused(err)
 	if !busy { // its caller is gone
@@ -105,8 +110,8 @@ func (s *Server) busyReply(m *mcpMessage, err error) *mcpReply {
 	return reply
 }
 
-// shown is how the log names the message: its method, and the tool or prompt that it is about. Nothing that a client made up
-// gets into the log.
+// shown is how the log names the message: its method, and the tool or prompt that it is about. Nothing that a client
+// made up gets into the log.
 func (s *Server) shown(m *mcpMessage) (method, name string) {
 	if m.Method == "" {
 		return "response", ""
@@ -135,11 +140,12 @@ func checkRevision(revision string, id json.RawMessage) *mcpReply {
 		data = nil // strings are always JSON
 	}
 	return mcpErrorWith(http.StatusBadRequest, id, jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion, Data: data,
-		Message: "revision " + failure.Quote(revision) + " of the protocol is not known here; known are " + strings.Join(known, ", ")})
+		Message: "revision " + failure.Quote(revision) + " of the protocol is not known here; known are " +
+			strings.Join(known, ", ")})
 }
 
-// mcpReply is the answer to a message, kept until it is whole: then its status is certain. It is the http.ResponseWriter that
-// the SDK writes to.
+// mcpReply is the answer to a message, kept until it is whole: then its status is certain. It is the
+// http.ResponseWriter that the SDK writes to.
 type mcpReply struct {
 	header http.Header
 	status int // 0: none was given
@@ -186,7 +192,8 @@ func (m *mcpReply) Flush() {}
 // write sends the reply.
 func (m *mcpReply) write(s *Server, w http.ResponseWriter, r *http.Request) {
 	if m.status == 0 && m.body.Len() == 0 {
-		s.fail(w, r, &failure.Error{Status: http.StatusBadRequest, Message: "the request was given up before it was answered"})
+		s.fail(w, r, &failure.Error{Status: http.StatusBadRequest,
+			Message: "the request was given up before it was answered"})
 		return
 	}
 	if m.body.Len() > 0 {

@@ -24,7 +24,8 @@ const (
 func (w *world) message(caller, revision, body string, headers ...string) answer {
 	w.t.Helper()
 	r := w.request(caller, "POST", "/mcp", strings.NewReader(body))
-	for i, all := 0, append([]string{"Content-Type", "application/json", "Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", revision}, headers...); i < len(all); i += 2 {
+	for i, all := 0, append([]string{"Content-Type", "application/json", "Accept", "application/json, text/event-stream",
+		"Mcp-Protocol-Version", revision}, headers...); i < len(all); i += 2 {
 		r.Header.Del(all[i])
 		if all[i+1] != "" {
 			r.Header.Set(all[i], all[i+1])
@@ -50,7 +51,8 @@ func (a answer) told(id string, code int, has string) {
 	a.t.Helper()
 	var reply rpc
 	a.decode(&reply)
-	if reply.Version != "2.0" || string(reply.ID) != id || reply.Error == nil || reply.Error.Code != code || !strings.Contains(reply.Error.Message, has) || reply.Result != nil {
+	if reply.Version != "2.0" || string(reply.ID) != id || reply.Error == nil || reply.Error.Code != code ||
+		!strings.Contains(reply.Error.Message, has) || reply.Result != nil {
 		a.t.Errorf("%.500s is not the error %d with %q to %s", a.body, code, has, id)
 	}
 	for _, word := range []string{"mcp.", "Unmarshal", "unmarshal", "JSON RPC not handled"} {
@@ -73,21 +75,27 @@ func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
 		{handshake, `"method":"sampling/createMessage","params":{}`, 200, -32601, "not known"},
 		{handshake, `"method":"resources/subscribe","params":{"uri":"souvenir://projects"}`, 200, -32601, "not found"},
 		{handshake, `"method":"server/discover"`, 200, -32601, "not found"},
-		{handshake, `"method":"tools/call","params":{"name":"nope"}`, 200, -32602, `unknown tool "nope"; there are memory, get_project_main_memory,`},
+		{handshake, `"method":"tools/call","params":{"name":"nope"}`, 200, -32602,
+			`unknown tool "nope"; there are memory, get_project_main_memory,`},
 		{handshake, `"method":"tools/call","params":{}`, 200, -32602, `unknown tool ""`},
 		{handshake, `"method":"tools/call"`, 200, -32602, `tools/call needs "params"`},
 		{handshake, `"method":"tools/call","params":null`, 200, -32602, `tools/call needs "params"`},
 		{handshake, `"method":"tools/call","params":[]`, 200, -32602, `"params" of tools/call are not of the form`},
-		{handshake, `"method":"tools/call","params":"` + long + `"`, 200, -32602, `"params" of tools/call are not of the form`},
+		{handshake, `"method":"tools/call","params":"` + long + `"`, 200, -32602,
+			`"params" of tools/call are not of the form`},
 		{handshake, `"method":"tools/call","params":{"name":7}`, 200, -32602, `"params" of tools/call are not of the form`},
 		{handshake, `"method":"tools/list","params":{"cursor":"x"}`, 200, -32602, "leave it out to begin at the first page"},
-		{handshake, `"method":"resources/list","params":{"cursor":"x"}`, 200, -32602, "leave it out to begin at the first page"},
-		{handshake, `"method":"resources/read","params":{"uri":"souvenir://memories/none"}`, 200, -32002, "Resource not found"},
+		{handshake, `"method":"resources/list","params":{"cursor":"x"}`, 200, -32602,
+			"leave it out to begin at the first page"},
+		{handshake, `"method":"resources/read","params":{"uri":"souvenir://memories/none"}`, 200, -32002,
+			"Resource not found"},
 		{handshake, `"method":"resources/read","params":{"uri":"file:///etc/passwd"}`, 200, -32002, "Resource not found"},
 		{handshake, `"method":"resources/read","params":{}`, 200, -32002, "Resource not found"},
-		{handshake, `"method":"prompts/get","params":{"name":"nope"}`, 200, -32602, `unknown prompt "nope"; there are load_project_context, save_session, review_gaps`},
+		{handshake, `"method":"prompts/get","params":{"name":"nope"}`, 200, -32602,
+			`unknown prompt "nope"; there are load_project_context, save_session, review_gaps`},
 		{handshake, `"method":"prompts/get","params":{"name":"load_project_context"}`, 200, -32602, "project is missing"},
-		{handshake, `"method":"completion/complete","params":{"ref":{"type":"ref/x"},"argument":{"name":"a","value":""}}`, 200, -32602, "not of the form"},
+		{handshake, `"method":"completion/complete","params":{"ref":{"type":"ref/x"},"argument":{"name":"a","value":""}}`,
+			200, -32602, "not of the form"},
 		{handshake, `"method":"completion/complete","params":{}`, 200, -32602, "ref"},
 		{handshake, `"method":"notifications/cancelled"`, 200, -32600, "unexpected id"},
 		{handshake, `"Method":"ping"`, 400, -32600, "lower case"},
@@ -96,11 +104,13 @@ func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
 		{stateless, `"method":"initialize","params":{"protocolVersion":"2026-07-28","capabilities":{},"clientInfo":{"name":"x","version":"1"},` + meta + `}`, 404, -32601, "not found"},
 		{stateless, `"method":"ping","params":{` + meta + `}`, 404, -32601, "not found"},
 		{stateless, `"method":"tools/list"`, 400, -32602, "_meta"},
-		{stateless, `"method":"resources/read","params":{"uri":"souvenir://memories/none",` + meta + `}`, 400, -32602, "Resource not found"},
+		{stateless, `"method":"resources/read","params":{"uri":"souvenir://memories/none",` + meta + `}`, 400, -32602,
+			"Resource not found"},
 		{stateless, `"method":"tools/call","params":{"name":"nope",` + meta + `}`, 400, -32602, "unknown tool"},
 		{handshake, `"method":"tools/list","params":{` + meta + `}`, 400, -32020, "does not match"},
 		{"", `"method":"tools/list","params":{` + meta + `}`, 400, -32020, "header is required"},
-		{"1999-01-01", `"method":"ping"`, 400, -32022, "known are 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05"},
+		{"1999-01-01", `"method":"ping"`, 400, -32022,
+			"known are 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05"},
 		{"2027-01-01", `"method":"tools/list"`, 400, -32022, "known are"},
 		{"newest", `"method":"tools/list"`, 400, -32022, "known are"},
 	} {
@@ -115,7 +125,8 @@ func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
 			case strings.Contains(c.message, "memories/none"):
 				name = "souvenir://memories/none"
 			}
-			a := w.message(owner, c.revision, `{"jsonrpc":"2.0","id":`+id+`,`+c.message+`}`, "Mcp-Method", method, "Mcp-Name", name)
+			a := w.message(owner, c.revision, `{"jsonrpc":"2.0","id":`+id+`,`+c.message+`}`, "Mcp-Method", method, "Mcp-Name",
+				name)
 			if a.status != c.status || len(a.body) > 1000 {
 				t.Errorf("%s %.200s: status %d, not %d; %d bytes", c.revision, c.message, a.status, c.status, len(a.body))
 			}
@@ -127,8 +138,10 @@ func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
 // An id may be written in several ways; the answer has it as it came, and the error in words for clients all the same.
 func TestMCPIDsComeBackAsTheyWere(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	for _, id := range []string{`"<&>"`, `"` + strings.Repeat("<", 1000) + `"`, `"\u00e9\n"`, `""`, `9223372036854775807`} {
-		a := w.message(owner, handshake, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":[]}`).expect(http.StatusOK)
+	for _, id := range []string{`"<&>"`, `"` + strings.Repeat("<", 1000) + `"`, `"\u00e9\n"`, `""`,
+		`9223372036854775807`} {
+		a := w.message(owner, handshake, `{"jsonrpc":"2.0","id":`+id+
+			`,"method":"tools/call","params":[]}`).expect(http.StatusOK)
 		var sent, back any
 		var reply rpc
 		a.decode(&reply)
@@ -153,7 +166,8 @@ func TestMCPHeadersMustFitTheMessage(t *testing.T) {
 		{[]string{"Mcp-Method", "tools/list", "Mcp-Name", "list_collections"}, 400, -32020, "does not match"},
 		{[]string{"Mcp-Method", "tools/call", "Mcp-Name", "memory"}, 400, -32020, "does not match"},
 	} {
-		a := w.message(owner, stateless, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_collections",`+meta+`}}`, c.headers...).expect(c.status)
+		a := w.message(owner, stateless, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_collections",`+
+			meta+`}}`, c.headers...).expect(c.status)
 		if c.code != 0 {
 			a.told("1", c.code, c.has)
 		}
@@ -162,8 +176,10 @@ func TestMCPHeadersMustFitTheMessage(t *testing.T) {
 		name, value string
 		status      int
 	}{
-		{"Content-Type", "text/plain", 415}, {"Content-Type", "multipart/form-data", 415}, {"Content-Type", "application/json; charset=utf-8", 200}, {"Content-Type", "", 200},
-		{"Accept", "", 200}, {"Accept", "*/*", 200}, {"Accept", "application/json", 200}, {"Accept", "application/*;q=0.5, text/html", 200}, {"Accept", "text/event-stream", 406}, {"Accept", "text/html", 406},
+		{"Content-Type", "text/plain", 415}, {"Content-Type", "multipart/form-data", 415},
+		{"Content-Type", "application/json; charset=utf-8", 200}, {"Content-Type", "", 200},
+		{"Accept", "", 200}, {"Accept", "*/*", 200}, {"Accept", "application/json", 200},
+		{"Accept", "application/*;q=0.5, text/html", 200}, {"Accept", "text/event-stream", 406}, {"Accept", "text/html", 406},
 		{"Last-Event-ID", "12", 200}, {"Mcp-Session-Id", "of another server", 200},
 	} {
 		a := w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, c.name, c.value)
@@ -211,8 +227,11 @@ func TestMCPBodiesThatAreNoMessages(t *testing.T) {
 func TestMCPNotificationsAndResponsesAreTaken(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	for _, body := range []string{
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `{"jsonrpc":"2.0","method":"notifications/of/the/future"}`,
-		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}`, `[{"jsonrpc":"2.0","method":"notifications/initialized"}]`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+		`{"jsonrpc":"2.0","method":"notifications/of/the/future"}`,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}`,
+		`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`,
 	} {
 		if a := w.message(owner, "", body).expect(http.StatusAccepted); a.body != "" {
 			t.Errorf("%s is answered %s", body, a.body)
@@ -227,15 +246,18 @@ func TestMCPBatchesAreAnsweredInTheRevisionsThatHaveThem(t *testing.T) {
 	for _, revision := range []string{"", "2024-11-05", "2025-03-26"} {
 		var replies []rpc
 		w.message(reader, revision, batch).expect(http.StatusOK, "opens at nine").decode(&replies)
-		if len(replies) != 5 || replies[0].Error != nil || replies[1].Error.Code != -32601 || replies[2].Error.Code != -32600 || string(replies[3].ID) != `"c"` || replies[4].Result == nil {
+		if len(replies) != 5 || replies[0].Error != nil || replies[1].Error.Code != -32601 ||
+			replies[2].Error.Code != -32600 || string(replies[3].ID) != `"c"` || replies[4].Result == nil {
 			t.Errorf("%q: %+v", revision, replies)
 		}
 	}
 	for _, revision := range []string{"2025-06-18", handshake, stateless} {
-		w.message(reader, revision, batch).expect(http.StatusBadRequest).told("null", -32600, "has no batches; send each message by itself")
+		w.message(reader, revision, batch).expect(http.StatusBadRequest).told("null", -32600,
+			"has no batches; send each message by itself")
 	}
 	many := strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"tools/list"},`, 101), ",")
-	w.message(reader, "", "["+many+"]").expect(http.StatusBadRequest).told("null", -32600, "the batch has 101 messages; 1 to 100 are allowed")
+	w.message(reader, "", "["+many+"]").expect(http.StatusBadRequest).told("null", -32600,
+		"the batch has 101 messages; 1 to 100 are allowed")
 	w.message(reader, "", "[]").expect(http.StatusBadRequest).told("null", -32600, "the batch has 0 messages")
 	w.message(noMemory, "", "["+call+"]").expect(http.StatusOK, "memory:read").lacks("opens at nine")
 }
@@ -243,7 +265,8 @@ func TestMCPBatchesAreAnsweredInTheRevisionsThatHaveThem(t *testing.T) {
 // Nobody needs more than they ask for: a subscription to nothing ends at once.
 func TestMCPSubscriptionsEndAtOnce(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	a := w.message(owner, stateless, `{"jsonrpc":"2.0","id":5,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["souvenir://projects"]},`+meta+`}}`, "Mcp-Method", "subscriptions/listen")
+	a := w.message(owner, stateless,
+		`{"jsonrpc":"2.0","id":5,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["souvenir://projects"]},`+meta+`}}`, "Mcp-Method", "subscriptions/listen")
 	a.expect(http.StatusOK, "notifications/subscriptions/acknowledged", `"notifications":{}`, `"resultType":"complete"`)
 	if a.header.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("it is %s", a.header.Get("Content-Type"))
@@ -255,9 +278,11 @@ func FuzzMCPMessage(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory","arguments":{"action":"search","query":"x"}}}`, `[{"jsonrpc":"2.0","id":1,"method":"ping"},7]`,
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"x","version":"1"}}}`,
-		`{"jsonrpc":"2.0","id":"a","method":"server/discover","params":{` + meta + `}}`, `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"souvenir://projects/%2e%2e/rules"}}`,
+		`{"jsonrpc":"2.0","id":"a","method":"server/discover","params":{` + meta + `}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"souvenir://projects/%2e%2e/rules"}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"save_session"},"argument":{"name":"project","value":"s"}}}`,
-		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`, `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"review_gaps","arguments":{"project":7}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"review_gaps","arguments":{"project":7}}}`,
 	} {
 		for i := range 3 {
 			f.Add(seed, i)
@@ -286,7 +311,8 @@ func FuzzMCPMessage(f *testing.F) {
 		}
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, r)
-		if answer.Header().Get("Content-Type") == "application/json" && !json.Valid(answer.Body.Bytes()) || answer.Body.Len() == 0 && answer.Code != http.StatusAccepted {
+		if answer.Header().Get("Content-Type") == "application/json" && !json.Valid(answer.Body.Bytes()) ||
+			answer.Body.Len() == 0 && answer.Code != http.StatusAccepted {
 			t.Errorf("%q is answered %q", body, answer.Body)
 		}
 		if answer.Code >= 500 || strings.Contains(log.String(), "panic") || strings.Contains(answer.Body.String(), secret) {

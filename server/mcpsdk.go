@@ -11,20 +11,21 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
-// Some errors of the MCP SDK have no type and no code of their own, and others name its Go types. What follows puts these into words for
-// clients; it is the only place that matches texts of the SDK. It is written for github.com/modelcontextprotocol/go-sdk v1.8.0: a test
-// fails with another version, so that somebody looks at each of the texts anew.
+// Some errors of the MCP SDK have no type and no code of their own, and others name its Go types. What follows puts
+// these into words for clients; it is the only place that matches texts of the SDK. It is written for
+// github.com/modelcontextprotocol/go-sdk v1.8.0: a test fails with another version, so that somebody looks at each of
+// the texts anew.
 const sdkVersion = "v1.8.0"
 
 const (
-	// The streamable transport answers a method that it does not know with 400 in plain text: `...: "METHOD" unsupported`. See
-	// https://github.com/modelcontextprotocol/modelcontextprotocol/pull/2575, where the authors of the SDKs speak of it, and
-	// https://github.com/modelcontextprotocol/go-sdk/issues/1173, which is the same of revisions of the protocol.
+	// The streamable transport answers a method that it does not know with 400 in plain text: `...: "METHOD" unsupported`.
+	// See https://github.com/modelcontextprotocol/modelcontextprotocol/pull/2575, where the authors of the SDKs speak of
+	// it, and https://github.com/modelcontextprotocol/go-sdk/issues/1173, which is the same of revisions of the protocol.
 	sdkUnknownMethod = " unsupported"
 
-	// Where params are missing or null it says so in words that name no method, with the code of an invalid request instead of
-	// that of invalid params. https://github.com/modelcontextprotocol/go-sdk/issues/1071 is about what else of params it leaves
-	// unchecked.
+	// Where params are missing or null it says so in words that name no method, with the code of an invalid request
+	// instead of that of invalid params. https://github.com/modelcontextprotocol/go-sdk/issues/1071 is about what else of
+	// params it leaves unchecked.
 	sdkMissingParams = `missing required "params"`
 
 	// Where params are of another form it names Go types: "unmarshaling ... into a *mcp.CallToolParamsRaw". Since
@@ -32,10 +33,12 @@ const (
 	sdkBadParams = "unmarshaling"
 )
 
-// explain puts the errors of the SDK into words for clients: what it answers in plain text, and what it says of its own types.
+// explain puts the errors of the SDK into words for clients: what it answers in plain text, and what it says of its own
+// types.
 func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
 	if m.status == http.StatusAccepted { // it has read a request as a response, since it tells lower case from upper case
-		return mcpError(http.StatusBadRequest, to.ID, jsonrpc.CodeInvalidRequest, "the message is no JSON-RPC request: the names of its members are in lower case")
+		return mcpError(http.StatusBadRequest, to.ID, jsonrpc.CodeInvalidRequest,
+			"the message is no JSON-RPC request: the names of its members are in lower case")
 	}
 	if m.status >= http.StatusInternalServerError {
 		return mcpError(m.status, to.ID, jsonrpc.CodeInternalError, strings.TrimSpace(m.body.String()))
@@ -49,7 +52,8 @@ func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
 		if revision < statelessFrom {
 			m.status = http.StatusOK
 		}
-	case !bytes.Contains(m.body.Bytes()[:min(m.body.Len(), 6*len(to.ID)+40)], []byte(`"error":{`)) || json.Unmarshal(m.body.Bytes(), &told) != nil || told.Error == nil:
+	case !bytes.Contains(m.body.Bytes()[:min(m.body.Len(), 6*len(to.ID)+40)], []byte(`"error":{`)) ||
+		json.Unmarshal(m.body.Bytes(), &told) != nil || told.Error == nil:
 		return m
 	}
 	switch e := told.Error; {

@@ -41,9 +41,9 @@ func readTranscript(t *testing.T, path string) (comment string, sections []secti
 	return comment, sections
 }
 
-// TestMCPTranscripts sends the requests of testdata/mcp and compares what comes back, byte by byte but for what is new in each
-// run. A request is sent as its section's name says ("request, as reader"); lines before the message are headers. To write the
-// answers anew:
+// TestMCPTranscripts sends the requests of testdata/mcp and compares what comes back, byte by byte but for what is new
+// in each run. A request is sent as its section's name says ("request, as reader"); lines before the message are
+// headers. To write the answers anew:
 //
 //	go test ./server -run Transcripts -update
 func TestMCPTranscripts(t *testing.T) {

@@ -72,7 +72,8 @@ func TestManyMemoriesAreChangedAndTakenBack(t *testing.T) {
 		souvenir.NewMemory{Content: "one", Tags: []string{"a"}, State: "active", ProjectID: "shop"},
 		souvenir.NewMemory{Content: "two", Tags: []string{"b", "a", "c"}, Metadata: map[string]any{"source": "mail"}},
 		souvenir.NewMemory{Content: "three"})
-	if _, err := w.store.As(souvenir.Access{User: w.users[owner]}).UpdateMemory(t.Context(), ids[0], souvenir.MemoryUpdate{Metadata: map[string]any{"related_memory_ids": []string{ids[2], ids[1]}}}); err != nil {
+	if _, err := w.store.As(souvenir.Access{User: w.users[owner]}).UpdateMemory(t.Context(), ids[0],
+		souvenir.MemoryUpdate{Metadata: map[string]any{"related_memory_ids": []string{ids[2], ids[1]}}}); err != nil {
 		t.Fatal(err)
 	}
 	olivia := w.signedIn(owner)
@@ -90,7 +91,8 @@ func TestManyMemoriesAreChangedAndTakenBack(t *testing.T) {
 		{"move", "bulk_project", "", "1 memory is in no project any more. 2 memories needed no change.", "project=+"},
 	} {
 		before := w.states(owner, ids...)
-		p := olivia.change("sort=created_at_asc", c.action, plus(chosen, c.field, c.value)).expect(http.StatusOK, c.said, "Undo")
+		p := olivia.change("sort=created_at_asc", c.action, plus(chosen, c.field, c.value)).expect(http.StatusOK, c.said,
+			"Undo")
 		checkPage(w, p)
 		for _, id := range ids {
 			if !slices.Contains(olivia.find(c.gives).rows(), id) {
@@ -103,7 +105,8 @@ func TestManyMemoriesAreChangedAndTakenBack(t *testing.T) {
 		}
 	}
 	before := w.states(owner, ids...)
-	p := olivia.change("", "untag", plus(chosen, "bulk_tag", "a")).expect(http.StatusOK, "2 memories have the tag &#34;a&#34; no more. 1 memory needed no change.")
+	p := olivia.change("", "untag", plus(chosen, "bulk_tag", "a")).expect(http.StatusOK,
+		"2 memories have the tag &#34;a&#34; no more. 1 memory needed no change.")
 	if rows := olivia.find("tag=a").rows(); len(rows) != 0 {
 		t.Errorf("%d still have it", len(rows))
 	}
@@ -133,21 +136,27 @@ func plus(fields url.Values, name, value string) url.Values {
 
 func TestManyMemoriesOfWhichSomeHaveChanged(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	ids := w.fill(owner, souvenir.NewMemory{Content: "one"}, souvenir.NewMemory{Content: "two"}, souvenir.NewMemory{Content: "three"})
+	ids := w.fill(owner, souvenir.NewMemory{Content: "one"}, souvenir.NewMemory{Content: "two"},
+		souvenir.NewMemory{Content: "three"})
 	view, olivia := w.store.As(souvenir.Access{User: w.users[owner]}), w.signedIn(owner)
 	if err := view.DeleteMemory(t.Context(), ids[2]); err != nil {
 		t.Fatal(err)
 	}
-	p := olivia.change("", "tag", url.Values{"id": append(ids, ids[0]), "bulk_tag": {"x"}}).expect(http.StatusOK, "2 memories have the tag", "1 memory was deleted meanwhile.")
-	if _, err := view.UpdateMemory(t.Context(), ids[0], souvenir.MemoryUpdate{Metadata: map[string]any{"state": "mine"}}); err != nil {
+	p := olivia.change("", "tag", url.Values{"id": append(ids, ids[0]), "bulk_tag": {"x"}}).expect(http.StatusOK,
+		"2 memories have the tag", "1 memory was deleted meanwhile.")
+	if _, err := view.UpdateMemory(t.Context(), ids[0],
+		souvenir.MemoryUpdate{Metadata: map[string]any{"state": "mine"}}); err != nil {
 		t.Fatal(err)
 	}
-	olivia.undo(p).expect(http.StatusConflict, "1 memory is as before.", "somebody has changed or deleted it since", "“one”")
+	olivia.undo(p).expect(http.StatusConflict, "1 memory is as before.", "somebody has changed or deleted it since",
+		"“one”")
 	if found := olivia.find("tag=x").rows(); !slices.Equal(found, ids[:1]) {
 		t.Errorf("%q have the tag", found)
 	}
-	olivia.change("", "delete", url.Values{"id": ids[2:]}).expect(http.StatusConflict, "Nothing was changed: 1 memory was deleted meanwhile.")
-	olivia.change("", "state", url.Values{"id": ids[:1], "bulk_state": {"mine"}}).expect(http.StatusOK, "Nothing had to be changed")
+	olivia.change("", "delete", url.Values{"id": ids[2:]}).expect(http.StatusConflict,
+		"Nothing was changed: 1 memory was deleted meanwhile.")
+	olivia.change("", "state", url.Values{"id": ids[:1], "bulk_state": {"mine"}}).expect(http.StatusOK,
+		"Nothing had to be changed")
 }
 
 func TestManyMemoriesOfOthers(t *testing.T) {
@@ -158,22 +167,29 @@ func TestManyMemoriesOfOthers(t *testing.T) {
 		b.get("/memories").expect(http.StatusOK)
 		csrf := b.get("/profile").hidden().Get("csrf")
 		for _, action := range []string{"archive", "delete", "tag", "state", "move"} {
-			b.post("/memories/bulk", url.Values{"csrf": {csrf}, "id": {w.memory, w.private}, "action": {action}, "bulk_tag": {"x"}, "bulk_state": {"x"}, "sure": {"yes"}}).
+			b.post("/memories/bulk", url.Values{"csrf": {csrf}, "id": {w.memory, w.private}, "action": {action},
+				"bulk_tag": {"x"}, "bulk_state": {"x"}, "sure": {"yes"}}).
 				expect(http.StatusConflict, "Nothing was changed").lacks(secret)
 		}
-		b.post("/memories/merge", url.Values{"csrf": {csrf}, "id": {w.memory, w.private}, "revision": {"1", "1"}, "keep": {w.memory}}).lacks(secret)
+		b.post("/memories/merge", url.Values{"csrf": {csrf}, "id": {w.memory, w.private}, "revision": {"1", "1"},
+			"keep": {w.memory}}).lacks(secret)
 	}
 	if after := w.states(owner, w.memory, w.private); !slices.Equal(before, after) {
 		t.Errorf("%q became %q", before, after)
 	}
-	p := w.signedIn(writer).change("", "tag", url.Values{"id": {w.memory}, "bulk_tag": {"by walter"}}).expect(http.StatusOK, "1 memory has the tag")
-	w.signedIn(owner).post("/undo", url.Values{"csrf": {w.signedIn(owner).get("/profile").hidden().Get("csrf")}, "step": {p.hidden().Get("step")}}).lacks("taken back.")
-	w.signedIn(writer).change("", "move", url.Values{"id": {w.memory}}).expect(http.StatusConflict, "Only its owner can move it to another project")
+	p := w.signedIn(writer).change("", "tag",
+		url.Values{"id": {w.memory}, "bulk_tag": {"by walter"}}).expect(http.StatusOK, "1 memory has the tag")
+	w.signedIn(owner).post("/undo",
+		url.Values{"csrf": {w.signedIn(owner).get("/profile").hidden().Get("csrf")},
+			"step": {p.hidden().Get("step")}}).lacks("taken back.")
+	w.signedIn(writer).change("", "move", url.Values{"id": {w.memory}}).expect(http.StatusConflict,
+		"Only its owner can move it to another project")
 }
 
 func TestDeletionsOfManyMemoriesAskFirst(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	ids := w.fill(owner, souvenir.NewMemory{Content: "one", Tags: []string{"x"}}, souvenir.NewMemory{Content: "two", Tags: []string{"x"}}, souvenir.NewMemory{Content: "three", Tags: []string{"x"}})
+	ids := w.fill(owner, souvenir.NewMemory{Content: "one", Tags: []string{"x"}},
+		souvenir.NewMemory{Content: "two", Tags: []string{"x"}}, souvenir.NewMemory{Content: "three", Tags: []string{"x"}})
 	olivia := w.signedIn(owner)
 	ask := func(b *browser, query string, fields url.Values) *shownPage {
 		form := b.get("/memories?" + query).hidden()
@@ -184,9 +200,11 @@ func TestDeletionsOfManyMemoriesAskFirst(t *testing.T) {
 	}
 	day := time.Now().AddDate(0, 0, 30).UTC().Format("January 2006")
 	p := ask(olivia, "tag=x", url.Values{"id": ids[:2]}).
-		expect(http.StatusOK, "Delete 2 memories?", "They stay in the trash until", day+", and can be restored until then.", "Cancel", `href="/memories?tag=x"`)
+		expect(http.StatusOK, "Delete 2 memories?", "They stay in the trash until", day+", and can be restored until then.",
+			"Cancel", `href="/memories?tag=x"`)
 	checkPage(w, p)
-	ask(olivia, "", url.Values{"id": {ids[0], ids[0]}}).expect(http.StatusOK, "Delete 1 memory?", "It stays in the trash until")
+	ask(olivia, "", url.Values{"id": {ids[0], ids[0]}}).expect(http.StatusOK, "Delete 1 memory?",
+		"It stays in the trash until")
 	all := ask(olivia, "tag=x", url.Values{"all": {"3"}}).expect(http.StatusOK, "Delete 3 memories?")
 	if rows := olivia.find("tag=x").rows(); len(rows) != 3 {
 		t.Fatalf("%d of 3 are left before the answer", len(rows))
@@ -203,7 +221,8 @@ func TestDeletionsOfManyMemoriesAskFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	w = serve(t, w.plan, store, server.Options{})
-	admin, err := store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: "adam", Password: "a password of adam", Role: souvenir.RoleAdmin})
+	admin, err := store.Accounts().AddUser(t.Context(),
+		souvenir.NewUser{Name: "adam", Password: "a password of adam", Role: souvenir.RoleAdmin})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,14 +230,17 @@ func TestDeletionsOfManyMemoriesAskFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := store.As(souvenir.Access{User: admin.ID}).AddMemory(t.Context(), souvenir.NewMemory{Content: "one", ProjectID: "p"})
+	m, err := store.As(souvenir.Access{User: admin.ID}).AddMemory(t.Context(),
+		souvenir.NewMemory{Content: "one", ProjectID: "p"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	adam := w.browser()
 	adam.setCookie("auth_token", session.Value)
-	ask(adam, "", url.Values{"id": {m.ID}}).expect(http.StatusOK, "Delete 1 memory?", "This cannot be undone.").lacks("stays in the trash")
-	adam.get("/projects/"+admin.ID+"/p/settings").expect(http.StatusOK, "This cannot be undone.").lacks("stays in the trash")
+	ask(adam, "", url.Values{"id": {m.ID}}).expect(http.StatusOK, "Delete 1 memory?",
+		"This cannot be undone.").lacks("stays in the trash")
+	adam.get("/projects/"+admin.ID+"/p/settings").expect(http.StatusOK,
+		"This cannot be undone.").lacks("stays in the trash")
 }
 
 func TestAllMemoriesThatFit(t *testing.T) {
@@ -231,17 +253,21 @@ func TestAllMemoriesThatFit(t *testing.T) {
 	olivia := w.signedIn(owner)
 	olivia.get("/memories?tag=many").expect(http.StatusOK, "The first 1,000 of 1,040")
 	olivia.get("/memories?state=+").expect(http.StatusOK, "The first 1,000 of 1,042")
-	p := olivia.change("tag=many", "archive", url.Values{"all": {"1040"}}).expect(http.StatusOK, "1,000 memories are archived.")
+	p := olivia.change("tag=many", "archive", url.Values{"all": {"1040"}}).expect(http.StatusOK,
+		"1,000 memories are archived.")
 	olivia.get("/memories?tag=many&state=archived").expect(http.StatusOK, "All 1,000")
 	olivia.undo(p).expect(http.StatusOK)
 	olivia.get("/memories?tag=many&state=archived").expect(http.StatusOK, "Nothing fits")
-	p = olivia.change("tag=many", "delete", url.Values{"all": {"1040"}}).expect(http.StatusOK, "1,000 memories are deleted.")
+	p = olivia.change("tag=many", "delete", url.Values{"all": {"1040"}}).expect(http.StatusOK,
+		"1,000 memories are deleted.")
 	olivia.get("/memories?tag=many").expect(http.StatusOK, "40 memories that fit")
 	olivia.undo(p).expect(http.StatusOK)
 	olivia.get("/memories?tag=many").expect(http.StatusOK, "1,040 memories that fit")
-	olivia.change("tag=many&q=note", "archive", url.Values{"all": {"1"}}).expect(http.StatusBadRequest, "A search finds every memory")
+	olivia.change("tag=many&q=note", "archive", url.Values{"all": {"1"}}).expect(http.StatusBadRequest,
+		"A search finds every memory")
 	olivia.get("/memories?tag=many&q=note").lacks(`id="all"`)
-	olivia.change("", "archive", url.Values{"id": append(ids, "x")}).expect(http.StatusBadRequest, "1041 memories are chosen; at most 1,000")
+	olivia.change("", "archive", url.Values{"id": append(ids, "x")}).expect(http.StatusBadRequest,
+		"1041 memories are chosen; at most 1,000")
 }
 
 func TestBulkFormsThatAreWrongSaySo(t *testing.T) {
@@ -249,14 +275,26 @@ func TestBulkFormsThatAreWrongSaySo(t *testing.T) {
 	olivia := w.signedIn(owner)
 	one := url.Values{"id": {w.memory}}
 	for want, send := range map[string]func() *shownPage{
-		"No memory is chosen; tick the boxes":              func() *shownPage { return olivia.change("", "archive", nil) },
-		"Action is &#34;burn&#34;; allowed are archive":    func() *shownPage { return olivia.change("", "burn", one) },
-		"The tag is missing":                               func() *shownPage { return olivia.change("", "tag", one) },
-		"1 memory is chosen; choose 2 to 8":                func() *shownPage { return olivia.change("", "merge", one) },
-		"Tags[0] is 129 characters long":                   func() *shownPage { return olivia.change("", "tag", plus(one, "bulk_tag", strings.Repeat("x", 129))) },
-		"State is 65 characters long":                      func() *shownPage { return olivia.change("", "state", plus(one, "bulk_state", strings.Repeat("x", 65))) },
-		"Nothing was changed: 1 memory left as before: Pr": func() *shownPage { return olivia.change("", "move", plus(one, "bulk_project", w.users[admin]+"/none")) },
-		"9 memories are chosen; at most 8 can become one":  func() *shownPage { return olivia.change("", "merge", url.Values{"id": strings.Split("abcdefghi", "")}) },
+		"No memory is chosen; tick the boxes":           func() *shownPage { return olivia.change("", "archive", nil) },
+		"Action is &#34;burn&#34;; allowed are archive": func() *shownPage { return olivia.change("", "burn", one) },
+		"The tag is missing":                            func() *shownPage { return olivia.change("", "tag", one) },
+		"1 memory is chosen; choose 2 to 8":             func() *shownPage { return olivia.change("", "merge", one) },
+		"Tags[0] is 129 characters long": func() *shownPage {
+			return olivia.change("", "tag",
+				plus(one, "bulk_tag", strings.Repeat("x", 129)))
+		},
+		"State is 65 characters long": func() *shownPage {
+			return olivia.change("", "state",
+				plus(one, "bulk_state", strings.Repeat("x", 65)))
+		},
+		"Nothing was changed: 1 memory left as before: Pr": func() *shownPage {
+			return olivia.change("", "move",
+				plus(one, "bulk_project", w.users[admin]+"/none"))
+		},
+		"9 memories are chosen; at most 8 can become one": func() *shownPage {
+			return olivia.change("", "merge",
+				url.Values{"id": strings.Split("abcdefghi", "")})
+		},
 	} {
 		p := send()
 		if p.status < 400 || p.status >= 500 || !strings.Contains(p.body, want) {

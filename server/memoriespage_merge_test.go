@@ -17,8 +17,10 @@ func (w *world) alike() (first, second, linking string) {
 	w.t.Helper()
 	const said = "The renderer keeps every tile of the coast in two layers, and the second one is drawn over the first when the night is over"
 	ids := w.fill(owner,
-		souvenir.NewMemory{Content: said + ".", Tags: []string{"a", "b"}, Importance: souvenir.ImportanceHigh, Metadata: map[string]any{"source": "mail"}},
-		souvenir.NewMemory{Content: said + ", always.", Tags: []string{"b", "c"}, Importance: souvenir.ImportanceLow, EventType: "decision", ProjectID: "shop", Metadata: map[string]any{"source": "talk", "size": 3}})
+		souvenir.NewMemory{Content: said + ".", Tags: []string{"a", "b"}, Importance: souvenir.ImportanceHigh,
+			Metadata: map[string]any{"source": "mail"}},
+		souvenir.NewMemory{Content: said + ", always.", Tags: []string{"b", "c"}, Importance: souvenir.ImportanceLow,
+			EventType: "decision", ProjectID: "shop", Metadata: map[string]any{"source": "talk", "size": 3}})
 	linking = w.fill(owner, souvenir.NewMemory{Content: "see there", Related: []string{w.private, ids[1]}})[0]
 	return ids[0], ids[1], linking
 }
@@ -27,14 +29,19 @@ func TestNearDuplicatesAreFound(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia, sam := w.signedIn(owner), w.signedIn(stranger)
 	sam.get("/memories/duplicates").expect(http.StatusOK, "There is nothing to compare yet")
-	olivia.get("/memories/duplicates").expect(http.StatusOK, "Looked at 2 memories: no near duplicates.", "Each of them says something of its own")
+	olivia.get("/memories/duplicates").expect(http.StatusOK, "Looked at 2 memories: no near duplicates.",
+		"Each of them says something of its own")
 	first, second, _ := w.alike()
-	p := olivia.get("/memories/duplicates").expect(http.StatusOK, "Looked at 5 memories: 1 group of near duplicates.", "% alike", "<ins>", first, second)
+	p := olivia.get("/memories/duplicates").expect(http.StatusOK, "Looked at 5 memories: 1 group of near duplicates.",
+		"% alike", "<ins>", first, second)
 	checkPage(w, p)
 	olivia.get("/memories/duplicates?similar=100").expect(http.StatusOK, "no near duplicates")
-	olivia.get("/memories/duplicates?limit=2").expect(http.StatusOK, "Looked at the 2 memories changed last, of 5", "Look at those before")
+	olivia.get("/memories/duplicates?limit=2").expect(http.StatusOK, "Looked at the 2 memories changed last, of 5",
+		"Look at those before")
 	olivia.get("/memories/duplicates?project=shop").expect(http.StatusOK, "Looked at 2 memories: no near duplicates.")
-	for query, want := range map[string]string{"similar=5": "Similar is &#34;5&#34;; a likeness of 50 to 100", "similar=x": "a likeness of", "limit=0": "Limit is &#34;0&#34;; 1 to 5,000", "limit=5001": "1 to 5,000", "importance=x": "allowed are low"} {
+	for query, want := range map[string]string{"similar=5": "Similar is &#34;5&#34;; a likeness of 50 to 100",
+		"similar=x": "a likeness of", "limit=0": "Limit is &#34;0&#34;; 1 to 5,000", "limit=5001": "1 to 5,000",
+		"importance=x": "allowed are low"} {
 		checkPage(w, olivia.get("/memories/duplicates?"+query).expect(http.StatusBadRequest, want))
 	}
 	sam.get("/memories/duplicates").lacks("renderer")
@@ -44,16 +51,19 @@ func TestMemoriesBecomeOneAndAreTakenBack(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	first, second, linking := w.alike()
 	view, olivia := w.store.As(souvenir.Access{User: w.users[owner]}), w.signedIn(owner)
-	file, err := view.AddFile(t.Context(), souvenir.NewFile{Filename: "tile.txt", MemoryID: second}, strings.NewReader("tile"))
+	file, err := view.AddFile(t.Context(), souvenir.NewFile{Filename: "tile.txt", MemoryID: second},
+		strings.NewReader("tile"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := w.states(owner, first, second, linking)
 	address := "/memories/merge?id=" + first + "&id=" + second
-	p := olivia.get(address).expect(http.StatusOK, "Make one memory of 2", "<ins>over, always.</ins>", "<b>A</b> stays", "decision", "source")
+	p := olivia.get(address).expect(http.StatusOK, "Make one memory of 2", "<ins>over, always.</ins>", "<b>A</b> stays",
+		"decision", "source")
 	checkPage(w, p)
 
-	typed := url.Values{"id": {first, second}, "revision": {"1", "1"}, "keep": {first}, "content": {"What both say.\r\nIn two lines."}, "csrf": {p.hidden().Get("csrf")}}
+	typed := url.Values{"id": {first, second}, "revision": {"1", "1"}, "keep": {first},
+		"content": {"What both say.\r\nIn two lines."}, "csrf": {p.hidden().Get("csrf")}}
 	done := olivia.post("/memories/merge", typed)
 	done.goesTo("/memories/" + first + "?undo=")
 	done = olivia.get(done.header.Get("Location")).expect(http.StatusOK, "2 memories are one now.", "Undo")
@@ -61,7 +71,9 @@ func TestMemoriesBecomeOneAndAreTakenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Content != "What both say.\nIn two lines." || !slices.Equal(m.Tags, []string{"a", "b", "c"}) || m.Importance != souvenir.ImportanceHigh || m.EventType != "decision" || fmt.Sprint(m.Metadata) != "map[size:3 source:mail]" || m.ProjectID != "" {
+	if m.Content != "What both say.\nIn two lines." || !slices.Equal(m.Tags, []string{"a", "b", "c"}) ||
+		m.Importance != souvenir.ImportanceHigh || m.EventType != "decision" ||
+		fmt.Sprint(m.Metadata) != "map[size:3 source:mail]" || m.ProjectID != "" {
 		t.Errorf("one is %+v", m)
 	}
 	if l, err := view.GetMemory(t.Context(), linking); err != nil || !slices.Equal(l.Related, []string{w.private, first}) {
@@ -98,11 +110,14 @@ func TestMergesThatCannotBe(t *testing.T) {
 	}
 	before := w.states(owner, first, second)
 	send(url.Values{"keep": {"none"}}).expect(http.StatusBadRequest, "choose which of the memories stays")
-	send(url.Values{"revision": {"1", "2"}, "content": {"typed " + hostile}}).expect(http.StatusConflict, "Somebody has changed B meanwhile; nothing was changed", "typed &lt;script&gt;")
+	send(url.Values{"revision": {"1", "2"}, "content": {"typed " + hostile}}).expect(http.StatusConflict,
+		"Somebody has changed B meanwhile; nothing was changed", "typed &lt;script&gt;")
 	send(url.Values{"revision": {"1"}}).expect(http.StatusBadRequest, "2 memories with 1 revisions")
 	send(url.Values{"id": {first}, "revision": {"1"}}).expect(http.StatusBadRequest)
-	send(url.Values{"content": {strings.Repeat("x", souvenir.MaxContent+1)}}).expect(http.StatusBadRequest, "Nothing was changed: content is 1048577 bytes")
-	olivia.get("/memories/merge?"+url.Values{"id": strings.Split("abcdefghi", "")}.Encode()).expect(http.StatusBadRequest, "names 9 memories; at most 8")
+	send(url.Values{"content": {strings.Repeat("x", souvenir.MaxContent+1)}}).expect(http.StatusBadRequest,
+		"Nothing was changed: content is 1048577 bytes")
+	olivia.get("/memories/merge?"+url.Values{"id": strings.Split("abcdefghi", "")}.Encode()).expect(http.StatusBadRequest,
+		"names 9 memories; at most 8")
 	if after := w.states(owner, first, second); !slices.Equal(before, after) {
 		t.Errorf("%q became %q", before, after)
 	}
@@ -110,33 +125,40 @@ func TestMergesThatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	send(nil).expect(http.StatusConflict, "ot all of them are there any more")
-	olivia.leadsTo(olivia.get(address), "/memories/duplicates?done=nothing-to-merge").expect(http.StatusOK, "Only one of them is left")
+	olivia.leadsTo(olivia.get(address), "/memories/duplicates?done=nothing-to-merge").expect(http.StatusOK,
+		"Only one of them is left")
 	olivia.leadsTo(olivia.get("/memories/merge"), "/memories/duplicates")
 	// A reader can compare, and change nothing.
 	third := w.fill(owner, souvenir.NewMemory{Content: "The shop opens at ten.", ProjectID: "shop"})[0]
 	rita := w.signedIn(reader)
 	p := rita.get("/memories/merge?id="+w.memory+"&id="+third).expect(http.StatusOK, "Make one memory of 2")
-	rita.post("/memories/merge", url.Values{"csrf": {p.hidden().Get("csrf")}, "id": {w.memory, third}, "revision": {"1", "1"}, "keep": {w.memory}}).expect(http.StatusForbidden, "Nothing was changed", "for reading only")
+	rita.post("/memories/merge", url.Values{"csrf": {p.hidden().Get("csrf")}, "id": {w.memory, third},
+		"revision": {"1", "1"}, "keep": {w.memory}}).expect(http.StatusForbidden, "Nothing was changed", "for reading only")
 }
 
 func TestNewMemoryPage(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia := w.signedIn(owner)
-	p := olivia.get("/memories/new?project="+url.QueryEscape(w.users[owner]+"/shop")).expect(http.StatusOK, "The shop</option>", `/shop" selected>`)
+	p := olivia.get("/memories/new?project="+url.QueryEscape(w.users[owner]+"/shop")).expect(http.StatusOK,
+		"The shop</option>", `/shop" selected>`)
 	checkPage(w, p)
-	typed := url.Values{"content": {"Otters swim.\r\nAll day."}, "project": {w.users[owner] + "/shop"}, "collection": {""}, "tags": {" a, b ,,a"}, "event_type": {"note"}, "state": {"active"}, "importance": {"high"},
+	typed := url.Values{"content": {"Otters swim.\r\nAll day."}, "project": {w.users[owner] + "/shop"}, "collection": {""},
+		"tags": {" a, b ,,a"}, "event_type": {"note"}, "state": {"active"}, "importance": {"high"},
 		"classification": {"notes"}, "metadata": {"source: mail\r\nsize: 3\r\n\r\nurl: https://x.example/a:b"}}
 	done := olivia.submit(p, "/memories/new", typed)
 	to := done.header.Get("Location")
 	id := strings.TrimPrefix(strings.Split(to, "?")[0], "/memories/")
 	shown := olivia.get(to).expect(http.StatusOK, "The memory is stored.", "Undo")
 	m, err := w.store.As(souvenir.Access{User: w.users[owner]}).GetMemory(t.Context(), id)
-	if err != nil || m.Content != "Otters swim.\nAll day." || !slices.Equal(m.Tags, []string{"a", "b"}) || m.ProjectID != "shop" || m.EventType != "note" || m.State != "active" || m.Importance != souvenir.ImportanceHigh ||
-		m.Classification != souvenir.ClassNotes || fmt.Sprint(m.Metadata) != "map[size:3 source:mail url:https://x.example/a:b]" {
+	if err != nil || m.Content != "Otters swim.\nAll day." || !slices.Equal(m.Tags, []string{"a", "b"}) ||
+		m.ProjectID != "shop" || m.EventType != "note" || m.State != "active" || m.Importance != souvenir.ImportanceHigh ||
+		m.Classification != souvenir.ClassNotes ||
+		fmt.Sprint(m.Metadata) != "map[size:3 source:mail url:https://x.example/a:b]" {
 		t.Errorf("stored is %+v, %v", m, err)
 	}
 	similar := olivia.submit(p, "/memories/new", url.Values{"content": {"Otters swim. All day!"}})
-	olivia.get(similar.header.Get("Location")).expect(http.StatusOK, "Another one says nearly the same", "Make one memory of 2", id)
+	olivia.get(similar.header.Get("Location")).expect(http.StatusOK, "Another one says nearly the same",
+		"Make one memory of 2", id)
 	olivia.undo(shown).expect(http.StatusOK, "That is taken back.").lacks(id)
 
 	for want, wrong := range map[string]url.Values{
@@ -146,8 +168,9 @@ func TestNewMemoryPage(t *testing.T) {
 		"has the key &#34;a&#34; twice":                              {"content": {"x"}, "metadata": {"a: 1\na: 2"}},
 		"is no object of JSON":                                       {"content": {"x"}, "metadata": {"{"}},
 		"Tags":                                                       {"content": {"x"}, "tags": {strings.Repeat("x", 129)}},
-		"What is to be remembered is 1048577 bytes":                  {"content": {strings.Repeat("x", souvenir.MaxContent+1)}},
-		"Collection &#34;none&#34;":                                  {"content": {"x"}, "collection": {"none"}},
+		"What is to be remembered is 1048577 bytes": {"content": {strings.Repeat("x", souvenir.MaxContent+
+			1)}},
+		"Collection &#34;none&#34;": {"content": {"x"}, "collection": {"none"}},
 	} {
 		p := olivia.submit(olivia.get("/memories/new"), "/memories/new", wrong)
 		if p.status != http.StatusBadRequest && p.status != http.StatusNotFound || !strings.Contains(p.body, want) {
@@ -158,5 +181,6 @@ func TestNewMemoryPage(t *testing.T) {
 		}
 	}
 	rita := w.signedIn(reader)
-	rita.submit(rita.get("/memories/new"), "/memories/new", url.Values{"content": {"x"}, "project": {w.users[owner] + "/shop"}}).expect(http.StatusForbidden)
+	rita.submit(rita.get("/memories/new"), "/memories/new",
+		url.Values{"content": {"x"}, "project": {w.users[owner] + "/shop"}}).expect(http.StatusForbidden)
 }

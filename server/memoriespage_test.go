@@ -21,8 +21,10 @@ func (w *world) furnishMemoryList(paths map[string]string) {
 	}
 	var ids []string
 	for i := range 2 {
-		m, err := ada.AddMemory(w.t.Context(), souvenir.NewMemory{Collection: "<i>c</i>", Content: hostile + " " + hostile, EventType: "<b>type", State: "archived", Importance: souvenir.ImportanceHigh,
-			Tags: []string{hostile, fmt.Sprint("n", i)}, ProjectID: "p", Metadata: map[string]any{"source": hostile}})
+		m, err := ada.AddMemory(w.t.Context(),
+			souvenir.NewMemory{Collection: "<i>c</i>", Content: hostile + " " + hostile, EventType: "<b>type", State: "archived",
+				Importance: souvenir.ImportanceHigh,
+				Tags:       []string{hostile, fmt.Sprint("n", i)}, ProjectID: "p", Metadata: map[string]any{"source": hostile}})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -30,7 +32,8 @@ func (w *world) furnishMemoryList(paths map[string]string) {
 	}
 	paths["/memories/merge"] = "/memories/merge?" + url.Values{"id": ids}.Encode()
 	paths["/memories/new"] = "/memories/new?content=" + url.QueryEscape(hostile)
-	paths["/memories"] = "/memories?q=" + url.QueryEscape(hostile) + "&tag=" + url.QueryEscape(hostile) + "&key=source&value=" + url.QueryEscape(hostile)
+	paths["/memories"] = "/memories?q=" + url.QueryEscape(hostile) + "&tag=" + url.QueryEscape(hostile) +
+		"&key=source&value=" + url.QueryEscape(hostile)
 }
 
 // find asks for the list as the script of the page does.
@@ -69,19 +72,24 @@ func (w *world) fill(caller string, memories ...souvenir.NewMemory) []string {
 func TestMemoriesPage(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	sam, olivia, rita := w.signedIn(stranger), w.signedIn(owner), w.signedIn(reader)
-	sam.get("/memories").expect(http.StatusOK, "Nothing is remembered yet", `href="/memories/new"`).lacks("opens at nine", secret)
-	olivia.get("/memories").expect(http.StatusOK, "The shop opens at nine.", secret, "2 memories", "The shop (1)", "Without a project (1)").lacks("Nothing is remembered")
-	rita.get("/memories").expect(http.StatusOK, "The shop opens at nine.", "1 memory", "The shop of olivia (1)").lacks(secret)
+	sam.get("/memories").expect(http.StatusOK, "Nothing is remembered yet", `href="/memories/new"`).lacks("opens at nine",
+		secret)
+	olivia.get("/memories").expect(http.StatusOK, "The shop opens at nine.", secret, "2 memories", "The shop (1)",
+		"Without a project (1)").lacks("Nothing is remembered")
+	rita.get("/memories").expect(http.StatusOK, "The shop opens at nine.", "1 memory",
+		"The shop of olivia (1)").lacks(secret)
 	checkPage(w, olivia.get("/memories?q=shop&view=reading"))
 	checkPage(w, sam.get("/memories"))
 }
 
 func TestSearchOfMemoriesAsSomebodyTypes(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	w.fill(owner, souvenir.NewMemory{Content: "The **otters** swim in the river.\n\nThey like it. " + strings.Repeat("Water all day long. ", 100)})
+	w.fill(owner, souvenir.NewMemory{Content: "The **otters** swim in the river.\n\nThey like it. " +
+		strings.Repeat("Water all day long. ", 100)})
 	olivia := w.signedIn(owner)
 	part := olivia.find("q=otter")
-	part.expect(http.StatusOK, "<mark>otters</mark>", "Best first of 3 memories", `class="score"`, "words 0.", "meaning 0.", "<rect").lacks("<html", "<h1", `id="filters"`)
+	part.expect(http.StatusOK, "<mark>otters</mark>", "Best first of 3 memories", `class="score"`, "words 0.",
+		"meaning 0.", "<rect").lacks("<html", "<h1", `id="filters"`)
 	if rows := part.rows(); len(rows) != 3 {
 		t.Errorf("%d rows", len(rows))
 	}
@@ -92,17 +100,22 @@ func TestSearchOfMemoriesAsSomebodyTypes(t *testing.T) {
 	if whole.header.Get("Vary") == "" {
 		t.Error("the part and the page are not told apart")
 	}
-	olivia.find("q="+strings.Repeat("x", souvenir.MaxQuery+1)).expect(http.StatusBadRequest, "The text that is searched for is 65537 bytes; at most 65536 are allowed.", `role="alert"`).lacks("<html")
+	olivia.find("q="+strings.Repeat("x", souvenir.MaxQuery+1)).expect(http.StatusBadRequest,
+		"The text that is searched for is 65537 bytes; at most 65536 are allowed.", `role="alert"`).lacks("<html")
 }
 
 func TestFiltersOfMemories(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	if _, err := w.store.As(souvenir.Access{User: w.users[owner]}).AddCollection(t.Context(), souvenir.NewCollection{Name: "box"}); err != nil {
+	if _, err := w.store.As(souvenir.Access{User: w.users[owner]}).AddCollection(t.Context(),
+		souvenir.NewCollection{Name: "box"}); err != nil {
 		t.Fatal(err)
 	}
 	ids := w.fill(owner,
-		souvenir.NewMemory{Content: "one", Collection: "box", EventType: "decision", State: "active", Importance: souvenir.ImportanceHigh, Classification: souvenir.ClassDo, Tags: []string{"a", "b,c"}, ProjectID: "shop", Metadata: map[string]any{"source": "mail", "size": 3}},
-		souvenir.NewMemory{Content: "two", Tags: []string{"a", "module:engine"}, State: "archived", Metadata: map[string]any{"source": "3"}},
+		souvenir.NewMemory{Content: "one", Collection: "box", EventType: "decision", State: "active",
+			Importance: souvenir.ImportanceHigh, Classification: souvenir.ClassDo, Tags: []string{"a", "b,c"}, ProjectID: "shop",
+			Metadata: map[string]any{"source": "mail", "size": 3}},
+		souvenir.NewMemory{Content: "two", Tags: []string{"a", "module:engine"}, State: "archived",
+			Metadata: map[string]any{"source": "3"}},
 		souvenir.NewMemory{Content: "three", Tags: []string{"engine"}, EventType: "note"})
 	w.fill(owner, souvenir.NewMemory{Content: "four", Related: ids[2:]})
 	olivia := w.signedIn(owner)
@@ -154,7 +167,8 @@ func TestFiltersOfMemories(t *testing.T) {
 		checkPage(w, olivia.get("/memories?"+query))
 	}
 	p := olivia.get("/memories?tag=a&tag=b,c&state=active&q=one")
-	p.expect(http.StatusOK, "Take off Tag: b,c", "Take off State: active", `href="?q=one&amp;state=active&amp;tag=a"`, `href="?q=one&amp;tag=a&amp;tag=b%2Cc"`)
+	p.expect(http.StatusOK, "Take off Tag: b,c", "Take off State: active", `href="?q=one&amp;state=active&amp;tag=a"`,
+		`href="?q=one&amp;tag=a&amp;tag=b%2Cc"`)
 }
 
 func TestFiltersThatAreWrongSaySo(t *testing.T) {
@@ -189,8 +203,10 @@ func TestFiltersThatAreWrongSaySo(t *testing.T) {
 			t.Errorf("%s: %q is missing in %s", query, want, p.body)
 		}
 	}
-	olivia.get("/memories?importance=huge&collection=none").expect(http.StatusBadRequest, `<option value="huge" selected>`, `<option value="none" selected>`)
-	olivia.get("/memories?project=nowhere").expect(http.StatusOK, "No project &#34;nowhere&#34; can be seen here", `<option value="nowhere" selected>`)
+	olivia.get("/memories?importance=huge&collection=none").expect(http.StatusBadRequest, `<option value="huge" selected>`,
+		`<option value="none" selected>`)
+	olivia.get("/memories?project=nowhere").expect(http.StatusOK, "No project &#34;nowhere&#34; can be seen here",
+		`<option value="nowhere" selected>`)
 }
 
 func TestPartsOfTheList(t *testing.T) {
@@ -204,7 +220,8 @@ func TestPartsOfTheList(t *testing.T) {
 	for _, query := range []string{"tag=many", "tag=many&q=note"} {
 		seen := map[string]bool{}
 		for part := 1; part <= 3; part++ {
-			p := olivia.get(fmt.Sprintf("/memories?%s&page=%d", query, part)).expect(http.StatusOK, fmt.Sprintf("Part %d of 3", part))
+			p := olivia.get(fmt.Sprintf("/memories?%s&page=%d", query, part)).expect(http.StatusOK,
+				fmt.Sprintf("Part %d of 3", part))
 			checkPage(w, p)
 			for _, id := range p.rows() {
 				seen[id] = true
@@ -223,7 +240,8 @@ func TestPartsOfTheList(t *testing.T) {
 		}
 		olivia.get("/memories?"+query+"&page=-3").expect(http.StatusOK, "Part 1 of 3")
 	}
-	first, last := olivia.find("sort=created_at_asc&tag=many").rows(), olivia.find("sort=created_at_desc&tag=many&page=3").rows()
+	first, last := olivia.find("sort=created_at_asc&tag=many").rows(),
+		olivia.find("sort=created_at_desc&tag=many&page=3").rows()
 	if len(first) != 25 || len(last) != 10 {
 		t.Errorf("%d and %d rows", len(first), len(last))
 	}
@@ -234,7 +252,8 @@ func TestVeryLongMemoriesInTheList(t *testing.T) {
 	long := strings.Repeat("all of it is long, ", 50_000) + "otter"
 	var memories []souvenir.NewMemory
 	for range 25 {
-		memories = append(memories, souvenir.NewMemory{Content: long[:souvenir.MaxContent/2]}, souvenir.NewMemory{Content: strings.Repeat("x", 50_000)})
+		memories = append(memories, souvenir.NewMemory{Content: long[:souvenir.MaxContent/2]},
+			souvenir.NewMemory{Content: strings.Repeat("x", 50_000)})
 	}
 	w.fill(owner, memories[:4]...)
 	olivia := w.signedIn(owner)

@@ -13,14 +13,16 @@ import (
 func TestThePageOfAMemory(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	for _, caller := range []string{owner, reader, writer} {
-		w.signedIn(caller).get("/memories/"+w.memory).expect(http.StatusOK, "opens at nine", "shop", "menu.txt", "/api/files/"+w.file).lacks(secret)
+		w.signedIn(caller).get("/memories/"+w.memory).expect(http.StatusOK, "opens at nine", "shop", "menu.txt",
+			"/api/files/"+w.file).lacks(secret)
 	}
 	w.signedIn(owner).get("/memories/"+w.private).expect(http.StatusOK, "The word is "+secret, secret+".txt")
 	for _, caller := range []string{stranger, admin} {
 		w.signedIn(caller).get("/memories/" + w.memory).expect(http.StatusNotFound).lacks("nine")
 	}
 	w.signedIn(reader).get("/memories/" + w.private).expect(http.StatusNotFound).lacks(secret)
-	if p := w.browser().get("/memories/" + w.memory).expect(http.StatusSeeOther); p.header.Get("Location") != "/login?next=%2Fmemories%2F"+w.memory {
+	if p := w.browser().get("/memories/" +
+		w.memory).expect(http.StatusSeeOther); p.header.Get("Location") != "/login?next=%2Fmemories%2F"+w.memory {
 		t.Errorf("who has not signed in is sent to %q", p.header.Get("Location"))
 	}
 }
@@ -30,17 +32,23 @@ func (w *world) furnishMemory(paths map[string]string) {
 	w.t.Helper()
 	steps := firstError{}
 	ada := w.store.As(souvenir.Access{User: w.users[admin]})
-	other, err := ada.AddMemory(w.t.Context(), souvenir.NewMemory{Content: hostile + " beside it", EventType: hostile[:30]})
+	other, err := ada.AddMemory(w.t.Context(),
+		souvenir.NewMemory{Content: hostile + " beside it", EventType: hostile[:30]})
 	steps.note(err)
-	m, err := ada.AddMemory(w.t.Context(), souvenir.NewMemory{Content: "# " + hostile + "\n\n" + hostile, ProjectName: "P " + hostile, EventType: "<b>decision</b>", State: "<i>active",
-		Tags: []string{`<b>, "quoted"`, "plain"}, Related: []string{other.ID}, Metadata: map[string]any{hostile: hostile, "deep": map[string]any{"<u>": []any{hostile, nil}}}})
+	m, err := ada.AddMemory(w.t.Context(),
+		souvenir.NewMemory{Content: "# " + hostile + "\n\n" + hostile, ProjectName: "P " + hostile,
+			EventType: "<b>decision</b>", State: "<i>active",
+			Tags: []string{`<b>, "quoted"`, "plain"}, Related: []string{other.ID},
+			Metadata: map[string]any{hostile: hostile, "deep": map[string]any{"<u>": []any{hostile, nil}}}})
 	steps.note(err)
 	_, err = ada.AddMemory(w.t.Context(), souvenir.NewMemory{Content: hostile + " links to it", Related: []string{m.ID}})
 	steps.note(err)
 	text := "# " + hostile + "\n\n" + hostile + " again\n"
-	_, err = ada.UpdateMemory(w.t.Context(), m.ID, souvenir.MemoryUpdate{Content: &text, Metadata: map[string]any{"state": "archived", hostile: nil}})
+	_, err = ada.UpdateMemory(w.t.Context(), m.ID,
+		souvenir.MemoryUpdate{Content: &text, Metadata: map[string]any{"state": "archived", hostile: nil}})
 	steps.note(err)
-	_, err = ada.AddFile(w.t.Context(), souvenir.NewFile{Filename: "<b>linked.txt", MemoryID: m.ID, Description: hostile}, strings.NewReader("text"))
+	_, err = ada.AddFile(w.t.Context(), souvenir.NewFile{Filename: "<b>linked.txt", MemoryID: m.ID, Description: hostile},
+		strings.NewReader("text"))
 	steps.note(err)
 	_, err = ada.AddFile(w.t.Context(), souvenir.NewFile{Filename: "<b>free.txt"}, strings.NewReader("text"))
 	steps.note(err)

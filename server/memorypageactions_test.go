@@ -84,7 +84,8 @@ func TestButtonsOfAMemory(t *testing.T) {
 		t.Errorf("its state is %q", completed.State)
 	}
 	csrf := ada.get(path).html.all("form")[0].fields().Get("csrf")
-	for _, wrong := range []url.Values{{"key": {"content"}, "value": {""}}, {"key": {"state"}, "value": {"gone"}}, {"key": {"importance"}, "value": {"archived"}}, {}} {
+	for _, wrong := range []url.Values{{"key": {"content"}, "value": {""}}, {"key": {"state"}, "value": {"gone"}},
+		{"key": {"importance"}, "value": {"archived"}}, {}} {
 		wrong.Set("csrf", csrf)
 		ada.post(path+"/set", wrong).expect(http.StatusBadRequest, "the buttons of a memory")
 	}
@@ -108,7 +109,8 @@ func TestDeletingAMemoryIsTakenBack(t *testing.T) {
 	olivia.get(path).expect(http.StatusNotFound)
 	olivia.get(path + "/history").expect(http.StatusNotFound)
 
-	shown := olivia.get("/profile?undo="+deleted.goesTo("/").Get("undo")).expect(http.StatusOK, "The shop opens at nine.” is deleted", "Undo")
+	shown := olivia.get("/profile?undo="+deleted.goesTo("/").Get("undo")).expect(http.StatusOK,
+		"The shop opens at nine.” is deleted", "Undo")
 	sams := w.signedIn(stranger) // who has found out the name of the step
 	csrf := sams.get("/profile").html.all("form")[0].fields().Get("csrf")
 	sams.post("/undo", url.Values{"csrf": {csrf}, "step": {deleted.goesTo("/").Get("undo")}}).expect(http.StatusNotFound)
@@ -154,7 +156,8 @@ func TestFilesOfAMemory(t *testing.T) {
 	for _, refused := range []struct {
 		action, file string
 		status       int
-	}{{"/files", "nowhere", http.StatusNotFound}, {"/files/unlink", w.file, http.StatusBadRequest}, {"/files", "", http.StatusNotFound}} {
+	}{{"/files", "nowhere", http.StatusNotFound}, {"/files/unlink", w.file, http.StatusBadRequest},
+		{"/files", "", http.StatusNotFound}} {
 		olivia.post(path+refused.action, url.Values{"csrf": {csrf}, "file": {refused.file}}).expect(refused.status)
 	}
 	olivia.undoOf(added) // the file is gone again
@@ -165,7 +168,8 @@ func TestFilesOfAMemory(t *testing.T) {
 	olivia.upload(path+"/files/add", csrf+"x", "plan.txt", "x").expect(http.StatusForbidden, "out of date")
 	olivia.post(path+"/files/add", url.Values{"csrf": {csrf}}).expect(http.StatusBadRequest, "File is missing")
 	olivia.upload("/memories/nowhere/files/add", csrf, "plan.txt", "x").expect(http.StatusNotFound)
-	if files, err := view.FilePage(t.Context(), souvenir.FileQuery{FileList: souvenir.FileList{MemoryID: m.ID}}); err != nil || files.Total != 0 {
+	if files, err := view.FilePage(t.Context(),
+		souvenir.FileQuery{FileList: souvenir.FileList{MemoryID: m.ID}}); err != nil || files.Total != 0 {
 		t.Errorf("%+v %v", files, err)
 	}
 }
@@ -181,8 +185,10 @@ func TestHistoryOfAMemory(t *testing.T) {
 	ada.post(path+"/edit", fields)
 	w.patchMemory(admin, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"tags": nil, "mood": "<b>good</b>"}})
 
-	p := ada.get(path+"/history").expect(http.StatusOK, "Version 3", "Version 2", "Version 1", "<del>The kettle is <b>blue</b>.</del>", "<ins>The kettle is <b>red</b>.</ins>",
-		"Taken away: ", "Added: ", "<del>kitchen</del>", "taken away", "<ins>&lt;b&gt;good&lt;/b&gt;</ins>", "by you, in Firefox on Linux")
+	p := ada.get(path+"/history").expect(http.StatusOK, "Version 3", "Version 2", "Version 1",
+		"<del>The kettle is <b>blue</b>.</del>", "<ins>The kettle is <b>red</b>.</ins>",
+		"Taken away: ", "Added: ", "<del>kitchen</del>", "taken away", "<ins>&lt;b&gt;good&lt;/b&gt;</ins>",
+		"by you, in Firefox on Linux")
 	checkPage(w, p)
 	one := ada.get(path+"/history?revision=1").expect(http.StatusOK, "Version 1 of", "kitchen", "What has changed since")
 	checkPage(w, one)
@@ -191,7 +197,8 @@ func TestHistoryOfAMemory(t *testing.T) {
 	}
 	restored := ada.submit(one, path+"/restore", nil)
 	ada.get(restored.header.Get("Location")).expect(http.StatusOK, "as it was in version 1")
-	if after := w.memoryOf(admin, m.ID); after.Content != m.Content || strings.Join(after.Tags, "") != "kitchen" || after.Revision != 4 {
+	if after := w.memoryOf(admin, m.ID); after.Content != m.Content || strings.Join(after.Tags, "") != "kitchen" ||
+		after.Revision != 4 {
 		t.Errorf("restored: %+v", after)
 	}
 	ada.undoOf(restored)
@@ -208,7 +215,8 @@ func TestPagesOfALargeMemoryStaySmall(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	ada := w.signedIn(admin)
 	large := strings.Repeat("<b>many</b> *words* of [a link](/profile) & more\n", 10_000)
-	m := w.addMemory(admin, souvenir.NewMemory{Content: large, Metadata: map[string]any{"deep": strings.Repeat("<x>", 5_000)}})
+	m := w.addMemory(admin, souvenir.NewMemory{Content: large,
+		Metadata: map[string]any{"deep": strings.Repeat("<x>", 5_000)}})
 	for i := range 12 {
 		text := strings.ReplaceAll(large, "words", strings.Repeat("w", i+1))[:60_000]
 		w.patchMemory(admin, m.ID, souvenir.MemoryUpdate{Content: &text})
@@ -225,7 +233,8 @@ func TestPagesOfALargeMemoryStaySmall(t *testing.T) {
 
 func TestMemoriesLikeAnother(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	for _, text := range []string{"The shop opens at nine every day, and " + secret + " too.", "The shop opens at nine on Sundays."} {
+	for _, text := range []string{"The shop opens at nine every day, and " + secret + " too.",
+		"The shop opens at nine on Sundays."} {
 		w.addMemory(owner, souvenir.NewMemory{Content: text})
 	}
 	like := w.addMemory(owner, souvenir.NewMemory{Content: "Our shop opens at nine.", ProjectID: "shop"})
@@ -238,7 +247,8 @@ func TestMemoriesLikeAnother(t *testing.T) {
 		return r
 	}
 	olivia, rita := w.signedIn(owner), w.signedIn(reader)
-	p := olivia.send(r(olivia)).expect(http.StatusOK, "opens at nine on Sundays", like.ID, "% alike").lacks("<html", "/memories/"+w.memory+`"`)
+	p := olivia.send(r(olivia)).expect(http.StatusOK, "opens at nine on Sundays", like.ID, "% alike").lacks("<html",
+		"/memories/"+w.memory+`"`)
 	if strings.Count(p.body, "<li>") != 3 {
 		t.Errorf("%s", p.body)
 	}

@@ -74,7 +74,8 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	ada := w.signedIn(admin)
 	target := w.addMemory(admin, souvenir.NewMemory{Content: "The target", ProjectID: "home", ProjectName: "Home"})
-	m := w.addMemory(admin, souvenir.NewMemory{Content: "First line\r\nsecond line", Tags: []string{"one, and two", `say "hi"`, "three"}, State: "active",
+	m := w.addMemory(admin, souvenir.NewMemory{Content: "First line\r\nsecond line",
+		Tags: []string{"one, and two", `say "hi"`, "three"}, State: "active",
 		Metadata: map[string]any{"votes": 3, "source": map[string]any{"wiki": "Old", "page": 1.5}, "kept": []any{nil, true}}})
 	path := "/memories/" + m.ID + "/edit"
 
@@ -98,12 +99,15 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 	fields.Set("related", "http://memory.example/memories/"+target.ID+"?view=text\n"+target.ID)
 	fields.Set("metadata", `{"source": {"wiki": "New"}, "kept": [null, true], "empty": {}, "list": [{"a": null}]}`)
 	saved = ada.post(path, fields)
-	if saved.status != http.StatusSeeOther || !strings.HasPrefix(saved.header.Get("Location"), "/memories/"+m.ID+"?undo=") {
+	if saved.status != http.StatusSeeOther ||
+		!strings.HasPrefix(saved.header.Get("Location"), "/memories/"+m.ID+"?undo=") {
 		t.Fatalf("%d to %q: %.900s", saved.status, saved.header.Get("Location"), saved.body)
 	}
 	after := w.memoryOf(admin, m.ID)
-	if after.Content != "First line\r\nanother second line" || after.ProjectID != "home" || after.EventType != "decision" || after.State != "" || after.Importance != "high" ||
-		after.Classification != "notes" || strings.Join(after.Tags, "|") != "one, and two|four" || strings.Join(after.Related, "|") != target.ID {
+	if after.Content != "First line\r\nanother second line" || after.ProjectID != "home" ||
+		after.EventType != "decision" || after.State != "" || after.Importance != "high" ||
+		after.Classification != "notes" || strings.Join(after.Tags, "|") != "one, and two|four" ||
+		strings.Join(after.Related, "|") != target.ID {
 		t.Errorf("saved as %+v", after)
 	}
 	if got := asJSON(t, after.Metadata); got != `{"empty":{},"kept":[null,true],"list":[{"a":null}],"source":{"wiki":"New"}}` {
@@ -111,7 +115,8 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 	}
 
 	ada.undoOf(saved)
-	if back := w.memoryOf(admin, m.ID); back.Content != m.Content || asJSON(t, back.ShownMetadata()) != asJSON(t, m.ShownMetadata()) {
+	if back := w.memoryOf(admin, m.ID); back.Content != m.Content ||
+		asJSON(t, back.ShownMetadata()) != asJSON(t, m.ShownMetadata()) {
 		t.Errorf("taken back, it is %+v", back)
 	}
 }
@@ -164,7 +169,8 @@ func TestMistakesInAMemoryAreToldBesideTheirField(t *testing.T) {
 		if !found {
 			t.Errorf("%s %.20q: nothing is said beside the field: %d", mistake.field, mistake.value, p.status)
 		}
-		if got := p.typed(path).Get(mistake.field); got != mistake.value && len(mistake.value) < 1000 && mistake.field != "importance" && mistake.field != "classification" && mistake.field != "project" {
+		if got := p.typed(path).Get(mistake.field); got != mistake.value && len(mistake.value) < 1000 &&
+			mistake.field != "importance" && mistake.field != "classification" && mistake.field != "project" {
 			t.Errorf("%s has %q after %q was typed", mistake.field, got, mistake.value)
 		}
 		if mistake.field == "related" {
@@ -185,12 +191,14 @@ func TestMistakesInAMemoryAreToldBesideTheirField(t *testing.T) {
 func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	walter := w.signedIn(writer)
-	m := w.addMemory(owner, souvenir.NewMemory{Content: "one\ntwo\nthree\nfour\nfive\n", ProjectID: "shop", Tags: []string{"a"}, State: "active", Importance: "low"})
+	m := w.addMemory(owner, souvenir.NewMemory{Content: "one\ntwo\nthree\nfour\nfive\n", ProjectID: "shop",
+		Tags: []string{"a"}, State: "active", Importance: "low"})
 	path := "/memories/" + m.ID + "/edit"
 	text := func(s string) *string { return &s }
 
 	_, fields := walter.editForm(m.ID) // different lines, and different fields
-	w.patchMemory(owner, m.ID, souvenir.MemoryUpdate{Content: text("one\ntwo\nthree\nfour\nFIVE\n"), Metadata: map[string]any{"state": "completed", "mood": "good"}})
+	w.patchMemory(owner, m.ID, souvenir.MemoryUpdate{Content: text("one\ntwo\nthree\nfour\nFIVE\n"),
+		Metadata: map[string]any{"state": "completed", "mood": "good"}})
 	fields.Set("content", "ONE\ntwo\nthree\nfour\nfive\n")
 	fields.Set("tags", "a, b")
 	p := walter.post(path, fields).stays(http.StatusConflict, "Somebody has saved this memory", "different lines")
@@ -199,17 +207,20 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 		t.Fatalf("it was written over: %+v", now)
 	}
 	fields = p.typed(path)
-	if fields.Get("content") != "ONE\ntwo\nthree\nfour\nFIVE\n" || fields.Get("tags") != "a, b" || fields.Get("state") != "completed" || fields.Get("metadata") == "" {
+	if fields.Get("content") != "ONE\ntwo\nthree\nfour\nFIVE\n" || fields.Get("tags") != "a, b" ||
+		fields.Get("state") != "completed" || fields.Get("metadata") == "" {
 		t.Errorf("the form has %v", fields)
 	}
 	walter.post(path, fields).goesTo("/memories/" + m.ID + "?undo=")
 	now := w.memoryOf(owner, m.ID)
-	if now.Content != "ONE\ntwo\nthree\nfour\nFIVE\n" || strings.Join(now.Tags, "") != "ab" || now.State != "completed" || now.Metadata["mood"] != "good" {
+	if now.Content != "ONE\ntwo\nthree\nfour\nFIVE\n" || strings.Join(now.Tags, "") != "ab" || now.State != "completed" ||
+		now.Metadata["mood"] != "good" {
 		t.Errorf("saved as %+v", now)
 	}
 
 	_, fields = walter.editForm(m.ID) // the same line, and the same field
-	w.patchMemory(owner, m.ID, souvenir.MemoryUpdate{Content: text("theirs\ntwo\nthree\nfour\nFIVE\n"), Metadata: map[string]any{"importance": "high"}})
+	w.patchMemory(owner, m.ID, souvenir.MemoryUpdate{Content: text("theirs\ntwo\nthree\nfour\nFIVE\n"),
+		Metadata: map[string]any{"importance": "high"}})
 	fields.Set("content", "mine\ntwo\nthree\nfour\nFIVE\n")
 	fields.Set("importance", "critical")
 	p = walter.post(path, fields).stays(http.StatusConflict, "the same lines", "theirs", "<td>high</td><td>critical</td>")
@@ -221,7 +232,8 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 	w.patchMemory(owner, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"mood": "better"}}) // and once more
 	p = walter.post(path, fields).stays(http.StatusConflict)
 	walter.post(path, p.typed(path)).goesTo("/memories/" + m.ID + "?undo=")
-	if now := w.memoryOf(owner, m.ID); now.Content != "mine\ntwo\nthree\nfour\nFIVE\n" || now.Importance != "critical" || now.Metadata["mood"] != "better" {
+	if now := w.memoryOf(owner, m.ID); now.Content != "mine\ntwo\nthree\nfour\nFIVE\n" || now.Importance != "critical" ||
+		now.Metadata["mood"] != "better" {
 		t.Errorf("saved as %+v", now)
 	}
 
@@ -287,7 +299,8 @@ func TestHowATextWillLook(t *testing.T) {
 	ada := w.signedIn(admin)
 	m := w.addMemory(admin, souvenir.NewMemory{Content: "A text"})
 	_, fields := ada.editForm(m.ID)
-	p := ada.post("/memories/"+m.ID+"/preview", url.Values{"csrf": fields["csrf"], "content": {"**bold** <script>alert(1)</script>"}})
+	p := ada.post("/memories/"+m.ID+"/preview",
+		url.Values{"csrf": fields["csrf"], "content": {"**bold** <script>alert(1)</script>"}})
 	p.expect(http.StatusOK, "<strong>bold</strong>", "&lt;script&gt;").lacks("<script>alert")
 	fields.Set("content", "*typed*") // without scripts, by the button
 	fields.Set("preview", "yes")

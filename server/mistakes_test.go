@@ -31,9 +31,11 @@ func TestMistakesOfClients(t *testing.T) {
 	for _, content := range []string{`"half \ud83d"`, `"\udc00"`} {
 		w.do(owner, "POST", "/tools/call", `{"name":"memory","arguments":{"action":"store","content":`+content+`}}`).
 			expect(http.StatusBadRequest, "half of a character")
-		w.do(owner, "PUT", "/api/user-preferences", `{"theme":`+content+`}`).expect(http.StatusBadRequest, "half of a character")
+		w.do(owner, "PUT", "/api/user-preferences", `{"theme":`+content+`}`).expect(http.StatusBadRequest,
+			"half of a character")
 	}
-	w.do(owner, "POST", "/tools/call", `{"name":"memory","arguments":{"action":"store","content":"\ud83d\ude00"}}`).expect(http.StatusOK)
+	w.do(owner, "POST", "/tools/call",
+		`{"name":"memory","arguments":{"action":"store","content":"\ud83d\ude00"}}`).expect(http.StatusOK)
 	w.do(owner, "POST", "/tools/call", `{"name":"memory","arguments":{"action":"store","content":" \n "}}`).
 		expect(http.StatusBadRequest, "white space only")
 }
@@ -41,7 +43,8 @@ func TestMistakesOfClients(t *testing.T) {
 // TestErrorsOverMCPBeginAsEverywhere compares what a model reads of an error over MCP and over HTTP.
 func TestErrorsOverMCPBeginAsEverywhere(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	text, isError := callOver(t.Context(), t, w.mustConnect(owner, "2025-06-18"), "memory", `{"action":"retrieve","id":"nowhere"}`)
+	text, isError := callOver(t.Context(), t, w.mustConnect(owner, "2025-06-18"), "memory",
+		`{"action":"retrieve","id":"nowhere"}`)
 	if !isError || !strings.HasPrefix(text, "Error: ") {
 		t.Errorf("an error over MCP: got %q, %v; want one that begins with \"Error: \"", text, isError)
 	}

@@ -17,28 +17,41 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// oauthEndpoints are the endpoints of OAuth, but the token endpoint, for everybody who may knock. Olivia has made the client app.
+// oauthEndpoints are the endpoints of OAuth, but the token endpoint, for everybody who may knock. Olivia has made the
+// client app.
 func oauthEndpoints() []endpoint {
 	open := map[string]int{guest: 200, stranger: 200, garbage: 200, revoked: 200}
 	created := map[string]int{guest: 201, stranger: 201, garbage: 201, revoked: 201}
 	own := everybody(404, map[string]int{owner: 200, noFiles: 403, limited: 403, readOnly: 403, noMemory: 403})
 	return []endpoint{
-		{name: "server metadata", method: "GET", path: "/.well-known/oauth-authorization-server", rows: open, has: []string{`"issuer":"` + publicAt + `"`}},
-		{name: "server metadata of OpenID Connect", method: "GET", path: "/.well-known/openid-configuration", rows: open, has: []string{`"issuer":"` + publicAt + `"`}},
-		{name: "resource metadata", method: "GET", path: "/.well-known/oauth-protected-resource", rows: open, has: []string{`"resource":"` + publicAt + `"`}},
-		{name: "resource metadata of MCP", method: "GET", path: "/.well-known/oauth-protected-resource/mcp", rows: open, has: []string{`"resource":"` + publicAt + `/mcp"`}},
-		{name: "register", method: "POST", path: "/oauth/register", rows: created, has: []string{`"client_secret_expires_at":0`}, lacks: []string{secret},
+		{name: "server metadata", method: "GET", path: "/.well-known/oauth-authorization-server", rows: open,
+			has: []string{`"issuer":"` + publicAt + `"`}},
+		{name: "server metadata of OpenID Connect", method: "GET", path: "/.well-known/openid-configuration", rows: open,
+			has: []string{`"issuer":"` + publicAt + `"`}},
+		{name: "resource metadata", method: "GET", path: "/.well-known/oauth-protected-resource", rows: open,
+			has: []string{`"resource":"` + publicAt + `"`}},
+		{name: "resource metadata of MCP", method: "GET", path: "/.well-known/oauth-protected-resource/mcp", rows: open,
+			has: []string{`"resource":"` + publicAt + `/mcp"`}},
+		{name: "register", method: "POST", path: "/oauth/register", rows: created,
+			has: []string{`"client_secret_expires_at":0`}, lacks: []string{secret},
 			body: `{"redirect_uris": ["https://client.example/callback"]}`},
-		{name: "register where old clients guess", method: "POST", path: "/register", rows: created, has: []string{`"client_id":`}, lacks: []string{secret, "null"},
+		{name: "register where old clients guess", method: "POST", path: "/register", rows: created,
+			has: []string{`"client_id":`}, lacks: []string{secret, "null"},
 			body: `{"redirect_uris": ["https://client.example/callback"], "token_endpoint_auth_method": "none"}`},
-		{name: "revoke", method: "POST", path: "/oauth/revoke", form: true, body: "token=unknown", rows: open, has: []string{"{}"}},
+		{name: "revoke", method: "POST", path: "/oauth/revoke", form: true, body: "token=unknown", rows: open,
+			has: []string{"{}"}},
 
-		{name: "list clients", method: "GET", path: "/oauth/admin/clients", rows: everybody(200, map[string]int{limited: 403, noMemory: 403}), has: []string{`"clients":[`, `"count":`}, lacks: []string{"client_secret\""}},
-		{name: "make a client", method: "POST", path: "/oauth/admin/clients", has: []string{`"client_id":"mine"`, `"client_secret":"s3cr3t"`, `"active":true`}, lacks: []string{secret},
+		{name: "list clients", method: "GET", path: "/oauth/admin/clients",
+			rows: everybody(200, map[string]int{limited: 403, noMemory: 403}), has: []string{`"clients":[`, `"count":`},
+			lacks: []string{"client_secret\""}},
+		{name: "make a client", method: "POST", path: "/oauth/admin/clients",
+			has: []string{`"client_id":"mine"`, `"client_secret":"s3cr3t"`, `"active":true`}, lacks: []string{secret},
 			body: `{"client_id": "mine", "client_secret": "s3cr3t", "name": "Mine", "redirect_uris": ["https://mine.example/callback"]}`,
 			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},
-		{name: "regenerate a secret", method: "POST", path: "/oauth/admin/clients/app/regenerate-secret", rows: own, has: []string{`"client_secret":"`, `"client_id":"app"`}},
-		{name: "deactivate a client", method: "DELETE", path: "/oauth/admin/clients/app", rows: own, has: []string{`"success":true`}, lacks: []string{secret}},
+		{name: "regenerate a secret", method: "POST", path: "/oauth/admin/clients/app/regenerate-secret", rows: own,
+			has: []string{`"client_secret":"`, `"client_id":"app"`}},
+		{name: "deactivate a client", method: "DELETE", path: "/oauth/admin/clients/app", rows: own,
+			has: []string{`"success":true`}, lacks: []string{secret}},
 	}
 }
 
@@ -73,7 +86,8 @@ func (a answer) tokens() (set souvenir.TokenSet) {
 	a.t.Helper()
 	a.expect(http.StatusOK)
 	a.decode(&set)
-	if set.TokenType != "Bearer" || set.ExpiresIn != 3600 || set.AccessToken == "" || set.RefreshToken == "" || set.Scope == "" {
+	if set.TokenType != "Bearer" || set.ExpiresIn != 3600 || set.AccessToken == "" || set.RefreshToken == "" ||
+		set.Scope == "" {
 		a.t.Errorf("the tokens are %s", a.body)
 	}
 	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Pragma") != "no-cache" {
@@ -109,7 +123,8 @@ func newWorldAt(t *testing.T, options server.Options) (w *world, pass func(time.
 		t.Fatal(err)
 	}
 	var ahead atomic.Int64
-	store, err := souvenir.Open(background, path, &souvenir.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	store, err := souvenir.Open(background, path,
+		&souvenir.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +134,8 @@ func newWorldAt(t *testing.T, options server.Options) (w *world, pass func(time.
 func TestServerMetadataIsWhatClientsNeed(t *testing.T) {
 	w := newWorld(t, server.Options{PublicURL: "https://memory.example/"})
 	var found map[string]any
-	a := w.do(guest, "GET", "/.well-known/oauth-authorization-server", "").expect(http.StatusOK).lacks("null", "offline_access", `"admin"`)
+	a := w.do(guest, "GET", "/.well-known/oauth-authorization-server", "").expect(http.StatusOK).lacks("null",
+		"offline_access", `"admin"`)
 	a.decode(&found)
 	for name, want := range map[string]any{
 		"issuer":                                         "https://memory.example",
@@ -134,7 +150,8 @@ func TestServerMetadataIsWhatClientsNeed(t *testing.T) {
 		"token_endpoint_auth_methods_supported":          []any{"none", "client_secret_basic", "client_secret_post"},
 		"authorization_response_iss_parameter_supported": true,
 		"client_id_metadata_document_supported":          true,
-		"scopes_supported":                               []any{"memory:read", "memory:write", "files:read", "files:write", "account"},
+		"scopes_supported": []any{"memory:read", "memory:write", "files:read", "files:write",
+			"account"},
 	} {
 		got, err := json.Marshal(found[name])
 		wanted, err2 := json.Marshal(want)
@@ -143,33 +160,41 @@ func TestServerMetadataIsWhatClientsNeed(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"token_endpoint", "revocation_endpoint", "registration_endpoint", "jwks_uri"} {
-		if a := w.do(guest, "GET", strings.TrimPrefix(found[name].(string), "https://memory.example"), ""); a.status == http.StatusNotFound {
+		if a := w.do(guest, "GET", strings.TrimPrefix(found[name].(string), "https://memory.example"),
+			""); a.status == http.StatusNotFound {
 			t.Errorf("%s is not served", name)
 		}
 	}
 	if alias := w.do(guest, "GET", "/.well-known/openid-configuration", ""); alias.body != a.body {
 		t.Errorf("the alias differs: %s", alias.body)
 	}
-	w.do(guest, "GET", "/.well-known/oauth-protected-resource/mcp", "").expect(http.StatusOK, `"resource":"https://memory.example/mcp"`,
-		`"authorization_servers":["https://memory.example"]`, `"bearer_methods_supported":["header"]`).lacks("offline_access", "null")
+	w.do(guest, "GET", "/.well-known/oauth-protected-resource/mcp", "").expect(http.StatusOK,
+		`"resource":"https://memory.example/mcp"`,
+		`"authorization_servers":["https://memory.example"]`, `"bearer_methods_supported":["header"]`).lacks("offline_access",
+		"null")
 }
 
-// Browsers may read metadata and use the endpoints from pages of any origin; what is public is kept for a while, all else never.
+// Browsers may read metadata and use the endpoints from pages of any origin; what is public is kept for a while, all
+// else never.
 func TestOAuthHeaders(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	for _, path := range []string{
-		"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
+		"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration",
+		"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
 	} {
 		a, head := w.do(guest, "GET", path, "").expect(http.StatusOK), w.do(guest, "HEAD", path, "").expect(http.StatusOK)
-		if a.header.Get("Cache-Control") != "public, max-age=300" || a.header.Get("Access-Control-Allow-Origin") != "*" || head.body != "" {
+		if a.header.Get("Cache-Control") != "public, max-age=300" || a.header.Get("Access-Control-Allow-Origin") != "*" ||
+			head.body != "" {
 			t.Errorf("%s: %v", path, a.header)
 		}
 	}
-	for _, path := range []string{"/.well-known/oauth-authorization-server", "/oauth/token", "/token", "/oauth/revoke", "/oauth/register", "/register"} {
+	for _, path := range []string{"/.well-known/oauth-authorization-server", "/oauth/token", "/token", "/oauth/revoke",
+		"/oauth/register", "/register"} {
 		r := w.request(guest, "OPTIONS", path, nil)
 		r.Header.Set("Origin", "https://chat.example")
 		a := w.send(r).expect(http.StatusNoContent)
-		if a.header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "Authorization, Content-Type") ||
+		if a.header.Get("Access-Control-Allow-Origin") != "*" ||
+			!strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "Authorization, Content-Type") ||
 			a.header.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("%s: %v", path, a.header)
 		}
@@ -217,7 +242,8 @@ func TestMetadataOfAPrefix(t *testing.T) {
 func TestRegistrationIsEchoed(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	var found map[string]any
-	w.do(guest, "POST", "/oauth/register", `{"redirect_uris": ["http://localhost:1234/callback", "cursor://anysphere.cursor-mcp/oauth/callback"], "client_name": "Claude",
+	w.do(guest, "POST", "/oauth/register",
+		`{"redirect_uris": ["http://localhost:1234/callback", "cursor://anysphere.cursor-mcp/oauth/callback"], "client_name": "Claude",
 		"client_uri": "https://claude.ai", "logo_uri": null, "scope": "memory:read offline_access", "grant_types": ["authorization_code", "refresh_token", "implicit"],
 		"response_types": ["code"], "token_endpoint_auth_method": "none", "software_id": "x", "custom": {"a": [1, 2]}}`).expect(http.StatusCreated).lacks("null", "client_secret").decode(&found)
 	want := `{"client_name":"Claude","client_uri":"https://claude.ai","custom":{"a":[1,2]},"grant_types":["authorization_code","refresh_token"],` +
@@ -231,29 +257,42 @@ func TestRegistrationIsEchoed(t *testing.T) {
 	if got, err := json.Marshal(found); err != nil || string(got) != want {
 		t.Errorf("the answer is %s, not %s", got, want)
 	}
-	w.do(guest, "POST", "/oauth/register", `{"redirect_uris": ["https://a.example/b"], "client_id": "chosen"}`).expect(http.StatusCreated,
+	w.do(guest, "POST", "/oauth/register",
+		`{"redirect_uris": ["https://a.example/b"], "client_id": "chosen"}`).expect(http.StatusCreated,
 		`"token_endpoint_auth_method":"client_secret_basic"`, `"client_secret_expires_at":0`).lacks("chosen")
 }
 
 func TestWrongRegistrations(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	for name, c := range map[string]struct{ kind, body, code, has string }{
-		"no JSON":            {"application/json", `{"redirect_uris": `, "invalid_client_metadata", "JSON"},
-		"a form":             {"application/x-www-form-urlencoded", `redirect_uris=x`, "invalid_client_metadata", "application/json is needed"},
-		"nothing":            {"application/json", ``, "invalid_client_metadata", "empty"},
-		"null":               {"application/json", `null`, "invalid_client_metadata", "null"},
-		"a list":             {"application/json", `[]`, "invalid_client_metadata", "object"},
-		"no redirects":       {"application/json", `{}`, "invalid_redirect_uri", "Invalid redirect_uri"},
-		"a redirect of text": {"application/json", `{"redirect_uris": "https://a.example/b"}`, "invalid_client_metadata", "redirect_uris"},
-		"plain http":         {"application/json", `{"redirect_uris": ["http://a.example/b"]}`, "invalid_redirect_uri", "Invalid redirect_uri"},
-		"a script":           {"application/json", `{"redirect_uris": ["javascript:alert(1)"]}`, "invalid_redirect_uri", "Invalid redirect_uri"},
-		"data":               {"application/json", `{"redirect_uris": ["data:text/html,x"]}`, "invalid_redirect_uri", "Invalid redirect_uri"},
-		"a fragment":         {"application/json", `{"redirect_uris": ["https://a.example/b#c"]}`, "invalid_redirect_uri", "Invalid redirect_uri"},
-		"a wildcard":         {"application/json", `{"redirect_uris": ["https://*.example/b"]}`, "invalid_redirect_uri", "Invalid redirect_uri"},
-		"an unknown method":  {"application/json", `{"redirect_uris": ["https://a.example/b"], "token_endpoint_auth_method": "private_key_jwt"}`, "invalid_client_metadata", "private_key_jwt"},
-		"a name of two rows": {"application/json", `{"redirect_uris": ["https://a.example/b"], "client_name": "a\nb"}`, "invalid_client_metadata", "client_name"},
-		"too much":           {"application/json", `{"redirect_uris": ["https://a.example/b"], "x": "` + strings.Repeat("x", 70<<10) + `"}`, "invalid_client_metadata", "65536"},
-		"more than is kept":  {"application/json", `{"redirect_uris": ["https://a.example/b"], "x": "` + strings.Repeat("x", 20<<10) + `"}`, "invalid_client_metadata", "16384"},
+		"no JSON": {"application/json", `{"redirect_uris": `, "invalid_client_metadata", "JSON"},
+		"a form": {"application/x-www-form-urlencoded", `redirect_uris=x`, "invalid_client_metadata",
+			"application/json is needed"},
+		"nothing":      {"application/json", ``, "invalid_client_metadata", "empty"},
+		"null":         {"application/json", `null`, "invalid_client_metadata", "null"},
+		"a list":       {"application/json", `[]`, "invalid_client_metadata", "object"},
+		"no redirects": {"application/json", `{}`, "invalid_redirect_uri", "Invalid redirect_uri"},
+		"a redirect of text": {"application/json", `{"redirect_uris": "https://a.example/b"}`, "invalid_client_metadata",
+			"redirect_uris"},
+		"plain http": {"application/json", `{"redirect_uris": ["http://a.example/b"]}`, "invalid_redirect_uri",
+			"Invalid redirect_uri"},
+		"a script": {"application/json", `{"redirect_uris": ["javascript:alert(1)"]}`, "invalid_redirect_uri",
+			"Invalid redirect_uri"},
+		"data": {"application/json", `{"redirect_uris": ["data:text/html,x"]}`, "invalid_redirect_uri",
+			"Invalid redirect_uri"},
+		"a fragment": {"application/json", `{"redirect_uris": ["https://a.example/b#c"]}`, "invalid_redirect_uri",
+			"Invalid redirect_uri"},
+		"a wildcard": {"application/json", `{"redirect_uris": ["https://*.example/b"]}`, "invalid_redirect_uri",
+			"Invalid redirect_uri"},
+		"an unknown method": {"application/json",
+			`{"redirect_uris": ["https://a.example/b"], "token_endpoint_auth_method": "private_key_jwt"}`,
+			"invalid_client_metadata", "private_key_jwt"},
+		"a name of two rows": {"application/json", `{"redirect_uris": ["https://a.example/b"], "client_name": "a\nb"}`,
+			"invalid_client_metadata", "client_name"},
+		"too much": {"application/json", `{"redirect_uris": ["https://a.example/b"], "x": "` +
+			strings.Repeat("x", 70<<10) + `"}`, "invalid_client_metadata", "65536"},
+		"more than is kept": {"application/json", `{"redirect_uris": ["https://a.example/b"], "x": "` +
+			strings.Repeat("x", 20<<10) + `"}`, "invalid_client_metadata", "16384"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := w.request(guest, "POST", "/oauth/register", strings.NewReader(c.body))
@@ -321,10 +360,12 @@ func TestClientsAuthenticateAsTheyLike(t *testing.T) {
 	// A secret that a user has chosen, in a header with and without the encoding that it should have.
 	const chosen = "a+b%c/d=e:f&g"
 	var app oauthApp
-	w.do(owner, "POST", "/oauth/admin/clients", `{"client_id": "one:two", "client_secret": "`+chosen+`", "redirect_uris": ["`+callback+`"]}`).expect(http.StatusOK).decode(&app)
+	w.do(owner, "POST", "/oauth/admin/clients", `{"client_id": "one:two", "client_secret": "`+chosen+
+		`", "redirect_uris": ["`+callback+`"]}`).expect(http.StatusOK).decode(&app)
 	basic(app.codeForm(w.letIn(app)), url.QueryEscape(app.ID), url.QueryEscape(chosen)).tokens()
 	app = oauthApp{}
-	w.do(owner, "POST", "/oauth/admin/clients", `{"client_id": "three", "client_secret": "`+chosen+`", "redirect_uris": ["`+callback+`"]}`).expect(http.StatusOK).decode(&app)
+	w.do(owner, "POST", "/oauth/admin/clients", `{"client_id": "three", "client_secret": "`+chosen+
+		`", "redirect_uris": ["`+callback+`"]}`).expect(http.StatusOK).decode(&app)
 	basic(app.codeForm(w.letIn(app)), app.ID, chosen).tokens()
 
 	// Libraries that do not know try a wrong way first, with the code that they then send again.
@@ -344,11 +385,15 @@ func TestForms(t *testing.T) {
 		kind, form string
 		status     int
 	}{
-		"with a charset":        {"application/x-www-form-urlencoded; charset=UTF-8", app.codeForm(w.letIn(app)).Encode(), 200},
-		"without a type":        {"", app.codeForm(w.letIn(app)).Encode(), 200},
-		"with the resource":     {"application/x-www-form-urlencoded", app.codeForm(w.letIn(app)).Encode() + "&resource=" + publicAt + "/mcp/&resource=" + publicAt + "/mcp", 200},
-		"with empty parameters": {"application/x-www-form-urlencoded", app.codeForm(w.letIn(app)).Encode() + "&resource=&scope=", 200},
-		"with unknown ones":     {"application/x-www-form-urlencoded", app.codeForm(w.letIn(app)).Encode() + "&client_info=1", 200},
+		"with a charset": {"application/x-www-form-urlencoded; charset=UTF-8", app.codeForm(w.letIn(app)).Encode(),
+			200},
+		"without a type": {"", app.codeForm(w.letIn(app)).Encode(), 200},
+		"with the resource": {"application/x-www-form-urlencoded", app.codeForm(w.letIn(app)).Encode() + "&resource=" +
+			publicAt + "/mcp/&resource=" + publicAt + "/mcp", 200},
+		"with empty parameters": {"application/x-www-form-urlencoded", app.codeForm(w.letIn(app)).Encode() +
+			"&resource=&scope=", 200},
+		"with unknown ones": {"application/x-www-form-urlencoded", app.codeForm(w.letIn(app)).Encode() + "&client_info=1",
+			200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := w.request(guest, "POST", "/oauth/token", strings.NewReader(c.form))

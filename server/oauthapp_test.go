@@ -35,7 +35,8 @@ func (w *world) registerAs(name, method string, redirects ...string) oauthApp {
 	if redirects == nil {
 		redirects = []string{callback}
 	}
-	body, err := json.Marshal(map[string]any{"redirect_uris": redirects, "token_endpoint_auth_method": method, "client_name": name})
+	body, err := json.Marshal(map[string]any{"redirect_uris": redirects, "token_endpoint_auth_method": method,
+		"client_name": name})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -47,14 +48,16 @@ func (w *world) registerAs(name, method string, redirects ...string) oauthApp {
 // ownApp has somebody make a client that has a secret.
 func (w *world) ownApp(by, id string) oauthApp {
 	w.t.Helper()
-	client, err := w.store.As(souvenir.Access{User: w.users[by]}).Accounts().AddClient(background, souvenir.NewClient{ID: id, RedirectURIs: []string{callback}})
+	client, err := w.store.As(souvenir.Access{User: w.users[by]}).Accounts().AddClient(background,
+		souvenir.NewClient{ID: id, RedirectURIs: []string{callback}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return oauthApp{ID: client.ID, Secret: client.Secret, Redirect: client.Metadata.RedirectURIs}
 }
 
-// asks is the address that an application sends a browser to. What is given replaces a parameter, or removes it if empty.
+// asks is the address that an application sends a browser to. What is given replaces a parameter, or removes it if
+// empty.
 func (app oauthApp) asks(given ...string) string {
 	parameters := url.Values{
 		"response_type": {"code"}, "client_id": {app.ID}, "redirect_uri": {app.Redirect[0]}, "state": {"state of the client"},
@@ -80,7 +83,8 @@ func (b *browser) letIn(asked string, changes url.Values) *shownPage {
 	return b.post("/oauth/authorize", form)
 }
 
-// letIn has Olivia consent to writing memories, without a page, and returns the code that her browser would carry to the application.
+// letIn has Olivia consent to writing memories, without a page, and returns the code that her browser would carry to
+// the application.
 func (w *world) letIn(app oauthApp) string {
 	w.t.Helper()
 	return w.authorize(owner, app, souvenir.Authorization{Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite}}).Code
@@ -105,7 +109,8 @@ func appChallenge() string {
 
 // codeForm is the form with which a code is exchanged.
 func (app oauthApp) codeForm(code string) url.Values {
-	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {app.Redirect[0]}, "code_verifier": {appVerifier}, "client_id": {app.ID}}
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {app.Redirect[0]},
+		"code_verifier": {appVerifier}, "client_id": {app.ID}}
 	if app.Secret != "" {
 		form.Set("client_secret", app.Secret)
 	}

@@ -52,12 +52,15 @@ func newOAuthBench(b *testing.B) *oauthBench {
 // letIn makes a grant of its own.
 func (h *oauthBench) letIn(b *testing.B) souvenir.TokenSet {
 	b.Helper()
-	code, err := h.view.Accounts().Authorize(context.Background(), souvenir.Authorization{ClientID: h.client.ID, RedirectURI: callback, Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite}})
+	code, err := h.view.Accounts().Authorize(context.Background(),
+		souvenir.Authorization{ClientID: h.client.ID, RedirectURI: callback,
+			Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite}})
 	if err != nil {
 		b.Fatal(err)
 	}
-	set, err := h.store.Accounts().ExchangeCode(context.Background(), souvenir.CodeExchange{Client: souvenir.ClientCredentials{ID: h.client.ID, Secret: h.client.Secret},
-		Code: code.Code, RedirectURI: callback, Issuer: publicAt, Audience: publicAt})
+	set, err := h.store.Accounts().ExchangeCode(context.Background(),
+		souvenir.CodeExchange{Client: souvenir.ClientCredentials{ID: h.client.ID, Secret: h.client.Secret},
+			Code: code.Code, RedirectURI: callback, Issuer: publicAt, Audience: publicAt})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -77,7 +80,8 @@ func (h *oauthBench) do(b *testing.B, r *http.Request, into any) {
 	}
 }
 
-// BenchmarkOAuthRefresh refreshes over 16 connections at once, each a grant of its own. Each answer is on disk when it comes.
+// BenchmarkOAuthRefresh refreshes over 16 connections at once, each a grant of its own. Each answer is on disk when it
+// comes.
 func BenchmarkOAuthRefresh(b *testing.B) {
 	h := newOAuthBench(b)
 	const connections = 16
@@ -91,7 +95,8 @@ func BenchmarkOAuthRefresh(b *testing.B) {
 	for i := range tokens {
 		all.Go(func() {
 			for range b.N/connections + 1 {
-				r, err := http.NewRequest(http.MethodPost, h.at.URL+"/oauth/token", strings.NewReader(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens[i]}}.Encode()))
+				r, err := http.NewRequest(http.MethodPost, h.at.URL+"/oauth/token",
+					strings.NewReader(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens[i]}}.Encode()))
 				if err != nil {
 					b.Error(err)
 					return
@@ -118,7 +123,8 @@ func BenchmarkOAuthCheck(b *testing.B) {
 	}
 	b.Run("library/access token", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := h.store.Accounts().CheckAccessToken(context.Background(), souvenir.AccessTokenCheck{Token: access, Issuer: publicAt, Audience: []string{publicAt}}); err != nil {
+			if _, err := h.store.Accounts().CheckAccessToken(context.Background(),
+				souvenir.AccessTokenCheck{Token: access, Issuer: publicAt, Audience: []string{publicAt}}); err != nil {
 				b.Fatal(err)
 			}
 		}

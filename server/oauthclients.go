@@ -14,8 +14,8 @@ type ClientList struct {
 	Count   int               `json:"count"`
 }
 
-// clientRoutes is the table of the OAuth clients that users make for themselves. Like MCP tokens they are a user's own, and need no
-// admin: nobody is let in by one who has not consented.
+// clientRoutes is the table of the OAuth clients that users make for themselves. Like MCP tokens they are a user's own,
+// and need no admin: nobody is let in by one who has not consented.
 func (s *Server) clientRoutes() []route.Route {
 	return []route.Route{
 		route.Get("/oauth/admin/clients", route.MemoryRead, s.listClients),
@@ -48,8 +48,9 @@ func (s *Server) addClient(w http.ResponseWriter, r *http.Request, c request.Cal
 	if err := s.signin.CheckConfirmed(c); err != nil {
 		return nil, err
 	}
-	made, err := c.Store.Accounts().AddClient(r.Context(), souvenir.NewClient{ID: given.ID, Secret: given.Secret, Name: given.Name, RedirectURIs: given.RedirectURIs,
-		AuthMethod: given.AuthMethod, TokenID: c.TokenID, GrantID: c.GrantID})
+	made, err := c.Store.Accounts().AddClient(r.Context(),
+		souvenir.NewClient{ID: given.ID, Secret: given.Secret, Name: given.Name, RedirectURIs: given.RedirectURIs,
+			AuthMethod: given.AuthMethod, TokenID: c.TokenID, GrantID: c.GrantID})
 	return made, sinceEnded(err)
 }
 

@@ -17,8 +17,9 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// What thieves, and clients with mistakes, send to the token endpoint: what they are told, and whether the code is still good for
-// its owner afterwards. A wrong try that only its owner can have made ends nothing; what shows that a code has been stolen ends it.
+// What thieves, and clients with mistakes, send to the token endpoint: what they are told, and whether the code is
+// still good for its owner afterwards. A wrong try that only its owner can have made ends nothing; what shows that a
+// code has been stolen ends it.
 func TestCodesThatAreRefused(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	app, other := w.register("client_secret_basic"), w.register("none")
@@ -31,33 +32,61 @@ func TestCodesThatAreRefused(t *testing.T) {
 		has    string
 		after  int // status of the right exchange afterwards
 	}{
-		"a wrong secret":           {&app, func(f url.Values) { f.Set("client_secret", "wrong") }, 401, "invalid_client", "Invalid client", 200},
-		"no secret":                {&app, func(f url.Values) { f.Del("client_secret") }, 401, "invalid_client", "Invalid client", 200},
-		"an unknown client":        {&app, func(f url.Values) { f.Set("client_id", "nobody") }, 401, "invalid_client", "Invalid client", 200},
-		"no client":                {&app, func(f url.Values) { f.Del("client_id"); f.Del("client_secret") }, 401, "invalid_client", "Invalid client: client_id is missing", 200},
-		"a secret alone":           {&app, func(f url.Values) { f.Del("client_id") }, 401, "invalid_client", "Invalid client", 200},
-		"another client":           {&app, func(f url.Values) { f.Set("client_id", other.ID); f.Del("client_secret") }, 400, "invalid_grant", "Invalid authorization code", 200},
-		"an unknown code":          {&app, func(f url.Values) { f.Set("code", "guessed") }, 400, "invalid_grant", "Invalid authorization code", 200},
-		"no code":                  {&app, func(f url.Values) { f.Del("code") }, 400, "invalid_request", "code is missing", 200},
-		"no grant type":            {&app, func(f url.Values) { f.Del("grant_type") }, 400, "invalid_request", "grant_type is missing", 200},
-		"another grant type":       {&app, func(f url.Values) { f.Set("grant_type", "password") }, 400, "unsupported_grant_type", "password", 200},
-		"a redirect with more":     {&app, func(f url.Values) { f.Set("redirect_uri", callback+"/more") }, 400, "invalid_grant", "Invalid redirect_uri", 200},
-		"a redirect with less":     {&app, func(f url.Values) { f.Set("redirect_uri", strings.TrimSuffix(callback, "k")) }, 400, "invalid_grant", "Invalid redirect_uri", 200},
-		"a redirect in capitals":   {&app, func(f url.Values) { f.Set("redirect_uri", strings.ToUpper(callback)) }, 400, "invalid_grant", "Invalid redirect_uri", 200},
-		"a redirect with a port":   {&app, func(f url.Values) { f.Set("redirect_uri", "https://app.example:443/callback") }, 400, "invalid_grant", "Invalid redirect_uri", 200},
-		"a redirect with a query":  {&app, func(f url.Values) { f.Set("redirect_uri", callback+"?a=b") }, 400, "invalid_grant", "Invalid redirect_uri", 200},
-		"a redirect and fragment":  {&app, func(f url.Values) { f.Set("redirect_uri", callback+"#a") }, 400, "invalid_grant", "Invalid redirect_uri", 200},
-		"another loopback port":    {&local, func(f url.Values) { f.Set("redirect_uri", "http://127.0.0.1:4001/callback") }, 400, "invalid_grant", "Invalid redirect_uri", 200},
-		"another resource":         {&app, func(f url.Values) { f.Set("resource", "https://elsewhere.example/mcp") }, 400, "invalid_target", "elsewhere.example", 200},
-		"two resources":            {&app, func(f url.Values) { f["resource"] = []string{publicAt, publicAt + "/mcp"} }, 400, "invalid_target", "resource", 200},
-		"a parameter twice":        {&app, func(f url.Values) { f.Add("code", "another") }, 400, "invalid_request", "code", 200},
-		"an unknown one twice":     {&app, func(f url.Values) { f["x"] = []string{"1", "2"} }, 400, "invalid_request", "'x'", 200},
-		"a wrong verifier":         {&app, func(f url.Values) { f.Set("code_verifier", strings.Repeat("x", 43)) }, 400, "invalid_grant", "code_verifier", 400},
-		"no verifier":              {&other, func(f url.Values) { f.Del("code_verifier") }, 400, "invalid_grant", "code_verifier", 400},
-		"a verifier of one less":   {&other, func(f url.Values) { f.Set("code_verifier", appVerifier[1:]) }, 400, "invalid_grant", "code_verifier", 400},
-		"a verifier with a line":   {&app, func(f url.Values) { f.Set("code_verifier", appVerifier+"\n") }, 400, "invalid_grant", "code_verifier", 400},
-		"a code with a space":      {&app, func(f url.Values) { f.Set("code", f.Get("code")+" ") }, 400, "invalid_grant", "Invalid authorization code", 200},
-		"a code that is a refresh": {&app, func(f url.Values) { f.Set("grant_type", "refresh_token"); f.Set("refresh_token", f.Get("code")) }, 400, "invalid_grant", "Invalid refresh_token", 200},
+		"a wrong secret": {&app, func(f url.Values) { f.Set("client_secret", "wrong") }, 401, "invalid_client",
+			"Invalid client", 200},
+		"no secret": {&app, func(f url.Values) { f.Del("client_secret") }, 401, "invalid_client",
+			"Invalid client", 200},
+		"an unknown client": {&app, func(f url.Values) { f.Set("client_id", "nobody") }, 401, "invalid_client",
+			"Invalid client", 200},
+		"no client": {&app, func(f url.Values) { f.Del("client_id"); f.Del("client_secret") }, 401,
+			"invalid_client", "Invalid client: client_id is missing", 200},
+		"a secret alone": {&app, func(f url.Values) { f.Del("client_id") }, 401, "invalid_client", "Invalid client",
+			200},
+		"another client": {&app, func(f url.Values) { f.Set("client_id", other.ID); f.Del("client_secret") }, 400,
+			"invalid_grant", "Invalid authorization code", 200},
+		"an unknown code": {&app, func(f url.Values) { f.Set("code", "guessed") }, 400, "invalid_grant",
+			"Invalid authorization code", 200},
+		"no code": {&app, func(f url.Values) { f.Del("code") }, 400, "invalid_request", "code is missing",
+			200},
+		"no grant type": {&app, func(f url.Values) { f.Del("grant_type") }, 400, "invalid_request",
+			"grant_type is missing", 200},
+		"another grant type": {&app, func(f url.Values) { f.Set("grant_type", "password") }, 400,
+			"unsupported_grant_type", "password", 200},
+		"a redirect with more": {&app, func(f url.Values) { f.Set("redirect_uri", callback+"/more") }, 400,
+			"invalid_grant", "Invalid redirect_uri", 200},
+		"a redirect with less": {&app, func(f url.Values) { f.Set("redirect_uri", strings.TrimSuffix(callback, "k")) },
+			400, "invalid_grant", "Invalid redirect_uri", 200},
+		"a redirect in capitals": {&app, func(f url.Values) { f.Set("redirect_uri", strings.ToUpper(callback)) }, 400,
+			"invalid_grant", "Invalid redirect_uri", 200},
+		"a redirect with a port": {&app, func(f url.Values) { f.Set("redirect_uri", "https://app.example:443/callback") },
+			400, "invalid_grant", "Invalid redirect_uri", 200},
+		"a redirect with a query": {&app, func(f url.Values) { f.Set("redirect_uri", callback+"?a=b") }, 400,
+			"invalid_grant", "Invalid redirect_uri", 200},
+		"a redirect and fragment": {&app, func(f url.Values) { f.Set("redirect_uri", callback+"#a") }, 400, "invalid_grant",
+			"Invalid redirect_uri", 200},
+		"another loopback port": {&local, func(f url.Values) { f.Set("redirect_uri", "http://127.0.0.1:4001/callback") },
+			400, "invalid_grant", "Invalid redirect_uri", 200},
+		"another resource": {&app, func(f url.Values) { f.Set("resource", "https://elsewhere.example/mcp") }, 400,
+			"invalid_target", "elsewhere.example", 200},
+		"two resources": {&app, func(f url.Values) { f["resource"] = []string{publicAt, publicAt + "/mcp"} }, 400,
+			"invalid_target", "resource", 200},
+		"a parameter twice": {&app, func(f url.Values) { f.Add("code", "another") }, 400, "invalid_request", "code",
+			200},
+		"an unknown one twice": {&app, func(f url.Values) { f["x"] = []string{"1", "2"} }, 400, "invalid_request", "'x'",
+			200},
+		"a wrong verifier": {&app, func(f url.Values) { f.Set("code_verifier", strings.Repeat("x", 43)) }, 400,
+			"invalid_grant", "code_verifier", 400},
+		"no verifier": {&other, func(f url.Values) { f.Del("code_verifier") }, 400, "invalid_grant",
+			"code_verifier", 400},
+		"a verifier of one less": {&other, func(f url.Values) { f.Set("code_verifier", appVerifier[1:]) }, 400,
+			"invalid_grant", "code_verifier", 400},
+		"a verifier with a line": {&app, func(f url.Values) { f.Set("code_verifier", appVerifier+"\n") }, 400,
+			"invalid_grant", "code_verifier", 400},
+		"a code with a space": {&app, func(f url.Values) { f.Set("code", f.Get("code")+" ") }, 400, "invalid_grant",
+			"Invalid authorization code", 200},
+		"a code that is a refresh": {&app,
+			func(f url.Values) { f.Set("grant_type", "refresh_token"); f.Set("refresh_token", f.Get("code")) }, 400,
+			"invalid_grant", "Invalid refresh_token", 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code := w.letIn(*c.app)
@@ -84,13 +113,15 @@ func TestRequestsThatAreNoForms(t *testing.T) {
 	withBoth := w.formRequest("/oauth/token", form.Encode())
 	withBoth.SetBasicAuth(app.ID, app.Secret)
 	w.send(withBoth).refused(http.StatusBadRequest, "invalid_request", "client_secret is in the form and the header")
-	twoIDs := w.formRequest("/oauth/token", url.Values{"grant_type": {"authorization_code"}, "code": {code}, "client_id": {"another"}}.Encode())
+	twoIDs := w.formRequest("/oauth/token",
+		url.Values{"grant_type": {"authorization_code"}, "code": {code}, "client_id": {"another"}}.Encode())
 	twoIDs.SetBasicAuth(app.ID, app.Secret)
 	w.send(twoIDs).refused(http.StatusBadRequest, "invalid_request", "another one than in the header")
 	for _, header := range []string{"Basic", "Basic !!!", "Basic bm8gY29sb24="} {
 		r := w.formRequest("/oauth/token", form.Encode())
 		r.Header.Set("Authorization", header)
-		if a := w.send(r).refused(http.StatusUnauthorized, "invalid_client", "Invalid client"); a.header.Get("WWW-Authenticate") == "" {
+		if a := w.send(r).refused(http.StatusUnauthorized, "invalid_client",
+			"Invalid client"); a.header.Get("WWW-Authenticate") == "" {
 			t.Errorf("%q is answered without a challenge", header)
 		}
 	}
@@ -111,7 +142,8 @@ func TestRequestsThatAreNoForms(t *testing.T) {
 		})
 	}
 	// What is in the URL does not count: URLs end up in logs.
-	w.post("/oauth/token?"+form.Encode(), url.Values{}).refused(http.StatusUnauthorized, "invalid_client", "client_id is missing")
+	w.post("/oauth/token?"+form.Encode(), url.Values{}).refused(http.StatusUnauthorized, "invalid_client",
+		"client_id is missing")
 	w.post("/oauth/token", form).tokens()
 	for what, value := range map[string]string{"the code": code, "the secret": app.Secret} {
 		if strings.Contains(w.log.String(), value) {
@@ -128,7 +160,8 @@ func TestACodeThatComesTwiceEndsWhatItGave(t *testing.T) {
 		form := app.codeForm(w.letIn(app))
 		set := w.post("/oauth/token", form).tokens()
 		w.expectWorks("a token", set.AccessToken, http.StatusOK)
-		w.post("/oauth/token", form).refused(http.StatusBadRequest, "invalid_grant", "Invalid authorization code: it has been used before")
+		w.post("/oauth/token", form).refused(http.StatusBadRequest, "invalid_grant",
+			"Invalid authorization code: it has been used before")
 		w.expectWorks("the token of a code that came twice", set.AccessToken, http.StatusUnauthorized)
 		w.post("/oauth/token", app.refreshForm(set.RefreshToken)).refused(http.StatusBadRequest, "invalid_grant")
 	}
@@ -163,14 +196,16 @@ func TestCodesAndTokensExpire(t *testing.T) {
 	late := app.codeForm(w.letIn(app))
 	set := w.post("/oauth/token", app.codeForm(w.letIn(app))).tokens()
 	pass(5*time.Minute + time.Second)
-	w.post("/oauth/token", late).refused(http.StatusBadRequest, "invalid_grant", "Invalid authorization code: it has expired")
+	w.post("/oauth/token", late).refused(http.StatusBadRequest, "invalid_grant",
+		"Invalid authorization code: it has expired")
 	w.expectWorks("a token within its hour", set.AccessToken, http.StatusOK)
 	pass(time.Hour)
 	w.expectWorks("a token after its hour", set.AccessToken, http.StatusUnauthorized)
 	next := w.post("/oauth/token", app.refreshForm(set.RefreshToken)).tokens()
 	w.expectWorks("the next token", next.AccessToken, http.StatusOK)
 	pass(31 * 24 * time.Hour)
-	w.post("/oauth/token", app.refreshForm(next.RefreshToken)).refused(http.StatusBadRequest, "invalid_grant", "Invalid refresh_token")
+	w.post("/oauth/token", app.refreshForm(next.RefreshToken)).refused(http.StatusBadRequest, "invalid_grant",
+		"Invalid refresh_token")
 }
 
 // Processes of a client that share a refresh token may all use it, for a minute. Who comes later with it is a thief.
@@ -187,10 +222,12 @@ func TestRefreshTokensThatComeAgain(t *testing.T) {
 	for _, set := range []souvenir.TokenSet{first, second, third} {
 		w.expectWorks("a token within the grace", set.AccessToken, http.StatusOK)
 	}
-	w.post("/oauth/token", other.refreshForm(third.RefreshToken)).refused(http.StatusBadRequest, "invalid_grant", "Invalid refresh_token")
+	w.post("/oauth/token", other.refreshForm(third.RefreshToken)).refused(http.StatusBadRequest, "invalid_grant",
+		"Invalid refresh_token")
 	w.expectWorks("a token after another client's try", third.AccessToken, http.StatusOK)
 	pass(20 * time.Second)
-	w.post("/oauth/token", app.refreshForm(first.RefreshToken)).refused(http.StatusBadRequest, "invalid_grant", "Invalid refresh_token: it has been used before")
+	w.post("/oauth/token", app.refreshForm(first.RefreshToken)).refused(http.StatusBadRequest, "invalid_grant",
+		"Invalid refresh_token: it has been used before")
 	for _, set := range []souvenir.TokenSet{first, second, third} {
 		w.expectWorks("a token after reuse", set.AccessToken, http.StatusUnauthorized)
 		w.post("/oauth/token", app.refreshForm(set.RefreshToken)).refused(http.StatusBadRequest, "invalid_grant")
@@ -200,7 +237,9 @@ func TestRefreshTokensThatComeAgain(t *testing.T) {
 func TestRefreshesAreNoMoreThanWhatWasGranted(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	app := w.register("none")
-	code := w.authorize(owner, app, souvenir.Authorization{Resource: publicAt + "/mcp", Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}}).Code
+	code := w.authorize(owner, app,
+		souvenir.Authorization{Resource: publicAt + "/mcp",
+			Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}}).Code
 	set := w.post("/oauth/token", app.codeForm(code)).tokens()
 	with := func(name, value string) url.Values {
 		form := app.refreshForm(set.RefreshToken)
@@ -217,7 +256,8 @@ func TestRefreshesAreNoMoreThanWhatWasGranted(t *testing.T) {
 	w.post("/oauth/token", with("scope", "memory:write")).refused(http.StatusBadRequest, "invalid_scope", "memory:write")
 	w.post("/oauth/token", with("scope", "everything")).refused(http.StatusBadRequest, "invalid_scope", "everything")
 	w.post("/oauth/token", with("resource", publicAt)).refused(http.StatusBadRequest, "invalid_target", "resource")
-	w.post("/oauth/token", with("resource", "https://elsewhere.example")).refused(http.StatusBadRequest, "invalid_target", "elsewhere")
+	w.post("/oauth/token", with("resource", "https://elsewhere.example")).refused(http.StatusBadRequest, "invalid_target",
+		"elsewhere")
 	none := app.refreshForm("")
 	w.post("/oauth/token", none).refused(http.StatusBadRequest, "invalid_request", "refresh_token is missing")
 
@@ -232,17 +272,21 @@ func TestRevocationOverHTTP(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	app, other := w.register("client_secret_basic"), w.register("none")
 	for _, pick := range []func(souvenir.TokenSet) string{
-		func(set souvenir.TokenSet) string { return set.AccessToken }, func(set souvenir.TokenSet) string { return set.RefreshToken },
+		func(set souvenir.TokenSet) string { return set.AccessToken },
+		func(set souvenir.TokenSet) string { return set.RefreshToken },
 	} {
 		set := w.post("/oauth/token", app.codeForm(w.letIn(app))).tokens()
 		form := url.Values{"token": {pick(set)}, "token_type_hint": {"refresh_token"}}
 		w.post("/oauth/revoke", url.Values{"token": form["token"], "client_id": {other.ID}}).expect(http.StatusOK)
 		w.expectWorks("a token that another client revokes", set.AccessToken, http.StatusOK)
-		w.post("/oauth/revoke", url.Values{"token": form["token"], "client_id": {app.ID}, "client_secret": {"wrong"}}).refused(http.StatusUnauthorized, "invalid_client", "Invalid client")
-		w.post("/oauth/revoke", url.Values{"token": form["token"], "client_secret": {app.Secret}}).refused(http.StatusUnauthorized, "invalid_client", "Invalid client")
+		w.post("/oauth/revoke", url.Values{"token": form["token"], "client_id": {app.ID},
+			"client_secret": {"wrong"}}).refused(http.StatusUnauthorized, "invalid_client", "Invalid client")
+		w.post("/oauth/revoke", url.Values{"token": form["token"],
+			"client_secret": {app.Secret}}).refused(http.StatusUnauthorized, "invalid_client", "Invalid client")
 		wrong := w.formRequest("/oauth/revoke", form.Encode())
 		wrong.SetBasicAuth(app.ID, "wrong")
-		if a := w.send(wrong).refused(http.StatusUnauthorized, "invalid_client"); !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Basic ") {
+		if a := w.send(wrong).refused(http.StatusUnauthorized,
+			"invalid_client"); !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Basic ") {
 			t.Errorf("WWW-Authenticate is %q", a.header.Get("WWW-Authenticate"))
 		}
 		w.expectWorks("a token that was not revoked", set.AccessToken, http.StatusOK)
@@ -266,15 +310,20 @@ func TestRevocationOverHTTP(t *testing.T) {
 func TestClientsOfUsersEndAtOnce(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	var app oauthApp
-	w.do(owner, "POST", "/oauth/admin/clients", `{"name": "Mine", "redirect_uris": ["`+callback+`"]}`).expect(http.StatusOK, `"name":"Mine"`).decode(&app)
+	w.do(owner, "POST", "/oauth/admin/clients", `{"name": "Mine", "redirect_uris": ["`+callback+
+		`"]}`).expect(http.StatusOK, `"name":"Mine"`).decode(&app)
 	set := w.post("/oauth/token", app.codeForm(w.letIn(app))).tokens()
-	w.do(owner, "POST", "/oauth/admin/clients", `{"client_id": "`+app.ID+`", "redirect_uris": ["`+callback+`"]}`).expect(http.StatusBadRequest, "isError", app.ID)
-	w.do(owner, "POST", "/oauth/admin/clients", `{"redirect_uris": []}`).expect(http.StatusBadRequest, "Invalid redirect_uri", "isError")
-	w.do(owner, "POST", "/oauth/admin/clients", `{"client_id": "https://a.example/b", "redirect_uris": ["`+callback+`"]}`).expect(http.StatusBadRequest, "client_id")
+	w.do(owner, "POST", "/oauth/admin/clients", `{"client_id": "`+app.ID+`", "redirect_uris": ["`+callback+
+		`"]}`).expect(http.StatusBadRequest, "isError", app.ID)
+	w.do(owner, "POST", "/oauth/admin/clients", `{"redirect_uris": []}`).expect(http.StatusBadRequest,
+		"Invalid redirect_uri", "isError")
+	w.do(owner, "POST", "/oauth/admin/clients", `{"client_id": "https://a.example/b", "redirect_uris": ["`+callback+
+		`"]}`).expect(http.StatusBadRequest, "client_id")
 	w.do(owner, "GET", "/oauth/admin/clients", "").expect(http.StatusOK, app.ID, `"count":2`).lacks(app.Secret)
 
 	old := app
-	w.do(owner, "POST", "/oauth/admin/clients/"+app.ID+"/regenerate-secret", "").expect(http.StatusOK, app.ID).lacks(old.Secret).decode(&app)
+	w.do(owner, "POST", "/oauth/admin/clients/"+app.ID+"/regenerate-secret", "").expect(http.StatusOK,
+		app.ID).lacks(old.Secret).decode(&app)
 	code := w.letIn(app)
 	w.post("/oauth/token", old.codeForm(code)).refused(http.StatusUnauthorized, "invalid_client")
 	w.post("/oauth/token", app.codeForm(code)).tokens()
@@ -284,9 +333,11 @@ func TestClientsOfUsersEndAtOnce(t *testing.T) {
 	w.do(owner, "DELETE", "/oauth/admin/clients/"+app.ID, "").expect(http.StatusOK)
 	w.expectWorks("a token of a deactivated client", set.AccessToken, http.StatusUnauthorized)
 	w.post("/oauth/token", app.codeForm(pending)).refused(http.StatusUnauthorized, "invalid_client", "Invalid client")
-	w.post("/oauth/token", app.refreshForm(set.RefreshToken)).refused(http.StatusUnauthorized, "invalid_client", "Invalid client")
+	w.post("/oauth/token", app.refreshForm(set.RefreshToken)).refused(http.StatusUnauthorized, "invalid_client",
+		"Invalid client")
 	w.do(owner, "GET", "/oauth/admin/clients", "").expect(http.StatusOK, `"active":false`)
-	w.do(owner, "POST", "/oauth/admin/clients/"+app.ID+"/regenerate-secret", "").expect(http.StatusBadRequest, "deactivated")
+	w.do(owner, "POST", "/oauth/admin/clients/"+app.ID+"/regenerate-secret", "").expect(http.StatusBadRequest,
+		"deactivated")
 	w.do(owner, "DELETE", "/oauth/admin/clients/nothing", "").expect(http.StatusNotFound, "nothing")
 
 	// The three places where these endpoints look for a credential.
@@ -317,7 +368,8 @@ func TestOAuthOutlivesTheServer(t *testing.T) {
 	again.post("/oauth/token", app.codeForm(pending)).tokens()
 }
 
-// A client that is the URL of its document goes all the way, and one whose document lies in a private network goes nowhere.
+// A client that is the URL of its document goes all the way, and one whose document lies in a private network goes
+// nowhere.
 func TestClientsOfDocumentsOverHTTP(t *testing.T) {
 	var asked atomic.Int64
 	host := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -328,15 +380,17 @@ func TestClientsOfDocumentsOverHTTP(t *testing.T) {
 	defer host.Close()
 	app := oauthApp{ID: host.URL + "/client.json", Redirect: []string{"http://127.0.0.1:4711/callback"}}
 	ask := func(w *world) answer {
-		return w.do(guest, "GET", "/oauth/authorize?"+url.Values{"client_id": {app.ID}, "redirect_uri": app.Redirect, "response_type": {"code"},
-			"code_challenge": {strings.Repeat("A", 43)}, "code_challenge_method": {"S256"}}.Encode(), "")
+		return w.do(guest, "GET", "/oauth/authorize?"+
+			url.Values{"client_id": {app.ID}, "redirect_uri": app.Redirect, "response_type": {"code"},
+				"code_challenge": {strings.Repeat("A", 43)}, "code_challenge_method": {"S256"}}.Encode(), "")
 	}
 
 	guarded := newWorld(t, server.Options{})
 	guarded.doc = nil // which says nothing of pages
 	a := ask(guarded).expect(http.StatusBadRequest, "Invalid client", "cannot be reached").lacks("refused", "not public")
 	if a.header.Get("Location") != "" || asked.Load() != 0 {
-		t.Errorf("the host of a private network was asked %d times; the answer leads to %q", asked.Load(), a.header.Get("Location"))
+		t.Errorf("the host of a private network was asked %d times; the answer leads to %q", asked.Load(),
+			a.header.Get("Location"))
 	}
 	if !strings.Contains(guarded.log.String(), "is not public") {
 		t.Error("the log does not say why")
@@ -361,8 +415,10 @@ func TestFailuresOfTheServerAtOAuthEndpoints(t *testing.T) {
 	}
 	app := oauthApp{ID: "x", Redirect: []string{callback}}
 	w.post("/oauth/token", app.codeForm("y")).refused(http.StatusInternalServerError, "server_error").lacks("closed")
-	w.post("/oauth/revoke", url.Values{"token": {"y"}}).refused(http.StatusInternalServerError, "server_error").lacks("closed")
-	w.do(guest, "POST", "/oauth/register", `{"redirect_uris": ["`+callback+`"]}`).refused(http.StatusInternalServerError, "server_error").lacks("closed")
+	w.post("/oauth/revoke", url.Values{"token": {"y"}}).refused(http.StatusInternalServerError,
+		"server_error").lacks("closed")
+	w.do(guest, "POST", "/oauth/register", `{"redirect_uris": ["`+callback+`"]}`).refused(http.StatusInternalServerError,
+		"server_error").lacks("closed")
 	if !strings.Contains(w.log.String(), "the store is closed") {
 		t.Errorf("the log does not say why:\n%s", w.log.String())
 	}

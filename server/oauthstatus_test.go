@@ -22,11 +22,12 @@ func TestStatusesOfOAuthErrors(t *testing.T) {
 		status int
 		code   string
 	}{
-		"an unknown client":    {oauth(souvenir.KindNotFound, souvenir.OAuthInvalidClient), 401, "invalid_client"},
-		"a bad grant":          {oauth(souvenir.KindInvalid, souvenir.OAuthInvalidGrant), 400, "invalid_grant"},
-		"one that may not":     {oauth(souvenir.KindForbidden, souvenir.OAuthAccessDenied), 400, "access_denied"},
-		"no room":              {oauth(souvenir.KindTooLarge, souvenir.OAuthUnavailable), 503, "temporarily_unavailable"},
-		"too large":            {oauth(souvenir.KindTooLarge, souvenir.OAuthInvalidClientMetadata), 400, "invalid_client_metadata"},
+		"an unknown client": {oauth(souvenir.KindNotFound, souvenir.OAuthInvalidClient), 401, "invalid_client"},
+		"a bad grant":       {oauth(souvenir.KindInvalid, souvenir.OAuthInvalidGrant), 400, "invalid_grant"},
+		"one that may not":  {oauth(souvenir.KindForbidden, souvenir.OAuthAccessDenied), 400, "access_denied"},
+		"no room":           {oauth(souvenir.KindTooLarge, souvenir.OAuthUnavailable), 503, "temporarily_unavailable"},
+		"too large": {oauth(souvenir.KindTooLarge, souvenir.OAuthInvalidClientMetadata), 400,
+			"invalid_client_metadata"},
 		"too often":            {&failure.Error{Status: 429, Message: "why"}, 429, "temporarily_unavailable"},
 		"a wrong method":       {&failure.Error{Status: 405, Message: "why"}, 405, "invalid_request"},
 		"without a code":       {failure.Invalid("x", "why"), 400, "invalid_request"},
@@ -39,7 +40,8 @@ func TestStatusesOfOAuthErrors(t *testing.T) {
 			r = r.WithContext(request.With(r.Context(), &request.State{Dialect: request.OAuth}))
 			w := httptest.NewRecorder()
 			roomsOnly("").fail(w, r, c.err)
-			if w.Code != c.status || !strings.Contains(w.Body.String(), `"error":"`+c.code+`"`) || strings.Contains(w.Body.String(), "secret") || w.Header().Get("WWW-Authenticate") != "" {
+			if w.Code != c.status || !strings.Contains(w.Body.String(), `"error":"`+c.code+`"`) ||
+				strings.Contains(w.Body.String(), "secret") || w.Header().Get("WWW-Authenticate") != "" {
 				t.Errorf("%d %s %v", w.Code, w.Body.String(), w.Header())
 			}
 		})

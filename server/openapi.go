@@ -64,7 +64,8 @@ func (s *Server) openAPI() []byte {
 		"components": schema{
 			"schemas": components(),
 			"securitySchemes": schema{
-				"bearer": schema{"type": "http", "scheme": "bearer", "description": "An MCP token (mcp_...) or an OAuth access token"},
+				"bearer": schema{"type": "http", "scheme": "bearer",
+					"description": "An MCP token (mcp_...) or an OAuth access token"},
 				"header": schema{"type": "apiKey", "in": "header", "name": "x-mcp-token"},
 				"cookie": schema{"type": "apiKey", "in": "cookie", "name": request.CredentialCookie},
 			},
@@ -73,7 +74,8 @@ func (s *Server) openAPI() []byte {
 	}
 	if !s.options.NoQueryTokens {
 		schemes := document["components"].(schema)["securitySchemes"].(schema)
-		schemes["query"] = schema{"type": "apiKey", "in": "query", "name": tokenParameter, "description": "Discouraged: URLs end up in logs"}
+		schemes["query"] = schema{"type": "apiKey", "in": "query", "name": tokenParameter,
+			"description": "Discouraged: URLs end up in logs"}
 	}
 	encoded, err := json.MarshalIndent(document, "", "  ")
 	if err != nil {
@@ -90,7 +92,8 @@ func (o operation) describe(rt dialectRoute) schema {
 	described := schema{"summary": o.summary, "operationId": operationID(rt.Route), "responses": o.responses(rt)}
 	parameters := []schema{}
 	for _, found := range pathParameter.FindAllStringSubmatch(rt.Pattern, -1) {
-		parameters = append(parameters, schema{"name": found[1], "in": "path", "required": true, "schema": line("", pathLength(rt.Route, found[1]))})
+		parameters = append(parameters,
+			schema{"name": found[1], "in": "path", "required": true, "schema": line("", pathLength(rt.Route, found[1]))})
 	}
 	for _, p := range o.parameters {
 		parameters = append(parameters, schema{"name": p.name, "in": "query", "schema": p.schema})
@@ -99,7 +102,8 @@ func (o operation) describe(rt dialectRoute) schema {
 		described["parameters"] = parameters
 	}
 	if o.body != nil {
-		described["requestBody"] = schema{"required": true, "content": schema{cmp.Or(o.bodyType, jsonMedia): schema{"schema": o.body}}}
+		described["requestBody"] = schema{"required": true,
+			"content": schema{cmp.Or(o.bodyType, jsonMedia): schema{"schema": o.body}}}
 	}
 	if rt.Needs == route.Public {
 		described["security"] = []schema{}
@@ -165,8 +169,9 @@ func (o operation) responses(rt dialectRoute) schema {
 		delete(wrong, "404")
 		for _, status := range []string{"400", "403", "404", "406", "415", "500"} {
 			delete(wrong, status)
-			all[status] = schema{"description": "An answer of JSON-RPC, or an error as elsewhere", "content": schema{jsonMedia: schema{
-				"schema": schema{"anyOf": []any{ref("RPCAnswer"), ref("Error")}}}}}
+			all[status] = schema{"description": "An answer of JSON-RPC, or an error as elsewhere",
+				"content": schema{jsonMedia: schema{
+					"schema": schema{"anyOf": []any{ref("RPCAnswer"), ref("Error")}}}}}
 		}
 	}
 	for _, status := range o.wrong {
@@ -216,7 +221,8 @@ func pathLength(rt route.Route, name string) int {
 // line is a text as names and ids are: not blank, and without control characters.
 func line(description string, most int) schema {
 	return described(schema{"type": "string", "minLength": 1, "maxLength": most,
-		"pattern": `^[^\u0000-\u001f\u007f-\u009f]*[^\u0000-\u001f\u007f-\u009f\s][^\u0000-\u001f\u007f-\u009f]*$`}, description)
+		"pattern": `^[^\u0000-\u001f\u007f-\u009f]*[^\u0000-\u001f\u007f-\u009f\s][^\u0000-\u001f\u007f-\u009f]*$`},
+		description)
 }
 
 // projectNamed is the id of a project, or OWNER/ID, in a query; empty for none.
@@ -258,7 +264,8 @@ func described(s schema, description string) schema {
 
 // object is an object with these members and no others; all but the optional ones are always there.
 func object(members schema, optional ...string) schema {
-	required := slices.DeleteFunc(slices.Sorted(maps.Keys(members)), func(name string) bool { return slices.Contains(optional, name) })
+	required := slices.DeleteFunc(slices.Sorted(maps.Keys(members)),
+		func(name string) bool { return slices.Contains(optional, name) })
 	return schema{"type": "object", "properties": members, "required": required, "additionalProperties": false}
 }
 

@@ -10,39 +10,49 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// operations says what the routes take and give, by "METHOD /pattern". A test holds it to the table and the table to it,
-// and compares what is answered with what is said here.
+// operations says what the routes take and give, by "METHOD /pattern". A test holds it to the table and the table to
+// it, and compares what is answered with what is said here.
 func operations() map[string]operation {
 	success := schema{"success": constant(true)}
 	return map[string]operation{
 		"GET /health":       {summary: "Whether the service works", answer: of[Health](nil)},
 		"GET /openapi.json": {summary: "This document", answer: anything("An OpenAPI 3.1 document")},
 
-		"GET /.well-known/oauth-authorization-server":   {summary: "Metadata of the authorization server (RFC 8414)", answer: of[authserver.ServerMetadata](nil)},
-		"GET /.well-known/openid-configuration":         {summary: "The same, where OpenID Connect has it", answer: of[authserver.ServerMetadata](nil)},
-		"GET /.well-known/oauth-protected-resource":     {summary: "Metadata of the service as a resource (RFC 9728)", answer: of[authserver.ResourceMetadata](nil)},
-		"GET /.well-known/oauth-protected-resource/mcp": {summary: "Metadata of the MCP endpoint as a resource (RFC 9728)", answer: of[authserver.ResourceMetadata](nil)},
+		"GET /.well-known/oauth-authorization-server": {summary: "Metadata of the authorization server (RFC 8414)",
+			answer: of[authserver.ServerMetadata](nil)},
+		"GET /.well-known/openid-configuration": {summary: "The same, where OpenID Connect has it",
+			answer: of[authserver.ServerMetadata](nil)},
+		"GET /.well-known/oauth-protected-resource": {summary: "Metadata of the service as a resource (RFC 9728)",
+			answer: of[authserver.ResourceMetadata](nil)},
+		"GET /.well-known/oauth-protected-resource/mcp": {summary: "Metadata of the MCP endpoint as a resource (RFC 9728)",
+			answer: of[authserver.ResourceMetadata](nil)},
 
 		"POST /oauth/token":    tokenOperation("Exchange a code or a refresh token for tokens"),
 		"POST /token":          tokenOperation("The same as /oauth/token, for clients that guess"),
 		"POST /oauth/register": registerOperation("Register an OAuth client (RFC 7591)"),
 		"POST /register":       registerOperation("The same as /oauth/register, for clients that guess"),
 		"POST /oauth/revoke": {
-			summary: "End what a token was given for, with all its tokens (RFC 7009)", bodyType: formMedia, answer: object(schema{}), wrong: []string{"400", "401"},
-			body: loose(object(schema{"token": text("An access token or a refresh token"), "token_type_hint": text("access_token or refresh_token; not needed"),
-				"client_id": text("None: whoever holds the token may revoke it"), "client_secret": text("Or in the header Authorization, with Basic")},
+			summary: "End what a token was given for, with all its tokens (RFC 7009)", bodyType: formMedia,
+			answer: object(schema{}), wrong: []string{"400", "401"},
+			body: loose(object(schema{"token": text("An access token or a refresh token"),
+				"token_type_hint": text("access_token or refresh_token; not needed"),
+				"client_id":       text("None: whoever holds the token may revoke it"),
+				"client_secret":   text("Or in the header Authorization, with Basic")},
 				"token_type_hint", "client_id", "client_secret")),
 		},
 
 		"GET /oauth/admin/clients": {summary: "The OAuth clients that the caller has made", answer: of[ClientList](nil)},
 		"POST /oauth/admin/clients": {
 			summary: "Make an OAuth client; its secret is told this once", answer: ref("AddedClient"),
-			body: loose(of[newClient](schema{"client_id": note("None: a random one"), "client_secret": note("None: a random one"),
-				"name": note("What people are shown"), "redirect_uris": note("1 to 20"), "token_endpoint_auth_method": note(authMethods)},
+			body: loose(of[newClient](schema{"client_id": note("None: a random one"),
+				"client_secret": note("None: a random one"),
+				"name":          note("What people are shown"), "redirect_uris": note("1 to 20"),
+				"token_endpoint_auth_method": note(authMethods)},
 				"client_id", "client_secret", "name", "token_endpoint_auth_method")),
 		},
-		"POST /oauth/admin/clients/{client_id}/regenerate-secret": {summary: "Give an OAuth client a new secret", answer: ref("AddedClient")},
-		"DELETE /oauth/admin/clients/{client_id}":                 {summary: "Deactivate an OAuth client for good, with all that it was allowed", answer: of[Done](nil)},
+		"POST /oauth/admin/clients/{client_id}/regenerate-secret": {summary: "Give an OAuth client a new secret",
+			answer: ref("AddedClient")},
+		"DELETE /oauth/admin/clients/{client_id}": {summary: "Deactivate an OAuth client for good, with all that it was allowed", answer: of[Done](nil)},
 
 		"GET /oauth/jwks": {summary: "The public keys of access tokens (RFC 7517)", answer: of[authserver.KeySet](nil)},
 
@@ -58,21 +68,26 @@ func operations() map[string]operation {
 			summary: "A message of the Model Context Protocol, revisions 2024-11-05 to 2026-07-28", mcp: true,
 			body: message(), answer: schema{"description": "Its answer; a list of answers to a list of messages"},
 		},
-		"GET /mcp":    {summary: "Refused: there is no stream of messages", refused: true},
-		"DELETE /mcp": {summary: "Refused: the id of a session only tells clients apart, so there is nothing to end", refused: true},
+		"GET /mcp": {summary: "Refused: there is no stream of messages", refused: true},
+		"DELETE /mcp": {summary: "Refused: the id of a session only tells clients apart, so there is nothing to end",
+			refused: true},
 
 		"GET /api/files": {
 			summary: "Files that are visible, the newest first",
 			answer:  of[FileList](schema{"count": note("Files on this page"), "total": note("Files that fit")}),
-			parameters: []parameter{{"memory_id", text("Only files linked to this memory")}, {"category", text("Only files of this category")},
-				{"tags", text("Only files with any of these tags, separated by commas")}, {"project_id", text("Only files in this project")},
-				{"project_name", text("The same by name")}, {"limit", within("Most files on this page", 1, souvenir.MaxFileLimit, souvenir.MaxFileLimit)},
+			parameters: []parameter{{"memory_id", text("Only files linked to this memory")},
+				{"category", text("Only files of this category")},
+				{"tags", text("Only files with any of these tags, separated by commas")},
+				{"project_id", text("Only files in this project")},
+				{"project_name", text("The same by name")},
+				{"limit", within("Most files on this page", 1, souvenir.MaxFileLimit, souvenir.MaxFileLimit)},
 				{"offset", within("Files to leave out before the first", 0, params.MaxOffset, 0)}},
 		},
 		"POST /api/files/upload": {
 			summary: "Store a file", bodyType: "multipart/form-data", answer: of[ChangedFile](nil),
 			body: loose(object(schema{"file": schema{"type": "string", "contentMediaType": "application/octet-stream"},
-				"memory_id": text("Memory to link it to"), "description": text(""), "tags[]": list(text(""), "Repeated"), "category": text(""),
+				"memory_id": text("Memory to link it to"), "description": text(""), "tags[]": list(text(""), "Repeated"),
+				"category":   text(""),
 				"project_id": text("Project of a file without a memory"), "project_name": text("The same by name")},
 				"memory_id", "description", "tags[]", "category", "project_id", "project_name")),
 		},
@@ -80,7 +95,8 @@ func operations() map[string]operation {
 		"DELETE /api/files/{id}": {summary: "Delete a file", answer: of[Done](nil)},
 		"PUT /api/files/{id}/metadata": {
 			summary: "Change what is known about a file", answer: of[ChangedFile](nil),
-			body: loose(of[fileChange](schema{"tags": orNull(list(text(""), "")), "memory_id": note("Memory to link it to; empty for none")},
+			body: loose(of[fileChange](schema{"tags": orNull(list(text(""), "")),
+				"memory_id": note("Memory to link it to; empty for none")},
 				"description", "tags", "category", "filename", "memory_id")),
 		},
 
@@ -89,39 +105,51 @@ func operations() map[string]operation {
 		"GET /api/projects/{id}/members": {summary: "The people of a project", answer: of[MemberList](schema{
 			"invited": note("Pending invitations; only for those who may invite")})},
 		"POST /api/projects/{id}/members": {
-			summary: "Invite a user to a project; the answer is the same whether or not there is such a user", answer: of[ChangedMember](nil),
-			body: of[newMember](schema{"user": line("Name or id of a user", nameLength)}),
+			summary: "Invite a user to a project; the answer is the same whether or not there is such a user",
+			answer:  of[ChangedMember](nil),
+			body:    of[newMember](schema{"user": line("Name or id of a user", nameLength)}),
 		},
 		"PATCH /api/projects/{id}/members/{user}": {
-			summary: "Give a member, or a pending invitation, another role; a higher one counts once the member accepts it", answer: of[ChangedMember](nil), body: of[newRole](nil),
+			summary: "Give a member, or a pending invitation, another role; a higher one counts once the member accepts it",
+			answer:  of[ChangedMember](nil), body: of[newRole](nil),
 		},
-		"DELETE /api/projects/{id}/members/{user}": {summary: "Remove a member from a project, or withdraw an invitation", answer: of[Done](nil)},
+		"DELETE /api/projects/{id}/members/{user}": {summary: "Remove a member from a project, or withdraw an invitation",
+			answer: of[Done](nil)},
 
 		"GET /api/trash": {
 			summary: "What was deleted and can be restored, the newest deletion first: files with the scope files:read, all else with memory:read",
 			answer:  of[TrashList](schema{"count": note("Entries on this page")}),
-			parameters: []parameter{{"kind", described(schemaOf(reflect.TypeFor[souvenir.TrashKind]()), "Only entries of this kind")},
-				{"limit", within("Most entries on this page", 1, souvenir.MaxTrashLimit, 100)}, {"offset", within("Entries to leave out before the first", 0, params.MaxOffset, 0)}},
+			parameters: []parameter{{"kind",
+				described(schemaOf(reflect.TypeFor[souvenir.TrashKind]()), "Only entries of this kind")},
+				{"limit", within("Most entries on this page", 1, souvenir.MaxTrashLimit, 100)},
+				{"offset", within("Entries to leave out before the first", 0, params.MaxOffset, 0)}},
 		},
 		"POST /api/trash/{id}/restore": {summary: "Restore an entry of the trash to where it lay: a file with the scope files:write, all else with memory:write", answer: of[RestoredEntry](success)},
 		"DELETE /api/trash/{id}":       {summary: "Erase an entry of the trash for good; for the owner of the place where it lay", answer: of[Done](nil)},
 		"DELETE /api/trash": {summary: "Erase everything in the trash that lay in the caller's own places",
 			answer: of[EmptiedTrash](schema{"success": constant(true), "erased": note("How many entries")})},
 
-		"GET /api/project-invitations":               {summary: "Invitations to projects that wait for the caller", answer: of[ProjectInvitationList](nil)},
-		"POST /api/project-invitations/{id}/accept":  {summary: "Become a member of the project", answer: of[AcceptedInvitation](success)},
-		"POST /api/project-invitations/{id}/decline": {summary: "Decline an invitation; its sender is not told", answer: of[Done](nil)},
-		"POST /api/project-invitations/{id}/block":   {summary: "Decline an invitation and block its sender, who is not told", answer: of[Done](nil)},
-		"GET /api/blocked-users":                     {summary: "Users whose invitations do not reach the caller", answer: of[BlockedUserList](nil)},
-		"DELETE /api/blocked-users/{user}":           {summary: "Unblock a user, by id", answer: of[Done](nil)},
+		"GET /api/project-invitations": {summary: "Invitations to projects that wait for the caller",
+			answer: of[ProjectInvitationList](nil)},
+		"POST /api/project-invitations/{id}/accept": {summary: "Become a member of the project",
+			answer: of[AcceptedInvitation](success)},
+		"POST /api/project-invitations/{id}/decline": {summary: "Decline an invitation; its sender is not told",
+			answer: of[Done](nil)},
+		"POST /api/project-invitations/{id}/block": {summary: "Decline an invitation and block its sender, who is not told",
+			answer: of[Done](nil)},
+		"GET /api/blocked-users": {summary: "Users whose invitations do not reach the caller",
+			answer: of[BlockedUserList](nil)},
+		"DELETE /api/blocked-users/{user}": {summary: "Unblock a user, by id", answer: of[Done](nil)},
 
 		"GET /api/mcp-tokens": {summary: "The caller's MCP tokens, without their values", answer: of[TokenList](nil)},
 		"POST /api/mcp-tokens": {
 			summary: "Make an MCP token; its value is told this once", answer: of[souvenir.AddedToken](nil),
 			body: of[newToken](schema{"name": line("To know it by", nameLength),
 				"expires_in_days": orNull(days("None: as late as the caller's own credential allows")),
-				"scopes":          orNull(nonempty(scopeList("None: memory and files, as far as the caller's credential reaches; account and admin must be named"))),
-				"projects":        orNull(nonempty(list(text(""), "Project ids; none: no limit")))}, "expires_in_days", "scopes", "projects"),
+				"scopes": orNull(
+					nonempty(scopeList("None: memory and files, as far as the caller's credential reaches; account and admin must be named"))),
+				"projects": orNull(nonempty(list(text(""), "Project ids; none: no limit")))}, "expires_in_days", "scopes",
+				"projects"),
 		},
 		"DELETE /api/mcp-tokens/{id}": {summary: "End an MCP token", answer: of[Done](nil)},
 
@@ -132,30 +160,40 @@ func operations() map[string]operation {
 		},
 
 		"GET /api/activity": {
-			summary: "Calls that were recorded, the newest first: who, with what, on what, when, how long and how it ended", wrong: []string{"404"},
+			summary: "Calls that were recorded, the newest first: who, with what, on what, when, how long and how it ended",
+			wrong:   []string{"404"},
 			answer: of[souvenir.ActivityPage](schema{"has_more": note("Ask again, with before set to the id of the last one"),
 				"lost": note("Calls, of all users, that could not be recorded since the server was started")}),
-			parameters: []parameter{{"user", text("Id or name of another user, or * for all users: for admins, with the scope admin")},
+			parameters: []parameter{{"user",
+				text("Id or name of another user, or * for all users: for admins, with the scope admin")},
 				{"credential", word("Only calls with a credential of this kind", credentialKinds()...)},
-				{"credential_id", text("Only calls with this one")}, {"client", text("Only calls of the program that calls itself so")}, {"tool", text("Only calls of this tool or route")},
+				{"credential_id", text("Only calls with this one")},
+				{"client", text("Only calls of the program that calls itself so")},
+				{"tool", text("Only calls of this tool or route")},
 				{"action", text("Only calls of this action")}, {"project_id", projectNamed("Only calls that named this project")},
 				{"outcome", word("Only calls that ended so; error: all that failed", askedOutcomes()...)},
 				{"since", moment("Only calls that began then or later")}, {"until", moment("Only calls that began before")},
-				{"limit", within("Most calls on this page", 1, souvenir.MaxActivityLimit, 100)}, {"before", text("Only calls recorded before the one of this id")}},
+				{"limit", within("Most calls on this page", 1, souvenir.MaxActivityLimit, 100)},
+				{"before", text("Only calls recorded before the one of this id")}},
 		},
 
-		"GET /api/user-preferences":   {summary: "The caller's preferences", answer: anything("")},
-		"PUT /api/user-preferences":   {summary: "Replace the caller's preferences", body: anything("At most 64 KiB"), answer: anything("")},
-		"PATCH /api/user-preferences": {summary: "Merge into the caller's preferences (RFC 7396)", body: anything(""), answer: anything("")},
+		"GET /api/user-preferences": {summary: "The caller's preferences", answer: anything("")},
+		"PUT /api/user-preferences": {summary: "Replace the caller's preferences", body: anything("At most 64 KiB"),
+			answer: anything("")},
+		"PATCH /api/user-preferences": {summary: "Merge into the caller's preferences (RFC 7396)", body: anything(""),
+			answer: anything("")},
 	}
 }
 
 func tokenOperation(summary string) operation {
 	return operation{
 		summary: summary, bodyType: formMedia, answer: of[souvenir.TokenSet](nil), wrong: []string{"400", "401"},
-		body: loose(object(schema{"grant_type": word("", authserver.GrantCode, authserver.GrantRefresh), "code": text("With authorization_code"), "redirect_uri": text("The one of the authorization"),
-			"code_verifier": text("RFC 7636"), "refresh_token": text("With refresh_token"), "scope": text("With refresh_token: fewer scopes than were granted"),
-			"resource": text("RFC 8707"), "client_id": text("Or in the header Authorization, with Basic"), "client_secret": text("As client_id")},
+		body: loose(object(schema{"grant_type": word("", authserver.GrantCode, authserver.GrantRefresh),
+			"code": text("With authorization_code"), "redirect_uri": text("The one of the authorization"),
+			"code_verifier": text("RFC 7636"), "refresh_token": text("With refresh_token"),
+			"scope":    text("With refresh_token: fewer scopes than were granted"),
+			"resource": text("RFC 8707"), "client_id": text("Or in the header Authorization, with Basic"),
+			"client_secret": text("As client_id")},
 			"code", "redirect_uri", "code_verifier", "refresh_token", "scope", "resource", "client_id", "client_secret")),
 	}
 }
@@ -174,7 +212,8 @@ func loose(s schema) schema {
 	return s
 }
 
-// message is what the Model Context Protocol is spoken in: messages of JSON-RPC 2.0, in its older revisions also several at a time.
+// message is what the Model Context Protocol is spoken in: messages of JSON-RPC 2.0, in its older revisions also
+// several at a time.
 func message() schema {
 	one := loose(object(schema{
 		"jsonrpc": constant("2.0"),
@@ -208,7 +247,8 @@ const authMethods = "client_secret_basic, which is the default, client_secret_po
 // components are the forms that several operations share.
 func components() map[string]schema {
 	all := map[string]schema{}
-	share[Health](all, schema{"status": word("", "ok", "degraded"), "service": constant("souvenir"), "version": constant(APIVersion),
+	share[Health](all, schema{"status": word("", "ok", "degraded"), "service": constant("souvenir"),
+		"version": constant(APIVersion),
 		"program": note("Version of the program"), "problem": note("What is wrong, where the status is degraded")})
 	share[TextBlock](all, schema{"type": constant("text")})
 	share[ErrorBody](all, schema{"error": note("What was wrong, with which value, and what would be right"),
@@ -218,41 +258,52 @@ func components() map[string]schema {
 	share[authserver.ResourceMetadata](all, nil)
 	loose(all["ServerMetadata"]) // as RFC 8414 and RFC 9728 have it
 	loose(all["ResourceMetadata"])
-	share[souvenir.TokenSet](all, schema{"access_token": note("A JWT"), "token_type": constant("Bearer"), "expires_in": note("Seconds"),
-		"scope": note("Separated by spaces")})
+	share[souvenir.TokenSet](all,
+		schema{"access_token": note("A JWT"), "token_type": constant("Bearer"), "expires_in": note("Seconds"),
+			"scope": note("Separated by spaces")})
 	share[Done](all, schema{"success": constant(true)})
 	share[tools.Tool](all, schema{"inputSchema": note("JSON Schema of its arguments")})
 
-	share[souvenir.File](all, schema{"memory_id": orNull(text("")), "size": note("Bytes"), "sha256": note("64 hexadecimal digits"),
-		"owner": note("User id")}, "project_id")
+	share[souvenir.File](all, schema{"memory_id": orNull(text("")), "size": note("Bytes"),
+		"sha256": note("64 hexadecimal digits"),
+		"owner":  note("User id")}, "project_id")
 	share[ChangedFile](all, schema{"success": constant(true)})
-	share[souvenir.TrashEntry](all, schema{"id": note("Of a memory or a file: its own id"), "title": note("The beginning of the memory, or the name"),
-		"owner": note("User id of the owner of the place where it lay"), "memories": note("How many it holds"), "size": note("Bytes"),
-		"deleted_by": note("User id"), "deleted_through": note("What acted for the user: tool, api or page"),
-		"restorable_until": note("From then on it is erased"), "own": note("The caller may erase it")})
+	share[souvenir.TrashEntry](all,
+		schema{"id": note("Of a memory or a file: its own id"), "title": note("The beginning of the memory, or the name"),
+			"owner": note("User id of the owner of the place where it lay"), "memories": note("How many it holds"),
+			"size":       note("Bytes"),
+			"deleted_by": note("User id"), "deleted_through": note("What acted for the user: tool, api or page"),
+			"restorable_until": note("From then on it is erased"), "own": note("The caller may erase it")})
 
 	status := note("invited: the role counts once the user accepts; nothing of the project is visible to one who is no member yet")
 	share[souvenir.Project](all, schema{"owner": note("User id"), "memory_count": note("Of those that are visible")})
-	share[souvenir.Member](all, schema{"user": note("User id; of an invited user, the name as it was typed"), "status": status})
+	share[souvenir.Member](all, schema{"user": note("User id; of an invited user, the name as it was typed"),
+		"status": status})
 	share[ChangedMember](all, schema{"success": constant(true), "status": status})
-	share[souvenir.InvitedMember](all, schema{"user": note("As it was typed; of a member who is to have a higher role, the name"), "invited_by": note("User id")})
-	share[souvenir.ProjectInvitation](all, schema{"owner": note("User id of the project's owner"), "invited_by": note("User id"),
-		"current_role": note("Of the caller, who is a member already")})
+	share[souvenir.InvitedMember](all,
+		schema{"user": note("As it was typed; of a member who is to have a higher role, the name"),
+			"invited_by": note("User id")})
+	share[souvenir.ProjectInvitation](all,
+		schema{"owner": note("User id of the project's owner"), "invited_by": note("User id"),
+			"current_role": note("Of the caller, who is a member already")})
 	share[souvenir.BlockedSender](all, schema{"user": note("User id")})
 	share[souvenir.Owner](all, schema{"owner_id": note("User id")})
 	share[souvenir.User](all, nil)
 	share[souvenir.Activity](all, schema{"user": note("User id"), "user_name": note("Name of the account"),
-		"credential": of[souvenir.Credential](schema{"kind": note("token, client or session; empty: none"), "name": note("Of the token or the client")}),
-		"client":     note("What the program calls itself"), "tool": note("Or the method and pattern of a route"),
+		"credential": of[souvenir.Credential](schema{"kind": note("token, client or session; empty: none"),
+			"name": note("Of the token or the client")}),
+		"client": note("What the program calls itself"), "tool": note("Or the method and pattern of a route"),
 		"bytes": note("Of the answer; 0: not known")})
 
 	token := schema{
 		"prefix": note("The beginning of its value"), "projects": orNull(list(text(""), "null: all")),
 		"last_used_at": orNull(moment("null: never")), "expires_at": orNull(moment("null: never")),
-		"grant_id":    note("The OAuth grant with which it ends, because an application made it. Left out: it ends with none"),
-		"client_name": note("What that application calls itself"),
-		"token_id":    note("The token through which it was made, and with which it ends. Left out: through none"), "token_name": note("What that one is called"),
-		"session_id": note("The sign-in in a browser in which it was made. Left out: in none"), "browser": note("What the browser of that called itself"),
+		"grant_id":     note("The OAuth grant with which it ends, because an application made it. Left out: it ends with none"),
+		"client_name":  note("What that application calls itself"),
+		"token_id":     note("The token through which it was made, and with which it ends. Left out: through none"),
+		"token_name":   note("What that one is called"),
+		"session_id":   note("The sign-in in a browser in which it was made. Left out: in none"),
+		"browser":      note("What the browser of that called itself"),
 		"with_session": note("It ends however that sign-in ends. Left out: only when the sign-in is ended from elsewhere"),
 	}
 	share[souvenir.Token](all, token)
@@ -261,17 +312,21 @@ func components() map[string]schema {
 	share[souvenir.AddedToken](all, added)
 
 	// What no type of Go writes field by field: clients have the members of RFC 7591, and MCP has messages of its own.
-	all["Client"] = object(schema{"client_id": text(""), "name": text(""), "redirect_uris": list(text(""), ""), "token_endpoint_auth_method": text(""),
-		"kind": schemaOf(reflect.TypeFor[souvenir.ClientKind]()), "owner": text("User id"), "active": flag(),
+	all["Client"] = object(schema{"client_id": text(""), "name": text(""), "redirect_uris": list(text(""), ""),
+		"token_endpoint_auth_method": text(""),
+		"kind":                       schemaOf(reflect.TypeFor[souvenir.ClientKind]()), "owner": text("User id"),
+		"active":     flag(),
 		"created_at": moment(""), "updated_at": moment("")}, "owner")
-	registered := schema{"client_id": text(""), "client_id_issued_at": number("Seconds since 1970"), "redirect_uris": list(text(""), ""),
+	registered := schema{"client_id": text(""), "client_id_issued_at": number("Seconds since 1970"),
+		"redirect_uris":              list(text(""), ""),
 		"token_endpoint_auth_method": text(""), "grant_types": list(text(""), ""), "response_types": list(text(""), "")}
 	addedClient := maps.Clone(registered)
 	addedClient["name"], addedClient["active"] = text(""), flag()
 	all["RegisteredClient"], all["AddedClient"] = loose(object(registered)), loose(object(addedClient))
 	all["RPCAnswer"] = object(schema{
-		"jsonrpc": constant("2.0"), "id": schema{"type": []any{"string", "integer", "null"}}, "result": anything("What a model can read, also of what was refused"),
-		"error": object(schema{"code": number(""), "message": text(""), "data": schema{}}, "data"),
+		"jsonrpc": constant("2.0"), "id": schema{"type": []any{"string", "integer", "null"}},
+		"result": anything("What a model can read, also of what was refused"),
+		"error":  object(schema{"code": number(""), "message": text(""), "data": schema{}}, "data"),
 	}, "result", "error")
 	return all
 }

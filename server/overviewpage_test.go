@@ -18,8 +18,10 @@ func (w *world) furnishOverview(_ map[string]string) {
 	_, err := ada.AddMemory(w.t.Context(), souvenir.NewMemory{Content: hostile, ProjectID: "p", EventType: hostile[:60]})
 	steps.note(err)
 	for _, client := range []string{hostile, "", browserOfTests} {
-		steps.note(w.store.Upkeep().RecordActivity(w.t.Context(), souvenir.NewActivity{Principal: souvenir.Principal{Access: souvenir.Access{User: w.users[admin]}}, Client: client, Tool: hostile,
-			Action: hostile, Project: souvenir.ProjectRef{ID: "p"}, MemoryID: hostile, FileID: hostile, Outcome: "internal"}))
+		steps.note(w.store.Upkeep().RecordActivity(w.t.Context(),
+			souvenir.NewActivity{Principal: souvenir.Principal{Access: souvenir.Access{User: w.users[admin]}}, Client: client,
+				Tool:   hostile,
+				Action: hostile, Project: souvenir.ProjectRef{ID: "p"}, MemoryID: hostile, FileID: hostile, Outcome: "internal"}))
 	}
 	if steps.err != nil {
 		w.t.Fatal(steps.err)
@@ -32,8 +34,10 @@ func TestOverviewTellsWhatThereIs(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.do(owner, "POST", "/tools/call", `{"name":"list_collections"}`)
 	b := w.signedIn(owner)
-	p := b.get("/").expect(http.StatusOK, "Hello, olivia", "The shop opens at nine.", `href="/memories/`+w.memory+`"`, `href="/memories?project=`+w.users[owner]+`%2Fshop"`, "list_collections", "The shop",
-		"2 memories stored in 30 days; 2 in all now", `<span class="number">2</span> memories`, `<span class="number">2</span> projects`, `<span class="number">2</span> files`,
+	p := b.get("/").expect(http.StatusOK, "Hello, olivia", "The shop opens at nine.", `href="/memories/`+w.memory+`"`,
+		`href="/memories?project=`+w.users[owner]+`%2Fshop"`, "list_collections", "The shop",
+		"2 memories stored in 30 days; 2 in all now", `<span class="number">2</span> memories`,
+		`<span class="number">2</span> projects`, `<span class="number">2</span> files`,
 		`id="days-30" href="/?days=30" hx-get="/?days=30" hx-target="#overview" hx-swap="outerHTML" hx-push-url="true" aria-current="true"`, "as in UTC")
 	checkPage(w, p)
 	if columns := strings.Count(p.body, `class="column"`); columns != 30 {
@@ -48,27 +52,33 @@ func TestOverviewTellsWhatThereIs(t *testing.T) {
 		b.get("/?days="+wrong).expect(http.StatusBadRequest, "7, 30, 90 or 365 is needed")
 	}
 	// Nobody is told of what is not theirs.
-	w.signedIn(reader).get("/").expect(http.StatusOK, "The shop opens at nine.", `<span class="number">1</span> memory`).lacks(secret)
-	w.signedIn(stranger).get("/").expect(http.StatusOK, "Nothing is remembered yet", "How to begin", `href="/connect"`).lacks(secret, "nine", "Growth")
+	w.signedIn(reader).get("/").expect(http.StatusOK, "The shop opens at nine.",
+		`<span class="number">1</span> memory`).lacks(secret)
+	w.signedIn(stranger).get("/").expect(http.StatusOK, "Nothing is remembered yet", "How to begin",
+		`href="/connect"`).lacks(secret, "nine", "Growth")
 	w.signedIn(admin).get("/").expect(http.StatusOK, "Nothing is remembered yet").lacks(secret, "nine", "list_collections")
 }
 
 func TestOverviewIsGivenToScriptsInParts(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b := w.signedIn(owner)
-	whole := b.part("/?days=7", "overview").expect(http.StatusOK, `<div id="overview"`, "stored in 7 days").lacks("<html", "<h1")
+	whole := b.part("/?days=7", "overview").expect(http.StatusOK, `<div id="overview"`, "stored in 7 days").lacks("<html",
+		"<h1")
 	if vary := whole.header.Values("Vary"); len(vary) == 0 {
 		t.Error("a store could give a part where the page is wanted")
 	}
-	b.part("/", "health").expect(http.StatusOK, `<div id="health">`, "All 2 passages can be found by meaning").lacks("<html", `id="overview"`, "hx-trigger")
+	b.part("/", "health").expect(http.StatusOK, `<div id="health">`,
+		"All 2 passages can be found by meaning").lacks("<html", `id="overview"`, "hx-trigger")
 	b.part("/?days=8", "overview").expect(http.StatusBadRequest, "Days is &#34;8&#34;")
 }
 
-// Days are those of whoever reads: what was stored at 23:30 in New York belongs to that day there, and to the next one in UTC.
+// Days are those of whoever reads: what was stored at 23:30 in New York belongs to that day there, and to the next one
+// in UTC.
 func TestDaysAreThoseOfTheReader(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b := w.signedIn(owner)
-	for told, name := range map[string]string{"America/New_York": "America/New_York", "Asia/Tokyo": "Asia/Tokyo", "UTC": "UTC", "Local": "UTC", "../../etc/passwd": "UTC", "Nowhere/Land": "UTC", strings.Repeat("x", 500): "UTC"} {
+	for told, name := range map[string]string{"America/New_York": "America/New_York", "Asia/Tokyo": "Asia/Tokyo",
+		"UTC": "UTC", "Local": "UTC", "../../etc/passwd": "UTC", "Nowhere/Land": "UTC", strings.Repeat("x", 500): "UTC"} {
 		b.setCookie("souvenir_zone", told)
 		p := b.get("/?days=7").expect(http.StatusOK, "as in "+name+".")
 		zone, err := time.LoadLocation(name)

@@ -25,5 +25,6 @@ func (s *Server) ownerIDs(_ http.ResponseWriter, r *http.Request, c request.Call
 	if err != nil {
 		return nil, err
 	}
-	return OwnerIDs{OwnerID: user.ID, User: user, Projects: owners[0].Projects, Shared: append([]souvenir.Owner{}, owners[1:]...)}, nil
+	return OwnerIDs{OwnerID: user.ID, User: user, Projects: owners[0].Projects,
+		Shared: append([]souvenir.Owner{}, owners[1:]...)}, nil
 }

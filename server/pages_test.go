@@ -19,8 +19,8 @@ import (
 // hostile is a name that would run if it were no text.
 const hostile = `<script>alert("x")</script><img src=x onerror=alert(1)>' " & {{.}}`
 
-// furnish gives Ada, who is an admin, something of everything that pages show, with hostile names wherever one may be chosen, and
-// returns the pages that can be opened, with what they have to be opened with.
+// furnish gives Ada, who is an admin, something of everything that pages show, with hostile names wherever one may be
+// chosen, and returns the pages that can be opened, with what they have to be opened with.
 func (w *world) furnish() map[string]string {
 	w.t.Helper()
 	steps := firstError{}
@@ -32,14 +32,18 @@ func (w *world) furnish() map[string]string {
 	_, err = w.store.Accounts().AddUser(w.t.Context(), souvenir.NewUser{Name: `<script>alert("x")<\script>`})
 	steps.note(err)
 	w.accessTokenOf(admin, hostile, souvenir.Authorization{Scopes: souvenir.Scopes()})
-	w.accessTokenOf(admin, "Second", souvenir.Authorization{Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead}, Projects: []string{"p"}})
+	w.accessTokenOf(admin, "Second",
+		souvenir.Authorization{Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead}, Projects: []string{"p"}})
 	_, err = w.store.Accounts().AddSession(w.t.Context(), souvenir.NewSession{User: w.users[admin], UserAgent: hostile})
 	steps.note(err)
-	invitation, err := w.store.Accounts().AddInvitation(w.t.Context(), souvenir.NewInvitation{Note: hostile, CreatedBy: w.users[admin]})
+	invitation, err := w.store.Accounts().AddInvitation(w.t.Context(),
+		souvenir.NewInvitation{Note: hostile, CreatedBy: w.users[admin]})
 	steps.note(err)
-	memory, err := ada.AddMemory(w.t.Context(), souvenir.NewMemory{Content: hostile, Tags: []string{"<b>"}, Metadata: map[string]any{hostile: hostile, "size": 3}})
+	memory, err := ada.AddMemory(w.t.Context(),
+		souvenir.NewMemory{Content: hostile, Tags: []string{"<b>"}, Metadata: map[string]any{hostile: hostile, "size": 3}})
 	steps.note(err)
-	_, err = ada.AddFile(w.t.Context(), souvenir.NewFile{Filename: "<b>.txt", MemoryID: memory.ID}, strings.NewReader("text"))
+	_, err = ada.AddFile(w.t.Context(), souvenir.NewFile{Filename: "<b>.txt", MemoryID: memory.ID},
+		strings.NewReader("text"))
 	steps.note(err)
 	if steps.err != nil {
 		w.t.Fatal(steps.err)
@@ -80,7 +84,8 @@ func TestPagesAreWellMade(t *testing.T) {
 		ada.submit(ada.get("/invitations"), "/invitations", url.Values{"note": {hostile}, "email": {hostile}}),
 		ada.submit(ada.get("/invitations"), "/invitations", url.Values{"note": {hostile}}),
 		ada.submit(ada.get("/users"), "/users", url.Values{"change": {hostile}}),
-		ada.get("/invite?invitation="+url.QueryEscape(hostile)), ada.get("/profile?done="+url.QueryEscape(hostile)), ada.get("/profile?done=password"),
+		ada.get("/invite?invitation="+url.QueryEscape(hostile)), ada.get("/profile?done="+url.QueryEscape(hostile)),
+		ada.get("/profile?done=password"),
 		ada.post("/profile", url.Values{"csrf": {hostile}}),
 	)
 	if len(found) < 18 {
@@ -98,7 +103,8 @@ func checkPage(w *world, p *shownPage) {
 		t.Errorf("no page: %d %.300s", p.status, p.body)
 		return
 	}
-	for name, want := range map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff",
+	for name, want := range map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store",
+		"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff",
 		"Referrer-Policy": "same-origin", "Access-Control-Allow-Origin": ""} {
 		if p.header.Get(name) != want {
 			t.Errorf("%s is %q, not %q", name, p.header.Get(name), want)
@@ -119,10 +125,12 @@ func checkPage(w *world, p *shownPage) {
 	if !strings.HasPrefix(p.body, "<!doctype html>\n<html lang=\"en\">") {
 		t.Errorf("begins with %.60q", p.body)
 	}
-	if titles := p.titles(); len(titles) != 1 || !strings.HasSuffix(titles[0].text, " · Souvenir") || len(titles[0].text) < 15 {
+	if titles := p.titles(); len(titles) != 1 || !strings.HasSuffix(titles[0].text, " · Souvenir") ||
+		len(titles[0].text) < 15 {
 		t.Errorf("titles: %d", len(titles))
 	}
-	if headings := p.html.all("h1"); len(headings) != 1 || strings.TrimSpace(headings[0].text) == "" || len(p.html.all("main")) != 1 {
+	if headings := p.html.all("h1"); len(headings) != 1 || strings.TrimSpace(headings[0].text) == "" ||
+		len(p.html.all("main")) != 1 {
 		t.Errorf("%d headings of the first level", len(headings))
 	}
 	if active := p.html.all("style", "iframe", "object", "embed", "base"); len(active) > 0 {
@@ -183,7 +191,8 @@ func checkElements(w *world, p *shownPage) {
 			ids[e.attr("id")]++
 		}
 		for name := range e.attrs {
-			if strings.HasPrefix(name, "on") || name == "style" || strings.HasPrefix(name, "hx-on") || strings.Contains(e.attr(name), "javascript:") {
+			if strings.HasPrefix(name, "on") || name == "style" || strings.HasPrefix(name, "hx-on") ||
+				strings.Contains(e.attr(name), "javascript:") {
 				t.Errorf("<%s> has %s", e.name, name)
 			}
 		}
@@ -209,7 +218,8 @@ func checkElements(w *world, p *shownPage) {
 			if e.attr("type") != "hidden" && !e.has("labelled") && !e.has("aria-label") && !labels[e.attr("id")] {
 				t.Errorf("%s has no label", e.attr("name"))
 			}
-			if (e.attr("type") == "text" || e.attr("type") == "password" || e.attr("type") == "email") && e.attr("autocomplete") == "" {
+			if (e.attr("type") == "text" || e.attr("type") == "password" || e.attr("type") == "email") &&
+				e.attr("autocomplete") == "" {
 				t.Errorf("%s has no autocomplete", e.attr("name"))
 			}
 			if e.attr("type") == "password" && e.attr("value") != "" {
@@ -254,21 +264,24 @@ func checkAddress(w *world, address string, ids map[string]int) {
 		return
 	}
 	if strings.HasPrefix(path, "/static/") {
-		if p := w.browser().get(address); p.status != http.StatusOK || !strings.Contains(p.header.Get("Cache-Control"), "immutable") {
+		if p := w.browser().get(address); p.status != http.StatusOK ||
+			!strings.Contains(p.header.Get("Cache-Control"), "immutable") {
 			w.t.Errorf("%s: %d %q", address, p.status, p.header.Get("Cache-Control"))
 		}
 		return
 	}
 	if strings.HasPrefix(path, "/api/files/") {
 		readable := func(caller string) bool {
-			return w.users[caller] != "" && w.signedIn(caller).send(w.request(guest, http.MethodHead, path, nil)).status == http.StatusOK
+			return w.users[caller] != "" &&
+				w.signedIn(caller).send(w.request(guest, http.MethodHead, path, nil)).status == http.StatusOK
 		}
 		if !slices.ContainsFunc([]string{admin, owner, stranger}, readable) {
 			w.t.Errorf("nobody can read %s", address)
 		}
 		return
 	}
-	if !slices.ContainsFunc(append(server.PageRoutes(), server.ProviderRoutes()...), func(rt server.PageRoute) bool { return fits(rt.Path, path) }) {
+	if !slices.ContainsFunc(append(server.PageRoutes(), server.ProviderRoutes()...),
+		func(rt server.PageRoute) bool { return fits(rt.Path, path) }) {
 		w.t.Errorf("the page leads to %q, which is no page", address)
 	}
 }
@@ -295,18 +308,22 @@ func TestLongListsComeInParts(t *testing.T) {
 		steps.note(err)
 		_, err = view.Accounts().AddToken(t.Context(), souvenir.NewToken{Name: fmt.Sprintf("token %02d", i)})
 		steps.note(err)
-		_, err = w.store.Accounts().AddSession(t.Context(), souvenir.NewSession{User: w.users[admin], UserAgent: fmt.Sprintf("browser %02d", i)})
+		_, err = w.store.Accounts().AddSession(t.Context(),
+			souvenir.NewSession{User: w.users[admin], UserAgent: fmt.Sprintf("browser %02d", i)})
 		steps.note(err)
 		_, err = w.store.Accounts().AddInvitation(t.Context(), souvenir.NewInvitation{Note: fmt.Sprintf("guest %02d", i)})
 		steps.note(err)
-		_, err = view.Accounts().AddClient(t.Context(), souvenir.NewClient{Name: fmt.Sprintf("application %02d", i), RedirectURIs: []string{"https://app.example/b"}})
+		_, err = view.Accounts().AddClient(t.Context(),
+			souvenir.NewClient{Name: fmt.Sprintf("application %02d", i), RedirectURIs: []string{"https://app.example/b"}})
 		steps.note(err)
 		w.accessTokenOf(admin, fmt.Sprintf("client %02d", i), souvenir.Authorization{Scopes: souvenir.Scopes()})
 	}
 	if steps.err != nil {
 		t.Fatal(steps.err)
 	}
-	for list, noun := range map[string]string{"/users?users": "person", "/tokens?tokens": "token", "/clients?clients": "application", "/profile?sessions": "browser", "/invitations?open": "guest", "/connected?applications": "client"} {
+	for list, noun := range map[string]string{"/users?users": "person", "/tokens?tokens": "token",
+		"/clients?clients": "application", "/profile?sessions": "browser", "/invitations?open": "guest",
+		"/connected?applications": "client"} {
 		seen := map[string]bool{}
 		for number := 1; number <= 3; number++ {
 			p := ada.get(fmt.Sprintf("%s=%d", list, number)).expect(http.StatusOK, fmt.Sprintf("Part %d of 3", number))
@@ -367,16 +384,20 @@ func TestFormsOfOthersAreRefused(t *testing.T) {
 		if rt.Method != http.MethodPost {
 			continue
 		}
-		for name, field := range map[string]url.Values{"no field": {}, "an empty field": {"csrf": {""}}, "that of another": {"csrf": {other}}, "that of nobody": {"csrf": {unknown}}, "a wrong one first": {"csrf": {other, right}}} {
+		for name, field := range map[string]url.Values{"no field": {}, "an empty field": {"csrf": {""}},
+			"that of another": {"csrf": {other}}, "that of nobody": {"csrf": {unknown}},
+			"a wrong one first": {"csrf": {other, right}}} {
 			if p := ada.post(rt.Path, field); p.status != http.StatusForbidden {
 				t.Errorf("POST %s with %s: %d", rt.Path, name, p.status)
 			}
 			tried++
 		}
 		for name, headers := range map[string]map[string]string{
-			"another origin": {"Origin": "https://evil.example"}, "no origin": {"Origin": "null"}, "another site": {"Sec-Fetch-Site": "cross-site"}, "a sibling": {"Sec-Fetch-Site": "same-site"},
+			"another origin": {"Origin": "https://evil.example"}, "no origin": {"Origin": "null"},
+			"another site": {"Sec-Fetch-Site": "cross-site"}, "a sibling": {"Sec-Fetch-Site": "same-site"},
 		} {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.at.URL+rt.Path, strings.NewReader(url.Values{"csrf": {right}}.Encode()))
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.at.URL+rt.Path,
+				strings.NewReader(url.Values{"csrf": {right}}.Encode()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -389,12 +410,14 @@ func TestFormsOfOthersAreRefused(t *testing.T) {
 			}
 		}
 		if rt.Needs != "nothing" {
-			if p := w.browser().post(rt.Path, url.Values{"csrf": {unknown}}); p.status != http.StatusSeeOther || p.header.Get("Location") != "/login" {
+			if p := w.browser().post(rt.Path, url.Values{"csrf": {unknown}}); p.status != http.StatusSeeOther ||
+				p.header.Get("Location") != "/login" {
 				t.Errorf("POST %s by nobody: %d %q", rt.Path, p.status, p.header.Get("Location"))
 			}
 		}
 	}
-	if after := ada.get("/profile").body + ada.get("/users").body + ada.get("/invitations").body; after != before || tried < 50 {
+	if after := ada.get("/profile").body + ada.get("/users").body + ada.get("/invitations").body; after != before ||
+		tried < 50 {
 		t.Errorf("after %d tries something has changed", tried)
 	}
 	big := ada.post("/profile", url.Values{"csrf": {right}, "name": {strings.Repeat("x", 70_000)}})
@@ -445,9 +468,11 @@ func TestContrastOfColours(t *testing.T) {
 			text, ground string
 			least        float64
 		}{
-			{"text", "ground", 4.5}, {"text", "card", 4.5}, {"text", "sunk", 4.5}, {"soft", "ground", 4.5}, {"soft", "card", 4.5}, {"soft", "sunk", 4.5},
+			{"text", "ground", 4.5}, {"text", "card", 4.5}, {"text", "sunk", 4.5}, {"soft", "ground", 4.5},
+			{"soft", "card", 4.5}, {"soft", "sunk", 4.5},
 			{"link", "card", 4.5}, {"link", "ground", 4.5}, {"on-accent", "accent", 4.5}, {"on-accent", "accent-hover", 4.5},
-			{"danger", "card", 4.5}, {"danger", "danger-ground", 4.5}, {"good", "good-ground", 4.5}, {"focus", "card", 3}, {"focus", "ground", 3}, {"edge", "card", 3}, {"edge", "ground", 3},
+			{"danger", "card", 4.5}, {"danger", "danger-ground", 4.5}, {"good", "good-ground", 4.5}, {"focus", "card", 3},
+			{"focus", "ground", 3}, {"edge", "card", 3}, {"edge", "ground", 3},
 		} {
 			a, okA := colours[pair.text]
 			b, okB := colours[pair.ground]

@@ -25,8 +25,8 @@ import (
 
 const dashboardMemories = 100_000
 
-// BenchmarkDashboard opens every page of somebody who has signed in, over the loopback, on a store of 100,000 memories with as many
-// recorded calls as it keeps.
+// BenchmarkDashboard opens every page of somebody who has signed in, over the loopback, on a store of 100,000 memories
+// with as many recorded calls as it keeps.
 func BenchmarkDashboard(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "dashboard.db")
 	filled, err := seed.Fill(b.Context(), path, dashboardMemories)
@@ -62,7 +62,9 @@ func BenchmarkDashboard(b *testing.B) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	paths := dashboardPaths(filled)
-	for _, filtered := range []string{"event_type=decision", "archived=hide", "state=archived", "importance=high", "tag=database", "q=tiles&event_type=decision", "page=2000", "event_type=decision&sort=" + url.QueryEscape(string(souvenir.SortCreatedAsc))} {
+	for _, filtered := range []string{"event_type=decision", "archived=hide", "state=archived", "importance=high",
+		"tag=database", "q=tiles&event_type=decision", "page=2000", "event_type=decision&sort=" +
+			url.QueryEscape(string(souvenir.SortCreatedAsc))} {
 		paths["/memories?"+filtered] = "/memories?" + filtered
 	}
 	for _, pattern := range slices.Sorted(maps.Keys(paths)) {
@@ -80,10 +82,11 @@ func BenchmarkDashboard(b *testing.B) {
 	}
 }
 
-// dashboardPaths are the addresses of all pages of somebody who has signed in, one for each pattern. A pattern whose parameters are not
-// known here is opened as it stands, which fails.
+// dashboardPaths are the addresses of all pages of somebody who has signed in, one for each pattern. A pattern whose
+// parameters are not known here is opened as it stands, which fails.
 func dashboardPaths(filled seed.Filled) map[string]string {
-	ids := map[string]string{"/memories/": filled.Memory, "/projects/": filled.Project, "/files/": filled.File, "/clients/": "notebook", "/graph/memories/": filled.Memory}
+	ids := map[string]string{"/memories/": filled.Memory, "/projects/": filled.Project, "/files/": filled.File,
+		"/clients/": "notebook", "/graph/memories/": filled.Memory}
 	paths := map[string]string{}
 	for _, rt := range server.PageRoutes() {
 		if rt.Method != http.MethodGet || rt.Needs != "person" && rt.Needs != "administrator" {
@@ -138,20 +141,25 @@ func openPage(b *testing.B, at *httptest.Server, path, session string) string {
 func BenchmarkPages(b *testing.B) {
 	h := newBench(b)
 	password := rightPassword
-	if _, err := h.store.Accounts().UpdateUser(b.Context(), "bench", souvenir.UserUpdate{Password: &password}); err != nil {
+	if _, err := h.store.Accounts().UpdateUser(b.Context(), "bench",
+		souvenir.UserUpdate{Password: &password}); err != nil {
 		b.Fatal(err)
 	}
 	session, err := h.store.Accounts().AddSession(b.Context(), souvenir.NewSession{User: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	client, err := h.store.Accounts().RegisterClient(b.Context(), souvenir.ClientRegistration{RedirectURIs: []string{callback}, TokenEndpointAuthMethod: souvenir.AuthNone})
+	client, err := h.store.Accounts().RegisterClient(b.Context(),
+		souvenir.ClientRegistration{RedirectURIs: []string{callback}, TokenEndpointAuthMethod: souvenir.AuthNone})
 	if err != nil {
 		b.Fatal(err)
 	}
-	consent := "/oauth/authorize?" + url.Values{"client_id": {client.ID}, "redirect_uri": {callback}, "response_type": {"code"}, "code_challenge_method": {"S256"},
-		"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}}.Encode()
-	stay := &http.Client{Transport: h.at.Client().Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	consent := "/oauth/authorize?" +
+		url.Values{"client_id": {client.ID}, "redirect_uri": {callback}, "response_type": {"code"},
+			"code_challenge_method": {"S256"},
+			"code_challenge":        {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}}.Encode()
+	stay := &http.Client{Transport: h.at.Client().Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	send := func(b *testing.B, method, path, cookie, form string, status int) string {
 		r, err := http.NewRequestWithContext(b.Context(), method, h.at.URL+path, strings.NewReader(form))
 		if err != nil {
@@ -171,7 +179,8 @@ func BenchmarkPages(b *testing.B) {
 		return string(body)
 	}
 	for _, page := range []struct{ name, path, cookie string }{
-		{"login", "/login", ""}, {"start", "/", "auth_token=" + session.Value}, {"profile", "/profile", "auth_token=" + session.Value},
+		{"login", "/login", ""}, {"start", "/", "auth_token=" + session.Value},
+		{"profile", "/profile", "auth_token=" + session.Value},
 		{"connected", "/connected", "auth_token=" + session.Value}, {"consent", consent, "auth_token=" + session.Value},
 	} {
 		b.Run("GET/"+page.name, func(b *testing.B) {
@@ -190,7 +199,8 @@ func BenchmarkPages(b *testing.B) {
 	})
 	b.Run("hashing", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := h.store.Accounts().CheckPassword(b.Context(), souvenir.Credentials{Name: "bench", Password: rightPassword}); err != nil {
+			if _, err := h.store.Accounts().CheckPassword(b.Context(),
+				souvenir.Credentials{Name: "bench", Password: rightPassword}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -25,7 +25,8 @@ func TestUnknownParametersOfQueriesAreRefused(t *testing.T) {
 				t.Errorf("%s answers %s", path, a.body)
 			}
 		}
-		if a := w.do(guest, "GET", strings.NewReplacer("{id}", "x", "{user}", "x").Replace(path)+"?limt=1", ""); a.status != http.StatusUnauthorized {
+		if a := w.do(guest, "GET", strings.NewReplacer("{id}", "x", "{user}", "x").Replace(path)+"?limt=1",
+			""); a.status != http.StatusUnauthorized {
 			t.Errorf("%s tells a guest %d %s", path, a.status, a.body)
 		}
 	}
@@ -33,8 +34,10 @@ func TestUnknownParametersOfQueriesAreRefused(t *testing.T) {
 		t.Errorf("only %d routes were looked at", checked)
 	}
 	for path, status := range map[string]int{
-		"/api/files?limit=1&offset=0&tags=a&token=x": http.StatusOK, "/api/activity?limit=1&token=x": http.StatusOK, "/api/projects?token=x": http.StatusOK,
-		"/health?x=1": http.StatusOK, "/tools?x=1": http.StatusOK, "/.well-known/oauth-authorization-server?x=1": http.StatusOK,
+		"/api/files?limit=1&offset=0&tags=a&token=x": http.StatusOK, "/api/activity?limit=1&token=x": http.StatusOK,
+		"/api/projects?token=x": http.StatusOK,
+		"/health?x=1":           http.StatusOK, "/tools?x=1": http.StatusOK,
+		"/.well-known/oauth-authorization-server?x=1": http.StatusOK,
 	} {
 		w.do(owner, "GET", path, "").expect(status)
 	}

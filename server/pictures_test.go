@@ -21,9 +21,13 @@ import (
 func (w *world) furnishPictures(paths map[string]string) {
 	w.t.Helper()
 	ada := w.store.As(souvenir.Access{User: w.users[admin]})
-	first, err := ada.AddMemory(w.t.Context(), souvenir.NewMemory{Content: hostile + "\nsecond line", Metadata: map[string]any{"event_type": "<i>", "importance": "high"}})
+	first, err := ada.AddMemory(w.t.Context(),
+		souvenir.NewMemory{Content: hostile + "\nsecond line",
+			Metadata: map[string]any{"event_type": "<i>", "importance": "high"}})
 	if err == nil {
-		_, err = ada.AddMemory(w.t.Context(), souvenir.NewMemory{Content: hostile, ProjectID: "p", Metadata: map[string]any{"related_memory_ids": []string{first.ID}}})
+		_, err = ada.AddMemory(w.t.Context(),
+			souvenir.NewMemory{Content: hostile, ProjectID: "p",
+				Metadata: map[string]any{"related_memory_ids": []string{first.ID}}})
 	}
 	if err != nil {
 		w.t.Fatal(err)
@@ -48,17 +52,20 @@ func (b *browser) picture(path string) drawnPicture {
 	b.w.t.Helper()
 	p := b.get(path)
 	var d drawnPicture
-	if err := json.Unmarshal([]byte(p.body), &d); err != nil || p.status != http.StatusOK || p.header.Get("Content-Type") != "application/json" {
+	if err := json.Unmarshal([]byte(p.body), &d); err != nil || p.status != http.StatusOK ||
+		p.header.Get("Content-Type") != "application/json" {
 		b.w.t.Fatalf("%s: %d %v %.300s", path, p.status, err, p.body)
 	}
 	n := len(d.IDs)
-	for name, list := range map[string]int{"labels": len(d.Labels), "x": len(d.X), "y": len(d.Y), "project": len(d.Project), "type": len(d.Type), "collection": len(d.Collection), "important": len(d.Important)} {
+	for name, list := range map[string]int{"labels": len(d.Labels), "x": len(d.X), "y": len(d.Y),
+		"project": len(d.Project), "type": len(d.Type), "collection": len(d.Collection), "important": len(d.Important)} {
 		if list != n {
 			b.w.t.Errorf("%s: %d memories, but %d of %s", path, n, list, name)
 		}
 	}
 	for i := range n {
-		if max(d.X[i], -d.X[i], d.Y[i], -d.Y[i]) > 10_000 || d.Project[i] >= len(d.Projects) || d.Type[i] >= len(d.Types) || d.Collection[i] >= len(d.Collections) {
+		if max(d.X[i], -d.X[i], d.Y[i], -d.Y[i]) > 10_000 || d.Project[i] >= len(d.Projects) || d.Type[i] >= len(d.Types) ||
+			d.Collection[i] >= len(d.Collections) {
 			b.w.t.Errorf("%s: memory %d: %+v", path, i, d)
 		}
 	}
@@ -85,9 +92,11 @@ func (w *world) fillPictures(user string) (ids []string) {
 	_, err := view.AddCollection(w.t.Context(), souvenir.NewCollection{Name: "kitchen"})
 	steps.note(err)
 	for i := range 20 {
-		m := souvenir.NewMemory{Content: fmt.Sprintf("The sailing boat number %d has a mast, a sail and a rudder.", i), ProjectID: "boats", Tags: []string{"water"}, Metadata: map[string]any{"event_type": "note"}}
+		m := souvenir.NewMemory{Content: fmt.Sprintf("The sailing boat number %d has a mast, a sail and a rudder.", i),
+			ProjectID: "boats", Tags: []string{"water"}, Metadata: map[string]any{"event_type": "note"}}
 		if i%2 == 1 {
-			m = souvenir.NewMemory{Content: fmt.Sprintf("Bread number %d needs flour, yeast, salt and a hot oven.", i), ProjectID: "bread", Tags: []string{"food"}, Collection: "kitchen"}
+			m = souvenir.NewMemory{Content: fmt.Sprintf("Bread number %d needs flour, yeast, salt and a hot oven.", i),
+				ProjectID: "bread", Tags: []string{"food"}, Collection: "kitchen"}
 		}
 		if i == 2 || i == 4 {
 			m.Metadata["related_memory_ids"] = ids[:1]
@@ -109,7 +118,9 @@ func TestGraphShowsWhatIsConnected(t *testing.T) {
 	ids := w.fillPictures(stranger)
 	sam := w.signedIn(stranger)
 	d := sam.picture("/graph/data")
-	if len(d.IDs) != 20 || d.Total != 20 || !slices.Equal(slices.Sorted(slices.Values(d.Projects)), []string{"About boats", "About bread"}) || !slices.Equal(slices.Sorted(slices.Values(d.Types)), []string{"no type", "note"}) ||
+	if len(d.IDs) != 20 || d.Total != 20 ||
+		!slices.Equal(slices.Sorted(slices.Values(d.Projects)), []string{"About boats", "About bread"}) ||
+		!slices.Equal(slices.Sorted(slices.Values(d.Types)), []string{"no type", "note"}) ||
 		!slices.Equal(slices.Sorted(slices.Values(d.Collections)), []string{"default", "kitchen"}) {
 		t.Fatalf("%+v", d)
 	}
@@ -157,7 +168,8 @@ func TestGraphShowsWhatIsConnected(t *testing.T) {
 			t.Errorf("%s: %d edges", query, got)
 		}
 	}
-	if some, all := len(sam.picture("/graph/data?neighbours=1").Edges), len(sam.picture("/graph/data?neighbours=10&similar=0").Edges); some >= len(d.Edges) || all <= len(d.Edges) {
+	if some, all := len(sam.picture("/graph/data?neighbours=1").Edges),
+		len(sam.picture("/graph/data?neighbours=10&similar=0").Edges); some >= len(d.Edges) || all <= len(d.Edges) {
 		t.Errorf("%d, %d and %d edges", some/3, len(d.Edges)/3, all/3)
 	}
 }
@@ -167,8 +179,10 @@ func TestPicturesCanBeFiltered(t *testing.T) {
 	w.fillPictures(stranger)
 	sam := w.signedIn(stranger)
 	for query, want := range map[string][2]int{
-		"": {20, 20}, "project=boats": {10, 10}, "collection=kitchen": {10, 10}, "event_type=note": {10, 10}, "tag=food": {10, 10}, "tag=food&project=boats": {0, 0},
-		"limit=7": {7, 20}, "tag=water&limit=3": {3, 10}, "project=nothing": {0, 0}, "tag=" + url.QueryEscape(hostile): {0, 0},
+		"": {20, 20}, "project=boats": {10, 10}, "collection=kitchen": {10, 10}, "event_type=note": {10, 10},
+		"tag=food": {10, 10}, "tag=food&project=boats": {0, 0},
+		"limit=7": {7, 20}, "tag=water&limit=3": {3, 10}, "project=nothing": {0, 0}, "tag=" +
+			url.QueryEscape(hostile): {0, 0},
 	} {
 		for _, kind := range []string{"graph", "map"} {
 			d := sam.picture("/" + kind + "/data?" + query)
@@ -177,19 +191,22 @@ func TestPicturesCanBeFiltered(t *testing.T) {
 			}
 			page := sam.get("/" + kind + "?show=list&" + query).expect(http.StatusOK)
 			checkPage(w, page)
-			if want[0] == 0 && !strings.Contains(page.body, "No memory fits") || want[0] == 3 && !strings.Contains(page.body, "3 memories of 10, the latest") {
+			if want[0] == 0 && !strings.Contains(page.body, "No memory fits") || want[0] == 3 &&
+				!strings.Contains(page.body, "3 memories of 10, the latest") {
 				t.Errorf("%s of %q in words: %.3000s", kind, query, page.body)
 			}
 		}
 	}
-	if found := sam.get("/graph/found?q=rudder+of+a+sailing+boat&project=boats"); found.status != http.StatusOK || strings.Count(found.body, "-") < 20 {
+	if found := sam.get("/graph/found?q=rudder+of+a+sailing+boat&project=boats"); found.status != http.StatusOK ||
+		strings.Count(found.body, "-") < 20 {
 		t.Errorf("found: %d %s", found.status, found.body)
 	}
 	if found := sam.get("/graph/found?q="); found.body != "{\"ids\":[]}\n" {
 		t.Errorf("nothing is searched for, and found is %s", found.body)
 	}
 	chosen := sam.get("/graph?project=boats&limit=500&colour=type&similar=0.55&event_type=%22x").expect(http.StatusOK,
-		`<option value="boats" selected>`, `<option value="500" selected>`, `<option value="type" selected>`, `<option value="0.55" selected>`, `value="&#34;x"`, "Show all")
+		`<option value="boats" selected>`, `<option value="500" selected>`, `<option value="type" selected>`,
+		`<option value="0.55" selected>`, `value="&#34;x"`, "Show all")
 	checkPage(w, chosen)
 }
 
@@ -198,7 +215,8 @@ func TestMapShowsMemoriesByMeaning(t *testing.T) {
 	w.fillPictures(stranger)
 	sam := w.signedIn(stranger)
 	d := sam.picture("/map/data")
-	if len(d.IDs) != 20 || d.Total != 20 || len(d.Edges) != 0 || len(d.Explained) != 2 || d.Explained[0] < d.Explained[1] || d.Explained[0] < 0.2 || d.Explained[0]+d.Explained[1] > 1 {
+	if len(d.IDs) != 20 || d.Total != 20 || len(d.Edges) != 0 || len(d.Explained) != 2 ||
+		d.Explained[0] < d.Explained[1] || d.Explained[0] < 0.2 || d.Explained[0]+d.Explained[1] > 1 {
 		t.Fatalf("%+v", d)
 	}
 	side := map[int]int{}
@@ -210,13 +228,15 @@ func TestMapShowsMemoriesByMeaning(t *testing.T) {
 	if !(side[0] == 0 && side[1] == 10 || side[0] == 10 && side[1] == 0) {
 		t.Errorf("on the right of the map lie %v", side)
 	}
-	sam.get("/map?show=list").expect(http.StatusOK, "On the left", "At the bottom", fmt.Sprintf("%.0f %% from left to right", 100*d.Explained[0]))
+	sam.get("/map?show=list").expect(http.StatusOK, "On the left", "At the bottom",
+		fmt.Sprintf("%.0f %% from left to right", 100*d.Explained[0]))
 }
 
 // A picture has what its reader may see, and nothing else.
 func TestPicturesShowNobodyElsesMemories(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	for caller, want := range map[string][]string{owner: {w.memory, w.private}, reader: {w.memory}, writer: {w.memory}, stranger: nil, admin: nil} {
+	for caller, want := range map[string][]string{owner: {w.memory, w.private}, reader: {w.memory}, writer: {w.memory},
+		stranger: nil, admin: nil} {
 		b := w.signedIn(caller)
 		for _, kind := range []string{"graph", "map"} {
 			d := b.picture("/" + kind + "/data?similar=0&neighbours=10")
@@ -234,7 +254,8 @@ func TestPicturesShowNobodyElsesMemories(t *testing.T) {
 			status = http.StatusOK
 		}
 		b.get("/graph/memories/" + w.private).expect(status)
-		if p := b.get("/graph/found?q=" + secret).expect(http.StatusOK); caller != owner && strings.Contains(p.body, w.private) {
+		if p := b.get("/graph/found?q=" + secret).expect(http.StatusOK); caller != owner &&
+			strings.Contains(p.body, w.private) {
 			t.Errorf("%s finds Olivia's memory", caller)
 		}
 	}
@@ -252,9 +273,13 @@ func TestWrongFiltersOfPicturesAreNamed(t *testing.T) {
 	w.fillPictures(stranger)
 	sam := w.signedIn(stranger)
 	for query, says := range map[string]string{
-		"limit=5001": "limit is 5001; 1 to 5000 are allowed", "limit=-1": "limit is -1", "limit=0": "limit is 0; a number from 1 to 5,000", "limit=many": "limit is &#34;many&#34;; a number from 1 to 5,000",
-		"neighbours=11": "neighbours is 11; at most 10", "neighbours=-1": "neighbours is -1; a number from 0 to 10", "neighbours=x": "neighbours is &#34;x&#34;; a number from 0 to 10", "similar=2": "similar is 2; a cosine similarity up to 1",
-		"similar=NaN": "similar is NaN", "similar=a": "similar is &#34;a&#34;; a number from 0 to 1", "limit=" + url.QueryEscape(hostile): "limit is &#34;&lt;script&gt;",
+		"limit=5001": "limit is 5001; 1 to 5000 are allowed", "limit=-1": "limit is -1",
+		"limit=0": "limit is 0; a number from 1 to 5,000", "limit=many": "limit is &#34;many&#34;; a number from 1 to 5,000",
+		"neighbours=11": "neighbours is 11; at most 10", "neighbours=-1": "neighbours is -1; a number from 0 to 10",
+		"neighbours=x": "neighbours is &#34;x&#34;; a number from 0 to 10",
+		"similar=2":    "similar is 2; a cosine similarity up to 1",
+		"similar=NaN":  "similar is NaN", "similar=a": "similar is &#34;a&#34;; a number from 0 to 1", "limit=" +
+			url.QueryEscape(hostile): "limit is &#34;&lt;script&gt;",
 	} {
 		for _, kind := range []string{"graph", "map"} {
 			if kind == "map" && !strings.HasPrefix(query, "limit") {
@@ -289,7 +314,9 @@ func TestDataOfPicturesIsPacked(t *testing.T) {
 		r := w.request(guest, http.MethodGet, path, nil)
 		r.Header.Set("Accept-Encoding", "gzip")
 		p := sam.send(r)
-		if p.header.Get("Content-Encoding") != "gzip" || !strings.Contains(strings.Join(p.header.Values("Vary"), ","), "Accept-Encoding") || p.header.Get("Cache-Control") != "no-store" {
+		if p.header.Get("Content-Encoding") != "gzip" ||
+			!strings.Contains(strings.Join(p.header.Values("Vary"), ","), "Accept-Encoding") ||
+			p.header.Get("Cache-Control") != "no-store" {
 			t.Fatalf("%s: %v", path, p.header)
 		}
 		unpacked, err := gzip.NewReader(strings.NewReader(p.body))
@@ -307,7 +334,8 @@ func TestDataOfPicturesIsPacked(t *testing.T) {
 func TestMemoryBesideThePicture(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	sam, view := w.signedIn(stranger), w.store.As(souvenir.Access{User: w.users[stranger]})
-	long, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: hostile + strings.Repeat(" more", 500), Tags: []string{"<u>"}})
+	long, err := view.AddMemory(t.Context(),
+		souvenir.NewMemory{Content: hostile + strings.Repeat(" more", 500), Tags: []string{"<u>"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,8 +359,10 @@ func TestLibrariesThatDraw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"sigma.min.js      sigma 3.0.3", "graphology 0.26.0", "Guillaume Plique", "Alexis Jacomy"} {
-		if !strings.Contains(string(licences), name) && !strings.Contains(strings.Join(strings.Fields(string(licences)), " "), strings.Join(strings.Fields(name), " ")) {
+	for _, name := range []string{"sigma.min.js      sigma 3.0.3", "graphology 0.26.0", "Guillaume Plique",
+		"Alexis Jacomy"} {
+		if !strings.Contains(string(licences), name) &&
+			!strings.Contains(strings.Join(strings.Fields(string(licences)), " "), strings.Join(strings.Fields(name), " ")) {
 			t.Errorf("LICENSES.txt lacks %q", name)
 		}
 	}
@@ -341,7 +371,8 @@ func TestLibrariesThatDraw(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, forbidden := range []string{"eval(", "new Function", "new Worker", "importScripts", "document.write"} { // which the policy of the pages forbids
+		for _, forbidden := range []string{"eval(", "new Function", "new Worker", "importScripts",
+			"document.write"} { // which the policy of the pages forbids
 			if strings.Contains(string(script), forbidden) {
 				t.Errorf("%s has %s", name, forbidden)
 			}

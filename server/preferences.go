@@ -22,7 +22,8 @@ func (s *Server) updatePreferences(w http.ResponseWriter, r *http.Request, c req
 	return s.changePreferences(w, r, c.Store.UpdatePreferences)
 }
 
-func (s *Server) changePreferences(w http.ResponseWriter, r *http.Request, change func(context.Context, map[string]any) (map[string]any, error)) (any, error) {
+func (s *Server) changePreferences(w http.ResponseWriter, r *http.Request,
+	change func(context.Context, map[string]any) (map[string]any, error)) (any, error) {
 	var given map[string]any
 	if err := s.readJSON(w, r, &given, false); err != nil {
 		return nil, err

@@ -15,8 +15,10 @@ func TestMembersAreAddedChangedAndPutOut(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia, sam := w.signedIn(owner), w.signedIn(stranger)
 	members := w.shop() + "/members"
-	checkPage(w, olivia.get(members).expect(http.StatusOK, "3 members", "owner of the project", "rita", "walter", "Invite someone", "Remove</button>").lacks("Leave the project", "pending"))
-	checkPage(w, w.signedIn(reader).get(members).expect(http.StatusOK, "What the roles mean", "olivia", "Leave the project").lacks("Invite someone", "Remove</button>", "<select", "pending"))
+	checkPage(w, olivia.get(members).expect(http.StatusOK, "3 members", "owner of the project", "rita", "walter",
+		"Invite someone", "Remove</button>").lacks("Leave the project", "pending"))
+	checkPage(w, w.signedIn(reader).get(members).expect(http.StatusOK, "What the roles mean", "olivia",
+		"Leave the project").lacks("Invite someone", "Remove</button>", "<select", "pending"))
 
 	add := func(user, role string) *shownPage {
 		form := olivia.get(members).formTo(members, "change", "add")
@@ -25,15 +27,18 @@ func TestMembersAreAddedChangedAndPutOut(t *testing.T) {
 		return olivia.post(members, form)
 	}
 	added := add(" Sam ", "writer")
-	checkPage(w, olivia.get(added.header.Get("Location")).expect(http.StatusOK, "Sam is invited: writer.", "3 members", "pending", "Withdraw the invitation of Sam"))
+	checkPage(w, olivia.get(added.header.Get("Location")).expect(http.StatusOK, "Sam is invited: writer.", "3 members",
+		"pending", "Withdraw the invitation of Sam"))
 	sam.get(w.shop()).expect(http.StatusNotFound)
 	olivia.takesBack(added, "Sam is invited: writer.")
 	olivia.get(members).expect(http.StatusOK).lacks("pending")
 
-	for user, says := range map[string]string{"walter": "has the role writer in project", "olivia": "needs no other role", "": "Name is "} {
+	for user, says := range map[string]string{"walter": "has the role writer in project", "olivia": "needs no other role",
+		"": "Name is "} {
 		p := add(user, "reader")
 		p.expect(p.status, says)
-		if p.status != http.StatusNotFound && p.status != http.StatusBadRequest || user != "" && !strings.Contains(p.body, fmt.Sprintf("value=%q", user)) {
+		if p.status != http.StatusNotFound && p.status != http.StatusBadRequest || user != "" &&
+			!strings.Contains(p.body, fmt.Sprintf("value=%q", user)) {
 			t.Errorf("%q: %d %.300s", user, p.status, p.body)
 		}
 		checkPage(w, p)
@@ -53,7 +58,8 @@ func TestMembersAreAddedChangedAndPutOut(t *testing.T) {
 	}
 	w.signedIn(reader).get(members).expect(http.StatusOK, ">reader<")
 	out.Set("change", hostile)
-	olivia.post(members, out).stays(http.StatusBadRequest, "allowed are add, withdraw, role and end").lacks("<script>alert")
+	olivia.post(members, out).stays(http.StatusBadRequest,
+		"allowed are add, withdraw, role and end").lacks("<script>alert")
 	out.Set("change", "end")
 	out.Set("user", w.users[owner])
 	olivia.post(members, out).stays(http.StatusForbidden, "can be neither changed nor ended")
@@ -73,7 +79,8 @@ func TestRolesRiseByConsentOnPages(t *testing.T) {
 	offered := offer()
 	checkPage(w, olivia.get(members).expect(http.StatusOK, "3 members", "Withdraw the invitation of rita"))
 	rita.get(edit).expect(http.StatusForbidden)
-	checkPage(w, rita.get("/project-invitations").expect(http.StatusOK, "You are a reader of this project", "A writer also stores into it"))
+	checkPage(w, rita.get("/project-invitations").expect(http.StatusOK, "You are a reader of this project",
+		"A writer also stores into it"))
 	olivia.takesBack(offered, "rita is invited to be writer, and stays reader until then.")
 	olivia.get(members).expect(http.StatusOK, "3 members").lacks("pending")
 	rita.get("/project-invitations").expect(http.StatusOK).lacks("The shop")
@@ -93,7 +100,8 @@ func TestRolesRiseByConsentOnPages(t *testing.T) {
 	rita.get(edit).expect(http.StatusForbidden)
 	olivia.takesBack(lowered, "rita has the role reader now. Undo sends an invitation to be writer again.")
 	rita.get(edit).expect(http.StatusForbidden)
-	rita.get("/project-invitations").expect(http.StatusOK, "<bdi>The shop</bdi>") // a name cannot turn round the role beside it
+	rita.get("/project-invitations").expect(http.StatusOK,
+		"<bdi>The shop</bdi>") // a name cannot turn round the role beside it
 }
 
 // Undoing what an owner did brings nobody back who has declined, left, or accepted less since.
@@ -126,7 +134,8 @@ func TestLeavingAProject(t *testing.T) {
 	rita, members := w.signedIn(reader), w.shop()+"/members"
 	p := rita.get(members)
 	for _, form := range p.html.all("form") {
-		if form.attr("action") == members && !strings.Contains(form.attr("data-confirm"), "You need a new invitation to come back.") {
+		if form.attr("action") == members &&
+			!strings.Contains(form.attr("data-confirm"), "You need a new invitation to come back.") {
 			t.Errorf("nobody is asked: %v", form.attrs)
 		}
 	}
@@ -165,22 +174,30 @@ func TestNamesThatAreOfferedForNewMembers(t *testing.T) {
 func TestProjectsAreRenamed(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia, settings := w.signedIn(owner), w.shop()+"/settings"
-	checkPage(w, olivia.get(settings).expect(http.StatusOK, "Rename", "The project stays in the trash until", "<b>1 memory</b> in it"))
+	checkPage(w, olivia.get(settings).expect(http.StatusOK, "Rename", "The project stays in the trash until",
+		"<b>1 memory</b> in it"))
 	renamed := olivia.submit(olivia.get(settings), settings, url.Values{"name": {hostile}})
 	checkPage(w, olivia.get(renamed.header.Get("Location")).expect(http.StatusOK, "The project is named"))
 	checkPage(w, olivia.get(w.shop()))
-	olivia.leadsTo(olivia.takesBack(renamed, "The project is named"), settings+"?done=undone").expect(http.StatusOK, "Settings of The shop")
+	olivia.leadsTo(olivia.takesBack(renamed, "The project is named"), settings+"?done=undone").expect(http.StatusOK,
+		"Settings of The shop")
 	olivia.leadsTo(olivia.submit(olivia.get(settings), settings, nil), settings+"?done=unchanged")
-	olivia.submit(olivia.get(settings), settings, url.Values{"name": {secret}}).stays(http.StatusBadRequest, "is taken by the project", "Settings of The shop")
-	olivia.submit(olivia.get(settings), settings, url.Values{"name": {" "}}).stays(http.StatusBadRequest, "Name is &#34;&#34;")
+	olivia.submit(olivia.get(settings), settings, url.Values{"name": {secret}}).stays(http.StatusBadRequest,
+		"is taken by the project", "Settings of The shop")
+	olivia.submit(olivia.get(settings), settings, url.Values{"name": {" "}}).stays(http.StatusBadRequest,
+		"Name is &#34;&#34;")
 
-	_, err := w.store.UpdateMember(t.Context(), souvenir.MemberUpdate{Project: souvenir.ProjectRef{ID: w.users[owner] + "/shop"}, User: "walter", Role: souvenir.MemberOwner})
+	_, err := w.store.UpdateMember(t.Context(),
+		souvenir.MemberUpdate{Project: souvenir.ProjectRef{ID: w.users[owner] + "/shop"}, User: "walter",
+			Role: souvenir.MemberOwner})
 	if err != nil {
 		t.Fatal(err)
 	}
 	walter := w.signedIn(writer) // an owner, but not of record
 	walter.get(settings).expect(http.StatusOK, "Rename").lacks("Delete the project")
-	walter.post(w.shop()+"/delete", url.Values{"csrf": {walter.get(settings).hidden().Get("csrf")}, "typed": {"The shop"}}).stays(http.StatusForbidden, "who alone may delete it")
+	walter.post(w.shop()+"/delete",
+		url.Values{"csrf": {walter.get(settings).hidden().Get("csrf")}, "typed": {"The shop"}}).stays(http.StatusForbidden,
+		"who alone may delete it")
 	w.signedIn(reader).get(settings).expect(http.StatusForbidden, "only its owners may change it")
 }
 
@@ -188,13 +205,16 @@ func TestProjectsAreDeletedByThoseWhoMeanIt(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia, settings := w.signedIn(owner), w.shop()+"/settings"
 	for _, typed := range []string{"", "shop", "the shop", hostile} {
-		p := olivia.submit(olivia.get(settings), w.shop()+"/delete", url.Values{"typed": {typed}}).stays(http.StatusBadRequest, "Name of the project is", "nothing was deleted")
+		p := olivia.submit(olivia.get(settings), w.shop()+"/delete",
+			url.Values{"typed": {typed}}).stays(http.StatusBadRequest, "Name of the project is", "nothing was deleted")
 		checkPage(w, p)
 	}
 	olivia.get(w.shop()).expect(http.StatusOK, "The shop opens at nine.")
-	olivia.get(settings).expect(http.StatusOK, "stays in the trash until", "can be restored until then").lacks("cannot be", "for good")
+	olivia.get(settings).expect(http.StatusOK, "stays in the trash until", "can be restored until then").lacks("cannot be",
+		"for good")
 	gone := olivia.submit(olivia.get(settings), w.shop()+"/delete", url.Values{"typed": {" The shop "}})
-	olivia.leadsTo(gone, "/projects?done=project-trashed").expect(http.StatusOK, "The project is deleted, with its memories. It can be restored from the trash.").lacks("The shop")
+	olivia.leadsTo(gone, "/projects?done=project-trashed").expect(http.StatusOK,
+		"The project is deleted, with its memories. It can be restored from the trash.").lacks("The shop")
 	olivia.get(w.shop()).expect(http.StatusNotFound)
 	olivia.get("/memories/" + w.memory).expect(http.StatusNotFound)
 	olivia.get("/api/files/"+w.file).expect(http.StatusOK, "soup")

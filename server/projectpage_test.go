@@ -12,11 +12,15 @@ import (
 
 func TestFirstPageOfAProject(t *testing.T) {
 	w, store, olivia := withTodo(t, shopTodo)
-	linked, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: "\n# Soup of the day\nPea.", ProjectID: "shop", EventType: "decision", Tags: []string{"soup"}})
+	linked, err := store.AddMemory(t.Context(),
+		souvenir.NewMemory{Content: "\n# Soup of the day\nPea.", ProjectID: "shop", EventType: "decision",
+			Tags: []string{"soup"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	main, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: "We sell *soup*.", ProjectID: "shop", EventType: "project-main", State: "active", Related: []string{linked.ID}})
+	main, err := store.AddMemory(t.Context(),
+		souvenir.NewMemory{Content: "We sell *soup*.", ProjectID: "shop", EventType: "project-main", State: "active",
+			Related: []string{linked.ID}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,12 +28,15 @@ func TestFirstPageOfAProject(t *testing.T) {
 	if _, err := store.UpdateFile(t.Context(), w.file, souvenir.FileUpdate{MemoryID: &main.ID}); err != nil {
 		t.Fatal(err)
 	}
-	olivia.get(w.shop()).expect(http.StatusOK, "We sell <em>soup</em>.", "menu.txt", "10 bytes", "Soup of the day</a>", "linked from it", ">soup<", "1 of 3 tasks done", "T1</b> add up",
-		"T3</b> close at six", "</b> tokens when they begin", "rules</a> are written yet", "The shop opens at nine.", `data-copy="project-id"`).lacks("T2</b>")
+	olivia.get(w.shop()).expect(http.StatusOK, "We sell <em>soup</em>.", "menu.txt", "10 bytes", "Soup of the day</a>",
+		"linked from it", ">soup<", "1 of 3 tasks done", "T1</b> add up",
+		"T3</b> close at six", "</b> tokens when they begin", "rules</a> are written yet", "The shop opens at nine.",
+		`data-copy="project-id"`).lacks("T2</b>")
 	w.signedIn(reader).get(w.shop()).expect(http.StatusOK, "olivia", "reader", "We sell").lacks("/edit?")
 	empty := w.signedIn(stranger)
 	made := empty.submit(empty.get("/projects"), "/projects", url.Values{"name": {"Empty"}, "project": {"empty"}})
-	checkPage(w, empty.get(made.header.Get("Location")).expect(http.StatusOK, "Nothing is stored here yet.", "project_id: empty", "There is none yet."))
+	checkPage(w, empty.get(made.header.Get("Location")).expect(http.StatusOK, "Nothing is stored here yet.",
+		"project_id: empty", "There is none yet."))
 }
 
 func TestModulesOfAProject(t *testing.T) {
@@ -37,13 +44,16 @@ func TestModulesOfAProject(t *testing.T) {
 	modules := w.shop() + "/modules"
 	checkPage(w, olivia.get(modules).expect(http.StatusOK, "No memory names a module yet"))
 	for i := range 3 {
-		_, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: fmt.Sprintf("Drawer %d sticks.", i), ProjectID: "shop", EventType: "bug", State: "active", Metadata: map[string]any{"module_name": "Till"}})
+		_, err := store.AddMemory(t.Context(),
+			souvenir.NewMemory{Content: fmt.Sprintf("Drawer %d sticks.", i), ProjectID: "shop", EventType: "bug",
+				State: "active", Metadata: map[string]any{"module_name": "Till"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, tags := range [][]string{{"module:till", "Module:Oven"}, {"module:" + hostile}, {"module:"}} {
-		if _, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: "Both are warm.", ProjectID: "shop", Tags: tags}); err != nil {
+		if _, err := store.AddMemory(t.Context(),
+			souvenir.NewMemory{Content: "Both are warm.", ProjectID: "shop", Tags: tags}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,29 +62,37 @@ func TestModulesOfAProject(t *testing.T) {
 	if chips := strings.Count(p.body, `href="?module=`); chips != 3 {
 		t.Errorf("%d modules", chips)
 	}
-	p = w.signedIn(reader).get(modules+"?module=TILL").expect(http.StatusOK, "<h1>Module TILL of The shop</h1>", "Drawer 2 sticks.", "Both are warm.", "T1</b> add up in the till", "<dt>bug</dt><dd>3</dd>", "<dt>active</dt><dd>3</dd>")
+	p = w.signedIn(reader).get(modules+"?module=TILL").expect(http.StatusOK, "<h1>Module TILL of The shop</h1>",
+		"Drawer 2 sticks.", "Both are warm.", "T1</b> add up in the till", "<dt>bug</dt><dd>3</dd>",
+		"<dt>active</dt><dd>3</dd>")
 	checkPage(w, p)
 	checkPage(w, olivia.get(modules+"?module="+url.QueryEscape(hostile)).expect(http.StatusOK, "Both are warm."))
 	checkPage(w, olivia.get(modules+"?module=cellar").expect(http.StatusOK, "None names the module.", "module:cellar"))
-	p = olivia.get(modules+"?module="+strings.Repeat("x", 129)).stays(http.StatusBadRequest, "Module_name is", `aria-invalid="true"`)
+	p = olivia.get(modules+"?module="+strings.Repeat("x", 129)).stays(http.StatusBadRequest, "Module_name is",
+		`aria-invalid="true"`)
 	checkPage(w, p)
 }
 
 func TestContextOfAProject(t *testing.T) {
 	w, store, olivia := withTodo(t, shopTodo)
-	if _, err := store.SetRule(t.Context(), souvenir.NewRule{ProjectID: "shop", Type: souvenir.RuleDo, Content: "Smile. " + strings.Repeat("Always. ", 800)}); err != nil {
+	if _, err := store.SetRule(t.Context(),
+		souvenir.NewRule{ProjectID: "shop", Type: souvenir.RuleDo, Content: "Smile. " +
+			strings.Repeat("Always. ", 800)}); err != nil {
 		t.Fatal(err)
 	}
 	path := w.shop() + "/context"
-	p := olivia.get(path).expect(http.StatusOK, "tokens in all", "Identity", "No memory says who the agent is.", "Smile. Always.", "It goes on.", "The shop opens at nine.", "Call get_context first")
+	p := olivia.get(path).expect(http.StatusOK, "tokens in all", "Identity", "No memory says who the agent is.",
+		"Smile. Always.", "It goes on.", "The shop opens at nine.", "Call get_context first")
 	checkPage(w, p)
-	part := olivia.asks(http.MethodGet, path+"?query=when+does+it+open&budget=", nil).expect(http.StatusOK, "tokens in all", "fits ").lacks("<html", "<input")
+	part := olivia.asks(http.MethodGet, path+"?query=when+does+it+open&budget=", nil).expect(http.StatusOK,
+		"tokens in all", "fits ").lacks("<html", "<input")
 	if !strings.Contains(part.body, "The shop opens") {
 		t.Errorf("the part is %s", part.body)
 	}
 	checkPage(w, olivia.get(path+"?budget=600").expect(http.StatusOK, "shortened for the agent", `class="note"`))
 	for _, budget := range []string{"7", "-1", "many", "99999999999999999999"} {
-		p := olivia.get(path+"?query=x&budget="+budget).stays(http.StatusBadRequest, "budget", `aria-invalid="true"`, `value="x"`)
+		p := olivia.get(path+"?query=x&budget="+budget).stays(http.StatusBadRequest, "budget", `aria-invalid="true"`,
+			`value="x"`)
 		checkPage(w, p)
 	}
 	w.signedIn(reader).get(path).expect(http.StatusOK, "Smile.").lacks(secret)

@@ -81,7 +81,8 @@ func (s *Server) addMember(w http.ResponseWriter, r *http.Request, c request.Cal
 	if err != nil {
 		return nil, err
 	}
-	return ChangedMember{true, m.Status, m, "invited: the project is visible to a user of this name who accepts the invitation"}, nil
+	return ChangedMember{true, m.Status, m,
+		"invited: the project is visible to a user of this name who accepts the invitation"}, nil
 }
 
 func (s *Server) updateMember(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
@@ -89,19 +90,22 @@ func (s *Server) updateMember(w http.ResponseWriter, r *http.Request, c request.
 	if err := s.readJSON(w, r, &given, true); err != nil {
 		return nil, err
 	}
-	m, err := c.Store.UpdateMember(r.Context(), souvenir.MemberUpdate{Project: projectOf(r), User: r.PathValue("user"), Role: given.Role})
+	m, err := c.Store.UpdateMember(r.Context(),
+		souvenir.MemberUpdate{Project: projectOf(r), User: r.PathValue("user"), Role: given.Role})
 	if err != nil {
 		return nil, err
 	}
 	message := "the role is " + string(m.Role)
 	if m.Status == souvenir.MemberInvited {
-		message = "invited: the role is " + string(m.Role) + " once the invitation is accepted; a member keeps the present role until then"
+		message = "invited: the role is " + string(m.Role) +
+			" once the invitation is accepted; a member keeps the present role until then"
 	}
 	return ChangedMember{true, m.Status, m, message}, nil
 }
 
 func (s *Server) deleteMember(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	if err := c.Store.DeleteMember(r.Context(), souvenir.MemberDeletion{Project: projectOf(r), User: r.PathValue("user")}); err != nil {
+	if err := c.Store.DeleteMember(r.Context(),
+		souvenir.MemberDeletion{Project: projectOf(r), User: r.PathValue("user")}); err != nil {
 		return nil, err
 	}
 	return Done{true, "the user is no longer a member of the project, or invited to it"}, nil

@@ -14,7 +14,8 @@ import (
 )
 
 // hostileTodo is a to-do that would run if it were no text.
-const hostileTodo = "## Constitution\n\n" + hostile + "\n\n## Spec\n\n[x](javascript:alert(1))\n\n## Plan\n\n## Tasks\n\n- [ ] T1 " + hostile + "\n  more " + hostile +
+const hostileTodo = "## Constitution\n\n" + hostile +
+	"\n\n## Spec\n\n[x](javascript:alert(1))\n\n## Plan\n\n## Tasks\n\n- [ ] T1 " + hostile + "\n  more " + hostile +
 	"\n- [x] T2 `code`\n\n## Gaps\n\n- [ ] " + hostile + "\n"
 
 // furnishProjects gives the pages something to show.
@@ -30,10 +31,14 @@ func (w *world) furnishProjects(paths map[string]string) {
 			steps.note(err)
 		}
 	}
-	_, err = ada.AddMemory(w.t.Context(), souvenir.NewMemory{ProjectID: "p", EventType: souvenir.EventProjectMain, State: souvenir.StateActive, Content: hostile,
-		Tags: []string{"module:" + hostile}, Metadata: map[string]any{"module_name": hostile}})
+	_, err = ada.AddMemory(w.t.Context(),
+		souvenir.NewMemory{ProjectID: "p", EventType: souvenir.EventProjectMain, State: souvenir.StateActive,
+			Content: hostile,
+			Tags:    []string{"module:" + hostile}, Metadata: map[string]any{"module_name": hostile}})
 	steps.note(err)
-	_, err = w.store.AddMember(w.t.Context(), souvenir.NewMember{Project: souvenir.ProjectRef{ID: w.users[admin] + "/p"}, User: "olivia", Role: souvenir.MemberWriter})
+	_, err = w.store.AddMember(w.t.Context(),
+		souvenir.NewMember{Project: souvenir.ProjectRef{ID: w.users[admin] + "/p"}, User: "olivia",
+			Role: souvenir.MemberWriter})
 	steps.note(err)
 	if steps.err != nil {
 		w.t.Fatal(steps.err)
@@ -55,15 +60,19 @@ func TestProjectsPage(t *testing.T) {
 	olivia, rita, sam := w.signedIn(owner), w.signedIn(reader), w.signedIn(stranger)
 
 	sam.get("/projects").expect(http.StatusOK, "There is none yet", `action="/projects"`).lacks("The shop")
-	olivia.get("/projects").expect(http.StatusOK, "The shop", w.shop(), "Shared by you", "1 memory", "3 members", "No to-do yet")
+	olivia.get("/projects").expect(http.StatusOK, "The shop", w.shop(), "Shared by you", "1 memory", "3 members",
+		"No to-do yet")
 	rita.get("/projects").expect(http.StatusOK, "The shop", "Shared by olivia", "reader").lacks(secret)
 
 	made := olivia.submit(olivia.get("/projects"), "/projects", url.Values{"name": {"Garden"}, "project": {"garden"}})
-	olivia.leadsTo(made, "/projects/"+w.users[owner]+"/garden?done=project").expect(http.StatusOK, "<h1>Garden</h1>", "The project is there.")
+	olivia.leadsTo(made, "/projects/"+w.users[owner]+"/garden?done=project").expect(http.StatusOK, "<h1>Garden</h1>",
+		"The project is there.")
 	olivia.submit(olivia.get("/projects"), "/projects", url.Values{"name": {"Garden"}, "project": {"other"}}).
 		stays(http.StatusBadRequest, "Name", "is taken by the project", `value="other"`)
-	olivia.submit(olivia.get("/projects"), "/projects", url.Values{"name": {"New"}, "project": {"a/b"}}).stays(http.StatusBadRequest, "Id", "a/b")
-	olivia.submit(olivia.get("/projects"), "/projects", url.Values{"name": {"  "}}).stays(http.StatusBadRequest, `role="alert"`)
+	olivia.submit(olivia.get("/projects"), "/projects",
+		url.Values{"name": {"New"}, "project": {"a/b"}}).stays(http.StatusBadRequest, "Id", "a/b")
+	olivia.submit(olivia.get("/projects"), "/projects", url.Values{"name": {"  "}}).stays(http.StatusBadRequest,
+		`role="alert"`)
 }
 
 // asks sends a request as the script of the pages does, for a part of a page.
@@ -107,13 +116,16 @@ func (b *browser) takesBack(done *shownPage, says string) *shownPage {
 // What only those who see a project may open, and what only some of them may change.
 func TestProjectPagesAreForThePeopleOfTheProject(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	_, err := w.store.As(souvenir.Access{User: w.users[owner]}).SetTodo(t.Context(), souvenir.NewTodo{ProjectID: "shop", Content: shopTodo})
+	_, err := w.store.As(souvenir.Access{User: w.users[owner]}).SetTodo(t.Context(),
+		souvenir.NewTodo{ProjectID: "shop", Content: shopTodo})
 	if err != nil {
 		t.Fatal(err)
 	}
 	shop, plot := w.shop(), "/projects/"+w.users[owner]+"/plot"
-	pages := []string{"", "/rules", "/todo", "/todo?section=tasks", "/members", "/modules", "/modules?module=till", "/context", "/settings", "/edit?text=do", "/edit?text=tasks", "/edit?text=main"}
-	for caller, forbidden := range map[string]string{owner: "", writer: "/settings", reader: "/settings /edit?text=do /edit?text=tasks /edit?text=main"} {
+	pages := []string{"", "/rules", "/todo", "/todo?section=tasks", "/members", "/modules", "/modules?module=till",
+		"/context", "/settings", "/edit?text=do", "/edit?text=tasks", "/edit?text=main"}
+	for caller, forbidden := range map[string]string{owner: "", writer: "/settings",
+		reader: "/settings /edit?text=do /edit?text=tasks /edit?text=main"} {
 		b := w.signedIn(caller)
 		for _, path := range pages {
 			want := http.StatusOK
@@ -152,10 +164,13 @@ func TestChangesOfProjectsNeedTheRole(t *testing.T) {
 	if _, err := store.SetTodo(t.Context(), souvenir.NewTodo{ProjectID: "shop", Content: shopTodo}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.SetRule(t.Context(), souvenir.NewRule{ProjectID: "shop", Type: souvenir.RuleDo, Content: "Smile."}); err != nil {
+	if _, err := store.SetRule(t.Context(),
+		souvenir.NewRule{ProjectID: "shop", Type: souvenir.RuleDo, Content: "Smile."}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.store.AddMember(t.Context(), souvenir.NewMember{Project: souvenir.ProjectRef{ID: w.users[owner] + "/shop"}, User: "dora", Role: souvenir.MemberReader}); err != nil {
+	if _, err := w.store.AddMember(t.Context(),
+		souvenir.NewMember{Project: souvenir.ProjectRef{ID: w.users[owner] + "/shop"}, User: "dora",
+			Role: souvenir.MemberReader}); err != nil {
 		t.Fatal(err)
 	}
 	shop := w.shop()
@@ -214,7 +229,8 @@ func TestProjectsAreFoundByName(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	store := w.store.As(souvenir.Access{User: w.users[owner]})
 	for i := range 60 {
-		if _, err := store.AddProject(t.Context(), souvenir.NewProject{ID: fmt.Sprintf("n%02d", i), Name: fmt.Sprintf("Number %02d", i)}); err != nil {
+		if _, err := store.AddProject(t.Context(),
+			souvenir.NewProject{ID: fmt.Sprintf("n%02d", i), Name: fmt.Sprintf("Number %02d", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,19 +238,23 @@ func TestProjectsAreFoundByName(t *testing.T) {
 	p := olivia.get("/projects").expect(http.StatusOK, "Part 1 of 3", `href="?part=2"`, `type="search"`)
 	checkPage(w, p)
 	olivia.get("/projects?part=3").expect(http.StatusOK, "Part 3 of 3", "Number 59")
-	olivia.get("/projects?search=number&part=2").expect(http.StatusOK, "60 projects of 62", `href="?part=3&amp;search=number"`)
-	found := olivia.asks(http.MethodGet, "/projects?search=NUMBER+07", nil).expect(http.StatusOK, "1 project of 62", "Number 07").lacks("<html", "Number 08")
+	olivia.get("/projects?search=number&part=2").expect(http.StatusOK, "60 projects of 62",
+		`href="?part=3&amp;search=number"`)
+	found := olivia.asks(http.MethodGet, "/projects?search=NUMBER+07", nil).expect(http.StatusOK, "1 project of 62",
+		"Number 07").lacks("<html", "Number 08")
 	if !strings.HasPrefix(strings.TrimSpace(found.body), "<p class=\"meta\">") {
 		t.Errorf("the part begins with %.100q", found.body)
 	}
-	olivia.get("/projects?search="+url.QueryEscape(hostile)).expect(http.StatusOK, "No project has", "Show all projects").lacks("<script>alert")
+	olivia.get("/projects?search="+url.QueryEscape(hostile)).expect(http.StatusOK, "No project has",
+		"Show all projects").lacks("<script>alert")
 }
 
 // An id may be anything but a slash: every project has an address, and a browser keeps it as it is.
 func TestEveryProjectHasAnAddress(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia, store := w.signedIn(owner), w.store.As(souvenir.Access{User: w.users[owner]})
-	for i, id := range []string{".", "..", "~", "~~x", "rules", "a b", "50%", "ü/"[:2], "q?x#y", "%2E", "<b>", "a&b", "...", `"`, `\`, "members"} {
+	for i, id := range []string{".", "..", "~", "~~x", "rules", "a b", "50%", "ü/"[:2], "q?x#y", "%2E", "<b>", "a&b",
+		"...", `"`, `\`, "members"} {
 		added, err := store.AddProject(t.Context(), souvenir.NewProject{ID: id, Name: fmt.Sprintf("Odd %d", i)})
 		if err != nil {
 			t.Fatal(err)
@@ -245,7 +265,9 @@ func TestEveryProjectHasAnAddress(t *testing.T) {
 		}
 		olivia.get(path).expect(http.StatusOK, fmt.Sprintf("<h1>Odd %d</h1>", i))
 		olivia.get(path+"/todo").expect(http.StatusOK, fmt.Sprintf("To-do of Odd %d", i))
-		saved := olivia.post(path+"/edit", url.Values{"csrf": {olivia.get("/profile").hidden().Get("csrf")}, "text": {"do"}, "content": {"Be odd."}, "base": {emptyDigest}})
+		saved := olivia.post(path+"/edit",
+			url.Values{"csrf": {olivia.get("/profile").hidden().Get("csrf")}, "text": {"do"}, "content": {"Be odd."},
+				"base": {emptyDigest}})
 		olivia.get(saved.header.Get("Location")).expect(http.StatusOK, "Be odd.", fmt.Sprintf("Rules of Odd %d", i))
 	}
 	p := olivia.get("/projects").expect(http.StatusOK)

@@ -46,27 +46,33 @@ func TestRulesAreWrittenChangedAndDeleted(t *testing.T) {
 	} {
 		checkPage(w, olivia.get(place.page).expect(http.StatusOK, "There is none yet.", ">Write<"))
 		saved := olivia.post(place.edit, olivia.writes(place.edit, "do", "# Smile\n\n- at *all*\n"))
-		p := olivia.get(saved.header.Get("Location")).expect(http.StatusOK, "“Do” is saved.", "<h3>Smile</h3>", "at <em>all</em>", "version 1")
+		p := olivia.get(saved.header.Get("Location")).expect(http.StatusOK, "“Do” is saved.", "<h3>Smile</h3>",
+			"at <em>all</em>", "version 1")
 		checkPage(w, p)
 		rule, err := store.GetRule(t.Context(), place.ref, souvenir.RuleDo)
 		if err != nil || rule.Content != "# Smile\n\n- at *all*\n" {
 			t.Fatalf("%v: %q", err, rule.Content)
 		}
-		_, err = store.SetRule(t.Context(), souvenir.NewRule{ProjectID: place.ref.ID, Type: souvenir.RuleDo, Content: rule.Content, Tags: []string{"mood"}})
+		_, err = store.SetRule(t.Context(),
+			souvenir.NewRule{ProjectID: place.ref.ID, Type: souvenir.RuleDo, Content: rule.Content, Tags: []string{"mood"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		back := olivia.takesBack(olivia.post(place.edit, olivia.writes(place.edit, "do", "Frown.")), "“Do” is saved.")
-		olivia.leadsTo(back, place.page+"?done=undone").expect(http.StatusOK, "That is taken back.", "<h3>Smile</h3>", "version 4")
-		olivia.leadsTo(olivia.post(place.edit, olivia.writes(place.edit, "do", rule.Content)), place.page+"?done=unchanged").expect(http.StatusOK, "there was nothing to save", "version 4")
+		olivia.leadsTo(back, place.page+"?done=undone").expect(http.StatusOK, "That is taken back.", "<h3>Smile</h3>",
+			"version 4")
+		olivia.leadsTo(olivia.post(place.edit, olivia.writes(place.edit, "do", rule.Content)), place.page+
+			"?done=unchanged").expect(http.StatusOK, "there was nothing to save", "version 4")
 
 		gone := olivia.post(place.remove, olivia.get(place.page).formTo(place.remove, "text", "do"))
 		back = olivia.takesBack(gone, "“Do” is deleted.")
 		olivia.leadsTo(back, place.page+"?done=undone").expect(http.StatusOK, "<h3>Smile</h3>", "version 4")
-		if again, err := store.GetRule(t.Context(), place.ref, souvenir.RuleDo); err != nil || again.ID != rule.ID || strings.Join(again.Tags, " ") != "mood" || again.Content != rule.Content {
+		if again, err := store.GetRule(t.Context(), place.ref, souvenir.RuleDo); err != nil || again.ID != rule.ID ||
+			strings.Join(again.Tags, " ") != "mood" || again.Content != rule.Content {
 			t.Errorf("%v: %q with the tags %q", err, again.Content, again.Tags)
 		}
-		olivia.post(place.remove, url.Values{"csrf": {olivia.get("/profile").hidden().Get("csrf")}, "text": {"todo"}}).stays(http.StatusBadRequest, "allowed are do and dont")
+		olivia.post(place.remove, url.Values{"csrf": {olivia.get("/profile").hidden().Get("csrf")},
+			"text": {"todo"}}).stays(http.StatusBadRequest, "allowed are do and dont")
 	}
 	w.signedIn(reader).get(w.shop()+"/rules").expect(http.StatusOK, "Smile").lacks(">Edit<", ">Delete<")
 	w.signedIn(stranger).get("/projects/rules").expect(http.StatusOK).lacks("Smile")
@@ -80,7 +86,8 @@ func TestTakingBackDoesNotUndoTheWorkOfOthers(t *testing.T) {
 	first := olivia.post(edit, olivia.writes(edit, "do", "Smile."))
 	walter.post(edit, walter.writes(edit, "do", "Smile and wave.")).goesTo(w.shop() + "/rules?undo=")
 	olivia.takesBack(first, "“Do” is saved.").stays(http.StatusBadRequest, "The text was saved again since")
-	gone := olivia.post(w.shop()+"/rules/delete", olivia.get(w.shop()+"/rules").formTo(w.shop()+"/rules/delete", "text", "do"))
+	gone := olivia.post(w.shop()+"/rules/delete",
+		olivia.get(w.shop()+"/rules").formTo(w.shop()+"/rules/delete", "text", "do"))
 	walter.post(edit, walter.writes(edit, "do", "Wave.")).goesTo(w.shop() + "/rules?undo=")
 	olivia.takesBack(gone, "“Do” is deleted.").stays(http.StatusBadRequest, "The text was saved again since")
 	olivia.get(w.shop()+"/rules").expect(http.StatusOK, "<p>Wave.</p>")
@@ -94,12 +101,14 @@ func TestSavingWhatSomebodyElseHasSaved(t *testing.T) {
 		was, mine, theirs := "Was.", "Mine, with\n\n- *care*.\n", "Theirs <b>."
 		if key == "todo" {
 			was = shopTodo
-			mine, theirs = strings.Replace(shopTodo, "A **till**", "My **till**", 1), strings.Replace(shopTodo, "A **till**", "Their **till**", 1)
+			mine, theirs = strings.Replace(shopTodo, "A **till**", "My **till**", 1),
+				strings.Replace(shopTodo, "A **till**", "Their **till**", 1)
 		}
 		olivia.post(edit, olivia.writes(edit, key, was))
 		form := olivia.writes(edit, key, mine)
 		walter.post(edit, walter.writes(edit, key, theirs)).goesTo(w.shop())
-		p := olivia.post(edit, form).stays(http.StatusConflict, "Somebody has saved this text while you were editing it.", "Save mine in its place", "Leave it as it is saved",
+		p := olivia.post(edit, form).stays(http.StatusConflict, "Somebody has saved this text while you were editing it.",
+			"Save mine in its place", "Leave it as it is saved",
 			"What saving yours would make of it", "<del>", "<ins>")
 		checkPage(w, p)
 		if p.says("saved") != theirs || p.says("content") != mine {
@@ -110,7 +119,8 @@ func TestSavingWhatSomebodyElseHasSaved(t *testing.T) {
 		if key == "todo" {
 			again.Set("content", mine)
 		}
-		walter.post(edit, walter.writes(edit, key, strings.Replace(theirs, "heir", "HEIR", 1))).goesTo(w.shop()) // and once more
+		walter.post(edit, walter.writes(edit, key,
+			strings.Replace(theirs, "heir", "HEIR", 1))).goesTo(w.shop()) // and once more
 		p = olivia.post(edit, again).stays(http.StatusConflict, "HEIR")
 		again = p.formTo(edit, "text", key)
 		again.Set("content", mine)
@@ -120,7 +130,8 @@ func TestSavingWhatSomebodyElseHasSaved(t *testing.T) {
 			t.Errorf("%s is %q", key, got)
 		}
 	}
-	if got := todoOf(t, store); !strings.Contains(got.Content, "My **till**") || !strings.Contains(got.Content, "Be kind.") {
+	if got := todoOf(t, store); !strings.Contains(got.Content, "My **till**") ||
+		!strings.Contains(got.Content, "Be kind.") {
 		t.Errorf("the to-do is %q", got.Content)
 	}
 }
@@ -133,7 +144,8 @@ func TestEditingBesideOthers(t *testing.T) {
 	walter.post(edit, theirs).goesTo(w.shop() + "/todo?undo=")
 	saved := olivia.post(edit, mine)
 	saved.goesTo(w.shop() + "/todo?undo=")
-	if got := todoOf(t, store).Content; got != strings.NewReplacer("A **till** that adds up.", "A till.", "First this, then that.", "A plan.").Replace(shopTodo) {
+	if got := todoOf(t, store).Content; got != strings.NewReplacer("A **till** that adds up.", "A till.",
+		"First this, then that.", "A plan.").Replace(shopTodo) {
 		t.Errorf("the to-do is %q", got)
 	}
 	olivia.takesBack(saved, "“Spec” is saved.")
@@ -161,7 +173,8 @@ func TestTextsThatCannotBeSaved(t *testing.T) {
 		{"do", "", "The text is empty"},
 		{"do", strings.Repeat("x", 1<<20+1), "The text is"},
 	} {
-		p := olivia.post(edit, olivia.writes(edit, c.key, c.content)).stays(http.StatusBadRequest, c.says, `aria-invalid="true"`)
+		p := olivia.post(edit, olivia.writes(edit, c.key, c.content)).stays(http.StatusBadRequest, c.says,
+			`aria-invalid="true"`)
 		if p.says("content") != c.content {
 			t.Errorf("%s: %.100q is typed", c.key, p.says("content"))
 		}
@@ -169,7 +182,8 @@ func TestTextsThatCannotBeSaved(t *testing.T) {
 	if got := todoOf(t, store); got.Content != shopTodo || got.Revision != 1 {
 		t.Errorf("revision %d is %q", got.Revision, got.Content)
 	}
-	olivia.get(edit+"?text="+url.QueryEscape(hostile)).stays(http.StatusBadRequest, "allowed are do, dont, todo, constitution, spec, plan, tasks, gaps and main").lacks("<script>alert")
+	olivia.get(edit+"?text="+url.QueryEscape(hostile)).stays(http.StatusBadRequest,
+		"allowed are do, dont, todo, constitution, spec, plan, tasks, gaps and main").lacks("<script>alert")
 	olivia.get("/projects/rules/edit?text=todo").stays(http.StatusBadRequest, "allowed are do and dont")
 	olivia.get(edit).expect(http.StatusOK, "Main memory of The shop")
 	olivia.get("/projects/rules/edit").expect(http.StatusOK, "“Do” for all your work")
@@ -180,14 +194,16 @@ func TestPreviewOfATextIsSafe(t *testing.T) {
 	olivia, edit := w.signedIn(owner), w.shop()+"/edit"
 	form := olivia.writes(edit, "do", "**bold** [x](javascript:alert(1)) "+hostile)
 	form.Set("preview", "yes")
-	olivia.asks(http.MethodPost, edit, form).expect(http.StatusOK, "<strong>bold</strong>", "&lt;script&gt;").lacks("<script", "<img", "javascript:", "<html", "<textarea")
+	olivia.asks(http.MethodPost, edit, form).expect(http.StatusOK, "<strong>bold</strong>",
+		"&lt;script&gt;").lacks("<script", "<img", "javascript:", "<html", "<textarea")
 	p := olivia.post(edit, form).stays(http.StatusOK, "<strong>bold</strong>", "<h1>“Do” of The shop</h1>")
 	checkPage(w, p)
 	if !strings.HasPrefix(p.says("content"), "**bold**") {
 		t.Errorf("typed is %q", p.says("content"))
 	}
 	form.Set("content", strings.Repeat("word\n\n", 50_000))
-	if p := olivia.asks(http.MethodPost, edit, form).expect(http.StatusOK, "only its beginning is shown"); len(p.body) > 300_000 {
+	if p := olivia.asks(http.MethodPost, edit, form).expect(http.StatusOK,
+		"only its beginning is shown"); len(p.body) > 300_000 {
 		t.Errorf("the preview has %d bytes", len(p.body))
 	}
 	olivia.get(w.shop()+"/rules").expect(http.StatusOK, "There is none yet.") // looking saves nothing
@@ -198,8 +214,10 @@ func TestEditingKeepsLineEndings(t *testing.T) {
 	w, store, olivia := withTodo(t, strings.ReplaceAll(shopTodo, "\n", "\r\n"))
 	edit := w.shop() + "/edit"
 	olivia.leadsTo(olivia.post(edit, olivia.writes(edit, "todo", shopTodo)), w.shop()+"/todo?done=unchanged")
-	olivia.post(edit, olivia.writes(edit, "todo", strings.Replace(shopTodo, "Be kind.", "Be\nvery kind.", 1))).goesTo(w.shop() + "/todo?undo=")
-	if got, want := todoOf(t, store).Content, strings.ReplaceAll(strings.Replace(shopTodo, "Be kind.", "Be\nvery kind.", 1), "\n", "\r\n"); got != want {
+	olivia.post(edit, olivia.writes(edit, "todo",
+		strings.Replace(shopTodo, "Be kind.", "Be\nvery kind.", 1))).goesTo(w.shop() + "/todo?undo=")
+	if got, want := todoOf(t, store).Content,
+		strings.ReplaceAll(strings.Replace(shopTodo, "Be kind.", "Be\nvery kind.", 1), "\n", "\r\n"); got != want {
 		t.Errorf("the to-do is %q", got)
 	}
 	first := "\n\n  leading blank lines\n"
@@ -214,13 +232,16 @@ func TestMainMemoryOfAProject(t *testing.T) {
 	walter, edit := w.signedIn(writer), w.shop()+"/edit"
 	walter.get(w.shop()).expect(http.StatusOK, "There is none yet. It says what to know first", "The shop opens at nine.")
 	saved := walter.post(edit, walter.writes(edit, "main", "# The shop\n\nSoup and fish."))
-	p := walter.get(saved.header.Get("Location")).expect(http.StatusOK, "“Main memory” is saved.", "<p>Soup and fish.</p>", "version 1")
+	p := walter.get(saved.header.Get("Location")).expect(http.StatusOK, "“Main memory” is saved.", "<p>Soup and fish.</p>",
+		"version 1")
 	checkPage(w, p)
-	main, err := w.store.As(souvenir.Access{User: w.users[reader]}).MainMemory(t.Context(), souvenir.ProjectRef{ID: w.users[owner] + "/shop"})
+	main, err := w.store.As(souvenir.Access{User: w.users[reader]}).MainMemory(t.Context(),
+		souvenir.ProjectRef{ID: w.users[owner] + "/shop"})
 	if err != nil || main.Memory.Content != "# The shop\n\nSoup and fish." {
 		t.Errorf("%v: %q", err, main.Memory.Content)
 	}
 	second := walter.post(edit, walter.writes(edit, "main", "Soup."))
-	walter.leadsTo(walter.takesBack(second, "“Main memory” is saved."), w.shop()+"?done=undone").expect(http.StatusOK, "<p>Soup and fish.</p>", "version 3")
+	walter.leadsTo(walter.takesBack(second, "“Main memory” is saved."), w.shop()+"?done=undone").expect(http.StatusOK,
+		"<p>Soup and fish.</p>", "version 3")
 	w.signedIn(reader).get(w.shop()).expect(http.StatusOK, "Soup and fish.").lacks(fmt.Sprintf("%s/edit", w.shop()))
 }

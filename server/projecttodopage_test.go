@@ -77,7 +77,8 @@ func ticks(form url.Values, place int) url.Values {
 
 func TestTodoBoardShowsTheFiveSections(t *testing.T) {
 	w, _, olivia := withTodo(t, shopTodo)
-	p := olivia.get(w.shop()+"/todo").expect(http.StatusOK, "<b>1</b> of 3 tasks done, 33%", "A <strong>till</strong> that adds up.", "First this", "<h5>Till</h5>",
+	p := olivia.get(w.shop()+"/todo").expect(http.StatusOK, "<b>1</b> of 3 tasks done, 33%",
+		"A <strong>till</strong> that adds up.", "First this", "<h5>Till</h5>",
 		"With <em>care</em>.", "Nobody knows the price", `>Constitution</h2>`, `>Spec</h2>`, `>Plan</h2>`)
 	checkPage(w, p)
 	var told []string
@@ -88,7 +89,8 @@ func TestTodoBoardShowsTheFiveSections(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"T1 add up false", "T2 borrow a till true", "T3 close at six false", "who cleans? false"}; !slices.Equal(told, want) {
+	if want := []string{"T1 add up false", "T2 borrow a till true", "T3 close at six false",
+		"who cleans? false"}; !slices.Equal(told, want) {
 		t.Errorf("the check boxes are %q", told)
 	}
 	rita := w.signedIn(reader).get(w.shop()+"/todo").expect(http.StatusOK, "T1", "disabled").lacks("/edit", "/todo/tick")
@@ -100,9 +102,12 @@ func TestTodoThatIsNotThere(t *testing.T) {
 	olivia := w.signedIn(owner)
 	checkPage(w, olivia.get(w.shop()+"/todo").expect(http.StatusOK, "There is no to-do yet", "Write the to-do"))
 	w.signedIn(reader).get(w.shop()+"/todo").expect(http.StatusOK, "There is no to-do yet").lacks("Write the to-do")
-	olivia.leadsTo(olivia.get(w.shop()+"/edit?text=tasks"), w.shop()+"/edit?text=todo").expect(http.StatusOK, "## Constitution", "- [ ] T1")
-	form := url.Values{"csrf": {olivia.get("/profile").hidden().Get("csrf")}, "text": {"todo"}, "base": {emptyDigest}, "content": {"## Tasks\r\n"}}
-	refused := olivia.post(w.shop()+"/edit", form).stays(http.StatusBadRequest, "The text is no todo document: missing: ", "## Tasks")
+	olivia.leadsTo(olivia.get(w.shop()+"/edit?text=tasks"), w.shop()+"/edit?text=todo").expect(http.StatusOK,
+		"## Constitution", "- [ ] T1")
+	form := url.Values{"csrf": {olivia.get("/profile").hidden().Get("csrf")}, "text": {"todo"}, "base": {emptyDigest},
+		"content": {"## Tasks\r\n"}}
+	refused := olivia.post(w.shop()+"/edit", form).stays(http.StatusBadRequest, "The text is no todo document: missing: ",
+		"## Tasks")
 	checkPage(w, refused)
 	form.Set("content", strings.ReplaceAll(shopTodo, "\n", "\r\n"))
 	back := olivia.takesBack(olivia.post(w.shop()+"/edit", form), "“The whole to-do” is saved.")
@@ -113,7 +118,8 @@ func TestTickingWithAScript(t *testing.T) {
 	w, store, olivia := withTodo(t, shopTodo)
 	board := w.shop() + "/todo"
 	form := ticks(olivia.get(board).formTo(board+"/tick", "section", "tasks"), 0)
-	p := olivia.asks(http.MethodPost, board+"/tick", form).expect(http.StatusOK, "T1 is done. 2 of 3 tasks done.", `id="card-tasks"`, `id="progress"`, `hx-swap-oob="true"`, "66%").lacks("<html", "card-gaps", "card-spec")
+	p := olivia.asks(http.MethodPost, board+"/tick", form).expect(http.StatusOK, "T1 is done. 2 of 3 tasks done.",
+		`id="card-tasks"`, `id="progress"`, `hx-swap-oob="true"`, "66%").lacks("<html", "card-gaps", "card-spec")
 	if got := todoOf(t, store); got.Content != strings.Replace(shopTodo, "- [ ] T1", "- [x] T1", 1) {
 		t.Errorf("the to-do is %q", got.Content)
 	}
@@ -123,7 +129,8 @@ func TestTickingWithAScript(t *testing.T) {
 		t.Errorf("the to-do is %q", got.Content)
 	}
 	gaps := ticks(olivia.get(board).formTo(board+"/tick", "section", "gaps"), 0)
-	olivia.asks(http.MethodPost, board+"/tick", gaps).expect(http.StatusOK, "&#34;who cleans?&#34; is done. 0 of 3 tasks done.", `id="card-gaps"`)
+	olivia.asks(http.MethodPost, board+"/tick", gaps).expect(http.StatusOK,
+		"&#34;who cleans?&#34; is done. 0 of 3 tasks done.", `id="card-gaps"`)
 	before := todoOf(t, store)
 	olivia.asks(http.MethodPost, board+"/tick", gaps).expect(http.StatusOK, "Nothing has changed.")
 	if now := todoOf(t, store); now.Revision != before.Revision || !strings.Contains(now.Content, "- [x] who cleans?") {
@@ -135,37 +142,48 @@ func TestTickingWithoutAScript(t *testing.T) {
 	w, store, olivia := withTodo(t, shopTodo)
 	board := w.shop() + "/todo"
 	done := olivia.post(board+"/tick", ticks(ticks(olivia.get(board).formTo(board+"/tick", "section", "tasks"), 0), 2))
-	olivia.leadsTo(done, board+"?done=ticked").expect(http.StatusOK, "The to-do is saved.", "<b>3</b> of 3 tasks done, 100%")
+	olivia.leadsTo(done, board+"?done=ticked").expect(http.StatusOK, "The to-do is saved.",
+		"<b>3</b> of 3 tasks done, 100%")
 	one := board + "?section=tasks&show=done"
 	done = olivia.post(board+"/tick", ticks(olivia.get(one).formTo(board+"/tick", "section", "tasks"), 1))
-	olivia.leadsTo(done, board+"?done=ticked&part=1&section=tasks&show=done").expect(http.StatusOK, ">T1<", ">T3<").lacks(">T2<", "<h5>Till")
-	if got := todoOf(t, store); got.Content != strings.NewReplacer("[ ] T1", "[x] T1", "[x] T2", "[ ] T2", "[ ] T3", "[x] T3").Replace(shopTodo) {
+	olivia.leadsTo(done, board+"?done=ticked&part=1&section=tasks&show=done").expect(http.StatusOK, ">T1<",
+		">T3<").lacks(">T2<", "<h5>Till")
+	if got := todoOf(t, store); got.Content != strings.NewReplacer("[ ] T1", "[x] T1", "[x] T2", "[ ] T2", "[ ] T3",
+		"[x] T3").Replace(shopTodo) {
 		t.Errorf("the to-do is %q", got.Content)
 	}
 }
 
-// What others do while a page is open is neither lost nor undone, and no line is ticked that says something else by now.
+// What others do while a page is open is neither lost nor undone, and no line is ticked that says something else by
+// now.
 func TestTickingWhileOthersEdit(t *testing.T) {
 	w, store, olivia := withTodo(t, shopTodo)
 	board := w.shop() + "/todo"
-	tasks, gaps := olivia.get(board).formTo(board+"/tick", "section", "tasks"), olivia.get(board).formTo(board+"/tick", "section", "gaps")
-	_, err := store.SetTodo(t.Context(), souvenir.NewTodo{ProjectID: "shop", Content: strings.NewReplacer("## Tasks\n", "## Tasks\n\n- [ ] T9 first of all\n",
-		"[ ] T3", "[x] T3", "who cleans?", "who cleans up?").Replace(shopTodo)})
+	tasks, gaps := olivia.get(board).formTo(board+"/tick", "section", "tasks"),
+		olivia.get(board).formTo(board+"/tick", "section", "gaps")
+	_, err := store.SetTodo(t.Context(),
+		souvenir.NewTodo{ProjectID: "shop", Content: strings.NewReplacer("## Tasks\n", "## Tasks\n\n- [ ] T9 first of all\n",
+			"[ ] T3", "[x] T3", "who cleans?", "who cleans up?").Replace(shopTodo)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	olivia.asks(http.MethodPost, board+"/tick", ticks(tasks, 0)).expect(http.StatusOK, "T1 is done. 3 of 4 tasks done.", "T9")
-	want := strings.NewReplacer("## Tasks\n", "## Tasks\n\n- [ ] T9 first of all\n", "[ ] T1", "[x] T1", "[ ] T3", "[x] T3", "who cleans?", "who cleans up?").Replace(shopTodo)
+	olivia.asks(http.MethodPost, board+"/tick", ticks(tasks, 0)).expect(http.StatusOK, "T1 is done. 3 of 4 tasks done.",
+		"T9")
+	want := strings.NewReplacer("## Tasks\n", "## Tasks\n\n- [ ] T9 first of all\n", "[ ] T1", "[x] T1", "[ ] T3",
+		"[x] T3", "who cleans?", "who cleans up?").Replace(shopTodo)
 	if got := todoOf(t, store); got.Content != want {
 		t.Errorf("the to-do is %q", got.Content)
 	}
-	olivia.asks(http.MethodPost, board+"/tick", ticks(gaps, 0)).expect(http.StatusOK, "Somebody has changed or removed that line meanwhile", "who cleans up?")
-	checkPage(w, olivia.post(board+"/tick", gaps).stays(http.StatusOK, "Somebody has changed or removed that line meanwhile"))
+	olivia.asks(http.MethodPost, board+"/tick", ticks(gaps, 0)).expect(http.StatusOK,
+		"Somebody has changed or removed that line meanwhile", "who cleans up?")
+	checkPage(w, olivia.post(board+"/tick", gaps).stays(http.StatusOK,
+		"Somebody has changed or removed that line meanwhile"))
 	if got := todoOf(t, store); got.Content != want {
 		t.Errorf("the to-do is %q", got.Content)
 	}
 	for name, fields := range map[string]url.Values{
-		"box is ": {"section": {"tasks"}, "box": {"x"}}, "section is ": {"section": {hostile}}, "show is ": {"section": {"tasks"}, "show": {"x"}},
+		"box is ": {"section": {"tasks"}, "box": {"x"}}, "section is ": {"section": {hostile}},
+		"show is ": {"section": {"tasks"}, "show": {"x"}},
 	} {
 		fields.Set("csrf", gaps.Get("csrf"))
 		olivia.post(board+"/tick", fields).stays(http.StatusBadRequest, strings.ToUpper(name[:1])+name[1:])
@@ -201,7 +219,9 @@ func TestManyTickAtOnce(t *testing.T) {
 func TestLongTodosComeInParts(t *testing.T) {
 	const many = 10_000
 	var b strings.Builder
-	b.WriteString("## Constitution\n\n" + strings.Repeat("A principle that takes some room, with `code` and **weight**.\n\n", 2000) + "## Spec\n\n" + strings.Repeat("<", 9000) +
+	b.WriteString("## Constitution\n\n" +
+		strings.Repeat("A principle that takes some room, with `code` and **weight**.\n\n", 2000) + "## Spec\n\n" +
+		strings.Repeat("<", 9000) +
 		"\n\n## Plan\n\n## Tasks\n\n")
 	for i := range many {
 		fmt.Fprintf(&b, "- [%s] T%d carry stone number %d\n", map[bool]string{true: "x", false: " "}[i < many/2], i, i)
@@ -210,18 +230,23 @@ func TestLongTodosComeInParts(t *testing.T) {
 	w, _, olivia := withTodo(t, b.String())
 	board := w.shop() + "/todo"
 	began := time.Now()
-	p := olivia.get(board).expect(http.StatusOK, "5,000 of 10,000", "T5000", "T5039", "All of Tasks, 10,000 lines", "All of Constitution").lacks("T4999", "T5040")
+	p := olivia.get(board).expect(http.StatusOK, "5,000 of 10,000", "T5000", "T5039", "All of Tasks, 10,000 lines",
+		"All of Constitution").lacks("T4999", "T5040")
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("the board took %v", took)
 	}
 	t.Logf("the board of %d tasks: %v, %d bytes", many, time.Since(began), len(p.body))
 	checkPage(w, p)
-	answer := olivia.asks(http.MethodPost, board+"/tick", ticks(p.formTo(board+"/tick", "section", "tasks"), 3)).expect(http.StatusOK, "T5003 is done. 5,001 of 10,000 tasks done.")
-	if form := answer.formTo(board+"/tick", "section", "tasks"); len(form["box"]) != 40 || len(form["done"]) != 1 { // it stays where it was, and can be unticked
+	answer := olivia.asks(http.MethodPost, board+"/tick",
+		ticks(p.formTo(board+"/tick", "section", "tasks"), 3)).expect(http.StatusOK,
+		"T5003 is done. 5,001 of 10,000 tasks done.")
+	if form := answer.formTo(board+"/tick", "section", "tasks"); len(form["box"]) != 40 ||
+		len(form["done"]) != 1 { // it stays where it was, and can be unticked
 		t.Errorf("%d lines, %d of them done", len(form["box"]), len(form["done"]))
 	}
 	checkPage(w, olivia.get(board+"?section=tasks").expect(http.StatusOK, "Part 1 of 100", "T99").lacks("T100 "))
-	checkPage(w, olivia.get(board+"?section=tasks&show=open&part=2").expect(http.StatusOK, "Part 2 of 50", "T5101", `href="?part=3&amp;section=tasks&amp;show=open"`))
+	checkPage(w, olivia.get(board+"?section=tasks&show=open&part=2").expect(http.StatusOK, "Part 2 of 50", "T5101",
+		`href="?part=3&amp;section=tasks&amp;show=open"`))
 	olivia.get(board+"?section=tasks&part=100").expect(http.StatusOK, "T9999").lacks(">Next<")
 	olivia.get(board+"?section=tasks&part=999999").expect(http.StatusOK, "T9999")
 	seen := 0
@@ -248,7 +273,8 @@ func TestTodoThatIsNoTodoDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.ExecContext(t.Context(), `UPDATE memory SET content = ? WHERE uid = ?`, "## Tasks\n\n"+hostile+strings.Repeat(" ", len(shopTodo)), todoOf(t, store).ID); err != nil {
+	if _, err := db.ExecContext(t.Context(), `UPDATE memory SET content = ? WHERE uid = ?`, "## Tasks\n\n"+hostile+
+		strings.Repeat(" ", len(shopTodo)), todoOf(t, store).ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -260,7 +286,8 @@ func TestTodoThatIsNoTodoDocument(t *testing.T) {
 	}
 	w = serve(t, w.plan, old, server.Options{})
 	olivia := w.signedIn(owner)
-	checkPage(w, olivia.get(w.shop()+"/todo").expect(http.StatusOK, "cannot be shown as a board", "Mend it", "&lt;script&gt;"))
+	checkPage(w, olivia.get(w.shop()+"/todo").expect(http.StatusOK, "cannot be shown as a board", "Mend it",
+		"&lt;script&gt;"))
 	checkPage(w, olivia.get("/projects").expect(http.StatusOK, "A to-do without tasks"))
 	olivia.get(w.shop()).expect(http.StatusOK)
 	olivia.leadsTo(olivia.get(w.shop()+"/edit?text=spec"), w.shop()+"/edit?text=todo").expect(http.StatusOK, "## Tasks")

@@ -57,7 +57,8 @@ func newIdentityProvider(t *testing.T) *identityProvider {
 
 // options are those of a server that trusts the provider.
 func (p *identityProvider) options() server.Options {
-	return server.Options{Provider: &server.Provider{Issuer: p.at.URL, ClientID: "souvenir", ClientSecret: "s3cret+/ of it", Name: "Example ID"}}
+	return server.Options{Provider: &server.Provider{Issuer: p.at.URL, ClientID: "souvenir",
+		ClientSecret: "s3cret+/ of it", Name: "Example ID"}}
 }
 
 // set changes something while the provider runs.
@@ -83,8 +84,10 @@ func (p *identityProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.URL.Path {
 	case "/.well-known/openid-configuration":
-		m := map[string]any{"issuer": p.at.URL, "authorization_endpoint": p.at.URL + "/auth", "token_endpoint": p.at.URL + "/token", "jwks_uri": p.at.URL + "/keys",
-			"userinfo_endpoint": p.at.URL + "/me", "id_token_signing_alg_values_supported": []string{"ES256", "HS256", "none"}, "authorization_response_iss_parameter_supported": true}
+		m := map[string]any{"issuer": p.at.URL, "authorization_endpoint": p.at.URL + "/auth", "token_endpoint": p.at.URL +
+			"/token", "jwks_uri": p.at.URL + "/keys",
+			"userinfo_endpoint": p.at.URL + "/me", "id_token_signing_alg_values_supported": []string{"ES256", "HS256", "none"},
+			"authorization_response_iss_parameter_supported": true}
 		maps.Copy(m, p.metadata)
 		write(m)
 	case "/keys":
@@ -92,8 +95,9 @@ func (p *identityProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			p.t.Error(err)
 		}
-		write(map[string]any{"keys": []any{map[string]any{"kty": "EC", "crv": "P-256", "kid": "1", "use": "sig", "alg": "ES256",
-			"x": base64.RawURLEncoding.EncodeToString(point[1:33]), "y": base64.RawURLEncoding.EncodeToString(point[33:])}}})
+		write(map[string]any{"keys": []any{map[string]any{"kty": "EC", "crv": "P-256", "kid": "1", "use": "sig",
+			"alg": "ES256",
+			"x":   base64.RawURLEncoding.EncodeToString(point[1:33]), "y": base64.RawURLEncoding.EncodeToString(point[33:])}}})
 	case "/token":
 		if p.redirect != "" {
 			http.Redirect(w, r, p.redirect, http.StatusTemporaryRedirect)
@@ -115,15 +119,18 @@ func (p *identityProvider) token(w http.ResponseWriter, r *http.Request, write f
 	asked, known := p.codes[r.PostFormValue("code")]
 	delete(p.codes, r.PostFormValue("code")) // good for once
 	challenge := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
-	if id != "souvenir" || secret != url.QueryEscape("s3cret+/ of it") || !known || r.PostFormValue("redirect_uri") != asked.Get("redirect_uri") ||
-		base64.RawURLEncoding.EncodeToString(challenge[:]) != asked.Get("code_challenge") || asked.Get("code_challenge_method") != "S256" {
+	if id != "souvenir" || secret != url.QueryEscape("s3cret+/ of it") || !known ||
+		r.PostFormValue("redirect_uri") != asked.Get("redirect_uri") ||
+		base64.RawURLEncoding.EncodeToString(challenge[:]) != asked.Get("code_challenge") ||
+		asked.Get("code_challenge_method") != "S256" {
 		w.WriteHeader(http.StatusBadRequest)
 		write(map[string]any{"error": "invalid_grant"})
 		return
 	}
 	hash := sha256.Sum256([]byte("access"))
 	now := time.Now()
-	claims := jwt.MapClaims{"iss": p.at.URL, "aud": "souvenir", "nonce": asked.Get("nonce"), "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(),
+	claims := jwt.MapClaims{"iss": p.at.URL, "aud": "souvenir", "nonce": asked.Get("nonce"), "iat": now.Unix(),
+		"exp":     now.Add(time.Minute).Unix(),
 		"at_hash": base64.RawURLEncoding.EncodeToString(hash[:16])}
 	for name, value := range p.claims {
 		if claims[name] = value; value == nil {
@@ -186,7 +193,8 @@ func linked(t *testing.T, p *identityProvider, options server.Options) *world {
 	t.Helper()
 	w := newWorld(t, options)
 	w.setPassword(owner)
-	if _, err := w.store.Accounts().LinkIdentity(t.Context(), souvenir.NewIdentity{User: w.users[owner], Issuer: p.at.URL, Subject: "olivia-there"}); err != nil {
+	if _, err := w.store.Accounts().LinkIdentity(t.Context(),
+		souvenir.NewIdentity{User: w.users[owner], Issuer: p.at.URL, Subject: "olivia-there"}); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -208,8 +216,10 @@ func TestSigningInAtAProvider(t *testing.T) {
 	if !strings.HasPrefix(b.cookie("auth_token"), "ses_") {
 		t.Errorf("the browser has the cookie %q", b.cookie("auth_token"))
 	}
-	for name, want := range map[string]string{"response_type": "code", "client_id": "souvenir", "redirect_uri": publicAt + "/login/provider/callback",
-		"scope": "openid profile email", "code_challenge_method": "S256", "acr_values": "", "prompt": "", "response_mode": ""} {
+	for name, want := range map[string]string{"response_type": "code", "client_id": "souvenir", "redirect_uri": publicAt +
+		"/login/provider/callback",
+		"scope": "openid profile email", "code_challenge_method": "S256", "acr_values": "", "prompt": "",
+		"response_mode": ""} {
 		if got := p.asked.Get(name); got != want {
 			t.Errorf("the provider is asked with %s %q, not %q", name, got, want)
 		}
@@ -220,12 +230,14 @@ func TestSigningInAtAProvider(t *testing.T) {
 		}
 	}
 	set := away.header.Get("Set-Cookie")
-	for _, part := range []string{"souvenir_provider_", "; Path=/login/provider;", "; HttpOnly", "; SameSite=Lax", "; Max-Age=600"} {
+	for _, part := range []string{"souvenir_provider_", "; Path=/login/provider;", "; HttpOnly", "; SameSite=Lax",
+		"; Max-Age=600"} {
 		if !strings.Contains(set, part) {
 			t.Errorf("the cookie lacks %q: %s", part, set)
 		}
 	}
-	if strings.Contains(set, p.asked.Get("nonce")) || strings.Contains(w.log.String(), p.asked.Get("state")) || strings.Contains(w.log.String(), "code=") {
+	if strings.Contains(set, p.asked.Get("nonce")) || strings.Contains(w.log.String(), p.asked.Get("state")) ||
+		strings.Contains(w.log.String(), "code=") {
 		t.Errorf("the cookie is not sealed, or the log has the answer: %s\n%s", set, w.log)
 	}
 }
@@ -235,7 +247,8 @@ func TestWhereASignInAtAProviderLeads(t *testing.T) {
 	p := newIdentityProvider(t)
 	w := linked(t, p, p.options())
 	for next, want := range map[string]string{
-		"": "/", "/connected?a=b": "/connected?a=b", "//evil.example": "/", "https://evil.example": "/", "/\\evil.example": "/",
+		"": "/", "/connected?a=b": "/connected?a=b", "//evil.example": "/", "https://evil.example": "/",
+		"/\\evil.example": "/",
 		"/oauth/authorize?state=" + strings.Repeat("x", 6000): "/oauth/authorize?state=" + strings.Repeat("x", 6000),
 		"/oauth/authorize?state=" + strings.Repeat("x", 500):  "/oauth/authorize?state=" + strings.Repeat("x", 500),
 	} {
@@ -254,7 +267,8 @@ func TestWhereASignInAtAProviderLeads(t *testing.T) {
 func refusedBy(t *testing.T, name string, b *browser, page *shownPage) {
 	t.Helper()
 	if page.status != http.StatusForbidden && page.status != http.StatusBadRequest || b.cookie("auth_token") != "" {
-		t.Errorf("%s: %d %q, and the browser has the cookie %q", name, page.status, page.header.Get("Location"), b.cookie("auth_token"))
+		t.Errorf("%s: %d %q, and the browser has the cookie %q", name, page.status, page.header.Get("Location"),
+			b.cookie("auth_token"))
 	}
 }
 
@@ -267,36 +281,45 @@ func TestAnswersOfAProviderThatAreNotTrusted(t *testing.T) {
 	w := linked(t, p, p.options())
 	past, ahead := time.Now().Add(-time.Minute).Unix(), time.Now().Add(time.Hour).Unix()
 	for name, change := range map[string]func(){
-		"another nonce":                   func() { p.claims["nonce"] = "another" },
-		"no nonce":                        func() { p.claims["nonce"] = nil },
-		"for another client":              func() { p.claims["aud"] = "another" },
-		"for two, and no azp":             func() { p.claims["aud"] = []string{"souvenir", "another"} },
-		"for two, and azp is the other":   func() { p.claims["aud"], p.claims["azp"] = []string{"souvenir", "another"}, "another" },
-		"azp is another":                  func() { p.claims["azp"] = "another" },
-		"of another issuer":               func() { p.claims["iss"] = "https://another.example" },
-		"of the issuer, with a slash":     func() { p.claims["iss"] = p.at.URL + "/" },
-		"expired":                         func() { p.claims["exp"] = past },
-		"without an end":                  func() { p.claims["exp"] = nil },
-		"not yet valid":                   func() { p.claims["nbf"] = ahead },
-		"issued in the future":            func() { p.claims["iat"] = ahead },
-		"not issued":                      func() { p.claims["iat"] = nil },
-		"without a subject":               func() { p.claims["sub"] = nil },
-		"with an empty subject":           func() { p.claims["sub"] = "" },
-		"with a number as the subject":    func() { p.claims["sub"] = 7 },
-		"of another access token":         func() { p.claims["at_hash"] = "AAAAAAAAAAAAAAAAAAAAAA" },
-		"signed by another key":           func() { p.sign = p.signed(jwt.SigningMethodES256, other) },
-		"signed with the client secret":   func() { p.sign = p.signed(jwt.SigningMethodHS256, []byte("s3cret+/ of it")) },
-		"signed with the public key":      func() { p.sign = p.signed(jwt.SigningMethodHS256, mustBytes(p)) },
-		"not signed":                      func() { p.sign = p.signed(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType) },
-		"no ID token":                     func() { p.sign = func(jwt.MapClaims) string { return "" } },
-		"not a token":                     func() { p.sign = func(jwt.MapClaims) string { return "a.b.c" } },
-		"with its signature cut off":      func() { p.sign = cutOff(p) },
-		"an answer of another issuer":     func() { p.answer = url.Values{"iss": {"https://another.example"}} },
-		"an answer of no issuer":          func() { p.answer = url.Values{"iss": nil} },
-		"an answer without code":          func() { p.answer = url.Values{"code": nil} },
-		"a code that is nobody's":         func() { p.answer = url.Values{"code": {"invented"}} },
-		"an error":                        func() { p.answer = url.Values{"code": nil, "error": {"access_denied"}} },
-		"an error of another issuer":      func() { p.answer = url.Values{"code": nil, "error": {"x"}, "iss": {"https://another.example"}} },
+		"another nonce":       func() { p.claims["nonce"] = "another" },
+		"no nonce":            func() { p.claims["nonce"] = nil },
+		"for another client":  func() { p.claims["aud"] = "another" },
+		"for two, and no azp": func() { p.claims["aud"] = []string{"souvenir", "another"} },
+		"for two, and azp is the other": func() {
+			p.claims["aud"], p.claims["azp"] = []string{"souvenir", "another"},
+				"another"
+		},
+		"azp is another":                func() { p.claims["azp"] = "another" },
+		"of another issuer":             func() { p.claims["iss"] = "https://another.example" },
+		"of the issuer, with a slash":   func() { p.claims["iss"] = p.at.URL + "/" },
+		"expired":                       func() { p.claims["exp"] = past },
+		"without an end":                func() { p.claims["exp"] = nil },
+		"not yet valid":                 func() { p.claims["nbf"] = ahead },
+		"issued in the future":          func() { p.claims["iat"] = ahead },
+		"not issued":                    func() { p.claims["iat"] = nil },
+		"without a subject":             func() { p.claims["sub"] = nil },
+		"with an empty subject":         func() { p.claims["sub"] = "" },
+		"with a number as the subject":  func() { p.claims["sub"] = 7 },
+		"of another access token":       func() { p.claims["at_hash"] = "AAAAAAAAAAAAAAAAAAAAAA" },
+		"signed by another key":         func() { p.sign = p.signed(jwt.SigningMethodES256, other) },
+		"signed with the client secret": func() { p.sign = p.signed(jwt.SigningMethodHS256, []byte("s3cret+/ of it")) },
+		"signed with the public key":    func() { p.sign = p.signed(jwt.SigningMethodHS256, mustBytes(p)) },
+		"not signed": func() {
+			p.sign = p.signed(jwt.SigningMethodNone,
+				jwt.UnsafeAllowNoneSignatureType)
+		},
+		"no ID token":                 func() { p.sign = func(jwt.MapClaims) string { return "" } },
+		"not a token":                 func() { p.sign = func(jwt.MapClaims) string { return "a.b.c" } },
+		"with its signature cut off":  func() { p.sign = cutOff(p) },
+		"an answer of another issuer": func() { p.answer = url.Values{"iss": {"https://another.example"}} },
+		"an answer of no issuer":      func() { p.answer = url.Values{"iss": nil} },
+		"an answer without code":      func() { p.answer = url.Values{"code": nil} },
+		"a code that is nobody's":     func() { p.answer = url.Values{"code": {"invented"}} },
+		"an error":                    func() { p.answer = url.Values{"code": nil, "error": {"access_denied"}} },
+		"an error of another issuer": func() {
+			p.answer = url.Values{"code": nil, "error": {"x"},
+				"iss": {"https://another.example"}}
+		},
 		"a state of nobody":               func() { p.answer = url.Values{"state": {rand.Text()}} },
 		"no state":                        func() { p.answer = url.Values{"state": nil} },
 		"a state and half":                func() { p.answer = url.Values{"state": {strings.Repeat("x", 8)}} },
@@ -338,9 +361,11 @@ func TestErrorsOfAProviderAreNotRepeated(t *testing.T) {
 	p := newIdentityProvider(t)
 	w := linked(t, p, p.options())
 	b := w.browser()
-	p.answer = url.Values{"code": nil, "error": {"access_denied"}, "error_description": {"Send <b>money</b> to evil.example"}}
+	p.answer = url.Values{"code": nil, "error": {"access_denied"},
+		"error_description": {"Send <b>money</b> to evil.example"}}
 	page := b.atProvider(p)
-	page.expect(http.StatusForbidden, "has not let you in", `href="/login/provider?again=1"`, `href="/login"`).lacks("money", "evil.example", "access_denied")
+	page.expect(http.StatusForbidden, "has not let you in", `href="/login/provider?again=1"`,
+		`href="/login"`).lacks("money", "evil.example", "access_denied")
 	if !strings.Contains(w.log.String(), "access_denied") {
 		t.Errorf("the log does not say why:\n%s", w.log)
 	}
@@ -380,7 +405,8 @@ func TestAnAnswerCountsOnceAndInItsOwnBrowser(t *testing.T) {
 	code := rand.Text()
 	p.set(func() { p.codes[code] = p.asked })
 	query.Set("code", code) // one that the provider would still take
-	fresh.client.Jar.SetCookies(fresh.address("/login/provider"), []*http.Cookie{{Name: kept[0], Value: kept[1], Path: "/login/provider"}})
+	fresh.client.Jar.SetCookies(fresh.address("/login/provider"),
+		[]*http.Cookie{{Name: kept[0], Value: kept[1], Path: "/login/provider"}})
 	refusedBy(t, "the same answer again", fresh, fresh.get(at.Path+"?"+query.Encode()))
 
 	late := w.browser()
@@ -397,7 +423,8 @@ func TestAnAnswerCountsOnceAndInItsOwnBrowser(t *testing.T) {
 	b, after := w.browser(), restarted.browser()
 	away = b.get("/login/provider")
 	kept = strings.SplitN(strings.Split(away.header.Get("Set-Cookie"), ";")[0], "=", 2)
-	after.client.Jar.SetCookies(after.address("/login/provider"), []*http.Cookie{{Name: kept[0], Value: kept[1], Path: "/login/provider"}})
+	after.client.Jar.SetCookies(after.address("/login/provider"),
+		[]*http.Cookie{{Name: kept[0], Value: kept[1], Path: "/login/provider"}})
 	refusedBy(t, "an answer after a restart", after, after.get(p.signIn(away)))
 }
 
@@ -461,7 +488,8 @@ func TestStrengthOfASignInAtAProvider(t *testing.T) {
 				return
 			}
 			refusedBy(t, "a weak sign-in", b, page)
-			page.expect(http.StatusForbidden, "stronger sign-in at Example ID", "second factor", `href="/login/provider?again=1"`)
+			page.expect(http.StatusForbidden, "stronger sign-in at Example ID", "second factor",
+				`href="/login/provider?again=1"`)
 			p.signIn(b.get("/login/provider?again=1"))
 			if p.asked.Get("prompt") != "login" {
 				t.Errorf("the provider is not asked to ask anew: prompt is %q", p.asked.Get("prompt"))
@@ -520,7 +548,8 @@ func TestProvidersThatLeadAstray(t *testing.T) {
 		}
 	}
 	// Addresses of the own network that the metadata names: the link-local one where clouds keep credentials, and others.
-	for _, address := range []string{"https://169.254.169.254/token", "https://10.0.0.1/token", "https://[fd00::1]/token", "https://[::ffff:10.0.0.1]/token"} {
+	for _, address := range []string{"https://169.254.169.254/token", "https://10.0.0.1/token", "https://[fd00::1]/token",
+		"https://[::ffff:10.0.0.1]/token"} {
 		p := newIdentityProvider(t)
 		p.metadata = map[string]any{"token_endpoint": address}
 		w := linked(t, p, p.options())
@@ -560,12 +589,14 @@ func TestCheckProvider(t *testing.T) {
 		change(&p)
 		err := server.CheckProvider(&p)
 		argument, _, _ := strings.Cut(name, " ")
-		if argument == "" && err != nil || argument != "" && (err == nil || !strings.HasPrefix(err.Error(), argument+" is ")) {
+		if argument == "" && err != nil || argument != "" &&
+			(err == nil || !strings.HasPrefix(err.Error(), argument+" is ")) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 	secret := server.Provider{Issuer: "https://id.example.com", ClientID: "souvenir", ClientSecret: "s3cret"}
-	if shown := fmt.Sprintf("%v %+v %#v %s", secret, &secret, secret, secret); strings.Contains(shown, "s3cret") || !strings.Contains(shown, "id.example.com") {
+	if shown := fmt.Sprintf("%v %+v %#v %s", secret, &secret, secret, secret); strings.Contains(shown, "s3cret") ||
+		!strings.Contains(shown, "id.example.com") {
 		t.Errorf("the provider prints as %s", shown)
 	}
 	// One that cannot be used is told, and stops nothing.

@@ -12,8 +12,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// Over a file that is open for reading only, and with neither snippets nor recorded calls, all pages can be read, and what would change
-// something says why it does not.
+// Over a file that is open for reading only, and with neither snippets nor recorded calls, all pages can be read, and
+// what would change something says why it does not.
 func TestPagesOfAFileThatIsOnlyRead(t *testing.T) {
 	first := newWorld(t, server.Options{})
 	paths := first.furnish()
@@ -54,8 +54,10 @@ func TestPagesOfAFileThatIsOnlyRead(t *testing.T) {
 				path = known + strings.TrimPrefix(path, pattern)
 			}
 		}
-		p := b.post(path, url.Values{"csrf": {csrf}, "name": {"n"}, "access": {"write"}, "key": {"state"}, "value": {"archived"}, "content": {"x"}, "base": {"1"}, "text": {"do"},
-			"work": {"purge"}, "action": {"archive"}, "change": {"end"}, "typed": {"p"}, "days": {"3"}, "client": {"Another client"}, "redirect_uris": {"https://a.example/"}, "revision": {"1"}, "section": {"tasks"}})
+		p := b.post(path, url.Values{"csrf": {csrf}, "name": {"n"}, "access": {"write"}, "key": {"state"},
+			"value": {"archived"}, "content": {"x"}, "base": {"1"}, "text": {"do"},
+			"work": {"purge"}, "action": {"archive"}, "change": {"end"}, "typed": {"p"}, "days": {"3"},
+			"client": {"Another client"}, "redirect_uris": {"https://a.example/"}, "revision": {"1"}, "section": {"tasks"}})
 		if p.status >= http.StatusInternalServerError {
 			t.Errorf("POST %s: %d %.3000s", path, p.status, p.body)
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// remote returns the address that a request comes from. What a proxy says of it counts only if the proxy is trusted: of the list in
-// X-Forwarded-For, the last address that is none of a trusted proxy.
+// remote returns the address that a request comes from. What a proxy says of it counts only if the proxy is trusted: of
+// the list in X-Forwarded-For, the last address that is none of a trusted proxy.
 func (s *Server) remote(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -96,7 +96,8 @@ func (s *Server) mount() {
 		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.dispatch(w, r, m) })
 	}
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		if s.options.PublicURL != "" && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") { // a person, with a browser
+		if s.options.PublicURL != "" && r.Method == http.MethodGet &&
+			strings.Contains(r.Header.Get("Accept"), "text/html") { // a person, with a browser
 			request.Of(r.Context()).Dialect = request.Pages
 			web.SetHeaders(w.Header())
 		}
@@ -157,7 +158,8 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 		if m.dialect() == request.Pages {
 			web.SetHeaders(w.Header())
 		}
-		s.fail(w, r, &failure.Error{Status: http.StatusMethodNotAllowed, Message: "method " + failure.Quote(r.Method) + " is not allowed here; allowed are " + m.allowed()})
+		s.fail(w, r, &failure.Error{Status: http.StatusMethodNotAllowed, Message: "method " + failure.Quote(r.Method) +
+			" is not allowed here; allowed are " + m.allowed()})
 		return
 	}
 	request.Of(r.Context()).Route = rt.Method + " " + rt.Pattern
@@ -207,14 +209,16 @@ func clean(r *http.Request) bool {
 }
 
 func unknownPath(r *http.Request) error {
-	return &failure.Error{Status: http.StatusNotFound, Message: "path " + failure.Quote(r.URL.Path) + " is not served here; /openapi.json lists what is"}
+	return &failure.Error{Status: http.StatusNotFound, Message: "path " + failure.Quote(r.URL.Path) +
+		" is not served here; /openapi.json lists what is"}
 }
 
 // allowCrossOrigin answers a browser that asks whether a page of another origin may send a request. It may: credentials
 // are told in headers, which such a page has to know, and the cookie is never sent with "*".
 func allowCrossOrigin(h http.Header, methods string) {
 	h.Set("Access-Control-Allow-Methods", methods)
-	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-MCP-Token, X-Request-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "+
-		"Mcp-Session-Id, Last-Event-ID, Range, If-Range, If-Match, If-None-Match, If-Modified-Since, If-Unmodified-Since")
+	h.Set("Access-Control-Allow-Headers",
+		"Authorization, Content-Type, X-MCP-Token, X-Request-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "+
+			"Mcp-Session-Id, Last-Event-ID, Range, If-Range, If-Match, If-None-Match, If-Modified-Since, If-Unmodified-Since")
 	h.Set("Access-Control-Max-Age", "7200")
 }

@@ -13,21 +13,24 @@ import (
 // Two projects of one id, the user's own and one that somebody shares, are told apart by what leads to their memories.
 func TestMemoriesOfProjectsOfOneID(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	if _, err := w.store.As(souvenir.Access{User: w.users[reader]}).AddProject(t.Context(), souvenir.NewProject{ID: "shop", Name: "My shop"}); err != nil {
+	if _, err := w.store.As(souvenir.Access{User: w.users[reader]}).AddProject(t.Context(),
+		souvenir.NewProject{ID: "shop", Name: "My shop"}); err != nil {
 		t.Fatal(err)
 	}
 	w.addMemory(reader, souvenir.NewMemory{Content: "Of my own shop", ProjectID: w.users[reader] + "/shop"})
 	b := w.signedIn(reader)
 	for _, page := range []string{"/", "/memories", "/memories?view=reading"} {
 		found := map[string]bool{}
-		for _, link := range regexp.MustCompile(`href="((?:/memories)?\?[^"]*project=[^"]*shop[^"]*)"`).FindAllStringSubmatch(b.get(page).expect(http.StatusOK).body, -1) {
+		for _, link := range regexp.MustCompile(`href="((?:/memories)?\?[^"]*project=[^"]*shop[^"]*)"`).FindAllStringSubmatch(
+			b.get(page).expect(http.StatusOK).body, -1) {
 			address := strings.ReplaceAll(link[1], "&amp;", "&")
 			if strings.HasPrefix(address, "?") {
 				address = "/memories" + address
 			}
 			if p := b.get(address); p.status != http.StatusOK {
 				t.Errorf("%s leads to %s: %d", page, address, p.status)
-			} else if own, shared := strings.Contains(p.body, "Of my own shop"), strings.Contains(p.body, "opens at nine"); own == shared {
+			} else if own, shared := strings.Contains(p.body, "Of my own shop"),
+				strings.Contains(p.body, "opens at nine"); own == shared {
 				t.Errorf("%s leads to %s with own %v, shared %v", page, address, own, shared)
 			} else {
 				found[address] = true

@@ -13,12 +13,12 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// The schemas of the OpenAPI document are made from the Go types that request bodies are read into and answers are written
-// from. What types do not say (meanings, bounds, null for nothing) operations.go adds by member. Tests compare each answer with
-// the document.
+// The schemas of the OpenAPI document are made from the Go types that request bodies are read into and answers are
+// written from. What types do not say (meanings, bounds, null for nothing) operations.go adds by member. Tests compare
+// each answer with the document.
 
-// of is the schema of a body of type T: a reference for a type that several operations share. Words says more of members, by
-// their names in JSON. Optional are the members named so, and those that encoding/json may leave out.
+// of is the schema of a body of type T: a reference for a type that several operations share. Words says more of
+// members, by their names in JSON. Optional are the members named so, and those that encoding/json may leave out.
 func of[T any](words schema, optional ...string) schema {
 	if name := sharedName(reflect.TypeFor[T]()); name != "" {
 		return ref(name)
@@ -119,9 +119,11 @@ func sharedName(t reflect.Type) string {
 		return "Error"
 	case reflect.TypeFor[souvenir.BlockedSender]():
 		return "BlockedUser"
-	case reflect.TypeFor[Health](), reflect.TypeFor[Done](), reflect.TypeFor[ChangedFile](), reflect.TypeFor[ChangedMember](),
+	case reflect.TypeFor[Health](), reflect.TypeFor[Done](), reflect.TypeFor[ChangedFile](),
+		reflect.TypeFor[ChangedMember](),
 		reflect.TypeFor[tools.Tool](), reflect.TypeFor[souvenir.File](), reflect.TypeFor[souvenir.Project](),
-		reflect.TypeFor[souvenir.Member](), reflect.TypeFor[souvenir.InvitedMember](), reflect.TypeFor[souvenir.ProjectInvitation](),
+		reflect.TypeFor[souvenir.Member](), reflect.TypeFor[souvenir.InvitedMember](),
+		reflect.TypeFor[souvenir.ProjectInvitation](),
 		reflect.TypeFor[souvenir.TrashEntry](), reflect.TypeFor[souvenir.Owner](), reflect.TypeFor[souvenir.User](),
 		reflect.TypeFor[souvenir.Activity](), reflect.TypeFor[souvenir.Token](), reflect.TypeFor[souvenir.AddedToken](),
 		reflect.TypeFor[souvenir.Client](), reflect.TypeFor[souvenir.TokenSet](), reflect.TypeFor[souvenir.OAuthError]():

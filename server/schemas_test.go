@@ -29,13 +29,15 @@ func TestSchemasAreMadeFromTypes(t *testing.T) {
 	}
 	role := schema{"type": "string", "enum": []string{"reader", "writer", "owner"}}
 	want := schema{
-		"type": "object", "additionalProperties": false, "required": []string{"any", "files", "name", "part", "role", "since"},
+		"type": "object", "additionalProperties": false,
+		"required": []string{"any", "files", "name", "part", "role", "since"},
 		"properties": schema{
 			"role": role, "name": schema{"type": []string{"string", "null"}, "description": "first"},
 			"days": schema{"type": "array", "items": schema{"type": "number"}}, "since": moment(""), "until": moment(""),
 			"files": schema{"type": "array", "items": schema{"$ref": "#/components/schemas/File"}},
-			"part":  schema{"type": "object", "properties": schema{"role": role}, "required": []string{"role"}, "additionalProperties": false},
-			"any":   schema{"type": "object"},
+			"part": schema{"type": "object", "properties": schema{"role": role}, "required": []string{"role"},
+				"additionalProperties": false},
+			"any": schema{"type": "object"},
 		},
 	}
 	got := of[made](schema{"name": note("first")})

@@ -15,7 +15,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// A client of the SDK that nobody has registered, and that is known by the URL of its document alone, gets from a 401 to a tool call.
+// A client of the SDK that nobody has registered, and that is known by the URL of its document alone, gets from a 401
+// to a tool call.
 func TestAClientThatIsKnownByItsDocument(t *testing.T) {
 	var documents *httptest.Server
 	documents = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,12 +45,14 @@ func TestAClientThatIsKnownByItsDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	transport := &mcp.StreamableClientTransport{Endpoint: at + "/mcp", OAuthHandler: handler, HTTPClient: w.reached()}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "editor", Version: "1"}, nil).Connect(t.Context(), transport, nil)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "editor", Version: "1"}, nil).Connect(t.Context(), transport,
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer session.Close()
-	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "memory", Arguments: map[string]any{"action": "retrieve", "id": w.private}})
+	result, err := session.CallTool(t.Context(),
+		&mcp.CallToolParams{Name: "memory", Arguments: map[string]any{"action": "retrieve", "id": w.private}})
 	if err != nil || result.IsError {
 		t.Errorf("%+v, %v", result, err)
 	}

@@ -142,8 +142,9 @@ func TestSilentClientsAreGivenUp(t *testing.T) {
 	before := w.filesOf(owner)
 	kind, form := formOf(t, []part{{"file", "x.txt", "", "text"}})
 	for name, head := range map[string]string{
-		"a call":   "POST /tools/call HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\nAuthorization: Bearer %s\r\n\r\n{\"name\":",
-		"a upload": "POST /api/files/upload HTTP/1.1\r\nHost: x\r\nContent-Type: " + kind + "\r\nContent-Length: 10000\r\nAuthorization: Bearer %s\r\n\r\n" + string(form[:100]),
+		"a call": "POST /tools/call HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\nAuthorization: Bearer %s\r\n\r\n{\"name\":",
+		"a upload": "POST /api/files/upload HTTP/1.1\r\nHost: x\r\nContent-Type: " + kind +
+			"\r\nContent-Length: 10000\r\nAuthorization: Bearer %s\r\n\r\n" + string(form[:100]),
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", w.at.Listener.Addr().String())
@@ -153,7 +154,8 @@ func TestSilentClientsAreGivenUp(t *testing.T) {
 			defer conn.Close()
 			fmt.Fprintf(conn, head, w.tokens[owner])
 			all, err := io.ReadAll(conn)
-			if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 400 ") || !strings.Contains(string(all), "nothing of the body arrived for 1s") {
+			if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 400 ") ||
+				!strings.Contains(string(all), "nothing of the body arrived for 1s") {
 				t.Errorf("%v: %s", err, all)
 			}
 		})

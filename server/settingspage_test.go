@@ -51,7 +51,8 @@ func TestPreferencesOnThePage(t *testing.T) {
 	for text, wrong := range map[string]url.Values{
 		"Name is empty": {"key": {" "}, "value": {"typed"}}, "Value is null": {"key": {"a"}, "value": {"null"}},
 	} {
-		checkPage(w, b.submit(first, "/settings", wrong).expect(http.StatusBadRequest, text, `value="`+wrong.Get("value")+`"`))
+		checkPage(w, b.submit(first, "/settings", wrong).expect(http.StatusBadRequest, text, `value="`+wrong.Get("value")+
+			`"`))
 	}
 	w.signedIn(reader).get("/settings").expect(http.StatusOK, "There is none yet.").lacks(secret, "This server")
 }
@@ -61,19 +62,24 @@ func TestAllPreferencesAsJSON(t *testing.T) {
 	b := w.signedIn(owner)
 	p := b.get("/settings")
 	for text, typed := range map[string]string{
-		"no JSON in line 2, character 8": "{\n  \"a\": oops\n}", "are empty": "", "no JSON object": "[1]", "in the midst": `{"a": 1`, "go on behind": `{"a": 1} {"b": 2}`,
+		"no JSON in line 2, character 8": "{\n  \"a\": oops\n}", "are empty": "", "no JSON object": "[1]",
+		"in the midst": `{"a": 1`, "go on behind": `{"a": 1} {"b": 2}`,
 	} {
 		checkPage(w, b.submit(p, "/settings/whole", url.Values{"whole": {typed}}).expect(http.StatusBadRequest, text))
 	}
-	checkPage(w, b.submit(p, "/settings/whole", url.Values{"whole": {`{"a": "` + hostile[:5] + `"`}}).expect(http.StatusBadRequest).lacks("<scri\""))
+	checkPage(w, b.submit(p, "/settings/whole",
+		url.Values{"whole": {`{"a": "` + hostile[:5] + `"`}}).expect(http.StatusBadRequest).lacks("<scri\""))
 	if got := w.preferences(owner); !reflect.DeepEqual(got, map[string]any{"theme": secret}) {
 		t.Errorf("they are %v", got)
 	}
-	if _, err := w.store.As(souvenir.Access{User: w.users[owner]}).UpdatePreferences(t.Context(), map[string]any{"meanwhile": true}); err != nil {
+	if _, err := w.store.As(souvenir.Access{User: w.users[owner]}).UpdatePreferences(t.Context(),
+		map[string]any{"meanwhile": true}); err != nil {
 		t.Fatal(err)
 	}
-	b.submit(p, "/settings/whole", url.Values{"whole": {`{"mine": 1}`}}).expect(http.StatusBadRequest, "changed elsewhere", "&#34;mine&#34;: 1")
-	shown := b.landsAt(b.submit(b.get("/settings"), "/settings/whole", url.Values{"whole": {`{"mine": 1, "none": {}}`}}), "/settings?undo=").expect(http.StatusOK, "are replaced")
+	b.submit(p, "/settings/whole", url.Values{"whole": {`{"mine": 1}`}}).expect(http.StatusBadRequest, "changed elsewhere",
+		"&#34;mine&#34;: 1")
+	shown := b.landsAt(b.submit(b.get("/settings"), "/settings/whole", url.Values{"whole": {`{"mine": 1, "none": {}}`}}),
+		"/settings?undo=").expect(http.StatusOK, "are replaced")
 	if got := w.preferences(owner); !reflect.DeepEqual(got, map[string]any{"mine": 1.0, "none": map[string]any{}}) {
 		t.Errorf("they are %v", got)
 	}
@@ -85,14 +91,17 @@ func TestAllPreferencesAsJSON(t *testing.T) {
 
 // How the server is set up is for admins to know.
 func TestSettingsOfTheServer(t *testing.T) {
-	w := newWorld(t, server.Options{Settings: []server.Setting{{Name: "--max-file", Value: "5MiB", Meaning: hostile, Given: true}, {Name: "--listen", Meaning: "where"}}})
-	p := w.signedIn(admin).get("/settings").expect(http.StatusOK, "This server", "world.db", "--max-file", "5MiB", "100.0 MiB", publicAt, "last 30 days, at most 100,000")
+	w := newWorld(t, server.Options{Settings: []server.Setting{{Name: "--max-file", Value: "5MiB", Meaning: hostile,
+		Given: true}, {Name: "--listen", Meaning: "where"}}})
+	p := w.signedIn(admin).get("/settings").expect(http.StatusOK, "This server", "world.db", "--max-file", "5MiB",
+		"100.0 MiB", publicAt, "last 30 days, at most 100,000")
 	checkPage(w, p)
 }
 
 func TestAbout(t *testing.T) {
 	w := newWorld(t, server.Options{Version: "v1.2.3"})
-	checkPage(w, w.signedIn(owner).get("/about").expect(http.StatusOK, "v1.2.3", server.APIVersion, "SQLite", "htmx 2").lacks("world.db", "The whole store"))
+	checkPage(w, w.signedIn(owner).get("/about").expect(http.StatusOK, "v1.2.3", server.APIVersion, "SQLite",
+		"htmx 2").lacks("world.db", "The whole store"))
 	checkPage(w, w.signedIn(admin).get("/about").expect(http.StatusOK, "world.db", "The whole store"))
 	b := w.browser()
 	b.leadsTo(b.get("/about"), "/login?next=%2Fabout")
@@ -100,7 +109,8 @@ func TestAbout(t *testing.T) {
 
 func TestLengthsOfTimeAsTheyWereChosen(t *testing.T) {
 	for chosen, want := range map[time.Duration]string{
-		30 * 24 * time.Hour: "30 days", 24 * time.Hour: "1 day", 72*time.Hour + 10*time.Minute: "72h10m", time.Hour: "1h", 10 * time.Second: "10s", 90 * time.Second: "1m30s", 10 * time.Minute: "10m",
+		30 * 24 * time.Hour: "30 days", 24 * time.Hour: "1 day", 72*time.Hour + 10*time.Minute: "72h10m", time.Hour: "1h",
+		10 * time.Second: "10s", 90 * time.Second: "1m30s", 10 * time.Minute: "10m",
 	} {
 		if got := server.LongSpan(chosen); got != want {
 			t.Errorf("%v: %q, not %q", chosen, got, want)
@@ -113,7 +123,8 @@ func TestARefusedPreferenceChangesNothing(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b := w.signedIn(owner)
 	before := map[string]any{"town": "Husum", "streets": map[string]any{"a": "Alley"}}
-	if _, err := w.store.As(souvenir.Access{User: w.users[owner]}).UpdatePreferences(t.Context(), map[string]any{"place": before}); err != nil {
+	if _, err := w.store.As(souvenir.Access{User: w.users[owner]}).UpdatePreferences(t.Context(),
+		map[string]any{"place": before}); err != nil {
 		t.Fatal(err)
 	}
 	deep := strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000)
@@ -121,8 +132,10 @@ func TestARefusedPreferenceChangesNothing(t *testing.T) {
 	if got := w.preferences(owner)["place"]; !reflect.DeepEqual(got, before) {
 		t.Errorf("place is %.200v", got)
 	}
-	b.submit(b.get("/settings"), "/settings", url.Values{"key": {"place"}, "value": {`{"streets": {"b": "Bay"}}`}}).expect(http.StatusSeeOther)
-	if got, want := w.preferences(owner)["place"], map[string]any{"streets": map[string]any{"b": "Bay"}}; !reflect.DeepEqual(got, want) {
+	b.submit(b.get("/settings"), "/settings",
+		url.Values{"key": {"place"}, "value": {`{"streets": {"b": "Bay"}}`}}).expect(http.StatusSeeOther)
+	if got, want := w.preferences(owner)["place"],
+		map[string]any{"streets": map[string]any{"b": "Bay"}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("place is %v", got)
 	}
 }

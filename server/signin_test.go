@@ -21,7 +21,8 @@ const (
 func (w *world) setPassword(caller string) {
 	w.t.Helper()
 	password := rightPassword
-	if _, err := w.store.Accounts().UpdateUser(w.t.Context(), w.users[caller], souvenir.UserUpdate{Password: &password}); err != nil {
+	if _, err := w.store.Accounts().UpdateUser(w.t.Context(), w.users[caller],
+		souvenir.UserUpdate{Password: &password}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -37,7 +38,8 @@ func TestSigningIn(t *testing.T) {
 	w.setPassword(owner)
 	b := w.browser()
 	b.leadsTo(b.get("/profile"), "/login?next=%2Fprofile").expect(http.StatusOK, `name="next" value="/profile"`)
-	p := b.submit(b.get("/login?next=%2Fprofile"), "/login", url.Values{"username": {"Olivia"}, "password": {rightPassword}})
+	p := b.submit(b.get("/login?next=%2Fprofile"), "/login",
+		url.Values{"username": {"Olivia"}, "password": {rightPassword}})
 	b.leadsTo(p, "/profile").expect(http.StatusOK, "olivia@example.com", "Firefox on Linux")
 	set := strings.Join(p.header.Values("Set-Cookie"), "\n")
 	for _, part := range []string{"auth_token=ses_", "; HttpOnly", "; SameSite=Lax", "; Path=/", "; Max-Age=7776000"} {
@@ -73,9 +75,11 @@ func TestWrongSignInsLookAlike(t *testing.T) {
 	w.setPassword(owner)
 	w.setPassword(disabled)
 	first := ""
-	for name, password := range map[string]string{"olivia": wrongPassword, "nobody": rightPassword, "dora": rightPassword, "sam": rightPassword, "": wrongPassword} {
+	for name, password := range map[string]string{"olivia": wrongPassword, "nobody": rightPassword, "dora": rightPassword,
+		"sam": rightPassword, "": wrongPassword} {
 		b := w.browser()
-		p := b.login(name, password).expect(http.StatusUnauthorized, "Name or password is wrong.", `value="`+name+`"`).lacks(password)
+		p := b.login(name, password).expect(http.StatusUnauthorized, "Name or password is wrong.", `value="`+name+
+			`"`).lacks(password)
 		if b.cookie("auth_token") != "" {
 			t.Errorf("%q is signed in", name)
 		}
@@ -107,7 +111,8 @@ func TestSessionsCannotBePlanted(t *testing.T) {
 	w.setPassword(owner)
 	attacker := w.signedIn(stranger)
 	planted := attacker.cookie("auth_token")
-	for name, value := range map[string]string{"invented": "ses_" + strings.Repeat("A", 43), "the attacker's own": planted, "a token": w.tokens[stranger]} {
+	for name, value := range map[string]string{"invented": "ses_" + strings.Repeat("A", 43), "the attacker's own": planted,
+		"a token": w.tokens[stranger]} {
 		b := w.browser()
 		b.get("/login")
 		b.setCookie("auth_token", value)
@@ -116,7 +121,8 @@ func TestSessionsCannotBePlanted(t *testing.T) {
 			b.submit(p, "/login", url.Values{"username": {"olivia"}, "password": {rightPassword}}).expect(http.StatusSeeOther)
 		} else {
 			csrf := b.get("/profile").html.all("form")[0].fields().Get("csrf")
-			b.post("/login", url.Values{"csrf": {csrf}, "username": {"olivia"}, "password": {rightPassword}}).expect(http.StatusSeeOther)
+			b.post("/login", url.Values{"csrf": {csrf}, "username": {"olivia"},
+				"password": {rightPassword}}).expect(http.StatusSeeOther)
 		}
 		if got := b.cookie("auth_token"); got == value || !strings.HasPrefix(got, "ses_") {
 			t.Errorf("%s: the browser has %q afterwards", name, got)
@@ -130,15 +136,20 @@ func TestWhereASignInLeads(t *testing.T) {
 	for prefix, publicURL := range map[string]string{"": publicAt, "/memory": publicAt + "/memory"} {
 		w := newWorld(t, server.Options{PublicURL: publicURL})
 		for next, want := range map[string]string{
-			"": "/", "/profile": "/profile", "/connected?a=b&c=d%2Fe": "/connected?a=b&c=d%2Fe", "/oauth/authorize?redirect_uri=https%3A%2F%2Fclaude.ai%2Fx": "/oauth/authorize?redirect_uri=https%3A%2F%2Fclaude.ai%2Fx",
-			"//evil.example": "/", "///evil.example": "/", "/\\evil.example": "/", "\\\\evil.example": "/", "https://evil.example/": "/", "https:evil.example": "/",
-			"javascript:alert(1)": "/", "data:text/html,x": "/", "evil.example": "/", "/\t/evil.example": "/", "\t//evil.example": "/", " //evil.example": "/", "/\r\nLocation: https://evil.example": "/",
-			"/.//evil.example": "", "/..//evil.example": "", "/x/..//evil.example": "", "/%2f%2fevil.example": "", "/%5cevil.example": "", "/@evil.example": "", "http:///evil.example": "/", "?next=//evil.example": "/",
+			"": "/", "/profile": "/profile", "/connected?a=b&c=d%2Fe": "/connected?a=b&c=d%2Fe",
+			"/oauth/authorize?redirect_uri=https%3A%2F%2Fclaude.ai%2Fx": "/oauth/authorize?redirect_uri=https%3A%2F%2Fclaude.ai%2Fx",
+			"//evil.example": "/", "///evil.example": "/", "/\\evil.example": "/", "\\\\evil.example": "/",
+			"https://evil.example/": "/", "https:evil.example": "/",
+			"javascript:alert(1)": "/", "data:text/html,x": "/", "evil.example": "/", "/\t/evil.example": "/",
+			"\t//evil.example": "/", " //evil.example": "/", "/\r\nLocation: https://evil.example": "/",
+			"/.//evil.example": "", "/..//evil.example": "", "/x/..//evil.example": "", "/%2f%2fevil.example": "",
+			"/%5cevil.example": "", "/@evil.example": "", "http:///evil.example": "/", "?next=//evil.example": "/",
 		} {
 			b := w.signedIn(owner)
 			p := b.get("/login?next=" + url.QueryEscape(next))
 			at, err := b.address(prefix + "/login").Parse(p.header.Get("Location"))
-			if p.status != http.StatusSeeOther || err != nil || "http://"+at.Host != w.at.URL || at.Scheme != "http" || at.User != nil {
+			if p.status != http.StatusSeeOther || err != nil || "http://"+at.Host != w.at.URL || at.Scheme != "http" ||
+				at.User != nil {
 				t.Errorf("next %q leads to %q (%d, %v)", next, p.header.Get("Location"), p.status, err)
 			}
 			if want != "" && p.header.Get("Location") != prefix+want {
@@ -241,14 +252,17 @@ func TestSigningInInTwoWindows(t *testing.T) {
 	b := w.browser()
 	first := b.get("/login?next=%2Fprofile")
 	b.setCookie("souvenir_form", "given to the second")
-	again := b.submit(first, "/login", url.Values{"username": {"olivia"}, "password": {rightPassword}}).expect(http.StatusForbidden, "out of date", `value="olivia"`)
+	again := b.submit(first, "/login",
+		url.Values{"username": {"olivia"}, "password": {rightPassword}}).expect(http.StatusForbidden, "out of date",
+		`value="olivia"`)
 	if b.cookie("auth_token") != "" {
 		t.Error("the browser is signed in")
 	}
 	b.leadsTo(b.submit(again, "/login", url.Values{"password": {rightPassword}}), "/profile")
 }
 
-// Whether tries of one name written in several ways are counted together must not depend on whether there is such a user.
+// Whether tries of one name written in several ways are counted together must not depend on whether there is such a
+// user.
 func TestHowOftenANameCanBeTriedTellsNothing(t *testing.T) {
 	w := newWorld(t, server.Options{LoginTries: 3})
 	ticks := &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
@@ -286,5 +300,6 @@ func TestGuessingThePresentPassword(t *testing.T) {
 	change(wrongPassword, "ten blue kettles").expect(http.StatusUnauthorized)
 	change(rightPassword, "ten blue kettles").expect(http.StatusTooManyRequests, "wait 2 seconds")
 	ticks.pass(2 * time.Second)
-	b.leadsTo(change(rightPassword, "ten blue kettles"), "/profile?done=password-all").expect(http.StatusOK, "Your password is changed.")
+	b.leadsTo(change(rightPassword, "ten blue kettles"), "/profile?done=password-all").expect(http.StatusOK,
+		"Your password is changed.")
 }

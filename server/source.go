@@ -10,27 +10,29 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/netaddr"
 )
 
-// checkSource refuses what a page of somebody else's makes a browser send: under a name of its own for this machine (DNS
-// rebinding), or from another origin. Clients that are no browsers send no Origin.
+// checkSource refuses what a page of somebody else's makes a browser send: under a name of its own for this machine
+// (DNS rebinding), or from another origin. Clients that are no browsers send no Origin.
 func (s *Server) checkSource(r *http.Request) error {
 	if !s.knowsHost(r) {
-		return &failure.Error{Status: http.StatusForbidden, Message: "host " + failure.Quote(r.Host) + " is not known here; behind a proxy on the same machine the server has to be told its public URL"}
+		return &failure.Error{Status: http.StatusForbidden, Message: "host " + failure.Quote(r.Host) +
+			" is not known here; behind a proxy on the same machine the server has to be told its public URL"}
 	}
 	if origin := r.Header.Get("Origin"); !s.trustsOrigin(r, origin) {
-		return &failure.Error{Status: http.StatusForbidden, Message: "origin " + failure.Quote(origin) + " is not trusted here; use this service from a page of its own, or from a program that is no browser"}
+		return &failure.Error{Status: http.StatusForbidden, Message: "origin " + failure.Quote(origin) +
+			" is not trusted here; use this service from a page of its own, or from a program that is no browser"}
 	}
 	return nil
 }
 
-// knowsHost reports whether a request that came over this machine's own network names this machine or the public URL. What
-// comes from elsewhere need not: its sender chose the address, not the name.
+// knowsHost reports whether a request that came over this machine's own network names this machine or the public URL.
+// What comes from elsewhere need not: its sender chose the address, not the name.
 func (s *Server) knowsHost(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return !ok || !netaddr.IsLoopback(local.String()) || netaddr.IsLoopback(r.Host) || s.isPublicHost(r.Host)
 }
 
-// trustsOrigin reports whether a page may send messages: one of this service, one of a program on the user's own machine,
-// or one that is not of the web, such as an editor's.
+// trustsOrigin reports whether a page may send messages: one of this service, one of a program on the user's own
+// machine, or one that is not of the web, such as an editor's.
 func (s *Server) trustsOrigin(r *http.Request, origin string) bool {
 	if origin == "" || s.site.CrossSite.Check(r) == nil {
 		return true

@@ -18,11 +18,13 @@ func TestFilesOfPagesArePacked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for accepted, packed := range map[string]bool{"gzip, deflate, br": true, "br, GZIP;q=0.5": true, "gzip;q=0": false, "gzip; q=0.000": false, "br": false, "": false, "identity": false} {
+	for accepted, packed := range map[string]bool{"gzip, deflate, br": true, "br, GZIP;q=0.5": true, "gzip;q=0": false,
+		"gzip; q=0.000": false, "br": false, "": false, "identity": false} {
 		r := w.request(guest, http.MethodGet, "/static/vendor/htmx.min.js", nil)
 		r.Header.Set("Accept-Encoding", accepted)
 		got := w.browser().send(r).expect(http.StatusOK)
-		if (got.header.Get("Content-Encoding") == "gzip") != packed || got.header.Get("Vary") != "Accept-Encoding" || got.header.Get("Content-Type") != "text/javascript; charset=utf-8" {
+		if (got.header.Get("Content-Encoding") == "gzip") != packed || got.header.Get("Vary") != "Accept-Encoding" ||
+			got.header.Get("Content-Type") != "text/javascript; charset=utf-8" {
 			t.Errorf("%q: %v", accepted, got.header)
 		}
 		content := []byte(got.body)
@@ -45,7 +47,8 @@ func TestFilesOfPagesArePacked(t *testing.T) {
 	if got := w.browser().send(r); got.status != http.StatusPartialContent || got.body != "<svg" {
 		t.Errorf("a range: %d %q", got.status, got.body)
 	}
-	for _, path := range []string{"/static/", "/static/vendor", "/static/nothing.js", "/static/%2e%2e/templates/login.html"} {
+	for _, path := range []string{"/static/", "/static/vendor", "/static/nothing.js",
+		"/static/%2e%2e/templates/login.html"} {
 		if got := w.browser().get(path); got.status != http.StatusNotFound {
 			t.Errorf("%s: %d", path, got.status)
 		}

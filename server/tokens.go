@@ -32,9 +32,9 @@ type newToken struct {
 
 const (
 
-	// grantTokenLife is how long a token lives that was made without one: by an application that somebody let in, or by a user
-	// whom Options.Authenticate knows. It is as long as the application could stay away and still come back with a refresh
-	// token. With the grant the token ends, too; the user sees and deletes it like any other.
+	// grantTokenLife is how long a token lives that was made without one: by an application that somebody let in, or by a
+	// user whom Options.Authenticate knows. It is as long as the application could stay away and still come back with a
+	// refresh token. With the grant the token ends, too; the user sees and deletes it like any other.
 	grantTokenLife = 30 * web.Day
 )
 
@@ -43,8 +43,9 @@ func (s *Server) listTokens(_ http.ResponseWriter, r *http.Request, c request.Ca
 	return TokenList{all, len(all)}, err
 }
 
-// addToken makes a token that can do no more, and lives no longer, than the credential through which it is made, and ends with it: with a
-// token, with what the user allowed an application, or, if a program came with the cookie of a browser, with that sign-in.
+// addToken makes a token that can do no more, and lives no longer, than the credential through which it is made, and
+// ends with it: with a token, with what the user allowed an application, or, if a program came with the cookie of a
+// browser, with that sign-in.
 func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var given newToken
 	if err := s.readJSON(w, r, &given, true); err != nil {
@@ -54,7 +55,8 @@ func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c request.Call
 	if err != nil {
 		return nil, err
 	}
-	n := souvenir.NewToken{Name: given.Name, Projects: given.Projects, TokenID: c.TokenID, GrantID: c.GrantID, SessionID: c.SessionID, WithSession: c.SessionID != ""}
+	n := souvenir.NewToken{Name: given.Name, Projects: given.Projects, TokenID: c.TokenID, GrantID: c.GrantID,
+		SessionID: c.SessionID, WithSession: c.SessionID != ""}
 	if n.Scopes, err = scopesWithin(c, given.Scopes); err != nil {
 		return nil, err
 	}
@@ -109,12 +111,14 @@ func expiryWithin(ctx context.Context, c request.Caller, days *float64, now time
 		return latest, nil
 	}
 	if *days < 1 || *days > params.MaxTokenDays || *days != math.Trunc(*days) {
-		return time.Time{}, failure.Invalid("expires_in_days", fmt.Sprintf("expires_in_days is %v; 1 to %d are allowed, and none at all means never", *days, params.MaxTokenDays))
+		return time.Time{}, failure.Invalid("expires_in_days",
+			fmt.Sprintf("expires_in_days is %v; 1 to %d are allowed, and none at all means never", *days, params.MaxTokenDays))
 	}
 	wished := now.Add(time.Duration(*days) * web.Day)
 	if !latest.IsZero() && wished.After(latest) {
 		return time.Time{}, &souvenir.Error{Kind: souvenir.KindForbidden, Argument: "expires_in_days", Message: fmt.Sprintf(
-			"expires_in_days is %v, but what is made with this credential must end by %s; give fewer days, or none", *days, latest.UTC().Format(time.RFC3339))}
+			"expires_in_days is %v, but what is made with this credential must end by %s; give fewer days, or none", *days,
+			latest.UTC().Format(time.RFC3339))}
 	}
 	return wished, nil
 }

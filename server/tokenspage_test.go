@@ -15,22 +15,28 @@ func TestTokensPage(t *testing.T) {
 	b := w.signedIn(owner)
 	p := b.get("/tokens").expect(http.StatusOK, limited, "in 30 days", "The shop")
 	for name, wrong := range map[string]url.Values{
-		"Name is": {"name": {""}}, "days is": {"name": {"x"}, "days": {"0"}}, "access is": {"name": {"x"}, "access": {"all"}}, "nowhere": {"name": {"x"}, "project": {"nowhere"}},
+		"Name is": {"name": {""}}, "days is": {"name": {"x"}, "days": {"0"}}, "access is": {"name": {"x"}, "access": {"all"}},
+		"nowhere": {"name": {"x"}, "project": {"nowhere"}},
 	} {
-		if again := b.submit(p, "/tokens", wrong); again.status != http.StatusBadRequest && again.status != http.StatusNotFound || !strings.Contains(strings.ToLower(again.body), strings.ToLower(name)) {
+		if again := b.submit(p, "/tokens", wrong); again.status != http.StatusBadRequest &&
+			again.status != http.StatusNotFound || !strings.Contains(strings.ToLower(again.body), strings.ToLower(name)) {
 			t.Errorf("%v: %d %s", wrong, again.status, again.body)
 		}
 	}
-	made := b.submit(p, "/tokens", url.Values{"name": {"reads the shop"}, "access": {"read"}, "days": {"30"}, "project": {"shop"}}).expect(http.StatusOK, "Your new token", "Sample")
+	made := b.submit(p, "/tokens",
+		url.Values{"name": {"reads the shop"}, "access": {"read"}, "days": {"30"}, "project": {"shop"}}).expect(http.StatusOK,
+		"Your new token", "Sample")
 	w.tokens["made"] = made.code("mcp_")
 	w.do("made", "GET", "/api/projects", "").expect(http.StatusOK, "shop").lacks("plot")
 	w.do("made", "POST", "/tools/call", storeInShop).expect(http.StatusForbidden)
-	p = b.get("/tokens").expect(http.StatusOK, "reads the shop", "reads in The shop", "ends <time", "in 30 days").lacks(w.tokens["made"])
+	p = b.get("/tokens").expect(http.StatusOK, "reads the shop", "reads in The shop", "ends <time",
+		"in 30 days").lacks(w.tokens["made"])
 	all, err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().Tokens(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.tokens["application"], _ = w.accessTokenOf(owner, "Kite", souvenir.Authorization{Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite, souvenir.ScopeAccount}})
+	w.tokens["application"], _ = w.accessTokenOf(owner, "Kite",
+		souvenir.Authorization{Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite, souvenir.ScopeAccount}})
 	w.do("application", "POST", "/api/mcp-tokens", `{"name": "of an application"}`).expect(http.StatusOK)
 	if page := b.get("/tokens").expect(http.StatusOK, "through Kite"); strings.Count(page.body, " through Kite") != 1 {
 		t.Errorf("not one token was made through an application: %s", page.body)
@@ -41,7 +47,8 @@ func TestTokensPage(t *testing.T) {
 			id = token.ID
 		}
 	}
-	b.leadsTo(b.submit(p, "/tokens/end", url.Values{"id": {id}}), "/tokens?done=token").expect(http.StatusOK, "not valid any more").lacks("reads the shop")
+	b.leadsTo(b.submit(p, "/tokens/end", url.Values{"id": {id}}), "/tokens?done=token").expect(http.StatusOK,
+		"not valid any more").lacks("reads the shop")
 	w.do("made", "GET", "/api/projects", "").expect(http.StatusUnauthorized)
 }
 
@@ -49,7 +56,9 @@ func TestTokensPage(t *testing.T) {
 func TestTokensOfAdmins(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	ada, olivia := w.signedIn(admin), w.signedIn(owner)
-	p := ada.submit(ada.get("/tokens"), "/tokens", url.Values{"name": {"watches"}, "access": {"read"}, "admin": {"yes"}}).expect(http.StatusOK, "reads, manages the service")
+	p := ada.submit(ada.get("/tokens"), "/tokens",
+		url.Values{"name": {"watches"}, "access": {"read"}, "admin": {"yes"}}).expect(http.StatusOK,
+		"reads, manages the service")
 	checkPage(w, p)
 	w.tokens["watches"] = p.code("mcp_")
 	w.do("watches", "GET", "/api/activity?user=*", "").expect(http.StatusOK)

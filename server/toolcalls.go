@@ -42,7 +42,9 @@ func (s *Server) callTool(w http.ResponseWriter, r *http.Request, c request.Call
 	if call.Name == nil {
 		return nil, failure.Invalid("name", "name is missing; the name of a tool is needed, of which GET /tools lists all")
 	}
-	result, err := tools.New(c.Store, &tools.Options{Allows: c.Allows, ReadOnly: s.options.ReadOnly, OnCall: s.noteCall}).Call(r.Context(), *call.Name, call.Arguments)
+	result, err := tools.New(c.Store,
+		&tools.Options{Allows: c.Allows, ReadOnly: s.options.ReadOnly, OnCall: s.noteCall}).Call(r.Context(), *call.Name,
+		call.Arguments)
 	if err != nil {
 		return nil, err
 	}

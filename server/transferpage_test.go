@@ -47,26 +47,34 @@ func (b *browser) bring(content string, fields ...[2]string) *shownPage {
 func TestExportOnThePage(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b, ada := w.signedIn(owner), w.signedIn(admin)
-	p := b.get("/transfer").expect(http.StatusOK, "An admin can bring an export in").lacks("Everything of everybody", "credentials")
+	p := b.get("/transfer").expect(http.StatusOK, "An admin can bring an export in").lacks("Everything of everybody",
+		"credentials")
 	checkPage(w, p)
-	own := b.submit(p, "/transfer/export", url.Values{"files": {"yes"}, "vectors": {"yes"}}).expect(http.StatusOK, secret, "The shop opens at nine.", `"type":"file"`, `"type":"end"`).lacks(`"ada"`, "mcp_", `"type":"member"`)
-	if got := own.header.Get("Content-Disposition"); !strings.HasPrefix(got, `attachment; filename="souvenir-olivia-20`) || !strings.HasSuffix(got, `.jsonl"`) {
+	own := b.submit(p, "/transfer/export", url.Values{"files": {"yes"}, "vectors": {"yes"}}).expect(http.StatusOK, secret,
+		"The shop opens at nine.", `"type":"file"`, `"type":"end"`).lacks(`"ada"`, "mcp_", `"type":"member"`)
+	if got := own.header.Get("Content-Disposition"); !strings.HasPrefix(got, `attachment; filename="souvenir-olivia-20`) ||
+		!strings.HasSuffix(got, `.jsonl"`) {
 		t.Errorf("the file is called %s", got)
 	}
 	if got := own.header.Get("Content-Type"); got != "application/x-ndjson" {
 		t.Errorf("the file is of the type %s", got)
 	}
-	b.submit(p, "/transfer/export", url.Values{"files": nil, "vectors": nil}).expect(http.StatusOK, secret).lacks(`"type":"file"`, `"type":"vectors"`)
+	b.submit(p, "/transfer/export", url.Values{"files": nil, "vectors": nil}).expect(http.StatusOK,
+		secret).lacks(`"type":"file"`, `"type":"vectors"`)
 	w.signedIn(reader).submit(p, "/transfer/export", nil).expect(http.StatusForbidden) // another's form
 	rita := w.signedIn(reader)
-	rita.submit(rita.get("/transfer"), "/transfer/export", nil).expect(http.StatusOK, `"type":"end"`).lacks(secret, "The shop opens at nine.")
+	rita.submit(rita.get("/transfer"), "/transfer/export", nil).expect(http.StatusOK, `"type":"end"`).lacks(secret,
+		"The shop opens at nine.")
 	b.submit(p, "/transfer/export", url.Values{"of": {"all"}}).expect(http.StatusForbidden, "for admins").lacks(secret)
 
 	p = ada.get("/transfer").expect(http.StatusOK, "Everything of everybody")
 	checkPage(w, p)
-	ada.submit(p, "/transfer/export", url.Values{"of": {"own"}, "credentials": {"yes"}}).expect(http.StatusOK).lacks(secret)
-	ada.submit(p, "/transfer/export", url.Values{"of": {"all"}}).expect(http.StatusOK, secret, "olivia").lacks(`"type":"token"`)
-	ada.submit(p, "/transfer/export", url.Values{"of": {"all"}, "credentials": {"yes"}}).expect(http.StatusOK, secret, `"type":"token"`)
+	ada.submit(p, "/transfer/export",
+		url.Values{"of": {"own"}, "credentials": {"yes"}}).expect(http.StatusOK).lacks(secret)
+	ada.submit(p, "/transfer/export", url.Values{"of": {"all"}}).expect(http.StatusOK, secret,
+		"olivia").lacks(`"type":"token"`)
+	ada.submit(p, "/transfer/export", url.Values{"of": {"all"}, "credentials": {"yes"}}).expect(http.StatusOK, secret,
+		`"type":"token"`)
 }
 
 func TestImportOnThePage(t *testing.T) {
@@ -91,25 +99,32 @@ func TestImportOnThePage(t *testing.T) {
 		}
 		return m.Content
 	}
-	begun(ada.bring(memory("brought", "one"), [2]string{"look", "yes"})).expect(http.StatusOK, "can be imported. Nothing was brought in yet.")
+	begun(ada.bring(memory("brought", "one"), [2]string{"look", "yes"})).expect(http.StatusOK,
+		"can be imported. Nothing was brought in yet.")
 	if got := content(); !strings.Contains(got, "no memory") && !strings.Contains(got, "not") {
 		t.Errorf("looking has brought in %q", got)
 	}
-	begun(ada.bring(memory("brought", "one"))).expect(http.StatusOK, "Done <time", `<td>memory</td><td class="numeric">1</td><td class="numeric">0</td>`)
-	begun(ada.bring(memory("brought", "one"))).expect(http.StatusOK, `<td>memory</td><td class="numeric">0</td><td class="numeric">1</td>`)
-	begun(ada.bring(memory("brought", hostileJSON))).expect(http.StatusOK, "What was left out, and why", "Line 2, memory brought")
+	begun(ada.bring(memory("brought", "one"))).expect(http.StatusOK, "Done <time",
+		`<td>memory</td><td class="numeric">1</td><td class="numeric">0</td>`)
+	begun(ada.bring(memory("brought", "one"))).expect(http.StatusOK,
+		`<td>memory</td><td class="numeric">0</td><td class="numeric">1</td>`)
+	begun(ada.bring(memory("brought", hostileJSON))).expect(http.StatusOK, "What was left out, and why",
+		"Line 2, memory brought")
 	if got := content(); got != "one" {
 		t.Errorf("it is %q", got)
 	}
-	begun(ada.bring(memory("brought", "two"), [2]string{"conflict", "replace"})).expect(http.StatusOK, `<td class="numeric">1</td><td class="numeric">0</td></tr>`)
+	begun(ada.bring(memory("brought", "two"), [2]string{"conflict", "replace"})).expect(http.StatusOK,
+		`<td class="numeric">1</td><td class="numeric">0</td></tr>`)
 	if got := content(); got != "two" {
 		t.Errorf("it is %q", got)
 	}
 	begun(ada.bring("nothing that was exported <b>")).expect(http.StatusOK, "no export of Souvenir", `role="alert"`)
-	begun(ada.bring(memory("other", "one")+"{\"type\":\"memory\",\"id\":\""+strings.Repeat("x", 200)+"\"}\n")).expect(http.StatusOK, "Line 3")
+	begun(ada.bring(memory("other", "one")+"{\"type\":\"memory\",\"id\":\""+strings.Repeat("x", 200)+
+		"\"}\n")).expect(http.StatusOK, "Line 3")
 
 	for text, p := range map[string]*shownPage{
-		"File is empty": ada.bring(""), "File is missing": ada.bring("no file"), "allowed are keep and replace": ada.bring("x", [2]string{"conflict", "perhaps"}),
+		"File is empty": ada.bring(""), "File is missing": ada.bring("no file"),
+		"allowed are keep and replace": ada.bring("x", [2]string{"conflict", "perhaps"}),
 	} {
 		checkPage(w, p.expect(http.StatusBadRequest, text))
 	}
@@ -146,7 +161,8 @@ func TestWhoMayImport(t *testing.T) {
 	ada := w.signedIn(admin)
 	for name, origin := range map[string]string{"no field": w.at.URL, "another origin": "https://evil.example"} {
 		body := "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n" + export + "\r\n--x--\r\n"
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.at.URL+"/transfer/import", strings.NewReader(body))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.at.URL+"/transfer/import",
+			strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

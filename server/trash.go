@@ -32,8 +32,8 @@ type EmptiedTrash struct {
 	Message string `json:"message"`
 }
 
-// trashRoutes are the trash. To erase what an agent has deleted is for people, so no tool does it, and the scope is one that
-// nothing has by default.
+// trashRoutes are the trash. To erase what an agent has deleted is for people, so no tool does it, and the scope is one
+// that nothing has by default.
 func (s *Server) trashRoutes() []route.Route {
 	return []route.Route{
 		route.Get("/api/trash", route.Credential, s.listTrash), // files need other scopes than all else; see trashScopes
@@ -56,7 +56,8 @@ func trashKinds(c request.Caller, asked string) ([]souvenir.TrashKind, error) {
 	all := []souvenir.TrashKind{souvenir.TrashMemory, souvenir.TrashFile, souvenir.TrashProject, souvenir.TrashCollection}
 	if kind := souvenir.TrashKind(asked); asked != "" {
 		if !slices.Contains(all, kind) {
-			return nil, failure.Invalid("kind", "kind is "+failure.Quote(asked)+"; allowed are memory, file, project and collection")
+			return nil, failure.Invalid("kind", "kind is "+failure.Quote(asked)+
+				"; allowed are memory, file, project and collection")
 		}
 		all = []souvenir.TrashKind{kind}
 	}

@@ -18,13 +18,15 @@ func TestTheTrashGoesByScopes(t *testing.T) {
 	if err := view.DeleteMemory(t.Context(), w.memory); err != nil {
 		t.Fatal(err)
 	}
-	only, err := view.Accounts().AddToken(t.Context(), souvenir.NewToken{Name: "only", Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
+	only, err := view.Accounts().AddToken(t.Context(),
+		souvenir.NewToken{Name: "only", Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.hold("only", only.Value)
 	w.do("only", "GET", "/api/trash", "").expect(http.StatusForbidden, "needs the scope memory:read")
-	w.do("only", "POST", "/api/trash/"+w.memory+"/restore", "").expect(http.StatusForbidden, "needs the scope memory:write")
+	w.do("only", "POST", "/api/trash/"+w.memory+"/restore", "").expect(http.StatusForbidden,
+		"needs the scope memory:write")
 	w.do(owner, "GET", "/api/trash", "").expect(http.StatusOK, `"total":2`, w.memory, w.file)
 	w.do(owner, "GET", "/api/trash?kind=user", "").expect(http.StatusBadRequest, "kind is")
 	w.do(readOnly, "GET", "/api/trash", "").expect(http.StatusOK, `"total":2`)
@@ -61,7 +63,8 @@ func TestTheTrash(t *testing.T) {
 		}
 	}
 	w.do(owner, "GET", "/api/trash?limit=1", "").expect(http.StatusOK, `"total":3`, `"count":1`, `"has_more":true`)
-	w.do(owner, "GET", "/api/trash", "").expect(http.StatusOK, "first of three", `"deleted_through":"tool"`, `"kind":"memory"`)
+	w.do(owner, "GET", "/api/trash", "").expect(http.StatusOK, "first of three", `"deleted_through":"tool"`,
+		`"kind":"memory"`)
 	w.do(stranger, "GET", "/api/trash", "").expect(http.StatusOK, `"entries":[]`)
 	w.do(stranger, "POST", "/api/trash/"+ids[0]+"/restore", "").expect(http.StatusNotFound)
 	w.do(stranger, "DELETE", "/api/trash/"+ids[0], "").expect(http.StatusNotFound)
@@ -70,14 +73,16 @@ func TestTheTrash(t *testing.T) {
 
 	olivia, sam := w.signedIn(owner), w.signedIn(stranger)
 	checkPage(w, sam.get("/trash").expect(http.StatusOK, "Nothing here").lacks("second of three", "Empty the trash"))
-	p := olivia.get("/trash").expect(http.StatusOK, "second of three", "erased for good", "Empty the trash").lacks("<script>alert")
+	p := olivia.get("/trash").expect(http.StatusOK, "second of three", "erased for good",
+		"Empty the trash").lacks("<script>alert")
 	checkPage(w, p)
 	csrf := p.hidden().Get("csrf")
 	post := func(values url.Values) *shownPage {
 		values.Set("csrf", csrf)
 		return olivia.post("/trash", values)
 	}
-	olivia.leadsTo(post(url.Values{"action": {"restore"}, "id": {ids[1]}}), "/trash?done=restored").expect(http.StatusOK, "It is restored.").lacks("second of three")
+	olivia.leadsTo(post(url.Values{"action": {"restore"}, "id": {ids[1]}}), "/trash?done=restored").expect(http.StatusOK,
+		"It is restored.").lacks("second of three")
 	post(url.Values{"action": {"restore"}, "id": {ids[1]}}).expect(http.StatusNotFound, "not in the trash")
 	post(url.Values{"action": {hostile}}).expect(http.StatusBadRequest, "allowed are empty").lacks("<script>alert")
 	olivia.post("/trash", url.Values{"action": {"empty"}}).expect(http.StatusForbidden)
@@ -100,7 +105,8 @@ func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
 		return stored.ID
 	}
 	inProject := add(souvenir.NewMemory{Content: "in a project", ProjectName: "Gone"})
-	if err := view.DeleteProject(t.Context(), souvenir.ProjectDeletion{Project: souvenir.ProjectRef{Name: "Gone"}}); err != nil {
+	if err := view.DeleteProject(t.Context(),
+		souvenir.ProjectDeletion{Project: souvenir.ProjectRef{Name: "Gone"}}); err != nil {
 		t.Fatal(err)
 	}
 	add(souvenir.NewMemory{Content: "to be erased"})
@@ -129,7 +135,8 @@ func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
 	}
 	post(url.Values{"action": {"restore"}, "id": {ids[0], ids[1], "nowhere"}}).
 		expect(http.StatusNotFound, "3 of the 3 entries are left as they were", "not in the trash")
-	asked := post(url.Values{"action": {"erase"}, "id": ids[2:]}).expect(http.StatusOK, "Erase 2 entries for good?", "cannot be undone")
+	asked := post(url.Values{"action": {"erase"}, "id": ids[2:]}).expect(http.StatusOK, "Erase 2 entries for good?",
+		"cannot be undone")
 	checkPage(w, asked)
 	if left, err := view.ListTrash(t.Context(), souvenir.TrashQuery{}); err != nil || left.Total != 2 {
 		t.Errorf("before the answer: %+v, %v", left, err)

@@ -15,9 +15,9 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// Requests of people and programs that have signed in take turns for the processors, see package fairqueue. A turn begins once the body of
-// the request is here, and ends when the answer is ready to be sent: slow clients hold no one up. What streams, uploads and
-// downloads, holds no place either; it is paced by a turn for each piece.
+// Requests of people and programs that have signed in take turns for the processors, see package fairqueue. A turn
+// begins once the body of the request is here, and ends when the answer is ready to be sent: slow clients hold no one
+// up. What streams, uploads and downloads, holds no place either; it is paced by a turn for each piece.
 
 const (
 	defaultQueuePerUser = 256
@@ -46,8 +46,9 @@ func newTurns(o *Options) (*fairqueue.Queue, *fairqueue.Budget) {
 	o.QueueWait = cmp.Or(max(o.QueueWait, 0), defaultQueueWait)
 	o.BodyMemory = max(cmp.Or(max(o.BodyMemory, 0), defaultBodyMemory), 2*o.MaxBody)
 	queue := fairqueue.New(fairqueue.Limits{
-		Running: o.MaxRunning, RunningPerUser: o.MaxRunningPerUser, Begun: max(begunInAll, o.MaxRunning), BegunPerUser: max(begunPerUser, o.MaxRunningPerUser),
-		Waiting: queuesInAll * o.QueuePerUser, WaitingPerUser: o.QueuePerUser, Patience: o.QueueWait, Alone: alone,
+		Running: o.MaxRunning, RunningPerUser: o.MaxRunningPerUser, Begun: max(begunInAll, o.MaxRunning),
+		BegunPerUser: max(begunPerUser, o.MaxRunningPerUser),
+		Waiting:      queuesInAll * o.QueuePerUser, WaitingPerUser: o.QueuePerUser, Patience: o.QueueWait, Alone: alone,
 	})
 	return queue, fairqueue.NewBudget(o.BodyMemory, o.QueueWait)
 }
@@ -99,8 +100,8 @@ func (b *bodyRead) Read(p []byte) (int, error) {
 // Close does nothing.
 func (b *bodyRead) Close() error { return nil }
 
-// readBody reads a body of at most MaxBody bytes, once there is memory for it in the budget of all bodies. The error is about the budget or
-// the request; what is wrong with the body lies in it.
+// readBody reads a body of at most MaxBody bytes, once there is memory for it in the budget of all bodies. The error is
+// about the budget or the request; what is wrong with the body lies in it.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*bodyRead, error) {
 	if read, ok := r.Body.(*bodyRead); ok {
 		return read, nil

@@ -57,7 +57,8 @@ func busyWorld(t *testing.T, m slowModel) *world {
 	return serve(t, own, store, server.Options{MaxRunning: 2, QueuePerUser: 3, QueueWait: 200 * time.Millisecond})
 }
 
-// A user who has as many calls under way and in line as may be is refused more, in the form of each transport; others are not.
+// A user who has as many calls under way and in line as may be is refused more, in the form of each transport; others
+// are not.
 func TestOneUserFillsOnlyTheirOwnLine(t *testing.T) {
 	m := newSlowModel()
 	w := busyWorld(t, m)
@@ -71,14 +72,17 @@ func TestOneUserFillsOnlyTheirOwnLine(t *testing.T) {
 		<-m.began
 	}
 	a := w.do(stranger, "POST", "/tools/call", search) // waits, and not for long
-	a.expect(http.StatusServiceUnavailable, "the call has waited for its turn for 200ms", "try again in 1 s", `"isError":true`)
+	a.expect(http.StatusServiceUnavailable, "the call has waited for its turn for 200ms", "try again in 1 s",
+		`"isError":true`)
 	if a.header.Get("Retry-After") != "1" {
 		t.Errorf("Retry-After is %q", a.header.Get("Retry-After"))
 	}
 	w.do(stranger, "GET", "/api/projects", "").expect(http.StatusServiceUnavailable)
 	w.do(stranger, "POST", "/mcp", `{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": `+search+`}`).
 		expect(http.StatusOK, `"id":7`, `"isError":true`, "Error: the server is busy", "try again in 1 s")
-	w.do(stranger, "POST", "/mcp", `{"jsonrpc": "2.0", "id": 8, "method": "resources/list"}`).expect(http.StatusServiceUnavailable, `"id":8`, `"error":{`)
+	w.do(stranger, "POST", "/mcp",
+		`{"jsonrpc": "2.0", "id": 8, "method": "resources/list"}`).expect(http.StatusServiceUnavailable, `"id":8`,
+		`"error":{`)
 	w.do(stranger, "POST", "/mcp", `{"jsonrpc": "2.0", "id": 9, "method": "ping"}`).expect(http.StatusOK, `"result":{}`)
 	w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK, "shop")
 	w.call(owner, "memory", `{"action": "search", "query": "when does the shop open"}`)

@@ -42,11 +42,14 @@ func TestTakingBackKeepsWhatWasDoneSince(t *testing.T) {
 		t.Errorf("%+v %v", p, err)
 	}
 	csrf := olivia.get(members).hidden().Get("csrf")
-	added := olivia.post(members, url.Values{"csrf": {csrf}, "change": {"add"}, "user": {w.users[stranger]}, "role": {"reader"}})
+	added := olivia.post(members,
+		url.Values{"csrf": {csrf}, "change": {"add"}, "user": {w.users[stranger]}, "role": {"reader"}})
 	steps.note(w.acceptAll(stranger))
 	olivia.undoOf(added).expect(http.StatusConflict, "is no longer pending")
-	role := olivia.post(members, url.Values{"csrf": {csrf}, "change": {"role"}, "user": {w.users[stranger]}, "role": {"reader"}})
-	_, err = w.store.UpdateMember(t.Context(), souvenir.MemberUpdate{Project: ref, User: w.users[stranger], Role: souvenir.MemberOwner})
+	role := olivia.post(members, url.Values{"csrf": {csrf}, "change": {"role"}, "user": {w.users[stranger]},
+		"role": {"reader"}})
+	_, err = w.store.UpdateMember(t.Context(),
+		souvenir.MemberUpdate{Project: ref, User: w.users[stranger], Role: souvenir.MemberOwner})
 	steps.note(err)
 	olivia.undoOf(role).expect(http.StatusConflict, "another role since")
 	if steps.err != nil {
@@ -54,7 +57,8 @@ func TestTakingBackKeepsWhatWasDoneSince(t *testing.T) {
 	}
 }
 
-// A file that lay in no project comes into that of a memory that it is linked to, and out of it when that is taken back.
+// A file that lay in no project comes into that of a memory that it is linked to, and out of it when that is taken
+// back.
 func TestTakingBackALinkTakesTheFileOutOfTheProject(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia := w.signedIn(owner)

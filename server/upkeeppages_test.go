@@ -9,11 +9,13 @@ func (w *world) furnishUpkeep(map[string]string) {
 	w.t.Helper()
 	ada := w.store.As(souvenir.Access{User: w.users[admin]})
 	for _, name := range []string{hostile, "Second"} {
-		if _, err := ada.Accounts().AddClient(w.t.Context(), souvenir.NewClient{Name: name, RedirectURIs: []string{"https://app.example/b?c=%3Cb%3E"}}); err != nil {
+		if _, err := ada.Accounts().AddClient(w.t.Context(),
+			souvenir.NewClient{Name: name, RedirectURIs: []string{"https://app.example/b?c=%3Cb%3E"}}); err != nil {
 			w.t.Fatal(err)
 		}
 	}
-	if _, err := ada.SetPreferences(w.t.Context(), map[string]any{hostile: hostile, "size": 3, "list": []any{hostile, map[string]any{"a": nil}}}); err != nil {
+	if _, err := ada.SetPreferences(w.t.Context(),
+		map[string]any{hostile: hostile, "size": 3, "list": []any{hostile, map[string]any{"a": nil}}}); err != nil {
 		w.t.Fatal(err)
 	}
 }

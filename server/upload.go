@@ -18,9 +18,9 @@ const (
 	undoing = 10 * time.Second
 )
 
-// uploadFile stores a file from a form (RFC 7578) as it arrives: neither memory nor a temporary file ever holds it. Fields
-// may come before the file or behind it. What comes behind is applied to the stored file; if it cannot be, or the form ends
-// early, the file is deleted again.
+// uploadFile stores a file from a form (RFC 7578) as it arrives: neither memory nor a temporary file ever holds it.
+// Fields may come before the file or behind it. What comes behind is applied to the stored file; if it cannot be, or
+// the form ends early, the file is deleted again.
 func (s *Server) uploadFile(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	in, err := upload.Open(r, s.options.MaxBody)
 	if err != nil {
@@ -49,7 +49,8 @@ func (s *Server) uploadFile(_ http.ResponseWriter, r *http.Request, c request.Ca
 }
 
 // finishUpload reads what comes behind the file and applies it. With an error the file is as it was.
-func (s *Server) finishUpload(ctx context.Context, c request.Caller, in *upload.Form, before upload.Fields, f souvenir.File) (souvenir.File, error) {
+func (s *Server) finishUpload(ctx context.Context, c request.Caller, in *upload.Form, before upload.Fields,
+	f souvenir.File) (souvenir.File, error) {
 	all := before
 	second, err := in.ReadFields(&all)
 	switch {
@@ -74,6 +75,7 @@ func (s *Server) undo(ctx context.Context, c request.Caller, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
 	defer cancel()
 	if err := c.Store.DeleteFile(ctx, id); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
-		s.log.ErrorContext(ctx, "a file whose upload failed could not be deleted", "request_id", request.Of(ctx).ID, "file", id, "error", err)
+		s.log.ErrorContext(ctx, "a file whose upload failed could not be deleted", "request_id", request.Of(ctx).ID, "file",
+			id, "error", err)
 	}
 }

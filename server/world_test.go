@@ -20,8 +20,9 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// The world that the scenarios play in: Olivia has a project, shop, in which Rita may read and Walter may write, and other
-// things that are nobody's business. Sam knows none of them. Ada is an admin, which opens nobody's memories to her.
+// The world that the scenarios play in: Olivia has a project, shop, in which Rita may read and Walter may write, and
+// other things that are nobody's business. Sam knows none of them. Ada is an admin, which opens nobody's memories to
+// her.
 
 // who are the callers: each has a token, but for guest.
 const (
@@ -66,7 +67,8 @@ var template = sync.OnceValues(func() (p plan, err error) {
 	if err != nil {
 		return p, err
 	}
-	p = plan{tokens: map[string]string{garbage: "mcp_" + strings.Repeat("x", 43)}, tokenIDs: map[string]string{}, users: map[string]string{}}
+	p = plan{tokens: map[string]string{garbage: "mcp_" + strings.Repeat("x", 43)}, tokenIDs: map[string]string{},
+		users: map[string]string{}}
 	if err := p.fill(store); err != nil {
 		return p, err
 	}
@@ -82,7 +84,8 @@ var template = sync.OnceValues(func() (p plan, err error) {
 
 func (p *plan) fill(store *souvenir.Store) error {
 	steps := firstError{}
-	for caller, name := range map[string]string{owner: "olivia", reader: "rita", writer: "walter", stranger: "sam", admin: "ada", disabled: "dora"} {
+	for caller, name := range map[string]string{owner: "olivia", reader: "rita", writer: "walter", stranger: "sam",
+		admin: "ada", disabled: "dora"} {
 		role := souvenir.RoleUser
 		if caller == admin {
 			role = souvenir.RoleAdmin
@@ -104,12 +107,16 @@ func (p *plan) fill(store *souvenir.Store) error {
 	steps.note(err)
 	shared, err := view.AddMemory(background, souvenir.NewMemory{Content: "The shop opens at nine.", ProjectID: "shop"})
 	steps.note(err)
-	private, err := view.AddMemory(background, souvenir.NewMemory{Content: "The word is " + secret + ".", Tags: []string{secret}})
+	private, err := view.AddMemory(background,
+		souvenir.NewMemory{Content: "The word is " + secret + ".", Tags: []string{secret}})
 	steps.note(err)
 	p.memory, p.private = shared.ID, private.ID
-	file, err := view.AddFile(background, souvenir.NewFile{Filename: "menu.txt", MemoryID: p.memory, Tags: []string{"food", "daily"}, Category: "card"}, strings.NewReader("soup\nfish\n"))
+	file, err := view.AddFile(background,
+		souvenir.NewFile{Filename: "menu.txt", MemoryID: p.memory, Tags: []string{"food", "daily"}, Category: "card"},
+		strings.NewReader("soup\nfish\n"))
 	steps.note(err)
-	hidden, err := view.AddFile(background, souvenir.NewFile{Filename: secret + ".txt", MemoryID: p.private}, strings.NewReader(secret))
+	hidden, err := view.AddFile(background, souvenir.NewFile{Filename: secret + ".txt", MemoryID: p.private},
+		strings.NewReader(secret))
 	steps.note(err)
 	p.file, p.hidden = file.ID, hidden.ID
 	_, err = view.SetPreferences(background, map[string]any{"theme": secret})
@@ -126,7 +133,8 @@ func (p *plan) fill(store *souvenir.Store) error {
 		{admin, souvenir.NewToken{Scopes: souvenir.Scopes()}},
 		{disabled, souvenir.NewToken{Scopes: all}},
 		{limited, souvenir.NewToken{User: "olivia", Scopes: all, Projects: []string{"shop"}}},
-		{readOnly, souvenir.NewToken{User: "olivia", Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}}},
+		{readOnly, souvenir.NewToken{User: "olivia",
+			Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}}},
 		{noFiles, souvenir.NewToken{User: "olivia", Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite}}},
 		{noMemory, souvenir.NewToken{User: "olivia", Scopes: []souvenir.Scope{souvenir.ScopeFilesWrite}}},
 		{revoked, souvenir.NewToken{User: "olivia"}},
@@ -143,7 +151,8 @@ func (p *plan) fill(store *souvenir.Store) error {
 		steps.note(err)
 		p.tokens[t.caller], p.tokenIDs[t.caller] = added.Value, added.ID
 	}
-	_, err = view.Accounts().AddClient(background, souvenir.NewClient{ID: "app", Name: secret, RedirectURIs: []string{"https://app.example/" + secret}})
+	_, err = view.Accounts().AddClient(background,
+		souvenir.NewClient{ID: "app", Name: secret, RedirectURIs: []string{"https://app.example/" + secret}})
 	steps.note(err)
 	steps.note(view.Accounts().DeleteToken(background, p.tokenIDs[revoked]))
 	yes := true
@@ -278,7 +287,8 @@ func (w *world) send(r *http.Request) answer {
 	a := answer{w.t, response.StatusCode, response.Header, string(body)}
 	if w.doc != nil {
 		if err := w.doc.check(r, a); err != nil {
-			w.t.Errorf("%s %s: %d %.300s\nis not what the OpenAPI document says: %v", r.Method, r.URL.Path, a.status, a.body, err)
+			w.t.Errorf("%s %s: %d %.300s\nis not what the OpenAPI document says: %v", r.Method, r.URL.Path, a.status, a.body,
+				err)
 		}
 	}
 	return a

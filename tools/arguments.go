@@ -44,8 +44,8 @@ func (p *project) ref() souvenir.ProjectRef {
 	return souvenir.ProjectRef{ID: p.ProjectID, Name: p.ProjectName}
 }
 
-// maxValues is how many values the arguments of a call may have: elements of lists and members of objects, with those within them. Each
-// takes many times as much memory as it has bytes.
+// maxValues is how many values the arguments of a call may have: elements of lists and members of objects, with those
+// within them. Each takes many times as much memory as it has bytes.
 const maxValues = 100_000
 
 // parse reads the arguments of a call: a JSON object, or a JSON string that holds one.
@@ -61,7 +61,9 @@ func (d *definition) parse(encoded json.RawMessage) (map[string]any, error) {
 		return map[string]any{}, nil
 	}
 	if escape, at := jsonescape.LoneSurrogate(encoded); at >= 0 {
-		return nil, invalid("arguments", "arguments have the escape %s at byte %d, which is half of a character; write both halves, or the character itself", escape, at)
+		return nil, invalid("arguments",
+			"arguments have the escape %s at byte %d, which is half of a character; write both halves, or the character itself",
+			escape, at)
 	}
 	encoded, err := d.lighten(encoded)
 	if err != nil {
@@ -76,7 +78,8 @@ func (d *definition) parse(encoded json.RawMessage) (map[string]any, error) {
 			return map[string]any{}, nil
 		}
 		if escape, at := jsonescape.LoneSurrogate([]byte(quoted)); at >= 0 {
-			return nil, invalid("arguments", "arguments have the escape %s, which is half of a character; write both halves, or the character itself", escape)
+			return nil, invalid("arguments",
+				"arguments have the escape %s, which is half of a character; write both halves, or the character itself", escape)
 		}
 		if inner, err := decodeJSON([]byte(quoted)); err == nil {
 			given = inner
@@ -208,7 +211,8 @@ func (n *notes) noteUnknown(d *definition, act *action, given map[string]any, us
 	if taken == "" {
 		taken = "no arguments"
 	}
-	n.warn("ignored arguments that %s does not take: %s%s; it takes %s", d.callName(act), strings.Join(names, ", "), more, taken)
+	n.warn("ignored arguments that %s does not take: %s%s; it takes %s", d.callName(act), strings.Join(names, ", "), more,
+		taken)
 }
 
 // isAbsent reports whether a value is as good as none: null, or a text without a character to be seen.
@@ -227,8 +231,8 @@ func isEmpty(given any) bool {
 	return isAbsent(given)
 }
 
-// decode brings one value to the parameter's type; nil means that it is absent. Messages call it label, which is its name or says
-// where it stands.
+// decode brings one value to the parameter's type; nil means that it is absent. Messages call it label, which is its
+// name or says where it stands.
 func (p *parameter) decode(label string, given any) (any, error) {
 	if given == nil {
 		return nil, nil
@@ -419,8 +423,8 @@ func (p *parameter) decodeObject(label string, given any) (any, error) {
 	return decoded, nil
 }
 
-// outOfRange finds a number in a JSON value that is too large for a float64. It is JSON; but whoever was shown it would have to be
-// able to read it, and few programs can.
+// outOfRange finds a number in a JSON value that is too large for a float64. It is JSON; but whoever was shown it would
+// have to be able to read it, and few programs can.
 func outOfRange(given any) (string, bool) {
 	switch v := given.(type) {
 	case json.Number:

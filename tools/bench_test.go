@@ -27,14 +27,16 @@ func BenchmarkSearch(b *testing.B) {
 	defer store.Close()
 	memories := make([]souvenir.NewMemory, 1000)
 	for i := range memories {
-		memories[i] = souvenir.NewMemory{Content: fmt.Sprintf("note %d: the shipment %d of granite arrives at gate %d", i, i*7, i%9), Tags: []string{"shipment"}}
+		memories[i] = souvenir.NewMemory{Content: fmt.Sprintf("note %d: the shipment %d of granite arrives at gate %d", i,
+			i*7, i%9), Tags: []string{"shipment"}}
 	}
 	if _, err := store.AddMemories(b.Context(), memories, nil); err != nil {
 		b.Fatal(err)
 	}
 	b.Run("tools", func(b *testing.B) {
 		for b.Loop() {
-			result, err := tools.New(store, nil).Call(b.Context(), "memory", json.RawMessage(`{"action": "search", "query": "where does granite arrive", "tags": "shipment"}`))
+			result, err := tools.New(store, nil).Call(b.Context(), "memory",
+				json.RawMessage(`{"action": "search", "query": "where does granite arrive", "tags": "shipment"}`))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -45,7 +47,8 @@ func BenchmarkSearch(b *testing.B) {
 	})
 	b.Run("store", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := store.Search(b.Context(), souvenir.Query{Text: "where does granite arrive", Tags: []string{"shipment"}}); err != nil {
+			if _, err := store.Search(b.Context(),
+				souvenir.Query{Text: "where does granite arrive", Tags: []string{"shipment"}}); err != nil {
 				b.Fatal(err)
 			}
 		}

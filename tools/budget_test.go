@@ -30,7 +30,8 @@ func TestMainMemoryAndModuleStateKeepToABudgetAndSayWhatIsLeftOut(t *testing.T) 
 	main := add(souvenir.NewMemory{Content: strings.Repeat("The main memory. ", 2000), EventType: "project-main"})
 	module := map[string]any{"module_name": "parser"}
 	for i := range 300 {
-		add(souvenir.NewMemory{Content: fmt.Sprint(content, i), Related: []string{main}, Metadata: module, EventType: fmt.Sprint("type ", i)})
+		add(souvenir.NewMemory{Content: fmt.Sprint(content, i), Related: []string{main}, Metadata: module,
+			EventType: fmt.Sprint("type ", i)})
 	}
 	set := tools.New(store, nil)
 	for _, c := range []struct {
@@ -38,12 +39,17 @@ func TestMainMemoryAndModuleStateKeepToABudgetAndSayWhatIsLeftOut(t *testing.T) 
 		most            int
 		says            []string
 	}{
-		{"get_project_main_memory", `{"project_id": "p"}`, 4 * souvenir.DefaultTokenBudget, []string{"main memory is shortened", main, "of 300", "linked directly", "related_memory_ids"}},
-		{"get_project_main_memory", `{"project_id": "p", "token_budget": 500}`, 4 * 700, []string{"token_budget 500", "of 300"}},
+		{"get_project_main_memory", `{"project_id": "p"}`, 4 * souvenir.DefaultTokenBudget,
+			[]string{"main memory is shortened", main, "of 300", "linked directly", "related_memory_ids"}},
+		{"get_project_main_memory", `{"project_id": "p", "token_budget": 500}`, 4 * 700,
+			[]string{"token_budget 500", "of 300"}},
 		{"get_project_main_memory", `{"project_id": "p", "token_budget": 1000000}`, 1 << 20, nil},
-		{"get_module_state", `{"project_id": "p", "module_name": "parser", "limit": 100}`, 4 * souvenir.DefaultTokenBudget, []string{"of 100", "memory search", "of 300 event types"}},
-		{"get_module_state", `{"project_id": "p", "module_name": "parser", "limit": 100, "token_budget": 500}`, 4 * 900, []string{"of 100"}},
-		{"get_module_state", `{"project_id": "p", "module_name": "parser", "limit": 2, "token_budget": 100000}`, 1 << 20, nil},
+		{"get_module_state", `{"project_id": "p", "module_name": "parser", "limit": 100}`, 4 * souvenir.DefaultTokenBudget,
+			[]string{"of 100", "memory search", "of 300 event types"}},
+		{"get_module_state", `{"project_id": "p", "module_name": "parser", "limit": 100, "token_budget": 500}`, 4 * 900,
+			[]string{"of 100"}},
+		{"get_module_state", `{"project_id": "p", "module_name": "parser", "limit": 2, "token_budget": 100000}`, 1 << 20,
+			nil},
 	} {
 		result, err := set.Call(t.Context(), c.tool, json.RawMessage(c.arguments))
 		if err != nil {
@@ -63,7 +69,8 @@ func TestMainMemoryAndModuleStateKeepToABudgetAndSayWhatIsLeftOut(t *testing.T) 
 			t.Fatal(err)
 		}
 		if len(encoded) > c.most || len(c.says) == 0 && len(shown.Warnings) > 0 {
-			t.Errorf("%s %s: %d bytes, at most %d are wanted; warnings %q", c.tool, c.arguments, len(encoded), c.most, shown.Warnings)
+			t.Errorf("%s %s: %d bytes, at most %d are wanted; warnings %q", c.tool, c.arguments, len(encoded), c.most,
+				shown.Warnings)
 		}
 		for _, part := range c.says {
 			if !strings.Contains(strings.Join(shown.Warnings, "; "), part) {
@@ -79,7 +86,8 @@ func TestMainMemoryAndModuleStateKeepToABudgetAndSayWhatIsLeftOut(t *testing.T) 
 			}
 		}
 	}
-	if _, err := set.Call(t.Context(), "get_module_state", json.RawMessage(`{"module_name": "x", "token_budget": 10}`)); err == nil {
+	if _, err := set.Call(t.Context(), "get_module_state",
+		json.RawMessage(`{"module_name": "x", "token_budget": 10}`)); err == nil {
 		t.Error("a budget of 10 tokens is taken")
 	}
 }

@@ -26,8 +26,8 @@ func (c Call) Activity() souvenir.NewActivity {
 		Duration: c.Duration, Outcome: souvenir.OutcomeOf(c.Err)}
 }
 
-// Call calls a tool by name. Arguments are a JSON object; none and null are as good as an empty one. The result marshals
-// to one JSON object. An unknown tool is ErrNotFound with the argument "name".
+// Call calls a tool by name. Arguments are a JSON object; none and null are as good as an empty one. The result
+// marshals to one JSON object. An unknown tool is ErrNotFound with the argument "name".
 func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) (any, error) {
 	var c Call
 	began := time.Now()

@@ -20,8 +20,9 @@ var createCollection = define[createCollectionArguments](definition{
 	description: `Create a named collection to keep memories of one kind or topic apart. Rarely needed: memory store uses the collection "default" by itself. ` +
 		`Returns the collection; a name that exists already is an error.`,
 	actions: []action{{
-		scope: souvenir.ScopeMemoryWrite, required: []string{"collection_name"}, optional: []string{"description", "vector_size", "own_vectors"},
-		call: with((*Set).createCollection),
+		scope: souvenir.ScopeMemoryWrite, required: []string{"collection_name"},
+		optional: []string{"description", "vector_size", "own_vectors"},
+		call:     with((*Set).createCollection),
 	}},
 })
 

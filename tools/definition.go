@@ -13,8 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// definition is a tool: what clients learn about it, and what it does. The schema that clients see and the decoding of what
-// they send both come from the struct of its arguments.
+// definition is a tool: what clients learn about it, and what it does. The schema that clients see and the decoding of
+// what they send both come from the struct of its arguments.
 type definition struct {
 	name, title, description string
 	annotations              Annotations
@@ -59,8 +59,8 @@ type parameter struct {
 	keepsEmpty  bool     // an empty text is a value, not an absent one
 }
 
-// parametersOf returns the parameters that the fields of a struct are, in their order. The type of a field says its kind;
-// its tags say the rest:
+// parametersOf returns the parameters that the fields of a struct are, in their order. The type of a field says its
+// kind; its tags say the rest:
 //
 //	json      the name; a field without one is no parameter
 //	doc       the description; on an embedded struct, a tag with the name of a parameter describes that one
@@ -147,7 +147,8 @@ func (d *definition) actionNames() []string {
 
 // tool is what a client is told of it.
 func (d *definition) tool() Tool {
-	return Tool{Name: d.name, Title: d.title, Description: d.description, InputSchema: d.schema(), Annotations: d.annotations}
+	return Tool{Name: d.name, Title: d.title, Description: d.description, InputSchema: d.schema(),
+		Annotations: d.annotations}
 }
 
 // callName is how messages name a call: "memory search".
@@ -221,8 +222,8 @@ func (list properties) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// schema is the JSON Schema of the arguments. It is flat, and open to further arguments: many clients can do nothing with
-// conditions, and one argument too many must not cost a model its call. What an action needs is said in words.
+// schema is the JSON Schema of the arguments. It is flat, and open to further arguments: many clients can do nothing
+// with conditions, and one argument too many must not cost a model its call. What an action needs is said in words.
 func (d *definition) schema() json.RawMessage {
 	shown := struct {
 		Type       string     `json:"type"`

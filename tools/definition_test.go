@@ -108,11 +108,15 @@ func TestEveryFieldOfArgumentsTakesWhatIsDecoded(t *testing.T) {
 func TestEveryActionNeedsTheScopeOfWhatItDoes(t *testing.T) {
 	want := map[string]souvenir.Scope{
 		"create_collection": souvenir.ScopeMemoryWrite, "list_collections": souvenir.ScopeMemoryRead,
-		"memory get_context": souvenir.ScopeMemoryRead, "memory store": souvenir.ScopeMemoryWrite, "memory search": souvenir.ScopeMemoryRead,
-		"memory retrieve": souvenir.ScopeMemoryRead, "memory update": souvenir.ScopeMemoryWrite, "memory delete": souvenir.ScopeMemoryWrite,
-		"rules store": souvenir.ScopeMemoryWrite, "todo store": souvenir.ScopeMemoryWrite, "todo update_section": souvenir.ScopeMemoryWrite,
-		"todo complete": souvenir.ScopeMemoryWrite, "get_project_main_memory": souvenir.ScopeMemoryRead, "get_module_state": souvenir.ScopeMemoryRead,
-		"upload_document": souvenir.ScopeFilesWrite,
+		"memory get_context": souvenir.ScopeMemoryRead, "memory store": souvenir.ScopeMemoryWrite,
+		"memory search":   souvenir.ScopeMemoryRead,
+		"memory retrieve": souvenir.ScopeMemoryRead, "memory update": souvenir.ScopeMemoryWrite,
+		"memory delete": souvenir.ScopeMemoryWrite,
+		"rules store":   souvenir.ScopeMemoryWrite, "todo store": souvenir.ScopeMemoryWrite,
+		"todo update_section": souvenir.ScopeMemoryWrite,
+		"todo complete":       souvenir.ScopeMemoryWrite, "get_project_main_memory": souvenir.ScopeMemoryRead,
+		"get_module_state": souvenir.ScopeMemoryRead,
+		"upload_document":  souvenir.ScopeFilesWrite,
 	}
 	for _, d := range registry {
 		for _, a := range d.actions {
@@ -120,7 +124,8 @@ func TestEveryActionNeedsTheScopeOfWhatItDoes(t *testing.T) {
 			if a.scope != want[name] || a.scope == "" {
 				t.Errorf("%s needs %q, want %q", name, a.scope, want[name])
 			}
-			if d.annotations.ReadOnly != (a.scope == souvenir.ScopeMemoryRead) && (d.annotations.ReadOnly || len(d.actions) == 1) {
+			if d.annotations.ReadOnly != (a.scope == souvenir.ScopeMemoryRead) &&
+				(d.annotations.ReadOnly || len(d.actions) == 1) {
 				t.Errorf("%s says read-only: %v, and needs %s", name, d.annotations.ReadOnly, a.scope)
 			}
 			delete(want, name)

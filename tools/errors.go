@@ -9,7 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// MissingScope is the cause of the ErrForbidden that a call gives when its credential lacks a scope. Get it with errors.As.
+// MissingScope is the cause of the ErrForbidden that a call gives when its credential lacks a scope. Get it with
+// errors.As.
 type MissingScope struct {
 	Scope souvenir.Scope // the one that the call needs
 }

@@ -46,15 +46,18 @@ const (
 )
 
 var personas = map[string]persona{
-	"owner":     {access: souvenir.Access{User: "anna"}, never: []string{secretRecipe}},
-	"reader":    {access: souvenir.Access{User: "ben"}, never: []string{secretDiary, secretVault, secretRecipe}},
-	"writer":    {access: souvenir.Access{User: "carl"}, never: []string{secretDiary, secretVault, secretRecipe}},
-	"stranger":  {access: souvenir.Access{User: "dora"}, never: []string{secretDiary, secretVault, granite}},
-	"limited":   {access: souvenir.Access{User: "anna", Projects: []string{"p-bridge"}}, never: []string{secretDiary, secretVault, secretRecipe}},
-	"nothing":   {access: souvenir.Access{User: "anna", Projects: []string{}}, never: []string{secretDiary, secretVault, secretRecipe, granite}},
+	"owner":    {access: souvenir.Access{User: "anna"}, never: []string{secretRecipe}},
+	"reader":   {access: souvenir.Access{User: "ben"}, never: []string{secretDiary, secretVault, secretRecipe}},
+	"writer":   {access: souvenir.Access{User: "carl"}, never: []string{secretDiary, secretVault, secretRecipe}},
+	"stranger": {access: souvenir.Access{User: "dora"}, never: []string{secretDiary, secretVault, granite}},
+	"limited": {access: souvenir.Access{User: "anna", Projects: []string{"p-bridge"}},
+		never: []string{secretDiary, secretVault, secretRecipe}},
+	"nothing": {access: souvenir.Access{User: "anna", Projects: []string{}},
+		never: []string{secretDiary, secretVault, secretRecipe, granite}},
 	"read-only": {access: souvenir.Access{User: "anna", ReadOnly: true}, never: []string{secretRecipe}},
 	"memories for reading": {
-		access: souvenir.Access{User: "anna", ReadOnly: true}, scopes: []souvenir.Scope{souvenir.ScopeMemoryRead}, never: []string{secretRecipe},
+		access: souvenir.Access{User: "anna", ReadOnly: true}, scopes: []souvenir.Scope{souvenir.ScopeMemoryRead},
+		never: []string{secretRecipe},
 	},
 	"files": {
 		access: souvenir.Access{User: "anna"}, scopes: []souvenir.Scope{souvenir.ScopeFilesRead, souvenir.ScopeFilesWrite},
@@ -111,18 +114,23 @@ func makeTemplate(ctx context.Context, path string) (ids map[string]string, err 
 		p, err := anna.AddProject(ctx, souvenir.NewProject{ID: "p-bridge", Name: "Bridge"})
 		return p.ID, err
 	})
-	add("diary", anna, souvenir.NewMemory{Content: secretDiary + " of anna", Metadata: map[string]any{"module_name": "pillars"}})
-	add("vault", anna, souvenir.NewMemory{Content: secretVault + " of anna", ProjectID: "p-vault", EventType: "project-main", State: "active"})
+	add("diary", anna, souvenir.NewMemory{Content: secretDiary + " of anna",
+		Metadata: map[string]any{"module_name": "pillars"}})
+	add("vault", anna, souvenir.NewMemory{Content: secretVault + " of anna", ProjectID: "p-vault",
+		EventType: "project-main", State: "active"})
 	add("identity", anna, souvenir.NewMemory{Content: "I am Sam, " + secretDiary, EventType: "IDENTITY"})
 	add("pillars", anna, souvenir.NewMemory{
-		Content: "The pillars are of granite.", ProjectID: "p-bridge", Collection: "work", EventType: "decision", State: "active", Importance: "high",
+		Content: "The pillars are of granite.", ProjectID: "p-bridge", Collection: "work", EventType: "decision",
+		State: "active", Importance: "high",
 		Tags: []string{"pillars", "stone"}, Metadata: map[string]any{"architect": "Eva"},
 	})
 	add("main", anna, souvenir.NewMemory{
-		Content: "The bridge of granite spans the river.", ProjectID: "p-bridge", Collection: "work", EventType: "project-main", State: "active",
+		Content: "The bridge of granite spans the river.", ProjectID: "p-bridge", Collection: "work",
+		EventType: "project-main", State: "active",
 		Related: []string{ids["pillars"], ids["diary"]},
 	})
-	add("case", anna, souvenir.NewMemory{Content: "Which granite to order", ProjectID: "p-bridge", EventType: "conversation", State: "active"})
+	add("case", anna, souvenir.NewMemory{Content: "Which granite to order", ProjectID: "p-bridge",
+		EventType: "conversation", State: "active"})
 	add("short", anna, souvenir.NewMemory{Content: "Polish the granite", ProjectID: "p-bridge", Classification: "do"})
 	add("recipe", dora, souvenir.NewMemory{Content: secretRecipe + " of dora"})
 	step("rule", func() (string, error) {
@@ -140,7 +148,8 @@ func makeTemplate(ctx context.Context, path string) (ids map[string]string, err 
 	for name, memory := range map[string]string{"plan": "main", "letter": "diary"} {
 		step(name, func() (string, error) {
 			content := name + " for anna"
-			f, err := anna.AddFile(ctx, souvenir.NewFile{Filename: name + ".txt", MemoryID: ids[memory]}, strings.NewReader(content))
+			f, err := anna.AddFile(ctx, souvenir.NewFile{Filename: name + ".txt", MemoryID: ids[memory]},
+				strings.NewReader(content))
 			return f.ID, err
 		})
 	}
@@ -153,7 +162,8 @@ func makeTemplate(ctx context.Context, path string) (ids map[string]string, err 
 			if _, err := store.Accounts().AddUser(ctx, souvenir.NewUser{ID: user, Name: user}); err != nil {
 				return "", err
 			}
-			m, err := store.AddMember(ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: anna.Access().User + "/p-bridge"}, User: user, Role: role})
+			m, err := store.AddMember(ctx,
+				souvenir.NewMember{Project: souvenir.ProjectRef{ID: anna.Access().User + "/p-bridge"}, User: user, Role: role})
 			return m.User, err
 		})
 	}

@@ -59,7 +59,8 @@ func FuzzCall(f *testing.F) {
 		result, err := set.Call(t.Context(), tool, args)
 		if err != nil {
 			var known *souvenir.Error
-			if !errors.As(err, &known) || known.Kind == souvenir.KindInternal || known.Message == "" || !utf8.ValidString(known.Message) {
+			if !errors.As(err, &known) || known.Kind == souvenir.KindInternal || known.Message == "" ||
+				!utf8.ValidString(known.Message) {
 				t.Errorf("%s %q gives the error %#v", tool, args, err)
 			}
 			return

@@ -10,8 +10,8 @@ import (
 // maxUnknown is how many arguments that no action takes are looked at.
 const maxUnknown = 1000
 
-// lighten leaves what the tool does not know out of arguments with very many values, before they are decoded. What is unknown
-// is still there by name, for the warning; what is known must not have too many values itself.
+// lighten leaves what the tool does not know out of arguments with very many values, before they are decoded. What is
+// unknown is still there by name, for the warning; what is known must not have too many values itself.
 func (d *definition) lighten(encoded json.RawMessage) (json.RawMessage, error) {
 	if jsonbound.Count(encoded) <= maxValues {
 		return encoded, nil

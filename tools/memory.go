@@ -66,13 +66,15 @@ Name the project whenever you work on one.`,
 		{
 			name: "store", scope: souvenir.ScopeMemoryWrite,
 			required: []string{"content"},
-			optional: []string{"collection_name", "metadata", "event_type", "state", "project_name", "project_id", "importance", "classification", "rule_type",
+			optional: []string{"collection_name", "metadata", "event_type", "state", "project_name", "project_id", "importance",
+				"classification", "rule_type",
 				"tags", "related_memory_ids", "embedding"},
 			call: with((*Set).storeMemory),
 		},
 		{
 			name: "search", scope: souvenir.ScopeMemoryRead,
-			optional: []string{"query", "query_embedding", "collection_name", "project_name", "project_id", "event_type", "state", "importance", "classification",
+			optional: []string{"query", "query_embedding", "collection_name", "project_name", "project_id", "event_type",
+				"state", "importance", "classification",
 				"tags", "filter", "limit", "offset", "sort_order", "include_files"},
 			call: with((*Set).searchMemories),
 		},
@@ -84,7 +86,8 @@ Name the project whenever you work on one.`,
 		{
 			name: "update", scope: souvenir.ScopeMemoryWrite,
 			required: []string{"id"},
-			optional: []string{"collection_name", "content", "metadata", "event_type", "state", "project_name", "project_id", "importance", "classification", "rule_type",
+			optional: []string{"collection_name", "content", "metadata", "event_type", "state", "project_name", "project_id",
+				"importance", "classification", "rule_type",
 				"tags", "related_memory_ids", "expected_revision", "embedding"},
 			call: with((*Set).updateMemory),
 		},
@@ -96,9 +99,9 @@ Name the project whenever you work on one.`,
 	},
 })
 
-// takeKnown moves the known keys from the argument metadata to the arguments, as far as these are not given themselves: so they
-// are read in the same way wherever they stand. It returns the rest of the metadata. A null stays there: in an update it
-// removes the key.
+// takeKnown moves the known keys from the argument metadata to the arguments, as far as these are not given themselves:
+// so they are read in the same way wherever they stand. It returns the rest of the metadata. A null stays there: in an
+// update it removes the key.
 func (a *memoryArguments) takeKnown() (rest map[string]any, err error) {
 	rest = maps.Clone(a.Metadata)
 	known := reflect.ValueOf(&a.knownKeys).Elem()
@@ -211,7 +214,8 @@ func (s *Set) storeMemory(ctx context.Context, a *memoryArguments) (any, error) 
 	for i, like := range m.Similar {
 		similar[i] = similarMemory{like.ID, like.Score, like.Collection, clip(like.Content, mostPreview), like.SharedBy}
 	}
-	return storedMemory{m.ID, m.Collection, m.ProjectID, m.ProjectName, m.Revision, m.CreatedAt, m.UpdatedAt, m.Indexed, similar, m.SharedBy, m.ProjectCreated, m.Warnings}, nil
+	return storedMemory{m.ID, m.Collection, m.ProjectID, m.ProjectName, m.Revision, m.CreatedAt, m.UpdatedAt, m.Indexed,
+		similar, m.SharedBy, m.ProjectCreated, m.Warnings}, nil
 }
 
 // updatedMemory is the result of memory update.
@@ -260,7 +264,8 @@ func (s *Set) updateMemory(ctx context.Context, a *memoryArguments) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	return updatedMemory{m.ID, m.Collection, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt, m.Indexed, m.ProjectCreated, m.Warnings}, nil
+	return updatedMemory{m.ID, m.Collection, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt, m.Indexed,
+		m.ProjectCreated, m.Warnings}, nil
 }
 
 // memoryIn returns the memory that a call names, if it lies in the collection that the call names, if any.
@@ -273,7 +278,8 @@ func (s *Set) memoryIn(ctx context.Context, a *memoryArguments) (souvenir.Memory
 		if _, err := s.store.GetCollection(ctx, collection); err != nil {
 			return m, err
 		}
-		return m, notFound("id", "id %s is no memory of collection %s; it lies in %s", show(m.ID), show(collection), show(m.Collection))
+		return m, notFound("id", "id %s is no memory of collection %s; it lies in %s", show(m.ID), show(collection),
+			show(m.Collection))
 	}
 	return m, nil
 }

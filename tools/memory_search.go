@@ -49,7 +49,8 @@ type foundMemory struct {
 func shownHit(h souvenir.Hit, inProject bool) foundMemory {
 	m := foundMemory{
 		ID: h.ID, Content: h.Content, Metadata: h.ShownMetadata(), Score: math.Round(h.Score*1000) / 1000, Rank: h.Rank,
-		CreatedAt: h.CreatedAt.Truncate(time.Second), UpdatedAt: h.UpdatedAt.Truncate(time.Second), FileCount: h.FileCount, Files: orEmpty(h.Files), SharedBy: h.SharedBy,
+		CreatedAt: h.CreatedAt.Truncate(time.Second), UpdatedAt: h.UpdatedAt.Truncate(time.Second), FileCount: h.FileCount,
+		Files: orEmpty(h.Files), SharedBy: h.SharedBy,
 	}
 	if h.Revision > 1 {
 		m.Revision = h.Revision
@@ -79,7 +80,8 @@ func (s *Set) searchMemories(ctx context.Context, a *memoryArguments) (any, erro
 		return nil, err
 	}
 	result := searchResult{
-		Results: []searchGroup{}, Total: found.Total, Offset: found.Offset, Limit: found.Limit, Sort: found.Sort, HasMore: found.HasMore(), Warnings: []string{},
+		Results: []searchGroup{}, Total: found.Total, Offset: found.Offset, Limit: found.Limit, Sort: found.Sort,
+		HasMore: found.HasMore(), Warnings: []string{},
 	}
 	result.Warnings = append(result.Warnings, found.Warnings...)
 	for _, g := range found.Groups() {
@@ -95,8 +97,8 @@ func (s *Set) searchMemories(ctx context.Context, a *memoryArguments) (any, erro
 	return result, nil
 }
 
-// filter returns the filter of a search, and the project it is in. Arguments that are known keys count as part of it and
-// win over what it says of them. A project that it names is found like everywhere: the caller's own first.
+// filter returns the filter of a search, and the project it is in. Arguments that are known keys count as part of it
+// and win over what it says of them. A project that it names is found like everywhere: the caller's own first.
 func (a *memoryArguments) filter() (souvenir.Filter, souvenir.ProjectRef, error) {
 	project := a.ref()
 	filter := souvenir.Filter(maps.Clone(a.Filter))
@@ -129,7 +131,8 @@ func (a *memoryArguments) filter() (souvenir.Filter, souvenir.ProjectRef, error)
 			filter[key] = decoded
 		}
 	}
-	for key, value := range map[string]string{"event_type": a.EventType, "state": a.State, "importance": string(a.Importance)} {
+	for key, value := range map[string]string{"event_type": a.EventType, "state": a.State,
+		"importance": string(a.Importance)} {
 		if value != "" {
 			filter[key] = value
 		}

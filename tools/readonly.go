@@ -7,9 +7,9 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// ListReadOnly returns the definitions of what is left of the tools if nothing may be changed, in the order of [List]: tools
-// and actions that change something are left out, and so are the arguments that only they take. Calls of what is left
-// out are refused by a [Set] with the option ReadOnly.
+// ListReadOnly returns the definitions of what is left of the tools if nothing may be changed, in the order of [List]:
+// tools and actions that change something are left out, and so are the arguments that only they take. Calls of what is
+// left out are refused by a [Set] with the option ReadOnly.
 func ListReadOnly() []Tool {
 	list := []Tool{}
 	for i := range registry {

@@ -24,7 +24,8 @@ func TestReadOnlyToolsOfferOnlyWhatReads(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"memory", "get_project_main_memory", "get_module_state", "list_collections"}; !slices.Equal(names, want) {
+	if want := []string{"memory", "get_project_main_memory", "get_module_state", "list_collections"}; !slices.Equal(names,
+		want) {
 		t.Errorf("the tools are %v, not %v", names, want)
 	}
 	memory := tools.ListReadOnly()[0]
@@ -43,8 +44,9 @@ func TestReadOnlyToolsRefuseChanges(t *testing.T) {
 	set := tools.New(w.store.As(souvenir.Access{User: "anna"}), &tools.Options{ReadOnly: true})
 	for tool, arguments := range map[string]string{
 		"memory": `{"action": "store", "content": "x"}`, "rules": `{"action": "store", "rule_type": "do", "content": "x"}`,
-		"todo": `{"action": "complete", "project_id": "p-bridge", "task_id": "T2"}`, "create_collection": `{"collection_name": "new"}`,
-		"upload_document": `{"filename": "a.txt", "content": "x"}`,
+		"todo":              `{"action": "complete", "project_id": "p-bridge", "task_id": "T2"}`,
+		"create_collection": `{"collection_name": "new"}`,
+		"upload_document":   `{"filename": "a.txt", "content": "x"}`,
 	} {
 		_, err := set.Call(t.Context(), tool, json.RawMessage(arguments))
 		if !errors.Is(err, souvenir.ErrReadOnly) || !strings.Contains(err.Error(), tool) {

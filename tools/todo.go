@@ -57,7 +57,8 @@ func (s *Set) storeTodo(ctx context.Context, a *todoArguments) (any, error) {
 
 func (s *Set) updateTodoSection(ctx context.Context, a *todoArguments) (any, error) {
 	return s.store.UpdateTodoSection(ctx, souvenir.TodoSectionUpdate{
-		ProjectID: a.ProjectID, ProjectName: a.ProjectName, Section: a.Section, Content: a.Content, ExpectedRevision: a.ExpectedRevision,
+		ProjectID: a.ProjectID, ProjectName: a.ProjectName, Section: a.Section, Content: a.Content,
+		ExpectedRevision: a.ExpectedRevision,
 	})
 }
 
@@ -73,7 +74,8 @@ type completedTask struct {
 }
 
 func (s *Set) completeTask(ctx context.Context, a *todoArguments) (any, error) {
-	c, err := s.store.CompleteTask(ctx, souvenir.TaskRef{ProjectID: a.ProjectID, ProjectName: a.ProjectName, TaskID: a.TaskID})
+	c, err := s.store.CompleteTask(ctx,
+		souvenir.TaskRef{ProjectID: a.ProjectID, ProjectName: a.ProjectName, TaskID: a.TaskID})
 	if err != nil {
 		return nil, err
 	}

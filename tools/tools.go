@@ -16,8 +16,8 @@ type Tool struct {
 	Annotations Annotations     `json:"annotations"`
 }
 
-// Annotations tell a client how careful to be with a tool, in the terms of the Model Context Protocol. All four are always
-// in the JSON, since some of the protocol's defaults are true.
+// Annotations tell a client how careful to be with a tool, in the terms of the Model Context Protocol. All four are
+// always in the JSON, since some of the protocol's defaults are true.
 type Annotations struct {
 	ReadOnly    bool `json:"readOnlyHint"`    // it changes nothing
 	Destructive bool `json:"destructiveHint"` // it can delete; changes that keep the state before as a revision are none

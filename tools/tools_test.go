@@ -57,7 +57,8 @@ func TestTheToolsAreThoseOfTheInterface(t *testing.T) {
 		names = append(names, tool.Name)
 	}
 	slices.Sort(names)
-	want := []string{"create_collection", "get_module_state", "get_project_main_memory", "list_collections", "memory", "rules", "todo", "upload_document"}
+	want := []string{"create_collection", "get_module_state", "get_project_main_memory", "list_collections", "memory",
+		"rules", "todo", "upload_document"}
 	if !slices.Equal(names, want) {
 		t.Errorf("the tools are %v, want %v", names, want)
 	}
@@ -65,14 +66,19 @@ func TestTheToolsAreThoseOfTheInterface(t *testing.T) {
 
 // Arguments of the interface, by tool and action, the required ones first up to the bar.
 var interfaceArguments = map[string][]string{
-	"create_collection":       {"collection_name", "|", "description", "vector_size"},
-	"list_collections":        {"|"},
-	"memory":                  {"action", "|", "query", "project_name", "project_id", "detected_identity", "collection_name", "content", "metadata", "event_type", "state", "importance", "classification", "rule_type", "tags", "related_memory_ids", "query_embedding", "limit", "offset", "sort_order", "include_files", "filter", "id"},
-	"rules":                   {"action", "rule_type", "content", "|", "project_name", "project_id", "tags", "related_memory_ids"},
-	"todo":                    {"action", "|", "project_name", "project_id", "content", "tags", "related_memory_ids", "section", "task_id"},
+	"create_collection": {"collection_name", "|", "description", "vector_size"},
+	"list_collections":  {"|"},
+	"memory": {"action", "|", "query", "project_name", "project_id", "detected_identity",
+		"collection_name", "content", "metadata", "event_type", "state", "importance", "classification", "rule_type", "tags",
+		"related_memory_ids", "query_embedding", "limit", "offset", "sort_order", "include_files", "filter", "id"},
+	"rules": {"action", "rule_type", "content", "|", "project_name", "project_id", "tags",
+		"related_memory_ids"},
+	"todo": {"action", "|", "project_name", "project_id", "content", "tags", "related_memory_ids",
+		"section", "task_id"},
 	"get_project_main_memory": {"|", "project_name", "project_id"},
 	"get_module_state":        {"module_name", "|", "project_name", "project_id", "limit"},
-	"upload_document":         {"|", "file_id", "memory_id", "filename", "mime_type", "content", "content_base64", "description", "tags", "category"},
+	"upload_document": {"|", "file_id", "memory_id", "filename", "mime_type", "content", "content_base64",
+		"description", "tags", "category"},
 }
 
 func TestSchemasAreFlatOpenAndHaveTheInterfacesArguments(t *testing.T) {
@@ -165,7 +171,8 @@ func TestChangingAListedDefinitionChangesNoOther(t *testing.T) {
 
 func TestAToolThatDoesNotExistIsNotFoundAndTheToolsAreNamed(t *testing.T) {
 	runScenarios(t, []scenario{
-		{name: "misspelt", tool: "memories", args: `{}`, kind: notFound, argument: "name", says: []string{`"memories"`, `"memory"`, `"upload_document"`}},
+		{name: "misspelt", tool: "memories", args: `{}`, kind: notFound, argument: "name",
+			says: []string{`"memories"`, `"memory"`, `"upload_document"`}},
 		{name: "empty", tool: "", args: `{}`, kind: notFound, argument: "name"},
 		{name: "not text", tool: "\xff\x00", args: `{}`, kind: notFound, argument: "name"},
 	})

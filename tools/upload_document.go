@@ -32,7 +32,8 @@ var uploadDocument = define[uploadDocumentArguments](definition{
 		`Large files go to POST /api/files/upload first. Returns the file; GET /api/files/ID gives its bytes.`,
 	actions: []action{{
 		scope: souvenir.ScopeFilesWrite,
-		optional: []string{"file_id", "memory_id", "filename", "mime_type", "content", "content_base64", "description", "tags", "category",
+		optional: []string{"file_id", "memory_id", "filename", "mime_type", "content", "content_base64", "description",
+			"tags", "category",
 			"project_name", "project_id"},
 		call: with((*Set).uploadDocument),
 	}},
@@ -44,11 +45,13 @@ func (s *Set) uploadDocument(ctx context.Context, a *uploadDocumentArguments) (a
 	case text && encoded:
 		return nil, invalid("content_base64", "content and content_base64 are both given; a file has one of them")
 	case a.FileID != "" && (text || encoded):
-		return nil, invalid("file_id", "file_id comes with content; give file_id and memory_id to link a file that is uploaded, or filename and content to store a new one")
+		return nil, invalid("file_id",
+			"file_id comes with content; give file_id and memory_id to link a file that is uploaded, or filename and content to store a new one")
 	case a.FileID != "":
 		return s.linkFile(ctx, a)
 	case !text && !encoded:
-		return nil, invalid("file_id", "file_id and content are missing; give file_id and memory_id to link a file that is uploaded, or filename with content or content_base64 to store a new one")
+		return nil, invalid("file_id",
+			"file_id and content are missing; give file_id and memory_id to link a file that is uploaded, or filename with content or content_base64 to store a new one")
 	case a.Filename == "":
 		return nil, invalid("filename", `filename is missing; a new file needs one, such as "notes.md"`)
 	}
@@ -94,11 +97,12 @@ func (s *Set) linkFile(ctx context.Context, a *uploadDocumentArguments) (any, er
 	})
 }
 
-// decodeBase64 decodes the base64 of RFC 4648, with either alphabet, with padding or without, in lines or in one; a data URL
-// (RFC 2397) may be around it, whose type it returns.
+// decodeBase64 decodes the base64 of RFC 4648, with either alphabet, with padding or without, in lines or in one; a
+// data URL (RFC 2397) may be around it, whose type it returns.
 func decodeBase64(encoded string) (content []byte, declared string, err error) {
 	encoded = strings.TrimSpace(encoded)
-	if header, data, ok := strings.Cut(encoded, ","); ok && strings.HasPrefix(header, "data:") && strings.HasSuffix(header, ";base64") {
+	if header, data, ok := strings.Cut(encoded, ","); ok && strings.HasPrefix(header, "data:") &&
+		strings.HasSuffix(header, ";base64") {
 		declared, encoded = strings.TrimSuffix(strings.TrimPrefix(header, "data:"), ";base64"), data
 	}
 	standard := strings.NewReplacer("-", "+", "_", "/", "\r", "", "\n", "", " ", "", "\t", "").Replace(encoded)

@@ -2,8 +2,9 @@
 //
 //	go run ./duplicates ../internal/alike/testdata/pairs.jsonl stsb_en.jsonl.gz
 //
-// A set is JSON Lines, gzipped or not: {"a", "b", "lang", "same": bool}, or with {"split", "score": 0 to 5} in place of same, of
-// which 4.4 and more is the same, 3.4 and less is not, and what lies between is left out, as is the split "train".
+// A set is JSON Lines, gzipped or not: {"a", "b", "lang", "same": bool}, or with {"split", "score": 0 to 5} in place of
+// same, of which 4.4 and more is the same, 3.4 and less is not, and what lies between is left out, as is the split
+// "train".
 package main
 
 import (
@@ -65,7 +66,8 @@ func run(path string) error {
 		}
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			c := all[name]
-			fmt.Printf("%s from %.1f on, %-3s: %d pairs, %d the same, %d offered, precision %.1f %%, recall %.1f %%\n", path, least, name, c.pairs, c.same, c.offered,
+			fmt.Printf("%s from %.1f on, %-3s: %d pairs, %d the same, %d offered, precision %.1f %%, recall %.1f %%\n", path,
+				least, name, c.pairs, c.same, c.offered,
 				100*float64(c.right)/float64(max(1, c.offered)), 100*float64(c.right)/float64(max(1, c.same)))
 		}
 	}

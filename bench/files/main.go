@@ -1,5 +1,5 @@
-// Files measures what a large file costs: it streams one into a new store, out of it again, and deletes it, and prints the
-// time, the most memory that the process had (VmHWM, Linux only) and the most that the write-ahead log grew to.
+// Files measures what a large file costs: it streams one into a new store, out of it again, and deletes it, and prints
+// the time, the most memory that the process had (VmHWM, Linux only) and the most that the write-ahead log grew to.
 //
 //	go run ./files [-mib 1024] [-dir DIR]
 package main
@@ -54,12 +54,14 @@ func run(dir string, size int64) (err error) {
 	}); err != nil {
 		return err
 	}
-	fmt.Printf("%-11s write-ahead log %.1f MiB at most, %.1f MiB now\n", "", large.MiB(log), large.MiB(sizeOf(path+"-wal")))
+	fmt.Printf("%-11s write-ahead log %.1f MiB at most, %.1f MiB now\n", "", large.MiB(log),
+		large.MiB(sizeOf(path+"-wal")))
 	if err := large.Step("read", size, func() error { return read(ctx, store, file) }); err != nil {
 		return err
 	}
 	err = large.Step("deleted", size, func() error { return store.DeleteFile(ctx, file.ID) })
-	fmt.Printf("%-11s write-ahead log %.1f MiB, file %.1f MiB\n", "", large.MiB(sizeOf(path+"-wal")), large.MiB(sizeOf(path)))
+	fmt.Printf("%-11s write-ahead log %.1f MiB, file %.1f MiB\n", "", large.MiB(sizeOf(path+"-wal")),
+		large.MiB(sizeOf(path)))
 	return err
 }
 

@@ -19,9 +19,10 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// fair measures how long one user's searches take while another user has 20, and 200, under way at a time. Both users have as many memories.
-// Each round has all three, so that whatever else the machine does weighs on all. The other user's client is a process of its own with the lowest
-// priority, and so is the server one: what that client takes of the processors is no work of the server's.
+// fair measures how long one user's searches take while another user has 20, and 200, under way at a time. Both users
+// have as many memories. Each round has all three, so that whatever else the machine does weighs on all. The other
+// user's client is a process of its own with the lowest priority, and so is the server one: what that client takes of
+// the processors is no work of the server's.
 func fair(binary string, s settings) (err error) {
 	path := filepath.Join(s.dir, "fair.db")
 	_, victim, err := makeStore(path, s.memories)
@@ -60,12 +61,14 @@ func fair(binary string, s settings) (err error) {
 			slices.Sort(took)
 			a, b := milliseconds(took[len(took)/2]), milliseconds(took[len(took)*99/100])
 			p50[crowd], p99[crowd] = append(p50[crowd], a), append(p99[crowd], b)
-			fmt.Printf("%3d beside: p50 %8.1f ms, p99 %8.1f ms of %d searches; of the others' %d were answered and %d refused\n", crowd, a, b, len(took), answered, refused)
+			fmt.Printf("%3d beside: p50 %8.1f ms, p99 %8.1f ms of %d searches; of the others' %d were answered and %d refused\n",
+				crowd, a, b, len(took), answered, refused)
 		}
 	}
 	for _, crowd := range crowds {
 		line(fmt.Sprintf("a search while another user has %d under way", crowd), "",
-			fmt.Sprintf("p50 %.1f ms, p99 %.1f ms (%.1f and %.1f times idle)", median(p50[crowd]), median(p99[crowd]), median(p50[crowd])/median(p50[0]), median(p99[crowd])/median(p99[0])))
+			fmt.Sprintf("p50 %.1f ms, p99 %.1f ms (%.1f and %.1f times idle)", median(p50[crowd]), median(p99[crowd]),
+				median(p50[crowd])/median(p50[0]), median(p99[crowd])/median(p99[0])))
 	}
 	return nil
 }
@@ -138,7 +141,8 @@ func attack(address, token string, queries []string, connections int) (stop func
 }
 
 // startAttack starts this program as a process that attacks, until it is stopped.
-func startAttack(address, token string, connections int) (stop func(error) (answered, refused int64, err error), err error) {
+func startAttack(address, token string, connections int) (stop func(error) (answered, refused int64, err error),
+	err error) {
 	if connections == 0 {
 		return func(err error) (int64, int64, error) { return 0, 0, err }, nil
 	}
@@ -146,7 +150,8 @@ func startAttack(address, token string, connections int) (stop func(error) (answ
 	if err != nil {
 		return nil, err
 	}
-	c := exec.Command("nice", "-n", "19", self, "-attack", address, "-token", token, "-connections", strconv.Itoa(connections))
+	c := exec.Command("nice", "-n", "19", self, "-attack", address, "-token", token, "-connections",
+		strconv.Itoa(connections))
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()
 	if err != nil {

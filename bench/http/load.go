@@ -71,8 +71,10 @@ func overHTTP(token string, arguments map[string]any) []byte {
 
 // overMCP calls it over the Model Context Protocol, in the revision that most clients speak.
 func overMCP(token string, arguments map[string]any) []byte {
-	return post(token, "/mcp", "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n", map[string]any{
-		"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": "memory", "arguments": arguments}})
+	return post(token, "/mcp", "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n",
+		map[string]any{
+			"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+			"params": map[string]any{"name": "memory", "arguments": arguments}})
 }
 
 func post(token, path, headers string, message map[string]any) []byte {

@@ -1,6 +1,6 @@
-// Http measures the server beside the library: how many searches and stores a second it answers over 16 connections, what
-// HTTP, and MCP, add to a search, how much memory it needs with an empty store and while it moves a large file, and how large the
-// program is. Client and server share the machine. Linux only.
+// Http measures the server beside the library: how many searches and stores a second it answers over 16 connections,
+// what HTTP, and MCP, add to a search, how much memory it needs with an empty store and while it moves a large file,
+// and how large the program is. Client and server share the machine. Linux only.
 //
 //	go run ./http [-memories 10000] [-users 1] [-seconds 5] [-rounds 3] [-mib 1024] [-dir DIR]
 //	go run ./http -fair [-memories 10000] [-seconds 5] [-rounds 3] [-binary PROGRAM]
@@ -44,7 +44,8 @@ func main() {
 	flag.StringVar(&s.dir, "dir", os.TempDir(), "where the stores are made")
 	flag.BoolVar(&s.fair, "fair", false, "measure one user's searches beside another user's, and nothing else")
 	flag.StringVar(&s.binary, "binary", "", "the program to measure; empty: it is built from the sources")
-	flag.StringVar(&s.attack, "attack", "", "search the server at this address until the standard input ends, and nothing else; -fair starts such a process")
+	flag.StringVar(&s.attack, "attack", "",
+		"search the server at this address until the standard input ends, and nothing else; -fair starts such a process")
 	flag.StringVar(&s.token, "token", "", "the token for -attack")
 	flag.Parse()
 	s.seconds, s.large = time.Duration(*seconds)*time.Second, *mib<<20
@@ -154,8 +155,10 @@ func full(binary string, s settings) (err error) {
 		request    func(token, text string) []byte
 		texts      []string
 	}{
-		{"searches a second", "1,500", protocol(overHTTP).search, queries}, {"the same over MCP", "1,000", protocol(overMCP).search, queries},
-		{"stores a second", "1,500", protocol(overHTTP).store, memories[:2048]}, {"the same over MCP", "1,000", protocol(overMCP).store, memories[2048:]},
+		{"searches a second", "1,500", protocol(overHTTP).search, queries},
+		{"the same over MCP", "1,000", protocol(overMCP).search, queries},
+		{"stores a second", "1,500", protocol(overHTTP).store, memories[:2048]},
+		{"the same over MCP", "1,000", protocol(overMCP).store, memories[2048:]},
 	} {
 		requests := make([][]byte, len(kind.texts))
 		for i, text := range kind.texts {
@@ -179,8 +182,10 @@ func full(binary string, s settings) (err error) {
 			}
 			busy = append(busy, milliseconds(after-before)/float64(len(took)))
 		}
-		line(fmt.Sprintf("%s, %d memories, %d connections, users: %d", kind.what, s.memories, s.connections, s.users), kind.goal,
-			fmt.Sprintf("%.0f (%.1f ms median; rounds %s; %.2f ms of the server's processor time each)", median(rates), median(medians), rounded(rates), median(busy)))
+		line(fmt.Sprintf("%s, %d memories, %d connections, users: %d", kind.what, s.memories, s.connections, s.users),
+			kind.goal,
+			fmt.Sprintf("%.0f (%.1f ms median; rounds %s; %.2f ms of the server's processor time each)", median(rates),
+				median(medians), rounded(rates), median(busy)))
 	}
 	now, _, err := p.resident()
 	if err != nil {
@@ -190,8 +195,8 @@ func full(binary string, s settings) (err error) {
 	return nil
 }
 
-// latency compares a search over one connection, with and without MCP, with one through the library, in turns, so that whatever else the machine
-// does weighs on both.
+// latency compares a search over one connection, with and without MCP, with one through the library, in turns, so that
+// whatever else the machine does weighs on both.
 func latency(p *process, path, user, token string) error {
 	ctx := context.Background()
 	whole, err := souvenir.Open(ctx, path, nil)
@@ -220,11 +225,13 @@ func latency(p *process, path, user, token string) error {
 			return err
 		}
 		if i >= 100 { // all have warmed up
-			inside, http, mcp = append(inside, library.Sub(began)), append(http, between.Sub(library)), append(mcp, time.Since(between))
+			inside, http, mcp = append(inside, library.Sub(began)), append(http, between.Sub(library)),
+				append(mcp, time.Since(between))
 		}
 	}
 	a, b, d := milliseconds(median(inside)), milliseconds(median(http)), milliseconds(median(mcp))
-	line("median added to a search by HTTP, one connection", "1 ms", fmt.Sprintf("%.2f ms (library %.2f, HTTP %.2f)", b-a, a, b))
+	line("median added to a search by HTTP, one connection", "1 ms",
+		fmt.Sprintf("%.2f ms (library %.2f, HTTP %.2f)", b-a, a, b))
 	line("median added to that by MCP", "1 ms", fmt.Sprintf("%.2f ms (MCP %.2f)", d-b, d))
 	return nil
 }
@@ -264,7 +271,8 @@ func report(p *process, what string, size int64, took time.Duration) error {
 	if err != nil {
 		return err
 	}
-	line(fmt.Sprintf("resident at most, %s of %d MiB", what, size>>20), "100 MB", fmt.Sprintf("%.1f MB (%.0f MB/s)", mb(most), mb(size)/took.Seconds()))
+	line(fmt.Sprintf("resident at most, %s of %d MiB", what, size>>20), "100 MB",
+		fmt.Sprintf("%.1f MB (%.0f MB/s)", mb(most), mb(size)/took.Seconds()))
 	return nil
 }
 

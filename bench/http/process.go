@@ -18,7 +18,8 @@ import (
 
 // build makes the program as it is released.
 func build(binary string) error {
-	c := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "github.com/souvenir-ai/souvenir/cmd/souvenir")
+	c := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary,
+		"github.com/souvenir-ai/souvenir/cmd/souvenir")
 	c.Dir = ".."
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
@@ -86,7 +87,8 @@ type process struct {
 
 // start starts a server and waits until it is ready.
 func start(binary, path string, flags ...string) (*process, error) {
-	c := exec.Command(binary, append([]string{"serve", "--db", path, "--listen", "127.0.0.1:0", "--log-level", "warn"}, flags...)...)
+	c := exec.Command(binary, append([]string{"serve", "--db", path, "--listen", "127.0.0.1:0", "--log-level", "warn"},
+		flags...)...)
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	if err != nil {
@@ -126,8 +128,8 @@ func (p *process) resident() (now, most int64, err error) {
 	return now, most, nil
 }
 
-// processorTime is how long the process has worked, in its own code and in the kernel: unlike time on the clock it says the
-// same whatever else the machine does.
+// processorTime is how long the process has worked, in its own code and in the kernel: unlike time on the clock it says
+// the same whatever else the machine does.
 func (p *process) processorTime() (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {

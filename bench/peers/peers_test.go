@@ -83,7 +83,8 @@ var peers = []peer{
 	})},
 }
 
-func chromemPeer(open func(*testing.B) (*chromem.DB, error)) func(*testing.B) (func([]string) error, func(string) (int, error)) {
+func chromemPeer(open func(*testing.B) (*chromem.DB, error)) func(*testing.B) (func([]string) error,
+	func(string) (int, error)) {
 	return func(b *testing.B) (func([]string) error, func(string) (int, error)) {
 		db, err := open(b)
 		if err != nil {

@@ -143,7 +143,8 @@ func run(path, ranking string, onDisk bool) error {
 		}
 		var memories []souvenir.NewMemory
 		for _, r := range rows {
-			memories = append(memories, souvenir.NewMemory{Collection: conv, Content: r.stored(), Metadata: map[string]any{"conv": conv, "dia_id": r.ID}})
+			memories = append(memories,
+				souvenir.NewMemory{Collection: conv, Content: r.stored(), Metadata: map[string]any{"conv": conv, "dia_id": r.ID}})
 		}
 		stored, err := store.AddMemories(ctx, memories, nil)
 		if err != nil {
@@ -192,9 +193,11 @@ func run(path, ranking string, onDisk bool) error {
 		byCategory[q.Category].add(ranked, q.Evidence)
 	}
 	slices.Sort(took)
-	fmt.Printf("%s, ranking by %s: %d memories stored in %.2f s, median search %.2f ms\n", filepath.Base(path), ranking, n, loaded.Seconds(),
+	fmt.Printf("%s, ranking by %s: %d memories stored in %.2f s, median search %.2f ms\n", filepath.Base(path), ranking, n,
+		loaded.Seconds(),
 		float64(took[len(took)/2].Microseconds())/1000)
-	fmt.Printf("%-16s %5s  %8s  %9s  %9s  %6s  %7s\n", "category", "n", "recall@5", "recall@10", "recall@20", "mrr", "ndcg@10")
+	fmt.Printf("%-16s %5s  %8s  %9s  %9s  %6s  %7s\n", "category", "n", "recall@5", "recall@10", "recall@20", "mrr",
+		"ndcg@10")
 	names := []string{}
 	for name := range byCategory {
 		names = append(names, name)

@@ -1,5 +1,5 @@
-// Serverfiles measures what a large file costs over HTTP: it uploads one to a server, downloads it again, and prints the
-// time and the most memory that the process had (VmHWM, Linux only), in which server and client both are.
+// Serverfiles measures what a large file costs over HTTP: it uploads one to a server, downloads it again, and prints
+// the time and the most memory that the process had (VmHWM, Linux only), in which server and client both are.
 //
 //	go run ./serverfiles [-mib 1024] [-dir DIR]
 package main
@@ -63,7 +63,8 @@ func run(dir string, size int64) (err error) {
 	c := client{"http://" + listener.Addr().String() + "/api/files/", token.Value}
 	fmt.Printf("%-11s %s\n", "opened", large.Memory())
 	var id, sum string
-	if err := large.Step("uploaded", size, func() (err error) { id, sum, err = c.upload(ctx, size); return err }); err != nil {
+	if err := large.Step("uploaded", size,
+		func() (err error) { id, sum, err = c.upload(ctx, size); return err }); err != nil {
 		return err
 	}
 	return large.Step("downloaded", size, func() error { return c.download(ctx, id, sum) })

@@ -51,7 +51,9 @@ damaged to be opened, is left as it is, with --repair, too: "souvenir recover" g
 		})
 		if err != nil && *asJSON {
 			// Who reads JSON gets JSON of a file that cannot be opened, too.
-			if printed := printJSON(&c.out, checkResult{CheckReport: souvenir.CheckReport{Findings: []souvenir.Finding{}, Checked: map[string]int{}, Damaged: []souvenir.DamagedRow{}}, Error: err.Error()}); printed != nil {
+			if printed := printJSON(&c.out,
+				checkResult{CheckReport: souvenir.CheckReport{Findings: []souvenir.Finding{}, Checked: map[string]int{},
+					Damaged: []souvenir.DamagedRow{}}, Error: err.Error()}); printed != nil {
 				return printed
 			}
 		}
@@ -78,7 +80,8 @@ type checkResult struct {
 
 func (c *cli) printCheck(report souvenir.CheckReport) error {
 	if report.Total == 0 {
-		fmt.Fprintf(&c.out, "ok: %d memories in %d passages, %d files; all agrees\n", report.Checked["memory"], report.Checked["passage"], report.Checked["file"])
+		fmt.Fprintf(&c.out, "ok: %d memories in %d passages, %d files; all agrees\n", report.Checked["memory"],
+			report.Checked["passage"], report.Checked["file"])
 		c.printVerified(report)
 		return nil
 	}
@@ -112,6 +115,7 @@ func (c *cli) printVerified(report souvenir.CheckReport) {
 	fmt.Fprintf(&c.out, "%d rows are verified by their hashes, %d are damaged or lost, %d could not be verified\n",
 		report.Verified, len(report.Damaged), report.Unverified)
 	if !report.HashedSince.IsZero() {
-		fmt.Fprintf(&c.out, "hashes are kept since %s: what was damaged before that is not found\n", moment(report.HashedSince))
+		fmt.Fprintf(&c.out, "hashes are kept since %s: what was damaged before that is not found\n",
+			moment(report.HashedSince))
 	}
 }

@@ -65,8 +65,8 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	return exitError
 }
 
-// inFlags calls the argument that an error of the library is about as the command's flag for it is called: redirect_uris
-// and RedirectURIs are --redirect-uri.
+// inFlags calls the argument that an error of the library is about as the command's flag for it is called:
+// redirect_uris and RedirectURIs are --redirect-uri.
 func inFlags(command *cobra.Command, err error) error {
 	var known *souvenir.Error
 	if !errors.As(err, &known) || known.Argument == "" {
@@ -123,9 +123,11 @@ everything else to standard error.`,
 		&cobra.Group{ID: groupFile, Title: "The file:"},
 	)
 	root.AddCommand(
-		c.serveCommand(), c.mcpCommand(), c.demoCommand(), c.healthCommand(), c.doctorCommand(), c.userCommand(), c.projectCommand(), c.tokenCommand(), c.clientCommand(), c.clientConfigCommand(),
+		c.serveCommand(), c.mcpCommand(), c.demoCommand(), c.healthCommand(), c.doctorCommand(), c.userCommand(),
+		c.projectCommand(), c.tokenCommand(), c.clientCommand(), c.clientConfigCommand(),
 		c.searchCommand(), c.exportCommand(), c.importCommand(), c.trashCommand(),
-		c.backupCommand(), c.restoreCommand(), c.checkCommand(), c.recoverCommand(), c.reindexCommand(), c.purgeCommand(), c.statsCommand(),
+		c.backupCommand(), c.restoreCommand(), c.checkCommand(), c.recoverCommand(), c.reindexCommand(), c.purgeCommand(),
+		c.statsCommand(),
 		c.versionCommand(),
 	)
 	root.SetHelpCommand(helpCommand())

@@ -29,7 +29,8 @@ func TestEveryCommandHasAPage(t *testing.T) {
 	everyCommand(func(command *cobra.Command) {
 		path := command.CommandPath()
 		if command.Short == "" || strings.HasSuffix(command.Short, ".") || command.Long == "" {
-			t.Errorf("%s: Short is %q, Long is %q; both are needed, Short without a full stop", path, command.Short, command.Long)
+			t.Errorf("%s: Short is %q, Long is %q; both are needed, Short without a full stop", path, command.Short,
+				command.Long)
 		}
 		if !command.HasSubCommands() && command.Example == "" {
 			t.Errorf("%s has no example", path)
@@ -63,14 +64,20 @@ func TestListsAreToldAsJSONToo(t *testing.T) {
 	c := newStore(t)
 	token := c.ok(t, "token", "add", "--user", "anna", "--name", "to be deleted")[:len("mcp_1234")]
 	lists := [][]string{
-		{"user", "add", "zoe", "--no-password"}, {"user", "list"}, {"user", "invite"}, {"user", "update", "zoe", "--email", "zoe@example.com"},
-		{"user", "disable", "zoe"}, {"user", "enable", "zoe"}, {"user", "passwd", "zoe", "--no-password"}, {"user", "delete", "zoe"},
-		{"token", "add", "--user", "anna", "--name", "x"}, {"token", "list", "--user", "anna"}, {"token", "delete", token, "--user", "anna"},
+		{"user", "add", "zoe", "--no-password"}, {"user", "list"}, {"user", "invite"},
+		{"user", "update", "zoe", "--email", "zoe@example.com"},
+		{"user", "disable", "zoe"}, {"user", "enable", "zoe"}, {"user", "passwd", "zoe", "--no-password"},
+		{"user", "delete", "zoe"},
+		{"token", "add", "--user", "anna", "--name", "x"}, {"token", "list", "--user", "anna"},
+		{"token", "delete", token, "--user", "anna"},
 		{"client", "add", "--user", "anna", "--id", "app", "--redirect-uri", "https://a.example/b"}, {"client", "list"},
 		{"client", "regenerate-secret", "app"}, {"client", "deactivate", "app"}, {"client-config"},
-		{"project", "member", "add", "home", "ben", "--owner", "anna"}, {"project", "member", "list", "home", "--owner", "anna"},
-		{"project", "member", "remove", "home", "ben", "--owner", "anna"}, {"search", "kettle", "--user", "anna"}, {"export", "out.jsonl"}, {"import", "out.jsonl"},
-		{"backup", "copy.db"}, {"restore", "copy.db", "--db", "other.db"}, {"check"}, {"recover", "souvenir.db", "recovered.db"}, {"reindex"}, {"purge"}, {"stats"}, {"version"},
+		{"project", "member", "add", "home", "ben", "--owner", "anna"},
+		{"project", "member", "list", "home", "--owner", "anna"},
+		{"project", "member", "remove", "home", "ben", "--owner", "anna"}, {"search", "kettle", "--user", "anna"},
+		{"export", "out.jsonl"}, {"import", "out.jsonl"},
+		{"backup", "copy.db"}, {"restore", "copy.db", "--db", "other.db"}, {"check"},
+		{"recover", "souvenir.db", "recovered.db"}, {"reindex"}, {"purge"}, {"stats"}, {"version"},
 	}
 	for _, args := range lists {
 		o := c.run(t, append(args, "--json")...)
@@ -95,8 +102,10 @@ func TestListsAreToldAsJSONToo(t *testing.T) {
 	if got := strings.TrimSpace(empty.ok(t, "token", "list", "--json")); got != "[]" {
 		t.Errorf("no tokens are %q; want []", got)
 	}
-	for list, words := range map[string]string{"token list": "anna has no tokens", "client list": "no OAuth clients", "search": "nothing found"} {
-		if got := empty.run(t, strings.Fields(list)...); got.code != exitOK || got.stdout != "" || !strings.Contains(got.stderr, words) {
+	for list, words := range map[string]string{"token list": "anna has no tokens", "client list": "no OAuth clients",
+		"search": "nothing found"} {
+		if got := empty.run(t, strings.Fields(list)...); got.code != exitOK || got.stdout != "" ||
+			!strings.Contains(got.stderr, words) {
 			t.Errorf("an empty %s: %+v", list, got)
 		}
 	}
@@ -154,7 +163,8 @@ func TestMistakesInTheCommandLineEndWithTwo(t *testing.T) {
 		{"serve --oidc-require-amr mfa", "--oidc-issuer"},
 		{"serve --oidc-issuer https://id.example", "--oidc-client-id"},
 		{"serve --oidc-issuer http://id.example --oidc-client-id x", "--oidc-issuer|http://id.example|https"},
-		{"serve --oidc-issuer https://id.example --oidc-client-id x --oidc-create-domain *.example", "--oidc-create-domain|*.example"},
+		{"serve --oidc-issuer https://id.example --oidc-client-id x --oidc-create-domain *.example",
+			"--oidc-create-domain|*.example"},
 		{"serve --grace long", `"long"|30s`},
 		{"serve --purge-every daily", `"daily"|30s`},
 		{"serve --purge-every=-1h", "-1h|24h"},
@@ -254,7 +264,8 @@ func TestFailuresEndWithOne(t *testing.T) {
 func TestNamedAloneItTellsWhatThereIs(t *testing.T) {
 	c := call{dir: t.TempDir()}
 	page := c.ok(t)
-	for _, name := range []string{"serve", "user", "token", "client", "search", "export", "import", "backup", "restore", "check", "reindex", "purge",
+	for _, name := range []string{"serve", "user", "token", "client", "search", "export", "import", "backup", "restore",
+		"check", "reindex", "purge",
 		"mcp", "stats", "health", "client-config", "version", "completion", "demo"} {
 		if !strings.Contains(page, "\n  "+name+" ") {
 			t.Errorf("the page does not name %s:\n%s", name, page)

@@ -33,7 +33,8 @@ that runs on its users' machines, has none (--public).`,
   souvenir client add --user anna --id notes --public --redirect-uri http://127.0.0.1/callback --json`,
 	}
 	db, user, asJSON := dbFlag(command), userFlag(command, "whose it is"), jsonFlag(command)
-	redirects := command.Flags().StringArray("redirect-uri", nil, "a `uri` to which users come back; needed, and may be repeated")
+	redirects := command.Flags().StringArray("redirect-uri", nil,
+		"a `uri` to which users come back; needed, and may be repeated")
 	name := command.Flags().String("name", "", "the `name` that people are shown; otherwise the id")
 	id := command.Flags().String("id", "", "the client's `id`, for the application to send")
 	public := command.Flags().Bool("public", false, "the client cannot keep a secret, and gets none")

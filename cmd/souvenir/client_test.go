@@ -28,16 +28,20 @@ func TestClientsFromTheCommandLine(t *testing.T) {
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	const back = "https://wiki.example.com/callback"
 	printed := regexp.MustCompile(`^client_id      (\S+)\nclient_secret  (\S+)\n$`).FindStringSubmatch(
-		c.ok(t, "client", "add", "--user", "anna", "--name", "Team wiki", "--redirect-uri", back, "--redirect-uri", "http://127.0.0.1/a,b"))
+		c.ok(t, "client", "add", "--user", "anna", "--name", "Team wiki", "--redirect-uri", back, "--redirect-uri",
+			"http://127.0.0.1/a,b"))
 	if printed == nil || !worth(t, store, printed[1], printed[2]) {
 		t.Fatalf("what client add prints is no credential: %q", printed)
 	}
 	wiki, secret := printed[1], printed[2]
-	if client, err := store.Accounts().GetClient(t.Context(), wiki); err != nil || strings.Join(client.Metadata.RedirectURIs, " ") != back+" http://127.0.0.1/a,b" {
+	if client, err := store.Accounts().GetClient(t.Context(), wiki); err != nil ||
+		strings.Join(client.Metadata.RedirectURIs, " ") != back+" http://127.0.0.1/a,b" {
 		t.Errorf("%+v, %v", client, err)
 	}
 
-	notes := decode[registered](t, c.ok(t, "client", "add", "--user", "ben", "--id", "notes", "--public", "--redirect-uri", "http://127.0.0.1/x", "--json"))
+	notes := decode[registered](t,
+		c.ok(t, "client", "add", "--user", "ben", "--id", "notes", "--public", "--redirect-uri", "http://127.0.0.1/x",
+			"--json"))
 	if notes != (registered{ID: "notes", Name: "notes"}) || !worth(t, store, "notes", "") {
 		t.Errorf("a public client: %+v", notes)
 	}
@@ -47,12 +51,14 @@ func TestClientsFromTheCommandLine(t *testing.T) {
 	if !worth(t, store, "shell", "sesame-open") {
 		t.Error("the secret that was given is not the client's")
 	}
-	if _, err := store.Accounts().RegisterClient(t.Context(), souvenir.ClientRegistration{ClientName: "By itself", RedirectURIs: []string{back}}); err != nil {
+	if _, err := store.Accounts().RegisterClient(t.Context(),
+		souvenir.ClientRegistration{ClientName: "By itself", RedirectURIs: []string{back}}); err != nil {
 		t.Fatal(err)
 	}
 
 	all := c.ok(t, "client", "list")
-	for _, want := range []string{`Team wiki +` + wiki + ` +admin +active +anna +20`, `notes +notes +admin +active +ben `, `By itself +\S+ +registered +active +- `} {
+	for _, want := range []string{`Team wiki +` + wiki + ` +admin +active +anna +20`, `notes +notes +admin +active +ben `,
+		`By itself +\S+ +registered +active +- `} {
 		if !regexp.MustCompile(want).MatchString(all) {
 			t.Errorf("the list lacks %q:\n%s", want, all)
 		}
@@ -60,7 +66,8 @@ func TestClientsFromTheCommandLine(t *testing.T) {
 	if strings.Contains(all, secret) {
 		t.Errorf("the list shows a secret:\n%s", all)
 	}
-	if his := c.ok(t, "client", "list", "--user", "ben"); strings.Contains(his, "Team wiki") || strings.Contains(his, "By itself") || !strings.Contains(his, "notes") {
+	if his := c.ok(t, "client", "list", "--user", "ben"); strings.Contains(his, "Team wiki") ||
+		strings.Contains(his, "By itself") || !strings.Contains(his, "notes") {
 		t.Errorf("the clients that ben made:\n%s", his)
 	}
 	if his := decode[[]registered](t, c.ok(t, "client", "list", "--user", "ben", "--json")); len(his) != 2 {
@@ -71,12 +78,14 @@ func TestClientsFromTheCommandLine(t *testing.T) {
 	if worth(t, store, wiki, secret) || !worth(t, store, wiki, renewed) {
 		t.Error("the new secret does not replace the old one")
 	}
-	if again := decode[registered](t, c.ok(t, "client", "regenerate-secret", wiki, "--json")); !worth(t, store, wiki, again.Secret) {
+	if again := decode[registered](t, c.ok(t, "client", "regenerate-secret", wiki, "--json")); !worth(t, store, wiki,
+		again.Secret) {
 		t.Errorf("%+v", again)
 	}
 	c.ok(t, "client", "deactivate", "shell")
 	c.ok(t, "client", "deactivate", "shell") // changes nothing
-	if worth(t, store, "shell", "sesame-open") || !regexp.MustCompile(`shell +shell +admin +deactivated `).MatchString(c.ok(t, "client", "list")) {
+	if worth(t, store, "shell", "sesame-open") ||
+		!regexp.MustCompile(`shell +shell +admin +deactivated `).MatchString(c.ok(t, "client", "list")) {
 		t.Error("a deactivated client works on")
 	}
 	c.fails(t, exitError, "shell|deactivated", "client", "regenerate-secret", "shell")

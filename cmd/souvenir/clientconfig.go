@@ -17,8 +17,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// connection is what a client needs to know: a URL and a token, or a URL alone, behind which it asks its user to sign in (OAuth), or
-// a command that speaks with it over standard input and output.
+// connection is what a client needs to know: a URL and a token, or a URL alone, behind which it asks its user to sign
+// in (OAuth), or a command that speaks with it over standard input and output.
 type connection struct {
 	url, token string
 	command    []string
@@ -94,7 +94,8 @@ func clients() []client {
 	return []client{
 		claudeCode,
 		{
-			name: "claude-desktop", title: "Claude Desktop", where: "claude_desktop_config.json (Settings, Developer, Edit Config)",
+			name: "claude-desktop", title: "Claude Desktop",
+			where:     "claude_desktop_config.json (Settings, Developer, Edit Config)",
 			overOAuth: connectorsOfClaude, connectors: true,
 			overHTTP: func(c connection) string {
 				if c.token == "" && !onlyNearby(c.url) {
@@ -110,7 +111,8 @@ func clients() []client {
 			overStdio: func(c connection) string { return inFile("mcpServers", started(c)) },
 		},
 		{
-			name: "vscode", title: "VS Code", where: `.vscode/mcp.json in a project, or the command "MCP: Open User Configuration"`,
+			name: "vscode", title: "VS Code",
+			where: `.vscode/mcp.json in a project, or the command "MCP: Open User Configuration"`,
 			overHTTP: func(c connection) string {
 				return inFile("servers", entry{Type: "http", URL: c.url, Headers: bearer(c)})
 			},
@@ -146,14 +148,15 @@ func clients() []client {
 		},
 		{name: "claude-ai", title: "Claude.ai", where: connectorsOfClaude, overHTTP: connector},
 		{
-			name: "chatgpt", title: "ChatGPT", where: "Settings, Apps, Advanced settings: turn on Developer mode; then Create, with OAuth",
+			name: "chatgpt", title: "ChatGPT",
+			where:    "Settings, Apps, Advanced settings: turn on Developer mode; then Create, with OAuth",
 			overHTTP: connector,
 		},
 	}
 }
 
-// snippets says on the pages of the server how clients are connected with it: with a token, or ("") with OAuth. Those in the cloud
-// know OAuth only, and reach the server only where the internet does.
+// snippets says on the pages of the server how clients are connected with it: with a token, or ("") with OAuth. Those
+// in the cloud know OAuth only, and reach the server only where the internet does.
 func snippets(address, token string) []server.Snippet {
 	to := connection{url: address, token: token}
 	var all []server.Snippet
@@ -180,14 +183,16 @@ func bearer(c connection) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + c.token}
 }
 
-// overRemote has mcp-remote speak HTTP for a client whose file knows commands only. Without a token it opens a browser to sign in.
+// overRemote has mcp-remote speak HTTP for a client whose file knows commands only. Without a token it opens a browser
+// to sign in.
 func overRemote(c connection) entry {
 	e := entry{Command: "npx", Args: []string{"-y", "mcp-remote", c.url}}
 	if c.token != "" {
 		e.Args = append(e.Args, "--header", "Authorization:${AUTHORIZATION}")
 		e.Env = map[string]string{"AUTHORIZATION": "Bearer " + c.token}
 	}
-	if u, err := url.Parse(c.url); err == nil && u.Scheme == "http" && u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" {
+	if u, err := url.Parse(c.url); err == nil && u.Scheme == "http" && u.Hostname() != "localhost" &&
+		u.Hostname() != "127.0.0.1" {
 		e.Args = append(e.Args, "--allow-http")
 	}
 	return e
@@ -293,9 +298,10 @@ func newConfigSettings(command *cobra.Command) *configSettings {
 		overStdio: flags.Bool("stdio", false, "have clients start \"souvenir mcp\" on the file, without a server"),
 		db:        flags.String("db", "", "with --stdio: the store's `file`"),
 		user:      flags.String("user", "", "with --stdio: `name` or id of the user for whom it works"),
-		toolsets:  flags.StringSlice("toolsets", nil, "with --stdio: the `sets` of tools to offer, with commas between: "+toolsetNames()),
-		readOnly:  flags.Bool("read-only", false, "with --stdio: offer only what changes nothing"),
-		asJSON:    jsonFlag(command),
+		toolsets: flags.StringSlice("toolsets", nil, "with --stdio: the `sets` of tools to offer, with commas between: "+
+			toolsetNames()),
+		readOnly: flags.Bool("read-only", false, "with --stdio: offer only what changes nothing"),
+		asJSON:   jsonFlag(command),
 	}
 	_ = command.MarkFlagFilename("db", "db") // for completion only; the flag is there
 	return s
@@ -384,8 +390,8 @@ func (c *cli) connectStdio(ctx context.Context, s *configSettings) (connection, 
 	return connection{command: command}, nil
 }
 
-// checkUserGiven refuses a command that could only fail where the client starts it: the store has several users, and none is named. A
-// file that does not exist yet will have one.
+// checkUserGiven refuses a command that could only fail where the client starts it: the store has several users, and
+// none is named. A file that does not exist yet will have one.
 func (c *cli) checkUserGiven(ctx context.Context, db, user string) error {
 	if _, err := os.Stat(db); err != nil {
 		return nil //nolint:nilerr // no file yet, or not one for whoever prints this
@@ -417,6 +423,7 @@ func (c *cli) adviseOnConfig(chosen []client, to connection) {
 		fmt.Fprintf(c.stderr, "put a token in the place of %s; \"souvenir token add\" makes one\n", tokenStandIn)
 	}
 	if cloudOnly && !isHTTPS(to.url) && !onlyNearby(to.url) {
-		fmt.Fprintf(c.stderr, "%s comes from the internet, and over https only: give the server's --public-url\n", chosen[0].title)
+		fmt.Fprintf(c.stderr, "%s comes from the internet, and over https only: give the server's --public-url\n",
+			chosen[0].title)
 	}
 }

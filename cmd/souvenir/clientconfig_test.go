@@ -32,7 +32,8 @@ func TestClientConfigCanBePasted(t *testing.T) {
 		{
 			[]string{"--public-url", "https://memory.example.com/", "--token", "mcp_abc"}, everywhere,
 			[]string{"https://memory.example.com/mcp", "Bearer mcp_abc"}, nil,
-			[]string{"mcp", "add", "--transport", "http", "--scope", "user", "souvenir", "https://memory.example.com/mcp", "--header", "Authorization: Bearer mcp_abc"},
+			[]string{"mcp", "add", "--transport", "http", "--scope", "user", "souvenir", "https://memory.example.com/mcp",
+				"--header", "Authorization: Bearer mcp_abc"},
 		},
 		{
 			[]string{"--public-url", "https://memory.example.com", "--oauth"}, everywhere,
@@ -40,9 +41,12 @@ func TestClientConfigCanBePasted(t *testing.T) {
 			[]string{"mcp", "add", "--transport", "http", "--scope", "user", "souvenir", "https://memory.example.com/mcp"},
 		},
 		{
-			[]string{"--stdio", "--db", "it's mine.db", "--user", "anna", "--read-only", "--toolsets", "memory,chatgpt"}, anywhere,
-			[]string{"mcp", "--db", db, "--user", "anna", "--read-only", "--toolsets", "memory,chatgpt"}, []string{"http", "Bearer"},
-			[]string{"mcp", "add", "--scope", "user", "souvenir", "--", builtBinary, "mcp", "--db", db, "--user", "anna", "--toolsets", "memory,chatgpt", "--read-only"},
+			[]string{"--stdio", "--db", "it's mine.db", "--user", "anna", "--read-only", "--toolsets", "memory,chatgpt"},
+			anywhere,
+			[]string{"mcp", "--db", db, "--user", "anna", "--read-only", "--toolsets", "memory,chatgpt"},
+			[]string{"http", "Bearer"},
+			[]string{"mcp", "add", "--scope", "user", "souvenir", "--", builtBinary, "mcp", "--db", db, "--user", "anna",
+				"--toolsets", "memory,chatgpt", "--read-only"},
 		},
 	} {
 		shown := decode[[]shownConfig](t, c.ok(t, append([]string{"client-config", "--json"}, test.flags...)...))
@@ -71,15 +75,18 @@ func TestClientConfigCanBePasted(t *testing.T) {
 				t.Errorf("%s: nothing says where it belongs", s.Client)
 			}
 		}
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", `claude() { printf '%s\n' "$@"; }; `+shown[0].Snippet).Output()
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", `claude() { printf '%s\n' "$@"; }; `+
+			shown[0].Snippet).Output()
 		if err != nil || string(out) != strings.Join(test.shell, "\n")+"\n" {
 			t.Errorf("%s\nis read by a shell as\n%s%v", shown[0].Snippet, out, err)
 		}
 	}
-	if o := c.run(t, "client-config", "codex"); o.code != exitOK || !strings.HasPrefix(o.stdout, "[mcp_servers.souvenir]\nurl = ") || !strings.Contains(o.stderr, tokenStandIn) {
+	if o := c.run(t, "client-config", "codex"); o.code != exitOK ||
+		!strings.HasPrefix(o.stdout, "[mcp_servers.souvenir]\nurl = ") || !strings.Contains(o.stderr, tokenStandIn) {
 		t.Errorf("without a token: %+v", o)
 	}
-	if o := c.run(t, "client-config", "chatgpt"); o.code != exitOK || !strings.Contains(o.stderr, "on the internet") || strings.Contains(o.stderr, tokenStandIn) {
+	if o := c.run(t, "client-config", "chatgpt"); o.code != exitOK || !strings.Contains(o.stderr, "on the internet") ||
+		strings.Contains(o.stderr, tokenStandIn) {
 		t.Errorf("a client on the internet, with a server that is not: %+v", o)
 	}
 }
@@ -105,13 +112,16 @@ func TestClientConfigOverStdioStarts(t *testing.T) {
 }
 
 func TestOnlyNearby(t *testing.T) {
-	for _, host := range []string{"127.0.0.1:8377", "127.9.9.9", "localhost:8377", "LOCALHOST", "a.localhost", "[::1]:8377", "192.168.1.7:8377", "10.1.2.3", "172.31.0.9", "169.254.7.7",
-		"[fd00::7]", "[fe80::7]", "[fe80::7%25eth0]", "100.64.0.1", "nas.local", "nas.local.", "nas", "[::ffff:10.0.0.1]", "memory.home.arpa", "0.0.0.0:8377"} {
+	for _, host := range []string{"127.0.0.1:8377", "127.9.9.9", "localhost:8377", "LOCALHOST", "a.localhost",
+		"[::1]:8377", "192.168.1.7:8377", "10.1.2.3", "172.31.0.9", "169.254.7.7",
+		"[fd00::7]", "[fe80::7]", "[fe80::7%25eth0]", "100.64.0.1", "nas.local", "nas.local.", "nas", "[::ffff:10.0.0.1]",
+		"memory.home.arpa", "0.0.0.0:8377"} {
 		if !onlyNearby("https://" + host + "/mcp") {
 			t.Errorf("%s counts as on the internet", host)
 		}
 	}
-	for _, host := range []string{"memory.example.com", "203.0.113.7", "172.32.0.1", "100.128.0.1", "[2001:db8::1]", "local.example.com", "10.0.0.1.example.com", "mylocal.dev"} {
+	for _, host := range []string{"memory.example.com", "203.0.113.7", "172.32.0.1", "100.128.0.1", "[2001:db8::1]",
+		"local.example.com", "10.0.0.1.example.com", "mylocal.dev"} {
 		if onlyNearby("https://" + host + "/mcp") {
 			t.Errorf("%s counts as nearby", host)
 		}
@@ -121,20 +131,26 @@ func TestOnlyNearby(t *testing.T) {
 // A connector comes from its vendor's cloud, so nothing that is printed tells it to go where only this machine gets to.
 func TestClientConfigForServersThatOnlyThisMachineReaches(t *testing.T) {
 	c := call{dir: t.TempDir()}
-	for address, more := range map[string][]string{"http://127.0.0.1:8377": nil, "http://192.168.1.7:8377": {"--allow-http"}, "https://nas.local": nil} {
+	for address, more := range map[string][]string{"http://127.0.0.1:8377": nil,
+		"http://192.168.1.7:8377": {"--allow-http"}, "https://nas.local": nil} {
 		o := c.run(t, "client-config", "claude-desktop", "--oauth", "--public-url", address)
-		if o.code != exitOK || !strings.Contains(o.stderr, "cannot reach "+address+"/mcp") || !strings.Contains(o.stderr, "--stdio") {
+		if o.code != exitOK || !strings.Contains(o.stderr, "cannot reach "+address+"/mcp") ||
+			!strings.Contains(o.stderr, "--stdio") {
 			t.Errorf("%s: no warning: %+v", address, o)
 		}
 		config := decode[struct{ MCPServers map[string]entry }](t, o.stdout).MCPServers["souvenir"]
-		if config.Command != "npx" || !slices.Equal(config.Args, append([]string{"-y", "mcp-remote", address + "/mcp"}, more...)) || len(config.Env) > 0 {
+		if config.Command != "npx" ||
+			!slices.Equal(config.Args, append([]string{"-y", "mcp-remote", address + "/mcp"}, more...)) || len(config.Env) > 0 {
 			t.Errorf("%s: %s", address, o.stdout)
 		}
 	}
-	if o := c.run(t, "client-config", "claude-ai", "--public-url", "https://nas.local"); !strings.Contains(o.stderr, "cannot reach") {
+	if o := c.run(t, "client-config", "claude-ai", "--public-url", "https://nas.local"); !strings.Contains(o.stderr,
+		"cannot reach") {
 		t.Errorf("Claude.ai: no warning: %+v", o)
 	}
-	if o := c.run(t, "client-config", "claude-desktop", "--oauth", "--public-url", "https://memory.example.com"); o.code != exitOK || o.stderr != "" || !strings.HasPrefix(o.stdout, "Name: Souvenir\nURL:") {
+	if o := c.run(t, "client-config", "claude-desktop", "--oauth", "--public-url",
+		"https://memory.example.com"); o.code != exitOK || o.stderr != "" ||
+		!strings.HasPrefix(o.stdout, "Name: Souvenir\nURL:") {
 		t.Errorf("a server on the internet: %+v", o)
 	}
 	for _, s := range decode[[]shownConfig](t, c.ok(t, "client-config", "--json", "--oauth")) {
@@ -143,7 +159,8 @@ func TestClientConfigForServersThatOnlyThisMachineReaches(t *testing.T) {
 		}
 	}
 	for _, s := range snippets("https://192.168.1.7/mcp", "") {
-		if s.Client == "Claude.ai" || s.Client == "ChatGPT" || s.Client == "Claude Desktop" && !strings.Contains(s.Text, "mcp-remote") {
+		if s.Client == "Claude.ai" || s.Client == "ChatGPT" || s.Client == "Claude Desktop" &&
+			!strings.Contains(s.Text, "mcp-remote") {
 			t.Errorf("a page shows %+v", s)
 		}
 	}
@@ -152,20 +169,24 @@ func TestClientConfigForServersThatOnlyThisMachineReaches(t *testing.T) {
 func TestClientConfigOverStdioNamesTheUser(t *testing.T) {
 	alone := call{dir: t.TempDir(), stdin: "ten blue kettles"}
 	alone.ok(t, "user", "add", "anna", "--password-stdin")
-	if o := alone.run(t, "client-config", "claude-code", "--stdio", "--db", "souvenir.db"); o.code != exitOK || strings.Contains(o.stdout, "--user") {
+	if o := alone.run(t, "client-config", "claude-code", "--stdio", "--db", "souvenir.db"); o.code != exitOK ||
+		strings.Contains(o.stdout, "--user") {
 		t.Errorf("a store of one user: %+v", o)
 	}
 	c := newStore(t) // of two
 	for _, args := range [][]string{{"claude-code", "--stdio"}, {"cursor", "--stdio", "--json"}, {"--stdio"}} {
 		o := c.run(t, append([]string{"client-config"}, args...)...)
-		if o.code != exitUsage || o.stdout != "" || !strings.Contains(o.stderr, "--user is missing, and the store has 2 users: anna, ben") {
+		if o.code != exitUsage || o.stdout != "" ||
+			!strings.Contains(o.stderr, "--user is missing, and the store has 2 users: anna, ben") {
 			t.Errorf("%v of a store of two users: %+v", args, o)
 		}
 	}
-	if o := c.run(t, "client-config", "claude-code", "--stdio", "--user", "ben"); o.code != exitOK || !strings.Contains(o.stdout, "--user ben") {
+	if o := c.run(t, "client-config", "claude-code", "--stdio", "--user", "ben"); o.code != exitOK ||
+		!strings.Contains(o.stdout, "--user ben") {
 		t.Errorf("with the user: %+v", o)
 	}
-	if o := c.run(t, "client-config", "claude-code", "--stdio", "--user", "nobody"); o.code == exitOK || !strings.Contains(o.stderr, "nobody") {
+	if o := c.run(t, "client-config", "claude-code", "--stdio", "--user", "nobody"); o.code == exitOK ||
+		!strings.Contains(o.stderr, "nobody") {
 		t.Errorf("with a user that there is not: %+v", o)
 	}
 }
@@ -189,7 +210,8 @@ func TestThePageOfClientsShowsWhatClientConfigPrints(t *testing.T) {
 			snippet := strings.ReplaceAll(s.Snippet, builtBinary, "/usr/local/bin/souvenir")
 			blocks[snippet]++
 			if !strings.Contains(page, "\n"+snippet+"\n```\n") {
-				t.Errorf("docs/clients.md does not show what client-config %s %s prints:\n%s", s.Client, strings.Join(flags, " "), snippet)
+				t.Errorf("docs/clients.md does not show what client-config %s %s prints:\n%s", s.Client, strings.Join(flags, " "),
+					snippet)
 			}
 			if !strings.Contains(page, "\n## "+titleOf(s.Client)+"\n") {
 				t.Errorf("docs/clients.md has no section %s", titleOf(s.Client))

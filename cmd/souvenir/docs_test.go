@@ -21,7 +21,8 @@ const repository = "../.."
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, name := range []string{"README.md", "docs/self-hosting.md", "docs/embedding.md", "docs/clients.md", "docs/proxy.md", "docs/security.md"} {
+	for _, name := range []string{"README.md", "docs/self-hosting.md", "docs/embedding.md", "docs/clients.md",
+		"docs/proxy.md", "docs/security.md"} {
 		content, err := os.ReadFile(filepath.Join(repository, name))
 		if err != nil {
 			t.Fatal(err)
@@ -32,9 +33,10 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-// commandLine finds calls of the program in a shell's line or in running text; what follows a pipe, a comment or two blanks is
-// no part of them.
-var commandLine = regexp.MustCompile("(?m)(?:^|[ `(\"]|/bin/)souvenir (?:-- souvenir )?([a-z-]+(?: [^`|()#\n]*?)?)(?:  |[`|()#\n]|$| && )")
+// commandLine finds calls of the program in a shell's line or in running text; what follows a pipe, a comment or two
+// blanks is no part of them.
+var commandLine = regexp.MustCompile(
+	"(?m)(?:^|[ `(\"]|/bin/)souvenir (?:-- souvenir )?([a-z-]+(?: [^`|()#\n]*?)?)(?:  |[`|()#\n]|$| && )")
 
 func TestCommandsOfThePagesExist(t *testing.T) {
 	tried := 0

@@ -26,7 +26,8 @@ It registers five clients that nobody lets in; the server forgets them after a d
 		Args: wants(1, 1, "URL"),
 	}
 	token := secretFlag(command, "token", "an MCP token or an access token, to call a tool with")
-	noRegister := command.Flags().Bool("no-register", false, "register no clients, so that the server has nothing to remember")
+	noRegister := command.Flags().Bool("no-register", false,
+		"register no clients, so that the server has nothing to remember")
 	patience := command.Flags().Duration("timeout", 10*time.Second, "`duration` to wait for each answer")
 	asJSON := jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
@@ -37,7 +38,8 @@ It registers five clients that nobody lets in; the server forgets them after a d
 		if err != nil {
 			return err
 		}
-		findings, err := doctor.Examine(ctx, args[0], doctor.Options{Token: credential, NoRegister: *noRegister, Timeout: *patience})
+		findings, err := doctor.Examine(ctx, args[0],
+			doctor.Options{Token: credential, NoRegister: *noRegister, Timeout: *patience})
 		if err != nil {
 			if ctx.Err() != nil {
 				return err

@@ -27,13 +27,15 @@ func TestDoctor(t *testing.T) {
 		URL      string
 		Findings []doctor.Finding
 	}
-	if got := decode[report](t, c.ok(t, "doctor", p.url, "--json")); got.URL != p.url || len(got.Findings) < 10 || got.Findings[0].Level != doctor.OK {
+	if got := decode[report](t, c.ok(t, "doctor", p.url, "--json")); got.URL != p.url || len(got.Findings) < 10 ||
+		got.Findings[0].Level != doctor.OK {
 		t.Errorf("%+v", got)
 	}
 	// Under another name than the server's own clients are lost.
 	other := strings.Replace(p.url, "127.0.0.1", "localhost", 1)
 	o := c.run(t, "doctor", other)
-	if o.code != exitError || o.stderr != "" || !strings.Contains(o.stdout, "\nproblem  metadata ") || !strings.Contains(o.stdout, "--public-url") {
+	if o.code != exitError || o.stderr != "" || !strings.Contains(o.stdout, "\nproblem  metadata ") ||
+		!strings.Contains(o.stdout, "--public-url") {
 		t.Errorf("%+v", o)
 	}
 	if o := c.run(t, "doctor", other, "--json"); o.code != exitError || !strings.Contains(o.stdout, `"level": "problem"`) {

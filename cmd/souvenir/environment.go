@@ -21,8 +21,8 @@ func hasVariable(flag *pflag.Flag) bool { return flag.Name != "help" && flag.Nam
 // ofEnvironment marks the flags that a variable has set.
 const ofEnvironment = "souvenir_environment"
 
-// applyEnvironment gives the flags that are not on the command line the values of their variables. An empty variable is as
-// good as none: it is what compose files make of one that is not set.
+// applyEnvironment gives the flags that are not on the command line the values of their variables. An empty variable is
+// as good as none: it is what compose files make of one that is not set.
 func (c *cli) applyEnvironment(command *cobra.Command) error {
 	var wrong error
 	command.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -84,7 +84,8 @@ type secret struct {
 // secretFlag adds --NAME and --NAME-file.
 func secretFlag(command *cobra.Command, name, what string) *secret {
 	s := &secret{name: name, flags: command.Flags()}
-	command.Flags().StringVar(&s.value, name, "", what+"; others on the machine can read command lines, so better a variable or a file")
+	command.Flags().StringVar(&s.value, name, "", what+
+		"; others on the machine can read command lines, so better a variable or a file")
 	_ = command.Flags().SetAnnotation(name, ofSecret, []string{"true"}) // it fails for a flag that there is not
 	command.Flags().StringVar(&s.file, name+"-file", "", "`file` with "+what)
 	return s

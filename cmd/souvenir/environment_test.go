@@ -45,7 +45,8 @@ func TestSecretsComeFromFilesToo(t *testing.T) {
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	signsIn := func(name, password string) {
 		t.Helper()
-		if _, err := store.Accounts().CheckPassword(t.Context(), souvenir.Credentials{Name: name, Password: password}); err != nil {
+		if _, err := store.Accounts().CheckPassword(t.Context(),
+			souvenir.Credentials{Name: name, Password: password}); err != nil {
 			t.Errorf("%s cannot sign in with %q: %v", name, password, err)
 		}
 	}

@@ -37,8 +37,10 @@ func TestForeignAndDamagedFilesAreLeftAsTheyAre(t *testing.T) {
 			}
 			before := fmt.Sprint(readFolder(t, c.dir))
 			for _, args := range []string{
-				"check", "check --repair", "stats", "user list", "user add zoe --no-password", "user delete anna", "token add --user anna --name x",
-				"token list --user anna", "search kettle --user anna", "export -", "backup copy.db", "restore bad.db --db new.db", "reindex", "purge --compact",
+				"check", "check --repair", "stats", "user list", "user add zoe --no-password", "user delete anna",
+				"token add --user anna --name x",
+				"token list --user anna", "search kettle --user anna", "export -", "backup copy.db", "restore bad.db --db new.db",
+				"reindex", "purge --compact",
 				"import bad.db", "serve --listen 127.0.0.1:0",
 			} {
 				o := c.run(t, strings.Fields(args)...)
@@ -50,7 +52,8 @@ func TestForeignAndDamagedFilesAreLeftAsTheyAre(t *testing.T) {
 				}
 			}
 			o := c.run(t, "check", "--json")
-			if report := decode[checkResult](t, o.stdout); o.code != exitError || report.OK || report.Error == "" || !strings.Contains(o.stderr, "bad.db") {
+			if report := decode[checkResult](t, o.stdout); o.code != exitError || report.OK || report.Error == "" ||
+				!strings.Contains(o.stderr, "bad.db") {
 				t.Errorf("check --json: %+v", o)
 			}
 		})
@@ -94,11 +97,13 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := c.run(t, "check")
-	if o.code != exitError || !strings.Contains(o.stdout, "cannot be repaired") || !strings.Contains(o.stdout, "2 found, 0 repaired") || o.stderr != "" {
+	if o.code != exitError || !strings.Contains(o.stdout, "cannot be repaired") ||
+		!strings.Contains(o.stdout, "2 found, 0 repaired") || o.stderr != "" {
 		t.Errorf("check of a store with a damaged file: %+v", o)
 	}
 	o = c.run(t, "check", "--json")
-	if report := decode[souvenir.CheckReport](t, o.stdout); o.code != exitError || report.OK || report.Total != 2 || o.stderr != "" {
+	if report := decode[souvenir.CheckReport](t, o.stdout); o.code != exitError || report.OK || report.Total != 2 ||
+		o.stderr != "" {
 		t.Errorf("check --json: %+v", o)
 	}
 	if o := c.run(t, "check", "--repair"); o.code != exitError {
@@ -145,7 +150,8 @@ func TestRecoverMakesAStoreOfADamagedFile(t *testing.T) {
 	if report.Tables["memory"].Rows != 2 || len(report.Notes) == 0 || (o.code == 0) != report.OK {
 		t.Errorf("recover: %+v", o)
 	}
-	if o := c.run(t, "recover", "souvenir.db", "recovered.db"); o.code != exitError || !strings.Contains(o.stderr, "OUT") || !strings.Contains(o.stderr, "exists") {
+	if o := c.run(t, "recover", "souvenir.db", "recovered.db"); o.code != exitError ||
+		!strings.Contains(o.stderr, "OUT") || !strings.Contains(o.stderr, "exists") {
 		t.Errorf("onto a file that is there: %+v", o)
 	}
 	if o := c.run(t, "recover", "none.db", "other.db"); o.code != exitError || !strings.Contains(o.stderr, "IN") {
@@ -160,13 +166,15 @@ func TestCheckNamesAChangedByteAndRepairDoesNotCallItSound(t *testing.T) {
 	c := newStore(t)
 	change(t, filepath.Join(c.dir, "souvenir.db"), `UPDATE memory SET content = content || '!' WHERE id = 1`)
 	for _, args := range [][]string{{"check"}, {"check", "--repair"}} {
-		if o := c.run(t, args...); o.code != exitError || !strings.Contains(o.stdout, "not what was stored") || !strings.Contains(o.stdout, "1 are damaged or lost") {
+		if o := c.run(t, args...); o.code != exitError || !strings.Contains(o.stdout, "not what was stored") ||
+			!strings.Contains(o.stdout, "1 are damaged or lost") {
 			t.Errorf("%v: %+v", args, o)
 		}
 	}
 	o := c.run(t, "check", "--repair", "--json")
 	report := decode[souvenir.CheckReport](t, o.stdout)
-	if o.code != exitError || report.OK || report.Verified == 0 || len(report.Damaged) != 1 || report.Damaged[0].Table != "memory" {
+	if o.code != exitError || report.OK || report.Verified == 0 || len(report.Damaged) != 1 ||
+		report.Damaged[0].Table != "memory" {
 		t.Errorf("as JSON: %+v", o)
 	}
 	if got := c.ok(t, "check", "--repair", "--accept"); !strings.Contains(got, "0 are damaged") {
@@ -178,7 +186,8 @@ func TestCheckNamesAChangedByteAndRepairDoesNotCallItSound(t *testing.T) {
 // change runs a statement on a store's file, as no command would.
 func change(t *testing.T, path, statement string) {
 	t.Helper()
-	file, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, ApplicationID: 0x5375766e, Migrations: sqlite.Migrations()})
+	file, err := sqlite.Open(t.Context(),
+		sqlite.Config{Path: path, ApplicationID: 0x5375766e, Migrations: sqlite.Migrations()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,14 +247,16 @@ func TestExportAndImport(t *testing.T) {
 			t.Errorf("the first line is %s", line)
 		}
 	}
-	if c.ok(t, "export", "all.jsonl") != fmt.Sprintf("exported 2 memories and 0 files to all.jsonl (%s)\n", fileSize(t, filepath.Join(c.dir, "all.jsonl"))) {
+	if c.ok(t, "export", "all.jsonl") != fmt.Sprintf("exported 2 memories and 0 files to all.jsonl (%s)\n",
+		fileSize(t, filepath.Join(c.dir, "all.jsonl"))) {
 		t.Error("the summary of the export is not what was written")
 	}
 	if strings.Contains(printed, `"type":"token"`) {
 		t.Error("credentials are exported without --credentials")
 	}
 	c.ok(t, "import", "all.jsonl", "--db", "new.db")
-	if got := c.ok(t, "import", "all.jsonl", "--db", "new.db", "--json"); decode[souvenir.ImportReport](t, got).Counts["memory"] != (souvenir.ImportCount{Unchanged: 2}) {
+	if got := c.ok(t, "import", "all.jsonl", "--db", "new.db", "--json"); decode[souvenir.ImportReport](t,
+		got).Counts["memory"] != (souvenir.ImportCount{Unchanged: 2}) {
 		t.Errorf("the same import again: %s", got)
 	}
 	c.stdin = `{"souvenir":"export","version":1}
@@ -266,7 +277,8 @@ func TestExportAndImport(t *testing.T) {
 func TestAnImportOfNothingThatCanBeImportedMakesNoStore(t *testing.T) {
 	const header = `{"souvenir":"export","version":1}`
 	for name, c := range map[string]struct{ content, says string }{
-		"notes": {"these are my notes\n", "no export"}, "empty": {"", "empty"}, "newer": {`{"souvenir":"export","version":99}`, "version 99"}, "store": {"SQLite format 3\x00", "SQLite"},
+		"notes": {"these are my notes\n", "no export"}, "empty": {"", "empty"},
+		"newer": {`{"souvenir":"export","version":99}`, "version 99"}, "store": {"SQLite format 3\x00", "SQLite"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := call{dir: t.TempDir(), stdin: c.content}

@@ -65,8 +65,8 @@ func storedBytes(path string) (n int64) {
 	return n
 }
 
-// Of an upload that a crash cuts off nothing can be seen; its pieces go when it is sure that no more will come, and the same file
-// can be uploaded again meanwhile.
+// Of an upload that a crash cuts off nothing can be seen; its pieces go when it is sure that no more will come, and the
+// same file can be uploaded again meanwhile.
 func TestKilledDuringAnUpload(t *testing.T) {
 	c := newStore(t)
 	path := filepath.Join(c.dir, "souvenir.db")
@@ -118,10 +118,12 @@ func TestKilledDuringAnUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	p = c.start(t, "serve", "--listen", "127.0.0.1:0")
-	if status, list := request(t, "GET", p.url+"/api/files", token, nil); status != http.StatusOK || decode[server.FileList](t, list).Total != 0 {
+	if status, list := request(t, "GET", p.url+"/api/files", token, nil); status != http.StatusOK ||
+		decode[server.FileList](t, list).Total != 0 {
 		t.Errorf("%d %s", status, list)
 	}
-	answer, err := upload(p.url, io.MultiReader(strings.NewReader(head), bytes.NewReader(content), strings.NewReader("\r\n--"+boundary+"--\r\n")))
+	answer, err := upload(p.url, io.MultiReader(strings.NewReader(head), bytes.NewReader(content),
+		strings.NewReader("\r\n--"+boundary+"--\r\n")))
 	if err != nil || answer.StatusCode != http.StatusOK {
 		t.Fatalf("uploaded again: %+v, %v", answer, err)
 	}

@@ -3,7 +3,8 @@
 //	souvenir serve --db souvenir.db
 //	souvenir help
 //
-// This package turns flags and environment variables into options, and calls; what is done is done by the packages below it.
+// This package turns flags and environment variables into options, and calls; what is done is done by the packages
+// below it.
 package main
 
 import (

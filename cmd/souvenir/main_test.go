@@ -21,8 +21,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
-// The tests run the program itself: in the long form as it is shipped, without C and without symbols, for which everything
-// is compiled once more; else the test binary stands in for it.
+// The tests run the program itself: in the long form as it is shipped, without C and without symbols, for which
+// everything is compiled once more; else the test binary stands in for it.
 
 // builtBinary is the path of the program, and home the folder that it takes for its user's.
 var builtBinary, home string
@@ -111,7 +111,8 @@ func (c call) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // atHome are the variables that say where a user's folders are.
 func atHome(folder string) []string {
-	return []string{"HOME=" + folder, "XDG_CACHE_HOME=" + filepath.Join(folder, ".cache"), "XDG_DATA_HOME=", "LocalAppData=" + folder}
+	return []string{"HOME=" + folder, "XDG_CACHE_HOME=" + filepath.Join(folder, ".cache"), "XDG_DATA_HOME=",
+		"LocalAppData=" + folder}
 }
 
 func (c call) run(t *testing.T, args ...string) outcome {
@@ -258,12 +259,14 @@ func newStore(t *testing.T) call {
 	for _, u := range []struct {
 		name, memory string
 		role         souvenir.Role
-	}{{"anna", "The kettle in the kitchen is blue.", souvenir.RoleAdmin}, {"ben", "Trains to Husum leave on the hour.", souvenir.RoleUser}} {
+	}{{"anna", "The kettle in the kitchen is blue.", souvenir.RoleAdmin},
+		{"ben", "Trains to Husum leave on the hour.", souvenir.RoleUser}} {
 		user, err := store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: u.name, Role: u.role})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.As(souvenir.Access{User: user.ID}).AddMemory(t.Context(), souvenir.NewMemory{Content: u.memory, ProjectName: "home", Tags: []string{"everyday"}}); err != nil {
+		if _, err := store.As(souvenir.Access{User: user.ID}).AddMemory(t.Context(),
+			souvenir.NewMemory{Content: u.memory, ProjectName: "home", Tags: []string{"everyday"}}); err != nil {
 			t.Fatal(err)
 		}
 	}

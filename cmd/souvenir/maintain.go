@@ -31,7 +31,8 @@ Searches and writes go on meanwhile. Interrupted, it goes on where it stopped wh
 			if err != nil {
 				return err
 			}
-			return c.tell(*asJSON, object{"memories": stats.Memories, "passages": stats.Passages}, "reindexed %d memories in %d passages", stats.Memories, stats.Passages)
+			return c.tell(*asJSON, object{"memories": stats.Memories, "passages": stats.Passages},
+				"reindexed %d memories in %d passages", stats.Memories, stats.Passages)
 		})
 	})
 }
@@ -49,7 +50,8 @@ not write meanwhile.`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	keep := keepRevisionsFlag(command, "keep this `number` of former states of each memory, the newest; 0 keeps all")
-	trust := command.Flags().Bool("trust-clock", false, "delete what has expired by the clock, even if that is far past the time at which the store was last used")
+	trust := command.Flags().Bool("trust-clock", false,
+		"delete what has expired by the clock, even if that is far past the time at which the store was last used")
 	compact := command.Flags().Bool("compact", false, "give free room in the file back to the system")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		if *keep < 0 {

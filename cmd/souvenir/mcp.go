@@ -56,16 +56,20 @@ protocol and nothing else.`,
 		readOnly:    flags.Bool("read-only", false, "open the file for reading, and offer only what changes nothing"),
 		indexMemory: 256 << 20,
 		trashDays:   trashDaysFlag(command),
-		logLevel:    flags.String("log-level", "warn", "`level` from which on things are logged to standard error: debug, info, warn or error"),
+		logLevel: flags.String("log-level", "warn",
+			"`level` from which on things are logged to standard error: debug, info, warn or error"),
 	}
-	flags.Var(&s.indexMemory, "index-memory", "most `bytes` of memory for the search index, which the first search begins to load; past it, and with 0, searches run on disk")
+	flags.Var(&s.indexMemory, "index-memory",
+		"most `bytes` of memory for the search index, which the first search begins to load; past it, and with 0, searches run on disk")
 	_ = command.MarkFlagFilename("db", "db") // for completion only; the flags are there
-	_ = command.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("log-level",
+		cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, _ []string) error { return c.mcp(ctx, s) })
 }
 
 func toolsetsFlag(command *cobra.Command) *[]string {
-	return command.Flags().StringSlice("toolsets", nil, "the `sets` of tools that MCP clients are offered, with commas between: "+toolsetNames()+" (default memory)")
+	return command.Flags().StringSlice("toolsets", nil,
+		"the `sets` of tools that MCP clients are offered, with commas between: "+toolsetNames()+" (default memory)")
 }
 
 func toolsetNames() string {
@@ -100,7 +104,9 @@ func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
 	if *s.readOnly {
 		how = forReading
 	}
-	store, err := souvenir.Open(ctx, path, &souvenir.Options{ReadOnly: *s.readOnly, IndexMemory: s.indexMemory.limit(), KeepTrash: keepTrash(*s.trashDays), Logger: log})
+	store, err := souvenir.Open(ctx, path,
+		&souvenir.Options{ReadOnly: *s.readOnly, IndexMemory: s.indexMemory.limit(), KeepTrash: keepTrash(*s.trashDays),
+			Logger: log})
 	if err != nil {
 		return openError(path, how, err)
 	}
@@ -114,8 +120,9 @@ func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
 	}
 	// A client that goes away shall not end this before the store is closed.
 	signal.Ignore(syscall.SIGPIPE)
-	server := mcpserver.New(view, &mcpserver.Options{Toolsets: chosen, ReadOnly: *s.readOnly, Version: readBuild().Version, Logger: log,
-		OnCall: recorder(store, view.Access(), log)})
+	server := mcpserver.New(view,
+		&mcpserver.Options{Toolsets: chosen, ReadOnly: *s.readOnly, Version: readBuild().Version, Logger: log,
+			OnCall: recorder(store, view.Access(), log)})
 	if err := mcpserver.ServeStdio(ctx, server, c.stdin, c.stdout, &mcpserver.StdioOptions{Logger: log}); err != nil {
 		return err
 	}
@@ -130,7 +137,8 @@ func recorder(store *souvenir.Store, access souvenir.Access, log *slog.Logger) f
 		if n.Tool == "" {
 			n.Tool = "tools/call"
 		}
-		if err := store.Upkeep().RecordActivity(context.WithoutCancel(ctx), n); err != nil && !errors.Is(err, souvenir.ErrReadOnly) {
+		if err := store.Upkeep().RecordActivity(context.WithoutCancel(ctx), n); err != nil &&
+			!errors.Is(err, souvenir.ErrReadOnly) {
 			log.Debug("a call was not recorded", "tool", n.Tool, "error", err)
 		}
 	}
@@ -159,7 +167,8 @@ func viewFor(ctx context.Context, store *souvenir.Store, named string, readOnly 
 	case err != nil:
 		return nil, renamed(err, "user", "--user")
 	case user.Disabled:
-		return nil, fmt.Errorf("--user: %s is disabled; \"souvenir user enable %s\" lets the user in again", nameOf(user), nameOf(user))
+		return nil, fmt.Errorf("--user: %s is disabled; \"souvenir user enable %s\" lets the user in again", nameOf(user),
+			nameOf(user))
 	}
 	return store.As(souvenir.Access{User: user.ID, ReadOnly: readOnly, Through: "mcp"}), nil
 }

@@ -53,7 +53,9 @@ func (c call) startMCP(t *testing.T, args ...string) *mcpProcess {
 			_ = cmd.Wait()
 		}
 	})
-	result, failure := p.ask("initialize", object{"protocolVersion": "2025-11-25", "capabilities": object{}, "clientInfo": object{"name": "test", "version": "1"}})
+	result, failure := p.ask("initialize",
+		object{"protocolVersion": "2025-11-25", "capabilities": object{},
+			"clientInfo": object{"name": "test", "version": "1"}})
 	if failure != nil || !strings.Contains(string(result), `"souvenir"`) {
 		p.in.Close()
 		p.wait()
@@ -190,7 +192,8 @@ func TestMCPAnswersWhatWasAskedBeforeItsInputEnded(t *testing.T) {
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 this is no message
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"memory","arguments":{"action":"search","query":"kettle"}}}
-{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"memory","arguments":{"action":"store","content":"` + strings.Repeat("x ", 5<<20) + `"}}}
+{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"memory","arguments":{"action":"store","content":"` +
+		strings.Repeat("x ", 5<<20) + `"}}}
 {"jsonrpc":"2.0","id":4,"method":"resources/list"}
 {"jsonrpc":"2.0","id":5,"method":"ping"}`
 	o := c.run(t, "mcp", "--user", "anna")
@@ -205,11 +208,14 @@ this is no message
 		}](t, line)
 		told[string(answer.ID)] = fmt.Sprint(answer.Error.Code)
 	}
-	if want := map[string]string{"1": "0", "2": "0", "3": "-32600", "4": "0", "5": "0", "null": "-32700"}; fmt.Sprint(told) != fmt.Sprint(want) {
+	if want := map[string]string{"1": "0", "2": "0", "3": "-32600", "4": "0", "5": "0",
+		"null": "-32700"}; fmt.Sprint(told) != fmt.Sprint(want) {
 		t.Errorf("answers: %v; want %v", told, want)
 	}
-	if !strings.Contains(o.stdout, "kettle in the kitchen") || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, "too long") {
-		t.Errorf("standard output %q, standard error %q; want what was found, and a warning of what was too long", o.stdout, o.stderr)
+	if !strings.Contains(o.stdout, "kettle in the kitchen") || strings.Count(o.stderr, "\n") != 1 ||
+		!strings.Contains(o.stderr, "too long") {
+		t.Errorf("standard output %q, standard error %q; want what was found, and a warning of what was too long", o.stdout,
+			o.stderr)
 	}
 }
 
@@ -266,7 +272,8 @@ func TestMCPRefusesADisabledUser(t *testing.T) {
 
 func TestMCPLeavesForeignFilesAsTheyAre(t *testing.T) {
 	c := call{dir: t.TempDir()}
-	if err := os.WriteFile(filepath.Join(c.dir, "notes.txt"), []byte(strings.Repeat("not a store\n", 100)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.dir, "notes.txt"), []byte(strings.Repeat("not a store\n", 100)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	before := readFolder(t, c.dir)
@@ -356,7 +363,8 @@ func TestMCPFindsTheFile(t *testing.T) {
 	}
 	beside.end(t)
 	p.end(t)
-	if found := first.ok(t, "search", "server", "--db", "of a server.db"); !strings.Contains(found, "This lies in the file of a server.") {
+	if found := first.ok(t, "search", "server", "--db", "of a server.db"); !strings.Contains(found,
+		"This lies in the file of a server.") {
 		t.Errorf("the server's file lacks what was stored beside it: %s", found)
 	}
 
@@ -398,7 +406,8 @@ func TestManyMCPProcessesAndAServerShareAFile(t *testing.T) {
 					t.Error(err)
 				}
 				// What is answered is found by every other process in its next search; here by the one itself.
-				if found, err := p.memory(object{"action": "search", "query": name(process, i)}); err != nil || !strings.Contains(found, name(process, i)) {
+				if found, err := p.memory(object{"action": "search", "query": name(process, i)}); err != nil ||
+					!strings.Contains(found, name(process, i)) {
 					t.Errorf("%s is not found: %v", name(process, i), err)
 				}
 			}
@@ -462,7 +471,8 @@ func TestMCPRecordsCalls(t *testing.T) {
 	}
 	for i, want := range []string{"memory retrieve not_found", "memory store ok", "initialize  ok"} {
 		a := page.Activities[i]
-		if got := a.Tool + " " + a.Action + " " + string(a.Outcome); got != want || a.Client != "test 1" || a.User != souvenir.LocalUser || a.Credential != (souvenir.Credential{}) {
+		if got := a.Tool + " " + a.Action + " " + string(a.Outcome); got != want || a.Client != "test 1" ||
+			a.User != souvenir.LocalUser || a.Credential != (souvenir.Credential{}) {
 			t.Errorf("a call is %+v, want %s", a, want)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// networks is a flag of addresses and networks, with commas between: 10.0.0.2,172.16.0.0/12. The word none is an empty list, which is
-// another thing than a flag that was not given (nil).
+// networks is a flag of addresses and networks, with commas between: 10.0.0.2,172.16.0.0/12. The word none is an empty
+// list, which is another thing than a flag that was not given (nil).
 type networks []netip.Prefix
 
 // Set reads a list, and adds it to what was given before.

@@ -60,7 +60,8 @@ func FuzzSizesAreReadAsTheyAreShown(f *testing.F) {
 }
 
 func TestSizesAreReadAndShown(t *testing.T) {
-	for text, want := range map[string]int64{"0": 0, "17": 17, "1k": 1 << 10, "1KB": 1 << 10, "500MiB": 500 << 20, "2 GiB": 2 << 30, "1T": 1 << 40} {
+	for text, want := range map[string]int64{"0": 0, "17": 17, "1k": 1 << 10, "1KB": 1 << 10, "500MiB": 500 << 20,
+		"2 GiB": 2 << 30, "1T": 1 << 40} {
 		var b byteSize
 		if err := b.Set(text); err != nil || int64(b) != want {
 			t.Errorf("Set(%q): %d, %v; want %d", text, b, err, want)
@@ -72,12 +73,14 @@ func TestSizesAreReadAndShown(t *testing.T) {
 			t.Errorf("Set(%q): %d, %v; want an error and no change", text, b, err)
 		}
 	}
-	for bytes, want := range map[byteSize]string{0: "0", 1000: "1000", 1 << 10: "1KiB", 100 << 20: "100MiB", 3 << 30: "3GiB"} {
+	for bytes, want := range map[byteSize]string{0: "0", 1000: "1000", 1 << 10: "1KiB", 100 << 20: "100MiB",
+		3 << 30: "3GiB"} {
 		if got := bytes.String(); got != want {
 			t.Errorf("%d is shown as %q; want %q", int64(bytes), got, want)
 		}
 	}
-	for bytes, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 20: "5.0 MiB", 3 << 30: "3.0 GiB"} {
+	for bytes, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 20: "5.0 MiB",
+		3 << 30: "3.0 GiB"} {
 		if got := size(bytes); got != want {
 			t.Errorf("size(%d) = %q; want %q", bytes, got, want)
 		}
@@ -85,7 +88,8 @@ func TestSizesAreReadAndShown(t *testing.T) {
 }
 
 func TestAges(t *testing.T) {
-	for text, want := range map[string]time.Duration{"": 0, "30m": 30 * time.Minute, "12h": 12 * time.Hour, "90d": 90 * 24 * time.Hour, "2w": 14 * 24 * time.Hour, "1y": 365 * 24 * time.Hour} {
+	for text, want := range map[string]time.Duration{"": 0, "30m": 30 * time.Minute, "12h": 12 * time.Hour,
+		"90d": 90 * 24 * time.Hour, "2w": 14 * 24 * time.Hour, "1y": 365 * 24 * time.Hour} {
 		if got, err := parseAge("--expires-in", text); err != nil || got != want {
 			t.Errorf("parseAge(%q) = %s, %v; want %s", text, got, err, want)
 		}

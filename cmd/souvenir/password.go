@@ -100,8 +100,8 @@ func (c *cli) askPassword(ctx context.Context, prompt string) (string, error) {
 	return typed[0], nil
 }
 
-// readHidden reads a line from the terminal. When the context ends first, the terminal shows again what is typed, and the
-// reading goroutine stays behind: nothing can wake it, and the program is about to end.
+// readHidden reads a line from the terminal. When the context ends first, the terminal shows again what is typed, and
+// the reading goroutine stays behind: nothing can wake it, and the program is about to end.
 func (c *cli) readHidden(ctx context.Context) (string, error) {
 	terminal := int(c.stdin.Fd())
 	before, err := term.GetState(terminal)

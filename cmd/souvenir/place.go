@@ -20,8 +20,8 @@ const defaultFile = "souvenir.db"
 // dataFolders names what dataFolder returns, for help and pages.
 const dataFolders = "~/.local/share/souvenir,\n~/Library/Application Support/Souvenir on macOS, %LocalAppData%\\Souvenir on Windows"
 
-// findStore finds the file for a program that clients start, in folders that say nothing about it. It also says why it is
-// that one. With making, the folder of a file that does not exist is made.
+// findStore finds the file for a program that clients start, in folders that say nothing about it. It also says why it
+// is that one. With making, the folder of a file that does not exist is made.
 func (c *cli) findStore(making bool) (path, why string, err error) {
 	if path, err = filepath.Abs(defaultFile); err == nil {
 		if _, err := os.Stat(path); err == nil {
@@ -67,8 +67,8 @@ func (c *cli) dataFolder() (string, error) {
 }
 
 // A server leaves a note for as long as it runs, so that programs which clients start find its file: a file named by
-// the process, with the path of the store in it. What a crash left behind is recognised by its process, which is gone. Should
-// another process have got its number, the store is still one of this user's.
+// the process, with the path of the store in it. What a crash left behind is recognised by its process, which is gone.
+// Should another process have got its number, the store is still one of this user's.
 
 // servingFolder is where servers leave their notes.
 func servingFolder() (string, error) {

@@ -62,5 +62,6 @@ func barLine(stage string, done, total int) string {
 	}
 	part := min(1, max(0, float64(done)/float64(total)))
 	full := int(part * barWidth)
-	return fmt.Sprintf("%-12s %s%s %3.0f %%  %d of %d", stage, strings.Repeat("█", full), strings.Repeat("░", barWidth-full), part*100, done, total)
+	return fmt.Sprintf("%-12s %s%s %3.0f %%  %d of %d", stage, strings.Repeat("█", full),
+		strings.Repeat("░", barWidth-full), part*100, done, total)
 }

@@ -27,7 +27,8 @@ running on the file.`,
 }
 
 // ownedProject finds the project of a user that a command names, by id or name.
-func ownedProject(ctx context.Context, store *souvenir.Store, ownerName, named string) (view *souvenir.Store, found souvenir.Project, err error) {
+func ownedProject(ctx context.Context, store *souvenir.Store, ownerName, named string) (view *souvenir.Store,
+	found souvenir.Project, err error) {
 	owner, err := chooseUser(ctx, store, ownerName)
 	if err != nil {
 		var wrong usageError
@@ -42,7 +43,8 @@ func ownedProject(ctx context.Context, store *souvenir.Store, ownerName, named s
 		found, err = view.GetProject(ctx, souvenir.ProjectRef{Name: named})
 	}
 	if err == nil && found.Owner != owner.ID {
-		return nil, found, fmt.Errorf("PROJECT %q is not %s's but %s's; name the owner with --owner", named, plain(nameOf(owner)), plain(cmp.Or(found.OwnerName, found.Owner)))
+		return nil, found, fmt.Errorf("PROJECT %q is not %s's but %s's; name the owner with --owner", named,
+			plain(nameOf(owner)), plain(cmp.Or(found.OwnerName, found.Owner)))
 	}
 	if err != nil {
 		return nil, found, fmt.Errorf("%s has no project %q; give the id or the name of one", plain(nameOf(owner)), named)
@@ -51,7 +53,8 @@ func ownedProject(ctx context.Context, store *souvenir.Store, ownerName, named s
 }
 
 func ownerFlag(command *cobra.Command) *string {
-	return command.Flags().String("owner", "", "whose project it is, by `name` or id; needed only when the store has several users")
+	return command.Flags().String("owner", "",
+		"whose project it is, by `name` or id; needed only when the store has several users")
 }
 
 func (c *cli) memberAdd() *cobra.Command {
@@ -64,8 +67,10 @@ or id of a user.`,
 		Args:    wants(2, 2, "PROJECT", "USER"),
 	}
 	db, owner, asJSON := dbFlag(command), ownerFlag(command), jsonFlag(command)
-	role := command.Flags().String("role", string(souvenir.MemberReader), "what the user may do, a `role`: reader, writer or owner")
-	_ = command.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"reader", "writer", "owner"}, cobra.ShellCompDirectiveNoFileComp))
+	role := command.Flags().String("role", string(souvenir.MemberReader),
+		"what the user may do, a `role`: reader, writer or owner")
+	_ = command.RegisterFlagCompletionFunc("role",
+		cobra.FixedCompletions([]string{"reader", "writer", "owner"}, cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, args []string) error {
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
 			_, project, err := ownedProject(ctx, store, *owner, args[0])
@@ -78,7 +83,8 @@ or id of a user.`,
 			if err != nil {
 				return renamed(renamed(err, "role", "--role"), "user", "USER")
 			}
-			return c.tell(*asJSON, added, "%s is a member of %s (%s)", plain(cmp.Or(added.Name, added.User)), plain(project.Name), added.Role)
+			return c.tell(*asJSON, added, "%s is a member of %s (%s)", plain(cmp.Or(added.Name, added.User)),
+				plain(project.Name), added.Role)
 		})
 	})
 }
@@ -109,7 +115,8 @@ func (c *cli) memberList() *cobra.Command {
 			}
 			if *asJSON {
 				for _, i := range invited {
-					members = append(members, souvenir.Member{User: i.User, Role: i.Role, Status: souvenir.MemberInvited, CreatedAt: i.CreatedAt})
+					members = append(members,
+						souvenir.Member{User: i.User, Role: i.Role, Status: souvenir.MemberInvited, CreatedAt: i.CreatedAt})
 				}
 				return printJSON(&c.out, members)
 			}
@@ -144,7 +151,8 @@ func (c *cli) memberRemove() *cobra.Command {
 			if err := view.DeleteMember(ctx, souvenir.MemberDeletion{Project: ref, User: args[1]}); err != nil {
 				return renamed(err, "user", "USER")
 			}
-			return c.tell(*asJSON, map[string]string{"project_id": project.ID, "user": args[1]}, "removed %s from %s", plain(args[1]), plain(project.Name))
+			return c.tell(*asJSON, map[string]string{"project_id": project.ID, "user": args[1]}, "removed %s from %s",
+				plain(args[1]), plain(project.Name))
 		})
 	})
 }

@@ -24,14 +24,19 @@ type providerFlags struct {
 func newProviderFlags(command *cobra.Command) providerFlags {
 	flags := command.Flags()
 	return providerFlags{
-		issuer:        flags.String("oidc-issuer", "", "`url` of an OpenID Connect provider at which people may sign in, as it gives it"),
-		clientID:      flags.String("oidc-client-id", "", "`id` that the provider has given to this server"),
-		secret:        secretFlag(command, "oidc-client-secret", "the secret that the provider has given to this server"),
-		name:          flags.String("oidc-name", "", "`name` of the provider for the button; otherwise its host"),
-		createDomains: flags.StringSlice("oidc-create-domain", nil, "`domain` of e-mail addresses, verified by the provider, whose people get an account when they first sign in; may be given again"),
-		requireACR:    flags.StringSlice("oidc-require-acr", nil, "`acr` of which the sign-in there must have been one; may be given again"),
-		requireAMR:    flags.StringSlice("oidc-require-amr", nil, "`amr`, such as mfa or otp, of which the sign-in there must have used at least one; may be given again"),
-		proxied:       flags.Bool("oidc-proxy", false, "reach the provider through the proxy that HTTPS_PROXY names; then it alone limits which addresses are reached"),
+		issuer: flags.String("oidc-issuer", "",
+			"`url` of an OpenID Connect provider at which people may sign in, as it gives it"),
+		clientID: flags.String("oidc-client-id", "", "`id` that the provider has given to this server"),
+		secret:   secretFlag(command, "oidc-client-secret", "the secret that the provider has given to this server"),
+		name:     flags.String("oidc-name", "", "`name` of the provider for the button; otherwise its host"),
+		createDomains: flags.StringSlice("oidc-create-domain", nil,
+			"`domain` of e-mail addresses, verified by the provider, whose people get an account when they first sign in; may be given again"),
+		requireACR: flags.StringSlice("oidc-require-acr", nil,
+			"`acr` of which the sign-in there must have been one; may be given again"),
+		requireAMR: flags.StringSlice("oidc-require-amr", nil,
+			"`amr`, such as mfa or otp, of which the sign-in there must have used at least one; may be given again"),
+		proxied: flags.Bool("oidc-proxy", false,
+			"reach the provider through the proxy that HTTPS_PROXY names; then it alone limits which addresses are reached"),
 	}
 }
 
@@ -42,7 +47,8 @@ func (f providerFlags) provider() (*server.Provider, error) {
 		return nil, err
 	}
 	if *f.issuer == "" {
-		if *f.clientID != "" || secret != "" || *f.name != "" || *f.proxied || len(*f.createDomains)+len(*f.requireACR)+len(*f.requireAMR) > 0 {
+		if *f.clientID != "" || secret != "" || *f.name != "" || *f.proxied || len(*f.createDomains)+len(*f.requireACR)+
+			len(*f.requireAMR) > 0 {
 			return nil, misused("the flags --oidc-... need --oidc-issuer and --oidc-client-id; give both")
 		}
 		return nil, nil
@@ -50,7 +56,8 @@ func (f providerFlags) provider() (*server.Provider, error) {
 	p := &server.Provider{Issuer: *f.issuer, ClientID: *f.clientID, ClientSecret: secret, Name: *f.name,
 		CreateDomains: *f.createDomains, RequireACR: *f.requireACR, RequireAMR: *f.requireAMR}
 	if *f.proxied {
-		p.Client = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: 10 * time.Second}}
+		p.Client = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment,
+			TLSHandshakeTimeout: 10 * time.Second}}
 	}
 	err = server.CheckProvider(p)
 	var wrong *souvenir.Error

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// privateNames end the names of hosts that only a machine itself or its own network knows: RFC 6761, 6762 and 8375, the name that ICANN
-// has set aside for private networks, and what routers commonly give out.
+// privateNames end the names of hosts that only a machine itself or its own network knows: RFC 6761, 6762 and 8375, the
+// name that ICANN has set aside for private networks, and what routers commonly give out.
 var privateNames = []string{".localhost", ".local", ".home.arpa", ".internal", ".lan", ".intranet"}
 
 // sharedAddresses is the range of carriers' and overlay networks (RFC 6598).
 var sharedAddresses = netip.MustParsePrefix("100.64.0.0/10")
 
-// onlyNearby reports whether a URL leads to this machine or to a private network, where nothing on the internet gets to. A public name
-// that stands for a private address is not noticed: this looks nothing up.
+// onlyNearby reports whether a URL leads to this machine or to a private network, where nothing on the internet gets
+// to. A public name that stands for a private address is not noticed: this looks nothing up.
 func onlyNearby(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -23,7 +23,8 @@ func onlyNearby(address string) bool {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	if ip, err := netip.ParseAddr(host); err == nil {
 		ip = ip.Unmap()
-		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() || sharedAddresses.Contains(ip)
+		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() ||
+			sharedAddresses.Contains(ip)
 	}
 	if !strings.Contains(host, ".") { // localhost, or a name that only the own network knows
 		return true

@@ -31,7 +31,8 @@ and 1; "souvenir search" shows of each memory the passage that fits best. Withou
 	offset := flags.Int("offset", 0, "`number` of memories to skip before them")
 	orders := []string{string(souvenir.SortRelevance), string(souvenir.SortUpdatedAsc), string(souvenir.SortUpdatedDesc),
 		string(souvenir.SortCreatedAsc), string(souvenir.SortCreatedDesc)}
-	sort := flags.String("sort", "", "the `order`: "+strings.Join(orders, ", ")+"; otherwise relevance, or without a query updated_at_desc")
+	sort := flags.String("sort", "", "the `order`: "+strings.Join(orders, ", ")+
+		"; otherwise relevance, or without a query updated_at_desc")
 	_ = command.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, args []string) error {
 		if *limit < 1 || *limit > souvenir.MaxLimit {
@@ -57,7 +58,8 @@ and 1; "souvenir search" shows of each memory the passage that fits best. Withou
 				return err
 			}
 			if *asJSON {
-				return printJSON(&c.out, searchResult{orEmpty(found.Hits), found.Total, found.Offset, found.Limit, found.Sort, found.HasMore(), orEmpty(found.Warnings)})
+				return printJSON(&c.out, searchResult{orEmpty(found.Hits), found.Total, found.Offset, found.Limit, found.Sort,
+					found.HasMore(), orEmpty(found.Warnings)})
 			}
 			return c.printHits(found)
 		})
@@ -119,7 +121,8 @@ func (c *cli) printHits(found souvenir.Results) error {
 		return err
 	}
 	if found.HasMore() {
-		fmt.Fprintf(c.stderr, "%d to %d of %d; --offset %d shows the next\n", found.Offset+1, found.Offset+len(found.Hits), found.Total, found.Offset+len(found.Hits))
+		fmt.Fprintf(c.stderr, "%d to %d of %d; --offset %d shows the next\n", found.Offset+1, found.Offset+len(found.Hits),
+			found.Total, found.Offset+len(found.Hits))
 	}
 	return nil
 }

@@ -81,47 +81,64 @@ be registered with the redirect URI PUBLIC-URL/login/provider/callback. They lin
 	}
 	flags := command.Flags()
 	s := &settings{
-		db:            dbFlag(command),
-		listen:        flags.String("listen", defaultListen, "`host:port` to listen on; port 0 takes a free one"),
-		publicURL:     flags.String("public-url", "", "`url` where clients reach the server; otherwise http:// and the address it listens on"),
-		noQueryTokens: flags.Bool("no-query-tokens", false, "refuse tokens in URLs (?token=), where histories and logs keep them"),
-		toolsets:      toolsetsFlag(command),
-		readOnly:      flags.Bool("read-only", false, "offer only those tools, over MCP and POST /tools/call, that change nothing; the other endpoints stay as they are"),
-		adminUser:     flags.String("admin-user", "", "`name` of the first user, an admin; nothing is done when there are users"),
+		db:     dbFlag(command),
+		listen: flags.String("listen", defaultListen, "`host:port` to listen on; port 0 takes a free one"),
+		publicURL: flags.String("public-url", "",
+			"`url` where clients reach the server; otherwise http:// and the address it listens on"),
+		noQueryTokens: flags.Bool("no-query-tokens", false,
+			"refuse tokens in URLs (?token=), where histories and logs keep them"),
+		toolsets: toolsetsFlag(command),
+		readOnly: flags.Bool("read-only", false,
+			"offer only those tools, over MCP and POST /tools/call, that change nothing; the other endpoints stay as they are"),
+		adminUser: flags.String("admin-user", "",
+			"`name` of the first user, an admin; nothing is done when there are users"),
 		adminPassword: secretFlag(command, "admin-password", "the first user's password"),
 		maxFile:       100 << 20, fileQuota: 20 << 30, textQuota: 10 << 30,
 		indexMemory: 1 << 30,
 		logLevel:    flags.String("log-level", "info", "`level` from which on things are logged: debug, info, warn or error"),
 		logFormat:   flags.String("log-format", "text", "`format` of the log: text or json"),
-		grace:       flags.Duration("grace", 30*time.Second, "`duration` for which requests may go on when the server is told to end"),
+		grace: flags.Duration("grace", 30*time.Second,
+			"`duration` for which requests may go on when the server is told to end"),
 		purgeEvery: flags.Duration("purge-every", 24*time.Hour,
 			"`duration` after which unfinished uploads, and tokens and OAuth state long expired, are deleted, again and again; 0: never"),
-		provider:     newProviderFlags(command),
-		keepActivity: flags.Duration("keep-activity", 30*24*time.Hour, "`duration` for which it is kept who has called what and when, for the page of activity"),
-		trashDays:    trashDaysFlag(command),
-		maxActivity:  flags.Int("max-activity", 100_000, "most calls of which that is kept, a `number`; past it the oldest are forgotten"),
-		noActivity:   flags.Bool("no-activity", false, "record no calls; what was recorded before stays until it is too old"),
-		maxRunning:   flags.Int("max-running", 0, "`number` of requests that use the processors at once; those that wait for the disk or a model do not count; 0: one for each processor"),
+		provider: newProviderFlags(command),
+		keepActivity: flags.Duration("keep-activity", 30*24*time.Hour,
+			"`duration` for which it is kept who has called what and when, for the page of activity"),
+		trashDays: trashDaysFlag(command),
+		maxActivity: flags.Int("max-activity", 100_000,
+			"most calls of which that is kept, a `number`; past it the oldest are forgotten"),
+		noActivity: flags.Bool("no-activity", false, "record no calls; what was recorded before stays until it is too old"),
+		maxRunning: flags.Int("max-running", 0,
+			"`number` of requests that use the processors at once; those that wait for the disk or a model do not count; 0: one for each processor"),
 		maxRunningPerUser: flags.Int("max-running-per-user", 0,
 			"`number` of them that may be one user's, while users take turns; 0: one less than --max-running, and at least one; all of them when no one else has asked for 10 s"),
-		queuePerUser:  flags.Int("queue-per-user", 256, "`number` of requests of a user that wait for their turn; more are answered with 503 and Retry-After"),
-		queueWait:     flags.Duration("queue-wait", 15*time.Second, "`duration` for which a request waits for its turn before it is answered with 503"),
-		bodyMemory:    64 << 20,
-		shown:         func() []server.Setting { return shownSettings(flags) },
-		keepRevisions: keepRevisionsFlag(command, "with each purge keep this `number` of former states of each memory, the newest, and delete the others; 0 keeps all"),
+		queuePerUser: flags.Int("queue-per-user", 256,
+			"`number` of requests of a user that wait for their turn; more are answered with 503 and Retry-After"),
+		queueWait: flags.Duration("queue-wait", 15*time.Second,
+			"`duration` for which a request waits for its turn before it is answered with 503"),
+		bodyMemory: 64 << 20,
+		shown:      func() []server.Setting { return shownSettings(flags) },
+		keepRevisions: keepRevisionsFlag(command,
+			"with each purge keep this `number` of former states of each memory, the newest, and delete the others; 0 keeps all"),
 	}
 	flags.Var(&s.trustedProxies, "trusted-proxies",
 		"`addresses` and networks of proxies, with commas between, that are believed when they say in X-Forwarded-For whom they speak for; none: nobody is (default this machine)")
 	flags.Var(&s.maxFile, "max-file", "most `bytes` of an uploaded file, such as 500MiB; 0: no limit")
 	flags.Var(&s.fileQuota, "file-quota", "most `bytes` of all files of a user together; 0: no limit")
 	flags.IntVar(&s.memoryQuota.Memories, "memory-quota", 1_000_000, "most memories of a user, a `number`; 0: no limit")
-	flags.IntVar(&s.memoryQuota.Revisions, "revision-quota", 5_000_000, "most past versions of a user's memories, a `number`; 0: no limit")
-	flags.IntVar(&s.memoryQuota.Items, "item-quota", 100_000, "most collections, projects and files of a user, a `number` of each; 0: no limit")
+	flags.IntVar(&s.memoryQuota.Revisions, "revision-quota", 5_000_000,
+		"most past versions of a user's memories, a `number`; 0: no limit")
+	flags.IntVar(&s.memoryQuota.Items, "item-quota", 100_000,
+		"most collections, projects and files of a user, a `number` of each; 0: no limit")
 	flags.Var(&s.textQuota, "text-quota", "most `bytes` of a user's memories, past versions included; 0: no limit")
-	flags.Var(&s.bodyMemory, "body-memory", "most `bytes` that the bodies of all requests take up in memory at once, half of them one user's; uploaded files do not count")
-	flags.Var(&s.indexMemory, "index-memory", "most `bytes` of memory for the search index; past it, and with 0, searches run on disk")
-	_ = command.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = command.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	flags.Var(&s.bodyMemory, "body-memory",
+		"most `bytes` that the bodies of all requests take up in memory at once, half of them one user's; uploaded files do not count")
+	flags.Var(&s.indexMemory, "index-memory",
+		"most `bytes` of memory for the search index; past it, and with 0, searches run on disk")
+	_ = command.RegisterFlagCompletionFunc("log-level",
+		cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("log-format",
+		cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, _ []string) error { return c.serve(ctx, s) })
 }
 
@@ -171,7 +188,8 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	defer listener.Close()
 	store, err := souvenir.Open(ctx, *s.db, &souvenir.Options{
 		Reserve: serveReserve,
-		MaxFile: s.maxFile.limit(), FileQuota: int64(s.fileQuota), Quota: s.quota(), IndexMemory: s.indexMemory.limit(), Logger: log,
+		MaxFile: s.maxFile.limit(), FileQuota: int64(s.fileQuota), Quota: s.quota(), IndexMemory: s.indexMemory.limit(),
+		Logger:       log,
 		KeepActivity: *s.keepActivity, MaxActivity: *s.maxActivity,
 		KeepTrash: keepTrash(*s.trashDays),
 	})
@@ -192,9 +210,12 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	}
 	warnOfPlainHTTP(log, listener.Addr(), publicURL)
 	handler := server.New(store, &server.Options{
-		PublicURL: publicURL, Version: readBuild().Version, Logger: log, NoQueryTokens: *s.noQueryTokens, TrustedProxies: s.trustedProxies,
-		Toolsets: chosen, ReadOnly: *s.readOnly, Snippets: snippets, Provider: provider, NoActivity: *s.noActivity, Settings: s.shown(),
-		MaxRunning: *s.maxRunning, MaxRunningPerUser: *s.maxRunningPerUser, QueuePerUser: *s.queuePerUser, QueueWait: *s.queueWait, BodyMemory: int64(s.bodyMemory),
+		PublicURL: publicURL, Version: readBuild().Version, Logger: log, NoQueryTokens: *s.noQueryTokens,
+		TrustedProxies: s.trustedProxies,
+		Toolsets:       chosen, ReadOnly: *s.readOnly, Snippets: snippets, Provider: provider, NoActivity: *s.noActivity,
+		Settings:   s.shown(),
+		MaxRunning: *s.maxRunning, MaxRunningPerUser: *s.maxRunningPerUser, QueuePerUser: *s.queuePerUser,
+		QueueWait: *s.queueWait, BodyMemory: int64(s.bodyMemory),
 	})
 	defer announce(*s.db, log)()
 	fmt.Fprintf(&c.out, "listening on http://%s\n", address(*s.listen, listener))
@@ -283,7 +304,8 @@ func (f firstUser) withLink(ctx context.Context, store *souvenir.Store, publicUR
 }
 
 // addFirstUser makes the admin on a store where nobody has an account.
-func addFirstUser(ctx context.Context, store *souvenir.Store, admin *souvenir.NewUser, log *slog.Logger) (firstUser, error) {
+func addFirstUser(ctx context.Context, store *souvenir.Store, admin *souvenir.NewUser, log *slog.Logger) (firstUser,
+	error) {
 	hasAccount, err := store.Accounts().HasAccounts(ctx)
 	switch {
 	case err != nil:

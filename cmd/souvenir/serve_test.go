@@ -79,7 +79,8 @@ func TestAddressesAreShownAsAskedFor(t *testing.T) {
 		}
 		shown := address(asked, listener)
 		if shown != want[0]+":"+port || localURL(shown) != want[1]+":"+port {
-			t.Errorf("--listen %s is shown as %q and %q; want %s and %s with the port %s", asked, shown, localURL(shown), want[0], want[1], port)
+			t.Errorf("--listen %s is shown as %q and %q; want %s and %s with the port %s", asked, shown, localURL(shown),
+				want[0], want[1], port)
 		}
 		listener.Close()
 	}
@@ -112,8 +113,8 @@ func TestSIGTERMFinishesRequests(t *testing.T) {
 		content, _ := io.ReadAll(got.Body)
 		answered <- answer{got.StatusCode, string(content)}
 	}()
-	// The write returns when the client reads the body, and hence is connected; the server accepts connections in their order,
-	// so that it has this one once another is answered.
+	// The write returns when the client reads the body, and hence is connected; the server accepts connections in their
+	// order, so that it has this one once another is answered.
 	if _, err := write.Write([]byte(`{"language":`)); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,8 @@ func TestSIGTERMFinishesRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := store.As(souvenir.Access{User: anna.ID}).Preferences(t.Context()); err != nil || got["language"] != "Frisian" {
+	if got, err := store.As(souvenir.Access{User: anna.ID}).Preferences(t.Context()); err != nil ||
+		got["language"] != "Frisian" {
 		t.Errorf("what was answered is not stored: %v, %v", got, err)
 	}
 }
@@ -162,7 +164,8 @@ func TestCommandsWorkBesideAServer(t *testing.T) {
 	if status, body := me(token); status != http.StatusOK || !strings.Contains(body, "carla") {
 		t.Errorf("the running server does not know a new token: %d %s", status, body)
 	}
-	if status, body := request(t, "PUT", p.url+"/api/user-preferences", token, strings.NewReader(`{"theme":"dark"}`)); status != http.StatusOK {
+	if status, body := request(t, "PUT", p.url+"/api/user-preferences", token,
+		strings.NewReader(`{"theme":"dark"}`)); status != http.StatusOK {
 		t.Errorf("%d %s", status, body)
 	}
 	c.ok(t, "backup", "copy.db")
@@ -232,7 +235,8 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 	link := setUpLink(t, strings.ReplaceAll(p.stderr.String(), "https://memory.example.com/deep/", "http://x/"))
 	p = c.start(t, "serve", "--listen", "127.0.0.1:0")
 	for _, replaced := range []string{former, link} {
-		if status, page := request(t, "GET", p.url+replaced[strings.Index(replaced, "/setup"):], "", nil); status != http.StatusNotFound || !strings.Contains(page, "replaced") {
+		if status, page := request(t, "GET", p.url+replaced[strings.Index(replaced, "/setup"):], "",
+			nil); status != http.StatusNotFound || !strings.Contains(page, "replaced") {
 			t.Errorf("a link of a former start: %d %s", status, page)
 		}
 	}
@@ -253,7 +257,8 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 		}
 		return string(page)
 	}
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(p.stderr.String(), "user add NAME"); { // printed after the line that start waits for
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(p.stderr.String(),
+		"user add NAME"); { // printed after the line that start waits for
 		if time.Now().After(deadline) {
 			t.Fatalf("nothing is said of the set-up:\n%s", p.stderr)
 		}
@@ -261,7 +266,8 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 	}
 	link = setUpLink(t, p.stderr.String())
 	form := url.Values{"username": {"root"}, "password": {"nine blue kettles"}}
-	for _, hidden := range regexp.MustCompile(`type="hidden" name="([^"]+)" value="([^"]+)"`).FindAllStringSubmatch(read(browser.Get(link)), -1) {
+	for _, hidden := range regexp.MustCompile(`type="hidden" name="([^"]+)" value="([^"]+)"`).FindAllStringSubmatch(
+		read(browser.Get(link)), -1) {
 		form.Set(hidden[1], hidden[2])
 	}
 	page := read(browser.PostForm(p.url+"/setup", form))
@@ -269,7 +275,8 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 	if !strings.Contains(page, "claude mcp add") || !strings.Contains(page, "mcpServers") {
 		t.Errorf("the page lacks what to paste: %s", page)
 	}
-	if status, body := request(t, "GET", p.url+"/api/owner-ids/me", token, nil); status != http.StatusOK || !strings.Contains(body, "root") {
+	if status, body := request(t, "GET", p.url+"/api/owner-ids/me", token, nil); status != http.StatusOK ||
+		!strings.Contains(body, "root") {
 		t.Errorf("the token that the page shows gets %d %s", status, body)
 	}
 	if page := read(browser.Get(p.url + "/users")); !strings.Contains(page, "root") {
@@ -299,11 +306,13 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 func TestInvitingUsers(t *testing.T) {
 	c := newStore(t)
 	link := c.ok(t, "user", "invite", "--public-url", "https://memory.example.com/deep/")
-	if !strings.HasPrefix(link, "https://memory.example.com/deep/invite?invitation=inv_") || strings.Count(link, "\n") != 1 {
+	if !strings.HasPrefix(link, "https://memory.example.com/deep/invite?invitation=inv_") ||
+		strings.Count(link, "\n") != 1 {
 		t.Errorf("printed %q", link)
 	}
 	got := decode[map[string]any](t, c.ok(t, "user", "invite", "--admin", "--note", "Ben", "--valid-for", "1h", "--json"))
-	if got["role"] != "admin" || got["note"] != "Ben" || !strings.HasPrefix(got["link"].(string), "http://127.0.0.1:8377/invite?invitation=inv_") {
+	if got["role"] != "admin" || got["note"] != "Ben" ||
+		!strings.HasPrefix(got["link"].(string), "http://127.0.0.1:8377/invite?invitation=inv_") {
 		t.Errorf("printed %v", got)
 	}
 	c.fails(t, exitUsage, "--public-url", "user", "invite", "--public-url", "memory.example.com")
@@ -318,7 +327,8 @@ func TestFirstStartMakesTheAdminOnce(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("first-password\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.env = []string{"SOUVENIR_ADMIN_USER=root", "SOUVENIR_ADMIN_PASSWORD_FILE=" + secret, "SOUVENIR_LISTEN=127.0.0.1:0", "SOUVENIR_LOG_FORMAT=json"}
+	c.env = []string{"SOUVENIR_ADMIN_USER=root", "SOUVENIR_ADMIN_PASSWORD_FILE=" + secret, "SOUVENIR_LISTEN=127.0.0.1:0",
+		"SOUVENIR_LOG_FORMAT=json"}
 	p := c.start(t, "serve")
 	p.stop(t)
 	for line := range strings.Lines(p.stderr.String()) {
@@ -338,7 +348,8 @@ func TestFirstStartMakesTheAdminOnce(t *testing.T) {
 	if err != nil || len(users) != 1 || users[0].Name != "root" || users[0].Role != souvenir.RoleAdmin {
 		t.Errorf("users: %+v, %v; want the one admin root", users, err)
 	}
-	if _, err := store.Accounts().CheckPassword(t.Context(), souvenir.Credentials{Name: "root", Password: "first-password"}); err != nil {
+	if _, err := store.Accounts().CheckPassword(t.Context(),
+		souvenir.Credentials{Name: "root", Password: "first-password"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -346,12 +357,14 @@ func TestFirstStartMakesTheAdminOnce(t *testing.T) {
 func TestServeOffersTheToolsThatItIsTold(t *testing.T) {
 	c := newStore(t)
 	p := c.start(t, "serve", "--listen", "127.0.0.1:0", "--toolsets", "chatgpt,memory", "--read-only")
-	if _, body := request(t, "GET", p.url+"/tools", "", nil); !strings.Contains(body, "get_context") || strings.Contains(body, "upload_document") {
+	if _, body := request(t, "GET", p.url+"/tools", "", nil); !strings.Contains(body, "get_context") ||
+		strings.Contains(body, "upload_document") {
 		t.Errorf("the tools are %s", body)
 	}
 	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "anna", "--name", "test"))
 	_, body := request(t, "POST", p.url+"/mcp", token, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
-	if !strings.Contains(body, `"name":"fetch"`) || !strings.Contains(body, `"name":"memory"`) || strings.Contains(body, "upload_document") {
+	if !strings.Contains(body, `"name":"fetch"`) || !strings.Contains(body, `"name":"memory"`) ||
+		strings.Contains(body, "upload_document") {
 		t.Errorf("the tools over MCP are %s", body)
 	}
 	p.stop(t)
@@ -399,22 +412,28 @@ func TestHealth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"--listen", where}, {p.url}, {p.url + "/"}, {"--listen", "0.0.0.0:" + port}, {"--listen", ":" + port}} {
+	for _, args := range [][]string{{"--listen", where}, {p.url}, {p.url + "/"}, {"--listen", "0.0.0.0:" + port},
+		{"--listen", ":" + port}} {
 		if got := c.ok(t, append([]string{"health"}, args...)...); !strings.HasPrefix(got, "ok: http://") {
 			t.Errorf("health %v prints %q", args, got)
 		}
 	}
 	inContainer := c
-	inContainer.env = []string{"SOUVENIR_LISTEN=0.0.0.0:" + port, "HTTP_PROXY=http://127.0.0.1:1", "http_proxy=http://127.0.0.1:1"}
+	inContainer.env = []string{"SOUVENIR_LISTEN=0.0.0.0:" + port, "HTTP_PROXY=http://127.0.0.1:1",
+		"http_proxy=http://127.0.0.1:1"}
 	inContainer.ok(t, "health")
-	if got := decode[server.Health](t, c.ok(t, "health", p.url, "--json")); got.Status != "ok" || got.Version != server.APIVersion {
+	if got := decode[server.Health](t, c.ok(t, "health", p.url, "--json")); got.Status != "ok" ||
+		got.Version != server.APIVersion {
 		t.Errorf("%+v", got)
 	}
 	c.fails(t, exitError, "404", "health", p.url+"/elsewhere")
 	p.stop(t)
 	c.fails(t, exitError, "no answer|refused", "health", p.url)
 
-	other, hung := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })), make(chan struct{})
+	other, hung := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "hello")
+	})), make(chan struct{})
 	defer other.Close()
 	c.fails(t, exitError, "not Souvenir", "health", other.URL)
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hung }))
@@ -480,14 +499,16 @@ func TestDemoLeavesNothingBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, body := request(t, "POST", p.url+"/tools/call", token, bytes.NewReader(call)); status != http.StatusOK || !strings.Contains(body, "320") {
+	if status, body := request(t, "POST", p.url+"/tools/call", token, bytes.NewReader(call)); status != http.StatusOK ||
+		!strings.Contains(body, "320") {
 		t.Errorf("the token that is shown gets %d %s", status, body)
 	}
 	databases, err := filepath.Glob(filepath.Join(folder, "*", "demo.db"))
 	if err != nil || len(databases) != 1 {
 		t.Fatalf("databases: %v, %v", databases, err)
 	}
-	if found := c.run(t, "search", "which medicine is grandmother allergic to?", "--db", databases[0]); !strings.Contains(found.stdout, "penicillin") {
+	if found := c.run(t, "search", "which medicine is grandmother allergic to?", "--db",
+		databases[0]); !strings.Contains(found.stdout, "penicillin") {
 		t.Errorf("search in the demo's file: %+v", found)
 	}
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {

@@ -56,7 +56,8 @@ func TestServeBoundsWhatItRecords(t *testing.T) {
 // Admins are shown what a server was started with, but for secrets.
 func TestShownSettings(t *testing.T) {
 	command := (&cli{}).serveCommand()
-	if err := command.ParseFlags([]string{"--max-file", "5MiB", "--admin-password", rightSecret, "--oidc-client-secret", rightSecret}); err != nil {
+	if err := command.ParseFlags([]string{"--max-file", "5MiB", "--admin-password", rightSecret, "--oidc-client-secret",
+		rightSecret}); err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]server.Setting{}

@@ -111,7 +111,8 @@ func chooseUser(ctx context.Context, store *souvenir.Store, named string) (souve
 	if len(names) > 10 {
 		names = append(names[:10], "...")
 	}
-	return souvenir.User{}, misused("--user is missing, and the store has %d users: %s", len(users), strings.Join(names, ", "))
+	return souvenir.User{}, misused("--user is missing, and the store has %d users: %s", len(users),
+		strings.Join(names, ", "))
 }
 
 // nameOf is how people know a user.

@@ -130,7 +130,8 @@ func TestPasswordsAreAskedForAndNotShown(t *testing.T) {
 		}
 		if test.code == exitOK {
 			store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
-			if _, err := store.Accounts().CheckPassword(t.Context(), souvenir.Credentials{Name: "anna", Password: "typed by hand"}); err != nil {
+			if _, err := store.Accounts().CheckPassword(t.Context(),
+				souvenir.Credentials{Name: "anna", Password: "typed by hand"}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -185,7 +186,8 @@ func TestLostOutputIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	for _, args := range []string{"token add --user anna --name x", "user list", "user list --json", "export", "check", "version", "help"} {
+	for _, args := range []string{"token add --user anna --name x", "user list", "user list --json", "export", "check",
+		"version", "help"} {
 		cmd := c.command(t.Context(), strings.Fields(args)...)
 		var stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = full, &stderr
@@ -202,7 +204,8 @@ func TestTablesFitTheTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: strings.Repeat("a long story about trains ", 20)}); err != nil {
+	if _, err := store.AddMemory(t.Context(),
+		souvenir.NewMemory{Content: strings.Repeat("a long story about trains ", 20)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Close(); err != nil {

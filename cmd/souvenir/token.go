@@ -34,12 +34,16 @@ too), files:read, files:write, account (manage the user's tokens, OAuth clients 
   souvenir token add --user anna --name reader --scope memory:read --project atlas`,
 	}
 	db, user := dbFlag(command), userFlag(command, "whom it is for")
-	name := command.Flags().String("name", "", "a `label` to know it by, such as the device or program that will use it (needed)")
+	name := command.Flags().String("name", "",
+		"a `label` to know it by, such as the device or program that will use it (needed)")
 	scopes := command.Flags().StringSlice("scope", nil, "what it may do, a `scope` or several with commas between")
-	projects := command.Flags().StringSlice("project", nil, "limit it to a `project`, by its name or id, or to several with commas between")
-	expires := command.Flags().String("expires-in", "", "the `time` after which it ends, such as 12h, 90d or 1y; otherwise never")
+	projects := command.Flags().StringSlice("project", nil,
+		"limit it to a `project`, by its name or id, or to several with commas between")
+	expires := command.Flags().String("expires-in", "",
+		"the `time` after which it ends, such as 12h, 90d or 1y; otherwise never")
 	asJSON := jsonFlag(command)
-	_ = command.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(scopeNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("scope",
+		cobra.FixedCompletions(scopeNames(), cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		if *name == "" {
 			return misused("--name is missing: a label to know the token by")
@@ -192,9 +196,11 @@ func findToken(tokens []souvenir.Token, named, owner string) (souvenir.Token, er
 	}
 	switch len(found) {
 	case 0:
-		return souvenir.Token{}, fmt.Errorf("%s has no token %q; give the id or the beginning of one that \"souvenir token list\" shows", plain(owner), named)
+		return souvenir.Token{}, fmt.Errorf(
+			"%s has no token %q; give the id or the beginning of one that \"souvenir token list\" shows", plain(owner), named)
 	case 1:
 		return found[0], nil
 	}
-	return souvenir.Token{}, fmt.Errorf("%d tokens of %s begin with %q; give the id of one", len(found), plain(owner), named)
+	return souvenir.Token{}, fmt.Errorf("%d tokens of %s begin with %q; give the id of one", len(found), plain(owner),
+		named)
 }

@@ -36,7 +36,8 @@ any program. docs/export-format.md describes it. To copy a store as it is, "souv
 	}
 	flags := command.Flags()
 	db := dbFlag(command)
-	credentials := flags.Bool("credentials", false, "also hashes of passwords and tokens, OAuth clients and grants, signing keys")
+	credentials := flags.Bool("credentials", false,
+		"also hashes of passwords and tokens, OAuth clients and grants, signing keys")
 	noFiles := flags.Bool("no-files", false, "leave the files out")
 	noVectors := flags.Bool("no-vectors", false, "leave out the vectors, which an import can make again")
 	asJSON := flags.Bool("json", false, "print a summary as JSON, for programs; only with OUT")
@@ -50,7 +51,8 @@ any program. docs/export-format.md describes it. To copy a store as it is, "souv
 		}
 		progress, end := c.progress()
 		defer end()
-		options := &souvenir.ExportOptions{Credentials: *credentials, WithoutFiles: *noFiles, WithoutVectors: *noVectors, Progress: progress}
+		options := &souvenir.ExportOptions{Credentials: *credentials, WithoutFiles: *noFiles, WithoutVectors: *noVectors,
+			Progress: progress}
 		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
 			if out == standardStream {
 				options.Progress = nil // two streams on one terminal
@@ -69,7 +71,8 @@ any program. docs/export-format.md describes it. To copy a store as it is, "souv
 			case *asJSON:
 				return printJSON(&c.out, summary)
 			}
-			fmt.Fprintf(&c.out, "exported %d memories and %d files to %s (%s)\n", summary.Counts["memory"], summary.Counts["file"], out, size(summary.Bytes))
+			fmt.Fprintf(&c.out, "exported %d memories and %d files to %s (%s)\n", summary.Counts["memory"],
+				summary.Counts["file"], out, size(summary.Bytes))
 			return nil
 		})
 	})
@@ -118,7 +121,8 @@ Import files of your own only: they make users, and with credentials in them the
 	}
 	ways := []string{string(souvenir.ConflictKeep), string(souvenir.ConflictReplace)}
 	db, asJSON := dbFlag(command), jsonFlag(command)
-	onConflict := command.Flags().String("on-conflict", ways[0], "`what` becomes of things that the store has in another state: keep (them as they are) or replace")
+	onConflict := command.Flags().String("on-conflict", ways[0],
+		"`what` becomes of things that the store has in another state: keep (them as they are) or replace")
 	_ = command.RegisterFlagCompletionFunc("on-conflict", cobra.FixedCompletions(ways, cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, args []string) error {
 		if !slices.Contains(ways, *onConflict) {
@@ -143,10 +147,12 @@ Import files of your own only: they make users, and with credentials in them the
 			}
 		}
 		return withStore(ctx, *db, forMaking, func(store *souvenir.Store) error {
-			report, err := store.Upkeep().Import(ctx, lines, &souvenir.ImportOptions{OnConflict: souvenir.OnConflict(*onConflict), Progress: progress})
+			report, err := store.Upkeep().Import(ctx, lines,
+				&souvenir.ImportOptions{OnConflict: souvenir.OnConflict(*onConflict), Progress: progress})
 			end()
 			if err != nil && report.Line > 0 {
-				return fmt.Errorf("%w\neverything up to line %d is in the store; the same import again goes on there", err, report.Line)
+				return fmt.Errorf("%w\neverything up to line %d is in the store; the same import again goes on there", err,
+					report.Line)
 			}
 			if err != nil {
 				return err
@@ -159,7 +165,8 @@ Import files of your own only: they make users, and with credentials in them the
 	})
 }
 
-// checkBefore sees that something can be imported before a store is made for it: a file to its end, of a stream the first line.
+// checkBefore sees that something can be imported before a store is made for it: a file to its end, of a stream the
+// first line.
 func checkBefore(ctx context.Context, in io.Reader, progress souvenir.Progress) (io.Reader, error) {
 	if file, ok := in.(io.ReadSeeker); ok {
 		start, err := file.Seek(0, io.SeekCurrent)
@@ -198,7 +205,8 @@ func (c *cli) printImport(report souvenir.ImportReport) error {
 	var rows [][]string
 	for _, kind := range kinds {
 		n := report.Counts[kind]
-		rows = append(rows, []string{kind, fmt.Sprint(n.Added), fmt.Sprint(n.Unchanged), fmt.Sprint(n.Replaced), fmt.Sprint(n.Conflicts)})
+		rows = append(rows, []string{kind, fmt.Sprint(n.Added), fmt.Sprint(n.Unchanged), fmt.Sprint(n.Replaced),
+			fmt.Sprint(n.Conflicts)})
 	}
 	if err := table(&c.out, []string{"KIND", "ADDED", "UNCHANGED", "REPLACED", "CONFLICTS"}, rows); err != nil {
 		return err

@@ -43,10 +43,12 @@ which the user may write.`,
 		Example: "  souvenir trash list\n  souvenir trash list --user anna --kind project",
 	}
 	db, user, asJSON := dbFlag(command), userFlag(command, "whose trash"), jsonFlag(command)
-	kinds := command.Flags().StringSlice("kind", nil, "only entries of a `kind`, or of several with commas between: memory, file, project, collection")
+	kinds := command.Flags().StringSlice("kind", nil,
+		"only entries of a `kind`, or of several with commas between: memory, file, project, collection")
 	limit := command.Flags().Int("limit", 100, fmt.Sprintf("`number` of entries, 1 to %d", souvenir.MaxTrashLimit))
 	offset := command.Flags().Int("offset", 0, "`number` of entries to skip before them")
-	_ = command.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{"memory", "file", "project", "collection"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("kind",
+		cobra.FixedCompletions([]string{"memory", "file", "project", "collection"}, cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		if *limit < 1 || *limit > souvenir.MaxTrashLimit {
 			return misused("--limit is %d; give a number from 1 to %d", *limit, souvenir.MaxTrashLimit)
@@ -70,7 +72,8 @@ which the user may write.`,
 			}
 			var rows [][]string
 			for _, e := range p.Entries {
-				rows = append(rows, []string{moment(e.DeletedAt), moment(e.Until), string(e.Kind), e.ID, cmp.Or(e.DeletedByName, e.DeletedBy), shorten(plain(e.Title), 60)})
+				rows = append(rows, []string{moment(e.DeletedAt), moment(e.Until), string(e.Kind), e.ID,
+					cmp.Or(e.DeletedByName, e.DeletedBy), shorten(plain(e.Title), 60)})
 			}
 			if err := table(&c.out, []string{"DELETED", "RESTORABLE UNTIL", "KIND", "ID", "BY", "TITLE"}, rows); err != nil {
 				return err
@@ -161,7 +164,8 @@ made before still hold it. It asks on a terminal first; without one it needs --y
 				}
 				erased++
 			}
-			return c.tell(*asJSON, object{"erased": erased}, "erased %s for good; backups that were made before still hold it", entriesInWords(erased))
+			return c.tell(*asJSON, object{"erased": erased}, "erased %s for good; backups that were made before still hold it",
+				entriesInWords(erased))
 		})
 	})
 }
@@ -228,7 +232,8 @@ func (c *cli) confirmErasure(ctx context.Context, n int) error {
 const mostTrashDays = 36500
 
 func trashDaysFlag(command *cobra.Command) *int {
-	return command.Flags().Int("trash-days", 30, "`number` of days for which what was deleted can be restored; 0: deletions are for good")
+	return command.Flags().Int("trash-days", 30,
+		"`number` of days for which what was deleted can be restored; 0: deletions are for good")
 }
 
 func checkTrashDays(days int) error {

@@ -9,7 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// trashed is a store with a file whose users have deleted something, and the ids of it: three memories of anna, one of ben.
+// trashed is a store with a file whose users have deleted something, and the ids of it: three memories of anna, one of
+// ben.
 func trashed(t *testing.T) (c call, anna []string, ben string) {
 	t.Helper()
 	c = newStore(t)
@@ -42,10 +43,12 @@ func TestTrashCommands(t *testing.T) {
 		!regexp.MustCompile(`  memory  `+anna[2]+`  anna  three \[2J of three$`).MatchString(lines[1]) {
 		t.Errorf("the list is\n%s", strings.Join(lines, "\n"))
 	}
-	if o := c.run(t, "trash", "list", "--user", "anna", "--limit", "1"); o.code != exitOK || o.stderr != "2 more: --offset 1\n" {
+	if o := c.run(t, "trash", "list", "--user", "anna", "--limit", "1"); o.code != exitOK ||
+		o.stderr != "2 more: --offset 1\n" {
 		t.Errorf("a part of the list is %+v", o)
 	}
-	if o := c.run(t, "trash", "list", "--user", "anna", "--kind", "file"); o.stdout != "" || o.stderr != "the trash is empty\n" {
+	if o := c.run(t, "trash", "list", "--user", "anna", "--kind", "file"); o.stdout != "" ||
+		o.stderr != "the trash is empty\n" {
 		t.Errorf("the files are %+v", o)
 	}
 	page := decode[souvenir.TrashPage](t, c.ok(t, "trash", "list", "--user", "ben", "--json"))
@@ -65,7 +68,8 @@ func TestTrashCommands(t *testing.T) {
 	if o.code != exitError || !strings.Contains(o.stderr, "none") || len(decode[[]souvenir.TrashEntry](t, o.stdout)) != 1 {
 		t.Errorf("of two of which one can be restored: %+v", o)
 	}
-	if got := c.ok(t, "search", "--user", "anna", "--json"); !strings.Contains(got, anna[0]) || !strings.Contains(got, anna[1]) {
+	if got := c.ok(t, "search", "--user", "anna", "--json"); !strings.Contains(got, anna[0]) ||
+		!strings.Contains(got, anna[1]) {
 		t.Error("what was restored is not found")
 	}
 }
@@ -74,7 +78,8 @@ func TestTheTrashIsEmptiedByThoseWhoMeanIt(t *testing.T) {
 	c, anna, ben := trashed(t)
 	c.fails(t, exitUsage, "--yes is missing: 3 entries would be erased", "trash", "empty", "--user", "anna")
 	c.fails(t, exitError, "is not in the trash", "trash", "empty", anna[0], ben, "--user", "anna", "--yes")
-	if got := c.ok(t, "trash", "empty", anna[1], "--user", "anna", "--yes"); !strings.HasPrefix(got, "erased 1 entry for good") {
+	if got := c.ok(t, "trash", "empty", anna[1], "--user", "anna", "--yes"); !strings.HasPrefix(got,
+		"erased 1 entry for good") {
 		t.Errorf("it printed %q", got)
 	}
 	if got := decode[object](t, c.ok(t, "trash", "empty", "--user", "anna", "--yes", "--json")); got["erased"] != 2.0 {

@@ -57,6 +57,7 @@ func (u upkeep) purge(ctx context.Context, store *souvenir.Store, log *slog.Logg
 	case !purged.HeldUntil.IsZero():
 		log.Warn("what has expired is not deleted yet, because the clock is far past the time at which the store was last used", "until", purged.HeldUntil)
 	default:
-		log.Info("deleted what is of no more use", "revisions", purged.Revisions, "files", purged.Files, "tokens", purged.Tokens, "activity", purged.Activity, "oauth", purged.OAuth)
+		log.Info("deleted what is of no more use", "revisions", purged.Revisions, "files", purged.Files, "tokens",
+			purged.Tokens, "activity", purged.Activity, "oauth", purged.OAuth)
 	}
 }

@@ -18,7 +18,8 @@ func (c *cli) userCommand() *cobra.Command {
 		Short: "Add, invite, list, change, disable and delete users",
 		Long: `The people and programs who have memories of their own in the store. Clients come with a token of one of them (see "souvenir
 token"); whatever they store is that user's. These commands work whether or not a server is running on the file.`,
-	}, c.userAdd(), c.userInvite(), c.userList(), c.userSwitch("disable", true), c.userSwitch("enable", false), c.userPassword(), c.userUpdate(), c.userDelete())
+	}, c.userAdd(), c.userInvite(), c.userList(), c.userSwitch("disable", true), c.userSwitch("enable", false),
+		c.userPassword(), c.userUpdate(), c.userDelete())
 }
 
 func (c *cli) userAdd() *cobra.Command {
@@ -39,7 +40,8 @@ that user the account.`,
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	admin := command.Flags().Bool("admin", false, "the user manages users, clients and the store as a whole")
 	email := command.Flags().String("email", "", "an `address`, for people to see")
-	id := command.Flags().String("id", "", "the user's `id` for good, for a user who has memories and no account yet; otherwise a new one is made")
+	id := command.Flags().String("id", "",
+		"the user's `id` for good, for a user who has memories and no account yet; otherwise a new one is made")
 	password := newPasswordFlags(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		secret, err := c.password(ctx, password, "Password for "+args[0])
@@ -223,7 +225,8 @@ backup" first, or "souvenir user disable" instead.`,
 			if err != nil {
 				return err
 			}
-			if err := store.Accounts().DeleteUser(ctx, souvenir.UserDeletion{User: user.ID, WithMemories: *all}); errors.Is(err, souvenir.ErrConflict) && !*all {
+			if err := store.Accounts().DeleteUser(ctx, souvenir.UserDeletion{User: user.ID, WithMemories: *all}); errors.Is(err,
+				souvenir.ErrConflict) && !*all {
 				return fmt.Errorf("%w (--with-memories)", err)
 			} else if err != nil {
 				return err

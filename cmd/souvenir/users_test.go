@@ -13,11 +13,13 @@ import (
 
 func TestUserCommands(t *testing.T) {
 	c := call{dir: t.TempDir(), stdin: "a password of anna\n"}
-	if got := c.ok(t, "user", "add", "anna", "--admin", "--email", "anna@example.com", "--password-stdin"); got != "added user anna (admin)\n" {
+	if got := c.ok(t, "user", "add", "anna", "--admin", "--email", "anna@example.com",
+		"--password-stdin"); got != "added user anna (admin)\n" {
 		t.Errorf("user add printed %q", got)
 	}
 	c.ok(t, "user", "add", "ben", "--no-password")
-	added := decode[souvenir.User](t, c.ok(t, "user", "add", "local-anna", "--id", souvenir.LocalUser, "--no-password", "--json"))
+	added := decode[souvenir.User](t,
+		c.ok(t, "user", "add", "local-anna", "--id", souvenir.LocalUser, "--no-password", "--json"))
 	if added.ID != souvenir.LocalUser {
 		t.Errorf("--id local gave the account to %q", added.ID)
 	}
@@ -46,7 +48,8 @@ func TestUserCommands(t *testing.T) {
 		}
 	}
 	c.ok(t, "user", "passwd", "anna", "--no-password")
-	if _, err := store.Accounts().CheckPassword(t.Context(), souvenir.Credentials{Name: "anna", Password: "a password of anna"}); !errors.Is(err, souvenir.ErrUnauthenticated) {
+	if _, err := store.Accounts().CheckPassword(t.Context(),
+		souvenir.Credentials{Name: "anna", Password: "a password of anna"}); !errors.Is(err, souvenir.ErrUnauthenticated) {
 		t.Errorf("the old password gives %v", err)
 	}
 	c.ok(t, "user", "delete", "ben")
@@ -57,38 +60,46 @@ func TestUserCommands(t *testing.T) {
 
 func TestTokenCommands(t *testing.T) {
 	c := newStore(t)
-	printed := c.ok(t, "token", "add", "--db", "souvenir.db", "--user", "anna", "--name", "ci", "--expires-in", "90d", "--scope", "memory:read,files:read", "--project", "home")
+	printed := c.ok(t, "token", "add", "--db", "souvenir.db", "--user", "anna", "--name", "ci", "--expires-in", "90d",
+		"--scope", "memory:read,files:read", "--project", "home")
 	if !regexp.MustCompile(`^mcp_[0-9A-Za-z]{43}\n$`).MatchString(printed) {
 		t.Fatalf("token add printed %q; want the token alone", printed)
 	}
 	tokens := decode[[]souvenir.Token](t, c.ok(t, "token", "list", "--user", "anna", "--json"))
-	if len(tokens) != 1 || len(tokens[0].Scopes) != 2 || len(tokens[0].Projects) != 1 || tokens[0].ExpiresAt.Sub(tokens[0].CreatedAt).Round(time.Hour) != 90*24*time.Hour {
+	if len(tokens) != 1 || len(tokens[0].Scopes) != 2 || len(tokens[0].Projects) != 1 ||
+		tokens[0].ExpiresAt.Sub(tokens[0].CreatedAt).Round(time.Hour) != 90*24*time.Hour {
 		t.Errorf("the token is %+v", tokens)
 	}
-	if list := c.ok(t, "token", "list", "--user", "anna"); strings.Contains(list, strings.TrimSpace(printed)) || !strings.Contains(list, printed[:8]+"…") {
+	if list := c.ok(t, "token", "list", "--user", "anna"); strings.Contains(list, strings.TrimSpace(printed)) ||
+		!strings.Contains(list, printed[:8]+"…") {
 		t.Errorf("the list shows too much or too little:\n%s", list)
 	}
 	c.fails(t, exitError, tokens[0].ID, "token", "delete", tokens[0].ID, "--user", "ben")
 	c.ok(t, "token", "delete", tokens[0].ID, "--user", "anna")
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
-	if _, err := store.Accounts().CheckToken(t.Context(), strings.TrimSpace(printed)); !errors.Is(err, souvenir.ErrUnauthenticated) {
+	if _, err := store.Accounts().CheckToken(t.Context(), strings.TrimSpace(printed)); !errors.Is(err,
+		souvenir.ErrUnauthenticated) {
 		t.Errorf("the deleted token gives %v", err)
 	}
 }
 
 func TestSearchShowsScores(t *testing.T) {
 	c := newStore(t)
-	table := c.ok(t, "search", "what", "colour", "has", "the", "kettle?", "--user", "anna", "--project", "home", "--tag", "everyday")
+	table := c.ok(t, "search", "what", "colour", "has", "the", "kettle?", "--user", "anna", "--project", "home", "--tag",
+		"everyday")
 	lines := strings.Split(strings.TrimSpace(table), "\n")
 	if len(lines) != 2 || !regexp.MustCompile(`^SCORE +UPDATED +ID +MEMORY$`).MatchString(lines[0]) ||
-		!regexp.MustCompile(`^0\.\d{3}  \d{4}-\d\d-\d\d  [0-9a-f-]{36}  The kettle in the kitchen is blue\.$`).MatchString(lines[1]) {
+		!regexp.MustCompile(`^0\.\d{3}  \d{4}-\d\d-\d\d  [0-9a-f-]{36}  The kettle in the kitchen is blue\.$`).MatchString(
+			lines[1]) {
 		t.Errorf("the table is\n%s", table)
 	}
-	if o := c.run(t, "search", "kettle", "--user", "anna", "--tag", "nothing"); o.code != exitOK || o.stdout != "" || o.stderr != "nothing found\n" {
+	if o := c.run(t, "search", "kettle", "--user", "anna", "--tag", "nothing"); o.code != exitOK || o.stdout != "" ||
+		o.stderr != "nothing found\n" {
 		t.Errorf("nothing found is %+v", o)
 	}
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
-	if _, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: "clear \x1b[2J\nthe screen \u202e!"}); err != nil {
+	if _, err := store.AddMemory(t.Context(),
+		souvenir.NewMemory{Content: "clear \x1b[2J\nthe screen \u202e!"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.ok(t, "search", "screen", "--user", "local"); !strings.HasSuffix(got, "clear [2J the screen !\n") {
@@ -99,7 +110,8 @@ func TestSearchShowsScores(t *testing.T) {
 func TestUsersAreChangedFromTheCommandLine(t *testing.T) {
 	c := newStore(t)
 	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "ben", "--name", "test"))
-	if got := c.ok(t, "user", "update", "ben", "--role", "admin", "--name", "benjamin", "--email", "ben@example.com"); got != "changed user benjamin (admin)\n" {
+	if got := c.ok(t, "user", "update", "ben", "--role", "admin", "--name", "benjamin", "--email",
+		"ben@example.com"); got != "changed user benjamin (admin)\n" {
 		t.Errorf("it prints %q", got)
 	}
 	c.ok(t, "user", "update", "anna", "--role", "user") // for there is another admin
@@ -112,7 +124,8 @@ func TestUsersAreChangedFromTheCommandLine(t *testing.T) {
 		t.Errorf("the token of a user who was changed: %+v, %v", p, err)
 	}
 	c.ok(t, "user", "update", "benjamin", "--email", "-")
-	if ben, err := store.Accounts().GetUser(t.Context(), "benjamin"); err != nil || ben.Email != "" || ben.Name != "benjamin" || ben.Role != souvenir.RoleAdmin {
+	if ben, err := store.Accounts().GetUser(t.Context(), "benjamin"); err != nil || ben.Email != "" ||
+		ben.Name != "benjamin" || ben.Role != souvenir.RoleAdmin {
 		t.Errorf("%+v, %v", ben, err)
 	}
 }
@@ -124,7 +137,8 @@ func TestErrorsNameFlags(t *testing.T) {
 		says, not string
 		args      []string
 	}{
-		{"--redirect-uri", "redirect_uris", []string{"client", "add", "--user", "anna", "--redirect-uri", "javascript:alert(1)"}},
+		{"--redirect-uri", "redirect_uris",
+			[]string{"client", "add", "--user", "anna", "--redirect-uri", "javascript:alert(1)"}},
 		{"--scope", "scopes ", []string{"token", "add", "--user", "anna", "--name", "n", "--scope", "everything"}},
 	} {
 		o := c.run(t, step.args...)
@@ -155,18 +169,22 @@ func TestProjectMemberCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err = store.As(souvenir.Access{User: ids["ben"]}).GetProject(t.Context(), souvenir.ProjectRef{ID: ids["anna"] + "/" + p.ID})
+	p, err = store.As(souvenir.Access{User: ids["ben"]}).GetProject(t.Context(),
+		souvenir.ProjectRef{ID: ids["anna"] + "/" + p.ID})
 	if err != nil || p.Role != souvenir.MemberWriter {
 		t.Errorf("the member sees %+v, %v", p, err)
 	}
-	if _, err := anna.AddMember(t.Context(), souvenir.NewMember{Project: souvenir.ProjectRef{ID: p.ID}, User: "zoe", Role: souvenir.MemberReader}); err != nil {
+	if _, err := anna.AddMember(t.Context(),
+		souvenir.NewMember{Project: souvenir.ProjectRef{ID: p.ID}, User: "zoe", Role: souvenir.MemberReader}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(c.ok(t, "project", "member", "list", "home", "--owner", "anna")), "\n")
-	if len(lines) != 4 || !regexp.MustCompile(`^ben +writer +accepted `).MatchString(lines[2]) || !regexp.MustCompile(`^zoe +reader +invited `).MatchString(lines[3]) {
+	if len(lines) != 4 || !regexp.MustCompile(`^ben +writer +accepted `).MatchString(lines[2]) ||
+		!regexp.MustCompile(`^zoe +reader +invited `).MatchString(lines[3]) {
 		t.Errorf("the list is\n%s", strings.Join(lines, "\n"))
 	}
-	if members := decode[[]souvenir.Member](t, c.ok(t, "project", "member", "list", "home", "--owner", "anna", "--json")); len(members) != 3 {
+	if members := decode[[]souvenir.Member](t,
+		c.ok(t, "project", "member", "list", "home", "--owner", "anna", "--json")); len(members) != 3 {
 		t.Errorf("the list is %+v", members)
 	}
 	c.ok(t, "project", "member", "remove", "home", "ben", "--owner", "anna")

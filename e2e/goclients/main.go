@@ -1,5 +1,5 @@
-// Command goclients lets two OAuth clients written in Go in, as a person would: golang.org/x/oauth2, with a secret, and the
-// client of github.com/modelcontextprotocol/go-sdk, from a 401 to a tool call. e2e/oauth.sh runs it.
+// Command goclients lets two OAuth clients written in Go in, as a person would: golang.org/x/oauth2, with a secret, and
+// the client of github.com/modelcontextprotocol/go-sdk, from a 401 to a tool call. e2e/oauth.sh runs it.
 //
 // It takes what it needs from the environment: SOUVENIR_AT, PERSON_NAME, PERSON_PASSWORD, CLIENT_ID and CLIENT_SECRET.
 package main
@@ -53,9 +53,11 @@ func letIn(at string) error {
 
 // plainOAuth is the flow that the interface shows, with a client that was made beforehand.
 func plainOAuth(ctx context.Context, at string) error {
-	for _, style := range []oauth2.AuthStyle{oauth2.AuthStyleAutoDetect, oauth2.AuthStyleInHeader, oauth2.AuthStyleInParams} {
+	for _, style := range []oauth2.AuthStyle{oauth2.AuthStyleAutoDetect, oauth2.AuthStyleInHeader,
+		oauth2.AuthStyleInParams} {
 		config := &oauth2.Config{
-			ClientID: os.Getenv("CLIENT_ID"), ClientSecret: os.Getenv("CLIENT_SECRET"), RedirectURL: clientCallback, Scopes: []string{"memory:read"},
+			ClientID: os.Getenv("CLIENT_ID"), ClientSecret: os.Getenv("CLIENT_SECRET"), RedirectURL: clientCallback,
+			Scopes:   []string{"memory:read"},
 			Endpoint: oauth2.Endpoint{AuthURL: at + "/oauth/authorize", TokenURL: at + "/oauth/token", AuthStyle: style},
 		}
 		verifier := oauth2.GenerateVerifier()
@@ -69,7 +71,8 @@ func plainOAuth(ctx context.Context, at string) error {
 				return err
 			}
 			answer := back.Query()
-			if answer.Get("state") != "the state" || answer.Get("iss") != at || !strings.HasPrefix(back.String(), clientCallback) {
+			if answer.Get("state") != "the state" || answer.Get("iss") != at ||
+				!strings.HasPrefix(back.String(), clientCallback) {
 				return fmt.Errorf("the answer is %s", back)
 			}
 			token, err := config.Exchange(ctx, answer.Get("code"), exchange...)
@@ -104,7 +107,8 @@ func listCollections(client *http.Client, at string) error {
 func goSDK(ctx context.Context, at string) error {
 	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
-			ClientName: "The Go SDK", RedirectURIs: []string{ownCallback}, GrantTypes: []string{"authorization_code", "refresh_token"},
+			ClientName: "The Go SDK", RedirectURIs: []string{ownCallback},
+			GrantTypes: []string{"authorization_code", "refresh_token"},
 		}},
 		RequestRefreshToken: true,
 		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
@@ -119,12 +123,15 @@ func goSDK(ctx context.Context, at string) error {
 	if err != nil {
 		return err
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).Connect(ctx, &mcp.StreamableClientTransport{Endpoint: at + "/mcp", OAuthHandler: handler}, nil)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).Connect(ctx,
+		&mcp.StreamableClientTransport{Endpoint: at + "/mcp", OAuthHandler: handler}, nil)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
-	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "memory", Arguments: map[string]any{"action": "store", "content": "The Go client was here."}})
+	result, err := session.CallTool(ctx,
+		&mcp.CallToolParams{Name: "memory",
+			Arguments: map[string]any{"action": "store", "content": "The Go client was here."}})
 	if err != nil {
 		return err
 	}

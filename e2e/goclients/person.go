@@ -19,13 +19,14 @@ func newPerson() person {
 	if err != nil {
 		panic(err) // it never fails without options
 	}
-	return person{&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return person{&http.Client{Jar: jar,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 
-// answer opens the address that a client sends a browser to, signs in, lets the client in as it asks, and returns where the
-// browser is sent outside the server.
+// answer opens the address that a client sends a browser to, signs in, lets the client in as it asks, and returns where
+// the browser is sent outside the server.
 func (p person) answer(address string) (*url.URL, error) {
 	request, err := http.NewRequest(http.MethodGet, address, nil)
 	for range 10 {

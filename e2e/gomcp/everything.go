@@ -25,7 +25,9 @@ func everything(ctx context.Context, session *mcp.ClientSession, name string) er
 	if err != nil {
 		return err
 	}
-	if !slices.Equal(all.tools, toolNames) || !slices.Equal(all.prompts, []string{"load_project_context", "review_gaps", "save_session"}) || len(all.templates) != 6 {
+	if !slices.Equal(all.tools, toolNames) ||
+		!slices.Equal(all.prompts, []string{"load_project_context", "review_gaps", "save_session"}) ||
+		len(all.templates) != 6 {
 		return fmt.Errorf("the lists are %+v", all)
 	}
 	if err := readAll(ctx, session, all, name, id, file); err != nil {
@@ -49,7 +51,8 @@ func calls(ctx context.Context, session *mcp.ClientSession, tool string, argumen
 	text, ok := result.Content[0].(*mcp.TextContent)
 	structure, isObject := result.StructuredContent.(object)
 	var said object
-	if result.IsError || !ok || !isObject || json.Unmarshal([]byte(text.Text), &said) != nil || fmt.Sprint(said) != fmt.Sprint(structure) {
+	if result.IsError || !ok || !isObject || json.Unmarshal([]byte(text.Text), &said) != nil ||
+		fmt.Sprint(said) != fmt.Sprint(structure) {
 		return nil, fmt.Errorf("%s %v gives %s", tool, arguments, encoded(result))
 	}
 	return structure, nil
@@ -58,7 +61,8 @@ func calls(ctx context.Context, session *mcp.ClientSession, tool string, argumen
 // callAll calls every tool and looks for what must be in the answer. It returns the ids of a memory and of a file.
 func callAll(ctx context.Context, session *mcp.ClientSession, name string) (id, file string, err error) {
 	stored, err := calls(ctx, session, "memory", object{
-		"action": "store", "content": "# Tiles\n\nA tile has 256 pixels.", "project_name": name, "event_type": "project-main", "state": "active", "metadata": object{"module_name": "tiles"},
+		"action": "store", "content": "# Tiles\n\nA tile has 256 pixels.", "project_name": name, "event_type": "project-main",
+		"state": "active", "metadata": object{"module_name": "tiles"},
 	})
 	if err != nil {
 		return "", "", err
@@ -74,7 +78,8 @@ func callAll(ctx context.Context, session *mcp.ClientSession, name string) (id, 
 		{"memory", object{"action": "retrieve", "id": id}, "512 pixels"},
 		{"get_project_main_memory", object{"project_name": name}, "512 pixels"},
 		{"get_module_state", object{"module_name": "tiles", "project_name": name}, id},
-		{"rules", object{"action": "store", "rule_type": "do", "content": "Measure twice.", "project_name": name}, `"created":true`},
+		{"rules", object{"action": "store", "rule_type": "do", "content": "Measure twice.", "project_name": name},
+			`"created":true`},
 		{"todo", object{"action": "store", "content": plan, "project_name": name}, `"revision":1`},
 		{"memory", object{"action": "get_context", "query": "tiles", "project_name": name}, "Measure twice."},
 		{"create_collection", object{"collection_name": "of " + name}, "of " + name},
@@ -90,7 +95,8 @@ func callAll(ctx context.Context, session *mcp.ClientSession, name string) (id, 
 			return "", "", fmt.Errorf("%s %v gives %s, without %s", call.tool, call.arguments, encoded(answer), call.has)
 		}
 	}
-	uploaded, err := calls(ctx, session, "upload_document", object{"filename": "river.txt", "content": "Wide and slow.", "memory_id": id})
+	uploaded, err := calls(ctx, session, "upload_document",
+		object{"filename": "river.txt", "content": "Wide and slow.", "memory_id": id})
 	file, _ = uploaded["id"].(string)
 	return id, file, err
 }
@@ -111,11 +117,14 @@ func readAll(ctx context.Context, session *mcp.ClientSession, all lists, name, i
 	}
 	project := "souvenir://projects/" + known.Projects[0].ID
 	want := map[string]string{
-		project: `"project_name":"` + name + `"`, project + "/main": "512 pixels", project + "/rules": "# Do\n\nMeasure twice.\n", project + "/todo": plan,
-		"souvenir://memories/" + id: "512 pixels", "souvenir://files/" + file: "Wide and slow.", "souvenir://projects": `"project_name":"` + name + `"`,
-		"souvenir://rules": "no general rules",
+		project: `"project_name":"` + name + `"`, project + "/main": "512 pixels", project +
+			"/rules": "# Do\n\nMeasure twice.\n", project + "/todo": plan,
+		"souvenir://memories/" + id: "512 pixels", "souvenir://files/" + file: "Wide and slow.",
+		"souvenir://projects": `"project_name":"` + name + `"`,
+		"souvenir://rules":    "no general rules",
 	}
-	expand := strings.NewReplacer("souvenir://projects/{project}", project, "souvenir://memories/{id}", "souvenir://memories/"+id, "souvenir://files/{id}", "souvenir://files/"+file)
+	expand := strings.NewReplacer("souvenir://projects/{project}", project, "souvenir://memories/{id}",
+		"souvenir://memories/"+id, "souvenir://files/{id}", "souvenir://files/"+file)
 	read := map[string]bool{}
 	var uris []string
 	for _, resource := range all.resources {
@@ -129,7 +138,8 @@ func readAll(ctx context.Context, session *mcp.ClientSession, all lists, name, i
 		if err != nil {
 			return fmt.Errorf("%s: %w", uri, err)
 		}
-		if len(result.Contents) != 1 || result.Contents[0].URI != uri || result.Contents[0].Text == "" || !strings.Contains(result.Contents[0].Text, want[uri]) {
+		if len(result.Contents) != 1 || result.Contents[0].URI != uri || result.Contents[0].Text == "" ||
+			!strings.Contains(result.Contents[0].Text, want[uri]) {
 			return fmt.Errorf("%s is %s, without %q", uri, encoded(result), want[uri])
 		}
 		read[uri] = true
@@ -174,7 +184,9 @@ func completeAll(ctx context.Context, session *mcp.ClientSession, name, id, file
 		{&mcp.CompleteReference{Type: "ref/resource", URI: "souvenir://memories/{id}"}, "id", "til", id},
 		{&mcp.CompleteReference{Type: "ref/resource", URI: "souvenir://files/{id}"}, "id", "riv", file},
 	} {
-		result, err := session.Complete(ctx, &mcp.CompleteParams{Ref: complete.ref, Argument: mcp.CompleteParamsArgument{Name: complete.argument, Value: complete.typed}})
+		result, err := session.Complete(ctx,
+			&mcp.CompleteParams{Ref: complete.ref,
+				Argument: mcp.CompleteParamsArgument{Name: complete.argument, Value: complete.typed}})
 		if err != nil {
 			return err
 		}

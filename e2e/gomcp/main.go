@@ -1,6 +1,6 @@
-// Command gomcp puts the server through its paces with the client of github.com/modelcontextprotocol/go-sdk: over HTTP and over the
-// streams of "souvenir mcp", in every revision of the protocol, it lists and calls every tool, reads every resource, gets every prompt,
-// completes arguments and makes mistakes. e2e/mcp.sh runs it.
+// Command gomcp puts the server through its paces with the client of github.com/modelcontextprotocol/go-sdk: over HTTP
+// and over the streams of "souvenir mcp", in every revision of the protocol, it lists and calls every tool, reads every
+// resource, gets every prompt, completes arguments and makes mistakes. e2e/mcp.sh runs it.
 //
 // It takes what it needs from the environment: SOUVENIR_AT, SOUVENIR (the program) and DB (its file).
 package main
@@ -21,7 +21,8 @@ import (
 var (
 	revisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 	toolNames = []string{
-		"memory", "get_project_main_memory", "get_module_state", "rules", "todo", "upload_document", "list_collections", "create_collection", "search", "fetch",
+		"memory", "get_project_main_memory", "get_module_state", "rules", "todo", "upload_document", "list_collections",
+		"create_collection", "search", "fetch",
 	}
 )
 
@@ -44,9 +45,11 @@ func run() error {
 			}
 			place := overHTTP(token)
 			if transport == "stdio" {
-				place = &mcp.CommandTransport{Command: exec.CommandContext(ctx, os.Getenv("SOUVENIR"), "mcp", "--db", os.Getenv("DB"), "--user", name, "--toolsets", "memory,chatgpt")}
+				place = &mcp.CommandTransport{Command: exec.CommandContext(ctx, os.Getenv("SOUVENIR"), "mcp", "--db",
+					os.Getenv("DB"), "--user", name, "--toolsets", "memory,chatgpt")}
 			}
-			if err := connected(ctx, place, revision, func(session *mcp.ClientSession) error { return everything(ctx, session, name) }); err != nil {
+			if err := connected(ctx, place, revision,
+				func(session *mcp.ClientSession) error { return everything(ctx, session, name) }); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			fmt.Printf("ok %s: every tool, resource and prompt\n", name)
@@ -71,7 +74,8 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func overHTTP(token string) mcp.Transport {
-	return &mcp.StreamableClientTransport{Endpoint: os.Getenv("SOUVENIR_AT") + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}}
+	return &mcp.StreamableClientTransport{Endpoint: os.Getenv("SOUVENIR_AT") + "/mcp",
+		HTTPClient: &http.Client{Transport: bearer(token)}}
 }
 
 // program runs the program on the file.
@@ -83,7 +87,8 @@ func program(ctx context.Context, input string, args ...string) (string, error) 
 }
 
 func addUser(ctx context.Context, name string) (token string, err error) {
-	if _, err := program(ctx, "a password that nobody needs "+time.Now().String(), "user", "add", name, "--password-stdin"); err != nil {
+	if _, err := program(ctx, "a password that nobody needs "+time.Now().String(), "user", "add", name,
+		"--password-stdin"); err != nil {
 		return "", err
 	}
 	return addToken(ctx, name, "memory:read,memory:write,files:read,files:write")
@@ -95,7 +100,8 @@ func addToken(ctx context.Context, name, scopes string) (string, error) {
 
 // connected lets something be done with a session in a revision.
 func connected(ctx context.Context, place mcp.Transport, revision string, do func(*mcp.ClientSession) error) error {
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).Connect(ctx, place, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).Connect(ctx, place,
+		&mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		return err
 	}
@@ -135,7 +141,8 @@ func tokens(ctx context.Context, revision string) error {
 		if _, err := program(ctx, "", "token", "delete", "--user", name, ending[:8]); err != nil {
 			return err
 		}
-		if result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "list_collections"}); err == nil || !strings.Contains(err.Error(), "Unauthorized") {
+		if result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "list_collections"}); err == nil ||
+			!strings.Contains(err.Error(), "Unauthorized") {
 			return fmt.Errorf("a token that has ended gives %v, %w", result, err)
 		}
 		return nil

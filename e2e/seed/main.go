@@ -1,4 +1,5 @@
-// Command seed makes a store file for tests of the dashboard and fills it. It prints what they have to know of it, as JSON.
+// Command seed makes a store file for tests of the dashboard and fills it. It prints what they have to know of it, as
+// JSON.
 //
 //	seed [-memories N | -hostile] FILE
 //

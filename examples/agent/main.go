@@ -1,10 +1,10 @@
-// Agent is a loop around a language model that remembers between runs: what it is told goes into a file, and before each
-// turn it recalls what belongs to the matter. Start it twice.
+// Agent is a loop around a language model that remembers between runs: what it is told goes into a file, and before
+// each turn it recalls what belongs to the matter. Start it twice.
 //
 //	go run ./examples/agent agent.db
 //
-// So that it runs anywhere, a stand-in of a few lines takes the place of the language model; see model.go for where a real
-// one goes.
+// So that it runs anywhere, a stand-in of a few lines takes the place of the language model; see model.go for where a
+// real one goes.
 package main
 
 import (

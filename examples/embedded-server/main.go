@@ -1,5 +1,5 @@
-// Embedded-server is a web application that has users and a sign-in of its own, and gives each of them a memory: Souvenir's
-// server is mounted under /memory/ in the application's own mux, behind the application's own sign-in.
+// Embedded-server is a web application that has users and a sign-in of its own, and gives each of them a memory:
+// Souvenir's server is mounted under /memory/ in the application's own mux, behind the application's own sign-in.
 //
 //	go run ./examples/embedded-server
 //	curl -u anna:tulip localhost:8080/
@@ -79,8 +79,8 @@ func (app *application) signedIn(next http.Handler) http.Handler {
 	})
 }
 
-// speaksFor tells the memory server for whom a request is, which is all that it has to know of the application's users: each has
-// memories of their own under their name, from the first one that they store.
+// speaksFor tells the memory server for whom a request is, which is all that it has to know of the application's users:
+// each has memories of their own under their name, from the first one that they store.
 func (app *application) speaksFor(r *http.Request) (*souvenir.Principal, error) {
 	user, signedIn := r.Context().Value(userKey{}).(string)
 	if !signedIn {
@@ -89,7 +89,8 @@ func (app *application) speaksFor(r *http.Request) (*souvenir.Principal, error) 
 	return &souvenir.Principal{Access: souvenir.Access{User: user}}, nil
 }
 
-// home is a page of the application's own. Within the program it needs no server and no token: a view of the store does.
+// home is a page of the application's own. Within the program it needs no server and no token: a view of the store
+// does.
 func (app *application) home(w http.ResponseWriter, r *http.Request) {
 	user := r.Context().Value(userKey{}).(string)
 	newest, err := app.store.As(souvenir.Access{User: user, ReadOnly: true}).Search(r.Context(), souvenir.Query{Limit: 3})

@@ -64,17 +64,21 @@ func start(t *testing.T) (*souvenir.Store, string) {
 
 func TestUsersOfTheApplicationHaveMemoriesOfTheirOwn(t *testing.T) {
 	_, url := start(t)
-	anna, ben := visitor{t: t, url: url, name: "anna", password: "tulip"}, visitor{t: t, url: url, name: "ben", password: "clover"}
+	anna, ben := visitor{t: t, url: url, name: "anna", password: "tulip"},
+		visitor{t: t, url: url, name: "ben", password: "clover"}
 	if status, body := anna.call(`{"action": "store", "content": "Tea is at four."}`); status != http.StatusOK {
 		t.Fatalf("store: %d %s", status, body)
 	}
-	if status, body := anna.call(`{"action": "search", "query": "when is tea?"}`); status != http.StatusOK || !strings.Contains(body, "Tea is at four.") {
+	if status, body := anna.call(`{"action": "search", "query": "when is tea?"}`); status != http.StatusOK ||
+		!strings.Contains(body, "Tea is at four.") {
 		t.Errorf("anna finds %d %s", status, body)
 	}
-	if status, body := ben.call(`{"action": "search", "query": "when is tea?"}`); status != http.StatusOK || strings.Contains(body, "Tea is at four.") {
+	if status, body := ben.call(`{"action": "search", "query": "when is tea?"}`); status != http.StatusOK ||
+		strings.Contains(body, "Tea is at four.") {
 		t.Errorf("ben finds %d %s", status, body)
 	}
-	if status, body := anna.ask("GET", "/", ""); status != http.StatusOK || !strings.Contains(body, "1 memories") || !strings.Contains(body, "Tea is at four.") {
+	if status, body := anna.ask("GET", "/", ""); status != http.StatusOK || !strings.Contains(body, "1 memories") ||
+		!strings.Contains(body, "Tea is at four.") {
 		t.Errorf("the application's own page: %d %s", status, body)
 	}
 	if status, body := anna.ask("GET", "/memory/health", ""); status != http.StatusOK || !strings.Contains(body, "ok") {
@@ -100,12 +104,14 @@ func TestTheApplicationsSignInStandsBeforeTheMemory(t *testing.T) {
 		{t: t, url: url, header: http.Header{"Authorization": {"Bearer " + token.Value}}},
 		{t: t, url: url, header: foreign},
 	} {
-		if status, body := v.call(`{"action": "search"}`); status != http.StatusUnauthorized || !strings.Contains(body, "sign in first") {
+		if status, body := v.call(`{"action": "search"}`); status != http.StatusUnauthorized ||
+			!strings.Contains(body, "sign in first") {
 			t.Errorf("%+v gets %d %s", v, status, body)
 		}
 	}
 	anna := visitor{t: t, url: url, name: "anna", password: "tulip", header: foreign}
-	if status, body := anna.ask("GET", "/memory/api/owner-ids/me?token="+token.Value, ""); status != http.StatusOK || !strings.Contains(body, `"owner_id":"anna"`) {
+	if status, body := anna.ask("GET", "/memory/api/owner-ids/me?token="+token.Value, ""); status != http.StatusOK ||
+		!strings.Contains(body, `"owner_id":"anna"`) {
 		t.Errorf("anna with a token of zoe's is %d %s", status, body)
 	}
 }

@@ -4,8 +4,8 @@
 //	go run ./examples/embedder                 with a stand-in for the service, in this process
 //	go run ./examples/embedder -url http://127.0.0.1:11434/v1 -model nomic-embed-text -dimensions 768
 //
-// The second form is for Ollama; every service with an OpenAI-compatible embeddings endpoint will do. A key is taken from
-// the variable EMBEDDINGS_KEY.
+// The second form is for Ollama; every service with an OpenAI-compatible embeddings endpoint will do. A key is taken
+// from the variable EMBEDDINGS_KEY.
 package main
 
 import (

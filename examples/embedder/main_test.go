@@ -8,7 +8,8 @@ import (
 
 func TestMemoriesAreFoundByWordsAtOnceAndByMeaningWhenTheServiceIsUp(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), remote{model: "stand-in", dimensions: concepts, client: http.DefaultClient}, &out); err != nil {
+	if err := run(t.Context(), remote{model: "stand-in", dimensions: concepts, client: http.DefaultClient},
+		&out); err != nil {
 		t.Fatal(err)
 	}
 	const want = `stored "Anna cannot eat peanuts.", found by meaning already: false

@@ -127,6 +127,7 @@ func fill(ctx context.Context, store *souvenir.Store, w io.Writer) error {
 	}
 	took := time.Since(began)
 	rate := float64(len(added)) / took.Seconds()
-	printStep(w, "store", fmt.Sprintf("%d memories, embedded and indexed, in one commit (%.0f a second)", len(added), rate), took)
+	printStep(w, "store", fmt.Sprintf("%d memories, embedded and indexed, in one commit (%.0f a second)", len(added),
+		rate), took)
 	return nil
 }

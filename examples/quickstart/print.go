@@ -59,7 +59,8 @@ func printSummary(w io.Writer, answers []answer, firstAnswer time.Duration, own 
 	slices.Sort(took)
 	fmt.Fprintln(w)
 	if !own {
-		fmt.Fprintf(w, "* answers the question: so for %d of %d questions, in first place for %d.\n", found, len(answers), first)
+		fmt.Fprintf(w, "* answers the question: so for %d of %d questions, in first place for %d.\n", found, len(answers),
+			first)
 	}
 	fmt.Fprintf(w, "First answer %s after the program began; median search %s.\n",
 		milliseconds(firstAnswer), milliseconds(took[len(took)/2]))
@@ -140,7 +141,8 @@ func columns(text string) int {
 	n := 0
 	for _, r := range text {
 		switch {
-		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul), r >= 0x3000 && r < 0x3040, r >= 0xFF00 && r < 0xFF61:
+		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul), r >= 0x3000 && r < 0x3040,
+			r >= 0xFF00 && r < 0xFF61:
 			n += 2
 		case !unicode.Is(unicode.Mn, r):
 			n++

@@ -50,7 +50,8 @@ func run(ctx context.Context, w io.Writer) error {
 
 	// She invites Ben to the project, who may write in it once he has accepted.
 	boat := souvenir.ProjectRef{ID: "boat"}
-	if _, err := anna.AddMember(ctx, souvenir.NewMember{Project: boat, User: "ben", Role: souvenir.MemberWriter}); err != nil {
+	if _, err := anna.AddMember(ctx,
+		souvenir.NewMember{Project: boat, User: "ben", Role: souvenir.MemberWriter}); err != nil {
 		return err
 	}
 	if err := ask(ctx, w, ben, "Ben, invited", "What is planned for the boat?"); err != nil {
@@ -65,7 +66,8 @@ func run(ctx context.Context, w io.Writer) error {
 			return err
 		}
 	}
-	if _, err := ben.AddMemory(ctx, souvenir.NewMemory{Content: "The mast is ordered, of spruce; it comes by lorry.", ProjectID: "boat"}); err != nil {
+	if _, err := ben.AddMemory(ctx,
+		souvenir.NewMemory{Content: "The mast is ordered, of spruce; it comes by lorry.", ProjectID: "boat"}); err != nil {
 		return err
 	}
 	if err := ask(ctx, w, ben, "Ben", "What is planned for the boat?"); err != nil {

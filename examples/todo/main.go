@@ -33,7 +33,9 @@ func run(ctx context.Context, w io.Writer) error {
 	const project = "clock"
 
 	// What must never be broken is a rule; what is to be done is the to-do document.
-	if _, err := store.SetRule(ctx, souvenir.NewRule{ProjectID: project, Type: souvenir.RuleDont, Content: "Don't add a dependency without asking."}); err != nil {
+	if _, err := store.SetRule(ctx,
+		souvenir.NewRule{ProjectID: project, Type: souvenir.RuleDont,
+			Content: "Don't add a dependency without asking."}); err != nil {
 		return err
 	}
 	if _, err := store.SetTodo(ctx, souvenir.NewTodo{ProjectID: project, Content: document}); err != nil {

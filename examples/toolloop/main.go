@@ -29,8 +29,8 @@ func main() {
 	}
 }
 
-// conversations are held one after the other. The model is told nothing of the earlier ones: what it knows of them in the
-// later ones, it knows from the memory.
+// conversations are held one after the other. The model is told nothing of the earlier ones: what it knows of them in
+// the later ones, it knows from the memory.
 var conversations = []string{
 	"Please remember: we release on Thursdays, never on Fridays.",
 	"On which day do we release?",
@@ -54,7 +54,8 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		return err
 	}
 	defer store.Close()
-	if _, err := store.AddCollection(ctx, souvenir.NewCollection{Name: "team-notes", Description: "what the team has agreed on"}); err != nil {
+	if _, err := store.AddCollection(ctx,
+		souvenir.NewCollection{Name: "team-notes", Description: "what the team has agreed on"}); err != nil {
 		return err
 	}
 	agent := agent{model: model{url: url, name: *name}, tools: tools.New(store, nil), out: w}

@@ -49,7 +49,8 @@ func TestAModelThatFailsEndsTheProgram(t *testing.T) {
 		"no choices": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") },
 	} {
 		server := httptest.NewServer(handler)
-		if err := run(t.Context(), []string{server.URL}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "model") {
+		if err := run(t.Context(), []string{server.URL}, &bytes.Buffer{}); err == nil ||
+			!strings.Contains(err.Error(), "model") {
 			t.Errorf("%s: it ends with %v", name, err)
 		}
 		server.Close()

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// standIn answers like a model: a few rules instead of a network, and as strict about the form of requests as real ones are.
+// standIn answers like a model: a few rules instead of a network, and as strict about the form of requests as real ones
+// are.
 func standIn(w http.ResponseWriter, r *http.Request) {
 	var req request
 	err := json.NewDecoder(r.Body).Decode(&req)
@@ -37,7 +38,8 @@ func (r request) check() error {
 			Type       string         `json:"type"`
 			Properties map[string]any `json:"properties"`
 		}
-		if err := json.Unmarshal(t.Function.Parameters, &parameters); err != nil || parameters.Type != "object" || parameters.Properties == nil {
+		if err := json.Unmarshal(t.Function.Parameters, &parameters); err != nil || parameters.Type != "object" ||
+			parameters.Properties == nil {
 			return fmt.Errorf("the parameters of %s are no object schema: %s", t.Function.Name, t.Function.Parameters)
 		}
 		if t.Type != "function" || t.Function.Name == "" || t.Function.Description == "" {
@@ -72,14 +74,17 @@ func next(messages []message) message {
 		if err != nil {
 			return message{Role: "assistant", Content: err.Error()}
 		}
-		return message{Role: "assistant", ToolCalls: []toolCall{{ID: fmt.Sprintf("call-%d", calls+1), Type: "function", Function: called{"memory", string(encoded)}}}}
+		return message{Role: "assistant",
+			ToolCalls: []toolCall{{ID: fmt.Sprintf("call-%d", calls+1), Type: "function",
+				Function: called{"memory", string(encoded)}}}}
 	}
 	if calls == 0 {
 		return memory(map[string]any{"action": "get-context", "query": asked})
 	}
 	result := messages[len(messages)-1].Content
 	if fact, ok := strings.CutPrefix(asked, "Please remember: "); ok {
-		store := map[string]any{"action": "store", "content": fact, "collection_name": "team-note", "tags": "release, agreement"}
+		store := map[string]any{"action": "store", "content": fact, "collection_name": "team-note",
+			"tags": "release, agreement"}
 		switch hint := didYouMean.FindStringSubmatch(result); {
 		case calls == 1:
 			return memory(store)

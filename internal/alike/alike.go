@@ -2,8 +2,8 @@
 //
 // The cosine similarity of two vectors tells what texts are about. Whether they say the same about it depends on little
 // things: a number, a name, a not. So the likeness of two texts combines the cosine with what their words tell, by a
-// logistic regression that was fitted on labelled pairs: STS-B, and pairs in English, German, Spanish, Chinese and Japanese
-// (testdata/README.md), whose hard part are sentences that differ in one number, name or negation.
+// logistic regression that was fitted on labelled pairs: STS-B, and pairs in English, German, Spanish, Chinese and
+// Japanese (testdata/README.md), whose hard part are sentences that differ in one number, name or negation.
 package alike
 
 import (
@@ -75,7 +75,8 @@ func compareWords(a, b Text, similarity float64) Evidence {
 	return e
 }
 
-// compareOrder adds what the order of the words tells. It takes long, and speaks only against two texts saying the same.
+// compareOrder adds what the order of the words tells. It takes long, and speaks only against two texts saying the
+// same.
 func (e *Evidence) compareOrder(a, b Text) {
 	e[substitute], e[swapped], e[slot] = substituted(a, b)
 	if a.wide || b.wide {
@@ -144,10 +145,10 @@ func unmatched(a, b Text, of func(token) bool) (both, one float64) {
 	return min(missingA, missingB) / math.Sqrt(most), math.Abs(missingA-missingB) / math.Sqrt(most)
 }
 
-// substituted tells how much two texts look like one sentence into which different words were put: the part of the words
-// that are the same and in the same order, times how different those are that were replaced between them; the same for
-// names that were replaced by others; and that part to the power of three if nothing else differs. How different words are is
-// told in scripts without spaces only, where alone it weighs something.
+// substituted tells how much two texts look like one sentence into which different words were put: the part of the
+// words that are the same and in the same order, times how different those are that were replaced between them; the
+// same for names that were replaced by others; and that part to the power of three if nothing else differs. How
+// different words are is told in scripts without spaces only, where alone it weighs something.
 func substituted(a, b Text) (differs, swaps, alone float64) {
 	n, m := len(a.tokens), len(b.tokens)
 	if n == 0 || m == 0 {
@@ -286,6 +287,7 @@ func (e *Evidence) likeness() float64 {
 
 // weights are those of the logistic regression, see testdata/README.md.
 var weights = Evidence{
-	bias: -6.12, cosine: 4.95, overlap: 0.14, dice: 2.72, number: -3.24, oneNumber: -1.43, oneName: -0.84, denial: -2.56, swapped: -0.25, slot: -1.8,
+	bias: -6.12, cosine: 4.95, overlap: 0.14, dice: 2.72, number: -3.24, oneNumber: -1.43, oneName: -0.84, denial: -2.56,
+	swapped: -0.25, slot: -1.8,
 	facts: 2.21, length: -0.55, exact: 0.95, wideCosine: -1.42, wideBias: 1.87, wideDice: -0.38, wideReplaced: -1.01,
 }

@@ -62,7 +62,8 @@ func TestNearDuplicatesAreDuplicates(t *testing.T) {
 			t.Logf("offered, though %s: %q and %q", p.Kind, p.A, p.B)
 		}
 	}
-	for language, leastRecall := range map[string]float64{"all": 0.40, "en": 0.55, "de": 0.25, "es": 0.25, "zh": 0.35, "ja": 0.40} {
+	for language, leastRecall := range map[string]float64{"all": 0.40, "en": 0.55, "de": 0.25, "es": 0.25, "zh": 0.35,
+		"ja": 0.40} {
 		c := counts[language]
 		precision, recall := float64(c.right)/float64(max(1, c.offered)), float64(c.right)/float64(max(1, c.same))
 		t.Logf("%s: %d offered, precision %.3f, recall %.3f", language, c.offered, precision, recall)
@@ -98,7 +99,8 @@ func TestLikeness(t *testing.T) {
 	}
 }
 
-// TestLikenessFromSavesOnlyWhatIsTooSmall holds the quick way to the whole one: the order of words, which it leaves out, speaks only against two texts.
+// TestLikenessFromSavesOnlyWhatIsTooSmall holds the quick way to the whole one: the order of words, which it leaves
+// out, speaks only against two texts.
 func TestLikenessFromSavesOnlyWhatIsTooSmall(t *testing.T) {
 	if w := weights; w[substitute] != 0 || w[swapped] > 0 || w[slot] > 0 || w[wideReplaced] > 0 {
 		t.Errorf("the order of words may not speak for a likeness, and words that replace others weigh something in scripts without spaces only")

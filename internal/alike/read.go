@@ -79,7 +79,8 @@ func Read(content string) Text {
 
 // isWide reports whether r is of a script that is written without spaces, and no katakana, which writes names.
 func isWide(r rune) bool {
-	return r >= '\u0e00' && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	return r >= '\u0e00' && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer,
+		unicode.Myanmar)
 }
 
 func isKatakana(r rune) bool { return r >= '\u30a0' && (unicode.Is(unicode.Katakana, r) || r == 'ー') }
@@ -102,7 +103,8 @@ func tokenEnd(s string, i int) int {
 			digits = digits && unicode.IsDigit(r)
 		case strings.ContainsRune("'’-_.:,/", r) && end+size < len(s):
 			next, _ := utf8.DecodeRuneInString(s[end+size:])
-			if isWide(next) || !unicode.IsDigit(next) && (digits || !unicode.IsLetter(next) || r == ':' || r == ',' || r == '/') ||
+			if isWide(next) || !unicode.IsDigit(next) &&
+				(digits || !unicode.IsLetter(next) || r == ':' || r == ',' || r == '/') ||
 				unicode.IsDigit(next) && !digits && strings.ContainsRune(",:/", r) {
 				return end
 			}

@@ -39,25 +39,30 @@ var wideParticles = func() map[rune]bool {
 	return all
 }()
 
-// numberWords are numbers, days of the week and months by one name in all languages. Ordinal words are left out: second is
-// also a time.
+// numberWords are numbers, days of the week and months by one name in all languages. Ordinal words are left out: second
+// is also a time.
 var numberWords = func() map[string]string {
 	all := map[string]string{}
-	for i, words := range []string{"", "one eins uno", "two zwei dos", "three drei tres", "four vier cuatro", "five fünf cinco", "six sechs seis", "seven sieben siete",
+	for i, words := range []string{"", "one eins uno", "two zwei dos", "three drei tres", "four vier cuatro",
+		"five fünf cinco", "six sechs seis", "seven sieben siete",
 		"eight acht ocho", "nine neun nueve", "ten zehn diez", "eleven elf once", "twelve zwölf doce"} {
 		for _, w := range strings.Fields(words) {
 			all[w] = digits(i)
 		}
 	}
-	for i, words := range []string{"monday mondays montag montags lunes lundi", "tuesday tuesdays dienstag dienstags martes mardi", "wednesday wednesdays mittwoch mittwochs miércoles mercredi",
-		"thursday thursdays donnerstag donnerstags jueves jeudi", "friday fridays freitag freitags viernes vendredi", "saturday saturdays samstag samstags sábado sábados samedi",
+	for i, words := range []string{"monday mondays montag montags lunes lundi",
+		"tuesday tuesdays dienstag dienstags martes mardi", "wednesday wednesdays mittwoch mittwochs miércoles mercredi",
+		"thursday thursdays donnerstag donnerstags jueves jeudi", "friday fridays freitag freitags viernes vendredi",
+		"saturday saturdays samstag samstags sábado sábados samedi",
 		"sunday sundays sonntag sonntags domingo domingos dimanche"} {
 		for _, w := range strings.Fields(words) {
 			all[w] = "day" + digits(i+1)
 		}
 	}
-	for i, words := range []string{"january januar enero janvier", "february februar febrero février", "march märz marzo mars", "april abril avril", "mai mayo", "june juni junio juin",
-		"july juli julio juillet", "august agosto août", "september septiembre septembre", "october oktober octubre octobre", "november noviembre novembre", "december dezember diciembre décembre"} {
+	for i, words := range []string{"january januar enero janvier", "february februar febrero février",
+		"march märz marzo mars", "april abril avril", "mai mayo", "june juni junio juin",
+		"july juli julio juillet", "august agosto août", "september septiembre septembre", "october oktober octubre octobre",
+		"november noviembre novembre", "december dezember diciembre décembre"} {
 		for _, w := range strings.Fields(words) {
 			all[w] = "month" + digits(i+1)
 		}
@@ -71,7 +76,8 @@ type wideDay struct{ name, number string }
 // wideDays are those names by the character that they begin with.
 var wideDays = func() map[rune][]wideDay {
 	all := map[rune][]wideDay{}
-	for i, names := range []string{"星期一 周一 月曜", "星期二 周二 火曜", "星期三 周三 水曜", "星期四 周四 木曜", "星期五 周五 金曜", "星期六 周六 土曜", "星期日 星期天 周日 日曜"} {
+	for i, names := range []string{"星期一 周一 月曜", "星期二 周二 火曜", "星期三 周三 水曜", "星期四 周四 木曜", "星期五 周五 金曜", "星期六 周六 土曜",
+		"星期日 星期天 周日 日曜"} {
 		for _, name := range strings.Fields(names) {
 			first, _ := utf8.DecodeRuneInString(name)
 			all[first] = append(all[first], wideDay{name, "day" + digits(i+1)})

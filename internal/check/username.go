@@ -26,7 +26,8 @@ func UserName(name string) (string, error) {
 		case r == '/':
 			return "", fault.Invalid("name", "name is %s; a name contains no slash", fault.Show(name))
 		case foldname.Unseen(r):
-			return "", fault.Invalid("name", "name is %s, which contains the character %U, which cannot be seen; none is allowed", fault.Show(name), r)
+			return "", fault.Invalid("name",
+				"name is %s, which contains the character %U, which cannot be seen; none is allowed", fault.Show(name), r)
 		}
 	}
 	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return !unicode.IsLetter(r) }) {
@@ -37,12 +38,14 @@ func UserName(name string) (string, error) {
 			}
 		}
 		if len(alphabets) > 1 {
-			return "", fault.Invalid("name", "name is %s, where %s mixes %s letters, which look alike; use one alphabet in a word",
+			return "", fault.Invalid("name",
+				"name is %s, where %s mixes %s letters, which look alike; use one alphabet in a word",
 				fault.Show(name), fault.Show(word), strings.Join(alphabets, " and "))
 		}
 	}
 	if foldname.Key(name) == "" {
-		return "", fault.Invalid("name", "name is %s; 1 to %d characters that can be seen are needed", fault.Show(name), MaxUserName)
+		return "", fault.Invalid("name", "name is %s; 1 to %d characters that can be seen are needed", fault.Show(name),
+			MaxUserName)
 	}
 	return name, nil
 }

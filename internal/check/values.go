@@ -1,5 +1,5 @@
-// Package check holds what values may be: the limits of memories, and the checks of names, texts and tags. Their errors are
-// of [fault].
+// Package check holds what values may be: the limits of memories, and the checks of names, texts and tags. Their errors
+// are of [fault].
 package check
 
 import (
@@ -33,7 +33,8 @@ const (
 // allows.
 func NewContent(content string) error {
 	if content != "" && len(content) <= MaxContent && Blank(content) {
-		return fault.Invalid("content", "content is %s, white space only; something to remember is needed", fault.Show(content))
+		return fault.Invalid("content", "content is %s, white space only; something to remember is needed",
+			fault.Show(content))
 	}
 	return Content(content)
 }
@@ -51,7 +52,8 @@ func Content(content string) error {
 	case content == "":
 		return fault.Invalid("content", "content is empty; 1 byte to %d bytes are allowed", MaxContent)
 	case len(content) > MaxContent:
-		return fault.New(fault.KindTooLarge, "content", "content is %d bytes; at most %d are allowed", len(content), MaxContent)
+		return fault.New(fault.KindTooLarge, "content", "content is %d bytes; at most %d are allowed", len(content),
+			MaxContent)
 	}
 	return UTF8("content", content)
 }
@@ -132,11 +134,13 @@ func Line(argument, value string, most int) *fault.Error {
 		return fault.Invalid(argument, "%s is %s; 1 to %d characters are needed", argument, fault.Show(value), most)
 	}
 	if n := utf8.RuneCountInString(value); n > most {
-		return fault.New(fault.KindTooLarge, argument, "%s is %d characters long (%s); at most %d are allowed", argument, n, fault.Show(value), most)
+		return fault.New(fault.KindTooLarge, argument, "%s is %d characters long (%s); at most %d are allowed", argument, n,
+			fault.Show(value), most)
 	}
 	for _, r := range value {
 		if unicode.IsControl(r) {
-			return fault.Invalid(argument, "%s is %s, which contains the control character %U; none is allowed", argument, fault.Show(value), r)
+			return fault.Invalid(argument, "%s is %s, which contains the control character %U; none is allowed", argument,
+				fault.Show(value), r)
 		}
 	}
 	return nil

@@ -1,6 +1,6 @@
-// Package db is the seam between Souvenir and the engine that stores it: transactions, rows, classes of errors, and what
-// an engine does in its own way. Everything above it writes one text of SQL, in the spelling that [internal/sqlite]
-// and PostgreSQL share; [dbtest] holds an engine to what is promised here.
+// Package db is the seam between Souvenir and the engine that stores it: transactions, rows, classes of errors, and
+// what an engine does in its own way. Everything above it writes one text of SQL, in the spelling that
+// [internal/sqlite] and PostgreSQL share; [dbtest] holds an engine to what is promised here.
 package db
 
 import (
@@ -34,8 +34,8 @@ type DB interface {
 	Close() error
 }
 
-// Tx is a transaction, valid until the function that it was given to returns, for one goroutine at a time. Arguments are
-// positional: ? or ?1. Statements may run while rows of an earlier one are open.
+// Tx is a transaction, valid until the function that it was given to returns, for one goroutine at a time. Arguments
+// are positional: ? or ?1. Statements may run while rows of an earlier one are open.
 type Tx interface {
 	// Context is the context of the Read or Write that the transaction belongs to.
 	Context() context.Context

@@ -27,7 +27,8 @@ const (
 	// condition that the value of a key, or an element of it where it is a list, satisfies what follows about e.value, up
 	// to a closing parenthesis; KeyIsText and KeyIsNumber (with booleans, as 1 and 0) are about its type. Damaged metadata
 	// has no keys.
-	Key         = `EXISTS (SELECT 1 FROM ` + keys + `, json_each(CASE WHEN k.type = 'array' THEN k.value ELSE json_array(k.value) END) e WHERE k.key = ? AND `
+	Key = `EXISTS (SELECT 1 FROM ` + keys +
+		`, json_each(CASE WHEN k.type = 'array' THEN k.value ELSE json_array(k.value) END) e WHERE k.key = ? AND `
 	KeyIsText   = `e.type = 'text'`
 	KeyIsNumber = `e.type IN ('integer', 'real', 'true', 'false')`
 	KeyIsSet    = `EXISTS (SELECT 1 FROM ` + keys + ` WHERE k.key = ? AND k.type <> 'null')`
@@ -63,8 +64,8 @@ type Dialect struct {
 	done map[string]string
 }
 
-// NewDialect makes a Dialect of pairs: a text as it is written above, and the engine's own. Where several fit, the first
-// wins, so longer texts come before those that they begin with. It remembers at most so many statements.
+// NewDialect makes a Dialect of pairs: a text as it is written above, and the engine's own. Where several fit, the
+// first wins, so longer texts come before those that they begin with. It remembers at most so many statements.
 func NewDialect(most int, pairs ...string) *Dialect {
 	return &Dialect{swap: strings.NewReplacer(pairs...), most: most, done: map[string]string{}}
 }

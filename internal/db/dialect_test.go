@@ -11,7 +11,8 @@ func TestADialectPutsItsOwnTextInPlaceOfEach(t *testing.T) {
 	d := db.NewDialect(2,
 		`json_each(?1)`, `numbers($1)`, `json_each(?)`, `numbers(?)`,
 		db.InOrder, `JOIN`, ` `+db.ByUpdated, ``)
-	query := `SELECT m.id FROM ` + db.Numbered1 + ` r ` + db.InOrder + ` memory m ` + db.ByUpdated + ` ON m.id = r.value WHERE m.id IN ` + db.Integers
+	query := `SELECT m.id FROM ` + db.Numbered1 + ` r ` + db.InOrder + ` memory m ` + db.ByUpdated +
+		` ON m.id = r.value WHERE m.id IN ` + db.Integers
 	want := `SELECT m.id FROM (SELECT key, value FROM numbers($1)) r JOIN memory m ON m.id = r.value WHERE m.id IN (SELECT value FROM numbers(?))`
 	for range 2 {
 		if got := d.Translate(query); got != want {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Budget bounds the bytes that all calls hold in memory at once. One user may have half of them. It is safe for concurrent use.
+// Budget bounds the bytes that all calls hold in memory at once. One user may have half of them. It is safe for
+// concurrent use.
 type Budget struct {
 	total    int64
 	patience time.Duration
@@ -31,8 +32,9 @@ func NewBudget(total int64, patience time.Duration) *Budget {
 	return &Budget{total: max(total, 1), patience: patience, users: map[string]int64{}}
 }
 
-// Take waits until a user may hold so many bytes more, which Return gives back. A claim for more than a user may ever have counts as all
-// of that, so that it is served when nothing else of the user's is. The error is a [*Refused], or that of the context.
+// Take waits until a user may hold so many bytes more, which Return gives back. A claim for more than a user may ever
+// have counts as all of that, so that it is served when nothing else of the user's is. The error is a [*Refused], or
+// that of the context.
 func (b *Budget) Take(ctx context.Context, user string, bytes int64) (taken int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -55,7 +57,8 @@ func (b *Budget) Take(ctx context.Context, user string, bytes int64) (taken int6
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-timer.C:
-		err = &Refused{fmt.Sprintf("the server is busy: the body of the request has waited for memory for %s", b.patience), max(time.Second, b.patience/4)}
+		err = &Refused{fmt.Sprintf("the server is busy: the body of the request has waited for memory for %s", b.patience),
+			max(time.Second, b.patience/4)}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,8 +93,8 @@ func (b *Budget) Held() int64 {
 // share is the most bytes of one user.
 func (b *Budget) share() int64 { return max(b.total/2, 1) }
 
-// serve serves those who wait, in order. A user who has enough is passed over; when too little is left for one, all wait, so
-// that large claims are served, too.
+// serve serves those who wait, in order. A user who has enough is passed over; when too little is left for one, all
+// wait, so that large claims are served, too.
 func (b *Budget) serve() {
 	for at := b.line.Front(); at != nil; {
 		next := at.Next()

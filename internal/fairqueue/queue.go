@@ -1,5 +1,6 @@
-// Package fairqueue shares the processors among users: few calls run at a time, each user's wait in a line of their own, and the lines take
-// turns. So a user with hundreds of calls delays the others by no more than the calls that are running.
+// Package fairqueue shares the processors among users: few calls run at a time, each user's wait in a line of their
+// own, and the lines take turns. So a user with hundreds of calls delays the others by no more than the calls that are
+// running.
 //
 // A call that waits for something else than a processor, such as the disk, gives its place back meanwhile; see [Pause].
 package fairqueue
@@ -22,7 +23,8 @@ type Limits struct {
 	WaitingPerUser int           // of them, one user's
 	Patience       time.Duration // how long a call waits to begin
 
-	// Alone is how long the last call of anyone else must be ago until one user may run as many calls as all users may. Zero: a user never may.
+	// Alone is how long the last call of anyone else must be ago until one user may run as many calls as all users may.
+	// Zero: a user never may.
 	Alone time.Duration
 }
 
@@ -74,8 +76,8 @@ type call struct {
 // New makes a queue.
 func New(limits Limits) *Queue { return &Queue{limits: limits, users: map[string]*user{}} }
 
-// Ticket is one call's place in a queue. Its methods may be called at any time, in any order, and from several goroutines; a nil ticket runs
-// without waiting.
+// Ticket is one call's place in a queue. Its methods may be called at any time, in any order, and from several
+// goroutines; a nil ticket runs without waiting.
 type Ticket struct {
 	queue *Queue
 
@@ -104,8 +106,9 @@ func With(ctx context.Context, t *Ticket) context.Context {
 	return context.WithValue(ctx, ticketKey{}, t)
 }
 
-// Pause gives back the place of the call whose context this is, until the function that it returns has been called: that waits for a new place,
-// before any call that has not begun. A context without a ticket, or with one that is not running, is left as it is.
+// Pause gives back the place of the call whose context this is, until the function that it returns has been called:
+// that waits for a new place, before any call that has not begun. A context without a ticket, or with one that is not
+// running, is left as it is.
 func Pause(ctx context.Context) (resume func()) {
 	t, _ := ctx.Value(ticketKey{}).(*Ticket)
 	if t == nil || !t.pause() {
@@ -152,7 +155,8 @@ func (t *Ticket) Leave() {
 	}
 }
 
-// Turn waits for a turn of the user and ends it at once: it paces what goes on after a call, or beside one, such as a stream. It is never refused.
+// Turn waits for a turn of the user and ends it at once: it paces what goes on after a call, or beside one, such as a
+// stream. It is never refused.
 func (t *Ticket) Turn(ctx context.Context, name string) {
 	if t == nil || name == "" {
 		return
@@ -215,7 +219,8 @@ func (q *Queue) enter(ctx context.Context, name string) error {
 	case u.fresh.Len() >= q.limits.WaitingPerUser:
 		q.forget(u)
 		q.mu.Unlock()
-		return q.refused("%d calls of yours are waiting already, the most that may; wait for their answers", q.limits.WaitingPerUser)
+		return q.refused("%d calls of yours are waiting already, the most that may; wait for their answers",
+			q.limits.WaitingPerUser)
 	case q.waiting >= q.limits.Waiting:
 		q.forget(u)
 		q.mu.Unlock()
@@ -390,7 +395,8 @@ func (q *Queue) lineOf(u *user) *list.List {
 	return nil
 }
 
-// mayBorrow reports whether a user may run more calls than one user may beside others: no one else has a call that runs or waits, nor had one lately.
+// mayBorrow reports whether a user may run more calls than one user may beside others: no one else has a call that runs
+// or waits, nor had one lately.
 func (q *Queue) mayBorrow(u *user) bool {
 	if q.limits.Alone == 0 || q.running >= q.limits.Running || q.running > u.running || q.turns.Len() > 1 {
 		return false

@@ -14,7 +14,8 @@ import (
 
 // small are limits that tests reach.
 func small() Limits {
-	return Limits{Running: 2, RunningPerUser: 1, Begun: 6, BegunPerUser: 3, Waiting: 8, WaitingPerUser: 4, Patience: time.Second}
+	return Limits{Running: 2, RunningPerUser: 1, Begun: 6, BegunPerUser: 3, Waiting: 8, WaitingPerUser: 4,
+		Patience: time.Second}
 }
 
 // record collects in which order calls run.
@@ -85,7 +86,8 @@ func checkEmpty(t *testing.T, q *Queue) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.running != 0 || q.begun != 0 || q.waiting != 0 || len(q.users) != 0 || q.turns.Len() != 0 {
-		t.Errorf("the queue is not empty: %d running, %d begun, %d waiting, %d users, %d turns", q.running, q.begun, q.waiting, len(q.users), q.turns.Len())
+		t.Errorf("the queue is not empty: %d running, %d begun, %d waiting, %d users, %d turns", q.running, q.begun,
+			q.waiting, len(q.users), q.turns.Len())
 	}
 }
 
@@ -131,7 +133,8 @@ func TestWhatIsRefused(t *testing.T) {
 		}
 		synctest.Wait()
 		var r *Refused
-		if err := q.Ticket().Enter(t.Context(), "anna"); !errors.As(err, &r) || r.After < time.Second || !strings.Contains(r.Reason, "4 calls of yours") {
+		if err := q.Ticket().Enter(t.Context(), "anna"); !errors.As(err, &r) || r.After < time.Second ||
+			!strings.Contains(r.Reason, "4 calls of yours") {
 			t.Errorf("a call too many is %v", err)
 		}
 		other := q.Ticket()
@@ -142,7 +145,8 @@ func TestWhatIsRefused(t *testing.T) {
 			go func() { refused.note(fmt.Sprint(q.Ticket().Enter(t.Context(), user))) }()
 		}
 		synctest.Wait()
-		if err := q.Ticket().Enter(t.Context(), "emil"); !errors.As(err, &r) || !strings.Contains(r.Reason, "8 calls are waiting") {
+		if err := q.Ticket().Enter(t.Context(), "emil"); !errors.As(err, &r) ||
+			!strings.Contains(r.Reason, "8 calls are waiting") {
 			t.Errorf("a call too many of all is %v", err)
 		}
 		time.Sleep(2 * time.Second)
@@ -180,7 +184,8 @@ func TestCallersThatGoAway(t *testing.T) {
 	})
 }
 
-// A call that waits for the disk gives its place to others, and goes before those that have not begun when it comes back.
+// A call that waits for the disk gives its place to others, and goes before those that have not begun when it comes
+// back.
 func TestPausedCallsGiveTheirPlaceBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := small()
@@ -283,8 +288,8 @@ func TestStreamsArePaced(t *testing.T) {
 	})
 }
 
-// A user who is alone runs as many calls as all users may. Another one's call runs at once all the same, and while others ask there is
-// a place for them.
+// A user who is alone runs as many calls as all users may. Another one's call runs at once all the same, and while
+// others ask there is a place for them.
 func TestAUserWhoIsAloneRunsMoreCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := small()

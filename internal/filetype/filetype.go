@@ -1,8 +1,8 @@
-// Package filetype finds the type of a file. It keeps a declared type unless the bytes clearly contradict it: a page with
-// scripts must not be stored as a picture. Without a declared type the bytes decide, then the name.
+// Package filetype finds the type of a file. It keeps a declared type unless the bytes clearly contradict it: a page
+// with scripts must not be stored as a picture. Without a declared type the bytes decide, then the name.
 //
-// The bytes are read by github.com/gabriel-vasile/mimetype. The table of extensions is our own: package mime's differs from
-// system to system.
+// The bytes are read by github.com/gabriel-vasile/mimetype. The table of extensions is our own: package mime's differs
+// from system to system.
 package filetype
 
 import (
@@ -26,16 +26,19 @@ const (
 	sniffed   = 4096 // bytes that are looked at, as mimetype does
 )
 
-// extensionTypes are the types that a name tells better than the bytes: texts, and files that begin as others do. The first
-// extension of a type is the one for a file without a name.
+// extensionTypes are the types that a name tells better than the bytes: texts, and files that begin as others do. The
+// first extension of a type is the one for a file without a name.
 var extensionTypes = []struct{ extension, mimeType string }{
 	{".txt", plainText}, {".log", plainText}, {".md", markdown}, {".markdown", markdown},
-	{".html", htmlType}, {".htm", htmlType}, {".css", "text/css"}, {".csv", "text/csv"}, {".tsv", "text/tab-separated-values"},
-	{".js", "text/javascript"}, {".mjs", "text/javascript"}, {".json", "application/json"}, {".jsonl", "application/jsonl"},
+	{".html", htmlType}, {".htm", htmlType}, {".css", "text/css"}, {".csv", "text/csv"},
+	{".tsv", "text/tab-separated-values"},
+	{".js", "text/javascript"}, {".mjs", "text/javascript"}, {".json", "application/json"},
+	{".jsonl", "application/jsonl"},
 	{".xml", xmlType}, {".yaml", "application/yaml"}, {".yml", "application/yaml"}, {".toml", "application/toml"},
 	{".ics", "text/calendar"}, {".vcf", "text/vcard"}, {".eml", "message/rfc822"}, {".svg", svgType},
 	{".go", plainText}, {".py", plainText}, {".rs", plainText}, {".c", plainText}, {".h", plainText}, {".cpp", plainText},
-	{".java", plainText}, {".kt", plainText}, {".ts", plainText}, {".tsx", plainText}, {".jsx", plainText}, {".sh", plainText},
+	{".java", plainText}, {".kt", plainText}, {".ts", plainText}, {".tsx", plainText}, {".jsx", plainText},
+	{".sh", plainText},
 	{".sql", plainText}, {".rb", plainText}, {".php", plainText}, {".ini", plainText}, {".conf", plainText},
 	{".ipynb", "application/x-ipynb+json"},
 	{".m4a", "audio/mp4"}, {".mp4", "video/mp4"}, {".m4v", "video/mp4"}, {".ogg", "audio/ogg"}, {".oga", "audio/ogg"},
@@ -44,7 +47,8 @@ var extensionTypes = []struct{ extension, mimeType string }{
 	{".xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
 	{".pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"},
 	{".odt", "application/vnd.oasis.opendocument.text"}, {".ods", "application/vnd.oasis.opendocument.spreadsheet"},
-	{".odp", "application/vnd.oasis.opendocument.presentation"}, {".epub", "application/epub+zip"}, {".jar", "application/java-archive"},
+	{".odp", "application/vnd.oasis.opendocument.presentation"}, {".epub", "application/epub+zip"},
+	{".jar", "application/java-archive"},
 	{".doc", "application/msword"}, {".xls", "application/vnd.ms-excel"}, {".ppt", "application/vnd.ms-powerpoint"},
 }
 
@@ -57,14 +61,16 @@ var registered = map[string]string{
 // certainTexts are the types that the bytes of a text show for certain. CSV, JSON and letters are guesses.
 var certainTexts = []string{htmlType, svgType, xmlType, "application/rtf", "text/x-shellscript"}
 
-// htmlBeginnings are what browsers take for HTML, with a space or > behind it, whatever follows: WHATWG, MIME Sniffing, 7.1.
+// htmlBeginnings are what browsers take for HTML, with a space or > behind it, whatever follows: WHATWG, MIME Sniffing,
+// 7.1.
 var htmlBeginnings = []string{
-	"<!doctype html", "<html", "<head", "<script", "<iframe", "<h1", "<div", "<font", "<table", "<a", "<style", "<title", "<b",
+	"<!doctype html", "<html", "<head", "<script", "<iframe", "<h1", "<div", "<font", "<table", "<a", "<style", "<title",
+	"<b",
 	"<body", "<br", "<p", "<!--",
 }
 
-// Of returns the type of a file: declared by its sender (empty: not), of this name, beginning with these bytes. If the bytes
-// contradict what is declared, the type is empty and contradiction is the type that they show.
+// Of returns the type of a file: declared by its sender (empty: not), of this name, beginning with these bytes. If the
+// bytes contradict what is declared, the type is empty and contradiction is the type that they show.
 func Of(declared, filename string, head []byte) (mimeType, contradiction string) {
 	found := ofBytes(head)
 	declaredAs := essence(declared)
@@ -129,8 +135,8 @@ func essence(mimeType string) string {
 	return kind
 }
 
-// refines reports whether files of a type are also of another one (a Word document is a ZIP archive), or whether both are
-// names of one type.
+// refines reports whether files of a type are also of another one (a Word document is a ZIP archive), or whether both
+// are names of one type.
 func refines(mimeType, other string) bool {
 	for known := mimetype.Lookup(mimeType); known != nil; known = known.Parent() {
 		switch {

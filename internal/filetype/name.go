@@ -23,8 +23,8 @@ var reservedNames = []string{
 	"com¹", "com²", "com³", "lpt¹", "lpt²", "lpt³",
 }
 
-// CleanFilename returns a name under which a file can be stored on any system; "" when nothing is left. See CleanFilename
-// of the root package.
+// CleanFilename returns a name under which a file can be stored on any system; "" when nothing is left. See
+// CleanFilename of the root package.
 func CleanFilename(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = norm.NFC.String(strings.Map(keptRune, strings.ToValidUTF8(name, "_")))

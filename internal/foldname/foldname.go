@@ -11,8 +11,8 @@ import (
 
 // Key brings a name to the form in which two names are the same: without regard to case, width, spaces, ways of writing
 // one character, and characters that are not shown (Unicode's NFKC_Casefold: UAX #44, D147 of the core specification).
-// Letters of different alphabets that look alike stay different. A key can be several times as long as its name, and it is
-// empty for a name of characters that are not shown.
+// Letters of different alphabets that look alike stay different. A key can be several times as long as its name, and it
+// is empty for a name of characters that are not shown.
 func Key(name string) string {
 	folded := strings.Map(func(r rune) rune {
 		switch {

@@ -7,8 +7,8 @@ import (
 )
 
 // Lengths of keys, in characters, from which one and two differences pass for typing errors. Between names of the same
-// letters (apollo and appolo) two do so sooner. In a script without letters a character is a word, so one more is another
-// name sooner.
+// letters (apollo and appolo) two do so sooner. In a script without letters a character is a word, so one more is
+// another name sooner.
 const (
 	oneTypo     = 4
 	sameLetters = 6
@@ -61,8 +61,8 @@ func letters(key []rune) string {
 
 func ideograph(r rune) bool { return unicode.Is(unicode.Han, r) }
 
-// distance is the Damerau-Levenshtein distance of adjacent swaps (optimal string alignment), or something larger than most
-// once it is larger.
+// distance is the Damerau-Levenshtein distance of adjacent swaps (optimal string alignment), or something larger than
+// most once it is larger.
 func distance(x, y []rune, most int) int {
 	before, above, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
 	for j := range above {

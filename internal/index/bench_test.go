@@ -27,7 +27,8 @@ func benchMemories(n int) []Memory {
 			rank := math.Exp(g.Float64() * math.Log(float64(len(words))))
 			e.Terms = append(e.Terms, words[int(rank)-1])
 		}
-		memories[i] = Memory{Row: int64(i), ID: fmt.Sprintf("01890000-0000-7000-8000-%012d", i), Partition: 1, Entries: []Entry{e}}
+		memories[i] = Memory{Row: int64(i), ID: fmt.Sprintf("01890000-0000-7000-8000-%012d", i), Partition: 1,
+			Entries: []Entry{e}}
 	}
 	return memories
 }

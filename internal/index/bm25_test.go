@@ -26,7 +26,8 @@ func TestBM25AgreesWithHand(t *testing.T) {
 		{[]Term{{Text: "a", Weight: 1}, {Text: "b", Weight: 1}}, usual, map[int64]float64{1: a1 + b1, 2: a2}},
 		{[]Term{{Text: "a", Weight: 0.5}, {Text: "b", Weight: 3}}, usual, map[int64]float64{1: a1/2 + 3*b1, 2: a2 / 2}},
 		{[]Term{{Text: "a", Weight: 1}}, BM25{}, map[int64]float64{1: math.Log(1.2), 2: math.Log(1.2)}},
-		{[]Term{{Text: "a", Weight: 1}}, BM25{K1: 1.2}, map[int64]float64{1: math.Log(1.2), 2: math.Log(1.2) * 2 * 2.2 / 3.2}},
+		{[]Term{{Text: "a", Weight: 1}}, BM25{K1: 1.2},
+			map[int64]float64{1: math.Log(1.2), 2: math.Log(1.2) * 2 * 2.2 / 3.2}},
 	} {
 		hits, total := mustSearch(t, ix, Query{Partitions: []int64{1}, Terms: c.terms, BM25: c.bm25, Limit: 9})
 		if total != len(c.want) {

@@ -2,10 +2,10 @@ package index
 
 import "math"
 
-// Most vectors are nowhere near the one that is sought, which 8 bits of each number are enough to show. They are a quarter
-// of what the vectors themselves bring through the processor's caches, and that is what a comparison with many vectors
-// takes its time for. Nothing is decided by these coarse copies alone: they say what an inner product is at most, and where
-// that might do, the vectors themselves are compared.
+// Most vectors are nowhere near the one that is sought, which 8 bits of each number are enough to show. They are a
+// quarter of what the vectors themselves bring through the processor's caches, and that is what a comparison with many
+// vectors takes its time for. Nothing is decided by these coarse copies alone: they say what an inner product is at
+// most, and where that might do, the vectors themselves are compared.
 
 // coarse says what the codes of a vector mean.
 type coarse struct {
@@ -82,11 +82,12 @@ func (c *comparison) begin(ix *Index, vector []float32) {
 	c.slack = math.Sqrt(off) * (1 + 1e-9)
 }
 
-// ordinary reports whether a length is such that what is computed with it in float32 has all the bits of one. Those of unit
-// vectors are.
+// ordinary reports whether a length is such that what is computed with it in float32 has all the bits of one. Those of
+// unit vectors are.
 func ordinary(length float64) bool { return length > 1e-6 && length < 1e6 }
 
-// tiny is more than what is lost, in a sum of products of ordinary and even smaller numbers, where float32 has few bits left.
+// tiny is more than what is lost, in a sum of products of ordinary and even smaller numbers, where float32 has few bits
+// left.
 const tiny = 1e-24
 
 // isExact reports whether what block tells are the inner products themselves.
@@ -112,8 +113,8 @@ func (c *comparison) block(m *matrix, block int, bounds []float32) {
 func (c *comparison) bound(m *matrix, codes []int8, meanings []coarse, bounds []float32) {
 	products := c.products[:len(meanings)]
 	c.coarse(codes, c.codes, products)
-	// With v = v' + e and q = q' + f, where v' and q' are what the codes say, v*q = v'*q' + v'*f + e*q, and the length of v'
-	// is at most that of v and e together.
+	// With v = v' + e and q = q' + f, where v' and q' are what the codes say, v*q = v'*q' + v'*f + e*q, and the length of
+	// v' is at most that of v and e together.
 	fixed := float32(m.longest*c.slack + 4*roundOff(m.size)*m.longest*c.length + tiny)
 	perSlack, scale := float32(c.slack+c.length), float32(c.scale)
 	for i, meaning := range meanings {

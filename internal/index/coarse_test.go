@@ -18,8 +18,8 @@ func coarseDotsPlain(codes []int8, vector []int16, products []int32) {
 	}
 }
 
-// odd makes vectors on which 8 bits are hard put: with a number far larger than the others, of zeros, far too long or too
-// short, besides ordinary ones.
+// odd makes vectors on which 8 bits are hard put: with a number far larger than the others, of zeros, far too long or
+// too short, besides ordinary ones.
 func (g *generator) odd(size int) []float32 {
 	v := g.unit(size)
 	factor := float32(1)
@@ -130,7 +130,8 @@ func TestBoundsHold(t *testing.T) {
 
 func TestLeastFindsTheEdge(t *testing.T) {
 	inf := float32(math.Inf(1))
-	for _, edge := range []float32{-inf, -math.MaxFloat32, -1, -math.SmallestNonzeroFloat32, 0, math.SmallestNonzeroFloat32, 0.35, 1, math.MaxFloat32, inf} {
+	for _, edge := range []float32{-inf, -math.MaxFloat32, -1, -math.SmallestNonzeroFloat32, 0,
+		math.SmallestNonzeroFloat32, 0.35, 1, math.MaxFloat32, inf} {
 		if got := least(func(x float32) bool { return x >= edge }); got != edge {
 			t.Errorf("least number from %v on is %v", edge, got)
 		}

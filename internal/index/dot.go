@@ -58,8 +58,9 @@ func length(v []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// roundOff is, for vectors of a size, how far what a dotFunc computes is above their exact inner product at most, as a part
-// of the product of their lengths. In whichever order n products are added in float32, the sum is off by less than n units
-// in the last place of the sum of their absolute values (Higham, "Accuracy and Stability of Numerical Algorithms", section
-// 3.1), which the Cauchy-Schwarz inequality bounds. The figure allows for twice that and a few roundings more.
+// roundOff is, for vectors of a size, how far what a dotFunc computes is above their exact inner product at most, as a
+// part of the product of their lengths. In whichever order n products are added in float32, the sum is off by less than
+// n units in the last place of the sum of their absolute values (Higham, "Accuracy and Stability of Numerical
+// Algorithms", section 3.1), which the Cauchy-Schwarz inequality bounds. The figure allows for twice that and a few
+// roundings more.
 func roundOff(size int) float64 { return float64(size+16) / (1 << 23) }

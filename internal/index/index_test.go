@@ -64,7 +64,8 @@ func TestPutCopiesWhatItIsGiven(t *testing.T) {
 			t.Errorf("hit %d is %+v", i, h)
 		}
 	}
-	if hits, _ := mustSearch(t, ix, Query{Partitions: []int64{1}, Terms: terms("w3"), Limit: 10}); !slices.Equal(rows(hits), []int64{3}) {
+	if hits, _ := mustSearch(t, ix,
+		Query{Partitions: []int64{1}, Terms: terms("w3"), Limit: 10}); !slices.Equal(rows(hits), []int64{3}) {
 		t.Errorf("w3 found %+v", hits)
 	}
 }
@@ -97,7 +98,8 @@ func TestCompactionKeepsOrderAndFreesMemory(t *testing.T) {
 			t.Fatalf("own%d: found %+v of %d", i, hits, total)
 		}
 	}
-	hits, total := mustSearch(t, ix, Query{Partitions: []int64{1}, Vector: []float32{1, 0}, Terms: terms("parity1"), Limit: n})
+	hits, total := mustSearch(t, ix,
+		Query{Partitions: []int64{1}, Vector: []float32{1, 0}, Terms: terms("parity1"), Limit: n})
 	if total != n/8 {
 		t.Errorf("found %d, want %d", total, n/8)
 	}
@@ -115,7 +117,8 @@ func TestChurnDoesNotGrowForEver(t *testing.T) {
 	word := 0
 	round := func() {
 		for row := range int64(50) {
-			m := Memory{Row: row, ID: fmt.Sprint(row), Partition: int64(g.IntN(3)), Entries: []Entry{{Passage: row, Vector: g.unit(4)}}}
+			m := Memory{Row: row, ID: fmt.Sprint(row), Partition: int64(g.IntN(3)),
+				Entries: []Entry{{Passage: row, Vector: g.unit(4)}}}
 			for range 10 {
 				word++
 				m.Entries[0].Terms = append(m.Entries[0].Terms, fmt.Sprint("word", word))
@@ -141,7 +144,8 @@ func TestChurnDoesNotGrowForEver(t *testing.T) {
 		ix.Delete(row)
 	}
 	if m, p := ix.Len(); m != 0 || p != 0 || len(ix.partitions) != 0 || len(ix.words.texts) != 0 || ix.size != 0 {
-		t.Errorf("after deleting all: %d memories, %d passages, %d partitions, %d terms, %d bytes", m, p, len(ix.partitions), len(ix.words.texts), ix.size)
+		t.Errorf("after deleting all: %d memories, %d passages, %d partitions, %d terms, %d bytes", m, p, len(ix.partitions),
+			len(ix.words.texts), ix.size)
 	}
 }
 

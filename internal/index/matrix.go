@@ -71,7 +71,8 @@ func (m *matrix) compact(moved []uint32) {
 }
 
 func (m *matrix) bytes() int {
-	return matrixBytes + 4*cap(m.slots) + 4*m.rows.room() + 24*cap(m.rows.list) + m.codes.room() + 24*cap(m.codes.list) + coarseBytes*cap(m.coarse)
+	return matrixBytes + 4*cap(m.slots) + 4*m.rows.room() + 24*cap(m.rows.list) + m.codes.room() + 24*cap(m.codes.list) +
+		coarseBytes*cap(m.coarse)
 }
 
 // blockRows is how many rows one block holds: half a mebibyte of vectors of 256 dimensions.

@@ -19,8 +19,8 @@ type Near struct {
 	Limit int     // how many memories to return at most; 0 or less = none
 }
 
-// Near returns the memories found in descending order of cosine, ids ascending between equal ones. The score of a hit is
-// its cosine. The error is the context's.
+// Near returns the memories found in descending order of cosine, ids ascending between equal ones. The score of a hit
+// is its cosine. The error is the context's.
 func (ix *Index) Near(ctx context.Context, n Near) ([]Hit, error) {
 	if !ix.dot.accepts(n.Vector) || n.Limit <= 0 {
 		return nil, ctx.Err()
@@ -91,7 +91,8 @@ func (s *nearest) visit(p *partition, m *matrix) error {
 				current = p.owners[slot]
 			}
 			if first || cosine > hit.Score || cosine == hit.Score && p.passages[slot] < hit.Passage {
-				hit = Hit{Row: current.row, ID: current.id, Passage: p.passages[slot], Span: p.spans[slot], Parts: Parts{Cosine: cosine, HasVector: true}, Score: cosine}
+				hit = Hit{Row: current.row, ID: current.id, Passage: p.passages[slot], Span: p.spans[slot],
+					Parts: Parts{Cosine: cosine, HasVector: true}, Score: cosine}
 			}
 		}
 	}

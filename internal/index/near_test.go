@@ -73,7 +73,8 @@ func TestNearFindsWhatASearchRanksFirst(t *testing.T) {
 							vector = m.row(g.IntN(len(m.slots)))
 						}
 					}
-					n := Near{Vector: vector, Partitions: []int64{2, 0, 2, 7}, Least: []float32{0.9, 0.5, 0, -2}[g.IntN(4)], Limit: []int{1, 3, 20, 5000}[g.IntN(4)]}
+					n := Near{Vector: vector, Partitions: []int64{2, 0, 2, 7}, Least: []float32{0.9, 0.5, 0, -2}[g.IntN(4)],
+						Limit: []int{1, 3, 20, 5000}[g.IntN(4)]}
 					if g.IntN(3) == 0 {
 						n.Compare = func(partition int64) bool { return partition != 0 }
 					}
@@ -115,7 +116,8 @@ func TestNearWantsNothingForNothing(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, hits, err)
 		}
 	}
-	if hits, err := ix.Near(t.Context(), Near{Limit: 1, Vector: []float32{1, 0}, Partitions: []int64{1}, Least: 1}); len(hits) != 1 || err != nil {
+	if hits, err := ix.Near(t.Context(),
+		Near{Limit: 1, Vector: []float32{1, 0}, Partitions: []int64{1}, Least: 1}); len(hits) != 1 || err != nil {
 		t.Errorf("the memory itself: %v, %v", hits, err)
 	}
 }

@@ -173,7 +173,8 @@ func oracleExact(q Query, searched []Memory, passages int) (rare []string) {
 func near(a float32, b float64) bool { return math.Abs(float64(a)-b) <= 2e-5*(1+math.Abs(b)) }
 
 func statsNear(a, b Stats) bool {
-	return a.Passages == b.Passages && a.Matches == b.Matches && near(a.MaxBM25, float64(b.MaxBM25)) && near(a.IdealBM25, float64(b.IdealBM25))
+	return a.Passages == b.Passages && a.Matches == b.Matches && near(a.MaxBM25, float64(b.MaxBM25)) &&
+		near(a.IdealBM25, float64(b.IdealBM25))
 }
 
 // compare searches the index and fails the test where it disagrees with the oracle. Scores are
@@ -218,7 +219,8 @@ func (o *oracle) compare(t *testing.T, ix *Index, q Query, weight float64) {
 		switch {
 		case !ok:
 			t.Fatalf("hit %+v names a passage that it does not have", h)
-		case h.ID != r.id || h.HasVector != p.hasVector || !near(h.Cosine, p.cosine) || !near(h.BM25, p.bm25) || !near(h.Score, p.score):
+		case h.ID != r.id || h.HasVector != p.hasVector || !near(h.Cosine, p.cosine) || !near(h.BM25, p.bm25) ||
+			!near(h.Score, p.score):
 			t.Fatalf("hit %+v, want id %s and %+v", h, r.id, p)
 		case !near(h.Score, r.score):
 			t.Fatalf("hit %+v, but the memory's best passage scores %v", h, r.score)
@@ -395,12 +397,15 @@ func (ix *Index) verify(t *testing.T) {
 		}
 		for _, m := range p.matrices {
 			rows := len(m.slots)
-			if rows == 0 || len(m.rows.list) != (rows+blockRows-1)/blockRows || len(m.row(rows-1)) != m.size || !slices.IsSorted(m.slots) {
-				t.Fatalf("matrix of size %d in partition %d has %d rows in %d blocks, slots %v", m.size, id, rows, len(m.rows.list), m.slots)
+			if rows == 0 || len(m.rows.list) != (rows+blockRows-1)/blockRows || len(m.row(rows-1)) != m.size ||
+				!slices.IsSorted(m.slots) {
+				t.Fatalf("matrix of size %d in partition %d has %d rows in %d blocks, slots %v", m.size, id, rows, len(m.rows.list),
+					m.slots)
 			}
 		}
 		if p.id != id || dead != p.dead || postings != p.capacity || len(p.lists) != len(p.postings) {
-			t.Fatalf("partition %d miscounts: %d dead, postings %d, lists %d of %d", id, dead, postings, len(p.lists), len(p.postings))
+			t.Fatalf("partition %d miscounts: %d dead, postings %d, lists %d of %d", id, dead, postings, len(p.lists),
+				len(p.postings))
 		}
 		if p.living() == 0 || p.wasteful() {
 			t.Fatalf("partition %d has %d dead of %d slots", id, p.dead, len(p.owners))

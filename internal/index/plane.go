@@ -6,13 +6,13 @@ import (
 	"math/rand/v2"
 )
 
-// The plane on which vectors are shown: their first two principal components. It is the same for the same vectors, in whichever
-// process.
+// The plane on which vectors are shown: their first two principal components. It is the same for the same vectors, in
+// whichever process.
 
 const (
-	// planeSize is the most numbers that a vector may have for the plane. Longer ones are folded: each number is added to one
-	// of so many, with one sign or the other, which keeps inner products about as they are (Weinberger et al., "Feature
-	// Hashing for Large Scale Multitask Learning", 2009).
+	// planeSize is the most numbers that a vector may have for the plane. Longer ones are folded: each number is added to
+	// one of so many, with one sign or the other, which keeps inner products about as they are (Weinberger et al.,
+	// "Feature Hashing for Large Scale Multitask Learning", 2009).
 	planeSize = 512
 
 	planeBlock = 4   // vectors that are iterated together: the two that are wanted, and two by which these come sooner
@@ -20,8 +20,8 @@ const (
 	jacobi     = 30  // sweeps; a matrix of four rows needs some five
 )
 
-// Plane returns where on their plane some vectors of one size lie, which come one behind the other, as pairs x, y, y, and what part of
-// their variance each of the two directions has. The vectors are changed. The error is the context's.
+// Plane returns where on their plane some vectors of one size lie, which come one behind the other, as pairs x, y, y,
+// and what part of their variance each of the two directions has. The vectors are changed. The error is the context's.
 func Plane(ctx context.Context, vectors []float32, size int) (places []float32, explained [2]float64, err error) {
 	n := 0
 	if size > 0 {
@@ -86,8 +86,8 @@ func centred(vectors []float32, n, size int) (columns []float32, width int) {
 	return columns, width
 }
 
-// principal returns the two directions of the largest variance, by subspace iteration and a Rayleigh-Ritz step (Golub and Van Loan,
-// "Matrix Computations", section 8.2), and these variances.
+// principal returns the two directions of the largest variance, by subspace iteration and a Rayleigh-Ritz step (Golub
+// and Van Loan, "Matrix Computations", section 8.2), and these variances.
 func principal(covariance []float32, size int, dot dotFunc) (axes [2][]float32, variances [2]float64) {
 	random := rand.New(rand.NewPCG(1, 2))
 	block, image := make([][]float32, min(planeBlock, size)), make([][]float32, min(planeBlock, size))
@@ -145,7 +145,8 @@ func principal(covariance []float32, size int, dot dotFunc) (axes [2][]float32, 
 	return axes, variances
 }
 
-// orthonormal makes vectors unit vectors at right angles, by Gram and Schmidt's method; what has no direction of its own becomes zero.
+// orthonormal makes vectors unit vectors at right angles, by Gram and Schmidt's method; what has no direction of its
+// own becomes zero.
 func orthonormal(block [][]float32) {
 	for k, v := range block {
 		before := length(v)
@@ -166,7 +167,8 @@ func orthonormal(block [][]float32) {
 	}
 }
 
-// eigen returns the eigenvalues of a small symmetric matrix, the largest first, and its eigenvectors as columns, by Jacobi's method.
+// eigen returns the eigenvalues of a small symmetric matrix, the largest first, and its eigenvectors as columns, by
+// Jacobi's method.
 func eigen(a [][]float64) (values []float64, vectors [][]float64) {
 	n := len(a)
 	vectors = make([][]float64, n)

@@ -33,7 +33,8 @@ func TestPlaneFindsTheDirectionsInWhichVectorsDiffer(t *testing.T) {
 	const n, size = 500, 40
 	first, second := make([]float64, size), make([]float64, size)
 	for a := range size { // at right angles
-		first[a], second[a] = math.Sqrt(2.0/size)*math.Cos(2*math.Pi*float64(a)/size), math.Sqrt(2.0/size)*math.Sin(2*math.Pi*float64(a)/size)
+		first[a], second[a] = math.Sqrt(2.0/size)*math.Cos(2*math.Pi*float64(a)/size),
+			math.Sqrt(2.0/size)*math.Sin(2*math.Pi*float64(a)/size)
 	}
 	vectors, true1, true2 := make([]float32, n*size), make([]float64, n), make([]float64, n)
 	for i := range n {

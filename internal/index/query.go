@@ -52,9 +52,10 @@ type Term struct {
 type Stats struct {
 	Passages int
 
-	Matches   int     // passages that contain a term of the query
-	MaxBM25   float32 // the highest BM25 among them; 0 without matches
-	IdealBM25 float32 // what no passage can exceed: the sum of weight * idf * (K1 + 1) over all terms, also those that no passage contains, and the bonus of exact ones
+	Matches int     // passages that contain a term of the query
+	MaxBM25 float32 // the highest BM25 among them; 0 without matches
+	// what no passage can exceed: the sum of weight * idf * (K1 + 1) over all terms, also those that no passage contains, and the bonus of exact ones
+	IdealBM25 float32
 }
 
 // Parts are what a passage's score is made of.

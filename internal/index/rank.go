@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// rank returns the best memories. Most passages cannot be among them: what their words leave to make up for is more than
-// any vector can, or more than what is known of theirs without a closer look.
+// rank returns the best memories. Most passages cannot be among them: what their words leave to make up for is more
+// than any vector can, or more than what is known of theirs without a closer look.
 func (s *search) rank() ([]Hit, error) {
 	score := s.q.Fuse(s.stats)
 	if s.q.Limit <= 0 {
@@ -58,7 +58,8 @@ func (w *ranker) visit(slot int, parts Parts) {
 		w.current = r.owners[slot]
 	}
 	if first || score > w.hit.Score || score == w.hit.Score && r.passages[slot] < w.hit.Passage {
-		w.hit = Hit{Row: w.current.row, ID: w.current.id, Passage: r.passages[slot], Span: r.spans[slot], Parts: parts, Score: score}
+		w.hit = Hit{Row: w.current.row, ID: w.current.id, Passage: r.passages[slot], Span: r.spans[slot], Parts: parts,
+			Score: score}
 	}
 }
 
@@ -169,8 +170,8 @@ var noCosine = float32(math.NaN())
 // maxSeeds bounds the effort of finding a floor: with so many results hardly anything could be left out.
 const maxSeeds = 1000
 
-// floor returns a score that as many memories reach as are sought: those whose words fit best. What cannot reach it need not
-// be ranked. Where too few memories contain a term, it is the lowest number there is.
+// floor returns a score that as many memories reach as are sought: those whose words fit best. What cannot reach it
+// need not be ranked. Where too few memories contain a term, it is the lowest number there is.
 func (s *search) floor(score func(Parts) float32) (float32, error) {
 	lowest := float32(math.Inf(-1))
 	if s.stats.Matches < s.q.Limit || s.q.Limit > maxSeeds {
@@ -222,8 +223,8 @@ func (s *search) regionAt(at int) *region {
 	return &s.regions[i]
 }
 
-// enough returns the least BM25 with which a passage can reach the floor, whatever its vector. It is 0 where a vector alone
-// can.
+// enough returns the least BM25 with which a passage can reach the floor, whatever its vector. It is 0 where a vector
+// alone can.
 func (s *search) enough(score func(Parts) float32, floor float32) float32 {
 	return max(0, least(func(bm25 float32) bool {
 		return !(score(Parts{BM25: bm25}) < floor) || !(score(Parts{BM25: bm25, Cosine: s.cosine, HasVector: true}) < floor)

@@ -1,7 +1,7 @@
 package index
 
-// scratch is the working space of one search, reused by later ones. The searched partitions lie one after the other, each
-// from a multiple of 64 on, so that no word of candidates spans two.
+// scratch is the working space of one search, reused by later ones. The searched partitions lie one after the other,
+// each from a multiple of 64 on, so that no word of candidates spans two.
 type scratch struct {
 	bm25       []float32 // score by slot; all 0 between searches
 	candidates []uint64  // one bit per slot that is to be ranked; all 0 between searches

@@ -171,8 +171,8 @@ func (s *search) addTerm(r region, list []posting, factor float32, saturation Sa
 	return nil
 }
 
-// count returns the number of memories to rank. If Keep has to be asked, or there is no other way to tell, it makes every
-// passage with a comparable vector a candidate, and those of the memories that Keep refuses none.
+// count returns the number of memories to rank. If Keep has to be asked, or there is no other way to tell, it makes
+// every passage with a comparable vector a candidate, and those of the memories that Keep refuses none.
 func (s *search) count() (total int, err error) {
 	for i := range s.regions {
 		r := &s.regions[i]
@@ -251,8 +251,8 @@ func (s *search) walk(r *region, visit func(slot int)) error {
 	return nil
 }
 
-// walkAbove visits, in the same order, the candidates whose BM25 is above 0 and at least what least says, which may rise on
-// the way.
+// walkAbove visits, in the same order, the candidates whose BM25 is above 0 and at least what least says, which may
+// rise on the way.
 func (s *search) walkAbove(r *region, least func() float32, visit func(slot int)) error {
 	scores := s.bm25[r.from:r.to]
 	for from := 0; from < len(scores); from += checkEvery {

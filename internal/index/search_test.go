@@ -105,7 +105,8 @@ func TestSearchRejectsQueryThatCannotRank(t *testing.T) {
 func TestMemoryScoresAsItsBestPassage(t *testing.T) {
 	ix := New()
 	ix.Put(
-		Memory{Row: 1, ID: "b", Partition: 1, Entries: []Entry{entry(12, "x", 0.6, 0.8), entry(11, "y", 0.8, 0.6), entry(10, "z", 0.8, 0.6)}},
+		Memory{Row: 1, ID: "b", Partition: 1,
+			Entries: []Entry{entry(12, "x", 0.6, 0.8), entry(11, "y", 0.8, 0.6), entry(10, "z", 0.8, 0.6)}},
 		Memory{Row: 2, ID: "a", Partition: 1, Entries: []Entry{entry(20, "x", 1, 0)}},
 	)
 	hits, total := mustSearch(t, ix, Query{Partitions: []int64{1}, Vector: []float32{1, 0}, Limit: 9})
@@ -124,7 +125,8 @@ func TestPagesFormOneTotalOrder(t *testing.T) {
 	var memories []Memory
 	for i := range 200 {
 		e := entry(int64(i), "", []float32{1, 0.5, 0}[i%3])
-		memories = append(memories, Memory{Row: int64(i), ID: fmt.Sprint("id", g.IntN(150)), Partition: int64(i % 4), Entries: []Entry{e}})
+		memories = append(memories, Memory{Row: int64(i), ID: fmt.Sprint("id", g.IntN(150)), Partition: int64(i % 4),
+			Entries: []Entry{e}})
 	}
 	want := slices.Clone(memories)
 	slices.SortFunc(want, func(a, b Memory) int {
@@ -253,10 +255,15 @@ func TestVectorsOfOtherSizesAreNotCompared(t *testing.T) {
 		terms  string
 		want   []Hit
 	}{
-		{"two", []float32{0, 1}, "", []Hit{{Row: 3, ID: "3", Passage: 4, Parts: Parts{1, true, 0}, Score: 1}, {Row: 1, ID: "1", Passage: 1, Parts: Parts{0, true, 0}}}},
-		{"three", []float32{0, 1, 0}, "", []Hit{{Row: 2, ID: "2", Passage: 2, Parts: Parts{1, true, 0}, Score: 1}, {Row: 3, ID: "3", Passage: 3, Parts: Parts{1, true, 0}, Score: 1}}},
+		{"two", []float32{0, 1}, "",
+			[]Hit{{Row: 3, ID: "3", Passage: 4, Parts: Parts{1, true, 0}, Score: 1},
+				{Row: 1, ID: "1", Passage: 1, Parts: Parts{0, true, 0}}}},
+		{"three", []float32{0, 1, 0}, "",
+			[]Hit{{Row: 2, ID: "2", Passage: 2, Parts: Parts{1, true, 0}, Score: 1},
+				{Row: 3, ID: "3", Passage: 3, Parts: Parts{1, true, 0}, Score: 1}}},
 		{"four", []float32{0, 1, 0, 0}, "", nil},
-		{"four, with words", []float32{0, 1, 0, 0}, "b", []Hit{{Row: 1, ID: "1", Passage: 1, Parts: Parts{0, false, IDF(5, 1)}, Score: IDF(5, 1)}}},
+		{"four, with words", []float32{0, 1, 0, 0}, "b",
+			[]Hit{{Row: 1, ID: "1", Passage: 1, Parts: Parts{0, false, IDF(5, 1)}, Score: IDF(5, 1)}}},
 	} {
 		hits, total := mustSearch(t, ix, Query{Partitions: []int64{1, 2}, Vector: c.vector, Terms: terms(c.terms), Limit: 10})
 		if total != len(c.want) || !slices.Equal(hits, c.want) {
@@ -286,7 +293,8 @@ func TestNumbersThatAreNoneDoNotBreakTheOrder(t *testing.T) {
 
 	ix := New()
 	for i := range int64(20) {
-		ix.Put(Memory{Row: i, ID: fmt.Sprintf("%02d", i), Partition: 1, Entries: []Entry{entry(2*i, "a"), entry(2*i+1, "a", float32(i))}})
+		ix.Put(Memory{Row: i, ID: fmt.Sprintf("%02d", i), Partition: 1,
+			Entries: []Entry{entry(2*i, "a"), entry(2*i+1, "a", float32(i))}})
 	}
 	q := Query{Partitions: []int64{1}, Vector: []float32{1}, Limit: 20}
 	q.Fuse = func(Stats) func(Parts) float32 {

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 )
 
-// Means writes, for each memory of rows, the direction in which its passages lie together into the row of means at the same place: the sum
-// of their vectors of a size, brought to unit length. It reports for which memories there is one. Usable says in which
-// partitions vectors may be compared with each other.
+// Means writes, for each memory of rows, the direction in which its passages lie together into the row of means at the
+// same place: the sum of their vectors of a size, brought to unit length. It reports for which memories there is one.
+// Usable says in which partitions vectors may be compared with each other.
 func (ix *Index) Means(rows []int64, size int, usable func(partition int64) bool, means []float32) (found []bool) {
 	found = make([]bool, len(rows))
 	ix.mu.RLock()
@@ -62,15 +62,16 @@ type Pair struct {
 	Cosine float32
 }
 
-// rowsAtOnce and tileRows are how the work of Pairs is cut: a tile of vectors stays in the processor's cache while some rows are
-// compared with it.
+// rowsAtOnce and tileRows are how the work of Pairs is cut: a tile of vectors stays in the processor's cache while some
+// rows are compared with it.
 const (
 	rowsAtOnce = 16
 	tileRows   = 256
 )
 
-// Pairs returns which of some vectors of unit length and one size, one behind the other, are much alike: each with the most similar
-// others, k at most, of at least a cosine. They are in the order of their places. The error is the context's.
+// Pairs returns which of some vectors of unit length and one size, one behind the other, are much alike: each with the
+// most similar others, k at most, of at least a cosine. They are in the order of their places. The error is the
+// context's.
 func Pairs(ctx context.Context, vectors []float32, size, k int, least float32) ([]Pair, error) {
 	n := len(vectors) / size
 	if n < 2 || k <= 0 {

@@ -1,10 +1,11 @@
-// Package jsonbound bounds what JSON becomes in memory: a list of empty lists takes thirty times as many bytes as it is long.
+// Package jsonbound bounds what JSON becomes in memory: a list of empty lists takes thirty times as many bytes as it is
+// long.
 package jsonbound
 
 import "bytes"
 
-// Count counts the values of a JSON text, at least: what commas separate and what brackets hold. It allocates nothing, and counts
-// something in what is no JSON, too.
+// Count counts the values of a JSON text, at least: what commas separate and what brackets hold. It allocates nothing,
+// and counts something in what is no JSON, too.
 func Count(encoded []byte) int {
 	count := 1
 	for i := 0; i < len(encoded); i++ {
@@ -37,7 +38,8 @@ type Member struct {
 	Value []byte
 }
 
-// Members goes through the members of a valid JSON object until yield returns false; of anything else there are none. It allocates nothing.
+// Members goes through the members of a valid JSON object until yield returns false; of anything else there are none.
+// It allocates nothing.
 func Members(encoded []byte, yield func(Member) bool) {
 	rest := bytes.TrimSpace(encoded)
 	if len(rest) < 2 || rest[0] != '{' {

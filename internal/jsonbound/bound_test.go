@@ -34,7 +34,8 @@ func collect(text string) string {
 
 func TestMembers(t *testing.T) {
 	for text, want := range map[string]string{
-		` { "a" : [1,{"b":","}] , "c\"d":"}" ,"e":-1.5e3,"f":null} `: `"a"=[1,{"b":","}];"c\"d"="}";"e"=-1.5e3;"f"=null`, `{}`: "", `[1]`: "", `"{"`: "", `{"a":{}}`: `"a"={}`,
+		` { "a" : [1,{"b":","}] , "c\"d":"}" ,"e":-1.5e3,"f":null} `: `"a"=[1,{"b":","}];"c\"d"="}";"e"=-1.5e3;"f"=null`,
+		`{}`: "", `[1]`: "", `"{"`: "", `{"a":{}}`: `"a"={}`,
 	} {
 		if got := collect(text); got != want {
 			t.Errorf("%s has %s, not %s", text, got, want)
@@ -44,7 +45,8 @@ func TestMembers(t *testing.T) {
 
 // Of any JSON the members are those that encoding/json finds; what is none ends, too.
 func FuzzMembers(f *testing.F) {
-	for _, text := range []string{`{"a":1}`, `{"a":[{"b":"]"}],"c":{}}`, `{"a`, `{"a":`, `{"a":1]`, `{"\\":"\\"}`, `[[]]`} {
+	for _, text := range []string{`{"a":1}`, `{"a":[{"b":"]"}],"c":{}}`, `{"a`, `{"a":`, `{"a":1]`, `{"\\":"\\"}`,
+		`[[]]`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

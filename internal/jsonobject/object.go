@@ -63,7 +63,8 @@ func Canonical(argument string, object map[string]any) (map[string]any, error) {
 		return nil, fault.Invalid(argument, "%s is not JSON: %v", argument, err)
 	}
 	if len(encoded) > 2*check.MaxMetadata {
-		return nil, fault.New(fault.KindTooLarge, argument, "%s is %d bytes as JSON; at most %d are allowed, tags and links aside", argument, len(encoded), check.MaxMetadata)
+		return nil, fault.New(fault.KindTooLarge, argument,
+			"%s is %d bytes as JSON; at most %d are allowed, tags and links aside", argument, len(encoded), check.MaxMetadata)
 	}
 	decoded, err := Decode(encoded)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
 )
 
-// Rows that hold what people and programs have stored have hashes. Temporary triggers keep them in step with the rows, so whatever
-// writes, writes the hash as well; see internal/rowhash. [Upkeep.Check] compares them, and [Recover] goes by them.
+// Rows that hold what people and programs have stored have hashes. Temporary triggers keep them in step with the rows,
+// so whatever writes, writes the hash as well; see internal/rowhash. [Upkeep.Check] compares them, and [Recover] goes
+// by them.
 
 // HashedTable is a table whose rows have hashes, and how callers know a row of it.
 type HashedTable struct {
@@ -31,8 +32,8 @@ const (
 // SettingHashed is when the hashes that the file has now were first made, of what it held then. Zero: with the file.
 const SettingHashed = "hashed_since"
 
-// HashedTables are all tables with hashes. Sessions, codes and refresh tokens have none: they end soon, and one that is damaged
-// opens nothing. Passages, vectors and full text are made again of the memories.
+// HashedTables are all tables with hashes. Sessions, codes and refresh tokens have none: they end soon, and one that is
+// damaged opens nothing. Passages, vectors and full text are made again of the memories.
 func HashedTables() []HashedTable {
 	row := func(kind int, name, what, named string, except ...string) HashedTable {
 		return HashedTable{Table: rowhash.Table{Kind: kind, Name: name, Key: "id", Except: except}, What: what, Named: named}
@@ -50,12 +51,14 @@ func HashedTables() []HashedTable {
 		row(2, "collection", "the collection", `SELECT name FROM collection WHERE id = ?1`),
 		row(3, "project", "the project", `SELECT uid FROM project WHERE id = ?1`),
 		set(4, "project_member", "project_id", "the list of members of the project", `SELECT uid FROM project WHERE id = ?1`),
-		row(5, "partition", "the place of memories", `SELECT name FROM collection WHERE id = (SELECT collection_id FROM partition WHERE id = ?1)`,
+		row(5, "partition", "the place of memories",
+			`SELECT name FROM collection WHERE id = (SELECT collection_id FROM partition WHERE id = ?1)`,
 			"next_passage", "memories", "passages", "bytes", "revisions"),
 		row(MemoryKind, "memory", "the memory", ofMemory),
 		set(7, "memory_tag", "memory_id", "the list of tags of the memory", ofMemory),
 		set(8, "memory_link", "memory_id", "the list of links of the memory", ofMemory),
-		row(RevisionKind, "memory_revision", "the former state of the memory", `SELECT uid FROM memory WHERE id = (SELECT memory_id FROM memory_revision WHERE id = ?1)`),
+		row(RevisionKind, "memory_revision", "the former state of the memory",
+			`SELECT uid FROM memory WHERE id = (SELECT memory_id FROM memory_revision WHERE id = ?1)`),
 		row(10, "file", "the entry of the file", `SELECT uid FROM file WHERE id = ?1`),
 		set(11, "file_tag", "file_id", "the list of tags of the file", `SELECT uid FROM file WHERE id = ?1`),
 		preference,
@@ -65,7 +68,8 @@ func HashedTables() []HashedTable {
 		row(16, "oauth_grant", "the consent", `SELECT uid FROM oauth_grant WHERE id = ?1`, "last_used_at"),
 		row(17, "signing_key", "the signing key", `SELECT kid FROM signing_key WHERE id = ?1`),
 		row(18, "invitation", "the invitation", `SELECT uid FROM invitation WHERE id = ?1`),
-		set(19, "project_alias", "project_id", "the list of former names of the project", `SELECT uid FROM project WHERE id = ?1`),
+		set(19, "project_alias", "project_id", "the list of former names of the project",
+			`SELECT uid FROM project WHERE id = ?1`),
 		row(30, "trash", "the entry of the trash", `SELECT uid FROM trash WHERE id = ?1`, "memories", "revisions", "size"),
 		row(TrashItemKind, "trash_item", "the part of an entry of the trash", `SELECT uid FROM trash_item WHERE id = ?1`),
 		row(32, "trash_link", "the link of what is in the trash", `SELECT source FROM trash_link WHERE id = ?1`),
@@ -73,14 +77,15 @@ func HashedTables() []HashedTable {
 	}
 }
 
-// HashedColumns are the columns that a table's hashes are over: all that it has, also those which a later version adds. None: the
-// table does not exist yet, or not yet in the form that has hashes.
+// HashedColumns are the columns that a table's hashes are over: all that it has, also those which a later version adds.
+// None: the table does not exist yet, or not yet in the form that has hashes.
 func HashedColumns(tx db.Tx, t HashedTable) ([]string, error) {
 	columns, err := db.Column[string](tx, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, t.Name)
 	if !slices.Contains(columns, t.Key) {
 		return nil, err
 	}
-	return slices.DeleteFunc(columns, func(c string) bool { return !t.Set && c == t.Key || slices.Contains(t.Except, c) }), err
+	return slices.DeleteFunc(columns, func(c string) bool { return !t.Set && c == t.Key || slices.Contains(t.Except, c) }),
+		err
 }
 
 // hashedTablesIn are the tables with hashes, by the names that they have in a file whose schema may be older.
@@ -126,8 +131,8 @@ func KeepHashes(tx db.Tx) error {
 	return nil
 }
 
-// RowHash is what is known of a row, or a set of rows: the hash that was stored (nil: none), and the one that it has (nil: it
-// is not there).
+// RowHash is what is known of a row, or a set of rows: the hash that was stored (nil: none), and the one that it has
+// (nil: it is not there).
 type RowHash struct {
 	Id          int64
 	Stored, Now []byte
@@ -178,14 +183,16 @@ func EachHash(tx db.Tx, t HashedTable, fn func(h RowHash) error) error {
 			return err
 		}
 		return fn(h)
-	}, fmt.Sprintf(`SELECT id, hash FROM row_hash WHERE kind = %d AND id NOT IN (SELECT "%s" FROM "%s") ORDER BY id`, t.Kind, t.Key, t.Name))
+	}, fmt.Sprintf(`SELECT id, hash FROM row_hash WHERE kind = %d AND id NOT IN (SELECT "%s" FROM "%s") ORDER BY id`,
+		t.Kind, t.Key, t.Name))
 }
 
-// MarkDamage notes, before the schema changes, what does not have the hash that it should have: afterwards, hashes are made anew, and what
-// was damaged must not become sound by that.
+// MarkDamage notes, before the schema changes, what does not have the hash that it should have: afterwards, hashes are
+// made anew, and what was damaged must not become sound by that.
 func MarkDamage(tx db.Tx, _ int) error {
 	var there bool
-	if err := tx.QueryRow(`SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'row_hash'`).Scan(&there); err != nil || !there {
+	if err := tx.QueryRow(`SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'row_hash'`).Scan(&there); err != nil ||
+		!there {
 		return err
 	}
 	tables, err := hashedTablesIn(tx)
@@ -227,7 +234,10 @@ func MakeHashes(tx db.Tx, version int, now int64) error {
 		return err
 	}
 	for _, t := range HashedTables() {
-		if err := acceptRows(tx, t, func(h RowHash) bool { return !h.Sound() && (h.Stored == nil || len(h.Stored) > 0) }); err != nil {
+		if err := acceptRows(tx, t, func(h RowHash) bool {
+			return !h.Sound() &&
+				(h.Stored == nil || len(h.Stored) > 0)
+		}); err != nil {
 			return err
 		}
 	}
@@ -247,8 +257,9 @@ func RowSound(tx db.Tx, kind int, id int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	sound, err := db.Column[bool](tx, fmt.Sprintf(`SELECT h.hash = %s FROM "%s" t JOIN row_hash h ON h.kind = %d AND h.id = t."%s" WHERE t."%[4]s" = ?`,
-		t.Expression("t", columns), t.Name, t.Kind, t.Key), id)
+	sound, err := db.Column[bool](tx,
+		fmt.Sprintf(`SELECT h.hash = %s FROM "%s" t JOIN row_hash h ON h.kind = %d AND h.id = t."%s" WHERE t."%[4]s" = ?`,
+			t.Expression("t", columns), t.Name, t.Kind, t.Key), id)
 	return len(sound) == 1 && sound[0], err
 }
 

@@ -1,5 +1,5 @@
-// Package kernel is what the API stands on: how vectors, passages, partitions and settings lie in the database. It knows
-// no type of the API.
+// Package kernel is what the API stands on: how vectors, passages, partitions and settings lie in the database. It
+// knows no type of the API.
 package kernel
 
 import (

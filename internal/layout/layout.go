@@ -14,9 +14,9 @@ type Edge struct {
 	Weight float32 // how strongly; positive
 }
 
-// Places returns the x and y of n nodes, one node behind the other, around 0. Edges become one to a few long. The same graph always gets
-// the same places, whatever the number of processors. Parts that no edge connects lie beside each other, the largest in the middle.
-// Edges from a node to itself, or to one that there is not, count for nothing.
+// Places returns the x and y of n nodes, one node behind the other, around 0. Edges become one to a few long. The same
+// graph always gets the same places, whatever the number of processors. Parts that no edge connects lie beside each
+// other, the largest in the middle. Edges from a node to itself, or to one that there is not, count for nothing.
 func Places(ctx context.Context, n int, edges []Edge) ([]float32, error) {
 	whole := newGraph(n, edges)
 	places := make([]float32, 2*n)
@@ -70,7 +70,8 @@ func (g *graph) connect(edges []Edge) {
 		}
 		halves = append(halves, half{int32(e.A), int32(e.B), e.Weight}, half{int32(e.B), int32(e.A), e.Weight})
 	}
-	slices.SortStableFunc(halves, func(a, b half) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	slices.SortStableFunc(halves,
+		func(a, b half) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	g.first = make([]int32, n+1)
 	for i, h := range halves {
 		if i > 0 && halves[i-1].from == h.from && halves[i-1].to == h.to {

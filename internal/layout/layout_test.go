@@ -80,7 +80,8 @@ func TestNeighboursLieTogether(t *testing.T) {
 
 // No two nodes cover each other so that one of them could not be seen.
 func TestNodesAreSpread(t *testing.T) {
-	shapes := map[string][]Edge{"nothing": nil, "a star": nil, "a chain": nil, "all with all": nil, "pairs": nil, "clusters": clusters(300, 5)}
+	shapes := map[string][]Edge{"nothing": nil, "a star": nil, "a chain": nil, "all with all": nil, "pairs": nil,
+		"clusters": clusters(300, 5)}
 	const n = 300
 	for i := 1; i < n; i++ {
 		shapes["a star"] = append(shapes["a star"], Edge{0, i, 1})
@@ -119,7 +120,8 @@ func TestEdgesThatAreNoneCountForNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	odd, err := Places(t.Context(), 4, []Edge{{0, 1, 1}, {1, 2, 1}, {3, 3, 1}, {-1, 2, 1}, {0, 9, 1}, {0, 3, 0}, {0, 3, -1}, {0, 3, float32(math.NaN())}})
+	odd, err := Places(t.Context(), 4,
+		[]Edge{{0, 1, 1}, {1, 2, 1}, {3, 3, 1}, {-1, 2, 1}, {0, 9, 1}, {0, 3, 0}, {0, 3, -1}, {0, 3, float32(math.NaN())}})
 	if err != nil || !slices.Equal(plain, odd) {
 		t.Errorf("%v and %v, %v", plain, odd, err)
 	}

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// settle lays out a connected graph: first a coarse picture of it, in which nodes that belong together are one, then finer and finer
-// ones that start from there (Y. Hu, Efficient and high quality force-directed graph drawing, 2005).
+// settle lays out a connected graph: first a coarse picture of it, in which nodes that belong together are one, then
+// finer and finer ones that start from there (Y. Hu, Efficient and high quality force-directed graph drawing, 2005).
 func settle(ctx context.Context, g *graph) ([]float32, error) {
 	n := g.size()
 	switch n {
@@ -39,10 +39,12 @@ func settle(ctx context.Context, g *graph) ([]float32, error) {
 	return g.relax(ctx, places, 200, 2)
 }
 
-// rounds is how often the forces are followed: 24 times for 5,000 nodes. With many nodes the start is good, and a round dear.
+// rounds is how often the forces are followed: 24 times for 5,000 nodes. With many nodes the start is good, and a round
+// dear.
 func rounds(n int) int { return min(max(int(1700/math.Sqrt(float64(n))), 20), 120) }
 
-// match puts each node into a group with one or two that it is most strongly connected with, and returns the number of each node's group.
+// match puts each node into a group with one or two that it is most strongly connected with, and returns the number of
+// each node's group.
 func (g *graph) match() (groups []int32, count int) {
 	n := g.size()
 	order := make([]int32, n)
@@ -113,8 +115,8 @@ func spread(middle []float32, groups []int32, n, count int) []float32 {
 	return places
 }
 
-// relax moves the nodes by the forces between them: all push each other away, and edges pull. No node moves farther in a round than
-// heat, which falls from round to round.
+// relax moves the nodes by the forces between them: all push each other away, and edges pull. No node moves farther in
+// a round than heat, which falls from round to round.
 func (g *graph) relax(ctx context.Context, places []float32, rounds int, heat float32) ([]float32, error) {
 	n := g.size()
 	moves := make([]float32, 2*n)

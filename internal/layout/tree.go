@@ -2,8 +2,8 @@ package layout
 
 import "math"
 
-// tree divides the plane into quarters of quarters, so that what is far away counts as one (J. Barnes, P. Hut, A hierarchical O(N log N)
-// force-calculation algorithm, 1986).
+// tree divides the plane into quarters of quarters, so that what is far away counts as one (J. Barnes, P. Hut, A
+// hierarchical O(N log N) force-calculation algorithm, 1986).
 type tree struct {
 	cells  []cell
 	places []float32

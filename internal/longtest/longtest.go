@@ -1,5 +1,6 @@
-// Package longtest says how much of its long tests a run carries out. A plain go test takes a part of the long tables and leaves
-// out the tests that only grow long; with SOUVENIR_LONG_TESTS=1 in the environment, as in CI, it takes all of them. The flag
+// Package longtest says how much of its long tests a run carries out. A plain go test takes a part of the long tables
+// and leaves out the tests that only grow long; with SOUVENIR_LONG_TESTS=1 in the environment, as in CI, it takes all
+// of them. The flag
 // -short, which is for the race detector, shortens the tables again.
 package longtest
 
@@ -17,8 +18,8 @@ func On() bool { return os.Getenv(variable) != "" }
 // All reports whether tests go through the whole of their tables.
 func All() bool { return On() && !testing.Short() }
 
-// Part reports whether entry i of a long table is tried: each one in the long form, each short-th with -short beside the variable,
-// and each quick-th without the variable.
+// Part reports whether entry i of a long table is tried: each one in the long form, each short-th with -short beside
+// the variable, and each quick-th without the variable.
 func Part(i, short, quick int) bool {
 	switch {
 	case !On():

@@ -9,9 +9,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
-// Passwords that anybody tries first are refused (OWASP ASVS 2.1.7, NIST SP 800-63B, 5.1.1.2). A list of those that leaked most
-// would miss each with one more exclamation mark. So it is looked at what a password is made of: without repetitions, runs along a
-// row of the keyboard and a common word, something must be left that has to be guessed.
+// Passwords that anybody tries first are refused (OWASP ASVS 2.1.7, NIST SP 800-63B, 5.1.1.2). A list of those that
+// leaked most would miss each with one more exclamation mark. So it is looked at what a password is made of: without
+// repetitions, runs along a row of the keyboard and a common word, something must be left that has to be guessed.
 
 // Shortest is the fewest characters of a password.
 const Shortest = 8
@@ -58,8 +58,10 @@ func repeated(text []rune) []rune {
 // keyRows are what fingers run along, and minds, in both directions.
 var keyRows = bothWays(
 	"abcdefghijklmnopqrstuvwxyz", "01234567890", "!@#$%^&*()_+", "!\"§$%&/()=?",
-	"qwertyuiop[]", "asdfghjkl;'", "zxcvbnm,./", "qwertzuiopü", "asdfghjklöä", "yxcvbnm,.-", "azertyuiop", "qsdfghjklm", "wxcvbn",
-	"1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik", "1q2w3e4r5t6y7u8i9o0p", "q1w2e3r4t5y6u7i8o9p0", "qazwsxedcrfvtgbyhnujmik", "qweasdzxc",
+	"qwertyuiop[]", "asdfghjkl;'", "zxcvbnm,./", "qwertzuiopü", "asdfghjklöä", "yxcvbnm,.-", "azertyuiop", "qsdfghjklm",
+	"wxcvbn",
+	"1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik", "1q2w3e4r5t6y7u8i9o0p", "q1w2e3r4t5y6u7i8o9p0", "qazwsxedcrfvtgbyhnujmik",
+	"qweasdzxc",
 	"147258369", "a1b2c3d4e5f6g7h8i9", "йцукенгшщзхъ", "фывапролджэ", "ячсмитьбю",
 )
 
@@ -73,8 +75,8 @@ func bothWays(forwards ...string) [][]rune {
 	return both
 }
 
-// pieces counts what there is to guess in a text: three characters or more that follow each other in a row, or that are the same, are
-// one piece.
+// pieces counts what there is to guess in a text: three characters or more that follow each other in a row, or that are
+// the same, are one piece.
 func pieces(text []rune) int {
 	count := 0
 	for ; len(text) > 0; count++ {
@@ -102,8 +104,8 @@ func common(text, row []rune) int {
 	return n
 }
 
-// decorated reports whether a text, or the same as it is spelt in letters only, is a word, or the word several times, with little beside
-// it: up to five digits and signs, when runs count for one, or a single letter.
+// decorated reports whether a text, or the same as it is spelt in letters only, is a word, or the word several times,
+// with little beside it: up to five digits and signs, when runs count for one, or a single letter.
 func decorated(text, spelt, word string) bool {
 	var rest []rune
 	found := false

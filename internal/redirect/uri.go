@@ -1,5 +1,6 @@
-// Package redirect compares redirect URIs: where a browser carries an authorization code. An attacker who can bend one gets
-// the code, so they are compared byte by byte, and none is registered that two parsers could read in different ways.
+// Package redirect compares redirect URIs: where a browser carries an authorization code. An attacker who can bend one
+// gets the code, so they are compared byte by byte, and none is registered that two parsers could read in different
+// ways.
 package redirect
 
 import (
@@ -13,19 +14,20 @@ import (
 // MaxURI is the most bytes of a URI.
 const MaxURI = 2048
 
-// loopbackHosts are the names of the own machine that an application may listen on, as written in a URI (RFC 8252, 7.3 and
-// 8.3: localhost is discouraged there, and widely used).
+// loopbackHosts are the names of the own machine that an application may listen on, as written in a URI (RFC 8252, 7.3
+// and 8.3: localhost is discouraged there, and widely used).
 var loopbackHosts = []string{"127.0.0.1", "[::1]", "localhost"}
 
 // forbiddenSchemes run code, read files or lead nowhere.
 var forbiddenSchemes = []string{
-	"about", "blob", "chrome", "content", "data", "facetime", "file", "filesystem", "ftp", "ftps", "intent", "jar", "javascript",
+	"about", "blob", "chrome", "content", "data", "facetime", "file", "filesystem", "ftp", "ftps", "intent", "jar",
+	"javascript",
 	"ldap", "livescript", "mailto", "mhtml", "ms-appinstaller", "ms-its", "ms-msdt", "ms-officecmd", "resource", "search",
 	"search-ms", "shell", "sms", "smb", "ssh", "tel", "telnet", "urn", "vbscript", "view-source", "ws", "wss",
 }
 
-// Match reports whether a redirect URI that a client names is one that it has registered: the same string, byte
-// by byte. An http URI on a loopback address may differ in its port, which an application learns when it starts (RFC 8252,
+// Match reports whether a redirect URI that a client names is one that it has registered: the same string, byte by
+// byte. An http URI on a loopback address may differ in its port, which an application learns when it starts (RFC 8252,
 // 7.3); host, path and query must be the same. What WhyNot refuses matches nothing.
 func Match(registered, given string) bool {
 	if WhyNot(registered) != "" || WhyNot(given) != "" {
@@ -55,7 +57,8 @@ func WhyNot(uri string) string {
 		return "is not absolute; it needs a scheme in lower case, such as https://"
 	}
 	if slices.Contains(forbiddenSchemes, scheme) {
-		return "has the scheme " + scheme + ", which is not allowed; use https, http on a loopback address, or a scheme of your application"
+		return "has the scheme " + scheme +
+			", which is not allowed; use https, http on a loopback address, or a scheme of your application"
 	}
 	afterSlashes, hasAuthority := strings.CutPrefix(rest, "//")
 	authority, _ := cutAuthority(afterSlashes)

@@ -1,5 +1,5 @@
-// Package retrieval finds what a query asks for: in an index in memory that it keeps in step with the database, or, where
-// there is none, in the database.
+// Package retrieval finds what a query asks for: in an index in memory that it keeps in step with the database, or,
+// where there is none, in the database.
 package retrieval
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// Cache keeps an index in memory in step with the database. Every change of a memory, by whichever process, is in the log
-// of changes; a search first reads what is new there in its own snapshot, so it never misses a write that was answered
-// before it began.
+// Cache keeps an index in memory in step with the database. Every change of a memory, by whichever process, is in the
+// log of changes; a search first reads what is new there in its own snapshot, so it never misses a write that was
+// answered before it began.
 type Cache struct {
 	DB      db.DB
 	Profile int64 // of the vectors that the index takes, besides callers' own
@@ -161,8 +161,8 @@ func (c *Cache) loadAll(tx db.Tx, now db.Mark) (*index.Index, error) {
 	return c.fitting(ix), nil
 }
 
-// LoadIfDue begins to load everything in the background if a search has found that it has to be, and nobody does so yet. Whoever went
-// to disk calls it after that: reading all of the file would make that search take twice as long.
+// LoadIfDue begins to load everything in the background if a search has found that it has to be, and nobody does so
+// yet. Whoever went to disk calls it after that: reading all of the file would make that search take twice as long.
 func (c *Cache) LoadIfDue() {
 	<-c.turn
 	defer func() { c.turn <- struct{}{} }()
@@ -214,7 +214,8 @@ func (c *Cache) fitting(ix *index.Index) *index.Index {
 	if ix.Bytes() <= c.limit {
 		return ix
 	}
-	c.log.Warn("the search index does not fit into its memory; searching on disk from now on", "bytes", ix.Bytes(), "limit", c.limit)
+	c.log.Warn("the search index does not fit into its memory; searching on disk from now on", "bytes", ix.Bytes(),
+		"limit", c.limit)
 	c.ix, c.tooBig = nil, true
 	return nil
 }
@@ -260,7 +261,8 @@ func entries(tx db.Tx, profile int64, rows []int64) ([]index.Memory, error) {
 		place[m.Row] = len(memories)
 		memories, contents, tags = append(memories, m), append(contents, content), append(tags, tagged)
 		return nil
-	}, `SELECT id, uid, partition_id, content, coalesce((SELECT string_agg(tag, `+db.Newline+` ORDER BY position) FROM memory_tag WHERE memory_id = memory.id), '')
+	}, `SELECT id, uid, partition_id, content, coalesce((SELECT string_agg(tag, `+db.Newline+
+		` ORDER BY position) FROM memory_tag WHERE memory_id = memory.id), '')
 		FROM memory WHERE id IN `+db.Integers, list)
 	if err != nil {
 		return nil, err

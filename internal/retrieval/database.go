@@ -11,10 +11,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// SearchDatabase answers a query as [index.Index.Search] does, from the file alone: full text finds the passages that share
-// words, sqlite-vec computes every cosine similarity, and the same formulas score them. It serves stores that are too
-// large for memory, and those whose index is still loading. Where more than maxMatches passages of a partition share words
-// with the query, only the best of them by FTS5's ranking are scored by words.
+// SearchDatabase answers a query as [index.Index.Search] does, from the file alone: full text finds the passages that
+// share words, sqlite-vec computes every cosine similarity, and the same formulas score them. It serves stores that are
+// too large for memory, and those whose index is still loading. Where more than maxMatches passages of a partition
+// share words with the query, only the best of them by FTS5's ranking are scored by words.
 func SearchDatabase(tx db.Tx, profile int64, q index.Query) ([]index.Hit, int, error) {
 	d := databaseSearch{tx: tx, profile: profile, q: q, words: map[int64]index.Hit{}, places: map[int64]int{}}
 	for _, step := range []func() error{d.measure, d.matchWords} {
@@ -121,7 +121,8 @@ func (d *databaseSearch) count(in func(db.Range) (int, error)) (sum int, err err
 
 // scoreWords computes BM25 for some passages, from the words of their memories.
 func (d *databaseSearch) scoreWords(passages []int64) error {
-	memories, err := db.Column[int64](d.tx, `SELECT DISTINCT memory_id FROM passage WHERE id IN `+db.Integers, db.List(passages))
+	memories, err := db.Column[int64](d.tx, `SELECT DISTINCT memory_id FROM passage WHERE id IN `+db.Integers,
+		db.List(passages))
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,8 @@ func (d *databaseSearch) compareVectors() error {
 	if d.q.Vector == nil {
 		return nil
 	}
-	profiles, err := db.Column[int64](d.tx, `SELECT id FROM profile WHERE id = ? OR model = ?`, d.profile, kernel.OwnVectors)
+	profiles, err := db.Column[int64](d.tx, `SELECT id FROM profile WHERE id = ? OR model = ?`, d.profile,
+		kernel.OwnVectors)
 	if err != nil {
 		return err
 	}

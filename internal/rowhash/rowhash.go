@@ -1,9 +1,9 @@
-// Package rowhash makes hashes of rows of a database, so that a change which nobody has made is found: a byte that a disk
-// lost, or a row that is gone. It says how a hash is made and which SQL keeps it; it opens no database.
+// Package rowhash makes hashes of rows of a database, so that a change which nobody has made is found: a byte that a
+// disk lost, or a row that is gone. It says how a hash is made and which SQL keeps it; it opens no database.
 //
 // The hash of a row is over the names and values of its columns that are not NULL, so that a column which is added
-// later, empty, changes no hash. The hashes are kept in a table of their own, in other pages than the rows: what is lost there
-// is known by what is left here.
+// later, empty, changes no hash. The hashes are kept in a table of their own, in other pages than the rows: what is
+// lost there is known by what is left here.
 package rowhash
 
 import (
@@ -29,8 +29,8 @@ var pool = sync.Pool{New: func() any { return new([]byte) }}
 
 const keptBuffer = 64 << 10 // larger ones are not kept
 
-// Hash is the first 16 bytes of a SHA-256 over the columns of a row. Names are joined by commas. A value is nil, an int64, a float64, a
-// string or a []byte, the types of SQLite; another gives no hash.
+// Hash is the first 16 bytes of a SHA-256 over the columns of a row. Names are joined by commas. A value is nil, an
+// int64, a float64, a string or a []byte, the types of SQLite; another gives no hash.
 func Hash[V any](names string, values []V) ([]byte, error) {
 	buffer, _ := pool.Get().(*[]byte)
 	b := (*buffer)[:0]
@@ -66,8 +66,8 @@ func Hash[V any](names string, values []V) ([]byte, error) {
 	return sum[:Size:Size], nil
 }
 
-// Xor joins hashes of the rows of a set, in whatever order they come and go; the one that is joined twice is out again. A hash of
-// another length stands for damage that is known, and stays.
+// Xor joins hashes of the rows of a set, in whatever order they come and go; the one that is joined twice is out again.
+// A hash of another length stands for damage that is known, and stays.
 func Xor(a, b []byte) []byte {
 	if len(a) != Size || len(b) != Size {
 		return []byte{}
@@ -90,7 +90,8 @@ type Table struct {
 
 	Except []string // columns that are not hashed: counts and times that change all the time, and mean nothing to anybody
 
-	// Doubt is a condition on a row that is new (NEW): where it holds, the row was made of a damaged one and no better. Empty: never.
+	// Doubt is a condition on a row that is new (NEW): where it holds, the row was made of a damaged one and no better.
+	// Empty: never.
 	Doubt string
 }
 
@@ -105,9 +106,9 @@ func (t Table) Expression(row string, columns []string) string {
 	return b.String()
 }
 
-// Triggers are the SQL that keeps the hashes of a table in step with its rows, whatever changes them, in a connection: the
-// triggers are temporary ones, so that a file can be written by programs that know nothing of this, and what they have written
-// is found. An update of a row that was damaged before does not make it sound.
+// Triggers are the SQL that keeps the hashes of a table in step with its rows, whatever changes them, in a connection:
+// the triggers are temporary ones, so that a file can be written by programs that know nothing of this, and what they
+// have written is found. An update of a row that was damaged before does not make it sound.
 func (t Table) Triggers(columns []string) string {
 	before, after := t.Expression("OLD", columns), t.Expression("NEW", columns)
 	of := make([]string, len(columns))

@@ -16,7 +16,8 @@ func mustHash(t *testing.T, names string, values ...any) []byte {
 
 func TestHashesTellRowsApart(t *testing.T) {
 	rows := [][]any{
-		{"ab", ""}, {"a", "b"}, {"", "ab"}, {"ab", nil}, {nil, "ab"}, {[]byte("ab"), ""}, {int64(0), nil}, {nil, int64(0)}, {0.0, nil}, {"0", nil},
+		{"ab", ""}, {"a", "b"}, {"", "ab"}, {"ab", nil}, {nil, "ab"}, {[]byte("ab"), ""}, {int64(0), nil}, {nil, int64(0)},
+		{0.0, nil}, {"0", nil},
 		{nil, nil}, {"a\x00", "b"}, {"a", "\x00b"},
 	}
 	seen := map[string]int{}

@@ -110,8 +110,8 @@ func (s *File) walk(n uint32, depth int, found *Found, fn func(Row) error) error
 	return s.rows(n, t, found, fn)
 }
 
-// Leaf reads the rows of a page that no tree leads to; inTable says of what kind it is. Not ok: it holds no rows, or what it holds is no
-// such page, by all that is known.
+// Leaf reads the rows of a page that no tree leads to; inTable says of what kind it is. Not ok: it holds no rows, or
+// what it holds is no such page, by all that is known.
 func (s *File) Leaf(n uint32, found *Found) (rows []Row, inTable, ok bool) {
 	t, ok := s.tree(n)
 	if !ok || t.kind == tableInterior || len(t.cells) == 0 {

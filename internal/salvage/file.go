@@ -1,5 +1,6 @@
-// Package salvage reads the pages of a SQLite file by itself, with nothing of it taken for granted, so that what can still be read of a
-// damaged file is got out of it. It follows https://www.sqlite.org/fileformat2.html and never writes.
+// Package salvage reads the pages of a SQLite file by itself, with nothing of it taken for granted, so that what can
+// still be read of a damaged file is got out of it. It follows https://www.sqlite.org/fileformat2.html and never
+// writes.
 package salvage
 
 import (
@@ -33,7 +34,8 @@ type File struct {
 	Problems []string // what is wrong with the file as a whole
 }
 
-// Open opens a file for reading. A file that cannot be read, or has no bytes, gives an error; everything else is a matter of Problems.
+// Open opens a file for reading. A file that cannot be read, or has no bytes, gives an error; everything else is a
+// matter of Problems.
 func Open(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -130,8 +132,8 @@ func (s *File) raw(n uint32, size int) ([]byte, bool) {
 	return data, err == nil
 }
 
-// readLog notes which pages the write-ahead log holds: those of all transactions that were committed, up to the first frame that is
-// not what was written (section 4.2 of the format).
+// readLog notes which pages the write-ahead log holds: those of all transactions that were committed, up to the first
+// frame that is not what was written (section 4.2 of the format).
 func (s *File) readLog(path string) {
 	log, err := os.Open(path)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// clock tells the time of a store that is being filled: it begins some months ago and is set forward, so that what is stored has
-// been stored on many days. It never tells the same time twice, so that what came later is later.
+// clock tells the time of a store that is being filled: it begins some months ago and is set forward, so that what is
+// stored has been stored on many days. It never tells the same time twice, so that what came later is later.
 type clock struct {
 	mu sync.Mutex
 	at time.Time

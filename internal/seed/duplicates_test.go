@@ -9,10 +9,11 @@ import (
 )
 
 // remark is what writer.nearly puts around a text.
-var remark = regexp.MustCompile(`^(Note: |As said before: |Again, for the record: )+|(\.| \(confirmed\)|, as of today\.)+$`)
+var remark = regexp.MustCompile(
+	`^(Note: |As said before: |Again, for the record: )+|(\.| \(confirmed\)|, as of today\.)+$`)
 
-// TestOfferedDuplicatesSayTheSame looks at the pairs that are offered as near duplicates: each must be a text and the same
-// text with remarks around it. Sentences made from one template, with other numbers and names, are none.
+// TestOfferedDuplicatesSayTheSame looks at the pairs that are offered as near duplicates: each must be a text and the
+// same text with remarks around it. Sentences made from one template, with other numbers and names, are none.
 func TestOfferedDuplicatesSayTheSame(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "filled.db")
 	filled, err := Fill(t.Context(), path, 1000)

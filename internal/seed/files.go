@@ -24,12 +24,14 @@ func (f *filler) files(memories int) error {
 		{"settings.json", `{"zoom": 12, "offline": true}`, "data"},
 		{"letter.txt", "Dear team,\nthe coast is done.\n", "document"},
 		{"plan.pdf", "%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer\n<< /Root 1 0 R >>\n%%EOF\n", "document"},
-		{"drawing.svg", `<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><circle cx="4" cy="4" r="3"/></svg>`, "picture"},
+		{"drawing.svg", `<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><circle cx="4" cy="4" r="3"/></svg>`,
+			"picture"},
 		{"page.html", "<!doctype html><title>Page</title><p>kept as it was", "document"},
 	}
 	for i := range len(kinds) + min(memories/50, 300) {
 		kind := kinds[i%len(kinds)]
-		n := souvenir.NewFile{Filename: kind.name, Category: kind.category, Tags: []string{"coast"}, Description: "A " + kind.category + " for the atlas"}
+		n := souvenir.NewFile{Filename: kind.name, Category: kind.category, Tags: []string{"coast"}, Description: "A " +
+			kind.category + " for the atlas"}
 		if i >= len(kinds) {
 			n.Filename = fmt.Sprintf("%d-%s", i, kind.name)
 		}

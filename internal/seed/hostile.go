@@ -10,8 +10,9 @@ import (
 // script would run, and say so, wherever it were taken for anything but text. The tests look for what it leaves behind.
 const script = `<script>globalThis.ran="script"</script><img src=x onerror="globalThis.ran='image'"><svg onload=globalThis.ran='svg'>`
 
-// hostileTexts are texts that would do harm in some place or other: in HTML, in an attribute, in an address, in Markdown, in a template, in a
-// script, in a line of a table, on a narrow screen, or in a line that is read from the right.
+// hostileTexts are texts that would do harm in some place or other: in HTML, in an attribute, in an address, in
+// Markdown, in a template, in a script, in a line of a table, on a narrow screen, or in a line that is read from the
+// right.
 func hostileTexts() []string {
 	return []string{
 		script,
@@ -41,7 +42,9 @@ func (f *filler) hostile() error {
 
 func (f *filler) hostilePeople() error {
 	for i, name := range []string{"<script>x</script>", `" onfocus="x" '`, strings.Repeat("W", 64)} {
-		user, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: strings.ReplaceAll(name, "/", `\`), Email: fmt.Sprintf(`"onfocus='x'%d"@example.com`, i), Password: Password})
+		user, err := f.store.Accounts().AddUser(f.ctx,
+			souvenir.NewUser{Name: strings.ReplaceAll(name, "/", `\`), Email: fmt.Sprintf(`"onfocus='x'%d"@example.com`, i),
+				Password: Password})
 		if err != nil {
 			return err
 		}
@@ -65,19 +68,23 @@ func (f *filler) hostilePeople() error {
 			f.Project = added.ID
 		}
 	}
-	_, err := f.store.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: f.view.Access().User + "/" + f.Project}, User: f.Other, Role: souvenir.MemberWriter})
+	_, err := f.store.AddMember(f.ctx,
+		souvenir.NewMember{Project: souvenir.ProjectRef{ID: f.view.Access().User + "/" + f.Project}, User: f.Other,
+			Role: souvenir.MemberWriter})
 	return err
 }
 
 func (f *filler) hostileMemories() error {
-	if _, err := f.view.AddCollection(f.ctx, souvenir.NewCollection{Name: line(script, 128), Description: script}); err != nil {
+	if _, err := f.view.AddCollection(f.ctx,
+		souvenir.NewCollection{Name: line(script, 128), Description: script}); err != nil {
 		return err
 	}
 	var related []string
 	for i, text := range hostileTexts() {
 		f.at(float64(i) / 40)
 		m := souvenir.NewMemory{
-			Content: text, EventType: line(text, 64), State: line(text, 64), Tags: []string{line(text, 128), `"'<&>`, script[:39]}, Related: related,
+			Content: text, EventType: line(text, 64), State: line(text, 64),
+			Tags: []string{line(text, 128), `"'<&>`, script[:39]}, Related: related,
 			Metadata: map[string]any{line(text, 64): text, "nested": map[string]any{script: []any{text, 1, nil, true}}},
 		}
 		if i%2 == 0 {
@@ -99,33 +106,42 @@ func (f *filler) hostileMemories() error {
 		}
 	}
 	all := strings.Join(hostileTexts(), "\n\n")
-	for _, rule := range []souvenir.NewRule{{ProjectID: f.Project, Type: souvenir.RuleDo, Content: all}, {Type: souvenir.RuleDont, Content: all}} {
+	for _, rule := range []souvenir.NewRule{{ProjectID: f.Project, Type: souvenir.RuleDo, Content: all},
+		{Type: souvenir.RuleDont, Content: all}} {
 		if _, err := f.view.SetRule(f.ctx, rule); err != nil {
 			return err
 		}
 	}
-	tasks := "- [ ] T1 " + script + "\n- [x] T2 " + line(hostileTexts()[8], 9000) + "\n- [ ] T3 [x](javascript:globalThis.ran='task')\n"
-	content := script + "\n\n## Constitution\n\n" + script + "\n\n## Spec\n\n## Plan\n\n## Tasks\n\n" + tasks + "\n## Gaps\n\n" + script + "\n"
+	tasks := "- [ ] T1 " + script + "\n- [x] T2 " + line(hostileTexts()[8], 9000) +
+		"\n- [ ] T3 [x](javascript:globalThis.ran='task')\n"
+	content := script + "\n\n## Constitution\n\n" + script + "\n\n## Spec\n\n## Plan\n\n## Tasks\n\n" + tasks +
+		"\n## Gaps\n\n" + script + "\n"
 	if _, err := f.view.SetTodo(f.ctx, souvenir.NewTodo{ProjectID: f.Project, Content: content}); err != nil {
 		return err
 	}
-	if _, err := f.view.AddMemory(f.ctx, souvenir.NewMemory{Content: all, EventType: souvenir.EventProjectMain, ProjectID: f.Project, Related: related}); err != nil {
+	if _, err := f.view.AddMemory(f.ctx,
+		souvenir.NewMemory{Content: all, EventType: souvenir.EventProjectMain, ProjectID: f.Project,
+			Related: related}); err != nil {
 		return err
 	}
-	_, err := f.view.SetIdentityMemory(f.ctx, souvenir.IdentityMemory{Content: script, Personality: script, Nicknames: []string{line(script, 128)}, Address: script, EmotionalState: script})
+	_, err := f.view.SetIdentityMemory(f.ctx,
+		souvenir.IdentityMemory{Content: script, Personality: script, Nicknames: []string{line(script, 128)}, Address: script,
+			EmotionalState: script})
 	return err
 }
 
 func (f *filler) hostileFiles() error {
 	for i, text := range hostileTexts() {
-		n := souvenir.NewFile{Filename: line(text, 100) + ".html", Description: line(text, 4000), Category: line(text, 64), Tags: []string{line(text, 128)}}
+		n := souvenir.NewFile{Filename: line(text, 100) + ".html", Description: line(text, 4000), Category: line(text, 64),
+			Tags: []string{line(text, 128)}}
 		if i%3 == 1 {
 			n.Filename = line(text, 100) + ".svg"
 		}
 		if i < 4 {
 			n.MemoryID = f.Memory
 		}
-		file, err := f.view.AddFile(f.ctx, n, strings.NewReader(`<svg xmlns="http://www.w3.org/2000/svg"><script>globalThis.ran="file"</script></svg>`+text))
+		file, err := f.view.AddFile(f.ctx, n,
+			strings.NewReader(`<svg xmlns="http://www.w3.org/2000/svg"><script>globalThis.ran="file"</script></svg>`+text))
 		if err != nil {
 			return fmt.Errorf("file %d: %w", i, err)
 		}
@@ -161,11 +177,13 @@ func (f *filler) hostileTrash() error {
 func (f *filler) hostileManagement() error {
 	f.at(1)
 	for _, text := range hostileTexts() {
-		if _, err := f.view.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: line(text, 128), Projects: []string{f.Project}}); err != nil {
+		if _, err := f.view.Accounts().AddToken(f.ctx,
+			souvenir.NewToken{Name: line(text, 128), Projects: []string{f.Project}}); err != nil {
 			return err
 		}
 	}
-	if _, err := f.view.Accounts().AddClient(f.ctx, souvenir.NewClient{Name: script, RedirectURIs: []string{callback + "?x=%22%3E%3Cscript%3E"}}); err != nil {
+	if _, err := f.view.Accounts().AddClient(f.ctx,
+		souvenir.NewClient{Name: script, RedirectURIs: []string{callback + "?x=%22%3E%3Cscript%3E"}}); err != nil {
 		return err
 	}
 	if err := f.letIn(line(script, 200), line(strings.Repeat("Wide", 50), 200)); err != nil {
@@ -174,15 +192,18 @@ func (f *filler) hostileManagement() error {
 	if _, err := f.store.Accounts().AddSession(f.ctx, souvenir.NewSession{User: f.User, UserAgent: script}); err != nil {
 		return err
 	}
-	if _, err := f.store.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{Note: line(script, 200), Email: `"onfocus='x'"@example.com`, CreatedBy: f.User}); err != nil {
+	if _, err := f.store.Accounts().AddInvitation(f.ctx,
+		souvenir.NewInvitation{Note: line(script, 200), Email: `"onfocus='x'"@example.com`, CreatedBy: f.User}); err != nil {
 		return err
 	}
-	if _, err := f.view.SetPreferences(f.ctx, map[string]any{"language": script, script: script, "theme": map[string]any{script: []any{script}}}); err != nil {
+	if _, err := f.view.SetPreferences(f.ctx,
+		map[string]any{"language": script, script: script, "theme": map[string]any{script: []any{script}}}); err != nil {
 		return err
 	}
 	own := souvenir.Principal{User: f.user, Access: souvenir.Access{User: f.user.ID}}
 	for _, text := range hostileTexts() {
-		if err := f.store.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Principal: own, Client: text, Tool: line(text, 200), Action: line(text, 200)}); err != nil {
+		if err := f.store.Upkeep().RecordActivity(f.ctx,
+			souvenir.NewActivity{Principal: own, Client: text, Tool: line(text, 200), Action: line(text, 200)}); err != nil {
 			return err
 		}
 	}

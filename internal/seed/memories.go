@@ -7,12 +7,14 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// batch is how many memories are stored at once: between batches the clock goes on, and the next ones may link to these.
+// batch is how many memories are stored at once: between batches the clock goes on, and the next ones may link to
+// these.
 const batch = 500
 
 // memories stores n memories of the user.
 func (f *filler) memories(n int) error {
-	for name, description := range map[string]string{"journal": "What happened, day by day", "reference": "What is looked up again and again", "empty": "Nothing is in here yet"} {
+	for name, description := range map[string]string{"journal": "What happened, day by day",
+		"reference": "What is looked up again and again", "empty": "Nothing is in here yet"} {
 		if _, err := f.view.AddCollection(f.ctx, souvenir.NewCollection{Name: name, Description: description}); err != nil {
 			return err
 		}
@@ -41,9 +43,10 @@ func (f *filler) memories(n int) error {
 // memory makes one about a topic.
 func (f *filler) memory(t topic) souvenir.NewMemory {
 	m := souvenir.NewMemory{
-		Content:   f.text(t),
-		EventType: pick(f.writer, []string{"decision", "decision", "conversation", "note", "note", "fact", "case", "incident", ""}),
-		Tags:      []string{t.name},
+		Content: f.text(t),
+		EventType: pick(f.writer, []string{"decision", "decision", "conversation", "note", "note", "fact", "case", "incident",
+			""}),
+		Tags: []string{t.name},
 	}
 	if last := f.texts[t.name]; last != "" && f.once(30) {
 		m.Content = f.nearly(last)
@@ -53,22 +56,28 @@ func (f *filler) memory(t topic) souvenir.NewMemory {
 		m.ProjectID = pick(f.writer, []string{"", "atlas", "ledger", "harbour"})
 	}
 	if f.once(2) {
-		m.Importance = pick(f.writer, []souvenir.Importance{souvenir.ImportanceLow, souvenir.ImportanceMedium, souvenir.ImportanceMedium, souvenir.ImportanceHigh, souvenir.ImportanceCritical})
+		m.Importance = pick(f.writer,
+			[]souvenir.Importance{souvenir.ImportanceLow, souvenir.ImportanceMedium, souvenir.ImportanceMedium,
+				souvenir.ImportanceHigh, souvenir.ImportanceCritical})
 	}
 	if f.once(2) {
-		m.State = pick(f.writer, []string{souvenir.StateActive, souvenir.StateActive, souvenir.StateCompleted, souvenir.StateArchived})
+		m.State = pick(f.writer, []string{souvenir.StateActive, souvenir.StateActive, souvenir.StateCompleted,
+			souvenir.StateArchived})
 	}
 	if f.once(8) {
-		m.Classification = pick(f.writer, []souvenir.Classification{souvenir.ClassDo, souvenir.ClassDont, souvenir.ClassTodo, souvenir.ClassNotes})
+		m.Classification = pick(f.writer,
+			[]souvenir.Classification{souvenir.ClassDo, souvenir.ClassDont, souvenir.ClassTodo, souvenir.ClassNotes})
 	}
 	if f.once(3) {
-		m.Tags = append(m.Tags, pick(f.writer, []string{"urgent", "idea", "later", "meeting", "customer", "family", fmt.Sprint("week-", 1+f.random.IntN(52))}))
+		m.Tags = append(m.Tags, pick(f.writer,
+			[]string{"urgent", "idea", "later", "meeting", "customer", "family", fmt.Sprint("week-", 1+f.random.IntN(52))}))
 	}
 	if f.once(6) {
 		m.Collection = pick(f.writer, []string{"journal", "reference"})
 	}
 	if f.once(4) {
-		m.Metadata = map[string]any{"source": pick(f.writer, []string{"chat", "mail", "call", "ticket"}), "confidence": float64(f.random.IntN(100)) / 100}
+		m.Metadata = map[string]any{"source": pick(f.writer, []string{"chat", "mail", "call", "ticket"}),
+			"confidence": float64(f.random.IntN(100)) / 100}
 		if f.once(2) {
 			m.Metadata["module_name"] = pick(f.writer, []string{"checkout", "tiles", "mailer", "importer"})
 		}
@@ -110,7 +119,8 @@ Tiles are made once a night; see [the format](https://example.com/tiles).
 - Who pays for the server in winter?
 `
 
-// known stores what every store has one of: rules, a todo, main memories, an identity, and the memory that Filled names.
+// known stores what every store has one of: rules, a todo, main memories, an identity, and the memory that Filled
+// names.
 func (f *filler) known() error {
 	do := "# How we work on the atlas\n\n- Write a **test** before the fix.\n- Ask Mara before changing `tiles/`.\n\n| when | who |\n|---|---|\n| release | Jonas |\n"
 	for _, rule := range []souvenir.NewRule{
@@ -126,34 +136,42 @@ func (f *filler) known() error {
 		return err
 	}
 	if _, err := f.view.SetIdentityMemory(f.ctx, souvenir.IdentityMemory{
-		Content: "Sol keeps notes for Anna and her team.", Personality: "calm, exact", Nicknames: []string{"Sol"}, Address: "by first name", EmotionalState: "curious",
+		Content: "Sol keeps notes for Anna and her team.", Personality: "calm, exact", Nicknames: []string{"Sol"},
+		Address: "by first name", EmotionalState: "curious",
 	}); err != nil {
 		return err
 	}
 	near := f.ids[f.topics[0].name]
 	for _, project := range []string{"atlas", "ledger"} {
 		if _, err := f.view.AddMemory(f.ctx, souvenir.NewMemory{
-			Content: "# " + project + "\n\nWhat " + project + " is about, who works on it and where things are.\n", EventType: souvenir.EventProjectMain, ProjectID: project,
+			Content:   "# " + project + "\n\nWhat " + project + " is about, who works on it and where things are.\n",
+			EventType: souvenir.EventProjectMain, ProjectID: project,
 			Related: near[:min(3, len(near))],
 		}); err != nil {
 			return err
 		}
 	}
 	stored, err := f.view.AddMemory(f.ctx, souvenir.NewMemory{
-		Content: "The coast has **forty** tiles.\n\nThey are made at night.\n", EventType: "decision", ProjectID: "atlas", Importance: souvenir.ImportanceHigh,
-		State: souvenir.StateActive, Tags: []string{"tiles", "coast"}, Related: near[:min(3, len(near))], Metadata: map[string]any{"source": "meeting", "zoom": 12},
+		Content: "The coast has **forty** tiles.\n\nThey are made at night.\n", EventType: "decision", ProjectID: "atlas",
+		Importance: souvenir.ImportanceHigh,
+		State:      souvenir.StateActive, Tags: []string{"tiles", "coast"}, Related: near[:min(3, len(near))],
+		Metadata: map[string]any{"source": "meeting", "zoom": 12},
 	})
 	if err != nil {
 		return err
 	}
 	f.Memory, f.Project = stored.ID, "atlas"
 	for i, content := range []string{
-		"The coast has **fifty** tiles.\n\nThey are made at night.\n", "The coast has **fifty** tiles.\n\nThey are made at night, by the scheduler.\n\n- zoom 12\n- zoom 13\n",
+		"The coast has **fifty** tiles.\n\nThey are made at night.\n",
+		"The coast has **fifty** tiles.\n\nThey are made at night, by the scheduler.\n\n- zoom 12\n- zoom 13\n",
 	} {
-		if _, err := f.view.UpdateMemory(f.ctx, f.Memory, souvenir.MemoryUpdate{Content: &content, Metadata: map[string]any{"zoom": 13 + i}}); err != nil {
+		if _, err := f.view.UpdateMemory(f.ctx, f.Memory,
+			souvenir.MemoryUpdate{Content: &content, Metadata: map[string]any{"zoom": 13 + i}}); err != nil {
 			return err
 		}
 	}
-	_, err = f.view.AddMemory(f.ctx, souvenir.NewMemory{Content: "The tiles of the coast were forty at first.", ProjectID: "atlas", Related: []string{f.Memory}})
+	_, err = f.view.AddMemory(f.ctx,
+		souvenir.NewMemory{Content: "The tiles of the coast were forty at first.", ProjectID: "atlas",
+			Related: []string{f.Memory}})
 	return err
 }

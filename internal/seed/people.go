@@ -13,11 +13,12 @@ const (
 	verifier = "a-verifier-that-is-long-enough-for-the-rules-of-pkce"
 )
 
-// people makes two more users and the projects: ben writes to atlas and shares harbour with anna, cora reads atlas, and has invited anna to
-// the regatta, which waits for an answer.
+// people makes two more users and the projects: ben writes to atlas and shares harbour with anna, cora reads atlas, and
+// has invited anna to the regatta, which waits for an answer.
 func (f *filler) people() error {
 	for _, name := range []string{"ben", "cora"} {
-		user, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: name, Email: name + "@example.com", Password: Password})
+		user, err := f.store.Accounts().AddUser(f.ctx,
+			souvenir.NewUser{Name: name, Email: name + "@example.com", Password: Password})
 		if err != nil {
 			return err
 		}
@@ -31,7 +32,8 @@ func (f *filler) people() error {
 		id, name string
 		members  map[string]souvenir.MemberRole
 	}{
-		{f.view, "atlas", "The atlas", map[string]souvenir.MemberRole{"ben": souvenir.MemberWriter, "cora": souvenir.MemberReader}},
+		{f.view, "atlas", "The atlas",
+			map[string]souvenir.MemberRole{"ben": souvenir.MemberWriter, "cora": souvenir.MemberReader}},
 		{f.view, "ledger", "Ledger", nil},
 		{f.view, "attic", "The attic, where nothing is", nil},
 		{ben, "harbour", "Harbour", map[string]souvenir.MemberRole{"anna": souvenir.MemberWriter}},
@@ -40,7 +42,9 @@ func (f *filler) people() error {
 			return err
 		}
 		for user, role := range p.members {
-			if _, err := f.store.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: p.view.Access().User + "/" + p.id}, User: user, Role: role}); err != nil {
+			if _, err := f.store.AddMember(f.ctx,
+				souvenir.NewMember{Project: souvenir.ProjectRef{ID: p.view.Access().User + "/" + p.id}, User: user,
+					Role: role}); err != nil {
 				return err
 			}
 		}
@@ -53,12 +57,16 @@ func (f *filler) people() error {
 	if _, err := view.AddProject(f.ctx, souvenir.NewProject{ID: "regatta", Name: "Regatta"}); err != nil {
 		return err
 	}
-	if _, err := view.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "regatta"}, User: "anna", Role: souvenir.MemberReader}); err != nil {
+	if _, err := view.AddMember(f.ctx,
+		souvenir.NewMember{Project: souvenir.ProjectRef{ID: "regatta"}, User: "anna",
+			Role: souvenir.MemberReader}); err != nil {
 		return err
 	}
 	_, err = ben.AddMemories(f.ctx, []souvenir.NewMemory{
-		{Content: "The harbour master is Mr Okafor, pier 4.", ProjectID: "harbour", EventType: "fact", Tags: []string{"ferry"}},
-		{Content: "Pier 4 is closed for repairs in November.", ProjectID: "harbour", EventType: "decision", Tags: []string{"ferry"}},
+		{Content: "The harbour master is Mr Okafor, pier 4.", ProjectID: "harbour", EventType: "fact",
+			Tags: []string{"ferry"}},
+		{Content: "Pier 4 is closed for repairs in November.", ProjectID: "harbour", EventType: "decision",
+			Tags: []string{"ferry"}},
 		{Content: "What only ben may see."},
 	}, nil)
 	return err
@@ -73,14 +81,16 @@ func (f *filler) management() error {
 	}
 	f.Token = f.token.Value
 	for _, n := range []souvenir.NewToken{
-		{Name: "reads the atlas only", Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead}, Projects: []string{"atlas"}, ExpiresIn: 10 * 24 * time.Hour},
+		{Name: "reads the atlas only", Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead}, Projects: []string{"atlas"},
+			ExpiresIn: 10 * 24 * time.Hour},
 		{Name: "everything", Scopes: souvenir.Scopes()},
 	} {
 		if _, err := f.view.Accounts().AddToken(f.ctx, n); err != nil {
 			return err
 		}
 	}
-	if _, err := f.view.Accounts().AddClient(f.ctx, souvenir.NewClient{ID: "notebook", Name: "Notebook", RedirectURIs: []string{callback}}); err != nil {
+	if _, err := f.view.Accounts().AddClient(f.ctx,
+		souvenir.NewClient{ID: "notebook", Name: "Notebook", RedirectURIs: []string{callback}}); err != nil {
 		return err
 	}
 	if err := f.letIn("Claude", "Sailing log"); err != nil {
@@ -94,7 +104,8 @@ func (f *filler) management() error {
 			return err
 		}
 	}
-	if _, err := f.store.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{Note: "Dora, at home", CreatedBy: f.User}); err != nil {
+	if _, err := f.store.Accounts().AddInvitation(f.ctx,
+		souvenir.NewInvitation{Note: "Dora, at home", CreatedBy: f.User}); err != nil {
 		return err
 	}
 	_, err = f.view.SetPreferences(f.ctx, map[string]any{"language": "en", "units": map[string]any{"length": "m"}})
@@ -105,19 +116,23 @@ func (f *filler) management() error {
 func (f *filler) letIn(names ...string) error {
 	sum := sha256.Sum256([]byte(verifier))
 	for _, name := range names {
-		client, err := f.store.Accounts().RegisterClient(f.ctx, souvenir.ClientRegistration{ClientName: name, RedirectURIs: []string{callback}, TokenEndpointAuthMethod: souvenir.AuthNone})
+		client, err := f.store.Accounts().RegisterClient(f.ctx,
+			souvenir.ClientRegistration{ClientName: name, RedirectURIs: []string{callback},
+				TokenEndpointAuthMethod: souvenir.AuthNone})
 		if err != nil {
 			return err
 		}
 		code, err := f.view.Accounts().Authorize(f.ctx, souvenir.Authorization{
-			ClientID: client.ID, RedirectURI: callback, Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite},
+			ClientID: client.ID, RedirectURI: callback,
+			Scopes:        []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite},
 			CodeChallenge: base64.RawURLEncoding.EncodeToString(sum[:]), CodeChallengeMethod: "S256",
 		})
 		if err != nil {
 			return err
 		}
 		if _, err := f.store.Accounts().ExchangeCode(f.ctx, souvenir.CodeExchange{
-			Client: souvenir.ClientCredentials{ID: client.ID}, Code: code.Code, RedirectURI: callback, Verifier: verifier, Issuer: "http://memory.test", Audience: "http://memory.test/mcp",
+			Client: souvenir.ClientCredentials{ID: client.ID}, Code: code.Code, RedirectURI: callback, Verifier: verifier,
+			Issuer: "http://memory.test", Audience: "http://memory.test/mcp",
 		}); err != nil {
 			return err
 		}
@@ -133,15 +148,18 @@ func (f *filler) activity(memories int) error {
 	n := min(max(60, memories), 90_000)
 	for i := range n {
 		call := souvenir.NewActivity{
-			Principal: own, Tool: "memory", Duration: time.Duration(200+f.random.IntN(40_000)) * time.Microsecond, Bytes: int64(f.random.IntN(20_000)),
-			Client:    pick(f.writer, []string{"claude-code/2.1", "cursor/1.9", "codex/0.42", "python-requests/2.32", "Mozilla/5.0 (X11; Linux x86_64)"}),
+			Principal: own, Tool: "memory", Duration: time.Duration(200+f.random.IntN(40_000)) * time.Microsecond,
+			Bytes: int64(f.random.IntN(20_000)),
+			Client: pick(f.writer, []string{"claude-code/2.1", "cursor/1.9", "codex/0.42", "python-requests/2.32",
+				"Mozilla/5.0 (X11; Linux x86_64)"}),
 			StartedAt: now.Add(-time.Duration(float64(n-i) / float64(n) * float64(25*24*time.Hour))),
 			Action:    pick(f.writer, []string{"search", "search", "search", "store", "retrieve", "get_context", "update"}),
 		}
 		if f.once(4) {
 			call.Project = souvenir.ProjectRef{ID: pick(f.writer, []string{"atlas", "ledger"})}
 		}
-		if about := f.ids[pick(f.writer, f.topics).name]; (call.Action == "retrieve" || call.Action == "update") && len(about) > 0 {
+		if about := f.ids[pick(f.writer, f.topics).name]; (call.Action == "retrieve" || call.Action == "update") &&
+			len(about) > 0 {
 			call.MemoryID = pick(f.writer, about)
 		}
 		if f.once(12) {

@@ -1,6 +1,6 @@
-// Package seed fills store files for tests and measurements of the dashboard: with the invented notes of a few people, as many as are
-// wanted, over some months; or with text that would do harm wherever it were taken for anything but text. The texts are the same
-// each time.
+// Package seed fills store files for tests and measurements of the dashboard: with the invented notes of a few people,
+// as many as are wanted, over some months; or with text that would do harm wherever it were taken for anything but
+// text. The texts are the same each time.
 package seed
 
 import (
@@ -30,14 +30,15 @@ type Filled struct {
 	Token    string `json:"token"`    // an MCP token of the user
 }
 
-// Fill makes a new file at a path and fills it with some number of memories. Zero leaves a store as it is after the set-up: one user and
-// nothing else.
+// Fill makes a new file at a path and fills it with some number of memories. Zero leaves a store as it is after the
+// set-up: one user and nothing else.
 func Fill(ctx context.Context, path string, memories int) (Filled, error) {
 	return fill(ctx, path, func(f *filler) error {
 		if memories == 0 {
 			return nil
 		}
-		return f.inOrder(f.people, func() error { return f.memories(memories) }, f.known, func() error { return f.files(memories) }, f.management,
+		return f.inOrder(f.people, func() error { return f.memories(memories) }, f.known,
+			func() error { return f.files(memories) }, f.management,
 			func() error { return f.activity(memories) })
 	})
 }
@@ -50,13 +51,15 @@ func Hostile(ctx context.Context, path string) (Filled, error) {
 // fill makes a file with one user, and has it filled.
 func fill(ctx context.Context, path string, with func(*filler) error) (filled Filled, err error) {
 	now := time.Now()
-	f := &filler{ctx: ctx, writer: newWriter(), began: now.Add(-history), clock: &clock{at: now.Add(-history)}, ids: map[string][]string{}, texts: map[string]string{}}
+	f := &filler{ctx: ctx, writer: newWriter(), began: now.Add(-history), clock: &clock{at: now.Add(-history)},
+		ids: map[string][]string{}, texts: map[string]string{}}
 	f.store, err = souvenir.Open(ctx, path, &souvenir.Options{Now: f.clock.now})
 	if err != nil {
 		return f.Filled, err
 	}
 	defer func() { err = errors.Join(err, f.store.Close()) }()
-	if f.user, err = f.store.Accounts().AddUser(ctx, souvenir.NewUser{Name: "anna", Role: souvenir.RoleAdmin, Email: "anna@example.com", Password: Password}); err != nil {
+	if f.user, err = f.store.Accounts().AddUser(ctx,
+		souvenir.NewUser{Name: "anna", Role: souvenir.RoleAdmin, Email: "anna@example.com", Password: Password}); err != nil {
 		return f.Filled, err
 	}
 	f.User, f.UserID, f.view = f.user.Name, f.user.ID, f.store.As(souvenir.Access{User: f.user.ID})

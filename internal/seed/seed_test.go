@@ -28,7 +28,8 @@ func TestFilledStoresAreSound(t *testing.T) {
 			if report, err := store.Upkeep().Check(t.Context(), nil); err != nil || len(report.Findings) > 0 {
 				t.Errorf("%v %v", report.Findings, err)
 			}
-			if _, err := store.Accounts().CheckPassword(t.Context(), souvenir.Credentials{Name: filled.User, Password: Password}); err != nil {
+			if _, err := store.Accounts().CheckPassword(t.Context(),
+				souvenir.Credentials{Name: filled.User, Password: Password}); err != nil {
 				t.Error(err)
 			}
 			if name == "empty" {
@@ -49,11 +50,13 @@ func TestFilledStoresAreSound(t *testing.T) {
 			if _, err := view.GetFile(t.Context(), filled.File); err != nil {
 				t.Error(err)
 			}
-			if todo, err := view.GetTodo(t.Context(), souvenir.ProjectRef{ID: filled.Project}); err != nil || len(todo.Document.Tasks) < 3 {
+			if todo, err := view.GetTodo(t.Context(), souvenir.ProjectRef{ID: filled.Project}); err != nil ||
+				len(todo.Document.Tasks) < 3 {
 				t.Errorf("%d tasks, %v", len(todo.Document.Tasks), err)
 			}
 			overview, err := view.Insights().Overview(t.Context(), souvenir.OverviewQuery{})
-			if err != nil || overview.Embedding.Pending != 0 || overview.Memories != filled.Memories || len(overview.Clients) == 0 {
+			if err != nil || overview.Embedding.Pending != 0 || overview.Memories != filled.Memories ||
+				len(overview.Clients) == 0 {
 				t.Errorf("%+v, %v", overview, err)
 			}
 		})

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// topic is something that memories are about: its sentences have words of their own, so that memories of one topic lie together in
-// what they mean.
+// topic is something that memories are about: its sentences have words of their own, so that memories of one topic lie
+// together in what they mean.
 type topic struct {
 	name      string   // also a tag
 	project   string   // id of the project that most of its memories lie in; empty: none
@@ -56,7 +56,8 @@ func (w *writer) sentence(t topic) string {
 	})
 }
 
-// text makes what one memory says: mostly one to three sentences, now and then a document with headings, lists and code.
+// text makes what one memory says: mostly one to three sentences, now and then a document with headings, lists and
+// code.
 func (w *writer) text(t topic) string {
 	if !w.once(25) {
 		sentences := make([]string, 1+w.random.IntN(3))
@@ -66,13 +67,16 @@ func (w *writer) text(t topic) string {
 		return strings.Join(sentences, " ")
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Notes on %s, %s\n\n%s %s\n\n## What we know\n\n", t.name, w.sentenceDate(), w.sentence(t), w.sentence(t))
+	fmt.Fprintf(&b, "# Notes on %s, %s\n\n%s %s\n\n## What we know\n\n", t.name, w.sentenceDate(), w.sentence(t),
+		w.sentence(t))
 	for range 2 + w.random.IntN(5) {
 		fmt.Fprintf(&b, "- %s\n", w.sentence(t))
 	}
-	fmt.Fprintf(&b, "\n## Open\n\n1. %s\n2. **Ask %s**: %s\n\n> %s\n", w.sentence(t), pick(w, w.common["person"]), w.sentence(t), w.sentence(t))
+	fmt.Fprintf(&b, "\n## Open\n\n1. %s\n2. **Ask %s**: %s\n\n> %s\n", w.sentence(t), pick(w, w.common["person"]),
+		w.sentence(t), w.sentence(t))
 	if w.once(2) {
-		fmt.Fprintf(&b, "\n```sh\nmake %s && ./run --port %d\n```\n", strings.ReplaceAll(t.name, " ", "-"), 1024+w.random.IntN(9000))
+		fmt.Fprintf(&b, "\n```sh\nmake %s && ./run --port %d\n```\n", strings.ReplaceAll(t.name, " ", "-"), 1024+
+			w.random.IntN(9000))
 	}
 	return b.String()
 }
@@ -83,15 +87,18 @@ func (w *writer) sentenceDate() string {
 
 // nearly says the same as a text in a slightly different way.
 func (w *writer) nearly(text string) string {
-	return pick(w, []string{"Note: ", "As said before: ", "Again, for the record: "}) + strings.TrimSuffix(text, ".") + pick(w, []string{".", " (confirmed).", ", as of today."})
+	return pick(w, []string{"Note: ", "As said before: ", "Again, for the record: "}) + strings.TrimSuffix(text, ".") +
+		pick(w, []string{".", " (confirmed).", ", as of today."})
 }
 
 func commonWords() map[string][]string {
 	return map[string][]string{
 		"person": {"Mara", "Jonas", "Priya", "Tomás", "Aiko", "Lena", "Samir", "Olga", "Kwame", "Ines", "Peter", "Yun"},
-		"month":  {"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"},
-		"day":    {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"},
-		"reason": {"it was too slow", "nobody could explain the bill", "it kept failing at night", "two people asked for it", "the old way broke twice", "it saves an hour a week"},
+		"month": {"January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+			"November", "December"},
+		"day": {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"},
+		"reason": {"it was too slow", "nobody could explain the bill", "it kept failing at night", "two people asked for it",
+			"the old way broke twice", "it saves an hour a week"},
 	}
 }
 
@@ -104,8 +111,10 @@ func topics() []topic {
 			"Never restart {service} while the {part} is being migrated: {big} jobs were lost the last time.",
 			"{person} decided to keep {n} replicas of {service}, because {reason}.",
 		}, map[string][]string{
-			"service": {"the ticket service", "the gateway", "the tile server", "the mail worker", "the payment bridge", "the scheduler"},
-			"part":    {"load balancer", "config map", "queue", "secret store", "ingress rule"}, "command": {"`release undo`", "`kubectl rollout undo`", "the red button", "`make back`"},
+			"service": {"the ticket service", "the gateway", "the tile server", "the mail worker", "the payment bridge",
+				"the scheduler"},
+			"part":    {"load balancer", "config map", "queue", "secret store", "ingress rule"},
+			"command": {"`release undo`", "`kubectl rollout undo`", "the red button", "`make back`"},
 		}},
 		{"database", "atlas", []string{
 			"The table {table} has {big} thousand rows; an index on {column} brought the query from {big} ms to {n} ms.",
@@ -113,7 +122,8 @@ func topics() []topic {
 			"Migration {big} adds {column} to {table}; it must run before {day}, when {person} is away.",
 			"Backups of {table} are taken at {time} and kept for {n} days.",
 		}, map[string][]string{
-			"table": {"bookings", "passengers", "tiles", "invoices", "sessions", "audit_log"}, "column": {"created_at", "owner_id", "email", "zone", "state"},
+			"table":  {"bookings", "passengers", "tiles", "invoices", "sessions", "audit_log"},
+			"column": {"created_at", "owner_id", "email", "zone", "state"},
 			"engine": {"PostgreSQL", "SQLite", "DynamoDB", "MySQL", "DuckDB"},
 		}},
 		{"frontend", "atlas", []string{
@@ -128,20 +138,23 @@ func topics() []topic {
 			"VAT for {company} is {n} percent; {person} checks it each {month}.",
 			"If {company} cancels before {date}, we refund {n} percent by {method}.",
 		}, map[string][]string{
-			"company": {"Nordlicht GmbH", "Harbour Lines", "Café Amélie", "Blue Door Ltd", "Ferrovia SpA"}, "method": {"bank transfer", "card", "direct debit", "cheque"},
+			"company": {"Nordlicht GmbH", "Harbour Lines", "Café Amélie", "Blue Door Ltd", "Ferrovia SpA"},
+			"method":  {"bank transfer", "card", "direct debit", "cheque"},
 		}},
 		{"contracts", "ledger", []string{
 			"The contract with {company} ends on {date} and renews for {n} months unless {person} writes before {month}.",
 			"Clause {n} limits our liability to {big} euro; the lawyer of {company} accepted it on {day}.",
 			"{person} signed the amendment with {company}: {n} more seats for {big} euro.",
-		}, map[string][]string{"company": {"Nordlicht GmbH", "Harbour Lines", "Café Amélie", "Blue Door Ltd", "Ferrovia SpA"}}},
+		}, map[string][]string{"company": {"Nordlicht GmbH", "Harbour Lines", "Café Amélie", "Blue Door Ltd",
+			"Ferrovia SpA"}}},
 		{"security", "atlas", []string{
 			"{person} reported that {secret} were visible in the {place}; they were changed within {n} minutes.",
 			"Rotate {secret} every {n} days; the next time is {date}.",
 			"The audit of {month} found {n} accounts without a second factor in the {place}.",
 			"Do not copy {secret} into the {place}, because {reason}.",
 		}, map[string][]string{
-			"secret": {"the signing keys", "the database passwords", "the API tokens", "the recovery codes"}, "place": {"build log", "wiki", "chat", "staging system", "ticket"},
+			"secret": {"the signing keys", "the database passwords", "the API tokens", "the recovery codes"},
+			"place":  {"build log", "wiki", "chat", "staging system", "ticket"},
 		}},
 		{"ferry", "harbour", []string{
 			"The ferry to {island} leaves at {time} from pier {n}; in {month} it does not run on {day}.",
@@ -159,7 +172,8 @@ func topics() []topic {
 			"{person} must not eat {thing}; use {thing} in {dish} instead.",
 			"{dish} tastes better with {thing} on the next day, says {person}.",
 		}, map[string][]string{
-			"dish": {"the plum cake", "lentil soup", "ramen", "the Sunday bread", "moussaka", "apple strudel"}, "thing": {"peanuts", "rye flour", "butter", "miso", "cinnamon", "chickpeas"},
+			"dish":  {"the plum cake", "lentil soup", "ramen", "the Sunday bread", "moussaka", "apple strudel"},
+			"thing": {"peanuts", "rye flour", "butter", "miso", "cinnamon", "chickpeas"},
 		}},
 		{"garden", "", []string{
 			"Plant the {plant} in {month}, {n} centimetres apart, and water them at {time}.",
@@ -170,7 +184,8 @@ func topics() []topic {
 			"{person} is allergic to {drug}; the card is in drawer {n}.",
 			"The appointment with Dr {doctor} is on {date} at {time}, second floor, room {big}.",
 			"{drug}: {n} mg at {time}, never together with grapefruit.",
-		}, map[string][]string{"drug": {"penicillin", "ibuprofen", "aspirin", "the fever syrup"}, "doctor": {"Lindqvist", "Okafor", "Brandt", "Sato"}}},
+		}, map[string][]string{"drug": {"penicillin", "ibuprofen", "aspirin", "the fever syrup"},
+			"doctor": {"Lindqvist", "Okafor", "Brandt", "Sato"}}},
 		{"words", "", []string{
 			"Der Müll wird {n} Mal im Jahr am {tag} abgeholt, Tonne {n}.",
 			"京都の宿は夜{n}時に門が閉まります。部屋は{big}号室です。",

@@ -24,9 +24,9 @@ type pageCopy interface {
 }
 
 // Backup writes the database, as it is at one moment, to a new file, while others read and write. It shows under its
-// name only when it is whole and on disk; after an error nothing is left of it. A path that exists, or beside which a log
-// lies that SQLite would take for the new file's, gives an error that is fs.ErrExist. Progress, which may be nil, hears of
-// pages. The log of a file that is written meanwhile grows until the copy is done.
+// name only when it is whole and on disk; after an error nothing is left of it. A path that exists, or beside which a
+// log lies that SQLite would take for the new file's, gives an error that is fs.ErrExist. Progress, which may be nil,
+// hears of pages. The log of a file that is written meanwhile grows until the copy is done.
 func (d *DB) Backup(ctx context.Context, path string, progress func(done, total int)) error {
 	path, err := absolute(path)
 	if err != nil {
@@ -83,7 +83,8 @@ func (f *SnapshotFile) Close() error {
 }
 
 // copyBeside copies the database into a new file of a folder, synced, and returns its path.
-func (d *DB) copyBeside(ctx context.Context, dir, pattern string, progress func(done, total int)) (path string, err error) {
+func (d *DB) copyBeside(ctx context.Context, dir, pattern string, progress func(done, total int)) (path string,
+	err error) {
 	f, err := os.CreateTemp(dir, pattern)
 	if err != nil {
 		return "", full(err)

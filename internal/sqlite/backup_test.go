@@ -203,7 +203,8 @@ func TestCompactWritesTheFileAnew(t *testing.T) {
 					done <- db.Write(context.Background(), insert(fmt.Sprint(i)))
 					return
 				}
-				done <- db.Read(context.Background(), func(tx base.Tx) error { _, err := base.Column[string](tx, "SELECT name FROM item"); return err })
+				done <- db.Read(context.Background(),
+					func(tx base.Tx) error { _, err := base.Column[string](tx, "SELECT name FROM item"); return err })
 			}()
 		}
 		must(t, db.Compact(t.Context()))

@@ -52,7 +52,8 @@ func BenchmarkRead(b *testing.B) {
 	}))
 	cancellable, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	for name, ctx := range map[string]context.Context{"background": context.WithoutCancel(b.Context()), "cancellable": cancellable} {
+	for name, ctx := range map[string]context.Context{"background": context.WithoutCancel(b.Context()),
+		"cancellable": cancellable} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -12,7 +12,8 @@ import (
 func TestSQLiteKeepsTheContract(t *testing.T) {
 	open := func(t *testing.T, path string) db.DB {
 		t.Helper()
-		d, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, ApplicationID: 0x534f5556, Migrations: sqlite.Migrations()})
+		d, err := sqlite.Open(t.Context(),
+			sqlite.Config{Path: path, ApplicationID: 0x534f5556, Migrations: sqlite.Migrations()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,18 +44,20 @@ type Config struct {
 	// that the file has not seen, in one transaction; PRAGMA user_version holds the last.
 	Migrations fs.FS
 
-	// BeforeMigrations and AfterMigrations run in the transaction of migrations, with the version that the file has (0: it is new) or had.
-	// Nil: nothing.
+	// BeforeMigrations and AfterMigrations run in the transaction of migrations, with the version that the file has (0: it
+	// is new) or had. Nil: nothing.
 	BeforeMigrations, AfterMigrations func(tx db.Tx, version int) error
 
-	// Prepare runs on the connection that writes, after migrations and before the first transaction, and may make temporary triggers there. Nil: nothing.
+	// Prepare runs on the connection that writes, after migrations and before the first transaction, and may make
+	// temporary triggers there. Nil: nothing.
 	Prepare func(tx db.Tx) error
 
 	// Fill completes migrations with what SQL cannot compute. The keys are their names without the number: "project_names"
 	// for 0014_project_names.sql. Each runs behind its migration, in the same transaction, when that is new to the file.
 	Fill map[string]func(db.Tx) error
 
-	// Reserve is how many bytes a file beside the database holds back, for writes of a [Freeing] context on a full disk; 0 means none.
+	// Reserve is how many bytes a file beside the database holds back, for writes of a [Freeing] context on a full disk; 0
+	// means none.
 	Reserve int64
 
 	// LockTimeout is how long a write waits for another process's lock when its context

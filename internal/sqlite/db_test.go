@@ -104,7 +104,8 @@ func TestEveryConnectionHasTheSettingsAndExtensions(t *testing.T) {
 		check(tx, "trusted_schema", "0")
 		check(tx, "cell_size_check", "1")
 		var distance, length float64
-		must(t, tx.QueryRow("SELECT vec_distance_cosine(vec_f32('[1, 0]'), vec_f32('[0, 1]')), vec_length(?)", make([]byte, 12)).Scan(&distance, &length))
+		must(t, tx.QueryRow("SELECT vec_distance_cosine(vec_f32('[1, 0]'), vec_f32('[0, 1]')), vec_length(?)",
+			make([]byte, 12)).Scan(&distance, &length))
 		if distance != 1 || length != 3 {
 			t.Errorf("distance %v, length %v", distance, length)
 		}
@@ -146,10 +147,11 @@ func TestErrorsAreClassified(t *testing.T) {
 			"unique":      {"INSERT INTO item (name) VALUES ('a')", nil, ErrUnique, codeConstraintUnique},
 			"primary key": {"INSERT INTO item (id) SELECT id FROM item", nil, ErrUnique, codeConstraintPrimaryKey},
 			"not null":    {"INSERT INTO child (item_id) VALUES (NULL)", nil, ErrConstraint, codeConstraint | 5<<8},
-			"type":        {"INSERT INTO item (id, name, data) VALUES (9, 'x', 'text')", nil, ErrConstraint, codeConstraint | 12<<8},
-			"too big":     {"SELECT zeroblob(3000000000)", nil, ErrTooBig, codeTooBig},
-			"syntax":      {"SELEC 1", nil, nil, 1},
-			"full-text":   {"SELECT rowid FROM note WHERE note MATCH ?", []any{`"`}, nil, 1},
+			"type": {"INSERT INTO item (id, name, data) VALUES (9, 'x', 'text')", nil, ErrConstraint,
+				codeConstraint | 12<<8},
+			"too big":   {"SELECT zeroblob(3000000000)", nil, ErrTooBig, codeTooBig},
+			"syntax":    {"SELEC 1", nil, nil, 1},
+			"full-text": {"SELECT rowid FROM note WHERE note MATCH ?", []any{`"`}, nil, 1},
 		} {
 			err := db.Write(t.Context(), func(tx base.Tx) error {
 				rows, err := tx.Query(test.query, test.args...)
@@ -194,7 +196,8 @@ func TestSeveralStatementsInOneExecAreRefused(t *testing.T) {
 }
 
 func TestDriverNamesItsVersions(t *testing.T) {
-	if d := Driver(); !strings.Contains(d, driverModule) || !strings.Contains(d, "SQLite 3.") || !strings.Contains(d, "sqlite-vec v") {
+	if d := Driver(); !strings.Contains(d, driverModule) || !strings.Contains(d, "SQLite 3.") ||
+		!strings.Contains(d, "sqlite-vec v") {
 		t.Errorf("Driver is %q", d)
 	}
 }

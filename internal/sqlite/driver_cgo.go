@@ -92,7 +92,8 @@ func execReturnsRows(s driver.Stmt) bool {
 
 // copyPages begins to copy the database of a connection into the file at a path.
 func copyPages(from driver.Conn, path string) (pageCopy, error) {
-	into, err := connect(fileDSN(path, modeReadWrite), []string{"journal_mode = OFF", "synchronous = OFF"}) // synced when it is whole
+	into, err := connect(fileDSN(path, modeReadWrite),
+		[]string{"journal_mode = OFF", "synchronous = OFF"}) // synced when it is whole
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,8 @@ func FuzzFileDSN(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u.Path != uriPath("/"+path, false) || u.Fragment != "" || u.Host != "" || u.Query().Get("mode") != "ro" || len(u.Query()) != 2 {
+		if u.Path != uriPath("/"+path, false) || u.Fragment != "" || u.Host != "" || u.Query().Get("mode") != "ro" ||
+			len(u.Query()) != 2 {
 			t.Errorf("%q becomes %v", path, u)
 		}
 	})

@@ -38,8 +38,8 @@ type Error struct {
 	err  error  // the driver's error
 }
 
-// Error says what was being done and what came of it. While pages are copied, a driver may have only the code of an error, and the text
-// of the other file's, which is that there is none.
+// Error says what was being done and what came of it. While pages are copied, a driver may have only the code of an
+// error, and the text of the other file's, which is that there is none.
 func (e *Error) Error() string {
 	text := e.err.Error()
 	if e.kind != nil && strings.Contains(text, "not an error") {

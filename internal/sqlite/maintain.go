@@ -29,8 +29,8 @@ func (d *DB) Scratch(ctx context.Context, fn func(db.Tx) error) error {
 }
 
 // Compact writes the file anew without its free pages. Reads go on meanwhile; writes wait, also those of other
-// processes. It needs room for a copy of the file in the folder for temporary files and for one in the log, and when ctx
-// ends everything is as it was.
+// processes. It needs room for a copy of the file in the folder for temporary files and for one in the log, and when
+// ctx ends everything is as it was.
 func (d *DB) Compact(ctx context.Context) error {
 	if err := d.begin(ctx); err != nil {
 		return err
@@ -71,8 +71,8 @@ func (d *DB) Compact(ctx context.Context) error {
 	})
 }
 
-// Flush copies the write-ahead log into the file and cuts it to nothing. While others read from it that cannot be, and is
-// ErrLogInUse.
+// Flush copies the write-ahead log into the file and cuts it to nothing. While others read from it that cannot be, and
+// is ErrLogInUse.
 func (d *DB) Flush(ctx context.Context) error {
 	if err := d.begin(ctx); err != nil {
 		return err

@@ -51,7 +51,8 @@ func loadMigrations(fsys fs.FS) ([]migration, error) {
 			return nil, fmt.Errorf("sqlite: migration %q is not named NNNN_name.sql", name)
 		}
 		if n, _ := strconv.Atoi(m[1]); n != i+1 {
-			return nil, fmt.Errorf("sqlite: migration %q should have number %04d: numbers start at 0001 and leave no gap", name, i+1)
+			return nil, fmt.Errorf("sqlite: migration %q should have number %04d: numbers start at 0001 and leave no gap", name,
+				i+1)
 		}
 		sql, err := fs.ReadFile(fsys, name)
 		if err != nil {
@@ -167,5 +168,6 @@ func (d *DB) version(ctx context.Context, c *conn) (version int, err error) {
 
 func (d *DB) newer(version, known int) error {
 	return &FileError{Path: d.path, kind: ErrNewer,
-		Found: fmt.Sprintf("the file has schema version %d, this program knows up to %d; use a newer program", version, known)}
+		Found: fmt.Sprintf("the file has schema version %d, this program knows up to %d; use a newer program", version,
+			known)}
 }

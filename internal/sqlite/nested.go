@@ -36,7 +36,8 @@ func insideTransaction() bool {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
 	for {
 		f, more := frames.Next()
-		if strings.HasSuffix(f.Function, "sqlite.(*writer).perform") || strings.HasSuffix(f.Function, "sqlite.(*conn).snapshot") {
+		if strings.HasSuffix(f.Function, "sqlite.(*writer).perform") ||
+			strings.HasSuffix(f.Function, "sqlite.(*conn).snapshot") {
 			return true
 		}
 		if !more {

@@ -114,7 +114,8 @@ func (d *DB) openWritable(ctx context.Context, c Config, steps []migration, fres
 		return classify("open "+d.path, err)
 	}
 	if journal != "wal" {
-		return fmt.Errorf("sqlite: open %s: %w: write-ahead log not possible on this file system (journal mode stays %q)", d.path, ErrIO, journal)
+		return fmt.Errorf("sqlite: open %s: %w: write-ahead log not possible on this file system (journal mode stays %q)",
+			d.path, ErrIO, journal)
 	}
 	if err := d.migrate(ctx, w, c, steps); err != nil {
 		return err
@@ -128,11 +129,11 @@ func (d *DB) openWritable(ctx context.Context, c Config, steps []migration, fres
 	return nil
 }
 
-// makePrivate makes a file that is not there yet, empty, for its owner's eyes only; SQLite would leave it to the umask, which
-// commonly lets everybody read. The log beside it gets the same permissions. Where this fails, SQLite says why.
+// makePrivate makes a file that is not there yet, empty, for its owner's eyes only; SQLite would leave it to the umask,
+// which commonly lets everybody read. The log beside it gets the same permissions. Where this fails, SQLite says why.
 //
-// The file gets its name when it is closed already: closing it later would end the locks of those in this process who have
-// found it in between (POSIX, fcntl).
+// The file gets its name when it is closed already: closing it later would end the locks of those in this process who
+// have found it in between (POSIX, fcntl).
 func (d *DB) makePrivate() {
 	f, err := os.CreateTemp(filepath.Dir(d.path), ".souvenir-*") // with 0600
 	if err != nil {
@@ -207,7 +208,8 @@ func (d *DB) openReadOnly(ctx context.Context, known int, fresh, anyVersion bool
 		err = d.newer(version, known)
 	case version < known && !anyVersion:
 		err = &FileError{Path: d.path, kind: ErrOlder,
-			Found: fmt.Sprintf("the file has schema version %d, this program needs %d; open it for writing once", version, known)}
+			Found: fmt.Sprintf("the file has schema version %d, this program needs %d; open it for writing once", version,
+				known)}
 	}
 	if err != nil {
 		_ = c.close()
@@ -306,8 +308,8 @@ func (d *DB) sweep(before map[string]bool) {
 	}
 }
 
-// leaveNoTrace has SQLite remove the side files that reading has made: a connection that may not write leaves them behind.
-// It writes nothing to the file itself, since there is nothing in the log.
+// leaveNoTrace has SQLite remove the side files that reading has made: a connection that may not write leaves them
+// behind. It writes nothing to the file itself, since there is nothing in the log.
 func (d *DB) leaveNoTrace() {
 	for path, was := range d.sidesBefore {
 		if _, err := os.Lstat(path); was || err != nil || walSize(d.logPath) > 0 {
@@ -370,7 +372,8 @@ func (d *DB) inspect(ctx context.Context, id int32, known int) (fresh bool, err 
 	case info.Size() == 0:
 		return true, nil
 	case info.Size() < headerSize: // SQLite takes a file of one byte for an empty one
-		return false, &FileError{Path: d.path, kind: ErrForeign, Found: fmt.Sprintf("it is not a SQLite file: it has %d bytes", info.Size())}
+		return false, &FileError{Path: d.path, kind: ErrForeign,
+			Found: fmt.Sprintf("it is not a SQLite file: it has %d bytes", info.Size())}
 	}
 	found, err := d.look(ctx)
 	switch code := primaryCode(err); {
@@ -418,7 +421,8 @@ func lookOnce(path, mode string) (header, error) {
 }
 
 func (d *DB) foreign(found header, id int32) error {
-	what := fmt.Sprintf("it is a SQLite file of another program (application id %#x, ours is %#x)", uint32(found.application), uint32(id))
+	what := fmt.Sprintf("it is a SQLite file of another program (application id %#x, ours is %#x)",
+		uint32(found.application), uint32(id))
 	if found.application == 0 {
 		what = fmt.Sprintf("it is a SQLite file with tables of another program (no application id, ours is %#x)", uint32(id))
 	}

@@ -58,7 +58,8 @@ func TestFilesThatAreNotOursAreRefusedAndLeftUntouched(t *testing.T) {
 			ErrForeign, "application id 0x2a"},
 		"another program's without tables": {func(p string) { makeFile(t, p, "PRAGMA application_id = 42; VACUUM") },
 			ErrForeign, "application id 0x2a"},
-		"no application id": {func(p string) { makeFile(t, p, "CREATE TABLE x (y)") }, ErrForeign, "tables of another program"},
+		"no application id": {func(p string) { makeFile(t, p, "CREATE TABLE x (y)") }, ErrForeign,
+			"tables of another program"},
 		"no application id, WAL": {func(p string) { makeFile(t, p, "PRAGMA journal_mode = WAL; CREATE TABLE x (y)") },
 			ErrForeign, "tables of another program"},
 		"only a view": {func(p string) { makeFile(t, p, "CREATE VIEW x AS SELECT 1") }, ErrForeign, "another program"},
@@ -174,8 +175,9 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"empty path":        {testConfig(""), nil, "path is empty"},
 		"zero byte in path": {testConfig("a\x00b"), nil, "zero byte"},
 		"no application id": {Config{Path: filepath.Join(dir, "a.db")}, nil, "ApplicationID is 0"},
-		"read-only missing": {Config{Path: filepath.Join(dir, "a.db"), ApplicationID: testID, ReadOnly: true}, fs.ErrNotExist, "a.db"},
-		"read-only memory":  {Config{Path: ":memory:", ApplicationID: testID, ReadOnly: true}, nil, "read-only"},
+		"read-only missing": {Config{Path: filepath.Join(dir, "a.db"), ApplicationID: testID, ReadOnly: true}, fs.ErrNotExist,
+			"a.db"},
+		"read-only memory": {Config{Path: ":memory:", ApplicationID: testID, ReadOnly: true}, nil, "read-only"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(t.Context(), test.config)
@@ -257,7 +259,8 @@ func TestFilesThatMayNotBeWrittenAreOpenedForReading(t *testing.T) {
 		"file and folder": {0o444, 0o555},
 	} {
 		t.Run(name, func(t *testing.T) {
-			top, err := os.MkdirTemp("", "souvenir-*") //nolint:usetesting // folders of t.TempDir may be closed to the user that reads the file
+			top, err := os.MkdirTemp("",
+				"souvenir-*") //nolint:usetesting // folders of t.TempDir may be closed to the user that reads the file
 			must(t, err)
 			t.Cleanup(func() { _ = os.RemoveAll(top) })
 			must(t, os.Chmod(top, 0o755))
@@ -284,7 +287,8 @@ func TestFilesThatMayNotBeWrittenAreOpenedForReading(t *testing.T) {
 
 func TestPathsAreTakenLiterally(t *testing.T) {
 	base := t.TempDir()
-	paths := []string{"with space.db", "a#b.db", "100%.db", "%41.db", "a&mode=memory.db", "ünïcödé 記憶.db", "a'b;c.db", "file:x.db", "-dash.db", "a+b=c.db"}
+	paths := []string{"with space.db", "a#b.db", "100%.db", "%41.db", "a&mode=memory.db", "ünïcödé 記憶.db", "a'b;c.db",
+		"file:x.db", "-dash.db", "a+b=c.db"}
 	if runtime.GOOS != "windows" {
 		paths = append(paths, "what?mode=ro.db", `back\slash.db`, "double\"quote.db", "tab\tnewline\n.db")
 	}

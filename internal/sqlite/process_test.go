@@ -267,7 +267,8 @@ func TestWaitingForAnotherProcessEndsWithTheContext(t *testing.T) {
 	// One who goes on waiting gets the lock, though the one before gave up.
 	impatient, cancel := context.WithCancel(t.Context())
 	go func() { errs <- db.Write(impatient, mustNotRun) }()
-	eventually(t, "somebody waits", func() bool { db.writer.mu.Lock(); defer db.writer.mu.Unlock(); return db.writer.held })
+	eventually(t, "somebody waits",
+		func() bool { db.writer.mu.Lock(); defer db.writer.mu.Unlock(); return db.writer.held })
 	patient := make(chan error)
 	go func() { patient <- db.Write(t.Context(), insert("patient")) }()
 	queued(t, db, 1)
@@ -301,7 +302,8 @@ func TestCloseEndsTheWaitForAnotherProcess(t *testing.T) {
 	lockedByAnother(t, path)
 	err := make(chan error)
 	go func() { err <- db.Write(t.Context(), insert("x")) }()
-	eventually(t, "somebody waits", func() bool { db.writer.mu.Lock(); defer db.writer.mu.Unlock(); return db.writer.held })
+	eventually(t, "somebody waits",
+		func() bool { db.writer.mu.Lock(); defer db.writer.mu.Unlock(); return db.writer.held })
 	must(t, db.Close())
 	mustBe(t, <-err, ErrClosed)
 }

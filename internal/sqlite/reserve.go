@@ -11,8 +11,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// On a full disk nothing could be deleted either: what is deleted is written into the log first. So a file beside the database holds some
-// room, which is let go when a write that makes room finds none, and taken again once there is some.
+// On a full disk nothing could be deleted either: what is deleted is written into the log first. So a file beside the
+// database holds some room, which is let go when a write that makes room finds none, and taken again once there is
+// some.
 
 // probeBytes is how much must fit onto a disk that was full, for it not to count as full any more.
 const probeBytes = 256 << 10
@@ -35,7 +36,8 @@ func (d *DB) writeOnFullDisk(ctx context.Context, fn func(db.Tx) error) error {
 	return err
 }
 
-// makeRoom gives the room that is held back to the disk, and that of the log to be written anew. False: neither could be done.
+// makeRoom gives the room that is held back to the disk, and that of the log to be written anew. False: neither could
+// be done.
 func (d *DB) makeRoom(ctx context.Context) bool {
 	if d.memory {
 		return false
@@ -93,7 +95,8 @@ func (d *DB) probe(size int64) error {
 	return full(errors.Join(fill(f, size), f.Close()))
 }
 
-// Room is an ErrFull while the disk has no room for what is written. It looks anew each time it is asked while something was amiss.
+// Room is an ErrFull while the disk has no room for what is written. It looks anew each time it is asked while
+// something was amiss.
 func (d *DB) Room(ctx context.Context) error {
 	if err := d.begin(ctx); err != nil {
 		return err

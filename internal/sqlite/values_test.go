@@ -70,7 +70,8 @@ func TestValuesComeBackAsTheyWere(t *testing.T) {
 func TestValuesThatDoNotFitAreErrors(t *testing.T) {
 	db := openTest(t, testConfig(":memory:"))
 	for _, in := range []any{uint64(math.MaxUint64), time.Now(), struct{}{}, make(chan int), map[string]int{}} {
-		err := db.Write(t.Context(), func(tx base.Tx) error { _, err := tx.Exec("INSERT INTO item (name) VALUES (?)", in); return err })
+		err := db.Write(t.Context(),
+			func(tx base.Tx) error { _, err := tx.Exec("INSERT INTO item (name) VALUES (?)", in); return err })
 		if err == nil || !strings.Contains(err.Error(), "argument 1") {
 			t.Errorf("%T: error is %v, want one that names the argument", in, err)
 		}

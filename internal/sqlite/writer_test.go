@@ -397,7 +397,8 @@ func TestManyWritersUnderFailuresAndCancellations(t *testing.T) {
 					cancel()
 					if err == nil {
 						stored.Store(name, true)
-					} else if !errors.Is(err, context.Canceled) && !errors.Is(err, ErrUnique) && !strings.Contains(err.Error(), "on purpose") {
+					} else if !errors.Is(err, context.Canceled) && !errors.Is(err, ErrUnique) &&
+						!strings.Contains(err.Error(), "on purpose") {
 						t.Errorf("%s: %v", name, err)
 					}
 				}

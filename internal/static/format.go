@@ -40,7 +40,8 @@ func Load(data []byte) (*Model, error) {
 	for i := range h {
 		h[i] = int(uint32At(data[8:], i))
 	}
-	dimensions, rows, slots, pages, replacements, longest, name, hasQuery, size := h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7], h[8]
+	dimensions, rows, slots, pages, replacements, longest, name, hasQuery, size := h[0], h[1], h[2], h[3], h[4], h[5],
+		h[6], h[7], h[8]
 	switch {
 	case size != len(data):
 		return nil, malformed("%d bytes, the header says %d", len(data), size)
@@ -64,8 +65,10 @@ func Load(data []byte) (*Model, error) {
 
 	r := reader{data: data, at: headerBytes}
 	m := &Model{dimensions: dimensions, name: string(r.take(name))}
-	m.folds = folds{numbers: r.take(2 * pageCount), pages: r.take(2 * 256 * pages), replacements: r.takeStrings(replacements)}
-	m.pieces = pieces{strings: r.takeStrings(rows), rows: rows, slots: r.take(2 * slots), mask: uint32(slots - 1), longest: longest}
+	m.folds = folds{numbers: r.take(2 * pageCount), pages: r.take(2 * 256 * pages),
+		replacements: r.takeStrings(replacements)}
+	m.pieces = pieces{strings: r.takeStrings(rows), rows: rows, slots: r.take(2 * slots), mask: uint32(slots - 1),
+		longest: longest}
 	m.document = r.take(4 * rows)
 	m.query = m.document
 	if hasQuery == 1 {

@@ -81,7 +81,8 @@ func foreignWords(t *testing.T) (languages []string, lines [][]string) {
 // points and more below what the file reaches.
 func TestForeignWordsMeetTheirTranslation(t *testing.T) {
 	m := Default()
-	floors := map[string]int{"de": 86, "fr": 83, "es": 84, "it": 82, "pt": 83, "nl": 86, "pl": 81, "ru": 90, "tr": 75, "sv": 75, "ja": 83, "zh": 86, "ko": 74}
+	floors := map[string]int{"de": 86, "fr": 83, "es": 84, "it": 82, "pt": 83, "nl": 86, "pl": 81, "ru": 90, "tr": 75,
+		"sv": 75, "ja": 83, "zh": 86, "ko": 74}
 	languages, lines := foreignWords(t)
 	english := make([][]float32, len(lines))
 	for i, line := range lines {
@@ -110,7 +111,8 @@ func TestForeignWordsMeetTheirTranslation(t *testing.T) {
 		}
 		pairs += all
 		if percent := 100 * met / all; percent < floors[language] {
-			t.Errorf("%s: %d of %d words (%d %%) meet their translation, want %d %%", language, met, all, percent, floors[language])
+			t.Errorf("%s: %d of %d words (%d %%) meet their translation, want %d %%", language, met, all, percent,
+				floors[language])
 		} else {
 			t.Logf("%s: %d of %d (%d %%)", language, met, all, percent)
 		}
@@ -164,7 +166,8 @@ func TestKoreanLetterByLetterEqualsSyllables(t *testing.T) {
 
 func TestVectorsHaveUnitLengthOrAreZero(t *testing.T) {
 	m := Default()
-	for _, text := range []string{"a", "hello world", "ß", "猫", "한국어", "👍", "?", strings.Repeat("long ", 10_000), "x\xff\xfey", "\xffok"} {
+	for _, text := range []string{"a", "hello world", "ß", "猫", "한국어", "👍", "?", strings.Repeat("long ", 10_000),
+		"x\xff\xfey", "\xffok"} {
 		if n := dot(m.Embed(nil, text, false), m.Embed(nil, text, false)); math.Abs(n-1) > 1e-5 {
 			t.Errorf("%.20q: squared length %g, want 1", text, n)
 		}
@@ -178,7 +181,8 @@ func TestVectorsHaveUnitLengthOrAreZero(t *testing.T) {
 
 func TestEveryScriptHasTokens(t *testing.T) {
 	m := Default()
-	for _, word := range []string{"hello", "straße", "привет", "γεια", "مرحبا", "שלום", "नमस्ते", "你好", "こんにちは", "안녕", "สวัสดี", "გამარჯობა", "բարև", "வணக்கம்", "ជំរាប", "မင်္ဂလာပါ", "ሰላም", "ສະບາຍດີ", "হ্যালো", "హలో", "ഹലോ"} {
+	for _, word := range []string{"hello", "straße", "привет", "γεια", "مرحبا", "שלום", "नमस्ते", "你好", "こんにちは", "안녕",
+		"สวัสดี", "გამარჯობა", "բարև", "வணக்கம்", "ជំរាប", "မင်္ဂလာပါ", "ሰላም", "ສະບາຍດີ", "হ্যালো", "హలో", "ഹലോ"} {
 		if len(m.Tokens(word)) == 0 {
 			t.Errorf("%q has no token", word)
 		}
@@ -266,7 +270,8 @@ func TestHugeTexts(t *testing.T) {
 }
 
 func FuzzEmbed(f *testing.F) {
-	for _, s := range []string{"", "hello", "Ünïcödé", "今天天气", "\xff\xc0a", "a\u0301", strings.Repeat("ก", 70), strings.Repeat("x", 200), "½ﷺ😀"} {
+	for _, s := range []string{"", "hello", "Ünïcödé", "今天天气", "\xff\xc0a", "a\u0301", strings.Repeat("ก", 70),
+		strings.Repeat("x", 200), "½ﷺ😀"} {
 		f.Add(s)
 	}
 	m := Default()

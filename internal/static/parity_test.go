@@ -28,7 +28,8 @@ func TestVectorsEqualTheReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(fixtures) != 220 || len(want) != 4*220*m.Dimensions() {
-		t.Fatalf("%d texts and %d bytes of vectors, want 220 texts of %d dimensions", len(fixtures), len(want), m.Dimensions())
+		t.Fatalf("%d texts and %d bytes of vectors, want 220 texts of %d dimensions", len(fixtures), len(want),
+			m.Dimensions())
 	}
 	var vector []float32
 	for i, f := range fixtures {

@@ -91,8 +91,10 @@ func secret(f *fixture) souvenir.Memory {
 func seesNothing(f *fixture, who string) {
 	f.Helper()
 	for _, q := range []souvenir.Query{
-		{}, {Text: "secret"}, {Text: "secret formula mended", Sort: souvenir.SortCreatedAsc}, {Vector: Words{}.Vector("secret")}, {Tags: []string{"deploy"}},
-		{Filter: souvenir.Filter{"author": "ann"}}, {Filter: souvenir.Filter{"project_id": "apollo"}}, {ProjectID: "apollo"}, {ProjectName: "apollo", Text: "secret"}, {ProjectID: "local/apollo"},
+		{}, {Text: "secret"}, {Text: "secret formula mended", Sort: souvenir.SortCreatedAsc},
+		{Vector: Words{}.Vector("secret")}, {Tags: []string{"deploy"}},
+		{Filter: souvenir.Filter{"author": "ann"}}, {Filter: souvenir.Filter{"project_id": "apollo"}}, {ProjectID: "apollo"},
+		{ProjectName: "apollo", Text: "secret"}, {ProjectID: "local/apollo"},
 	} {
 		r := f.search(q)
 		f.equal(who+" searches "+brief(q), []int{len(r.Hits), r.Total}, []int{0, 0})
@@ -124,7 +126,8 @@ func accessStranger(f *fixture) {
 		}
 		err := c.do(s)
 		f.fails(c.name+" by a stranger", err, souvenir.ErrNotFound)
-		if unknown := callUnknown(f, s, c.name); err != nil && unknown != nil && errors.Is(err, souvenir.ErrNotFound) != errors.Is(unknown, souvenir.ErrNotFound) {
+		if unknown := callUnknown(f, s, c.name); err != nil && unknown != nil &&
+			errors.Is(err, souvenir.ErrNotFound) != errors.Is(unknown, souvenir.ErrNotFound) {
 			f.Errorf("%s: a stranger can tell what exists (%v) from what does not (%v)", c.name, err, unknown)
 		}
 	}
@@ -167,8 +170,10 @@ func accessLimited(f *fixture) {
 	f.equal("two projects", both.search(souvenir.Query{}).Total, 3)
 	f.equal("in the collection, as far as it is visible", both.collection("vault").MemoryCount, 2)
 	f.equal("the memory", both.get(m.ID), m)
-	f.equal("named with its owner", f.as(souvenir.Access{Projects: []string{"local/apollo"}}).search(souvenir.Query{}).Total, 2)
-	f.equal("named with another owner", f.as(souvenir.Access{Projects: []string{"ann/apollo"}}).search(souvenir.Query{}).Total, 0)
+	f.equal("named with its owner",
+		f.as(souvenir.Access{Projects: []string{"local/apollo"}}).search(souvenir.Query{}).Total, 2)
+	f.equal("named with another owner",
+		f.as(souvenir.Access{Projects: []string{"ann/apollo"}}).search(souvenir.Query{}).Total, 0)
 	f.equal("everything", f.search(souvenir.Query{}).Total, 4)
 }
 
@@ -177,24 +182,30 @@ func accessLimitedWrites(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "notes"})
 	apollo := f.as(souvenir.Access{Projects: []string{"apollo"}})
 	f.equal("stored without a project", apollo.add(souvenir.NewMemory{Content: "x"}).ProjectID, "apollo")
-	for _, p := range []souvenir.NewMemory{{ProjectID: "gemini"}, {ProjectName: "gemini"}, {Metadata: map[string]any{"project_id": "gemini"}}} {
+	for _, p := range []souvenir.NewMemory{{ProjectID: "gemini"}, {ProjectName: "gemini"},
+		{Metadata: map[string]any{"project_id": "gemini"}}} {
 		p.Content = "x"
 		_, err := apollo.store.AddMemory(f.ctx, p)
 		f.failsAt("AddMemory into another project", err, souvenir.ErrForbidden, "project_id", "apollo", "gemini")
 	}
-	_, err := apollo.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": "gemini"}})
+	_, err := apollo.store.UpdateMemory(f.ctx, m.ID,
+		souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": "gemini"}})
 	f.failsAt("UpdateMemory into another project", err, souvenir.ErrForbidden, "project_id", "gemini")
-	f.equal("moving out of all projects stays within the view", apollo.patch(m.ID, map[string]any{"project_id": nil}).ProjectID, "apollo")
+	f.equal("moving out of all projects stays within the view",
+		apollo.patch(m.ID, map[string]any{"project_id": nil}).ProjectID, "apollo")
 	_, err = apollo.store.AddCollection(f.ctx, souvenir.NewCollection{Name: "more"})
 	f.failsAt("AddCollection", err, souvenir.ErrForbidden, "collection_name")
 	_, err = apollo.store.UpdateCollection(f.ctx, "vault", souvenir.CollectionUpdate{Description: new(string)})
 	f.failsAt("UpdateCollection", err, souvenir.ErrForbidden, "collection_name", `"vault"`)
-	f.failsAt("DeleteCollection", apollo.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "vault", WithMemories: true}), souvenir.ErrForbidden, "collection_name", `"vault"`)
+	f.failsAt("DeleteCollection",
+		apollo.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "vault", WithMemories: true}),
+		souvenir.ErrForbidden, "collection_name", `"vault"`)
 	two := f.as(souvenir.Access{Projects: []string{"apollo", "fresh"}})
 	_, err = two.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x"})
 	f.failsAt("AddMemory through a view of two projects", err, souvenir.ErrForbidden, "project_id", `"apollo" or "fresh"`)
 	fresh := f.as(souvenir.Access{Projects: []string{"fresh"}})
-	stored, err := fresh.store.AddMemories(f.ctx, []souvenir.NewMemory{{Content: "one"}, {Content: "two", Collection: "notes"}}, nil)
+	stored, err := fresh.store.AddMemories(f.ctx,
+		[]souvenir.NewMemory{{Content: "one"}, {Content: "two", Collection: "notes"}}, nil)
 	f.check("AddMemories through a view of a project that is not there yet", err)
 	f.equal("its project", []string{stored[0].ProjectID, stored[1].ProjectID}, []string{"fresh", "fresh"})
 	f.equal("found", fresh.search(souvenir.Query{}).Total, 2)
@@ -236,7 +247,8 @@ func accessReadOnlyHandle(f *fixture) {
 // readOnly checks that a view of the whole store reads all and writes nothing.
 func readOnly(f *fixture, m souvenir.Memory, view *fixture) {
 	f.Helper()
-	for _, c := range slices.Concat(f.calls(m.ID, "vault"), f.projectCalls(souvenir.ProjectRef{ID: "apollo"}), f.projectLists()) {
+	for _, c := range slices.Concat(f.calls(m.ID, "vault"), f.projectCalls(souvenir.ProjectRef{ID: "apollo"}),
+		f.projectLists()) {
 		switch err := c.do(view.store); {
 		case c.writes:
 			f.fails(c.name+" for reading only", err, souvenir.ErrReadOnly)
@@ -244,7 +256,8 @@ func readOnly(f *fixture, m souvenir.Memory, view *fixture) {
 			f.Errorf("%s for reading only: %v", c.name, err)
 		}
 	}
-	for _, c := range slices.Concat(f.ruleCalls(souvenir.ProjectRef{ID: "apollo"}), f.contextCalls(souvenir.ProjectRef{ID: "apollo"})) {
+	for _, c := range slices.Concat(f.ruleCalls(souvenir.ProjectRef{ID: "apollo"}),
+		f.contextCalls(souvenir.ProjectRef{ID: "apollo"})) {
 		if err := c.do(view.store); c.writes || errors.Is(err, souvenir.ErrReadOnly) {
 			f.fails(c.name+" for reading only", err, souvenir.ErrReadOnly)
 			f.equal(c.name+" writes", c.writes, true)
@@ -267,7 +280,8 @@ func accessLocalUser(f *fixture) {
 		f.same("by time", contents(view.search(souvenir.Query{})), "mine")
 		f.equal("user", view.store.Access().User, souvenir.LocalUser)
 	}
-	f.equal("a view of a view is not narrower", f.as(souvenir.Access{User: "ann", ReadOnly: true}).as(souvenir.Access{}).search(souvenir.Query{}).Total, 1)
+	f.equal("a view of a view is not narrower",
+		f.as(souvenir.Access{User: "ann", ReadOnly: true}).as(souvenir.Access{}).search(souvenir.Query{}).Total, 1)
 }
 
 func accessCopied(f *fixture) {

@@ -69,39 +69,50 @@ func activityShown(f *fixture) {
 	m := view.add(souvenir.NewMemory{Content: "x", ProjectID: "p", ProjectName: "Apollo"})
 	f.clock.Pass(time.Hour)
 	f.record(souvenir.NewActivity{
-		Principal: principal, Client: "claude-code/2.0", Tool: "memory", Action: "retrieve", Project: souvenir.ProjectRef{Name: "Apollo"},
+		Principal: principal, Client: "claude-code/2.0", Tool: "memory", Action: "retrieve",
+		Project:  souvenir.ProjectRef{Name: "Apollo"},
 		MemoryID: m.ID, FileID: "f", Duration: 1500 * time.Microsecond, Bytes: 77,
 	})
 	all := view.activities(souvenir.ActivityQuery{})
 	f.equal("how many", len(all), 1)
 	id := all[0].ID
 	want := souvenir.Activity{
-		ID: id, User: ann.ID, UserName: "Ann", Credential: souvenir.Credential{Kind: souvenir.CredentialToken, ID: token.ID, Name: "laptop"},
-		Client: "claude-code/2.0", Tool: "memory", Action: "retrieve", ProjectID: "p", MemoryID: m.ID, FileID: "f",
+		ID: id, User: ann.ID, UserName: "Ann",
+		Credential: souvenir.Credential{Kind: souvenir.CredentialToken, ID: token.ID, Name: "laptop"},
+		Client:     "claude-code/2.0", Tool: "memory", Action: "retrieve", ProjectID: "p", MemoryID: m.ID, FileID: "f",
 		Outcome: souvenir.OutcomeOK, StartedAt: f.clock.Now().Add(-1500 * time.Microsecond), DurationMS: 1.5, Bytes: 77,
 	}
 	f.equal("call", all[0], want)
-	f.equal("as JSON", object(toJSON(all[0])), object(`{"id": "`+id+`", "user": "`+ann.ID+`", "user_name": "Ann", "credential": {"kind": "token", "id": "`+token.ID+`", "name": "laptop"},
-		"client": "claude-code/2.0", "tool": "memory", "action": "retrieve", "project_id": "p", "memory_id": "`+m.ID+`", "file_id": "f", "outcome": "ok",
+	f.equal("as JSON", object(toJSON(all[0])),
+		object(`{"id": "`+id+`", "user": "`+ann.ID+`", "user_name": "Ann", "credential": {"kind": "token", "id": "`+token.ID+
+			`", "name": "laptop"},
+		"client": "claude-code/2.0", "tool": "memory", "action": "retrieve", "project_id": "p", "memory_id": "`+m.ID+
+			`", "file_id": "f", "outcome": "ok",
 		"started_at": "2026-03-01T09:59:59.9985Z", "duration_ms": 1.5, "bytes": 77}`))
 	at := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 	f.record(
 		souvenir.NewActivity{Tool: "GET /health", StartedAt: at},
-		souvenir.NewActivity{Principal: souvenir.Principal{ClientID: "nobody's", Access: souvenir.Access{User: ann.ID}}, Tool: "memory"},
-		souvenir.NewActivity{Principal: souvenir.Principal{SessionID: "s", Access: souvenir.Access{User: ann.ID}}, Tool: "memory"},
+		souvenir.NewActivity{Principal: souvenir.Principal{ClientID: "nobody's", Access: souvenir.Access{User: ann.ID}},
+			Tool: "memory"},
+		souvenir.NewActivity{Principal: souvenir.Principal{SessionID: "s", Access: souvenir.Access{User: ann.ID}},
+			Tool: "memory"},
 	)
 	all = f.activities(souvenir.ActivityQuery{Limit: 3})
 	f.equal("credentials", []souvenir.Credential{all[0].Credential, all[1].Credential, all[2].Credential},
-		[]souvenir.Credential{{Kind: souvenir.CredentialSession, ID: "s"}, {Kind: souvenir.CredentialClient, ID: "nobody's"}, {}})
-	f.equal("somebody without an account", []any{all[2].User, all[2].UserName, all[2].StartedAt}, []any{souvenir.LocalUser, "", at})
+		[]souvenir.Credential{{Kind: souvenir.CredentialSession, ID: "s"}, {Kind: souvenir.CredentialClient, ID: "nobody's"},
+			{}})
+	f.equal("somebody without an account", []any{all[2].User, all[2].UserName, all[2].StartedAt},
+		[]any{souvenir.LocalUser, "", at})
 	f.check("DeleteToken", view.store.Accounts().DeleteToken(f.ctx, token.ID))
-	f.equal("the name of a token that is deleted", f.activities(souvenir.ActivityQuery{Tool: "memory", Action: "retrieve"})[0].Credential.ID, token.ID)
+	f.equal("the name of a token that is deleted",
+		f.activities(souvenir.ActivityQuery{Tool: "memory", Action: "retrieve"})[0].Credential.ID, token.ID)
 }
 
 func activityPages(f *fixture) {
 	f.equal("none", f.activities(souvenir.ActivityQuery{}), []souvenir.Activity{})
 	for i := range 25 {
-		f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Principal: by([]string{"ann", "ben"}[i%2]), Tool: fmt.Sprint("t", i)}))
+		f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx,
+			souvenir.NewActivity{Principal: by([]string{"ann", "ben"}[i%2]), Tool: fmt.Sprint("t", i)}))
 	}
 	f.record()
 	ann := f.as(souvenir.Access{User: "ann"})
@@ -143,7 +154,8 @@ func activityPages(f *fixture) {
 
 func activityOwn(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "Ann", ID: "ann"})
-	f.record(souvenir.NewActivity{Principal: by("ann"), Tool: "hers"}, souvenir.NewActivity{Principal: by("ben"), Tool: "his"}, souvenir.NewActivity{Tool: "local"})
+	f.record(souvenir.NewActivity{Principal: by("ann"), Tool: "hers"},
+		souvenir.NewActivity{Principal: by("ben"), Tool: "his"}, souvenir.NewActivity{Tool: "local"})
 	f.same("all", called(f.activities(souvenir.ActivityQuery{})), "local", "his", "hers")
 	f.same("of one, by name", called(f.activities(souvenir.ActivityQuery{User: "ANN"})), "hers")
 	ann := f.as(souvenir.Access{User: "ann", ReadOnly: true})
@@ -152,12 +164,15 @@ func activityOwn(f *fixture) {
 	f.same("of somebody new", called(f.as(souvenir.Access{User: "ben"}).activities(souvenir.ActivityQuery{})), "his")
 	_, err := ann.reader.Insights().Activities(f.ctx, souvenir.ActivityQuery{User: "ben"})
 	f.failsAt("another's", err, souvenir.ErrForbidden, "user")
-	_, err = f.reader.As(souvenir.Access{User: "ann", Projects: []string{"p"}}).Insights().Activities(f.ctx, souvenir.ActivityQuery{})
+	_, err = f.reader.As(souvenir.Access{User: "ann", Projects: []string{"p"}}).Insights().Activities(f.ctx,
+		souvenir.ActivityQuery{})
 	f.fails("through a limited view", err, souvenir.ErrForbidden)
 	_, err = f.reader.Insights().Activities(f.ctx, souvenir.ActivityQuery{User: "nobody"})
 	f.failsAt("of nobody", err, souvenir.ErrNotFound, "user")
-	f.fails("recording through a view", ann.store.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "x"}), souvenir.ErrForbidden)
-	f.failsAt("recording nothing", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{}), souvenir.ErrInvalid, "tool")
+	f.fails("recording through a view", ann.store.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "x"}),
+		souvenir.ErrForbidden)
+	f.failsAt("recording nothing", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{}), souvenir.ErrInvalid,
+		"tool")
 }
 
 func activityProjects(f *fixture) {
@@ -165,15 +180,18 @@ func activityProjects(f *fixture) {
 	ann.add(souvenir.NewMemory{Content: "x", ProjectID: "open"})
 	ann.add(souvenir.NewMemory{Content: "x", ProjectID: "secret"})
 	ben.addTexts("mine")
-	_, err := f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "ann/open"}, User: "ben", Role: souvenir.MemberReader})
+	_, err := f.operator.AddMember(f.ctx,
+		souvenir.NewMember{Project: souvenir.ProjectRef{ID: "ann/open"}, User: "ben", Role: souvenir.MemberReader})
 	f.check("AddMember", err)
 	limited := by("ann")
 	limited.Access.Projects = []string{"open"}
 	for _, c := range []struct {
 		by      souvenir.Principal
 		project string
-	}{{by("ann"), "secret"}, {by("ben"), "open"}, {by("ben"), "secret"}, {by("ben"), "ann/secret"}, {by("ben"), "\xff"}, {limited, "secret"}, {limited, "open"}} {
-		f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Principal: c.by, Tool: "t", Project: souvenir.ProjectRef{ID: c.project}}))
+	}{{by("ann"), "secret"}, {by("ben"), "open"}, {by("ben"), "secret"}, {by("ben"), "ann/secret"}, {by("ben"), "\xff"},
+		{limited, "secret"}, {limited, "open"}} {
+		f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx,
+			souvenir.NewActivity{Principal: c.by, Tool: "t", Project: souvenir.ProjectRef{ID: c.project}}))
 	}
 	f.record()
 	told := func(f *fixture) (list []string) {
@@ -187,9 +205,11 @@ func activityProjects(f *fixture) {
 	f.same("to ben", told(ben), "", "", "", "open")
 	f.equal("by project", len(ben.activities(souvenir.ActivityQuery{ProjectID: "ann/open"})), 1)
 	f.equal("by one that ben cannot see", len(ben.activities(souvenir.ActivityQuery{ProjectID: "ann/secret"})), 0)
-	f.check("DeleteMember", ann.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "open"}, User: "ben"}))
+	f.check("DeleteMember", ann.store.DeleteMember(f.ctx,
+		souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "open"}, User: "ben"}))
 	f.same("to ben, who is no member any more", told(ben), "", "", "", "")
-	f.check("DeleteProject", ann.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "secret"}, WithMemories: true}))
+	f.check("DeleteProject", ann.store.DeleteProject(f.ctx,
+		souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "secret"}, WithMemories: true}))
 	f.same("to ann, without the project", told(ann), "open", "", "")
 }
 
@@ -199,8 +219,10 @@ func activityFilters(f *fixture) {
 	base := f.clock.Now()
 	f.record(
 		souvenir.NewActivity{Principal: ann, Client: "cursor", Tool: "memory", Action: "search", StartedAt: base},
-		souvenir.NewActivity{Principal: ann, Client: "claude", Tool: "memory", Action: "store", Outcome: souvenir.OutcomeOf(souvenir.ErrTooLarge), StartedAt: base.Add(time.Hour)},
-		souvenir.NewActivity{Principal: session, Client: "cursor", Tool: "rules", Outcome: souvenir.OutcomeCancelled, StartedAt: base.Add(2 * time.Hour)},
+		souvenir.NewActivity{Principal: ann, Client: "claude", Tool: "memory", Action: "store",
+			Outcome: souvenir.OutcomeOf(souvenir.ErrTooLarge), StartedAt: base.Add(time.Hour)},
+		souvenir.NewActivity{Principal: session, Client: "cursor", Tool: "rules", Outcome: souvenir.OutcomeCancelled,
+			StartedAt: base.Add(2 * time.Hour)},
 	)
 	for _, c := range []struct {
 		q    souvenir.ActivityQuery
@@ -212,7 +234,8 @@ func activityFilters(f *fixture) {
 		{souvenir.ActivityQuery{Tool: "memory", Action: "search"}, []string{"memory search"}},
 		{souvenir.ActivityQuery{Tool: "memor"}, nil},
 		{souvenir.ActivityQuery{Credential: souvenir.CredentialSession}, []string{"rules"}},
-		{souvenir.ActivityQuery{Credential: souvenir.CredentialToken, ID: "token of ann"}, []string{"memory store", "memory search"}},
+		{souvenir.ActivityQuery{Credential: souvenir.CredentialToken, ID: "token of ann"},
+			[]string{"memory store", "memory search"}},
 		{souvenir.ActivityQuery{Credential: souvenir.CredentialToken, ID: "s1"}, nil},
 		{souvenir.ActivityQuery{Outcome: souvenir.OutcomeOK}, []string{"memory search"}},
 		{souvenir.ActivityQuery{Outcome: "too_large"}, []string{"memory store"}},
@@ -242,7 +265,8 @@ func activityClients(f *fixture) {
 			f.Errorf("an action of %d bytes", len(a.Action))
 		}
 	}
-	f.record(souvenir.NewActivity{Tool: strings.Repeat("tool ", 100)}) // is kept as far as the check that ends each promise allows
+	f.record(souvenir.NewActivity{Tool: strings.Repeat("tool ",
+		100)}) // is kept as far as the check that ends each promise allows
 	f.equal("bytes of the tool", len(f.activities(souvenir.ActivityQuery{Limit: 1})[0].Tool), 199)
 }
 
@@ -252,8 +276,10 @@ func activityOutcomes(f *fixture) {
 		err  error
 		want souvenir.Outcome
 	}{
-		{nil, souvenir.OutcomeOK}, {err, "not_found"}, {souvenir.ErrReadOnly, "read_only"}, {fmt.Errorf("wrapped: %w", souvenir.ErrTooLarge), "too_large"},
-		{errors.New("broken"), "internal"}, {context.Canceled, souvenir.OutcomeCancelled}, {fmt.Errorf("late: %w", context.DeadlineExceeded), souvenir.OutcomeCancelled},
+		{nil, souvenir.OutcomeOK}, {err, "not_found"}, {souvenir.ErrReadOnly, "read_only"},
+		{fmt.Errorf("wrapped: %w", souvenir.ErrTooLarge), "too_large"},
+		{errors.New("broken"), "internal"}, {context.Canceled, souvenir.OutcomeCancelled},
+		{fmt.Errorf("late: %w", context.DeadlineExceeded), souvenir.OutcomeCancelled},
 	} {
 		got := souvenir.OutcomeOf(c.err)
 		f.equal(fmt.Sprint(c.err), got, c.want)
@@ -271,7 +297,8 @@ func activityReopened(f *fixture) {
 	}
 	closed := f.operator
 	f.reopen(f.embedder)
-	f.fails("recording in a closed store", closed.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "late"}), souvenir.ErrClosed)
+	f.fails("recording in a closed store", closed.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "late"}),
+		souvenir.ErrClosed)
 	all := called(f.activities(souvenir.ActivityQuery{Limit: 1000}))
 	f.equal("how many, the first and the last", []any{len(all), all[0], all[len(all)-1]}, []any{600, "t599", "t0"})
 }
@@ -334,7 +361,8 @@ func activityBounded(f *fixture) {
 
 func activityDeletedUser(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
-	f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Principal: by(ann.ID), Tool: "waits"}))
+	f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx,
+		souvenir.NewActivity{Principal: by(ann.ID), Tool: "waits"}))
 	f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "another's"}))
 	f.check("DeleteUser", f.operator.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ann"}))
 	f.record()

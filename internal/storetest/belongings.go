@@ -7,13 +7,15 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// sharingBelongs sees that what is stored into a project lies with its owner, whoever stores it: memories, rules, the todo, files.
+// sharingBelongs sees that what is stored into a project lies with its owner, whoever stores it: memories, rules, the
+// todo, files.
 func sharingBelongs(f *fixture) {
 	p := share(f)
 	p.writer.addCollection(souvenir.NewCollection{Name: "drafts", Description: "of will"})
 	p.writer.add(souvenir.NewMemory{Collection: "drafts", Content: "engine", ProjectID: apollo.ID})
 	p.coOwner.add(souvenir.NewMemory{Content: "crew", ProjectID: apollo.ID})
-	rule, err := p.writer.store.SetRule(f.ctx, souvenir.NewRule{ProjectID: apollo.ID, Type: souvenir.RuleDo, Content: "by will"})
+	rule, err := p.writer.store.SetRule(f.ctx,
+		souvenir.NewRule{ProjectID: apollo.ID, Type: souvenir.RuleDo, Content: "by will"})
 	f.check("SetRule", err)
 	file := p.writer.addFile(souvenir.NewFile{ProjectID: apollo.ID, Filename: "plan"}, "x")
 	f.equal("owners", []string{rule.Owner, file.Owner}, []string{"olga", "olga"})
@@ -26,8 +28,10 @@ func sharingBelongs(f *fixture) {
 		}
 		return list
 	}
-	f.same("the owner's collections", describe(p.owner), "default of olga: 2 ", "drafts of olga: 1 ", "plans of olga: 1 private notes")
-	f.same("the writer's", describe(p.writer), "default of olga: 2 ", "drafts of will: 0 of will", "drafts of olga: 1 ", "plans of olga: 1 ")
+	f.same("the owner's collections", describe(p.owner), "default of olga: 2 ", "drafts of olga: 1 ",
+		"plans of olga: 1 private notes")
+	f.same("the writer's", describe(p.writer), "default of olga: 2 ", "drafts of will: 0 of will", "drafts of olga: 1 ",
+		"plans of olga: 1 ")
 	f.same("a reader's", describe(p.reader), "default of olga: 2 ", "drafts of olga: 1 ", "plans of olga: 1 ")
 	same(f, "a stranger's", describe(p.stranger), nil)
 }
@@ -37,7 +41,8 @@ func sharingCollections(f *fixture) {
 	p.owner.addCollection(souvenir.NewCollection{Name: "merger talks"})
 	p.owner.addCollection(souvenir.NewCollection{Name: "own", VectorSize: 3, OwnVectors: true})
 	store := func(name string, vector []float32) (souvenir.Stored, error) {
-		return p.writer.store.AddMemory(f.ctx, souvenir.NewMemory{Collection: name, Content: "x", ProjectID: apollo.ID, Embedding: vector})
+		return p.writer.store.AddMemory(f.ctx,
+			souvenir.NewMemory{Collection: name, Content: "x", ProjectID: apollo.ID, Embedding: vector})
 	}
 	stored, err := store("plans", nil)
 	f.check("storing where memories of the project lie", err)
@@ -67,7 +72,8 @@ func sharingCollections(f *fixture) {
 	f.check("storing with an own vector", err)
 	c, err := p.owner.reader.GetCollection(f.ctx, "will's")
 	f.check("GetCollection", err)
-	f.equal("the owner's collection", []any{stored.Indexed, c.Owner, c.VectorSize, c.Embedder, c.MemoryCount}, []any{true, "olga", 2, souvenir.OwnVectors, 1})
+	f.equal("the owner's collection", []any{stored.Indexed, c.Owner, c.VectorSize, c.Embedder, c.MemoryCount},
+		[]any{true, "olga", 2, souvenir.OwnVectors, 1})
 }
 
 // sharingGiven moves a memory with a file and a history into a project, and back.
@@ -94,7 +100,8 @@ func sharingGiven(f *fixture) {
 	if !strings.Contains(out.String(), "the rocket engine") || strings.Contains(out.String(), "a private draft") {
 		f.Errorf("the owner's export is\n%s", out.String())
 	}
-	_, err = p.writer.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": nil, "project_name": nil}})
+	_, err = p.writer.store.UpdateMemory(f.ctx, m.ID,
+		souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": nil, "project_name": nil}})
 	f.failsAt("taking it back", err, souvenir.ErrForbidden, "project_id", `"olga"`)
 	p.owner.patch(m.ID, map[string]any{"project_id": nil, "project_name": nil})
 	for _, view := range p.members() {

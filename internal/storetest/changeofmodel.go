@@ -49,7 +49,8 @@ func changeGoesByWords(f *fixture) {
 			f.Errorf("warnings %q; want one about the change", results.Warnings)
 		}
 	}
-	for version, vector := range map[string][]float32{"1": Words{}.Vector("automobile"), "2": Words{Version: "2"}.Vector("automobile")} {
+	for version, vector := range map[string][]float32{"1": Words{}.Vector("automobile"),
+		"2": Words{Version: "2"}.Vector("automobile")} {
 		results := f.search(souvenir.Query{Vector: vector})
 		f.same("by a vector of model "+version, fitting(results))
 		if !contains(results.Warnings, "words-2") {
@@ -77,7 +78,8 @@ func changeEnds(f *fixture) {
 	f.equal("in its project", f.search(souvenir.Query{Text: "car", ProjectID: "p"}).Total, 1)
 	same(f, "warnings", f.search(souvenir.Query{Text: "car"}).Warnings, nil)
 	f.same("vectors of the old model", fitting(f.search(souvenir.Query{Vector: Words{}.Vector("car dog")})))
-	f.equal("best for a vector of the new one", contents(f.search(souvenir.Query{Vector: Words{Version: "2"}.Vector("hound")}))[0], "a puppy")
+	f.equal("best for a vector of the new one",
+		contents(f.search(souvenir.Query{Vector: Words{Version: "2"}.Vector("hound")}))[0], "a puppy")
 	for _, animal := range animals {
 		hit := f.search(souvenir.Query{Text: "chapter of the " + animal}).Hits[0]
 		if !strings.Contains(hit.Content[hit.Start:hit.End], animal) {
@@ -125,12 +127,14 @@ func changeProgress(f *fixture) {
 		return failed.LastError != ""
 	})
 	half := grows()
-	f.equal("half done", []any{half.Changing, half.Memories, half.Changed > 0, half.Changed < n, half.From, half.Model}, []any{true, n, true, true, before.Model, "words-2"})
+	f.equal("half done", []any{half.Changing, half.Memories, half.Changed > 0, half.Changed < n, half.From, half.Model},
+		[]any{true, n, true, true, before.Model, "words-2"})
 	f.add(souvenir.NewMemory{Content: "stored meanwhile"})
 	f.equal("with what was stored meanwhile", []int{grows().Memories, grows().Changed}, []int{n + 1, half.Changed})
 	stats, err := f.store.Upkeep().Stats(f.ctx)
 	f.check("Stats", err)
-	f.equal("of all users", []any{stats.Embedding.Memories, stats.Embedding.Changed, stats.Embedding.From}, []any{n + 2, half.Changed, before.Model})
+	f.equal("of all users", []any{stats.Embedding.Memories, stats.Embedding.Changed, stats.Embedding.From},
+		[]any{n + 2, half.Changed, before.Model})
 
 	f.reopen(NewSwitch(Words{Version: "2"}))
 	f.until("all is done", func() bool { return !grows().Changing })
@@ -283,7 +287,8 @@ func changeOutrun(f *fixture) {
 		{"updated", func(id string) { f.rewrite(id, "hi puppy") }},
 		{"deleted", func(id string) { f.delete(id); f.addTexts("hi puppy") }},
 		{"deleted with its collection", func(string) {
-			f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
+			f.check("DeleteCollection",
+				f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
 			f.addTexts("hi puppy")
 		}},
 	} {
@@ -305,6 +310,7 @@ func changeOutrun(f *fixture) {
 		f.same(c.name+": by the old meaning", f.find("vehicle"))
 		f.same(c.name+": by an old word", f.byWord("longer"))
 		f.same(c.name+": by a new word", f.byWord("hi"), "hi puppy")
-		f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
+		f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
+			souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
 	}
 }

@@ -53,15 +53,18 @@ func newestKinds() []newestKind {
 			}
 			return all
 		}},
-		{"related", souvenir.NewMemory{}, func(f *fixture) []string { return shown(f.context(souvenir.ContextQuery{}).Related) }},
+		{"related", souvenir.NewMemory{},
+			func(f *fixture) []string { return shown(f.context(souvenir.ContextQuery{}).Related) }},
 		{"the newest one related", souvenir.NewMemory{}, func(f *fixture) []string {
 			return shown(f.context(souvenir.ContextQuery{Related: 1}).Related)
 		}},
 	}
 }
 
-// eachNewest runs a test for each kind, each in a store of its own. see checks what is shown of the memories that add stored.
-func (f *fixture) eachNewest(test func(f *fixture, add func(content string) string, see func(what string, contents ...string))) {
+// eachNewest runs a test for each kind, each in a store of its own. see checks what is shown of the memories that add
+// stored.
+func (f *fixture) eachNewest(test func(f *fixture, add func(content string) string,
+	see func(what string, contents ...string))) {
 	for _, kind := range newestKinds() {
 		f.Run(kind.name, func(t *testing.T) {
 			g := newFixture(t, f.open, f.reader != f.store)
@@ -191,7 +194,8 @@ func (f *fixture) timeLimited() (id string) {
 	f.Helper()
 	id = f.addTexts("thrown away")[0]
 	f.delete(id)
-	f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "memory", StartedAt: f.clock.Now()}))
+	f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx,
+		souvenir.NewActivity{Tool: "memory", StartedAt: f.clock.Now()}))
 	f.purgeWith(souvenir.PurgeOptions{})
 	f.equal("calls", len(f.recorded()), 1)
 	return id

@@ -29,7 +29,8 @@ func collections() concept {
 func collectionIsFound(f *fixture) {
 	added := f.addCollection(souvenir.NewCollection{Name: "recipes", Description: "what we cook"})
 	f.equal("added", added, souvenir.Collection{
-		Name: "recipes", Description: "what we cook", Owner: souvenir.LocalUser, VectorSize: wordDimensions, Embedder: "words-1",
+		Name: "recipes", Description: "what we cook", Owner: souvenir.LocalUser, VectorSize: wordDimensions,
+		Embedder:  "words-1",
 		CreatedAt: start, UpdatedAt: start,
 	})
 	f.equal("found", f.collection("recipes"), added)
@@ -48,11 +49,15 @@ func collectionArguments(f *fixture) {
 		{"long name", souvenir.NewCollection{Name: strings.Repeat("é", 129)}, souvenir.ErrTooLarge, "collection_name", "129"},
 		{"control character", souvenir.NewCollection{Name: "a\x00b"}, souvenir.ErrInvalid, "collection_name", "U+0000"},
 		{"name that is not UTF-8", souvenir.NewCollection{Name: "a\xff"}, souvenir.ErrInvalid, "collection_name", "UTF-8"},
-		{"long description", souvenir.NewCollection{Name: "a", Description: strings.Repeat("é", 4097)}, souvenir.ErrTooLarge, "description", "4096"},
-		{"description that is not UTF-8", souvenir.NewCollection{Name: "a", Description: "\xff"}, souvenir.ErrInvalid, "description", "UTF-8"},
+		{"long description", souvenir.NewCollection{Name: "a", Description: strings.Repeat("é", 4097)}, souvenir.ErrTooLarge,
+			"description", "4096"},
+		{"description that is not UTF-8", souvenir.NewCollection{Name: "a", Description: "\xff"}, souvenir.ErrInvalid,
+			"description", "UTF-8"},
 		{"negative size", souvenir.NewCollection{Name: "a", VectorSize: -1}, souvenir.ErrInvalid, "vector_size", "-1"},
-		{"huge size", souvenir.NewCollection{Name: "a", VectorSize: 1 << 20, OwnVectors: true}, souvenir.ErrInvalid, "vector_size", "16384"},
-		{"own vectors without size", souvenir.NewCollection{Name: "a", OwnVectors: true}, souvenir.ErrInvalid, "vector_size", "dimensions"},
+		{"huge size", souvenir.NewCollection{Name: "a", VectorSize: 1 << 20, OwnVectors: true}, souvenir.ErrInvalid,
+			"vector_size", "16384"},
+		{"own vectors without size", souvenir.NewCollection{Name: "a", OwnVectors: true}, souvenir.ErrInvalid, "vector_size",
+			"dimensions"},
 	} {
 		_, err := f.store.AddCollection(f.ctx, c.add)
 		f.failsAt("AddCollection with "+c.name, err, c.kind, c.argument, c.says)
@@ -73,7 +78,8 @@ func collectionNameIsUnique(f *fixture) {
 }
 
 func collectionNames(f *fixture) {
-	for _, name := range []string{"x", strings.Repeat("é", 128), `"quoted"`, "a'b; DROP TABLE memory", "日本語", "%_*?[a-z]", "a/b\\c", "🧠"} {
+	for _, name := range []string{"x", strings.Repeat("é", 128), `"quoted"`, "a'b; DROP TABLE memory", "日本語", "%_*?[a-z]",
+		"a/b\\c", "🧠"} {
 		f.addCollection(souvenir.NewCollection{Name: name})
 		f.equal("name", f.collection(name).Name, name)
 		f.add(souvenir.NewMemory{Collection: name, Content: "kept here"})
@@ -112,7 +118,8 @@ func collectionHint(f *fixture) {
 		},
 	}
 	for method, call := range ask {
-		f.failsAt(method, call("recipse"), souvenir.ErrNotFound, "collection_name", `"recipse"`, `did you mean "Recipes"?`, "create_collection")
+		f.failsAt(method, call("recipse"), souvenir.ErrNotFound, "collection_name", `"recipse"`, `did you mean "Recipes"?`,
+			"create_collection")
 		far := call("zzzzzzzz")
 		f.failsAt(method, far, souvenir.ErrNotFound, "collection_name", `"zzzzzzzz"`)
 		if far != nil && strings.Contains(far.Error(), "did you mean") {
@@ -157,7 +164,8 @@ func collectionDefault(f *fixture) {
 	f.equal("collection of a memory that names none", stored.Collection, souvenir.DefaultCollection)
 	f.addTexts("second")
 	f.equal("memories in it", f.collection(souvenir.DefaultCollection).MemoryCount, 2)
-	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
+	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
+		souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
 	f.addTexts("third")
 	f.equal("memories in the new one", f.collection(souvenir.DefaultCollection).MemoryCount, 1)
 }
@@ -170,7 +178,8 @@ func collectionUpdate(f *fixture) {
 	f.equal("description", updated.Description, "after")
 	f.equal("times", []time.Time{updated.CreatedAt, updated.UpdatedAt}, []time.Time{start, start.Add(time.Hour)})
 	f.equal("found", f.collection("notes"), updated)
-	_, err = f.store.UpdateCollection(f.ctx, "notes", souvenir.CollectionUpdate{Description: new(strings.Repeat("x", 4097))})
+	_, err = f.store.UpdateCollection(f.ctx, "notes",
+		souvenir.CollectionUpdate{Description: new(strings.Repeat("x", 4097))})
 	f.failsAt("UpdateCollection with a long description", err, souvenir.ErrTooLarge, "description", "4097", "4096")
 	f.equal("description after that", f.collection("notes").Description, "after")
 }
@@ -183,13 +192,16 @@ func collectionRename(f *fixture) {
 	f.clock.Pass(time.Hour)
 	renamed, err := f.store.UpdateCollection(f.ctx, "notes", souvenir.CollectionUpdate{Name: new("papers")})
 	f.check("UpdateCollection", err)
-	f.equal("renamed", []any{renamed.Name, renamed.Description, renamed.MemoryCount, renamed.UpdatedAt}, []any{"papers", "kept", 1, start.Add(time.Hour)})
+	f.equal("renamed", []any{renamed.Name, renamed.Description, renamed.MemoryCount, renamed.UpdatedAt},
+		[]any{"papers", "kept", 1, start.Add(time.Hour)})
 	f.equal("found", f.collection("papers"), renamed)
 	_, err = f.reader.GetCollection(f.ctx, "notes")
 	f.fails("GetCollection of the former name", err, souvenir.ErrNotFound)
 	f.equal("the memory in it", f.get(m.ID).Collection, "papers")
-	f.same("searched by the new name", contents(f.search(souvenir.Query{Text: "walrus", Collections: []string{"papers"}})), "a walrus")
-	f.same("filtered by the new name", contents(f.search(souvenir.Query{Filter: souvenir.Filter{"collection_name": "papers"}})), "a walrus")
+	f.same("searched by the new name", contents(f.search(souvenir.Query{Text: "walrus", Collections: []string{"papers"}})),
+		"a walrus")
+	f.same("filtered by the new name",
+		contents(f.search(souvenir.Query{Filter: souvenir.Filter{"collection_name": "papers"}})), "a walrus")
 	f.addCollection(souvenir.NewCollection{Name: "notes"}) // the former name is free
 	f.as(souvenir.Access{User: "ann"}).addCollection(souvenir.NewCollection{Name: "papers"})
 
@@ -217,7 +229,8 @@ func collectionRename(f *fixture) {
 
 func collectionDelete(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "empty"})
-	f.check("DeleteCollection of an empty one", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "empty"}))
+	f.check("DeleteCollection of an empty one",
+		f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "empty"}))
 	_, err := f.reader.GetCollection(f.ctx, "empty")
 	f.fails("GetCollection of a deleted one", err, souvenir.ErrNotFound)
 
@@ -227,7 +240,8 @@ func collectionDelete(f *fixture) {
 		souvenir.ErrConflict, "collection_name", `"full"`, "1 memories", "together")
 	f.equal("content after the refusal", f.get(kept.ID).Content, "still here")
 	f.delete(kept.ID)
-	f.check("DeleteCollection once it is empty", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "full"}))
+	f.check("DeleteCollection once it is empty",
+		f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "full"}))
 }
 
 func collectionDeleteForgets(f *fixture) {
@@ -236,7 +250,8 @@ func collectionDeleteForgets(f *fixture) {
 	outside := f.add(souvenir.NewMemory{Content: "a penguin", Related: []string{inside.ID}})
 	f.rewrite(inside.ID, "a seal")
 	f.same("before", f.find("seal"), "a seal")
-	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "old", WithMemories: true}))
+	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
+		souvenir.CollectionDeletion{Name: "old", WithMemories: true}))
 
 	gone := func(when string) {
 		f.Helper()

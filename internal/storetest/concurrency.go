@@ -54,18 +54,22 @@ func concurrentWork(f *fixture) {
 		var mine []string
 		for i := range 8 {
 			content := fmt.Sprint(nameOf(worker), " ", i)
-			stored, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: content, Tags: []string{fmt.Sprint("w", worker)}})
+			stored, err := f.store.AddMemory(f.ctx,
+				souvenir.NewMemory{Content: content, Tags: []string{fmt.Sprint("w", worker)}})
 			if !report("AddMemory", err) {
 				return
 			}
 			mine = append(mine, stored.ID)
 			expected := state{content, 1}
-			if found, err := f.reader.Search(f.ctx, souvenir.Query{Text: content, Tags: []string{fmt.Sprint("w", worker)}, Limit: 1}); report("Search", err) && (len(found.Hits) != 1 || found.Hits[0].ID != stored.ID) {
+			if found, err := f.reader.Search(f.ctx,
+				souvenir.Query{Text: content, Tags: []string{fmt.Sprint("w", worker)}, Limit: 1}); report("Search", err) &&
+				(len(found.Hits) != 1 || found.Hits[0].ID != stored.ID) {
 				f.Errorf("searching for %q right after storing it finds %q", content, contents(found))
 			}
 			if i%2 == 1 {
 				content += " changed"
-				if updated, err := f.store.UpdateMemory(f.ctx, stored.ID, souvenir.MemoryUpdate{Content: &content, ExpectedRevision: 1}); report("UpdateMemory", err) {
+				if updated, err := f.store.UpdateMemory(f.ctx, stored.ID,
+					souvenir.MemoryUpdate{Content: &content, ExpectedRevision: 1}); report("UpdateMemory", err) {
 					expected = state{content, updated.Revision}
 				}
 			}
@@ -117,7 +121,8 @@ func concurrentUpdates(f *fixture) {
 				f.Errorf("GetMemory: %v", err)
 				return
 			}
-			_, err = f.store.UpdateMemory(f.ctx, id, souvenir.MemoryUpdate{Metadata: map[string]any{"n": m.Metadata["n"].(float64) + 1}, ExpectedRevision: m.Revision})
+			_, err = f.store.UpdateMemory(f.ctx, id,
+				souvenir.MemoryUpdate{Metadata: map[string]any{"n": m.Metadata["n"].(float64) + 1}, ExpectedRevision: m.Revision})
 			if err == nil {
 				return
 			}
@@ -129,7 +134,8 @@ func concurrentUpdates(f *fixture) {
 		}
 	})
 	m := f.get(id)
-	f.equal(fmt.Sprint("counter and revision after ", conflicts.Load(), " conflicts"), []any{m.Metadata["n"], m.Revision}, []any{float64(workers), workers + 1})
+	f.equal(fmt.Sprint("counter and revision after ", conflicts.Load(), " conflicts"), []any{m.Metadata["n"], m.Revision},
+		[]any{float64(workers), workers + 1})
 	for i, r := range f.revisions(id) {
 		f.equal("revision", []any{r.Number, r.Metadata["n"]}, []any{workers + 1 - i, float64(workers - i)})
 	}
@@ -151,7 +157,8 @@ func concurrentFailures(f *fixture) {
 				kind *souvenir.Error
 			}{
 				{func() error {
-					_, err := f.store.AddMemories(f.ctx, []souvenir.NewMemory{{Content: content}, {Content: "x", Related: []string{"nobody"}}}, nil)
+					_, err := f.store.AddMemories(f.ctx,
+						[]souvenir.NewMemory{{Content: content}, {Content: "x", Related: []string{"nobody"}}}, nil)
 					return err
 				}(), souvenir.ErrNotFound},
 				{func() error {

@@ -90,13 +90,15 @@ func only(m *souvenir.ContextMemory) string {
 func contextEmpty(f *fixture) {
 	c := f.context(souvenir.ContextQuery{Query: "anything"})
 	c.Tokens, c.Guide = 0, nil
-	f.equal("as JSON", toJSON(c), `{"identity":null,"conversation_memory_id":null,"related_memories":[],"get_context_do_dont":[],"general_do_dont":[],"project_do_dont":null,"tokens":0}`)
+	f.equal("as JSON", toJSON(c),
+		`{"identity":null,"conversation_memory_id":null,"related_memories":[],"get_context_do_dont":[],"general_do_dont":[],"project_do_dont":null,"tokens":0}`)
 	c = f.context(souvenir.ContextQuery{ProjectID: "p"})
 	if len(c.Guide) < 5 {
 		f.Errorf("the guide is %q", c.Guide)
 	}
 	c.Tokens, c.Guide, c.Warnings = 0, nil, nil
-	f.equal("as JSON, for a project", toJSON(c), `{"identity":null,"conversation_memory_id":null,"related_memories":[],"get_context_do_dont":[],"general_do_dont":[],"project_do_dont":[],"project_rules":{"do":null,"dont":null,"todo":null},"tokens":0}`)
+	f.equal("as JSON, for a project", toJSON(c),
+		`{"identity":null,"conversation_memory_id":null,"related_memories":[],"get_context_do_dont":[],"general_do_dont":[],"project_do_dont":[],"project_rules":{"do":null,"dont":null,"todo":null},"tokens":0}`)
 }
 
 func contextRules(f *fixture) {
@@ -109,8 +111,10 @@ func contextRules(f *fixture) {
 		{Content: "archived", Classification: souvenir.ClassDo, State: "Archived"},
 		{Content: "a note", Classification: souvenir.ClassNotes},
 		{Content: "general do", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDo},
-		{Content: "project do", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDo, Classification: souvenir.ClassDo, ProjectID: "p"},
-		{Content: "project dont " + strings.Repeat("x", 5000), EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDont, ProjectID: "p"},
+		{Content: "project do", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDo,
+			Classification: souvenir.ClassDo, ProjectID: "p"},
+		{Content: "project dont " + strings.Repeat("x", 5000), EventType: souvenir.EventProjectRule,
+			RuleType: souvenir.RuleDont, ProjectID: "p"},
 		{Content: "short", Classification: souvenir.ClassDont, ProjectID: "p"},
 		{Content: "elsewhere", Classification: souvenir.ClassDo, ProjectID: "q"},
 	} {
@@ -148,7 +152,8 @@ func contextBound(f *fixture) {
 }
 
 func contextDirect(f *fixture) {
-	f.add(souvenir.NewMemory{Content: "unrelated words", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDo, ProjectID: "p"})
+	f.add(souvenir.NewMemory{Content: "unrelated words", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDo,
+		ProjectID: "p"})
 	memories := make([]souvenir.NewMemory, 300)
 	for i := range memories {
 		memories[i] = souvenir.NewMemory{Content: fmt.Sprint("the coffee machine ", i), ProjectID: "p"}
@@ -220,8 +225,11 @@ func contextRelated(f *fixture) {
 	c := f.context(souvenir.ContextQuery{Query: "espresso coffee", ProjectID: "p"})
 	f.equal("related", len(c.Related), 3)
 	first := c.Related[0]
-	f.equal("first is the project's", []any{first.Truncated, first.EventType, first.Tags, first.ProjectID, first.Collection}, []any{true, "report", []string{"report"}, "p", "default"})
-	if n := utf8.RuneCountInString(first.Content); n > 600 || n < 550 || !strings.HasPrefix(long, first.Content) || first.Score <= 0 || first.Score > 1 {
+	f.equal("first is the project's",
+		[]any{first.Truncated, first.EventType, first.Tags, first.ProjectID, first.Collection},
+		[]any{true, "report", []string{"report"}, "p", "default"})
+	if n := utf8.RuneCountInString(first.Content); n > 600 || n < 550 || !strings.HasPrefix(long, first.Content) ||
+		first.Score <= 0 || first.Score > 1 {
 		f.Errorf("the preview has %d characters and the score %v: %q", n, first.Score, first.Content)
 	}
 	for _, m := range c.Related[1:] {
@@ -243,15 +251,18 @@ func contextRelated(f *fixture) {
 
 func contextNewest(f *fixture) {
 	for _, m := range []souvenir.NewMemory{
-		{Content: "one"}, {Content: "two", ProjectID: "p"}, {Content: "three"}, {Content: "four", ProjectID: "p"}, {Content: "me", EventType: "identity"},
+		{Content: "one"}, {Content: "two", ProjectID: "p"}, {Content: "three"}, {Content: "four", ProjectID: "p"},
+		{Content: "me", EventType: "identity"},
 	} {
 		f.clock.Pass(time.Second)
 		f.add(m)
 	}
 	c := f.context(souvenir.ContextQuery{})
 	f.same("newest", shown(c.Related), "four", "three", "two", "one")
-	f.same("newest, the project's first", shown(f.context(souvenir.ContextQuery{ProjectID: "p"}).Related), "four", "two", "three", "one")
-	f.same("newest three", shown(f.context(souvenir.ContextQuery{ProjectID: "p", Related: 3}).Related), "four", "two", "three")
+	f.same("newest, the project's first", shown(f.context(souvenir.ContextQuery{ProjectID: "p"}).Related), "four", "two",
+		"three", "one")
+	f.same("newest three", shown(f.context(souvenir.ContextQuery{ProjectID: "p", Related: 3}).Related), "four", "two",
+		"three")
 	if strings.Contains(toJSON(c), `"score"`) {
 		f.Errorf("nothing was searched for, and there is a score: %s", toJSON(c))
 	}
@@ -265,21 +276,27 @@ func contextSuggestion(f *fixture) {
 	}
 	arguments := c.IdentitySuggestion.Arguments
 	f.sameJSON("arguments", arguments, map[string]any{
-		"action": "store", "event_type": "IDENTITY", "state": "active", "content": "age: 3\nname: Mira\nnicknames: Mi, Mimi\nstate: tired",
+		"action": "store", "event_type": "IDENTITY", "state": "active",
+		"content":  "age: 3\nname: Mira\nnicknames: Mi, Mimi\nstate: tired",
 		"metadata": map[string]any{"name": "Mira", "nicknames": []any{"Mi", "Mimi"}, "age": 3, "known": true},
 	})
 	if !strings.Contains(toJSON(c), `"identity_suggestion":{"tool":"memory","arguments":{`) {
 		f.Errorf("the JSON is %s", toJSON(c))
 	}
-	f.equal("through a view that may not write", f.as(souvenir.Access{ReadOnly: true}).context(souvenir.ContextQuery{DetectedIdentity: detected}).IdentitySuggestion, (*souvenir.ToolCall)(nil))
+	f.equal("through a view that may not write",
+		f.as(souvenir.Access{ReadOnly: true}).context(souvenir.ContextQuery{DetectedIdentity: detected}).IdentitySuggestion,
+		(*souvenir.ToolCall)(nil))
 	for _, projects := range [][]string{{}, {"p"}, {"p", "q"}} {
 		limited := f.as(souvenir.Access{Projects: projects})
-		f.equal("through a limited view", limited.context(souvenir.ContextQuery{DetectedIdentity: detected}).IdentitySuggestion, (*souvenir.ToolCall)(nil))
+		f.equal("through a limited view",
+			limited.context(souvenir.ContextQuery{DetectedIdentity: detected}).IdentitySuggestion, (*souvenir.ToolCall)(nil))
 	}
-	f.equal("of nothing", f.context(souvenir.ContextQuery{DetectedIdentity: map[string]any{"name": nil}}).IdentitySuggestion, (*souvenir.ToolCall)(nil))
+	f.equal("of nothing", f.context(
+		souvenir.ContextQuery{DetectedIdentity: map[string]any{"name": nil}}).IdentitySuggestion, (*souvenir.ToolCall)(nil))
 
 	f.add(souvenir.NewMemory{
-		Content: arguments["content"].(string), EventType: arguments["event_type"].(string), State: arguments["state"].(string),
+		Content: arguments["content"].(string), EventType: arguments["event_type"].(string),
+		State:    arguments["state"].(string),
 		Metadata: arguments["metadata"].(map[string]any),
 	})
 	c = f.context(souvenir.ContextQuery{DetectedIdentity: detected})
@@ -300,9 +317,12 @@ func contextWidening(f *fixture) {
 func crowd(f *fixture) {
 	f.Helper()
 	memories := []souvenir.NewMemory{
-		{Content: "I am Mira. " + strings.Repeat("Kind and quick. ", 40), EventType: souvenir.EventIdentity, Metadata: map[string]any{"personality": "kind"}},
-		{Content: strings.Repeat("Do <this> & \"that\".\n", 40), EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDo, ProjectID: "p"},
-		{Content: "Never on Fridays.", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDont, ProjectID: "p", Metadata: map[string]any{"why": strings.Repeat("w", 500)}},
+		{Content: "I am Mira. " + strings.Repeat("Kind and quick. ", 40), EventType: souvenir.EventIdentity,
+			Metadata: map[string]any{"personality": "kind"}},
+		{Content: strings.Repeat("Do <this> & \"that\".\n", 40), EventType: souvenir.EventProjectRule,
+			RuleType: souvenir.RuleDo, ProjectID: "p"},
+		{Content: "Never on Fridays.", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDont, ProjectID: "p",
+			Metadata: map[string]any{"why": strings.Repeat("w", 500)}},
 	}
 	for i := range 12 {
 		memories = append(memories,
@@ -326,7 +346,8 @@ func contextBudget(f *fixture) {
 			f.Errorf("budget %d: the answer has %d tokens: %q", budget, c.Tokens, c.Warnings)
 		}
 		for name, m := range map[string][2]*souvenir.ContextMemory{
-			"identity": {c.Identity, whole.Identity}, "do": {c.ProjectRules.Do, whole.ProjectRules.Do}, "dont": {c.ProjectRules.Dont, whole.ProjectRules.Dont},
+			"identity": {c.Identity, whole.Identity}, "do": {c.ProjectRules.Do, whole.ProjectRules.Do},
+			"dont": {c.ProjectRules.Dont, whole.ProjectRules.Dont},
 		} {
 			switch got, all := m[0], m[1]; {
 			case got == nil || got.ID != all.ID || got.RuleType != all.RuleType || !strings.HasPrefix(all.Content, got.Content):
@@ -338,7 +359,8 @@ func contextBudget(f *fixture) {
 			}
 		}
 		for name, lists := range map[string][2][]souvenir.ContextMemory{
-			"general_do_dont": {c.GeneralDoDont, whole.GeneralDoDont}, "project_do_dont": {c.ProjectDoDont, whole.ProjectDoDont}, "related_memories": {c.Related, whole.Related},
+			"general_do_dont": {c.GeneralDoDont, whole.GeneralDoDont}, "project_do_dont": {c.ProjectDoDont, whole.ProjectDoDont},
+			"related_memories": {c.Related, whole.Related},
 		} {
 			for i, m := range lists[0] {
 				if m.ID != lists[1][i].ID || m.Content != lists[1][i].Content && !m.Truncated {
@@ -362,12 +384,14 @@ func contextSmallBudget(f *fixture) {
 	}
 	f.same("related", shown(c.Related))
 	suggestion := strings.Repeat("long ", 1000)
-	c = f.as(souvenir.Access{User: "ann"}).context(souvenir.ContextQuery{TokenBudget: 500, DetectedIdentity: map[string]any{"name": suggestion}})
+	c = f.as(souvenir.Access{User: "ann"}).context(souvenir.ContextQuery{TokenBudget: 500,
+		DetectedIdentity: map[string]any{"name": suggestion}})
 	f.equal("the suggestion is left out", c.IdentitySuggestion, (*souvenir.ToolCall)(nil))
 	if !contains(c.Warnings, "identity_suggestion") {
 		f.Errorf("the suggestion is left out, and the warnings are %q", c.Warnings)
 	}
-	c = f.as(souvenir.Access{User: "ann"}).context(souvenir.ContextQuery{TokenBudget: 500, DetectedIdentity: map[string]any{"name": "Ann"}})
+	c = f.as(souvenir.Access{User: "ann"}).context(souvenir.ContextQuery{TokenBudget: 500,
+		DetectedIdentity: map[string]any{"name": "Ann"}})
 	f.equal("a short one fits", c.IdentitySuggestion != nil, true)
 }
 
@@ -387,16 +411,19 @@ func contextViews(f *fixture) {
 	project := f.as(souvenir.Access{Projects: []string{"p"}})
 	c := project.context(souvenir.ContextQuery{Query: "coffee", ProjectID: "p", Related: 50})
 	f.equal("rules in a limited view", c.ProjectRules.Dont != nil, true)
-	f.equal("what lies in no project", []any{c.Identity == nil, len(c.GeneralDoDont), c.ConversationID}, []any{true, 0, ""})
+	f.equal("what lies in no project", []any{c.Identity == nil, len(c.GeneralDoDont), c.ConversationID},
+		[]any{true, 0, ""})
 	for _, m := range c.Related {
 		f.equal("project of a related memory", m.ProjectID, "p")
 	}
 	reader := f.as(souvenir.Access{ReadOnly: true})
-	f.sameJSON("read-only", reader.context(souvenir.ContextQuery{Query: "coffee", ProjectID: "p"}), f.context(souvenir.ContextQuery{Query: "coffee", ProjectID: "p"}))
+	f.sameJSON("read-only", reader.context(souvenir.ContextQuery{Query: "coffee", ProjectID: "p"}),
+		f.context(souvenir.ContextQuery{Query: "coffee", ProjectID: "p"}))
 	for _, access := range []souvenir.Access{{User: "ann"}, {Projects: []string{}}, {Projects: []string{"q"}}} {
 		c := f.as(access).context(souvenir.ContextQuery{Query: "coffee", ProjectID: "p"})
 		c.Guide, c.Warnings, c.Tokens = nil, nil, 0
-		f.equal(brief(access), c, souvenir.Context{Related: nil, GeneralDoDont: []souvenir.ContextMemory{}, ProjectDoDont: []souvenir.ContextMemory{}, ProjectRules: &souvenir.ContextRules{}})
+		f.equal(brief(access), c, souvenir.Context{Related: nil, GeneralDoDont: []souvenir.ContextMemory{},
+			ProjectDoDont: []souvenir.ContextMemory{}, ProjectRules: &souvenir.ContextRules{}})
 	}
 }
 
@@ -413,14 +440,17 @@ func contextShared(f *fixture) {
 	} {
 		p.owner.add(m)
 	}
-	p.writer.add(souvenir.NewMemory{Content: "never without Will", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDont, ProjectID: "olga/apollo"})
+	p.writer.add(souvenir.NewMemory{Content: "never without Will", EventType: souvenir.EventProjectRule,
+		RuleType: souvenir.RuleDont, ProjectID: "olga/apollo"})
 	talk := p.owner.context(souvenir.ContextQuery{ProjectID: "apollo"}).ConversationID
 	for _, member := range p.members() {
 		for _, q := range []souvenir.ContextQuery{{ProjectID: "olga/apollo"}, {ProjectName: "Apollo 11", Query: "rocket"}} {
 			c := member.context(q)
-			f.equal("rules", []string{only(c.ProjectRules.Do), only(c.ProjectRules.Dont), only(c.ProjectRules.Todo)}, []string{"launch on Fridays", "never without Will", ""})
+			f.equal("rules", []string{only(c.ProjectRules.Do), only(c.ProjectRules.Dont), only(c.ProjectRules.Todo)},
+				[]string{"launch on Fridays", "never without Will", ""})
 			f.same("the project's dos and don'ts", shown(c.ProjectDoDont), "never at night")
-			f.equal("what is not the project's", []any{c.Identity, len(c.GeneralDoDont)}, []any{(*souvenir.ContextMemory)(nil), 0})
+			f.equal("what is not the project's", []any{c.Identity, len(c.GeneralDoDont)},
+				[]any{(*souvenir.ContextMemory)(nil), 0})
 			f.equal("the rocket is related", slices.Contains(shown(c.Related), "the rocket"), true)
 			want := talk
 			if member == p.reader {
@@ -457,8 +487,10 @@ func contextErrors(f *fixture) {
 		{souvenir.ContextQuery{Preview: 49}, souvenir.ErrInvalid, "preview", "49"},
 		{souvenir.ContextQuery{TokenBudget: 499}, souvenir.ErrInvalid, "token_budget", "500"},
 		{souvenir.ContextQuery{TokenBudget: -500}, souvenir.ErrInvalid, "token_budget", "-500"},
-		{souvenir.ContextQuery{DetectedIdentity: map[string]any{"f": func() {}}}, souvenir.ErrInvalid, "detected_identity", "JSON"},
-		{souvenir.ContextQuery{DetectedIdentity: map[string]any{"f": strings.Repeat("x", 20_000)}}, souvenir.ErrTooLarge, "detected_identity", "16384"},
+		{souvenir.ContextQuery{DetectedIdentity: map[string]any{"f": func() {}}}, souvenir.ErrInvalid, "detected_identity",
+			"JSON"},
+		{souvenir.ContextQuery{DetectedIdentity: map[string]any{"f": strings.Repeat("x", 20_000)}}, souvenir.ErrTooLarge,
+			"detected_identity", "16384"},
 	} {
 		_, err := f.reader.GetContext(f.ctx, c.query)
 		f.failsAt("GetContext "+brief(c.query), err, c.kind, c.argument, c.says)

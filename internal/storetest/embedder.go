@@ -51,7 +51,8 @@ func (w Words) Embed(ctx context.Context, _ souvenir.Purpose, texts []string) ([
 // Vector returns the vector of a text; that of a text without words is zero.
 func (w Words) Vector(text string) []float32 {
 	vector := make([]float32, wordDimensions)
-	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		for _, same := range meanings {
 			if slices.Contains(same, word) {
 				word = same[0]

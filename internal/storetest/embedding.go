@@ -106,10 +106,12 @@ func embeddingNonsense(f *fixture) {
 		{"another size", [][]float32{{1}}},
 		{"no number", [][]float32{{1, nan(), 0, 0}}},
 	} {
-		f.reopen(souvenir.EmbedderFunc("nonsense", 4, func(context.Context, souvenir.Purpose, []string) ([][]float32, error) { return c.vectors, nil }))
+		f.reopen(souvenir.EmbedderFunc("nonsense", 4,
+			func(context.Context, souvenir.Purpose, []string) ([][]float32, error) { return c.vectors, nil }))
 		stored := f.add(souvenir.NewMemory{Content: "answered with " + c.name})
 		if stored.Indexed || !contains(stored.Warnings, "the embedder nonsense failed") {
-			f.Errorf("%s: indexed %v with the warnings %q; want false and one about the embedder", c.name, stored.Indexed, stored.Warnings)
+			f.Errorf("%s: indexed %v with the warnings %q; want false and one about the embedder", c.name, stored.Indexed,
+				stored.Warnings)
 		}
 		if c.vectors == nil { // two vectors are right for the two texts that wait in the end
 			f.lastError("embedder nonsense")
@@ -152,12 +154,14 @@ func embeddingErrorsStayHere(f *fixture) {
 }
 
 func embeddingPanics(f *fixture) {
-	f.reopen(souvenir.EmbedderFunc("panics", 2, func(_ context.Context, _ souvenir.Purpose, texts []string) ([][]float32, error) {
-		var vectors [][]float32
-		return vectors[len(texts):], nil
-	}))
+	f.reopen(souvenir.EmbedderFunc("panics", 2,
+		func(_ context.Context, _ souvenir.Purpose, texts []string) ([][]float32, error) {
+			var vectors [][]float32
+			return vectors[len(texts):], nil
+		}))
 	stored := f.add(souvenir.NewMemory{Content: "a red car"})
-	f.equal("indexed, and warned", []any{stored.Indexed, contains(stored.Warnings, "the embedder panics failed")}, []any{false, true})
+	f.equal("indexed, and warned", []any{stored.Indexed, contains(stored.Warnings, "the embedder panics failed")},
+		[]any{false, true})
 	f.same("by word", f.byWord("car"), "a red car")
 	f.lastError("out of range")
 }
@@ -196,7 +200,8 @@ func embeddingOutrun(f *fixture) {
 		{"updated", func(id string) { f.rewrite(id, "a puppy") }, "a puppy"},
 		{"deleted", func(id string) { f.delete(id); f.addTexts("a puppy") }, "a puppy"},
 		{"deleted with its collection", func(string) {
-			f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
+			f.check("DeleteCollection",
+				f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
 			f.addTexts("a puppy")
 		}, "a puppy"},
 	} {
@@ -215,7 +220,8 @@ func embeddingOutrun(f *fixture) {
 		f.waitEmbedded(f.store)
 		f.same(c.name+": by the new meaning", f.find("hound"), c.content)
 		f.same(c.name+": by the old meaning", f.find("vehicle"))
-		f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
+		f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
+			souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
 	}
 }
 
@@ -225,18 +231,19 @@ func embeddingBatches(f *fixture) {
 		return []float32{float32(math.Cos(float64(i) / n)), float32(math.Sin(float64(i) / n))}
 	}
 	var sizes []int
-	f.reopen(souvenir.EmbedderFunc("angles", 2, func(_ context.Context, _ souvenir.Purpose, texts []string) ([][]float32, error) {
-		sizes = append(sizes, len(texts))
-		vectors := make([][]float32, len(texts))
-		for i, text := range texts {
-			number, err := strconv.Atoi(text)
-			if err != nil {
-				return nil, err
+	f.reopen(souvenir.EmbedderFunc("angles", 2,
+		func(_ context.Context, _ souvenir.Purpose, texts []string) ([][]float32, error) {
+			sizes = append(sizes, len(texts))
+			vectors := make([][]float32, len(texts))
+			for i, text := range texts {
+				number, err := strconv.Atoi(text)
+				if err != nil {
+					return nil, err
+				}
+				vectors[i] = angle(number)
 			}
-			vectors[i] = angle(number)
-		}
-		return vectors, nil
-	}))
+			return vectors, nil
+		}))
 	batch := make([]souvenir.NewMemory, n)
 	for i := range batch {
 		batch[i].Content = strconv.Itoa(i)

@@ -46,9 +46,11 @@ func (f *fixture) inAnother(test func(other *fixture)) {
 func furnish(f *fixture) (first souvenir.Stored) {
 	f.Helper()
 	f.addCollection(souvenir.NewCollection{Name: "garden", Description: "what grows"})
-	first = f.add(souvenir.NewMemory{Collection: "garden", Content: "the rose is red", ProjectName: "Beds", Tags: []string{"z", "a"}, Metadata: map[string]any{"n": 1.5, "deep": map[string]any{"list": []any{nil, true}}}})
+	first = f.add(souvenir.NewMemory{Collection: "garden", Content: "the rose is red", ProjectName: "Beds",
+		Tags: []string{"z", "a"}, Metadata: map[string]any{"n": 1.5, "deep": map[string]any{"list": []any{nil, true}}}})
 	f.patch(first.ID, map[string]any{"state": "archived"})
-	f.as(souvenir.Access{User: "ann"}).add(souvenir.NewMemory{Content: "the violet is blue", Importance: souvenir.ImportanceHigh})
+	f.as(souvenir.Access{User: "ann"}).add(souvenir.NewMemory{Content: "the violet is blue",
+		Importance: souvenir.ImportanceHigh})
 	second := f.add(souvenir.NewMemory{Content: "roses need water", Related: []string{first.ID}})
 	f.patch(first.ID, map[string]any{"related_memory_ids": []any{second.ID}})
 	return first
@@ -63,7 +65,8 @@ func exportCopies(f *fixture) {
 		for _, user := range []string{"", "ann"} {
 			here, there := f.as(souvenir.Access{User: user}), other.as(souvenir.Access{User: user})
 			other.sameJSON("memories", there.list(souvenir.List{}), here.list(souvenir.List{}))
-			other.sameJSON("hits", there.search(souvenir.Query{Text: "red rose"}).Hits, here.search(souvenir.Query{Text: "red rose"}).Hits)
+			other.sameJSON("hits", there.search(souvenir.Query{Text: "red rose"}).Hits,
+				here.search(souvenir.Query{Text: "red rose"}).Hits)
 		}
 		other.sameJSON("revisions", other.revisions(first.ID), f.revisions(first.ID))
 		other.sameJSON("collection", other.collection("garden"), f.collection("garden"))
@@ -115,7 +118,8 @@ func exportView(f *fixture) {
 	ann.addTexts("Ann likes tea.")
 	ben.addTexts("Ben likes coffee.")
 	export := ann.exported()
-	f.equal("what it has", []bool{bytes.Contains(export, []byte("Ann likes tea.")), bytes.Contains(export, []byte("Ben"))}, []bool{true, false})
+	f.equal("what it has", []bool{bytes.Contains(export, []byte("Ann likes tea.")), bytes.Contains(export, []byte("Ben"))},
+		[]bool{true, false})
 	f.inAnother(func(other *fixture) {
 		other.imported(export)
 		brought := other.as(souvenir.Access{User: "ann"}).list(souvenir.List{})

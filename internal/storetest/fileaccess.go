@@ -14,7 +14,8 @@ func fileStranger(f *fixture) {
 	ann := f.as(souvenir.Access{User: "ann"})
 	hers := ann.addFile(souvenir.NewFile{ProjectID: "apollo", Filename: "hers"}, "y")
 	same(f, "hers", ann.listFiles(souvenir.FileList{}), []string{"hers"})
-	for _, l := range []souvenir.FileList{{MemoryID: m.ID}, {ProjectID: "local/apollo"}, {Tags: []string{"t"}}, {Category: "c"}} {
+	for _, l := range []souvenir.FileList{{MemoryID: m.ID}, {ProjectID: "local/apollo"}, {Tags: []string{"t"}},
+		{Category: "c"}} {
 		same(f, "hers", ann.listFiles(l), nil)
 	}
 	for name, call := range fileCalls(f, file.ID) {
@@ -54,11 +55,13 @@ func fileLimited(f *fixture) {
 	f.failsAt("storing outside", err, souvenir.ErrForbidden, "project_id", "gemini")
 	_, err = apollo.store.UpdateFile(f.ctx, file.ID, souvenir.FileUpdate{Project: &souvenir.ProjectRef{ID: "gemini"}})
 	f.failsAt("moving outside", err, souvenir.ErrForbidden, "project_id", "gemini")
-	f.equal("moving out of all projects stays within", apollo.updateFile(file.ID, souvenir.FileUpdate{Project: &souvenir.ProjectRef{}}).ProjectID, "apollo")
+	f.equal("moving out of all projects stays within",
+		apollo.updateFile(file.ID, souvenir.FileUpdate{Project: &souvenir.ProjectRef{}}).ProjectID, "apollo")
 	two := f.as(souvenir.Access{Projects: []string{"apollo", "gemini"}})
 	_, err = two.store.AddFile(f.ctx, souvenir.NewFile{}, strings.NewReader("x"))
 	f.failsAt("storing in neither of two", err, souvenir.ErrForbidden, "project_id", `"apollo" or "gemini"`)
-	f.equal("moving into a project that is not there yet", two.updateFile(file.ID, souvenir.FileUpdate{Project: &souvenir.ProjectRef{ID: "gemini"}}).ProjectID, "gemini")
+	f.equal("moving into a project that is not there yet",
+		two.updateFile(file.ID, souvenir.FileUpdate{Project: &souvenir.ProjectRef{ID: "gemini"}}).ProjectID, "gemini")
 	inside := two.add(souvenir.NewMemory{Content: "inside", ProjectID: "apollo"})
 	f.equal("with a memory inside", two.addFile(souvenir.NewFile{MemoryID: inside.ID}, "x").ProjectID, "apollo")
 	same(f, "through a view of nothing", f.as(souvenir.Access{Projects: []string{}}).listFiles(souvenir.FileList{}), nil)

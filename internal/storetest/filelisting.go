@@ -61,9 +61,12 @@ func fileListing(f *fixture) {
 		list souvenir.FileList
 		want string
 	}{
-		{souvenir.FileList{Filename: ".txt"}, "page.txt Über_50%.TXT"}, {souvenir.FileList{Filename: "BER_50%"}, "Über_50%.TXT"}, {souvenir.FileList{Filename: "_"}, "Über_50%.TXT"},
-		{souvenir.FileList{Filename: "nothing"}, ""}, {souvenir.FileList{MIMEType: "text/plain", Filename: "."}, "page.txt Über_50%.TXT"},
-		{souvenir.FileList{MIMEType: "text/*", Filename: "."}, "table.csv page.txt Über_50%.TXT"}, {souvenir.FileList{MIMEType: "text/csv"}, "table.csv"},
+		{souvenir.FileList{Filename: ".txt"}, "page.txt Über_50%.TXT"},
+		{souvenir.FileList{Filename: "BER_50%"}, "Über_50%.TXT"}, {souvenir.FileList{Filename: "_"}, "Über_50%.TXT"},
+		{souvenir.FileList{Filename: "nothing"}, ""},
+		{souvenir.FileList{MIMEType: "text/plain", Filename: "."}, "page.txt Über_50%.TXT"},
+		{souvenir.FileList{MIMEType: "text/*", Filename: "."}, "table.csv page.txt Über_50%.TXT"},
+		{souvenir.FileList{MIMEType: "text/csv"}, "table.csv"},
 		{souvenir.FileList{MIMEType: "text/c"}, ""}, {souvenir.FileList{MIMEType: "image/*"}, ""},
 	} {
 		f.equal(fmt.Sprintf("Files %+v", c.list), strings.Join(f.listFiles(c.list), " "), c.want)
@@ -92,7 +95,8 @@ func filePages(f *fixture) {
 	const all = "edcba"
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		f.clock.Pass(time.Second)
-		f.addFile(souvenir.NewFile{Filename: name, Category: map[bool]string{true: "vowel"}[name == "a" || name == "e"]}, name)
+		f.addFile(souvenir.NewFile{Filename: name, Category: map[bool]string{true: "vowel"}[name == "a" || name == "e"]},
+			name)
 	}
 	for _, c := range []struct {
 		query souvenir.FileQuery
@@ -117,10 +121,12 @@ func filePages(f *fixture) {
 		for _, file := range p.Files {
 			names += file.Filename
 		}
-		f.equal(fmt.Sprintf("FilePage %+v", c.query), []any{names, p.Total, p.HasMore(), p.Files == nil}, []any{c.want, c.total, c.more, false})
+		f.equal(fmt.Sprintf("FilePage %+v", c.query), []any{names, p.Total, p.HasMore(), p.Files == nil},
+			[]any{c.want, c.total, c.more, false})
 	}
 	for argument, q := range map[string]souvenir.FileQuery{
-		"limit": {Limit: souvenir.MaxFileLimit + 1}, "offset": {Offset: -1}, "sort_order": {FileList: souvenir.FileList{Sort: souvenir.SortRelevance}},
+		"limit": {Limit: souvenir.MaxFileLimit + 1}, "offset": {Offset: -1},
+		"sort_order": {FileList: souvenir.FileList{Sort: souvenir.SortRelevance}},
 	} {
 		_, err := f.reader.FilePage(f.ctx, q)
 		f.failsAt(fmt.Sprintf("FilePage %+v", q), err, souvenir.ErrInvalid, argument)

@@ -88,7 +88,8 @@ func filesOfEverySize(f *fixture) {
 		data := bytesOf(size, uint64(i))
 		for _, announced := range []int{0, size} {
 			name := fmt.Sprintf("%d of %d.bin", size, announced)
-			file, err := f.store.AddFile(f.ctx, souvenir.NewFile{Filename: name, Size: int64(announced)}, iotest.HalfReader(bytes.NewReader(data)))
+			file, err := f.store.AddFile(f.ctx, souvenir.NewFile{Filename: name, Size: int64(announced)},
+				iotest.HalfReader(bytes.NewReader(data)))
 			f.check("AddFile "+name, err)
 			sum := sha256.Sum256(data)
 			f.equal("size and SHA-256 of "+name, []any{file.Size, file.SHA256}, []any{int64(size), hex.EncodeToString(sum[:])})
@@ -103,24 +104,31 @@ func filesOfEverySize(f *fixture) {
 func fileMetadata(f *fixture) {
 	m := f.add(souvenir.NewMemory{Content: "x", ProjectID: "apollo"})
 	n := souvenir.NewFile{
-		Filename: `C:\notes\Plan: one.txt`, MIMEType: "Text/Plain; Charset=UTF-8", Description: "what we do", Category: "plans", Tags: []string{" b ", "a", "b"}, MemoryID: m.ID,
+		Filename: `C:\notes\Plan: one.txt`, MIMEType: "Text/Plain; Charset=UTF-8", Description: "what we do",
+		Category: "plans", Tags: []string{" b ", "a", "b"}, MemoryID: m.ID,
 	}
 	file := f.addFile(n, "first, then")
 	sum := sha256.Sum256([]byte("first, then"))
 	f.equal("stored", file, souvenir.File{
 		ID: file.ID, MemoryID: m.ID, Filename: "Plan_ one.txt", MIMEType: "text/plain; charset=UTF-8", Size: 11,
 		SHA256: hex.EncodeToString(sum[:]), Description: "what we do",
-		Tags: []string{"b", "a"}, Category: "plans", Owner: souvenir.LocalUser, ProjectID: "apollo", CreatedAt: f.clock.Now(), UpdatedAt: f.clock.Now(),
+		Tags: []string{"b", "a"}, Category: "plans", Owner: souvenir.LocalUser, ProjectID: "apollo", CreatedAt: f.clock.Now(),
+		UpdatedAt: f.clock.Now(),
 	})
 	f.equal("read again", f.getFile(file.ID), file)
-	f.equal("summary", file.Summary(), souvenir.FileSummary{ID: file.ID, Filename: "Plan_ one.txt", MIMEType: "text/plain; charset=UTF-8", Size: 11})
+	f.equal("summary", file.Summary(),
+		souvenir.FileSummary{ID: file.ID, Filename: "Plan_ one.txt", MIMEType: "text/plain; charset=UTF-8", Size: 11})
 	at := `"2026-03-01T09:00:00Z"`
-	f.equal("as JSON", toJSON(file), `{"id":"`+file.ID+`","memory_id":"`+m.ID+`","filename":"Plan_ one.txt","mime_type":"text/plain; charset=UTF-8","size":11,`+
-		`"description":"what we do","tags":["b","a"],"category":"plans","sha256":"`+file.SHA256+`","owner":"local","project_id":"apollo","created_at":`+at+`,"updated_at":`+at+`}`)
+	f.equal("as JSON", toJSON(file), `{"id":"`+file.ID+`","memory_id":"`+m.ID+
+		`","filename":"Plan_ one.txt","mime_type":"text/plain; charset=UTF-8","size":11,`+
+		`"description":"what we do","tags":["b","a"],"category":"plans","sha256":"`+file.SHA256+
+		`","owner":"local","project_id":"apollo","created_at":`+at+`,"updated_at":`+at+`}`)
 	bare := f.addFile(souvenir.NewFile{}, "\x89PNG\r\n\x1a\n...")
 	f.equal("without a name or type", []string{bare.Filename, bare.MIMEType}, []string{"file.png", "image/png"})
-	f.equal("as JSON", toJSON(bare), `{"id":"`+bare.ID+`","memory_id":null,"filename":"file.png","mime_type":"image/png","size":11,`+
-		`"description":"","tags":[],"category":"","sha256":"`+bare.SHA256+`","owner":"local","created_at":`+at+`,"updated_at":`+at+`}`)
+	f.equal("as JSON", toJSON(bare), `{"id":"`+bare.ID+
+		`","memory_id":null,"filename":"file.png","mime_type":"image/png","size":11,`+
+		`"description":"","tags":[],"category":"","sha256":"`+bare.SHA256+`","owner":"local","created_at":`+at+
+		`,"updated_at":`+at+`}`)
 }
 
 func fileReading(f *fixture) {
@@ -219,12 +227,14 @@ func fileContentFails(f *fixture) {
 	for _, size := range []int64{0, 10, 5 << 20, 9 << 20} {
 		content := io.MultiReader(io.LimitReader(endless{}, size), iotest.ErrReader(broken))
 		_, err := f.store.AddFile(f.ctx, souvenir.NewFile{MemoryID: m.ID, ProjectID: ""}, content)
-		f.failsAt(fmt.Sprintf("content that fails after %d bytes", size), err, souvenir.ErrInvalid, "content", fmt.Sprint(size), "the line went dead")
+		f.failsAt(fmt.Sprintf("content that fails after %d bytes", size), err, souvenir.ErrInvalid, "content",
+			fmt.Sprint(size), "the line went dead")
 		if !errors.Is(err, broken) {
 			f.Errorf("its error is not the cause: %v", err)
 		}
 		ctx, cancel := context.WithCancel(f.ctx)
-		content = io.MultiReader(io.LimitReader(endless{}, size), readerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil }))
+		content = io.MultiReader(io.LimitReader(endless{}, size),
+			readerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil }))
 		if _, err = f.store.AddFile(ctx, souvenir.NewFile{MemoryID: m.ID}, content); !errors.Is(err, context.Canceled) {
 			f.Errorf("a context that ends after %d bytes gives %v", size, err)
 		}
@@ -266,7 +276,8 @@ func fileArguments(f *fixture) {
 		{souvenir.NewFile{Size: 101 << 20}, souvenir.ErrTooLarge, "size", fmt.Sprint(100 << 20)},
 		{souvenir.NewFile{MIMEType: "png"}, souvenir.ErrInvalid, "mime_type", `"png"`},
 		{souvenir.NewFile{MIMEType: "image/"}, souvenir.ErrInvalid, "mime_type", `"image/"`},
-		{souvenir.NewFile{MIMEType: "text/plain; " + strings.Repeat("a", 300) + "=b"}, souvenir.ErrInvalid, "mime_type", "255"},
+		{souvenir.NewFile{MIMEType: "text/plain; " + strings.Repeat("a", 300) + "=b"}, souvenir.ErrInvalid, "mime_type",
+			"255"},
 		{souvenir.NewFile{Category: "a\nb"}, souvenir.ErrInvalid, "category", "U+000A"},
 		{souvenir.NewFile{Category: strings.Repeat("c", 65)}, souvenir.ErrTooLarge, "category", "64"},
 		{souvenir.NewFile{Description: strings.Repeat("d", 4097)}, souvenir.ErrTooLarge, "description", "4096"},
@@ -292,7 +303,8 @@ func fileTypeContradicted(f *fixture) {
 		f.failsAt("a page declared as "+declared, err, souvenir.ErrInvalid, "mime_type", declared, "text/html")
 	}
 	same(f, "files", f.listFiles(souvenir.FileList{}), nil)
-	f.equal("a picture declared as another", f.addFile(souvenir.NewFile{MIMEType: "image/jpeg"}, "GIF89a...").MIMEType, "image/gif")
+	f.equal("a picture declared as another", f.addFile(souvenir.NewFile{MIMEType: "image/jpeg"}, "GIF89a...").MIMEType,
+		"image/gif")
 	f.equal("a page declared as text", f.addFile(souvenir.NewFile{MIMEType: "text/plain"}, page).MIMEType, "text/plain")
 }
 
@@ -309,7 +321,8 @@ func fileLinks(f *fixture) {
 	two := f.add(souvenir.NewMemory{Content: "two"})
 	file := f.addFile(souvenir.NewFile{Filename: "a", ProjectName: "Gemini"}, "a")
 	gemini := file.ProjectID
-	f.equal("unlinked", []string{file.MemoryID, f.add(souvenir.NewMemory{Content: "x", ProjectName: "Gemini"}).ProjectID}, []string{"", gemini})
+	f.equal("unlinked", []string{file.MemoryID, f.add(souvenir.NewMemory{Content: "x", ProjectName: "Gemini"}).ProjectID},
+		[]string{"", gemini})
 	link := func(memory string) *string { return &memory }
 
 	linked := f.updateFile(file.ID, souvenir.FileUpdate{MemoryID: link(one.ID)})
@@ -317,7 +330,8 @@ func fileLinks(f *fixture) {
 	f.equal("the same again", f.updateFile(file.ID, souvenir.FileUpdate{MemoryID: link(one.ID)}), linked)
 	_, err := f.store.UpdateFile(f.ctx, file.ID, souvenir.FileUpdate{Project: &souvenir.ProjectRef{ID: gemini}})
 	f.failsAt("moving a linked file", err, souvenir.ErrInvalid, "project_id")
-	_, err = f.store.UpdateFile(f.ctx, file.ID, souvenir.FileUpdate{Project: &souvenir.ProjectRef{ID: gemini}, MemoryID: link(two.ID)})
+	_, err = f.store.UpdateFile(f.ctx, file.ID,
+		souvenir.FileUpdate{Project: &souvenir.ProjectRef{ID: gemini}, MemoryID: link(two.ID)})
 	f.failsAt("linking and moving", err, souvenir.ErrInvalid, "project_id")
 	_, err = f.store.UpdateFile(f.ctx, file.ID, souvenir.FileUpdate{MemoryID: link("nowhere")})
 	f.failsAt("linking to nothing", err, souvenir.ErrNotFound, "memory_id", "nowhere")
@@ -342,13 +356,18 @@ func fileUpdates(f *fixture) {
 	f.equal("nothing changed", f.updateFile(file.ID, souvenir.FileUpdate{}), file)
 	text := func(s string) *string { return &s }
 	want := file
-	want.Filename, want.Description, want.Category, want.Tags, want.UpdatedAt = "b.txt", "new", "d", []string{"x", "y"}, f.clock.Now()
-	f.equal("changed", f.updateFile(file.ID, souvenir.FileUpdate{Filename: text("../b.txt"), Description: text("new"), Category: text("d"), Tags: []string{"x ", "y", "x"}}), want)
+	want.Filename, want.Description, want.Category, want.Tags, want.UpdatedAt = "b.txt", "new", "d", []string{"x", "y"},
+		f.clock.Now()
+	f.equal("changed", f.updateFile(file.ID,
+		souvenir.FileUpdate{Filename: text("../b.txt"), Description: text("new"), Category: text("d"),
+			Tags: []string{"x ", "y", "x"}}), want)
 	f.equal("read again", f.getFile(file.ID), want)
 	want.Description, want.Category, want.Tags = "", "", nil
-	f.equal("cleared", f.updateFile(file.ID, souvenir.FileUpdate{Description: text(""), Category: text(""), Tags: []string{}}), want)
+	f.equal("cleared", f.updateFile(file.ID,
+		souvenir.FileUpdate{Description: text(""), Category: text(""), Tags: []string{}}), want)
 	f.clock.Pass(-time.Hour)
-	f.equal("when the clock goes back", f.updateFile(file.ID, souvenir.FileUpdate{Description: text("late")}).UpdatedAt, want.UpdatedAt)
+	f.equal("when the clock goes back", f.updateFile(file.ID, souvenir.FileUpdate{Description: text("late")}).UpdatedAt,
+		want.UpdatedAt)
 	for _, c := range []struct {
 		update   souvenir.FileUpdate
 		kind     *souvenir.Error
@@ -378,7 +397,8 @@ func fileOutlivesMemory(f *fixture) {
 		file := f.addFile(souvenir.NewFile{MemoryID: m.ID}, "still here")
 		f.check("removing", remove(m))
 		left := f.getFile(file.ID)
-		f.equal(fmt.Sprint("what is left of it, ", i), []string{left.MemoryID, left.ProjectID, f.readFile(file.ID)}, []string{"", "apollo", "still here"})
+		f.equal(fmt.Sprint("what is left of it, ", i), []string{left.MemoryID, left.ProjectID, f.readFile(file.ID)},
+			[]string{"", "apollo", "still here"})
 	}
 }
 

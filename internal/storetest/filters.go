@@ -28,11 +28,15 @@ func zoo(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "notes"})
 	id := map[string]string{}
 	for _, m := range []souvenir.NewMemory{
-		{Content: "ant", EventType: "decision", State: "active", Importance: "low", Tags: []string{"x", "y"}, Metadata: object(`{"n":1,"s":"blue","b":true,"list":["a","b"]}`)},
-		{Content: "bee", EventType: "decision", State: "archived", Importance: "high", Tags: []string{"y", "z"}, Metadata: object(`{"n":2.5,"s":"Blue","b":false,"list":[1,2]}`)},
-		{Content: "cat", EventType: "Decision", Classification: "todo", Tags: []string{"x"}, Metadata: object(`{"n":-10,"s":"","odd.key":1,"list":[]}`), ProjectID: "p", ProjectName: "Project P"},
+		{Content: "ant", EventType: "decision", State: "active", Importance: "low", Tags: []string{"x", "y"},
+			Metadata: object(`{"n":1,"s":"blue","b":true,"list":["a","b"]}`)},
+		{Content: "bee", EventType: "decision", State: "archived", Importance: "high", Tags: []string{"y", "z"},
+			Metadata: object(`{"n":2.5,"s":"Blue","b":false,"list":[1,2]}`)},
+		{Content: "cat", EventType: "Decision", Classification: "todo", Tags: []string{"x"},
+			Metadata: object(`{"n":-10,"s":"","odd.key":1,"list":[]}`), ProjectID: "p", ProjectName: "Project P"},
 		{Content: "doe", Collection: "notes", Metadata: object(`{"n":"2","s":"green","nested":{"n":1}}`), ProjectID: "p"},
-		{Content: "elk", Collection: "notes", EventType: souvenir.EventProjectRule, RuleType: "do", Metadata: object(`{"n":9007199254740992,"list":"a","'q\"":"quoted"}`)},
+		{Content: "elk", Collection: "notes", EventType: souvenir.EventProjectRule, RuleType: "do",
+			Metadata: object(`{"n":9007199254740992,"list":"a","'q\"":"quoted"}`)},
 		{Content: "fox"},
 	} {
 		if m.Content == "fox" {
@@ -189,7 +193,8 @@ func filterTimes(f *fixture) {
 		{souvenir.Filter{"created_at": souvenir.Not(day(0))}, "bee cat doe elk fox"},
 		{souvenir.Filter{"created_at": nil}, ""},
 		{souvenir.Filter{"updated_at": map[string]any{"gte": "2026-03-06"}}, "bee fox"},
-		{souvenir.Filter{"updated_at": map[string]any{"gte": "2026-03-06"}, "created_at": map[string]any{"lt": "2026-03-06"}}, "bee"},
+		{souvenir.Filter{"updated_at": map[string]any{"gte": "2026-03-06"}, "created_at": map[string]any{"lt": "2026-03-06"}},
+			"bee"},
 	} {
 		found := []string{}
 		for m, err := range f.reader.Memories(f.ctx, souvenir.List{Filter: c.filter}) {
@@ -232,7 +237,8 @@ func filterErrors(f *fixture) {
 		kind   *souvenir.Error
 		says   string
 	}{
-		{souvenir.Filter{"n": map[string]any{"like": "x"}}, souvenir.ErrInvalid, `filter.n has the operator "like"; allowed are "eq", "in"`},
+		{souvenir.Filter{"n": map[string]any{"like": "x"}}, souvenir.ErrInvalid,
+			`filter.n has the operator "like"; allowed are "eq", "in"`},
 		{souvenir.Filter{"n": map[string]any{"$gt": 1}}, souvenir.ErrInvalid, `"$gt"`},
 		{souvenir.Filter{"n": map[string]any{}}, souvenir.ErrInvalid, "filter.n"},
 		{souvenir.Filter{"n": souvenir.Condition{}}, souvenir.ErrInvalid, "filter.n"},
@@ -259,7 +265,8 @@ func filterErrors(f *fixture) {
 	for i := range 1000 {
 		names = append(names, fmt.Sprint("t", i))
 	}
-	f.equal("a thousand alternatives", f.search(souvenir.Query{Filter: souvenir.Filter{"tags": append(names[:999], "x")}}).Total, 2)
+	f.equal("a thousand alternatives",
+		f.search(souvenir.Query{Filter: souvenir.Filter{"tags": append(names[:999], "x")}}).Total, 2)
 }
 
 func filterScores(f *fixture) {

@@ -61,15 +61,22 @@ func identitySet(f *fixture) {
 		f.check("SetIdentityMemory", err)
 		return stored
 	}
-	stored := set(souvenir.IdentityMemory{Content: "I am Mira.", Personality: "calm", Nicknames: []string{"Mi", "Mimi"}, Address: "by first name", EmotionalState: "glad"})
-	f.equal("as stored", []any{stored.EventType, stored.State, stored.Collection, stored.Revision, stored.Indexed}, []any{"IDENTITY", "active", "default", 1, true})
-	f.sameJSON("metadata", f.get(stored.ID).Metadata, map[string]any{"personality": "calm", "nicknames": []string{"Mi", "Mimi"}, "address": "by first name", "emotional_state": "glad"})
+	stored := set(souvenir.IdentityMemory{Content: "I am Mira.", Personality: "calm", Nicknames: []string{"Mi", "Mimi"},
+		Address: "by first name", EmotionalState: "glad"})
+	f.equal("as stored", []any{stored.EventType, stored.State, stored.Collection, stored.Revision, stored.Indexed},
+		[]any{"IDENTITY", "active", "default", 1, true})
+	f.sameJSON("metadata", f.get(stored.ID).Metadata,
+		map[string]any{"personality": "calm", "nicknames": []string{"Mi", "Mimi"}, "address": "by first name",
+			"emotional_state": "glad"})
 	f.patch(stored.ID, map[string]any{"born": "2026", "tags": []any{"me"}})
 	again := set(souvenir.IdentityMemory{Content: "I am Mira, the second.", Personality: "lively", ExpectedRevision: 2})
 	f.equal("the same memory", []any{again.ID, again.Revision}, []any{stored.ID, 3})
-	f.sameJSON("metadata", f.get(stored.ID).ShownMetadata(), map[string]any{"personality": "lively", "born": "2026", "tags": []string{"me"}, "event_type": "IDENTITY", "state": "active"})
+	f.sameJSON("metadata", f.get(stored.ID).ShownMetadata(),
+		map[string]any{"personality": "lively", "born": "2026", "tags": []string{"me"}, "event_type": "IDENTITY",
+			"state": "active"})
 	f.same("found by its new words", f.find("second"), "I am Mira, the second.")
-	f.equal("with no change", set(souvenir.IdentityMemory{Content: "I am Mira, the second.", Personality: "lively"}).Revision, 3)
+	f.equal("with no change", set(souvenir.IdentityMemory{Content: "I am Mira, the second.",
+		Personality: "lively"}).Revision, 3)
 	hers := f.as(souvenir.Access{User: "ann"})
 	_, err := hers.store.SetIdentityMemory(f.ctx, souvenir.IdentityMemory{Content: "I am Ann."})
 	f.check("SetIdentityMemory", err)
@@ -106,7 +113,8 @@ func identityOfOthers(f *fixture) {
 		_, err := m.store.UpdateMemory(f.ctx, rocket, asIdentity)
 		f.failsAt("UpdateMemory by "+m.name(), err, souvenir.ErrForbidden, "event_type", `"Apollo 11"`, `"olga"`)
 	}
-	_, err := p.owner.store.UpdateMemory(f.ctx, rocket, souvenir.MemoryUpdate{Metadata: object(`{"event_type":"Identity"}`)})
+	_, err := p.owner.store.UpdateMemory(f.ctx, rocket,
+		souvenir.MemoryUpdate{Metadata: object(`{"event_type":"Identity"}`)})
 	f.check("UpdateMemory by the owner", err)
 	p.owner.rewrite(rocket, "I am Olga's.")
 	_, err = p.writer.store.UpdateMemory(f.ctx, rocket, souvenir.MemoryUpdate{Content: asIdentity.Content})
@@ -114,10 +122,12 @@ func identityOfOthers(f *fixture) {
 	_, err = p.writer.store.RestoreRevision(f.ctx, rocket, 2)
 	f.failsAt("RestoreRevision of an identity by a writer", err, souvenir.ErrForbidden, "event_type")
 	f.equal("the owner's identity", p.owner.identity(), "I am Olga's.")
-	_, err = p.writer.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "mine", ProjectID: apollo.ID, EventType: souvenir.EventIdentity})
+	_, err = p.writer.store.AddMemory(f.ctx,
+		souvenir.NewMemory{Content: "mine", ProjectID: apollo.ID, EventType: souvenir.EventIdentity})
 	f.failsAt("AddMemory of an identity by a writer", err, souvenir.ErrForbidden, "event_type", `"Apollo 11"`, `"olga"`)
 	mine := p.writer.add(souvenir.NewMemory{Content: "mine", EventType: souvenir.EventIdentity})
-	_, err = p.writer.store.UpdateMemory(f.ctx, mine.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": apollo.ID}})
+	_, err = p.writer.store.UpdateMemory(f.ctx, mine.ID,
+		souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": apollo.ID}})
 	f.failsAt("moving an identity into the project", err, souvenir.ErrForbidden, "event_type", `"Apollo 11"`, `"olga"`)
 	p.writer.rewrite(mine.ID, "I am Will's.")
 	f.equal("the writer's", []string{p.writer.identity(), p.owner.identity()}, []string{"I am Will's.", "I am Olga's."})
@@ -133,9 +143,12 @@ func identityErrors(f *fixture) {
 	}{
 		{souvenir.Access{}, souvenir.IdentityMemory{}, souvenir.ErrInvalid, "content"},
 		{souvenir.Access{}, souvenir.IdentityMemory{Content: "x", Personality: "a\xff"}, souvenir.ErrInvalid, "metadata"},
-		{souvenir.Access{}, souvenir.IdentityMemory{Content: "x", Address: strings.Repeat("x", 70_000)}, souvenir.ErrTooLarge, "metadata"},
-		{souvenir.Access{}, souvenir.IdentityMemory{Content: "x", ExpectedRevision: -1}, souvenir.ErrInvalid, "expected_revision"},
-		{souvenir.Access{}, souvenir.IdentityMemory{Content: "x", ExpectedRevision: 1}, souvenir.ErrConflict, "expected_revision"},
+		{souvenir.Access{}, souvenir.IdentityMemory{Content: "x", Address: strings.Repeat("x", 70_000)}, souvenir.ErrTooLarge,
+			"metadata"},
+		{souvenir.Access{}, souvenir.IdentityMemory{Content: "x", ExpectedRevision: -1}, souvenir.ErrInvalid,
+			"expected_revision"},
+		{souvenir.Access{}, souvenir.IdentityMemory{Content: "x", ExpectedRevision: 1}, souvenir.ErrConflict,
+			"expected_revision"},
 		{souvenir.Access{ReadOnly: true}, souvenir.IdentityMemory{Content: "x"}, souvenir.ErrReadOnly, ""},
 		{souvenir.Access{Projects: []string{}}, souvenir.IdentityMemory{Content: "x"}, souvenir.ErrForbidden, "project_id"},
 	} {

@@ -63,7 +63,8 @@ func (f *fixture) uninvited(what, value, says string) {
 	f.failsAt("CheckInvitation "+what, err, souvenir.ErrNotFound, "invitation", says)
 	f.equal("beside an error", found, souvenir.Invitation{})
 	before := f.users()
-	u, err := f.store.Accounts().AcceptInvitation(f.ctx, souvenir.InvitationAcceptance{Value: value, Name: "uninvited", Password: password})
+	u, err := f.store.Accounts().AcceptInvitation(f.ctx,
+		souvenir.InvitationAcceptance{Value: value, Name: "uninvited", Password: password})
 	f.failsAt("AcceptInvitation "+what, err, souvenir.ErrNotFound, "invitation", says)
 	f.equal("beside an error", u, souvenir.User{})
 	same(f, "users", f.users(), before)
@@ -77,13 +78,16 @@ func invitationsAccepted(f *fixture) {
 		want       souvenir.User
 	}{
 		{souvenir.NewInvitation{}, "", souvenir.User{Name: "a0", Role: souvenir.RoleUser}},
-		{souvenir.NewInvitation{Email: "a1@example.com", CreatedBy: "Boss"}, "", souvenir.User{Name: "a1", Role: souvenir.RoleUser, Email: "a1@example.com"}},
-		{souvenir.NewInvitation{Email: "x@example.com", CreatedBy: boss.ID, Role: souvenir.RoleAdmin}, "a2@example.com", souvenir.User{Name: "a2", Role: souvenir.RoleAdmin, Email: "a2@example.com"}},
+		{souvenir.NewInvitation{Email: "a1@example.com", CreatedBy: "Boss"}, "",
+			souvenir.User{Name: "a1", Role: souvenir.RoleUser, Email: "a1@example.com"}},
+		{souvenir.NewInvitation{Email: "x@example.com", CreatedBy: boss.ID, Role: souvenir.RoleAdmin}, "a2@example.com",
+			souvenir.User{Name: "a2", Role: souvenir.RoleAdmin, Email: "a2@example.com"}},
 	} {
 		added := f.invite(c.invitation)
 		f.invited(added)
 		f.clock.Pass(time.Hour)
-		made := f.accept(souvenir.InvitationAcceptance{Value: added.Value, Name: c.want.Name, Password: password, Email: c.email})
+		made := f.accept(souvenir.InvitationAcceptance{Value: added.Value, Name: c.want.Name, Password: password,
+			Email: c.email})
 		c.want.ID, c.want.HasPassword, c.want.CreatedAt = made.ID, true, f.clock.Now()
 		f.equal("made", made, c.want)
 		f.equal("signed in", f.signIn(c.want.Name, password), made)
@@ -98,15 +102,18 @@ func invitationsListed(f *fixture) {
 	boss := f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin})
 	first := f.invite(souvenir.NewInvitation{Note: "for the new one", Email: "new@example.com", CreatedBy: "boss"})
 	f.clock.Pass(time.Second)
-	second := f.invite(souvenir.NewInvitation{Role: souvenir.RoleAdmin, ExpiresAt: f.clock.Now().Add(time.Hour).In(time.FixedZone("", 3600))})
+	second := f.invite(souvenir.NewInvitation{Role: souvenir.RoleAdmin,
+		ExpiresAt: f.clock.Now().Add(time.Hour).In(time.FixedZone("", 3600))})
 	if v := first.Value; len(v) != 47 || !strings.HasPrefix(v, "inv_") || v == second.Value {
 		f.Errorf("the values %q and %q are not as they should be", v, second.Value)
 	}
 	f.equal("listed", f.invitations(), []souvenir.Invitation{second.Invitation, first.Invitation})
-	f.equal("as JSON", toJSON(first.Invitation), fmt.Sprintf(`{"id":%q,"purpose":"account","role":"user","email":"new@example.com","note":"for the new one","created_by":%q,`+
-		`"created_at":"2026-03-01T09:00:00Z","expires_at":"2026-03-08T09:00:00Z"}`, first.ID, boss.ID))
-	f.equal("the second as JSON", toJSON(second), fmt.Sprintf(`{"id":%q,"purpose":"account","role":"admin","created_at":"2026-03-01T09:00:01Z","expires_at":"2026-03-01T10:00:01Z","invitation":%q}`,
-		second.ID, second.Value))
+	f.equal("as JSON", toJSON(first.Invitation),
+		fmt.Sprintf(`{"id":%q,"purpose":"account","role":"user","email":"new@example.com","note":"for the new one","created_by":%q,`+
+			`"created_at":"2026-03-01T09:00:00Z","expires_at":"2026-03-08T09:00:00Z"}`, first.ID, boss.ID))
+	f.equal("the second as JSON", toJSON(second),
+		fmt.Sprintf(`{"id":%q,"purpose":"account","role":"admin","created_at":"2026-03-01T09:00:01Z","expires_at":"2026-03-01T10:00:01Z","invitation":%q}`,
+			second.ID, second.Value))
 	if strings.Contains(toJSON(f.invitations()), first.Value) {
 		f.Errorf("the list shows a value")
 	}
@@ -114,13 +121,17 @@ func invitationsListed(f *fixture) {
 
 func invitationsRefused(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin})
-	good, soon, gone := f.invite(souvenir.NewInvitation{}), f.invite(souvenir.NewInvitation{ExpiresAt: f.clock.Now().Add(time.Hour)}), f.invite(souvenir.NewInvitation{})
+	good, soon, gone := f.invite(souvenir.NewInvitation{}),
+		f.invite(souvenir.NewInvitation{ExpiresAt: f.clock.Now().Add(time.Hour)}), f.invite(souvenir.NewInvitation{})
 	f.check("DeleteInvitation", f.store.Accounts().DeleteInvitation(f.ctx, gone.ID))
-	f.failsAt("DeleteInvitation again", f.store.Accounts().DeleteInvitation(f.ctx, gone.ID), souvenir.ErrNotFound, "id", gone.ID)
+	f.failsAt("DeleteInvitation again", f.store.Accounts().DeleteInvitation(f.ctx, gone.ID), souvenir.ErrNotFound, "id",
+		gone.ID)
 	v := good.Value
 	for what, value := range map[string]string{
-		"that is empty": "", "that was taken back": gone.Value, "cut off": v[:46], "with more": v + "x", "with another last letter": v[:46] + string(v[46]^1), "by id": good.ID, "without its start": v[4:],
-		"that would be a session": "ses_" + v[4:], "that is SQL": "inv_' OR 1=1; --", "huge": "inv_" + strings.Repeat("a", 1<<20), "with a zero byte": v[:46] + "\x00",
+		"that is empty": "", "that was taken back": gone.Value, "cut off": v[:46], "with more": v + "x",
+		"with another last letter": v[:46] + string(v[46]^1), "by id": good.ID, "without its start": v[4:],
+		"that would be a session": "ses_" + v[4:], "that is SQL": "inv_' OR 1=1; --", "huge": "inv_" +
+			strings.Repeat("a", 1<<20), "with a zero byte": v[:46] + "\x00",
 	} {
 		f.uninvited(what, value, "this invitation is not known")
 	}
@@ -138,14 +149,17 @@ func invitationsKept(f *fixture) {
 	added := f.invite(souvenir.NewInvitation{Email: "ann@example.com"})
 	for argument, a := range map[string]souvenir.InvitationAcceptance{
 		"name": {Password: password}, "password": {Name: "ben"}, "email": {Name: "ben", Password: password, Email: "nowhere"},
-		"subject": {Name: "ben", Identity: souvenir.Identity{Issuer: "https://id.example"}}, "issuer": {Name: "ben", Identity: souvenir.Identity{Subject: "x"}},
+		"subject": {Name: "ben", Identity: souvenir.Identity{Issuer: "https://id.example"}},
+		"issuer":  {Name: "ben", Identity: souvenir.Identity{Subject: "x"}},
 	} {
 		a.Value = added.Value
 		_, err := f.store.Accounts().AcceptInvitation(f.ctx, a)
 		f.failsAt("AcceptInvitation", err, souvenir.ErrInvalid, argument)
 	}
 	for name, kind := range map[string]*souvenir.Error{"ＡＮＮ": souvenir.ErrConflict, "ben": souvenir.ErrInvalid} {
-		_, err := f.store.Accounts().AcceptInvitation(f.ctx, souvenir.InvitationAcceptance{Value: added.Value, Name: name, Password: map[string]string{"ben": "password1", "ＡＮＮ": password}[name]})
+		_, err := f.store.Accounts().AcceptInvitation(f.ctx,
+			souvenir.InvitationAcceptance{Value: added.Value, Name: name,
+				Password: map[string]string{"ben": "password1", "ＡＮＮ": password}[name]})
 		f.fails("AcceptInvitation of "+name, err, kind)
 	}
 	f.equal("users", len(f.users()), 1)
@@ -167,7 +181,8 @@ func (f *fixture) raceFor(added souvenir.AddedInvitation, users int, says string
 	var accepted atomic.Int64
 	together(func(worker int) {
 		s := []*souvenir.Store{f.store, f.reader}[worker%2]
-		_, err := s.Accounts().AcceptInvitation(f.ctx, souvenir.InvitationAcceptance{Value: added.Value, Name: fmt.Sprint("guest ", worker), Password: password})
+		_, err := s.Accounts().AcceptInvitation(f.ctx,
+			souvenir.InvitationAcceptance{Value: added.Value, Name: fmt.Sprint("guest ", worker), Password: password})
 		if err == nil {
 			accepted.Add(1)
 			return
@@ -182,7 +197,8 @@ func invitationsOfAdmins(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin})
 	f.addUser(souvenir.NewUser{Name: "ann", Role: souvenir.RoleAdmin})
 	ben := f.addUser(souvenir.NewUser{Name: "ben"})
-	added, other := f.invite(souvenir.NewInvitation{CreatedBy: "ann", Role: souvenir.RoleAdmin}), f.invite(souvenir.NewInvitation{CreatedBy: "boss"})
+	added, other := f.invite(souvenir.NewInvitation{CreatedBy: "ann", Role: souvenir.RoleAdmin}),
+		f.invite(souvenir.NewInvitation{CreatedBy: "boss"})
 	for _, change := range []souvenir.UserUpdate{{Role: pointer(souvenir.RoleUser)}, {Disabled: pointer(true)}} {
 		f.updateUser("ann", change)
 		f.uninvited("of one who is no admin any more", added.Value, "not known")
@@ -195,7 +211,8 @@ func invitationsOfAdmins(f *fixture) {
 		_, err := f.store.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{CreatedBy: by})
 		f.failsAt("AddInvitation by "+by, err, kind, "user")
 	}
-	made := f.accept(souvenir.InvitationAcceptance{Value: f.invite(souvenir.NewInvitation{CreatedBy: "ann"}).Value, Name: "carl", Password: password})
+	made := f.accept(souvenir.InvitationAcceptance{Value: f.invite(souvenir.NewInvitation{CreatedBy: "ann"}).Value,
+		Name: "carl", Password: password})
 	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ann"}))
 	f.uninvited("of a deleted user", added.Value, "not known")
 	f.invited(other)
@@ -215,7 +232,8 @@ func setUp(f *fixture) {
 	f.addTexts("memories without an account")
 	f.equal("has accounts", f.hasAccounts(), false)
 	first := f.invite(setup)
-	f.equal("first", []any{first.Purpose, first.Role, first.ExpiresAt}, []any{souvenir.InvitationSetup, souvenir.RoleAdmin, f.clock.Now().Add(day)})
+	f.equal("first", []any{first.Purpose, first.Role, first.ExpiresAt},
+		[]any{souvenir.InvitationSetup, souvenir.RoleAdmin, f.clock.Now().Add(day)})
 	second := f.invite(setup)
 	f.uninvited("that was replaced", first.Value, "replaced")
 	f.equal("listed", f.invitations(), []souvenir.Invitation{second.Invitation})
@@ -250,7 +268,8 @@ func invitationsIdentity(f *fixture) {
 	found, err := f.reader.Accounts().UserByIdentity(f.ctx, identity.Issuer, identity.Subject)
 	f.check("UserByIdentity", err)
 	f.equal("by identity", found, ann)
-	_, err = f.store.Accounts().AcceptInvitation(f.ctx, souvenir.InvitationAcceptance{Value: another.Value, Name: "ben", Identity: identity})
+	_, err = f.store.Accounts().AcceptInvitation(f.ctx,
+		souvenir.InvitationAcceptance{Value: another.Value, Name: "ben", Identity: identity})
 	f.failsAt("with the identity of another", err, souvenir.ErrConflict, "subject")
 	f.invited(another)
 	f.equal("users", len(f.users()), 2)
@@ -317,7 +336,8 @@ func invitationsPurged(f *fixture) {
 		passes time.Duration
 		purged int
 		left   int
-	}{{30 * day, 0, 3}, {time.Microsecond, 1, 2}, {7*day - time.Microsecond, 0, 2}, {time.Microsecond, 1, 1}, {200 * day, 0, 1}} {
+	}{{30 * day, 0, 3}, {time.Microsecond, 1, 2}, {7*day - time.Microsecond, 0, 2}, {time.Microsecond, 1, 1},
+		{200 * day, 0, 1}} {
 		f.clock.Pass(c.passes)
 		f.equal("listed", len(f.invitations()), c.left)
 		purged, err := f.store.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
@@ -337,7 +357,8 @@ func invitationsReadOnly(f *fixture) {
 	view := *f
 	view.reader = f.open(f.T, options)
 	view.invited(added)
-	_, err := view.reader.Accounts().AcceptInvitation(f.ctx, souvenir.InvitationAcceptance{Value: added.Value, Name: "ann", Password: password})
+	_, err := view.reader.Accounts().AcceptInvitation(f.ctx,
+		souvenir.InvitationAcceptance{Value: added.Value, Name: "ann", Password: password})
 	f.fails("AcceptInvitation", err, souvenir.ErrReadOnly)
 	_, err = view.reader.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{})
 	f.fails("AddInvitation", err, souvenir.ErrReadOnly)

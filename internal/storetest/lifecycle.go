@@ -27,15 +27,18 @@ func lifecycleClosed(f *fixture) {
 	view := f.store.As(souvenir.Access{User: "ann"})
 	listing := f.store.Memories(f.ctx, souvenir.List{})
 	f.close()
-	calls := append(slices.Concat(f.calls(m.ID, "vault"), f.projectCalls(apollo), f.projectLists(), f.ruleCalls(apollo), f.contextCalls(apollo)),
+	calls := append(slices.Concat(f.calls(m.ID, "vault"), f.projectCalls(apollo), f.projectLists(), f.ruleCalls(apollo),
+		f.contextCalls(apollo)),
 		call{"Collections", false, func(s *souvenir.Store) error { _, err := s.Collections(f.ctx); return err }},
 		call{"AddCollection", true, func(s *souvenir.Store) error {
 			_, err := s.AddCollection(f.ctx, souvenir.NewCollection{Name: "more"})
 			return err
 		}},
-		call{"EmbeddingStatus", false, func(s *souvenir.Store) error { _, err := s.Upkeep().EmbeddingStatus(f.ctx); return err }},
+		call{"EmbeddingStatus", false,
+			func(s *souvenir.Store) error { _, err := s.Upkeep().EmbeddingStatus(f.ctx); return err }},
 		call{"WaitEmbedded", false, func(s *souvenir.Store) error { return s.Upkeep().WaitEmbedded(f.ctx) }},
-		call{"Search by time", false, func(s *souvenir.Store) error { _, err := s.Search(f.ctx, souvenir.Query{}); return err }},
+		call{"Search by time", false,
+			func(s *souvenir.Store) error { _, err := s.Search(f.ctx, souvenir.Query{}); return err }},
 		call{"a listing made before", false, func(*souvenir.Store) error {
 			for _, err := range listing {
 				return err
@@ -135,7 +138,8 @@ func lifecycleCancelled(f *fixture) {
 	cancel()
 	view := *f
 	view.ctx = ended
-	for _, c := range append(slices.Concat(view.calls(m.ID, "vault"), view.projectCalls(apollo), view.projectLists(), view.ruleCalls(apollo), view.contextCalls(apollo)),
+	for _, c := range append(slices.Concat(view.calls(m.ID, "vault"), view.projectCalls(apollo), view.projectLists(),
+		view.ruleCalls(apollo), view.contextCalls(apollo)),
 		call{"Collections", false, func(s *souvenir.Store) error { _, err := s.Collections(ended); return err }},
 		call{"AddCollection", true, func(s *souvenir.Store) error {
 			_, err := s.AddCollection(ended, souvenir.NewCollection{Name: "more"})
@@ -145,7 +149,8 @@ func lifecycleCancelled(f *fixture) {
 			_, err := s.AddMemories(ended, []souvenir.NewMemory{{Content: "x"}, {Content: "y"}}, nil)
 			return err
 		}},
-		call{"EmbeddingStatus", false, func(s *souvenir.Store) error { _, err := s.Upkeep().EmbeddingStatus(ended); return err }},
+		call{"EmbeddingStatus", false,
+			func(s *souvenir.Store) error { _, err := s.Upkeep().EmbeddingStatus(ended); return err }},
 		call{"WaitEmbedded", false, func(s *souvenir.Store) error { return s.Upkeep().WaitEmbedded(ended) }},
 	) {
 		if err := c.do(f.store); !errors.Is(err, context.Canceled) {

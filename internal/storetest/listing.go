@@ -25,7 +25,8 @@ func timeline(f *fixture, n int) {
 	f.Helper()
 	var batch []souvenir.NewMemory
 	for i := range n {
-		batch = append(batch, souvenir.NewMemory{Content: fmt.Sprint("memory ", i, " about a car"), Tags: []string{fmt.Sprint("t", i%3)}})
+		batch = append(batch, souvenir.NewMemory{Content: fmt.Sprint("memory ", i, " about a car"),
+			Tags: []string{fmt.Sprint("t", i%3)}})
 		if len(batch) == 7 || i == n-1 {
 			_, err := f.store.AddMemories(f.ctx, batch, nil)
 			f.check("AddMemories", err)
@@ -77,7 +78,8 @@ func listingOrders(f *fixture) {
 			f.Errorf("the listing is not in order %s: %v", order, ids(all))
 		}
 	}
-	f.equal("the order when none is named", ids(f.list(souvenir.List{})), ids(f.list(souvenir.List{Sort: souvenir.SortCreatedAsc})))
+	f.equal("the order when none is named", ids(f.list(souvenir.List{})),
+		ids(f.list(souvenir.List{Sort: souvenir.SortCreatedAsc})))
 }
 
 func listingPages(f *fixture) {
@@ -93,7 +95,8 @@ func listingPages(f *fixture) {
 func listingFits(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "notes"})
 	f.add(souvenir.NewMemory{Content: "a", Tags: []string{"x"}})
-	f.add(souvenir.NewMemory{Content: "b", Tags: []string{"x", "y"}, Collection: "notes", Importance: souvenir.ImportanceHigh})
+	f.add(souvenir.NewMemory{Content: "b", Tags: []string{"x", "y"}, Collection: "notes",
+		Importance: souvenir.ImportanceHigh})
 	f.add(souvenir.NewMemory{Content: "c", Tags: []string{"z"}, Collection: "notes", ProjectID: "p"})
 	for _, c := range []struct {
 		list souvenir.List

@@ -26,10 +26,12 @@ func (f *fixture) mainMemory(project souvenir.ProjectRef) souvenir.MainMemory {
 func mainMemoryWhole(f *fixture) {
 	far := f.add(souvenir.NewMemory{Content: "three links away"})
 	second := f.add(souvenir.NewMemory{Content: "two links away", Related: []string{far.ID}})
-	first := f.add(souvenir.NewMemory{Content: "linked " + strings.Repeat("x", 2000), Related: []string{second.ID}, ProjectID: "q"})
+	first := f.add(souvenir.NewMemory{Content: "linked " + strings.Repeat("x", 2000), Related: []string{second.ID},
+		ProjectID: "q"})
 	old := f.add(souvenir.NewMemory{Content: "old", EventType: "project-main", ProjectID: "p", ProjectName: "Apollo"})
 	f.clock.Pass(time.Second)
-	main := f.add(souvenir.NewMemory{Content: "the main memory", EventType: "Project-Main", State: "active", ProjectID: "p", Related: []string{first.ID}, Metadata: map[string]any{"stack": "go"}})
+	main := f.add(souvenir.NewMemory{Content: "the main memory", EventType: "Project-Main", State: "active",
+		ProjectID: "p", Related: []string{first.ID}, Metadata: map[string]any{"stack": "go"}})
 	back := f.add(souvenir.NewMemory{Content: "links to it", Related: []string{main.ID}})
 	f.clock.Pass(time.Second)
 	f.add(souvenir.NewMemory{Content: "archived", EventType: "project-main", State: "archived", ProjectID: "p"})
@@ -51,7 +53,8 @@ func mainMemoryWhole(f *fixture) {
 		f.equal("content of a related one", len(m.Related[0].Content), len("linked ")+2000)
 	}
 	encoded := toJSON(f.mainMemory(souvenir.ProjectRef{ID: "p"}))
-	for _, part := range []string{`{"project":{"project_id":"p","project_name":"Apollo",`, `"memory":{"id":"` + main.ID, `"files":[]`, `"related_memories":[{"id":"` + first.ID, `"depth":1`, `"path":["` + main.ID} {
+	for _, part := range []string{`{"project":{"project_id":"p","project_name":"Apollo",`, `"memory":{"id":"` + main.ID,
+		`"files":[]`, `"related_memories":[{"id":"` + first.ID, `"depth":1`, `"path":["` + main.ID} {
 		if !strings.Contains(encoded, part) {
 			f.Errorf("the JSON lacks %s: %s", part, encoded)
 		}
@@ -78,12 +81,19 @@ func mainMemoryNone(f *fixture) {
 	f.add(souvenir.NewMemory{Content: "x", ProjectID: "p", ProjectName: "Apollo"})
 	f.add(souvenir.NewMemory{Content: "x", EventType: "project-main", State: "completed", ProjectID: "p"})
 	get := func(s *souvenir.Store, ref souvenir.ProjectRef) error { _, err := s.MainMemory(f.ctx, ref); return err }
-	f.fails("without one", get(f.reader, souvenir.ProjectRef{ID: "p"}), souvenir.ErrNotFound, "has no main memory", "project-main")
-	f.failsAt("unknown id", get(f.reader, souvenir.ProjectRef{ID: "q"}), souvenir.ErrNotFound, "project_id", `"q"`, "no project that can be seen here")
-	f.failsAt("unknown name", get(f.reader, souvenir.ProjectRef{Name: "Gemini"}), souvenir.ErrNotFound, "project_name", `"Gemini"`, "no project that can be seen here")
+	f.fails("without one", get(f.reader, souvenir.ProjectRef{ID: "p"}), souvenir.ErrNotFound, "has no main memory",
+		"project-main")
+	f.failsAt("unknown id", get(f.reader, souvenir.ProjectRef{ID: "q"}), souvenir.ErrNotFound, "project_id", `"q"`,
+		"no project that can be seen here")
+	f.failsAt("unknown name", get(f.reader, souvenir.ProjectRef{Name: "Gemini"}), souvenir.ErrNotFound, "project_name",
+		`"Gemini"`, "no project that can be seen here")
 	f.failsAt("no project", get(f.reader, souvenir.ProjectRef{}), souvenir.ErrInvalid, "project_id", "project_name")
 	f.failsAt("no id", get(f.reader, souvenir.ProjectRef{ID: " "}), souvenir.ErrInvalid, "project_id")
-	f.failsAt("disagreement", get(f.reader, souvenir.ProjectRef{ID: "p", Name: "Gemini"}), souvenir.ErrInvalid, "project_name", "disagree")
-	f.fails("of another user", get(f.reader.As(souvenir.Access{User: "ann"}), souvenir.ProjectRef{ID: "p"}), souvenir.ErrNotFound, "no project")
-	f.fails("in a view of another project", get(f.reader.As(souvenir.Access{Projects: []string{"q"}}), souvenir.ProjectRef{ID: "p"}), souvenir.ErrNotFound, "no project")
+	f.failsAt("disagreement", get(f.reader, souvenir.ProjectRef{ID: "p", Name: "Gemini"}), souvenir.ErrInvalid,
+		"project_name", "disagree")
+	f.fails("of another user", get(f.reader.As(souvenir.Access{User: "ann"}), souvenir.ProjectRef{ID: "p"}),
+		souvenir.ErrNotFound, "no project")
+	f.fails("in a view of another project",
+		get(f.reader.As(souvenir.Access{Projects: []string{"q"}}), souvenir.ProjectRef{ID: "p"}), souvenir.ErrNotFound,
+		"no project")
 }

@@ -75,7 +75,8 @@ func backupHoldsEverything(f *fixture) {
 	want := f.list(souvenir.List{})
 	path := filepath.Join(f.TempDir(), "backup.db")
 	done, total := 0, -1
-	f.check("Backup", f.store.Upkeep().Backup(f.ctx, path, &souvenir.BackupOptions{Progress: func(_ string, d, of int) { done, total = d, of }}))
+	f.check("Backup", f.store.Upkeep().Backup(f.ctx, path,
+		&souvenir.BackupOptions{Progress: func(_ string, d, of int) { done, total = d, of }}))
 	f.equal("progress at the end", done, total)
 	copied := f.elsewhere(path)
 	f.equal("memories", copied.list(souvenir.List{}), want)
@@ -101,10 +102,12 @@ func backupStream(f *fixture) {
 func backupOverwritesNothing(f *fixture) {
 	path := f.backup()
 	f.addTexts("x")
-	f.failsAt("Backup to a file that exists", f.store.Upkeep().Backup(f.ctx, path, nil), souvenir.ErrConflict, "path", path)
+	f.failsAt("Backup to a file that exists", f.store.Upkeep().Backup(f.ctx, path, nil), souvenir.ErrConflict, "path",
+		path)
 	f.equal("memories in it", len(f.elsewhere(path).list(souvenir.List{})), 0)
 	f.failsAt("Backup to no path", f.store.Upkeep().Backup(f.ctx, "", nil), souvenir.ErrInvalid, "path")
-	f.failsAt("Backup into no folder", f.store.Upkeep().Backup(f.ctx, filepath.Join(f.TempDir(), "none", "x.db"), nil), souvenir.ErrNotFound, "path")
+	f.failsAt("Backup into no folder", f.store.Upkeep().Backup(f.ctx, filepath.Join(f.TempDir(), "none", "x.db"), nil),
+		souvenir.ErrNotFound, "path")
 	_, err := f.store.Upkeep().BackupTo(f.ctx, nil, nil)
 	f.failsAt("BackupTo nothing", err, souvenir.ErrInvalid, "w")
 }
@@ -125,9 +128,12 @@ func restoreRefuses(f *fixture) {
 	text := filepath.Join(folder, "text")
 	f.check("WriteFile", os.WriteFile(text, bytes.Repeat([]byte("Dear diary. "), 500), 0o600))
 	to := filepath.Join(folder, "to.db")
-	f.fails("Restore of a text", souvenir.Restore(f.ctx, souvenir.Restoration{From: text, To: to}), souvenir.ErrForeign, text)
-	f.failsAt("Restore of nothing", souvenir.Restore(f.ctx, souvenir.Restoration{From: to, To: to}), souvenir.ErrNotFound, "From", to)
-	f.failsAt("Restore onto a file", souvenir.Restore(f.ctx, souvenir.Restoration{From: f.backup(), To: text}), souvenir.ErrConflict, "To", text)
+	f.fails("Restore of a text", souvenir.Restore(f.ctx, souvenir.Restoration{From: text, To: to}), souvenir.ErrForeign,
+		text)
+	f.failsAt("Restore of nothing", souvenir.Restore(f.ctx, souvenir.Restoration{From: to, To: to}), souvenir.ErrNotFound,
+		"From", to)
+	f.failsAt("Restore onto a file", souvenir.Restore(f.ctx, souvenir.Restoration{From: f.backup(), To: text}),
+		souvenir.ErrConflict, "To", text)
 	entries, err := os.ReadDir(folder)
 	f.check("ReadDir", err)
 	f.equal("files", len(entries), 1)
@@ -150,7 +156,8 @@ func reindexKeeps(f *fixture) {
 	f.furnish()
 	before := f.list(souvenir.List{})
 	last := -1
-	f.check("Reindex", f.store.Upkeep().Reindex(f.ctx, &souvenir.ReindexingOptions{Progress: func(_ string, done, total int) { last = total - done }}))
+	f.check("Reindex", f.store.Upkeep().Reindex(f.ctx,
+		&souvenir.ReindexingOptions{Progress: func(_ string, done, total int) { last = total - done }}))
 	f.equal("left at the end", last, 0)
 	f.equal("memories", f.list(souvenir.List{}), before)
 	f.same("by meaning", f.find("vehicle"), "a red automobile")
@@ -213,7 +220,8 @@ func statsOfAll(f *fixture) {
 	f.check("Stats", err)
 	f.equal("memories, users, collections, projects, revisions",
 		[]int{stats.Memories, stats.Users, stats.Collections, stats.Projects, stats.Revisions}, []int{5, 2, 3, 1, 2})
-	f.equal("model and pending", []any{stats.Embedding.Model, stats.Embedding.Pending, stats.Embedding.Changing}, []any{"words-1", 0, false})
+	f.equal("model and pending", []any{stats.Embedding.Model, stats.Embedding.Pending, stats.Embedding.Changing},
+		[]any{"words-1", 0, false})
 	if stats.DatabaseBytes <= 0 || stats.Passages < 6 {
 		f.Errorf("%+v", stats)
 	}
@@ -222,8 +230,15 @@ func statsOfAll(f *fixture) {
 // maintenanceCalls are all of them.
 func (f *fixture) maintenanceCalls(ctx context.Context) []call {
 	return []call{
-		{"Backup", false, func(s *souvenir.Store) error { return s.Upkeep().Backup(ctx, filepath.Join(f.TempDir(), "x.db"), nil) }},
-		{"BackupTo", false, func(s *souvenir.Store) error { _, err := s.Upkeep().BackupTo(ctx, io.Discard, nil); return err }},
+		{"Backup", false, func(s *souvenir.Store) error {
+			return s.Upkeep().Backup(ctx, filepath.Join(f.TempDir(), "x.db"),
+				nil)
+		}},
+		{"BackupTo", false, func(s *souvenir.Store) error {
+			_,
+				err := s.Upkeep().BackupTo(ctx, io.Discard, nil)
+			return err
+		}},
 		{"Check", false, func(s *souvenir.Store) error { _, err := s.Upkeep().Check(ctx, nil); return err }},
 		{"Reindex", true, func(s *souvenir.Store) error { return s.Upkeep().Reindex(ctx, nil) }},
 		{"Purge", true, func(s *souvenir.Store) error { _, err := s.Upkeep().Purge(ctx, nil); return err }},
@@ -253,7 +268,8 @@ func maintenanceCancelled(f *fixture) {
 			f.Errorf("%s with an ended context: %v", c.name, err)
 		}
 	}
-	if err := souvenir.Restore(ctx, souvenir.Restoration{From: f.backup(), To: filepath.Join(f.TempDir(), "x.db")}); !errors.Is(err, context.Canceled) {
+	if err := souvenir.Restore(ctx,
+		souvenir.Restoration{From: f.backup(), To: filepath.Join(f.TempDir(), "x.db")}); !errors.Is(err, context.Canceled) {
 		f.Errorf("Restore with an ended context: %v", err)
 	}
 }

@@ -64,7 +64,8 @@ func memoryOfContentAlone(f *fixture) {
 
 func memoryContents(f *fixture) {
 	for _, content := range []string{
-		"x", "a\x00b", "\r\n\ttabs and lines\r\n", "  spaces around  ", "👩‍👩‍👧‍👦 family", "ﷺ", "e\u0301 is not \u00e9", "日本語の記憶", "\ufeffbom",
+		"x", "a\x00b", "\r\n\ttabs and lines\r\n", "  spaces around  ", "👩‍👩‍👧‍👦 family", "ﷺ", "e\u0301 is not \u00e9",
+		"日本語の記憶", "\ufeffbom",
 		"'; DROP TABLE memory; --", `{"json": true}`, "<script>&amp;</script>", "a\u2028b\u2029", "\U0010ffff",
 	} {
 		id := f.addTexts(content)[0]
@@ -77,29 +78,37 @@ func memoryContents(f *fixture) {
 func memoryKnownKeysInMetadata(f *fixture) {
 	target := f.addTexts("the calendar")[0]
 	stored := f.add(souvenir.NewMemory{Content: "x", Metadata: map[string]any{
-		"event_type": "project-rule", "state": "active", "project_id": "apollo", "project_name": "Apollo 11", "importance": "critical",
-		"classification": "do", "rule_type": "do", "tags": []string{"a", "b"}, "related_memory_ids": []any{target}, "mine": "yes",
+		"event_type": "project-rule", "state": "active", "project_id": "apollo", "project_name": "Apollo 11",
+		"importance":     "critical",
+		"classification": "do", "rule_type": "do", "tags": []string{"a", "b"}, "related_memory_ids": []any{target},
+		"mine": "yes",
 	}})
 	m := f.get(stored.ID)
 	f.equal("stored and read", stored.Memory, m)
-	f.equal("known keys", []any{m.EventType, m.State, m.ProjectID, m.ProjectName, m.Importance, m.Classification, m.RuleType, m.Tags, m.Related},
-		[]any{"project-rule", "active", "apollo", "Apollo 11", souvenir.ImportanceCritical, souvenir.ClassDo, souvenir.RuleDo, []string{"a", "b"}, []string{target}})
+	f.equal("known keys", []any{m.EventType, m.State, m.ProjectID, m.ProjectName, m.Importance, m.Classification,
+		m.RuleType, m.Tags, m.Related},
+		[]any{"project-rule", "active", "apollo", "Apollo 11", souvenir.ImportanceCritical, souvenir.ClassDo, souvenir.RuleDo,
+			[]string{"a", "b"}, []string{target}})
 	f.equal("own metadata", m.Metadata, map[string]any{"mine": "yes"})
 }
 
 func memoryFieldWins(f *fixture) {
 	targets := f.addTexts("one", "two")
 	stored := f.add(souvenir.NewMemory{
-		Content: "x", EventType: souvenir.EventProjectRule, State: "field", ProjectName: "field", Importance: "low", Classification: "do", RuleType: "do",
+		Content: "x", EventType: souvenir.EventProjectRule, State: "field", ProjectName: "field", Importance: "low",
+		Classification: "do", RuleType: "do",
 		Tags: []string{"field"}, Related: targets[:1],
 		Metadata: map[string]any{
-			"event_type": "metadata", "state": "metadata", "project_name": "metadata", "importance": "high", "classification": "dont",
-			"rule_type": "dont", "tags": []string{"metadata"}, "related_memory_ids": targets[1:],
+			"event_type": "metadata", "state": "metadata", "project_name": "metadata", "importance": "high",
+			"classification": "dont",
+			"rule_type":      "dont", "tags": []string{"metadata"}, "related_memory_ids": targets[1:],
 		},
 	})
 	m := f.get(stored.ID)
-	f.equal("known keys", []any{m.EventType, m.State, m.ProjectName, m.Importance, m.Classification, m.RuleType, m.Tags, m.Related},
-		[]any{"project-rule", "field", "field", souvenir.ImportanceLow, souvenir.ClassDo, souvenir.RuleDo, []string{"field"}, targets[:1]})
+	f.equal("known keys", []any{m.EventType, m.State, m.ProjectName, m.Importance, m.Classification, m.RuleType, m.Tags,
+		m.Related},
+		[]any{"project-rule", "field", "field", souvenir.ImportanceLow, souvenir.ClassDo, souvenir.RuleDo, []string{"field"},
+			targets[:1]})
 	f.equal("own metadata", m.Metadata, map[string]any{})
 }
 
@@ -108,10 +117,11 @@ func memoryJSON(f *fixture) {
 	m := f.get(f.add(complete(f, target)).ID)
 	encoded, err := json.Marshal(m)
 	f.check("MarshalJSON", err)
-	f.sameJSON("as JSON", json.RawMessage(encoded), json.RawMessage(`{"id":"`+m.ID+`","content":"never deploy on friday","collection_name":"default","owner":"local",`+
-		`"metadata":{"author":"ann","classification":"dont","event_type":"project-rule","importance":"high","project_id":"apollo","project_name":"apollo",`+
-		`"related_memory_ids":["`+target+`"],"rule_type":"dont","state":"active","tags":["deploy","calendar"]},`+
-		`"revision":1,"created_at":"2026-03-01T09:00:00Z","updated_at":"2026-03-01T09:00:00Z"}`))
+	f.sameJSON("as JSON", json.RawMessage(encoded),
+		json.RawMessage(`{"id":"`+m.ID+`","content":"never deploy on friday","collection_name":"default","owner":"local",`+
+			`"metadata":{"author":"ann","classification":"dont","event_type":"project-rule","importance":"high","project_id":"apollo","project_name":"apollo",`+
+			`"related_memory_ids":["`+target+`"],"rule_type":"dont","state":"active","tags":["deploy","calendar"]},`+
+			`"revision":1,"created_at":"2026-03-01T09:00:00Z","updated_at":"2026-03-01T09:00:00Z"}`))
 }
 
 // badMemories are memories that must be refused.
@@ -144,37 +154,59 @@ func badMemories() []struct {
 		says     string
 	}{
 		{"no content", souvenir.NewMemory{}, souvenir.ErrInvalid, "content", "empty"},
-		{"content past the limit", souvenir.NewMemory{Content: strings.Repeat("x", souvenir.MaxContent+1)}, souvenir.ErrTooLarge, "content", "1048577 bytes; at most 1048576"},
-		{"content that is not UTF-8", souvenir.NewMemory{Content: "ab\xc3"}, souvenir.ErrInvalid, "content", "0xc3 at offset 2"},
-		{"unknown collection", souvenir.NewMemory{Content: "x", Collection: "none"}, souvenir.ErrNotFound, "collection_name", `"none"`},
-		{"blank collection", souvenir.NewMemory{Content: "x", Collection: " "}, souvenir.ErrInvalid, "collection_name", "1 to 128"},
-		{"long event_type", souvenir.NewMemory{Content: "x", EventType: strings.Repeat("é", 65)}, souvenir.ErrTooLarge, "event_type", "at most 64"},
-		{"event_type that is not UTF-8", souvenir.NewMemory{Content: "x", EventType: "\xff"}, souvenir.ErrInvalid, "event_type", "UTF-8"},
-		{"long state", souvenir.NewMemory{Content: "x", State: strings.Repeat("é", 65)}, souvenir.ErrTooLarge, "state", "at most 64"},
+		{"content past the limit", souvenir.NewMemory{Content: strings.Repeat("x", souvenir.MaxContent+1)},
+			souvenir.ErrTooLarge, "content", "1048577 bytes; at most 1048576"},
+		{"content that is not UTF-8", souvenir.NewMemory{Content: "ab\xc3"}, souvenir.ErrInvalid, "content",
+			"0xc3 at offset 2"},
+		{"unknown collection", souvenir.NewMemory{Content: "x", Collection: "none"}, souvenir.ErrNotFound, "collection_name",
+			`"none"`},
+		{"blank collection", souvenir.NewMemory{Content: "x", Collection: " "}, souvenir.ErrInvalid, "collection_name",
+			"1 to 128"},
+		{"long event_type", souvenir.NewMemory{Content: "x", EventType: strings.Repeat("é", 65)}, souvenir.ErrTooLarge,
+			"event_type", "at most 64"},
+		{"event_type that is not UTF-8", souvenir.NewMemory{Content: "x", EventType: "\xff"}, souvenir.ErrInvalid,
+			"event_type", "UTF-8"},
+		{"long state", souvenir.NewMemory{Content: "x", State: strings.Repeat("é", 65)}, souvenir.ErrTooLarge, "state",
+			"at most 64"},
 		{"state of another type", inMetadata("state", 7), souvenir.ErrInvalid, "state", "state is 7"},
-		{"unknown importance", souvenir.NewMemory{Content: "x", Importance: "urgent"}, souvenir.ErrInvalid, "importance", `"urgent"; allowed are "low", "medium", "high" or "critical"`},
+		{"unknown importance", souvenir.NewMemory{Content: "x", Importance: "urgent"}, souvenir.ErrInvalid, "importance",
+			`"urgent"; allowed are "low", "medium", "high" or "critical"`},
 		{"unknown importance in metadata", inMetadata("importance", "HIGH"), souvenir.ErrInvalid, "importance", `"HIGH"`},
-		{"importance of another type", inMetadata("importance", true), souvenir.ErrInvalid, "importance", "importance is true"},
-		{"unknown classification", souvenir.NewMemory{Content: "x", Classification: "maybe"}, souvenir.ErrInvalid, "classification", `"do", "dont", "todo" or "notes"`},
-		{"unknown rule_type", souvenir.NewMemory{Content: "x", EventType: "project-rule", RuleType: "notes"}, souvenir.ErrInvalid, "rule_type", `"do", "dont" or "todo"`},
-		{"rule_type of no rule", souvenir.NewMemory{Content: "x", EventType: "decision", RuleType: "do"}, souvenir.ErrInvalid, "rule_type", `"decision"`},
+		{"importance of another type", inMetadata("importance", true), souvenir.ErrInvalid, "importance",
+			"importance is true"},
+		{"unknown classification", souvenir.NewMemory{Content: "x", Classification: "maybe"}, souvenir.ErrInvalid,
+			"classification", `"do", "dont", "todo" or "notes"`},
+		{"unknown rule_type", souvenir.NewMemory{Content: "x", EventType: "project-rule", RuleType: "notes"},
+			souvenir.ErrInvalid, "rule_type", `"do", "dont" or "todo"`},
+		{"rule_type of no rule", souvenir.NewMemory{Content: "x", EventType: "decision", RuleType: "do"}, souvenir.ErrInvalid,
+			"rule_type", `"decision"`},
 		{"blank tag", souvenir.NewMemory{Content: "x", Tags: []string{"ok", " "}}, souvenir.ErrInvalid, "tags", "tags[1]"},
-		{"long tag", souvenir.NewMemory{Content: "x", Tags: []string{strings.Repeat("é", 129)}}, souvenir.ErrTooLarge, "tags", "128"},
-		{"tag that is not UTF-8", souvenir.NewMemory{Content: "x", Tags: []string{"\xff"}}, souvenir.ErrInvalid, "tags", "UTF-8"},
-		{"too many tags", souvenir.NewMemory{Content: "x", Tags: many(65, "t")}, souvenir.ErrTooLarge, "tags", "65 tags; at most 64"},
+		{"long tag", souvenir.NewMemory{Content: "x", Tags: []string{strings.Repeat("é", 129)}}, souvenir.ErrTooLarge, "tags",
+			"128"},
+		{"tag that is not UTF-8", souvenir.NewMemory{Content: "x", Tags: []string{"\xff"}}, souvenir.ErrInvalid, "tags",
+			"UTF-8"},
+		{"too many tags", souvenir.NewMemory{Content: "x", Tags: many(65, "t")}, souvenir.ErrTooLarge, "tags",
+			"65 tags; at most 64"},
 		{"tags that are no list", inMetadata("tags", "a,b"), souvenir.ErrInvalid, "tags", "a list of strings"},
 		{"a tag that is no string", inMetadata("tags", []any{"a", 7}), souvenir.ErrInvalid, "tags", "tags[1] is 7"},
-		{"unknown related memory", souvenir.NewMemory{Content: "x", Related: []string{"nobody"}}, souvenir.ErrNotFound, "related_memory_ids", `related_memory_ids[0] is "nobody"`},
-		{"too many related memories", souvenir.NewMemory{Content: "x", Related: many(257, "r")}, souvenir.ErrTooLarge, "related_memory_ids", "257 ids; at most 256"},
-		{"long project_id", souvenir.NewMemory{Content: "x", ProjectID: strings.Repeat("p", 129)}, souvenir.ErrTooLarge, "project_id", "at most 128"},
-		{"project_name with a control character", souvenir.NewMemory{Content: "x", ProjectName: "a\nb"}, souvenir.ErrInvalid, "project_name", "U+000A"},
-		{"project_id with a slash", souvenir.NewMemory{Content: "x", ProjectID: "ann/apollo"}, souvenir.ErrInvalid, "project_id", "ann/apollo"},
-		{"metadata past the limit", inMetadata("k", strings.Repeat("x", souvenir.MaxMetadata)), souvenir.ErrTooLarge, "metadata", "65536"},
+		{"unknown related memory", souvenir.NewMemory{Content: "x", Related: []string{"nobody"}}, souvenir.ErrNotFound,
+			"related_memory_ids", `related_memory_ids[0] is "nobody"`},
+		{"too many related memories", souvenir.NewMemory{Content: "x", Related: many(257, "r")}, souvenir.ErrTooLarge,
+			"related_memory_ids", "257 ids; at most 256"},
+		{"long project_id", souvenir.NewMemory{Content: "x", ProjectID: strings.Repeat("p", 129)}, souvenir.ErrTooLarge,
+			"project_id", "at most 128"},
+		{"project_name with a control character", souvenir.NewMemory{Content: "x", ProjectName: "a\nb"}, souvenir.ErrInvalid,
+			"project_name", "U+000A"},
+		{"project_id with a slash", souvenir.NewMemory{Content: "x", ProjectID: "ann/apollo"}, souvenir.ErrInvalid,
+			"project_id", "ann/apollo"},
+		{"metadata past the limit", inMetadata("k", strings.Repeat("x", souvenir.MaxMetadata)), souvenir.ErrTooLarge,
+			"metadata", "65536"},
 		{"metadata that is no JSON", inMetadata("k", func() {}), souvenir.ErrInvalid, "metadata", "not JSON"},
 		{"metadata that is nested too deep", inMetadata("k", deep), souvenir.ErrTooLarge, "metadata", "deep"},
 		{"negative Similar", souvenir.NewMemory{Content: "x", Similar: -1}, souvenir.ErrInvalid, "Similar", "0 to 20"},
 		{"Similar past the limit", souvenir.NewMemory{Content: "x", Similar: 21}, souvenir.ErrInvalid, "Similar", "0 to 20"},
-		{"a vector for an embedded collection", souvenir.NewMemory{Content: "x", Embedding: make([]float32, wordDimensions)}, souvenir.ErrInvalid, "embedding", "own_vectors"},
+		{"a vector for an embedded collection", souvenir.NewMemory{Content: "x", Embedding: make([]float32, wordDimensions)},
+			souvenir.ErrInvalid, "embedding", "own_vectors"},
 	}
 }
 
@@ -203,8 +235,10 @@ func memoryLimits(f *fixture) {
 	f.check("AddMemories", err)
 	sentence := "Rain fell all night on the tin roof. "
 	m := souvenir.NewMemory{
-		Content: strings.Repeat(sentence, souvenir.MaxContent/len(sentence)+1)[:souvenir.MaxContent], EventType: word, State: word, ProjectID: name, ProjectName: "P",
-		Tags: tags, Related: ids(targets), Metadata: map[string]any{"k": strings.Repeat("x", souvenir.MaxMetadata-len(`{"k":""}`))},
+		Content: strings.Repeat(sentence, souvenir.MaxContent/len(sentence)+1)[:souvenir.MaxContent], EventType: word,
+		State: word, ProjectID: name, ProjectName: "P",
+		Tags: tags, Related: ids(targets),
+		Metadata: map[string]any{"k": strings.Repeat("x", souvenir.MaxMetadata-len(`{"k":""}`))},
 	}
 	stored := f.get(f.add(m).ID)
 	f.equal("content", stored.Content == m.Content, true)
@@ -232,7 +266,8 @@ func memoryShares(f *fixture) {
 
 	patch := map[string]any{"tags": []string{" spaced "}, "object": map[string]any{"gone": nil}}
 	f.patch(stored.ID, patch)
-	f.equal("the caller's patch", patch, map[string]any{"tags": []string{" spaced "}, "object": map[string]any{"gone": nil}})
+	f.equal("the caller's patch", patch,
+		map[string]any{"tags": []string{" spaced "}, "object": map[string]any{"gone": nil}})
 }
 
 func memoryDelete(f *fixture) {
@@ -293,7 +328,8 @@ func manyMemories() concept {
 }
 
 func manyInOrder(f *fixture) {
-	stored, err := f.store.AddMemories(f.ctx, []souvenir.NewMemory{{Content: "a"}, {Content: "b", Tags: []string{"t"}}, {Content: "a"}}, nil)
+	stored, err := f.store.AddMemories(f.ctx,
+		[]souvenir.NewMemory{{Content: "a"}, {Content: "b", Tags: []string{"t"}}, {Content: "a"}}, nil)
 	f.check("AddMemories", err)
 	var got []string
 	for _, s := range stored {
@@ -307,7 +343,8 @@ func manyInOrder(f *fixture) {
 func manyAllOrNone(f *fixture) {
 	f.addTexts("there before")
 	for _, bad := range badMemories() {
-		batch := []souvenir.NewMemory{{Content: "fine", ProjectID: "fresh"}, {Content: "fine too"}, bad.m, {Content: "also fine"}}
+		batch := []souvenir.NewMemory{{Content: "fine", ProjectID: "fresh"}, {Content: "fine too"}, bad.m,
+			{Content: "also fine"}}
 		stored, err := f.store.AddMemories(f.ctx, batch, nil)
 		f.failsAt("AddMemories with "+bad.name, err, bad.kind, bad.argument, "memories[2]", bad.says)
 		if stored != nil {
@@ -347,8 +384,10 @@ func manyProgress(f *fixture) {
 	if passages <= len(batch) {
 		f.Fatalf("the store has %d passages of %d memories, one of them long; want more", passages, len(batch))
 	}
-	f.equal("last steps", last, map[string]step{"embed": {"embed", passages, passages}, "store": {"store", len(batch), len(batch)}})
-	if i := slices.IndexFunc(heard, func(h step) bool { return h.stage == "store" }); slices.ContainsFunc(heard[i:], func(h step) bool { return h.stage == "embed" }) {
+	f.equal("last steps", last, map[string]step{"embed": {"embed", passages, passages},
+		"store": {"store", len(batch), len(batch)}})
+	if i := slices.IndexFunc(heard, func(h step) bool { return h.stage == "store" }); slices.ContainsFunc(heard[i:],
+		func(h step) bool { return h.stage == "embed" }) {
 		f.Errorf("the stages are mixed: %+v", heard)
 	}
 }
@@ -363,7 +402,8 @@ func manyTwoThousand(f *fixture) {
 	names := []string{"heron", "otter", "badger", "lynx", "walrus"}
 	batch := make([]souvenir.NewMemory, 2000)
 	for i := range batch {
-		batch[i] = souvenir.NewMemory{Content: names[i%5] + " seen at place " + strings.Repeat("i", i%7+1), Tags: []string{names[i%5]}, Metadata: map[string]any{"n": i}}
+		batch[i] = souvenir.NewMemory{Content: names[i%5] + " seen at place " + strings.Repeat("i", i%7+1),
+			Tags: []string{names[i%5]}, Metadata: map[string]any{"n": i}}
 	}
 	stored, err := f.store.AddMemories(f.ctx, batch, nil)
 	f.check("AddMemories", err)
@@ -383,8 +423,10 @@ func manyMixed(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "a"})
 	f.addCollection(souvenir.NewCollection{Name: "b"})
 	stored, err := f.store.AddMemories(f.ctx, []souvenir.NewMemory{
-		{Content: "1", Collection: "a", ProjectID: "p"}, {Content: "2", Collection: "b", ProjectID: "p"}, {Content: "3", Collection: "a"},
-		{Content: "4", ProjectName: "p"}, {Content: "5", ProjectName: "fresh"}, {Content: "6", ProjectName: "fresh", Collection: "b"},
+		{Content: "1", Collection: "a", ProjectID: "p"}, {Content: "2", Collection: "b", ProjectID: "p"},
+		{Content: "3", Collection: "a"},
+		{Content: "4", ProjectName: "p"}, {Content: "5", ProjectName: "fresh"},
+		{Content: "6", ProjectName: "fresh", Collection: "b"},
 	}, nil)
 	f.check("AddMemories", err)
 	var got []string

@@ -32,7 +32,8 @@ func metadataRoundTrip(f *fixture) {
 		stored := f.add(souvenir.NewMemory{Content: "x", Metadata: object(encoded)})
 		f.sameJSON("stored", stored.Metadata, object(encoded))
 		f.sameJSON("read", f.get(stored.ID).Metadata, object(encoded))
-		f.sameJSON("found", f.search(souvenir.Query{Filter: souvenir.Filter{"id": stored.ID}}).Hits[0].Metadata, object(encoded))
+		f.sameJSON("found", f.search(souvenir.Query{Filter: souvenir.Filter{"id": stored.ID}}).Hits[0].Metadata,
+			object(encoded))
 		f.rewrite(stored.ID, "y")
 		f.sameJSON("kept by an update of the content", f.get(stored.ID).Metadata, object(encoded))
 		f.sameJSON("in the history", f.revisions(stored.ID)[1].Metadata, object(encoded))
@@ -45,10 +46,12 @@ func metadataTypes(f *fixture) {
 		N    int    `json:"n"`
 	}
 	stored := f.add(souvenir.NewMemory{Content: "x", Metadata: map[string]any{
-		"struct": own{"ann", 7}, "ints": []int{1, 2}, "map": map[string]int{"a": 1}, "raw": json.RawMessage(`[true]`), "pointer": &own{},
+		"struct": own{"ann", 7}, "ints": []int{1, 2}, "map": map[string]int{"a": 1}, "raw": json.RawMessage(`[true]`),
+		"pointer": &own{},
 	}})
 	want := map[string]any{
-		"struct": map[string]any{"name": "ann", "n": 7.0}, "ints": []any{1.0, 2.0}, "map": map[string]any{"a": 1.0}, "raw": []any{true},
+		"struct": map[string]any{"name": "ann", "n": 7.0}, "ints": []any{1.0, 2.0}, "map": map[string]any{"a": 1.0},
+		"raw":     []any{true},
 		"pointer": map[string]any{"name": "", "n": 0.0},
 	}
 	f.equal("stored", stored.Metadata, want)
@@ -60,10 +63,13 @@ func metadataNumbers(f *fixture) {
 		value any
 		json  string
 	}{
-		{0, "0"}, {-1, "-1"}, {1.5, "1.5"}, {0.1, "0.1"}, {1e21, "1e+21"}, {5e-324, "5e-324"}, {math.MaxFloat64, "1.7976931348623157e+308"},
-		{math.MaxInt64, "9223372036854775807"}, {math.MinInt64, "-9223372036854775808"}, {uint64(math.MaxUint64), "18446744073709551615"},
+		{0, "0"}, {-1, "-1"}, {1.5, "1.5"}, {0.1, "0.1"}, {1e21, "1e+21"}, {5e-324, "5e-324"},
+		{math.MaxFloat64, "1.7976931348623157e+308"},
+		{math.MaxInt64, "9223372036854775807"}, {math.MinInt64, "-9223372036854775808"},
+		{uint64(math.MaxUint64), "18446744073709551615"},
 		{1<<53 + 1, "9007199254740993"}, {json.Number("123456789012345678901234567890"), "123456789012345678901234567890"},
-		{json.Number("0.1000000000000000055511151231257827"), "0.1000000000000000055511151231257827"}, {json.Number("1.0"), "1.0"}, {json.Number("1e400"), "1e400"},
+		{json.Number("0.1000000000000000055511151231257827"), "0.1000000000000000055511151231257827"},
+		{json.Number("1.0"), "1.0"}, {json.Number("1e400"), "1e400"},
 	} {
 		stored := f.add(souvenir.NewMemory{Content: "x", Metadata: map[string]any{"n": c.value, "list": []any{c.value}}})
 		want := `{"list":[` + c.json + `],"n":` + c.json + `}`
@@ -79,7 +85,8 @@ func metadataNumbers(f *fixture) {
 }
 
 func metadataUTF8(f *fixture) {
-	for _, bad := range []map[string]any{{"k": "a\xff"}, {"\xff": 1}, {"k": []string{"\xc3"}}, {"state": "\xff"}, {"tags": []string{"\xff"}}} {
+	for _, bad := range []map[string]any{{"k": "a\xff"}, {"\xff": 1}, {"k": []string{"\xc3"}}, {"state": "\xff"},
+		{"tags": []string{"\xff"}}} {
 		_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", Metadata: bad})
 		f.fails("AddMemory with "+brief(bad), err, souvenir.ErrInvalid, "UTF-8")
 	}

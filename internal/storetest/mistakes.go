@@ -37,7 +37,8 @@ func mistakesBlank(f *fixture) {
 }
 
 func mistakesBounds(f *fixture) {
-	for _, c := range []souvenir.Condition{souvenir.Between(1, "b"), {MoreThan: "a", LessThan: 2.5}, souvenir.Between(true, "x")} {
+	for _, c := range []souvenir.Condition{souvenir.Between(1, "b"), {MoreThan: "a", LessThan: 2.5},
+		souvenir.Between(true, "x")} {
 		_, err := f.store.Search(f.ctx, souvenir.Query{Filter: souvenir.Filter{"size": c}})
 		f.failsAt("Search", err, souvenir.ErrInvalid, "filter", "two types")
 	}
@@ -69,7 +70,8 @@ func (f *fixture) shareWith(user, owner, project string) {
 	owners := f.as(souvenir.Access{User: owner})
 	owners.addProject(souvenir.NewProject{ID: project})
 	f.add(souvenir.NewMemory{Content: "so that the store knows the user"})
-	_, err := f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: owner + "/" + project}, User: user, Role: souvenir.MemberReader})
+	_, err := f.operator.AddMember(f.ctx,
+		souvenir.NewMember{Project: souvenir.ProjectRef{ID: owner + "/" + project}, User: user, Role: souvenir.MemberReader})
 	f.check("AddMember", err)
 }
 

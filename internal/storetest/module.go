@@ -58,10 +58,14 @@ func moduleOwn(f *fixture) {
 		souvenir.NewMemory{Content: "four", Tags: []string{"module:billing"}, State: "archived"},
 		souvenir.NewMemory{Content: "five", Metadata: named("shipping")},
 		souvenir.NewMemory{Content: "six", Tags: []string{"billboard", "x"}})
-	f.same("all", matches(f.module(souvenir.ModuleQuery{Module: "billing"})), "tag four", "module_name three", "tag two", "module_name one")
-	f.same("two of them", matches(f.module(souvenir.ModuleQuery{Module: " billing ", Limit: 2})), "tag four", "module_name three")
+	f.same("all", matches(f.module(souvenir.ModuleQuery{Module: "billing"})), "tag four", "module_name three", "tag two",
+		"module_name one")
+	f.same("two of them", matches(f.module(souvenir.ModuleQuery{Module: " billing ", Limit: 2})), "tag four",
+		"module_name three")
 	encoded := toJSON(f.module(souvenir.ModuleQuery{Module: "billing", Limit: 1}))
-	for _, part := range []string{`{"module_name":"billing","memories":[{"id":`, `"match":"tag"`, `"files":[]`, `"summary":{"total":4,"by_event_type":{},"by_state":{"archived":1},"newest":[{"id":`, `"line":"four"`, `"open_tasks":[]`} {
+	for _, part := range []string{`{"module_name":"billing","memories":[{"id":`, `"match":"tag"`, `"files":[]`,
+		`"summary":{"total":4,"by_event_type":{},"by_state":{"archived":1},"newest":[{"id":`, `"line":"four"`,
+		`"open_tasks":[]`} {
 		if !strings.Contains(encoded, part) {
 			f.Errorf("the JSON lacks %s: %s", part, encoded)
 		}
@@ -97,12 +101,14 @@ func moduleMeaning(f *fixture) {
 		f.Errorf("the scores are %v, %v, %v", state.Memories[0].Score, state.Memories[1].Score, state.Memories[2].Score)
 	}
 	f.equal("own ones", state.Summary.Total, 1)
-	f.same("as many as asked for", matches(f.module(souvenir.ModuleQuery{Module: "car", Limit: 2})), "module_name own", "meaning the car and the automobile")
+	f.same("as many as asked for", matches(f.module(souvenir.ModuleQuery{Module: "car", Limit: 2})), "module_name own",
+		"meaning the car and the automobile")
 }
 
 func moduleSummary(f *fixture) {
 	for i := range 8 {
-		m := souvenir.NewMemory{Content: fmt.Sprintf("\n  line %d %s\nmore", i, strings.Repeat("x", 200)), Metadata: named("billing")}
+		m := souvenir.NewMemory{Content: fmt.Sprintf("\n  line %d %s\nmore", i, strings.Repeat("x", 200)),
+			Metadata: named("billing")}
 		switch {
 		case i < 3:
 			m.EventType, m.State = "decision", "active"
@@ -125,11 +131,14 @@ func moduleSummary(f *fixture) {
 
 func moduleTasks(f *fixture) {
 	todo := "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n- [ ] T1 write the Billing tests\n- [x] T2 billing design\n- [ ] T3 rebilling\n- [ ] T4 (billing) invoices\n- [ ] T5 shipping\n\n## Gaps\n"
-	f.add(souvenir.NewMemory{Content: todo, EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleTodo, ProjectID: "p"})
+	f.add(souvenir.NewMemory{Content: todo, EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleTodo,
+		ProjectID: "p"})
 	f.equal("tasks", f.module(souvenir.ModuleQuery{Module: "billing", ProjectID: "p"}).Summary.OpenTasks,
 		[]souvenir.ModuleTask{{ID: "T1", Text: "write the Billing tests"}, {ID: "T4", Text: "(billing) invoices"}})
-	f.equal("of another module", f.module(souvenir.ModuleQuery{Module: "search", ProjectID: "p"}).Summary.OpenTasks, []souvenir.ModuleTask{})
-	f.equal("without a project", f.module(souvenir.ModuleQuery{Module: "billing"}).Summary.OpenTasks, []souvenir.ModuleTask{})
+	f.equal("of another module", f.module(souvenir.ModuleQuery{Module: "search", ProjectID: "p"}).Summary.OpenTasks,
+		[]souvenir.ModuleTask{})
+	f.equal("without a project", f.module(souvenir.ModuleQuery{Module: "billing"}).Summary.OpenTasks,
+		[]souvenir.ModuleTask{})
 }
 
 func moduleScope(f *fixture) {
@@ -139,18 +148,22 @@ func moduleScope(f *fixture) {
 		souvenir.NewMemory{Content: "in none", Tags: []string{"billing"}})
 	ann := f.as(souvenir.Access{User: "ann"})
 	ann.add(souvenir.NewMemory{Content: "hers", Metadata: named("billing"), ProjectID: "p"})
-	f.same("everywhere", matches(f.module(souvenir.ModuleQuery{Module: "billing"})), "tag in none", "tag in q", "module_name in p")
+	f.same("everywhere", matches(f.module(souvenir.ModuleQuery{Module: "billing"})), "tag in none", "tag in q",
+		"module_name in p")
 	for _, q := range []souvenir.ModuleQuery{{ProjectID: "p"}, {ProjectName: "Apollo"}} {
 		q.Module = "billing"
 		state := f.module(q)
 		f.same("in the project", matches(state), "module_name in p")
 		f.equal("counted in the project", state.Summary.Total, 1)
 	}
-	f.same("in a limited view", matches(f.as(souvenir.Access{Projects: []string{"q"}}).module(souvenir.ModuleQuery{Module: "billing"})), "tag in q")
+	f.same("in a limited view", matches(
+		f.as(souvenir.Access{Projects: []string{"q"}}).module(souvenir.ModuleQuery{Module: "billing"})), "tag in q")
 	f.same("hers", matches(ann.module(souvenir.ModuleQuery{Module: "billing"})), "module_name hers")
-	f.same("read-only", matches(f.as(souvenir.Access{ReadOnly: true}).module(souvenir.ModuleQuery{Module: "billing", ProjectID: "p"})), "module_name in p")
+	f.same("read-only", matches(f.as(souvenir.Access{ReadOnly: true}).module(souvenir.ModuleQuery{Module: "billing",
+		ProjectID: "p"})), "module_name in p")
 	unknown := f.module(souvenir.ModuleQuery{Module: "billing", ProjectID: "nowhere"})
-	f.equal("in an unknown project", []any{len(unknown.Memories), len(unknown.Files), unknown.Summary.Total}, []any{0, 0, 0})
+	f.equal("in an unknown project", []any{len(unknown.Memories), len(unknown.Files), unknown.Summary.Total},
+		[]any{0, 0, 0})
 	if !contains(unknown.Warnings, "nowhere") {
 		f.Errorf("the warnings are %q", unknown.Warnings)
 	}
@@ -192,7 +205,8 @@ func moduleErrors(f *fixture) {
 
 func moduleNames(f *fixture) {
 	addModule(f,
-		souvenir.NewMemory{Content: "one", ProjectID: "p", Metadata: named("Billing"), Tags: []string{"module:billing", "invoice"}},
+		souvenir.NewMemory{Content: "one", ProjectID: "p", Metadata: named("Billing"),
+			Tags: []string{"module:billing", "invoice"}},
 		souvenir.NewMemory{Content: "two", ProjectID: "p", Tags: []string{"MODULE: BILLING", "module:", "modules"}},
 		souvenir.NewMemory{Content: "three", ProjectID: "p", Metadata: named(" shipping "), Tags: []string{"module:Ärger"}},
 		souvenir.NewMemory{Content: "four", ProjectID: "p", Metadata: named(7)},

@@ -76,12 +76,16 @@ func accessTokenClaims(f *fixture) {
 	f.equal("header", j.header, map[string]any{"alg": "EdDSA", "typ": "at+jwt", "kid": keys[0].ID})
 	now := float64(f.clock.Now().Unix())
 	id, _ := j.claims["jti"].(string)
-	f.sameJSON("claims", j.claims, map[string]any{"iss": oauthIssuer, "sub": "ann", "user_id": "ann", "aud": []string{resource}, "iat": now, "exp": now + 3600,
-		"jti": id, "client_id": c.ID, "gid": code.GrantID, "scope": "memory:write files:read"})
+	f.sameJSON("claims", j.claims,
+		map[string]any{"iss": oauthIssuer, "sub": "ann", "user_id": "ann", "aud": []string{resource}, "iat": now, "exp": now +
+			3600,
+			"jti": id, "client_id": c.ID, "gid": code.GrantID, "scope": "memory:write files:read"})
 	if id == "" || !ed25519.Verify(keys[0].Public, []byte(j.signed), j.signature) {
 		f.Errorf("jti is %q, and the signature must be the published key's", id)
 	}
-	f.sameJSON("key", object(toJSON(keys[0])), map[string]any{"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(keys[0].Public), "kid": keys[0].ID, "use": "sig", "alg": "EdDSA"})
+	f.sameJSON("key", object(toJSON(keys[0])),
+		map[string]any{"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(keys[0].Public),
+			"kid": keys[0].ID, "use": "sig", "alg": "EdDSA"})
 }
 
 func accessTokenBounds(f *fixture) {
@@ -93,18 +97,23 @@ func accessTokenBounds(f *fixture) {
 		{Token: t.AccessToken, Issuer: oauthIssuer, Audience: []string{resource + "/x", "https://other.example/mcp"}},
 	} {
 		_, err := f.reader.Accounts().CheckAccessToken(f.ctx, c)
-		f.refuses("CheckAccessToken with "+c.Issuer+" and "+brief(c.Audience), err, souvenir.ErrUnauthenticated, "invalid_token", "Invalid token")
+		f.refuses("CheckAccessToken with "+c.Issuer+" and "+brief(c.Audience), err, souvenir.ErrUnauthenticated,
+			"invalid_token", "Invalid token")
 	}
-	_, err := f.reader.Accounts().CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{Token: t.AccessToken, Audience: []string{resource}})
+	_, err := f.reader.Accounts().CheckAccessToken(f.ctx,
+		souvenir.AccessTokenCheck{Token: t.AccessToken, Audience: []string{resource}})
 	f.failsAt("no issuer", err, souvenir.ErrInvalid, "issuer")
-	_, err = f.reader.Accounts().CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{Token: t.AccessToken, Issuer: oauthIssuer})
+	_, err = f.reader.Accounts().CheckAccessToken(f.ctx,
+		souvenir.AccessTokenCheck{Token: t.AccessToken, Issuer: oauthIssuer})
 	f.failsAt("no audience", err, souvenir.ErrInvalid, "audience")
-	_, err = f.reader.Accounts().CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{Token: t.AccessToken, Issuer: oauthIssuer, Audience: []string{"mcp"}})
+	_, err = f.reader.Accounts().CheckAccessToken(f.ctx,
+		souvenir.AccessTokenCheck{Token: t.AccessToken, Issuer: oauthIssuer, Audience: []string{"mcp"}})
 	f.failsAt("an audience that is none", err, souvenir.ErrInvalid, "resource")
 	for _, c := range []struct {
 		pass  time.Duration
 		works bool
-	}{{-4 * time.Second, true}, {-4 * time.Second, false}, {time.Hour, true}, {12 * time.Second, true}, {2 * time.Second, false}, {time.Hour, false}} {
+	}{{-4 * time.Second, true}, {-4 * time.Second, false}, {time.Hour, true}, {12 * time.Second, true},
+		{2 * time.Second, false}, {time.Hour, false}} {
 		f.clock.Pass(c.pass)
 		_, err := f.reader.Accounts().CheckAccessToken(f.ctx, checking(t))
 		if c.works {
@@ -127,15 +136,17 @@ func accessTokenForged(f *fixture) {
 	}
 	parts := strings.Split(t.AccessToken, ".")
 	forged := map[string]string{
-		"nothing":                "",
-		"points":                 "..",
-		"a long one":             strings.Repeat("a", 10_000),
-		"a foreign key":          sign(foreign, j.header, j.claims),
-		"an unknown key":         sign(foreign, with(j.header, "kid", "unknown"), j.claims),
-		"SQL as key id":          sign(foreign, with(j.header, "kid", "' OR 1=1 --"), j.claims),
-		"a path as key id":       sign(foreign, with(j.header, "kid", "../../dev/null"), j.claims),
-		"a number as key id":     sign(foreign, with(j.header, "kid", 1), j.claims),
-		"its own key in it":      sign(foreign, with(j.header, "jwk", map[string]any{"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(foreign.Public().(ed25519.PublicKey))}), j.claims),
+		"nothing":            "",
+		"points":             "..",
+		"a long one":         strings.Repeat("a", 10_000),
+		"a foreign key":      sign(foreign, j.header, j.claims),
+		"an unknown key":     sign(foreign, with(j.header, "kid", "unknown"), j.claims),
+		"SQL as key id":      sign(foreign, with(j.header, "kid", "' OR 1=1 --"), j.claims),
+		"a path as key id":   sign(foreign, with(j.header, "kid", "../../dev/null"), j.claims),
+		"a number as key id": sign(foreign, with(j.header, "kid", 1), j.claims),
+		"its own key in it": sign(foreign,
+			with(j.header, "jwk", map[string]any{"kty": "OKP", "crv": "Ed25519",
+				"x": base64.RawURLEncoding.EncodeToString(foreign.Public().(ed25519.PublicKey))}), j.claims),
 		"no algorithm":           encode(with(j.header, "alg", "none")) + "." + parts[1] + ".",
 		"no algorithm, signed":   encode(with(j.header, "alg", "none")) + "." + parts[1] + "." + parts[2],
 		"another type":           encode(with(j.header, "typ", "JWT")) + "." + parts[1] + "." + parts[2],
@@ -152,7 +163,8 @@ func accessTokenForged(f *fixture) {
 		"claims that are a list": parts[0] + "." + encode([]int{1}) + "." + parts[2],
 	}
 	for name, token := range forged {
-		_, err := f.reader.Accounts().CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{Token: token, Issuer: oauthIssuer, Audience: []string{resource}})
+		_, err := f.reader.Accounts().CheckAccessToken(f.ctx,
+			souvenir.AccessTokenCheck{Token: token, Issuer: oauthIssuer, Audience: []string{resource}})
 		f.refuses(name, err, souvenir.ErrUnauthenticated, "invalid_token", "Invalid token")
 	}
 	f.works("the genuine one", t)
@@ -170,7 +182,8 @@ func keyRotation(f *fixture) {
 	f.works("a token of the new key", second)
 	f.equal("its key", f.parse(second.AccessToken).header["kid"], any(made.ID))
 	keys := f.keys()
-	f.equal("keys", []any{len(keys), keys[0].ID, keys[0].RetiredAt, keys[1].ID, keys[1].RetiredAt}, []any{2, made.ID, time.Time{}, old.ID, f.clock.Now()})
+	f.equal("keys", []any{len(keys), keys[0].ID, keys[0].RetiredAt, keys[1].ID, keys[1].RetiredAt},
+		[]any{2, made.ID, time.Time{}, old.ID, f.clock.Now()})
 	f.clock.Pass(45 * time.Minute)
 	f.works("a token of the old key after 55 minutes", first)
 	f.clock.Pass(16 * time.Minute)
@@ -214,7 +227,8 @@ func keyOfAll(f *fixture) {
 func accessTokenReadOnly(f *fixture) {
 	c := f.register(souvenir.AuthNone)
 	for _, scopes := range [][]souvenir.Scope{
-		{souvenir.ScopeMemoryRead}, {souvenir.ScopeFilesRead}, {souvenir.ScopeAdmin}, {souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead},
+		{souvenir.ScopeMemoryRead}, {souvenir.ScopeFilesRead}, {souvenir.ScopeAdmin},
+		{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead},
 		{souvenir.ScopeMemoryWrite}, {souvenir.ScopeFilesWrite}, souvenir.Scopes(),
 	} {
 		a := asking(c)

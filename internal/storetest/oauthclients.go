@@ -44,7 +44,8 @@ func challengeOf(verifier string) string {
 // register registers a client with one redirect URI.
 func (f *fixture) register(method string) souvenir.RegisteredClient {
 	f.Helper()
-	c, err := f.store.Accounts().RegisterClient(f.ctx, souvenir.ClientRegistration{RedirectURIs: []string{callback}, ClientName: "App", TokenEndpointAuthMethod: method})
+	c, err := f.store.Accounts().RegisterClient(f.ctx,
+		souvenir.ClientRegistration{RedirectURIs: []string{callback}, ClientName: "App", TokenEndpointAuthMethod: method})
 	f.check("RegisterClient", err)
 	return c
 }
@@ -93,7 +94,8 @@ func oauthRegistration(f *fixture) {
 	got, err := f.reader.Accounts().GetClient(f.ctx, c.ID)
 	f.check("GetClient", err)
 	f.sameJSON("kept", got.Metadata, r)
-	f.equal("client", []any{got.ID, got.Kind, got.Owner, got.Active, got.CreatedAt, got.UpdatedAt}, []any{c.ID, souvenir.ClientRegistered, "", true, f.clock.Now(), f.clock.Now()})
+	f.equal("client", []any{got.ID, got.Kind, got.Owner, got.Active, got.CreatedAt, got.UpdatedAt},
+		[]any{c.ID, souvenir.ClientRegistered, "", true, f.clock.Now(), f.clock.Now()})
 	_, err = f.reader.Accounts().CheckClient(f.ctx, credentials(c))
 	f.check("CheckClient", err)
 	r.RedirectURIs[0] = "https://evil.example/"
@@ -104,18 +106,24 @@ func oauthRegistration(f *fixture) {
 
 func oauthRegistrationDefaults(f *fixture) {
 	var r souvenir.ClientRegistration
-	f.check("Unmarshal", json.Unmarshal([]byte(`{"redirect_uris": ["`+callback+`", "`+callback+`"], "client_name": null, "contacts": [], "scope": "openid memory:write memory:read memory:read",
+	f.check("Unmarshal", json.Unmarshal([]byte(`{"redirect_uris": ["`+callback+`", "`+callback+
+		`"], "client_name": null, "contacts": [], "scope": "openid memory:write memory:read memory:read",
 		"client_id": "chosen", "client_secret": "chosen", "software_statement": "e30.e30.", "unknown": null}`), &r))
 	c, err := f.store.Accounts().RegisterClient(f.ctx, r)
 	f.check("RegisterClient", err)
 	f.sameJSON("response", c, map[string]any{
-		"redirect_uris": []string{callback}, "token_endpoint_auth_method": "client_secret_basic", "scope": "memory:read memory:write",
+		"redirect_uris": []string{callback}, "token_endpoint_auth_method": "client_secret_basic",
+		"scope":       "memory:read memory:write",
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
-		"client_id": c.ID, "client_secret": c.Secret, "client_id_issued_at": f.clock.Now().Unix(), "client_secret_expires_at": 0,
+		"client_id": c.ID, "client_secret": c.Secret, "client_id_issued_at": f.clock.Now().Unix(),
+		"client_secret_expires_at": 0,
 	})
-	c, err = f.store.Accounts().RegisterClient(f.ctx, souvenir.ClientRegistration{RedirectURIs: []string{callback}, GrantTypes: []string{"implicit", "authorization_code"}, ResponseTypes: []string{"token", "code"}})
+	c, err = f.store.Accounts().RegisterClient(f.ctx,
+		souvenir.ClientRegistration{RedirectURIs: []string{callback}, GrantTypes: []string{"implicit", "authorization_code"},
+			ResponseTypes: []string{"token", "code"}})
 	f.check("RegisterClient", err)
-	f.equal("supported types", [][]string{c.Metadata.GrantTypes, c.Metadata.ResponseTypes}, [][]string{{"authorization_code"}, {"code"}})
+	f.equal("supported types", [][]string{c.Metadata.GrantTypes, c.Metadata.ResponseTypes},
+		[][]string{{"authorization_code"}, {"code"}})
 	if c.ID == "chosen" || c.Secret == "chosen" {
 		f.Errorf("a client that registers itself chose %s and %s", c.ID, c.Secret)
 	}
@@ -133,29 +141,46 @@ func oauthRegistrationRefused(f *fixture) {
 		code     string
 		argument string
 	}{
-		"no redirect URI":    {souvenir.ClientRegistration{}, souvenir.ErrInvalid, "invalid_redirect_uri", "redirect_uris"},
-		"many":               {souvenir.ClientRegistration{RedirectURIs: many}, souvenir.ErrTooLarge, "invalid_redirect_uri", "redirect_uris"},
-		"javascript":         {souvenir.ClientRegistration{RedirectURIs: []string{callback, "javascript:alert(1)"}}, souvenir.ErrInvalid, "invalid_redirect_uri", "redirect_uris"},
-		"http":               {souvenir.ClientRegistration{RedirectURIs: []string{"http://app.example/"}}, souvenir.ErrInvalid, "invalid_redirect_uri", "redirect_uris"},
-		"a long one":         {souvenir.ClientRegistration{RedirectURIs: []string{callback + strings.Repeat("x", 2048)}}, souvenir.ErrInvalid, "invalid_redirect_uri", "redirect_uris"},
-		"a long name":        {souvenir.ClientRegistration{RedirectURIs: uris, ClientName: strings.Repeat("ä", 201)}, souvenir.ErrTooLarge, "invalid_client_metadata", "client_name"},
-		"a blank name":       {souvenir.ClientRegistration{RedirectURIs: uris, ClientName: " "}, souvenir.ErrInvalid, "invalid_client_metadata", "client_name"},
-		"a line break":       {souvenir.ClientRegistration{RedirectURIs: uris, ClientName: "a\nb"}, souvenir.ErrInvalid, "invalid_client_metadata", "client_name"},
-		"a reversed name":    {souvenir.ClientRegistration{RedirectURIs: uris, ClientName: "a\u202eb"}, souvenir.ErrInvalid, "invalid_client_metadata", "client_name"},
-		"a name not UTF-8":   {souvenir.ClientRegistration{RedirectURIs: uris, ClientName: "a\xff"}, souvenir.ErrInvalid, "invalid_client_metadata", "client_name"},
-		"auth method":        {souvenir.ClientRegistration{RedirectURIs: uris, TokenEndpointAuthMethod: "private_key_jwt"}, souvenir.ErrInvalid, "invalid_client_metadata", "token_endpoint_auth_method"},
-		"grant types":        {souvenir.ClientRegistration{RedirectURIs: uris, GrantTypes: []string{"client_credentials"}}, souvenir.ErrInvalid, "invalid_client_metadata", "grant_types"},
-		"response types":     {souvenir.ClientRegistration{RedirectURIs: uris, ResponseTypes: []string{"token"}}, souvenir.ErrInvalid, "invalid_client_metadata", "response_types"},
-		"a script as a link": {souvenir.ClientRegistration{RedirectURIs: uris, ClientURI: "javascript:alert(1)"}, souvenir.ErrInvalid, "invalid_client_metadata", "client_uri"},
-		"large metadata":     {souvenir.ClientRegistration{RedirectURIs: uris, Extra: map[string]any{"x": strings.Repeat("x", 16<<10)}}, souvenir.ErrTooLarge, "invalid_client_metadata", ""},
-		"no JSON":            {souvenir.ClientRegistration{RedirectURIs: uris, Extra: map[string]any{"x": func() {}}}, souvenir.ErrInvalid, "invalid_client_metadata", ""},
-		"text not UTF-8":     {souvenir.ClientRegistration{RedirectURIs: uris, SoftwareID: "\xff"}, souvenir.ErrInvalid, "invalid_client_metadata", "metadata"},
+		"no redirect URI": {souvenir.ClientRegistration{}, souvenir.ErrInvalid, "invalid_redirect_uri", "redirect_uris"},
+		"many": {souvenir.ClientRegistration{RedirectURIs: many}, souvenir.ErrTooLarge, "invalid_redirect_uri",
+			"redirect_uris"},
+		"javascript": {souvenir.ClientRegistration{RedirectURIs: []string{callback, "javascript:alert(1)"}},
+			souvenir.ErrInvalid, "invalid_redirect_uri", "redirect_uris"},
+		"http": {souvenir.ClientRegistration{RedirectURIs: []string{"http://app.example/"}},
+			souvenir.ErrInvalid, "invalid_redirect_uri", "redirect_uris"},
+		"a long one": {souvenir.ClientRegistration{RedirectURIs: []string{callback + strings.Repeat("x", 2048)}},
+			souvenir.ErrInvalid, "invalid_redirect_uri", "redirect_uris"},
+		"a long name": {souvenir.ClientRegistration{RedirectURIs: uris, ClientName: strings.Repeat("ä", 201)},
+			souvenir.ErrTooLarge, "invalid_client_metadata", "client_name"},
+		"a blank name": {souvenir.ClientRegistration{RedirectURIs: uris, ClientName: " "}, souvenir.ErrInvalid,
+			"invalid_client_metadata", "client_name"},
+		"a line break": {souvenir.ClientRegistration{RedirectURIs: uris, ClientName: "a\nb"}, souvenir.ErrInvalid,
+			"invalid_client_metadata", "client_name"},
+		"a reversed name": {souvenir.ClientRegistration{RedirectURIs: uris, ClientName: "a\u202eb"}, souvenir.ErrInvalid,
+			"invalid_client_metadata", "client_name"},
+		"a name not UTF-8": {souvenir.ClientRegistration{RedirectURIs: uris, ClientName: "a\xff"}, souvenir.ErrInvalid,
+			"invalid_client_metadata", "client_name"},
+		"auth method": {souvenir.ClientRegistration{RedirectURIs: uris, TokenEndpointAuthMethod: "private_key_jwt"},
+			souvenir.ErrInvalid, "invalid_client_metadata", "token_endpoint_auth_method"},
+		"grant types": {souvenir.ClientRegistration{RedirectURIs: uris, GrantTypes: []string{"client_credentials"}},
+			souvenir.ErrInvalid, "invalid_client_metadata", "grant_types"},
+		"response types": {souvenir.ClientRegistration{RedirectURIs: uris, ResponseTypes: []string{"token"}},
+			souvenir.ErrInvalid, "invalid_client_metadata", "response_types"},
+		"a script as a link": {souvenir.ClientRegistration{RedirectURIs: uris, ClientURI: "javascript:alert(1)"},
+			souvenir.ErrInvalid, "invalid_client_metadata", "client_uri"},
+		"large metadata": {souvenir.ClientRegistration{RedirectURIs: uris,
+			Extra: map[string]any{"x": strings.Repeat("x", 16<<10)}}, souvenir.ErrTooLarge, "invalid_client_metadata", ""},
+		"no JSON": {souvenir.ClientRegistration{RedirectURIs: uris, Extra: map[string]any{"x": func() {}}},
+			souvenir.ErrInvalid, "invalid_client_metadata", ""},
+		"text not UTF-8": {souvenir.ClientRegistration{RedirectURIs: uris, SoftwareID: "\xff"}, souvenir.ErrInvalid,
+			"invalid_client_metadata", "metadata"},
 	} {
 		_, err := f.store.Accounts().RegisterClient(f.ctx, c.r)
 		f.refuses(name, err, c.kind, c.code, "")
 		f.failsAt(name, err, c.kind, c.argument)
 	}
-	for _, request := range []string{`[]`, `"x"`, `null`, `{"redirect_uris": "x"}`, `{"client_name": 7}`, `{"grant_types": {}}`} {
+	for _, request := range []string{`[]`, `"x"`, `null`, `{"redirect_uris": "x"}`, `{"client_name": 7}`,
+		`{"grant_types": {}}`} {
 		var r souvenir.ClientRegistration
 		f.refuses(request, json.Unmarshal([]byte(request), &r), souvenir.ErrInvalid, "invalid_client_metadata", "")
 	}
@@ -214,13 +239,16 @@ func oauthOwnClients(f *fixture) {
 	all, err := ann.reader.Accounts().Clients(f.ctx)
 	f.check("Clients", err)
 	f.sameJSON("shown", object(toJSON(all[0])), map[string]any{
-		"client_id": hers.ID, "name": "Hers", "redirect_uris": []string{callback}, "token_endpoint_auth_method": "client_secret_basic",
-		"kind": "admin", "owner": "ann", "active": true, "created_at": f.clock.Now(), "updated_at": f.clock.Now(),
+		"client_id": hers.ID, "name": "Hers", "redirect_uris": []string{callback},
+		"token_endpoint_auth_method": "client_secret_basic",
+		"kind":                       "admin", "owner": "ann", "active": true, "created_at": f.clock.Now(),
+		"updated_at": f.clock.Now(),
 	})
 	for _, id := range []string{his.ID, registered.ID, "nobody", ""} {
 		_, err := ann.store.Accounts().RegenerateClientSecret(f.ctx, id)
 		f.failsAt("RegenerateClientSecret", err, souvenir.ErrNotFound, "client_id", "no OAuth client of this user")
-		f.failsAt("DeactivateClient", ann.store.Accounts().DeactivateClient(f.ctx, id), souvenir.ErrNotFound, "client_id", "no OAuth client of this user")
+		f.failsAt("DeactivateClient", ann.store.Accounts().DeactivateClient(f.ctx, id), souvenir.ErrNotFound, "client_id",
+			"no OAuth client of this user")
 	}
 	for _, id := range []string{hers.ID, registered.ID} {
 		_, err = f.store.Accounts().RegenerateClientSecret(f.ctx, id)
@@ -232,16 +260,20 @@ func oauthOwnClients(f *fixture) {
 	f.fails("Clients through a limited view", err, souvenir.ErrForbidden)
 	_, err = limited.store.Accounts().AddClient(f.ctx, souvenir.NewClient{RedirectURIs: []string{callback}})
 	f.fails("AddClient through a limited view", err, souvenir.ErrForbidden)
-	_, err = f.store.As(souvenir.Access{User: "ann", ReadOnly: true}).Accounts().AddClient(f.ctx, souvenir.NewClient{RedirectURIs: []string{callback}})
+	_, err = f.store.As(souvenir.Access{User: "ann", ReadOnly: true}).Accounts().AddClient(f.ctx,
+		souvenir.NewClient{RedirectURIs: []string{callback}})
 	f.fails("AddClient through a read-only view", err, souvenir.ErrReadOnly)
 }
 
 func oauthChosenClient(f *fixture) {
 	ann := f.as(souvenir.Access{User: "ann"})
-	c := ann.addClient(souvenir.NewClient{ID: "my-app_1.0~x", Secret: "s3cret", Name: "My App", RedirectURIs: []string{"http://localhost:3000/cb", callback}})
+	c := ann.addClient(souvenir.NewClient{ID: "my-app_1.0~x", Secret: "s3cret", Name: "My App",
+		RedirectURIs: []string{"http://localhost:3000/cb", callback}})
 	f.equal("chosen", []string{c.ID, c.Secret, c.Metadata.ClientName}, []string{"my-app_1.0~x", "s3cret", "My App"})
-	f.equal("shown", object(toJSON(c)), object(`{"client_id": "my-app_1.0~x", "client_secret": "s3cret", "client_secret_expires_at": 0, "name": "My App", "client_name": "My App", "active": true,
-		"redirect_uris": ["http://localhost:3000/cb", "`+callback+`"], "token_endpoint_auth_method": "client_secret_basic", "grant_types": ["authorization_code", "refresh_token"],
+	f.equal("shown", object(toJSON(c)),
+		object(`{"client_id": "my-app_1.0~x", "client_secret": "s3cret", "client_secret_expires_at": 0, "name": "My App", "client_name": "My App", "active": true,
+		"redirect_uris": ["http://localhost:3000/cb", "`+callback+
+			`"], "token_endpoint_auth_method": "client_secret_basic", "grant_types": ["authorization_code", "refresh_token"],
 		"response_types": ["code"], "client_id_issued_at": `+fmt.Sprint(f.clock.Now().Unix())+`}`))
 	_, err := f.reader.Accounts().CheckClient(f.ctx, souvenir.ClientCredentials{ID: "my-app_1.0~x", Secret: "s3cret"})
 	f.check("CheckClient", err)
@@ -263,9 +295,10 @@ func oauthChosenClient(f *fixture) {
 		"a long id":        {souvenir.NewClient{ID: strings.Repeat("x", 129)}, souvenir.ErrTooLarge, "client_id"},
 		"a long secret":    {souvenir.NewClient{Secret: strings.Repeat("x", 257)}, souvenir.ErrTooLarge, "client_secret"},
 		"a secret, broken": {souvenir.NewClient{Secret: "a\nb"}, souvenir.ErrInvalid, "client_secret"},
-		"a secret of none": {souvenir.NewClient{Secret: "x", AuthMethod: souvenir.AuthNone}, souvenir.ErrInvalid, "client_secret"},
-		"an auth method":   {souvenir.NewClient{AuthMethod: "tls"}, souvenir.ErrInvalid, "token_endpoint_auth_method"},
-		"a name":           {souvenir.NewClient{Name: "a\x00"}, souvenir.ErrInvalid, "client_name"},
+		"a secret of none": {souvenir.NewClient{Secret: "x", AuthMethod: souvenir.AuthNone}, souvenir.ErrInvalid,
+			"client_secret"},
+		"an auth method": {souvenir.NewClient{AuthMethod: "tls"}, souvenir.ErrInvalid, "token_endpoint_auth_method"},
+		"a name":         {souvenir.NewClient{Name: "a\x00"}, souvenir.ErrInvalid, "client_name"},
 	} {
 		c.n.RedirectURIs = []string{callback}
 		_, err := ann.store.Accounts().AddClient(f.ctx, c.n)
@@ -310,7 +343,9 @@ func oauthDeactivated(f *fixture) {
 	f.refuses("ExchangeCode", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
 	_, err = f.store.Accounts().RefreshTokens(f.ctx, refreshing(c, tokens))
 	f.refuses("RefreshTokens", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
-	f.refuses("RevokeToken", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c), Token: tokens.RefreshToken}), souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
+	f.refuses("RevokeToken", f.store.Accounts().RevokeToken(f.ctx,
+		souvenir.Revocation{Client: credentials(c), Token: tokens.RefreshToken}), souvenir.ErrUnauthenticated,
+		"invalid_client", "Invalid client")
 	_, err = f.reader.Accounts().CheckAccessToken(f.ctx, checking(tokens))
 	f.refuses("CheckAccessToken", err, souvenir.ErrUnauthenticated, "invalid_token", "Invalid token")
 	_, err = ann.store.Accounts().RegenerateClientSecret(f.ctx, c.ID)
@@ -324,30 +359,42 @@ func oauthDeactivated(f *fixture) {
 
 func oauthDocument(f *fixture) {
 	const url = "https://app.example/oauth/client.json"
-	d := souvenir.DocumentClient{URL: url, ExpiresAt: f.clock.Now().Add(time.Hour), Registration: souvenir.ClientRegistration{
-		RedirectURIs: []string{callback}, ClientName: "App", Extra: map[string]any{"client_id": url, "application_type": "native"}}}
+	d := souvenir.DocumentClient{URL: url, ExpiresAt: f.clock.Now().Add(time.Hour),
+		Registration: souvenir.ClientRegistration{
+			RedirectURIs: []string{callback}, ClientName: "App",
+			Extra: map[string]any{"client_id": url, "application_type": "native"}}}
 	c, err := f.store.Accounts().SetDocumentClient(f.ctx, d)
 	f.check("SetDocumentClient", err)
-	f.equal("client", []any{c.ID, c.Kind, c.Active, c.ExpiresAt, c.Metadata.TokenEndpointAuthMethod}, []any{url, souvenir.ClientDocument, true, d.ExpiresAt, souvenir.AuthNone})
+	f.equal("client", []any{c.ID, c.Kind, c.Active, c.ExpiresAt, c.Metadata.TokenEndpointAuthMethod},
+		[]any{url, souvenir.ClientDocument, true, d.ExpiresAt, souvenir.AuthNone})
 	f.clock.Pass(time.Minute)
 	d.Registration.ClientName, d.ExpiresAt = "Renamed", time.Time{}
 	_, err = f.store.Accounts().SetDocumentClient(f.ctx, d)
 	f.check("SetDocumentClient again", err)
 	got, err := f.reader.Accounts().GetClient(f.ctx, url)
 	f.check("GetClient", err)
-	f.equal("renewed", []any{got.Metadata.ClientName, got.ExpiresAt, got.UpdatedAt, got.CreatedAt}, []any{"Renamed", time.Time{}, f.clock.Now(), c.CreatedAt})
+	f.equal("renewed", []any{got.Metadata.ClientName, got.ExpiresAt, got.UpdatedAt, got.CreatedAt},
+		[]any{"Renamed", time.Time{}, f.clock.Now(), c.CreatedAt})
 	_, err = f.reader.Accounts().CheckClient(f.ctx, souvenir.ClientCredentials{ID: url})
 	f.check("CheckClient", err)
-	for _, wrong := range []string{"", "app", "http://app.example/c", "https://app.example", "https://app.example/", "https://u@app.example/c", "https://app.example/c#f", "https://app.example/c?q", "https://app.example/a/../c", "https://app.example/./c", "https:///c", "https://app.example/c d"} {
+	for _, wrong := range []string{"", "app", "http://app.example/c", "https://app.example", "https://app.example/",
+		"https://u@app.example/c", "https://app.example/c#f", "https://app.example/c?q", "https://app.example/a/../c",
+		"https://app.example/./c", "https:///c", "https://app.example/c d"} {
 		d := d
 		d.URL, d.Registration.Extra = wrong, nil
 		_, err := f.store.Accounts().SetDocumentClient(f.ctx, d)
 		f.refuses("SetDocumentClient of "+wrong, err, souvenir.ErrInvalid, "invalid_client", "Invalid client")
 	}
 	for argument, change := range map[string]func(*souvenir.ClientRegistration){
-		"client_id":                  func(r *souvenir.ClientRegistration) { r.Extra = map[string]any{"client_id": url + "x"} },
-		"client_name":                func(r *souvenir.ClientRegistration) { r.ClientName = "" },
-		"token_endpoint_auth_method": func(r *souvenir.ClientRegistration) { r.TokenEndpointAuthMethod = souvenir.AuthSecretPost },
+		"client_id": func(r *souvenir.ClientRegistration) {
+			r.Extra = map[string]any{"client_id": url +
+				"x"}
+		},
+		"client_name": func(r *souvenir.ClientRegistration) { r.ClientName = "" },
+		"token_endpoint_auth_method": func(
+			r *souvenir.ClientRegistration) {
+			r.TokenEndpointAuthMethod = souvenir.AuthSecretPost
+		},
 	} {
 		d := d
 		change(&d.Registration)
@@ -364,7 +411,8 @@ func oauthDocument(f *fixture) {
 	f.refuses("RefreshTokens after that", err, souvenir.ErrInvalid, "unauthorized_client", "")
 	f.check("DeactivateClient", f.store.Accounts().DeactivateClient(f.ctx, url))
 	_, err = f.store.Accounts().SetDocumentClient(f.ctx, d)
-	f.refuses("SetDocumentClient of a deactivated one", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
+	f.refuses("SetDocumentClient of a deactivated one", err, souvenir.ErrUnauthenticated, "invalid_client",
+		"Invalid client")
 }
 
 func oauthForgotten(f *fixture) {
@@ -392,7 +440,8 @@ func oauthForgotten(f *fixture) {
 		f.check("GetClient after a year", err)
 	}
 	f.equal("after a year", len(f.clientIDs()), 4)
-	f.fails("RevokeGrant of one that was revoked long ago", ann.store.Accounts().RevokeGrant(f.ctx, grants[0].ID), souvenir.ErrNotFound)
+	f.fails("RevokeGrant of one that was revoked long ago", ann.store.Accounts().RevokeGrant(f.ctx, grants[0].ID),
+		souvenir.ErrNotFound)
 	_, err = f.store.Accounts().RefreshTokens(f.ctx, refreshing(used, tokens))
 	f.refuses("RefreshTokens after a year", err, souvenir.ErrInvalid, "invalid_grant", "Invalid refresh_token")
 }

@@ -33,11 +33,13 @@ func asking(c souvenir.RegisteredClient) souvenir.Authorization {
 }
 
 func exchanging(c souvenir.RegisteredClient, code souvenir.AuthorizationCode) souvenir.CodeExchange {
-	return souvenir.CodeExchange{Client: credentials(c), Code: code.Code, RedirectURI: callback, Verifier: verifier, Issuer: oauthIssuer, Audience: resource}
+	return souvenir.CodeExchange{Client: credentials(c), Code: code.Code, RedirectURI: callback, Verifier: verifier,
+		Issuer: oauthIssuer, Audience: resource}
 }
 
 func refreshing(c souvenir.RegisteredClient, t souvenir.TokenSet) souvenir.TokenRefresh {
-	return souvenir.TokenRefresh{Client: credentials(c), RefreshToken: t.RefreshToken, Issuer: oauthIssuer, Audience: resource}
+	return souvenir.TokenRefresh{Client: credentials(c), RefreshToken: t.RefreshToken, Issuer: oauthIssuer,
+		Audience: resource}
 }
 
 func checking(t souvenir.TokenSet) souvenir.AccessTokenCheck {
@@ -100,7 +102,8 @@ func oauthExchange(f *fixture) {
 		f.equal("token set", []any{t.TokenType, t.ExpiresIn, t.Scope}, []any{"Bearer", 3600, "memory:write files:read"})
 		p := f.works("the access token", t)
 		f.equal("principal", []any{p.User.ID, p.Scopes, p.ClientID, p.GrantID, p.TokenID, p.Access},
-			[]any{"ann", []souvenir.Scope{souvenir.ScopeMemoryWrite, souvenir.ScopeFilesRead}, c.ID, code.GrantID, "", souvenir.Access{User: "ann"}})
+			[]any{"ann", []souvenir.Scope{souvenir.ScopeMemoryWrite, souvenir.ScopeFilesRead}, c.ID, code.GrantID, "",
+				souvenir.Access{User: "ann"}})
 		f.works("the next access token", f.refresh(c, t))
 		for _, secret := range []string{code.Code, t.RefreshToken} {
 			if len(secret) < 43 {
@@ -173,7 +176,8 @@ func oauthCodeBound(f *fixture) {
 func oauthCodeCredentials(f *fixture) {
 	c := f.register("")
 	code := f.authorize(c)
-	for _, wrong := range []souvenir.ClientCredentials{{}, {ID: c.ID}, {ID: c.ID, Secret: "wrong"}, {ID: "nobody", Secret: c.Secret}} {
+	for _, wrong := range []souvenir.ClientCredentials{{}, {ID: c.ID}, {ID: c.ID, Secret: "wrong"},
+		{ID: "nobody", Secret: c.Secret}} {
 		x := exchanging(c, code)
 		x.Client = wrong
 		_, err := f.store.Accounts().ExchangeCode(f.ctx, x)
@@ -200,9 +204,11 @@ func oauthCodeVerifier(f *fixture) {
 			x := exchanging(c, code)
 			x.Verifier = wrong
 			_, err := f.store.Accounts().ExchangeCode(f.ctx, x)
-			f.refuses("ExchangeCode with the verifier "+wrong, err, souvenir.ErrInvalid, "invalid_grant", "Invalid authorization code")
+			f.refuses("ExchangeCode with the verifier "+wrong, err, souvenir.ErrInvalid, "invalid_grant",
+				"Invalid authorization code")
 			_, err = f.store.Accounts().ExchangeCode(f.ctx, exchanging(c, code))
-			f.refuses("ExchangeCode with the right one after that", err, souvenir.ErrInvalid, "invalid_grant", "Invalid authorization code")
+			f.refuses("ExchangeCode with the right one after that", err, souvenir.ErrInvalid, "invalid_grant",
+				"Invalid authorization code")
 		}
 	}
 	a := asking(confidential)
@@ -234,7 +240,9 @@ func oauthCodeNoRedirect(f *fixture) {
 }
 
 func oauthLoopbackPort(f *fixture) {
-	c, err := f.store.Accounts().RegisterClient(f.ctx, souvenir.ClientRegistration{RedirectURIs: []string{"http://localhost/callback"}, TokenEndpointAuthMethod: souvenir.AuthNone})
+	c, err := f.store.Accounts().RegisterClient(f.ctx,
+		souvenir.ClientRegistration{RedirectURIs: []string{"http://localhost/callback"},
+			TokenEndpointAuthMethod: souvenir.AuthNone})
 	f.check("RegisterClient", err)
 	a := asking(c)
 	a.RedirectURI = "http://localhost:43117/callback"
@@ -246,7 +254,8 @@ func oauthLoopbackPort(f *fixture) {
 	f.refuses("another port than the authorization's", err, souvenir.ErrInvalid, "invalid_grant", "Invalid redirect_uri")
 	x.RedirectURI = a.RedirectURI
 	f.works("the same port", f.exchange(x))
-	for _, wrong := range []string{"http://127.0.0.1:43117/callback", "http://localhost:43117/", "http://localhost.evil.example/callback", "https://localhost/callback"} {
+	for _, wrong := range []string{"http://127.0.0.1:43117/callback", "http://localhost:43117/",
+		"http://localhost.evil.example/callback", "https://localhost/callback"} {
 		a.RedirectURI = wrong
 		_, err = f.store.Accounts().Authorize(f.ctx, a)
 		f.refuses(wrong, err, souvenir.ErrInvalid, "invalid_request", "Invalid redirect_uri")
@@ -299,21 +308,36 @@ func oauthAskingRefused(f *fixture) {
 		kind                   *souvenir.Error
 		code, begins, argument string
 	}{
-		"unknown client":    {func(a *souvenir.Authorization) { a.ClientID = "nobody" }, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client", "client_id"},
-		"no redirect":       {func(a *souvenir.Authorization) { a.RedirectURI = "" }, souvenir.ErrInvalid, "invalid_request", "Invalid redirect_uri", "redirect_uri"},
-		"another redirect":  {func(a *souvenir.Authorization) { a.RedirectURI += "?x=1" }, souvenir.ErrInvalid, "invalid_request", "Invalid redirect_uri", "redirect_uri"},
-		"redirect in case":  {func(a *souvenir.Authorization) { a.RedirectURI = "https://APP.example/callback" }, souvenir.ErrInvalid, "invalid_request", "Invalid redirect_uri", "redirect_uri"},
-		"no challenge":      {func(a *souvenir.Authorization) { a.CodeChallenge, a.CodeChallengeMethod = "", "" }, souvenir.ErrInvalid, "invalid_request", "", "code_challenge"},
-		"challenge missing": {func(a *souvenir.Authorization) { a.CodeChallenge = "" }, souvenir.ErrInvalid, "invalid_request", "", "code_challenge"},
-		"plain":             {func(a *souvenir.Authorization) { a.CodeChallengeMethod = "plain" }, souvenir.ErrInvalid, "invalid_request", "", "code_challenge_method"},
-		"no method":         {func(a *souvenir.Authorization) { a.CodeChallengeMethod = "" }, souvenir.ErrInvalid, "invalid_request", "", "code_challenge_method"},
-		"short challenge":   {func(a *souvenir.Authorization) { a.CodeChallenge = "abc" }, souvenir.ErrInvalid, "invalid_request", "", "code_challenge"},
-		"padded challenge":  {func(a *souvenir.Authorization) { a.CodeChallenge += "=" }, souvenir.ErrInvalid, "invalid_request", "", "code_challenge"},
-		"broken challenge":  {func(a *souvenir.Authorization) { a.CodeChallenge += "\n" }, souvenir.ErrInvalid, "invalid_request", "", "code_challenge"},
-		"unknown scope":     {func(a *souvenir.Authorization) { a.Scopes = []souvenir.Scope{"openid"} }, souvenir.ErrInvalid, "invalid_scope", "", "scope"},
-		"resource":          {func(a *souvenir.Authorization) { a.Resource = "memory" }, souvenir.ErrInvalid, "invalid_target", "", "resource"},
-		"resource fragment": {func(a *souvenir.Authorization) { a.Resource += "#x" }, souvenir.ErrInvalid, "invalid_target", "", "resource"},
-		"a long resource":   {func(a *souvenir.Authorization) { a.Resource += strings.Repeat("x", 2048) }, souvenir.ErrTooLarge, "invalid_target", "", "resource"},
+		"unknown client": {func(a *souvenir.Authorization) { a.ClientID = "nobody" }, souvenir.ErrUnauthenticated,
+			"invalid_client", "Invalid client", "client_id"},
+		"no redirect": {func(a *souvenir.Authorization) { a.RedirectURI = "" }, souvenir.ErrInvalid, "invalid_request",
+			"Invalid redirect_uri", "redirect_uri"},
+		"another redirect": {func(a *souvenir.Authorization) { a.RedirectURI += "?x=1" }, souvenir.ErrInvalid,
+			"invalid_request", "Invalid redirect_uri", "redirect_uri"},
+		"redirect in case": {func(a *souvenir.Authorization) { a.RedirectURI = "https://APP.example/callback" },
+			souvenir.ErrInvalid, "invalid_request", "Invalid redirect_uri", "redirect_uri"},
+		"no challenge": {func(a *souvenir.Authorization) { a.CodeChallenge, a.CodeChallengeMethod = "", "" },
+			souvenir.ErrInvalid, "invalid_request", "", "code_challenge"},
+		"challenge missing": {func(a *souvenir.Authorization) { a.CodeChallenge = "" }, souvenir.ErrInvalid,
+			"invalid_request", "", "code_challenge"},
+		"plain": {func(a *souvenir.Authorization) { a.CodeChallengeMethod = "plain" }, souvenir.ErrInvalid,
+			"invalid_request", "", "code_challenge_method"},
+		"no method": {func(a *souvenir.Authorization) { a.CodeChallengeMethod = "" }, souvenir.ErrInvalid,
+			"invalid_request", "", "code_challenge_method"},
+		"short challenge": {func(a *souvenir.Authorization) { a.CodeChallenge = "abc" }, souvenir.ErrInvalid,
+			"invalid_request", "", "code_challenge"},
+		"padded challenge": {func(a *souvenir.Authorization) { a.CodeChallenge += "=" }, souvenir.ErrInvalid,
+			"invalid_request", "", "code_challenge"},
+		"broken challenge": {func(a *souvenir.Authorization) { a.CodeChallenge += "\n" }, souvenir.ErrInvalid,
+			"invalid_request", "", "code_challenge"},
+		"unknown scope": {func(a *souvenir.Authorization) { a.Scopes = []souvenir.Scope{"openid"} }, souvenir.ErrInvalid,
+			"invalid_scope", "", "scope"},
+		"resource": {func(a *souvenir.Authorization) { a.Resource = "memory" }, souvenir.ErrInvalid,
+			"invalid_target", "", "resource"},
+		"resource fragment": {func(a *souvenir.Authorization) { a.Resource += "#x" }, souvenir.ErrInvalid, "invalid_target",
+			"", "resource"},
+		"a long resource": {func(a *souvenir.Authorization) { a.Resource += strings.Repeat("x", 2048) },
+			souvenir.ErrTooLarge, "invalid_target", "", "resource"},
 	} {
 		a := asking(public)
 		c.change(&a)
@@ -342,14 +366,16 @@ func oauthAskingRefused(f *fixture) {
 	a.Projects = make([]string, 101)
 	_, err = ann.store.Accounts().Authorize(f.ctx, a)
 	f.failsAt("Authorize for many projects", err, souvenir.ErrTooLarge, "projects", "100")
-	_, err = ann.store.As(souvenir.Access{User: "ann", Projects: []string{"p"}}).Accounts().Authorize(f.ctx, asking(confidential))
+	_, err = ann.store.As(souvenir.Access{User: "ann", Projects: []string{"p"}}).Accounts().Authorize(f.ctx,
+		asking(confidential))
 	f.fails("Authorize through a limited view", err, souvenir.ErrForbidden)
 	_, err = ann.store.As(souvenir.Access{User: "ann", ReadOnly: true}).Accounts().Authorize(f.ctx, asking(confidential))
 	f.fails("Authorize through a read-only view", err, souvenir.ErrReadOnly)
 }
 
 func oauthNoRefreshToken(f *fixture) {
-	c, err := f.store.Accounts().RegisterClient(f.ctx, souvenir.ClientRegistration{RedirectURIs: []string{callback}, GrantTypes: []string{"authorization_code"}})
+	c, err := f.store.Accounts().RegisterClient(f.ctx,
+		souvenir.ClientRegistration{RedirectURIs: []string{callback}, GrantTypes: []string{"authorization_code"}})
 	f.check("RegisterClient", err)
 	t := f.letIn(c)
 	f.equal("refresh token", t.RefreshToken, "")

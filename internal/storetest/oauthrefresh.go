@@ -35,7 +35,8 @@ func refreshRotates(f *fixture) {
 		f.works("the access token", t)
 		f.clock.Pass(2 * time.Hour)
 		_, err := f.reader.Accounts().CheckAccessToken(f.ctx, checking(t))
-		f.refuses("an expired access token", err, souvenir.ErrUnauthenticated, "invalid_token", "Invalid token: it has expired")
+		f.refuses("an expired access token", err, souvenir.ErrUnauthenticated, "invalid_token",
+			"Invalid token: it has expired")
 	}
 }
 
@@ -111,7 +112,8 @@ func refreshScopes(f *fixture) {
 	c := f.register("")
 	t := f.letIn(c) // memory:write files:read
 	r := refreshing(c, t)
-	for _, scopes := range [][]souvenir.Scope{{souvenir.ScopeAdmin}, {souvenir.ScopeFilesWrite}, {souvenir.ScopeMemoryWrite, souvenir.ScopeAdmin}, {"openid"}} {
+	for _, scopes := range [][]souvenir.Scope{{souvenir.ScopeAdmin}, {souvenir.ScopeFilesWrite},
+		{souvenir.ScopeMemoryWrite, souvenir.ScopeAdmin}, {"openid"}} {
 		r.Scopes = scopes
 		_, err := f.store.Accounts().RefreshTokens(f.ctx, r)
 		f.refuses("more scopes", err, souvenir.ErrInvalid, "invalid_scope", "")
@@ -142,9 +144,11 @@ func revocation(f *fixture) {
 				other = f.refresh(c, other)
 			}
 			t := f.refresh(c, old)
-			f.check("RevokeToken", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c), Token: pick(old, t)}))
+			f.check("RevokeToken", f.store.Accounts().RevokeToken(f.ctx,
+				souvenir.Revocation{Client: credentials(c), Token: pick(old, t)}))
 			f.ended(name, c, t)
-			f.check("RevokeToken again", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c), Token: pick(old, t)}))
+			f.check("RevokeToken again",
+				f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c), Token: pick(old, t)}))
 			f.works("another grant", other)
 		}
 	}
@@ -154,13 +158,15 @@ func revocationOfAnothers(f *fixture) {
 	c, other := f.register(""), f.register("")
 	t := f.letIn(c)
 	for _, token := range []string{t.AccessToken, t.RefreshToken, "unknown", "a.b.c", t.AccessToken + "x"} {
-		f.check("RevokeToken of another's", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(other), Token: token}))
+		f.check("RevokeToken of another's",
+			f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(other), Token: token}))
 	}
 	for _, client := range []souvenir.ClientCredentials{{ID: c.ID}, {ID: c.ID, Secret: "wrong"}, {Secret: c.Secret}} {
 		err := f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: client, Token: t.RefreshToken})
 		f.refuses("RevokeToken with wrong credentials", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
 	}
-	f.refuses("RevokeToken of nothing", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c)}), souvenir.ErrInvalid, "invalid_request", "")
+	f.refuses("RevokeToken of nothing", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c)}),
+		souvenir.ErrInvalid, "invalid_request", "")
 	f.works("still", t)
 	t = f.refresh(c, t)
 	f.works("and refreshed", t)
@@ -181,7 +187,8 @@ func revocationByHolder(f *fixture) {
 		for _, token := range []string{"unknown", "a.b.c", other.AccessToken + "x"} {
 			f.check("RevokeToken of an unknown one", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Token: token}))
 		}
-		f.refuses("RevokeToken of nothing", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{}), souvenir.ErrInvalid, "invalid_request", "")
+		f.refuses("RevokeToken of nothing", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{}), souvenir.ErrInvalid,
+			"invalid_request", "")
 		f.works("another grant", other)
 	}
 }
@@ -189,8 +196,10 @@ func revocationByHolder(f *fixture) {
 func grantsOfUser(f *fixture) {
 	ann, ben := f.as(souvenir.Access{User: "ann"}), f.as(souvenir.Access{User: "ben"})
 	ann.add(souvenir.NewMemory{Content: "x", ProjectID: "apollo", ProjectName: "Apollo"})
-	c, err := f.store.Accounts().RegisterClient(f.ctx, souvenir.ClientRegistration{ClientName: "App", TokenEndpointAuthMethod: souvenir.AuthNone,
-		RedirectURIs: []string{callback, callback + "/2", "http://127.0.0.1:8080/cb", "cursor://anysphere.cursor-mcp/oauth/callback"}})
+	c, err := f.store.Accounts().RegisterClient(f.ctx,
+		souvenir.ClientRegistration{ClientName: "App", TokenEndpointAuthMethod: souvenir.AuthNone,
+			RedirectURIs: []string{callback, callback + "/2", "http://127.0.0.1:8080/cb",
+				"cursor://anysphere.cursor-mcp/oauth/callback"}})
 	f.check("RegisterClient", err)
 	created := f.clock.Now()
 	a := asking(c)
@@ -206,7 +215,8 @@ func grantsOfUser(f *fixture) {
 	bens := ben.letIn(c)
 	grants, err := ann.reader.Accounts().Grants(f.ctx)
 	f.check("Grants", err)
-	want := souvenir.Grant{ID: code.GrantID, ClientID: c.ID, ClientName: "App", Hosts: []string{"app.example", "127.0.0.1", "cursor:"},
+	want := souvenir.Grant{ID: code.GrantID, ClientID: c.ID, ClientName: "App",
+		Hosts:  []string{"app.example", "127.0.0.1", "cursor:"},
 		Scopes: a.Scopes, Projects: []string{"ann/apollo"}, Resource: resource, CreatedAt: created, LastUsedAt: f.clock.Now()}
 	f.equal("grants", grants, []souvenir.Grant{want})
 	p := f.works("the token", t)
@@ -215,9 +225,12 @@ func grantsOfUser(f *fixture) {
 
 	f.fails("RevokeGrant by another", ben.store.Accounts().RevokeGrant(f.ctx, code.GrantID), souvenir.ErrNotFound)
 	f.fails("RevokeGrant by the local user", f.store.Accounts().RevokeGrant(f.ctx, code.GrantID), souvenir.ErrNotFound)
-	f.fails("RevokeGrant through a read-only view", ann.store.As(souvenir.Access{User: "ann", ReadOnly: true}).Accounts().RevokeGrant(f.ctx, code.GrantID), souvenir.ErrReadOnly)
+	f.fails("RevokeGrant through a read-only view",
+		ann.store.As(souvenir.Access{User: "ann", ReadOnly: true}).Accounts().RevokeGrant(f.ctx, code.GrantID),
+		souvenir.ErrReadOnly)
 	limited := ann.store.As(souvenir.Access{User: "ann", Projects: []string{"apollo"}})
-	f.fails("RevokeGrant through a limited view", limited.Accounts().RevokeGrant(f.ctx, code.GrantID), souvenir.ErrForbidden)
+	f.fails("RevokeGrant through a limited view", limited.Accounts().RevokeGrant(f.ctx, code.GrantID),
+		souvenir.ErrForbidden)
 	if _, err := limited.Accounts().Grants(f.ctx); !errors.Is(err, souvenir.ErrForbidden) {
 		f.Errorf("Grants through a limited view: %v", err)
 	}
@@ -254,7 +267,8 @@ func grantsOfGoneUser(f *fixture) {
 		f.refuses("Authorize", err, souvenir.ErrForbidden, "access_denied", "")
 		if gone == "deleted" {
 			_, err = f.reader.Accounts().CheckAccessToken(f.ctx, checking(bens))
-			f.refuses("CheckAccessToken of the deleted user's application", err, souvenir.ErrUnauthenticated, "invalid_token", "Invalid token")
+			f.refuses("CheckAccessToken of the deleted user's application", err, souvenir.ErrUnauthenticated, "invalid_token",
+				"Invalid token")
 			_, err = f.store.Accounts().RefreshTokens(f.ctx, refreshing(made, bens))
 			f.refuses("RefreshTokens of it", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
 			continue

@@ -55,35 +55,49 @@ func overviewCounts(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "big"})
 	ann := f.as(souvenir.Access{User: "ann"})
 	for i := range 5 {
-		ann.add(souvenir.NewMemory{Content: fmt.Sprint("a car ", i), EventType: []string{"case", "", "note"}[i%3], ProjectID: []string{"p", "q"}[i%2], ProjectName: []string{"Apollo", "Quest"}[i%2]})
+		ann.add(souvenir.NewMemory{Content: fmt.Sprint("a car ", i), EventType: []string{"case", "", "note"}[i%3],
+			ProjectID: []string{"p", "q"}[i%2], ProjectName: []string{"Apollo", "Quest"}[i%2]})
 	}
 	ann.addTexts("nowhere")
 	f.addTexts("another's")
-	_, err := f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "ann/q"}, User: souvenir.LocalUser, Role: souvenir.MemberReader})
+	_, err := f.operator.AddMember(f.ctx,
+		souvenir.NewMember{Project: souvenir.ProjectRef{ID: "ann/q"}, User: souvenir.LocalUser, Role: souvenir.MemberReader})
 	f.check("AddMember", err)
-	f.record(souvenir.NewActivity{Principal: by("ann"), Client: "cursor", Tool: "memory"}, souvenir.NewActivity{Client: "codex", Tool: "memory"})
+	f.record(souvenir.NewActivity{Principal: by("ann"), Client: "cursor", Tool: "memory"},
+		souvenir.NewActivity{Client: "codex", Tool: "memory"})
 	f.clock.Pass(time.Minute)
-	f.record(souvenir.NewActivity{Principal: by("ann"), Client: "claude", Tool: "memory"}, souvenir.NewActivity{Principal: by("ann"), Client: "claude", Tool: "memory"})
+	f.record(souvenir.NewActivity{Principal: by("ann"), Client: "claude", Tool: "memory"},
+		souvenir.NewActivity{Principal: by("ann"), Client: "claude", Tool: "memory"})
 	o := ann.overview(souvenir.OverviewQuery{})
 	f.equal("memories", o.Memories, 6)
-	f.equal("projects", o.Projects, []souvenir.ProjectCount{{ID: "p", Name: "Apollo", Owner: "ann", Memories: 3}, {ID: "q", Name: "Quest", Owner: "ann", Memories: 2}, {Memories: 1}})
-	f.equal("collections", o.Collections, []souvenir.CollectionCount{{Name: souvenir.DefaultCollection, Owner: "ann", Memories: 6}})
-	f.equal("event types", o.EventTypes, []souvenir.EventTypeCount{{Memories: 3}, {Name: "case", Memories: 2}, {Name: "note", Memories: 1}})
-	f.equal("clients", o.Clients, []souvenir.ClientCount{{Name: "claude", Calls: 2, LastCall: f.clock.Now()}, {Name: "cursor", Calls: 1, LastCall: f.clock.Now().Add(-time.Minute)}})
+	f.equal("projects", o.Projects,
+		[]souvenir.ProjectCount{{ID: "p", Name: "Apollo", Owner: "ann", Memories: 3},
+			{ID: "q", Name: "Quest", Owner: "ann", Memories: 2}, {Memories: 1}})
+	f.equal("collections", o.Collections,
+		[]souvenir.CollectionCount{{Name: souvenir.DefaultCollection, Owner: "ann", Memories: 6}})
+	f.equal("event types", o.EventTypes,
+		[]souvenir.EventTypeCount{{Memories: 3}, {Name: "case", Memories: 2}, {Name: "note", Memories: 1}})
+	f.equal("clients", o.Clients,
+		[]souvenir.ClientCount{{Name: "claude", Calls: 2, LastCall: f.clock.Now()},
+			{Name: "cursor", Calls: 1, LastCall: f.clock.Now().Add(-time.Minute)}})
 	f.equal("passages", o.Embedding.Passages, 6)
 	few := ann.overview(souvenir.OverviewQuery{MemoriesOnly: true})
 	o.Files, o.Clients = 0, []souvenir.ClientCount{}
 	f.equal("of memories only", few, o)
-	f.equal("of the local user", []any{f.overview(souvenir.OverviewQuery{}).Memories, len(f.overview(souvenir.OverviewQuery{}).Projects)}, []any{3, 2})
+	f.equal("of the local user", []any{f.overview(souvenir.OverviewQuery{}).Memories,
+		len(f.overview(souvenir.OverviewQuery{}).Projects)}, []any{3, 2})
 	limited := f.as(souvenir.Access{User: "ann", Projects: []string{"q"}}).overview(souvenir.OverviewQuery{})
-	f.equal("of a limited view", []any{limited.Memories, limited.Projects[0].ID, len(limited.Projects), limited.Clients}, []any{2, "q", 1, []souvenir.ClientCount{}})
+	f.equal("of a limited view", []any{limited.Memories, limited.Projects[0].ID, len(limited.Projects), limited.Clients},
+		[]any{2, "q", 1, []souvenir.ClientCount{}})
 }
 
 func overviewEmpty(f *fixture) {
 	o := f.as(souvenir.Access{User: "nobody"}).overview(souvenir.OverviewQuery{Days: 1})
 	f.equal("overview", o, souvenir.Overview{
-		Projects: []souvenir.ProjectCount{}, Collections: []souvenir.CollectionCount{}, EventTypes: []souvenir.EventTypeCount{}, Clients: []souvenir.ClientCount{},
-		Days: []souvenir.DayCount{{Day: "2026-03-01"}}, Embedding: souvenir.EmbeddingStatus{Model: "words-1", Dimensions: o.Embedding.Dimensions}, Index: o.Index,
+		Projects: []souvenir.ProjectCount{}, Collections: []souvenir.CollectionCount{},
+		EventTypes: []souvenir.EventTypeCount{}, Clients: []souvenir.ClientCount{},
+		Days:      []souvenir.DayCount{{Day: "2026-03-01"}},
+		Embedding: souvenir.EmbeddingStatus{Model: "words-1", Dimensions: o.Embedding.Dimensions}, Index: o.Index,
 	})
 }
 
@@ -107,7 +121,8 @@ func overviewDays(f *fixture) {
 		return found
 	}
 	f.equal("in UTC", counts(souvenir.OverviewQuery{}), map[string]int{"2026-03-01": 3, "2026-03-29": 1})
-	f.equal("in Berlin", counts(souvenir.OverviewQuery{Location: berlin}), map[string]int{"2026-03-01": 2, "2026-03-02": 1, "2026-03-30": 1})
+	f.equal("in Berlin", counts(souvenir.OverviewQuery{Location: berlin}),
+		map[string]int{"2026-03-01": 2, "2026-03-02": 1, "2026-03-30": 1})
 	f.equal("of 28 days", counts(souvenir.OverviewQuery{Days: 28}), map[string]int{"2026-03-29": 1})
 	days := f.overview(souvenir.OverviewQuery{Days: 366}).Days
 	f.equal("a year", []any{len(days), days[0].Day, days[365].Day}, []any{366, "2025-03-29", "2026-03-29"})
@@ -123,34 +138,41 @@ func graphEdges(f *fixture) {
 	f.add(souvenir.NewMemory{Content: "a red automobile"})
 	g := f.graph(souvenir.GraphQuery{List: souvenir.List{Sort: souvenir.SortCreatedAsc}, Similar: 0.99})
 	f.same("nodes", labels(g.Nodes), "the red car", "a red automobile", "tea", "a red automobile")
-	f.equal("edges", g.Edges, []souvenir.Edge{{From: 2, To: 0, Kind: souvenir.EdgeRelated}, {From: 2, To: 1, Kind: souvenir.EdgeRelated},
+	f.equal("edges", g.Edges, []souvenir.Edge{{From: 2, To: 0, Kind: souvenir.EdgeRelated},
+		{From: 2, To: 1, Kind: souvenir.EdgeRelated},
 		{From: 1, To: 3, Kind: souvenir.EdgeSimilar, Score: g.Edges[len(g.Edges)-1].Score}})
 	if score := g.Edges[2].Score; score < 0.999 || score > 1 {
 		f.Errorf("equal texts have the similarity %v", score)
 	}
 	f.equal("without neighbours", len(f.graph(souvenir.GraphQuery{Neighbours: -1}).Edges), 2)
 	f.equal("everything alike", len(f.graph(souvenir.GraphQuery{Neighbours: 10, Similar: -1}).Edges), 2+6)
-	f.equal("limited", len(f.graph(souvenir.GraphQuery{List: souvenir.List{Sort: souvenir.SortCreatedAsc}, Limit: 2, Neighbours: -1}).Edges), 0)
+	f.equal("limited", len(f.graph(souvenir.GraphQuery{List: souvenir.List{Sort: souvenir.SortCreatedAsc}, Limit: 2,
+		Neighbours: -1}).Edges), 0)
 }
 
 func graphSelects(f *fixture) {
 	var ids []string
 	for i := range 6 {
-		ids = append(ids, f.add(souvenir.NewMemory{Content: fmt.Sprint("number ", i), ProjectID: fmt.Sprint("p", i%3), EventType: []string{"case", "note"}[i%2], Importance: souvenir.ImportanceHigh}).ID)
+		ids = append(ids, f.add(souvenir.NewMemory{Content: fmt.Sprint("number ", i), ProjectID: fmt.Sprint("p", i%3),
+			EventType: []string{"case", "note"}[i%2], Importance: souvenir.ImportanceHigh}).ID)
 		f.clock.Pass(time.Minute)
 	}
 	f.patch(ids[0], map[string]any{"state": "done"})
 	g := f.graph(souvenir.GraphQuery{Limit: 3})
 	f.same("the last updated", labels(g.Nodes), "number 0", "number 5", "number 4")
 	f.equal("total", g.Total, 6)
-	want := souvenir.Node{ID: ids[0], Label: "number 0", Collection: souvenir.DefaultCollection, Owner: souvenir.LocalUser, ProjectID: "p0", ProjectOwner: souvenir.LocalUser, EventType: "case", State: "done",
+	want := souvenir.Node{ID: ids[0], Label: "number 0", Collection: souvenir.DefaultCollection, Owner: souvenir.LocalUser,
+		ProjectID: "p0", ProjectOwner: souvenir.LocalUser, EventType: "case", State: "done",
 		Importance: souvenir.ImportanceHigh, CreatedAt: start, UpdatedAt: f.clock.Now()}
 	f.sameJSON("node", toJSON(g.Nodes[0]), toJSON(want))
-	for order, first := range map[souvenir.SortOrder]string{souvenir.SortCreatedAsc: "number 0", souvenir.SortCreatedDesc: "number 5", souvenir.SortUpdatedAsc: "number 1", souvenir.SortUpdatedDesc: "number 0"} {
+	for order, first := range map[souvenir.SortOrder]string{souvenir.SortCreatedAsc: "number 0",
+		souvenir.SortCreatedDesc: "number 5", souvenir.SortUpdatedAsc: "number 1", souvenir.SortUpdatedDesc: "number 0"} {
 		f.same(string(order), labels(f.graph(souvenir.GraphQuery{List: souvenir.List{Sort: order}}).Nodes)[:1], first)
 	}
-	f.same("filtered", labels(f.graph(souvenir.GraphQuery{List: souvenir.List{Filter: souvenir.Filter{"event_type": "note", "project_id": souvenir.In("p0", "p1")}}}).Nodes), "number 3", "number 1")
-	f.same("of a project", labels(f.graph(souvenir.GraphQuery{List: souvenir.List{ProjectID: "p2"}}).Nodes), "number 5", "number 2")
+	f.same("filtered", labels(f.graph(souvenir.GraphQuery{List: souvenir.List{Filter: souvenir.Filter{"event_type": "note",
+		"project_id": souvenir.In("p0", "p1")}}}).Nodes), "number 3", "number 1")
+	f.same("of a project", labels(f.graph(souvenir.GraphQuery{List: souvenir.List{ProjectID: "p2"}}).Nodes), "number 5",
+		"number 2")
 	none := f.graph(souvenir.GraphQuery{List: souvenir.List{ProjectID: "unknown"}})
 	f.equal("of an unknown project", []any{len(none.Nodes), none.Total, len(none.Warnings)}, []any{0, 0, 1})
 	f.equal("lists that are never nil", []any{none.Nodes != nil, none.Edges != nil}, []any{true, true})
@@ -177,12 +199,14 @@ func mapPlaces(f *fixture) {
 	}
 	f.equal("another time", f.layOut(souvenir.MapQuery{}), m)
 	f.equal("of two", len(f.layOut(souvenir.MapQuery{Limit: 2}).Points), 2)
-	f.equal("of nothing", f.as(souvenir.Access{User: "nobody"}).layOut(souvenir.MapQuery{}), souvenir.Map{Points: []souvenir.Point{}})
+	f.equal("of nothing", f.as(souvenir.Access{User: "nobody"}).layOut(souvenir.MapQuery{}),
+		souvenir.Map{Points: []souvenir.Point{}})
 }
 
 func mapUnplaced(f *fixture) {
 	f.addTexts("the red car")
-	f.imported([]byte(`{"souvenir":"export","version":1}` + "\n" + `{"type":"memory","content":" "}` + "\n")) // which AddMemory refuses
+	f.imported([]byte(`{"souvenir":"export","version":1}` + "\n" + `{"type":"memory","content":" "}` +
+		"\n")) // which AddMemory refuses
 	f.addCollection(souvenir.NewCollection{Name: "own", VectorSize: 2, OwnVectors: true})
 	f.add(souvenir.NewMemory{Collection: "own", Content: "own vector", Embedding: []float32{1, 0}})
 	f.embedder.Break(errOffline)
@@ -195,7 +219,8 @@ func mapUnplaced(f *fixture) {
 
 func picturesRefuse(f *fixture) {
 	for argument, q := range map[string]souvenir.GraphQuery{
-		"limit": {Limit: souvenir.MaxNodes + 1}, "neighbours": {Neighbours: 11}, "similar": {Similar: 1.5}, "sort_order": {List: souvenir.List{Sort: souvenir.SortRelevance}},
+		"limit": {Limit: souvenir.MaxNodes + 1}, "neighbours": {Neighbours: 11}, "similar": {Similar: 1.5},
+		"sort_order":      {List: souvenir.List{Sort: souvenir.SortRelevance}},
 		"collection_name": {List: souvenir.List{Collections: []string{"nowhere"}}},
 	} {
 		_, err := f.reader.Insights().Graph(f.ctx, q)

@@ -26,7 +26,8 @@ func ownCollection(f *fixture, name string, size int) {
 
 func ownSearch(f *fixture) {
 	ownCollection(f, "own", 3)
-	f.equal("collection", []any{f.collection("own").Embedder, f.collection("own").VectorSize}, []any{souvenir.OwnVectors, 3})
+	f.equal("collection", []any{f.collection("own").Embedder, f.collection("own").VectorSize},
+		[]any{souvenir.OwnVectors, 3})
 	for content, vector := range map[string][]float32{"north": {0, 5, 0}, "east": {1, 0, 0}, "up": {0, 0, 0.1}} {
 		stored := f.add(souvenir.NewMemory{Collection: "own", Content: content, Embedding: vector})
 		f.equal("indexed", stored.Indexed, true)
@@ -40,7 +41,8 @@ func ownSearch(f *fixture) {
 	f.equal("by word and vector", contents(f.search(souvenir.Query{Text: "east", Vector: []float32{1, 0, 0}}))[0], "east")
 	long := f.add(souvenir.NewMemory{Collection: "own", Content: chapters(), Embedding: []float32{-1, -1, 0}})
 	hit := f.search(souvenir.Query{Vector: []float32{-1, -1, 0}}).Hits[0]
-	f.equal("one vector stands for the whole of a long memory", []any{hit.ID, hit.Start, hit.End}, []any{long.ID, 0, len(chapters())})
+	f.equal("one vector stands for the whole of a long memory", []any{hit.ID, hit.Start, hit.End},
+		[]any{long.ID, 0, len(chapters())})
 }
 
 func ownSizes(f *fixture) {
@@ -59,7 +61,8 @@ func ownSizes(f *fixture) {
 		f.failsAt("AddMemory", err, souvenir.ErrInvalid, "embedding", c.says...)
 	}
 	id := f.add(souvenir.NewMemory{Collection: "own", Content: "x", Embedding: []float32{1, 2, 3}}).ID
-	_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Collection: "own", Content: "x", Embedding: []float32{1, 2}, Similar: 3})
+	_, err := f.store.AddMemory(f.ctx,
+		souvenir.NewMemory{Collection: "own", Content: "x", Embedding: []float32{1, 2}, Similar: 3})
 	f.failsAt("AddMemory that asks for similar ones", err, souvenir.ErrInvalid, "embedding", "2", "3")
 	content := "y"
 	_, err = f.store.UpdateMemory(f.ctx, id, souvenir.MemoryUpdate{Content: &content, Embedding: []float32{1}})
@@ -113,7 +116,8 @@ func ownUpdate(f *fixture) {
 	content := "y"
 	f.equal("updated", f.update(id, souvenir.MemoryUpdate{Content: &content, Embedding: []float32{0, 1}}).Indexed, true)
 	f.equal("cosine", near(cosine(), 1), true)
-	f.equal("the same content with another vector is a change", f.update(id, souvenir.MemoryUpdate{Content: &content, Embedding: []float32{1, 1}}).Revision, 3)
+	f.equal("the same content with another vector is a change",
+		f.update(id, souvenir.MemoryUpdate{Content: &content, Embedding: []float32{1, 1}}).Revision, 3)
 	f.equal("cosine then", near(cosine(), math.Sqrt(0.5)), true)
 	updated := f.rewrite(id, "z")
 	f.equal("new content without a vector", []any{updated.Indexed, len(updated.Warnings)}, []any{false, 1})
@@ -140,7 +144,8 @@ func ownSideBySide(f *fixture) {
 	f.addTexts("a car")
 	f.same("two dimensions", fitting(f.search(souvenir.Query{Vector: []float32{0, 1}})), "two")
 	f.same("three dimensions", fitting(f.search(souvenir.Query{Vector: []float32{0, 0, 1}})), "three")
-	f.same("the embedder's dimensions", fitting(f.search(souvenir.Query{Vector: Words{}.Vector("car")})), "brought along", "a car")
+	f.same("the embedder's dimensions", fitting(f.search(souvenir.Query{Vector: Words{}.Vector("car")})), "brought along",
+		"a car")
 	f.same("a text is compared with the embedder's vectors only", f.find("automobile"), "a car")
 	_, err := f.reader.Search(f.ctx, souvenir.Query{Vector: []float32{1, 2, 3, 4}})
 	f.failsAt("Search with a size that is nowhere", err, souvenir.ErrInvalid, "query_embedding", "4")

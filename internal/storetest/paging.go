@@ -23,7 +23,8 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-4 }
 func pagingWhole(f *fixture) {
 	timeline(f, 130)
 	for _, text := range []string{"", "car", "memory about a vehicle", "***", "pelican"} {
-		for _, sort := range []souvenir.SortOrder{"", souvenir.SortRelevance, souvenir.SortCreatedAsc, souvenir.SortCreatedDesc, souvenir.SortUpdatedAsc, souvenir.SortUpdatedDesc} {
+		for _, sort := range []souvenir.SortOrder{"", souvenir.SortRelevance, souvenir.SortCreatedAsc,
+			souvenir.SortCreatedDesc, souvenir.SortUpdatedAsc, souvenir.SortUpdatedDesc} {
 			what := fmt.Sprintf("text %q in order %q", text, sort)
 			var all []souvenir.Hit
 			for {
@@ -48,7 +49,8 @@ func pagingWhole(f *fixture) {
 					f.Errorf("%s: %s with %v stands before %s with %v", what, before.ID, before.Score, h.ID, h.Score)
 				}
 			}
-			if compare, byTime := orders()[sort]; byTime && !slices.IsSortedFunc(all, func(a, b souvenir.Hit) int { return compare(a.Memory, b.Memory) }) {
+			if compare, byTime := orders()[sort]; byTime &&
+				!slices.IsSortedFunc(all, func(a, b souvenir.Hit) int { return compare(a.Memory, b.Memory) }) {
 				f.Errorf("%s: the hits are not in that order", what)
 			}
 		}
@@ -72,7 +74,8 @@ func pagingTotals(f *fixture) {
 		{souvenir.Query{Text: "car", Sort: souvenir.SortUpdatedAsc, Limit: 4, Offset: 4}, 4, true},
 	} {
 		r := f.search(c.q)
-		f.equal(fmt.Sprintf("hits, total and more of %+v", c.q), []any{len(r.Hits), r.Total, r.HasMore()}, []any{c.hits, 9, c.more})
+		f.equal(fmt.Sprintf("hits, total and more of %+v", c.q), []any{len(r.Hits), r.Total, r.HasMore()},
+			[]any{c.hits, 9, c.more})
 		f.equal("offset", r.Offset, c.q.Offset)
 	}
 	f.equal("total of a tag", f.search(souvenir.Query{Text: "car", Tags: []string{"t1"}, Limit: 1}).Total, 3)

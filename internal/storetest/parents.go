@@ -57,7 +57,8 @@ func (f *fixture) families() map[string]func() family {
 			f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: fm.ann.ID}))
 		}
 		fm.end["all tokens end"] = func() {
-			f.check("EndAccess", fm.view.store.Accounts().EndAccess(f.ctx, souvenir.AccessEnd{Kinds: []souvenir.AccessKind{souvenir.AccessTokens}}))
+			f.check("EndAccess", fm.view.store.Accounts().EndAccess(f.ctx,
+				souvenir.AccessEnd{Kinds: []souvenir.AccessKind{souvenir.AccessTokens}}))
 		}
 	}
 	return map[string]func() family{
@@ -76,10 +77,14 @@ func (f *fixture) families() map[string]func() family {
 			client := f.register(souvenir.AuthNone)
 			grant := f.works("the application", view.letIn(client)).GrantID
 			fm := family{f, u, view, souvenir.NewToken{GrantID: grant}, map[string]func(){
-				"it is disconnected":        func() { f.check("RevokeGrant", view.store.Accounts().RevokeGrant(f.ctx, grant)) },
-				"its client is deactivated": func() { f.check("DeactivateClient", f.operator.Accounts().DeactivateClient(f.ctx, client.ID)) },
+				"it is disconnected": func() { f.check("RevokeGrant", view.store.Accounts().RevokeGrant(f.ctx, grant)) },
+				"its client is deactivated": func() {
+					f.check("DeactivateClient",
+						f.operator.Accounts().DeactivateClient(f.ctx, client.ID))
+				},
 				"all applications end": func() {
-					f.check("EndAccess", view.store.Accounts().EndAccess(f.ctx, souvenir.AccessEnd{Kinds: []souvenir.AccessKind{souvenir.AccessGrants}}))
+					f.check("EndAccess", view.store.Accounts().EndAccess(f.ctx,
+						souvenir.AccessEnd{Kinds: []souvenir.AccessKind{souvenir.AccessGrants}}))
 				},
 			}}
 			everywhere(fm)
@@ -89,7 +94,10 @@ func (f *fixture) families() map[string]func() family {
 			u, view := user()
 			session := f.addSession(souvenir.NewSession{User: u.ID, UserAgent: "Lynx"})
 			fm := family{f, u, view, souvenir.NewToken{SessionID: session.ID}, map[string]func(){
-				"it is ended from elsewhere": func() { f.check("DeleteSession", view.store.Accounts().DeleteSession(f.ctx, session.ID)) },
+				"it is ended from elsewhere": func() {
+					f.check("DeleteSession",
+						view.store.Accounts().DeleteSession(f.ctx, session.ID))
+				},
 				"all are ended": func() {
 					f.check("DeleteSessions", view.store.Accounts().DeleteSessions(f.ctx, souvenir.SessionSelection{}))
 				},
@@ -101,14 +109,19 @@ func (f *fixture) families() map[string]func() family {
 			u, view := user()
 			session := f.addSession(souvenir.NewSession{User: u.ID})
 			fm := family{f, u, view, souvenir.NewToken{SessionID: session.ID, WithSession: true}, map[string]func(){
-				"it is ended from elsewhere": func() { f.check("DeleteSession", view.store.Accounts().DeleteSession(f.ctx, session.ID)) },
+				"it is ended from elsewhere": func() {
+					f.check("DeleteSession",
+						view.store.Accounts().DeleteSession(f.ctx, session.ID))
+				},
 				"its person signs out": func() {
-					f.check("DeleteSessions", view.store.Accounts().DeleteSessions(f.ctx, souvenir.SessionSelection{Only: session.ID, KeepMade: true}))
+					f.check("DeleteSessions",
+						view.store.Accounts().DeleteSessions(f.ctx, souvenir.SessionSelection{Only: session.ID, KeepMade: true}))
 				},
 				"it expires":               func() { f.clock.Pass(15 * 24 * time.Hour) },
 				"it expires and is purged": func() { f.clock.Pass(15 * 24 * time.Hour); f.purge() },
 				"the password is changed": func() {
-					f.check("ChangePassword", view.store.Accounts().ChangePassword(f.ctx, souvenir.PasswordChange{Old: password, New: "quite another"}))
+					f.check("ChangePassword",
+						view.store.Accounts().ChangePassword(f.ctx, souvenir.PasswordChange{Old: password, New: "quite another"}))
 				},
 			}}
 			everywhere(fm)
@@ -152,12 +165,17 @@ func parentsLimit(f *fixture) {
 	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann"}).ID})
 	ann.addProject(souvenir.NewProject{ID: "shop"})
 	ann.addProject(souvenir.NewProject{ID: "plot"})
-	parent := ann.addToken(souvenir.NewToken{Name: "parent", Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite, souvenir.ScopeAccount}, Projects: []string{"shop"}, ExpiresIn: time.Hour})
+	parent := ann.addToken(souvenir.NewToken{Name: "parent",
+		Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite, souvenir.ScopeAccount}, Projects: []string{"shop"},
+		ExpiresIn: time.Hour})
 	child := ann.addToken(souvenir.NewToken{Name: "child", TokenID: parent.ID})
-	f.equal("what is left out", []any{child.Scopes, child.Projects, child.ExpiresAt}, []any{[]souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite}, parent.Projects, parent.ExpiresAt})
+	f.equal("what is left out", []any{child.Scopes, child.Projects, child.ExpiresAt},
+		[]any{[]souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite}, parent.Projects, parent.ExpiresAt})
 	f.equal("made through", []string{child.TokenID, child.TokenName}, []string{parent.ID, "parent"})
 	f.equal("listed", ann.tokens()[0], child.Token)
-	ann.addToken(souvenir.NewToken{Name: "as much", TokenID: parent.ID, Scopes: []souvenir.Scope{souvenir.ScopeAccount, souvenir.ScopeMemoryRead}, Projects: []string{"shop"}, ExpiresIn: time.Hour})
+	ann.addToken(souvenir.NewToken{Name: "as much", TokenID: parent.ID,
+		Scopes: []souvenir.Scope{souvenir.ScopeAccount, souvenir.ScopeMemoryRead}, Projects: []string{"shop"},
+		ExpiresIn: time.Hour})
 	for argument, n := range map[string]souvenir.NewToken{
 		"scopes":     {Scopes: []souvenir.Scope{souvenir.ScopeFilesRead}},
 		"projects":   {Projects: []string{"shop", "plot"}},
@@ -168,7 +186,8 @@ func parentsLimit(f *fixture) {
 		f.failsAt("AddToken with more "+argument, err, souvenir.ErrForbidden, argument)
 	}
 	grant := f.works("the application", ann.letIn(f.register(souvenir.AuthNone))).GrantID // memory:write files:read
-	_, err := ann.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "more", GrantID: grant, Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
+	_, err := ann.store.Accounts().AddToken(f.ctx,
+		souvenir.NewToken{Name: "more", GrantID: grant, Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
 	f.failsAt("AddToken with more than an application", err, souvenir.ErrForbidden, "scopes", "account")
 }
 
@@ -177,8 +196,10 @@ func parentsSignOut(f *fixture) {
 	session := f.addSession(souvenir.NewSession{User: "ann", UserAgent: "Lynx"})
 	lasting := ann.addToken(souvenir.NewToken{Name: "lasting", SessionID: session.ID})
 	passing := ann.addToken(souvenir.NewToken{Name: "passing", SessionID: session.ID, WithSession: true})
-	f.equal("made in", []any{lasting.SessionID, lasting.Browser, lasting.WithSession, passing.WithSession}, []any{session.ID, "Lynx", false, true})
-	f.check("DeleteSessions", ann.store.Accounts().DeleteSessions(f.ctx, souvenir.SessionSelection{Only: session.ID, KeepMade: true}))
+	f.equal("made in", []any{lasting.SessionID, lasting.Browser, lasting.WithSession, passing.WithSession},
+		[]any{session.ID, "Lynx", false, true})
+	f.check("DeleteSessions", ann.store.Accounts().DeleteSessions(f.ctx,
+		souvenir.SessionSelection{Only: session.ID, KeepMade: true}))
 	f.signedOut("who has signed out", session.Value)
 	f.equal("the browser is still known", f.principal(lasting.Value).TokenID, lasting.ID)
 	f.equal("listed", ann.tokens()[0].Browser, "Lynx")
@@ -241,7 +262,8 @@ func parentsClients(f *fixture) {
 		_, err := f.operator.Accounts().CheckClient(f.ctx, souvenir.ClientCredentials{ID: id})
 		f.failsAt("CheckClient "+id, err, souvenir.ErrUnauthenticated, "client_id")
 	}
-	_, err := ann.store.Accounts().AddClient(f.ctx, souvenir.NewClient{RedirectURIs: []string{callback}, TokenID: token.ID})
+	_, err := ann.store.Accounts().AddClient(f.ctx,
+		souvenir.NewClient{RedirectURIs: []string{callback}, TokenID: token.ID})
 	f.failsAt("AddClient through a token that has ended", err, souvenir.ErrNotFound, "token_id")
 	_, err = ann.store.Accounts().AddClient(f.ctx, souvenir.NewClient{RedirectURIs: []string{callback}, GrantID: grant})
 	f.failsAt("AddClient through an application that has ended", err, souvenir.ErrNotFound, "grant_id")
@@ -301,7 +323,9 @@ func sessionsConfirmed(f *fixture) {
 		f.failsAt("ConfirmSession of "+id, ann.store.Accounts().ConfirmSession(f.ctx, id), souvenir.ErrNotFound, "id")
 	}
 	f.equal("another's", f.signedIn(other).ConfirmedAt, signedIn)
-	for given, want := range map[time.Time]time.Time{{}: f.clock.Now(), signedIn: signedIn, f.clock.Now().Add(time.Hour): f.clock.Now()} {
-		f.equal("shown at a provider", f.signedIn(f.addSession(souvenir.NewSession{User: "ann", Confirmed: given})).ConfirmedAt, want)
+	for given, want := range map[time.Time]time.Time{{}: f.clock.Now(), signedIn: signedIn,
+		f.clock.Now().Add(time.Hour): f.clock.Now()} {
+		f.equal("shown at a provider",
+			f.signedIn(f.addSession(souvenir.NewSession{User: "ann", Confirmed: given})).ConfirmedAt, want)
 	}
 }

@@ -46,7 +46,8 @@ func passagePointsAtFit(f *fixture) {
 	for _, animal := range animals {
 		hit := f.search(souvenir.Query{Text: animal}).Hits[0]
 		if hit.Content != content || hit.Start < 0 || hit.End > len(content) || hit.Start >= hit.End {
-			f.Errorf("%s: hit %q with the range %d to %d of %d bytes", animal, brief(hit.Content), hit.Start, hit.End, len(content))
+			f.Errorf("%s: hit %q with the range %d to %d of %d bytes", animal, brief(hit.Content), hit.Start, hit.End,
+				len(content))
 			continue
 		}
 		if passage := content[hit.Start:hit.End]; !strings.Contains(passage, animal) || len(passage) > 1600 {
@@ -89,6 +90,7 @@ func passageMaxInput(f *fixture) {
 		longest = max(longest, len(text))
 	}
 	if longest > 200 || longest < 100 {
-		f.Errorf("the longest of %d passages for an embedder of 200 bytes has %d bytes; want 100 to 200", len(seen.Texts()), longest)
+		f.Errorf("the longest of %d passages for an embedder of 200 bytes has %d bytes; want 100 to 200", len(seen.Texts()),
+			longest)
 	}
 }

@@ -48,7 +48,8 @@ func passwordsChecked(f *fixture) {
 	f.equal("signed in", f.signIn("ANN ", password), ann)
 	for _, c := range [][2]string{
 		{"Ann", password + "x"}, {"Ann", ""}, {"Ann", "a\xff"}, {"Ann", strings.Repeat("x", 1<<20)}, {"", ""}, {"", password},
-		{"nobody", password}, {"nopass", ""}, {"nopass", password}, {ann.ID, password}, {"An_", password}, {strings.Repeat("a", 1<<20), password}, {"a\xff", password},
+		{"nobody", password}, {"nopass", ""}, {"nopass", password}, {ann.ID, password}, {"An_", password},
+		{strings.Repeat("a", 1<<20), password}, {"a\xff", password},
 	} {
 		f.signInFails(c[0], c[1])
 	}
@@ -67,10 +68,13 @@ func passwordsRefused(f *fixture) {
 		kind     *souvenir.Error
 		says     string
 	}{
-		{"1234567", souvenir.ErrInvalid, "8 characters"}, {"ääääääa", souvenir.ErrInvalid, "8 characters"}, {"secretword\x00", souvenir.ErrInvalid, "control"},
-		{"secretword\n", souvenir.ErrInvalid, "control"}, {"secretword\xff", souvenir.ErrInvalid, "UTF-8"}, {"secretword name", souvenir.ErrInvalid, "the user's name"},
+		{"1234567", souvenir.ErrInvalid, "8 characters"}, {"ääääääa", souvenir.ErrInvalid, "8 characters"},
+		{"secretword\x00", souvenir.ErrInvalid, "control"},
+		{"secretword\n", souvenir.ErrInvalid, "control"}, {"secretword\xff", souvenir.ErrInvalid, "UTF-8"},
+		{"secretword name", souvenir.ErrInvalid, "the user's name"},
 		{"Secretword Name 1!", souvenir.ErrInvalid, "guessed"}, {"secretsecretsecret", souvenir.ErrInvalid, "guessed"},
-		{strings.Repeat("secretword", 103), souvenir.ErrTooLarge, "1024"}, {strings.Repeat("secretword", 1<<17), souvenir.ErrTooLarge, "1024"},
+		{strings.Repeat("secretword", 103), souvenir.ErrTooLarge, "1024"},
+		{strings.Repeat("secretword", 1<<17), souvenir.ErrTooLarge, "1024"},
 	} {
 		_, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: "Secretword  Name", Password: c.password})
 		f.failsAt("AddUser", err, c.kind, "password", c.says)
@@ -91,13 +95,18 @@ func passwordsChanged(f *fixture) {
 	}
 	hers := souvenir.Access{User: ann.ID}
 	for _, old := range []string{"", "wrong password"} {
-		f.failsAt("ChangePassword with "+old, change(hers, old, "another password"), souvenir.ErrUnauthenticated, "old_password")
+		f.failsAt("ChangePassword with "+old, change(hers, old, "another password"), souvenir.ErrUnauthenticated,
+			"old_password")
 	}
 	f.failsAt("ChangePassword to a bad one", change(hers, password, "short"), souvenir.ErrInvalid, "new_password")
-	f.failsAt("ChangePassword to the name", change(souvenir.Access{User: ben.ID}, "", "ben"), souvenir.ErrInvalid, "new_password")
-	f.fails("ChangePassword for reading only", change(souvenir.Access{User: ann.ID, ReadOnly: true}, password, "another password"), souvenir.ErrReadOnly)
-	f.fails("ChangePassword for a project", change(souvenir.Access{User: ann.ID, Projects: []string{"p"}}, password, "another password"), souvenir.ErrForbidden)
-	f.fails("ChangePassword without an account", change(souvenir.Access{User: "carl"}, "", "another password"), souvenir.ErrConflict)
+	f.failsAt("ChangePassword to the name", change(souvenir.Access{User: ben.ID}, "", "ben"), souvenir.ErrInvalid,
+		"new_password")
+	f.fails("ChangePassword for reading only",
+		change(souvenir.Access{User: ann.ID, ReadOnly: true}, password, "another password"), souvenir.ErrReadOnly)
+	f.fails("ChangePassword for a project",
+		change(souvenir.Access{User: ann.ID, Projects: []string{"p"}}, password, "another password"), souvenir.ErrForbidden)
+	f.fails("ChangePassword without an account", change(souvenir.Access{User: "carl"}, "", "another password"),
+		souvenir.ErrConflict)
 	f.signIn("ann", password)
 	f.check("ChangePassword", change(hers, password, "another password"))
 	f.signIn("ann", "another password")
@@ -126,18 +135,22 @@ func identitiesLinked(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
 	same(f, "none", f.identities("ann"), nil)
 	linked := f.link(souvenir.NewIdentity{User: "Ann", Issuer: provider, Subject: "248289761001", Email: "ann@id.example"})
-	f.equal("linked", linked, souvenir.Identity{Issuer: provider, Subject: "248289761001", Email: "ann@id.example", CreatedAt: f.clock.Now()})
+	f.equal("linked", linked, souvenir.Identity{Issuer: provider, Subject: "248289761001", Email: "ann@id.example",
+		CreatedAt: f.clock.Now()})
 	u, err := f.reader.Accounts().UserByIdentity(f.ctx, provider, "248289761001")
 	f.check("UserByIdentity", err)
 	f.equal("the user", u, ann)
 	linked.Email = "new@id.example"
-	f.equal("linked again", f.link(souvenir.NewIdentity{User: ann.ID, Issuer: provider, Subject: "248289761001", Email: "new@id.example"}), linked)
+	f.equal("linked again", f.link(souvenir.NewIdentity{User: ann.ID, Issuer: provider, Subject: "248289761001",
+		Email: "new@id.example"}), linked)
 	f.equal("listed", f.identities("ann"), []souvenir.Identity{linked})
-	for _, i := range [][2]string{{provider, "248289761002"}, {provider + "/", "248289761001"}, {"HTTPS://id.example", "248289761001"}, {provider, "%"}} {
+	for _, i := range [][2]string{{provider, "248289761002"}, {provider + "/", "248289761001"},
+		{"HTTPS://id.example", "248289761001"}, {provider, "%"}} {
 		_, err := f.reader.Accounts().UserByIdentity(f.ctx, i[0], i[1])
 		f.failsAt("UserByIdentity of another", err, souvenir.ErrNotFound, "subject")
 	}
-	f.check("UnlinkIdentity", f.store.Accounts().UnlinkIdentity(f.ctx, souvenir.IdentityRef{User: "ann", Issuer: provider, Subject: "248289761001"}))
+	f.check("UnlinkIdentity", f.store.Accounts().UnlinkIdentity(f.ctx,
+		souvenir.IdentityRef{User: "ann", Issuer: provider, Subject: "248289761001"}))
 	_, err = f.reader.Accounts().UserByIdentity(f.ctx, provider, "248289761001")
 	f.fails("UserByIdentity after it", err, souvenir.ErrNotFound)
 }
@@ -146,7 +159,8 @@ func identitiesTaken(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "annabel"})
 	ben := f.addUser(souvenir.NewUser{Name: "ben"})
 	f.link(souvenir.NewIdentity{User: "annabel", Issuer: provider, Subject: "1"})
-	_, err := f.store.As(souvenir.Access{User: ben.ID}).Accounts().LinkIdentity(f.ctx, souvenir.NewIdentity{Issuer: provider, Subject: "1", Email: "ben@id.example"})
+	_, err := f.store.As(souvenir.Access{User: ben.ID}).Accounts().LinkIdentity(f.ctx,
+		souvenir.NewIdentity{Issuer: provider, Subject: "1", Email: "ben@id.example"})
 	f.failsAt("LinkIdentity of another's", err, souvenir.ErrConflict, "subject")
 	if err != nil && strings.Contains(err.Error(), "annabel") {
 		f.Errorf("the error names whose it is: %v", err)
@@ -160,7 +174,8 @@ func identitiesOwn(f *fixture) {
 	f.link(souvenir.NewIdentity{User: "ben", Issuer: provider, Subject: "ben"})
 	hers := f.store.As(souvenir.Access{User: ann.ID})
 	for i, user := range []string{"", ann.ID, "ann"} {
-		_, err := hers.Accounts().LinkIdentity(f.ctx, souvenir.NewIdentity{User: user, Issuer: provider, Subject: strings.Repeat("s", i+1)})
+		_, err := hers.Accounts().LinkIdentity(f.ctx,
+			souvenir.NewIdentity{User: user, Issuer: provider, Subject: strings.Repeat("s", i+1)})
 		f.check("LinkIdentity of oneself", err)
 		all, err := hers.Accounts().Identities(f.ctx, user)
 		f.check("Identities of oneself", err)
@@ -171,9 +186,13 @@ func identitiesOwn(f *fixture) {
 		f.failsAt("LinkIdentity for another", err, souvenir.ErrForbidden, "user")
 		_, err = hers.Accounts().Identities(f.ctx, user)
 		f.failsAt("Identities of another", err, souvenir.ErrForbidden, "user")
-		f.failsAt("UnlinkIdentity of another", hers.Accounts().UnlinkIdentity(f.ctx, souvenir.IdentityRef{User: user, Issuer: provider, Subject: "ben"}), souvenir.ErrForbidden, "user")
+		f.failsAt("UnlinkIdentity of another",
+			hers.Accounts().UnlinkIdentity(f.ctx, souvenir.IdentityRef{User: user, Issuer: provider, Subject: "ben"}),
+			souvenir.ErrForbidden, "user")
 	}
-	f.failsAt("UnlinkIdentity of another's", hers.Accounts().UnlinkIdentity(f.ctx, souvenir.IdentityRef{Issuer: provider, Subject: "ben"}), souvenir.ErrNotFound, "subject")
+	f.failsAt("UnlinkIdentity of another's",
+		hers.Accounts().UnlinkIdentity(f.ctx, souvenir.IdentityRef{Issuer: provider, Subject: "ben"}), souvenir.ErrNotFound,
+		"subject")
 	f.equal("his", len(f.identities("ben")), 1)
 }
 
@@ -206,7 +225,8 @@ func identitiesRefused(f *fixture) {
 		{souvenir.NewIdentity{User: "ann", Subject: "1"}, souvenir.ErrInvalid, "issuer"},
 		{souvenir.NewIdentity{User: "ann", Issuer: provider}, souvenir.ErrInvalid, "subject"},
 		{souvenir.NewIdentity{User: "ann", Issuer: strings.Repeat("x", 513), Subject: "1"}, souvenir.ErrTooLarge, "issuer"},
-		{souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: strings.Repeat("x", 256)}, souvenir.ErrTooLarge, "subject"},
+		{souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: strings.Repeat("x", 256)}, souvenir.ErrTooLarge,
+			"subject"},
 		{souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: "a\x00"}, souvenir.ErrInvalid, "subject"},
 		{souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: "1", Email: "x"}, souvenir.ErrInvalid, "email"},
 		{souvenir.NewIdentity{User: "nobody", Issuer: provider, Subject: "1"}, souvenir.ErrNotFound, "user"},
@@ -217,9 +237,11 @@ func identitiesRefused(f *fixture) {
 	}
 	_, err := f.reader.Accounts().UserByIdentity(f.ctx, "", "1")
 	f.failsAt("UserByIdentity", err, souvenir.ErrInvalid, "issuer")
-	f.failsAt("UnlinkIdentity", f.store.Accounts().UnlinkIdentity(f.ctx, souvenir.IdentityRef{User: "ann", Issuer: provider}), souvenir.ErrInvalid, "subject")
+	f.failsAt("UnlinkIdentity", f.store.Accounts().UnlinkIdentity(f.ctx,
+		souvenir.IdentityRef{User: "ann", Issuer: provider}), souvenir.ErrInvalid, "subject")
 	for i := range 33 {
-		_, err := f.store.Accounts().LinkIdentity(f.ctx, souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: strings.Repeat("s", i+1)})
+		_, err := f.store.Accounts().LinkIdentity(f.ctx,
+			souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: strings.Repeat("s", i+1)})
 		if i == 32 {
 			f.failsAt("one identity too many", err, souvenir.ErrTooLarge, "user", "32")
 		} else {

@@ -35,8 +35,10 @@ func (f *fixture) setPreferences(all map[string]any) map[string]any {
 
 func preferencesKept(f *fixture) {
 	f.equal("none", f.preferences(), map[string]any{})
-	given := map[string]any{"theme": "dark", "n": 1, "big": json.Number("9007199254740993"), "list": []string{"a"}, "null": nil, "deep": map[string]any{"日本": true}}
-	want := map[string]any{"theme": "dark", "n": 1.0, "big": json.Number("9007199254740993"), "list": []any{"a"}, "null": nil, "deep": map[string]any{"日本": true}}
+	given := map[string]any{"theme": "dark", "n": 1, "big": json.Number("9007199254740993"), "list": []string{"a"},
+		"null": nil, "deep": map[string]any{"日本": true}}
+	want := map[string]any{"theme": "dark", "n": 1.0, "big": json.Number("9007199254740993"), "list": []any{"a"},
+		"null": nil, "deep": map[string]any{"日本": true}}
 	f.equal("as answered", f.setPreferences(given), want)
 	given["deep"].(map[string]any)["日本"] = false
 	f.equal("as read", f.preferences(), want)
@@ -75,7 +77,8 @@ func preferencesTogether(f *fixture) {
 			s = f.reader
 		}
 		for i := range 5 {
-			if _, err := s.UpdatePreferences(f.ctx, map[string]any{"shared": map[string]any{fmt.Sprint(worker, "-", i): i}}); err != nil {
+			if _, err := s.UpdatePreferences(f.ctx,
+				map[string]any{"shared": map[string]any{fmt.Sprint(worker, "-", i): i}}); err != nil {
 				f.Errorf("UpdatePreferences: %v", err)
 			}
 		}

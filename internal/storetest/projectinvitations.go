@@ -33,7 +33,8 @@ func projectInvitations() concept {
 // inviteTo invites a user to olga's project.
 func (f *fixture) inviteTo(project, user string, role souvenir.MemberRole) souvenir.Member {
 	f.Helper()
-	m, err := f.store.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: project}, User: user, Role: role})
+	m, err := f.store.AddMember(f.ctx,
+		souvenir.NewMember{Project: souvenir.ProjectRef{ID: project}, User: user, Role: role})
 	f.check("AddMember "+user, err)
 	return m
 }
@@ -92,13 +93,15 @@ func (f *fixture) block() {
 
 func invitedSeeNothing(f *fixture) {
 	olga, vic := f.user("olga"), f.user("vic")
-	olga.add(souvenir.NewMemory{Content: "rocket fuel", ProjectID: "billing-api", EventType: souvenir.EventProjectMain, State: souvenir.StateActive, Tags: []string{"bait"}})
+	olga.add(souvenir.NewMemory{Content: "rocket fuel", ProjectID: "billing-api", EventType: souvenir.EventProjectMain,
+		State: souvenir.StateActive, Tags: []string{"bait"}})
 	for _, rule := range []souvenir.RuleType{souvenir.RuleDo, souvenir.RuleDont} {
 		_, err := olga.store.SetRule(f.ctx, souvenir.NewRule{ProjectID: "billing-api", Type: rule, Content: "rocket rules"})
 		f.check("SetRule", err)
 	}
 	m := olga.inviteTo("billing-api", "vic", souvenir.MemberWriter)
-	f.equal("the answer", toJSON(m), `{"user":"vic","role":"writer","status":"invited","created_at":"2026-03-01T09:00:00Z"}`)
+	f.equal("the answer", toJSON(m),
+		`{"user":"vic","role":"writer","status":"invited","created_at":"2026-03-01T09:00:00Z"}`)
 	limited := f.as(souvenir.Access{User: "vic", Projects: []string{"olga/billing-api"}})
 	for _, view := range []*fixture{vic, limited} {
 		seesNothing(view, "the invited")
@@ -130,16 +133,20 @@ func invitedAccept(f *fixture) {
 	p.coOwner.inviteTo(apollo.ID, "sam", souvenir.MemberWriter)
 	i := sam.only()
 	f.clock.Pass(time.Hour)
-	f.equal("shown", toJSON(i), fmt.Sprintf(`{"id":%q,"project_id":"apollo","project_name":"Apollo 11","owner":"olga","invited_by":"cora","role":"writer","created_at":"2026-03-01T09:00:00Z","expires_at":"2026-03-31T09:00:00Z"}`, i.ID))
+	f.equal("shown", toJSON(i), fmt.Sprintf(
+		`{"id":%q,"project_id":"apollo","project_name":"Apollo 11","owner":"olga","invited_by":"cora","role":"writer","created_at":"2026-03-01T09:00:00Z","expires_at":"2026-03-31T09:00:00Z"}`, i.ID))
 	accepted, err := sam.store.AcceptProjectInvitation(f.ctx, i.ID)
 	f.check("AcceptProjectInvitation", err)
-	f.equal("accepted", []any{accepted.ID, accepted.Name, accepted.Owner, accepted.Role, accepted.Members, accepted.MemoryCount}, []any{"apollo", "Apollo 11", "olga", souvenir.MemberWriter, 5, 1})
+	f.equal("accepted", []any{accepted.ID, accepted.Name, accepted.Owner, accepted.Role, accepted.Members,
+		accepted.MemoryCount}, []any{"apollo", "Apollo 11", "olga", souvenir.MemberWriter, 5, 1})
 	f.same("found", sam.byWord("rocket"), "the rocket")
 	sam.add(souvenir.NewMemory{Content: "stored by the new one", ProjectID: apollo.ID})
 	f.equal("for the others", len(p.reader.byWord("stored")), 1)
 	all, err := p.reader.reader.Members(f.ctx, apollo)
 	f.check("Members", err)
-	f.equal("since when", all[len(all)-1], souvenir.Member{User: "sam", Role: souvenir.MemberWriter, Status: souvenir.MemberAccepted, CreatedAt: start.Add(time.Hour)})
+	f.equal("since when", all[len(all)-1],
+		souvenir.Member{User: "sam", Role: souvenir.MemberWriter, Status: souvenir.MemberAccepted,
+			CreatedAt: start.Add(time.Hour)})
 	same(f, "pending", p.owner.pending("apollo"), nil)
 	same(f, "waiting", sam.waiting(), nil)
 }
@@ -152,7 +159,8 @@ func invitedAnswerOnce(f *fixture) {
 		for _, given := range []string{id, "nowhere", ""} {
 			_, err := view.store.AcceptProjectInvitation(f.ctx, given)
 			f.failsAt("AcceptProjectInvitation by "+view.name(), err, souvenir.ErrNotFound, "id", "waits for this user")
-			f.failsAt("DeclineProjectInvitation by "+view.name(), view.store.DeclineProjectInvitation(f.ctx, given), souvenir.ErrNotFound, "id")
+			f.failsAt("DeclineProjectInvitation by "+view.name(), view.store.DeclineProjectInvitation(f.ctx, given),
+				souvenir.ErrNotFound, "id")
 			_, err = view.store.BlockSender(f.ctx, given)
 			f.failsAt("BlockSender by "+view.name(), err, souvenir.ErrNotFound, "id")
 		}
@@ -160,7 +168,8 @@ func invitedAnswerOnce(f *fixture) {
 	p.stranger.acceptInvited(id)
 	_, err := p.stranger.store.AcceptProjectInvitation(f.ctx, id)
 	f.failsAt("accepting again", err, souvenir.ErrNotFound, "id")
-	f.failsAt("declining what was accepted", p.stranger.store.DeclineProjectInvitation(f.ctx, id), souvenir.ErrNotFound, "id")
+	f.failsAt("declining what was accepted", p.stranger.store.DeclineProjectInvitation(f.ctx, id), souvenir.ErrNotFound,
+		"id")
 	f.equal("role", p.stranger.project(apollo.ID).Role, souvenir.MemberReader)
 }
 
@@ -170,7 +179,8 @@ func invitedDecline(f *fixture) {
 	for _, id := range []string{"a", "b", "c", "d"} {
 		olga.addProject(souvenir.NewProject{ID: id})
 	}
-	_, err := f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "olga/a"}, User: "cora", Role: souvenir.MemberOwner})
+	_, err := f.operator.AddMember(f.ctx,
+		souvenir.NewMember{Project: souvenir.ProjectRef{ID: "olga/a"}, User: "cora", Role: souvenir.MemberOwner})
 	f.check("AddMember", err)
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
 	sam.decline()
@@ -179,7 +189,8 @@ func invitedDecline(f *fixture) {
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
 	olga.inviteTo("a", "SAM", souvenir.MemberReader)
 	cora.inviteTo("olga/a", "sam", souvenir.MemberWriter)
-	olga.check("withdrawing", olga.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "a"}, User: "sam"}))
+	olga.check("withdrawing", olga.store.DeleteMember(f.ctx,
+		souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "a"}, User: "sam"}))
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
 	same(f, "sent again", sam.waiting(), nil)
 	for _, id := range []string{"b", "c"} {
@@ -204,7 +215,8 @@ func invitedBlock(f *fixture) {
 	for _, id := range []string{"a", "b", "c"} {
 		olga.addProject(souvenir.NewProject{ID: id})
 	}
-	_, err := f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "olga/c"}, User: "sam", Role: souvenir.MemberReader})
+	_, err := f.operator.AddMember(f.ctx,
+		souvenir.NewMember{Project: souvenir.ProjectRef{ID: "olga/c"}, User: "sam", Role: souvenir.MemberReader})
 	f.check("AddMember", err)
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
 	olga.inviteTo("b", "sam", souvenir.MemberReader)
@@ -248,7 +260,8 @@ func invitedNoOracle(f *fixture) {
 	sams[2].block()
 	olga.inviteTo("a", "sam2", souvenir.MemberReader)
 	sams[1].decline()
-	f.check("DeleteMember", olga.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "a"}, User: "sam2"}))
+	f.check("DeleteMember", olga.store.DeleteMember(f.ctx,
+		souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "a"}, User: "sam2"}))
 	ref := souvenir.ProjectRef{ID: "a"}
 	transcript := func(user string) string {
 		var said []any
@@ -315,13 +328,15 @@ func invitedSenderBound(f *fixture) {
 	}
 	refused := func(user string) {
 		f.Helper()
-		_, err := olga.store.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "a"}, User: user, Role: souvenir.MemberReader})
+		_, err := olga.store.AddMember(f.ctx,
+			souvenir.NewMember{Project: souvenir.ProjectRef{ID: "a"}, User: user, Role: souvenir.MemberReader})
 		f.failsAt("one more", err, souvenir.ErrTooLarge, "user", fmt.Sprint(souvenir.MaxSentInvitations), "withdraw some")
 	}
 	refused("sam")
 	refused("nobody")
 	olga.inviteTo("a", "guess 7", souvenir.MemberWriter) // in place of the one before
-	f.check("withdrawing one", olga.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "a"}, User: "guess 8"}))
+	f.check("withdrawing one", olga.store.DeleteMember(f.ctx,
+		souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "a"}, User: "guess 8"}))
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
 	refused("nobody")
 	f.clock.Pass(30*24*time.Hour + time.Second)
@@ -399,9 +414,11 @@ func invitedFollows(f *fixture) {
 	_, err := p.owner.store.UpdateProject(f.ctx, apollo, souvenir.ProjectUpdate{Name: new("Apollo 12")})
 	f.check("UpdateProject", err)
 	f.equal("the name", p.stranger.only().ProjectName, "Apollo 12")
-	updated, err := p.owner.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: "Sam", Role: souvenir.MemberOwner})
+	updated, err := p.owner.store.UpdateMember(f.ctx,
+		souvenir.MemberUpdate{Project: apollo, User: "Sam", Role: souvenir.MemberOwner})
 	f.check("UpdateMember", err)
-	f.equal("updated", updated, souvenir.Member{User: "sam", Role: souvenir.MemberOwner, Status: souvenir.MemberInvited, CreatedAt: start})
+	f.equal("updated", updated, souvenir.Member{User: "sam", Role: souvenir.MemberOwner, Status: souvenir.MemberInvited,
+		CreatedAt: start})
 	_, err = p.stranger.store.AcceptProjectInvitation(f.ctx, before.ID)
 	f.failsAt("accepting what is no longer offered", err, souvenir.ErrNotFound, "id", "changed")
 	p.stranger.acceptInvited(p.stranger.only().ID)
@@ -424,7 +441,8 @@ func invitedManage(f *fixture) {
 		f.failsAt("InvitedMembers by "+view.name(), err, souvenir.ErrForbidden, "project_id")
 		_, err = view.store.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: "sam", Role: souvenir.MemberReader})
 		f.failsAt("AddMember by "+view.name(), err, souvenir.ErrForbidden, "project_id")
-		f.fails("DeleteMember by "+view.name(), view.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "sam"}), souvenir.ErrForbidden)
+		f.fails("DeleteMember by "+view.name(),
+			view.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "sam"}), souvenir.ErrForbidden)
 	}
 	_, err = p.stranger.reader.InvitedMembers(f.ctx, apollo)
 	f.fails("InvitedMembers by the invited", err, souvenir.ErrNotFound)
@@ -436,7 +454,8 @@ func invitedOperator(f *fixture) {
 	p := share(f)
 	p.owner.inviteTo("apollo", "sam", souvenir.MemberReader)
 	id := p.stranger.only().ID
-	added, err := f.operator.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: "sam", Role: souvenir.MemberWriter})
+	added, err := f.operator.AddMember(f.ctx,
+		souvenir.NewMember{Project: apollo, User: "sam", Role: souvenir.MemberWriter})
 	f.check("AddMember", err)
 	f.equal("status", added.Status, souvenir.MemberAccepted)
 	same(f, "pending", p.owner.pending("apollo"), nil)
@@ -447,8 +466,10 @@ func invitedOperator(f *fixture) {
 
 	local := f.as(souvenir.Access{})
 	local.addProject(souvenir.NewProject{ID: "mine"})
-	f.equal("through the local user's view", local.inviteTo("mine", "sam", souvenir.MemberReader).Status, souvenir.MemberInvited)
-	added, err = f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "mine"}, User: "sam", Role: souvenir.MemberReader})
+	f.equal("through the local user's view", local.inviteTo("mine", "sam", souvenir.MemberReader).Status,
+		souvenir.MemberInvited)
+	added, err = f.operator.AddMember(f.ctx,
+		souvenir.NewMember{Project: souvenir.ProjectRef{ID: "mine"}, User: "sam", Role: souvenir.MemberReader})
 	f.check("AddMember to a project of the local user", err)
 	f.equal("status", added.Status, souvenir.MemberAccepted)
 }
@@ -462,9 +483,13 @@ func invitedLimited(f *fixture) {
 	limited := f.as(souvenir.Access{User: "rita", Projects: []string{"olga/apollo", "olga/other"}})
 	readOnly := f.as(souvenir.Access{User: "rita", ReadOnly: true})
 	for what, call := range map[string]func(s *souvenir.Store) error{
-		"ProjectInvitations":       func(s *souvenir.Store) error { _, err := s.ProjectInvitations(f.ctx); return err },
-		"BlockedSenders":           func(s *souvenir.Store) error { _, err := s.BlockedSenders(f.ctx); return err },
-		"AcceptProjectInvitation":  func(s *souvenir.Store) error { _, err := s.AcceptProjectInvitation(f.ctx, id); return err },
+		"ProjectInvitations": func(s *souvenir.Store) error { _, err := s.ProjectInvitations(f.ctx); return err },
+		"BlockedSenders":     func(s *souvenir.Store) error { _, err := s.BlockedSenders(f.ctx); return err },
+		"AcceptProjectInvitation": func(s *souvenir.Store) error {
+			_,
+				err := s.AcceptProjectInvitation(f.ctx, id)
+			return err
+		},
 		"DeclineProjectInvitation": func(s *souvenir.Store) error { return s.DeclineProjectInvitation(f.ctx, id) },
 		"BlockSender":              func(s *souvenir.Store) error { _, err := s.BlockSender(f.ctx, id); return err },
 		"UnblockSender":            func(s *souvenir.Store) error { return s.UnblockSender(f.ctx, "olga") },

@@ -73,10 +73,12 @@ func projectNamesFolded(f *fixture) {
 		f.equal("made by "+names[0], []any{first.ProjectName, first.ProjectCreated}, []any{names[0], true})
 		for _, name := range names[1:] {
 			next := f.stored(name, "y")
-			f.equal(fmt.Sprintf("stored by %q", name), []any{next.ProjectID, next.ProjectName, next.ProjectCreated}, []any{first.ProjectID, names[0], false})
+			f.equal(fmt.Sprintf("stored by %q", name), []any{next.ProjectID, next.ProjectName, next.ProjectCreated},
+				[]any{first.ProjectID, names[0], false})
 			f.equal("found", f.search(souvenir.Query{ProjectName: name}).Total > 1, true)
 			f.equal("filtered", f.search(souvenir.Query{Filter: souvenir.Filter{"project_name": name}}).Total > 1, true)
-			rule, err := f.store.SetRule(f.ctx, souvenir.NewRule{ProjectID: first.ProjectID, ProjectName: name, Type: souvenir.RuleDo, Content: "r"})
+			rule, err := f.store.SetRule(f.ctx,
+				souvenir.NewRule{ProjectID: first.ProjectID, ProjectName: name, Type: souvenir.RuleDo, Content: "r"})
 			f.check("SetRule by id and name", err)
 			f.equal("its project", rule.ProjectID, first.ProjectID)
 			_, err = f.store.AddProject(f.ctx, souvenir.NewProject{Name: name})
@@ -126,7 +128,8 @@ func projectNamesOwnFirst(f *fixture) {
 	own := ann.addProject(souvenir.NewProject{Name: "BILLING-API"})
 	f.equal("stored", ann.stored("billing-api", "y").ProjectID, own.ID)
 	f.same("found", contents(ann.search(souvenir.Query{ProjectName: "billing-api"})), "y")
-	_, err := ann.store.SetRule(f.ctx, souvenir.NewRule{ProjectName: "billing-api", Type: souvenir.RuleDo, Content: "mine"})
+	_, err := ann.store.SetRule(f.ctx,
+		souvenir.NewRule{ProjectName: "billing-api", Type: souvenir.RuleDo, Content: "mine"})
 	f.check("SetRule", err)
 	rules, err := ann.reader.Rules(f.ctx, souvenir.ProjectRef{Name: "ｂilling-api"})
 	f.check("Rules", err)
@@ -158,7 +161,8 @@ func projectNamesNeverBlocked(f *fixture) {
 		m := ann.stored(c.name, "x")
 		p, err := ann.reader.GetProject(f.ctx, souvenir.ProjectRef{Name: c.name})
 		f.check("GetProject "+c.name, err)
-		f.equal(c.name+": the project is her own", []any{p.Owner == "ann", m.ProjectCreated, p.ID}, []any{c.own, c.own, m.ProjectID})
+		f.equal(c.name+": the project is her own", []any{p.Owner == "ann", m.ProjectCreated, p.ID},
+			[]any{c.own, c.own, m.ProjectID})
 		if c.own {
 			f.warned(c.name, m.Warnings, "as your own", fmt.Sprint("bob/p", i))
 		}
@@ -179,7 +183,8 @@ func projectNamesNeverBlocked(f *fixture) {
 	f.equal("added beside the shared one", ann.addProject(souvenir.NewProject{Name: "Explicit"}).Owner, "ann")
 	bob.addProject(souvenir.NewProject{ID: "t", Name: "both"})
 	bob.share("t", "ann", souvenir.MemberWriter)
-	f.equal("an id of her own with that name", ann.add(souvenir.NewMemory{Content: "x", ProjectID: "new", ProjectName: "both"}).ProjectID, "new")
+	f.equal("an id of her own with that name",
+		ann.add(souvenir.NewMemory{Content: "x", ProjectID: "new", ProjectName: "both"}).ProjectID, "new")
 
 	limited := f.as(souvenir.Access{User: "ann", Projects: []string{"bob/p0"}})
 	_, err = limited.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", ProjectName: "read only"})
@@ -195,7 +200,8 @@ func projectNamesTypo(f *fixture) {
 	for _, c := range []struct {
 		name string
 		near bool
-	}{{"Appolo", true}, {"apolo", true}, {"Gemini", false}, {"apollo 11", false}, {"v1", false}, {"v2", false}, {"app-1", false}, {"app-2", false}} {
+	}{{"Appolo", true}, {"apolo", true}, {"Gemini", false}, {"apollo 11", false}, {"v1", false}, {"v2", false},
+		{"app-1", false}, {"app-2", false}} {
 		m := f.stored(c.name, "y")
 		f.equal(c.name, []any{m.ProjectCreated, len(m.Warnings) == 1}, []any{true, c.near})
 		if c.near {
@@ -212,7 +218,8 @@ func projectNamesTypo(f *fixture) {
 	f.warned("SetTodo", todo.Warnings, "did you mean", `"Gemini"`)
 	f.equal("made", []bool{rule.ProjectCreated, todo.ProjectCreated}, []bool{true, true})
 	ann := f.as(souvenir.Access{User: "ann"})
-	f.equal("of others' projects nothing is told", len(ann.stored("Apollo", "x").Warnings)+len(ann.stored("Gemina", "x").Warnings), 0)
+	f.equal("of others' projects nothing is told", len(ann.stored("Apollo", "x").Warnings)+
+		len(ann.stored("Gemina", "x").Warnings), 0)
 	m := f.stored("Saturn", "x")
 	_, err = f.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_name": "Saturm"}})
 	f.check("UpdateMemory", err)
@@ -249,12 +256,14 @@ func projectNamesFormer(f *fixture) {
 	f.rename("p", "Ares")
 	f.rename("p", "Apollo")
 	f.equal("the name again", len(f.stored("Apollo", "x").Warnings), 0)
-	f.equal("each former name", []string{f.stored("Artemis", "x").ProjectID, f.stored("ares", "x").ProjectID}, []string{"p", "p"})
+	f.equal("each former name", []string{f.stored("Artemis", "x").ProjectID, f.stored("ares", "x").ProjectID},
+		[]string{"p", "p"})
 
 	f.addProject(souvenir.NewProject{ID: "q", Name: "artemis"})
 	f.equal("a new project takes the name", f.stored("Artemis", "x").ProjectID, "q")
 	f.rename("q", "Ares")
-	f.equal("so does one that is renamed", []string{f.stored("Ares", "x").ProjectID, f.stored("Artemis", "x").ProjectID}, []string{"q", "q"})
+	f.equal("so does one that is renamed", []string{f.stored("Ares", "x").ProjectID, f.stored("Artemis", "x").ProjectID},
+		[]string{"q", "q"})
 	f.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "q"}, WithMemories: true})
 	f.equal("names end with their project", f.stored("Artemis", "x").ProjectCreated, true)
 }
@@ -270,7 +279,8 @@ func projectNamesFormerShared(f *fixture) {
 	f.equal("stored by a name of her time", []any{m.ProjectID, m.ProjectName}, []any{"p", "Artemis"})
 	f.warned("stored", m.Warnings, `"Artemis"`)
 	f.equal("one from before is new", ann.stored("before", "x").ProjectCreated, true)
-	f.check("DeleteMember", bob.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "p"}, User: "ann"}))
+	f.check("DeleteMember", bob.store.DeleteMember(f.ctx,
+		souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "p"}, User: "ann"}))
 	f.equal("without membership it is new", ann.stored("apollo", "x").ProjectCreated, true)
 }
 
@@ -279,7 +289,8 @@ func projectNamesFormerBounded(f *fixture) {
 	for i := range 20 {
 		f.rename("p", fmt.Sprint("number ", i+1))
 	}
-	f.equal("the last sixteen", []bool{f.stored("number 3", "x").ProjectCreated, f.stored("number 4", "x").ProjectCreated}, []bool{true, false})
+	f.equal("the last sixteen", []bool{f.stored("number 3", "x").ProjectCreated, f.stored("number 4", "x").ProjectCreated},
+		[]bool{true, false})
 }
 
 func projectNamesShared(f *fixture) {
@@ -297,12 +308,14 @@ func projectNamesShared(f *fixture) {
 	}
 	own := ann.addTexts("my car")
 	stored := ann.add(souvenir.NewMemory{Content: "her car", ProjectName: "apollo"})
-	f.equal("as stored and read", []string{stored.SharedBy, ann.get(stored.ID).SharedBy, ann.get(own[0]).SharedBy}, []string{"Bob", "Bob", ""})
+	f.equal("as stored and read", []string{stored.SharedBy, ann.get(stored.ID).SharedBy, ann.get(own[0]).SharedBy},
+		[]string{"Bob", "Bob", ""})
 	for _, h := range ann.search(souvenir.Query{Text: "car"}).Hits {
 		f.equal("found "+brief(h.Content), h.SharedBy == "Bob", h.ID != own[0])
 	}
 	for _, budget := range []int{0, 500} {
-		c, err := ann.reader.GetContext(f.ctx, souvenir.ContextQuery{ProjectName: "Apollo", Query: "car", TokenBudget: budget})
+		c, err := ann.reader.GetContext(f.ctx,
+			souvenir.ContextQuery{ProjectName: "Apollo", Query: "car", TokenBudget: budget})
 		f.check("GetContext", err)
 		f.equal("rule", c.ProjectRules.Do.SharedBy, "Bob")
 		if !strings.Contains(toJSON(c.ProjectRules.Do), `"shared_by":"Bob"`) {
@@ -311,7 +324,8 @@ func projectNamesShared(f *fixture) {
 		for _, m := range append(c.Related, c.ProjectDoDont...) {
 			f.equal("of the context: "+brief(m.Content), m.SharedBy == "Bob", m.ID != own[0])
 		}
-		f.equal("the rules are called the user's own", contains(c.Guide, "project_rules and general_do_dont; they are the user's own"), false)
+		f.equal("the rules are called the user's own",
+			contains(c.Guide, "project_rules and general_do_dont; they are the user's own"), false)
 		f.equal("the guide says what the mark means", contains(c.Guide, "shared_by"), true)
 	}
 	main, err := ann.reader.MainMemory(f.ctx, souvenir.ProjectRef{Name: "Apollo"})

@@ -35,7 +35,8 @@ func projectByID(f *fixture) {
 	f.equal("by its name", f.add(souvenir.NewMemory{Content: "y", ProjectName: "apollo"}).ProjectID, "apollo")
 	m = f.add(souvenir.NewMemory{Content: "z", ProjectID: "g7", ProjectName: "Gemini 7"})
 	f.equal("project of id and name", []string{m.ProjectID, m.ProjectName}, []string{"g7", "Gemini 7"})
-	f.equal("by both again", f.add(souvenir.NewMemory{Content: "z", ProjectID: "g7", ProjectName: "Gemini 7"}).ProjectID, "g7")
+	f.equal("by both again", f.add(souvenir.NewMemory{Content: "z", ProjectID: "g7", ProjectName: "Gemini 7"}).ProjectID,
+		"g7")
 }
 
 func projectByName(f *fixture) {
@@ -56,7 +57,8 @@ func projectDisagreement(f *fixture) {
 		f.fails("AddMemory with "+brief(c), err, souvenir.ErrInvalid, c.id, c.name, "disagree")
 		_, err = f.reader.Search(f.ctx, souvenir.Query{ProjectID: c.id, ProjectName: c.name})
 		f.fails("Search with "+brief(c), err, souvenir.ErrInvalid, "disagree")
-		_, err = f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", Metadata: map[string]any{"project_id": c.id, "project_name": c.name}})
+		_, err = f.store.AddMemory(f.ctx,
+			souvenir.NewMemory{Content: "x", Metadata: map[string]any{"project_id": c.id, "project_name": c.name}})
 		f.fails("AddMemory with metadata "+brief(c), err, souvenir.ErrInvalid, "disagree")
 	}
 	f.equal("memories", f.search(souvenir.Query{}).Total, 2)
@@ -69,9 +71,11 @@ func projectNameAsID(f *fixture) {
 	_, err = f.store.SetRule(f.ctx, souvenir.NewRule{ProjectID: "Apollo", Type: souvenir.RuleDo, Content: "y"})
 	f.failsAt("SetRule", err, souvenir.ErrConflict, "project_id", m.ProjectID)
 	f.equal("stored by name", f.add(souvenir.NewMemory{Content: "y", ProjectName: "Apollo"}).ProjectID, m.ProjectID)
-	f.equal("as an id of another user's", f.as(souvenir.Access{User: "ann"}).add(souvenir.NewMemory{Content: "y", ProjectID: "Apollo"}).ProjectID, "Apollo")
+	f.equal("as an id of another user's",
+		f.as(souvenir.Access{User: "ann"}).add(souvenir.NewMemory{Content: "y", ProjectID: "Apollo"}).ProjectID, "Apollo")
 	limited := f.as(souvenir.Access{Projects: []string{"Apollo"}})
-	f.equal("through a view that does not know the name", limited.add(souvenir.NewMemory{Content: "z"}).ProjectID, "Apollo")
+	f.equal("through a view that does not know the name", limited.add(souvenir.NewMemory{Content: "z"}).ProjectID,
+		"Apollo")
 }
 
 func projectPerUser(f *fixture) {
@@ -109,7 +113,8 @@ func projectMove(f *fixture) {
 	}
 	at("", "")
 	moved := f.patch(m.ID, map[string]any{"project_id": "apollo"})
-	f.equal("moved", []any{moved.ProjectID, moved.ProjectName, moved.Revision, moved.Indexed}, []any{"apollo", "apollo", 2, true})
+	f.equal("moved", []any{moved.ProjectID, moved.ProjectName, moved.Revision, moved.Indexed},
+		[]any{"apollo", "apollo", 2, true})
 	at("apollo", "apollo")
 	f.patch(m.ID, map[string]any{"project_name": "Gemini 7"})
 	at("g7", "Gemini 7")
@@ -120,7 +125,8 @@ func projectMove(f *fixture) {
 	at("apollo", "apollo")
 	f.patch(m.ID, map[string]any{"project_id": nil})
 	at("", "")
-	_, err := f.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": "apollo", "project_name": "Gemini 7"}})
+	_, err := f.store.UpdateMemory(f.ctx, m.ID,
+		souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": "apollo", "project_name": "Gemini 7"}})
 	f.fails("UpdateMemory to a project of two names", err, souvenir.ErrInvalid, "disagree")
 	at("", "")
 	if n := len(f.embedder.Texts()); n > 100 {
@@ -132,8 +138,10 @@ func projectScope(f *fixture) {
 	f.add(souvenir.NewMemory{Content: "car one", ProjectID: "a", ProjectName: "Apollo"})
 	f.add(souvenir.NewMemory{Content: "car two", ProjectID: "g", ProjectName: "Gemini"})
 	f.add(souvenir.NewMemory{Content: "car three"})
-	for _, c := range []struct{ id, name, want string }{{"a", "", "car one"}, {"", "Gemini", "car two"}, {"g", "Gemini", "car two"}} {
-		f.same("search "+brief(c), contents(f.search(souvenir.Query{Text: "automobile", ProjectID: c.id, ProjectName: c.name})), c.want)
+	for _, c := range []struct{ id, name, want string }{{"a", "", "car one"}, {"", "Gemini", "car two"},
+		{"g", "Gemini", "car two"}} {
+		f.same("search "+brief(c), contents(f.search(souvenir.Query{Text: "automobile", ProjectID: c.id,
+			ProjectName: c.name})), c.want)
 		f.same("by time "+brief(c), contents(f.search(souvenir.Query{ProjectID: c.id, ProjectName: c.name})), c.want)
 		f.same("listing "+brief(c), texts(f.list(souvenir.List{ProjectID: c.id, ProjectName: c.name})), c.want)
 	}
@@ -143,7 +151,8 @@ func projectScope(f *fixture) {
 
 func projectUnknown(f *fixture) {
 	f.addTexts("a car")
-	for _, q := range []souvenir.Query{{ProjectID: "nowhere"}, {ProjectName: "nowhere"}, {Text: "car", ProjectID: "nowhere"}, {Vector: Words{}.Vector("car"), ProjectName: "nowhere"}} {
+	for _, q := range []souvenir.Query{{ProjectID: "nowhere"}, {ProjectName: "nowhere"},
+		{Text: "car", ProjectID: "nowhere"}, {Vector: Words{}.Vector("car"), ProjectName: "nowhere"}} {
 		results := f.search(q)
 		f.equal("found", []int{len(results.Hits), results.Total}, []int{0, 0})
 		if len(results.Warnings) != 1 || !contains(results.Warnings, `"nowhere"`) {
@@ -186,8 +195,9 @@ func (f *fixture) deleteProject(d souvenir.ProjectDeletion) {
 
 func projectAdd(f *fixture) {
 	added := f.addProject(souvenir.NewProject{ID: "g7", Name: "Gemini 7"})
-	f.equal("added", toJSON(added), `{"project_id":"g7","project_name":"Gemini 7","owner":"local","role":"owner","member_count":1,"memory_count":0,`+
-		`"created_at":"2026-03-01T09:00:00Z","updated_at":"2026-03-01T09:00:00Z"}`)
+	f.equal("added", toJSON(added),
+		`{"project_id":"g7","project_name":"Gemini 7","owner":"local","role":"owner","member_count":1,"memory_count":0,`+
+			`"created_at":"2026-03-01T09:00:00Z","updated_at":"2026-03-01T09:00:00Z"}`)
 	f.equal("named without doubt", added.Ref(), "g7")
 	f.equal("found by id", f.project("g7"), added)
 	f.equal("found with its owner", f.project("local/g7"), added)
@@ -219,7 +229,8 @@ func projectAdd(f *fixture) {
 	f.equal("the same for another user", ann.addProject(souvenir.NewProject{ID: "g7", Name: "Gemini 7"}).Owner, "ann")
 
 	limited := f.as(souvenir.Access{Projects: []string{"fresh", "g7"}})
-	f.equal("added through a view for it", limited.addProject(souvenir.NewProject{ID: "fresh", Name: "Mercury"}).Name, "Mercury")
+	f.equal("added through a view for it", limited.addProject(souvenir.NewProject{ID: "fresh", Name: "Mercury"}).Name,
+		"Mercury")
 	_, err = limited.store.AddProject(f.ctx, souvenir.NewProject{ID: "more"})
 	f.failsAt("AddProject beyond a limit", err, souvenir.ErrForbidden, "project_id", `"fresh" or "g7"`)
 	_, err = limited.store.AddProject(f.ctx, souvenir.NewProject{Name: "more"})
@@ -241,7 +252,8 @@ func projectArguments(f *fixture) {
 		{"a long id", souvenir.ProjectRef{ID: strings.Repeat("é", 129)}, souvenir.ErrTooLarge, "project_id", "129"},
 		{"a long owner", souvenir.ProjectRef{ID: strings.Repeat("é", 257) + "/p"}, souvenir.ErrTooLarge, "project_id", "259"},
 		{"a name that is not UTF-8", souvenir.ProjectRef{Name: "a\xff"}, souvenir.ErrInvalid, "project_name", "UTF-8"},
-		{"id and name that disagree", souvenir.ProjectRef{ID: "p", Name: "Q"}, souvenir.ErrInvalid, "project_name", "disagree"},
+		{"id and name that disagree", souvenir.ProjectRef{ID: "p", Name: "Q"}, souvenir.ErrInvalid, "project_name",
+			"disagree"},
 		{"an unknown id", unknown, souvenir.ErrNotFound, "project_id", `"nowhere"`},
 		{"an unknown name", souvenir.ProjectRef{Name: "nowhere"}, souvenir.ErrNotFound, "project_name", `"nowhere"`},
 		{"an unknown owner", souvenir.ProjectRef{ID: "ann/p"}, souvenir.ErrNotFound, "project_id", `"ann/p"`},
@@ -324,12 +336,16 @@ func projectRename(f *fixture) {
 	ref := souvenir.ProjectRef{ID: "p"}
 	renamed, err := f.store.UpdateProject(f.ctx, ref, souvenir.ProjectUpdate{Name: new("after")})
 	f.check("UpdateProject", err)
-	f.equal("renamed", []any{renamed.ID, renamed.Name, renamed.MemoryCount, renamed.CreatedAt, renamed.UpdatedAt}, []any{"p", "after", 1, start, start.Add(time.Hour)})
+	f.equal("renamed", []any{renamed.ID, renamed.Name, renamed.MemoryCount, renamed.CreatedAt, renamed.UpdatedAt},
+		[]any{"p", "after", 1, start, start.Add(time.Hour)})
 	f.equal("found", f.project("p"), renamed)
-	f.equal("the memory", []any{f.get(m.ID).ProjectName, f.get(m.ID).Revision, f.get(m.ID).ShownMetadata()["project_name"]}, []any{"after", 1, "after"})
-	for name, filtered := range map[string][]string{"before": nil, "after": {"a car"}} { // a filter compares the names of now
+	f.equal("the memory", []any{f.get(m.ID).ProjectName, f.get(m.ID).Revision,
+		f.get(m.ID).ShownMetadata()["project_name"]}, []any{"after", 1, "after"})
+	for name, filtered := range map[string][]string{"before": nil,
+		"after": {"a car"}} { // a filter compares the names of now
 		f.same("searched by "+name, contents(f.search(souvenir.Query{Text: "car", ProjectName: name})), "a car")
-		f.same("filtered by "+name, contents(f.search(souvenir.Query{Filter: souvenir.Filter{"project_name": name}})), filtered...)
+		f.same("filtered by "+name, contents(f.search(souvenir.Query{Filter: souvenir.Filter{"project_name": name}})),
+			filtered...)
 		f.same("listed by "+name, texts(f.list(souvenir.List{ProjectName: name})), "a car")
 	}
 	f.equal("stored by the new name", f.add(souvenir.NewMemory{Content: "y", ProjectName: "after"}).ProjectID, "p")
@@ -341,7 +357,8 @@ func projectRename(f *fixture) {
 		f.check("UpdateProject of nothing", err)
 		f.equal("after a change of nothing", []any{same.Name, same.UpdatedAt}, []any{"after", start.Add(time.Hour)})
 	}
-	_, err = f.as(souvenir.Access{Projects: []string{"p"}}).store.UpdateProject(f.ctx, ref, souvenir.ProjectUpdate{Name: new("x")})
+	_, err = f.as(souvenir.Access{Projects: []string{"p"}}).store.UpdateProject(f.ctx, ref,
+		souvenir.ProjectUpdate{Name: new("x")})
 	f.failsAt("UpdateProject through a limited view", err, souvenir.ErrForbidden, "project_id", `"p"`)
 }
 
@@ -373,10 +390,12 @@ func projectDelete(f *fixture) {
 	inside := f.add(souvenir.NewMemory{Content: "a walrus", ProjectID: "p", Tags: []string{"arctic"}})
 	also := f.add(souvenir.NewMemory{Collection: "notes", Content: "a seal", ProjectID: "p", ProjectName: "p"})
 	outside := f.add(souvenir.NewMemory{Content: "a penguin", Related: []string{inside.ID}})
-	f.failsAt("DeleteProject of a full one", f.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: p}), souvenir.ErrConflict, "project_id", `"p"`, "2 memories", "together")
+	f.failsAt("DeleteProject of a full one", f.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: p}),
+		souvenir.ErrConflict, "project_id", `"p"`, "2 memories", "together")
 	f.equal("after the refusal", f.project("p").MemoryCount, 2)
 	limited := f.as(souvenir.Access{Projects: []string{"p"}})
-	f.fails("DeleteProject through a limited view", limited.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: p, WithMemories: true}), souvenir.ErrForbidden)
+	f.fails("DeleteProject through a limited view",
+		limited.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: p, WithMemories: true}), souvenir.ErrForbidden)
 	f.deleteProject(souvenir.ProjectDeletion{Project: p, WithMemories: true})
 	for _, id := range []string{inside.ID, also.ID} {
 		_, err := f.reader.GetMemory(f.ctx, id)
@@ -387,7 +406,8 @@ func projectDelete(f *fixture) {
 	}
 	same(f, "links to it", f.get(outside.ID).Related, nil)
 	same(f, "projects", f.projects(), nil)
-	f.fails("DeleteProject again", f.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: p}), souvenir.ErrNotFound)
+	f.fails("DeleteProject again", f.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: p}),
+		souvenir.ErrNotFound)
 	f.equal("a new one of that id", f.add(souvenir.NewMemory{Content: "a kiwi", ProjectID: "p"}).ProjectID, "p")
 	f.same("all of it", texts(f.list(souvenir.List{ProjectID: "p"})), "a kiwi")
 
@@ -426,7 +446,8 @@ func projectDeleteLarge(f *fixture) {
 	f.equal("memories", f.search(souvenir.Query{}).Total, 0)
 	same(f, "projects", f.projects(), nil)
 	add()
-	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "notes", WithMemories: true}))
+	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
+		souvenir.CollectionDeletion{Name: "notes", WithMemories: true}))
 	f.equal("memories", f.search(souvenir.Query{}).Total, 0)
 	f.equal("in the project", f.project("p").MemoryCount, 0)
 }

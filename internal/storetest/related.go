@@ -101,8 +101,10 @@ func relatedOrder(f *fixture) {
 	f.equal("read", f.get(m.ID).Related, want)
 	f.patch(m.ID, map[string]any{"related_memory_ids": []string{targets[1], targets[2]}})
 	f.equal("patched", f.get(m.ID).Related, []string{targets[1], targets[2]})
-	f.equal("found by a link", f.search(souvenir.Query{Filter: souvenir.Filter{"related_memory_ids": targets[1]}}).Total, 1)
-	f.equal("found by a former link", f.search(souvenir.Query{Filter: souvenir.Filter{"related_memory_ids": targets[0]}}).Total, 0)
+	f.equal("found by a link", f.search(souvenir.Query{Filter: souvenir.Filter{"related_memory_ids": targets[1]}}).Total,
+		1)
+	f.equal("found by a former link",
+		f.search(souvenir.Query{Filter: souvenir.Filter{"related_memory_ids": targets[0]}}).Total, 0)
 }
 
 func relatedHiddenLinks(f *fixture) {
@@ -116,7 +118,8 @@ func relatedHiddenLinks(f *fixture) {
 	}
 	limited.patch(m.ID, map[string]any{"related_memory_ids": nil})
 	f.equal("after the limited view removed what it sees", f.get(m.ID).Related, []string{hidden})
-	_, err := limited.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"related_memory_ids": []string{hidden}}})
+	_, err := limited.store.UpdateMemory(f.ctx, m.ID,
+		souvenir.MemoryUpdate{Metadata: map[string]any{"related_memory_ids": []string{hidden}}})
 	f.failsAt("a link to what the view does not show", err, souvenir.ErrNotFound, "related_memory_ids")
 	f.rewrite(m.ID, "y")
 	for _, r := range limited.revisions(m.ID) {

@@ -53,7 +53,8 @@ func revisionRestore(f *fixture) {
 	f.clock.Pass(time.Hour)
 	restored, err := f.store.RestoreRevision(f.ctx, m.ID, 1)
 	f.check("RestoreRevision", err)
-	f.equal("restored", []any{restored.Content, restored.Tags, restored.State, restored.Revision, restored.Indexed, restored.CreatedAt, restored.UpdatedAt},
+	f.equal("restored", []any{restored.Content, restored.Tags, restored.State, restored.Revision, restored.Indexed,
+		restored.CreatedAt, restored.UpdatedAt},
 		[]any{"a heron", []string{"bird"}, "active", 4, true, start, start.Add(time.Hour)})
 	f.equal("read", f.get(m.ID), restored.Memory)
 	f.same("found", f.find("heron"), "a heron")

@@ -62,7 +62,8 @@ func sharingHigherDeclined(f *fixture) {
 	p.reader.decline()
 	f.equal("role", p.reader.project(apollo.ID).Role, souvenir.MemberReader)
 	f.same("to the owners it is pending", p.owner.pending("apollo"), "rita owner by olga")
-	m, err := p.coOwner.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: "rita", Role: souvenir.MemberWriter})
+	m, err := p.coOwner.store.UpdateMember(f.ctx,
+		souvenir.MemberUpdate{Project: apollo, User: "rita", Role: souvenir.MemberWriter})
 	f.check("UpdateMember", err)
 	f.equal("answered as ever", m.Status, souvenir.MemberInvited)
 	same(f, "what reaches the member", p.reader.waiting(), nil)
@@ -114,7 +115,8 @@ func sharingHigherBlocked(f *fixture) {
 	p.reader.block()
 	f.equal("role", p.reader.project(apollo.ID).Role, souvenir.MemberReader)
 	p.owner.updateMember("rita", souvenir.MemberReader)
-	m, err := p.owner.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: "rita", Role: souvenir.MemberWriter})
+	m, err := p.owner.store.UpdateMember(f.ctx,
+		souvenir.MemberUpdate{Project: apollo, User: "rita", Role: souvenir.MemberWriter})
 	f.check("UpdateMember", err)
 	f.equal("answered as ever", m.Status, souvenir.MemberInvited)
 	f.same("pending", p.owner.pending("apollo"), "rita writer by olga")
@@ -130,7 +132,8 @@ func sharingHigherRace(f *fixture) {
 		var group sync.WaitGroup
 		group.Go(func() { _, accepted = p.writer.store.AcceptProjectInvitation(f.ctx, id) })
 		group.Go(func() {
-			_, lowered = p.owner.reader.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: "will", Role: souvenir.MemberReader})
+			_, lowered = p.owner.reader.UpdateMember(f.ctx,
+				souvenir.MemberUpdate{Project: apollo, User: "will", Role: souvenir.MemberReader})
 		})
 		group.Wait()
 		f.check("lowering", lowered)

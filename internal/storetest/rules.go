@@ -31,10 +31,15 @@ func rules() concept {
 func (f *fixture) ruleCalls(project souvenir.ProjectRef) []call {
 	return []call{
 		{"SetRule", true, func(s *souvenir.Store) error {
-			_, err := s.SetRule(f.ctx, souvenir.NewRule{ProjectID: project.ID, ProjectName: project.Name, Type: souvenir.RuleDo, Content: "x"})
+			_, err := s.SetRule(f.ctx, souvenir.NewRule{ProjectID: project.ID, ProjectName: project.Name, Type: souvenir.RuleDo,
+				Content: "x"})
 			return err
 		}},
-		{"GetRule", false, func(s *souvenir.Store) error { _, err := s.GetRule(f.ctx, project, souvenir.RuleDo); return err }},
+		{"GetRule", false, func(s *souvenir.Store) error {
+			_,
+				err := s.GetRule(f.ctx, project, souvenir.RuleDo)
+			return err
+		}},
 		{"Rules", false, func(s *souvenir.Store) error { _, err := s.Rules(f.ctx, project); return err }},
 		{"DeleteRule", true, func(s *souvenir.Store) error { return s.DeleteRule(f.ctx, project, souvenir.RuleDo) }},
 		{"SetTodo", true, func(s *souvenir.Store) error {
@@ -43,7 +48,8 @@ func (f *fixture) ruleCalls(project souvenir.ProjectRef) []call {
 		}},
 		{"GetTodo", false, func(s *souvenir.Store) error { _, err := s.GetTodo(f.ctx, project); return err }},
 		{"UpdateTodoSection", true, func(s *souvenir.Store) error {
-			_, err := s.UpdateTodoSection(f.ctx, souvenir.TodoSectionUpdate{ProjectID: project.ID, ProjectName: project.Name, Section: souvenir.SectionPlan})
+			_, err := s.UpdateTodoSection(f.ctx,
+				souvenir.TodoSectionUpdate{ProjectID: project.ID, ProjectName: project.Name, Section: souvenir.SectionPlan})
 			return err
 		}},
 		{"CompleteTask", true, func(s *souvenir.Store) error {
@@ -68,7 +74,8 @@ func (f *fixture) rules(project string) souvenir.Rules {
 }
 
 func ruleInPlace(f *fixture) {
-	first := f.setRule(souvenir.NewRule{ProjectName: "Apollo", Type: souvenir.RuleDo, Content: "write a heron", Tags: []string{"style"}})
+	first := f.setRule(souvenir.NewRule{ProjectName: "Apollo", Type: souvenir.RuleDo, Content: "write a heron",
+		Tags: []string{"style"}})
 	f.equal("created", first.Created, true)
 	f.equal("stored", first.Memory, souvenir.Memory{
 		ID: first.ID, Collection: souvenir.DefaultCollection, Owner: souvenir.LocalUser, Content: "write a heron",
@@ -86,7 +93,8 @@ func ruleInPlace(f *fixture) {
 	f.same("found", f.find("ibis"), "write an ibis")
 	f.same("found by what it was", f.find("heron"))
 	r := f.rules(first.ProjectID)
-	f.equal("rules", []any{*r.Do, *r.Dont, r.Todo, r.Warnings == nil}, []any{again.Memory, dont.Memory, (*souvenir.Memory)(nil), true})
+	f.equal("rules", []any{*r.Do, *r.Dont, r.Todo, r.Warnings == nil},
+		[]any{again.Memory, dont.Memory, (*souvenir.Memory)(nil), true})
 	f.equal("of another project", f.rules("gemini").Do.ID, other.ID)
 	m, err := f.reader.GetRule(f.ctx, souvenir.ProjectRef{Name: "Apollo"}, souvenir.RuleDont)
 	f.check("GetRule", err)
@@ -112,7 +120,8 @@ func withKeys(m souvenir.Memory, keys map[string]any) map[string]any {
 }
 
 func ruleSame(f *fixture) {
-	rule := souvenir.NewRule{ProjectID: "apollo", Type: souvenir.RuleDo, Content: "the same", Tags: []string{"a", " b ", "a"}}
+	rule := souvenir.NewRule{ProjectID: "apollo", Type: souvenir.RuleDo, Content: "the same",
+		Tags: []string{"a", " b ", "a"}}
 	first := f.setRule(rule)
 	f.clock.Pass(time.Hour)
 	f.equal("again", f.setRule(rule).Memory, first.Memory)
@@ -136,12 +145,17 @@ func ruleGeneral(f *fixture) {
 			return err
 		}},
 		{"AddMemory", true, func(s *souvenir.Store) error {
-			_, err := s.AddMemory(f.ctx, souvenir.NewMemory{EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDont, Content: "over it"})
+			_, err := s.AddMemory(f.ctx,
+				souvenir.NewMemory{EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDont, Content: "over it"})
 			return err
 		}},
-		{"DeleteRule", true, func(s *souvenir.Store) error { return s.DeleteRule(f.ctx, souvenir.ProjectRef{}, souvenir.RuleDont) }},
+		{"DeleteRule", true, func(s *souvenir.Store) error {
+			return s.DeleteRule(f.ctx, souvenir.ProjectRef{},
+				souvenir.RuleDont)
+		}},
 	} {
-		f.failsAt(call.name+" of a general rule through it", call.do(limited.store), souvenir.ErrForbidden, "project_id", `"apollo"`, "general rule")
+		f.failsAt(call.name+" of a general rule through it", call.do(limited.store), souvenir.ErrForbidden, "project_id",
+			`"apollo"`, "general rule")
 	}
 	seen := limited.rules("")
 	f.equal("no general rule is seen through it", seen.Dont == nil, true)
@@ -156,7 +170,8 @@ func ruleGeneral(f *fixture) {
 
 func ruleLists(f *fixture) {
 	targets := f.addTexts("one", "two")
-	rule := souvenir.NewRule{ProjectID: "apollo", Type: souvenir.RuleDo, Content: "a", Tags: []string{"x", "y"}, Related: targets}
+	rule := souvenir.NewRule{ProjectID: "apollo", Type: souvenir.RuleDo, Content: "a", Tags: []string{"x", "y"},
+		Related: targets}
 	id := f.setRule(rule).ID
 	f.patch(id, object(`{"state":"active","mine":1}`))
 	for _, c := range []struct {
@@ -181,18 +196,23 @@ func ruleLists(f *fixture) {
 
 func ruleByMemory(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "notes"})
-	rule := souvenir.NewMemory{Content: "first heron", Collection: "notes", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDo, ProjectID: "apollo",
+	rule := souvenir.NewMemory{Content: "first heron", Collection: "notes", EventType: souvenir.EventProjectRule,
+		RuleType: souvenir.RuleDo, ProjectID: "apollo",
 		State: "active", Tags: []string{"a"}, Metadata: map[string]any{"k": 1, "l": 1}}
 	first := f.add(rule)
-	second := f.add(souvenir.NewMemory{Content: "second heron", ProjectName: "apollo", Metadata: map[string]any{"event_type": "project-rule", "rule_type": "do", "l": 2, "m": 3}, Similar: 20})
-	f.equal("again", []any{second.ID, second.Revision, second.Content, second.State, second.Tags, second.Collection, second.Metadata},
+	second := f.add(souvenir.NewMemory{Content: "second heron", ProjectName: "apollo",
+		Metadata: map[string]any{"event_type": "project-rule", "rule_type": "do", "l": 2, "m": 3}, Similar: 20})
+	f.equal("again", []any{second.ID, second.Revision, second.Content, second.State, second.Tags, second.Collection,
+		second.Metadata},
 		[]any{first.ID, 2, "second heron", "active", []string{"a"}, "notes", map[string]any{"k": 1.0, "l": 2.0, "m": 3.0}})
 	f.equal("it is not similar to itself", len(second.Similar), 0)
 	f.equal("read", f.get(first.ID), second.Memory)
-	f.equal("by SetRule", f.setRule(souvenir.NewRule{ProjectID: "apollo", Type: souvenir.RuleDo, Content: "third"}).ID, first.ID)
+	f.equal("by SetRule", f.setRule(souvenir.NewRule{ProjectID: "apollo", Type: souvenir.RuleDo, Content: "third"}).ID,
+		first.ID)
 	f.addCollection(souvenir.NewCollection{Name: "others"})
 	both, err := f.store.AddMemories(f.ctx, []souvenir.NewMemory{
-		{Content: "fourth", Collection: "others", ProjectID: "apollo", EventType: "project-rule", RuleType: "do", Importance: "high"},
+		{Content: "fourth", Collection: "others", ProjectID: "apollo", EventType: "project-rule", RuleType: "do",
+			Importance: "high"},
 		{Content: "beside it"},
 		{Content: "fifth", ProjectID: "apollo", EventType: "project-rule", RuleType: "do", Classification: "do"},
 	}, nil)
@@ -203,9 +223,11 @@ func ruleByMemory(f *fixture) {
 	f.equal("memories", f.search(souvenir.Query{}).Total, 2)
 	_, err = f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", EventType: "project-rule"})
 	f.failsAt("AddMemory of a rule without a type", err, souvenir.ErrInvalid, "rule_type", `"do", "dont" or "todo"`)
-	_, err = f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", ProjectID: "apollo", EventType: "project-rule", RuleType: "todo"})
+	_, err = f.store.AddMemory(f.ctx,
+		souvenir.NewMemory{Content: "x", ProjectID: "apollo", EventType: "project-rule", RuleType: "todo"})
 	f.failsAt("AddMemory of a todo that is none", err, souvenir.ErrInvalid, "content", "## Constitution")
-	_, err = f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: document("- [ ] T1 a"), EventType: "project-rule", RuleType: "todo"})
+	_, err = f.store.AddMemory(f.ctx,
+		souvenir.NewMemory{Content: document("- [ ] T1 a"), EventType: "project-rule", RuleType: "todo"})
 	f.failsAt("AddMemory of a todo without a project", err, souvenir.ErrInvalid, "project_id", "project")
 }
 
@@ -250,11 +272,13 @@ func ruleDelete(f *fixture) {
 	f.equal("the general one", f.rules("").Do.Content, "general")
 	_, err := f.reader.Revisions(f.ctx, first.ID)
 	f.fails("Revisions", err, souvenir.ErrNotFound)
-	f.failsAt("DeleteRule again", f.store.DeleteRule(f.ctx, ref, souvenir.RuleDo), souvenir.ErrNotFound, "project_id", "apollo")
+	f.failsAt("DeleteRule again", f.store.DeleteRule(f.ctx, ref, souvenir.RuleDo), souvenir.ErrNotFound, "project_id",
+		"apollo")
 	second := f.setRule(souvenir.NewRule{ProjectID: "apollo", Type: souvenir.RuleDo, Content: "second"})
 	f.equal("anew", []any{second.Created, second.ID != first.ID, second.Revision}, []any{true, true, 1})
 	f.check("DeleteRule", f.store.DeleteRule(f.ctx, souvenir.ProjectRef{}, souvenir.RuleDo))
-	f.failsAt("DeleteRule", f.store.DeleteRule(f.ctx, souvenir.ProjectRef{}, souvenir.RuleDo), souvenir.ErrNotFound, "rule_type", `"do"`)
+	f.failsAt("DeleteRule", f.store.DeleteRule(f.ctx, souvenir.ProjectRef{}, souvenir.RuleDo), souvenir.ErrNotFound,
+		"rule_type", `"do"`)
 }
 
 func ruleUnknown(f *fixture) {
@@ -283,13 +307,17 @@ func ruleArguments(f *fixture) {
 		{souvenir.NewRule{Content: "x", Type: "notes"}, souvenir.ErrInvalid, "rule_type", `"notes"`},
 		{souvenir.NewRule{Content: "x", Type: souvenir.RuleTodo}, souvenir.ErrInvalid, "rule_type", "SetTodo"},
 		{souvenir.NewRule{Type: souvenir.RuleDo}, souvenir.ErrInvalid, "content", "empty"},
-		{souvenir.NewRule{Content: strings.Repeat("x", souvenir.MaxContent+1), Type: souvenir.RuleDo}, souvenir.ErrTooLarge, "content", "1048577"},
+		{souvenir.NewRule{Content: strings.Repeat("x", souvenir.MaxContent+1), Type: souvenir.RuleDo}, souvenir.ErrTooLarge,
+			"content", "1048577"},
 		{souvenir.NewRule{Content: "\xff", Type: souvenir.RuleDo}, souvenir.ErrInvalid, "content", "UTF-8"},
 		{souvenir.NewRule{Content: "x", Type: souvenir.RuleDo, Tags: []string{" "}}, souvenir.ErrInvalid, "tags", "tags[0]"},
-		{souvenir.NewRule{Content: "x", Type: souvenir.RuleDo, Related: make([]string, 1)}, souvenir.ErrNotFound, "related_memory_ids", "related_memory_ids[0]"},
+		{souvenir.NewRule{Content: "x", Type: souvenir.RuleDo, Related: make([]string, 1)}, souvenir.ErrNotFound,
+			"related_memory_ids", "related_memory_ids[0]"},
 		{souvenir.NewRule{Content: "x", Type: souvenir.RuleDo, ProjectID: long}, souvenir.ErrTooLarge, "project_id", "129"},
-		{souvenir.NewRule{Content: "x", Type: souvenir.RuleDo, ProjectName: "\n"}, souvenir.ErrInvalid, "project_name", "characters"},
-		{souvenir.NewRule{Content: "x", Type: souvenir.RuleDo, ExpectedRevision: -1}, souvenir.ErrInvalid, "expected_revision", "-1"},
+		{souvenir.NewRule{Content: "x", Type: souvenir.RuleDo, ProjectName: "\n"}, souvenir.ErrInvalid, "project_name",
+			"characters"},
+		{souvenir.NewRule{Content: "x", Type: souvenir.RuleDo, ExpectedRevision: -1}, souvenir.ErrInvalid,
+			"expected_revision", "-1"},
 	} {
 		_, err := f.store.SetRule(f.ctx, c.rule)
 		f.failsAt("SetRule "+brief(c.rule), err, c.kind, c.argument, c.says)
@@ -297,7 +325,8 @@ func ruleArguments(f *fixture) {
 	for _, ruleType := range []souvenir.RuleType{"", "notes"} {
 		_, err := f.reader.GetRule(f.ctx, souvenir.ProjectRef{}, ruleType)
 		f.failsAt("GetRule", err, souvenir.ErrInvalid, "rule_type", `"todo"`)
-		f.failsAt("DeleteRule", f.store.DeleteRule(f.ctx, souvenir.ProjectRef{}, ruleType), souvenir.ErrInvalid, "rule_type", `"todo"`)
+		f.failsAt("DeleteRule", f.store.DeleteRule(f.ctx, souvenir.ProjectRef{}, ruleType), souvenir.ErrInvalid, "rule_type",
+			`"todo"`)
 	}
 	_, err := f.reader.Rules(f.ctx, souvenir.ProjectRef{ID: long})
 	f.failsAt("Rules", err, souvenir.ErrTooLarge, "project_id", "129")
@@ -329,11 +358,13 @@ func ruleConcurrent(f *fixture) {
 			var err error
 			if i%4 == 3 {
 				var m souvenir.Stored
-				m, err = stores[i%2].AddMemory(f.ctx, souvenir.NewMemory{Content: contents[i], ProjectName: "apollo", EventType: "project-rule", RuleType: "do"})
+				m, err = stores[i%2].AddMemory(f.ctx,
+					souvenir.NewMemory{Content: contents[i], ProjectName: "apollo", EventType: "project-rule", RuleType: "do"})
 				ids[i] = m.ID
 			} else {
 				var r souvenir.StoredRule
-				r, err = stores[i%2].SetRule(f.ctx, souvenir.NewRule{ProjectName: "apollo", Type: souvenir.RuleDo, Content: contents[i]})
+				r, err = stores[i%2].SetRule(f.ctx,
+					souvenir.NewRule{ProjectName: "apollo", Type: souvenir.RuleDo, Content: contents[i]})
 				ids[i] = r.ID
 			}
 			if err != nil {
@@ -358,5 +389,6 @@ func ruleUnembedded(f *fixture) {
 	f.same("by its words", f.byWord("heron"), stored.Content)
 	f.embedder.Mend()
 	f.waitEmbedded(f.store)
-	f.equal("indexed later", f.setRule(souvenir.NewRule{ProjectID: "apollo", Type: souvenir.RuleDo, Content: stored.Content}).Indexed, true)
+	f.equal("indexed later", f.setRule(souvenir.NewRule{ProjectID: "apollo", Type: souvenir.RuleDo,
+		Content: stored.Content}).Indexed, true)
 }

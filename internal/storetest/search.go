@@ -35,7 +35,8 @@ func searchByWord(f *fixture) {
 	f.addTexts("The herons were nesting", "An otter swam by", "Zürich is a city", "call getUserByID first")
 	for text, want := range map[string]string{
 		"heron": "The herons were nesting", "HERON": "The herons were nesting", "nest": "The herons were nesting",
-		"zurich": "Zürich is a city", "otters": "An otter swam by", "getUserByID": "call getUserByID first", "userbyid user": "call getUserByID first",
+		"zurich": "Zürich is a city", "otters": "An otter swam by", "getUserByID": "call getUserByID first",
+		"userbyid user": "call getUserByID first",
 	} {
 		if got := f.byWord(text); len(got) == 0 || got[0] != want {
 			f.Errorf("%q: found %q; want %q first", text, got, want)
@@ -47,7 +48,8 @@ func searchByWord(f *fixture) {
 func searchByMeaning(f *fixture) {
 	f.addTexts("my automobile is red", "the physician said so", "a dwelling near the ocean", "unrelated gardening")
 	for text, want := range map[string]string{
-		"car": "my automobile is red", "vehicle": "my automobile is red", "doctor": "the physician said so", "sea house": "a dwelling near the ocean",
+		"car": "my automobile is red", "vehicle": "my automobile is red", "doctor": "the physician said so",
+		"sea house": "a dwelling near the ocean",
 	} {
 		f.same(text, f.find(text), want)
 		hit := f.search(souvenir.Query{Text: text}).Hits[0]
@@ -69,10 +71,14 @@ func searchHybrid(f *fixture) {
 
 // hostile are texts that have a sense in FTS5's query language, in SQL or in Unicode.
 var hostile = []string{
-	`"`, `""`, `"heron`, `heron"`, `'`, `''`, `*`, `heron*`, `* heron`, `AND`, `OR`, `NOT`, `heron AND`, `AND heron`, `heron NOT heron`, `NEAR(`, `NEAR(heron otter, 2)`,
-	`NEAR`, `-`, `-heron`, `heron -otter`, `--`, `:`, `content:heron`, `tags : heron`, `{content} : heron`, `^`, `^heron`, `(`, `)`, `((heron)`, `()`, `heron)`, `+`, `heron + otter`,
-	`\`, `heron\`, `%`, `_`, `?`, `;`, `heron; DROP TABLE memory`, `/* heron`, "heron\x00otter", "\x00", "heron\x00", "🐦", "🐦 heron", "👩‍👩‍👧‍👦", "heron\u200d", "\u202eheron", "h\u0301eron", "heron…",
-	"\ufeffheron", "\n\t heron \r\n", "{", "[heron]", "<heron>", "heron,otter", "a", "the", "rank", "rowid:1", "NULL", "0", "-1", "1e400", strings.Repeat("(", 1000), strings.Repeat("heron ", 1000), strings.Repeat(`"`, 999),
+	`"`, `""`, `"heron`, `heron"`, `'`, `''`, `*`, `heron*`, `* heron`, `AND`, `OR`, `NOT`, `heron AND`, `AND heron`,
+	`heron NOT heron`, `NEAR(`, `NEAR(heron otter, 2)`,
+	`NEAR`, `-`, `-heron`, `heron -otter`, `--`, `:`, `content:heron`, `tags : heron`, `{content} : heron`, `^`, `^heron`,
+	`(`, `)`, `((heron)`, `()`, `heron)`, `+`, `heron + otter`,
+	`\`, `heron\`, `%`, `_`, `?`, `;`, `heron; DROP TABLE memory`, `/* heron`, "heron\x00otter", "\x00", "heron\x00", "🐦",
+	"🐦 heron", "👩‍👩‍👧‍👦", "heron\u200d", "\u202eheron", "h\u0301eron", "heron…",
+	"\ufeffheron", "\n\t heron \r\n", "{", "[heron]", "<heron>", "heron,otter", "a", "the", "rank", "rowid:1", "NULL", "0",
+	"-1", "1e400", strings.Repeat("(", 1000), strings.Repeat("heron ", 1000), strings.Repeat(`"`, 999),
 }
 
 func searchPlainLanguage(f *fixture) {
@@ -106,7 +112,8 @@ func searchPlainLanguage(f *fixture) {
 func searchLanguages(f *fixture) {
 	for _, c := range []struct{ content, text string }{
 		{"我喜欢在周末喝咖啡", "喝咖啡"}, {"東京タワーは高いです", "東京タワー"}, {"서울은 한국의 수도입니다", "수도"}, {"ฉันชอบกินข้าวผัด", "ข้าวผัด"},
-		{"Встреча завтра в Омске", "встреча"}, {"Die Straße nach Köln", "strasse"}, {"η γάτα κοιμάται", "γάτα"}, {"القط على الحصير", "القط"},
+		{"Встреча завтра в Омске", "встреча"}, {"Die Straße nach Köln", "strasse"}, {"η γάτα κοιμάται", "γάτα"},
+		{"القط على الحصير", "القط"},
 	} {
 		f.addTexts(c.content)
 		if got := f.byWord(c.text); !slices.Contains(got, c.content) {
@@ -124,7 +131,8 @@ func searchTagWords(f *fixture) {
 func searchExact(f *fixture) {
 	filler := strings.Repeat("gardening in the puppy house by the ocean, ", 30)
 	for _, c := range []struct{ exact, similar string }{
-		{"ERR_X7731", "ERR_X78%02d"}, {"PAY-4412", "PAY-45%02d"}, {"mara.quill@example.com", "mara.quill%02d@example.com"}, {"v4.17.2", "v4.18.%d"},
+		{"ERR_X7731", "ERR_X78%02d"}, {"PAY-4412", "PAY-45%02d"}, {"mara.quill@example.com", "mara.quill%02d@example.com"},
+		{"v4.17.2", "v4.18.%d"},
 		{"/srv/ledger/main.db", "/srv/ledger/main%02d.db"},
 	} {
 		collection := "about " + strings.Trim(c.exact, "/")
@@ -132,8 +140,10 @@ func searchExact(f *fixture) {
 		for i := range 20 {
 			f.add(souvenir.NewMemory{Content: "the car failed with " + fmt.Sprintf(c.similar, i), Collection: collection})
 		}
-		want := f.add(souvenir.NewMemory{Content: filler + "it was " + c.exact + ", and " + filler, Collection: collection}).ID
-		for _, text := range []string{c.exact, "why has the car failed with " + c.exact + "?", "关于" + c.exact + "我们知道什么", strings.ToLower(c.exact)} {
+		want := f.add(souvenir.NewMemory{Content: filler + "it was " + c.exact + ", and " + filler,
+			Collection: collection}).ID
+		for _, text := range []string{c.exact, "why has the car failed with " + c.exact + "?", "关于" + c.exact + "我们知道什么",
+			strings.ToLower(c.exact)} {
 			results := f.search(souvenir.Query{Text: text, Collections: []string{collection}})
 			f.equal("first for "+text, results.Hits[0].ID, want)
 			if h := results.Hits[0]; h.Score > 1 || h.Parts.Text > 1.000001 {
@@ -144,12 +154,15 @@ func searchExact(f *fixture) {
 }
 
 func searchScores(f *fixture) {
-	f.addTexts("a car and a house", "a car", "car", "house house house", "gardening", "automobile dwelling", strings.Repeat("car house ", 50))
-	for _, q := range []souvenir.Query{{Text: "car"}, {Text: "car house pelican"}, {Text: "CAR"}, {Vector: Words{}.Vector("car")}, {Text: "house", Vector: Words{}.Vector("car")}, {Text: "***"}} {
+	f.addTexts("a car and a house", "a car", "car", "house house house", "gardening", "automobile dwelling",
+		strings.Repeat("car house ", 50))
+	for _, q := range []souvenir.Query{{Text: "car"}, {Text: "car house pelican"}, {Text: "CAR"},
+		{Vector: Words{}.Vector("car")}, {Text: "house", Vector: Words{}.Vector("car")}, {Text: "***"}} {
 		results := f.search(q)
 		last := 2.0
 		for i, h := range results.Hits {
-			if h.Score < 0 || h.Score > 1.000001 || h.Parts.Text < 0 || h.Parts.Text > 1.000001 || h.Parts.Vector < -1.000001 || h.Parts.Vector > 1.000001 {
+			if h.Score < 0 || h.Score > 1.000001 || h.Parts.Text < 0 || h.Parts.Text > 1.000001 || h.Parts.Vector < -1.000001 ||
+				h.Parts.Vector > 1.000001 {
 				f.Errorf("%s: score %v of %+v is out of its bounds", brief(q.Text), h.Score, h.Parts)
 			}
 			if h.Score > last {
@@ -161,7 +174,8 @@ func searchScores(f *fixture) {
 	}
 	exact := f.search(souvenir.Query{Vector: Words{}.Vector("car")}).Hits[0]
 	if exact.Content != "car" || exact.Score < 0.999 || exact.Parts.Text != 0 {
-		f.Errorf("the best hit for the vector of car is %q with %v, %+v; want the same text with the similarity 1", exact.Content, exact.Score, exact.Parts)
+		f.Errorf("the best hit for the vector of car is %q with %v, %+v; want the same text with the similarity 1",
+			exact.Content, exact.Score, exact.Parts)
 	}
 	for _, h := range f.search(souvenir.Query{}).Hits {
 		f.equal("score when nothing is sought", []any{h.Score, h.Parts}, []any{0.0, souvenir.Parts{}})
@@ -179,12 +193,14 @@ func searchVector(f *fixture) {
 	f.equal("order and sort", []any{results.Hits[0].Content, results.Sort}, []any{"a dog", souvenir.SortRelevance})
 	f.equal("the caller's vector", slices.Max(vector), float32(7))
 	for _, h := range f.search(souvenir.Query{Vector: vector, Text: "red"}).Hits {
-		f.equal("with a text, words count as well: "+h.Content, []bool{h.Parts.Text > 0, h.Parts.Vector > 0}, []bool{h.Content == "a red car", h.Content == "a dog"})
+		f.equal("with a text, words count as well: "+h.Content, []bool{h.Parts.Text > 0, h.Parts.Vector > 0},
+			[]bool{h.Content == "a red car", h.Content == "a dog"})
 	}
 	f.equal("texts embedded", len(f.embedder.Texts()), embedded)
 
 	_, err := f.reader.Search(f.ctx, souvenir.Query{Vector: []float32{1, 2, 3}})
-	f.failsAt("Search with a vector of another size", err, souvenir.ErrInvalid, "query_embedding", "3", fmt.Sprint(wordDimensions))
+	f.failsAt("Search with a vector of another size", err, souvenir.ErrInvalid, "query_embedding", "3",
+		fmt.Sprint(wordDimensions))
 	vector[0] = nan()
 	_, err = f.reader.Search(f.ctx, souvenir.Query{Vector: vector})
 	f.failsAt("Search with a vector that has no number", err, souvenir.ErrInvalid, "query_embedding", "NaN")
@@ -243,7 +259,8 @@ func searchGroups(f *fixture) {
 func searchCombined(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "notes"})
 	for i, m := range []souvenir.NewMemory{
-		{}, {Collection: "notes"}, {Collection: "notes", Classification: "do"}, {Collection: "notes", Classification: "do", Tags: []string{"x"}},
+		{}, {Collection: "notes"}, {Collection: "notes", Classification: "do"},
+		{Collection: "notes", Classification: "do", Tags: []string{"x"}},
 		{Collection: "notes", Classification: "do", Tags: []string{"x"}, ProjectID: "p"},
 		{Collection: "notes", Classification: "do", Tags: []string{"x"}, ProjectID: "p", State: "active"},
 	} {
@@ -278,10 +295,12 @@ func searchByTime(f *fixture) {
 		f.clock.Pass(time.Second)
 		want = append([]string{content}, want...)
 	}
-	for _, q := range []souvenir.Query{{}, {Text: "  \n"}, {Sort: souvenir.SortRelevance}, {Text: " ", Sort: souvenir.SortRelevance}, {Vector: []float32{}}} {
+	for _, q := range []souvenir.Query{{}, {Text: "  \n"}, {Sort: souvenir.SortRelevance},
+		{Text: " ", Sort: souvenir.SortRelevance}, {Vector: []float32{}}} {
 		results := f.search(q)
 		f.same("order", contents(results), want...)
-		f.equal("sort, limit, total", []any{results.Sort, results.Limit, results.Offset, results.Total}, []any{souvenir.SortUpdatedDesc, souvenir.DefaultLimit, 0, 3})
+		f.equal("sort, limit, total", []any{results.Sort, results.Limit, results.Offset, results.Total},
+			[]any{souvenir.SortUpdatedDesc, souvenir.DefaultLimit, 0, 3})
 	}
 	slices.Reverse(want)
 	f.same("the other way round", contents(f.search(souvenir.Query{Sort: souvenir.SortUpdatedAsc})), want...)
@@ -289,7 +308,8 @@ func searchByTime(f *fixture) {
 }
 
 func searchRelevantByTime(f *fixture) {
-	for _, content := range []string{"car house dog coffee", "a car in the yard", "the car, the house and the dog", "gardening", "automobile dwelling hound espresso", "coffee car dog house"} {
+	for _, content := range []string{"car house dog coffee", "a car in the yard", "the car, the house and the dog",
+		"gardening", "automobile dwelling hound espresso", "coffee car dog house"} {
 		f.addTexts(content)
 		f.clock.Pass(time.Second)
 	}
@@ -354,12 +374,16 @@ func searchArguments(f *fixture) {
 		{"negative limit", souvenir.Query{Limit: -1}, souvenir.ErrInvalid, "limit", "limit is -1; 1 to 100"},
 		{"limit past the most", souvenir.Query{Limit: 101}, souvenir.ErrInvalid, "limit", "limit is 101; 1 to 100"},
 		{"negative offset", souvenir.Query{Offset: -1}, souvenir.ErrInvalid, "offset", "offset is -1"},
-		{"unknown sort", souvenir.Query{Sort: "best"}, souvenir.ErrInvalid, "sort_order", `"best"; allowed are "relevance", "updated_at_asc"`},
-		{"unknown classification", souvenir.Query{Classification: "maybe"}, souvenir.ErrInvalid, "classification", `"do", "dont", "todo" or "notes"`},
+		{"unknown sort", souvenir.Query{Sort: "best"}, souvenir.ErrInvalid, "sort_order",
+			`"best"; allowed are "relevance", "updated_at_asc"`},
+		{"unknown classification", souvenir.Query{Classification: "maybe"}, souvenir.ErrInvalid, "classification",
+			`"do", "dont", "todo" or "notes"`},
 		{"long text", souvenir.Query{Text: strings.Repeat("x", souvenir.MaxQuery+1)}, souvenir.ErrTooLarge, "query", "65536"},
 		{"text that is not UTF-8", souvenir.Query{Text: "a\xff"}, souvenir.ErrInvalid, "query", "UTF-8"},
-		{"bad filter with an unknown project", souvenir.Query{ProjectID: "nowhere", Filter: souvenir.Filter{"state": 7}}, souvenir.ErrInvalid, "filter", "state"},
-		{"unknown classification with an unknown project", souvenir.Query{ProjectID: "nowhere", Classification: "maybe"}, souvenir.ErrInvalid, "classification", "maybe"},
+		{"bad filter with an unknown project", souvenir.Query{ProjectID: "nowhere", Filter: souvenir.Filter{"state": 7}},
+			souvenir.ErrInvalid, "filter", "state"},
+		{"unknown classification with an unknown project", souvenir.Query{ProjectID: "nowhere", Classification: "maybe"},
+			souvenir.ErrInvalid, "classification", "maybe"},
 	} {
 		_, err := f.reader.Search(f.ctx, c.q)
 		f.failsAt("Search with "+c.name, err, c.kind, c.argument, c.says)
@@ -372,7 +396,8 @@ func searchOnDisk(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "own", OwnVectors: true, VectorSize: wordDimensions})
 	subjects := []string{"car", "automobile", "dog", "house", "coffee", "ocean"}
 	for i := range 120 {
-		m := souvenir.NewMemory{Content: fmt.Sprint("the ", subjects[i%6], " and the ", subjects[i%5], " of ", i%7), Tags: []string{subjects[i%4]}}
+		m := souvenir.NewMemory{Content: fmt.Sprint("the ", subjects[i%6], " and the ", subjects[i%5], " of ", i%7),
+			Tags: []string{subjects[i%4]}}
 		if i%10 == 0 {
 			m.ProjectID = "p"
 		}
@@ -388,8 +413,10 @@ func searchOnDisk(f *fixture) {
 		others = append(others, f.open(f.T, options))
 	}
 	for _, q := range []souvenir.Query{
-		{Text: "vehicle"}, {Text: "the dog of 3"}, {Text: "hound 4", Tags: []string{"car"}}, {Text: "sea", ProjectID: "p"}, {Text: "***"}, {Text: "pelican"},
-		{Vector: Words{}.Vector("puppy")}, {Text: "house", Vector: Words{}.Vector("puppy")}, {Text: "coffee", Sort: souvenir.SortCreatedDesc},
+		{Text: "vehicle"}, {Text: "the dog of 3"}, {Text: "hound 4", Tags: []string{"car"}}, {Text: "sea", ProjectID: "p"},
+		{Text: "***"}, {Text: "pelican"},
+		{Vector: Words{}.Vector("puppy")}, {Text: "house", Vector: Words{}.Vector("puppy")},
+		{Text: "coffee", Sort: souvenir.SortCreatedDesc},
 		{Text: "dog", Collections: []string{"own"}}, {Text: "car", Filter: souvenir.Filter{"tags": souvenir.Not("dog")}},
 	} {
 		for offset := 0; offset < 120; offset += 50 {
@@ -411,7 +438,8 @@ func (f *fixture) sameHits(what string, a, b souvenir.Results) {
 	for i := range min(len(a.Hits), len(b.Hits)) {
 		x, y := a.Hits[i], b.Hits[i]
 		if !near(x.Score, y.Score) || !near(x.Parts.Text, y.Parts.Text) || !near(x.Parts.Vector, y.Parts.Vector) {
-			f.Errorf("%s: rank %d is %q with %v %+v in one way, %q with %v %+v in the other", what, x.Rank, x.Content, x.Score, x.Parts, y.Content, y.Score, y.Parts)
+			f.Errorf("%s: rank %d is %q with %v %+v in one way, %q with %v %+v in the other", what, x.Rank, x.Content, x.Score,
+				x.Parts, y.Content, y.Score, y.Parts)
 			return
 		}
 	}

@@ -21,7 +21,8 @@ func sessions() concept {
 		{"a new password ends sessions, but for one", sessionsPassword},
 		{"disabling and deleting a user ends sessions for good", sessionsDisabled},
 		{"what speaks for a user ends by kinds", accessEnded},
-		{"a password that an admin sets ends sessions and applications, and tokens if that is asked for", accessEndsWithPassword},
+		{"a password that an admin sets ends sessions and applications, and tokens if that is asked for",
+			accessEndsWithPassword},
 		{"who was an admin acts as one no more", sessionsAdmin},
 		{"nobody signs in with what has been changed meanwhile", sessionsSince},
 		{"of more than 100 sessions, those unused longest end", sessionsMost},
@@ -57,23 +58,27 @@ func (f *fixture) signedOut(what, value string) {
 	f.Helper()
 	p, err := f.reader.Accounts().CheckSession(f.ctx, value)
 	f.failsAt("CheckSession "+what, err, souvenir.ErrUnauthenticated, "")
-	if err != nil && err.Error() != "the session is not valid; it may have expired or been ended, so sign in again" || p.User.ID != "" || p.Scopes != nil {
+	if err != nil && err.Error() != "the session is not valid; it may have expired or been ended, so sign in again" ||
+		p.User.ID != "" || p.Scopes != nil {
 		f.Errorf("CheckSession %s says more than it may: %+v, %v", what, p, err)
 	}
 }
 
 func sessionsChecked(f *fixture) {
-	ann, boss := f.addUser(souvenir.NewUser{Name: "ann"}), f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin})
+	ann, boss := f.addUser(souvenir.NewUser{Name: "ann"}),
+		f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin})
 	for _, c := range []struct {
 		user   souvenir.User
 		by     string
 		scopes []souvenir.Scope
 	}{{ann, "Ann", souvenir.Scopes()[:5]}, {ann, ann.ID, souvenir.Scopes()[:5]}, {boss, "boss", souvenir.Scopes()}} {
 		p := f.signedIn(f.addSession(souvenir.NewSession{User: c.by}))
-		f.equal("principal", []any{p.User, p.Scopes, p.Access, p.TokenID, p.ClientID, p.GrantID}, []any{c.user, c.scopes, souvenir.Access{User: c.user.ID}, "", "", ""})
+		f.equal("principal", []any{p.User, p.Scopes, p.Access, p.TokenID, p.ClientID, p.GrantID},
+			[]any{c.user, c.scopes, souvenir.Access{User: c.user.ID}, "", "", ""})
 		f.equal("may manage", p.Allows(souvenir.ScopeAdmin), c.user == boss)
 	}
-	for by, kind := range map[string]*souvenir.Error{"nobody": souvenir.ErrNotFound, "": souvenir.ErrNotFound, souvenir.LocalUser: souvenir.ErrConflict} {
+	for by, kind := range map[string]*souvenir.Error{"nobody": souvenir.ErrNotFound, "": souvenir.ErrNotFound,
+		souvenir.LocalUser: souvenir.ErrConflict} {
 		if by == souvenir.LocalUser {
 			f.addTexts("there is such a user, without an account")
 		}
@@ -91,13 +96,15 @@ func sessionsListed(f *fixture) {
 	f.clock.Pass(time.Second)
 	second := f.addSession(souvenir.NewSession{User: "ann"})
 	for _, added := range []souvenir.AddedSession{first, second} {
-		if len(added.Value) != 47 || !strings.HasPrefix(added.Value, "ses_") || strings.Trim(added.Value[4:], "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		if len(added.Value) != 47 || !strings.HasPrefix(added.Value, "ses_") ||
+			strings.Trim(added.Value[4:], "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
 			f.Errorf("the value %q is not as it should be", added.Value)
 		}
 	}
 	f.equal("listed", hers.sessions(), []souvenir.Session{second.Session, first.Session})
-	f.equal("as JSON", toJSON(first.Session), fmt.Sprintf(`{"id":%q,"created_at":"2026-03-01T09:00:00Z","last_used_at":"2026-03-01T09:00:00Z",`+
-		`"expires_at":"2026-03-15T09:00:00Z","user_agent":"Browser/1","confirmed_at":"2026-03-01T09:00:00Z"}`, first.ID))
+	f.equal("as JSON", toJSON(first.Session),
+		fmt.Sprintf(`{"id":%q,"created_at":"2026-03-01T09:00:00Z","last_used_at":"2026-03-01T09:00:00Z",`+
+			`"expires_at":"2026-03-15T09:00:00Z","user_agent":"Browser/1","confirmed_at":"2026-03-01T09:00:00Z"}`, first.ID))
 	var shown map[string]any
 	f.check("JSON", json.Unmarshal([]byte(toJSON(first)), &shown))
 	f.equal("the value in JSON", shown["session"], any(first.Value))
@@ -111,9 +118,12 @@ func sessionsRefused(f *fixture) {
 	token := f.addToken(souvenir.NewToken{User: "ann", Name: "x"})
 	v := good.Value
 	for what, value := range map[string]string{
-		"that is empty": "", "that is a start": "ses_", "with another last letter": v[:46] + string(v[46]^1), "in capitals": strings.ToUpper(v), "cut off": v[:46], "with more": v + "x",
-		"without its start": v[4:], "with a space": v + " ", "by pattern": "ses_" + strings.Repeat("_", 43), "that is SQL": "ses_' OR 1=1; --", "by id": good.ID, "with a zero byte": v[:46] + "\x00",
-		"huge": "ses_" + strings.Repeat("a", 1<<20), "that is no UTF-8": "ses_" + strings.Repeat("\xff", 43), "that is a token": token.Value, "that would be a token": "ses_" + token.Value[4:],
+		"that is empty": "", "that is a start": "ses_", "with another last letter": v[:46] + string(v[46]^1),
+		"in capitals": strings.ToUpper(v), "cut off": v[:46], "with more": v + "x",
+		"without its start": v[4:], "with a space": v + " ", "by pattern": "ses_" + strings.Repeat("_", 43),
+		"that is SQL": "ses_' OR 1=1; --", "by id": good.ID, "with a zero byte": v[:46] + "\x00",
+		"huge": "ses_" + strings.Repeat("a", 1<<20), "that is no UTF-8": "ses_" + strings.Repeat("\xff", 43),
+		"that is a token": token.Value, "that would be a token": "ses_" + token.Value[4:],
 	} {
 		f.signedOut(what, value)
 	}
@@ -156,7 +166,8 @@ func sessionsUsed(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
 	hers := f.as(souvenir.Access{User: ann.ID})
 	added := f.addSession(souvenir.NewSession{User: "ann"})
-	for _, c := range []struct{ passes, noted time.Duration }{{59 * time.Second, 0}, {time.Second, time.Minute}, {30 * time.Second, time.Minute}, {time.Hour, time.Hour + 90*time.Second}} {
+	for _, c := range []struct{ passes, noted time.Duration }{{59 * time.Second, 0}, {time.Second, time.Minute},
+		{30 * time.Second, time.Minute}, {time.Hour, time.Hour + 90*time.Second}} {
 		f.clock.Pass(c.passes)
 		f.signedIn(added)
 		f.equal("last used", hers.sessions()[0].LastUsedAt, added.CreatedAt.Add(c.noted))
@@ -169,8 +180,10 @@ func sessionsUsed(f *fixture) {
 func sessionsBrowsers(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "ann"})
 	for given, want := range map[string]string{
-		"": "", "Mozilla/5.0 (X11; Linux)": "Mozilla/5.0 (X11; Linux)", " a\t b\r\nc ": "a b c", "a\x00\x1b[31mb": "a[31mb", "a\u202eb\u200bc": "abc", "a\xffb": "ab", "<b>": "<b>",
-		strings.Repeat("x", 300): strings.Repeat("x", 256), strings.Repeat("ä", 200): strings.Repeat("ä", 128), "x" + strings.Repeat("ä", 200): "x" + strings.Repeat("ä", 127),
+		"": "", "Mozilla/5.0 (X11; Linux)": "Mozilla/5.0 (X11; Linux)", " a\t b\r\nc ": "a b c", "a\x00\x1b[31mb": "a[31mb",
+		"a\u202eb\u200bc": "abc", "a\xffb": "ab", "<b>": "<b>",
+		strings.Repeat("x", 300): strings.Repeat("x", 256), strings.Repeat("ä", 200): strings.Repeat("ä", 128), "x" +
+			strings.Repeat("ä", 200): "x" + strings.Repeat("ä", 127),
 		strings.Repeat("x", 255) + " y": strings.Repeat("x", 255), strings.Repeat("y", 1<<20): strings.Repeat("y", 256),
 	} {
 		f.equal("of "+brief(given), f.addSession(souvenir.NewSession{User: "ann", UserAgent: given}).UserAgent, want)
@@ -250,9 +263,12 @@ func accessEnded(f *fixture) {
 	others := f.letIn(client)
 	local := f.addToken(souvenir.NewToken{Name: "the local user's"})
 	for _, kind := range souvenir.AccessKinds() {
-		session, keeps, token, app := f.addSession(souvenir.NewSession{User: "ann"}), f.addSession(souvenir.NewSession{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}), hers.letIn(client)
+		session, keeps, token, app := f.addSession(souvenir.NewSession{User: "ann"}),
+			f.addSession(souvenir.NewSession{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}), hers.letIn(client)
 		waiting := hers.authorize(client)
-		f.check("EndAccess "+string(kind), hers.store.Accounts().EndAccess(f.ctx, souvenir.AccessEnd{Kinds: []souvenir.AccessKind{kind}, KeepSession: keeps.ID}))
+		f.check("EndAccess "+string(kind),
+			hers.store.Accounts().EndAccess(f.ctx,
+				souvenir.AccessEnd{Kinds: []souvenir.AccessKind{kind}, KeepSession: keeps.ID}))
 		f.signedIn(keeps)
 		if kind == souvenir.AccessSessions {
 			f.signedOut("that was ended", session.Value)
@@ -281,7 +297,8 @@ func accessEnded(f *fixture) {
 	f.principal(local.Value)
 	f.works("let in again", hers.letIn(client))
 	for _, kinds := range [][]souvenir.AccessKind{nil, {"everything"}, {souvenir.AccessTokens, ""}} {
-		f.failsAt("EndAccess", hers.store.Accounts().EndAccess(f.ctx, souvenir.AccessEnd{Kinds: kinds}), souvenir.ErrInvalid, "kinds", `"sessions", "grants" or "tokens"`)
+		f.failsAt("EndAccess", hers.store.Accounts().EndAccess(f.ctx, souvenir.AccessEnd{Kinds: kinds}), souvenir.ErrInvalid,
+			"kinds", `"sessions", "grants" or "tokens"`)
 	}
 }
 
@@ -290,7 +307,8 @@ func accessEndsWithPassword(f *fixture) {
 	hers, client := f.as(souvenir.Access{User: ann.ID}), f.register(souvenir.AuthNone)
 	local := f.addToken(souvenir.NewToken{Name: "the local user's"})
 	for _, fresh := range []string{"quite another", ""} {
-		session, token, app := f.addSession(souvenir.NewSession{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}), hers.letIn(client)
+		session, token, app := f.addSession(souvenir.NewSession{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}),
+			hers.letIn(client)
 		f.updateUser("ann", souvenir.UserUpdate{Password: &fresh})
 		f.signedOut("from before the new password", session.Value)
 		f.ended("from before the new password", client, app)
@@ -313,7 +331,8 @@ func sessionsAdmin(f *fixture) {
 	f.equal("an admin's", f.signedIn(session).Allows(souvenir.ScopeAdmin), true)
 	f.updateUser("ann", souvenir.UserUpdate{Role: pointer(souvenir.RoleUser)})
 	p := f.signedIn(session)
-	f.equal("of one who was an admin", []any{p.Allows(souvenir.ScopeAdmin), p.Scopes, p.User.Role}, []any{false, souvenir.Scopes()[:5], souvenir.RoleUser})
+	f.equal("of one who was an admin", []any{p.Allows(souvenir.ScopeAdmin), p.Scopes, p.User.Role},
+		[]any{false, souvenir.Scopes()[:5], souvenir.RoleUser})
 }
 
 func sessionsSince(f *fixture) {

@@ -58,7 +58,8 @@ func share(f *fixture) people {
 	f.Helper()
 	p := people{f.user("olga"), f.user("rita"), f.user("will"), f.user("cora"), f.user("sam")}
 	p.owner.addCollection(souvenir.NewCollection{Name: "plans", Description: "private notes"})
-	p.owner.add(souvenir.NewMemory{Collection: "plans", Content: "the rocket", ProjectID: "apollo", ProjectName: "Apollo 11", Tags: []string{"space"}})
+	p.owner.add(souvenir.NewMemory{Collection: "plans", Content: "the rocket", ProjectID: "apollo",
+		ProjectName: "Apollo 11", Tags: []string{"space"}})
 	p.owner.addMember("rita", souvenir.MemberReader)
 	p.owner.addMember("will", souvenir.MemberWriter)
 	p.owner.addMember("cora", souvenir.MemberOwner)
@@ -124,7 +125,8 @@ func sharingMembers(f *fixture) {
 	owner.addProject(souvenir.NewProject{ID: "apollo"})
 	f.clock.Pass(time.Hour)
 	added := owner.addMember("rita", souvenir.MemberReader)
-	f.equal("added", toJSON(added), `{"user":"rita","role":"reader","status":"accepted","created_at":"2026-03-01T10:00:00Z"}`)
+	f.equal("added", toJSON(added),
+		`{"user":"rita","role":"reader","status":"accepted","created_at":"2026-03-01T10:00:00Z"}`)
 	f.clock.Pass(time.Hour)
 	owner.addMember("ann/bea", souvenir.MemberWriter)
 	all, err := owner.reader.Members(f.ctx, souvenir.ProjectRef{ID: "apollo"})
@@ -145,12 +147,16 @@ func sharingMembers(f *fixture) {
 	_, err = f.operator.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: "nobody", Role: souvenir.MemberReader})
 	f.failsAt("AddMember of an unknown user", err, souvenir.ErrNotFound, "user", `"nobody"`)
 	for _, id := range []string{"olga/nothing", "nobody/apollo", "rita/apollo", "apollo"} {
-		_, err = f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: id}, User: "rita", Role: souvenir.MemberReader})
+		_, err = f.operator.AddMember(f.ctx,
+			souvenir.NewMember{Project: souvenir.ProjectRef{ID: id}, User: "rita", Role: souvenir.MemberReader})
 		f.failsAt("AddMember to an unknown project", err, souvenir.ErrNotFound, "project_id", `"`+id+`"`)
 	}
-	_, err = owner.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: "local", Role: souvenir.MemberReader})
+	_, err = owner.store.UpdateMember(f.ctx,
+		souvenir.MemberUpdate{Project: apollo, User: "local", Role: souvenir.MemberReader})
 	f.failsAt("UpdateMember of no member", err, souvenir.ErrNotFound, "user", `"local"`)
-	f.failsAt("DeleteMember of no member", owner.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "local"}), souvenir.ErrNotFound, "user", `"local"`)
+	f.failsAt("DeleteMember of no member",
+		owner.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "local"}), souvenir.ErrNotFound,
+		"user", `"local"`)
 }
 
 func sharingArguments(f *fixture) {
@@ -187,15 +193,18 @@ func sharingVisibility(f *fixture) {
 	p := share(f)
 	p.writer.addCollection(souvenir.NewCollection{Name: "drafts"})
 	f.clock.Pass(time.Second)
-	p.writer.add(souvenir.NewMemory{Collection: "drafts", Content: "the rocket engine", ProjectID: apollo.ID, Tags: []string{"space"}})
+	p.writer.add(souvenir.NewMemory{Collection: "drafts", Content: "the rocket engine", ProjectID: apollo.ID,
+		Tags: []string{"space"}})
 	f.clock.Pass(time.Second)
-	p.coOwner.add(souvenir.NewMemory{Content: "the rocket crew", ProjectID: "apollo"}) // the only visible project of that id
+	p.coOwner.add(souvenir.NewMemory{Content: "the rocket crew",
+		ProjectID: "apollo"}) // the only visible project of that id
 	want := []string{"the rocket", "the rocket engine", "the rocket crew"}
 	for _, m := range append(p.members(), p.owner) {
 		who := m.name()
 		f.same(who+" lists", texts(m.list(souvenir.List{})), want...)
 		f.equal(who+" finds by words", len(m.byWord("rocket")), 3)
-		f.equal(who+" finds by meaning", m.search(souvenir.Query{Vector: Words{}.Vector("rocket"), ProjectID: apollo.ID}).Total, 3)
+		f.equal(who+" finds by meaning",
+			m.search(souvenir.Query{Vector: Words{}.Vector("rocket"), ProjectID: apollo.ID}).Total, 3)
 		f.equal(who+" finds in the project by name", m.search(souvenir.Query{ProjectName: "Apollo 11"}).Total, 3)
 		f.equal(who+" finds by tag", m.search(souvenir.Query{Tags: []string{"space"}}).Total, 2)
 		f.equal(who+" finds in a collection of another", m.search(souvenir.Query{Collections: []string{"drafts"}}).Total, 1)
@@ -212,7 +221,8 @@ func sharingNothingElse(f *fixture) {
 	p := share(f)
 	outside := p.owner.add(souvenir.NewMemory{Collection: "plans", Content: "the rocket diary", Tags: []string{"private"}})
 	other := p.owner.add(souvenir.NewMemory{Collection: "plans", Content: "the rocket merger", ProjectID: "secret"})
-	inside := p.owner.add(souvenir.NewMemory{Content: "links", ProjectID: "apollo", Related: []string{outside.ID, other.ID}})
+	inside := p.owner.add(souvenir.NewMemory{Content: "links", ProjectID: "apollo",
+		Related: []string{outside.ID, other.ID}})
 	p.writer.add(souvenir.NewMemory{Content: "a rocket of my own"})
 	for _, m := range []*fixture{p.reader, p.coOwner} {
 		who := m.name()
@@ -284,7 +294,8 @@ func sharingWriter(f *fixture) {
 	theirs := p.owner.list(souvenir.List{})[0]
 	p.writer.addCollection(souvenir.NewCollection{Name: "drafts"})
 	mine := p.writer.add(souvenir.NewMemory{Collection: "drafts", Content: "engine", ProjectName: "Apollo 11"})
-	f.equal("stored", []string{mine.Owner, mine.ProjectID, mine.ProjectName, mine.Collection}, []string{"olga", "apollo", "Apollo 11", "drafts"})
+	f.equal("stored", []string{mine.Owner, mine.ProjectID, mine.ProjectName, mine.Collection},
+		[]string{"olga", "apollo", "Apollo 11", "drafts"})
 	same(f, "the writer's projects", p.writer.projects(), []string{"olga/apollo"})
 	f.equal("changed by the writer", p.writer.rewrite(theirs.ID, "the big rocket").Owner, "olga")
 	f.equal("read by the owner", p.owner.get(theirs.ID).Content, "the big rocket")
@@ -295,9 +306,11 @@ func sharingWriter(f *fixture) {
 			f.fails(c.name+" of the owner's collection by a writer", c.do(p.writer.store), souvenir.ErrForbidden)
 		}
 	}
-	_, err := p.writer.store.UpdateMemory(f.ctx, theirs.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": nil}})
+	_, err := p.writer.store.UpdateMemory(f.ctx, theirs.ID,
+		souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": nil}})
 	f.failsAt("taking another's memory out of the project", err, souvenir.ErrForbidden, "project_id")
-	_, err = p.writer.store.UpdateMemory(f.ctx, mine.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": nil}})
+	_, err = p.writer.store.UpdateMemory(f.ctx, mine.ID,
+		souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": nil}})
 	f.failsAt("taking out of the project what one has stored", err, souvenir.ErrForbidden, "project_id", `"olga"`)
 	p.owner.delete(mine.ID)
 	p.writer.delete(theirs.ID)
@@ -327,7 +340,8 @@ func sharingUpdate(f *fixture) {
 	f.fails("UpdateMemory by a reader", err, souvenir.ErrForbidden)
 	f.setRole("rita", souvenir.MemberOwner)
 	p.reader.updateMember("cora", souvenir.MemberReader)
-	_, err = p.coOwner.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: "cora", Role: souvenir.MemberOwner})
+	_, err = p.coOwner.store.UpdateMember(f.ctx,
+		souvenir.MemberUpdate{Project: apollo, User: "cora", Role: souvenir.MemberOwner})
 	f.fails("taking a role back", err, souvenir.ErrForbidden)
 	after, err := p.owner.reader.Members(f.ctx, apollo)
 	f.check("Members", err)
@@ -340,7 +354,8 @@ func sharingUpdate(f *fixture) {
 func sharingRemoval(f *fixture) {
 	p := share(f)
 	rocket := p.owner.list(souvenir.List{})[0]
-	mine := p.writer.add(souvenir.NewMemory{Content: "the rocket engine", ProjectID: apollo.ID, Related: []string{rocket.ID}})
+	mine := p.writer.add(souvenir.NewMemory{Content: "the rocket engine", ProjectID: apollo.ID,
+		Related: []string{rocket.ID}})
 	limited := f.as(souvenir.Access{User: "will", Projects: []string{"olga/apollo"}})
 	f.equal("before", []int{p.writer.search(souvenir.Query{}).Total, limited.search(souvenir.Query{}).Total}, []int{2, 2})
 	listing := p.writer.reader.Memories(f.ctx, souvenir.List{})
@@ -380,15 +395,20 @@ func sharingLeave(f *fixture) {
 		_, err := m.reader.GetProject(f.ctx, apollo)
 		f.fails("GetProject after leaving", err, souvenir.ErrNotFound)
 	}
-	f.failsAt("the owner of record leaving", p.owner.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "olga"}), souvenir.ErrForbidden, "user", `"olga"`)
+	f.failsAt("the owner of record leaving",
+		p.owner.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "olga"}), souvenir.ErrForbidden,
+		"user", `"olga"`)
 	f.same("members", p.owner.members(), "olga owner")
 }
 
 func sharingOwnerOfRecord(f *fixture) {
 	p := share(f)
 	for _, m := range []*fixture{p.owner, p.coOwner} {
-		f.failsAt("DeleteMember by "+m.name(), m.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "olga"}), souvenir.ErrForbidden, "user", `"olga"`)
-		_, err := m.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: "olga", Role: souvenir.MemberReader})
+		f.failsAt("DeleteMember by "+m.name(),
+			m.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "olga"}), souvenir.ErrForbidden, "user",
+			`"olga"`)
+		_, err := m.store.UpdateMember(f.ctx,
+			souvenir.MemberUpdate{Project: apollo, User: "olga", Role: souvenir.MemberReader})
 		f.failsAt("UpdateMember by "+m.name(), err, souvenir.ErrForbidden, "user", `"olga"`)
 	}
 	p.coOwner.deleteMember("rita")
@@ -401,7 +421,9 @@ func sharingNames(f *fixture) {
 	rita, olga, ben := f.user("rita"), f.user("olga"), f.user("ben")
 	for _, owner := range []*fixture{olga, ben} {
 		owner.add(souvenir.NewMemory{Content: "of " + owner.name(), ProjectID: "apollo", ProjectName: "Apollo"})
-		_, err := f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: owner.name() + "/apollo"}, User: "rita", Role: souvenir.MemberWriter})
+		_, err := f.operator.AddMember(f.ctx,
+			souvenir.NewMember{Project: souvenir.ProjectRef{ID: owner.name() + "/apollo"}, User: "rita",
+				Role: souvenir.MemberWriter})
 		f.check("AddMember", err)
 	}
 	for _, ref := range []souvenir.ProjectRef{{ID: "apollo"}, {Name: "Apollo"}, {ID: "apollo", Name: "Apollo"}} {
@@ -433,13 +455,16 @@ func sharingNames(f *fixture) {
 	f.equal("another's, still", rita.project("olga/apollo").Owner, "olga")
 
 	m := rita.add(souvenir.NewMemory{Content: "between the two", ProjectID: "olga/apollo"})
-	for _, as := range []map[string]any{{"project_id": "apollo"}, {"project_name": "Apollo"}, {"project_id": "apollo", "project_name": "Apollo"}} {
+	for _, as := range []map[string]any{{"project_id": "apollo"}, {"project_name": "Apollo"},
+		{"project_id": "apollo", "project_name": "Apollo"}} {
 		f.equal("given as it is shown: "+toJSON(as), rita.patch(m.ID, as).Revision, 1)
 	}
-	_, err := rita.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": "rita/apollo"}})
+	_, err := rita.store.UpdateMemory(f.ctx, m.ID,
+		souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": "rita/apollo"}})
 	f.failsAt("moving to one that is named alike", err, souvenir.ErrForbidden, "project_id")
 	own := rita.add(souvenir.NewMemory{Content: "of her own", ProjectID: "apollo"})
-	f.equal("moved to one that is named alike", rita.patch(own.ID, map[string]any{"project_id": "olga/apollo"}).Revision, 2)
+	f.equal("moved to one that is named alike", rita.patch(own.ID, map[string]any{"project_id": "olga/apollo"}).Revision,
+		2)
 	f.equal("in its new project", olga.search(souvenir.Query{ProjectID: "apollo"}).Total, 4)
 }
 
@@ -447,7 +472,8 @@ func sharingLimited(f *fixture) {
 	p := share(f)
 	p.owner.add(souvenir.NewMemory{Content: "x", ProjectID: "secret"})
 	for _, access := range []souvenir.Access{
-		{User: "olga", Projects: []string{"apollo"}}, {User: "cora", Projects: []string{"olga/apollo"}}, {User: "rita", Projects: []string{"olga/apollo"}},
+		{User: "olga", Projects: []string{"apollo"}}, {User: "cora", Projects: []string{"olga/apollo"}},
+		{User: "rita", Projects: []string{"olga/apollo"}},
 	} {
 		view := f.as(access)
 		f.equal(access.User+" reads the members", len(view.members()), 4)
@@ -494,7 +520,8 @@ func sharingOwners(f *fixture) {
 	p := share(f)
 	ann := f.user("ann")
 	ann.addProject(souvenir.NewProject{ID: "hers"})
-	_, err := f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "ann/hers"}, User: "will", Role: souvenir.MemberReader})
+	_, err := f.operator.AddMember(f.ctx,
+		souvenir.NewMember{Project: souvenir.ProjectRef{ID: "ann/hers"}, User: "will", Role: souvenir.MemberReader})
 	f.check("AddMember", err)
 	p.writer.addProject(souvenir.NewProject{ID: "mine"})
 	describe := func(view *fixture) []string {
@@ -513,7 +540,8 @@ func sharingOwners(f *fixture) {
 	f.same("a writer's", describe(p.writer), "will mine:owner", "ann ann/hers:reader", "olga olga/apollo:writer")
 	f.same("the owner's", describe(p.owner), "olga apollo:owner")
 	f.same("a stranger's", describe(p.stranger), "sam")
-	f.same("through a limited view", describe(f.as(souvenir.Access{User: "will", Projects: []string{"ann/hers"}})), "will", "ann ann/hers:reader")
+	f.same("through a limited view", describe(f.as(souvenir.Access{User: "will", Projects: []string{"ann/hers"}})), "will",
+		"ann ann/hers:reader")
 }
 
 func sharingRace(f *fixture) {
@@ -526,7 +554,8 @@ func sharingRace(f *fixture) {
 		}
 		group.Go(func() {
 			var err error
-			if stored[i], err = s.AddMemory(f.ctx, souvenir.NewMemory{Content: fmt.Sprint("memory ", i), ProjectName: "Apollo"}); err != nil {
+			if stored[i], err = s.AddMemory(f.ctx,
+				souvenir.NewMemory{Content: fmt.Sprint("memory ", i), ProjectName: "Apollo"}); err != nil {
 				f.Errorf("AddMemory: %v", err)
 			}
 		})
@@ -545,7 +574,9 @@ func sharingStatus(f *fixture) {
 	for _, view := range append(p.members(), p.owner) {
 		status, err := view.reader.Insights().GetMemoryStatus(f.ctx, id)
 		f.check("GetMemoryStatus by "+view.name(), err)
-		f.equal("seen by "+view.name(), status, souvenir.MemoryStatus{Owner: "olga", ProjectID: "apollo", ProjectOwner: "olga", Writable: view.name() != "rita", Passages: 1})
+		f.equal("seen by "+view.name(), status,
+			souvenir.MemoryStatus{Owner: "olga", ProjectID: "apollo", ProjectOwner: "olga", Writable: view.name() != "rita",
+				Passages: 1})
 	}
 	_, err := p.stranger.reader.Insights().GetMemoryStatus(f.ctx, id)
 	f.failsAt("GetMemoryStatus by a stranger", err, souvenir.ErrNotFound, "id")
@@ -555,5 +586,6 @@ func sharingStatus(f *fixture) {
 	alone := own.add(souvenir.NewMemory{Content: "a heron"})
 	status, err := own.reader.Insights().GetMemoryStatus(f.ctx, alone.ID)
 	f.check("GetMemoryStatus", err)
-	f.equal("of one in no project", status, souvenir.MemoryStatus{Owner: "nora", OwnerName: "Nora", Writable: true, Passages: 1, Pending: 1})
+	f.equal("of one in no project", status,
+		souvenir.MemoryStatus{Owner: "nora", OwnerName: "Nora", Writable: true, Passages: 1, Pending: 1})
 }

@@ -1,5 +1,6 @@
-// Package storetest is the conformance suite of a store: what every backend, every driver and every way to open one must
-// do alike. It is black box: it knows the public API of package souvenir only, and what that API's comments promise.
+// Package storetest is the conformance suite of a store: what every backend, every driver and every way to open one
+// must do alike. It is black box: it knows the public API of package souvenir only, and what that API's comments
+// promise.
 package storetest
 
 import (
@@ -25,7 +26,8 @@ func RunTwoHandles(t *testing.T, open func(t *testing.T, options *souvenir.Optio
 	run(t, concepts(), func(t *testing.T) *fixture { return newFixture(t, open, true) }, nil)
 }
 
-// RunSearches holds a backend that Run has gone through to what searches have a part in, when it is to search in another way.
+// RunSearches holds a backend that Run has gone through to what searches have a part in, when it is to search in
+// another way.
 func RunSearches(t *testing.T, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
 	run(t, searching(), func(t *testing.T) *fixture { return newFixture(t, open, false) }, nil)
 }

@@ -20,7 +20,8 @@ func tagsStored(f *fixture) {
 	} {
 		f.same("tags", f.get(f.add(m).ID).Tags, "b", "a", "A", "c")
 	}
-	f.same("odd ones", f.get(f.add(souvenir.NewMemory{Content: "x", Tags: []string{"two words", "日本", "a,b", `"q"`, "%"}}).ID).Tags,
+	f.same("odd ones", f.get(f.add(souvenir.NewMemory{Content: "x",
+		Tags: []string{"two words", "日本", "a,b", `"q"`, "%"}}).ID).Tags,
 		"two words", "日本", "a,b", `"q"`, "%")
 	for _, tag := range []string{"two words", "日本", "a,b", `"q"`, "%"} {
 		f.equal("tagged "+tag, f.search(souvenir.Query{Tags: []string{tag}}).Total, 1)
@@ -49,9 +50,11 @@ func tagsScope(f *fixture) {
 	f.add(souvenir.NewMemory{Content: "x", Collection: "notes", Tags: []string{"b"}, ProjectID: "p"})
 	f.as(souvenir.Access{User: "ann"}).add(souvenir.NewMemory{Content: "x", Tags: []string{"hers"}})
 	f.equal("one collection", f.tags("notes"), []souvenir.Tag{{Name: "b", Count: 1}})
-	f.equal("both collections", f.tags("notes", "default", "notes"), []souvenir.Tag{{Name: "b", Count: 2}, {Name: "a", Count: 1}})
+	f.equal("both collections", f.tags("notes", "default", "notes"),
+		[]souvenir.Tag{{Name: "b", Count: 2}, {Name: "a", Count: 1}})
 	same(f, "an empty collection", f.tags("empty"), nil)
-	f.equal("within a project", f.as(souvenir.Access{Projects: []string{"p"}}).tags(), []souvenir.Tag{{Name: "b", Count: 1}})
+	f.equal("within a project", f.as(souvenir.Access{Projects: []string{"p"}}).tags(),
+		[]souvenir.Tag{{Name: "b", Count: 1}})
 	_, err := f.reader.Insights().Tags(f.ctx, "")
 	f.failsAt("Tags of a nameless collection", err, souvenir.ErrInvalid, "collection_name")
 }

@@ -26,7 +26,8 @@ func todo() concept {
 
 // document is a todo document with some lines under Tasks.
 func document(tasks ...string) string {
-	return "# Apollo\n\n## Constitution\n\nfly safely\n\n## Spec\n\nthe moon\n\n## Plan\n\n## Tasks\n\n" + strings.Join(tasks, "\n") + "\n\n## Gaps\n\nnone\n"
+	return "# Apollo\n\n## Constitution\n\nfly safely\n\n## Spec\n\nthe moon\n\n## Plan\n\n## Tasks\n\n" +
+		strings.Join(tasks, "\n") + "\n\n## Gaps\n\nnone\n"
 }
 
 func (f *fixture) setTodo(content string) souvenir.StoredTodo {
@@ -61,21 +62,25 @@ func list[T any](values []T) []any {
 
 func todoInPlace(f *fixture) {
 	first := f.setTodo(document("- [ ] T1 build", "- [x] T2 think", "- [ ] walk the dog"))
-	f.equal("created", []any{first.Created, first.Revision, first.EventType, first.RuleType}, []any{true, 1, souvenir.EventProjectRule, souvenir.RuleTodo})
+	f.equal("created", []any{first.Created, first.Revision, first.EventType, first.RuleType},
+		[]any{true, 1, souvenir.EventProjectRule, souvenir.RuleTodo})
 	f.equal("a warning about the box without an id", contains(first.Warnings, "lines 17"), true)
 	f.clock.Pass(time.Hour)
 	content := document("- [x] T1 build")
 	second := f.setTodo(content)
 	f.equal("again", []any{second.ID, second.Created, second.Revision, len(second.Warnings)}, []any{first.ID, false, 2, 0})
 	got := f.todo()
-	f.equal("read", []any{got.Memory, len(got.Document.Sections), got.Document.Tasks[0].Text}, []any{second.Memory, 5, "build"})
+	f.equal("read", []any{got.Memory, len(got.Document.Sections), got.Document.Tasks[0].Text},
+		[]any{second.Memory, 5, "build"})
 	f.equal("among the rules", *f.rules("apollo").Todo, second.Memory)
 	f.sameJSON("stored, as JSON", object(toJSON(second)), storedForm(second.StoredRule, map[string]any{
 		"progress": map[string]int{"done": 1, "total": 1}}))
 	f.sameJSON("read, as JSON", object(toJSON(got)), withKeys(got.Memory, map[string]any{
-		"sections": list(got.Document.Sections), "tasks": list(got.Document.Tasks), "progress": map[string]int{"done": 1, "total": 1}}))
+		"sections": list(got.Document.Sections), "tasks": list(got.Document.Tasks),
+		"progress": map[string]int{"done": 1, "total": 1}}))
 	f.same("found", f.find("moon"), content)
-	m := f.add(souvenir.NewMemory{ProjectID: "apollo", EventType: "project-rule", RuleType: "todo", Content: document("- [ ] T9 land"), State: "active"})
+	m := f.add(souvenir.NewMemory{ProjectID: "apollo", EventType: "project-rule", RuleType: "todo",
+		Content: document("- [ ] T9 land"), State: "active"})
 	f.equal("as a memory", []any{m.ID, m.Revision}, []any{first.ID, 3})
 	f.equal("the same again", f.setTodo(m.Content).Revision, 3)
 }
@@ -109,11 +114,13 @@ func todoValid(f *fixture) {
 func todoSection(f *fixture) {
 	stored := f.setTodo(strings.ReplaceAll(document("- [ ] T1 build"), "\n", "\r\n"))
 	f.clock.Pass(time.Minute)
-	u := souvenir.TodoSectionUpdate{ProjectName: "apollo", Section: souvenir.SectionPlan, Content: "## Plan\n1. think\n2. heron"}
+	u := souvenir.TodoSectionUpdate{ProjectName: "apollo", Section: souvenir.SectionPlan,
+		Content: "## Plan\n1. think\n2. heron"}
 	changed, err := f.store.UpdateTodoSection(f.ctx, u)
 	f.check("UpdateTodoSection", err)
 	want := strings.Replace(stored.Content, "## Plan\r\n\r\n", "## Plan\r\n\r\n1. think\r\n2. heron\r\n\r\n", 1)
-	f.equal("content", []any{changed.Content, changed.Revision, changed.ID, changed.Created, changed.Indexed}, []any{want, 2, stored.ID, false, true})
+	f.equal("content", []any{changed.Content, changed.Revision, changed.ID, changed.Created, changed.Indexed},
+		[]any{want, 2, stored.ID, false, true})
 	f.equal("a warning about the heading", contains(changed.Warnings, "## Plan"), true)
 	f.equal("read", f.todo().Memory, changed.Memory)
 	f.equal("found", len(f.find("heron")), 1)
@@ -135,17 +142,26 @@ func todoSectionArguments(f *fixture) {
 		argument string
 		says     string
 	}{
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Content: "x"}, souvenir.ErrInvalid, "section", `"constitution", "spec", "plan", "tasks" or "gaps"`},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Content: "x"}, souvenir.ErrInvalid, "section",
+			`"constitution", "spec", "plan", "tasks" or "gaps"`},
 		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "notes"}, souvenir.ErrInvalid, "section", `"notes"`},
 		{souvenir.TodoSectionUpdate{Section: "plan"}, souvenir.ErrInvalid, "project_id", "project_name"},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "a\n## Gaps"}, souvenir.ErrInvalid, "content", `line 2 is "## Gaps"`},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "```"}, souvenir.ErrInvalid, "content", "line 1 begins fenced code"},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "tasks", Content: "- [ ] T1\n- [ ] T1"}, souvenir.ErrInvalid, "content", "lines 1 and 2"},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "\xff"}, souvenir.ErrInvalid, "content", "UTF-8"},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: strings.Repeat("x", souvenir.MaxContent+1)}, souvenir.ErrTooLarge, "content", "1048577"},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: strings.Repeat("x", souvenir.MaxContent)}, souvenir.ErrTooLarge, "content", "at most 1048576"},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", ExpectedRevision: -1}, souvenir.ErrInvalid, "expected_revision", "-1"},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "x", ExpectedRevision: 7}, souvenir.ErrConflict, "expected_revision", "revision 1"},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "a\n## Gaps"}, souvenir.ErrInvalid,
+			"content", `line 2 is "## Gaps"`},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "```"}, souvenir.ErrInvalid, "content",
+			"line 1 begins fenced code"},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "tasks", Content: "- [ ] T1\n- [ ] T1"},
+			souvenir.ErrInvalid, "content", "lines 1 and 2"},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "\xff"}, souvenir.ErrInvalid, "content",
+			"UTF-8"},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan",
+			Content: strings.Repeat("x", souvenir.MaxContent+1)}, souvenir.ErrTooLarge, "content", "1048577"},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: strings.Repeat("x", souvenir.MaxContent)},
+			souvenir.ErrTooLarge, "content", "at most 1048576"},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", ExpectedRevision: -1}, souvenir.ErrInvalid,
+			"expected_revision", "-1"},
+		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "x", ExpectedRevision: 7},
+			souvenir.ErrConflict, "expected_revision", "revision 1"},
 	} {
 		_, err := f.store.UpdateTodoSection(f.ctx, c.u)
 		f.failsAt("UpdateTodoSection "+brief(c.u), err, c.kind, c.argument, c.says)
@@ -157,14 +173,17 @@ func todoComplete(f *fixture) {
 	stored := f.setTodo(document("- [ ] T1 build", "  * [ ] T12 fly", "+ [X] T2 think", "```", "- [ ] T3 in code", "```"))
 	f.clock.Pass(time.Minute)
 	done := f.completeTask("T12")
-	f.equal("completed", []any{done.Task.ID, done.Task.Text, done.Task.Done, done.AlreadyCompleted, done.Progress, done.Memory.Revision, done.Memory.UpdatedAt},
+	f.equal("completed", []any{done.Task.ID, done.Task.Text, done.Task.Done, done.AlreadyCompleted, done.Progress,
+		done.Memory.Revision, done.Memory.UpdatedAt},
 		[]any{"T12", "fly", true, false, souvenir.TodoProgress{Done: 2, Total: 3}, 2, start.Add(time.Minute)})
 	f.equal("content", f.todo().Content, strings.Replace(stored.Content, "[ ] T12", "[x] T12", 1))
-	f.sameJSON("as JSON", object(toJSON(done)), map[string]any{"task": object(toJSON(done.Task)), "already_completed": false,
-		"progress": map[string]int{"done": 2, "total": 3}, "memory": object(toJSON(done.Memory))})
+	f.sameJSON("as JSON", object(toJSON(done)),
+		map[string]any{"task": object(toJSON(done.Task)), "already_completed": false,
+			"progress": map[string]int{"done": 2, "total": 3}, "memory": object(toJSON(done.Memory))})
 	for _, id := range []string{"T12", "t12", "T2"} {
 		again := f.completeTask(id)
-		f.equal("again", []any{again.AlreadyCompleted, again.Task.Done, again.Progress, again.Memory}, []any{true, true, done.Progress, done.Memory})
+		f.equal("again", []any{again.AlreadyCompleted, again.Task.Done, again.Progress, again.Memory},
+			[]any{true, true, done.Progress, done.Memory})
 	}
 	f.equal("revisions", len(f.revisions(stored.ID)), 2)
 	f.equal("the last one", f.completeTask("T1").Progress, souvenir.TodoProgress{Done: 3, Total: 3})
@@ -176,7 +195,8 @@ func todoCompleteArguments(f *fixture) {
 		_, err := f.store.CompleteTask(f.ctx, souvenir.TaskRef{ProjectID: "apollo", TaskID: id})
 		f.failsAt("CompleteTask "+id, err, souvenir.ErrNotFound, "task_id", id, "T10", "T11")
 	}
-	for id, kind := range map[string]*souvenir.Error{"": souvenir.ErrInvalid, " ": souvenir.ErrInvalid, "T\n1": souvenir.ErrInvalid, strings.Repeat("T", 200): souvenir.ErrTooLarge} {
+	for id, kind := range map[string]*souvenir.Error{"": souvenir.ErrInvalid, " ": souvenir.ErrInvalid,
+		"T\n1": souvenir.ErrInvalid, strings.Repeat("T", 200): souvenir.ErrTooLarge} {
 		_, err := f.store.CompleteTask(f.ctx, souvenir.TaskRef{ProjectID: "apollo", TaskID: id})
 		f.failsAt("CompleteTask "+id, err, kind, "task_id")
 	}
@@ -211,7 +231,8 @@ func todoConcurrent(f *fixture) {
 	}
 	stored := f.setTodo(document(tasks...))
 	stores := []*souvenir.Store{f.store, f.reader}
-	sections := []souvenir.Section{souvenir.SectionConstitution, souvenir.SectionSpec, souvenir.SectionPlan, souvenir.SectionGaps}
+	sections := []souvenir.Section{souvenir.SectionConstitution, souvenir.SectionSpec, souvenir.SectionPlan,
+		souvenir.SectionGaps}
 	var group sync.WaitGroup
 	for i := range workers {
 		group.Go(func() {
@@ -223,7 +244,9 @@ func todoConcurrent(f *fixture) {
 	}
 	for i, section := range sections {
 		group.Go(func() {
-			if _, err := stores[i%2].UpdateTodoSection(f.ctx, souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: section, Content: "written at once: " + string(section)}); err != nil {
+			if _, err := stores[i%2].UpdateTodoSection(f.ctx,
+				souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: section, Content: "written at once: " +
+					string(section)}); err != nil {
 				f.Error(err)
 			}
 		})
@@ -233,7 +256,8 @@ func todoConcurrent(f *fixture) {
 	done, total := got.Document.Progress()
 	f.equal("progress", []int{done, total}, []int{workers, workers})
 	f.equal("revisions", got.Revision, 1+workers+len(sections))
-	f.equal("tasks", got.Document.Section(souvenir.SectionTasks).Body, strings.ReplaceAll(stored.Document.Section(souvenir.SectionTasks).Body, "[ ]", "[x]"))
+	f.equal("tasks", got.Document.Section(souvenir.SectionTasks).Body,
+		strings.ReplaceAll(stored.Document.Section(souvenir.SectionTasks).Body, "[ ]", "[x]"))
 	for _, section := range sections {
 		f.equal("section", strings.TrimSpace(got.Document.Section(section).Body), "written at once: "+string(section))
 	}
@@ -260,7 +284,8 @@ func todoUnembedded(f *fixture) {
 	f.setTodo(document("- [ ] T1 heron"))
 	f.embedder.Break(errOffline)
 	done := f.completeTask("T1")
-	f.equal("completed", []any{f.todo().Document.Tasks[0].Done, contains(done.Warnings, "by its words")}, []any{true, true})
+	f.equal("completed", []any{f.todo().Document.Tasks[0].Done, contains(done.Warnings, "by its words")},
+		[]any{true, true})
 	f.equal("by its words", len(f.byWord("heron")), 1)
 	f.embedder.Mend()
 	f.waitEmbedded(f.store)

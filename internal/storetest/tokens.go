@@ -53,7 +53,8 @@ func (f *fixture) tokenFails(what, value string) {
 	f.Helper()
 	p, err := f.reader.Accounts().CheckToken(f.ctx, value)
 	f.failsAt("CheckToken "+what, err, souvenir.ErrUnauthenticated, "")
-	if err != nil && err.Error() != "the token is not valid; it may have expired or been deleted" || p.User.ID != "" || p.Scopes != nil {
+	if err != nil && err.Error() != "the token is not valid; it may have expired or been deleted" || p.User.ID != "" ||
+		p.Scopes != nil {
 		f.Errorf("CheckToken %s says more than it may: %+v, %v", what, p, err)
 	}
 }
@@ -68,9 +69,12 @@ func tokensChecked(f *fixture) {
 		{nil, false, souvenir.DefaultScopes()},
 		{[]souvenir.Scope{souvenir.ScopeAccount}, false, []souvenir.Scope{souvenir.ScopeAccount}},
 		{[]souvenir.Scope{souvenir.ScopeMemoryRead}, true, []souvenir.Scope{souvenir.ScopeMemoryRead}},
-		{[]souvenir.Scope{souvenir.ScopeFilesRead, souvenir.ScopeMemoryRead}, true, []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}},
-		{[]souvenir.Scope{souvenir.ScopeMemoryWrite}, false, []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite}},
-		{[]souvenir.Scope{souvenir.ScopeFilesWrite}, false, []souvenir.Scope{souvenir.ScopeFilesRead, souvenir.ScopeFilesWrite}},
+		{[]souvenir.Scope{souvenir.ScopeFilesRead, souvenir.ScopeMemoryRead}, true,
+			[]souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}},
+		{[]souvenir.Scope{souvenir.ScopeMemoryWrite}, false,
+			[]souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite}},
+		{[]souvenir.Scope{souvenir.ScopeFilesWrite}, false,
+			[]souvenir.Scope{souvenir.ScopeFilesRead, souvenir.ScopeFilesWrite}},
 	} {
 		added := f.addToken(souvenir.NewToken{Name: "laptop", User: "ann", Scopes: c.scopes})
 		p := f.principal(added.Value)
@@ -92,9 +96,11 @@ func tokensListed(f *fixture) {
 	same(f, "none", f.tokens(), nil)
 	first := f.addToken(souvenir.NewToken{Name: "first"})
 	f.clock.Pass(time.Second)
-	second := f.addToken(souvenir.NewToken{Name: "second", Scopes: []souvenir.Scope{"files:read", "memory:read", "files:read"}, ExpiresIn: time.Hour})
+	second := f.addToken(souvenir.NewToken{Name: "second",
+		Scopes: []souvenir.Scope{"files:read", "memory:read", "files:read"}, ExpiresIn: time.Hour})
 	for _, added := range []souvenir.AddedToken{first, second} {
-		if len(added.Value) != 47 || !strings.HasPrefix(added.Value, "mcp_") || strings.Trim(added.Value[4:], "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		if len(added.Value) != 47 || !strings.HasPrefix(added.Value, "mcp_") ||
+			strings.Trim(added.Value[4:], "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
 			f.Errorf("the value %q is not as it should be", added.Value)
 		}
 		f.equal("prefix", added.Prefix, added.Value[:8])
@@ -107,8 +113,10 @@ func tokensListed(f *fixture) {
 	if strings.Contains(listed, first.Value) || strings.Contains(listed, first.Value[12:]) {
 		f.Errorf("the list shows a token: %s", listed)
 	}
-	f.equal("as JSON", toJSON(second.Token), fmt.Sprintf(`{"id":%q,"name":"second","prefix":%q,"scopes":["memory:read","files:read"],"projects":null,`+
-		`"created_at":"2026-03-01T09:00:01Z","last_used_at":null,"expires_at":"2026-03-01T10:00:01Z"}`, second.ID, second.Prefix))
+	f.equal("as JSON", toJSON(second.Token),
+		fmt.Sprintf(`{"id":%q,"name":"second","prefix":%q,"scopes":["memory:read","files:read"],"projects":null,`+
+			`"created_at":"2026-03-01T09:00:01Z","last_used_at":null,"expires_at":"2026-03-01T10:00:01Z"}`, second.ID,
+			second.Prefix))
 	var shown map[string]any
 	f.check("JSON", json.Unmarshal([]byte(toJSON(first)), &shown))
 	f.equal("the value in JSON", shown["token"], any(first.Value))
@@ -124,9 +132,12 @@ func tokensRefused(f *fixture) {
 	v := good.Value
 	swapped := v[:46] + string(v[46]^1)
 	for what, value := range map[string]string{
-		"that is empty": "", "that is a start": "mcp_", "that was deleted": deleted.Value, "with another last letter": swapped, "in capitals": strings.ToUpper(v), "cut off": v[:46],
-		"with more": v + "x", "without its start": v[4:], "with a space": v + " ", "by prefix": v[:8] + strings.Repeat("%", 39), "by pattern": "mcp_" + strings.Repeat("_", 43),
-		"that is SQL": "mcp_' OR 1=1; --", "by id": good.ID, "with a zero byte": v[:46] + "\x00", "huge": "mcp_" + strings.Repeat("a", 1<<20), "that is no UTF-8": "mcp_" + strings.Repeat("\xff", 43),
+		"that is empty": "", "that is a start": "mcp_", "that was deleted": deleted.Value,
+		"with another last letter": swapped, "in capitals": strings.ToUpper(v), "cut off": v[:46],
+		"with more": v + "x", "without its start": v[4:], "with a space": v + " ", "by prefix": v[:8] +
+			strings.Repeat("%", 39), "by pattern": "mcp_" + strings.Repeat("_", 43),
+		"that is SQL": "mcp_' OR 1=1; --", "by id": good.ID, "with a zero byte": v[:46] + "\x00", "huge": "mcp_" +
+			strings.Repeat("a", 1<<20), "that is no UTF-8": "mcp_" + strings.Repeat("\xff", 43),
 	} {
 		f.tokenFails(what, value)
 	}
@@ -135,9 +146,11 @@ func tokensRefused(f *fixture) {
 
 func tokensExpire(f *fixture) {
 	soon := f.addToken(souvenir.NewToken{Name: "soon", ExpiresIn: time.Minute})
-	later := f.addToken(souvenir.NewToken{Name: "later", ExpiresAt: f.clock.Now().Add(time.Hour).In(time.FixedZone("", 3600))})
+	later := f.addToken(souvenir.NewToken{Name: "later",
+		ExpiresAt: f.clock.Now().Add(time.Hour).In(time.FixedZone("", 3600))})
 	never := f.addToken(souvenir.NewToken{Name: "never"})
-	f.equal("times", []time.Time{soon.ExpiresAt, later.ExpiresAt, never.ExpiresAt}, []time.Time{f.clock.Now().Add(time.Minute), f.clock.Now().Add(time.Hour), {}})
+	f.equal("times", []time.Time{soon.ExpiresAt, later.ExpiresAt, never.ExpiresAt},
+		[]time.Time{f.clock.Now().Add(time.Minute), f.clock.Now().Add(time.Hour), {}})
 	f.clock.Pass(time.Minute - time.Microsecond)
 	f.principal(soon.Value)
 	f.clock.Pass(time.Microsecond)
@@ -170,8 +183,10 @@ func tokensProjects(f *fixture) {
 }
 
 func tokensAdmin(f *fixture) {
-	boss, ann := f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin}), f.addUser(souvenir.NewUser{Name: "ann", Role: souvenir.RoleAdmin})
-	token, err := f.store.As(souvenir.Access{User: ann.ID}).Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "x", Scopes: souvenir.Scopes()})
+	boss, ann := f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin}),
+		f.addUser(souvenir.NewUser{Name: "ann", Role: souvenir.RoleAdmin})
+	token, err := f.store.As(souvenir.Access{User: ann.ID}).Accounts().AddToken(f.ctx,
+		souvenir.NewToken{Name: "x", Scopes: souvenir.Scopes()})
 	f.check("AddToken", err)
 	f.equal("an admin's", f.principal(token.Value).Allows(souvenir.ScopeAdmin), true)
 	byDefault := f.addToken(souvenir.NewToken{Name: "x", User: boss.ID})
@@ -216,7 +231,8 @@ func tokensOwn(f *fixture) {
 	unknown := his.store.Accounts().DeleteToken(f.ctx, "nothing")
 	err := his.store.Accounts().DeleteToken(f.ctx, token.ID)
 	f.failsAt("DeleteToken of another's", err, souvenir.ErrNotFound, "id")
-	f.equal("in the words for what does not exist", strings.ReplaceAll(fmt.Sprint(err), token.ID, "nothing"), fmt.Sprint(unknown))
+	f.equal("in the words for what does not exist", strings.ReplaceAll(fmt.Sprint(err), token.ID, "nothing"),
+		fmt.Sprint(unknown))
 	_, err = his.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "x", User: "ann"})
 	f.failsAt("AddToken for another", err, souvenir.ErrForbidden, "user")
 	f.principal(token.Value)
@@ -266,8 +282,10 @@ func tokensArguments(f *fixture) {
 		{souvenir.NewToken{Name: "x", Projects: make([]string, 101)}, souvenir.ErrTooLarge, "projects"},
 		{souvenir.NewToken{Name: "x", ExpiresIn: -time.Second}, souvenir.ErrInvalid, "expires_in"},
 		{souvenir.NewToken{Name: "x", ExpiresAt: f.clock.Now()}, souvenir.ErrInvalid, "expires_at"},
-		{souvenir.NewToken{Name: "x", ExpiresAt: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, souvenir.ErrInvalid, "expires_at"},
-		{souvenir.NewToken{Name: "x", ExpiresAt: f.clock.Now().Add(time.Hour), ExpiresIn: time.Hour}, souvenir.ErrInvalid, "expires_at"},
+		{souvenir.NewToken{Name: "x", ExpiresAt: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, souvenir.ErrInvalid,
+			"expires_at"},
+		{souvenir.NewToken{Name: "x", ExpiresAt: f.clock.Now().Add(time.Hour), ExpiresIn: time.Hour}, souvenir.ErrInvalid,
+			"expires_at"},
 		{souvenir.NewToken{Name: "x", User: "nobody"}, souvenir.ErrNotFound, "user"},
 	} {
 		added, err := f.store.Accounts().AddToken(f.ctx, c.token)

@@ -64,19 +64,22 @@ func (f *fixture) deleteFile(id string) {
 
 func (f *fixture) trashProject(id string) souvenir.TrashEntry {
 	f.Helper()
-	f.check("DeleteProject", f.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: id}, WithMemories: true}))
+	f.check("DeleteProject", f.store.DeleteProject(f.ctx,
+		souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: id}, WithMemories: true}))
 	return f.trash()[0]
 }
 
 func (f *fixture) deleteCollection(name string) souvenir.TrashEntry {
 	f.Helper()
-	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: name, WithMemories: true}))
+	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
+		souvenir.CollectionDeletion{Name: name, WithMemories: true}))
 	return f.trash()[0]
 }
 
 func trashListed(f *fixture) {
 	p := share(f)
-	m := p.writer.add(souvenir.NewMemory{Content: "  the  engine\nneeds " + strings.Repeat("oil ", 100), ProjectID: apollo.ID})
+	m := p.writer.add(souvenir.NewMemory{Content: "  the  engine\nneeds " + strings.Repeat("oil ", 100),
+		ProjectID: apollo.ID})
 	f.clock.Pass(time.Hour)
 	tool := p.writer.as(souvenir.Access{User: "will", Through: "tool"})
 	tool.delete(m.ID)
@@ -92,7 +95,8 @@ func trashListed(f *fixture) {
 	e.Title, e.Size = "", 0
 	now := start.Add(time.Hour)
 	f.equal("entry", e, souvenir.TrashEntry{
-		ID: m.ID, Kind: souvenir.TrashMemory, Collection: souvenir.DefaultCollection, ProjectID: "apollo", ProjectName: "Apollo 11", Owner: "olga", Memories: 1,
+		ID: m.ID, Kind: souvenir.TrashMemory, Collection: souvenir.DefaultCollection, ProjectID: "apollo",
+		ProjectName: "Apollo 11", Owner: "olga", Memories: 1,
 		DeletedBy: "will", Through: "tool", DeletedAt: now, Until: now.Add(30 * 24 * time.Hour), Own: true,
 	})
 	one, err := p.owner.reader.GetTrashed(f.ctx, m.ID)
@@ -184,7 +188,8 @@ func trashMeanwhile(f *fixture) {
 func trashTaken(f *fixture) {
 	m := f.add(souvenir.NewMemory{Content: "the first"})
 	f.delete(m.ID)
-	line := `{"souvenir":"export","version":1}` + "\n" + `{"type":"memory","id":"` + m.ID + `","content":"the second"}` + "\n"
+	line := `{"souvenir":"export","version":1}` + "\n" + `{"type":"memory","id":"` + m.ID + `","content":"the second"}` +
+		"\n"
 	_, err := f.operator.Upkeep().Import(f.ctx, strings.NewReader(line), nil)
 	f.check("Import", err)
 	_, err = f.store.RestoreTrashed(f.ctx, m.ID)
@@ -208,7 +213,9 @@ func trashRule(f *fixture) {
 	rule, err := f.reader.GetRule(f.ctx, souvenir.ProjectRef{ID: "apollo"}, souvenir.RuleDo)
 	f.check("GetRule", err)
 	f.equal("restored", rule.ID, first.ID)
-	todo, err := f.store.SetTodo(f.ctx, souvenir.NewTodo{ProjectID: "apollo", Content: "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n- [ ] T1 first\n\n## Gaps\n"})
+	todo, err := f.store.SetTodo(f.ctx,
+		souvenir.NewTodo{ProjectID: "apollo",
+			Content: "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n- [ ] T1 first\n\n## Gaps\n"})
 	f.check("SetTodo", err)
 	f.delete(todo.ID)
 	f.restore(todo.ID)
@@ -245,7 +252,8 @@ func trashOtherModel(f *fixture) {
 func trashFiles(f *fixture) {
 	m := f.add(souvenir.NewMemory{Content: "with a plan", ProjectID: "apollo"})
 	long := strings.Repeat("0123456789", 60_000)
-	file := f.addFile(souvenir.NewFile{Filename: "plan.txt", MemoryID: m.ID, Tags: []string{"a", "b"}, Category: "plans", Description: "all of it"}, long)
+	file := f.addFile(souvenir.NewFile{Filename: "plan.txt", MemoryID: m.ID, Tags: []string{"a", "b"}, Category: "plans",
+		Description: "all of it"}, long)
 	alone := f.addFile(souvenir.NewFile{Filename: "alone.txt", ProjectID: "apollo"}, "alone")
 	was := f.getFile(file.ID)
 	f.deleteFile(file.ID)
@@ -279,7 +287,8 @@ func trashPages(f *fixture) {
 		{souvenir.TrashQuery{Limit: 2}, []string{"four", "three"}, 4},
 		{souvenir.TrashQuery{Limit: 2, Offset: 3}, []string{"one"}, 4},
 		{souvenir.TrashQuery{Offset: 4}, nil, 4},
-		{souvenir.TrashQuery{Kinds: []souvenir.TrashKind{souvenir.TrashMemory, souvenir.TrashProject}}, []string{"three", "two", "one"}, 3},
+		{souvenir.TrashQuery{Kinds: []souvenir.TrashKind{souvenir.TrashMemory, souvenir.TrashProject}},
+			[]string{"three", "two", "one"}, 3},
 		{souvenir.TrashQuery{Kinds: []souvenir.TrashKind{souvenir.TrashFile}}, []string{"four"}, 1},
 	} {
 		p, err := f.reader.ListTrash(f.ctx, c.query)
@@ -288,9 +297,11 @@ func trashPages(f *fixture) {
 		for _, e := range p.Entries {
 			titles = append(titles, e.Title)
 		}
-		f.equal(fmt.Sprintf("%+v", c.query), []any{titles, p.Total, p.HasMore()}, []any{c.want, c.total, c.query.Limit == 2 && c.query.Offset == 0})
+		f.equal(fmt.Sprintf("%+v", c.query), []any{titles, p.Total, p.HasMore()},
+			[]any{c.want, c.total, c.query.Limit == 2 && c.query.Offset == 0})
 	}
-	for argument, q := range map[string]souvenir.TrashQuery{"limit": {Limit: 1001}, "offset": {Offset: -1}, "kinds": {Kinds: []souvenir.TrashKind{souvenir.TrashFile, "user"}}} {
+	for argument, q := range map[string]souvenir.TrashQuery{"limit": {Limit: 1001}, "offset": {Offset: -1},
+		"kinds": {Kinds: []souvenir.TrashKind{souvenir.TrashFile, "user"}}} {
 		_, err := f.reader.ListTrash(f.ctx, q)
 		f.failsAt("ListTrash", err, souvenir.ErrInvalid, argument)
 	}

@@ -27,11 +27,15 @@ func trashAccess(f *fixture) {
 		sees []string
 		may  int
 	}{
-		{"owner", p.owner, all, erases}, {"writer", p.writer, all[1:], restores}, {"co-owner", p.coOwner, all[1:], restores}, {"reader", p.reader, nil, no},
-		{"former member, who deleted it", former, nil, no}, {"stranger", p.stranger, nil, no}, {"another stranger", f, nil, no},
-		{"limited to the project", limited("apollo", false), all[1:], erases}, {"limited to another project", limited("gemini", false), nil, no},
+		{"owner", p.owner, all, erases}, {"writer", p.writer, all[1:], restores}, {"co-owner", p.coOwner, all[1:], restores},
+		{"reader", p.reader, nil, no},
+		{"former member, who deleted it", former, nil, no}, {"stranger", p.stranger, nil, no},
+		{"another stranger", f, nil, no},
+		{"limited to the project", limited("apollo", false), all[1:], erases},
+		{"limited to another project", limited("gemini", false), nil, no},
 		{"limited to nothing", f.as(souvenir.Access{User: "olga", Projects: []string{}}), nil, no},
-		{"read-only", f.as(souvenir.Access{User: "olga", ReadOnly: true}), all, -1}, {"read-only and limited", limited("apollo", true), all[1:], -1},
+		{"read-only", f.as(souvenir.Access{User: "olga", ReadOnly: true}), all, -1},
+		{"read-only and limited", limited("apollo", true), all[1:], -1},
 	} {
 		f.equal(c.name+" sees", c.view.inTrash(), c.sees)
 		for _, id := range []string{shared, file.ID} {

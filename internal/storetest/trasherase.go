@@ -38,7 +38,8 @@ func trashExpires(f *fixture) {
 	f.same("after thirty days", f.inTrash(), "memory two")
 	_, err := f.store.RestoreTrashed(f.ctx, ids[0])
 	f.failsAt("RestoreTrashed", err, souvenir.ErrNotFound, "id")
-	_, err = f.operator.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true}) // unless background work was quicker
+	_, err = f.operator.Upkeep().Purge(f.ctx,
+		&souvenir.PurgeOptions{TrustClock: true}) // unless background work was quicker
 	f.check("Purge", err)
 	f.restore(ids[1])
 	f.same("left", f.inTrash())
@@ -55,7 +56,8 @@ func trashOff(f *fixture) {
 	f.delete(m.ID)
 	f.deleteFile(file.ID)
 	f.add(souvenir.NewMemory{Content: "another", ProjectID: "apollo"})
-	f.check("DeleteProject", f.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "apollo"}, WithMemories: true}))
+	f.check("DeleteProject", f.store.DeleteProject(f.ctx,
+		souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "apollo"}, WithMemories: true}))
 	f.same("in the trash", f.inTrash())
 	_, err := f.store.RestoreTrashed(f.ctx, m.ID)
 	f.failsAt("RestoreTrashed", err, souvenir.ErrNotFound, "id")
@@ -81,7 +83,8 @@ func trashConcurrent(f *fixture) {
 				id := ids[(i+10*worker)%len(ids)]
 				expected("DeleteMemory", f.store.DeleteMemory(f.ctx, id))
 				if i%10 == 5 {
-					expected("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "box", WithMemories: true}))
+					expected("DeleteCollection",
+						f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "box", WithMemories: true}))
 				}
 				_, err := f.store.RestoreTrashed(f.ctx, id)
 				expected("RestoreTrashed", err)

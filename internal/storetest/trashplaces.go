@@ -45,7 +45,8 @@ func trashCollections(f *fixture) {
 	was, before := f.collection("box"), f.list(souvenir.List{})
 	e := f.deleteCollection("box")
 	f.equal("one entry", len(f.trash()), 1)
-	f.equal("entry", []any{e.Kind, e.Title, e.Collection, e.Memories}, []any{souvenir.TrashCollection, "box", "box", trashedAtOnce})
+	f.equal("entry", []any{e.Kind, e.Title, e.Collection, e.Memories},
+		[]any{souvenir.TrashCollection, "box", "box", trashedAtOnce})
 	f.equal("left", len(f.list(souvenir.List{})), 0)
 	_, err := f.reader.GetCollection(f.ctx, "box")
 	f.fails("GetCollection", err, souvenir.ErrNotFound)
@@ -82,10 +83,12 @@ func trashProjects(f *fixture) {
 	}
 	f.clock.Pass(time.Hour)
 	p.owner.delete(gone.ID)
-	was, members, before, history := p.owner.project("apollo"), p.owner.members(), p.owner.list(souvenir.List{}), p.owner.revisions(ids[7])
+	was, members, before, history := p.owner.project("apollo"), p.owner.members(), p.owner.list(souvenir.List{}),
+		p.owner.revisions(ids[7])
 
 	e := p.owner.trashProject("apollo")
-	f.equal("entry", []any{e.Kind, e.Title, e.ProjectID, e.Memories}, []any{souvenir.TrashProject, "Apollo 11", "apollo", trashedAtOnce + 2})
+	f.equal("entry", []any{e.Kind, e.Title, e.ProjectID, e.Memories},
+		[]any{souvenir.TrashProject, "Apollo 11", "apollo", trashedAtOnce + 2})
 	f.same("what a member sees of it", p.writer.inTrash())
 	f.equal("outside", p.owner.get(outside.ID).Related, []string(nil))
 	f.equal("what a reader finds", p.reader.search(souvenir.Query{}).Total, 0)
@@ -111,7 +114,8 @@ func trashProjects(f *fixture) {
 
 func trashPartly(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "box"})
-	rule := f.add(souvenir.NewMemory{Collection: "box", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDo, Content: "be kind"})
+	rule := f.add(souvenir.NewMemory{Collection: "box", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDo,
+		Content: "be kind"})
 	f.many(300, souvenir.NewMemory{Collection: "box"})
 	e := f.deleteCollection("box")
 	second := f.setRule(souvenir.NewRule{Type: souvenir.RuleDo, Content: "be quick"})

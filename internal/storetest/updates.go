@@ -23,8 +23,8 @@ func updates() concept {
 	}}
 }
 
-// updateMergePatch goes through the test cases of RFC 7396, appendix A. The RFC patches any document, a memory's metadata
-// is an object, so every case is wrapped in one.
+// updateMergePatch goes through the test cases of RFC 7396, appendix A. The RFC patches any document, a memory's
+// metadata is an object, so every case is wrapped in one.
 func updateMergePatch(f *fixture) {
 	for _, c := range []struct{ before, patch, after string }{
 		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
@@ -57,7 +57,8 @@ func updateMergePatch(f *fixture) {
 		f.sameJSON(what+", before", f.revisions(m.ID)[len(f.revisions(m.ID))-1].Metadata, before)
 	}
 	m := f.add(souvenir.NewMemory{Content: "x", Metadata: object(`{"a":"b","c":{"d":1}}`)})
-	f.sameJSON("at the top", f.patch(m.ID, object(`{"a":null,"c":{"d":null,"e":2},"f":{"g":null}}`)).Metadata, object(`{"c":{"e":2},"f":{}}`))
+	f.sameJSON("at the top", f.patch(m.ID, object(`{"a":null,"c":{"d":null,"e":2},"f":{"g":null}}`)).Metadata,
+		object(`{"c":{"e":2},"f":{}}`))
 }
 
 func updateKnownKeys(f *fixture) {
@@ -137,7 +138,8 @@ func updateTags(f *fixture) {
 		f.equal("listed with "+tag, len(f.list(souvenir.List{Tags: []string{tag}})), want)
 		f.equal("by the word "+tag, len(f.byWord(tag)), want)
 	}
-	f.equal("meaning after a change of tags", f.search(souvenir.Query{Vector: Words{}.Vector("bird")}).Hits[0].Parts.Vector > 0, true)
+	f.equal("meaning after a change of tags",
+		f.search(souvenir.Query{Vector: Words{}.Vector("bird")}).Hits[0].Parts.Vector > 0, true)
 	f.equal("texts embedded", f.embedder.Texts()[0], "a bird")
 }
 
@@ -145,13 +147,16 @@ func updateRevisions(f *fixture) {
 	m := f.add(souvenir.NewMemory{Content: "one"})
 	f.clock.Pass(time.Hour)
 	updated := f.rewrite(m.ID, "two")
-	f.equal("updated", []any{updated.Revision, updated.CreatedAt, updated.UpdatedAt}, []any{2, start, start.Add(time.Hour)})
-	f.equal("id, collection, owner", []string{updated.ID, updated.Collection, updated.Owner}, []string{m.ID, m.Collection, m.Owner})
+	f.equal("updated", []any{updated.Revision, updated.CreatedAt, updated.UpdatedAt},
+		[]any{2, start, start.Add(time.Hour)})
+	f.equal("id, collection, owner", []string{updated.ID, updated.Collection, updated.Owner},
+		[]string{m.ID, m.Collection, m.Owner})
 	f.clock.Pass(time.Hour)
 	f.equal("patched", f.patch(m.ID, map[string]any{"a": 1}).Revision, 3)
 	f.equal("read", []any{f.get(m.ID).Revision, f.get(m.ID).UpdatedAt}, []any{3, start.Add(2 * time.Hour)})
 	both := "three"
-	f.equal("content and metadata at once", f.update(m.ID, souvenir.MemoryUpdate{Content: &both, Metadata: map[string]any{"a": 2}}).Revision, 4)
+	f.equal("content and metadata at once",
+		f.update(m.ID, souvenir.MemoryUpdate{Content: &both, Metadata: map[string]any{"a": 2}}).Revision, 4)
 }
 
 func updateOfNothing(f *fixture) {
@@ -174,7 +179,8 @@ func updateOfNothing(f *fixture) {
 	}
 	f.equal("read", f.get(m.ID), m.Memory)
 	f.equal("revisions", len(f.revisions(m.ID)), 1)
-	f.equal("the order of tags is a change", f.patch(m.ID, map[string]any{"tags": []string{"calendar", "deploy"}}).Revision, 2)
+	f.equal("the order of tags is a change",
+		f.patch(m.ID, map[string]any{"tags": []string{"calendar", "deploy"}}).Revision, 2)
 }
 
 func updateExpected(f *fixture) {
@@ -182,10 +188,12 @@ func updateExpected(f *fixture) {
 	two, three := "two", "three"
 	f.equal("as expected", f.update(id, souvenir.MemoryUpdate{Content: &two, ExpectedRevision: 1}).Revision, 2)
 	for _, u := range []souvenir.MemoryUpdate{
-		{Content: &three, ExpectedRevision: 1}, {Metadata: map[string]any{"a": 1}, ExpectedRevision: 1}, {ExpectedRevision: 1}, {ExpectedRevision: 3},
+		{Content: &three, ExpectedRevision: 1}, {Metadata: map[string]any{"a": 1}, ExpectedRevision: 1},
+		{ExpectedRevision: 1}, {ExpectedRevision: 3},
 	} {
 		_, err := f.store.UpdateMemory(f.ctx, id, u)
-		f.failsAt("UpdateMemory "+brief(u), err, souvenir.ErrConflict, "expected_revision", "revision 2", brief(u.ExpectedRevision))
+		f.failsAt("UpdateMemory "+brief(u), err, souvenir.ErrConflict, "expected_revision", "revision 2",
+			brief(u.ExpectedRevision))
 	}
 	f.equal("content", f.get(id).Content, "two")
 	f.equal("revisions", len(f.revisions(id)), 2)
@@ -206,20 +214,26 @@ func updateArguments(f *fixture) {
 		says     string
 	}{
 		{"no content", souvenir.MemoryUpdate{Content: content("")}, souvenir.ErrInvalid, "content", "empty"},
-		{"long content", souvenir.MemoryUpdate{Content: content(strings.Repeat("x", souvenir.MaxContent+1))}, souvenir.ErrTooLarge, "content", "1048577"},
-		{"content that is not UTF-8", souvenir.MemoryUpdate{Content: content("\xff")}, souvenir.ErrInvalid, "content", "UTF-8"},
+		{"long content", souvenir.MemoryUpdate{Content: content(strings.Repeat("x", souvenir.MaxContent+1))},
+			souvenir.ErrTooLarge, "content", "1048577"},
+		{"content that is not UTF-8", souvenir.MemoryUpdate{Content: content("\xff")}, souvenir.ErrInvalid, "content",
+			"UTF-8"},
 		{"importance", in("importance", "urgent"), souvenir.ErrInvalid, "importance", `allowed are "low"`},
 		{"importance of another type", in("importance", []any{"low"}), souvenir.ErrInvalid, "importance", "string"},
 		{"state", in("state", strings.Repeat("s", 65)), souvenir.ErrTooLarge, "state", "64"},
 		{"event type away from a rule", in("event_type", "decision"), souvenir.ErrInvalid, "rule_type", "project-rule"},
 		{"tags", in("tags", []any{""}), souvenir.ErrInvalid, "tags", "tags[0]"},
 		{"tags that are no list", in("tags", map[string]any{"a": nil}), souvenir.ErrInvalid, "tags", "list"},
-		{"a link to nowhere", in("related_memory_ids", []any{target, "nobody"}), souvenir.ErrNotFound, "related_memory_ids", "related_memory_ids[1]"},
+		{"a link to nowhere", in("related_memory_ids", []any{target, "nobody"}), souvenir.ErrNotFound, "related_memory_ids",
+			"related_memory_ids[1]"},
 		{"a link to itself", in("related_memory_ids", []any{m.ID}), souvenir.ErrInvalid, "related_memory_ids", "itself"},
 		{"metadata", in("k", func() {}), souvenir.ErrInvalid, "metadata", "JSON"},
 		{"large metadata", in("k", strings.Repeat("x", souvenir.MaxMetadata)), souvenir.ErrTooLarge, "metadata", "65536"},
-		{"a vector without content", souvenir.MemoryUpdate{Embedding: []float32{1}}, souvenir.ErrInvalid, "embedding", "content"},
-		{"a vector for an embedded collection", souvenir.MemoryUpdate{Content: content("new"), Embedding: make([]float32, wordDimensions)}, souvenir.ErrInvalid, "embedding", "own_vectors"},
+		{"a vector without content", souvenir.MemoryUpdate{Embedding: []float32{1}}, souvenir.ErrInvalid, "embedding",
+			"content"},
+		{"a vector for an embedded collection",
+			souvenir.MemoryUpdate{Content: content("new"), Embedding: make([]float32, wordDimensions)}, souvenir.ErrInvalid,
+			"embedding", "own_vectors"},
 	} {
 		_, err := f.store.UpdateMemory(f.ctx, m.ID, c.u)
 		f.failsAt("UpdateMemory with "+c.name, err, c.kind, c.argument, c.says)

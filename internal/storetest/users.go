@@ -65,17 +65,21 @@ func pointer[T any](value T) *T { return &value }
 
 func usersFound(f *fixture) {
 	added := f.addUser(souvenir.NewUser{Name: "Zoë Ång", Email: "zoe@example.com"})
-	want := souvenir.User{ID: added.ID, Name: "Zoë Ång", Email: "zoe@example.com", Role: souvenir.RoleUser, CreatedAt: f.clock.Now()}
+	want := souvenir.User{ID: added.ID, Name: "Zoë Ång", Email: "zoe@example.com", Role: souvenir.RoleUser,
+		CreatedAt: f.clock.Now()}
 	f.equal("added", added, want)
-	for _, by := range []string{added.ID, "Zoë Ång", "zoë ång", "ZOË  ÅNG ", "Zoe\u0308 A\u030ang", "ＺＯË ång", "Z\u200bo\u00adë Ång"} {
+	for _, by := range []string{added.ID, "Zoë Ång", "zoë ång", "ZOË  ÅNG ", "Zoe\u0308 A\u030ang", "ＺＯË ång",
+		"Z\u200bo\u00adë Ång"} {
 		f.equal("found by "+by, f.getUser(by), want)
 	}
-	for _, by := range []string{"", "zoe ang", "Zoë", "%", "Zoë %ng", "zo_ ång", "' OR 1=1 --", "a\xff", "nobody", strings.Repeat("z", 1<<20)} {
+	for _, by := range []string{"", "zoe ang", "Zoë", "%", "Zoë %ng", "zo_ ång", "' OR 1=1 --", "a\xff", "nobody",
+		strings.Repeat("z", 1<<20)} {
 		_, err := f.reader.Accounts().GetUser(f.ctx, by)
 		f.failsAt("GetUser of "+brief(by), err, souvenir.ErrNotFound, "user")
 	}
 	straße := f.addUser(souvenir.NewUser{ID: "u-1", Name: "Straße", Role: souvenir.RoleAdmin, Password: password})
-	f.equal("with everything", straße, souvenir.User{ID: "u-1", Name: "Straße", Role: souvenir.RoleAdmin, HasPassword: true, CreatedAt: f.clock.Now()})
+	f.equal("with everything", straße,
+		souvenir.User{ID: "u-1", Name: "Straße", Role: souvenir.RoleAdmin, HasPassword: true, CreatedAt: f.clock.Now()})
 	f.equal("folded", f.getUser("STRASSE"), straße)
 	same(f, "all, by name", f.users(), []string{"Straße=u-1", "Zoë Ång=" + added.ID})
 }
@@ -85,7 +89,8 @@ func usersNames(f *fixture) {
 	f.addUser(souvenir.NewUser{ID: "Bob-1", Name: "bob"})
 	f.as(souvenir.Access{User: "Carl"}).addTexts("of somebody without an account")
 	for name, says := range map[string]string{
-		"ANN": "Ann", "ａｎｎ": "Ann", " ann ": "Ann", "bob-1": "Bob-1", "BOB-1": "Bob-1", "carl": "Carl", strings.ToUpper(ann.ID): ann.ID,
+		"ANN": "Ann", "ａｎｎ": "Ann", " ann ": "Ann", "bob-1": "Bob-1", "BOB-1": "Bob-1", "carl": "Carl",
+		strings.ToUpper(ann.ID): ann.ID,
 	} {
 		_, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: name})
 		f.failsAt("AddUser "+name, err, souvenir.ErrConflict, "name", says)
@@ -102,22 +107,26 @@ func usersNames(f *fixture) {
 	_, err = f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{ID: ann.ID, Name: "somebody"})
 	f.failsAt("AddUser with an id that has an account", err, souvenir.ErrConflict, "id", ann.ID)
 	f.equal("a name that is its own id", f.addUser(souvenir.NewUser{ID: "dora", Name: "Dora"}).Name, "Dora")
-	f.equal("another way of writing the own name", f.updateUser("dora", souvenir.UserUpdate{Name: pointer("DORA")}).Name, "DORA")
+	f.equal("another way of writing the own name", f.updateUser("dora", souvenir.UserUpdate{Name: pointer("DORA")}).Name,
+		"DORA")
 	f.equal("a name with marks is another one", f.addUser(souvenir.NewUser{Name: "Änn"}).Name, "Änn")
 	same(f, "all", []string{f.users()[0], f.users()[4]}, []string{"Ann=" + ann.ID, "=Carl"})
 }
 
 func usersNamesRefused(f *fixture) {
 	for name, says := range map[string]string{
-		"": "1 to 64", " ": "1 to 64", "a/b": "slash", "a\nb": "U+000A", "a\x00b": "U+0000", "a\xff": "UTF-8", "ann\u200b": "U+200B", "a\u202enn": "U+202E",
-		"a\u00adnn": "U+00AD", "ann\ufe0f": "U+FE0F", "аnn": "Latin and Cyrillic", "Αnn": "Latin and Greek", "\u3164": "U+3164",
+		"": "1 to 64", " ": "1 to 64", "a/b": "slash", "a\nb": "U+000A", "a\x00b": "U+0000", "a\xff": "UTF-8",
+		"ann\u200b": "U+200B", "a\u202enn": "U+202E",
+		"a\u00adnn": "U+00AD", "ann\ufe0f": "U+FE0F", "аnn": "Latin and Cyrillic", "Αnn": "Latin and Greek",
+		"\u3164": "U+3164",
 	} {
 		_, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: name})
 		f.failsAt("AddUser "+brief(name), err, souvenir.ErrInvalid, "name", says)
 	}
 	_, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: strings.Repeat("ä", 65)})
 	f.failsAt("AddUser of a long name", err, souvenir.ErrTooLarge, "name", "65", "64")
-	for _, name := range []string{strings.Repeat("ä", 64), "Анна", "Άννα", "山田太郎", "Ann Иванова", "ann@example.com", "عمر", "O'Neill; DROP TABLE user"} {
+	for _, name := range []string{strings.Repeat("ä", 64), "Анна", "Άννα", "山田太郎", "Ann Иванова", "ann@example.com", "عمر",
+		"O'Neill; DROP TABLE user"} {
 		f.equal("name", f.getUser(f.addUser(souvenir.NewUser{Name: name}).ID).Name, name)
 	}
 	f.equal("spaces at the ends are dropped", f.addUser(souvenir.NewUser{Name: "  two   words "}).Name, "two words")
@@ -147,9 +156,11 @@ func usersRefused(f *fixture) {
 	_, err = f.store.Accounts().UpdateUser(f.ctx, "nobody", souvenir.UserUpdate{Password: pointer(password)})
 	f.failsAt("a password for nobody", err, souvenir.ErrNotFound, "user", `"nobody"`)
 	f.addTexts("of the local user")
-	_, err = f.store.Accounts().UpdateUser(f.ctx, souvenir.LocalUser, souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin)})
+	_, err = f.store.Accounts().UpdateUser(f.ctx, souvenir.LocalUser,
+		souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin)})
 	f.failsAt("UpdateUser of one without an account", err, souvenir.ErrConflict, "user", `"local"`)
-	f.failsAt("DeleteUser of nobody", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "nobody"}), souvenir.ErrNotFound, "user", `"nobody"`)
+	f.failsAt("DeleteUser of nobody", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "nobody"}),
+		souvenir.ErrNotFound, "user", `"nobody"`)
 }
 
 func usersAdopt(f *fixture) {
@@ -158,7 +169,8 @@ func usersAdopt(f *fixture) {
 	began := f.getUser(souvenir.LocalUser)
 	f.clock.Pass(time.Hour)
 	ann := f.addUser(souvenir.NewUser{ID: souvenir.LocalUser, Name: "Ann", Password: password})
-	f.equal("the account", ann, souvenir.User{ID: "local", Name: "Ann", Role: souvenir.RoleUser, HasPassword: true, CreatedAt: began.CreatedAt})
+	f.equal("the account", ann, souvenir.User{ID: "local", Name: "Ann", Role: souvenir.RoleUser, HasPassword: true,
+		CreatedAt: began.CreatedAt})
 	f.equal("by name", f.getUser("ann"), ann)
 	f.equal("her memories", len(f.as(souvenir.Access{User: ann.ID}).find("local")), 1)
 }
@@ -173,7 +185,8 @@ func usersUpdate(f *fixture) {
 	ann.Email = ""
 	f.equal("no address", f.updateUser(ann.ID, souvenir.UserUpdate{Email: pointer("")}), ann)
 	ann.Role, ann.HasPassword = souvenir.RoleAdmin, true
-	f.equal("role and password", f.updateUser("anna", souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin), Password: pointer(password)}), ann)
+	f.equal("role and password", f.updateUser("anna",
+		souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin), Password: pointer(password)}), ann)
 	f.equal("read", f.getUser(ann.ID), ann)
 	f.equal("signed in", f.signIn("ANNA", password), ann)
 	ann.HasPassword = false
@@ -184,8 +197,10 @@ func usersUpdate(f *fixture) {
 		argument string
 	}{
 		{souvenir.UserUpdate{Name: pointer("")}, "name"}, {souvenir.UserUpdate{Email: pointer("x")}, "email"},
-		{souvenir.UserUpdate{Role: pointer(souvenir.Role(""))}, "role"}, {souvenir.UserUpdate{Role: pointer(souvenir.Role("king"))}, "role"},
-		{souvenir.UserUpdate{Password: pointer("short")}, "password"}, {souvenir.UserUpdate{Name: pointer("new name"), Password: pointer("NEW NAME")}, "password"},
+		{souvenir.UserUpdate{Role: pointer(souvenir.Role(""))}, "role"},
+		{souvenir.UserUpdate{Role: pointer(souvenir.Role("king"))}, "role"},
+		{souvenir.UserUpdate{Password: pointer("short")}, "password"},
+		{souvenir.UserUpdate{Name: pointer("new name"), Password: pointer("NEW NAME")}, "password"},
 	} {
 		_, err := f.store.Accounts().UpdateUser(f.ctx, "anna", c.update)
 		f.failsAt("UpdateUser "+brief(c.update), err, souvenir.ErrInvalid, c.argument)
@@ -199,12 +214,15 @@ func usersLastAdmin(f *fixture) {
 	refused := func() {
 		f.Helper()
 		for what, u := range map[string]souvenir.UserUpdate{
-			"disabled": {Disabled: pointer(true)}, "demoted": {Role: pointer(souvenir.RoleUser)}, "both": {Role: pointer(souvenir.RoleUser), Disabled: pointer(true)},
+			"disabled": {Disabled: pointer(true)}, "demoted": {Role: pointer(souvenir.RoleUser)},
+			"both": {Role: pointer(souvenir.RoleUser), Disabled: pointer(true)},
 		} {
 			_, err := f.store.Accounts().UpdateUser(f.ctx, "first", u)
 			f.failsAt("the last admin "+what, err, souvenir.ErrConflict, "user", `"first"`)
 		}
-		f.failsAt("the last admin deleted", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "first", WithMemories: true}), souvenir.ErrConflict, "user", `"first"`)
+		f.failsAt("the last admin deleted",
+			f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "first", WithMemories: true}), souvenir.ErrConflict,
+			"user", `"first"`)
 		u := f.getUser("first")
 		f.equal("still there", []any{u.Role, u.Disabled}, []any{souvenir.RoleAdmin, false})
 	}
@@ -280,7 +298,8 @@ func usersAddRace(f *fixture) {
 func usersDisable(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "ann", Password: password})
 	ben := f.addUser(souvenir.NewUser{Name: "ben"})
-	before, others := f.addToken(souvenir.NewToken{Name: "laptop", User: "ann"}), f.addToken(souvenir.NewToken{Name: "laptop", User: "ben"})
+	before, others := f.addToken(souvenir.NewToken{Name: "laptop", User: "ann"}),
+		f.addToken(souvenir.NewToken{Name: "laptop", User: "ben"})
 	f.link(souvenir.NewIdentity{User: "ann", Issuer: "https://id.example", Subject: "1"})
 	if u := f.updateUser("ann", souvenir.UserUpdate{Disabled: pointer(true)}); !u.Disabled {
 		f.Errorf("not disabled: %+v", u)
@@ -340,7 +359,8 @@ func usersDeleteRefused(f *fixture) {
 	f.addUser(souvenir.NewUser{ID: "ann-id", Name: "ann"})
 	ann := f.as(souvenir.Access{User: "ann-id"})
 	id := ann.add(souvenir.NewMemory{Content: "hers", ProjectID: "apollo"}).ID
-	f.failsAt("DeleteUser with memories", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ann"}), souvenir.ErrConflict, "user", "1 memories", "1 projects", "together")
+	f.failsAt("DeleteUser with memories", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ann"}),
+		souvenir.ErrConflict, "user", "1 memories", "1 projects", "together")
 	f.equal("her memory", ann.get(id).Content, "hers")
 	f.addUser(souvenir.NewUser{Name: "ben"})
 	f.check("DeleteUser without memories", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ben"}))

@@ -17,20 +17,22 @@ func TestScoresTellNothingOfOthersMemories(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			broken := errors.New("no vectors for these")
 			words := wordEmbedder("words-1")
-			s := openWords(t, filepath.Join(t.TempDir(), "scores.db"), Options{IndexMemory: memory, Embedder: EmbedderFunc("words-1", wordSize,
-				func(ctx context.Context, p Purpose, texts []string) ([][]float32, error) {
-					if strings.Contains(texts[0], "unembeddable") {
-						return nil, broken
-					}
-					return words.Embed(ctx, p, texts)
-				})})
+			s := openWords(t, filepath.Join(t.TempDir(), "scores.db"),
+				Options{IndexMemory: memory, Embedder: EmbedderFunc("words-1", wordSize,
+					func(ctx context.Context, p Purpose, texts []string) ([][]float32, error) {
+						if strings.Contains(texts[0], "unembeddable") {
+							return nil, broken
+						}
+						return words.Embed(ctx, p, texts)
+					})})
 			alice, bob := s.As(Access{User: "alice"}), s.As(Access{User: "bob"})
 			for i := range 5 {
 				mustAdd(t, alice, NewMemory{Content: fmt.Sprintf("the apple number %d is %s red", i, strings.Repeat("very ", i))})
 			}
 			ask := func() []Results {
 				var all []Results
-				for _, q := range []Query{{Text: "red apple"}, {Text: "apple", Sort: SortUpdatedAsc}, {Vector: wordVector("red apple")}, {Text: "quince"}, {}} {
+				for _, q := range []Query{{Text: "red apple"}, {Text: "apple", Sort: SortUpdatedAsc},
+					{Vector: wordVector("red apple")}, {Text: "quince"}, {}} {
 					found, err := alice.Search(t.Context(), q)
 					if err != nil {
 						t.Fatal(err)
@@ -42,7 +44,8 @@ func TestScoresTellNothingOfOthersMemories(t *testing.T) {
 			before := ask()
 			many := make([]NewMemory, 300)
 			for i := range many {
-				many[i] = NewMemory{Content: fmt.Sprintf("red apple, quince, and a long tail of other words to change the mean length: %d", i), ProjectID: "bobs"}
+				many[i] = NewMemory{Content: fmt.Sprintf(
+					"red apple, quince, and a long tail of other words to change the mean length: %d", i), ProjectID: "bobs"}
 			}
 			if _, err := bob.AddMemories(t.Context(), many, nil); err != nil {
 				t.Fatal(err)
@@ -71,13 +74,15 @@ func TestFiltersByLinksTellNothingOfInvisibleMemories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := anna.AddMemory(t.Context(), NewMemory{Content: "shared", ProjectID: "p", Related: []string{private.ID}}); err != nil {
+	if _, err := anna.AddMemory(t.Context(),
+		NewMemory{Content: "shared", ProjectID: "p", Related: []string{private.ID}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ben.AddMemory(t.Context(), NewMemory{Content: "mine"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: "anna/p"}, User: "ben", Role: MemberReader}); err != nil {
+	if _, err := s.AddMember(t.Context(),
+		NewMember{Project: ProjectRef{ID: "anna/p"}, User: "ben", Role: MemberReader}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -113,7 +118,8 @@ func TestLimitedViewsLearnNothingFromErrorsAboutProjects(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.As(Access{User: "ann"}).AddProject(t.Context(), NewProject{ID: "p3", Name: "secret merger"}); err != nil {
+	if _, err := s.As(Access{User: "ann"}).AddProject(t.Context(),
+		NewProject{ID: "p3", Name: "secret merger"}); err != nil {
 		t.Fatal(err)
 	}
 	limited := s.As(Access{Projects: []string{"p1"}})
@@ -123,7 +129,8 @@ func TestLimitedViewsLearnNothingFromErrorsAboutProjects(t *testing.T) {
 			t.Errorf("%+v answers %d, %v", q, results.Total, err)
 		}
 		_, err = limited.AddMemory(t.Context(), NewMemory{Content: "x", ProjectID: q.ProjectID, ProjectName: q.ProjectName})
-		if !errors.Is(err, ErrForbidden) || strings.Contains(strings.ReplaceAll(err.Error(), q.ProjectID+q.ProjectName, ""), "secret") {
+		if !errors.Is(err, ErrForbidden) ||
+			strings.Contains(strings.ReplaceAll(err.Error(), q.ProjectID+q.ProjectName, ""), "secret") {
 			t.Errorf("storing with %+v: %v", q, err)
 		}
 	}
@@ -134,7 +141,8 @@ func TestLimitedViewsLearnNothingFromErrorsAboutProjects(t *testing.T) {
 			return m.ProjectName, err
 		},
 		"AddProject": func() (string, error) {
-			p, err := s.As(Access{User: "ann", Projects: []string{"fresh"}}).AddProject(t.Context(), NewProject{ID: "fresh", Name: "secret merger"})
+			p, err := s.As(Access{User: "ann", Projects: []string{"fresh"}}).AddProject(t.Context(),
+				NewProject{ID: "fresh", Name: "secret merger"})
 			return p.Name, err
 		},
 	} {
@@ -142,7 +150,8 @@ func TestLimitedViewsLearnNothingFromErrorsAboutProjects(t *testing.T) {
 			t.Errorf("%s through a view limited to an unknown project, by the name of another: %q, %v", what, got, err)
 		}
 	}
-	if _, err := s.As(Access{Projects: []string{""}}).AddMemory(t.Context(), NewMemory{Content: "x", ProjectName: "any"}); !errors.Is(err, ErrInvalid) {
+	if _, err := s.As(Access{Projects: []string{""}}).AddMemory(t.Context(),
+		NewMemory{Content: "x", ProjectName: "any"}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a limit without a name stores: %v", err)
 	}
 }

@@ -46,7 +46,8 @@ func (p *modelProject) endInvitationsOf(user string) {
 
 func (tr *trial) share(t *rapid.T) {
 	owner, ref, member, role := user(t), ref(t), user(t), rapid.SampledFrom(modelRoles).Draw(t, "role")
-	added, err := tr.as(owner).AddMember(t.Context(), souvenir.NewMember{Project: souvenir.ProjectRef{ID: ref}, User: member, Role: role})
+	added, err := tr.as(owner).AddMember(t.Context(),
+		souvenir.NewMember{Project: souvenir.ProjectRef{ID: ref}, User: member, Role: role})
 	p, kind := tr.managed(owner, ref)
 	if kind == "" && (p.members[member] != "" || p.owner == member) {
 		kind = souvenir.KindConflict
@@ -71,7 +72,9 @@ func (tr *trial) invite(by, user string, p *modelProject, role souvenir.MemberRo
 
 // answer answers one of the invitations that wait for a user.
 func (tr *trial) answer(t *rapid.T) {
-	user, answer, which := user(t), rapid.SampledFrom([]string{"accept", "accept", "accept", "decline", "block", "unblock"}).Draw(t, "answer"), rapid.IntRange(0, 2).Draw(t, "which")
+	user, answer, which := user(t),
+		rapid.SampledFrom([]string{"accept", "accept", "accept", "decline", "block", "unblock"}).Draw(t, "answer"),
+		rapid.IntRange(0, 2).Draw(t, "which")
 	view := tr.as(user)
 	if answer == "unblock" {
 		by := modelUsers[which]
@@ -118,7 +121,8 @@ func (tr *trial) answer(t *rapid.T) {
 		}
 	}
 	expect(t, fmt.Sprintf("%s answers %q to %s's invitation", user, answer, i.InvitedBy), err, "")
-	expect(t, fmt.Sprintf("%s answers %q once more", user, answer), view.DeclineProjectInvitation(t.Context(), i.ID), souvenir.KindNotFound)
+	expect(t, fmt.Sprintf("%s answers %q once more", user, answer), view.DeclineProjectInvitation(t.Context(), i.ID),
+		souvenir.KindNotFound)
 }
 
 // checkInvitations compares what waits for each user, and what the owners of each project see of it, with the model.

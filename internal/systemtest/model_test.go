@@ -224,7 +224,8 @@ func (tr *trial) add(t *rapid.T) {
 func (tr *trial) update(t *rapid.T) {
 	user, id, content := user(t), tr.id(t), tr.content()
 	expected := rapid.IntRange(0, 3).Draw(t, "expected revision")
-	_, err := tr.as(user).UpdateMemory(t.Context(), id, souvenir.MemoryUpdate{Content: &content, ExpectedRevision: expected})
+	_, err := tr.as(user).UpdateMemory(t.Context(), id,
+		souvenir.MemoryUpdate{Content: &content, ExpectedRevision: expected})
 	kind := tr.touch(user, id)
 	if kind == "" && expected != 0 && expected != tr.memories[id].revision {
 		kind = souvenir.KindConflict
@@ -255,8 +256,8 @@ func (tr *trial) move(t *rapid.T) {
 	}
 }
 
-// moveTo is place with more rules: a reference that a memory shows already is no move, only its owner moves it, and a project
-// has one rule of each type.
+// moveTo is place with more rules: a reference that a memory shows already is no move, only its owner moves it, and a
+// project has one rule of each type.
 func (tr *trial) moveTo(user, ref string, m *modelMemory) (*modelProject, souvenir.Kind) {
 	switch {
 	case m.project != nil && m.project.id == ref, m.project == nil && ref == "":
@@ -297,7 +298,8 @@ func (tr *trial) setRule(t *rapid.T) {
 	}
 	if m := tr.ruleIn(user, project, rule); m != nil {
 		if m.id != stored.ID {
-			t.Fatalf("%s sets the %s rule of %q: it has the id %s; the one that is there has %s", user, rule, ref, stored.ID, m.id)
+			t.Fatalf("%s sets the %s rule of %q: it has the id %s; the one that is there has %s", user, rule, ref, stored.ID,
+				m.id)
 		}
 		m.content = content
 		m.revision++
@@ -325,7 +327,8 @@ func (tr *trial) managed(user, ref string) (*modelProject, souvenir.Kind) {
 
 func (tr *trial) unshare(t *rapid.T) {
 	owner, ref, member := user(t), ref(t), user(t)
-	err := tr.as(owner).DeleteMember(t.Context(), souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: ref}, User: member})
+	err := tr.as(owner).DeleteMember(t.Context(),
+		souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: ref}, User: member})
 	p, kind := tr.managed(owner, ref)
 	if kind == souvenir.KindForbidden && owner == member {
 		kind = "" // whoever is a member may leave
@@ -354,7 +357,8 @@ func (tr *trial) unshare(t *rapid.T) {
 
 func (tr *trial) promote(t *rapid.T) {
 	owner, ref, member, role := user(t), ref(t), user(t), rapid.SampledFrom(modelRoles).Draw(t, "role")
-	given, err := tr.as(owner).UpdateMember(t.Context(), souvenir.MemberUpdate{Project: souvenir.ProjectRef{ID: ref}, User: member, Role: role})
+	given, err := tr.as(owner).UpdateMember(t.Context(),
+		souvenir.MemberUpdate{Project: souvenir.ProjectRef{ID: ref}, User: member, Role: role})
 	p, kind := tr.managed(owner, ref)
 	switch {
 	case kind != "":
@@ -385,7 +389,8 @@ func (tr *trial) promote(t *rapid.T) {
 
 func (tr *trial) deleteProject(t *rapid.T) {
 	user, ref, all := user(t), ref(t), rapid.Bool().Draw(t, "with memories")
-	err := tr.as(user).DeleteProject(t.Context(), souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: ref}, WithMemories: all})
+	err := tr.as(user).DeleteProject(t.Context(),
+		souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: ref}, WithMemories: all})
 	p, kind := tr.managed(user, ref)
 	if kind == "" && p.owner != user {
 		kind = souvenir.KindForbidden
@@ -438,7 +443,8 @@ func (tr *trial) check(t *rapid.T) {
 				seen = append(seen, id)
 			}
 		}
-		tr.compare(t, user+" limited to "+limit, tr.store.As(souvenir.Access{User: user, Projects: []string{limit}, ReadOnly: true}), seen)
+		tr.compare(t, user+" limited to "+limit,
+			tr.store.As(souvenir.Access{User: user, Projects: []string{limit}, ReadOnly: true}), seen)
 	}
 }
 
@@ -482,7 +488,8 @@ func (tr *trial) checkMemory(t *rapid.T, user string, view *souvenir.Store, m *m
 	if m.project != nil {
 		project = m.project.id
 	}
-	if got.Content != m.content || got.Owner != m.owner || got.ProjectID != project || got.Revision != m.revision || got.RuleType != m.rule {
+	if got.Content != m.content || got.Owner != m.owner || got.ProjectID != project || got.Revision != m.revision ||
+		got.RuleType != m.rule {
 		t.Fatalf("%s sees %+v; the model says %+v in %q", user, got, *m, project)
 	}
 }

@@ -94,7 +94,8 @@ func isContinuous(r rune) bool {
 		return true
 	case r < 0x3005:
 		return false
-	case r <= 0x3007, 0x3021 <= r && r <= 0x3029, 0x3031 <= r && r <= 0x3035, 0x3041 <= r && r <= 0x30ff: // Han marks, kana
+	case r <= 0x3007, 0x3021 <= r && r <= 0x3029, 0x3031 <= r && r <= 0x3035, 0x3041 <= r &&
+		r <= 0x30ff: // Han marks, kana
 		return true
 	case 0x3105 <= r && r <= 0x318e, 0x31a0 <= r && r <= 0x31bf, 0x31f0 <= r && r <= 0x31ff: // Bopomofo, Hangul, kana
 		return true
@@ -107,7 +108,8 @@ func isContinuous(r rune) bool {
 }
 
 func isHan(r rune) bool {
-	return 0x4e00 <= r && r <= 0x9fff || 0x3400 <= r && r <= 0x4dbf || 0xf900 <= r && r <= 0xfaff || 0x20000 <= r && r <= 0x323af
+	return 0x4e00 <= r && r <= 0x9fff || 0x3400 <= r && r <= 0x4dbf || 0xf900 <= r && r <= 0xfaff || 0x20000 <= r &&
+		r <= 0x323af
 }
 
 func isHangulSyllable(r rune) bool { return 0xac00 <= r && r <= 0xd7a3 }

@@ -13,9 +13,10 @@ type Exactness uint8
 
 // How exact a term is, from the least.
 const (
-	Ordinary   Exactness = iota // a word among others
-	Name                        // a capitalised word inside a sentence, an acronym, a short number, a word of a short search
-	Identifier                  // a code, a version, a long number, camelCase, snake_case, a word of an address or path
+	Ordinary Exactness = iota // a word among others
+	// a capitalised word inside a sentence, an acronym, a short number, a word of a short search
+	Name
+	Identifier // a code, a version, a long number, camelCase, snake_case, a word of an address or path
 )
 
 // askWords are how people ask for what is known of something. They are stems, and never names.
@@ -203,7 +204,8 @@ func chunkAt(s string, from int) chunk {
 	for start > 0 && s[start-1] > ' ' && s[start-1] < utf8.RuneSelf {
 		start--
 	}
-	return chunk{max(end, from+1), isAddress(strings.Trim(strings.TrimRight(s[start:end], "/\"'`()[]<>.,;:!?"), "\"'`()[]<>"))}
+	return chunk{max(end, from+1),
+		isAddress(strings.Trim(strings.TrimRight(s[start:end], "/\"'`()[]<>.,;:!?"), "\"'`()[]<>"))}
 }
 
 // isAddress reports whether s is a URL, an e-mail address, a host with a port or a path.

@@ -71,8 +71,9 @@ func (a *analyzer) queryTerms(stops bool) []Term {
 	return terms
 }
 
-// Match returns the FTS5 query (sqlite.org/fts5.html, section 3) for rows that have any of the terms. Whatever the terms hold, it is no syntax error: what could not
-// be a term is left out. It is "" when no term is left, which FTS5 would refuse: there is nothing to find.
+// Match returns the FTS5 query (sqlite.org/fts5.html, section 3) for rows that have any of the terms. Whatever the
+// terms hold, it is no syntax error: what could not be a term is left out. It is "" when no term is left, which FTS5
+// would refuse: there is nothing to find.
 func Match(terms []string) string {
 	var b strings.Builder
 	for _, t := range terms {

@@ -153,7 +153,8 @@ func FuzzQuery(f *testing.F) {
 		f.Add(s, seedTexts[len(seedTexts)-1-i])
 		f.Add(s, s)
 	}
-	for _, s := range []string{`"`, `""`, "a AND", "NEAR(a b, 2)", "content:", "^a*", "NOT", "(", "a\x00b", "-a", "{a b}:c", "a + b"} {
+	for _, s := range []string{`"`, `""`, "a AND", "NEAR(a b, 2)", "content:", "^a*", "NOT", "(", "a\x00b", "-a",
+		"{a b}:c", "a + b"} {
 		f.Add("a b c content near not and", s)
 	}
 	db := openFullText(f)

@@ -31,28 +31,39 @@ func TestSplit(t *testing.T) {
 		{"short", "  short text\n", 10, []string{"short text"}},
 		{"white space does not count", strings.Repeat(" ", 50) + "short", 5, []string{"short"}},
 
-		{"paragraphs are packed", "One one.\n\nTwo two.\n\nThree three.", 20, []string{"One one.\n\nTwo two.", "Three three."}},
-		{"before a heading", "# A\n\nAlpha alpha alpha.\n\n# B\n\nBeta beta.", 30, []string{"# A\n\nAlpha alpha alpha.", "# B\n\nBeta beta."}},
-		{"setext heading", "Alpha alpha alpha.\n\nTitle\n=====\n\nBeta beta.", 30, []string{"Alpha alpha alpha.", "Title\n=====\n\nBeta beta."}},
+		{"paragraphs are packed", "One one.\n\nTwo two.\n\nThree three.", 20,
+			[]string{"One one.\n\nTwo two.", "Three three."}},
+		{"before a heading", "# A\n\nAlpha alpha alpha.\n\n# B\n\nBeta beta.", 30,
+			[]string{"# A\n\nAlpha alpha alpha.", "# B\n\nBeta beta."}},
+		{"setext heading", "Alpha alpha alpha.\n\nTitle\n=====\n\nBeta beta.", 30,
+			[]string{"Alpha alpha alpha.", "Title\n=====\n\nBeta beta."}},
 		{"a heading stays with what follows", "Alpha.\n\n# B\n\nBeta one is here. Beta two is here.", 28,
 			[]string{"Alpha.", "# B\n\nBeta one is here.", "Beta two is here."}},
 		{"a title stays with what follows", "My title\n\nFirst one is here. Second one is here.", 30,
 			[]string{"My title\n\nFirst one is here.", "Second one is here."}},
-		{"headings stay together", "Alpha alpha alpha.\n\n# B\n\n## C\n\nGamma.", 22, []string{"Alpha alpha alpha.", "# B\n\n## C\n\nGamma."}},
-		{"no heading inside code", "Alpha.\n\n```\n# no\n# yes\n```\n\nOmega.", 24, []string{"Alpha.", "```\n# no\n# yes\n```", "Omega."}},
+		{"headings stay together", "Alpha alpha alpha.\n\n# B\n\n## C\n\nGamma.", 22,
+			[]string{"Alpha alpha alpha.", "# B\n\n## C\n\nGamma."}},
+		{"no heading inside code", "Alpha.\n\n```\n# no\n# yes\n```\n\nOmega.", 24,
+			[]string{"Alpha.", "```\n# no\n# yes\n```", "Omega."}},
 		{"code stays together", "Alpha alpha. Alpha.\n\n~~~go\na()\n\nb()\n~~~\n\nOmega omega.", 30,
 			[]string{"Alpha alpha. Alpha.", "~~~go\na()\n\nb()\n~~~", "Omega omega."}},
-		{"code too long is cut at its blank lines", "```\naaaa\nbbbb\n\ncccc\ndddd\n```", 20, []string{"```\naaaa\nbbbb", "cccc\ndddd\n```"}},
-		{"a list stays together", "Alpha alpha alpha alpha.\n\n- one\n- two\n- three", 30, []string{"Alpha alpha alpha alpha.", "- one\n- two\n- three"}},
-		{"what introduces a list stays with it", "Alpha alpha alpha.\n\nWe need:\n\n- one\n- two", 25, []string{"Alpha alpha alpha.", "We need:\n\n- one\n- two"}},
-		{"a list too long is cut between items", "1. one one one\n2. two two two\n3. three three", 32, []string{"1. one one one\n2. two two two", "3. three three"}},
-		{"a table is cut between rows", "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |", 20, []string{"| a | b |\n|---|---|", "| 1 | 2 |\n| 3 | 4 |"}},
+		{"code too long is cut at its blank lines", "```\naaaa\nbbbb\n\ncccc\ndddd\n```", 20,
+			[]string{"```\naaaa\nbbbb", "cccc\ndddd\n```"}},
+		{"a list stays together", "Alpha alpha alpha alpha.\n\n- one\n- two\n- three", 30,
+			[]string{"Alpha alpha alpha alpha.", "- one\n- two\n- three"}},
+		{"what introduces a list stays with it", "Alpha alpha alpha.\n\nWe need:\n\n- one\n- two", 25,
+			[]string{"Alpha alpha alpha.", "We need:\n\n- one\n- two"}},
+		{"a list too long is cut between items", "1. one one one\n2. two two two\n3. three three", 32,
+			[]string{"1. one one one\n2. two two two", "3. three three"}},
+		{"a table is cut between rows", "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |", 20,
+			[]string{"| a | b |\n|---|---|", "| 1 | 2 |\n| 3 | 4 |"}},
 
 		{"sentences", "One one one. Two two two! Three three?", 26, []string{"One one one. Two two two!", "Three three?"}},
 		{"closing quotes", "He said “one one.” She said two.", 24, []string{"He said “one one.”", "She said two."}},
 		{"abbreviations and decimals", "We saw Dr. Smith at 3.14 p.m. there. Then J. K. left, e.g. For him.", 40,
 			[]string{"We saw Dr. Smith at 3.14 p.m. there.", "Then J. K. left, e.g. For him."}},
-		{"German ordinals", "Wir kamen am 3. Mai an. Am 4. Mai gingen wir.", 24, []string{"Wir kamen am 3. Mai an.", "Am 4. Mai gingen wir."}},
+		{"German ordinals", "Wir kamen am 3. Mai an. Am 4. Mai gingen wir.", 24,
+			[]string{"Wir kamen am 3. Mai an.", "Am 4. Mai gingen wir."}},
 		{"Chinese", "我喜欢猫。她喜欢狗！他呢？", 30, []string{"我喜欢猫。她喜欢狗！", "他呢？"}},
 		{"Japanese quotes", "「東京へ行く。」と言った。雨だ。", 40, []string{"「東京へ行く。」と言った。", "雨だ。"}},
 		{"Hindi", "मैं घर गया। वह आया।", 35, []string{"मैं घर गया।", "वह आया।"}},
@@ -153,7 +164,8 @@ func checkSplit(t *testing.T, s string, max int) {
 }
 
 func TestSplitHolds(t *testing.T) {
-	for _, s := range append(slices.Clone(seedTexts), longText, strings.ReplaceAll(longText, "\n", "\r\n"), strings.ReplaceAll(longText, "\n", "\r")) {
+	for _, s := range append(slices.Clone(seedTexts), longText, strings.ReplaceAll(longText, "\n", "\r\n"),
+		strings.ReplaceAll(longText, "\n", "\r")) {
 		for max := -1; max < 200; max++ {
 			checkSplit(t, s, max)
 		}
@@ -188,8 +200,10 @@ func TestSplitLineEnds(t *testing.T) {
 func TestSplitOfManyShapes(t *testing.T) {
 	const size = 1 << 20
 	for _, unit := range []string{
-		"a", " ", "\n", "\r\n", "a\n", "a ", ".", "a.", "A. ", "a. ", "# ", "# a\n", "- ", "- a\n", "```\n", "`", "~~~", "|\n", "|",
-		"=\n", "a\n---\n", "-", "1. ", "1.", "e.g. ", "。", "日", "e\u0301", "\u0301", "\u200d", "\x80", "a\n\n", "a:\n\n", "(", "\"",
+		"a", " ", "\n", "\r\n", "a\n", "a ", ".", "a.", "A. ", "a. ", "# ", "# a\n", "- ", "- a\n", "```\n", "`", "~~~",
+		"|\n", "|",
+		"=\n", "a\n---\n", "-", "1. ", "1.", "e.g. ", "。", "日", "e\u0301", "\u0301", "\u200d", "\x80", "a\n\n", "a:\n\n", "(",
+		"\"",
 	} {
 		s := strings.Repeat(unit, size/len(unit))
 		for _, max := range []int{4, 100_000} {

@@ -1,4 +1,5 @@
-// Package large is what the measurements of large files have in common: their content, and what is printed of each step.
+// Package large is what the measurements of large files have in common: their content, and what is printed of each
+// step.
 package large
 
 import (

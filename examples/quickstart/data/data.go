@@ -1,5 +1,5 @@
-// Package data has what the quickstart and `souvenir demo` store and ask: the memories of an assistant that has worked for
-// some months for Mara, her team and her family. All of it is invented.
+// Package data has what the quickstart and `souvenir demo` store and ask: the memories of an assistant that has worked
+// for some months for Mara, her team and her family. All of it is invented.
 package data
 
 import (

@@ -139,8 +139,10 @@ func rowsScanned(t *testing.T, d db.DB) {
 		var uid sql.NullString
 		var kind struct{ role string }
 		var newer bool
-		err := tx.QueryRow(`SELECT id, created_at, name, uid, role, created_at >= 0 FROM users`).Scan(&id, &small, &name, &uid, &kind.role, &newer)
-		equal(t, "a row", fmt.Sprintf("%v %v %v %v %v %v", id > 0, small, name == nil, uid.String, kind.role, newer), "true 0 true ann user true")
+		err := tx.QueryRow(`SELECT id, created_at, name, uid, role, created_at >= 0 FROM users`).Scan(&id, &small, &name,
+			&uid, &kind.role, &newer)
+		equal(t, "a row", fmt.Sprintf("%v %v %v %v %v %v", id > 0, small, name == nil, uid.String, kind.role, newer),
+			"true 0 true ann user true")
 		var empty, data []byte
 		err = errors.Join(err, tx.QueryRow(`SELECT sha256, data FROM file_chunk`).Scan(&empty, &data))
 		equal(t, "bytes", fmt.Sprint(empty != nil, data), "true [0 1 255]")
@@ -150,7 +152,8 @@ func rowsScanned(t *testing.T, d db.DB) {
 		}
 		var again int64
 		equal(t, "Next", rows.Next(), true)
-		err = errors.Join(err, rows.Scan(&again), tx.QueryRow(`SELECT count(*) FROM users`).Scan(&small)) // while rows are open
+		err = errors.Join(err, rows.Scan(&again),
+			tx.QueryRow(`SELECT count(*) FROM users`).Scan(&small)) // while rows are open
 		equal(t, "Next at the end", rows.Next(), false)
 		equal(t, "again", again, id)
 		stop := errors.New("stop")
@@ -160,7 +163,8 @@ func rowsScanned(t *testing.T, d db.DB) {
 	write(t, d, func(tx db.Tx) error {
 		r, err := tx.Exec(`UPDATE users SET created_at = 2`)
 		equal(t, "rows affected", r.RowsAffected, 1)
-		row, insertErr := db.Insert(tx, `INSERT INTO users (uid, created_at) VALUES ('ann', 0) ON CONFLICT (uid) DO NOTHING RETURNING id`)
+		row, insertErr := db.Insert(tx,
+			`INSERT INTO users (uid, created_at) VALUES ('ann', 0) ON CONFLICT (uid) DO NOTHING RETURNING id`)
 		equal(t, "the row of nothing inserted", row, 0)
 		return errors.Join(err, insertErr)
 	})
@@ -182,22 +186,32 @@ func dialect(t *testing.T, d db.DB) {
 			want  string
 		}{
 			"texts are ordered by their bytes": {`SELECT key FROM setting WHERE length(key) = 1 ORDER BY key`, nil, "B a b Ä ä"},
-			"lower folds ASCII only":           {`SELECT lower(key) FROM setting WHERE length(key) = 1 ORDER BY value`, nil, "a b Ä ä b"},
-			"a list of integers":               {`SELECT key FROM setting WHERE value IN ` + db.Integers + ` ORDER BY value`, []any{db.List([]int64{3, 0, 9})}, "a ä"},
-			"a list of texts":                  {`SELECT key FROM setting WHERE key IN ` + db.Texts + ` ORDER BY key`, []any{db.List([]string{"b", `"`, "Ä"})}, "b Ä"},
-			"an empty list":                    {`SELECT key FROM setting WHERE key IN ` + db.Texts, []any{db.List[string](nil)}, ""},
+			"lower folds ASCII only": {`SELECT lower(key) FROM setting WHERE length(key) = 1 ORDER BY value`, nil,
+				"a b Ä ä b"},
+			"a list of integers": {`SELECT key FROM setting WHERE value IN ` + db.Integers + ` ORDER BY value`,
+				[]any{db.List([]int64{3, 0, 9})}, "a ä"},
+			"a list of texts": {`SELECT key FROM setting WHERE key IN ` + db.Texts + ` ORDER BY key`,
+				[]any{db.List([]string{"b", `"`, "Ä"})}, "b Ä"},
+			"an empty list": {`SELECT key FROM setting WHERE key IN ` + db.Texts, []any{db.List[string](nil)},
+				""},
 			"a numbered parameter": {`SELECT key FROM setting WHERE key <> ?2 AND value IN ` + db.Integers1 + ` ORDER BY key`,
 				[]any{db.List([]int64{0, 1}), "B"}, "a"},
-			"a list in its order": {`SELECT s.key FROM ` + db.Numbered + ` r ` + db.InOrder + ` setting s ON s.value = r.value ORDER BY r.key`,
+			"a list in its order": {`SELECT s.key FROM ` + db.Numbered + ` r ` + db.InOrder +
+				` setting s ON s.value = r.value ORDER BY r.key`,
 				[]any{db.List([]int64{4, 0, 2})}, "b a Ä"},
-			"places count from 0": {`SELECT CAST(r.key AS TEXT) FROM ` + db.Numbered1 + ` r ORDER BY r.value`, []any{db.List([]int64{4, 0, 2})}, "1 2 0"},
+			"places count from 0": {`SELECT CAST(r.key AS TEXT) FROM ` + db.Numbered1 + ` r ORDER BY r.value`,
+				[]any{db.List([]int64{4, 0, 2})}, "1 2 0"},
 			"where a part begins": {`SELECT key FROM setting WHERE ` + db.Within + `(key, ?) = 1`, []any{"Ä"}, "Ä"},
-			"a part that is not there": {`SELECT key FROM setting WHERE length(key) = 1 AND ` + db.Within + `(key, ?) = 0 ORDER BY value`,
+			"a part that is not there": {`SELECT key FROM setting WHERE length(key) = 1 AND ` + db.Within +
+				`(key, ?) = 0 ORDER BY value`,
 				[]any{"a"}, "B Ä ä b"},
-			"texts of a group":    {`SELECT ` + db.ListOf + `(key ORDER BY value DESC) FROM setting WHERE value > 2 AND length(key) = 1`, nil, `["b","ä"]`},
+			"texts of a group": {`SELECT ` + db.ListOf +
+				`(key ORDER BY value DESC) FROM setting WHERE value > 2 AND length(key) = 1`, nil, `["b","ä"]`},
 			"no texts of a group": {`SELECT ` + db.ListOf + `(key ORDER BY value) FROM setting WHERE value > 100000`, nil, `[]`},
-			"joined by lines":     {`SELECT string_agg(key, ` + db.Newline + ` ORDER BY value) FROM setting WHERE value IN (0, 1) AND length(key) = 1`, nil, "a\nB"},
-			"bytes of a text":     {`SELECT CAST(octet_length(key) + length(CAST(key AS ` + db.Bytes + `)) AS TEXT) FROM setting WHERE key = 'Ä'`, nil, "4"},
+			"joined by lines": {`SELECT string_agg(key, ` + db.Newline +
+				` ORDER BY value) FROM setting WHERE value IN (0, 1) AND length(key) = 1`, nil, "a\nB"},
+			"bytes of a text": {`SELECT CAST(octet_length(key) + length(CAST(key AS ` + db.Bytes +
+				`)) AS TEXT) FROM setting WHERE key = 'Ä'`, nil, "4"},
 		} {
 			got, err := db.Column[string](tx, c.query, c.args...)
 			if err != nil {
@@ -216,7 +230,8 @@ func metadata(t *testing.T, d db.DB) {
 	partition := place(t, d)
 	write(t, d, func(tx db.Tx) error {
 		for uid, metadata := range map[string]string{
-			"a": `{"k": "x", "module_name": "Motor"}`, "b": `{"k": 2, "module_name": 5}`, "c": `{"k": ["x", 3, true]}`, "d": `{"k": null}`, "e": `{}`, "f": `{"k": tr`,
+			"a": `{"k": "x", "module_name": "Motor"}`, "b": `{"k": 2, "module_name": 5}`, "c": `{"k": ["x", 3, true]}`,
+			"d": `{"k": null}`, "e": `{}`, "f": `{"k": tr`,
 		} {
 			if _, err := addMemory(tx, partition, uid, metadata); err != nil {
 				return err
@@ -381,7 +396,8 @@ func vectors(t *testing.T, d db.DB) {
 		read(t, d, func(tx db.Tx) error {
 			found = nil
 			return tx.Vectors().Compare(in, floats(1, 0), profiles, func(c db.Compared) error {
-				found = append(found, fmt.Sprintf("%d %t %d+%d %.3f", c.Passage-first, c.Memory == memory, c.Start, c.Length, c.Cosine))
+				found = append(found, fmt.Sprintf("%d %t %d+%d %.3f", c.Passage-first, c.Memory == memory, c.Start, c.Length,
+					c.Cosine))
 				return nil
 			})
 		})

@@ -96,7 +96,8 @@ func noWriteSkew(t *testing.T, d db.DB) {
 	}
 }
 
-// What is not there when it is looked for, is not there when the Write ends: only one of several that find nothing goes on.
+// What is not there when it is looked for, is not there when the Write ends: only one of several that find nothing goes
+// on.
 func noPhantoms(t *testing.T, d db.DB) {
 	const writers = 4
 	var looked atomic.Int32
@@ -155,7 +156,8 @@ func runsAgain(t *testing.T, d db.DB) {
 		counter, err := get(tx, "counter")
 		equal(t, "counter", counter, writers*each)
 		var different int64
-		err = errors.Join(err, tx.QueryRow(`SELECT count(DISTINCT value) FROM setting WHERE key LIKE 'test %'`).Scan(&different))
+		err = errors.Join(err, tx.QueryRow(`SELECT count(DISTINCT value) FROM setting WHERE key LIKE 'test %'`).Scan(
+			&different))
 		equal(t, "different numbers", different, writers*each)
 		return err
 	})
@@ -230,7 +232,8 @@ func errorsHaveClasses(t *testing.T, d db.DB) {
 		is(t, "no row", tx.QueryRow(`SELECT value FROM setting WHERE key = 'none'`).Scan(&n), db.ErrNoRows)
 		return nil
 	})
-	if err := d.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(`SELEC 1`).Scan() }); err == nil || errors.Is(err, db.ErrConstraint) {
+	if err := d.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(`SELEC 1`).Scan() }); err == nil ||
+		errors.Is(err, db.ErrConstraint) {
 		t.Errorf("a statement that cannot be understood: got %v", err)
 	}
 }

@@ -18,10 +18,11 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// The authorization endpoint (RFC 6749, section 3.1): a client sends a browser here, the person in front of it signs in and
-// decides (consent.go), and the browser carries a code, or the reason why there is none, back to the client.
+// The authorization endpoint (RFC 6749, section 3.1): a client sends a browser here, the person in front of it signs in
+// and decides (consent.go), and the browser carries a code, or the reason why there is none, back to the client.
 
-// asking is an authorization request whose client and redirect URI are sound: from then on errors are the client's to hear.
+// asking is an authorization request whose client and redirect URI are sound: from then on errors are the client's to
+// hear.
 type asking struct {
 	parameters url.Values
 	client     souvenir.Client
@@ -34,8 +35,8 @@ type asking struct {
 	resource string           // canonical; empty: none was named
 }
 
-// What an authorization request may say besides what the store knows of (RFC 6749, section 4.1.2.1, and OpenID Connect Core,
-// section 3.1.2.6).
+// What an authorization request may say besides what the store knows of (RFC 6749, section 4.1.2.1, and OpenID Connect
+// Core, section 3.1.2.6).
 const (
 	errUnsupportedResponseType = "unsupported_response_type"
 	errServer                  = "server_error"
@@ -62,7 +63,8 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, _ request.Cal
 	silent := slices.Contains(a.prompts(), "none")
 	switch {
 	case errors.Is(err, web.ErrSignIn) && a.leadsAnywhere() && silent:
-		return nil, &failure.Error{Status: http.StatusBadRequest, Message: "an application asks to be let in without anybody being asked, which does not happen here; begin again in the application"}
+		return nil, &failure.Error{Status: http.StatusBadRequest,
+			Message: "an application asks to be let in without anybody being asked, which does not happen here; begin again in the application"}
 	case errors.Is(err, web.ErrSignIn) && a.leadsAnywhere():
 		return web.Redirect(s.signInFor(a, "")), nil
 	case wrong != nil:
@@ -74,7 +76,8 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, _ request.Cal
 	case err != nil:
 		return nil, err
 	case silent: // any program may name a client that keeps no secret: only the person can tell
-		return s.refuseAsking(r, a, oauthError(errConsentRequired, "prompt", "the user is asked each time, and prompt is none"))
+		return s.refuseAsking(r, a, oauthError(errConsentRequired, "prompt",
+			"the user is asked each time, and prompt is none"))
 	case slices.Contains(a.prompts(), "login"):
 		return web.Redirect(s.signInFor(a, signInAgain)), nil
 	}
@@ -82,8 +85,8 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, _ request.Cal
 	return s.askConsent(r, c, a)
 }
 
-// readAsking reads a request as far as it takes to know where an answer may go. What is wrong until then is shown to the
-// person: a redirect would lead wherever somebody wrote into a link.
+// readAsking reads a request as far as it takes to know where an answer may go. What is wrong until then is shown to
+// the person: a redirect would lead wherever somebody wrote into a link.
 func (s *Server) readAsking(ctx context.Context, query string) (*asking, error) {
 	parameters, err := url.ParseQuery(strings.ReplaceAll(query, ";", "%3B")) // which separates nothing
 	if err != nil {
@@ -99,7 +102,8 @@ func (s *Server) readAsking(ctx context.Context, query string) (*asking, error) 
 	}
 	a := &asking{parameters: parameters}
 	if size := len(a.query()); size > signin.MaxNext {
-		return nil, &failure.Error{Status: http.StatusBadRequest, Message: fmt.Sprintf("the request is %d bytes long; at most %d are allowed", size, signin.MaxNext)}
+		return nil, &failure.Error{Status: http.StatusBadRequest,
+			Message: fmt.Sprintf("the request is %d bytes long; at most %d are allowed", size, signin.MaxNext)}
 	}
 	one := func(name, says string) (string, error) {
 		switch values := parameters[name]; len(values) {
@@ -119,8 +123,10 @@ func (s *Server) readAsking(ctx context.Context, query string) (*asking, error) 
 	if a.redirect, err = one("redirect_uri", "Invalid redirect_uri"); err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(a.client.Metadata.RedirectURIs, func(uri string) bool { return souvenir.MatchRedirectURI(uri, a.redirect) }) {
-		return nil, &failure.Error{Status: http.StatusBadRequest, Message: "Invalid redirect_uri: " + failure.Quote(a.redirect) + " is none of those that the application has registered"}
+	if !slices.ContainsFunc(a.client.Metadata.RedirectURIs,
+		func(uri string) bool { return souvenir.MatchRedirectURI(uri, a.redirect) }) {
+		return nil, &failure.Error{Status: http.StatusBadRequest, Message: "Invalid redirect_uri: " +
+			failure.Quote(a.redirect) + " is none of those that the application has registered"}
 	}
 	if states := parameters["state"]; len(states) == 1 {
 		a.state = states[0]
@@ -128,9 +134,10 @@ func (s *Server) readAsking(ctx context.Context, query string) (*asking, error) 
 	return a, nil
 }
 
-// leadsAnywhere reports whether the redirect URI may be anybody's: anybody can register a client with any, and would have
-// links of this service that lead there, of people who do not even know this service. So browsers in which nobody has signed in are
-// sent there for nothing (RFC 9700, section 4.11.2). Programs on the device are no place to lead people to by a link.
+// leadsAnywhere reports whether the redirect URI may be anybody's: anybody can register a client with any, and would
+// have links of this service that lead there, of people who do not even know this service. So browsers in which nobody
+// has signed in are sent there for nothing (RFC 9700, section 4.11.2). Programs on the device are no place to lead
+// people to by a link.
 func (a *asking) leadsAnywhere() bool {
 	u, err := url.Parse(a.redirect)
 	return a.client.Kind != souvenir.ClientAdmin && (err != nil || u.Scheme != "http")
@@ -162,10 +169,12 @@ func (s *Server) checkAsking(ctx context.Context, a *asking) error {
 	case "":
 		return oauthError(souvenir.OAuthInvalidRequest, "response_type", "response_type is missing; code is needed")
 	default:
-		return oauthError(errUnsupportedResponseType, "response_type", "response_type is "+failure.Quote(kind)+"; code is needed")
+		return oauthError(errUnsupportedResponseType, "response_type", "response_type is "+failure.Quote(kind)+
+			"; code is needed")
 	}
 	if mode := a.parameters.Get("response_mode"); mode != "" && mode != "query" {
-		return oauthError(souvenir.OAuthInvalidRequest, "response_mode", "response_mode is "+failure.Quote(mode)+"; query is the only one")
+		return oauthError(souvenir.OAuthInvalidRequest, "response_mode", "response_mode is "+failure.Quote(mode)+
+			"; query is the only one")
 	}
 	if prompts := a.prompts(); slices.Contains(prompts, "none") && len(prompts) > 1 {
 		return oauthError(souvenir.OAuthInvalidRequest, "prompt", "prompt is none and something else, too")
@@ -196,25 +205,27 @@ func (a *asking) authorization() souvenir.Authorization {
 	}
 }
 
-// askedScopes are the scopes that a client asks for. Words that mean nothing here are passed over, as RFC 6749, section 3.3,
-// allows: clients ask for offline_access, or for all that some other server has. Those that know none of ours, and none of
-// OpenID Connect's, have mistaken the server.
+// askedScopes are the scopes that a client asks for. Words that mean nothing here are passed over, as RFC 6749, section
+// 3.3, allows: clients ask for offline_access, or for all that some other server has. Those that know none of ours, and
+// none of OpenID Connect's, have mistaken the server.
 func askedScopes(parameter string) ([]souvenir.Scope, error) {
 	words := strings.Fields(parameter)
-	known := slices.DeleteFunc(souvenir.Scopes(), func(scope souvenir.Scope) bool { return !slices.Contains(words, string(scope)) })
+	known := slices.DeleteFunc(souvenir.Scopes(),
+		func(scope souvenir.Scope) bool { return !slices.Contains(words, string(scope)) })
 	if len(known) > 0 {
 		return known, nil
 	}
 	for _, word := range words {
 		if !slices.Contains([]string{"openid", "profile", "email", "offline_access"}, word) {
-			return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+failure.Quote(parameter)+"; there are "+strings.Join(ScopeNames(souvenir.Scopes()), " "))
+			return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+failure.Quote(parameter)+"; there are "+
+				strings.Join(ScopeNames(souvenir.Scopes()), " "))
 		}
 	}
 	return souvenir.DefaultScopes(), nil
 }
 
-// refuseAsking sends an error to the client. What is the server's fault goes into the log, and the client hears of a server
-// error, too, since a browser between the two cannot be answered with 500 (RFC 6749, section 4.1.2.1).
+// refuseAsking sends an error to the client. What is the server's fault goes into the log, and the client hears of a
+// server error, too, since a browser between the two cannot be answered with 500 (RFC 6749, section 4.1.2.1).
 func (s *Server) refuseAsking(r *http.Request, a *asking, err error) (any, error) {
 	var known *souvenir.Error
 	if errors.As(err, &known) && slices.Contains([]string{"client_id", "redirect_uri"}, known.Argument) {
@@ -226,14 +237,15 @@ func (s *Server) refuseAsking(r *http.Request, a *asking, err error) (any, error
 	var say *souvenir.OAuthError
 	if !errors.As(err, &say) {
 		e := request.Of(r.Context())
-		s.log.ErrorContext(r.Context(), "an application could not be let in", "request_id", e.ID, "route", e.Route, "error", err)
+		s.log.ErrorContext(r.Context(), "an application could not be let in", "request_id", e.ID, "route", e.Route, "error",
+			err)
 		say = &souvenir.OAuthError{Code: errServer, Description: "the server could not do this"}
 	}
 	return s.back(a, url.Values{"error": {say.Code}, "error_description": {say.Description}}), nil
 }
 
-// back sends the browser to the client, with an answer. It says who answers (RFC 9207), so that a client of several servers
-// cannot be made to mistake one for another. The redirect URI stays as it was registered, its query included.
+// back sends the browser to the client, with an answer. It says who answers (RFC 9207), so that a client of several
+// servers cannot be made to mistake one for another. The redirect URI stays as it was registered, its query included.
 func (s *Server) back(a *asking, answer url.Values) web.Redirect {
 	answer.Set("iss", s.site.PublicURL)
 	if a.state != "" {

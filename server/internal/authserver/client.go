@@ -12,8 +12,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// shownClient is what a person is told of an application. Its name it has given itself, and may be anything; where the answer
-// goes cannot be made up.
+// shownClient is what a person is told of an application. Its name it has given itself, and may be anything; where the
+// answer goes cannot be made up.
 type shownClient struct {
 	Name    string // what it calls itself; empty if it does not
 	ID      string
@@ -54,7 +54,8 @@ func (s *Server) showClient(ctx context.Context, c request.Caller, a *asking) (s
 	case shown.Local != "":
 		shown.Warning = "Any program on this device can say that it is this application. Let it in only if you have just begun this yourself, in a program that you trust."
 	case a.client.Kind == souvenir.ClientDocument && from != shown.Host:
-		shown.Warning = "The application is described by " + from + ", but the answer goes to " + shown.Host + ". Let it in only if you know that the two belong together."
+		shown.Warning = "The application is described by " + from + ", but the answer goes to " + shown.Host +
+			". Let it in only if you know that the two belong together."
 	}
 	return shown, err
 }

@@ -91,9 +91,9 @@ func newClientDocuments(given *http.Client) *clientDocuments {
 	}
 }
 
-// client returns the active client that an id names: one that has registered, that a user has made, or that describes itself in
-// the document at that URL, which is fetched if need be. All that can be wrong is an error with the code invalid_client, to be shown
-// to the user and never told by a redirect.
+// client returns the active client that an id names: one that has registered, that a user has made, or that describes
+// itself in the document at that URL, which is fetched if need be. All that can be wrong is an error with the code
+// invalid_client, to be shown to the user and never told by a redirect.
 func (s *Server) client(ctx context.Context, clientID string) (souvenir.Client, error) {
 	c, err := s.store.Accounts().GetClient(ctx, clientID)
 	switch {
@@ -104,7 +104,8 @@ func (s *Server) client(ctx context.Context, clientID string) (souvenir.Client, 
 	case err != nil && !errors.Is(err, souvenir.ErrNotFound):
 		return souvenir.Client{}, err
 	case !strings.HasPrefix(clientID, "https://"):
-		return souvenir.Client{}, invalidClient("client_id " + failure.Quote(clientID) + " is unknown; the application has to register again")
+		return souvenir.Client{}, invalidClient("client_id " + failure.Quote(clientID) +
+			" is unknown; the application has to register again")
 	}
 	if err := souvenir.CheckDocumentURL(clientID); err != nil {
 		return souvenir.Client{}, err
@@ -119,8 +120,8 @@ func invalidClient(why string) error {
 		Err: &souvenir.OAuthError{Code: souvenir.OAuthInvalidClient, Description: plainASCII(message)}}
 }
 
-// fetchClient fetches a document and notes what it says. Whoever wants the same one meanwhile waits for it. Known says that it has
-// been fetched before.
+// fetchClient fetches a document and notes what it says. Whoever wants the same one meanwhile waits for it. Known says
+// that it has been fetched before.
 func (s *Server) fetchClient(ctx context.Context, id string, known bool) (souvenir.Client, error) {
 	d := s.documents
 	d.mu.Lock()
@@ -167,8 +168,8 @@ func (s *Server) fetchClient(ctx context.Context, id string, known bool) (souven
 	return f.client, f.err
 }
 
-// mayFetch takes one of the slots, unless there are none left, or it would be too often. What others name on a host does not
-// keep a known document from being fetched again: otherwise anybody could lock out those who use its client.
+// mayFetch takes one of the slots, unless there are none left, or it would be too often. What others name on a host
+// does not keep a known document from being fetched again: otherwise anybody could lock out those who use its client.
 func (d *clientDocuments) mayFetch(ctx context.Context, id string, known bool) error {
 	host := id
 	if u, err := url.Parse(id); err == nil {
@@ -190,18 +191,22 @@ func (d *clientDocuments) mayFetch(ctx context.Context, id string, known bool) e
 func (s *Server) renewClient(ctx context.Context, id string) (souvenir.Client, error) {
 	registration, life, err := s.documents.fetch(ctx, id)
 	if err != nil {
-		s.log.WarnContext(ctx, "the document of an OAuth client could not be had", "request_id", request.Of(ctx).ID, "client", id, "error", err)
+		s.log.WarnContext(ctx, "the document of an OAuth client could not be had", "request_id", request.Of(ctx).ID, "client",
+			id, "error", err)
 		return souvenir.Client{}, invalidClient("the document at " + failure.Quote(id) + " " + tellDocument(err))
 	}
-	c, err := s.store.Accounts().SetDocumentClient(ctx, souvenir.DocumentClient{URL: id, Registration: registration, ExpiresAt: time.Now().Add(life)})
+	c, err := s.store.Accounts().SetDocumentClient(ctx,
+		souvenir.DocumentClient{URL: id, Registration: registration, ExpiresAt: time.Now().Add(life)})
 	var known *souvenir.OAuthError
-	if errors.As(err, &known) && (known.Code == souvenir.OAuthInvalidClientMetadata || known.Code == souvenir.OAuthInvalidRedirectURI) {
+	if errors.As(err, &known) && (known.Code == souvenir.OAuthInvalidClientMetadata ||
+		known.Code == souvenir.OAuthInvalidRedirectURI) {
 		err = invalidClient("the document at " + failure.Quote(id) + ": " + err.Error())
 	}
 	return c, err
 }
 
-// badDocument is what is wrong with a document that was received. Other errors may tell about the network, and are for the log.
+// badDocument is what is wrong with a document that was received. Other errors may tell about the network, and are for
+// the log.
 type badDocument string
 
 func (b badDocument) Error() string { return "the document " + string(b) }
@@ -216,7 +221,8 @@ func tellDocument(err error) string {
 }
 
 // fetch fetches a document, and says for how long it is good.
-func (d *clientDocuments) fetch(ctx context.Context, id string) (registration souvenir.ClientRegistration, life time.Duration, err error) {
+func (d *clientDocuments) fetch(ctx context.Context, id string) (registration souvenir.ClientRegistration,
+	life time.Duration, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, id, nil)
 	if err != nil {
 		return registration, 0, err
@@ -229,11 +235,14 @@ func (d *clientDocuments) fetch(ctx context.Context, id string) (registration so
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return registration, 0, badDocument(fmt.Sprintf("is answered with status %d; 200 is needed, and no redirect", response.StatusCode))
+		return registration, 0, badDocument(fmt.Sprintf("is answered with status %d; 200 is needed, and no redirect",
+			response.StatusCode))
 	}
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	if err != nil || kind != documentType && !(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
-		return registration, 0, badDocument("has the Content-Type " + failure.Quote(response.Header.Get("Content-Type")) + "; application/json is needed")
+	if err != nil || kind != documentType &&
+		!(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
+		return registration, 0, badDocument("has the Content-Type " + failure.Quote(response.Header.Get("Content-Type")) +
+			"; application/json is needed")
 	}
 	encoded, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
 	switch {

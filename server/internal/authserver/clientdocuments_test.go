@@ -43,7 +43,8 @@ func newDocumentHost(t *testing.T) *documentHost {
 
 // document is what a client says of itself at a URL.
 func document(url, more string) string {
-	return `{"client_id": "` + url + `", "client_name": "Editor", "redirect_uris": ["http://127.0.0.1/callback"]` + more + `}`
+	return `{"client_id": "` + url + `", "client_name": "Editor", "redirect_uris": ["http://127.0.0.1/callback"]` + more +
+		`}`
 }
 
 // answers lets the host answer with a text.
@@ -69,14 +70,16 @@ func newDocumentServer(t *testing.T, client *http.Client) *Server {
 			t.Error(err)
 		}
 	})
-	return New(Options{Site: web.New(web.Options{PublicURL: "https://memory.example"}), Store: store, Logger: slog.New(slog.DiscardHandler), ClientDocuments: client})
+	return New(Options{Site: web.New(web.Options{PublicURL: "https://memory.example"}), Store: store,
+		Logger: slog.New(slog.DiscardHandler), ClientDocuments: client})
 }
 
 // isInvalidClient checks that an error is what a user is shown of a client that cannot be used.
 func isInvalidClient(t *testing.T, err error, has string) {
 	t.Helper()
 	var told *souvenir.OAuthError
-	if !errors.As(err, &told) || told.Code != souvenir.OAuthInvalidClient || !strings.HasPrefix(err.Error(), "Invalid client") || !strings.Contains(err.Error(), has) {
+	if !errors.As(err, &told) || told.Code != souvenir.OAuthInvalidClient ||
+		!strings.HasPrefix(err.Error(), "Invalid client") || !strings.Contains(err.Error(), has) {
 		t.Errorf("the error is %v, and should have %q", err, has)
 	}
 }
@@ -85,14 +88,16 @@ func TestADocumentMakesAClient(t *testing.T) {
 	host := newDocumentHost(t)
 	s := newDocumentServer(t, host.at.Client())
 	id := host.at.URL + "/client.json"
-	host.answers(200, map[string]string{"Content-Type": "application/json; charset=utf-8", "Cache-Control": "max-age=7200"}, document(id, ""))
+	host.answers(200, map[string]string{"Content-Type": "application/json; charset=utf-8",
+		"Cache-Control": "max-age=7200"}, document(id, ""))
 	for range 3 {
 		c, err := s.client(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
 		left := time.Until(c.ExpiresAt)
-		if c.ID != id || c.Kind != souvenir.ClientDocument || c.Metadata.ClientName != "Editor" || c.Metadata.TokenEndpointAuthMethod != souvenir.AuthNone || left > 2*time.Hour || left < 119*time.Minute {
+		if c.ID != id || c.Kind != souvenir.ClientDocument || c.Metadata.ClientName != "Editor" ||
+			c.Metadata.TokenEndpointAuthMethod != souvenir.AuthNone || left > 2*time.Hour || left < 119*time.Minute {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -100,8 +105,10 @@ func TestADocumentMakesAClient(t *testing.T) {
 		t.Errorf("it was fetched %d times", n)
 	}
 	// When it has run out, what it says then counts.
-	if _, err := s.store.Accounts().SetDocumentClient(t.Context(), souvenir.DocumentClient{URL: id, ExpiresAt: time.Now().Add(-time.Second),
-		Registration: souvenir.ClientRegistration{ClientName: "Old", RedirectURIs: []string{"https://old.example/a"}}}); err != nil {
+	if _, err := s.store.Accounts().SetDocumentClient(t.Context(),
+		souvenir.DocumentClient{URL: id, ExpiresAt: time.Now().Add(-time.Second),
+			Registration: souvenir.ClientRegistration{ClientName: "Old",
+				RedirectURIs: []string{"https://old.example/a"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := s.client(t.Context(), id); err != nil || c.Metadata.ClientName != "Editor" {
@@ -121,7 +128,8 @@ func TestClientsThatAreNoDocuments(t *testing.T) {
 	host := newDocumentHost(t)
 	host.answers(200, nil, "{}")
 	s := newDocumentServer(t, host.at.Client())
-	registered, err := s.store.Accounts().RegisterClient(t.Context(), souvenir.ClientRegistration{RedirectURIs: []string{"https://a.example/b"}})
+	registered, err := s.store.Accounts().RegisterClient(t.Context(),
+		souvenir.ClientRegistration{RedirectURIs: []string{"https://a.example/b"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +137,10 @@ func TestClientsThatAreNoDocuments(t *testing.T) {
 		t.Errorf("%+v %v", c, err)
 	}
 	for _, id := range []string{
-		"", "unknown", "http://" + strings.TrimPrefix(host.at.URL, "https://") + "/a", host.at.URL, host.at.URL + "/", host.at.URL + "/a?b", host.at.URL + "/a#b", host.at.URL + "/a/../b",
-		strings.Replace(host.at.URL, "https://", "https://user:pass@", 1) + "/a", "HTTPS" + strings.TrimPrefix(host.at.URL, "https") + "/a", "https://", "https://[::1", "file:///etc/passwd",
+		"", "unknown", "http://" + strings.TrimPrefix(host.at.URL, "https://") + "/a", host.at.URL, host.at.URL + "/",
+		host.at.URL + "/a?b", host.at.URL + "/a#b", host.at.URL + "/a/../b",
+		strings.Replace(host.at.URL, "https://", "https://user:pass@", 1) + "/a", "HTTPS" +
+			strings.TrimPrefix(host.at.URL, "https") + "/a", "https://", "https://[::1", "file:///etc/passwd",
 	} {
 		_, err := s.client(t.Context(), id)
 		isInvalidClient(t, err, "")
@@ -149,25 +159,41 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 		text   func(id string) string
 		has    string
 	}{
-		"not found":             {404, nil, func(id string) string { return document(id, "") }, "status 404"},
-		"a redirect":            {302, map[string]string{"Location": "/other"}, func(id string) string { return document(id, "") }, "status 302"},
-		"no content":            {204, nil, func(string) string { return "" }, "status 204"},
-		"HTML":                  {200, map[string]string{"Content-Type": "text/html"}, func(id string) string { return document(id, "") }, "Content-Type"},
-		"no type":               {200, map[string]string{"Content-Type": ""}, func(id string) string { return document(id, "") }, "Content-Type"},
-		"no JSON":               {200, nil, func(string) string { return "client_id" }, "not JSON"},
-		"a list":                {200, nil, func(string) string { return "[]" }, "JSON object"},
-		"nothing":               {200, nil, func(string) string { return "" }, "not JSON"},
-		"a wrong type":          {200, nil, func(id string) string { return document(id, `, "scope": 7`) }, "scope"},
-		"another's id":          {200, nil, func(id string) string { return document(id+"x", "") }, "client_id"},
-		"no id":                 {200, nil, func(string) string { return `{"client_name": "a", "redirect_uris": ["https://a.example/b"]}` }, "client_id"},
-		"no name":               {200, nil, func(id string) string { return `{"client_id": "` + id + `", "redirect_uris": ["https://a.example/b"]}` }, "client_name"},
-		"no redirects":          {200, nil, func(id string) string { return `{"client_id": "` + id + `", "client_name": "a"}` }, "redirect_uri"},
-		"a bad redirect":        {200, nil, func(id string) string { return strings.Replace(document(id, ""), "http://127.0.0.1", "javascript:", 1) }, "redirect_uri"},
-		"a secret":              {200, nil, func(id string) string { return document(id, `, "token_endpoint_auth_method": "client_secret_post"`) }, "token_endpoint_auth_method"},
-		"more than is read":     {200, nil, func(id string) string { return document(id, `, "x": "`+strings.Repeat("x", maxDocument)+`"`) }, "longer than 65536 bytes"},
-		"more than is kept":     {200, nil, func(id string) string { return document(id, `, "x": "`+strings.Repeat("x", 20<<10)+`"`) }, "16384"},
-		"a name of two rows":    {200, nil, func(id string) string { return strings.Replace(document(id, ""), "Editor", `a\nb`, 1) }, "client_name"},
-		"a list that is broken": {200, map[string]string{"Content-Length": "10000"}, func(id string) string { return document(id, "") }, "cannot be reached"},
+		"not found": {404, nil, func(id string) string { return document(id, "") }, "status 404"},
+		"a redirect": {302, map[string]string{"Location": "/other"},
+			func(id string) string { return document(id, "") }, "status 302"},
+		"no content": {204, nil, func(string) string { return "" }, "status 204"},
+		"HTML": {200, map[string]string{"Content-Type": "text/html"},
+			func(id string) string { return document(id, "") }, "Content-Type"},
+		"no type": {200, map[string]string{"Content-Type": ""},
+			func(id string) string { return document(id, "") }, "Content-Type"},
+		"no JSON":      {200, nil, func(string) string { return "client_id" }, "not JSON"},
+		"a list":       {200, nil, func(string) string { return "[]" }, "JSON object"},
+		"nothing":      {200, nil, func(string) string { return "" }, "not JSON"},
+		"a wrong type": {200, nil, func(id string) string { return document(id, `, "scope": 7`) }, "scope"},
+		"another's id": {200, nil, func(id string) string { return document(id+"x", "") }, "client_id"},
+		"no id": {200, nil,
+			func(string) string { return `{"client_name": "a", "redirect_uris": ["https://a.example/b"]}` }, "client_id"},
+		"no name": {200, nil,
+			func(id string) string { return `{"client_id": "` + id + `", "redirect_uris": ["https://a.example/b"]}` },
+			"client_name"},
+		"no redirects": {200, nil,
+			func(id string) string { return `{"client_id": "` + id + `", "client_name": "a"}` }, "redirect_uri"},
+		"a bad redirect": {200, nil,
+			func(id string) string { return strings.Replace(document(id, ""), "http://127.0.0.1", "javascript:", 1) },
+			"redirect_uri"},
+		"a secret": {200, nil,
+			func(id string) string { return document(id, `, "token_endpoint_auth_method": "client_secret_post"`) },
+			"token_endpoint_auth_method"},
+		"more than is read": {200, nil,
+			func(id string) string { return document(id, `, "x": "`+strings.Repeat("x", maxDocument)+`"`) },
+			"longer than 65536 bytes"},
+		"more than is kept": {200, nil,
+			func(id string) string { return document(id, `, "x": "`+strings.Repeat("x", 20<<10)+`"`) }, "16384"},
+		"a name of two rows": {200, nil,
+			func(id string) string { return strings.Replace(document(id, ""), "Editor", `a\nb`, 1) }, "client_name"},
+		"a list that is broken": {200, map[string]string{"Content-Length": "10000"},
+			func(id string) string { return document(id, "") }, "cannot be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newDocumentServer(t, host.at.Client())
@@ -200,8 +226,10 @@ func TestDocumentsInPrivateNetworksAreNotFetched(t *testing.T) {
 	s.documents.addresses, s.documents.hosts = ratelimit.New(1000, time.Second), ratelimit.New(1000, time.Second)
 	var told []string
 	for _, name := range []string{
-		"127.0.0.1", "localhost", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "10.0.0.1", "169.254.169.254", "192.168.1.1", "172.16.0.1", "100.64.0.1",
-		"[fe80::1]", "[fd00::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "255.255.255.255", "224.0.0.1", "2130706433", "0x7f.1", "0177.0.0.1",
+		"127.0.0.1", "localhost", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "10.0.0.1",
+		"169.254.169.254", "192.168.1.1", "172.16.0.1", "100.64.0.1",
+		"[fe80::1]", "[fd00::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "255.255.255.255", "224.0.0.1", "2130706433",
+		"0x7f.1", "0177.0.0.1",
 	} {
 		began := time.Now()
 		id := "https://" + name + ":" + port + "/client.json"
@@ -286,7 +314,8 @@ func TestFetchesAreLimited(t *testing.T) {
 		_, err := s.client(from("198.51.100.1"), fmt.Sprintf("%s/%d", host.at.URL, i))
 		isInvalidClient(t, err, "status 404")
 	}
-	for name, ctx := range map[string]context.Context{"the address": from("198.51.100.1"), "the host": from("198.51.100.2")} {
+	for name, ctx := range map[string]context.Context{"the address": from("198.51.100.1"),
+		"the host": from("198.51.100.2")} {
 		_, err := s.client(ctx, host.at.URL+"/more")
 		isInvalidClient(t, err, "try again in a minute")
 		if n := host.asked.Load(); n != documentsBurst {
@@ -295,8 +324,9 @@ func TestFetchesAreLimited(t *testing.T) {
 	}
 	// A client that people here use already is looked at all the same, when its document is due again.
 	known := host.at.URL + "/known"
-	if _, err := s.store.Accounts().SetDocumentClient(t.Context(), souvenir.DocumentClient{URL: known, Registration: souvenir.ClientRegistration{
-		ClientName: "Editor", RedirectURIs: []string{"http://127.0.0.1/callback"}}}); err != nil {
+	if _, err := s.store.Accounts().SetDocumentClient(t.Context(),
+		souvenir.DocumentClient{URL: known, Registration: souvenir.ClientRegistration{
+			ClientName: "Editor", RedirectURIs: []string{"http://127.0.0.1/callback"}}}); err != nil {
 		t.Fatal(err)
 	}
 	host.answers(200, nil, document(known, ""))

@@ -28,7 +28,8 @@ type choice struct {
 	Projects []string // as Project.Ref has them
 }
 
-// granted are the scopes that a choice comes to. A right to change things is told with the right to read them, which is in it.
+// granted are the scopes that a choice comes to. A right to change things is told with the right to read them, which is
+// in it.
 func (c choice) granted() []souvenir.Scope {
 	has := func(scope souvenir.Scope) bool { return slices.Contains(c.Scopes, scope) }
 	return slices.DeleteFunc(souvenir.Scopes(), func(scope souvenir.Scope) bool {
@@ -81,7 +82,8 @@ func rights() []shownRight {
 		{Scope: souvenir.ScopeMemoryWrite, Writes: true, Detail: "Reading is part of it."},
 		{Scope: souvenir.ScopeFilesRead},
 		{Scope: souvenir.ScopeFilesWrite, Writes: true, Detail: "Reading is part of it."},
-		{Scope: souvenir.ScopeAccount, Writes: true, Detail: "It can let others in: make tokens for other programs, add people to your projects and remove them. Most applications do not need this."},
+		{Scope: souvenir.ScopeAccount, Writes: true,
+			Detail: "It can let others in: make tokens for other programs, add people to your projects and remove them. Most applications do not need this."},
 		{Scope: souvenir.ScopeAdmin, Writes: true, Detail: "Hardly any application needs this."},
 	}
 }
@@ -95,19 +97,23 @@ func (s *Server) askConsent(r *http.Request, c request.Caller, a *asking) (any, 
 	return s.consentPage(r, c, a, consentState{offered: offered, chosen: chosen, shown: chosen, again: again})
 }
 
-// preselect returns the scopes that a person can allow of what an application asks for, and what is chosen unless the person
-// chooses otherwise: all that is asked for, but what was refused the last time, and what only a person's own hand may tick.
-func (s *Server) preselect(ctx context.Context, c request.Caller, a *asking) (offered []souvenir.Scope, chosen choice, again bool, err error) {
+// preselect returns the scopes that a person can allow of what an application asks for, and what is chosen unless the
+// person chooses otherwise: all that is asked for, but what was refused the last time, and what only a person's own
+// hand may tick.
+func (s *Server) preselect(ctx context.Context, c request.Caller, a *asking) (offered []souvenir.Scope, chosen choice,
+	again bool, err error) {
 	offered = slices.DeleteFunc(slices.Clone(a.scopes), func(scope souvenir.Scope) bool {
 		return scope == souvenir.ScopeAdmin && c.User.Role != souvenir.RoleAdmin
 	})
 	if len(offered) == 0 {
-		return nil, choice{}, false, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+string(souvenir.ScopeAdmin)+", and the user is no admin")
+		return nil, choice{}, false,
+			oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+string(souvenir.ScopeAdmin)+", and the user is no admin")
 	}
 	chosen.Scopes = slices.DeleteFunc(slices.Clone(offered), func(scope souvenir.Scope) bool {
-		// Whoever runs the server does not hand it over by not looking: this box is ticked by hand, or by who made the client. The
-		// one with which an application lets others in is always ticked by hand, each time.
-		return scope == souvenir.ScopeAccount || scope == souvenir.ScopeAdmin && (a.client.Owner != c.User.ID || a.client.Made)
+		// Whoever runs the server does not hand it over by not looking: this box is ticked by hand, or by who made the
+		// client. The one with which an application lets others in is always ticked by hand, each time.
+		return scope == souvenir.ScopeAccount || scope == souvenir.ScopeAdmin &&
+			(a.client.Owner != c.User.ID || a.client.Made)
 	})
 	grants, err := c.Store.Accounts().Grants(ctx)
 	if err != nil {
@@ -121,7 +127,8 @@ func (s *Server) preselect(ctx context.Context, c request.Caller, a *asking) (of
 	if before.Projects != nil {
 		chosen.Limited, chosen.Projects = true, before.Projects
 	}
-	chosen.Scopes = slices.DeleteFunc(chosen.Scopes, func(scope souvenir.Scope) bool { return slices.Contains(before.Refused, scope) })
+	chosen.Scopes = slices.DeleteFunc(chosen.Scopes,
+		func(scope souvenir.Scope) bool { return slices.Contains(before.Refused, scope) })
 	return offered, chosen, true, nil
 }
 
@@ -145,8 +152,9 @@ func (s *Server) consentPage(r *http.Request, c request.Caller, a *asking, state
 		return s.refuseAsking(r, a, err)
 	}
 	p := consentPage{
-		Action: s.site.Path(route.AuthorizePath), Asked: a.query(), Problem: state.problem, Client: client, ReadOnly: state.shown.ReadOnly,
-		Limited: state.shown.Limited, More: len(projects) > maxShownProjects, Again: state.again,
+		Action: s.site.Path(route.AuthorizePath), Asked: a.query(), Problem: state.problem, Client: client,
+		ReadOnly: state.shown.ReadOnly,
+		Limited:  state.shown.Limited, More: len(projects) > maxShownProjects, Again: state.again,
 		Another: s.signInFor(a, signInAgain), User: c.User.Name,
 		Nonce: s.questions.add(web.BrowserSecret(r), a.questionFor(c, state.chosen), time.Now()),
 	}
@@ -171,7 +179,8 @@ func (s *Server) consentPage(r *http.Request, c request.Caller, a *asking, state
 		delete(named, long)
 		p.Projects = append(p.Projects, shown)
 	}
-	p.Others = strings.Join(slices.DeleteFunc(slices.Clone(state.shown.Projects), func(ref string) bool { return !named[ref] }), "\n")
+	p.Others = strings.Join(slices.DeleteFunc(slices.Clone(state.shown.Projects),
+		func(ref string) bool { return !named[ref] }), "\n")
 	status := http.StatusOK
 	if state.problem != "" {
 		status = http.StatusBadRequest
@@ -188,8 +197,8 @@ func (a *asking) questionFor(c request.Caller, chosen choice) [sha256.Size]byte 
 	return sha256.Sum256(question)
 }
 
-// decide takes the answer of a person. A form that has been sent before, was made for another browser, or is older than the
-// server, asks again.
+// decide takes the answer of a person. A form that has been sent before, was made for another browser, or is older than
+// the server, asks again.
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	form, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -216,7 +225,9 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller
 	}
 	state := consentState{offered: offered, chosen: chosen, shown: chosen, again: again}
 	// To let others in, or run the service, takes somebody who has shown recently who they are.
-	if form.Get("decision") == "allow" && (slices.Contains(form["scope"], string(souvenir.ScopeAccount)) || slices.Contains(form["scope"], string(souvenir.ScopeAdmin))) {
+	if form.Get("decision") == "allow" &&
+		(slices.Contains(form["scope"], string(souvenir.ScopeAccount)) ||
+			slices.Contains(form["scope"], string(souvenir.ScopeAdmin))) {
 		if asks, err := s.signin.Confirm(w, r, c, form, route.AuthorizePath+"?"+a.query()); asks != nil || err != nil {
 			return asks, err
 		}
@@ -260,17 +271,19 @@ func (s *Server) letIn(r *http.Request, c request.Caller, a *asking, state conse
 	return s.back(a, url.Values{"code": {code.Code}}), nil
 }
 
-// readChoice reads what a person has chosen. A browser always sends the field projects, since one of its buttons is always
-// pressed: a form without it comes from a script that decides and leaves the rest as it is.
+// readChoice reads what a person has chosen. A browser always sends the field projects, since one of its buttons is
+// always pressed: a form without it comes from a script that decides and leaves the rest as it is.
 func readChoice(form url.Values, offered []souvenir.Scope, chosen choice) (made choice, problem string) {
 	made = chosen
 	if form.Has("access") {
 		made.ReadOnly = form.Get("access") == "read"
 	}
 	if form.Has("scope") || form.Has("projects") {
-		made.Scopes = slices.DeleteFunc(slices.Clone(offered), func(scope souvenir.Scope) bool { return !slices.Contains(form["scope"], string(scope)) })
+		made.Scopes = slices.DeleteFunc(slices.Clone(offered),
+			func(scope souvenir.Scope) bool { return !slices.Contains(form["scope"], string(scope)) })
 	}
-	if form.Has("projects") || form.Has("project") { // projects that are named are a limit, whatever was left out beside them
+	if form.Has("projects") || form.Has(
+		"project") { // projects that are named are a limit, whatever was left out beside them
 		made.Limited, made.Projects = form.Get("projects") != "all", nil
 		for _, ref := range append(slices.Clone(form["project"]), strings.Split(form.Get("others"), "\n")...) {
 			if ref = strings.TrimSpace(ref); ref != "" && !slices.Contains(made.Projects, ref) {
@@ -286,13 +299,14 @@ func readChoice(form url.Values, offered []souvenir.Scope, chosen choice) (made 
 	case made.Limited && len(made.Projects) == 0:
 		return made, "No project is chosen. Choose at least one, or all."
 	case made.Limited && len(made.Projects) > maxGrantProjects:
-		return made, fmt.Sprintf("%d projects are chosen; at most %d are possible. Choose fewer, or all.", len(made.Projects), maxGrantProjects)
+		return made, fmt.Sprintf("%d projects are chosen; at most %d are possible. Choose fewer, or all.", len(made.Projects),
+			maxGrantProjects)
 	}
 	return made, ""
 }
 
-// oneOf reports whether a field was left out, or has one value of those that there are: what cannot be understood must not
-// count as the widest of them.
+// oneOf reports whether a field was left out, or has one value of those that there are: what cannot be understood must
+// not count as the widest of them.
 func oneOf(given []string, values ...string) bool {
 	return len(given) == 0 || len(given) == 1 && slices.Contains(values, given[0])
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 )
 
-// ServerMetadata describes the authorization server (RFC 8414). A client that looks for it where OpenID Connect has it gets the
-// same: that is why there are the two members that OpenID Connect asks for, although no ID token is ever given out.
+// ServerMetadata describes the authorization server (RFC 8414). A client that looks for it where OpenID Connect has it
+// gets the same: that is why there are the two members that OpenID Connect asks for, although no ID token is ever given
+// out.
 type ServerMetadata struct {
 	Issuer                string   `json:"issuer"` // the public URL, byte by byte
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
@@ -54,8 +55,8 @@ func (s *Server) MetadataRoutes() []route.Route {
 	}
 }
 
-// AtHostRoot is where a document of metadata lies when the public URL has a path: RFC 8414 and RFC 9728 put the path behind the
-// well-known part, at the root of the host. Without a path it is where it is.
+// AtHostRoot is where a document of metadata lies when the public URL has a path: RFC 8414 and RFC 9728 put the path
+// behind the well-known part, at the root of the host. Without a path it is where it is.
 func (s *Server) AtHostRoot(pattern string) string {
 	const resource = "/.well-known/oauth-protected-resource"
 	if suffix, ok := strings.CutPrefix(pattern, resource); ok {
@@ -108,8 +109,8 @@ func (s *Server) describeResource(resource string) ResourceMetadata {
 // cacheMetadata lets clients keep a document for a while; a public URL that changes is soon known.
 func cacheMetadata(w http.ResponseWriter) { w.Header().Set("Cache-Control", "public, max-age=300") }
 
-// resource returns the resource of this server that a client means (RFC 8707): the service or its MCP endpoint, with or without
-// a slash at the end. No resource stays none. Any other is ErrInvalid with invalid_target.
+// resource returns the resource of this server that a client means (RFC 8707): the service or its MCP endpoint, with or
+// without a slash at the end. No resource stays none. Any other is ErrInvalid with invalid_target.
 func (s *Server) resource(asked string) (canonical string, err error) {
 	if asked == "" {
 		return "", nil
@@ -123,8 +124,8 @@ func (s *Server) resource(asked string) (canonical string, err error) {
 	return "", oauthError(souvenir.OAuthInvalidTarget, "resource", message)
 }
 
-// withoutTrifles writes a URL in the way that all its spellings have in common: case of scheme and host, the port that goes
-// without saying, a slash at the end (RFC 3986, section 6.2).
+// withoutTrifles writes a URL in the way that all its spellings have in common: case of scheme and host, the port that
+// goes without saying, a slash at the end (RFC 3986, section 6.2).
 func withoutTrifles(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil || u.Opaque != "" || strings.ContainsAny(address, "#?") {
@@ -145,8 +146,8 @@ func (s *Server) Audience() []string {
 	return []string{s.site.PublicURL, s.site.PublicURL + "/mcp"}
 }
 
-// offeredScopes are the scopes that the metadata names: all but admin, which hardly any client needs. People are asked for account
-// only if a client asks, and then with an empty box.
+// offeredScopes are the scopes that the metadata names: all but admin, which hardly any client needs. People are asked
+// for account only if a client asks, and then with an empty box.
 func offeredScopes() []string {
 	return append(ScopeNames(souvenir.DefaultScopes()), string(souvenir.ScopeAccount))
 }

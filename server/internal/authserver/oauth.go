@@ -49,8 +49,8 @@ func plainASCII(message string) string {
 	}, strings.ReplaceAll(message, "…", "..."))
 }
 
-// Fail tells an error as RFC 6749, section 5.2, does: as JSON, with 400 but for clients that are not what they say (401),
-// and for what is no fault of the client.
+// Fail tells an error as RFC 6749, section 5.2, does: as JSON, with 400 but for clients that are not what they say
+// (401), and for what is no fault of the client.
 func (s *Server) Fail(w http.ResponseWriter, r *http.Request, status int, message string, err error) {
 	body := &souvenir.OAuthError{Code: souvenir.OAuthInvalidRequest, Description: plainASCII(message)}
 	var known *souvenir.OAuthError

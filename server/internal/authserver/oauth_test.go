@@ -14,13 +14,17 @@ import (
 func TestResources(t *testing.T) {
 	for public, c := range map[string]struct{ good, bad []string }{
 		"https://memory.example": {
-			[]string{"https://memory.example", "https://memory.example/", "https://memory.example/mcp", "https://memory.example/mcp/", "HTTPS://Memory.Example/mcp", "https://memory.example:443/mcp"},
-			[]string{"http://memory.example", "https://memory.example/MCP", "https://memory.example/mcp/x", "https://memory.example:8443/mcp", "https://memory.example.evil.example/mcp",
-				"https://memory.example/mcp?x", "https://memory.example/mcp#", "https://user@memory.example/mcp", "memory.example", "https://memory.example//mcp", "%zz", "https:memory.example", " "},
+			[]string{"https://memory.example", "https://memory.example/", "https://memory.example/mcp",
+				"https://memory.example/mcp/", "HTTPS://Memory.Example/mcp", "https://memory.example:443/mcp"},
+			[]string{"http://memory.example", "https://memory.example/MCP", "https://memory.example/mcp/x",
+				"https://memory.example:8443/mcp", "https://memory.example.evil.example/mcp",
+				"https://memory.example/mcp?x", "https://memory.example/mcp#", "https://user@memory.example/mcp", "memory.example",
+				"https://memory.example//mcp", "%zz", "https:memory.example", " "},
 		},
 		"http://127.0.0.1:8377/memory": {
 			[]string{"http://127.0.0.1:8377/memory", "http://127.0.0.1:8377/memory/", "http://127.0.0.1:8377/memory/mcp"},
-			[]string{"http://127.0.0.1:8377", "http://127.0.0.1:8377/mcp", "http://localhost:8377/memory", "http://127.0.0.1/memory"},
+			[]string{"http://127.0.0.1:8377", "http://127.0.0.1:8377/mcp", "http://localhost:8377/memory",
+				"http://127.0.0.1/memory"},
 		},
 	} {
 		s := &Server{site: web.New(web.Options{PublicURL: public})}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// questions are the questions that people have been asked and have not answered yet. Each can be answered once, in the browser that
-// was asked, and only as it was put. They are kept in memory: who answers after a restart is asked again.
+// questions are the questions that people have been asked and have not answered yet. Each can be answered once, in the
+// browser that was asked, and only as it was put. They are kept in memory: who answers after a restart is asked again.
 type questions struct {
 	mu   sync.Mutex
 	open []openConsent // the oldest first
@@ -32,7 +32,8 @@ const (
 // answered no more.
 func (c *questions) add(browser string, question [sha256.Size]byte, now time.Time) (nonce string) {
 	nonce = rand.Text()
-	added := openConsent{nonce: sha256.Sum256([]byte(nonce)), browser: sha256.Sum256([]byte(browser)), question: question, until: now.Add(consentLifetime)}
+	added := openConsent{nonce: sha256.Sum256([]byte(nonce)), browser: sha256.Sum256([]byte(browser)), question: question,
+		until: now.Add(consentLifetime)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open = slices.DeleteFunc(c.open, func(o openConsent) bool { return !now.Before(o.until) })
@@ -59,7 +60,8 @@ func (c *questions) take(nonce, browser string, question [sha256.Size]byte, now 
 	given, from := sha256.Sum256([]byte(nonce)), sha256.Sum256([]byte(browser))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.open, func(o openConsent) bool { return subtle.ConstantTimeCompare(o.nonce[:], given[:]) == 1 })
+	i := slices.IndexFunc(c.open,
+		func(o openConsent) bool { return subtle.ConstantTimeCompare(o.nonce[:], given[:]) == 1 })
 	if i < 0 || c.open[i].browser != from || c.open[i].question != question || !now.Before(c.open[i].until) {
 		return false
 	}

@@ -14,14 +14,14 @@ import (
 const (
 	maxRegistration = 64 << 10 // bytes
 
-	// How many clients may register from one address: at once, and after that one in so much time. Some register twice whenever
-	// somebody connects them, and many people may share an address.
+	// How many clients may register from one address: at once, and after that one in so much time. Some register twice
+	// whenever somebody connects them, and many people may share an address.
 	registrationBurst    = 100
 	registrationInterval = 6 * time.Second
 )
 
-// registerClient registers a client that nobody here has heard of before (RFC 7591). It gets nothing by that: somebody has to let
-// it in, and it is forgotten after a day in which nobody does.
+// registerClient registers a client that nobody here has heard of before (RFC 7591). It gets nothing by that: somebody
+// has to let it in, and it is forgotten after a day in which nobody does.
 func (s *Server) registerClient(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	w.Header().Set("Pragma", "no-cache")
 	if wait := s.registrations.Allow(request.Of(r.Context()).Address); wait > 0 {
@@ -54,5 +54,6 @@ func asMetadataError(err error) error {
 func tooMany(w http.ResponseWriter, wait time.Duration, what string) error {
 	seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
 	w.Header().Set("Retry-After", seconds)
-	return &failure.Error{Status: http.StatusTooManyRequests, Message: "too many " + what + "; try again in " + seconds + " seconds"}
+	return &failure.Error{Status: http.StatusTooManyRequests, Message: "too many " + what + "; try again in " + seconds +
+		" seconds"}
 }

@@ -1,5 +1,5 @@
-// Package authserver is the OAuth 2.1 authorization server: metadata, registration of clients and the documents in which they describe
-// themselves, the page on which a person lets an application in, and the token endpoint.
+// Package authserver is the OAuth 2.1 authorization server: metadata, registration of clients and the documents in
+// which they describe themselves, the page on which a person lets an application in, and the token endpoint.
 package authserver
 
 import (
@@ -19,7 +19,8 @@ type Options struct {
 	Store  *souvenir.Store // the operator's
 	Logger *slog.Logger
 
-	// ClientDocuments fetches the documents of clients that are known by a URL. Nil means a client that connects to public addresses only.
+	// ClientDocuments fetches the documents of clients that are known by a URL. Nil means a client that connects to public
+	// addresses only.
 	ClientDocuments *http.Client
 
 	// ReadJSON reads the body of a request, within the memory that all requests share. Strict refuses unknown members.
@@ -47,6 +48,7 @@ type Server struct {
 func New(o Options) *Server {
 	return &Server{
 		site: o.Site, signin: o.SignIn, store: o.Store, log: o.Logger, readJSON: o.ReadJSON, answer: o.Answer,
-		registrations: ratelimit.New(registrationBurst, registrationInterval), documents: newClientDocuments(o.ClientDocuments),
+		registrations: ratelimit.New(registrationBurst, registrationInterval),
+		documents:     newClientDocuments(o.ClientDocuments),
 	}
 }

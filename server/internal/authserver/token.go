@@ -15,8 +15,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// oauthForm is the form of a request to the token or the revocation endpoint, without parameters that have no value: they count
-// as left out (RFC 6749, section 3.2).
+// oauthForm is the form of a request to the token or the revocation endpoint, without parameters that have no value:
+// they count as left out (RFC 6749, section 3.2).
 type oauthForm url.Values
 
 // get returns the value of a parameter that is there once at most.
@@ -46,13 +46,16 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request, _ request.Caller)
 	case GrantRefresh:
 		return s.refresh(r, client, form, resource)
 	case "":
-		return nil, oauthError(souvenir.OAuthInvalidRequest, "grant_type", "grant_type is missing in the form; "+GrantCode+" or "+GrantRefresh+" is needed")
+		return nil, oauthError(souvenir.OAuthInvalidRequest, "grant_type", "grant_type is missing in the form; "+GrantCode+
+			" or "+GrantRefresh+" is needed")
 	default:
-		return nil, oauthError(souvenir.OAuthUnsupportedGrantType, "grant_type", "grant_type is "+failure.Quote(grant)+"; "+GrantCode+" and "+GrantRefresh+" are supported")
+		return nil, oauthError(souvenir.OAuthUnsupportedGrantType, "grant_type", "grant_type is "+failure.Quote(grant)+"; "+
+			GrantCode+" and "+GrantRefresh+" are supported")
 	}
 }
 
-func (s *Server) exchangeCode(r *http.Request, client souvenir.ClientCredentials, form oauthForm, resource string) (any, error) {
+func (s *Server) exchangeCode(r *http.Request, client souvenir.ClientCredentials, form oauthForm, resource string) (any,
+	error) {
 	if form.get("code") == "" {
 		return nil, oauthError(souvenir.OAuthInvalidRequest, "code", "code is missing in the form")
 	}
@@ -62,7 +65,8 @@ func (s *Server) exchangeCode(r *http.Request, client souvenir.ClientCredentials
 	})
 }
 
-func (s *Server) refresh(r *http.Request, client souvenir.ClientCredentials, form oauthForm, resource string) (any, error) {
+func (s *Server) refresh(r *http.Request, client souvenir.ClientCredentials, form oauthForm, resource string) (any,
+	error) {
 	if form.get("refresh_token") == "" {
 		return nil, oauthError(souvenir.OAuthInvalidRequest, "refresh_token", "refresh_token is missing in the form")
 	}
@@ -76,8 +80,8 @@ func (s *Server) refresh(r *http.Request, client souvenir.ClientCredentials, for
 	})
 }
 
-// revoke ends what a token was given for (RFC 7009). Without credentials of a client, as the interface has it, whoever holds the
-// token may do so: there is no better use that a thief could put it to.
+// revoke ends what a token was given for (RFC 7009). Without credentials of a client, as the interface has it, whoever
+// holds the token may do so: there is no better use that a thief could put it to.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	w.Header().Set("Pragma", "no-cache")
 	form, err := readOAuthForm(w, r)
@@ -91,18 +95,20 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request, _ request.Caller
 	if client.ID == "" && client.Secret != "" {
 		return nil, invalidClient("client_secret comes without client_id")
 	}
-	if err := s.store.Accounts().RevokeToken(r.Context(), souvenir.Revocation{Client: client, Token: form.get("token")}); err != nil {
+	if err := s.store.Accounts().RevokeToken(r.Context(),
+		souvenir.Revocation{Client: client, Token: form.get("token")}); err != nil {
 		return nil, err
 	}
 	return struct{}{}, nil // with 200, and nothing that a client would have to read
 }
 
-// readOAuthForm reads a form of which each parameter is there once at most (RFC 6749, section 3.2), but resource, of which there may be
-// several (RFC 8707).
+// readOAuthForm reads a form of which each parameter is there once at most (RFC 6749, section 3.2), but resource, of
+// which there may be several (RFC 8707).
 func readOAuthForm(w http.ResponseWriter, r *http.Request) (oauthForm, error) {
 	if given := r.Header.Get("Content-Type"); given != "" {
 		if kind, _, err := mime.ParseMediaType(given); err != nil || kind != formType {
-			return nil, oauthError(souvenir.OAuthInvalidRequest, "Content-Type", "the body's Content-Type is "+failure.Quote(given)+"; "+formType+" is needed")
+			return nil, oauthError(souvenir.OAuthInvalidRequest, "Content-Type", "the body's Content-Type is "+
+				failure.Quote(given)+"; "+formType+" is needed")
 		}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, web.MaxForm))
@@ -111,7 +117,8 @@ func readOAuthForm(w http.ResponseWriter, r *http.Request) (oauthForm, error) {
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return nil, oauthError(souvenir.OAuthInvalidRequest, "body", "the body is no form as "+formType+" has it: "+err.Error())
+		return nil, oauthError(souvenir.OAuthInvalidRequest, "body", "the body is no form as "+formType+" has it: "+
+			err.Error())
 	}
 	for name, values := range form {
 		if len(values) > 1 && name != "resource" {
@@ -124,8 +131,8 @@ func readOAuthForm(w http.ResponseWriter, r *http.Request) (oauthForm, error) {
 	return oauthForm(form), nil
 }
 
-// clientCredentials returns what a client says who it is, in the header (RFC 6749, section 2.3.1) or in the form; nothing if it says
-// nothing. A client may repeat its id, and must not repeat its secret.
+// clientCredentials returns what a client says who it is, in the header (RFC 6749, section 2.3.1) or in the form;
+// nothing if it says nothing. A client may repeat its id, and must not repeat its secret.
 func clientCredentials(r *http.Request, form oauthForm) (souvenir.ClientCredentials, error) {
 	c := souvenir.ClientCredentials{ID: form.get("client_id"), Secret: form.get("client_secret")}
 	if !usesBasic(r) {
@@ -138,17 +145,19 @@ func clientCredentials(r *http.Request, form oauthForm) (souvenir.ClientCredenti
 	id, secret = formDecoded(id), formDecoded(secret)
 	switch {
 	case c.ID != "" && c.ID != id:
-		return c, oauthError(souvenir.OAuthInvalidRequest, "client_id", "client_id in the form is another one than in the header Authorization")
+		return c, oauthError(souvenir.OAuthInvalidRequest, "client_id",
+			"client_id in the form is another one than in the header Authorization")
 	case c.Secret != "":
-		return c, oauthError(souvenir.OAuthInvalidRequest, "client_secret", "client_secret is in the form and the header Authorization; send it in one of them")
+		return c, oauthError(souvenir.OAuthInvalidRequest, "client_secret",
+			"client_secret is in the form and the header Authorization; send it in one of them")
 	case id == "":
 		return c, invalidClient("client_id is empty in the header Authorization")
 	}
 	return souvenir.ClientCredentials{ID: id, Secret: secret}, nil
 }
 
-// formDecoded decodes a half of the credentials in a header, which a client has to encode like a form, and not all do. Neither ids
-// nor secrets have spaces, so that a plus is a plus, and what is no code of a character stands for itself.
+// formDecoded decodes a half of the credentials in a header, which a client has to encode like a form, and not all do.
+// Neither ids nor secrets have spaces, so that a plus is a plus, and what is no code of a character stands for itself.
 func formDecoded(half string) string {
 	decoded, err := url.PathUnescape(half)
 	if err != nil {
@@ -166,23 +175,26 @@ func (s *Server) resourceOf(form oauthForm) (string, error) {
 		case err != nil:
 			return "", err
 		case named != "" && resource != "" && resource != named:
-			return "", oauthError(souvenir.OAuthInvalidTarget, "resource", "resource is in the form more than once; a token is for one resource")
+			return "", oauthError(souvenir.OAuthInvalidTarget, "resource",
+				"resource is in the form more than once; a token is for one resource")
 		}
 		named = cmp.Or(named, resource)
 	}
 	return named, nil
 }
 
-// wantedScopes are the scopes that a request names (RFC 6749, section 3.3); nil for none. Words that mean nothing here, such as
-// offline_access, are left out.
+// wantedScopes are the scopes that a request names (RFC 6749, section 3.3); nil for none. Words that mean nothing here,
+// such as offline_access, are left out.
 func wantedScopes(scope string) ([]souvenir.Scope, error) {
 	words := strings.Fields(scope)
 	if len(words) == 0 {
 		return nil, nil
 	}
-	known := slices.DeleteFunc(souvenir.Scopes(), func(s souvenir.Scope) bool { return !slices.Contains(words, string(s)) })
+	known := slices.DeleteFunc(souvenir.Scopes(),
+		func(s souvenir.Scope) bool { return !slices.Contains(words, string(s)) })
 	if len(known) == 0 {
-		return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+failure.Quote(scope)+"; none of its words is a scope of this service, which are "+strings.Join(ScopeNames(souvenir.Scopes()), " "))
+		return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+failure.Quote(scope)+
+			"; none of its words is a scope of this service, which are "+strings.Join(ScopeNames(souvenir.Scopes()), " "))
 	}
 	return known, nil
 }

@@ -1,5 +1,5 @@
-// Package dashboard is the pages on which people look after their memories. Each of its rooms, the packages below it, holds the pages of one
-// subject; this one puts them together.
+// Package dashboard is the pages on which people look after their memories. Each of its rooms, the packages below it,
+// holds the pages of one subject; this one puts them together.
 package dashboard
 
 import (
@@ -62,13 +62,16 @@ func New(o Options) *Dashboard {
 		Files:    files.New(o.Site, o.Store),
 		Pictures: drawn,
 		Trash:    trash.New(o.Site),
-		Clients:  clients.New(clients.Options{Site: o.Site, SignIn: o.SignIn, Store: o.Store, NoActivity: o.NoActivity, Snippets: o.Snippets}),
-		Upkeep:   upkeep.New(upkeep.Options{Site: o.Site, SignIn: o.SignIn, Store: o.Store, Logger: o.Logger, Settings: o.Settings}),
+		Clients: clients.New(clients.Options{Site: o.Site, SignIn: o.SignIn, Store: o.Store, NoActivity: o.NoActivity,
+			Snippets: o.Snippets}),
+		Upkeep: upkeep.New(upkeep.Options{Site: o.Site, SignIn: o.SignIn, Store: o.Store, Logger: o.Logger,
+			Settings: o.Settings}),
 	}
 }
 
 // Routes are the pages of all rooms, for people who have signed in.
 func (d *Dashboard) Routes() []route.Route {
-	return slices.Concat(d.Overview.Routes(), d.Memories.Routes(), d.Projects.Routes(), d.Files.Routes(), d.Pictures.Routes(), d.Trash.Routes(),
+	return slices.Concat(d.Overview.Routes(), d.Memories.Routes(), d.Projects.Routes(), d.Files.Routes(),
+		d.Pictures.Routes(), d.Trash.Routes(),
 		d.Clients.Routes(), d.Upkeep.Routes())
 }

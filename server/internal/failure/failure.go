@@ -33,7 +33,8 @@ var Statuses = map[souvenir.Kind]int{
 	souvenir.KindFull:            http.StatusInsufficientStorage,
 }
 
-// passing is what a caller is told of what hinders the server for a time, instead of the error's own words, which name files.
+// passing is what a caller is told of what hinders the server for a time, instead of the error's own words, which name
+// files.
 var passing = map[souvenir.Kind]string{
 	souvenir.KindBusy: "another process has locked the store for too long; nothing was changed; try again in a moment",
 	souvenir.KindFull: "the server's disk is full; nothing was stored; delete something, or ask whoever runs the server for room",
@@ -96,7 +97,8 @@ func GivenUp(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Refused is an error for a request that did not get its turn, if that is what an error is: with the seconds after which it is worth another try.
+// Refused is an error for a request that did not get its turn, if that is what an error is: with the seconds after
+// which it is worth another try.
 func Refused(err error) (refused *fairqueue.Refused, seconds string, ok bool) {
 	if !errors.As(err, &refused) {
 		return nil, "", false
@@ -117,9 +119,11 @@ func Unreadable(err error) error {
 	case errors.As(err, &known), GivenUp(err):
 		return err
 	case errors.As(err, &large):
-		return &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body", Err: err, Message: fmt.Sprintf("the body is longer than %d bytes, the most that is allowed", large.Limit)}
+		return &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body", Err: err,
+			Message: fmt.Sprintf("the body is longer than %d bytes, the most that is allowed", large.Limit)}
 	}
-	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: "body", Message: "the body ends before it should: " + err.Error(), Err: err}
+	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: "body", Message: "the body ends before it should: " +
+		err.Error(), Err: err}
 }
 
 // BadJSON says what is wrong with a body, by name where it has one.
@@ -133,7 +137,8 @@ func BadJSON(err error) error {
 	case errors.As(err, &syntax):
 		return Invalid("body", fmt.Sprintf("the body is not valid JSON at byte %d: %v", syntax.Offset, syntax))
 	case errors.As(err, &wrong) && wrong.Field != "":
-		return Invalid(wrong.Field, fmt.Sprintf("%s is of the JSON type %s; %s is needed", wrong.Field, wrong.Value, jsonType(wrong.Type.Kind().String())))
+		return Invalid(wrong.Field, fmt.Sprintf("%s is of the JSON type %s; %s is needed", wrong.Field, wrong.Value,
+			jsonType(wrong.Type.Kind().String())))
 	case errors.As(err, &wrong):
 		return Invalid("body", fmt.Sprintf("the body is of the JSON type %s; an object is needed", wrong.Value))
 	case errors.Is(err, io.ErrUnexpectedEOF):

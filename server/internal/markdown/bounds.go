@@ -10,11 +10,13 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// goldmark takes time and memory that grow with the square of some texts: a table has columns x rows cells, however few are written
-// (yuin/goldmark#589), and what opens without closing is looked for to the end again and again. Each parser that can do so is wrapped
-// here: it says beforehand what its next step costs, and does nothing once a text has used up what its length allows.
+// goldmark takes time and memory that grow with the square of some texts: a table has columns x rows cells, however few
+// are written (yuin/goldmark#589), and what opens without closing is looked for to the end again and again. Each parser
+// that can do so is wrapped here: it says beforehand what its next step costs, and does nothing once a text has used up
+// what its length allows.
 
-// meter counts what a text costs to parse. A unit stands for about a byte that is read, or for half a byte that is allocated.
+// meter counts what a text costs to parse. A unit stands for about a byte that is read, or for half a byte that is
+// allocated.
 type meter struct {
 	left int
 	over bool
@@ -130,8 +132,8 @@ func searchCost(rest []byte, marks string) int {
 	return perStep + len(rest) + perLine*bytes.Count(rest, []byte{'\n'})
 }
 
-// linkCost is the cost of a bracket. One that closes has its label looked up, the delimiters in it processed, and an address or another
-// label behind it looked for.
+// linkCost is the cost of a bracket. One that closes has its label looked up, the delimiters in it processed, and an
+// address or another label behind it looked for.
 func linkCost(m *meter, parent ast.Node, block text.Reader) int {
 	rest := restOf(parent, block)
 	if len(rest) == 0 {
@@ -204,7 +206,8 @@ func addressCost(_ *meter, _ ast.Node, block text.Reader) int {
 		}
 	}
 	cost := 8 + len(word)
-	if bytes.Contains(word[:min(len(word), 12)], []byte("http")) || bytes.Contains(word[:min(len(word), 8)], []byte("www.")) {
+	if bytes.Contains(word[:min(len(word), 12)], []byte("http")) ||
+		bytes.Contains(word[:min(len(word), 8)], []byte("www.")) {
 		cost += 32 * min(len(word), 512) // a regular expression that counts
 	}
 	return cost
@@ -231,7 +234,8 @@ func (t transformer) Transform(paragraph *ast.Paragraph, reader text.Reader, pc 
 	}
 }
 
-// definitionsCost is the cost of the definitions of links with which a paragraph begins. Each moves the lines that follow it.
+// definitionsCost is the cost of the definitions of links with which a paragraph begins. Each moves the lines that
+// follow it.
 func definitionsCost(paragraph *ast.Paragraph, source []byte) int {
 	lines := paragraph.Lines()
 	cost := 0
@@ -257,8 +261,8 @@ func definitionsCost(paragraph *ast.Paragraph, source []byte) int {
 	return cost
 }
 
-// tableCost is the cost of the table that a paragraph may be: it has a cell for each column in each row, whether it is written or not.
-// Pipes that are escaped are compared with each other.
+// tableCost is the cost of the table that a paragraph may be: it has a cell for each column in each row, whether it is
+// written or not. Pipes that are escaped are compared with each other.
 func tableCost(paragraph *ast.Paragraph, source []byte) int {
 	lines := paragraph.Lines()
 	cells, escaped := 0, 0
@@ -278,5 +282,6 @@ func tableCost(paragraph *ast.Paragraph, source []byte) int {
 
 // delimits reports whether a line can be the one below the header of a table with several columns.
 func delimits(line []byte) bool {
-	return bytes.IndexByte(line, '|') >= 0 && bytes.IndexByte(line, '-') >= 0 && len(bytes.Trim(line, "|-: \t\r\n\v\f")) == 0
+	return bytes.IndexByte(line, '|') >= 0 && bytes.IndexByte(line, '-') >= 0 &&
+		len(bytes.Trim(line, "|-: \t\r\n\v\f")) == 0
 }

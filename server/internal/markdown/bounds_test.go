@@ -45,35 +45,36 @@ func attacks(size int) map[string]string {
 	half := func(part string) string { return times(size/2, part) }
 	nested := counted(size, func(i int) string { return strings.Repeat("  ", i) + "- a\n" })
 	return map[string]string{
-		"a table of 3,000 columns":           wideTable(min(3000, size/8), size),
-		"a table of 300 columns":             wideTable(300, size),
-		"a table of 70 columns":              wideTable(70, size),
-		"tables below each other":            times(size, wideTable(70, 850)+"\n"),
-		"a table in a quote":                 "> " + strings.ReplaceAll(wideTable(min(1000, size/8), size), "\n", "\n> "),
-		"a table in a list":                  "- " + strings.ReplaceAll(wideTable(min(1000, size/8), size), "\n", "\n  "),
-		"a table that is never sure":         "a\n" + in("|-|:|\n"),
-		"pipes that are escaped":             "|a|b|\n|-|-|\n" + in("|`\\|`|\n"),
-		"pipes in a code fence":              "```\n" + in("|-|-|-|-|\n"),
-		"pairs of brackets":                  in("[a]("),
-		"pairs with an angle":                in("[a](<)"),
-		"pairs with a title":                 in("[a](b \""),
-		"pairs with a title over lines":      in("[a](b (\n"),
-		"brackets that close later":          half("[") + half("]"),
-		"brackets in brackets":               times(size, strings.Repeat("[", 499)+strings.Repeat("]", 499)),
-		"pictures in pictures":               half("![a") + half("](b)"),
-		"second labels":                      in("[a]["),
-		"emphasis in links":                  in("[*a](b)"),
-		"definitions":                        in("[a]: b\n"),
-		"definitions with a title":           in("[a]: b\n(x\n"),
-		"definitions that break":             in("[a]: b\n\"x\n"),
-		"labels without an end":              in("[\n"),
-		"one long address for many":          "[a]: " + half("b") + "\n\n" + half("[a] "),
-		"one long title for many":            "[a]: b '" + half("\"") + "'\n\n" + half("[a] "),
-		"one dangerous address for many":     "[a]: javascript:" + half("b") + "\n\n" + half("[a] "),
-		"stars and underscores":              half("*a ") + half("b_ "),
-		"emphasis in emphasis":               in("*a **b "),
-		"runs of stars":                      in("***a** *"),
-		"backticks of all lengths":           counted(size/2, func(i int) string { return strings.Repeat("`", i) + " " }) + half("a\n"),
+		"a table of 3,000 columns":       wideTable(min(3000, size/8), size),
+		"a table of 300 columns":         wideTable(300, size),
+		"a table of 70 columns":          wideTable(70, size),
+		"tables below each other":        times(size, wideTable(70, 850)+"\n"),
+		"a table in a quote":             "> " + strings.ReplaceAll(wideTable(min(1000, size/8), size), "\n", "\n> "),
+		"a table in a list":              "- " + strings.ReplaceAll(wideTable(min(1000, size/8), size), "\n", "\n  "),
+		"a table that is never sure":     "a\n" + in("|-|:|\n"),
+		"pipes that are escaped":         "|a|b|\n|-|-|\n" + in("|`\\|`|\n"),
+		"pipes in a code fence":          "```\n" + in("|-|-|-|-|\n"),
+		"pairs of brackets":              in("[a]("),
+		"pairs with an angle":            in("[a](<)"),
+		"pairs with a title":             in("[a](b \""),
+		"pairs with a title over lines":  in("[a](b (\n"),
+		"brackets that close later":      half("[") + half("]"),
+		"brackets in brackets":           times(size, strings.Repeat("[", 499)+strings.Repeat("]", 499)),
+		"pictures in pictures":           half("![a") + half("](b)"),
+		"second labels":                  in("[a]["),
+		"emphasis in links":              in("[*a](b)"),
+		"definitions":                    in("[a]: b\n"),
+		"definitions with a title":       in("[a]: b\n(x\n"),
+		"definitions that break":         in("[a]: b\n\"x\n"),
+		"labels without an end":          in("[\n"),
+		"one long address for many":      "[a]: " + half("b") + "\n\n" + half("[a] "),
+		"one long title for many":        "[a]: b '" + half("\"") + "'\n\n" + half("[a] "),
+		"one dangerous address for many": "[a]: javascript:" + half("b") + "\n\n" + half("[a] "),
+		"stars and underscores":          half("*a ") + half("b_ "),
+		"emphasis in emphasis":           in("*a **b "),
+		"runs of stars":                  in("***a** *"),
+		"backticks of all lengths": counted(size/2, func(i int) string { return strings.Repeat("`", i) + " " }) +
+			half("a\n"),
 		"comments":                           in("<!-- "),
 		"tags over lines":                    in("<a b\n"),
 		"entities":                           in("&amp;&#1;&#"),
@@ -107,12 +108,15 @@ func TestRenderingIsBounded(t *testing.T) {
 			var html template.HTML
 			took := allocated(func() { html = shown(source) })
 			if took > allowedBytes(len(source)) {
-				t.Errorf("%s of %d bytes: %d bytes are allocated (%d for each); %d are allowed", name, len(source), took, int(took)/len(source), allowedBytes(len(source)))
+				t.Errorf("%s of %d bytes: %d bytes are allocated (%d for each); %d are allowed", name, len(source), took,
+					int(took)/len(source), allowedBytes(len(source)))
 			}
-			if most := outputOf(len(source)) + len(tooComplex); len(html) > most || len(html) == 0 && strings.TrimSpace(source) != "" && !strings.HasPrefix(source, "[") {
+			if most := outputOf(len(source)) + len(tooComplex); len(html) > most || len(html) == 0 &&
+				strings.TrimSpace(source) != "" && !strings.HasPrefix(source, "[") {
 				t.Errorf("%s of %d bytes become %d", name, len(source), len(html))
 			}
-			t.Logf("%-36s %6d bytes: %9d allocated, %s, plain %t", name, len(source), took, time.Since(began).Round(time.Millisecond), strings.Contains(string(html), tooComplex))
+			t.Logf("%-36s %6d bytes: %9d allocated, %s, plain %t", name, len(source), took,
+				time.Since(began).Round(time.Millisecond), strings.Contains(string(html), tooComplex))
 		}
 	}
 }
@@ -120,8 +124,10 @@ func TestRenderingIsBounded(t *testing.T) {
 // What is refused is shown whole, as text.
 func TestTooComplexIsShownAsStored(t *testing.T) {
 	for name, source := range map[string]string{
-		"a wide table": wideTable(3000, 20<<10), "brackets": times(24<<10, "[a]("), "deep quotes": times(1000, "> ") + "<b>", "deep emphasis": times(8<<10, "*a **b ") + times(8<<10, "c** d* "),
-		"too long": times(MaxInput+10, "a <b> "), "much from little": "[a]: " + times(20<<10, "&") + "\n\n" + times(20<<10, "[a] "),
+		"a wide table": wideTable(3000, 20<<10), "brackets": times(24<<10, "[a]("), "deep quotes": times(1000, "> ") + "<b>",
+		"deep emphasis": times(8<<10, "*a **b ") + times(8<<10, "c** d* "),
+		"too long":      times(MaxInput+10, "a <b> "), "much from little": "[a]: " + times(20<<10, "&") + "\n\n" +
+			times(20<<10, "[a] "),
 	} {
 		if got, want := shown(source), plain(source, tooComplex); got != want {
 			t.Errorf("%s is not shown as it is stored, but as %.200q", name, got)
@@ -136,22 +142,28 @@ func TestWhatPeopleWriteIsFormatted(t *testing.T) {
 		return row + strings.Repeat("|:--", columns) + "|\n" + strings.Repeat(row, rows)
 	}
 	for name, source := range map[string]string{
-		"a table":                  table(8, 200),
-		"a table of empty cells":   strings.Repeat("| ", 20) + "|\n" + strings.Repeat("|-", 20) + "|\n" + strings.Repeat(strings.Repeat("| ", 20)+"|\n", 400),
-		"a table of short cells":   "a|b|c\n-|-|-\n" + strings.Repeat("1|2|3\n", 5000),
-		"links":                    times(60<<10, "- [a link](https://example.com/path?query=1 \"its title\") and words\n"),
-		"links in one paragraph":   times(40<<10, "see [one](https://example.com/1) and [two](https://example.com/2 'x'),\n"),
-		"references":               counted(30<<10, func(i int) string { return fmt.Sprintf("word [%d] ", i) }) + "\n\n" + counted(30<<10, func(i int) string { return fmt.Sprintf("[%d]: https://example.com/%d (title)\n", i, i) }),
-		"prose in one line":        times(60<<10, "Some words, *some of them* marked, `others` code_with_underscores (and so on). "),
-		"code":                     "```json\n" + times(60<<10, "[[1, 2], [3, {\"a\": [\"b\"]}]],\n") + "```\n",
-		"Chinese":                  times(60<<10, "**今天**的会议决定：`部署` 在星期二。\n\n"),
-		"nested lists":             times(40<<10, "- a\n  - b\n    - c\n      1. d\n\n         e\n"),
-		"HTML":                     times(40<<10, "text <b>bold</b> <a href=\"x\">y</a> <br/> <!-- note -->\n"),
-		"addresses":                times(60<<10, "- https://example.com/a/b/c?d=e and www.example.com and a@example.com\n"),
-		"a changelog":              times(60<<10, "## v1.2.3\n\n* Fixed `x` (#123) by [@someone](https://example.com)\n* **Breaking**: _y_\n\n> quoted\n\n---\n\n"),
-		"check boxes and a table":  times(30<<10, "- [ ] T1 do *it*\n- [x] T2\n") + "\n" + table(5, 100),
-		"a log":                    times(60<<10, "2026-01-01T00:00:00Z ERROR [main] a.b.C(D.java:1) <x> {\"y\": [1]} 'z' \"q\" * _\n"),
-		"a log with all its marks": times(60<<10, "[INFO] --- [main] o.s.b.w.e.tomcat (TomcatWebServer.java:243) \\d+ **done** ~ok~\n"),
+		"a table": table(8, 200),
+		"a table of empty cells": strings.Repeat("| ", 20) + "|\n" + strings.Repeat("|-", 20) + "|\n" +
+			strings.Repeat(strings.Repeat("| ", 20)+"|\n", 400),
+		"a table of short cells": "a|b|c\n-|-|-\n" + strings.Repeat("1|2|3\n", 5000),
+		"links":                  times(60<<10, "- [a link](https://example.com/path?query=1 \"its title\") and words\n"),
+		"links in one paragraph": times(40<<10, "see [one](https://example.com/1) and [two](https://example.com/2 'x'),\n"),
+		"references": counted(30<<10, func(i int) string { return fmt.Sprintf("word [%d] ", i) }) + "\n\n" +
+			counted(30<<10, func(i int) string { return fmt.Sprintf("[%d]: https://example.com/%d (title)\n", i, i) }),
+		"prose in one line": times(60<<10,
+			"Some words, *some of them* marked, `others` code_with_underscores (and so on). "),
+		"code":         "```json\n" + times(60<<10, "[[1, 2], [3, {\"a\": [\"b\"]}]],\n") + "```\n",
+		"Chinese":      times(60<<10, "**今天**的会议决定：`部署` 在星期二。\n\n"),
+		"nested lists": times(40<<10, "- a\n  - b\n    - c\n      1. d\n\n         e\n"),
+		"HTML":         times(40<<10, "text <b>bold</b> <a href=\"x\">y</a> <br/> <!-- note -->\n"),
+		"addresses":    times(60<<10, "- https://example.com/a/b/c?d=e and www.example.com and a@example.com\n"),
+		"a changelog": times(60<<10,
+			"## v1.2.3\n\n* Fixed `x` (#123) by [@someone](https://example.com)\n* **Breaking**: _y_\n\n> quoted\n\n---\n\n"),
+		"check boxes and a table": times(30<<10, "- [ ] T1 do *it*\n- [x] T2\n") + "\n" + table(5, 100),
+		"a log": times(60<<10,
+			"2026-01-01T00:00:00Z ERROR [main] a.b.C(D.java:1) <x> {\"y\": [1]} 'z' \"q\" * _\n"),
+		"a log with all its marks": times(60<<10,
+			"[INFO] --- [main] o.s.b.w.e.tomcat (TomcatWebServer.java:243) \\d+ **done** ~ok~\n"),
 	} {
 		if html := shown(source); strings.Contains(string(html), tooComplex) {
 			t.Errorf("%s of %d bytes is not formatted", name, len(source))
@@ -192,7 +204,8 @@ func FuzzBoundedMarkdown(f *testing.F) {
 		source := strings.Repeat(part, max(min(count, (8<<10)/len(part)), 1))
 		var html template.HTML
 		if took := allocated(func() { html = shown(source) }); took > allowedBytes(len(source)) {
-			t.Fatalf("%q, %d times, %d bytes: %d bytes are allocated; %d are allowed", part, count, len(source), took, allowedBytes(len(source)))
+			t.Fatalf("%q, %d times, %d bytes: %d bytes are allocated; %d are allowed", part, count, len(source), took,
+				allowedBytes(len(source)))
 		}
 		if most := max(outputOf(len(source)), 5*len(source)) + 200; len(html) > most {
 			t.Fatalf("%q, %d times, %d bytes become %d; %d are allowed", part, count, len(source), len(html), most)

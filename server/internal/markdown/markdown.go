@@ -1,5 +1,6 @@
-// Package markdown renders Markdown that users have stored as HTML for the dashboard, within bounds: neither wide tables nor deep nesting
-// nor anything else that a text contains makes it cost more memory or time than a fixed multiple of the text's own length.
+// Package markdown renders Markdown that users have stored as HTML for the dashboard, within bounds: neither wide
+// tables nor deep nesting nor anything else that a text contains makes it cost more memory or time than a fixed
+// multiple of the text's own length.
 package markdown
 
 import (
@@ -39,7 +40,8 @@ type Renderer struct {
 	wait      time.Duration
 }
 
-// New makes a renderer that renders at most atOnce texts at a time. A text that has waited for its turn for so long is shown as plain text.
+// New makes a renderer that renders at most atOnce texts at a time. A text that has waited for its turn for so long is
+// shown as plain text.
 func New(atOnce int, wait time.Duration) *Renderer {
 	p := parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
@@ -49,7 +51,8 @@ func New(atOnce int, wait time.Duration) *Renderer {
 	)
 	r := renderer.NewRenderer(renderer.WithNodeRenderers(
 		util.Prioritized(plainly{}, 100),
-		util.Prioritized(extension.NewTableHTMLRenderer(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), 500),
+		util.Prioritized(extension.NewTableHTMLRenderer(
+			extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), 500),
 		util.Prioritized(extension.NewStrikethroughHTMLRenderer(), 500),
 		util.Prioritized(html.NewRenderer(html.WithHardWraps()), 1000),
 	))
@@ -59,9 +62,9 @@ func New(atOnce int, wait time.Duration) *Renderer {
 	}
 }
 
-// HTML renders a text (CommonMark with GitHub's tables, tasks, strikethrough and bare addresses). HTML in it stays text, addresses that
-// would run something are left out, and pictures become links, since nothing is loaded from elsewhere. A text that would cost too much
-// is shown as it is, with a note that says so.
+// HTML renders a text (CommonMark with GitHub's tables, tasks, strikethrough and bare addresses). HTML in it stays
+// text, addresses that would run something are left out, and pictures become links, since nothing is loaded from
+// elsewhere. A text that would cost too much is shown as it is, with a note that says so.
 func (r *Renderer) HTML(source string) template.HTML {
 	if len(source) > MaxInput || marksTooDeep(source) {
 		return plain(source, tooComplex)
@@ -117,7 +120,8 @@ const (
 
 // plain shows a text as it is, with a note.
 func plain(source, note string) template.HTML {
-	return template.HTML(`<p class="note">` + note + "</p>\n<pre><code>" + template.HTMLEscapeString(source) + "</code></pre>\n")
+	return template.HTML(`<p class="note">` + note + "</p>\n<pre><code>" + template.HTMLEscapeString(source) +
+		"</code></pre>\n")
 }
 
 // bounded is a buffer that takes so many bytes.

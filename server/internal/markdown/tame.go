@@ -12,14 +12,16 @@ import (
 // tamer changes what would reach out of its place on the page.
 type tamer struct{}
 
-// Transform makes links of pictures, tells other sites nothing by links, and puts headings below those of the page, which has two levels.
+// Transform makes links of pictures, tells other sites nothing by links, and puts headings below those of the page,
+// which has two levels.
 func (tamer) Transform(document *ast.Document, reader text.Reader, pc parser.Context) {
 	m := meterOf(pc)
 	if m.over = m.over || depthOf(document) > maxDepth; m.over {
 		return
 	}
 	var images []*ast.Image
-	_ = ast.Walk(document, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // the function below returns no error
+	_ = ast.Walk(document, func(node ast.Node, entering bool) (ast.WalkStatus,
+		error) { // the function below returns no error
 		if !entering {
 			return ast.WalkContinue, nil
 		}

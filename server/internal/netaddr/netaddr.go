@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// Requests that strangers can make this server send go to public addresses only: not to this machine, nor to its network, where
-// other services may trust whoever reaches them. What counts is the address that is connected to, after its name was
-// resolved, so that a name whose address changes in between gains nothing.
+// Requests that strangers can make this server send go to public addresses only: not to this machine, nor to its
+// network, where other services may trust whoever reaches them. What counts is the address that is connected to, after
+// its name was resolved, so that a name whose address changes in between gains nothing.
 
-// notPublic are the ranges that are not for the public, of those that netip does not tell apart (the registries of special-purpose
-// addresses at IANA, RFC 6890). Of IPv6 only 2000::/3 is given out at all.
+// notPublic are the ranges that are not for the public, of those that netip does not tell apart (the registries of
+// special-purpose addresses at IANA, RFC 6890). Of IPv6 only 2000::/3 is given out at all.
 var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),       // this network
 	netip.MustParsePrefix("100.64.0.0/10"),   // shared by the customers of a carrier

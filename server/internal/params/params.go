@@ -23,7 +23,8 @@ func Time(query url.Values, name string) (time.Time, error) {
 	given := query.Get(name)
 	at, err := time.Parse(time.RFC3339, given)
 	if err != nil || !timeForm.MatchString(given) {
-		return time.Time{}, failure.Invalid(name, name+" is "+failure.Quote(given)+"; a time of RFC 3339 is needed, such as 2026-03-01T09:00:00Z")
+		return time.Time{}, failure.Invalid(name, name+" is "+failure.Quote(given)+
+			"; a time of RFC 3339 is needed, such as 2026-03-01T09:00:00Z")
 	}
 	return at, nil
 }
@@ -45,7 +46,8 @@ func Word[S ~string](query url.Values, name string, allowed ...S) (S, error) {
 // processor.
 const MaxOffset = 1<<31 - 1
 
-// Number reads a whole number of a query; 0 when it is not there. An empty one is none: what was to be filled in there is missing.
+// Number reads a whole number of a query; 0 when it is not there. An empty one is none: what was to be filled in there
+// is missing.
 func Number(query url.Values, name string, least, most int) (int, error) {
 	if !query.Has(name) {
 		return 0, nil
@@ -53,7 +55,8 @@ func Number(query url.Values, name string, least, most int) (int, error) {
 	given := query.Get(name)
 	n, err := strconv.Atoi(given)
 	if err != nil || n < least || n > most || given != strconv.Itoa(n) { // +5 and 007 are no numbers of JSON's
-		return 0, failure.Invalid(name, name+" is "+failure.Quote(given)+"; a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most)+" is needed")
+		return 0, failure.Invalid(name, name+" is "+failure.Quote(given)+"; a whole number from "+strconv.Itoa(least)+" to "+
+			strconv.Itoa(most)+" is needed")
 	}
 	return n, nil
 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limiter limits how often something may happen for each of many keys. It remembers a bounded number of them, and forgets those that
-// were not heard of for the longest time.
+// Limiter limits how often something may happen for each of many keys. It remembers a bounded number of them, and
+// forgets those that were not heard of for the longest time.
 type Limiter struct {
 	every rate.Limit
 	burst int
@@ -57,7 +57,8 @@ func AddressKey(address netip.Addr) string {
 	return address.String()
 }
 
-// Recent is a map that keeps what was set or asked for most recently: at least half of most entries, and at most so many.
+// Recent is a map that keeps what was set or asked for most recently: at least half of most entries, and at most so
+// many.
 type Recent[K comparable, V any] struct {
 	Most       int
 	young, old map[K]V

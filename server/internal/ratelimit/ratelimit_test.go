@@ -25,7 +25,8 @@ func TestALimitHoldsForEachKey(t *testing.T) {
 }
 
 func TestAddressesOfOneConnectionAreOne(t *testing.T) {
-	for _, same := range [][2]string{{"2001:db8::1", "2001:db8::ffff:1"}, {"::ffff:1.2.3.4", "1.2.3.4"}, {"fe80::1%eth0", "fe80::2%eth1"}} {
+	for _, same := range [][2]string{{"2001:db8::1", "2001:db8::ffff:1"}, {"::ffff:1.2.3.4", "1.2.3.4"},
+		{"fe80::1%eth0", "fe80::2%eth1"}} {
 		if AddressKey(netip.MustParseAddr(same[0])) != AddressKey(netip.MustParseAddr(same[1])) {
 			t.Errorf("%v are two", same)
 		}

@@ -1,4 +1,5 @@
-// Package request holds what the server knows of a request while it answers it: its caller, its route, its place in the queue.
+// Package request holds what the server knows of a request while it answers it: its caller, its route, its place in the
+// queue.
 package request
 
 import (

@@ -35,8 +35,8 @@ func (n Need) Scope() souvenir.Scope {
 	return souvenir.Scope(n)
 }
 
-// Handler answers a request: with a value that becomes the JSON of the answer, with a page or a redirect, with nil when it
-// has written the answer itself, or with an error, which fail turns into one.
+// Handler answers a request: with a value that becomes the JSON of the answer, with a page or a redirect, with nil when
+// it has written the answer itself, or with an error, which fail turns into one.
 type Handler func(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error)
 
 // Route is a line of the table.

@@ -20,13 +20,13 @@ import (
 //   - of a name, from wherever, for whoever has many addresses. The waits are short here, and for an address, since
 //     they are others' waits, too; the tries that are left find no password that the store accepts.
 //
-// A browser in which somebody has signed in has a mark of that account, and tries of the account from there are counted apart,
-// by the mark. So nobody is locked out of an own browser by others, even where all come from one address (OWASP:
+// A browser in which somebody has signed in has a mark of that account, and tries of the account from there are counted
+// apart, by the mark. So nobody is locked out of an own browser by others, even where all come from one address (OWASP:
 // device cookies). Whoever steals a mark gets as many tries as an address does.
 //
 // While a wait lasts every try is refused, with the right password, too: otherwise waiting would not matter. Nothing is
-// written down: a restart forgets, marks included, and so does an hour without tries. There is room for a fixed number of
-// counts; past that, those go that were unused longest.
+// written down: a restart forgets, marks included, and so does an hour without tries. There is room for a fixed number
+// of counts; past that, those go that were unused longest.
 type attempts struct {
 	free int // wrong tries of a name from an address that cost nothing
 	key  []byte
@@ -83,8 +83,8 @@ type limit struct {
 	longest time.Duration // that a try has to wait
 }
 
-// begin says how long somebody has to wait before a password is looked at; zero: go on. Who is the account that is tried, by
-// whatever tells it from others; mark is what the browser shows, if anything.
+// begin says how long somebody has to wait before a password is looked at; zero: go on. Who is the account that is
+// tried, by whatever tells it from others; mark is what the browser shows, if anything.
 func (a *attempts) begin(who, address, mark string) (counted, time.Duration) {
 	limits := []limit{
 		{keyOf("pair", who, address), a.free, longestWait},
@@ -117,8 +117,8 @@ func (a *attempts) begin(who, address, mark string) (counted, time.Duration) {
 	return counted{a, limits, known}, 0
 }
 
-// right takes a try back, for its password was right. The other wrong tries of this name from this address are forgotten;
-// those from the address, or of the name, may be somebody else's.
+// right takes a try back, for its password was right. The other wrong tries of this name from this address are
+// forgotten; those from the address, or of the name, may be somebody else's.
 func (c counted) right() {
 	c.takeBack(func(t *attempt) { t.wrong = 0 })
 }

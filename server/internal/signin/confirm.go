@@ -16,8 +16,9 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Whoever finds a browser open, or has its cookie, must not be able to make a credential that lasts: what makes one asks for the
-// password again, or for a new sign-in at the provider, if the person last showed who they are more than ten minutes ago.
+// Whoever finds a browser open, or has its cookie, must not be able to make a credential that lasts: what makes one
+// asks for the password again, or for a new sign-in at the provider, if the person last showed who they are more than
+// ten minutes ago.
 
 // recently is how long ago that may be.
 const recently = 10 * time.Minute
@@ -53,14 +54,18 @@ func (s *Service) Confirmed(back string, handle route.Handler) route.Handler {
 	}
 }
 
-// Confirm sees that the person showed who they are recently, or has just typed the password. Otherwise it returns the page that asks.
-func (s *Service) Confirm(w http.ResponseWriter, r *http.Request, c request.Caller, form url.Values, back string) (any, error) {
+// Confirm sees that the person showed who they are recently, or has just typed the password. Otherwise it returns the
+// page that asks.
+func (s *Service) Confirm(w http.ResponseWriter, r *http.Request, c request.Caller, form url.Values, back string) (any,
+	error) {
 	if s.isConfirmed(c) {
 		return nil, nil
 	}
-	data := &confirmPage{Action: s.site.Path(strings.TrimPrefix(r.URL.Path, s.site.Base())), User: c.User.Name, Has: c.User.HasPassword,
+	data := &confirmPage{Action: s.site.Path(strings.TrimPrefix(r.URL.Path, s.site.Base())), User: c.User.Name,
+		Has:   c.User.HasPassword,
 		Other: s.otherSignIn(back, true), Back: s.site.Path(back), Form: web.Form{Fields: []web.Field{
-			{Name: confirmField, Argument: "password", Label: "Your password", Type: "password", Autocomplete: "current-password", Focus: true},
+			{Name: confirmField, Argument: "password", Label: "Your password", Type: "password",
+				Autocomplete: "current-password", Focus: true},
 		}}}
 	p := web.Page{Template: "confirm", Title: "Is it still you?", Status: http.StatusForbidden, Data: data}
 	if form.Has(confirmField) && data.Has {
@@ -89,7 +94,8 @@ func (s *Service) Confirm(w http.ResponseWriter, r *http.Request, c request.Call
 func (s *Service) confirmWith(w http.ResponseWriter, r *http.Request, c request.Caller, password string) error {
 	user, _, err := s.checkPassword(w, r, c.User.Name, password)
 	if errors.Is(err, souvenir.ErrUnauthenticated) || err == nil && user.ID != c.User.ID {
-		return &souvenir.Error{Kind: souvenir.KindUnauthenticated, Argument: "password", Message: "password is not the present one"}
+		return &souvenir.Error{Kind: souvenir.KindUnauthenticated, Argument: "password",
+			Message: "password is not the present one"}
 	}
 	if err != nil {
 		return err
@@ -97,12 +103,14 @@ func (s *Service) confirmWith(w http.ResponseWriter, r *http.Request, c request.
 	return c.Store.Accounts().ConfirmSession(r.Context(), c.SessionID)
 }
 
-// CheckConfirmed refuses a program that makes something lasting with the cookie of a browser in which nobody has shown lately who they are.
+// CheckConfirmed refuses a program that makes something lasting with the cookie of a browser in which nobody has shown
+// lately who they are.
 func (s *Service) CheckConfirmed(c request.Caller) error {
 	if c.SessionID == "" || s.isConfirmed(c) {
 		return nil
 	}
-	return &failure.Error{Status: http.StatusForbidden, Message: fmt.Sprintf("the sign-in of this browser is older than %d minutes; sign in again, or send a token with the scope account", int(s.recently.Minutes()))}
+	return &failure.Error{Status: http.StatusForbidden,
+		Message: fmt.Sprintf("the sign-in of this browser is older than %d minutes; sign in again, or send a token with the scope account", int(s.recently.Minutes()))}
 }
 
 func sortedNames(form url.Values) []string {

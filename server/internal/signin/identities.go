@@ -28,7 +28,8 @@ func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, erro
 	if !s.provider.creates(who) {
 		return user, stranger
 	}
-	// The first account is an admin's, made with the link that the server has printed: it would be worth nothing after another.
+	// The first account is an admin's, made with the link that the server has printed: it would be worth nothing after
+	// another.
 	if has, err := s.store.Accounts().HasAccounts(ctx); err != nil || !has {
 		if err == nil {
 			stranger.message = "This server is not set up yet: its first account is made with the link that it has printed at its start"
@@ -43,7 +44,8 @@ func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, erro
 	case <-ctx.Done():
 		return user, ctx.Err()
 	}
-	if user, err = s.store.Accounts().UserByIdentity(ctx, s.provider.Issuer, who.Subject); !errors.Is(err, souvenir.ErrNotFound) {
+	if user, err = s.store.Accounts().UserByIdentity(ctx, s.provider.Issuer, who.Subject); !errors.Is(err,
+		souvenir.ErrNotFound) {
 		return user, err // made meanwhile
 	}
 	return s.createUser(ctx, who)
@@ -55,10 +57,12 @@ func (p *provider) creates(who asserted) bool {
 	if at < 1 || !who.Verified {
 		return false
 	}
-	return slices.ContainsFunc(p.CreateDomains, func(domain string) bool { return lowerASCII(domain) == lowerASCII(who.Email[at+1:]) })
+	return slices.ContainsFunc(p.CreateDomains,
+		func(domain string) bool { return lowerASCII(domain) == lowerASCII(who.Email[at+1:]) })
 }
 
-// lowerASCII leaves other letters as they are: some of them become ASCII when they are made lower case (K, the Kelvin sign).
+// lowerASCII leaves other letters as they are: some of them become ASCII when they are made lower case (K, the Kelvin
+// sign).
 func lowerASCII(text string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -86,7 +90,8 @@ func (s *Service) createUser(ctx context.Context, who asserted) (souvenir.User, 
 			var known *souvenir.Error
 			switch {
 			case err == nil:
-				s.log.InfoContext(ctx, "made an account for somebody whom the identity provider knows", "user", user.ID, "name", user.Name)
+				s.log.InfoContext(ctx, "made an account for somebody whom the identity provider knows", "user", user.ID, "name",
+					user.Name)
 				return user, nil
 			case !errors.As(err, &known):
 				return user, err
@@ -97,7 +102,8 @@ func (s *Service) createUser(ctx context.Context, who asserted) (souvenir.User, 
 			case known.Argument == "name":
 				n = numbered + 1 // it cannot be one
 			default:
-				return user, &providerRefusal{message: s.provider.Name + " says something of you that this server cannot keep. Ask an admin of this server for an invitation", cause: err}
+				return user, &providerRefusal{message: s.provider.Name +
+					" says something of you that this server cannot keep. Ask an admin of this server for an invitation", cause: err}
 			}
 		}
 	}
@@ -125,7 +131,8 @@ func (s *Service) identitiesPart(ctx context.Context, c request.Caller) (identit
 		part.Provider = s.provider.Name
 	}
 	if c.User.HasPassword {
-		part.Link.Fields = []web.Field{{Name: "password", ElementID: "link-password", Label: "Your password", Type: "password", Autocomplete: "current-password", Hint: "Since it opens your account from then on."}}
+		part.Link.Fields = []web.Field{{Name: "password", ElementID: "link-password", Label: "Your password",
+			Type: "password", Autocomplete: "current-password", Hint: "Since it opens your account from then on."}}
 	}
 	identities, err := c.Store.Accounts().Identities(ctx, "")
 	for _, identity := range identities {
@@ -138,8 +145,8 @@ func (s *Service) identitiesPart(ctx context.Context, c request.Caller) (identit
 	return part, err
 }
 
-// beginLink sends a user to the provider, to have the account there linked to the one here. It takes the password, as a new password
-// does: a browser that was left open is not enough to get a way in for good.
+// beginLink sends a user to the provider, to have the account there linked to the one here. It takes the password, as a
+// new password does: a browser that was left open is not enough to get a way in for good.
 func (s *Service) beginLink(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, p, data, err := s.profileForm(w, r, c)
 	if err != nil {
@@ -152,7 +159,8 @@ func (s *Service) beginLink(w http.ResponseWriter, r *http.Request, c request.Ca
 	} else {
 		if _, _, err := s.checkPassword(w, r, c.User.Name, values.Get("password")); err != nil {
 			if errors.Is(err, souvenir.ErrUnauthenticated) {
-				err = &souvenir.Error{Kind: souvenir.KindUnauthenticated, Argument: "password", Message: "password is not the present one"}
+				err = &souvenir.Error{Kind: souvenir.KindUnauthenticated, Argument: "password",
+					Message: "password is not the present one"}
 			}
 			data.External.Link.Refuse(err)
 			return web.Again(p, err)
@@ -166,7 +174,8 @@ func (s *Service) link(r *http.Request, j loginState, who asserted) (any, error)
 	c, err := s.AdmitPerson(r, route.Person)
 	switch {
 	case errors.Is(err, web.ErrSignIn) || err == nil && c.SessionID != j.Session:
-		return nil, &failure.Error{Status: http.StatusForbidden, Message: "you were signed out, or somebody else has signed in here meanwhile, so that nothing was linked; begin anew"}
+		return nil, &failure.Error{Status: http.StatusForbidden,
+			Message: "you were signed out, or somebody else has signed in here meanwhile, so that nothing was linked; begin anew"}
 	case err != nil:
 		return nil, err
 	}
@@ -179,7 +188,9 @@ func (s *Service) link(r *http.Request, j loginState, who asserted) (any, error)
 		_, err = c.Store.Accounts().LinkIdentity(r.Context(), n)
 	}
 	if errors.Is(err, souvenir.ErrConflict) {
-		return s.refuseProvider(r, j, &providerRefusal{message: "That account at " + s.provider.Name + " is linked to another user here, who has to unlink it first", cause: err})
+		return s.refuseProvider(r, j,
+			&providerRefusal{message: "That account at " + s.provider.Name +
+				" is linked to another user here, who has to unlink it first", cause: err})
 	}
 	if err != nil {
 		return nil, err

@@ -9,9 +9,10 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Passwords are slow to check, on purpose, and each check takes megabytes. So only a few are checked at once, a few wait, and whoever comes
-// then is told to come back. Browsers in which somebody has signed in before, and sessions, have a lane of their own: a flood of sign-ins
-// from elsewhere does not keep these people out. Their tries are counted by account (attempts), so nobody floods that lane.
+// Passwords are slow to check, on purpose, and each check takes megabytes. So only a few are checked at once, a few
+// wait, and whoever comes then is told to come back. Browsers in which somebody has signed in before, and sessions,
+// have a lane of their own: a flood of sign-ins from elsewhere does not keep these people out. Their tries are counted
+// by account (attempts), so nobody floods that lane.
 
 // lane is a bounded queue.
 type lane struct {
@@ -27,7 +28,8 @@ func newLane(slots int) *lane {
 	return &lane{running: make(chan struct{}, slots), inside: make(chan struct{}, slots*(1+waitingPerSlot))}
 }
 
-// lanes are the lane of known browsers and that of all others. Together they run as many as there are processors, and at least one each.
+// lanes are the lane of known browsers and that of all others. Together they run as many as there are processors, and
+// at least one each.
 type lanes struct{ known, others *lane }
 
 func newLanes() lanes {

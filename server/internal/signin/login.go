@@ -34,8 +34,8 @@ func (s *Service) loginPage(next string, again bool) (web.Page, *signInPage) {
 	return web.Page{Template: "login", Title: "Sign in", Data: data}, data
 }
 
-// showLogin asks for name and password, unless somebody has signed in already. With the parameter again it asks them, too: an
-// application may want to know who is there now, or somebody else is.
+// showLogin asks for name and password, unless somebody has signed in already. With the parameter again it asks them,
+// too: an application may want to know who is there now, or somebody else is.
 func (s *Service) showLogin(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	next := r.URL.Query().Get("next")
 	_, err := s.AdmitPerson(r, route.Person)
@@ -78,9 +78,10 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, _ request.Caller
 	return web.Redirect(s.site.LocalPath(data.Next)), nil
 }
 
-// checkPassword returns the user who has a name and a password, and when it began to look. Whoever has tried too often has
-// to wait.
-func (s *Service) checkPassword(w http.ResponseWriter, r *http.Request, name, password string) (souvenir.User, time.Time, error) {
+// checkPassword returns the user who has a name and a password, and when it began to look. Whoever has tried too often
+// has to wait.
+func (s *Service) checkPassword(w http.ResponseWriter, r *http.Request, name, password string) (souvenir.User,
+	time.Time, error) {
 	who, err := s.accountKey(r.Context(), name)
 	if err != nil {
 		return souvenir.User{}, time.Time{}, err
@@ -104,8 +105,8 @@ func (s *Service) checkPassword(w http.ResponseWriter, r *http.Request, name, pa
 	return user, since, err
 }
 
-// accountKey tells the accounts apart whose passwords are tried: names that are written in different ways may be one. Names
-// that nobody has are told apart in the same way, so that nobody learns by waiting which ones there are.
+// accountKey tells the accounts apart whose passwords are tried: names that are written in different ways may be one.
+// Names that nobody has are told apart in the same way, so that nobody learns by waiting which ones there are.
 func (s *Service) accountKey(ctx context.Context, name string) (string, error) {
 	user, err := s.store.Accounts().GetUser(ctx, name)
 	if errors.Is(err, souvenir.ErrNotFound) {
@@ -128,11 +129,12 @@ func (s *Service) beginTry(w http.ResponseWriter, r *http.Request, who string) (
 		return try, nil
 	}
 	w.Header().Set("Retry-After", strconv.Itoa(web.Seconds(wait)))
-	return try, &failure.Error{Status: http.StatusTooManyRequests, Message: fmt.Sprintf("there were too many wrong tries; wait %s, then try again", web.Wait(wait))}
+	return try, &failure.Error{Status: http.StatusTooManyRequests,
+		Message: fmt.Sprintf("there were too many wrong tries; wait %s, then try again", web.Wait(wait))}
 }
 
-// logout ends the session of this browser. What the person made in it goes on, but for what was to end with it. Somebody else may sign in
-// then, and go on where the form says.
+// logout ends the session of this browser. What the person made in it goes on, but for what was to end with it.
+// Somebody else may sign in then, and go on where the form says.
 func (s *Service) logout(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {

@@ -58,12 +58,14 @@ func (s *Service) profile(r *http.Request, c request.Caller) (web.Page, *profile
 	data := &profilePage{
 		Has: c.User.HasPassword,
 		Details: web.Form{Fields: []web.Field{
-			{Name: "name", Label: "Name", Type: "text", Autocomplete: "username", Value: c.User.Name, Hint: "You sign in with it."},
+			{Name: "name", Label: "Name", Type: "text", Autocomplete: "username", Value: c.User.Name,
+				Hint: "You sign in with it."},
 			{Name: "email", Label: "E-mail", Type: "email", Autocomplete: "email", Value: c.User.Email, Optional: true},
 		}},
 		Password: web.Form{Fields: []web.Field{
 			{Name: "old", Argument: "old_password", Label: "Old password", Type: "password", Autocomplete: "current-password"},
-			{Name: "new", Argument: "new_password", Label: "New password", Type: "password", Autocomplete: "new-password", Hint: "8 characters or more. A few words make a good one."},
+			{Name: "new", Argument: "new_password", Label: "New password", Type: "password", Autocomplete: "new-password",
+				Hint: "8 characters or more. A few words make a good one."},
 		}},
 		Changed: strings.HasPrefix(r.URL.Query().Get("done"), "password"),
 	}
@@ -88,7 +90,8 @@ func (s *Service) profile(r *http.Request, c request.Caller) (web.Page, *profile
 	}
 	sessions, data.SessionPages = web.Paginate(sessions, r, "sessions")
 	for _, session := range sessions {
-		data.Sessions = append(data.Sessions, ownSession{session, session.ID == c.SessionID, madeIn(session.ID, tokens, grants)})
+		data.Sessions = append(data.Sessions,
+			ownSession{session, session.ID == c.SessionID, madeIn(session.ID, tokens, grants)})
 	}
 	return web.Page{Template: "profile", Title: "Profile", Data: data}, data, nil
 }
@@ -99,7 +102,8 @@ func (s *Service) showProfile(_ http.ResponseWriter, r *http.Request, c request.
 }
 
 // profileForm reads a form of the profile, and has the page ready in case something in it is wrong.
-func (s *Service) profileForm(w http.ResponseWriter, r *http.Request, c request.Caller) (url.Values, web.Page, *profilePage, error) {
+func (s *Service) profileForm(w http.ResponseWriter, r *http.Request, c request.Caller) (url.Values, web.Page,
+	*profilePage, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, web.Page{}, nil, err
@@ -115,15 +119,16 @@ func (s *Service) updateProfile(w http.ResponseWriter, r *http.Request, c reques
 	}
 	data.Details.Fill(values.Get)
 	name, email := values.Get("name"), values.Get("email")
-	if _, err := s.store.Accounts().UpdateUser(r.Context(), c.User.ID, souvenir.UserUpdate{Name: &name, Email: &email}); err != nil {
+	if _, err := s.store.Accounts().UpdateUser(r.Context(), c.User.ID,
+		souvenir.UserUpdate{Name: &name, Email: &email}); err != nil {
 		data.Details.Refuse(err)
 		return web.Again(p, err)
 	}
 	return s.site.Done("/profile", "profile"), nil
 }
 
-// changePassword sets a new password, for who knows the old one: a browser that was left open is not enough. The session
-// goes on; the user's others end.
+// changePassword sets a new password, for who knows the old one: a browser that was left open is not enough. The
+// session goes on; the user's others end.
 func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, p, data, err := s.profileForm(w, r, c)
 	if err != nil {
@@ -134,7 +139,8 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, c reque
 			return asks, err
 		}
 	}
-	change := souvenir.PasswordChange{Old: values.Get("old"), New: values.Get("new"), KeepSession: c.SessionID, End: endedKinds(values)}
+	change := souvenir.PasswordChange{Old: values.Get("old"), New: values.Get("new"), KeepSession: c.SessionID,
+		End: endedKinds(values)}
 	try, err := s.beginTry(w, r, knownAccount(c.User.ID))
 	if err == nil {
 		var leave func()
@@ -188,7 +194,8 @@ func (s *Service) endSession(w http.ResponseWriter, r *http.Request, c request.C
 	return s.site.Done("/profile", "session"), nil
 }
 
-// signOutEverywhere ends all sessions, this one included unless the form keeps it, and, if wished, what else speaks for the user.
+// signOutEverywhere ends all sessions, this one included unless the form keeps it, and, if wished, what else speaks for
+// the user.
 func (s *Service) signOutEverywhere(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Provider is an external OpenID Connect provider at which people sign in: the Provider of package server, which describes its fields.
+// Provider is an external OpenID Connect provider at which people sign in: the Provider of package server, which
+// describes its fields.
 type Provider struct {
 	Issuer        string
 	ClientID      string
@@ -44,7 +45,8 @@ func CheckProvider(p *Provider) error {
 		return failure.Invalid(argument, argument+" is "+failure.Quote(value)+"; "+want)
 	}
 	if u, err := url.Parse(p.Issuer); err != nil || checkProviderURL(u) != nil || strings.ContainsAny(p.Issuer, "?#") {
-		return bad("issuer", p.Issuer, "a URL such as https://id.example.com is needed, as the provider gives it: https (or http on this machine), without user, query and fragment")
+		return bad("issuer", p.Issuer,
+			"a URL such as https://id.example.com is needed, as the provider gives it: https (or http on this machine), without user, query and fragment")
 	}
 	if p.ClientID == "" {
 		return bad("client_id", "", "the one that the provider has given to this server is needed")
@@ -121,11 +123,12 @@ func newProvider(p Provider, log *slog.Logger) (*provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &provider{Provider: p, log: log, http: providerClient(p.Client, issuer), began: began, reading: make(chan struct{}, 1), creating: make(chan struct{}, 1)}, nil
+	return &provider{Provider: p, log: log, http: providerClient(p.Client, issuer), began: began,
+		reading: make(chan struct{}, 1), creating: make(chan struct{}, 1)}, nil
 }
 
-// discover returns what the provider says of itself. That is read when it is first needed, and again after a day, or soon after
-// a failure; while it cannot be read anew, what was read before is used.
+// discover returns what the provider says of itself. That is read when it is first needed, and again after a day, or
+// soon after a failure; while it cannot be read anew, what was read before is used.
 func (p *provider) discover(ctx context.Context) (*discovered, error) {
 	select {
 	case p.reading <- struct{}{}:
@@ -168,20 +171,24 @@ func (p *provider) read(ctx context.Context) (*discovered, error) {
 	if err := about.Claims(&metadata); err != nil {
 		return nil, err
 	}
-	for name, address := range map[string]string{"authorization_endpoint": metadata.Authorization, "token_endpoint": metadata.Token, "jwks_uri": metadata.Keys} {
+	for name, address := range map[string]string{"authorization_endpoint": metadata.Authorization,
+		"token_endpoint": metadata.Token, "jwks_uri": metadata.Keys} {
 		if u, err := url.Parse(address); err != nil || checkProviderURL(u) != nil {
-			return nil, fmt.Errorf("the provider's %s is %s; an https URL is needed, or http on this machine", name, failure.Quote(address))
+			return nil, fmt.Errorf("the provider's %s is %s; an https URL is needed, or http on this machine", name,
+				failure.Quote(address))
 		}
 	}
 	d := &discovered{
-		oauth:    oauth2.Config{ClientID: p.ClientID, ClientSecret: p.ClientSecret, Endpoint: about.Endpoint(), Scopes: p.Scopes},
+		oauth: oauth2.Config{ClientID: p.ClientID, ClientSecret: p.ClientSecret, Endpoint: about.Endpoint(),
+			Scopes: p.Scopes},
 		oidc:     about,
 		verifier: about.VerifierContext(ctx, &oidc.Config{ClientID: p.ClientID}),
 		tellsIss: metadata.TellsIss,
 	}
 	// Trying which one works would send the code twice, and it is good for once.
 	d.oauth.Endpoint.AuthStyle = oauth2.AuthStyleInHeader // OpenID Connect Discovery 1.0: the default
-	if methods := metadata.TokenMethods; p.ClientSecret == "" || methods != nil && !slices.Contains(methods, "client_secret_basic") {
+	if methods := metadata.TokenMethods; p.ClientSecret == "" || methods != nil &&
+		!slices.Contains(methods, "client_secret_basic") {
 		d.oauth.Endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
 	return d, nil
@@ -198,8 +205,8 @@ func checkProviderURL(u *url.URL) error {
 	return errors.New("the URL is neither https nor http on this machine")
 }
 
-// providerClient is the client for requests to a provider: what the operator has configured is the issuer, and everything else
-// the provider names itself, so that it is held to limits.
+// providerClient is the client for requests to a provider: what the operator has configured is the issuer, and
+// everything else the provider names itself, so that it is held to limits.
 func providerClient(given *http.Client, issuer *url.URL) *http.Client {
 	own := http.Client{}
 	if given != nil {
@@ -225,7 +232,8 @@ func providerTransport(issuer string) *http.Transport {
 	t := netaddr.PublicTransport()
 	public, any := t.DialContext, (&net.Dialer{Timeout: providerTimeout}).DialContext
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if host := netaddr.Hostname(address); strings.EqualFold(host, issuer) || netaddr.IsLoopback(host) && netaddr.IsLoopback(issuer) {
+		if host := netaddr.Hostname(address); strings.EqualFold(host, issuer) || netaddr.IsLoopback(host) &&
+			netaddr.IsLoopback(issuer) {
 			return any(ctx, network, address)
 		}
 		return public(ctx, network, address)

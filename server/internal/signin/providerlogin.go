@@ -21,8 +21,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// People sign in at an external provider by the authorization code flow of OpenID Connect Core 1.0 with PKCE (RFC 7636). Who
-// they are here says a link between the provider's issuer and subject and a user: never an e-mail address.
+// People sign in at an external provider by the authorization code flow of OpenID Connect Core 1.0 with PKCE (RFC
+// 7636). Who they are here says a link between the provider's issuer and subject and a user: never an e-mail address.
 
 // ProviderRoutes is the table of the pages of an external provider.
 func (s *Service) ProviderRoutes() []route.Route {
@@ -46,7 +46,8 @@ const askedAgain = "again"
 // otherSignIn is the button with which people sign in at the provider.
 type otherSignIn struct{ Name, Path string }
 
-// otherSignIn is nil without a provider. Next is where to go then, and again whether people are to show anew who they are.
+// otherSignIn is nil without a provider. Next is where to go then, and again whether people are to show anew who they
+// are.
 func (s *Service) otherSignIn(next string, again bool) *otherSignIn {
 	if s.provider == nil {
 		return nil
@@ -77,7 +78,8 @@ func (s *Service) toProvider(w http.ResponseWriter, r *http.Request, j loginStat
 		if r.Context().Err() != nil {
 			return nil, err
 		}
-		return nil, &failure.Error{Status: http.StatusServiceUnavailable, Message: s.provider.Name + " cannot be reached at the moment; try again in a few seconds, or sign in with your password"}
+		return nil, &failure.Error{Status: http.StatusServiceUnavailable, Message: s.provider.Name +
+			" cannot be reached at the moment; try again in a few seconds, or sign in with your password"}
 	}
 	if j, err = s.beginLogin(w, r, j); err != nil {
 		return nil, err
@@ -87,7 +89,8 @@ func (s *Service) toProvider(w http.ResponseWriter, r *http.Request, j loginStat
 		options = append(options, oauth2.SetAuthURLParam("acr_values", strings.Join(s.provider.RequireACR, " ")))
 	}
 	if j.Again { // max_age has the provider say when the person signed in there (section 3.1.2.1)
-		options = append(options, oauth2.SetAuthURLParam("prompt", "login"), oauth2.SetAuthURLParam("max_age", strconv.Itoa(int(s.recently.Seconds()))))
+		options = append(options, oauth2.SetAuthURLParam("prompt", "login"),
+			oauth2.SetAuthURLParam("max_age", strconv.Itoa(int(s.recently.Seconds()))))
 	}
 	return web.Redirect(s.providerConfig(d).AuthCodeURL(j.State, options...)), nil
 }
@@ -105,7 +108,8 @@ func (s *Service) endProviderLogin(w http.ResponseWriter, r *http.Request, _ req
 	answer := r.URL.Query()
 	j, ok := s.endLogin(w, r, answer.Get("state"))
 	if !ok {
-		return nil, &failure.Error{Status: http.StatusBadRequest, Message: "this sign-in took too long, or was not begun in this browser, or has ended; begin anew"}
+		return nil, &failure.Error{Status: http.StatusBadRequest,
+			Message: "this sign-in took too long, or was not begun in this browser, or has ended; begin anew"}
 	}
 	who, err := s.askProvider(r.Context(), j, answer)
 	if err != nil {
@@ -151,7 +155,8 @@ func (s *Service) refuseProvider(r *http.Request, j loginState, err error) (any,
 	} else if !errors.As(err, &refusal) {
 		return nil, err
 	}
-	s.log.WarnContext(r.Context(), "a sign-in at the identity provider was refused", "request_id", request.Of(r.Context()).ID, "error", brief(refusal.cause))
+	s.log.WarnContext(r.Context(), "a sign-in at the identity provider was refused", "request_id",
+		request.Of(r.Context()).ID, "error", brief(refusal.cause))
 	data := refusedSignIn{Problem: web.Sentence(refusal.message)}
 	if j.Session == "" {
 		data.Other = s.otherSignIn(j.Next, j.Again || refusal.again)
@@ -196,11 +201,14 @@ type profileClaims struct {
 func (s *Service) askProvider(ctx context.Context, j loginState, answer url.Values) (asserted, error) {
 	p := s.provider
 	unsure := func(cause error) (asserted, error) {
-		return asserted{}, &providerRefusal{message: "What " + p.Name + " has answered cannot be trusted, so that nothing was done. Try again; the log of this server says more", cause: cause}
+		return asserted{}, &providerRefusal{message: "What " + p.Name +
+			" has answered cannot be trusted, so that nothing was done. Try again; the log of this server says more",
+			cause: cause}
 	}
 	d, err := p.discover(ctx)
 	if err != nil {
-		return asserted{}, &providerRefusal{message: p.Name + " cannot be reached at the moment; try again in a few seconds", cause: err}
+		return asserted{}, &providerRefusal{message: p.Name + " cannot be reached at the moment; try again in a few seconds",
+			cause: err}
 	}
 	if iss := answer.Get("iss"); iss != p.Issuer && (iss != "" || d.tellsIss) {
 		return unsure(errors.New("the answer is of the issuer " + failure.Quote(iss) + " (RFC 9207)"))
@@ -216,7 +224,8 @@ func (s *Service) askProvider(ctx context.Context, j loginState, answer url.Valu
 	ctx = oidc.ClientContext(ctx, p.http)
 	token, err := s.providerConfig(d).Exchange(ctx, code, oauth2.VerifierOption(j.Verifier))
 	if err != nil {
-		return asserted{}, &providerRefusal{message: p.Name + " could not be asked who you are; try again in a few seconds", cause: err}
+		return asserted{}, &providerRefusal{message: p.Name + " could not be asked who you are; try again in a few seconds",
+			cause: err}
 	}
 	raw, _ := token.Extra("id_token").(string)
 	if raw == "" {
@@ -236,12 +245,14 @@ func (s *Service) askProvider(ctx context.Context, j loginState, answer url.Valu
 	if err := p.checkStrength(claims); err != nil {
 		return asserted{}, err
 	}
-	who := asserted{Subject: id.Subject, Email: claims.Email, Verified: bool(claims.EmailVerified), Username: claims.Username}
+	who := asserted{Subject: id.Subject, Email: claims.Email, Verified: bool(claims.EmailVerified),
+		Username: claims.Username}
 	if claims.AuthTime > 0 {
 		who.At = time.Unix(claims.AuthTime, 0)
 	}
 	if j.Again && !who.At.IsZero() && s.now().Sub(who.At) > s.recently+providerLeeway {
-		return asserted{}, &providerRefusal{again: true, cause: errors.New("auth_time is " + who.At.UTC().Format(time.RFC3339)),
+		return asserted{}, &providerRefusal{again: true,
+			cause:   errors.New("auth_time is " + who.At.UTC().Format(time.RFC3339)),
 			message: p.Name + " has not asked you again who you are. Sign out there, and sign in anew"}
 	}
 	if who.Email == "" {
@@ -274,19 +285,22 @@ func (p *provider) checkClaims(id *oidc.IDToken, claims idClaims, j loginState, 
 func (p *provider) checkStrength(claims idClaims) error {
 	weak := func(cause string) error {
 		return &providerRefusal{again: true, cause: errors.New(cause),
-			message: "This server wants a stronger sign-in at " + p.Name + " than the one that you have used, such as one with a second factor. Set one up there if you have none, and sign in anew"}
+			message: "This server wants a stronger sign-in at " + p.Name +
+				" than the one that you have used, such as one with a second factor. Set one up there if you have none, and sign in anew"}
 	}
 	if len(p.RequireACR) > 0 && !slices.Contains(p.RequireACR, claims.ACR) {
 		return weak("acr is " + failure.Quote(claims.ACR) + ", which is none of " + strings.Join(p.RequireACR, ", "))
 	}
-	if len(p.RequireAMR) > 0 && !slices.ContainsFunc(claims.AMR, func(method string) bool { return slices.Contains(p.RequireAMR, method) }) {
-		return weak("amr is " + failure.Quote(strings.Join(claims.AMR, " ")) + ", which has none of " + strings.Join(p.RequireAMR, ", "))
+	if len(p.RequireAMR) > 0 && !slices.ContainsFunc(claims.AMR,
+		func(method string) bool { return slices.Contains(p.RequireAMR, method) }) {
+		return weak("amr is " + failure.Quote(strings.Join(claims.AMR, " ")) + ", which has none of " +
+			strings.Join(p.RequireAMR, ", "))
 	}
 	return nil
 }
 
-// complete adds what the UserInfo endpoint says, for providers that leave the ID token bare. It is not needed for who somebody is,
-// so that a failure changes nothing.
+// complete adds what the UserInfo endpoint says, for providers that leave the ID token bare. It is not needed for who
+// somebody is, so that a failure changes nothing.
 func (a *asserted) complete(ctx context.Context, d *discovered, token *oauth2.Token) {
 	if d.oidc.UserInfoEndpoint() == "" {
 		return

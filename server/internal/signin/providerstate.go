@@ -22,12 +22,13 @@ type loginState struct {
 	Verifier string    `json:"v"` // of PKCE
 	Until    time.Time `json:"u"`
 	Next     string    `json:"x"` // where to go after a sign-in, as in the sign-in's form
-	Session  string    `json:"l"` // id of the session whose user wants to link an identity; empty: somebody wants to sign in
-	Again    bool      `json:"a"` // the person is to show anew who they are
+	// id of the session whose user wants to link an identity; empty: somebody wants to sign in
+	Session string `json:"l"`
+	Again   bool   `json:"a"` // the person is to show anew who they are
 }
 
-// loginStates keeps them where they belong, in the browsers: in a cookie that this process has sealed, so that however many are begun,
-// by whomever, nobody's is lost. Who comes back after a restart begins anew.
+// loginStates keeps them where they belong, in the browsers: in a cookie that this process has sealed, so that however
+// many are begun, by whomever, nobody's is lost. Who comes back after a restart begins anew.
 //
 // A sign-in ends once: states that came back are remembered for as long as they would be good.
 type loginStates struct {
@@ -57,7 +58,8 @@ func newLoginStates() (*loginStates, error) {
 		return nil, err
 	}
 	seal, err := cipher.NewGCMWithRandomNonce(block)
-	return &loginStates{seal: seal, now: time.Now, used: ratelimit.Recent[string, struct{}]{Most: mostUsed}, long: ratelimit.Recent[string, string]{Most: mostLong}}, err
+	return &loginStates{seal: seal, now: time.Now, used: ratelimit.Recent[string, struct{}]{Most: mostUsed},
+		long: ratelimit.Recent[string, string]{Most: mostLong}}, err
 }
 
 // beginLogin seals the state of a sign-in into a cookie. State, nonce and verifier are made here.
@@ -95,7 +97,8 @@ func (s *Service) beginLogin(w http.ResponseWriter, r *http.Request, j loginStat
 }
 
 func (s *Service) setStateCookie(w http.ResponseWriter, state, value string) {
-	c := &http.Cookie{Name: stateCookie + state[:stateName], Value: value, Path: s.site.Path(providerLoginPath), MaxAge: int(stateLife / time.Second),
+	c := &http.Cookie{Name: stateCookie + state[:stateName], Value: value, Path: s.site.Path(providerLoginPath),
+		MaxAge:   int(stateLife / time.Second),
 		HttpOnly: true, Secure: s.site.Secure(), SameSite: http.SameSiteLaxMode}
 	if value == "" {
 		c.MaxAge = -1

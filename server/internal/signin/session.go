@@ -15,16 +15,16 @@ import (
 
 const (
 
-	// cookieLife is how long a browser keeps the cookie of a sign-in: as long as a session can last. The store ends it earlier
-	// when it is not used.
+	// cookieLife is how long a browser keeps the cookie of a sign-in: as long as a session can last. The store ends it
+	// earlier when it is not used.
 	cookieLife = 90 * web.Day
 
 	markCookie = "souvenir_known" // that an account was signed in to with this browser; see attempts
 	markLife   = 365 * web.Day
 )
 
-// AdmitPerson finds out who has signed in with this browser. Tokens do not count: what only a person may do, no program that
-// holds one may.
+// AdmitPerson finds out who has signed in with this browser. Tokens do not count: what only a person may do, no program
+// that holds one may.
 func (s *Service) AdmitPerson(r *http.Request, needs route.Need) (request.Caller, error) {
 	c, err := r.Cookie(request.CredentialCookie)
 	if err != nil || !strings.HasPrefix(c.Value, request.SessionPrefix) {
@@ -47,9 +47,9 @@ func (s *Service) AdmitPerson(r *http.Request, needs route.Need) (request.Caller
 	return signedIn, nil
 }
 
-// signIn begins a session of a user, whose credentials were checked since a time, in the browser that sent a request. The
-// value of the session is always a new one: a cookie that somebody has put into the browser before is worth nothing. What
-// was signed in there ends; what the same person made in it belongs to the new session.
+// signIn begins a session of a user, whose credentials were checked since a time, in the browser that sent a request.
+// The value of the session is always a new one: a cookie that somebody has put into the browser before is worth
+// nothing. What was signed in there ends; what the same person made in it belongs to the new session.
 func (s *Service) signIn(w http.ResponseWriter, r *http.Request, user souvenir.User, since time.Time) error {
 	return s.signInShown(w, r, user, souvenir.NewSession{Since: since})
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// SetupPath is the path, behind the public URL, of the page on which somebody who holds the value of an invitation for the
-// first account makes it.
+// SetupPath is the path, behind the public URL, of the page on which somebody who holds the value of an invitation for
+// the first account makes it.
 func SetupPath(value string) string { return "/setup?" + url.Values{"invitation": {value}}.Encode() }
 
-// InvitePath is the path, behind the public URL, of the page on which somebody who holds the value of an invitation makes an
-// account.
+// InvitePath is the path, behind the public URL, of the page on which somebody who holds the value of an invitation
+// makes an account.
 func InvitePath(value string) string { return "/invite?" + url.Values{"invitation": {value}}.Encode() }
 
 // accountPage is what the pages show on which somebody makes an account.
@@ -33,11 +33,14 @@ type accountPage struct {
 // newAccountPage is the page for an invitation.
 func newAccountPage(i souvenir.Invitation, value string) (web.Page, *accountPage) {
 	setup := i.Purpose == souvenir.InvitationSetup
-	data := &accountPage{Action: "/invite", Invitation: value, Role: i.Role, Setup: setup, Form: web.Form{Fields: []web.Field{
-		{Name: "username", Argument: "name", Label: "Name", Type: "text", Autocomplete: "username", Hint: "You sign in with it.", Focus: true},
-		{Name: "email", Label: "E-mail", Type: "email", Autocomplete: "email", Value: i.Email, Optional: true},
-		{Name: "password", Label: "Password", Type: "password", Autocomplete: "new-password", Hint: "8 characters or more. A few words make a good one."},
-	}}}
+	data := &accountPage{Action: "/invite", Invitation: value, Role: i.Role, Setup: setup,
+		Form: web.Form{Fields: []web.Field{
+			{Name: "username", Argument: "name", Label: "Name", Type: "text", Autocomplete: "username",
+				Hint: "You sign in with it.", Focus: true},
+			{Name: "email", Label: "E-mail", Type: "email", Autocomplete: "email", Value: i.Email, Optional: true},
+			{Name: "password", Label: "Password", Type: "password", Autocomplete: "new-password",
+				Hint: "8 characters or more. A few words make a good one."},
+		}}}
 	title := "Make your account"
 	if setup {
 		data.Action, title = "/setup", "Set up this service"
@@ -45,7 +48,8 @@ func newAccountPage(i souvenir.Invitation, value string) (web.Page, *accountPage
 	return web.Page{Template: "account", Title: title, Data: data}, data
 }
 
-// showSetup asks for the first account: whoever starts the server on a store without users is told the link to this page.
+// showSetup asks for the first account: whoever starts the server on a store without users is told the link to this
+// page.
 func (s *Service) showSetup(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	return s.showAccount(r, souvenir.InvitationSetup)
 }
@@ -82,13 +86,16 @@ func (s *Service) showAccount(r *http.Request, purpose souvenir.InvitationPurpos
 }
 
 // invitation looks an invitation up: by a link of one kind nobody comes to the other.
-func (s *Service) invitation(r *http.Request, value string, purpose souvenir.InvitationPurpose) (souvenir.Invitation, error) {
+func (s *Service) invitation(r *http.Request, value string, purpose souvenir.InvitationPurpose) (souvenir.Invitation,
+	error) {
 	if value == "" {
-		return souvenir.Invitation{}, failure.Invalid("invitation", "the link is not complete; open it as it was given to you")
+		return souvenir.Invitation{},
+			failure.Invalid("invitation", "the link is not complete; open it as it was given to you")
 	}
 	i, err := s.store.Accounts().CheckInvitation(r.Context(), value)
 	if err == nil && i.Purpose != purpose {
-		err = &failure.Error{Status: http.StatusNotFound, Message: "this link is for another page; open it as it was given to you"}
+		err = &failure.Error{Status: http.StatusNotFound,
+			Message: "this link is for another page; open it as it was given to you"}
 	}
 	return i, err
 }
@@ -103,7 +110,8 @@ func deadLink(err error) (any, error) {
 }
 
 // makeAccount makes the account that a form describes and signs its user in. A page is what has to be shown again.
-func (s *Service) makeAccount(w http.ResponseWriter, r *http.Request, purpose souvenir.InvitationPurpose) (souvenir.User, any, error) {
+func (s *Service) makeAccount(w http.ResponseWriter, r *http.Request,
+	purpose souvenir.InvitationPurpose) (souvenir.User, any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return souvenir.User{}, nil, err
@@ -120,7 +128,8 @@ func (s *Service) makeAccount(w http.ResponseWriter, r *http.Request, purpose so
 	leave, err := s.hashing.others.enter(r.Context(), w.Header())
 	if err == nil {
 		user, err = s.store.Accounts().AcceptInvitation(r.Context(), souvenir.InvitationAcceptance{
-			Value: value, Name: values.Get("username"), Password: values.Get("password"), Email: cmp.Or(values.Get("email"), i.Email),
+			Value: value, Name: values.Get("username"), Password: values.Get("password"),
+			Email: cmp.Or(values.Get("email"), i.Email),
 		})
 		leave()
 	}

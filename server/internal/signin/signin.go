@@ -1,5 +1,6 @@
-// Package signin lets people in: with a name and a password or at an external OpenID Connect provider, by a set-up link or an invitation. It
-// keeps their sessions, has them confirm who they are, and holds the page on which they look after all that.
+// Package signin lets people in: with a name and a password or at an external OpenID Connect provider, by a set-up link
+// or an invitation. It keeps their sessions, has them confirm who they are, and holds the page on which they look after
+// all that.
 package signin
 
 import (
@@ -44,7 +45,8 @@ type Service struct {
 // New makes the sign-in of a server. A provider that cannot be used is logged, and left out.
 func New(o Options) *Service {
 	s := &Service{
-		site: o.Site, store: o.Store, log: o.Logger, welcome: o.Welcome, recently: recently, now: time.Now, hashing: newLanes(),
+		site: o.Site, store: o.Store, log: o.Logger, welcome: o.Welcome, recently: recently, now: time.Now,
+		hashing:  newLanes(),
 		attempts: newAttempts(cmp.Or(max(o.FreeTries, 0), defaultTries)),
 	}
 	if o.Provider == nil {

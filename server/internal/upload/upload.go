@@ -37,12 +37,14 @@ func Open(r *http.Request, most int64) (*Form, error) {
 	kind, parameters, err := mime.ParseMediaType(given)
 	switch {
 	case err != nil || kind != "multipart/form-data":
-		return nil, failure.Invalid("Content-Type", "the body's Content-Type is "+failure.Quote(given)+"; multipart/form-data is needed")
+		return nil, failure.Invalid("Content-Type", "the body's Content-Type is "+failure.Quote(given)+
+			"; multipart/form-data is needed")
 	case parameters["boundary"] == "":
-		return nil, failure.Invalid("Content-Type", "the body's Content-Type has no boundary; leave the header to what makes the form")
+		return nil, failure.Invalid("Content-Type",
+			"the body's Content-Type has no boundary; leave the header to what makes the form")
 	}
-	// Package multipart takes a form that breaks off in the header of a part for one that is complete. So the body never ends
-	// by itself; the last boundary, which a line's end makes whole, is the one end that there is.
+	// Package multipart takes a form that breaks off in the header of a part for one that is complete. So the body never
+	// ends by itself; the last boundary, which a line's end makes whole, is the one end that there is.
 	body := io.MultiReader(r.Body, strings.NewReader("\r\n"), brokenOff{})
 	f := &Form{in: body, left: most, most: most}
 	f.Reader = multipart.NewReader(f, parameters["boundary"])
@@ -80,10 +82,12 @@ func (f *Form) ReadFields(into *Fields) (*multipart.Part, error) {
 		case part.FormName() == "file":
 			return part, nil
 		case part.FileName() != "":
-			return nil, failure.Invalid(part.FormName(), "the form has a file named "+failure.Quote(part.FormName())+"; the file must be named \"file\"")
+			return nil, failure.Invalid(part.FormName(), "the form has a file named "+failure.Quote(part.FormName())+
+				"; the file must be named \"file\"")
 		}
 		if f.fields++; f.fields > MaxFields {
-			return nil, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body", Message: fmt.Sprintf("the form has more than %d fields, the most that is allowed", MaxFields)}
+			return nil, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body",
+				Message: fmt.Sprintf("the form has more than %d fields, the most that is allowed", MaxFields)}
 		}
 		value, err := io.ReadAll(io.LimitReader(part, MaxField+1))
 		if err != nil {
@@ -105,7 +109,8 @@ type Fields struct {
 func (f *Fields) set(name, value string) error {
 	switch {
 	case len(value) > MaxField:
-		return &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: name, Message: fmt.Sprintf("%s has more than %d bytes, the most that is allowed", name, MaxField)}
+		return &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: name,
+			Message: fmt.Sprintf("%s has more than %d bytes, the most that is allowed", name, MaxField)}
 	case !utf8.ValidString(value):
 		return failure.Invalid(name, name+" is not valid UTF-8")
 	}
@@ -141,7 +146,8 @@ func (f *Fields) set(name, value string) error {
 		return nil
 	}
 	if *field != "" && value != "" && *field != value {
-		return failure.Invalid(name, name+" comes twice, as "+failure.Quote(*field)+" and as "+failure.Quote(value)+"; send it once")
+		return failure.Invalid(name, name+" comes twice, as "+failure.Quote(*field)+" and as "+failure.Quote(value)+
+			"; send it once")
 	}
 	if value != "" {
 		*field = value
@@ -152,7 +158,8 @@ func (f *Fields) set(name, value string) error {
 // NewFile describes the file of a part.
 func (f Fields) NewFile(part *multipart.Part) souvenir.NewFile {
 	return souvenir.NewFile{
-		Filename: part.FileName(), MIMEType: part.Header.Get("Content-Type"), Description: f.description, Category: f.category, Tags: f.tags,
+		Filename: part.FileName(), MIMEType: part.Header.Get("Content-Type"), Description: f.description,
+		Category: f.category, Tags: f.tags,
 		MemoryID: f.memoryID, ProjectID: f.projectID, ProjectName: f.projectName,
 	}
 }

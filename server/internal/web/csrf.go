@@ -20,8 +20,8 @@ const (
 	FormField = "csrf"
 )
 
-// FormToken is the value of the hidden field of a page's forms. It is made of what only the browser knows that was given the
-// page: its session, or a random cookie before there is one. Nothing has to be kept for it.
+// FormToken is the value of the hidden field of a page's forms. It is made of what only the browser knows that was
+// given the page: its session, or a random cookie before there is one. Nothing has to be kept for it.
 func (s *Site) FormToken(w http.ResponseWriter, r *http.Request) string {
 	own := BrowserSecret(r)
 	if signedIn := request.Of(r.Context()).SignedIn; signedIn != "" { // just now: the next request will have it
@@ -79,12 +79,14 @@ func (s *Site) readFormUpTo(w http.ResponseWriter, r *http.Request, most int64) 
 // CheckOrigin refuses a form that a page of another site has sent.
 func (s *Site) CheckOrigin(r *http.Request) error {
 	if err := s.CrossSite.Check(r); err != nil {
-		return &failure.Error{Status: http.StatusForbidden, Message: "a page of another site has sent this form; open the page here and send it again"}
+		return &failure.Error{Status: http.StatusForbidden,
+			Message: "a page of another site has sent this form; open the page here and send it again"}
 	}
 	return nil
 }
 
-// CheckFormToken checks the value of the hidden field that a browser has sent: forms with files in them are read as they arrive.
+// CheckFormToken checks the value of the hidden field that a browser has sent: forms with files in them are read as
+// they arrive.
 func CheckFormToken(r *http.Request, sent string) error {
 	own := BrowserSecret(r)
 	if own == "" || !hmac.Equal([]byte(tokenOf(own)), []byte(sent)) {
@@ -94,4 +96,5 @@ func CheckFormToken(r *http.Request, sent string) error {
 }
 
 // ErrStaleForm says that a form has not the hidden field that this browser was given last.
-var ErrStaleForm = &failure.Error{Status: http.StatusForbidden, Message: "this form is out of date, or cookies are blocked; open the page again and send it once more"}
+var ErrStaleForm = &failure.Error{Status: http.StatusForbidden,
+	Message: "this form is out of date, or cookies are blocked; open the page again and send it once more"}

@@ -70,7 +70,8 @@ func (f *Form) Refuse(err error) {
 	_, message := failure.Describe(err)
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Argument != "" {
-		i := slices.IndexFunc(f.Fields, func(field Field) bool { return known.Argument == field.Argument || known.Argument == field.Name })
+		i := slices.IndexFunc(f.Fields,
+			func(field Field) bool { return known.Argument == field.Argument || known.Argument == field.Name })
 		if i >= 0 {
 			for j := range f.Fields {
 				f.Fields[j].Focus = j == i
@@ -85,8 +86,8 @@ func (f *Form) Refuse(err error) {
 	f.Error = Sentence(message)
 }
 
-// Again shows the page of a form once more, after what was sent in it has been refused: refuse has put the error into it.
-// What whoever filled it in cannot mend is an error as everywhere.
+// Again shows the page of a form once more, after what was sent in it has been refused: refuse has put the error into
+// it. What whoever filled it in cannot mend is an error as everywhere.
 func Again(p Page, err error) (any, error) {
 	p, err = AgainAs(p, err)
 	if err != nil {
@@ -114,4 +115,5 @@ func AgainAs(p Page, err error) (Page, error) {
 const LaneRetry = 5
 
 // ErrBusy says that a lane is full.
-var ErrBusy = &failure.Error{Status: http.StatusServiceUnavailable, Message: "many people are signing in at the moment; wait " + strconv.Itoa(LaneRetry) + " seconds, then try again"}
+var ErrBusy = &failure.Error{Status: http.StatusServiceUnavailable,
+	Message: "many people are signing in at the moment; wait " + strconv.Itoa(LaneRetry) + " seconds, then try again"}

@@ -10,8 +10,10 @@ import (
 func TestTimesInWords(t *testing.T) {
 	now := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 	for distance, want := range map[time.Duration]string{
-		time.Second: "just now", 59 * time.Second: "just now", time.Minute: "1 minute ago", 59 * time.Minute: "59 minutes ago", 59*time.Minute + 40*time.Second: "1 hour ago",
-		time.Hour: "1 hour ago", 47 * time.Hour: "47 hours ago", 47*time.Hour + 50*time.Minute: "2 days ago", 30 * Day: "30 days ago", 90 * Day: "3 months ago", 800 * Day: "2 years ago",
+		time.Second: "just now", 59 * time.Second: "just now", time.Minute: "1 minute ago",
+		59 * time.Minute: "59 minutes ago", 59*time.Minute + 40*time.Second: "1 hour ago",
+		time.Hour: "1 hour ago", 47 * time.Hour: "47 hours ago", 47*time.Hour + 50*time.Minute: "2 days ago",
+		30 * Day: "30 days ago", 90 * Day: "3 months ago", 800 * Day: "2 years ago",
 		-7*Day + time.Second: "in 7 days", -90 * time.Second: "in 2 minutes", -24 * time.Hour: "in 24 hours",
 	} {
 		if got := Ago(now.Add(-distance), now); got != want {
@@ -21,7 +23,8 @@ func TestTimesInWords(t *testing.T) {
 	if got := Ago(time.Time{}, now); got != "never" {
 		t.Errorf("the zero time: %q", got)
 	}
-	for wait, want := range map[time.Duration]string{time.Millisecond: "1 second", 1500 * time.Millisecond: "2 seconds", 90 * time.Second: "90 seconds", 91 * time.Second: "2 minutes", 15 * time.Minute: "15 minutes"} {
+	for wait, want := range map[time.Duration]string{time.Millisecond: "1 second", 1500 * time.Millisecond: "2 seconds",
+		90 * time.Second: "90 seconds", 91 * time.Second: "2 minutes", 15 * time.Minute: "15 minutes"} {
 		if got := Wait(wait); got != want {
 			t.Errorf("%v: %q, not %q", wait, got, want)
 		}
@@ -49,14 +52,16 @@ func TestNamesOfBrowsers(t *testing.T) {
 
 // Wherever a sign-in is said to lead, it leads to a path of this server.
 func FuzzLocalPath(f *testing.F) {
-	for _, next := range []string{"/profile", "//evil.example", "/\\evil.example", "https://evil.example", "/.//evil.example", "/%2f/evil.example", "/a?b#c", "/\x00", "/../other", "/a/../../other?b", "/#/../.."} {
+	for _, next := range []string{"/profile", "//evil.example", "/\\evil.example", "https://evil.example",
+		"/.//evil.example", "/%2f/evil.example", "/a?b#c", "/\x00", "/../other", "/a/../../other?b", "/#/../.."} {
 		f.Add(next)
 	}
 	s := New(Options{PublicURL: "https://memory.example/deep"})
 	f.Fuzz(func(t *testing.T, next string) {
 		got := s.LocalPath(next)
 		seen, _, _ := strings.Cut(got, "?") // as http.Redirect writes it
-		if !strings.HasPrefix(path.Clean(seen)+"/", "/deep/") || !strings.HasPrefix(got, "/deep/") || strings.ContainsAny(got, "\\\r\n\t") {
+		if !strings.HasPrefix(path.Clean(seen)+"/", "/deep/") || !strings.HasPrefix(got, "/deep/") ||
+			strings.ContainsAny(got, "\\\r\n\t") {
 			t.Errorf("%q leads to %q", next, got)
 		}
 	})

@@ -17,5 +17,6 @@ var renderer = sync.OnceValue(func() *markdown.Renderer {
 	return markdown.New(runtime.GOMAXPROCS(0), markdownWait)
 })
 
-// Markdown shows a stored text as its marks mean it: the only way to render Markdown here, for it bounds what that costs.
+// Markdown shows a stored text as its marks mean it: the only way to render Markdown here, for it bounds what that
+// costs.
 func Markdown(source string) template.HTML { return renderer().HTML(source) }

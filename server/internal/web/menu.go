@@ -24,14 +24,20 @@ type menuPlace struct {
 // menu is where a user can go, in the order in which it is shown. Pages below one of them belong to it.
 func menu(user souvenir.User, here string, invitations int) []menuGroup {
 	groups := []menuGroup{
-		{"", []menuPlace{{Path: "/", Name: "Overview"}, {Path: "/memories", Name: "Memories"}, {Path: "/projects", Name: "Projects"}, {Path: "/files", Name: "Files"},
-			{Path: "/graph", Name: "Graph"}, {Path: "/map", Name: "Map"}, {Path: "/activity", Name: "Activity"}, {Path: TrashPath, Name: "Trash"}}},
-		{"Clients", []menuPlace{{Path: "/connect", Name: "Connect"}, {Path: "/tokens", Name: "Tokens"}, {Path: "/connected", Name: "Applications"}, {Path: "/clients", Name: "OAuth clients"}}},
-		{"You", []menuPlace{{Path: SharingPath, Name: "Project invitations", Waiting: invitations}, {Path: "/profile", Name: "Profile"}, {Path: "/transfer", Name: "Export and import"}, {Path: "/settings", Name: "Settings"}}},
+		{"", []menuPlace{{Path: "/", Name: "Overview"}, {Path: "/memories", Name: "Memories"},
+			{Path: "/projects", Name: "Projects"}, {Path: "/files", Name: "Files"},
+			{Path: "/graph", Name: "Graph"}, {Path: "/map", Name: "Map"}, {Path: "/activity", Name: "Activity"},
+			{Path: TrashPath, Name: "Trash"}}},
+		{"Clients", []menuPlace{{Path: "/connect", Name: "Connect"}, {Path: "/tokens", Name: "Tokens"},
+			{Path: "/connected", Name: "Applications"}, {Path: "/clients", Name: "OAuth clients"}}},
+		{"You", []menuPlace{{Path: SharingPath, Name: "Project invitations", Waiting: invitations},
+			{Path: "/profile", Name: "Profile"}, {Path: "/transfer", Name: "Export and import"},
+			{Path: "/settings", Name: "Settings"}}},
 	}
 	server := menuGroup{"Server", []menuPlace{{Path: "/about", Name: "About"}}}
 	if user.Role == souvenir.RoleAdmin {
-		server.Places = append([]menuPlace{{Path: "/users", Name: "Users"}, {Path: "/invitations", Name: "Invitations"}, {Path: "/backup", Name: "Backup and restore"}}, server.Places...)
+		server.Places = append([]menuPlace{{Path: "/users", Name: "Users"}, {Path: "/invitations", Name: "Invitations"},
+			{Path: "/backup", Name: "Backup and restore"}}, server.Places...)
 	}
 	groups = append(groups, server)
 	for _, group := range groups {

@@ -4,8 +4,8 @@ import (
 	"net/url"
 )
 
-// NoticeParameter says, in the address of a page, what was done by the form that led there. It chooses a text of notices, and
-// is none itself: nobody can have the pages say something by a link.
+// NoticeParameter says, in the address of a page, what was done by the form that led there. It chooses a text of
+// notices, and is none itself: nobody can have the pages say something by a link.
 const NoticeParameter = "done"
 
 var notices = map[string]string{

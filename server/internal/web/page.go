@@ -1,5 +1,5 @@
-// Package web is the frame of all pages: their templates, style sheets and scripts, the menu, forms and their protection, messages of what was
-// just done, and the words and numbers that pages show.
+// Package web is the frame of all pages: their templates, style sheets and scripts, the menu, forms and their
+// protection, messages of what was just done, and the words and numbers that pages show.
 package web
 
 import (
@@ -11,20 +11,22 @@ import (
 )
 
 // Page is what a person is shown: a file of templates, within the frame that all pages have. The template defines
-// content, class as "narrow" if it is a card in the middle of the window, and head for a style sheet or a script of its own.
+// content, class as "narrow" if it is a card in the middle of the window, and head for a style sheet or a script of its
+// own.
 type Page struct {
 	Template string // its name, without .html
 	Title    string // also the only heading of the first level
 	Status   int    // zero: 200
 	Data     any
 
-	// Part is the template, defined in the page's file, that is all of the answer when a script of the page has asked for the page
-	// anew (htmx): with the same data as content, and within what content shows. Empty: the script is given the whole page.
+	// Part is the template, defined in the page's file, that is all of the answer when a script of the page has asked for
+	// the page anew (htmx): with the same data as content, and within what content shows. Empty: the script is given the
+	// whole page.
 	Part string
 }
 
-// Redirect sends a browser elsewhere, with 303: to a path of this server, made by path, or to an address outside that was
-// checked before.
+// Redirect sends a browser elsewhere, with 303: to a path of this server, made by path, or to an address outside that
+// was checked before.
 type Redirect string
 
 // frame is what a template works on.

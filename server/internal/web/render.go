@@ -19,15 +19,16 @@ import (
 var embedded embed.FS
 
 // SetHeaders says what a page may do: load what lies here, and be shown in no frame. There is no form-action, since
-// Chromium would apply it to the redirect that follows a form, too. Scripts of other origins have no business here. There is no
-// Cross-Origin-Opener-Policy either: applications open the pages in a window that tells them, once it is back on their own
-// pages, how it went, and such a policy cuts that tie for good.
+// Chromium would apply it to the redirect that follows a form, too. Scripts of other origins have no business here.
+// There is no Cross-Origin-Opener-Policy either: applications open the pages in a window that tells them, once it is
+// back on their own pages, how it went, and such a policy cuts that tie for good.
 //
-// Other sites are told no address of a page (some have an invitation in them). This server is: under no-referrer, browsers
-// send forms with "Origin: null", which over plain HTTP is all there is to tell them from another site's.
+// Other sites are told no address of a page (some have an invitation in them). This server is: under no-referrer,
+// browsers send forms with "Origin: null", which over plain HTTP is all there is to tell them from another site's.
 func SetHeaders(h http.Header) {
 	h.Set("Referrer-Policy", "same-origin")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy",
+		"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'")
 	h.Del("Access-Control-Allow-Origin")
 	h.Del("Access-Control-Expose-Headers")
 }
@@ -35,7 +36,8 @@ func SetHeaders(h http.Header) {
 // templates are the pages, each with the frame, parsed once.
 var templates = sync.OnceValues(func() (map[string]*template.Template, error) {
 	const folder = "templates"
-	frame, err := template.New("frame.html").Funcs(pageWords()).ParseFS(embedded, folder+"/frame.html", folder+"/parts/*.html")
+	frame, err := template.New("frame.html").Funcs(pageWords()).ParseFS(embedded, folder+"/frame.html", folder+
+		"/parts/*.html")
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +65,8 @@ func (s *Site) Show(w http.ResponseWriter, r *http.Request, status int, p Page) 
 		status = p.Status
 	}
 	c := request.Of(r.Context()).Caller
-	data := frame{Title: p.Title, Base: s.Base(), CSRF: s.FormToken(w, r), Here: strings.TrimPrefix(r.URL.Path, s.Base()), Data: p.Data}
+	data := frame{Title: p.Title, Base: s.Base(), CSRF: s.FormToken(w, r), Here: strings.TrimPrefix(r.URL.Path, s.Base()),
+		Data: p.Data}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		data.Notice = s.notice(r, c)
 	}
@@ -82,7 +85,8 @@ func (s *Site) Show(w http.ResponseWriter, r *http.Request, status int, p Page) 
 		err = all[p.Template].ExecuteTemplate(&body, root, data)
 	}
 	if err != nil {
-		s.log.ErrorContext(r.Context(), "a page could not be made", "request_id", request.Of(r.Context()).ID, "page", p.Template, "error", err)
+		s.log.ErrorContext(r.Context(), "a page could not be made", "request_id", request.Of(r.Context()).ID, "page",
+			p.Template, "error", err)
 		http.Error(w, failure.Internal, http.StatusInternalServerError)
 		return
 	}
@@ -136,7 +140,8 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, status int, message 
 	if FromScript(r) { // into the place that every page has for it
 		w.Header().Set("HX-Retarget", "#problems")
 		w.Header().Set("HX-Reswap", "innerHTML show:window:top")
-		s.Show(w, r, status, Page{Template: "error", Title: failureTitles[status], Data: Sentence(message), Part: "problem-alone"})
+		s.Show(w, r, status, Page{Template: "error", Title: failureTitles[status], Data: Sentence(message),
+			Part: "problem-alone"})
 		return
 	}
 	s.Show(w, r, status, Page{Template: "error", Title: failureTitles[status], Data: Sentence(message)})
@@ -154,7 +159,7 @@ var failureTitles = map[int]string{
 	http.StatusServiceUnavailable:  "Not reachable at the moment",
 }
 
-// htmxConfig is how the script that fetches parts of pages works: nothing that the policy of the pages forbids, answers that are errors
-// are shown, and going back loads the page anew, for others may have changed it.
+// htmxConfig is how the script that fetches parts of pages works: nothing that the policy of the pages forbids, answers
+// that are errors are shown, and going back loads the page anew, for others may have changed it.
 const htmxConfig = `{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,"selfRequestsOnly":true,"historyCacheSize":0,"refreshOnHistoryMiss":true,` +
 	`"scrollIntoViewOnBoost":false,"responseHandling":[{"code":"204","swap":false},{"code":"[23]..","swap":true},{"code":"[45]..","swap":true,"error":true}]}`

@@ -45,15 +45,16 @@ func (s *Site) Base() string {
 // Path is the path of a page, as a browser knows it.
 func (s *Site) Path(p string) string { return s.Base() + p }
 
-// LocalPath returns where to go after signing in: the path that was asked for, if it is one of this server's, else the start.
-// Nothing may send a browser elsewhere.
+// LocalPath returns where to go after signing in: the path that was asked for, if it is one of this server's, else the
+// start. Nothing may send a browser elsewhere.
 func (s *Site) LocalPath(next string) string {
 	next, _, _ = strings.Cut(next, "#") // no server is asked for a fragment, and dots in one would be taken for the path's
 	u, err := url.Parse(next)
 	if err == nil && path.Clean(u.Path) != u.Path { // nothing lies there, and dots would lead out of the base
 		return s.Path("/")
 	}
-	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") ||
+		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
 		return s.Path("/")
 	}
 	return s.Path(next)
@@ -67,7 +68,8 @@ func (s *Site) SetCookie(w http.ResponseWriter, name, value string, maxAge int) 
 	if value == "" {
 		maxAge = -1
 	}
-	http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: s.Path("/"), MaxAge: maxAge, HttpOnly: true, Secure: s.Secure(), SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: s.Path("/"), MaxAge: maxAge, HttpOnly: true,
+		Secure: s.Secure(), SameSite: http.SameSiteLaxMode})
 }
 
 // Routes are what every page needs: its files, and the way back from what was just done.

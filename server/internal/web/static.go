@@ -25,8 +25,8 @@ type asset struct {
 	packed  []byte // by gzip; nil: not worth it
 }
 
-// assets are the files of static by their names, read and packed once. Pages are not packed: they hold the hidden field of
-// forms beside what others have written, and their length would tell of it (BREACH).
+// assets are the files of static by their names, read and packed once. Pages are not packed: they hold the hidden field
+// of forms beside what others have written, and their length would tell of it (BREACH).
 var assets = sync.OnceValues(func() (map[string]asset, error) {
 	const folder = "static"
 	all := map[string]asset{}
@@ -83,7 +83,8 @@ func (s *Site) static(w http.ResponseWriter, r *http.Request, _ request.Caller) 
 	}
 	a, ok := all[r.PathValue("file")]
 	if !ok {
-		return nil, &failure.Error{Status: http.StatusNotFound, Message: "there is no file " + failure.Quote(r.PathValue("file"))}
+		return nil, &failure.Error{Status: http.StatusNotFound, Message: "there is no file " +
+			failure.Quote(r.PathValue("file"))}
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")

@@ -20,8 +20,8 @@ func TrashUntil(ctx context.Context, store *souvenir.Store) (time.Time, error) {
 	return time.Now().Add(c.KeepTrash), nil
 }
 
-// DeletedWithUndo is where a form leads that has deleted something: to a page that offers to restore it from the trash, and shows
-// another one when that is done. With the trash off, it says what was done.
+// DeletedWithUndo is where a form leads that has deleted something: to a page that offers to restore it from the trash,
+// and shows another one when that is done. With the trash off, it says what was done.
 func (s *Site) DeletedWithUndo(ctx context.Context, c request.Caller, path, back, text, id string) Redirect {
 	entry, err := c.Store.GetTrashed(ctx, id)
 	if err != nil {
@@ -44,7 +44,8 @@ func (s *Site) Say(c request.Caller, path, text string) Redirect {
 }
 
 // ErrSavedSince says that a step cannot be taken back.
-var ErrSavedSince = &failure.Error{Status: http.StatusBadRequest, Message: "the text was saved again since, so this is not taken back; its history has what it said before"}
+var ErrSavedSince = &failure.Error{Status: http.StatusBadRequest,
+	Message: "the text was saved again since, so this is not taken back; its history has what it said before"}
 
 // TrashNote says what becomes of things that are deleted; the zero time means that the trash is off.
 func TrashNote(n int, until time.Time) string {

@@ -12,8 +12,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// undoParameter says, in the address of a page, which step led there and can be taken back: a random name that the user who
-// took the step was given, and that is worth nothing to others.
+// undoParameter says, in the address of a page, which step led there and can be taken back: a random name that the user
+// who took the step was given, and that is worth nothing to others.
 const undoParameter = "undo"
 
 const (
@@ -23,8 +23,8 @@ const (
 	maxUndoBytes = 64 << 20 // of what these hold
 )
 
-// undo remembers how to take back what was done on pages. It is in memory: what was done before a restart is taken back by the
-// history of each memory, and by the trash.
+// undo remembers how to take back what was done on pages. It is in memory: what was done before a restart is taken back
+// by the history of each memory, and by the trash.
 type undo struct {
 	mu    sync.Mutex
 	steps map[string]Step
@@ -56,7 +56,8 @@ func (u *undo) remember(step Step) string {
 	u.steps[name] = step
 	u.bytes += step.Bytes
 	u.order = append(u.order, name)
-	for len(u.order) > 0 && (len(u.steps) > maxUndo || len(u.order) > 2*maxUndo || u.bytes > maxUndoBytes || time.Now().After(u.steps[u.order[0]].until)) {
+	for len(u.order) > 0 && (len(u.steps) > maxUndo || len(u.order) > 2*maxUndo || u.bytes > maxUndoBytes ||
+		time.Now().After(u.steps[u.order[0]].until)) {
 		u.forget(u.order[0]) // one that was taken is gone already
 		u.order = u.order[1:]
 	}
@@ -93,8 +94,8 @@ func (u *undo) step(user, name string, take bool) (Step, bool) {
 	return step, true
 }
 
-// DoneWithUndo is where a form leads that has done something: a page that says what, and offers to take it back. The function
-// that does so is called within an hour and at most once, with the context of a later request.
+// DoneWithUndo is where a form leads that has done something: a page that says what, and offers to take it back. The
+// function that does so is called within an hour and at most once, with the context of a later request.
 func (s *Site) DoneWithUndo(c request.Caller, path, text string, back func(context.Context) error) Redirect {
 	return s.StepDone(c, path, Step{Text: text, Path: path, Back: back})
 }
@@ -114,12 +115,14 @@ func (s *Site) takeBack(w http.ResponseWriter, r *http.Request, c request.Caller
 	}
 	step, ok := s.undoing.step(c.User.ID, values.Get("step"), true)
 	if !ok || step.Back == nil {
-		return nil, &failure.Error{Status: http.StatusNotFound, Message: "this cannot be taken back any more: it was taken back already, was done more than an hour ago, or the server has started anew since; " +
-			"the history of each memory has what it was before, and the trash what was deleted"}
+		return nil, &failure.Error{Status: http.StatusNotFound,
+			Message: "this cannot be taken back any more: it was taken back already, was done more than an hour ago, or the server has started anew since; " +
+				"the history of each memory has what it was before, and the trash what was deleted"}
 	}
 	// Half of a step is worse than all of it: a browser that goes away does not end it.
 	if err := step.Back(context.WithoutCancel(r.Context())); err != nil {
-		if status, _ := failure.Describe(err); status != http.StatusConflict { // what was deleted is nowhere else, and may come back at the next try
+		if status, _ := failure.Describe(
+			err); status != http.StatusConflict { // what was deleted is nowhere else, and may come back at the next try
 			s.undoing.keep(values.Get("step"), step)
 		}
 		return nil, err

@@ -10,7 +10,8 @@ import (
 func TestStepsAreTakenBackByThoseWhoTookThem(t *testing.T) {
 	var u undo
 	back := 0
-	step := Step{user: "ada", Text: "One memory is deleted.", until: time.Now().Add(time.Minute), Back: func(context.Context) error { back++; return nil }}
+	step := Step{user: "ada", Text: "One memory is deleted.", until: time.Now().Add(time.Minute),
+		Back: func(context.Context) error { back++; return nil }}
 	name := u.remember(step)
 	if _, ok := u.step("sam", name, true); ok {
 		t.Error("another user can take it back")
@@ -94,7 +95,8 @@ func TestAddressesSayWhatWasDoneLast(t *testing.T) {
 	}
 }
 
-// A step that cannot be taken back now, such as with a full disk, is not lost; nor do others lose theirs to one that is too large.
+// A step that cannot be taken back now, such as with a full disk, is not lost; nor do others lose theirs to one that is
+// too large.
 func TestStepsThatFailAreKept(t *testing.T) {
 	var u undo
 	step := Step{user: "ada", until: time.Now().Add(time.Minute), Bytes: 10}

@@ -17,16 +17,19 @@ func (p *patient) calls(ctx context.Context) {
 		Content []struct{ Text string }
 		Error   string
 	}
-	a, err := p.send(ctx, request{method: http.MethodPost, url: "/tools/call", kind: mediaJSON, body: `{"name": "list_collections", "arguments": {}}`, headers: bearer})
+	a, err := p.send(ctx, request{method: http.MethodPost, url: "/tools/call", kind: mediaJSON,
+		body: `{"name": "list_collections", "arguments": {}}`, headers: bearer})
 	switch {
 	case err != nil:
 		p.note("tools", Problem, "/tools/call "+first(unreachable(err)), "")
 		return
 	case a.StatusCode == http.StatusUnauthorized:
-		p.note("tools", Problem, "the token is refused: "+short(a.body), `Make another one: souvenir token add --user NAME --name doctor.`)
+		p.note("tools", Problem, "the token is refused: "+short(a.body),
+			`Make another one: souvenir token add --user NAME --name doctor.`)
 		return
 	case a.StatusCode != http.StatusOK || !a.isJSON(&direct) || len(direct.Content) != 1:
-		p.note("tools", Problem, "list_collections is answered with "+a.told()+" "+short(a.body), "The log of the server says why.")
+		p.note("tools", Problem, "list_collections is answered with "+a.told()+" "+short(a.body),
+			"The log of the server says why.")
 		return
 	}
 	p.ok("tools", "a tool can be called at /tools/call")
@@ -49,7 +52,8 @@ func (p *patient) calls(ctx context.Context) {
 	}
 	const version = "2025-06-18"
 	for _, message := range []string{
-		`{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "` + version + `", "capabilities": {}, "clientInfo": {"name": "souvenir doctor", "version": "1"}}}`,
+		`{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "` + version +
+			`", "capabilities": {}, "clientInfo": {"name": "souvenir doctor", "version": "1"}}}`,
 		`{"jsonrpc": "2.0", "id": 2, "method": "tools/list"}`,
 		`{"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "list_collections", "arguments": {}}}`,
 	} {
@@ -64,12 +68,14 @@ func (p *patient) calls(ctx context.Context) {
 			p.note("mcp", Problem, "/mcp refuses the message: "+short(a.body), "If it names a host: "+hintPublicURL)
 			return
 		case a.StatusCode != http.StatusOK || !a.isJSON(&answered) || answered.Error != nil:
-			p.note("mcp", Problem, "/mcp is answered with "+a.told()+" "+short(a.body), "Let the proxy pass /mcp on as it is; the log of the server says more.")
+			p.note("mcp", Problem, "/mcp is answered with "+a.told()+" "+short(a.body),
+				"Let the proxy pass /mcp on as it is; the log of the server says more.")
 			return
 		}
 	}
 	if len(answered.Result.Tools) == 0 || len(answered.Result.Content) == 0 {
-		p.note("mcp", Problem, fmt.Sprintf("/mcp offers %d tools, and the call of one has %d results", len(answered.Result.Tools), len(answered.Result.Content)), "The log of the server says more.")
+		p.note("mcp", Problem, fmt.Sprintf("/mcp offers %d tools, and the call of one has %d results",
+			len(answered.Result.Tools), len(answered.Result.Content)), "The log of the server says more.")
 		return
 	}
 	p.ok("mcp", "a client can begin, list %d tools and call one", len(answered.Result.Tools))
@@ -81,7 +87,8 @@ func (p *patient) otherOrigins(ctx context.Context, authorization string) {
 	a, err := p.send(ctx, request{method: http.MethodPost, url: "/mcp", kind: mediaJSON, body: ping,
 		headers: map[string]string{"Authorization": authorization, "Accept": mediaMCP, "Origin": "https://evil.example"}})
 	if err == nil && a.StatusCode != http.StatusForbidden && !strings.Contains(a.Status, "403") {
-		p.note("origin", Problem, "/mcp takes messages of pages of other origins: the header Origin does not arrive", "Let the proxy pass on Origin as it is.")
+		p.note("origin", Problem, "/mcp takes messages of pages of other origins: the header Origin does not arrive",
+			"Let the proxy pass on Origin as it is.")
 		return
 	}
 	if err == nil {

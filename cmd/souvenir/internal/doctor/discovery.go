@@ -26,24 +26,29 @@ func (p *patient) serverMetadata(ctx context.Context) {
 		p.note("metadata", Problem, where+" "+first(unreachable(err)), "")
 		return
 	case a.StatusCode != http.StatusOK || !a.isJSON(&metadata):
-		p.note("metadata", Problem, where+" is answered with "+a.told()+"; without it clients find no sign-in", p.hintWellKnown())
+		p.note("metadata", Problem, where+" is answered with "+a.told()+"; without it clients find no sign-in",
+			p.hintWellKnown())
 		return
 	case metadata.Issuer != p.at:
-		p.note("metadata", Problem, "the server takes its address for "+metadata.Issuer+", which is not "+p.at+" letter by letter; clients give up", hintPublicURL)
+		p.note("metadata", Problem, "the server takes its address for "+metadata.Issuer+", which is not "+p.at+
+			" letter by letter; clients give up", hintPublicURL)
 		return
 	}
-	for name, address := range map[string]string{"authorization_endpoint": metadata.Authorization, "token_endpoint": metadata.Token, "registration_endpoint": metadata.Registration} {
+	for name, address := range map[string]string{"authorization_endpoint": metadata.Authorization,
+		"token_endpoint": metadata.Token, "registration_endpoint": metadata.Registration} {
 		if !strings.HasPrefix(address, p.at+"/") {
 			p.note("metadata", Problem, name+" is "+address+", which is not below "+p.at, hintPublicURL)
 			return
 		}
 	}
 	if !slices.Contains(metadata.Methods, "S256") {
-		p.note("metadata", Problem, "code_challenge_methods_supported lacks S256; MCP clients refuse to sign in", "Something has changed the document on its way: let the proxy pass it on as it is.")
+		p.note("metadata", Problem, "code_challenge_methods_supported lacks S256; MCP clients refuse to sign in",
+			"Something has changed the document on its way: let the proxy pass it on as it is.")
 		return
 	}
 	if !p.sharedWithAll(a) {
-		p.note("metadata", Problem, "pages of other origins may not read the metadata (Access-Control-Allow-Origin is "+quoted(a.Header.Values("Access-Control-Allow-Origin"))+")", hintCORS)
+		p.note("metadata", Problem, "pages of other origins may not read the metadata (Access-Control-Allow-Origin is "+
+			quoted(a.Header.Values("Access-Control-Allow-Origin"))+")", hintCORS)
 		return
 	}
 	for _, alias := range []string{p.at + wellKnown, p.at + "/.well-known/openid-configuration"} {
@@ -86,13 +91,16 @@ func (p *patient) resourceMetadata(ctx context.Context) {
 			p.note("resource", Problem, where+" "+first(unreachable(err)), "")
 			return
 		case a.StatusCode != http.StatusOK || !a.isJSON(&metadata):
-			p.note("resource", Problem, where+" is answered with "+a.told()+"; without it clients do not find where to sign in", p.hintWellKnown())
+			p.note("resource", Problem, where+" is answered with "+a.told()+"; without it clients do not find where to sign in",
+				p.hintWellKnown())
 			return
 		case metadata.Resource != p.at+rest:
-			p.note("resource", Problem, "resource is "+metadata.Resource+", which is not "+p.at+rest+" letter by letter; clients give up", hintPublicURL)
+			p.note("resource", Problem, "resource is "+metadata.Resource+", which is not "+p.at+rest+
+				" letter by letter; clients give up", hintPublicURL)
 			return
 		case len(metadata.Servers) != 1 || metadata.Servers[0] != p.at:
-			p.note("resource", Problem, "authorization_servers is "+quoted(metadata.Servers)+", which is not "+p.at, hintPublicURL)
+			p.note("resource", Problem, "authorization_servers is "+quoted(metadata.Servers)+", which is not "+p.at,
+				hintPublicURL)
 			return
 		case !p.sharedWithAll(a):
 			p.note("resource", Problem, "pages of other origins may not read "+where, hintCORS)
@@ -106,7 +114,8 @@ const ping = `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`
 
 // challenge sends a message without a credential: the answer must lead to the sign-in.
 func (p *patient) challenge(ctx context.Context) {
-	a, err := p.send(ctx, request{method: http.MethodPost, url: "/mcp", kind: mediaJSON, body: ping, headers: map[string]string{"Accept": mediaMCP, "Origin": p.origin()}})
+	a, err := p.send(ctx, request{method: http.MethodPost, url: "/mcp", kind: mediaJSON, body: ping,
+		headers: map[string]string{"Accept": mediaMCP, "Origin": p.origin()}})
 	if err != nil {
 		p.note("challenge", Problem, "/mcp "+first(unreachable(err)), "")
 		return
@@ -115,16 +124,20 @@ func (p *patient) challenge(ctx context.Context) {
 	wanted := p.atHostRoot("/.well-known/oauth-protected-resource", "/mcp")
 	switch {
 	case a.StatusCode == http.StatusOK:
-		p.note("challenge", Problem, "/mcp lets everybody in: something adds a credential on the way", "Take the credential out of the proxy's configuration; each client has its own.")
+		p.note("challenge", Problem, "/mcp lets everybody in: something adds a credential on the way",
+			"Take the credential out of the proxy's configuration; each client has its own.")
 	case a.StatusCode != http.StatusUnauthorized:
-		p.note("challenge", Problem, "/mcp without a credential is answered with "+a.told()+", not with 401; clients do not ask people to sign in",
+		p.note("challenge", Problem, "/mcp without a credential is answered with "+a.told()+
+			", not with 401; clients do not ask people to sign in",
 			"Let the proxy pass /mcp and its answers on as they are, without a sign-in or a bot check of its own.")
 	case told == "":
-		p.note("challenge", Problem, "the 401 of /mcp has no WWW-Authenticate; clients do not find the sign-in", "Let the proxy pass on that header, and errors as they are (nginx: no proxy_intercept_errors, no proxy_hide_header).")
+		p.note("challenge", Problem, "the 401 of /mcp has no WWW-Authenticate; clients do not find the sign-in",
+			"Let the proxy pass on that header, and errors as they are (nginx: no proxy_intercept_errors, no proxy_hide_header).")
 	case !strings.Contains(told, `resource_metadata="`+wanted+`"`):
 		p.note("challenge", Problem, "the 401 of /mcp leads to other metadata than "+wanted+": "+told, hintPublicURL)
 	case !strings.Contains(told, `scope="`):
-		p.note("challenge", Warning, "the 401 of /mcp names no scopes: "+told, "Let the proxy pass on WWW-Authenticate as it is.")
+		p.note("challenge", Warning, "the 401 of /mcp names no scopes: "+told,
+			"Let the proxy pass on WWW-Authenticate as it is.")
 	case !exposes(a, "WWW-Authenticate"):
 		p.note("challenge", Warning, "pages in browsers may not read WWW-Authenticate", hintCORS)
 	default:
@@ -140,7 +153,8 @@ func (p *patient) credentials(ctx context.Context) {
 	const wrong = "mcp_0000000000000000000000000000000000000000000"
 	lost := ""
 	for name, value := range map[string]string{"Authorization": "Bearer " + wrong, "X-MCP-Token": wrong} {
-		a, err := p.send(ctx, request{method: http.MethodPost, url: "/mcp", kind: mediaJSON, body: ping, headers: map[string]string{"Accept": mediaMCP, name: value}})
+		a, err := p.send(ctx, request{method: http.MethodPost, url: "/mcp", kind: mediaJSON, body: ping,
+			headers: map[string]string{"Accept": mediaMCP, name: value}})
 		if err != nil || a.StatusCode != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") == "" {
 			return // the challenge has said so
 		}
@@ -155,9 +169,11 @@ func (p *patient) credentials(ctx context.Context) {
 	case "":
 		p.ok("credentials", "Authorization and X-MCP-Token arrive")
 	case "Authorization":
-		p.note("credentials", Problem, "the header Authorization does not arrive, so that every token is refused", "Let the proxy pass it on (Apache: CGIPassAuth On; nginx: no proxy_set_header Authorization \"\"; no Basic sign-in of the proxy's own).")
+		p.note("credentials", Problem, "the header Authorization does not arrive, so that every token is refused",
+			"Let the proxy pass it on (Apache: CGIPassAuth On; nginx: no proxy_set_header Authorization \"\"; no Basic sign-in of the proxy's own).")
 	default:
-		p.note("credentials", Warning, "the header "+lost+" does not arrive; clients that send Authorization are not affected", "Let the proxy pass it on.")
+		p.note("credentials", Warning, "the header "+lost+
+			" does not arrive; clients that send Authorization are not affected", "Let the proxy pass it on.")
 	}
 }
 
@@ -170,7 +186,8 @@ func (p *patient) slashes(ctx context.Context) {
 				q.kind, q.body = mediaJSON, ping
 			}
 			if a, err := p.send(ctx, q); err == nil && a.redirects() {
-				p.note("slashes", Problem, method+" "+path+" is redirected to "+a.Header.Get("Location")+"; clients lose their message or their token on the way",
+				p.note("slashes", Problem, method+" "+path+" is redirected to "+a.Header.Get("Location")+
+					"; clients lose their message or their token on the way",
 					"Let the proxy pass on paths as they are (nginx: location / with proxy_pass and no path; no rule that adds or cuts slashes).")
 				return
 			}
@@ -197,19 +214,23 @@ func (p *patient) preflights(ctx context.Context) {
 		} else if strings.HasPrefix(path, "/.well-known/") {
 			where = p.atHostRoot(path, "")
 		}
-		a, err := p.send(ctx, request{method: http.MethodOptions, url: where, headers: map[string]string{"Origin": foreignOrigin,
-			"Access-Control-Request-Method": method, "Access-Control-Request-Headers": strings.ToLower(strings.Join(wanted, ","))}})
+		a, err := p.send(ctx, request{method: http.MethodOptions, url: where,
+			headers: map[string]string{"Origin": foreignOrigin,
+				"Access-Control-Request-Method":  method,
+				"Access-Control-Request-Headers": strings.ToLower(strings.Join(wanted, ","))}})
 		if err != nil {
 			p.note("cors", Problem, "OPTIONS "+path+" "+first(unreachable(err)), "")
 			return
 		}
 		if a.StatusCode >= 300 || !p.sharedWithAll(a) || !lists(a, "Access-Control-Allow-Methods", method) {
-			p.note("cors", Problem, "OPTIONS "+path+" is answered with "+a.told()+" and Access-Control-Allow-Origin "+quoted(a.Header.Values("Access-Control-Allow-Origin"))+"; clients in browsers cannot use it", hintCORS)
+			p.note("cors", Problem, "OPTIONS "+path+" is answered with "+a.told()+" and Access-Control-Allow-Origin "+
+				quoted(a.Header.Values("Access-Control-Allow-Origin"))+"; clients in browsers cannot use it", hintCORS)
 			return
 		}
 		for _, name := range wanted {
 			if !lists(a, "Access-Control-Allow-Headers", name) {
-				p.note("cors", Problem, "OPTIONS "+path+" does not allow the header "+name+"; clients in browsers cannot use it", hintCORS)
+				p.note("cors", Problem, "OPTIONS "+path+" does not allow the header "+name+"; clients in browsers cannot use it",
+					hintCORS)
 				return
 			}
 		}
@@ -235,7 +256,8 @@ func lists(a answer, header, word string) bool {
 // bodies sends as much as a long memory has. Without a credential it is refused, but not for its length.
 func (p *patient) bodies(ctx context.Context) {
 	const size = 2 << 20
-	large := request{method: http.MethodPost, url: "/tools/call", kind: mediaJSON, body: strings.Repeat(" ", size), headers: map[string]string{"Expect": "100-continue"}}
+	large := request{method: http.MethodPost, url: "/tools/call", kind: mediaJSON, body: strings.Repeat(" ", size),
+		headers: map[string]string{"Expect": "100-continue"}}
 	a, err := p.send(ctx, large)
 	for range 4 { // who answers before everything is read may close the connection, and the answer is lost, which says nothing
 		if err == nil || ctx.Err() != nil {
@@ -245,10 +267,12 @@ func (p *patient) bodies(ctx context.Context) {
 	}
 	switch {
 	case err == nil && a.StatusCode == http.StatusRequestEntityTooLarge:
-		p.note("bodies", Problem, "requests of 2 MiB are refused by the proxy; long memories and files cannot be stored", "Raise its limit to that of files, 100 MiB or what --max-file says (nginx: client_max_body_size 101m;).")
+		p.note("bodies", Problem, "requests of 2 MiB are refused by the proxy; long memories and files cannot be stored",
+			"Raise its limit to that of files, 100 MiB or what --max-file says (nginx: client_max_body_size 101m;).")
 	case err == nil && a.StatusCode == http.StatusUnauthorized:
 		p.ok("bodies", "requests of 2 MiB arrive")
 	case err == nil:
-		p.note("bodies", Warning, "a request of 2 MiB is answered with "+a.told(), "See what the proxy does with large requests.")
+		p.note("bodies", Warning, "a request of 2 MiB is answered with "+a.told(),
+			"See what the proxy does with large requests.")
 	}
 }

@@ -1,4 +1,5 @@
-// Package doctor plays a client from outside against a running server, and says what real AI clients would stumble over.
+// Package doctor plays a client from outside against a running server, and says what real AI clients would stumble
+// over.
 package doctor
 
 import (
@@ -54,15 +55,17 @@ type patient struct {
 	findings []Finding
 }
 
-// Examine asks a server, by the URL at which clients reach it, for all that clients ask for. Only a URL that is none is an error:
-// whatever goes wrong on the way is a finding.
+// Examine asks a server, by the URL at which clients reach it, for all that clients ask for. Only a URL that is none is
+// an error: whatever goes wrong on the way is a finding.
 func Examine(ctx context.Context, address string, options Options) ([]Finding, error) {
 	address = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(address, "/"), "/mcp"), "/")
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(address, "?#") {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+		strings.ContainsAny(address, "?#") {
 		return nil, fmt.Errorf("%q is none of a server; give one such as https://memory.example.com", address)
 	}
-	p := &patient{at: address, url: u, options: options, http: &http.Client{Timeout: cmp.Or(options.Timeout, defaultTimeout)}}
+	p := &patient{at: address, url: u, options: options,
+		http: &http.Client{Timeout: cmp.Or(options.Timeout, defaultTimeout)}}
 	if options.Client != nil {
 		p.http.Transport = options.Client.Transport
 	} else {
@@ -78,7 +81,8 @@ func Examine(ctx context.Context, address string, options Options) ([]Finding, e
 		return p.findings, nil // the rest would say the same in other words
 	}
 	for _, check := range []func(context.Context){
-		p.addresses, p.plainHTTP, p.serverMetadata, p.resourceMetadata, p.challenge, p.credentials, p.slashes, p.preflights, p.bodies,
+		p.addresses, p.plainHTTP, p.serverMetadata, p.resourceMetadata, p.challenge, p.credentials, p.slashes, p.preflights,
+		p.bodies,
 		p.tokenEndpoint, p.registrations, p.calls,
 	} {
 		check(ctx)
@@ -167,8 +171,8 @@ func (a answer) told() string {
 	return text
 }
 
-// atHostRoot is the URL of a document of metadata: the path of the server's URL comes behind the well-known part (RFC 8414 and
-// RFC 9728, section 3).
+// atHostRoot is the URL of a document of metadata: the path of the server's URL comes behind the well-known part (RFC
+// 8414 and RFC 9728, section 3).
 func (p *patient) atHostRoot(wellKnown, rest string) string {
 	return p.url.Scheme + "://" + p.url.Host + wellKnown + p.url.EscapedPath() + rest
 }

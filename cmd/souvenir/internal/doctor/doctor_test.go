@@ -51,7 +51,8 @@ func newPlace(t *testing.T, how setting) place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: "anna", Role: souvenir.RoleAdmin}); err != nil {
+	if _, err := store.Accounts().AddUser(t.Context(),
+		souvenir.NewUser{Name: "anna", Role: souvenir.RoleAdmin}); err != nil {
 		t.Fatal(err)
 	}
 	token, err := store.Accounts().AddToken(t.Context(), souvenir.NewToken{User: "anna", Name: "doctor"})
@@ -114,7 +115,8 @@ func without(level doctor.Level, findings []doctor.Finding) []doctor.Finding {
 }
 
 func TestAGoodServer(t *testing.T) {
-	for name, how := range map[string]setting{"plain": {}, "under a path": {path: "/deep/memory"}, "with TLS": {tls: &tls.Config{}}} {
+	for name, how := range map[string]setting{"plain": {}, "under a path": {path: "/deep/memory"},
+		"with TLS": {tls: &tls.Config{}}} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, how)
 			findings := p.examine(t, doctor.Options{Token: p.token})
@@ -133,7 +135,8 @@ func TestAGoodServer(t *testing.T) {
 				t.Errorf("it has looked at %s, not at %s", got, want)
 			}
 			for _, spelling := range []string{p.url + "/", p.url + "/mcp", p.url + "/mcp/"} {
-				if again, err := doctor.Examine(t.Context(), spelling, doctor.Options{Client: p.client, NoRegister: true}); err != nil || len(without(doctor.OK, again)) > 0 {
+				if again, err := doctor.Examine(t.Context(), spelling,
+					doctor.Options{Client: p.client, NoRegister: true}); err != nil || len(without(doctor.OK, again)) > 0 {
 					t.Errorf("%s: %+v, %v", spelling, without(doctor.OK, again), err)
 				}
 			}
@@ -228,69 +231,133 @@ func TestWhatIsWrong(t *testing.T) {
 		level doctor.Level
 		words string // which it says, with | between
 	}{
-		"another program":                {setting{between: status("/", 200)}, "reach", doctor.Problem, "not answered by Souvenir"},
-		"a gateway without a server":     {setting{between: status("/", 502)}, "reach", doctor.Problem, "status 502"},
-		"a redirect to another host":     {setting{between: redirectTo("/health", "GET", "https://www.memory.example/health")}, "reach", doctor.Problem, "redirected to https://www.memory.example/health"},
-		"encoded without being asked":    {setting{between: onPath("/health", func(h http.Header) { h.Set("Content-Encoding", "br") })}, "encoding", doctor.Problem, "br"},
-		"a clock that is slow":           {setting{between: onPath("/health", func(h http.Header) { h.Set("Date", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)) })}, "clock", doctor.Problem, "tokens end too early|NTP"},
-		"a clock that is a little fast":  {setting{between: onPath("/health", func(h http.Header) { h.Set("Date", time.Now().Add(20*time.Second).UTC().Format(http.TimeFormat)) })}, "clock", doctor.Warning, "NTP"},
-		"a date that is none":            {setting{between: onPath("/health", func(h http.Header) { h.Set("Date", "today") })}, "clock", doctor.Warning, "no date"},
-		"another public URL":             {setting{publicURL: func(string) string { return "https://memory.example" }}, "metadata", doctor.Problem, "takes its address for https://memory.example|--public-url"},
-		"another host":                   {setting{publicURL: func(at string) string { return strings.Replace(at, "127.0.0.1", "localhost", 1) }}, "metadata", doctor.Problem, "localhost|letter by letter"},
-		"no metadata":                    {setting{between: status("/.well-known/", 404)}, "metadata", doctor.Problem, "status 404|acme-challenge"},
-		"no metadata at the host's root": {setting{path: "/memory", between: status("/.well-known/", 404)}, "metadata", doctor.Problem, "root of the host"},
-		"metadata without S256":          {setting{between: body(func(b []byte, _ *http.Request) []byte { return bytes.ReplaceAll(b, []byte("S256"), []byte("plain")) })}, "metadata", doctor.Problem, "S256"},
+		"another program": {setting{between: status("/", 200)}, "reach", doctor.Problem,
+			"not answered by Souvenir"},
+		"a gateway without a server": {setting{between: status("/", 502)}, "reach", doctor.Problem, "status 502"},
+		"a redirect to another host": {setting{between: redirectTo("/health", "GET",
+			"https://www.memory.example/health")}, "reach", doctor.Problem, "redirected to https://www.memory.example/health"},
+		"encoded without being asked": {setting{between: onPath("/health",
+			func(h http.Header) { h.Set("Content-Encoding", "br") })}, "encoding", doctor.Problem, "br"},
+		"a clock that is slow": {setting{between: onPath("/health",
+			func(h http.Header) { h.Set("Date", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)) })}, "clock",
+			doctor.Problem, "tokens end too early|NTP"},
+		"a clock that is a little fast": {setting{between: onPath("/health",
+			func(h http.Header) { h.Set("Date", time.Now().Add(20*time.Second).UTC().Format(http.TimeFormat)) })}, "clock",
+			doctor.Warning, "NTP"},
+		"a date that is none": {setting{between: onPath("/health",
+			func(h http.Header) { h.Set("Date", "today") })}, "clock", doctor.Warning, "no date"},
+		"another public URL": {setting{publicURL: func(string) string { return "https://memory.example" }},
+			"metadata", doctor.Problem, "takes its address for https://memory.example|--public-url"},
+		"another host": {setting{publicURL: func(at string) string {
+			return strings.Replace(at, "127.0.0.1",
+				"localhost", 1)
+		}}, "metadata", doctor.Problem, "localhost|letter by letter"},
+		"no metadata": {setting{between: status("/.well-known/", 404)}, "metadata", doctor.Problem,
+			"status 404|acme-challenge"},
+		"no metadata at the host's root": {setting{path: "/memory", between: status("/.well-known/", 404)}, "metadata",
+			doctor.Problem, "root of the host"},
+		"metadata without S256": {setting{between: body(func(b []byte,
+			_ *http.Request) []byte {
+			return bytes.ReplaceAll(b, []byte("S256"), []byte("plain"))
+		})}, "metadata", doctor.Problem, "S256"},
 		"endpoints elsewhere": {setting{between: body(func(b []byte, _ *http.Request) []byte {
 			return bytes.ReplaceAll(b, []byte("/oauth/token"), []byte(".evil.example/oauth/token"))
 		})}, "metadata", doctor.Problem, "token_endpoint is"},
-		"metadata for this origin only": {setting{between: onPath("/.well-known/oauth-authorization-server", func(h http.Header) { h.Del("Access-Control-Allow-Origin") })}, "metadata", doctor.Problem, "Access-Control-Allow-Origin is missing"},
-		"no alias":                      {setting{between: status("/.well-known/openid-configuration", 404)}, "metadata", doctor.Warning, "openid-configuration"},
-		"no metadata of the resource":   {setting{between: status("/.well-known/oauth-protected-resource", 403)}, "resource", doctor.Problem, "status 403"},
+		"metadata for this origin only": {setting{between: onPath("/.well-known/oauth-authorization-server",
+			func(h http.Header) { h.Del("Access-Control-Allow-Origin") })}, "metadata", doctor.Problem,
+			"Access-Control-Allow-Origin is missing"},
+		"no alias": {setting{between: status("/.well-known/openid-configuration", 404)}, "metadata",
+			doctor.Warning, "openid-configuration"},
+		"no metadata of the resource": {setting{between: status("/.well-known/oauth-protected-resource", 403)}, "resource",
+			doctor.Problem, "status 403"},
 		"a resource with a slash": {setting{between: body(func(b []byte, _ *http.Request) []byte {
 			return bytes.Replace(b, []byte(`/mcp","resource_name`), []byte(`/mcp/","resource_name`), 1)
 		})}, "resource", doctor.Problem, "letter by letter"},
-		"another authorization server":     {setting{between: body(func(b []byte, r *http.Request) []byte { return otherServer(b) })}, "resource", doctor.Problem, "authorization_servers"},
-		"a resource for this origin only":  {setting{between: onPath("/.well-known/oauth-protected-resource", func(h http.Header) { h.Del("Access-Control-Allow-Origin") })}, "resource", doctor.Problem, "other origins"},
-		"a 401 without its header":         {setting{between: header(func(h http.Header, _ *http.Request) { h.Del("WWW-Authenticate") })}, "challenge", doctor.Problem, "no WWW-Authenticate|proxy_intercept_errors"},
-		"a sign-in of the proxy":           {setting{between: status("/mcp", 403)}, "challenge", doctor.Problem, "status 403|HTML"},
-		"a credential that is added":       {setting{}, "challenge", doctor.Problem, "lets everybody in"}, // see below
-		"a challenge that leads elsewhere": {setting{between: onPath("/mcp", func(h http.Header) { replace(h, "WWW-Authenticate", "/.well-known/", "/well-known/") })}, "challenge", doctor.Problem, "other metadata"},
-		"a challenge without scopes":       {setting{between: onPath("/mcp", func(h http.Header) { replace(h, "WWW-Authenticate", "scope=", "x=") })}, "challenge", doctor.Warning, "no scopes"},
-		"a challenge that is not exposed":  {setting{between: onPath("/mcp", func(h http.Header) { h.Del("Access-Control-Expose-Headers") })}, "challenge", doctor.Warning, "may not read WWW-Authenticate"},
-		"no Authorization":                 {setting{between: before(func(r *http.Request) { r.Header.Del("Authorization") })}, "credentials", doctor.Problem, "Authorization does not arrive|CGIPassAuth"},
-		"no X-MCP-Token":                   {setting{between: before(func(r *http.Request) { r.Header.Del("X-MCP-Token") })}, "credentials", doctor.Warning, "X-MCP-Token does not arrive"},
-		"a redirect to a slash":            {setting{between: redirectTo("/mcp", "GET", "/mcp/")}, "slashes", doctor.Problem, "GET /mcp is redirected to /mcp/"},
-		"a redirect from a slash":          {setting{between: redirectTo("/mcp/", "POST", "/mcp")}, "slashes", doctor.Problem, "POST /mcp/ is redirected"},
-		"OPTIONS refused":                  {setting{between: instead(refuseOptions)}, "cors", doctor.Problem, "status 405"},
-		"CORS twice":                       {setting{between: onPath("/oauth/token", func(h http.Header) { h.Add("Access-Control-Allow-Origin", "*") })}, "cors", doctor.Problem, `"*", "*"`},
-		"CORS without a header":            {setting{between: onPath("/mcp", func(h http.Header) { replace(h, "Access-Control-Allow-Headers", "Mcp-Session-Id, ", "") })}, "cors", doctor.Problem, "Mcp-Session-Id"},
-		"CORS without a method":            {setting{between: onPath("/oauth/revoke", func(h http.Header) { replace(h, "Access-Control-Allow-Methods", "POST", "GET") })}, "cors", doctor.Problem, "/oauth/revoke"},
-		"a limit of 1 MiB":                 {setting{between: instead(limitOf(1 << 20))}, "bodies", doctor.Problem, "2 MiB|client_max_body_size"},
-		"large requests that fail":         {setting{between: instead(failLarge)}, "bodies", doctor.Warning, "status 500"},
-		"pages for errors":                 {setting{between: errorPages("/oauth/token")}, "token", doctor.Problem, "not as JSON|error_page"},
-		"statuses that change":             {setting{between: answers(statusesChange)}, "token", doctor.Problem, "status 400|invalid_client"},
-		"tokens that may be stored":        {setting{between: onPath("/oauth/token", func(h http.Header) { h.Set("Cache-Control", "public") })}, "token", doctor.Problem, "Cache-Control"},
-		"tokens not for all origins":       {setting{between: onPath("/oauth/token", notForAll)}, "cors", doctor.Problem, "/oauth/token"},
-		"no registration":                  {setting{between: posts("/oauth/register", 403)}, "register", doctor.Problem, "Claude cannot register: status 403"},
+		"another authorization server": {setting{between: body(func(b []byte,
+			r *http.Request) []byte {
+			return otherServer(b)
+		})}, "resource", doctor.Problem, "authorization_servers"},
+		"a resource for this origin only": {setting{between: onPath("/.well-known/oauth-protected-resource",
+			func(h http.Header) { h.Del("Access-Control-Allow-Origin") })}, "resource", doctor.Problem, "other origins"},
+		"a 401 without its header": {setting{between: header(func(h http.Header,
+			_ *http.Request) {
+			h.Del("WWW-Authenticate")
+		})}, "challenge", doctor.Problem, "no WWW-Authenticate|proxy_intercept_errors"},
+		"a sign-in of the proxy": {setting{between: status("/mcp", 403)}, "challenge", doctor.Problem,
+			"status 403|HTML"},
+		"a credential that is added": {setting{}, "challenge", doctor.Problem, "lets everybody in"}, // see below
+		"a challenge that leads elsewhere": {setting{between: onPath("/mcp",
+			func(h http.Header) { replace(h, "WWW-Authenticate", "/.well-known/", "/well-known/") })}, "challenge",
+			doctor.Problem, "other metadata"},
+		"a challenge without scopes": {setting{between: onPath("/mcp",
+			func(h http.Header) { replace(h, "WWW-Authenticate", "scope=", "x=") })}, "challenge", doctor.Warning, "no scopes"},
+		"a challenge that is not exposed": {setting{between: onPath("/mcp",
+			func(h http.Header) { h.Del("Access-Control-Expose-Headers") })}, "challenge", doctor.Warning,
+			"may not read WWW-Authenticate"},
+		"no Authorization": {setting{between: before(
+			func(r *http.Request) { r.Header.Del("Authorization") })}, "credentials", doctor.Problem,
+			"Authorization does not arrive|CGIPassAuth"},
+		"no X-MCP-Token": {setting{between: before(func(r *http.Request) { r.Header.Del("X-MCP-Token") })},
+			"credentials", doctor.Warning, "X-MCP-Token does not arrive"},
+		"a redirect to a slash": {setting{between: redirectTo("/mcp", "GET", "/mcp/")}, "slashes", doctor.Problem,
+			"GET /mcp is redirected to /mcp/"},
+		"a redirect from a slash": {setting{between: redirectTo("/mcp/", "POST", "/mcp")}, "slashes", doctor.Problem,
+			"POST /mcp/ is redirected"},
+		"OPTIONS refused": {setting{between: instead(refuseOptions)}, "cors", doctor.Problem, "status 405"},
+		"CORS twice": {setting{between: onPath("/oauth/token",
+			func(h http.Header) { h.Add("Access-Control-Allow-Origin", "*") })}, "cors", doctor.Problem, `"*", "*"`},
+		"CORS without a header": {setting{between: onPath("/mcp",
+			func(h http.Header) { replace(h, "Access-Control-Allow-Headers", "Mcp-Session-Id, ", "") })}, "cors", doctor.Problem,
+			"Mcp-Session-Id"},
+		"CORS without a method": {setting{between: onPath("/oauth/revoke",
+			func(h http.Header) { replace(h, "Access-Control-Allow-Methods", "POST", "GET") })}, "cors", doctor.Problem,
+			"/oauth/revoke"},
+		"a limit of 1 MiB": {setting{between: instead(limitOf(1 << 20))}, "bodies", doctor.Problem,
+			"2 MiB|client_max_body_size"},
+		"large requests that fail": {setting{between: instead(failLarge)}, "bodies", doctor.Warning, "status 500"},
+		"pages for errors": {setting{between: errorPages("/oauth/token")}, "token", doctor.Problem,
+			"not as JSON|error_page"},
+		"statuses that change": {setting{between: answers(statusesChange)}, "token", doctor.Problem,
+			"status 400|invalid_client"},
+		"tokens that may be stored": {setting{between: onPath("/oauth/token",
+			func(h http.Header) { h.Set("Cache-Control", "public") })}, "token", doctor.Problem, "Cache-Control"},
+		"tokens not for all origins": {setting{between: onPath("/oauth/token", notForAll)}, "cors", doctor.Problem,
+			"/oauth/token"},
+		"no registration": {setting{between: posts("/oauth/register", 403)}, "register", doctor.Problem,
+			"Claude cannot register: status 403"},
 		"a registration that is changed": {setting{between: body(func(b []byte, _ *http.Request) []byte {
 			return bytes.ReplaceAll(b, []byte("localhost:49152"), []byte("127.0.0.1:49152"))
 		})}, "register", doctor.Problem, "Claude Code registers"},
 		"a registration with nulls": {setting{between: body(func(b []byte, _ *http.Request) []byte {
 			return bytes.Replace(b, []byte(`"souvenir doctor"`), []byte("null"), 1)
 		})}, "register", doctor.Problem, "null"},
-		"too many registrations":        {setting{between: posts("/oauth/register", 429)}, "register", doctor.Warning, "too many"},
-		"no authorization":              {setting{between: status("/oauth/authorize", 404)}, "authorize", doctor.Problem, "nobody is asked to sign in"},
-		"a sign-in elsewhere":           {setting{between: onPath("/oauth/authorize", func(h http.Header) { h.Set("Location", "http://backend:8377"+h.Get("Location")) })}, "authorize", doctor.Problem, "http://backend:8377/login|proxy_redirect"},
-		"no page to sign in":            {setting{between: status("/login", 200)}, "login", doctor.Problem, "without a form"},
-		"a page that sets no cookie":    {setting{between: onPath("/login", func(h http.Header) { h.Del("Set-Cookie") })}, "login", doctor.Problem, "sets no cookie"},
-		"pages in frames":               {setting{between: onPath("/login", func(h http.Header) { h.Del("Content-Security-Policy") })}, "login", doctor.Warning, "missing"},
-		"pages with form-action":        {setting{between: onPath("/login", func(h http.Header) { h.Add("Content-Security-Policy", "form-action 'self'") })}, "login", doctor.Problem, "form-action"},
-		"pages without style":           {setting{between: status("/static/", 404)}, "login", doctor.Warning, "style"},
-		"cookies without Secure":        {setting{tls: &tls.Config{}, between: onPath("/login", func(h http.Header) { replace(h, "Set-Cookie", "; Secure", "") })}, "login", doctor.Problem, "not Secure"},
-		"tools that fail":               {setting{between: status("/tools/call", 500)}, "bodies", doctor.Warning, "status 500"},
-		"messages that come as streams": {setting{between: withToken("/mcp", func(h http.Header) { h.Set("Content-Type", "text/event-stream") })}, "mcp", doctor.Problem, "status 200"},
-		"another Host":                  {setting{between: before(func(r *http.Request) { r.Host = "backend:8377" })}, "mcp", doctor.Problem, "host"},
-		"no Origin":                     {setting{between: before(func(r *http.Request) { r.Header.Del("Origin") })}, "origin", doctor.Problem, "Origin does not arrive"},
+		"too many registrations": {setting{between: posts("/oauth/register", 429)}, "register", doctor.Warning,
+			"too many"},
+		"no authorization": {setting{between: status("/oauth/authorize", 404)}, "authorize", doctor.Problem,
+			"nobody is asked to sign in"},
+		"a sign-in elsewhere": {setting{between: onPath("/oauth/authorize",
+			func(h http.Header) { h.Set("Location", "http://backend:8377"+h.Get("Location")) })}, "authorize", doctor.Problem,
+			"http://backend:8377/login|proxy_redirect"},
+		"no page to sign in": {setting{between: status("/login", 200)}, "login", doctor.Problem, "without a form"},
+		"a page that sets no cookie": {setting{between: onPath("/login", func(h http.Header) { h.Del("Set-Cookie") })},
+			"login", doctor.Problem, "sets no cookie"},
+		"pages in frames": {setting{between: onPath("/login",
+			func(h http.Header) { h.Del("Content-Security-Policy") })}, "login", doctor.Warning, "missing"},
+		"pages with form-action": {setting{between: onPath("/login",
+			func(h http.Header) { h.Add("Content-Security-Policy", "form-action 'self'") })}, "login", doctor.Problem,
+			"form-action"},
+		"pages without style": {setting{between: status("/static/", 404)}, "login", doctor.Warning, "style"},
+		"cookies without Secure": {setting{tls: &tls.Config{},
+			between: onPath("/login", func(h http.Header) { replace(h, "Set-Cookie", "; Secure", "") })}, "login",
+			doctor.Problem, "not Secure"},
+		"tools that fail": {setting{between: status("/tools/call", 500)}, "bodies", doctor.Warning,
+			"status 500"},
+		"messages that come as streams": {setting{between: withToken("/mcp",
+			func(h http.Header) { h.Set("Content-Type", "text/event-stream") })}, "mcp", doctor.Problem, "status 200"},
+		"another Host": {setting{between: before(func(r *http.Request) { r.Host = "backend:8377" })}, "mcp",
+			doctor.Problem, "host"},
+		"no Origin": {setting{between: before(func(r *http.Request) { r.Header.Del("Origin") })},
+			"origin", doctor.Problem, "Origin does not arrive"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			token := ""
@@ -404,8 +471,9 @@ func certificate(t *testing.T, host string, from, until time.Time) (tls.Certific
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: from, NotAfter: until,
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
+	plan := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: from,
+		NotAfter: until,
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
 	if ip := net.ParseIP(host); ip != nil {
 		plan.IPAddresses = []net.IP{ip}
 	} else {
@@ -434,13 +502,15 @@ func TestCertificates(t *testing.T) {
 		level       doctor.Level
 		words       string
 	}{
-		"good":                {"127.0.0.1", now.Add(-day), now.Add(60 * day), true, doctor.OK, "good until"},
-		"of six days":         {"127.0.0.1", now.Add(-day), now.Add(5 * day), true, doctor.OK, "good until"},
-		"that ends soon":      {"127.0.0.1", now.Add(-80 * day), now.Add(10 * day), true, doctor.Warning, "renewed by itself"},
+		"good":        {"127.0.0.1", now.Add(-day), now.Add(60 * day), true, doctor.OK, "good until"},
+		"of six days": {"127.0.0.1", now.Add(-day), now.Add(5 * day), true, doctor.OK, "good until"},
+		"that ends soon": {"127.0.0.1", now.Add(-80 * day), now.Add(10 * day), true, doctor.Warning,
+			"renewed by itself"},
 		"that ends very soon": {"127.0.0.1", now.Add(-88 * day), now.Add(2 * day), true, doctor.Problem, "Renew it now"},
 		"that has ended":      {"127.0.0.1", now.Add(-90 * day), now.Add(-day), true, doctor.Problem, "out of date"},
-		"of nobody":           {"127.0.0.1", now.Add(-day), now.Add(60 * day), false, doctor.Problem, "authority that is not known"},
-		"of another host":     {"memory.example", now.Add(-day), now.Add(60 * day), true, doctor.Problem, "other names"},
+		"of nobody": {"127.0.0.1", now.Add(-day), now.Add(60 * day), false, doctor.Problem,
+			"authority that is not known"},
+		"of another host": {"memory.example", now.Add(-day), now.Add(60 * day), true, doctor.Problem, "other names"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			own, pool := certificate(t, test.host, test.from, test.until)
@@ -478,11 +548,13 @@ func TestServersThatAreNotReached(t *testing.T) {
 		strings.Replace(plain.URL, "http://", "https://", 1): "speaks http, not https",
 	} {
 		findings, err := doctor.Examine(t.Context(), address, doctor.Options{Timeout: time.Second})
-		if err != nil || len(findings) != 1 || findings[0].Level != doctor.Problem || !strings.Contains(findings[0].Message, words) {
+		if err != nil || len(findings) != 1 || findings[0].Level != doctor.Problem ||
+			!strings.Contains(findings[0].Message, words) {
 			t.Errorf("%s: %+v, %v", address, findings, err)
 		}
 	}
-	for _, address := range []string{"", "memory.example.com", "ftp://x", "https://", "https://user@x", "https://x?a", "https://x#a", "://"} {
+	for _, address := range []string{"", "memory.example.com", "ftp://x", "https://", "https://user@x", "https://x?a",
+		"https://x#a", "://"} {
 		if findings, err := doctor.Examine(t.Context(), address, doctor.Options{}); err == nil {
 			t.Errorf("%q: %+v", address, findings)
 		}

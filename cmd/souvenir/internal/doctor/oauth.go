@@ -13,8 +13,10 @@ import (
 
 // tokenEndpoint asks for a token as a client that nobody knows: clients register again when they hear the right error.
 func (p *patient) tokenEndpoint(ctx context.Context) {
-	form := url.Values{"grant_type": {"authorization_code"}, "code": {"x"}, "redirect_uri": {"https://client.example/cb"}, "client_id": {"doctor-unknown"}, "code_verifier": {strings.Repeat("x", 43)}}
-	a, err := p.send(ctx, request{method: http.MethodPost, url: "/oauth/token", kind: mediaForm, body: form.Encode(), headers: map[string]string{"Origin": foreignOrigin}})
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {"x"}, "redirect_uri": {"https://client.example/cb"},
+		"client_id": {"doctor-unknown"}, "code_verifier": {strings.Repeat("x", 43)}}
+	a, err := p.send(ctx, request{method: http.MethodPost, url: "/oauth/token", kind: mediaForm, body: form.Encode(),
+		headers: map[string]string{"Origin": foreignOrigin}})
 	if err != nil {
 		p.note("token", Problem, "/oauth/token "+first(unreachable(err)), "")
 		return
@@ -22,11 +24,16 @@ func (p *patient) tokenEndpoint(ctx context.Context) {
 	var told struct{ Error string }
 	switch {
 	case !a.isJSON(&told):
-		p.note("token", Problem, "an error of /oauth/token comes as "+a.told()+", not as JSON; clients cannot mend it themselves", "Let the proxy pass errors on as they are (nginx: no proxy_intercept_errors, no error_page).")
+		p.note("token", Problem, "an error of /oauth/token comes as "+a.told()+
+			", not as JSON; clients cannot mend it themselves",
+			"Let the proxy pass errors on as they are (nginx: no proxy_intercept_errors, no error_page).")
 	case a.StatusCode != http.StatusUnauthorized || told.Error != "invalid_client":
-		p.note("token", Problem, fmt.Sprintf("a client that is not known gets %s and %q, not 401 and invalid_client; clients do not register again", a.told(), told.Error), "Let the proxy pass statuses on as they are.")
+		p.note("token", Problem, fmt.Sprintf(
+			"a client that is not known gets %s and %q, not 401 and invalid_client; clients do not register again", a.told(),
+			told.Error), "Let the proxy pass statuses on as they are.")
 	case !strings.Contains(a.Header.Get("Cache-Control"), "no-store"):
-		p.note("token", Problem, "answers of /oauth/token may be stored on the way: Cache-Control is "+quoted(a.Header.Values("Cache-Control")), "Let the proxy pass on Cache-Control as it is.")
+		p.note("token", Problem, "answers of /oauth/token may be stored on the way: Cache-Control is "+
+			quoted(a.Header.Values("Cache-Control")), "Let the proxy pass on Cache-Control as it is.")
 	case !p.sharedWithAll(a):
 		p.note("token", Problem, "pages of other origins may not read answers of /oauth/token", hintCORS)
 	default:
@@ -44,26 +51,31 @@ type kind struct {
 // kinds are those that have been seen.
 var kinds = []kind{
 	{"Claude", []string{"https://claude.ai/api/mcp/auth_callback", "https://claude.com/api/mcp/auth_callback"}, ""},
-	{"Claude Code", []string{"http://localhost:49152/callback"}, "http://localhost:53682/callback"}, // on whichever port is free
+	{"Claude Code", []string{"http://localhost:49152/callback"},
+		"http://localhost:53682/callback"}, // on whichever port is free
 	{"ChatGPT", []string{"https://chatgpt.com/connector/oauth/doctor"}, ""},
-	{"VS Code", []string{"https://vscode.dev/redirect", "https://insiders.vscode.dev/redirect", "http://127.0.0.1/", "http://127.0.0.1:33418/"}, ""},
-	{"Cursor", []string{"cursor://anysphere.cursor-mcp/oauth/callback", "https://www.cursor.com/agents/mcp/oauth/callback", "http://localhost:8787/callback"}, ""},
+	{"VS Code", []string{"https://vscode.dev/redirect", "https://insiders.vscode.dev/redirect", "http://127.0.0.1/",
+		"http://127.0.0.1:33418/"}, ""},
+	{"Cursor", []string{"cursor://anysphere.cursor-mcp/oauth/callback", "https://www.cursor.com/agents/mcp/oauth/callback",
+		"http://localhost:8787/callback"}, ""},
 }
 
-// registrations registers each kind of client, and goes with it as far as the sign-in. What it registers nobody lets in, so that the
-// server forgets it after a day.
+// registrations registers each kind of client, and goes with it as far as the sign-in. What it registers nobody lets
+// in, so that the server forgets it after a day.
 func (p *patient) registrations(ctx context.Context) {
 	if p.options.NoRegister {
 		return
 	}
 	var names []string
 	for _, k := range kinds {
-		body, err := json.Marshal(map[string]any{"client_name": "souvenir doctor", "redirect_uris": k.callback, "token_endpoint_auth_method": "none",
-			"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}})
+		body, err := json.Marshal(map[string]any{"client_name": "souvenir doctor", "redirect_uris": k.callback,
+			"token_endpoint_auth_method": "none",
+			"grant_types":                []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}})
 		if err != nil {
 			return // it is made of texts
 		}
-		a, err := p.send(ctx, request{method: http.MethodPost, url: "/oauth/register", kind: mediaJSON, body: string(body), headers: map[string]string{"Origin": foreignOrigin}})
+		a, err := p.send(ctx, request{method: http.MethodPost, url: "/oauth/register", kind: mediaJSON, body: string(body),
+			headers: map[string]string{"Origin": foreignOrigin}})
 		if err != nil {
 			p.note("register", Problem, "/oauth/register "+first(unreachable(err)), "")
 			return
@@ -74,16 +86,21 @@ func (p *patient) registrations(ctx context.Context) {
 		}
 		switch {
 		case a.StatusCode == http.StatusTooManyRequests:
-			p.note("register", Warning, "too many clients have registered from here lately, so that it could not be tried", "Wait as many seconds as Retry-After says: "+a.Header.Get("Retry-After")+".")
+			p.note("register", Warning, "too many clients have registered from here lately, so that it could not be tried",
+				"Wait as many seconds as Retry-After says: "+a.Header.Get("Retry-After")+".")
 			return
 		case a.StatusCode != http.StatusCreated || !a.isJSON(&registered) || registered.ID == "":
-			p.note("register", Problem, k.name+" cannot register: "+a.told()+" "+short(a.body), "Let the proxy pass /oauth/register on as it is; if the answer is the server's, report it.")
+			p.note("register", Problem, k.name+" cannot register: "+a.told()+" "+short(a.body),
+				"Let the proxy pass /oauth/register on as it is; if the answer is the server's, report it.")
 			return
 		case !slices.Equal(registered.Callbacks, k.callback):
-			p.note("register", Problem, k.name+" registers "+strings.Join(k.callback, ", ")+" and gets back "+strings.Join(registered.Callbacks, ", "), "Something has changed the answer on its way: let the proxy pass it on as it is.")
+			p.note("register", Problem, k.name+" registers "+strings.Join(k.callback, ", ")+" and gets back "+
+				strings.Join(registered.Callbacks, ", "),
+				"Something has changed the answer on its way: let the proxy pass it on as it is.")
 			return
 		case bytes.Contains(a.body, []byte("null")):
-			p.note("register", Problem, k.name+" gets null in its registration, which some clients refuse", "Something has changed the answer on its way: let the proxy pass it on as it is.")
+			p.note("register", Problem, k.name+" gets null in its registration, which some clients refuse",
+				"Something has changed the answer on its way: let the proxy pass it on as it is.")
 			return
 		}
 		if !p.authorization(ctx, k, registered.ID) {
@@ -110,8 +127,10 @@ func (p *patient) authorization(ctx context.Context, k kind, id string) bool {
 	if callback == "" {
 		callback = k.callback[0]
 	}
-	query := url.Values{"response_type": {"code"}, "client_id": {id}, "redirect_uri": {callback}, "state": {"doctor"}, "resource": {p.at + "/mcp"},
-		"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"}, "scope": {"memory:read"}}
+	query := url.Values{"response_type": {"code"}, "client_id": {id}, "redirect_uri": {callback}, "state": {"doctor"},
+		"resource":       {p.at + "/mcp"},
+		"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"},
+		"scope": {"memory:read"}}
 	a, err := p.send(ctx, request{url: "/oauth/authorize?" + query.Encode()})
 	if err != nil {
 		p.note("authorize", Problem, "/oauth/authorize "+first(unreachable(err)), "")
@@ -120,14 +139,18 @@ func (p *patient) authorization(ctx context.Context, k kind, id string) bool {
 	to, err := a.Location()
 	switch {
 	case !a.redirects() || err != nil:
-		p.note("authorize", Problem, k.name+" with "+callback+" is answered with "+a.told()+", and nobody is asked to sign in", "The log of the server says why.")
+		p.note("authorize", Problem, k.name+" with "+callback+" is answered with "+a.told()+
+			", and nobody is asked to sign in", "The log of the server says why.")
 		return false
 	case to.Query().Has("error"):
-		p.note("authorize", Problem, k.name+" is refused with "+to.Query().Get("error")+": "+to.Query().Get("error_description"), hintPublicURL)
+		p.note("authorize", Problem, k.name+" is refused with "+to.Query().Get("error")+": "+
+			to.Query().Get("error_description"), hintPublicURL)
 		return false
 	case to.Scheme+"://"+to.Host != p.origin() || to.Path != p.url.Path+"/login":
-		p.note("authorize", Problem, "who wants to sign in is sent to "+to.Scheme+"://"+to.Host+to.Path+", which is not below "+p.at,
-			"Let the proxy pass on Location as it is (nginx: proxy_redirect off;), and "+strings.ToLower(hintPublicURL[:1])+hintPublicURL[1:])
+		p.note("authorize", Problem, "who wants to sign in is sent to "+to.Scheme+"://"+to.Host+to.Path+
+			", which is not below "+p.at,
+			"Let the proxy pass on Location as it is (nginx: proxy_redirect off;), and "+strings.ToLower(hintPublicURL[:1])+
+				hintPublicURL[1:])
 		return false
 	}
 	return true
@@ -142,7 +165,8 @@ func (p *patient) signIn(ctx context.Context) {
 	}
 	policy := a.Header.Get("Content-Security-Policy")
 	cookies := a.Cookies()
-	secure := len(cookies) > 0 && !slices.ContainsFunc(cookies, func(c *http.Cookie) bool { return !c.Secure || !c.HttpOnly })
+	secure := len(cookies) > 0 &&
+		!slices.ContainsFunc(cookies, func(c *http.Cookie) bool { return !c.Secure || !c.HttpOnly })
 	page := string(a.body)
 	style := ""
 	if _, rest, ok := strings.Cut(page, `rel="stylesheet" href="`); ok {
@@ -150,22 +174,27 @@ func (p *patient) signIn(ctx context.Context) {
 	}
 	switch {
 	case a.StatusCode != http.StatusOK || !strings.Contains(page, `name="password"`):
-		p.note("login", Problem, "/login is answered with "+a.told()+", without a form to sign in", "Let the proxy pass pages on as they are.")
+		p.note("login", Problem, "/login is answered with "+a.told()+", without a form to sign in",
+			"Let the proxy pass pages on as they are.")
 	case len(cookies) == 0:
 		p.note("login", Problem, "/login sets no cookie, so that nobody can sign in", "Let the proxy pass on Set-Cookie.")
 	case p.url.Scheme == "https" && !secure:
 		p.note("login", Problem, "the cookie of /login is not Secure or not HttpOnly", hintPublicURL)
 	case !strings.Contains(a.Header.Get("Content-Security-Policy"), "frame-ancestors 'none'"):
-		p.note("login", Warning, "pages have another Content-Security-Policy than the server's: "+quoted(a.Header.Values("Content-Security-Policy")), "Let the proxy pass it on as it is.")
+		p.note("login", Warning, "pages have another Content-Security-Policy than the server's: "+
+			quoted(a.Header.Values("Content-Security-Policy")), "Let the proxy pass it on as it is.")
 	case strings.Contains(strings.Join(a.Header.Values("Content-Security-Policy"), ","), "form-action"):
-		p.note("login", Problem, "Content-Security-Policy has form-action: Chromium then blocks the way back to the client", "Take form-action out of the proxy's configuration: "+policy)
+		p.note("login", Problem, "Content-Security-Policy has form-action: Chromium then blocks the way back to the client",
+			"Take form-action out of the proxy's configuration: "+policy)
 	default:
 		u, err := p.url.Parse(style)
 		if err != nil {
 			return
 		}
-		if css, err := p.send(ctx, request{url: u.String()}); err != nil || css.StatusCode != http.StatusOK || !strings.Contains(css.Header.Get("Content-Type"), "css") {
-			p.note("login", Warning, "the style of the pages does not arrive from "+u.String(), "Let the proxy lead everything below "+p.at+" to the server.")
+		if css, err := p.send(ctx, request{url: u.String()}); err != nil || css.StatusCode != http.StatusOK ||
+			!strings.Contains(css.Header.Get("Content-Type"), "css") {
+			p.note("login", Warning, "the style of the pages does not arrive from "+u.String(),
+				"Let the proxy lead everything below "+p.at+" to the server.")
 			return
 		}
 		p.ok("login", "people can sign in")

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// reach asks for /health, and reports whether Souvenir answers there at all. Certificate and clock are looked at by the way.
+// reach asks for /health, and reports whether Souvenir answers there at all. Certificate and clock are looked at by the
+// way.
 func (p *patient) reach(ctx context.Context) bool {
 	began := time.Now()
 	a, err := p.send(ctx, request{url: "/health"})
@@ -26,7 +27,8 @@ func (p *patient) reach(ctx context.Context) bool {
 	var health struct{ Status, Service, Version string }
 	switch {
 	case a.redirects():
-		p.note("reach", Problem, p.at+"/health is redirected to "+a.Header.Get("Location")+"; clients send their tokens to no other address than the one that they were given",
+		p.note("reach", Problem, p.at+"/health is redirected to "+a.Header.Get("Location")+
+			"; clients send their tokens to no other address than the one that they were given",
 			"Give clients, and --public-url, the address that answers by itself.")
 		return false
 	case !a.isJSON(&health) || health.Service != "souvenir":
@@ -39,7 +41,8 @@ func (p *patient) reach(ctx context.Context) bool {
 	}
 	p.ok("reach", "%s answers, in version %s, after %s", p.at, health.Version, took.Round(time.Millisecond))
 	if encoding := a.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		p.note("encoding", Problem, "answers are encoded with "+encoding+", although that was not asked for", "Let the proxy compress for clients only that send Accept-Encoding.")
+		p.note("encoding", Problem, "answers are encoded with "+encoding+", although that was not asked for",
+			"Let the proxy compress for clients only that send Accept-Encoding.")
 	}
 	p.certificate(a.TLS)
 	p.clock(a, began, took)
@@ -57,11 +60,13 @@ func unreachable(err error) (message, mend string) {
 	case errors.As(err, &name) && name.IsNotFound:
 		return "has a name that is not known: " + err.Error(), "Make a DNS record for the host."
 	case errors.As(err, &authority):
-		return "has a certificate of an authority that is not known here", "Serve the whole chain of a public authority's certificate (Caddy and Let's Encrypt do); clients have no switch to trust another."
+		return "has a certificate of an authority that is not known here",
+			"Serve the whole chain of a public authority's certificate (Caddy and Let's Encrypt do); clients have no switch to trust another."
 	case errors.As(err, &host):
 		return "has a certificate for other names: " + err.Error(), "Get a certificate for this host."
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "has a certificate that is out of date: " + err.Error(), "Renew it, and see why that did not happen by itself. Or a clock is wrong."
+		return "has a certificate that is out of date: " + err.Error(),
+			"Renew it, and see why that did not happen by itself. Or a clock is wrong."
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return "speaks http, not https", "Put a proxy with TLS before it, or give the URL as http://."
 	case errors.As(err, &network) && network.Timeout():
@@ -108,7 +113,8 @@ func (p *patient) clock(a answer, began time.Time, took time.Duration) {
 	message := fmt.Sprintf("the server's clock and this machine's differ by %s", off.Abs())
 	switch {
 	case off.Abs() > tooMuch:
-		p.note("clock", Problem, message+"; tokens end too early or too late, and sign-ins at other providers fail", "Let both machines take the time from the network (NTP).")
+		p.note("clock", Problem, message+"; tokens end too early or too late, and sign-ins at other providers fail",
+			"Let both machines take the time from the network (NTP).")
 	case off.Abs() > much:
 		p.note("clock", Warning, message, "Let both machines take the time from the network (NTP).")
 	default:
@@ -150,10 +156,12 @@ func (p *patient) addresses(ctx context.Context) {
 	}
 	switch {
 	case len(dead) > 0:
-		p.note("addresses", Warning, host+" leads to "+strings.Join(dead, " and ")+" as well, where nobody answers from here; some clients wait there, or fail",
+		p.note("addresses", Warning, host+" leads to "+strings.Join(dead, " and ")+
+			" as well, where nobody answers from here; some clients wait there, or fail",
 			"Take the address out of the DNS, or let the proxy listen there. If this machine has no IPv6, it cannot tell.")
 	case private:
-		p.note("addresses", Warning, host+" lies in a private network: Claude and ChatGPT on the web connect from outside, and do not reach it",
+		p.note("addresses", Warning, host+
+			" lies in a private network: Claude and ChatGPT on the web connect from outside, and do not reach it",
 			"Nothing, if only programs in this network shall use it; otherwise make it public, as by a tunnel.")
 	default:
 		p.ok("addresses", "%s leads to %d addresses, and all answer", host, len(all))
@@ -172,8 +180,10 @@ func (p *patient) plainHTTP(ctx context.Context) {
 	case a.redirects() && strings.HasPrefix(a.Header.Get("Location"), "https://"+p.url.Hostname()):
 		p.ok("http", "http is redirected to https")
 	case a.StatusCode == http.StatusOK && strings.Contains(string(a.body), "souvenir"):
-		p.note("http", Problem, "the server answers on http as well, where passwords and tokens are readable on the way", "Let the proxy redirect http to https.")
+		p.note("http", Problem, "the server answers on http as well, where passwords and tokens are readable on the way",
+			"Let the proxy redirect http to https.")
 	default:
-		p.note("http", Warning, "http://"+p.url.Hostname()+" is answered with "+a.told()+"; people who type the name alone do not arrive", "Let the proxy redirect http to https.")
+		p.note("http", Warning, "http://"+p.url.Hostname()+" is answered with "+a.told()+
+			"; people who type the name alone do not arrive", "Let the proxy redirect http to https.")
 	}
 }

@@ -67,7 +67,8 @@ func (s *Service) endConnected(w http.ResponseWriter, r *http.Request, c request
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Store.Accounts().RevokeGrant(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+	if err := c.Store.Accounts().RevokeGrant(r.Context(), values.Get("id")); err != nil &&
+		!errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}
 	return s.site.Done("/connected", "application"), nil

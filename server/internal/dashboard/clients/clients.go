@@ -1,4 +1,5 @@
-// Package clients is the pages on which AI clients are connected: how, their tokens, applications that were let in, and OAuth clients.
+// Package clients is the pages on which AI clients are connected: how, their tokens, applications that were let in, and
+// OAuth clients.
 package clients
 
 import (
@@ -15,7 +16,8 @@ type Options struct {
 	Store      *souvenir.Store // the operator's
 	NoActivity bool            // calls are not recorded
 
-	// Snippets says how clients are connected, with a token or without (""). Nil: only the address and the token are shown.
+	// Snippets says how clients are connected, with a token or without (""). Nil: only the address and the token are
+	// shown.
 	Snippets func(address, token string) []Snippet
 }
 

@@ -50,7 +50,8 @@ const anyClient = "Another client"
 // firstToken is the name of the token that is made with an account.
 const firstToken = "First client"
 
-// Welcome greets somebody who has just made an account: with a token, so that the first client can be connected at once.
+// Welcome greets somebody who has just made an account: with a token, so that the first client can be connected at
+// once.
 func (s *Service) Welcome(r *http.Request, user souvenir.User, title string) (any, error) {
 	n := souvenir.NewToken{Name: firstToken, SessionID: request.Of(r.Context()).Caller.SessionID}
 	token, err := s.store.As(souvenir.Access{User: user.ID}).Accounts().AddToken(r.Context(), n)
@@ -98,7 +99,8 @@ func (s *Service) clientPage(chosen string) (web.Page, error) {
 	names := clientNamesOf(signing, withToken)
 	chosen = cmp.Or(chosen, names[0])
 	if !slices.Contains(names, chosen) {
-		return web.Page{}, failure.Invalid("client", "client is "+failure.Quote(chosen)+"; one of those on the page is needed, such as "+names[0])
+		return web.Page{}, failure.Invalid("client", "client is "+failure.Quote(chosen)+
+			"; one of those on the page is needed, such as "+names[0])
 	}
 	data := clientPage{Address: s.connection("").Address, Chosen: chosen, Other: chosen == anyClient,
 		Mark: connectedMark{Since: time.Now().UTC().Format(time.RFC3339), State: stateWaiting}}

@@ -22,7 +22,8 @@ const (
 	stateCalled  = "called"  // somebody has called; the script stops asking
 )
 
-// connectedMark tells whether the client that is being connected has come: by a token, or since a time, when it signs in.
+// connectedMark tells whether the client that is being connected has come: by a token, or since a time, when it signs
+// in.
 type connectedMark struct {
 	TokenID string
 	Since   string // RFC 3339; empty with a token
@@ -31,8 +32,8 @@ type connectedMark struct {
 	At      time.Time
 }
 
-// showConnectedMark answers a script that waits for a client. While there is nothing new, it is told so in no words, so that a
-// screen reader has nothing to say.
+// showConnectedMark answers a script that waits for a client. While there is nothing new, it is told so in no words, so
+// that a screen reader has nothing to say.
 func (s *Service) showConnectedMark(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	query := r.URL.Query()
 	mark := connectedMark{TokenID: query.Get("token"), Since: query.Get("since"), State: stateWaiting}
@@ -49,10 +50,12 @@ func (s *Service) showConnectedMark(w http.ResponseWriter, r *http.Request, c re
 		w.WriteHeader(http.StatusNoContent)
 		return nil, nil
 	}
-	return web.Page{Template: "connectclient", Title: "Connect a client", Part: "first-call-mark", Data: connection{Mark: mark}}, nil
+	return web.Page{Template: "connectclient", Title: "Connect a client", Part: "first-call-mark",
+		Data: connection{Mark: mark}}, nil
 }
 
-// latestCalls is among how many of the user's calls the mark looks: it asks every two seconds, and may not go through all of them.
+// latestCalls is among how many of the user's calls the mark looks: it asks every two seconds, and may not go through
+// all of them.
 const latestCalls = 100
 
 // lookForToken looks whether a token of the user's was used.
@@ -94,7 +97,8 @@ func (s *Service) lookForClient(r *http.Request, c request.Caller, mark *connect
 }
 
 // lookForCall looks for a call among the latest.
-func (s *Service) lookForCall(r *http.Request, c request.Caller, mark *connectedMark, fits func(souvenir.Activity) bool) error {
+func (s *Service) lookForCall(r *http.Request, c request.Caller, mark *connectedMark,
+	fits func(souvenir.Activity) bool) error {
 	calls, err := c.Store.Insights().Activities(r.Context(), souvenir.ActivityQuery{Limit: latestCalls})
 	if err != nil {
 		return err
@@ -105,7 +109,8 @@ func (s *Service) lookForCall(r *http.Request, c request.Caller, mark *connected
 	return nil
 }
 
-// used notes that somebody has come, of whom no call is known. Where calls are not recorded there will never be more to tell.
+// used notes that somebody has come, of whom no call is known. Where calls are not recorded there will never be more to
+// tell.
 func (s *Service) used(mark *connectedMark, client string, at time.Time) {
 	mark.State, mark.Client, mark.At = stateUsed, client, at
 	if s.noActivity {

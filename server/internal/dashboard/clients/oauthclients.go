@@ -51,10 +51,14 @@ func (s *Service) ownClients(r *http.Request, c request.Caller) (web.Page, *clie
 	data := &clientsPage{
 		Method: souvenir.AuthSecretBasic,
 		Form: web.Form{Fields: []web.Field{
-			{Name: "name", Argument: "client_name", Label: "Name", Type: "text", Autocomplete: "off", Hint: "People are shown it when they are asked to let the application in."},
-			{Name: "client_id", Label: "Id", Type: "text", Autocomplete: "off", Hint: "What the application calls itself here, if it is fixed there already. Otherwise one is made.", Optional: true},
+			{Name: "name", Argument: "client_name", Label: "Name", Type: "text", Autocomplete: "off",
+				Hint: "People are shown it when they are asked to let the application in."},
+			{Name: "client_id", Label: "Id", Type: "text", Autocomplete: "off",
+				Hint:     "What the application calls itself here, if it is fixed there already. Otherwise one is made.",
+				Optional: true},
 		}},
-		URIs: web.Field{Name: "redirect_uris", Label: "Redirect URIs", Hint: "Where people come back to the application, exactly as it sends them, one to a line: https, http on this machine only, or a scheme of its own."},
+		URIs: web.Field{Name: "redirect_uris", Label: "Redirect URIs",
+			Hint: "Where people come back to the application, exactly as it sends them, one to a line: https, http on this machine only, or a scheme of its own."},
 		Endpoints: []web.Fact{
 			{Key: "Issuer", Value: s.site.PublicURL},
 			{Key: "Authorization endpoint", Value: s.site.PublicURL + route.AuthorizePath},
@@ -106,7 +110,8 @@ func (s *Service) makeClient(w http.ResponseWriter, r *http.Request, c request.C
 		err = failure.Invalid("client_name", "client_name is empty; people must be shown a name")
 	} else {
 		made, err = c.Store.Accounts().AddClient(r.Context(), souvenir.NewClient{
-			ID: strings.TrimSpace(values.Get("client_id")), Name: values.Get("name"), RedirectURIs: lines(values.Get("redirect_uris")), AuthMethod: values.Get("method")})
+			ID: strings.TrimSpace(values.Get("client_id")), Name: values.Get("name"),
+			RedirectURIs: lines(values.Get("redirect_uris")), AuthMethod: values.Get("method")})
 	}
 	p, data, failed := s.ownClients(r, c)
 	if failed != nil {

@@ -37,7 +37,8 @@ type ownToken struct {
 	Names []string // of its projects
 }
 
-// Origin says what the token was made through, and ends with; empty if nothing is known. Applications have named themselves.
+// Origin says what the token was made through, and ends with; empty if nothing is known. Applications have named
+// themselves.
 func (t ownToken) Origin() string {
 	switch {
 	case t.TokenID != "":
@@ -85,9 +86,11 @@ func (c tokenChoice) Limited(project souvenir.Project) bool {
 
 // tokens gathers the page, as it is before anything is typed.
 func (s *Service) tokens(r *http.Request, c request.Caller) (web.Page, *tokensPage, error) {
-	data := &tokensPage{Chosen: tokenChoice{Days: "90", Access: tokenWrites}, Address: s.connection("").Address, Form: web.Form{Fields: []web.Field{
-		{Name: "name", Label: "Name", Type: "text", Autocomplete: "off", Hint: "To know it by, such as the client and the machine that will have it."},
-	}}}
+	data := &tokensPage{Chosen: tokenChoice{Days: "90", Access: tokenWrites}, Address: s.connection("").Address,
+		Form: web.Form{Fields: []web.Field{
+			{Name: "name", Label: "Name", Type: "text", Autocomplete: "off",
+				Hint: "To know it by, such as the client and the machine that will have it."},
+		}}}
 	tokens, err := c.Store.Accounts().Tokens(r.Context())
 	if err != nil {
 		return web.Page{}, nil, err
@@ -120,7 +123,8 @@ func (s *Service) makeToken(w http.ResponseWriter, r *http.Request, c request.Ca
 	if err != nil {
 		return nil, err
 	}
-	chosen := tokenChoice{values.Get("days"), values.Get("access"), values.Has("account"), values.Has("admin"), values.Has("with-session"), values["project"]}
+	chosen := tokenChoice{values.Get("days"), values.Get("access"), values.Has("account"), values.Has("admin"),
+		values.Has("with-session"), values["project"]}
 	n, err := chosen.token(values.Get("name"), c.User, time.Now())
 	var added souvenir.AddedToken
 	if err == nil {
@@ -158,14 +162,16 @@ func (c tokenChoice) token(name string, user souvenir.User, now time.Time) (souv
 	}
 	if c.Admin {
 		if user.Role != souvenir.RoleAdmin {
-			return n, &souvenir.Error{Kind: souvenir.KindForbidden, Argument: "admin", Message: "admin is for tokens of admins; leave it out"}
+			return n, &souvenir.Error{Kind: souvenir.KindForbidden, Argument: "admin",
+				Message: "admin is for tokens of admins; leave it out"}
 		}
 		n.Scopes = append(n.Scopes, souvenir.ScopeAdmin)
 	}
 	if c.Days != "" {
 		days, err := strconv.Atoi(c.Days)
 		if err != nil || days < 1 || days > params.MaxTokenDays {
-			return n, failure.Invalid("days", "days is "+failure.Quote(c.Days)+"; a whole number of days is needed, or nothing for a token that does not end")
+			return n, failure.Invalid("days", "days is "+failure.Quote(c.Days)+
+				"; a whole number of days is needed, or nothing for a token that does not end")
 		}
 		n.ExpiresAt = now.Add(time.Duration(days) * web.Day)
 	}
@@ -177,7 +183,8 @@ func (s *Service) endToken(w http.ResponseWriter, r *http.Request, c request.Cal
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Store.Accounts().DeleteToken(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+	if err := c.Store.Accounts().DeleteToken(r.Context(), values.Get("id")); err != nil &&
+		!errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}
 	return s.site.Done("/tokens", "token"), nil

@@ -42,7 +42,8 @@ func fileFieldsOf(f souvenir.File) web.Form {
 	return web.Form{Fields: []web.Field{
 		{Name: "filename", Label: "Name", Type: "text", Autocomplete: "off", Value: f.Filename},
 		{Name: "description", Label: "Description", Type: "text", Autocomplete: "off", Value: f.Description, Optional: true},
-		{Name: "tags", Label: "Tags", Type: "text", Autocomplete: "off", Value: strings.Join(f.Tags, ", "), Hint: "Separated by commas.", Optional: true},
+		{Name: "tags", Label: "Tags", Type: "text", Autocomplete: "off", Value: strings.Join(f.Tags, ", "),
+			Hint: "Separated by commas.", Optional: true},
 		{Name: "category", Label: "Category", Type: "text", Autocomplete: "off", Value: f.Category, Optional: true},
 	}}
 }
@@ -149,7 +150,8 @@ func (s *Service) editFile(w http.ResponseWriter, r *http.Request, c request.Cal
 		data.Refuse(err)
 		return web.Again(p, err)
 	}
-	back := souvenir.FileUpdate{Filename: &before.Filename, Description: &before.Description, Category: &before.Category, Tags: append([]string{}, before.Tags...)}
+	back := souvenir.FileUpdate{Filename: &before.Filename, Description: &before.Description, Category: &before.Category,
+		Tags: append([]string{}, before.Tags...)}
 	if change.Project != nil {
 		former := projectRefOf(data)
 		back.Project = &former
@@ -201,7 +203,8 @@ func putFileBack(ctx context.Context, store *souvenir.Store, changed souvenir.Fi
 		return err
 	}
 	if !now.UpdatedAt.Equal(changed.UpdatedAt) {
-		return &failure.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the file has been changed since"}
+		return &failure.Error{Status: http.StatusConflict,
+			Message: "this cannot be taken back: the file has been changed since"}
 	}
 	_, err = store.UpdateFile(ctx, changed.ID, back)
 	return err

@@ -61,7 +61,8 @@ type listedFile struct {
 type fileKind struct{ Type, Name string }
 
 var fileKinds = []fileKind{
-	{"image/*", "Images"}, {"text/*", "Texts"}, {"application/pdf", "PDF"}, {"application/json", "JSON"}, {"audio/*", "Sound"}, {"video/*", "Film"}, {"application/zip", "ZIP archives"},
+	{"image/*", "Images"}, {"text/*", "Texts"}, {"application/pdf", "PDF"}, {"application/json", "JSON"},
+	{"audio/*", "Sound"}, {"video/*", "Film"}, {"application/zip", "ZIP archives"},
 }
 
 const (
@@ -124,7 +125,8 @@ func fileFilterOf(query url.Values) fileFilter {
 // address is the address of a part of the list.
 func (f fileFilter) address(part int) string {
 	values := url.Values{}
-	for name, value := range map[string]string{"name": f.Name, "type": f.Type, "category": f.Category, "tag": f.Tag, "project": f.Project, "memory": f.Memory} {
+	for name, value := range map[string]string{"name": f.Name, "type": f.Type, "category": f.Category, "tag": f.Tag,
+		"project": f.Project, "memory": f.Memory} {
 		if value != "" {
 			values.Set(name, value)
 		}
@@ -141,7 +143,8 @@ func (f fileFilter) address(part int) string {
 // query asks the store for what fits.
 func (f fileFilter) query() souvenir.FileQuery {
 	return souvenir.FileQuery{Limit: filesShown, Offset: (f.Part - 1) * filesShown, FileList: souvenir.FileList{
-		Filename: f.Name, MIMEType: f.Type, Category: f.Category, Tags: upload.Tags([]string{f.Tag}), ProjectID: f.Project, MemoryID: f.Memory}}
+		Filename: f.Name, MIMEType: f.Type, Category: f.Category, Tags: upload.Tags([]string{f.Tag}), ProjectID: f.Project,
+		MemoryID: f.Memory}}
 }
 
 // fillFileChoices gathers what can be chosen: what the newest files have is what people look for.
@@ -223,10 +226,15 @@ func kindOf(mimeType string) string {
 }
 
 var kindsInWords = map[string]string{
-	"text/plain": "Text", "text/markdown": "Markdown", "text/html": "Web page", "text/csv": "CSV table", "text/css": "CSS", "text/javascript": "JavaScript",
-	"application/json": "JSON", "application/jsonl": "JSON lines", "application/xml": "XML", "application/yaml": "YAML", "application/toml": "TOML", "application/pdf": "PDF",
-	"image/png": "PNG image", "image/jpeg": "JPEG image", "image/gif": "GIF image", "image/webp": "WebP image", "image/avif": "AVIF image", "image/svg+xml": "SVG image",
-	"application/zip": "ZIP archive", "application/gzip": "gzip archive", "application/x-tar": "tar archive", "audio/mpeg": "MP3", "video/mp4": "MP4 film", "application/octet-stream": "Bytes",
-	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "Word document", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "Excel table",
+	"text/plain": "Text", "text/markdown": "Markdown", "text/html": "Web page", "text/csv": "CSV table", "text/css": "CSS",
+	"text/javascript":  "JavaScript",
+	"application/json": "JSON", "application/jsonl": "JSON lines", "application/xml": "XML", "application/yaml": "YAML",
+	"application/toml": "TOML", "application/pdf": "PDF",
+	"image/png": "PNG image", "image/jpeg": "JPEG image", "image/gif": "GIF image", "image/webp": "WebP image",
+	"image/avif": "AVIF image", "image/svg+xml": "SVG image",
+	"application/zip": "ZIP archive", "application/gzip": "gzip archive", "application/x-tar": "tar archive",
+	"audio/mpeg": "MP3", "video/mp4": "MP4 film", "application/octet-stream": "Bytes",
+	"application/vnd.openxmlformats-officedocument.wordprocessingml.document":   "Word document",
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":         "Excel table",
 	"application/vnd.openxmlformats-officedocument.presentationml.presentation": "PowerPoint slides",
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// preview is what a page shows of the bytes of a file. Nothing of it can run: pictures are shown by the browser's decoders, and all else is
-// text.
+// preview is what a page shows of the bytes of a file. Nothing of it can run: pictures are shown by the browser's
+// decoders, and all else is text.
 type preview struct {
 	How  string // image, text, markdown or table; empty: nothing can be shown
 	Text string
@@ -29,11 +29,14 @@ const (
 	maxPreviewImage   = 32 << 20 // bytes; more is only opened on demand
 )
 
-// shownImages are the pictures that browsers decode, and that carry no scripts. Their types are those of their bytes: the store has looked.
-var shownImages = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "image/avif": true}
+// shownImages are the pictures that browsers decode, and that carry no scripts. Their types are those of their bytes:
+// the store has looked.
+var shownImages = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true,
+	"image/avif": true}
 
 // shownTexts are texts whose types do not begin with text/.
-var shownTexts = map[string]bool{"application/json": true, "application/jsonl": true, "application/xml": true, "application/yaml": true, "application/toml": true,
+var shownTexts = map[string]bool{"application/json": true, "application/jsonl": true, "application/xml": true,
+	"application/yaml": true, "application/toml": true,
 	"application/x-ipynb+json": true, "message/rfc822": true, "image/svg+xml": true}
 
 // preview reads as much of a file as the page shows.

@@ -18,8 +18,9 @@ import (
 // maxFilesOfForm is how many files a form may bring.
 const maxFilesOfForm = 100
 
-// uploadOnPage stores the files of the page's form as they arrive: for browsers without scripts, since those with send one file after the
-// other to /api/files/upload. What was stored before something went wrong stays, and the page says so.
+// uploadOnPage stores the files of the page's form as they arrive: for browsers without scripts, since those with send
+// one file after the other to /api/files/upload. What was stored before something went wrong stays, and the page says
+// so.
 func (s *Service) uploadOnPage(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
 		if _, err := s.site.ReadForm(w, r); err != nil {
@@ -92,7 +93,8 @@ func (s *Service) storeFiles(r *http.Request, c request.Caller, in *upload.Form)
 // errNoFile says that nothing was chosen: browsers send a file without a name and without bytes then.
 var errNoFile = errors.New("no file was chosen")
 
-func (s *Service) storeFile(r *http.Request, c request.Caller, in *upload.Form, fields upload.Fields, part *multipart.Part) (souvenir.File, error) {
+func (s *Service) storeFile(r *http.Request, c request.Caller, in *upload.Form, fields upload.Fields,
+	part *multipart.Part) (souvenir.File, error) {
 	if part.FileName() == "" {
 		n, err := io.Copy(io.Discard, io.LimitReader(part, 1))
 		if err != nil {

@@ -27,14 +27,16 @@ func (s *Service) setOfMemory(w http.ResponseWriter, r *http.Request, c request.
 	}
 	key, value := values.Get("key"), values.Get("value")
 	if !slices.Contains(quickly[key], value) {
-		return nil, failure.Invalid("key", "key is "+failure.Quote(key)+" and value is "+failure.Quote(value)+"; the buttons of a memory's page set state and importance to what they say")
+		return nil, failure.Invalid("key", "key is "+failure.Quote(key)+" and value is "+failure.Quote(value)+
+			"; the buttons of a memory's page set state and importance to what they say")
 	}
 	id := r.PathValue("id")
 	before, err := c.Store.GetMemory(r.Context(), id)
 	if err != nil {
 		return nil, err
 	}
-	after, err := c.Store.UpdateMemory(r.Context(), id, souvenir.MemoryUpdate{Metadata: map[string]any{key: orNone(value)}})
+	after, err := c.Store.UpdateMemory(r.Context(), id,
+		souvenir.MemoryUpdate{Metadata: map[string]any{key: orNone(value)}})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +64,8 @@ func setInWords(key, value string) string {
 	return "The memory is " + value + "."
 }
 
-// changedWithUndo is where a form leads that has changed a memory. What was changed since then is not written over when it is taken back.
+// changedWithUndo is where a form leads that has changed a memory. What was changed since then is not written over when
+// it is taken back.
 func (s *Service) changedWithUndo(c request.Caller, path, text string, before, after souvenir.Memory) web.Redirect {
 	if after.Revision == before.Revision {
 		return s.site.Done(path, "memory-unchanged")
@@ -73,15 +76,16 @@ func (s *Service) changedWithUndo(c request.Caller, path, text string, before, a
 	})
 }
 
-// revert brings a memory from the state after a change back to the one right before, which may be another one than a page has shown:
-// others change memories, too.
+// revert brings a memory from the state after a change back to the one right before, which may be another one than a
+// page has shown: others change memories, too.
 func revert(ctx context.Context, store *souvenir.Store, id string, revision int) error {
 	now, err := store.GetMemory(ctx, id)
 	if err != nil {
 		return err
 	}
 	if now.Revision != revision {
-		return &failure.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the memory has been changed once more since; its history has every state that it was in"}
+		return &failure.Error{Status: http.StatusConflict,
+			Message: "this cannot be taken back: the memory has been changed once more since; its history has every state that it was in"}
 	}
 	_, err = store.RestoreRevision(ctx, id, revision-1)
 	return err
@@ -99,7 +103,8 @@ func (s *Service) deleteMemory(w http.ResponseWriter, r *http.Request, c request
 	if err := c.Store.DeleteMemory(r.Context(), m.ID); err != nil {
 		return nil, err
 	}
-	return s.site.DeletedWithUndo(r.Context(), c, "/memories", web.MemoryPath(m.ID), "“"+titleOf(m.Content)+"” is deleted.", m.ID), nil
+	return s.site.DeletedWithUndo(r.Context(), c, "/memories", web.MemoryPath(m.ID), "“"+titleOf(m.Content)+
+		"” is deleted.", m.ID), nil
 }
 
 // linkFile links a file that is there to a memory.
@@ -122,7 +127,8 @@ func (s *Service) unlinkFile(w http.ResponseWriter, r *http.Request, c request.C
 }
 
 // relink links a file to a memory, or to none, and says so on the page of a memory.
-func (s *Service) relink(r *http.Request, c request.Caller, at string, values url.Values, memory, said string) (any, error) {
+func (s *Service) relink(r *http.Request, c request.Caller, at string, values url.Values, memory, said string) (any,
+	error) {
 	before, err := c.Store.GetFile(r.Context(), values.Get("file"))
 	if err != nil {
 		return nil, err
@@ -141,7 +147,8 @@ func (s *Service) relink(r *http.Request, c request.Caller, at string, values ur
 	return s.site.DoneWithUndo(c, web.MemoryPath(at), "“"+after.Filename+"”"+said, func(ctx context.Context) error {
 		now, err := c.Store.GetFile(ctx, before.ID)
 		if err == nil && now.MemoryID != after.MemoryID {
-			err = &failure.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the file has been linked elsewhere since"}
+			err = &failure.Error{Status: http.StatusConflict,
+				Message: "this cannot be taken back: the file has been linked elsewhere since"}
 		}
 		if err == nil {
 			back := souvenir.FileUpdate{MemoryID: &before.MemoryID}

@@ -59,7 +59,8 @@ func (s *Service) changeMemories(w http.ResponseWriter, r *http.Request, c reque
 	}
 	query, err := url.ParseQuery(values.Get("back"))
 	if err != nil {
-		return nil, failure.Invalid("back", "back is "+failure.Quote(values.Get("back"))+"; the query of the list's address is expected")
+		return nil, failure.Invalid("back", "back is "+failure.Quote(values.Get("back"))+
+			"; the query of the list's address is expected")
 	}
 	search := readMemorySearch(query)
 	ids, err := s.chosenMemories(r, c, values, search)
@@ -81,14 +82,18 @@ func (s *Service) changeMemories(w http.ResponseWriter, r *http.Request, c reque
 	return s.bulkDone(r.Context(), c, result, step, path)
 }
 
-// askBulkDelete asks before many memories are deleted. The answer names each of them, so what is deleted is what was counted.
+// askBulkDelete asks before many memories are deleted. The answer names each of them, so what is deleted is what was
+// counted.
 func (s *Service) askBulkDelete(ctx context.Context, ids []string, values url.Values, path string) (any, error) {
 	until, err := web.TrashUntil(ctx, s.store)
 	if err != nil {
 		return nil, err
 	}
-	asks := &web.Question{ID: "delete", Title: "Delete " + web.Count(len(ids), "memory") + "?", Action: "/memories/bulk", Button: "Delete", Back: path,
-		Text: web.TrashNote(len(ids), until), Kept: []web.Fact{{Key: "action", Value: "delete"}, {Key: "sure", Value: "yes"}, {Key: "back", Value: values.Get("back")}, {Key: "shown", Value: values.Get("shown")}}}
+	asks := &web.Question{ID: "delete", Title: "Delete " + web.Count(len(ids), "memory") + "?", Action: "/memories/bulk",
+		Button: "Delete", Back: path,
+		Text: web.TrashNote(len(ids), until),
+		Kept: []web.Fact{{Key: "action", Value: "delete"}, {Key: "sure", Value: "yes"},
+			{Key: "back", Value: values.Get("back")}, {Key: "shown", Value: values.Get("shown")}}}
 	for _, id := range ids {
 		asks.Kept = append(asks.Kept, web.Fact{Key: "id", Value: id})
 	}
@@ -108,21 +113,25 @@ func listPath(search memorySearch, part string) string {
 }
 
 // chosenMemories are the ids of those that are to be changed: those that were chosen, or all that fit.
-func (s *Service) chosenMemories(r *http.Request, c request.Caller, values url.Values, search memorySearch) ([]string, error) {
+func (s *Service) chosenMemories(r *http.Request, c request.Caller, values url.Values, search memorySearch) ([]string,
+	error) {
 	if values.Get("all") == "" {
 		ids := values["id"]
 		slices.Sort(ids)
 		ids = slices.Compact(ids)
 		switch {
 		case len(ids) == 0:
-			return nil, failure.Invalid("id", "no memory is chosen; tick the boxes of those that you mean, then choose again what to do")
+			return nil, failure.Invalid("id",
+				"no memory is chosen; tick the boxes of those that you mean, then choose again what to do")
 		case len(ids) > maxBulk:
-			return nil, failure.Invalid("id", strconv.Itoa(len(ids))+" memories are chosen; at most "+web.Thousands(maxBulk)+" can be changed at once")
+			return nil, failure.Invalid("id", strconv.Itoa(len(ids))+" memories are chosen; at most "+web.Thousands(maxBulk)+
+				" can be changed at once")
 		}
 		return ids, nil
 	}
 	if search.Text != "" {
-		return nil, failure.Invalid("all", "a search finds every memory, the best ones first; choose those that you mean, or search by filters only")
+		return nil, failure.Invalid("all",
+			"a search finds every memory, the best ones first; choose those that you mean, or search by filters only")
 	}
 	list, err := search.list()
 	if err != nil {
@@ -148,7 +157,8 @@ func (s *Service) chosenMemories(r *http.Request, c request.Caller, values url.V
 func readBulkStep(values url.Values) (bulkStep, error) {
 	tag := strings.TrimSpace(values.Get("bulk_tag"))
 	set := func(what string, patch map[string]any) (bulkStep, error) {
-		return bulkStep{text: func(n int) string { return are(n) + what }, change: func(souvenir.Memory) (map[string]any, error) { return patch, nil }}, nil
+		return bulkStep{text: func(n int) string { return are(n) + what },
+			change: func(souvenir.Memory) (map[string]any, error) { return patch, nil }}, nil
 	}
 	switch action := values.Get("action"); action {
 	case "archive":
@@ -156,9 +166,11 @@ func readBulkStep(values url.Values) (bulkStep, error) {
 	case "state":
 		state := strings.TrimSpace(values.Get("bulk_state"))
 		if state == "" {
-			return bulkStep{text: func(n int) string { return have(n) + " no state any more" }, change: func(souvenir.Memory) (map[string]any, error) { return map[string]any{"state": nil}, nil }}, nil
+			return bulkStep{text: func(n int) string { return have(n) + " no state any more" },
+				change: func(souvenir.Memory) (map[string]any, error) { return map[string]any{"state": nil}, nil }}, nil
 		}
-		return bulkStep{text: func(n int) string { return have(n) + " the state " + state }, change: func(souvenir.Memory) (map[string]any, error) { return map[string]any{"state": state}, nil }}, nil
+		return bulkStep{text: func(n int) string { return have(n) + " the state " + state },
+			change: func(souvenir.Memory) (map[string]any, error) { return map[string]any{"state": state}, nil }}, nil
 	case "move":
 		return readMove(values.Get("bulk_project"))
 	case "delete":
@@ -168,21 +180,24 @@ func readBulkStep(values url.Values) (bulkStep, error) {
 			return bulkStep{}, failure.Invalid("tag", "the tag is missing; write it into the field beside the button")
 		}
 		if action == "tag" {
-			return bulkStep{text: func(n int) string { return have(n) + " the tag " + failure.Quote(tag) }, change: func(m souvenir.Memory) (map[string]any, error) {
-				if slices.Contains(m.Tags, tag) {
+			return bulkStep{text: func(n int) string { return have(n) + " the tag " + failure.Quote(tag) },
+				change: func(m souvenir.Memory) (map[string]any, error) {
+					if slices.Contains(m.Tags, tag) {
+						return nil, nil
+					}
+					return map[string]any{"tags": append(slices.Clone(m.Tags), tag)}, nil
+				}}, nil
+		}
+		return bulkStep{text: func(n int) string { return have(n) + " the tag " + failure.Quote(tag) + " no more" },
+			change: func(m souvenir.Memory) (map[string]any, error) {
+				if !slices.Contains(m.Tags, tag) {
 					return nil, nil
 				}
-				return map[string]any{"tags": append(slices.Clone(m.Tags), tag)}, nil
+				return map[string]any{"tags": without(m.Tags, tag)}, nil
 			}}, nil
-		}
-		return bulkStep{text: func(n int) string { return have(n) + " the tag " + failure.Quote(tag) + " no more" }, change: func(m souvenir.Memory) (map[string]any, error) {
-			if !slices.Contains(m.Tags, tag) {
-				return nil, nil
-			}
-			return map[string]any{"tags": without(m.Tags, tag)}, nil
-		}}, nil
 	default:
-		return bulkStep{}, failure.Invalid("action", "action is "+failure.Quote(action)+"; allowed are archive, delete, merge, move, state, tag and untag")
+		return bulkStep{}, failure.Invalid("action", "action is "+failure.Quote(action)+
+			"; allowed are archive, delete, merge, move, state, tag and untag")
 	}
 }
 
@@ -326,15 +341,17 @@ func (b bulkStep) run(ctx context.Context, store *souvenir.Store, id string) bul
 	}
 }
 
-// updateWithBack changes a memory, unless it is not as it was read any more, and returns how to take that back; nil where nothing
-// was changed.
-func updateWithBack(ctx context.Context, store *souvenir.Store, before souvenir.Memory, u souvenir.MemoryUpdate) (*changedMemory, error) {
+// updateWithBack changes a memory, unless it is not as it was read any more, and returns how to take that back; nil
+// where nothing was changed.
+func updateWithBack(ctx context.Context, store *souvenir.Store, before souvenir.Memory,
+	u souvenir.MemoryUpdate) (*changedMemory, error) {
 	u.ExpectedRevision = before.Revision
 	after, err := store.UpdateMemory(ctx, before.ID, u)
 	if err != nil || after.Revision == before.Revision {
 		return nil, err
 	}
-	changed := &changedMemory{id: before.ID, label: textview.Clip(before.Content, 60), back: map[string]any{}, revision: after.Revision}
+	changed := &changedMemory{id: before.ID, label: textview.Clip(before.Content, 60), back: map[string]any{},
+		revision: after.Revision}
 	was := before.ShownMetadata()
 	for key := range u.Metadata {
 		changed.back[key] = was[key] // nil, where it was not set, removes it
@@ -346,7 +363,8 @@ func updateWithBack(ctx context.Context, store *souvenir.Store, before souvenir.
 }
 
 // bulkDone says what became of the memories, and offers to take it back.
-func (s *Service) bulkDone(ctx context.Context, c request.Caller, result bulkResult, step bulkStep, path string) (any, error) {
+func (s *Service) bulkDone(ctx context.Context, c request.Caller, result bulkResult, step bulkStep, path string) (any,
+	error) {
 	if result.failed != nil {
 		if len(result.changed)+len(result.deleted) == 0 {
 			return nil, result.failed
@@ -373,7 +391,8 @@ func (s *Service) bulkDone(ctx context.Context, c request.Caller, result bulkRes
 		if result.same > 0 && result.gone == 0 && len(result.refused) == 0 {
 			return s.site.Done(path, "nothing-changed"), nil
 		}
-		return nil, &failure.Error{Status: http.StatusConflict, Message: "nothing was changed: " + strings.Join(sentences, " ")}
+		return nil, &failure.Error{Status: http.StatusConflict, Message: "nothing was changed: " +
+			strings.Join(sentences, " ")}
 	}
 	text := strings.Join(sentences, " ")
 	if len(result.deleted) > 0 {
@@ -394,7 +413,8 @@ func takeBulkBack(ctx context.Context, store *souvenir.Store, result bulkResult)
 	note := func(label string, err error) {
 		switch {
 		case err == nil:
-		case errors.Is(err, souvenir.ErrConflict), errors.Is(err, souvenir.ErrNotFound), errors.Is(err, souvenir.ErrForbidden), errors.Is(err, souvenir.ErrInvalid):
+		case errors.Is(err, souvenir.ErrConflict), errors.Is(err, souvenir.ErrNotFound),
+			errors.Is(err, souvenir.ErrForbidden), errors.Is(err, souvenir.ErrInvalid):
 			kept = append(kept, "“"+label+"”")
 		default:
 			failed = cmp.Or(failed, err)
@@ -409,7 +429,8 @@ func takeBulkBack(ctx context.Context, store *souvenir.Store, result bulkResult)
 		note(title, err)
 	}
 	for _, m := range result.changed {
-		_, err := store.UpdateMemory(ctx, m.id, souvenir.MemoryUpdate{Content: m.content, Metadata: m.back, ExpectedRevision: m.revision})
+		_, err := store.UpdateMemory(ctx, m.id,
+			souvenir.MemoryUpdate{Content: m.content, Metadata: m.back, ExpectedRevision: m.revision})
 		note(m.label, err)
 	}
 	if failed != nil || len(kept) == 0 {
@@ -421,6 +442,7 @@ func takeBulkBack(ctx context.Context, store *souvenir.Store, result bulkResult)
 	if len(kept) > most {
 		names += " and " + web.Thousands(len(kept)-most) + " more"
 	}
-	return &failure.Error{Status: http.StatusConflict, Message: are(all-len(kept)) + " as before. Not so, because somebody has changed or deleted it since, or its place is gone: " + names +
+	return &failure.Error{Status: http.StatusConflict, Message: are(all-len(kept)) +
+		" as before. Not so, because somebody has changed or deleted it since, or its place is gone: " + names +
 		"; the history of each has what it was"}
 }

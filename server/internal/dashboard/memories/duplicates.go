@@ -51,7 +51,8 @@ const (
 // showDuplicates shows which memories say nearly the same, among those that were changed last.
 func (s *Service) showDuplicates(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	query := r.URL.Query()
-	data := duplicatesPage{Search: readMemorySearch(query), Similar: cmp.Or(query.Get("similar"), defaultLikeness), Limit: defaultCompared}
+	data := duplicatesPage{Search: readMemorySearch(query), Similar: cmp.Or(query.Get("similar"), defaultLikeness),
+		Limit: defaultCompared}
 	shown := web.Page{Template: "duplicates", Title: "Near duplicates"}
 	err := s.findDuplicates(r, c, &data)
 	if err != nil {
@@ -65,7 +66,8 @@ func (s *Service) showDuplicates(_ http.ResponseWriter, r *http.Request, c reque
 		return nil, err
 	}
 	data.Projects[0].Label = "All projects"
-	data.Likeness = web.Choices(data.Similar, "95", "95 % and more", "90", "90 % and more", "80", "80 % and more", "70", "70 % and more")
+	data.Likeness = web.Choices(data.Similar, "95", "95 % and more", "90", "90 % and more", "80", "80 % and more", "70",
+		"70 % and more")
 	data.Limits = web.Choices(strconv.Itoa(data.Limit), "500", "500", "1000", "1,000", "2000", "2,000", "5000", "5,000")
 	shown.Data = data
 	return shown, nil
@@ -77,19 +79,22 @@ func (s *Service) findDuplicates(r *http.Request, c request.Caller, data *duplic
 	if limit := query.Get("limit"); limit != "" {
 		number, err := strconv.Atoi(limit)
 		if err != nil || number < 1 || number > souvenir.MaxNodes {
-			return failure.Invalid("limit", "limit is "+failure.Quote(limit)+"; 1 to "+web.Thousands(souvenir.MaxNodes)+" memories can be compared")
+			return failure.Invalid("limit", "limit is "+failure.Quote(limit)+"; 1 to "+web.Thousands(souvenir.MaxNodes)+
+				" memories can be compared")
 		}
 		data.Limit = number
 	}
 	percent, err := strconv.Atoi(data.Similar)
 	if err != nil || percent < 50 || percent > 100 {
-		return failure.Invalid("similar", "similar is "+failure.Quote(data.Similar)+"; a likeness of 50 to 100 percent is expected")
+		return failure.Invalid("similar", "similar is "+failure.Quote(data.Similar)+
+			"; a likeness of 50 to 100 percent is expected")
 	}
 	list, err := data.Search.list()
 	if err != nil {
 		return err
 	}
-	graph, err := s.readGraph(r.Context(), c, souvenir.GraphQuery{List: list, Limit: data.Limit, Duplicates: float64(percent) / 100})
+	graph, err := s.readGraph(r.Context(), c,
+		souvenir.GraphQuery{List: list, Limit: data.Limit, Duplicates: float64(percent) / 100})
 	if err != nil {
 		return err
 	}
@@ -122,8 +127,8 @@ type likeGroup struct {
 	score  float64
 }
 
-// groupsOf joins what is connected because it is alike: the most alike first. A project's rules are left out, of which each is the only
-// one of its kind.
+// groupsOf joins what is connected because it is alike: the most alike first. A project's rules are left out, of which
+// each is the only one of its kind.
 func groupsOf(graph souvenir.Graph) []likeGroup {
 	leader := make([]int, len(graph.Nodes))
 	for i := range leader {
@@ -137,7 +142,8 @@ func groupsOf(graph souvenir.Graph) []likeGroup {
 		return i
 	}
 	alike := slices.DeleteFunc(slices.Clone(graph.Edges), func(e souvenir.Edge) bool {
-		return e.Kind != souvenir.EdgeSimilar || graph.Nodes[e.From].EventType == souvenir.EventProjectRule || graph.Nodes[e.To].EventType == souvenir.EventProjectRule
+		return e.Kind != souvenir.EdgeSimilar || graph.Nodes[e.From].EventType == souvenir.EventProjectRule ||
+			graph.Nodes[e.To].EventType == souvenir.EventProjectRule
 	})
 	for _, e := range alike {
 		from, to := find(e.From), find(e.To)
@@ -183,7 +189,8 @@ func (p *duplicatesPage) read(r *http.Request, c request.Caller, graph souvenir.
 		there[m.ID] = m
 	}
 	for _, group := range groups {
-		shown := duplicateGroup{Percent: int(min(1, group.score)*100 + 0.5), More: len(group.places) - min(len(group.places), maxMerge)}
+		shown := duplicateGroup{Percent: int(min(1, group.score)*100 + 0.5),
+			More: len(group.places) - min(len(group.places), maxMerge)}
 		var chosen []string
 		for _, at := range group.places[:min(len(group.places), maxMerge)] {
 			m, ok := there[graph.Nodes[at].ID]

@@ -45,7 +45,8 @@ func (memoryEdit) Choices(field string) []string {
 	case "state":
 		return []string{"active", "archived", "completed"}
 	case "event_type":
-		return []string{"conversation", "decision", "case", "note", "project-main", souvenir.EventProjectRule, souvenir.EventIdentity}
+		return []string{"conversation", "decision", "case", "note", "project-main", souvenir.EventProjectRule,
+			souvenir.EventIdentity}
 	}
 	return nil
 }
@@ -60,7 +61,8 @@ func (s *Service) memoryEdit(r *http.Request, c request.Caller) (*memoryEdit, er
 		return nil, err
 	}
 	if !head.Status.Writable {
-		return nil, &souvenir.Error{Kind: souvenir.KindForbidden, Message: "this memory belongs to " + failure.Quote(nameOr(head.Status.OwnerName, head.Owner)) + ", who shares it for reading only"}
+		return nil, &souvenir.Error{Kind: souvenir.KindForbidden, Message: "this memory belongs to " +
+			failure.Quote(nameOr(head.Status.OwnerName, head.Owner)) + ", who shares it for reading only"}
 	}
 	e := &memoryEdit{memoryHead: head, Typed: typedOf(head), Base: head.Revision, Wrong: map[string]string{}}
 	projects, err := c.Store.Projects(r.Context())
@@ -96,7 +98,8 @@ func (e *memoryEdit) page(r *http.Request, c request.Caller) (web.Page, error) {
 		case err != nil:
 			return web.Page{}, err
 		}
-		e.Linked = append(e.Linked, relatedMemory{ID: m.ID, Title: titleOf(m.Content), EventType: m.EventType, UpdatedAt: m.UpdatedAt})
+		e.Linked = append(e.Linked, relatedMemory{ID: m.ID, Title: titleOf(m.Content), EventType: m.EventType,
+			UpdatedAt: m.UpdatedAt})
 	}
 	return web.Page{Template: "memoryedit", Title: "Edit “" + e.Title + "”", Data: e}, nil
 }
@@ -120,7 +123,8 @@ func (s *Service) previewMemory(w http.ResponseWriter, r *http.Request, _ reques
 	return web.Page{Template: "memoryedit", Title: "How it looks", Data: data, Part: "memory-preview"}, nil
 }
 
-// saveMemory stores what was typed. What somebody else has saved since the form was opened is never written over unseen.
+// saveMemory stores what was typed. What somebody else has saved since the form was opened is never written over
+// unseen.
 func (s *Service) saveMemory(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadLongForm(w, r)
 	if err != nil {
@@ -138,7 +142,8 @@ func (s *Service) saveMemory(w http.ResponseWriter, r *http.Request, c request.C
 	}
 	base, err := strconv.Atoi(values.Get("base"))
 	if err != nil || base < 1 {
-		return nil, failure.Invalid("base", "base is "+failure.Quote(values.Get("base"))+"; the form has the number of the version that it is about, so open the page again")
+		return nil, failure.Invalid("base", "base is "+failure.Quote(values.Get("base"))+
+			"; the form has the number of the version that it is about, so open the page again")
 	}
 	if base != e.Revision {
 		return e.conflict(r, c, base)

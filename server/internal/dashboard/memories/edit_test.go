@@ -29,7 +29,8 @@ func applied(target, patch any) any {
 }
 
 func TestPatchesOfMetadataMakeWhatWasTyped(t *testing.T) {
-	objects := []string{`{}`, `{"a":1}`, `{"a":{}}`, `{"a":{"b":1}}`, `{"a":{"b":{"c":[1,null]}}}`, `{"a":[],"b":{}}`, `{"a":"x","b":{"a":{}}}`, `{"b":{"a":{"x":1},"y":2}}`, `{"a":9007199254740993}`, `{"a":null}`}
+	objects := []string{`{}`, `{"a":1}`, `{"a":{}}`, `{"a":{"b":1}}`, `{"a":{"b":{"c":[1,null]}}}`, `{"a":[],"b":{}}`,
+		`{"a":"x","b":{"a":{}}}`, `{"b":{"a":{"x":1},"y":2}}`, `{"a":9007199254740993}`, `{"a":null}`}
 	for _, from := range objects {
 		for _, to := range objects {
 			before, err := objectTyped(from)
@@ -60,8 +61,10 @@ func TestPatchesOfMetadataMakeWhatWasTyped(t *testing.T) {
 
 func TestTitlesOfTexts(t *testing.T) {
 	for content, want := range map[string]string{
-		"# How it works\n\ntext": "How it works", "\n\n - **first** `thing`": "first thing", "plain": "plain", "": "A memory without words", "\n#\n---\n": "A memory without words",
-		"a\tb\x01c": "a b c", strings.Repeat("é", 100): strings.Repeat("é", 80) + "…", "> quoted": "quoted", "***": "A memory without words",
+		"# How it works\n\ntext": "How it works", "\n\n - **first** `thing`": "first thing", "plain": "plain",
+		"": "A memory without words", "\n#\n---\n": "A memory without words",
+		"a\tb\x01c": "a b c", strings.Repeat("é", 100): strings.Repeat("é", 80) + "…", "> quoted": "quoted",
+		"***": "A memory without words",
 	} {
 		if got := titleOf(content); got != want {
 			t.Errorf("%q has the title %q, not %q", content, got, want)

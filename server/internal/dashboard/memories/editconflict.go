@@ -23,8 +23,9 @@ type memoryConflict struct {
 // fieldConflict is a field that both have changed.
 type fieldConflict struct{ Label, Theirs, Yours string }
 
-// conflict shows the form once more, now on the ground of what the other has saved: each field has what was typed if this user has changed
-// it, and else what the other has saved. Texts of which different lines were changed go into one another. Nothing is stored.
+// conflict shows the form once more, now on the ground of what the other has saved: each field has what was typed if
+// this user has changed it, and else what the other has saved. Texts of which different lines were changed go into one
+// another. Nothing is stored.
 func (e *memoryEdit) conflict(r *http.Request, c request.Caller, base int) (any, error) {
 	revisions, err := c.Store.Revisions(r.Context(), e.ID)
 	if err != nil {

@@ -30,8 +30,10 @@ type memoryTyped struct {
 // typedOf is a memory as the form shows it at first.
 func typedOf(h memoryHead) memoryTyped {
 	t := memoryTyped{
-		Content: strings.ReplaceAll(h.Content, "\r\n", "\n"), EventType: h.EventType, State: h.State, Importance: string(h.Importance),
-		Classification: string(h.Classification), RuleType: string(h.RuleType), Tags: tagsInField(h.Tags), Related: strings.Join(h.Related, "\n"),
+		Content: strings.ReplaceAll(h.Content, "\r\n", "\n"), EventType: h.EventType, State: h.State,
+		Importance:     string(h.Importance),
+		Classification: string(h.Classification), RuleType: string(h.RuleType), Tags: tagsInField(h.Tags),
+		Related:  strings.Join(h.Related, "\n"),
 		Metadata: objectInField(h.Metadata),
 	}
 	if h.Status.ProjectOwner != "" {
@@ -51,14 +53,16 @@ func (t *memoryTyped) take(values url.Values) {
 // fields are the places of the values by the name of their field.
 func (t *memoryTyped) fields() map[string]*string {
 	return map[string]*string{
-		"content": &t.Content, "event_type": &t.EventType, "state": &t.State, "importance": &t.Importance, "classification": &t.Classification,
-		"rule_type": &t.RuleType, "project": &t.Project, "tags": &t.Tags, "related": &t.Related, "metadata": &t.Metadata,
+		"content": &t.Content, "event_type": &t.EventType, "state": &t.State, "importance": &t.Importance,
+		"classification": &t.Classification,
+		"rule_type":      &t.RuleType, "project": &t.Project, "tags": &t.Tags, "related": &t.Related, "metadata": &t.Metadata,
 	}
 }
 
 // fieldNames are the fields in the order of the form, with their names for people.
 var fieldNames = []struct{ Name, Label string }{
-	{"content", "Text"}, {"project", "Project"}, {"event_type", "Type"}, {"state", "State"}, {"importance", "Importance"}, {"classification", "Classification"},
+	{"content", "Text"}, {"project", "Project"}, {"event_type", "Type"}, {"state", "State"}, {"importance", "Importance"},
+	{"classification", "Classification"},
 	{"rule_type", "Rule"}, {"tags", "Tags"}, {"related", "Related memories"}, {"metadata", "Further metadata"},
 }
 
@@ -80,7 +84,8 @@ func tagsTyped(typed string) ([]string, error) {
 	reader.TrimLeadingSpace, reader.LazyQuotes = true, true
 	record, err := reader.Read()
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, failure.Invalid("tags", "tags cannot be read: separate them by commas, and put one that has a comma in it into double quotes")
+		return nil, failure.Invalid("tags",
+			"tags cannot be read: separate them by commas, and put one that has a comma in it into double quotes")
 	}
 	var tags []string
 	for _, tag := range record {
@@ -94,7 +99,8 @@ func tagsTyped(typed string) ([]string, error) {
 // relatedTyped reads ids of memories, or addresses of their pages, one on each line.
 func relatedTyped(typed string) []string {
 	var ids []string
-	for _, id := range strings.FieldsFunc(typed, func(r rune) bool { return r == '\n' || r == ',' || r == ' ' || r == '\t' }) {
+	for _, id := range strings.FieldsFunc(typed,
+		func(r rune) bool { return r == '\n' || r == ',' || r == ' ' || r == '\t' }) {
 		if _, after, ok := strings.Cut(id, "/memories/"); ok {
 			id, _, _ = strings.Cut(after, "?")
 			id, _, _ = strings.Cut(id, "/")
@@ -140,7 +146,8 @@ func objectTyped(typed string) (map[string]any, error) {
 		line := 1 + strings.Count(typed[:min(int(syntax.Offset), len(typed))], "\n")
 		return nil, failure.Invalid("metadata", "metadata is no JSON object: "+syntax.Error()+", on line "+strconv.Itoa(line))
 	case errors.As(err, &mismatch) || err == nil && object == nil:
-		return nil, failure.Invalid("metadata", `metadata is JSON, but no object; an object is like {"source": "wiki", "votes": 3}`)
+		return nil, failure.Invalid("metadata",
+			`metadata is JSON, but no object; an object is like {"source": "wiki", "votes": 3}`)
 	case err != nil:
 		return nil, failure.Invalid("metadata", "metadata is no JSON object: "+err.Error())
 	}
@@ -148,14 +155,16 @@ func objectTyped(typed string) (map[string]any, error) {
 }
 
 // knownKeys are the keys of metadata that have a field of their own.
-var knownKeys = []string{"event_type", "state", "project_id", "project_name", "importance", "classification", "rule_type", "tags", "related_memory_ids"}
+var knownKeys = []string{"event_type", "state", "project_id", "project_name", "importance", "classification",
+	"rule_type", "tags", "related_memory_ids"}
 
-// patch is the change that makes of a memory what was typed: only what differs is in it, so that what others see of the memory, and this user
-// does not, stays.
+// patch is the change that makes of a memory what was typed: only what differs is in it, so that what others see of the
+// memory, and this user does not, stays.
 func (t memoryTyped) patch(h memoryHead) (map[string]any, error) {
 	before, patch := typedOf(h), map[string]any{}
 	for key, text := range map[string][2]string{
-		"event_type": {before.EventType, t.EventType}, "state": {before.State, t.State}, "importance": {before.Importance, t.Importance},
+		"event_type": {before.EventType, t.EventType}, "state": {before.State, t.State},
+		"importance":     {before.Importance, t.Importance},
 		"classification": {before.Classification, t.Classification}, "rule_type": {before.RuleType, t.RuleType},
 	} {
 		if typed := strings.TrimSpace(text[1]); typed != text[0] {
@@ -184,7 +193,8 @@ func (t memoryTyped) patch(h memoryHead) (map[string]any, error) {
 	}
 	for _, key := range knownKeys {
 		if _, known := own[key]; known {
-			return nil, failure.Invalid("metadata", "metadata has the key "+failure.Quote(key)+", which has a field of its own above")
+			return nil, failure.Invalid("metadata", "metadata has the key "+failure.Quote(key)+
+				", which has a field of its own above")
 		}
 	}
 	was, err := objectTyped(before.Metadata)

@@ -70,7 +70,8 @@ func (s *Service) showHistory(_ http.ResponseWriter, r *http.Request, c request.
 		begin = (data.Pages.Page - 1) * historyShown
 	}
 	for i := begin; i < min(begin+historyShown, len(revisions)); i++ {
-		state := memoryState{Revision: revisions[i], First: i == len(revisions)-1, Path: head.historyPath(revisions[i].Number)}
+		state := memoryState{Revision: revisions[i], First: i == len(revisions)-1,
+			Path: head.historyPath(revisions[i].Number)}
 		if state.First {
 			state.Action = firstState(revisions[i])
 		} else {
@@ -100,7 +101,8 @@ func (p memoryHistory) one(revisions []souvenir.Revision, asked string) (any, er
 	number, err := strconv.Atoi(asked)
 	state, known := stateAt(revisions, number)
 	if err != nil || !known {
-		return nil, &souvenir.Error{Kind: souvenir.KindNotFound, Argument: "revision", Message: "revision " + failure.Quote(asked) + " of this memory is not kept, or cannot be seen by you; " +
+		return nil, &souvenir.Error{Kind: souvenir.KindNotFound, Argument: "revision", Message: "revision " +
+			failure.Quote(asked) + " of this memory is not kept, or cannot be seen by you; " +
 			"its history lists those that are"}
 	}
 	p.One = &memoryState{Revision: state}
@@ -173,7 +175,8 @@ func (s *Service) restoreRevision(w http.ResponseWriter, r *http.Request, c requ
 	}
 	number, err := strconv.Atoi(values.Get("revision"))
 	if err != nil {
-		return nil, failure.Invalid("revision", "revision is "+failure.Quote(values.Get("revision"))+"; the number of one in the history is needed")
+		return nil, failure.Invalid("revision", "revision is "+failure.Quote(values.Get("revision"))+
+			"; the number of one in the history is needed")
 	}
 	before, err := c.Store.GetMemory(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -183,15 +186,18 @@ func (s *Service) restoreRevision(w http.ResponseWriter, r *http.Request, c requ
 	if err != nil {
 		return nil, err
 	}
-	return s.changedWithUndo(c, web.MemoryPath(before.ID), "The memory is as it was in version "+strconv.Itoa(number)+".", before, stored.Memory), nil
+	return s.changedWithUndo(c, web.MemoryPath(before.ID), "The memory is as it was in version "+strconv.Itoa(number)+".",
+		before, stored.Memory), nil
 }
 
 // longCall is how long before a state was stored the call may have begun that stored it.
 const longCall = time.Minute
 
-// changedBy says which of the user's own calls, as far as they are recorded, has brought a memory into the state that it is in since a time.
+// changedBy says which of the user's own calls, as far as they are recorded, has brought a memory into the state that
+// it is in since a time.
 func (s *Service) changedBy(ctx context.Context, c request.Caller, id string, at time.Time) (string, error) {
-	calls, err := c.Store.Insights().Activities(ctx, souvenir.ActivityQuery{Since: at.Add(-longCall), Until: at.Add(time.Millisecond), Outcome: souvenir.OutcomeOK})
+	calls, err := c.Store.Insights().Activities(ctx,
+		souvenir.ActivityQuery{Since: at.Add(-longCall), Until: at.Add(time.Millisecond), Outcome: souvenir.OutcomeOK})
 	if err != nil {
 		return "", err
 	}

@@ -30,8 +30,8 @@ type memoriesPage struct {
 	None     bool         // there is not a single memory
 }
 
-// All reports whether what is done can be done to all that fit and not only to those that are chosen. By relevance everything
-// fits, more or less.
+// All reports whether what is done can be done to all that fit and not only to those that are chosen. By relevance
+// everything fits, more or less.
 func (p memoriesPage) All() bool { return p.Search.Text == "" && p.Found > len(p.Rows) }
 
 // Most is how many of those that fit can be changed in one step.
@@ -95,7 +95,8 @@ func (s *Service) findMemories(r *http.Request, c request.Caller, data *memories
 		}
 	}
 	data.Found, data.Warnings = results.Total, results.Warnings
-	data.Pages = web.LeavesOf(web.Pager{Name: "page", Page: data.Search.Page, Pages: max(1, (results.Total+web.PerPage-1)/web.PerPage)}, data.Search.values())
+	data.Pages = web.LeavesOf(web.Pager{Name: "page", Page: data.Search.Page,
+		Pages: max(1, (results.Total+web.PerPage-1)/web.PerPage)}, data.Search.values())
 	words := textview.SearchWords(data.Search.Text)
 	for _, hit := range results.Hits {
 		row := rowOf(hit, words, data.Search.Reading())
@@ -137,7 +138,8 @@ type filterChoices struct {
 }
 
 // filterChoices reads what there is to choose among.
-func (s *Service) filterChoices(r *http.Request, c request.Caller, search memorySearch, projects []web.Option) (filterChoices, error) {
+func (s *Service) filterChoices(r *http.Request, c request.Caller, search memorySearch,
+	projects []web.Option) (filterChoices, error) {
 	overview, err := c.Store.Insights().Overview(r.Context(), souvenir.OverviewQuery{Days: 1, MemoriesOnly: true})
 	if err != nil {
 		return filterChoices{}, err
@@ -152,7 +154,8 @@ func (s *Service) filterChoices(r *http.Request, c request.Caller, search memory
 			without = p.Memories
 		}
 	}
-	choices.Projects = append(choices.Projects, web.Option{Label: "All projects"}, web.Option{Value: web.NotSet, Label: withCount("Without a project", without)})
+	choices.Projects = append(choices.Projects, web.Option{Label: "All projects"},
+		web.Option{Value: web.NotSet, Label: withCount("Without a project", without)})
 	for _, p := range projects[1:] {
 		choices.Projects = append(choices.Projects, web.Option{Value: p.Value, Label: withCount(p.Label, counts[p.Value])})
 	}
@@ -170,9 +173,11 @@ func (s *Service) filterChoices(r *http.Request, c request.Caller, search memory
 	choices.EventTypes = append(choices.EventTypes, web.Option{Label: "All types"})
 	for _, found := range overview.EventTypes {
 		if found.Name == "" {
-			choices.EventTypes = append(choices.EventTypes, web.Option{Value: web.NotSet, Label: withCount("Without a type", found.Memories)})
+			choices.EventTypes = append(choices.EventTypes,
+				web.Option{Value: web.NotSet, Label: withCount("Without a type", found.Memories)})
 		} else {
-			choices.EventTypes = append(choices.EventTypes, web.Option{Value: found.Name, Label: withCount(found.Name, found.Memories)})
+			choices.EventTypes = append(choices.EventTypes,
+				web.Option{Value: found.Name, Label: withCount(found.Name, found.Memories)})
 		}
 	}
 	choices.States = options("Any state", append([]string{web.NotSet}, memoryStates...))
@@ -184,8 +189,10 @@ func (s *Service) filterChoices(r *http.Request, c request.Caller, search memory
 		options *[]web.Option
 		value   string
 	}{
-		{&choices.Projects, search.Project}, {&choices.Collections, search.Collection}, {&choices.EventTypes, search.EventType}, {&choices.States, search.State},
-		{&choices.Importances, search.Importance}, {&choices.Classifications, search.Classification}, {&choices.RuleTypes, search.RuleType}, {&choices.Sorts, search.Sort},
+		{&choices.Projects, search.Project}, {&choices.Collections, search.Collection},
+		{&choices.EventTypes, search.EventType}, {&choices.States, search.State},
+		{&choices.Importances, search.Importance}, {&choices.Classifications, search.Classification},
+		{&choices.RuleTypes, search.RuleType}, {&choices.Sorts, search.Sort},
 	} {
 		*made.options = choose(*made.options, made.value)
 	}

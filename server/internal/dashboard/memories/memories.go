@@ -1,4 +1,5 @@
-// Package memories is the pages of memories: the list and its search, one memory, its past versions, changes of one or of many, and merging.
+// Package memories is the pages of memories: the list and its search, one memory, its past versions, changes of one or
+// of many, and merging.
 package memories
 
 import (

@@ -67,7 +67,8 @@ func titleOf(content string) string {
 	for line := range strings.Lines(content) {
 		line = strings.TrimLeft(strings.TrimSpace(line), "#>*-+=_`~| \t")
 		line = strings.NewReplacer("**", "", "__", "", "`", "").Replace(line)
-		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }),
+			" ")
 		if line == "" {
 			continue
 		}
@@ -166,7 +167,8 @@ func lookOf(content string) (textview.Cut, template.HTML) {
 func factsOf(h memoryHead, user souvenir.User) (known, own []memoryFact) {
 	listed := func(key, value, parameter, name string) {
 		if value != "" {
-			known = append(known, memoryFact{Key: key, Value: value, Path: "/memories?" + url.Values{parameter: {name}}.Encode()})
+			known = append(known, memoryFact{Key: key, Value: value, Path: "/memories?" +
+				url.Values{parameter: {name}}.Encode()})
 		}
 	}
 	if h.ProjectID != "" || h.ProjectName != "" {
@@ -208,7 +210,8 @@ func foundBy(status souvenir.MemoryStatus) string {
 	case status.Pending == status.Passages && status.Pending > 0:
 		return "words; meaning follows when it is embedded"
 	case status.Pending > 0:
-		return "words and meaning, but for " + strconv.Itoa(status.Pending) + " of " + web.Count(status.Passages, "passage") + ", which wait to be embedded"
+		return "words and meaning, but for " + strconv.Itoa(status.Pending) + " of " + web.Count(status.Passages, "passage") +
+			", which wait to be embedded"
 	case status.Passages > 1:
 		return "words and meaning, in " + web.Count(status.Passages, "passage")
 	}

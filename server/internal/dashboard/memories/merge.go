@@ -55,7 +55,8 @@ func (s *Service) mergeOf(ids []string) (any, error) {
 	case len(ids) < 2:
 		return nil, failure.Invalid("id", "1 memory is chosen; choose 2 to "+strconv.Itoa(maxMerge)+" that shall become one")
 	case len(ids) > maxMerge:
-		return nil, failure.Invalid("id", web.Thousands(len(ids))+" memories are chosen; at most "+strconv.Itoa(maxMerge)+" can become one at once")
+		return nil, failure.Invalid("id", web.Thousands(len(ids))+" memories are chosen; at most "+strconv.Itoa(maxMerge)+
+			" can become one at once")
 	}
 	return web.Redirect(s.site.Path(mergeAddress(ids))), nil
 }
@@ -63,7 +64,8 @@ func (s *Service) mergeOf(ids []string) (any, error) {
 func (s *Service) showMerge(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	ids := distinctIDs(r.URL.Query()["id"])
 	if len(ids) > maxMerge {
-		return nil, failure.Invalid("id", "the address names "+web.Thousands(len(ids))+" memories; at most "+strconv.Itoa(maxMerge)+" can become one at once")
+		return nil, failure.Invalid("id", "the address names "+web.Thousands(len(ids))+" memories; at most "+
+			strconv.Itoa(maxMerge)+" can become one at once")
 	}
 	data, err := readMerge(r.Context(), c.Store, ids)
 	if err != nil {
@@ -142,7 +144,8 @@ func factText(value any) string {
 	return textview.Clip(string(encoded), 200)
 }
 
-// mergeMemories makes one memory of several: the one that stays gets what the others have and it lacks, and they are deleted.
+// mergeMemories makes one memory of several: the one that stays gets what the others have and it lacks, and they are
+// deleted.
 func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadLongForm(w, r)
 	if err != nil {
@@ -150,7 +153,8 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 	}
 	ids, revisions := distinctIDs(values["id"]), values["revision"]
 	if len(ids) < 2 || len(ids) > maxMerge || len(revisions) != len(ids) {
-		return nil, failure.Invalid("id", "the form names "+strconv.Itoa(len(ids))+" memories with "+strconv.Itoa(len(revisions))+" revisions; 2 to "+strconv.Itoa(maxMerge)+" with one each can become one")
+		return nil, failure.Invalid("id", "the form names "+strconv.Itoa(len(ids))+" memories with "+
+			strconv.Itoa(len(revisions))+" revisions; 2 to "+strconv.Itoa(maxMerge)+" with one each can become one")
 	}
 	data, err := readMerge(r.Context(), c.Store, ids)
 	if err != nil {
@@ -172,18 +176,22 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 		return p, nil
 	}
 	if data.Gone > 0 {
-		return again(http.StatusConflict, "not all of them are there any more; nothing was changed, and below are those that are left")
+		return again(http.StatusConflict,
+			"not all of them are there any more; nothing was changed, and below are those that are left")
 	}
 	for i, m := range data.Memories {
 		if revisions[i] != strconv.Itoa(m.Revision) {
-			return again(http.StatusConflict, "somebody has changed "+m.Letter+" meanwhile; nothing was changed, and this is how they are now")
+			return again(http.StatusConflict, "somebody has changed "+m.Letter+
+				" meanwhile; nothing was changed, and this is how they are now")
 		}
 	}
 	if keep < 0 {
-		return again(http.StatusBadRequest, "keep is "+failure.Quote(values.Get("keep"))+"; choose which of the memories stays")
+		return again(http.StatusBadRequest, "keep is "+failure.Quote(values.Get("keep"))+
+			"; choose which of the memories stays")
 	}
 	done := merge{store: c.Store}
-	ctx := context.WithoutCancel(r.Context()) // a browser that goes away must not leave half of it, which nobody could take back
+	ctx := context.WithoutCancel(
+		r.Context()) // a browser that goes away must not leave half of it, which nobody could take back
 	if err := done.run(ctx, data.Memories, keep, data.Content); err != nil {
 		if undone := done.takeBack(ctx); undone != nil {
 			return nil, errors.Join(err, undone)
@@ -195,7 +203,8 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 		return again(status, "nothing was changed: "+message)
 	}
 	return s.site.StepDone(c, "/memories/"+ids[slices.Index(ids, values.Get("keep"))], web.Step{
-		Text: web.Count(len(ids), "memory") + " are one now. It has the tags, keys, links and files of all.", Path: mergeAddress(ids), Back: done.takeBack, Bytes: done.bytes(),
+		Text: web.Count(len(ids), "memory") + " are one now. It has the tags, keys, links and files of all.",
+		Path: mergeAddress(ids), Back: done.takeBack, Bytes: done.bytes(),
 	}), nil
 }
 
@@ -269,7 +278,8 @@ func joined(kept souvenir.Memory, others []mergeChoice) map[string]any {
 			_, there := has[key]
 			_, patched := patch[key]
 			// A memory stays in its project, and a rule is the only one of its kind.
-			if there || patched || slices.Contains([]string{"tags", "related_memory_ids", "project_id", "project_name", "rule_type"}, key) || value == souvenir.EventProjectRule {
+			if there || patched || slices.Contains([]string{"tags", "related_memory_ids", "project_id", "project_name",
+				"rule_type"}, key) || value == souvenir.EventProjectRule {
 				continue
 			}
 			patch[key] = value
@@ -298,7 +308,8 @@ func (m *merge) repoint(ctx context.Context, from, to string, all []mergeChoice)
 		if !slices.Contains(related, to) {
 			related = slices.Insert(related, slices.Index(linking.Related, from), to)
 		}
-		changed, err := updateWithBack(ctx, m.store, linking, souvenir.MemoryUpdate{Metadata: map[string]any{"related_memory_ids": related}})
+		changed, err := updateWithBack(ctx, m.store, linking,
+			souvenir.MemoryUpdate{Metadata: map[string]any{"related_memory_ids": related}})
 		if errors.Is(err, souvenir.ErrForbidden) {
 			continue // it is somebody else's, and loses the link with the memory
 		}

@@ -9,8 +9,8 @@ import (
 // comparedWords is how many words of each of two texts are compared: the work grows with their product.
 const comparedWords = 1500
 
-// compared cuts a text into what another says as well, and what it does not: by the longest row of words that both have in the same
-// order. Of a text that is too long, the beginning is shown as it is.
+// compared cuts a text into what another says as well, and what it does not: by the longest row of words that both have
+// in the same order. Of a text that is too long, the beginning is shown as it is.
 func compared(text, other string) (pieces []textview.Segment, long bool) {
 	if len(text) > comparedContent || len(other) > comparedContent {
 		first, _ := textview.Opening(text, comparedContent)

@@ -25,15 +25,19 @@ func (p newMemoryPage) Options(name string) []web.Option { return p.choices[name
 // newMemoryForm is the form for a memory. Of its types, textarea and select are the page's own.
 func newMemoryForm() web.Form {
 	return web.Form{Fields: []web.Field{
-		{Name: "content", Label: "What is to be remembered", Type: "textarea", Focus: true, Hint: "Plain text or markdown. One memory says one thing, so that it is found for what it says."},
+		{Name: "content", Label: "What is to be remembered", Type: "textarea", Focus: true,
+			Hint: "Plain text or markdown. One memory says one thing, so that it is found for what it says."},
 		{Name: "project", Label: "Project", Type: "select", Optional: true, Argument: "project_id"},
 		{Name: "collection", Label: "Collection", Type: "select", Optional: true, Argument: "collection_name"},
-		{Name: "event_type", Label: "Type", Type: "text", Autocomplete: "off", Optional: true, Hint: "Such as decision, conversation or note."},
-		{Name: "state", Label: "State", Type: "text", Autocomplete: "off", Optional: true, Hint: "Such as active, completed or archived."},
+		{Name: "event_type", Label: "Type", Type: "text", Autocomplete: "off", Optional: true,
+			Hint: "Such as decision, conversation or note."},
+		{Name: "state", Label: "State", Type: "text", Autocomplete: "off", Optional: true,
+			Hint: "Such as active, completed or archived."},
 		{Name: "importance", Label: "Importance", Type: "select", Optional: true},
 		{Name: "classification", Label: "Classification", Type: "select", Optional: true},
 		{Name: "tags", Label: "Tags", Type: "text", Autocomplete: "off", Optional: true, Hint: "With commas between them."},
-		{Name: "metadata", Label: "More about it", Type: "textarea", Optional: true, Hint: "A key and its value on each line, such as “source: mail”; or an object of JSON."},
+		{Name: "metadata", Label: "More about it", Type: "textarea", Optional: true,
+			Hint: "A key and its value on each line, such as “source: mail”; or an object of JSON."},
 	}}
 }
 
@@ -103,7 +107,8 @@ func (s *Service) addMemory(w http.ResponseWriter, r *http.Request, c request.Ca
 			ids = append(ids, similar.ID)
 		}
 		path = mergeAddress(ids)
-		text = "The memory is stored. " + are(len(stored.Similar)) + " there that nearly say the same: make them one here, or leave them as they are."
+		text = "The memory is stored. " + are(len(stored.Similar)) +
+			" there that nearly say the same: make them one here, or leave them as they are."
 		if len(stored.Similar) == 1 {
 			text = "The memory is stored. Another one says nearly the same: make them one here, or leave them as they are."
 		}
@@ -114,7 +119,8 @@ func (s *Service) addMemory(w http.ResponseWriter, r *http.Request, c request.Ca
 			return err
 		}
 		if now.Revision != stored.Revision {
-			return &failure.Error{Status: http.StatusConflict, Message: "somebody has changed the memory since; delete it on its page if you do not want it"}
+			return &failure.Error{Status: http.StatusConflict,
+				Message: "somebody has changed the memory since; delete it on its page if you do not want it"}
 		}
 		return c.Store.DeleteMemory(ctx, stored.ID)
 	}}
@@ -141,7 +147,8 @@ func readNewMemory(values url.Values) (souvenir.NewMemory, error) {
 	return m, err
 }
 
-// readKeys reads keys and values: an object of JSON, or one pair on each line. A value that is a number, true or false is none of text.
+// readKeys reads keys and values: an object of JSON, or one pair on each line. A value that is a number, true or false
+// is none of text.
 func readKeys(text string) (map[string]any, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -150,7 +157,8 @@ func readKeys(text string) (map[string]any, error) {
 	keys := map[string]any{}
 	if strings.HasPrefix(text, "{") {
 		if err := json.Unmarshal([]byte(text), &keys); err != nil {
-			return nil, failure.Invalid("metadata", "metadata is no object of JSON: "+err.Error()+`; an example is {"source": "mail", "size": 3}`)
+			return nil, failure.Invalid("metadata", "metadata is no object of JSON: "+err.Error()+
+				`; an example is {"source": "mail", "size": 3}`)
 		}
 		return keys, nil
 	}
@@ -160,7 +168,8 @@ func readKeys(text string) (map[string]any, error) {
 		}
 		key, value, found := strings.Cut(line, ":")
 		if key = strings.TrimSpace(key); !found || key == "" {
-			return nil, failure.Invalid("metadata", "metadata has the line "+failure.Quote(line)+"; a key, a colon and a value are expected, such as source: mail")
+			return nil, failure.Invalid("metadata", "metadata has the line "+failure.Quote(line)+
+				"; a key, a colon and a value are expected, such as source: mail")
 		}
 		if _, twice := keys[key]; twice {
 			return nil, failure.Invalid("metadata", "metadata has the key "+failure.Quote(key)+" twice; each key has one value")

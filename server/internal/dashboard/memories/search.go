@@ -38,18 +38,24 @@ const (
 const maxParts = 1 << 24
 
 var (
-	memoryStates          = []string{"active", "archived", "completed"}
-	memoryImportances     = []string{string(souvenir.ImportanceLow), string(souvenir.ImportanceMedium), string(souvenir.ImportanceHigh), string(souvenir.ImportanceCritical)}
-	memoryClassifications = []string{string(souvenir.ClassDo), string(souvenir.ClassDont), string(souvenir.ClassTodo), string(souvenir.ClassNotes)}
-	memoryRuleTypes       = []string{string(souvenir.RuleDo), string(souvenir.RuleDont), string(souvenir.RuleTodo)}
-	memorySorts           = []string{string(souvenir.SortUpdatedDesc), string(souvenir.SortUpdatedAsc), string(souvenir.SortCreatedDesc), string(souvenir.SortCreatedAsc)}
+	memoryStates      = []string{"active", "archived", "completed"}
+	memoryImportances = []string{string(souvenir.ImportanceLow), string(souvenir.ImportanceMedium),
+		string(souvenir.ImportanceHigh), string(souvenir.ImportanceCritical)}
+	memoryClassifications = []string{string(souvenir.ClassDo), string(souvenir.ClassDont), string(souvenir.ClassTodo),
+		string(souvenir.ClassNotes)}
+	memoryRuleTypes = []string{string(souvenir.RuleDo), string(souvenir.RuleDont), string(souvenir.RuleTodo)}
+	memorySorts     = []string{string(souvenir.SortUpdatedDesc), string(souvenir.SortUpdatedAsc),
+		string(souvenir.SortCreatedDesc), string(souvenir.SortCreatedAsc)}
 )
 
 // searchLabels are the names that the form has for what the store calls otherwise.
 var searchLabels = map[string]string{
-	"query": "The text that is searched for", "project_id": "Project", "collection_name": "Collection", "tags": "Tag", "filter": "Filter",
-	"importance": "Importance", "classification": "Classification", "rule_type": "Rule type", "created_from": "Stored from", "created_to": "Stored until",
-	"updated_from": "Changed from", "updated_to": "Changed until", "sort": "Order", "view": "View", "key": "Key", "value": "Value",
+	"query": "The text that is searched for", "project_id": "Project", "collection_name": "Collection", "tags": "Tag",
+	"filter":     "Filter",
+	"importance": "Importance", "classification": "Classification", "rule_type": "Rule type",
+	"created_from": "Stored from", "created_to": "Stored until",
+	"updated_from": "Changed from", "updated_to": "Changed until", "sort": "Order", "view": "View", "key": "Key",
+	"value": "Value",
 }
 
 // relabel puts the name that people see in the place of an argument's, where a message begins with that.
@@ -74,9 +80,12 @@ func readMemorySearch(query url.Values) memorySearch {
 	}
 	text := func(name string) string { return strings.TrimSpace(get(name)) }
 	m := memorySearch{
-		Text: text("q"), Project: word("project"), Collection: text("collection"), EventType: word("event_type"), State: word("state"),
-		Importance: word("importance"), Classification: word("classification"), RuleType: word("rule_type"), HideArchived: query.Get("archived") == "hide",
-		Module: text("module"), CreatedFrom: text("created_from"), CreatedTo: text("created_to"), UpdatedFrom: text("updated_from"), UpdatedTo: text("updated_to"),
+		Text: text("q"), Project: word("project"), Collection: text("collection"), EventType: word("event_type"),
+		State:      word("state"),
+		Importance: word("importance"), Classification: word("classification"), RuleType: word("rule_type"),
+		HideArchived: query.Get("archived") == "hide",
+		Module:       text("module"), CreatedFrom: text("created_from"), CreatedTo: text("created_to"),
+		UpdatedFrom: text("updated_from"), UpdatedTo: text("updated_to"),
 		Key: text("key"), Value: text("value"), Related: text("related"), Sort: text("sort"), View: text("view"), Page: 1,
 	}
 	for _, tag := range query["tag"] {
@@ -94,9 +103,12 @@ func readMemorySearch(query url.Values) memorySearch {
 func (m memorySearch) values() url.Values {
 	values := url.Values{}
 	for name, value := range map[string]string{
-		"q": m.Text, "project": m.Project, "collection": m.Collection, "event_type": m.EventType, "state": m.State, "importance": m.Importance,
-		"classification": m.Classification, "rule_type": m.RuleType, "module": m.Module, "created_from": m.CreatedFrom, "created_to": m.CreatedTo,
-		"updated_from": m.UpdatedFrom, "updated_to": m.UpdatedTo, "key": m.Key, "value": m.Value, "related": m.Related, "sort": m.Sort, "view": m.View,
+		"q": m.Text, "project": m.Project, "collection": m.Collection, "event_type": m.EventType, "state": m.State,
+		"importance":     m.Importance,
+		"classification": m.Classification, "rule_type": m.RuleType, "module": m.Module, "created_from": m.CreatedFrom,
+		"created_to":   m.CreatedTo,
+		"updated_from": m.UpdatedFrom, "updated_to": m.UpdatedTo, "key": m.Key, "value": m.Value, "related": m.Related,
+		"sort": m.Sort, "view": m.View,
 	} {
 		if value != "" {
 			values.Set(name, value)
@@ -152,7 +164,8 @@ func (m memorySearch) Filtered() bool { return m.Text != "" || len(m.chips()) > 
 
 // Narrow reports whether one of the less common filters is on.
 func (m memorySearch) Narrow() bool {
-	return m.Importance+m.Classification+m.RuleType+m.Module+m.CreatedFrom+m.CreatedTo+m.UpdatedFrom+m.UpdatedTo+m.Key+m.Value+m.Related != "" || m.HideArchived
+	return m.Importance+m.Classification+m.RuleType+m.Module+m.CreatedFrom+m.CreatedTo+m.UpdatedFrom+m.UpdatedTo+m.Key+
+		m.Value+m.Related != "" || m.HideArchived
 }
 
 // chip is a filter that is on, and the address without it.
@@ -230,7 +243,8 @@ func sortOptions(sought bool) []web.Option {
 // query is what the store is asked for.
 func (m memorySearch) query() (souvenir.Query, error) {
 	list, err := m.list()
-	q := souvenir.Query{Text: m.Text, Collections: list.Collections, ProjectID: list.ProjectID, Filter: list.Filter, Sort: list.Sort, Limit: web.PerPage, Offset: (m.Page - 1) * web.PerPage}
+	q := souvenir.Query{Text: m.Text, Collections: list.Collections, ProjectID: list.ProjectID, Filter: list.Filter,
+		Sort: list.Sort, Limit: web.PerPage, Offset: (m.Page - 1) * web.PerPage}
 	return q, err
 }
 
@@ -263,13 +277,15 @@ func (m memorySearch) filter() (souvenir.Filter, error) {
 	for _, enum := range []struct {
 		key, value string
 		allowed    []string
-	}{{"importance", m.Importance, memoryImportances}, {"classification", m.Classification, memoryClassifications}, {"rule_type", m.RuleType, memoryRuleTypes}} {
+	}{{"importance", m.Importance, memoryImportances}, {"classification", m.Classification, memoryClassifications},
+		{"rule_type", m.RuleType, memoryRuleTypes}} {
 		if enum.value != "" && enum.value != web.NotSet && !slices.Contains(enum.allowed, enum.value) {
 			return nil, notAllowed(enum.key, enum.value, enum.allowed)
 		}
 	}
 	for key, value := range map[string]string{
-		"event_type": m.EventType, "state": m.State, "importance": m.Importance, "classification": m.Classification, "rule_type": m.RuleType, "related_memory_ids": m.Related,
+		"event_type": m.EventType, "state": m.State, "importance": m.Importance, "classification": m.Classification,
+		"rule_type": m.RuleType, "related_memory_ids": m.Related,
 	} {
 		switch value {
 		case "":
@@ -292,7 +308,8 @@ func (m memorySearch) filter() (souvenir.Filter, error) {
 	if len(m.Tags) > 0 || m.Module != "" {
 		filter["tags"] = tags
 	}
-	for key, span := range map[string][2]string{"created": {m.CreatedFrom, m.CreatedTo}, "updated": {m.UpdatedFrom, m.UpdatedTo}} {
+	for key, span := range map[string][2]string{"created": {m.CreatedFrom, m.CreatedTo},
+		"updated": {m.UpdatedFrom, m.UpdatedTo}} {
 		condition, err := spanOf(key, span[0], span[1])
 		if err != nil {
 			return nil, err
@@ -313,7 +330,8 @@ func (m memorySearch) ownKey(filter souvenir.Filter) error {
 		return failure.Invalid("key", "key is missing; it says whose value "+failure.Quote(m.Value)+" should be")
 	}
 	if _, taken := filter[m.Key]; taken {
-		return failure.Invalid("key", "key is "+failure.Quote(m.Key)+", for which there is a filter of its own that is on already; use one of both")
+		return failure.Invalid("key", "key is "+failure.Quote(m.Key)+
+			", for which there is a filter of its own that is on already; use one of both")
 	}
 	if m.Value == "" {
 		filter[m.Key] = souvenir.Condition{Not: []any{nil}} // any value
@@ -336,7 +354,8 @@ func (m memorySearch) ownKey(filter souvenir.Filter) error {
 }
 
 // textKeys are the known keys, whose values are texts.
-var textKeys = []string{"event_type", "state", "importance", "classification", "rule_type", "tags", "related_memory_ids", "project_id", "project_name", "collection_name", "id",
+var textKeys = []string{"event_type", "state", "importance", "classification", "rule_type", "tags",
+	"related_memory_ids", "project_id", "project_name", "collection_name", "id",
 	"created_at", "updated_at"}
 
 // timeSpan is from one time up to another, both zero if it has no such end.
@@ -365,7 +384,8 @@ func spanOf(key, from, to string) (timeSpan, error) {
 		s.before = s.before.AddDate(0, 0, 1)
 	}
 	if err == nil && !s.before.IsZero() && !s.from.Before(s.before) {
-		err = failure.Invalid(key+"_to", key+"_to is "+failure.Quote(to)+", which is before "+failure.Quote(from)+"; choose a day on or after that")
+		err = failure.Invalid(key+"_to", key+"_to is "+failure.Quote(to)+", which is before "+failure.Quote(from)+
+			"; choose a day on or after that")
 	}
 	return s, err
 }
@@ -379,7 +399,8 @@ func dayOrTime(name, value string) (at time.Time, wholeDay bool, err error) {
 	}
 	at, err = time.Parse(time.RFC3339Nano, value)
 	if err != nil {
-		return at, false, failure.Invalid(name, name+" is "+failure.Quote(value)+"; a day such as 2026-03-01 is expected, or a time such as 2026-03-01T09:00:00Z")
+		return at, false, failure.Invalid(name, name+" is "+failure.Quote(value)+
+			"; a day such as 2026-03-01 is expected, or a time such as 2026-03-01T09:00:00Z")
 	}
 	return at, false, nil
 }

@@ -35,8 +35,8 @@ const (
 	similarTime  = 10 * time.Second // for a model that is far away
 )
 
-// showSimilar shows the memories that say things like those that a memory says. It is a page of its own, which a script brings into
-// that of the memory: a model elsewhere may take its time.
+// showSimilar shows the memories that say things like those that a memory says. It is a page of its own, which a script
+// brings into that of the memory: a model elsewhere may take its time.
 func (s *Service) showSimilar(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	head, err := s.memoryHead(r, c, "Memory")
 	if err != nil {
@@ -45,7 +45,8 @@ func (s *Service) showSimilar(_ http.ResponseWriter, r *http.Request, c request.
 	data := similarPage{memoryHead: head}
 	ctx, cancel := context.WithTimeout(r.Context(), similarTime)
 	defer cancel()
-	results, err := c.Store.Search(ctx, souvenir.Query{Text: textview.CutTo(head.Content, similarText).Text, Limit: 3 * similarShown})
+	results, err := c.Store.Search(ctx,
+		souvenir.Query{Text: textview.CutTo(head.Content, similarText).Text, Limit: 3 * similarShown})
 	switch {
 	case err != nil && r.Context().Err() == nil && ctx.Err() != nil:
 		data.Failed = "Searching has taken too long. Try again later."

@@ -22,18 +22,20 @@ func (s *Service) addFileToMemory(w http.ResponseWriter, r *http.Request, c requ
 		return nil, err
 	}
 	in.InFile = true
-	added, err := c.Store.AddFile(r.Context(), souvenir.NewFile{Filename: part.FileName(), MIMEType: part.Header.Get("Content-Type"), MemoryID: id}, part)
+	added, err := c.Store.AddFile(r.Context(),
+		souvenir.NewFile{Filename: part.FileName(), MIMEType: part.Header.Get("Content-Type"), MemoryID: id}, part)
 	in.InFile = false
 	if err != nil {
 		return nil, err
 	}
-	return s.site.DoneWithUndo(c, web.MemoryPath(id), "“"+added.Filename+"” is stored, and linked to this memory.", func(ctx context.Context) error {
-		return c.Store.DeleteFile(ctx, added.ID)
-	}), nil
+	return s.site.DoneWithUndo(c, web.MemoryPath(id), "“"+added.Filename+"” is stored, and linked to this memory.",
+		func(ctx context.Context) error {
+			return c.Store.DeleteFile(ctx, added.ID)
+		}), nil
 }
 
-// fileOfForm returns the file of a form that a page of this server has sent. Its hidden field comes before the file: nothing is stored of a
-// form that is not this server's.
+// fileOfForm returns the file of a form that a page of this server has sent. Its hidden field comes before the file:
+// nothing is stored of a form that is not this server's.
 func (s *Service) fileOfForm(w http.ResponseWriter, r *http.Request) (*multipart.Part, *upload.Form, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
 		if _, err := s.site.ReadForm(w, r); err != nil {

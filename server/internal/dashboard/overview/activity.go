@@ -62,12 +62,14 @@ const (
 
 // credentialWays are the kinds of what calls are made with, as people know them.
 var credentialWays = []wayChoice{
-	{string(souvenir.CredentialToken), "a token"}, {string(souvenir.CredentialClient), "an application"}, {string(souvenir.CredentialSession), "a browser"},
+	{string(souvenir.CredentialToken), "a token"}, {string(souvenir.CredentialClient), "an application"},
+	{string(souvenir.CredentialSession), "a browser"},
 }
 
 // showActivity shows calls that were recorded: one's own, and to admins who ask for them those of others.
 func (s *Service) showActivity(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	data := activityPage{Filter: filterOf(r.URL.Query()), Zone: web.ZoneOf(r), Recorded: !s.noActivity, Ways: credentialWays, Tools: s.toolNames}
+	data := activityPage{Filter: filterOf(r.URL.Query()), Zone: web.ZoneOf(r), Recorded: !s.noActivity,
+		Ways: credentialWays, Tools: s.toolNames}
 	p := web.Page{Template: "activity", Title: "Activity", Part: "activity-list"}
 	var err error
 	if data.Projects, err = c.Store.Projects(r.Context()); err != nil {
@@ -100,14 +102,17 @@ func (s *Service) showActivity(_ http.ResponseWriter, r *http.Request, c request
 // filterOf reads the filter of an address.
 func filterOf(query url.Values) activityFilter {
 	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
-	return activityFilter{User: get("user"), Credential: get("credential"), ID: get("credential_id"), Client: query.Get("client"), Tool: get("tool"), Outcome: get("outcome"),
-		Project: get("project"), Since: get("since"), Until: get("until"), Before: get("before"), Live: query.Has("live") && !query.Has("before")}
+	return activityFilter{User: get("user"), Credential: get("credential"), ID: get("credential_id"),
+		Client: query.Get("client"), Tool: get("tool"), Outcome: get("outcome"),
+		Project: get("project"), Since: get("since"), Until: get("until"), Before: get("before"), Live: query.Has("live") &&
+			!query.Has("before")}
 }
 
 // values is the filter as an address has it, without the part of the list.
 func (f activityFilter) values() url.Values {
 	values := url.Values{}
-	for name, value := range map[string]string{"user": f.User, "credential": f.Credential, "credential_id": f.ID, "client": f.Client, "tool": f.Tool, "outcome": f.Outcome,
+	for name, value := range map[string]string{"user": f.User, "credential": f.Credential, "credential_id": f.ID,
+		"client": f.Client, "tool": f.Tool, "outcome": f.Outcome,
 		"project": f.Project, "since": f.Since, "until": f.Until} {
 		if value != "" {
 			values.Set(name, value)
@@ -130,7 +135,8 @@ func (f activityFilter) address(name, value string) string {
 
 // query asks the store for what fits. Days are those of the reader.
 func (f activityFilter) query(z web.Zone) (souvenir.ActivityQuery, error) {
-	q := souvenir.ActivityQuery{User: f.User, Credential: souvenir.CredentialKind(f.Credential), ID: f.ID, Client: f.Client, Tool: f.Tool, ProjectID: f.Project,
+	q := souvenir.ActivityQuery{User: f.User, Credential: souvenir.CredentialKind(f.Credential), ID: f.ID,
+		Client: f.Client, Tool: f.Tool, ProjectID: f.Project,
 		Outcome: souvenir.Outcome(f.Outcome), Before: f.Before, Limit: callsShown}
 	for _, bound := range []struct {
 		name, given string
@@ -142,7 +148,8 @@ func (f activityFilter) query(z web.Zone) (souvenir.ActivityQuery, error) {
 		}
 		at, err := time.ParseInLocation(time.DateOnly, bound.given, z.Location)
 		if err != nil {
-			return q, failure.Invalid(bound.name, bound.name+" is "+failure.Quote(bound.given)+"; a day is needed, such as 2026-03-01")
+			return q, failure.Invalid(bound.name, bound.name+" is "+failure.Quote(bound.given)+
+				"; a day is needed, such as 2026-03-01")
 		}
 		*bound.into = at.AddDate(0, 0, bound.days)
 	}

@@ -27,13 +27,16 @@ type shownCall struct {
 	Method string // what it was exactly
 }
 
-// shownCalls are calls as people read them. What belongs to others is no link: an admin sees that they call, not what they keep.
+// shownCalls are calls as people read them. What belongs to others is no link: an admin sees that they call, not what
+// they keep.
 func shownCalls(all []souvenir.Activity, c request.Caller, projects []souvenir.Project) []shownCall {
 	var calls []shownCall
 	for _, a := range all {
 		own := a.User == c.User.ID
-		call := shownCall{Activity: a, What: whatWasDone(a), By: cmp.Or(web.ClientName(a.Client), a.Credential.Name, "a program without a name"), With: calledWith(a.Credential),
-			Who: cmp.Or(a.UserName, "no user any more"), Took: took(a.DurationMS), Ended: outcomeInWords(a.Outcome), Fine: a.Outcome == souvenir.OutcomeOK, Method: exactly(a)}
+		call := shownCall{Activity: a, What: whatWasDone(a),
+			By: cmp.Or(web.ClientName(a.Client), a.Credential.Name, "a program without a name"), With: calledWith(a.Credential),
+			Who: cmp.Or(a.UserName, "no user any more"), Took: took(a.DurationMS), Ended: outcomeInWords(a.Outcome),
+			Fine: a.Outcome == souvenir.OutcomeOK, Method: exactly(a)}
 		if a.ProjectID != "" {
 			call.On = append(call.On, projectThing(a, projects, c.User.ID))
 		}
@@ -89,11 +92,16 @@ func exactly(a souvenir.Activity) string {
 
 // deeds are the calls in words that are no tools, but happen often.
 var deeds = map[string]string{
-	"GET /api/files": "listed files", "POST /api/files/upload": "uploaded a file", "GET /api/files/{id}": "opened a file", "PUT /api/files/{id}": "changed a file",
-	"DELETE /api/files/{id}": "deleted a file", "POST /mcp": "spoke MCP", "GET /tools": "listed the tools", "POST /tools/call": "called a tool",
-	"POST /connect": "made a token for a client", "POST /profile/tokens": "made a token", "POST /login": "signed in", "POST /logout": "signed out",
-	"POST /profile": "changed the profile", "POST /profile/password": "changed the password", "POST /undo": "took something back", "POST /files": "uploaded files",
-	"POST /files/{id}/edit": "changed a file", "POST /files/{id}/link": "linked a file", "POST /files/{id}/delete": "deleted a file",
+	"GET /api/files": "listed files", "POST /api/files/upload": "uploaded a file", "GET /api/files/{id}": "opened a file",
+	"PUT /api/files/{id}":    "changed a file",
+	"DELETE /api/files/{id}": "deleted a file", "POST /mcp": "spoke MCP", "GET /tools": "listed the tools",
+	"POST /tools/call": "called a tool",
+	"POST /connect":    "made a token for a client", "POST /profile/tokens": "made a token", "POST /login": "signed in",
+	"POST /logout":  "signed out",
+	"POST /profile": "changed the profile", "POST /profile/password": "changed the password",
+	"POST /undo": "took something back", "POST /files": "uploaded files",
+	"POST /files/{id}/edit": "changed a file", "POST /files/{id}/link": "linked a file",
+	"POST /files/{id}/delete": "deleted a file",
 }
 
 // calledWith is a credential in words.
@@ -125,7 +133,8 @@ type ending struct {
 
 // endings are the outcomes that say little by their names.
 var endings = []ending{
-	{souvenir.OutcomeOK, "fine"}, {"invalid", "not understood"}, {"forbidden", "not allowed"}, {"unauthenticated", "not signed in"}, {"full", "no room"},
+	{souvenir.OutcomeOK, "fine"}, {"invalid", "not understood"}, {"forbidden", "not allowed"},
+	{"unauthenticated", "not signed in"}, {"full", "no room"},
 	{"foreign", "not a store"}, {"newer", "from a newer version"}, {"corrupt", "damaged"}, {"internal", "an error here"},
 }
 

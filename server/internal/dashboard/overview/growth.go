@@ -82,7 +82,8 @@ func (g *growth) draw() {
 		if span.Added > 0 {
 			top = min(top, chartHeight-1.5) // a few of very many are seen, too
 		}
-		span.Column = column{fmt.Sprintf("%.1f", float64(i)*each+gap/2), fmt.Sprintf("%.1f", top), fmt.Sprintf("%.1f", each-gap), fmt.Sprintf("%.1f", chartHeight-top)}
+		span.Column = column{fmt.Sprintf("%.1f", float64(i)*each+gap/2), fmt.Sprintf("%.1f", top),
+			fmt.Sprintf("%.1f", each-gap), fmt.Sprintf("%.1f", chartHeight-top)}
 		fmt.Fprintf(&line, " %.1f,%.1f", float64(i+1)*each, height(span.Total, g.Total))
 		if span.Added > best.Added {
 			best = *span
@@ -90,7 +91,8 @@ func (g *growth) draw() {
 	}
 	g.Line = line.String()
 	g.Area = fmt.Sprintf("0,%d %s %d,%d", chartHeight, g.Line, chartWidth, chartHeight)
-	g.Summary = web.Count(g.Added, "memory") + " stored in " + web.Count(g.Days, "day") + "; " + web.Thousands(g.Total) + " in all now"
+	g.Summary = web.Count(g.Added, "memory") + " stored in " + web.Count(g.Days, "day") + "; " + web.Thousands(g.Total) +
+		" in all now"
 	if best.Added > 0 && len(g.Spans) > 1 {
 		g.Summary += "; most on " + best.Name + ": " + web.Thousands(best.Added)
 		if g.Weekly {

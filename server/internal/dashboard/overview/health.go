@@ -36,11 +36,13 @@ func (h health) Percent() int {
 	return int(int64(h.Done()) * 100 / int64(h.Passages))
 }
 
-// showHealth shows how far the vectors have come, for a script that asks again and again while there is something to do.
+// showHealth shows how far the vectors have come, for a script that asks again and again while there is something to
+// do.
 func (s *Service) showHealth(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	status, err := c.Store.Upkeep().EmbeddingStatus(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	return web.Page{Template: "overview", Title: "Overview", Part: "backlog", Data: overviewPage{Health: health{EmbeddingStatus: status}}}, nil
+	return web.Page{Template: "overview", Title: "Overview", Part: "backlog",
+		Data: overviewPage{Health: health{EmbeddingStatus: status}}}, nil
 }

@@ -86,7 +86,8 @@ func (s *Service) showOverview(w http.ResponseWriter, r *http.Request, c request
 		return nil, err
 	}
 	data := overviewPage{Zone: web.ZoneOf(r), Recorded: !s.noActivity}
-	if data.Overview, err = c.Store.Insights().Overview(r.Context(), souvenir.OverviewQuery{Days: days, Location: data.Zone.Location}); err != nil {
+	if data.Overview, err = c.Store.Insights().Overview(r.Context(),
+		souvenir.OverviewQuery{Days: days, Location: data.Zone.Location}); err != nil {
 		return nil, err
 	}
 	if err := s.fillOverview(r, c, &data); err != nil {
@@ -202,7 +203,8 @@ func countedLists(o souvenir.Overview) []countedList {
 		}
 		types.add(one.Name, "/memories?"+url.Values{"event_type": {one.Name}}.Encode(), one.Memories)
 	}
-	clients := countedList{ID: "by-client", Title: "By client", Noun: "call", More: "/activity", Note: "No call has been recorded yet."}
+	clients := countedList{ID: "by-client", Title: "By client", Noun: "call", More: "/activity",
+		Note: "No call has been recorded yet."}
 	for _, one := range o.Clients {
 		if one.Name == "" {
 			clients.add("Programs without a name", "", one.Calls)

@@ -14,7 +14,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// drawing is what a script draws: of the memory i, the entry i of each list. Lists of numbers are short, and thousands of memories many.
+// drawing is what a script draws: of the memory i, the entry i of each list. Lists of numbers are short, and thousands
+// of memories many.
 type drawing struct {
 	IDs         []string `json:"ids"`
 	Labels      []string `json:"labels"`
@@ -28,7 +29,8 @@ type drawing struct {
 	Types       []string `json:"types"`
 	Collections []string `json:"collections"`
 
-	Edges []int `json:"edges"` // three numbers each: from, to, and the similarity in hundredths; 0: the first one links to the second
+	// three numbers each: from, to, and the similarity in hundredths; 0: the first one links to the second
+	Edges []int `json:"edges"`
 
 	Total     int        `json:"total"`     // memories that fit, shown or not
 	Unplaced  int        `json:"unplaced"`  // memories that could be shown, but wait for their vectors
@@ -42,9 +44,11 @@ const labelled = 90
 // draw brings nodes with their places into the form for scripts.
 func draw(nodes []souvenir.Node, places []float32, projects map[string]string) drawing {
 	n := len(nodes)
-	d := drawing{IDs: make([]string, n), Labels: make([]string, n), X: make([]int, n), Y: make([]int, n), Important: make([]int, n),
-		Projects: []string{}, Types: []string{}, Collections: []string{}, Edges: []int{}, Warnings: []string{}}
-	project, kind, collection := numbering{names: &d.Projects}, numbering{names: &d.Types}, numbering{names: &d.Collections}
+	d := drawing{IDs: make([]string, n), Labels: make([]string, n), X: make([]int, n), Y: make([]int, n),
+		Important: make([]int, n),
+		Projects:  []string{}, Types: []string{}, Collections: []string{}, Edges: []int{}, Warnings: []string{}}
+	project, kind, collection := numbering{names: &d.Projects}, numbering{names: &d.Types},
+		numbering{names: &d.Collections}
 	most := float32(0)
 	for _, at := range places {
 		most = max(most, at, -at)
@@ -54,7 +58,8 @@ func draw(nodes []souvenir.Node, places []float32, projects map[string]string) d
 	}
 	for i, node := range nodes {
 		d.IDs[i], d.Labels[i] = node.ID, short(node.Label, labelled)
-		d.X[i], d.Y[i] = int(math.Round(float64(places[2*i]/most)*10_000)), int(math.Round(float64(places[2*i+1]/most)*10_000))
+		d.X[i], d.Y[i] = int(math.Round(float64(places[2*i]/most)*10_000)),
+			int(math.Round(float64(places[2*i+1]/most)*10_000))
 		d.Project = append(d.Project, project.of(node.ProjectOwner+"/"+node.ProjectID, projectOfNode(node, projects)))
 		d.Type = append(d.Type, kind.of(node.EventType, cmp.Or(node.EventType, "no type")))
 		d.Collection = append(d.Collection, collection.of(node.Owner+"/"+node.Collection, node.Collection))
@@ -104,8 +109,8 @@ func short(text string, most int) string {
 	return string([]rune(text)[:most]) + "…"
 }
 
-// answerPacked writes JSON, packed if the client takes that. It must hold no secret beside what others have written: its length tells
-// something of both (BREACH).
+// answerPacked writes JSON, packed if the client takes that. It must hold no secret beside what others have written:
+// its length tells something of both (BREACH).
 func (s *Service) answerPacked(w http.ResponseWriter, r *http.Request, value any) error {
 	var body bytes.Buffer
 	h := w.Header()

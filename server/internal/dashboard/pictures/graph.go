@@ -29,7 +29,8 @@ type connectedMemory struct {
 
 // showGraph shows the page of the graph.
 func (s *Service) showGraph(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	return s.showPicture(r, c, "graph", "Graph", func(q pictureQuery) (any, error) { return s.graphWords(r.Context(), c, q) })
+	return s.showPicture(r, c, "graph", "Graph",
+		func(q pictureQuery) (any, error) { return s.graphWords(r.Context(), c, q) })
 }
 
 // graphWords counts the connections of the memories that the graph shows.

@@ -59,13 +59,16 @@ func (s *Service) mapWords(ctx context.Context, c request.Caller, q pictureQuery
 	if err != nil {
 		return nil, err
 	}
-	told := &mapInWords{Shown: len(m.Points), Total: m.Total, Unplaced: m.Unplaced, Explained: percentsOf(m.Explained), Warnings: m.Warnings}
+	told := &mapInWords{Shown: len(m.Points), Total: m.Total, Unplaced: m.Unplaced, Explained: percentsOf(m.Explained),
+		Warnings: m.Warnings}
 	for _, end := range []struct {
 		name string
 		far  func(p souvenir.Point) float64
 	}{
-		{"On the left", func(p souvenir.Point) float64 { return -p.X }}, {"On the right", func(p souvenir.Point) float64 { return p.X }},
-		{"At the top", func(p souvenir.Point) float64 { return p.Y }}, {"At the bottom", func(p souvenir.Point) float64 { return -p.Y }},
+		{"On the left", func(p souvenir.Point) float64 { return -p.X }},
+		{"On the right", func(p souvenir.Point) float64 { return p.X }},
+		{"At the top", func(p souvenir.Point) float64 { return p.Y }},
+		{"At the bottom", func(p souvenir.Point) float64 { return -p.Y }},
 	} {
 		points := slices.Clone(m.Points)
 		slices.SortStableFunc(points, func(a, b souvenir.Point) int { return cmp.Compare(end.far(b), end.far(a)) })

@@ -41,7 +41,8 @@ func (s *Service) Routes() []route.Route {
 	}
 }
 
-// pictureQuery is what a picture shows, as the address of its page says it. Texts stay as they were typed, to be shown again.
+// pictureQuery is what a picture shows, as the address of its page says it. Texts stay as they were typed, to be shown
+// again.
 type pictureQuery struct {
 	Project, Collection, Type, Tag string // empty: all
 	Limit, Neighbours, Similar     string // empty: as the picture has it
@@ -51,7 +52,8 @@ type pictureQuery struct {
 
 func readPictureQuery(values url.Values) pictureQuery {
 	q := pictureQuery{
-		Project: values.Get("project"), Collection: values.Get("collection"), Type: values.Get("event_type"), Tag: values.Get("tag"),
+		Project: values.Get("project"), Collection: values.Get("collection"), Type: values.Get("event_type"),
+		Tag:   values.Get("tag"),
 		Limit: values.Get("limit"), Neighbours: values.Get("neighbours"), Similar: values.Get("similar"),
 		Colour: values.Get("colour"), List: values.Get("show") == "list",
 	}
@@ -67,7 +69,8 @@ var pictureColours = []string{"project", "type", "collection"}
 // values is the query as parameters of an address, without what is empty or as it is anyway.
 func (q pictureQuery) values() url.Values {
 	values := url.Values{}
-	for name, value := range map[string]string{"project": q.Project, "collection": q.Collection, "event_type": q.Type, "tag": q.Tag,
+	for name, value := range map[string]string{"project": q.Project, "collection": q.Collection, "event_type": q.Type,
+		"tag":   q.Tag,
 		"limit": q.Limit, "neighbours": q.Neighbours, "similar": q.Similar} {
 		if value != "" {
 			values.Set(name, value)
@@ -131,14 +134,16 @@ func (q pictureQuery) graph() (souvenir.GraphQuery, error) {
 	}
 	switch {
 	case g.Neighbours < 0:
-		return g, failure.Invalid("neighbours", "neighbours is "+strconv.Itoa(g.Neighbours)+"; a number from 0 to 10 is expected")
+		return g, failure.Invalid("neighbours", "neighbours is "+strconv.Itoa(g.Neighbours)+
+			"; a number from 0 to 10 is expected")
 	case q.Neighbours != "" && g.Neighbours == 0:
 		g.Neighbours = -1
 	}
 	if q.Similar != "" {
 		g.Similar, err = strconv.ParseFloat(q.Similar, 64)
 		if err != nil {
-			return g, failure.Invalid("similar", "similar is "+failure.Quote(q.Similar)+"; a number from 0 to 1 is expected, such as 0.6")
+			return g, failure.Invalid("similar", "similar is "+failure.Quote(q.Similar)+
+				"; a number from 0 to 1 is expected, such as 0.6")
 		}
 		g.Similar = cmp.Or(g.Similar, 1e-9)
 	}
@@ -162,8 +167,8 @@ type picturePage struct {
 	InWords     any // of the graph or of the map; nil: it is drawn
 }
 
-// inTurn does what keeps a processor busy for a while. As many are at it at once as there are processors; the others wait, so that
-// calls of tools are not slowed down.
+// inTurn does what keeps a processor busy for a while. As many are at it at once as there are processors; the others
+// wait, so that calls of tools are not slowed down.
 func (s *Service) inTurn(ctx context.Context, do func() error) error {
 	select {
 	case s.busy <- struct{}{}:
@@ -175,7 +180,8 @@ func (s *Service) inTurn(ctx context.Context, do func() error) error {
 }
 
 // ReadGraph computes a graph in turn.
-func (s *Service) ReadGraph(ctx context.Context, c request.Caller, q souvenir.GraphQuery) (g souvenir.Graph, err error) {
+func (s *Service) ReadGraph(ctx context.Context, c request.Caller, q souvenir.GraphQuery) (g souvenir.Graph,
+	err error) {
 	err = s.inTurn(ctx, func() error {
 		g, err = c.Store.Insights().Graph(ctx, q)
 		return err
@@ -184,7 +190,8 @@ func (s *Service) ReadGraph(ctx context.Context, c request.Caller, q souvenir.Gr
 }
 
 // showPicture shows the page of a picture. Drawn, it fetches the data by itself; in words, it has all there is.
-func (s *Service) showPicture(r *http.Request, c request.Caller, kind, title string, words func(pictureQuery) (any, error)) (any, error) {
+func (s *Service) showPicture(r *http.Request, c request.Caller, kind, title string,
+	words func(pictureQuery) (any, error)) (any, error) {
 	q := readPictureQuery(r.URL.Query())
 	data, err := s.picture(r.Context(), c, kind, q)
 	if err != nil {
@@ -252,12 +259,15 @@ func (s *Service) picture(ctx context.Context, c request.Caller, kind string, q 
 	data.Limits = web.Choices(q.Limit, "", usual)
 	for _, n := range []int{200, 500, 1000, 2000, souvenir.MaxNodes} {
 		if web.Thousands(n) != usual || q.Limit == strconv.Itoa(n) {
-			data.Limits = append(data.Limits, web.Option{Value: strconv.Itoa(n), Label: web.Thousands(n), Chosen: q.Limit == strconv.Itoa(n)})
+			data.Limits = append(data.Limits,
+				web.Option{Value: strconv.Itoa(n), Label: web.Thousands(n), Chosen: q.Limit == strconv.Itoa(n)})
 		}
 	}
 	data.Limits = slices.CompactFunc(data.Limits, func(a, b web.Option) bool { return a.Value == b.Value })
-	data.Neighbours = web.Choices(q.Neighbours, "", "3 each", "0", "None", "1", "1 each", "2", "2 each", "5", "5 each", "10", "10 each")
-	data.Similar = web.Choices(q.Similar, "0.3", "30 %", "0.4", "40 %", "0.5", "50 %", "", "60 %", "0.7", "70 %", "0.8", "80 %", "0.9", "90 %")
+	data.Neighbours = web.Choices(q.Neighbours, "", "3 each", "0", "None", "1", "1 each", "2", "2 each", "5", "5 each",
+		"10", "10 each")
+	data.Similar = web.Choices(q.Similar, "0.3", "30 %", "0.4", "40 %", "0.5", "50 %", "", "60 %", "0.7", "70 %", "0.8",
+		"80 %", "0.9", "90 %")
 	return data, nil
 }
 
@@ -287,7 +297,9 @@ func (s *Service) foundInPicture(_ http.ResponseWriter, r *http.Request, c reque
 	if text == "" {
 		return map[string]any{"ids": found}, nil
 	}
-	results, err := c.Store.Search(r.Context(), souvenir.Query{Text: text, Collections: l.Collections, ProjectID: l.ProjectID, Tags: l.Tags, Filter: l.Filter, Limit: souvenir.MaxLimit})
+	results, err := c.Store.Search(r.Context(),
+		souvenir.Query{Text: text, Collections: l.Collections, ProjectID: l.ProjectID, Tags: l.Tags, Filter: l.Filter,
+			Limit: souvenir.MaxLimit})
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,8 @@ func (p *contextPage) fill(given souvenir.Context) {
 			if m == nil {
 				continue
 			}
-			part.Memories = append(part.Memories, contextMemory{m.ID, openingLine(m.Content), textview.CutTo(m.Content, 4<<10), int(m.Score*100 + 0.5), m.Truncated})
+			part.Memories = append(part.Memories,
+				contextMemory{m.ID, openingLine(m.Content), textview.CutTo(m.Content, 4<<10), int(m.Score*100 + 0.5), m.Truncated})
 			part.Tokens += tokensOf(m)
 		}
 		p.Parts = append(p.Parts, part)
@@ -96,9 +97,12 @@ func (p *contextPage) fill(given souvenir.Context) {
 	add("Rules of the project: don’t", "There is none yet.", p.Head.Path+"/edit?text=dont", rules.Dont)
 	add("To-do", "There is none yet.", p.Head.Path+"/edit?text=todo", rules.Todo)
 	add("Rules for all your work", "There is none yet.", generalRulesPath, pointers(given.GeneralDoDont)...)
-	add("Short dos and don’ts of the project", "None. Memories classified as do or dont are listed here; the rules above took their place.", "", pointers(given.ProjectDoDont)...)
+	add("Short dos and don’ts of the project",
+		"None. Memories classified as do or dont are listed here; the rules above took their place.", "",
+		pointers(given.ProjectDoDont)...)
 	add("Related memories", "None is related.", "", pointers(given.Related)...)
-	p.Parts = append(p.Parts, contextPart{Name: "How to work with the memory", Lines: given.Guide, Tokens: tokensOf(given.Guide)})
+	p.Parts = append(p.Parts, contextPart{Name: "How to work with the memory", Lines: given.Guide,
+		Tokens: tokensOf(given.Guide)})
 }
 
 func pointers(list []souvenir.ContextMemory) []*souvenir.ContextMemory {

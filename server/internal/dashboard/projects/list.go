@@ -23,7 +23,8 @@ type projectHead struct {
 // Tabs are the pages of the project.
 func (h projectHead) Tabs() []web.Tab {
 	tabs := []web.Tab{
-		{Path: h.Path, Name: "Overview", Here: false}, {Path: h.Path + "/rules", Name: "Rules", Here: false}, {Path: h.Path + "/todo", Name: "To-do", Here: false}, {Path: h.Path + "/members", Name: "Members", Here: false},
+		{Path: h.Path, Name: "Overview", Here: false}, {Path: h.Path + "/rules", Name: "Rules", Here: false},
+		{Path: h.Path + "/todo", Name: "To-do", Here: false}, {Path: h.Path + "/members", Name: "Members", Here: false},
 		{Path: h.Path + "/modules", Name: "Modules", Here: false}, {Path: h.Path + "/context", Name: "Context", Here: false},
 	}
 	if h.CanManage() {
@@ -75,7 +76,8 @@ type listedProject struct {
 
 func newProjectForm() web.Form {
 	return web.Form{Fields: []web.Field{
-		{Name: "name", Label: "Name", Type: "text", Autocomplete: "off", Hint: "As people and agents call it, such as Atlas or Garden plans.", Argument: "project_name"},
+		{Name: "name", Label: "Name", Type: "text", Autocomplete: "off",
+			Hint: "As people and agents call it, such as Atlas or Garden plans.", Argument: "project_name"},
 		{Name: "project", Label: "Id", Type: "text", Autocomplete: "off", Optional: true, Argument: "project_id",
 			Hint: "A short name for agents and addresses, without a slash. Left empty, one is made. It stays the same when the project is renamed."},
 	}}
@@ -114,7 +116,8 @@ func (s *Service) projectsPage(r *http.Request, c request.Caller, form web.Form)
 
 // listedProject adds to a project what the list shows of it.
 func (s *Service) listedProject(r *http.Request, c request.Caller, p souvenir.Project) (listedProject, error) {
-	l := listedProject{projectHead: projectHead{Project: p, Path: web.ProjectPath(p), OfRecord: p.Owner == c.User.ID}, ChangedAt: p.UpdatedAt}
+	l := listedProject{projectHead: projectHead{Project: p, Path: web.ProjectPath(p), OfRecord: p.Owner == c.User.ID},
+		ChangedAt: p.UpdatedAt}
 	newest, err := c.Store.Search(r.Context(), souvenir.Query{ProjectID: l.Reference().ID, Limit: 1})
 	if err != nil {
 		return l, err
@@ -139,7 +142,8 @@ func (s *Service) makeProject(w http.ResponseWriter, r *http.Request, c request.
 	if err != nil {
 		return nil, err
 	}
-	added, err := c.Store.AddProject(r.Context(), souvenir.NewProject{ID: strings.TrimSpace(values.Get("project")), Name: strings.TrimSpace(values.Get("name"))})
+	added, err := c.Store.AddProject(r.Context(),
+		souvenir.NewProject{ID: strings.TrimSpace(values.Get("project")), Name: strings.TrimSpace(values.Get("name"))})
 	if err == nil {
 		return s.site.Done(web.ProjectPath(added), "project"), nil
 	}

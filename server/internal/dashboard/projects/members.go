@@ -44,19 +44,22 @@ type roleInWords struct {
 
 var rolesInWords = []roleInWords{
 	{souvenir.MemberReader, "Reader", "finds and reads what lies in the project, and sees who its people are"},
-	{souvenir.MemberWriter, "Writer", "also stores into it, changes and deletes what lies there, writes rules and the to-do"},
+	{souvenir.MemberWriter, "Writer",
+		"also stores into it, changes and deletes what lies there, writes rules and the to-do"},
 	{souvenir.MemberOwner, "Owner", "also renames the project and decides about its members"},
 }
 
 func newMemberForm() web.Form {
-	return web.Form{Fields: []web.Field{{Name: "user", Label: "Name", Type: "text", Autocomplete: "off", Hint: "The name they sign in with here. They see nothing of the project until they accept."}}}
+	return web.Form{Fields: []web.Field{{Name: "user", Label: "Name", Type: "text", Autocomplete: "off",
+		Hint: "The name they sign in with here. They see nothing of the project until they accept."}}}
 }
 
 func (s *Service) showMembers(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	return s.membersPage(r, c, newMemberForm(), souvenir.MemberReader)
 }
 
-func (s *Service) membersPage(r *http.Request, c request.Caller, form web.Form, role souvenir.MemberRole) (web.Page, error) {
+func (s *Service) membersPage(r *http.Request, c request.Caller, form web.Form, role souvenir.MemberRole) (web.Page,
+	error) {
 	head, err := s.projectAt(r, c, "Members")
 	if err != nil {
 		return web.Page{}, err
@@ -82,8 +85,8 @@ func (s *Service) membersPage(r *http.Request, c request.Caller, form web.Form, 
 	return web.Page{Template: "projectmembers", Title: "Members of " + head.Name, Data: data}, nil
 }
 
-// acquaintances are the names of people whom somebody may add: an admin knows everybody, others those with whom they share another
-// project. Nobody learns here who else has an account.
+// acquaintances are the names of people whom somebody may add: an admin knows everybody, others those with whom they
+// share another project. Nobody learns here who else has an account.
 func (s *Service) acquaintances(ctx context.Context, c request.Caller, members []souvenir.Member) ([]string, error) {
 	const most, projects = 200, 20
 	var names []string
@@ -145,7 +148,8 @@ func (s *Service) changeMembers(w http.ResponseWriter, r *http.Request, c reques
 	}
 }
 
-func (s *Service) addToProject(r *http.Request, c request.Caller, head projectHead, user string, role souvenir.MemberRole) (any, error) {
+func (s *Service) addToProject(r *http.Request, c request.Caller, head projectHead, user string,
+	role souvenir.MemberRole) (any, error) {
 	ref := head.Reference()
 	added, err := c.Store.AddMember(r.Context(), souvenir.NewMember{Project: ref, User: user, Role: role})
 	if err != nil {
@@ -158,23 +162,27 @@ func (s *Service) addToProject(r *http.Request, c request.Caller, head projectHe
 		}
 		return web.Again(p, err)
 	}
-	return s.site.DoneWithUndo(c, head.Path+"/members", added.User+" is invited: "+string(added.Role)+".", func(ctx context.Context) error {
-		if _, err := stillInvited(ctx, c.Store, ref, added.User); err != nil {
-			return err
-		}
-		return c.Store.DeleteMember(ctx, souvenir.MemberDeletion{Project: ref, User: added.User})
-	}), nil
+	return s.site.DoneWithUndo(c, head.Path+"/members", added.User+" is invited: "+string(added.Role)+".",
+		func(ctx context.Context) error {
+			if _, err := stillInvited(ctx, c.Store, ref, added.User); err != nil {
+				return err
+			}
+			return c.Store.DeleteMember(ctx, souvenir.MemberDeletion{Project: ref, User: added.User})
+		}), nil
 }
 
 // stillInvited returns the pending invitation of somebody, as it was typed.
-func stillInvited(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, user string) (souvenir.InvitedMember, error) {
+func stillInvited(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef,
+	user string) (souvenir.InvitedMember, error) {
 	all, err := store.InvitedMembers(ctx, ref)
 	if err != nil {
 		return souvenir.InvitedMember{}, err
 	}
 	i := slices.IndexFunc(all, func(i souvenir.InvitedMember) bool { return i.User == user })
 	if i < 0 {
-		return souvenir.InvitedMember{}, &failure.Error{Status: http.StatusConflict, Message: "the invitation of " + failure.Quote(user) + " is no longer pending"}
+		return souvenir.InvitedMember{},
+			&failure.Error{Status: http.StatusConflict, Message: "the invitation of " + failure.Quote(user) +
+				" is no longer pending"}
 	}
 	return all[i], nil
 }
@@ -208,14 +216,16 @@ func (s *Service) withdrawInvitation(r *http.Request, c request.Caller, head pro
 }
 
 // memberOf returns one of a project's people.
-func memberOf(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, user string) (souvenir.Member, error) {
+func memberOf(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, user string) (souvenir.Member,
+	error) {
 	members, err := store.Members(ctx, ref)
 	if err != nil {
 		return souvenir.Member{}, err
 	}
 	i := slices.IndexFunc(members, func(m souvenir.Member) bool { return m.User == user })
 	if i < 0 {
-		return souvenir.Member{}, &failure.Error{Status: http.StatusNotFound, Message: "user " + failure.Quote(user) + " is no member of the project any more"}
+		return souvenir.Member{}, &failure.Error{Status: http.StatusNotFound, Message: "user " + failure.Quote(user) +
+			" is no member of the project any more"}
 	}
 	return members[i], nil
 }
@@ -235,7 +245,8 @@ func setRole(
 	return err
 }
 
-func (s *Service) changeRole(r *http.Request, c request.Caller, head projectHead, user string, role souvenir.MemberRole) (any, error) {
+func (s *Service) changeRole(r *http.Request, c request.Caller, head projectHead, user string,
+	role souvenir.MemberRole) (any, error) {
 	ref := head.Reference()
 	before, err := memberOf(r.Context(), c.Store, ref, user)
 	if err != nil {
@@ -264,8 +275,8 @@ func (s *Service) changeRole(r *http.Request, c request.Caller, head projectHead
 	}), nil
 }
 
-// endMember removes a member, or lets one leave. Either needs an invitation to come back: until an owner presses undo, the former member
-// may have been invited again and have declined, or left.
+// endMember removes a member, or lets one leave. Either needs an invitation to come back: until an owner presses undo,
+// the former member may have been invited again and have declined, or left.
 func (s *Service) endMember(r *http.Request, c request.Caller, head projectHead, user string) (any, error) {
 	ref := head.Reference()
 	before, err := memberOf(r.Context(), c.Store, ref, user)

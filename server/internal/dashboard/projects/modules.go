@@ -48,7 +48,8 @@ func (s *Service) showModules(_ http.ResponseWriter, r *http.Request, c request.
 	if data.Module == "" {
 		return shown, nil
 	}
-	state, err := c.Store.ModuleState(r.Context(), souvenir.ModuleQuery{Module: data.Module, ProjectID: head.Reference().ID, Limit: 30})
+	state, err := c.Store.ModuleState(r.Context(),
+		souvenir.ModuleQuery{Module: data.Module, ProjectID: head.Reference().ID, Limit: 30})
 	if err != nil {
 		_, message := failure.Describe(err)
 		data.Error = web.Sentence(message)
@@ -62,7 +63,8 @@ func (s *Service) showModules(_ http.ResponseWriter, r *http.Request, c request.
 
 // newModuleState makes of what the store knows what the page shows.
 func (s *Service) newModuleState(state souvenir.ModuleState) *moduleState {
-	shown := &moduleState{ModuleState: state, EventTypes: moduleCounts(state.Summary.EventTypes), States: moduleCounts(state.Summary.States)}
+	shown := &moduleState{ModuleState: state, EventTypes: moduleCounts(state.Summary.EventTypes),
+		States: moduleCounts(state.Summary.States)}
 	const most = 20
 	shown.Tasks = state.Summary.OpenTasks[:min(len(state.Summary.OpenTasks), most)]
 	shown.MoreTasks = len(state.Summary.OpenTasks) - len(shown.Tasks)

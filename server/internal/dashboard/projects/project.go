@@ -42,7 +42,8 @@ func (s *Service) listMemory(m souvenir.Memory, note string) listedMemory {
 	return listedMemory{m, s.site.Path("/memories/" + m.ID), openingLine(m.Content), m.Tags[:min(len(m.Tags), 4)], note}
 }
 
-// openingLine is how a text begins: its first line that says something, without the marks of a heading, a list or emphasis.
+// openingLine is how a text begins: its first line that says something, without the marks of a heading, a list or
+// emphasis.
 func openingLine(text string) string {
 	const most = 140
 	for line := range strings.Lines(text) {
@@ -63,7 +64,8 @@ func (s *Service) showProject(_ http.ResponseWriter, r *http.Request, c request.
 		return nil, err
 	}
 	data := projectPage{Head: head, OwnerName: cmp.Or(head.OwnerName, head.Owner)}
-	for _, step := range []func(context.Context, *Service, *souvenir.Store) error{data.readMain, data.readLatest, data.readTodo} {
+	for _, step := range []func(context.Context, *Service, *souvenir.Store) error{data.readMain, data.readLatest,
+		data.readTodo} {
 		if err := step(r.Context(), s, c.Store); err != nil {
 			return nil, err
 		}

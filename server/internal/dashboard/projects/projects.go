@@ -1,4 +1,5 @@
-// Package projects is the pages of projects: what they are about, rules and to-dos, the context that agents get, members, and invitations.
+// Package projects is the pages of projects: what they are about, rules and to-dos, the context that agents get,
+// members, and invitations.
 package projects
 
 import (

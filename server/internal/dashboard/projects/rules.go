@@ -39,10 +39,12 @@ func (s *Service) showRules(_ http.ResponseWriter, r *http.Request, c request.Ca
 }
 
 func (s *Service) showGeneralRules(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	return s.rulesPage(r, c, "Rules for all your work", rulesPage{Path: generalRulesPath, CanWrite: true}, souvenir.ProjectRef{})
+	return s.rulesPage(r, c, "Rules for all your work", rulesPage{Path: generalRulesPath, CanWrite: true},
+		souvenir.ProjectRef{})
 }
 
-func (s *Service) rulesPage(r *http.Request, c request.Caller, title string, data rulesPage, ref souvenir.ProjectRef) (any, error) {
+func (s *Service) rulesPage(r *http.Request, c request.Caller, title string, data rulesPage,
+	ref souvenir.ProjectRef) (any, error) {
 	rules, err := c.Store.Rules(r.Context(), ref)
 	if err != nil {
 		return nil, err

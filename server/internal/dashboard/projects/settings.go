@@ -26,7 +26,8 @@ func (s *Service) showProjectSettings(_ http.ResponseWriter, r *http.Request, c 
 		return nil, err
 	}
 	if !head.CanManage() {
-		return nil, &failure.Error{Status: http.StatusForbidden, Message: "project " + failure.Quote(head.Name) + " is shared with you with the role " + string(head.Role) + "; only its owners may change it"}
+		return nil, &failure.Error{Status: http.StatusForbidden, Message: "project " + failure.Quote(head.Name) +
+			" is shared with you with the role " + string(head.Role) + "; only its owners may change it"}
 	}
 	return s.projectSettings(r.Context(), head)
 }
@@ -38,7 +39,8 @@ func (s *Service) projectSettings(ctx context.Context, head projectHead) (web.Pa
 		Head: head, Until: until,
 		Name: web.Form{Fields: []web.Field{{Name: "name", Label: "Name", Type: "text", Value: head.Name, Autocomplete: "off",
 			Hint: "All memories in the project show the new name at once. Its id and its address stay."}}},
-		Delete: web.Form{Fields: []web.Field{{Name: "typed", Label: "Name of the project", Type: "text", Autocomplete: "off", Hint: "Type it, to be sure: " + head.Name}}},
+		Delete: web.Form{Fields: []web.Field{{Name: "typed", Label: "Name of the project", Type: "text", Autocomplete: "off",
+			Hint: "Type it, to be sure: " + head.Name}}},
 	}}, err
 }
 
@@ -68,16 +70,18 @@ func (s *Service) renameProject(w http.ResponseWriter, r *http.Request, c reques
 		}
 		return web.Again(p, err)
 	}
-	return s.site.DoneWithUndo(c, head.Path+"/settings", "The project is named “"+name+"” now.", func(ctx context.Context) error {
-		now, err := c.Store.GetProject(ctx, ref)
-		if err == nil && now.Name != name {
-			err = &failure.Error{Status: http.StatusConflict, Message: "this cannot be taken back: the project was renamed once more since"}
-		}
-		if err == nil {
-			_, err = c.Store.UpdateProject(ctx, ref, souvenir.ProjectUpdate{Name: &head.Name})
-		}
-		return err
-	}), nil
+	return s.site.DoneWithUndo(c, head.Path+"/settings", "The project is named “"+name+"” now.",
+		func(ctx context.Context) error {
+			now, err := c.Store.GetProject(ctx, ref)
+			if err == nil && now.Name != name {
+				err = &failure.Error{Status: http.StatusConflict,
+					Message: "this cannot be taken back: the project was renamed once more since"}
+			}
+			if err == nil {
+				_, err = c.Store.UpdateProject(ctx, ref, souvenir.ProjectUpdate{Name: &head.Name})
+			}
+			return err
+		}), nil
 }
 
 // deleteProject deletes a project with its memories, if its name was typed.
@@ -91,7 +95,8 @@ func (s *Service) deleteProject(w http.ResponseWriter, r *http.Request, c reques
 		return nil, err
 	}
 	if typed := strings.TrimSpace(values.Get("typed")); typed != strings.TrimSpace(head.Name) {
-		wrong := failure.Invalid("typed", "typed is "+failure.Quote(typed)+", but the project is named "+failure.Quote(head.Name)+"; nothing was deleted")
+		wrong := failure.Invalid("typed", "typed is "+failure.Quote(typed)+", but the project is named "+
+			failure.Quote(head.Name)+"; nothing was deleted")
 		p, failed := s.projectSettings(r.Context(), head)
 		if failed != nil {
 			return nil, failed
@@ -102,7 +107,8 @@ func (s *Service) deleteProject(w http.ResponseWriter, r *http.Request, c reques
 		}
 		return web.Again(p, wrong)
 	}
-	if err := c.Store.DeleteProject(r.Context(), souvenir.ProjectDeletion{Project: head.Reference(), WithMemories: true}); err != nil {
+	if err := c.Store.DeleteProject(r.Context(),
+		souvenir.ProjectDeletion{Project: head.Reference(), WithMemories: true}); err != nil {
 		return nil, err
 	}
 	until, err := web.TrashUntil(r.Context(), s.store)

@@ -34,16 +34,24 @@ const (
 
 // projectTexts are the texts of a project by their keys.
 var projectTexts = map[string]projectText{
-	"do":   {Key: "do", Title: "Do", rule: souvenir.RuleDo, tab: "rules", Hint: "What agents shall do, each time: how to test, what to name things, whom to ask."},
-	"dont": {Key: "dont", Title: "Don’t", rule: souvenir.RuleDont, tab: "rules", Hint: "What agents shall never do: what not to touch, which habits to drop."},
+	"do": {Key: "do", Title: "Do", rule: souvenir.RuleDo, tab: "rules",
+		Hint: "What agents shall do, each time: how to test, what to name things, whom to ask."},
+	"dont": {Key: "dont", Title: "Don’t", rule: souvenir.RuleDont, tab: "rules",
+		Hint: "What agents shall never do: what not to touch, which habits to drop."},
 	textTodo: {Key: textTodo, Title: "The whole to-do", tab: "todo",
 		Hint: "Markdown with the headings ## Constitution, ## Spec, ## Plan, ## Tasks and ## Gaps, once each and in this order. A task is a line such as - [ ] T1 write the tests."},
-	"constitution": {Key: "constitution", Title: "Constitution", section: souvenir.SectionConstitution, tab: "todo", Hint: "What holds for the project whatever is done: its principles and limits."},
-	"spec":         {Key: "spec", Title: "Spec", section: souvenir.SectionSpec, tab: "todo", Hint: "What shall come out of it."},
-	"plan":         {Key: "plan", Title: "Plan", section: souvenir.SectionPlan, tab: "todo", Hint: "How it is gone about."},
-	"tasks":        {Key: "tasks", Title: "Tasks", section: souvenir.SectionTasks, tab: "todo", Hint: "One line for each task, with an id of its own: - [ ] T1 write the tests. An x in the brackets means done."},
-	"gaps":         {Key: "gaps", Title: "Gaps", section: souvenir.SectionGaps, tab: "todo", Hint: "What is missing, unclear or still to be decided. Lines may have check boxes, too: - [ ] ask Mia."},
-	textMain:       {Key: textMain, Title: "Main memory", Hint: "What to know first of the project: what it is, where it stands, where to look. Agents read it when they begin."},
+	"constitution": {Key: "constitution", Title: "Constitution", section: souvenir.SectionConstitution, tab: "todo",
+		Hint: "What holds for the project whatever is done: its principles and limits."},
+	"spec": {Key: "spec", Title: "Spec", section: souvenir.SectionSpec, tab: "todo",
+		Hint: "What shall come out of it."},
+	"plan": {Key: "plan", Title: "Plan", section: souvenir.SectionPlan, tab: "todo",
+		Hint: "How it is gone about."},
+	"tasks": {Key: "tasks", Title: "Tasks", section: souvenir.SectionTasks, tab: "todo",
+		Hint: "One line for each task, with an id of its own: - [ ] T1 write the tests. An x in the brackets means done."},
+	"gaps": {Key: "gaps", Title: "Gaps", section: souvenir.SectionGaps, tab: "todo",
+		Hint: "What is missing, unclear or still to be decided. Lines may have check boxes, too: - [ ] ask Mia."},
+	textMain: {Key: textMain, Title: "Main memory",
+		Hint: "What to know first of the project: what it is, where it stands, where to look. Agents read it when they begin."},
 }
 
 // firstTodo is what the to-do of a project begins with.
@@ -91,22 +99,29 @@ func (t projectText) load(ctx context.Context, store *souvenir.Store, ref souven
 }
 
 // save stores a text over the state that it was made from.
-func (t projectText) save(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, text string, before textState) (souvenir.Memory, error) {
+func (t projectText) save(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, text string,
+	before textState) (souvenir.Memory, error) {
 	switch {
 	case t.rule != "":
-		stored, err := store.SetRule(ctx, souvenir.NewRule{ProjectID: ref.ID, Type: t.rule, Content: text, ExpectedRevision: before.Revision})
+		stored, err := store.SetRule(ctx,
+			souvenir.NewRule{ProjectID: ref.ID, Type: t.rule, Content: text, ExpectedRevision: before.Revision})
 		return stored.Memory, err
 	case t.section != "":
-		stored, err := store.UpdateTodoSection(ctx, souvenir.TodoSectionUpdate{ProjectID: ref.ID, Section: t.section, Content: text, ExpectedRevision: before.Revision})
+		stored, err := store.UpdateTodoSection(ctx,
+			souvenir.TodoSectionUpdate{ProjectID: ref.ID, Section: t.section, Content: text, ExpectedRevision: before.Revision})
 		return stored.Memory, err
 	case t.Key == textTodo:
-		stored, err := store.SetTodo(ctx, souvenir.NewTodo{ProjectID: ref.ID, Content: text, ExpectedRevision: before.Revision})
+		stored, err := store.SetTodo(ctx,
+			souvenir.NewTodo{ProjectID: ref.ID, Content: text, ExpectedRevision: before.Revision})
 		return stored.Memory, err
 	case before.Revision > 0:
-		stored, err := store.UpdateMemory(ctx, before.memory.ID, souvenir.MemoryUpdate{Content: &text, ExpectedRevision: before.Revision})
+		stored, err := store.UpdateMemory(ctx, before.memory.ID,
+			souvenir.MemoryUpdate{Content: &text, ExpectedRevision: before.Revision})
 		return stored.Memory, err
 	}
-	stored, err := store.AddMemory(ctx, souvenir.NewMemory{ProjectID: ref.ID, Content: text, EventType: souvenir.EventProjectMain, State: souvenir.StateActive})
+	stored, err := store.AddMemory(ctx,
+		souvenir.NewMemory{ProjectID: ref.ID, Content: text, EventType: souvenir.EventProjectMain,
+			State: souvenir.StateActive})
 	return stored.Memory, err
 }
 
@@ -114,7 +129,8 @@ func (t projectText) save(ctx context.Context, store *souvenir.Store, ref souven
 func putBack(ctx context.Context, store *souvenir.Store, before textState, after souvenir.Memory) error {
 	var err error
 	if before.Revision > 0 {
-		_, err = store.UpdateMemory(ctx, after.ID, souvenir.MemoryUpdate{Content: &before.memory.Content, ExpectedRevision: after.Revision})
+		_, err = store.UpdateMemory(ctx, after.ID,
+			souvenir.MemoryUpdate{Content: &before.memory.Content, ExpectedRevision: after.Revision})
 	} else {
 		var now souvenir.Memory
 		now, err = store.GetMemory(ctx, after.ID)
@@ -152,19 +168,25 @@ func (s *Service) textAt(r *http.Request, c request.Caller, key string) (textPag
 	text, ok := projectTexts[key]
 	if r.PathValue("id") == "" {
 		if !ok || text.rule == "" {
-			return textPage{}, souvenir.ProjectRef{}, failure.Invalid("text", "text is "+failure.Quote(key)+"; allowed are do and dont")
+			return textPage{}, souvenir.ProjectRef{},
+				failure.Invalid("text", "text is "+failure.Quote(key)+"; allowed are do and dont")
 		}
-		return textPage{projectText: text, Action: generalRulesPath + "/edit", Back: generalRulesPath}, souvenir.ProjectRef{}, nil
+		return textPage{projectText: text, Action: generalRulesPath + "/edit", Back: generalRulesPath}, souvenir.ProjectRef{},
+			nil
 	}
 	if !ok {
-		return textPage{}, souvenir.ProjectRef{}, failure.Invalid("text", "text is "+failure.Quote(key)+"; allowed are do, dont, todo, constitution, spec, plan, tasks, gaps and main")
+		return textPage{}, souvenir.ProjectRef{},
+			failure.Invalid("text", "text is "+failure.Quote(key)+
+				"; allowed are do, dont, todo, constitution, spec, plan, tasks, gaps and main")
 	}
 	head, err := s.projectAt(r, c, map[string]string{"rules": "Rules", "todo": "To-do"}[text.tab])
 	if err != nil {
 		return textPage{}, souvenir.ProjectRef{}, err
 	}
 	if !head.CanWrite() {
-		return textPage{}, souvenir.ProjectRef{}, &failure.Error{Status: http.StatusForbidden, Message: "project " + failure.Quote(head.Name) + " is shared with you for reading only; its owners can make you a writer"}
+		return textPage{}, souvenir.ProjectRef{},
+			&failure.Error{Status: http.StatusForbidden, Message: "project " + failure.Quote(head.Name) +
+				" is shared with you for reading only; its owners can make you a writer"}
 	}
 	back := head.Path
 	if text.tab != "" {
@@ -204,7 +226,8 @@ func (s *Service) showText(_ http.ResponseWriter, r *http.Request, c request.Cal
 	if err != nil {
 		return nil, err
 	}
-	if p.section != "" && state.Text == "" && !readableTodo(state.memory.Content) { // there is no section without a document
+	if p.section != "" && state.Text == "" &&
+		!readableTodo(state.memory.Content) { // there is no section without a document
 		return web.Redirect(s.site.Path(p.Action + "?text=" + textTodo)), nil
 	}
 	p.Typed, p.Revision, p.Base, p.Memory = state.Text, state.Revision, state.digest(), state.memory.ID
@@ -221,7 +244,8 @@ func readableTodo(content string) bool {
 	return err == nil
 }
 
-// saveText stores what was typed, or shows how it will look. What somebody else has saved meanwhile is never written over unseen.
+// saveText stores what was typed, or shows how it will look. What somebody else has saved meanwhile is never written
+// over unseen.
 func (s *Service) saveText(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadLongForm(w, r)
 	if err != nil {
@@ -259,9 +283,11 @@ func (s *Service) saveText(w http.ResponseWriter, r *http.Request, c request.Cal
 	}
 	store, now := c.Store, souvenir.Memory{ID: after.ID, Revision: after.Revision}
 	before.Text = "" // the memory has it
-	return s.site.StepDone(c, p.Back, web.Step{Text: "“" + p.Title + "” is saved.", Path: p.Back, Bytes: int64(len(before.memory.Content)) + 1024, Back: func(ctx context.Context) error {
-		return putBack(ctx, store, before, now)
-	}}), nil
+	return s.site.StepDone(c, p.Back,
+		web.Step{Text: "“" + p.Title + "” is saved.", Path: p.Back, Bytes: int64(len(before.memory.Content)) + 1024,
+			Back: func(ctx context.Context) error {
+				return putBack(ctx, store, before, now)
+			}}), nil
 }
 
 // take puts what was sent into the page.

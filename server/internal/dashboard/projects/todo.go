@@ -28,7 +28,8 @@ type todoPage struct {
 }
 
 // boardOrder is the order of the sections on the board: what people act on comes first.
-var boardOrder = []souvenir.Section{souvenir.SectionTasks, souvenir.SectionGaps, souvenir.SectionConstitution, souvenir.SectionSpec, souvenir.SectionPlan}
+var boardOrder = []souvenir.Section{souvenir.SectionTasks, souvenir.SectionGaps, souvenir.SectionConstitution,
+	souvenir.SectionSpec, souvenir.SectionPlan}
 
 // Main are the cards in the wide column, Aside those beside them.
 func (p todoPage) Main() []todoCard { return p.cards(true) }
@@ -92,9 +93,11 @@ func (v todoView) query() url.Values {
 
 // viewOf reads a view from an address or a form.
 func viewOf(values url.Values) (todoView, error) {
-	v := todoView{Section: souvenir.Section(values.Get("section")), Show: values.Get("show"), Part: wholeNumber(values.Get("part"), 1)}
+	v := todoView{Section: souvenir.Section(values.Get("section")), Show: values.Get("show"),
+		Part: wholeNumber(values.Get("part"), 1)}
 	if v.Section != "" && projectTexts[string(v.Section)].section == "" {
-		return v, failure.Invalid("section", "section is "+failure.Quote(string(v.Section))+"; allowed are constitution, spec, plan, tasks and gaps")
+		return v, failure.Invalid("section", "section is "+failure.Quote(string(v.Section))+
+			"; allowed are constitution, spec, plan, tasks and gaps")
 	}
 	switch v.Show {
 	case "":
@@ -131,7 +134,8 @@ func (s *Service) showTodo(w http.ResponseWriter, r *http.Request, c request.Cal
 }
 
 // todoPageOf makes the page of a to-do.
-func (s *Service) todoPageOf(w http.ResponseWriter, r *http.Request, head projectHead, todo souvenir.Todo, view todoView) todoPage {
+func (s *Service) todoPageOf(w http.ResponseWriter, r *http.Request, head projectHead, todo souvenir.Todo,
+	view todoView) todoPage {
 	data := todoPage{Head: head, Memory: &todo.Memory, One: view.Section != ""}
 	if len(todo.Document.Sections) == 0 {
 		data.One = false
@@ -161,7 +165,8 @@ func (s *Service) todoPageOf(w http.ResponseWriter, r *http.Request, head projec
 // cardOf makes the card of a section.
 func cardOf(section souvenir.TodoSection, view todoView) todoCard {
 	boxes := section.Checkboxes()
-	card := todoCard{projectText: projectTexts[string(section.Section)], Board: view.Section == "", Count: len(boxes), View: view}
+	card := todoCard{projectText: projectTexts[string(section.Section)], Board: view.Section == "", Count: len(boxes),
+		View: view}
 	for _, box := range boxes {
 		if box.Done {
 			card.Done++
@@ -190,8 +195,8 @@ func cardOf(section souvenir.TodoSection, view todoView) todoCard {
 	return card
 }
 
-// tickTodo sets the check boxes that somebody has ticked or unticked in a section. Each is found again by what it says, wherever it
-// is by now, and one byte of the document changes: nothing that others write at the same time is lost.
+// tickTodo sets the check boxes that somebody has ticked or unticked in a section. Each is found again by what it says,
+// wherever it is by now, and one byte of the document changes: nothing that others write at the same time is lost.
 func (s *Service) tickTodo(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -249,11 +254,13 @@ func lostText(n int) string {
 	if n == 1 {
 		return "somebody has changed or removed that line meanwhile, so it was not ticked; this is what it says now"
 	}
-	return "somebody has changed or removed " + web.Count(n, "line") + " meanwhile, so they were not ticked; this is what the section says now"
+	return "somebody has changed or removed " + web.Count(n, "line") +
+		" meanwhile, so they were not ticked; this is what the section says now"
 }
 
 // tick sets check boxes in the document as it is when it is written.
-func tick(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, section souvenir.Section, marks []mark) (souvenir.Todo, ticked, error) {
+func tick(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, section souvenir.Section,
+	marks []mark) (souvenir.Todo, ticked, error) {
 	const tries = 20 // each of which somebody else has to win
 	for try := 1; ; try++ {
 		todo, err := store.GetTodo(ctx, ref)
@@ -264,7 +271,8 @@ func tick(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, s
 		if content == todo.Content {
 			return todo, done, nil
 		}
-		stored, err := store.SetTodo(ctx, souvenir.NewTodo{ProjectID: ref.ID, Content: content, ExpectedRevision: todo.Revision})
+		stored, err := store.SetTodo(ctx,
+			souvenir.NewTodo{ProjectID: ref.ID, Content: content, ExpectedRevision: todo.Revision})
 		if errors.Is(err, souvenir.ErrConflict) && try < tries {
 			continue
 		}

@@ -55,7 +55,8 @@ func boxKey(t souvenir.Task) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
 
-// rowsOf takes a section apart into check boxes and what lies between them. Lines that are indented behind a check box belong to it.
+// rowsOf takes a section apart into check boxes and what lies between them. Lines that are indented behind a check box
+// belong to it.
 func rowsOf(section souvenir.TodoSection, boxes []souvenir.Task) []todoRow {
 	byLine := map[int]souvenir.Task{}
 	for _, box := range boxes {
@@ -86,7 +87,8 @@ func rowsOf(section souvenir.TodoSection, boxes []souvenir.Task) []todoRow {
 		case strings.TrimSpace(line) == "":
 			blank.WriteString("\n")
 		case open != nil && indent >= 2:
-			detail.WriteString(blank.String() + strings.TrimPrefix(strings.TrimPrefix(line, "  "), strings.Repeat(" ", 2*open.Depth)) + "\n")
+			detail.WriteString(blank.String() +
+				strings.TrimPrefix(strings.TrimPrefix(line, "  "), strings.Repeat(" ", 2*open.Depth)) + "\n")
 			blank.Reset()
 		default:
 			if open != nil {
@@ -123,7 +125,8 @@ func filterRows(rows []todoRow, view todoView) []todoRow {
 // partSize is how much of a section is shown at once.
 type partSize struct{ boxes, bytes int }
 
-// partsOf deals rows out into parts, of which there is at least one. Text that is too long for one is cut between lines.
+// partsOf deals rows out into parts, of which there is at least one. Text that is too long for one is cut between
+// lines.
 func partsOf(rows []todoRow, size partSize) [][]todoRow {
 	parts := [][]todoRow{nil}
 	boxes, bytes := 0, 0

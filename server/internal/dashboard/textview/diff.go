@@ -1,4 +1,5 @@
-// Package textview is texts as the pages show them: cut to a size, marked where a search found them, compared with another version.
+// Package textview is texts as the pages show them: cut to a size, marked where a search found them, compared with
+// another version.
 package textview
 
 import (
@@ -42,7 +43,8 @@ type diffSpan struct {
 	Changed bool
 }
 
-// Compare compares two texts. What it does is bounded, however large they are, and so is what is shown of it: to so many bytes.
+// Compare compares two texts. What it does is bounded, however large they are, and so is what is shown of it: to so
+// many bytes.
 func Compare(before, after string, most int) *Diff {
 	if len(before)+len(after) > MaxDiffed {
 		return &Diff{TooLarge: true}
@@ -138,7 +140,8 @@ func (d *Diff) change(gone, come []string) {
 	}
 	joinMarks(oldWords, oldChanged)
 	joinMarks(newWords, newChanged)
-	if kept(oldWords, oldChanged)*3 < len(old) && kept(newWords, newChanged)*3 < len(now) { // another text: marks would only dazzle
+	if kept(oldWords, oldChanged)*3 < len(old) &&
+		kept(newWords, newChanged)*3 < len(now) { // another text: marks would only dazzle
 		d.plain("gone", gone)
 		d.plain("new", come)
 		return

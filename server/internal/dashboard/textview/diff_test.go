@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// signedLines are the lines of a difference as a reader sees them: a sign and the text, with what is marked in brackets.
+// signedLines are the lines of a difference as a reader sees them: a sign and the text, with what is marked in
+// brackets.
 func signedLines(d *Diff) string {
 	var out strings.Builder
 	for _, line := range d.Lines {
@@ -85,7 +86,8 @@ func TestDifferencesAreBounded(t *testing.T) {
 
 // What a difference shows is the two texts, whatever they are.
 func FuzzDifferences(f *testing.F) {
-	for _, seed := range [][2]string{{"a\nb\nc", "a\nc"}, {"", "x\n\n"}, {"the kettle", "the  kettle\n"}, {"\xff\n", "\xff \xfe"}, {"a b c d", "d c b a"}} {
+	for _, seed := range [][2]string{{"a\nb\nc", "a\nc"}, {"", "x\n\n"}, {"the kettle", "the  kettle\n"},
+		{"\xff\n", "\xff \xfe"}, {"a b c d", "d c b a"}} {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, before, after string) {

@@ -73,7 +73,8 @@ func wordLetter(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || unicode.Is(unicode.Mn, r)
 }
 
-// sameWord reports whether a word of a text is one that was searched for: as it is, or with another ending, as the search has it.
+// sameWord reports whether a word of a text is one that was searched for: as it is, or with another ending, as the
+// search has it.
 func sameWord(word, sought string) bool {
 	word = strings.ToLower(word)
 	const ending, stem = 3, 4 // letters: that may differ, that must not

@@ -53,13 +53,16 @@ func (s *Service) trashPage(r *http.Request, c request.Caller, problem string) (
 	if asked, err := strconv.Atoi(r.URL.Query().Get("entries")); err == nil {
 		data.Pages.Page = min(max(asked, 1), 1_000_000)
 	}
-	p, err := c.Store.ListTrash(r.Context(), souvenir.TrashQuery{Limit: web.PerPage, Offset: (data.Pages.Page - 1) * web.PerPage})
+	p, err := c.Store.ListTrash(r.Context(),
+		souvenir.TrashQuery{Limit: web.PerPage, Offset: (data.Pages.Page - 1) * web.PerPage})
 	if err != nil {
 		return web.Page{}, err
 	}
 	if r.URL.Query().Get("empty") != "" {
-		data.Asks = &web.Question{ID: "empty", Title: "Erase everything here?", Action: web.TrashPath, Button: "Empty the trash", Back: web.TrashPath,
-			Text: "Everything below that lies in your own places is erased for good. This cannot be undone.", Kept: []web.Fact{{Key: "action", Value: "empty"}}}
+		data.Asks = &web.Question{ID: "empty", Title: "Erase everything here?", Action: web.TrashPath,
+			Button: "Empty the trash", Back: web.TrashPath,
+			Text: "Everything below that lies in your own places is erased for good. This cannot be undone.",
+			Kept: []web.Fact{{Key: "action", Value: "empty"}}}
 	}
 	data.Pages.Pages = max(1, (p.Total+web.PerPage-1)/web.PerPage)
 	data.Entries, data.Total = p.Entries, p.Total
@@ -119,7 +122,8 @@ func (s *Service) askErase(ids []string) web.Page {
 		kept = append(kept, web.Fact{Key: "id", Value: id})
 	}
 	return web.Page{Template: "asks", Title: "Erase", Data: web.QuestionPage{Asks: &web.Question{
-		ID: "erase", Title: fmt.Sprintf("Erase %s for good?", web.Count(len(ids), "entry")), Action: web.TrashPath, Button: "Erase", Back: web.TrashPath,
+		ID: "erase", Title: fmt.Sprintf("Erase %s for good?", web.Count(len(ids), "entry")), Action: web.TrashPath,
+		Button: "Erase", Back: web.TrashPath,
 		Text: "What you have chosen is erased with its history. This cannot be undone.", Kept: kept,
 	}}}
 }
@@ -137,8 +141,8 @@ func (e *someFailed) Error() string {
 
 func (e *someFailed) Unwrap() error { return e.first }
 
-// eachTrashed does something with each of some entries. What waits for another one of them, such as a memory for its project, is tried
-// again after that.
+// eachTrashed does something with each of some entries. What waits for another one of them, such as a memory for its
+// project, is tried again after that.
 func eachTrashed(ctx context.Context, ids []string, do func(context.Context, string) error) error {
 	left := slices.Clone(ids)
 	for {

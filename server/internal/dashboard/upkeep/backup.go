@@ -52,15 +52,20 @@ func (s *Service) backup(r *http.Request, c request.Caller) (web.Page, *backupPa
 		return web.Page{}, nil, err
 	}
 	data := &backupPage{
-		Anew: anew, File: configuration.Path, Name: backupName(time.Now()), Size: stats.DatabaseBytes - stats.FreeBytes, Free: stats.FreeBytes,
+		Anew: anew, File: configuration.Path, Name: backupName(time.Now()), Size: stats.DatabaseBytes - stats.FreeBytes,
+		Free: stats.FreeBytes,
 		Holds: []web.Fact{
-			{Key: "Users", Value: web.Thousands(stats.Users)}, {Key: "Projects", Value: web.Thousands(stats.Projects)}, {Key: "Memories", Value: web.Thousands(stats.Memories)},
-			{Key: "Former states", Value: web.Thousands(stats.Revisions)}, {Key: "Files", Value: web.Thousands(stats.Files) + ", " + web.Bytes(stats.FileBytes)},
+			{Key: "Users", Value: web.Thousands(stats.Users)}, {Key: "Projects", Value: web.Thousands(stats.Projects)},
+			{Key: "Memories", Value: web.Thousands(stats.Memories)},
+			{Key: "Former states", Value: web.Thousands(stats.Revisions)},
+			{Key: "Files", Value: web.Thousands(stats.Files) + ", " + web.Bytes(stats.FileBytes)},
 		},
 		Vectors: []web.Fact{
-			{Key: "Embedding model", Value: stats.Embedding.Model}, {Key: "Passages", Value: web.Thousands(stats.Passages)}, {Key: "Waiting for their vectors", Value: web.Thousands(stats.Embedding.Pending)},
+			{Key: "Embedding model", Value: stats.Embedding.Model}, {Key: "Passages", Value: web.Thousands(stats.Passages)},
+			{Key: "Waiting for their vectors", Value: web.Thousands(stats.Embedding.Pending)},
 		},
-		Keep: web.Field{Name: "keep", Label: "Former states of each memory to keep", Hint: "The newest ones; the others are gone for good. Empty keeps all."},
+		Keep: web.Field{Name: "keep", Label: "Former states of each memory to keep",
+			Hint: "The newest ones; the others are gone for good. Empty keeps all."},
 		Work: s.jobs.state(r, "/backup", upkeep),
 	}
 	if stats.Embedding.Changing {
@@ -114,11 +119,13 @@ func (s *Service) downloadBackup(w http.ResponseWriter, r *http.Request, c reque
 	if anew, err := s.signin.SignInAgain(r, c, "/backup"); err != nil || anew != "" {
 		return web.Redirect(anew), err
 	}
-	_, err := s.store.Upkeep().BackupTo(r.Context(), &download{w: w, name: backupName(time.Now()), kind: "application/vnd.sqlite3"}, nil)
+	_, err := s.store.Upkeep().BackupTo(r.Context(),
+		&download{w: w, name: backupName(time.Now()), kind: "application/vnd.sqlite3"}, nil)
 	return nil, err
 }
 
-// download makes an answer that browsers save as a file, once there is something in it: what fails before is an error as elsewhere.
+// download makes an answer that browsers save as a file, once there is something in it: what fails before is an error
+// as elsewhere.
 type download struct {
 	w          http.ResponseWriter
 	name, kind string
@@ -145,7 +152,8 @@ func (s *Service) workOnFile(w http.ResponseWriter, r *http.Request, c request.C
 	keep := 0
 	if typed := strings.TrimSpace(values.Get("keep")); kind == "purge" && typed != "" {
 		if keep, err = strconv.Atoi(typed); err != nil || keep < 1 {
-			err = failure.Invalid("keep", "keep is "+failure.Quote(typed)+"; a whole number is needed, 1 or more, or nothing to keep all")
+			err = failure.Invalid("keep", "keep is "+failure.Quote(typed)+
+				"; a whole number is needed, 1 or more, or nothing to keep all")
 		}
 	}
 	if err == nil {
@@ -170,7 +178,8 @@ func (s *Service) workOnFile(w http.ResponseWriter, r *http.Request, c request.C
 }
 
 // workOf is what a kind of work does, and its name.
-func (s *Service) workOf(kind string, keep int) (title string, run func(context.Context, souvenir.Progress) (any, error), err error) {
+func (s *Service) workOf(kind string, keep int) (title string,
+	run func(context.Context, souvenir.Progress) (any, error), err error) {
 	check := func(repair bool) func(context.Context, souvenir.Progress) (any, error) {
 		return func(ctx context.Context, progress souvenir.Progress) (any, error) {
 			return orNothing(s.store.Upkeep().Check(ctx, &souvenir.CheckOptions{Repair: repair, Progress: progress}))
@@ -190,7 +199,8 @@ func (s *Service) workOf(kind string, keep int) (title string, run func(context.
 			return orNothing(s.store.Upkeep().Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: keep}))
 		}, nil
 	case "compact":
-		return "Giving free room back", func(ctx context.Context, _ souvenir.Progress) (any, error) { return s.compact(ctx) }, nil
+		return "Giving free room back", func(ctx context.Context, _ souvenir.Progress) (any, error) { return s.compact(ctx) },
+			nil
 	}
 	return "", nil, failure.Invalid("work", "work is "+failure.Quote(kind)+"; allowed are "+strings.Join(upkeep, ", "))
 }
@@ -216,5 +226,6 @@ func (s *Service) compact(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Sprintf("The file had %s and has %s now.", web.Bytes(before.DatabaseBytes), web.Bytes(after.DatabaseBytes)), nil
+	return fmt.Sprintf("The file had %s and has %s now.", web.Bytes(before.DatabaseBytes), web.Bytes(after.DatabaseBytes)),
+		nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// jobs is what goes on for longer than a request: one thing at a time, so that the server stays quick for everybody else. It goes on
-// when the page is left, and ends with the server.
+// jobs is what goes on for longer than a request: one thing at a time, so that the server stays quick for everybody
+// else. It goes on when the page is left, and ends with the server.
 type jobs struct {
 	mu   sync.Mutex
 	last *job // under way, or the one that ended last; nil: none yet
@@ -67,12 +67,15 @@ func (j jobState) Took() string {
 }
 
 // Begin begins a job, unless another one is under way. The function is told what to stop by, and tells how far it is.
-func (s *Service) Begin(r *http.Request, kind, title string, run func(context.Context, souvenir.Progress) (any, error)) error {
+func (s *Service) Begin(r *http.Request, kind, title string,
+	run func(context.Context, souvenir.Progress) (any, error)) error {
 	w := &s.jobs
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.last != nil && w.last.ended.IsZero() {
-		return &souvenir.Error{Kind: souvenir.KindConflict, Message: fmt.Sprintf("%s is under way, since %s; wait until it has ended, or stop it", w.last.title, web.Ago(w.last.began, time.Now()))}
+		return &souvenir.Error{Kind: souvenir.KindConflict,
+			Message: fmt.Sprintf("%s is under way, since %s; wait until it has ended, or stop it", w.last.title,
+				web.Ago(w.last.began, time.Now()))}
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
 	j := &job{kind: kind, title: title, began: time.Now(), stop: stop}
@@ -114,7 +117,8 @@ func (w *jobs) state(r *http.Request, at string, kinds []string) *jobState {
 		return nil
 	}
 	state := &jobState{
-		Kind: j.kind, Title: j.title, At: at, Polls: r.Method == http.MethodGet, Running: j.ended.IsZero(), Began: j.began, Ended: j.ended,
+		Kind: j.kind, Title: j.title, At: at, Polls: r.Method == http.MethodGet, Running: j.ended.IsZero(), Began: j.began,
+		Ended: j.ended,
 		Stage: j.stage, Done: j.done, Total: j.total, Result: j.result, Stopped: j.err != nil && failure.GivenUp(j.err),
 	}
 	if j.err != nil && !state.Stopped {

@@ -23,7 +23,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// settingsPage is what the page of the settings shows: the user's preferences and, for an admin, how the server was started.
+// settingsPage is what the page of the settings shows: the user's preferences and, for an admin, how the server was
+// started.
 type settingsPage struct {
 	web.Form               // to set one preference
 	Preferences []web.Fact // of a page
@@ -40,7 +41,8 @@ func (s *Service) settings(r *http.Request, c request.Caller) (web.Page, *settin
 	data := &settingsPage{
 		Form: web.Form{Fields: []web.Field{
 			{Name: "key", Label: "Name", Type: "text", Autocomplete: "off", Hint: "Such as language or answers."},
-			{Name: "value", Label: "Value", Type: "text", Autocomplete: "off", Hint: "A text, or a number, true, false, a list or an object as JSON has them."},
+			{Name: "value", Label: "Value", Type: "text", Autocomplete: "off",
+				Hint: "A text, or a number, true, false, a list or an object as JSON has them."},
 		}},
 		Whole: web.Field{Name: "whole", Argument: "preferences", Label: "All of them, as JSON"},
 	}
@@ -94,8 +96,10 @@ func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
 		{Key: "Memories of a user", Value: quotaInWords(c.Quota)},
 		{Key: "Search index in memory", Value: limit(c.IndexMemory, "none: searches run on disk")},
 		{Key: "Longest request", Value: web.Bytes(s.site.MaxBody)},
-		{Key: "Requests at once", Value: strconv.Itoa(s.config.MaxRunning) + ", of one user " + strconv.Itoa(s.config.MaxRunningPerUser) + " beside others"},
-		{Key: "Requests that may wait", Value: strconv.Itoa(s.config.QueuePerUser) + " of a user, for " + web.Wait(s.config.QueueWait)},
+		{Key: "Requests at once", Value: strconv.Itoa(s.config.MaxRunning) + ", of one user " +
+			strconv.Itoa(s.config.MaxRunningPerUser) + " beside others"},
+		{Key: "Requests that may wait", Value: strconv.Itoa(s.config.QueuePerUser) + " of a user, for " +
+			web.Wait(s.config.QueueWait)},
 		{Key: "Memory for requests", Value: web.Bytes(s.config.BodyMemory)},
 		{Key: "Recorded activity", Value: recorded},
 		{Key: "External sign-in", Value: provider},
@@ -163,7 +167,8 @@ func (s *Service) changeSettings(w http.ResponseWriter, r *http.Request, c reque
 	case strings.TrimSpace(key) == "":
 		err = failure.Invalid("key", "key is empty; a preference needs a name")
 	case !values.Has("remove") && change == nil:
-		err = failure.Invalid("value", "value is null, which removes a preference; give another one, or remove it in the list")
+		err = failure.Invalid("value",
+			"value is null, which removes a preference; give another one, or remove it in the list")
 	default:
 		err = setPreference(r.Context(), c.Store, key, change)
 	}
@@ -181,16 +186,18 @@ func (s *Service) changeSettings(w http.ResponseWriter, r *http.Request, c reque
 		return nil, err
 	}
 	view, after := c.Store, digest(textview.Plain(stored[key]))
-	return s.site.StepDone(c, "/settings", web.Step{Text: text, Path: "/settings", Bytes: int64(len(textview.Plain(former))), Back: func(ctx context.Context) error {
-		now, err := view.Preferences(ctx)
-		if err == nil && digest(textview.Plain(now[key])) != after {
-			err = settingsChanged
-		}
-		if err == nil {
-			err = setPreference(ctx, view, key, former)
-		}
-		return err
-	}}), nil
+	return s.site.StepDone(c, "/settings",
+		web.Step{Text: text, Path: "/settings", Bytes: int64(len(textview.Plain(former))),
+			Back: func(ctx context.Context) error {
+				now, err := view.Preferences(ctx)
+				if err == nil && digest(textview.Plain(now[key])) != after {
+					err = settingsChanged
+				}
+				if err == nil {
+					err = setPreference(ctx, view, key, former)
+				}
+				return err
+			}}), nil
 }
 
 // setPreference sets one preference and leaves the others as they are; nil removes it.
@@ -202,7 +209,8 @@ func setPreference(ctx context.Context, view *souvenir.Store, key string, value 
 	return err
 }
 
-// replacing is the merge patch that makes one value of another. Objects would be merged otherwise: what the new one lacks is taken out.
+// replacing is the merge patch that makes one value of another. Objects would be merged otherwise: what the new one
+// lacks is taken out.
 func replacing(before, after any) any {
 	old, isObject := before.(map[string]any)
 	wanted, isToBe := after.(map[string]any)
@@ -265,20 +273,23 @@ func (s *Service) replaceSettings(w http.ResponseWriter, r *http.Request, c requ
 		return nil, err
 	}
 	view, after, size := c.Store, digestOf(stored), int64(len(textview.Plain(former)))
-	return s.site.StepDone(c, "/settings", web.Step{Text: "Your preferences are replaced.", Path: "/settings", Bytes: size, Back: func(ctx context.Context) error {
-		now, err := view.Preferences(ctx)
-		if err == nil && digestOf(now) != after {
-			err = settingsChanged
-		}
-		if err == nil {
-			_, err = view.SetPreferences(ctx, former)
-		}
-		return err
-	}}), nil
+	return s.site.StepDone(c, "/settings",
+		web.Step{Text: "Your preferences are replaced.", Path: "/settings", Bytes: size,
+			Back: func(ctx context.Context) error {
+				now, err := view.Preferences(ctx)
+				if err == nil && digestOf(now) != after {
+					err = settingsChanged
+				}
+				if err == nil {
+					_, err = view.SetPreferences(ctx, former)
+				}
+				return err
+			}}), nil
 }
 
 // settingsChanged says that a step cannot be taken back.
-var settingsChanged = &failure.Error{Status: http.StatusConflict, Message: "this cannot be taken back: what it has set was changed once more since"}
+var settingsChanged = &failure.Error{Status: http.StatusConflict,
+	Message: "this cannot be taken back: what it has set was changed once more since"}
 
 // digestOf tells preferences apart.
 func digestOf(all map[string]any) string { return digest(textview.Plain(all)) }
@@ -293,7 +304,8 @@ func objectOf(typed string) (map[string]any, error) {
 	switch {
 	case errors.As(err, &syntax):
 		line, column := placeIn(typed, int(syntax.Offset))
-		return nil, failure.Invalid("preferences", fmt.Sprintf("preferences are no JSON in line %d, character %d: %v", line, column, syntax))
+		return nil, failure.Invalid("preferences",
+			fmt.Sprintf("preferences are no JSON in line %d, character %d: %v", line, column, syntax))
 	case errors.Is(err, io.EOF) || err == nil && all == nil:
 		return nil, failure.Invalid("preferences", "preferences are empty; an object is needed, such as {}")
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -303,7 +315,8 @@ func objectOf(typed string) (map[string]any, error) {
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		line, column := placeIn(typed, int(decoder.InputOffset()))
-		return nil, failure.Invalid("preferences", fmt.Sprintf("preferences go on behind their object, in line %d, character %d; one object is needed", line, column))
+		return nil, failure.Invalid("preferences",
+			fmt.Sprintf("preferences go on behind their object, in line %d, character %d; one object is needed", line, column))
 	}
 	return all, nil
 }

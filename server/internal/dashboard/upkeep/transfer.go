@@ -64,8 +64,9 @@ func (s *Service) transfer(r *http.Request, c request.Caller) (web.Page, *transf
 	data := &transferPage{
 		Anew:   anew,
 		Export: transferChoice{Files: true, Vectors: true},
-		File:   web.Field{Name: "file", Label: "File", Hint: "What an export has written, or lines made by hand, as docs/export-format.md describes them."},
-		Work:   s.jobs.state(r, "/transfer", transferWork),
+		File: web.Field{Name: "file", Label: "File",
+			Hint: "What an export has written, or lines made by hand, as docs/export-format.md describes them."},
+		Work: s.jobs.state(r, "/transfer", transferWork),
 	}
 	if data.Work != nil {
 		if told, ok := data.Work.Result.(importTold); ok {
@@ -96,7 +97,8 @@ func (s *Service) exportStore(w http.ResponseWriter, r *http.Request, c request.
 	options := souvenir.ExportOptions{WithoutFiles: !values.Has("files"), WithoutVectors: !values.Has("vectors")}
 	if values.Get("of") == "all" {
 		if c.User.Role != souvenir.RoleAdmin {
-			return nil, &failure.Error{Status: http.StatusForbidden, Message: "the export of everybody's things is for admins; export your own"}
+			return nil, &failure.Error{Status: http.StatusForbidden,
+				Message: "the export of everybody's things is for admins; export your own"}
 		}
 		if anew, err := s.signin.SignInAgain(r, c, "/transfer"); err != nil || anew != "" {
 			return web.Redirect(anew), err
@@ -104,7 +106,8 @@ func (s *Service) exportStore(w http.ResponseWriter, r *http.Request, c request.
 		from, whose = s.store, "all"
 		options.Credentials = values.Has("credentials")
 	}
-	_, err = from.Upkeep().Export(r.Context(), &download{w: w, name: exportName(whose, time.Now()), kind: "application/x-ndjson"}, &options)
+	_, err = from.Upkeep().Export(r.Context(),
+		&download{w: w, name: exportName(whose, time.Now()), kind: "application/x-ndjson"}, &options)
 	return nil, err
 }
 
@@ -145,7 +148,8 @@ func (s *Service) importExport(w http.ResponseWriter, r *http.Request, c request
 	if failed != nil {
 		return nil, failed
 	}
-	data.Import = importChoice{Replace: values.Get("conflict") == string(souvenir.ConflictReplace), Look: values.Has("look")}
+	data.Import = importChoice{Replace: values.Get("conflict") == string(souvenir.ConflictReplace),
+		Look: values.Has("look")}
 	form := web.Form{Fields: []web.Field{data.File}}
 	form.Refuse(err)
 	data.File, data.Error = form.Fields[0], form.Error
@@ -192,7 +196,8 @@ func (s *Service) beginImport(r *http.Request, sent io.Reader, values url.Values
 	return err
 }
 
-func (s *Service) importFile(ctx context.Context, file io.ReadSeeker, look bool, conflict souvenir.OnConflict, progress souvenir.Progress) (any, error) {
+func (s *Service) importFile(ctx context.Context, file io.ReadSeeker, look bool, conflict souvenir.OnConflict,
+	progress souvenir.Progress) (any, error) {
 	if look {
 		if err := souvenir.CheckExport(ctx, file, progress); err != nil {
 			return nil, err
@@ -210,8 +215,8 @@ func (s *Service) importFile(ctx context.Context, file io.ReadSeeker, look bool,
 	return told, err
 }
 
-// readUpload reads a form that a page of this server has sent with a file behind its fields, up to that file. It is not read as
-// a whole, since it may be larger than memory.
+// readUpload reads a form that a page of this server has sent with a file behind its fields, up to that file. It is not
+// read as a whole, since it may be larger than memory.
 func (s *Service) readUpload(w http.ResponseWriter, r *http.Request) (url.Values, *multipart.Part, error) {
 	values := url.Values{}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
@@ -234,7 +239,8 @@ func (s *Service) readUpload(w http.ResponseWriter, r *http.Request) (url.Values
 		}
 		if err == nil && part.FormName() != "file" {
 			if len(values) >= upload.MaxFields {
-				return values, nil, failure.Invalid("form", fmt.Sprintf("the form has more than %d fields, the most that is allowed", upload.MaxFields))
+				return values, nil, failure.Invalid("form",
+					fmt.Sprintf("the form has more than %d fields, the most that is allowed", upload.MaxFields))
 			}
 			value, err := io.ReadAll(io.LimitReader(part, upload.MaxField))
 			if err != nil {

@@ -1,4 +1,5 @@
-// Package upkeep is the pages of settings, export and import, and of what admins look after: users, backups, and the state of the server.
+// Package upkeep is the pages of settings, export and import, and of what admins look after: users, backups, and the
+// state of the server.
 package upkeep
 
 import (

@@ -29,7 +29,10 @@ type managedUser struct {
 func (s *Service) users(r *http.Request, c request.Caller) (web.Page, *usersPage, error) {
 	all, err := s.store.Accounts().Users(r.Context())
 	data := &usersPage{}
-	all = slices.DeleteFunc(all, func(u souvenir.User) bool { return u.Name == "" }) // who has memories only, and no account
+	all = slices.DeleteFunc(all, func(
+		u souvenir.User) bool {
+		return u.Name == ""
+	}) // who has memories only, and no account
 	all, data.Pages = web.Paginate(all, r, "users")
 	for _, u := range all {
 		data.Users = append(data.Users, managedUser{u, u.ID == c.User.ID})
@@ -50,12 +53,14 @@ func (s *Service) updateUser(w http.ResponseWriter, r *http.Request, c request.C
 	}
 	yes, no, admin, user := true, false, souvenir.RoleAdmin, souvenir.RoleUser
 	changes := map[string]souvenir.UserUpdate{
-		"user-disabled": {Disabled: &yes}, "user-enabled": {Disabled: &no}, "user-admin": {Role: &admin}, "user-user": {Role: &user},
+		"user-disabled": {Disabled: &yes}, "user-enabled": {Disabled: &no}, "user-admin": {Role: &admin},
+		"user-user": {Role: &user},
 	}
 	change, known := changes[values.Get("change")]
 	switch {
 	case !known:
-		err = failure.Invalid("change", "change is "+failure.Quote(values.Get("change"))+"; user-disabled, user-enabled, user-admin or user-user is needed")
+		err = failure.Invalid("change", "change is "+failure.Quote(values.Get("change"))+
+			"; user-disabled, user-enabled, user-admin or user-user is needed")
 	case values.Get("id") == c.User.ID:
 		err = &failure.Error{Status: http.StatusBadRequest, Message: "this is your own account; another admin can do that"}
 	default:
@@ -85,10 +90,12 @@ type invitationsPage struct {
 }
 
 func (s *Service) invitations(r *http.Request) (web.Page, *invitationsPage, error) {
-	data := &invitationsPage{Role: string(souvenir.RoleUser), Names: map[string]string{}, Form: web.Form{Fields: []web.Field{
-		{Name: "note", Label: "For whom", Type: "text", Autocomplete: "off", Hint: "For this list only.", Optional: true},
-		{Name: "email", Label: "E-mail", Type: "email", Autocomplete: "off", Hint: "Becomes the address of the account. Nothing is sent to it.", Optional: true},
-	}}}
+	data := &invitationsPage{Role: string(souvenir.RoleUser), Names: map[string]string{},
+		Form: web.Form{Fields: []web.Field{
+			{Name: "note", Label: "For whom", Type: "text", Autocomplete: "off", Hint: "For this list only.", Optional: true},
+			{Name: "email", Label: "E-mail", Type: "email", Autocomplete: "off",
+				Hint: "Becomes the address of the account. Nothing is sent to it.", Optional: true},
+		}}}
 	all, err := s.store.Accounts().Invitations(r.Context())
 	if err != nil {
 		return web.Page{}, nil, err
@@ -136,7 +143,8 @@ func (s *Service) endInvitation(w http.ResponseWriter, r *http.Request, _ reques
 	if err != nil {
 		return nil, err
 	}
-	if err := s.store.Accounts().DeleteInvitation(r.Context(), values.Get("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+	if err := s.store.Accounts().DeleteInvitation(r.Context(), values.Get("id")); err != nil &&
+		!errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}
 	return s.site.Done("/invitations", "invitation"), nil
