@@ -477,16 +477,16 @@ func (in *inspection) checkHashes() error {
 // doubt notes a row that only the operator can say is right.
 func (in *inspection) doubt(t kernel.HashedTable, h kernel.RowHash, problem string) {
 	id := in.named(t, h)
-	in.find(Finding{Table: t.Name, ID: id, Problem: fmt.Sprintf("%s (row %d)", problem, h.Id), Repairable: in.accept})
+	in.find(Finding{Table: t.Name, ID: id, Problem: fmt.Sprintf("%s (row %d)", problem, h.ID), Repairable: in.accept})
 	in.repairs.accept = append(in.repairs.accept, acceptedRow{t, h})
 }
 
 func (in *inspection) damage(t kernel.HashedTable, h kernel.RowHash, problem string) {
 	if t.Kind == kernel.MemoryKind {
-		problem += in.intactRevision(h.Id)
+		problem += in.intactRevision(h.ID)
 	}
 	in.doubt(t, h, problem)
-	in.report.damaged(DamagedRow{Table: t.Name, Row: h.Id, ID: in.named(t, h)})
+	in.report.damaged(DamagedRow{Table: t.Name, Row: h.ID, ID: in.named(t, h)})
 }
 
 // damaged lists a damaged row, as many as are listed.
@@ -500,21 +500,21 @@ func (r *CheckReport) damaged(row DamagedRow) {
 func (in *inspection) lose(t kernel.HashedTable, h kernel.RowHash) {
 	problem := t.What + " is lost: it was stored, and is not in the file any more"
 	if t.Kind == kernel.MemoryKind {
-		problem += in.intactRevision(h.Id)
-		in.lostMemories[h.Id] = true
+		problem += in.intactRevision(h.ID)
+		in.lostMemories[h.ID] = true
 	}
 	in.doubt(t, h, problem)
-	in.report.damaged(DamagedRow{Table: t.Name, Row: h.Id, ID: in.named(t, h), Lost: true})
+	in.report.damaged(DamagedRow{Table: t.Name, Row: h.ID, ID: in.named(t, h), Lost: true})
 }
 
 // named finds the id by which callers know a row. Of a memory that is lost the index of the ids may still know it.
 func (in *inspection) named(t kernel.HashedTable, h kernel.RowHash) string {
-	names, err := db.Column[string](in.tx, `SELECT coalesce((`+t.Named+`), '')`, h.Id)
+	names, err := db.Column[string](in.tx, `SELECT coalesce((`+t.Named+`), '')`, h.ID)
 	if err == nil && len(names) > 0 && names[0] != "" {
 		return names[0]
 	}
 	if t.Kind == kernel.MemoryKind || t.Name == "memory_tag" || t.Name == "memory_link" {
-		names, err = db.Column[string](in.tx, `SELECT uid FROM memory `+db.ByUID+` WHERE +id = ?`, h.Id)
+		names, err = db.Column[string](in.tx, `SELECT uid FROM memory `+db.ByUID+` WHERE +id = ?`, h.ID)
 		if err == nil && len(names) == 1 {
 			return names[0]
 		}
@@ -560,15 +560,15 @@ func takeRows(tx db.Tx, rows []acceptedRow) error {
 				_, err = tx.Exec(fmt.Sprintf(
 					`DELETE FROM row_hash WHERE kind = ? AND id = ? AND NOT EXISTS (SELECT 1 FROM "%s" WHERE "%s" = ?2)`, r.table.Name,
 					r.table.Key),
-					r.table.Kind, r.Id)
+					r.table.Kind, r.ID)
 			} else {
-				err = kernel.WriteHash(tx, r.table, r.Id, r.Now)
+				err = kernel.WriteHash(tx, r.table, r.ID, r.Now)
 			}
 		} else {
 			_, err = tx.Exec(fmt.Sprintf(
 				`INSERT INTO row_hash (kind, id, hash) SELECT ?, t."%s", %s FROM "%s" t WHERE t."%[1]s" = ?
 				ON CONFLICT (kind, id) DO UPDATE SET hash = excluded.hash`, r.table.Key, r.table.Expression("t", columns),
-				r.table.Name), r.table.Kind, r.Id)
+				r.table.Name), r.table.Kind, r.ID)
 		}
 		if err != nil {
 			return err

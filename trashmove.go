@@ -37,10 +37,11 @@ func (p portion) smaller() (portion, bool) {
 // inPortions calls fn, which works in a transaction of its own, until it reports that all is done. Where the disk has
 // no room for a portion, it tries a smaller one.
 func inPortions(fn func(p portion) (done bool, err error)) error {
-	for p, more := fullPortion(), true; ; {
+	for p := fullPortion(); ; {
 		done, err := fn(p)
 		if errors.Is(err, ErrFull) {
-			if p, more = p.smaller(); more {
+			if smaller, more := p.smaller(); more {
+				p = smaller
 				continue
 			}
 		}

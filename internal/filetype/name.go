@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	MaxFilename  = 255 // bytes: what file systems take
-	maxExtension = 32  // bytes of what is kept as an extension when a name is cut, with its dot
+	// MaxFilename is the most bytes of a name: what file systems take.
+	MaxFilename  = 255
+	maxExtension = 32 // bytes of what is kept as an extension when a name is cut, with its dot
 )
 
 // reservedNames are names of devices on Windows, with any extension:

@@ -152,6 +152,7 @@ func plainNumbers(value any) any {
 	return value
 }
 
+// Depth is how deep arrays and objects are nested in a value; 0 for any other.
 func Depth(value any) int {
 	deepest := 0
 	switch v := value.(type) {

@@ -22,6 +22,7 @@ type HashedTable struct {
 	Former string // the table's name in older files, if it was another
 }
 
+// Kinds that others know by number.
 const (
 	MemoryKind   = 6
 	RevisionKind = 9
@@ -134,10 +135,11 @@ func KeepHashes(tx db.Tx) error {
 // RowHash is what is known of a row, or a set of rows: the hash that was stored (nil: none), and the one that it has
 // (nil: it is not there).
 type RowHash struct {
-	Id          int64
+	ID          int64
 	Stored, Now []byte
 }
 
+// Sound reports whether the row is what was stored.
 func (h RowHash) Sound() bool { return h.Now != nil && bytes.Equal(h.Stored, h.Now) }
 
 // EachHash goes through the hashes of a table: of its rows first, then those of rows that are lost.
@@ -157,10 +159,10 @@ func EachHash(tx db.Tx, t HashedTable, fn func(h RowHash) error) error {
 	}
 	err = tx.Each(func(row db.Rows) error {
 		var h RowHash
-		if err := row.Scan(&h.Id, &h.Stored, &h.Now); err != nil {
+		if err := row.Scan(&h.ID, &h.Stored, &h.Now); err != nil {
 			return err
 		}
-		if t.Set && held.Now != nil && held.Id == h.Id {
+		if t.Set && held.Now != nil && held.ID == h.ID {
 			held.Now = rowhash.Xor(held.Now, h.Now)
 			return nil
 		}
@@ -179,7 +181,7 @@ func EachHash(tx db.Tx, t HashedTable, fn func(h RowHash) error) error {
 	}
 	return tx.Each(func(row db.Rows) error {
 		var h RowHash
-		if err := row.Scan(&h.Id, &h.Stored); err != nil {
+		if err := row.Scan(&h.ID, &h.Stored); err != nil {
 			return err
 		}
 		return fn(h)
@@ -203,7 +205,7 @@ func MarkDamage(tx db.Tx, _ int) error {
 		var wrong []int64
 		err := EachHash(tx, t, func(h RowHash) error {
 			if !h.Sound() {
-				wrong = append(wrong, h.Id)
+				wrong = append(wrong, h.ID)
 			}
 			return nil
 		})
@@ -219,6 +221,7 @@ func MarkDamage(tx db.Tx, _ int) error {
 	return nil
 }
 
+// WriteHash stores the hash of a row, in place of an earlier one.
 func WriteHash(tx db.Tx, t HashedTable, id int64, hash []byte) error {
 	_, err := tx.Exec(`INSERT INTO row_hash (kind, id, hash) VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET hash = excluded.hash`, t.Kind, id, hash)
 	return err
@@ -292,9 +295,9 @@ func acceptRows(tx db.Tx, t HashedTable, which func(h RowHash) bool) error {
 	})
 	for _, h := range wrong {
 		if err == nil && h.Now == nil {
-			_, err = tx.Exec(`DELETE FROM row_hash WHERE kind = ? AND id = ?`, t.Kind, h.Id)
+			_, err = tx.Exec(`DELETE FROM row_hash WHERE kind = ? AND id = ?`, t.Kind, h.ID)
 		} else if err == nil {
-			err = WriteHash(tx, t, h.Id, h.Now)
+			err = WriteHash(tx, t, h.ID, h.Now)
 		}
 	}
 	return err

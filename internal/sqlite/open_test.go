@@ -259,8 +259,8 @@ func TestFilesThatMayNotBeWrittenAreOpenedForReading(t *testing.T) {
 		"file and folder": {0o444, 0o555},
 	} {
 		t.Run(name, func(t *testing.T) {
-			top, err := os.MkdirTemp("",
-				"souvenir-*") //nolint:usetesting // folders of t.TempDir may be closed to the user that reads the file
+			// Folders of t.TempDir may be closed to the user that reads the file.
+			top, err := os.MkdirTemp("", "souvenir-*") //nolint:usetesting // see above
 			must(t, err)
 			t.Cleanup(func() { _ = os.RemoveAll(top) })
 			must(t, os.Chmod(top, 0o755))

@@ -306,7 +306,7 @@ func transactionEnds(t *testing.T, d db.DB) {
 	var n int64
 	_, err := kept.Exec(`DELETE FROM setting`)
 	is(t, "Exec", err, db.ErrTxDone)
-	_, err = kept.Query(`SELECT 1`)
+	_, err = kept.Query(`SELECT 1`) //nolint:gocritic // that it is refused is the test
 	is(t, "Query", err, db.ErrTxDone)
 	is(t, "QueryRow", kept.QueryRow(`SELECT 1`).Scan(&n), db.ErrTxDone)
 	is(t, "ExecScript", kept.ExecScript(`DELETE FROM setting`), db.ErrTxDone)
@@ -355,8 +355,8 @@ func closed(t *testing.T, e Engine) {
 	shut := make(chan error, 1)
 	go func() { shut <- d.Close() }()
 	select {
-	case <-shut:
-		t.Error("Close does not wait for a Write that runs")
+	case err := <-shut:
+		t.Errorf("Close does not wait for a Write that runs: %v", err)
 	case <-time.After(meeting):
 	}
 	close(end)

@@ -21,7 +21,7 @@ func ProjectPath(p souvenir.Project) string {
 // MemoryPath is the path of the page of a memory.
 func MemoryPath(id string) string { return "/memories/" + url.PathEscape(id) }
 
-// NotSet, as the value of a filter, stands for memories that have none. No known key can have it: names and words are
+// NotSet is the value of a filter that stands for memories that have none. No known key can have it: names and words are
 // not blank.
 const NotSet = " "
 
